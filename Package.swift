@@ -1,0 +1,87 @@
+// swift-tools-version: 6.2
+//
+// One section per layer, targets in the order of ARCHITECTURE.md's table, one dependency a line.
+
+import PackageDescription
+
+/// CI treats every warning as an error; a newcomer with another compiler is only warned.
+let strict = Context.environment["CI"] != nil
+
+let settings: [SwiftSetting] =
+  [
+    .swiftLanguageMode(.v6),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+  ] + (strict ? [.treatAllWarnings(as: .error)] : [])
+
+/// A system library from Debian, found through pkg-config.
+func system(_ name: String, pkgConfig: String, apt: String) -> Target {
+  .systemLibrary(
+    name: name, path: "Sources/System/\(name)", pkgConfig: pkgConfig, providers: [.apt([apt])])
+}
+
+func library(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .target(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+  .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
+}
+
+let package = Package(
+  name: "tarn",
+  products: [
+    .executable(name: "tarn", targets: ["tarn"])
+  ],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+  ],
+  targets: [
+    // C: one Swift importer each.
+    system("CCurl", pkgConfig: "libcurl", apt: "libcurl4-openssl-dev"),
+    system("CXML", pkgConfig: "libxml-2.0", apt: "libxml2-dev"),
+    system("CCrypto", pkgConfig: "libcrypto", apt: "libssl-dev"),
+    system("CSQLite", pkgConfig: "sqlite3", apt: "libsqlite3-dev"),
+    system("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
+    .target(name: "CurlShim", dependencies: ["CCurl"]),
+    .target(name: "LinuxShim"),
+
+    // The core: values and decisions, no input or output.
+    library("TarnCore", []),
+    library("TarnRuntime", []),
+
+    // Adapters: none imports another.
+    library("TarnFeeds", ["TarnCore", "CXML", "CZlib"]),
+    library("TarnTransfer", ["TarnCore", "TarnRuntime", "CurlShim"]),
+    library("TarnFolder", ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto"]),
+    library("TarnLedger", ["TarnCore", "TarnRuntime", "CSQLite"]),
+
+    // The pass, its composition, the command line.
+    library("TarnEngine", ["TarnCore", "TarnRuntime"]),
+    library(
+      "TarnAgent",
+      [
+        "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger",
+        "TarnEngine",
+      ]),
+    .executableTarget(
+      name: "tarn",
+      dependencies: [
+        "TarnAgent",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: settings),
+
+    // Tests.
+    tests("TarnCoreTests", ["TarnCore"]),
+    tests("TarnRuntimeTests", ["TarnRuntime"]),
+    tests("TarnFeedsTests", ["TarnFeeds", "TarnCore"]),
+    tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime"]),
+    tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime"]),
+    tests("TarnLedgerTests", ["TarnLedger", "TarnCore"]),
+    tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds"]),
+    tests("RepositoryTests", []),
+    tests("EndToEndTests", []),
+  ]
+)

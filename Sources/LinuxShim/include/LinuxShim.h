@@ -1,0 +1,3 @@
+#ifndef TARN_LINUX_SHIM_H
+#define TARN_LINUX_SHIM_H
+#endif

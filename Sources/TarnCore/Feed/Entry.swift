@@ -1,0 +1,89 @@
+/// One wanted file, as a feed names it.
+package struct Entry: Sendable, Equatable {
+  package var path: RelativePath
+  /// Bytes. A size that the feed only rounds or hints at is left out.
+  package var size: UInt64?
+  /// The file's time, wanted on disk.
+  package var modified: Timestamp?
+  /// False when the listing shows minutes only or hides its time zone: then the time of the download's
+  /// Last-Modified is preferred.
+  package var modifiedIsExact: Bool
+  /// Every digest that the feed gives and Tarn can check, the strongest first. The strongest decides.
+  package var digests: [Digest]
+  /// Where to fetch it, best first; never empty in a parsed entry.
+  package var sources: [Source]
+  package var pieces: Pieces?
+  /// What the listing said that may tell one version from the next, as text: a rounded size, an ETag, a
+  /// time as printed. Compared listing with listing when there is no digest; empty when it said nothing.
+  package var listing: [UInt8]
+
+  package init(
+    path: RelativePath, size: UInt64? = nil, modified: Timestamp? = nil, modifiedIsExact: Bool = true,
+    digests: [Digest] = [], sources: [Source] = [], pieces: Pieces? = nil, listing: [UInt8] = []
+  ) {
+    self.path = path
+    self.size = size
+    self.modified = modified
+    self.modifiedIsExact = modifiedIsExact
+    self.digests = digests.sorted { $0.algorithm > $1.algorithm }
+    self.sources = sources
+    self.pieces = pieces
+    self.listing = listing
+  }
+
+  /// The digest that decides; nil when the feed gives none.
+  package var digest: Digest? { digests.first }
+
+  /// What tells this version from the next when there is no digest: size, time and what the listing said.
+  package var fingerprint: [UInt8] {
+    guard size != nil || modified != nil || !listing.isEmpty else { return [] }
+    let size = size.map(String.init) ?? "-"
+    let modified = modified.map { String($0.nanoseconds) } ?? "-"
+    return Array("\(size) \(modified) ".utf8) + listing
+  }
+}
+
+/// One place to fetch an entry from.
+package struct Source: Sendable, Hashable {
+  /// An absolute URL in ASCII, ready to be sent: `http`, `https` or `file`.
+  package var url: String
+  /// 1 is the best, 999999 the worst (RFC 5854 4.2.16.2).
+  package var priority: Int
+
+  package init(url: String, priority: Int = 1) {
+    self.url = url
+    self.priority = priority
+  }
+}
+
+/// Digests of the consecutive parts of a file.
+package struct Pieces: Sendable, Equatable {
+  /// Bytes of every piece but the last, at least 1.
+  package var length: UInt64
+  /// All of one algorithm, in order.
+  package var digests: [Digest]
+
+  package init(length: UInt64, digests: [Digest]) {
+    self.length = length
+    self.digests = digests
+  }
+}
+
+/// A name in the feed that is not taken.
+package struct Refusal: Sendable, Equatable {
+  /// The name as the feed gave it.
+  package var name: [UInt8]
+  /// A stable code such as `path-dot-segment`.
+  package var code: String
+  package var reason: String
+
+  package init(name: [UInt8], code: String, reason: String) {
+    self.name = name
+    self.code = code
+    self.reason = reason
+  }
+
+  package init(name: [UInt8], _ refusal: PathRefusal) {
+    self.init(name: name, code: refusal.rawValue, reason: refusal.reason)
+  }
+}

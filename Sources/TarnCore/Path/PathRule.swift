@@ -1,0 +1,102 @@
+/// Why a name from outside is not taken. The raw value is the stable code that users see.
+package enum PathRefusal: String, Error, Sendable, CaseIterable {
+  case empty = "path-empty"
+  case emptySegment = "path-empty-segment"
+  case dotSegment = "path-dot-segment"
+  case absolute = "path-absolute"
+  case nul = "path-nul"
+  case tooLong = "path-too-long"
+  case segmentTooLong = "path-segment-too-long"
+  case tooDeep = "path-too-deep"
+  case control = "path-control-character"
+  case bidi = "path-bidi-character"
+  case reserved = "path-reserved"
+  case notPortable = "path-not-portable"
+
+  /// What is wrong, for a person.
+  package var reason: String {
+    switch self {
+    case .empty: "the name is empty"
+    case .emptySegment: "the path has an empty segment"
+    case .dotSegment: "the path has a '.' or '..' segment"
+    case .absolute: "the path is absolute"
+    case .nul: "the path holds a NUL byte"
+    case .tooLong: "the path is longer than \(PathRule.maximumLength) bytes"
+    case .segmentTooLong: "a segment is longer than \(PathRule.maximumSegment) bytes"
+    case .tooDeep: "the path has more than \(PathRule.maximumDepth) segments"
+    case .control: "the path holds a control character"
+    case .bidi: "the path holds a character that reverses text (bidi control)"
+    case .reserved: "the path lies in .tarn, which is Tarn's own"
+    case .notPortable: "the name does not exist on other systems (--portable-names)"
+    }
+  }
+}
+
+/// Which names are taken (decisions.md, Paths and entries; limits of path_resolution(7)).
+package struct PathRule: Sendable, Equatable {
+  /// NAME_MAX of Linux file systems, bytes.
+  package static let maximumSegment = 255
+  /// PATH_MAX less the terminating NUL, bytes.
+  package static let maximumLength = 4095
+  package static let maximumDepth = 512
+  /// The name of Tarn's own directory in a folder.
+  package static let reservedName: [UInt8] = Array(".tarn".utf8)
+
+  /// Refuse names that Windows and macOS cannot hold, too (`--portable-names`).
+  package var portable: Bool
+
+  package init(portable: Bool = false) {
+    self.portable = portable
+  }
+
+  package static let linux = PathRule()
+
+  package func check(_ bytes: [UInt8]) throws(PathRefusal) {
+    guard !bytes.isEmpty else { throw .empty }
+    guard !bytes.contains(0) else { throw .nul }
+    guard bytes[0] != UInt8(ascii: "/") else { throw .absolute }
+    guard bytes.count <= Self.maximumLength else { throw .tooLong }
+    var depth = 0
+    for segment in bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+      try check(segment: segment, first: depth == 0)
+      depth += 1
+    }
+    guard depth <= Self.maximumDepth else { throw .tooDeep }
+    try checkCharacters(bytes)
+  }
+
+  private func check(segment: ArraySlice<UInt8>, first: Bool) throws(PathRefusal) {
+    let dot = UInt8(ascii: ".")
+    guard !segment.isEmpty else { throw .emptySegment }
+    if segment.count == 1, segment.first == dot { throw .dotSegment }
+    if segment.count == 2, segment.allSatisfy({ $0 == dot }) { throw .dotSegment }
+    guard segment.count <= Self.maximumSegment else { throw .segmentTooLong }
+    if first, segment.elementsEqual(Self.reservedName) { throw .reserved }
+    if portable { try checkPortable(segment) }
+  }
+
+  /// Control characters (C0, DEL, C1 as U+0080 to U+009F) and the bidi controls of reliability.md I14.
+  private func checkCharacters(_ bytes: [UInt8]) throws(PathRefusal) {
+    for (index, byte) in bytes.enumerated() {
+      if byte < 0x20 || byte == 0x7F { throw .control }
+      if byte == 0xC2, index + 1 < bytes.count, (0x80...0x9F).contains(bytes[index + 1]) { throw .control }
+      if byte == 0xE2, index + 2 < bytes.count {
+        let second = bytes[index + 1]
+        let third = bytes[index + 2]
+        if second == 0x80, (0xAA...0xAE).contains(third) { throw .bidi }
+        if second == 0x81, (0xA6...0xA9).contains(third) { throw .bidi }
+      }
+    }
+  }
+
+  private func checkPortable(_ segment: ArraySlice<UInt8>) throws(PathRefusal) {
+    let forbidden = Array("\\:*?\"<>|".utf8)
+    if segment.contains(where: { forbidden.contains($0) }) { throw .notPortable }
+    if let first = segment.first, first == UInt8(ascii: "~") || first == UInt8(ascii: "-") { throw .notPortable }
+    if let last = segment.last, last == UInt8(ascii: ".") || last == UInt8(ascii: " ") { throw .notPortable }
+    let stem = String(decoding: segment.prefix { $0 != UInt8(ascii: ".") }, as: UTF8.self).uppercased()
+    let devices: Set<String> = ["CON", "PRN", "AUX", "NUL"]
+    let numbered = stem.count == 4 && (stem.hasPrefix("COM") || stem.hasPrefix("LPT")) && stem.last?.isNumber == true
+    if devices.contains(stem) || numbered { throw .notPortable }
+  }
+}

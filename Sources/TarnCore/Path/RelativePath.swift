@@ -1,0 +1,69 @@
+/// A path below a mirror's folder: the bytes as the kernel takes them, segments parted by `/`.
+///
+/// Never a `String`: Swift's `String` holds two different names for equal (NFC and NFD) and cannot hold
+/// the names that are not UTF-8. Two paths are equal when their bytes are, and sorted by `memcmp`, which is
+/// the order of every stream that the comparison merges.
+package struct RelativePath: Hashable, Sendable {
+  package let bytes: [UInt8]
+
+  /// Checks a name from outside.
+  ///
+  /// - Throws: the first rule that the name breaks. The caller says for which entry.
+  package init(_ bytes: [UInt8], rule: PathRule = .linux) throws(PathRefusal) {
+    try rule.check(bytes)
+    self.bytes = bytes
+  }
+
+  /// Takes a path that was checked before: one from the ledger, or one that the scan of the folder found.
+  package init(trusted bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  /// The segments, none empty.
+  package var segments: [ArraySlice<UInt8>] {
+    bytes.split(separator: UInt8(ascii: "/"))
+  }
+
+  /// The last segment.
+  package var name: ArraySlice<UInt8> {
+    guard let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else { return bytes[...] }
+    return bytes[(slash + 1)...]
+  }
+
+  /// The path of the directory that holds it; nil for an entry of the folder itself.
+  package var parent: RelativePath? {
+    guard let slash = bytes.lastIndex(of: UInt8(ascii: "/")) else { return nil }
+    return RelativePath(trusted: Array(bytes[..<slash]))
+  }
+
+  /// True when `other` lies below this path taken as a directory.
+  package func isAncestor(of other: RelativePath) -> Bool {
+    other.bytes.count > bytes.count + 1 && other.bytes[bytes.count] == UInt8(ascii: "/")
+      && other.bytes.starts(with: bytes)
+  }
+
+  /// The path as text that is safe on a terminal and in a log; see `Printable`.
+  package var printable: String { Printable.escape(bytes) }
+}
+
+extension RelativePath: Comparable {
+  package static func < (left: RelativePath, right: RelativePath) -> Bool {
+    compareBytes(left.bytes, right.bytes) < 0
+  }
+}
+
+/// Orders two byte strings as `memcmp` and SQLite's BLOB comparison do: negative, zero or positive.
+package func compareBytes(_ left: [UInt8], _ right: [UInt8]) -> Int {
+  let shared = min(left.count, right.count)
+  return left.withUnsafeBufferPointer { left in
+    right.withUnsafeBufferPointer { right in
+      var index = 0
+      while index < shared {
+        let difference = Int(left[index]) - Int(right[index])
+        if difference != 0 { return difference }
+        index += 1
+      }
+      return left.count - right.count
+    }
+  }
+}

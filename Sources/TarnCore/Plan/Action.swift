@@ -1,0 +1,52 @@
+/// One thing to do so that the folder matches the manifest: a value that can be printed, tested, dry-run.
+package struct Action: Sendable, Equatable {
+  /// When it is carried out. Payload before index; deletions last (contract: `--publish-last`).
+  package enum Phase: UInt8, Sendable, Comparable {
+    case payload = 0
+    case index = 1
+    case deletion = 2
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  }
+
+  /// What to do. The raw value is stored in the stage and shown by `tarn plan`.
+  package enum Kind: String, Sendable, CaseIterable {
+    /// Fetch; nothing stands at the path.
+    case fetch
+    /// Fetch a new version; what Tarn placed stands at the path, unchanged.
+    case update
+    /// Fetch again; the file vanished.
+    case restore
+    /// Fetch again; the file was edited. The edited bytes go to the trash.
+    case replace
+    /// Hash what stands at the path, then decide again.
+    case inspect
+    /// Ask the server whether its copy is still the recorded one (no size, time or digest in the feed).
+    case revalidate
+    /// Move to the trash: no longer in the manifest.
+    case delete
+    /// Only the ledger changes: the row of a file that is neither wanted nor there.
+    case forget
+  }
+
+  package var kind: Kind
+  package var phase: Phase
+  package var path: RelativePath
+  /// The wanted entry; nil for `delete` and `forget`.
+  package var entry: Entry?
+  /// What the plan saw at the path.
+  package var present: FileIdentity?
+  /// What the ledger says of the path.
+  package var row: Row?
+
+  package init(
+    _ kind: Kind, phase: Phase = .payload, path: RelativePath, entry: Entry? = nil,
+    present: FileIdentity? = nil, row: Row? = nil
+  ) {
+    self.kind = kind
+    self.phase = phase
+    self.path = path
+    self.entry = entry
+    self.present = present
+    self.row = row
+  }
+}

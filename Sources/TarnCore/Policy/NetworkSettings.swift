@@ -1,0 +1,31 @@
+/// How a mirror talks to the network. Everything that is not here is fixed in TarnTransfer/CurlOption.swift.
+package struct NetworkSettings: Sendable, Equatable {
+  /// Connections in all, 1 to 256.
+  package var connections = 16
+  /// Connections to one host, 1 to 64.
+  package var connectionsPerHost = 6
+  /// Bytes per second over all transfers; nil for no limit.
+  package var rate: UInt64?
+  package var connectTimeout = 10
+  /// A transfer that stays below `lowSpeedLimit` bytes per second for so many seconds is ended.
+  package var lowSpeedLimit: UInt64 = 1024
+  package var lowSpeedTime = 30
+  /// A PEM file of certificate authorities; nil for the system's.
+  package var caFile: String?
+  /// `Name: value` lines, sent to `credentialOrigin` only.
+  package var headers: [String] = []
+  /// A Netscape cookie file, sent by its own domain rules.
+  package var cookieFile: String?
+  /// Look up names and passwords in this netrc file; nil for none.
+  package var netrcFile: String?
+  /// `http://host:port` or `socks5h://...`; nil for none. The environment is never read.
+  package var proxy: String?
+  /// `scheme://host:port` of the feed: the only origin that gets `headers`.
+  package var credentialOrigin: String?
+  /// Redirects and sources on private, loopback and link-local addresses: only when the feed's own host is on
+  /// one (decisions.md, Network).
+  package var allowsPrivateAddresses = false
+  package var userAgent = "tarn"
+
+  package init() {}
+}

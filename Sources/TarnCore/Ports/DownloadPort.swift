@@ -1,0 +1,154 @@
+/// One HTTP exchange to make: a chain of at most five redirects, no retry inside.
+package struct DownloadRequest: Sendable {
+  /// Absolute: `http`, `https` or `file`.
+  package var url: String
+  /// First byte wanted; 0 for the whole. Sent as `Range: bytes=N-`.
+  package var offset: UInt64
+  /// `If-Range` of the range request: a strong ETag with its quotes, or an HTTP date as received.
+  package var ifRange: String?
+  /// Conditional request; the answer may be 304.
+  package var ifNoneMatch: String?
+  package var ifModifiedSince: String?
+  /// `Accept` header; nil for `*/*`.
+  package var accept: String?
+  /// The most body bytes to take, counted from `offset`; the transfer ends with `.tooLarge` beyond it.
+  package var limit: UInt64
+  /// Seconds in all; nil for no cap beside the low-speed and connect time-outs.
+  package var totalTimeout: Int?
+
+  package init(url: String, limit: UInt64) {
+    self.url = url
+    self.offset = 0
+    self.limit = limit
+  }
+}
+
+/// What the final response said before its body, after redirects.
+package struct ResponseHead: Sendable, Equatable {
+  package var status: Int
+  package var url: String
+  /// The ETag as sent, with `W/` and quotes; nil when there was none.
+  package var etag: String?
+  package var lastModified: String?
+  package var date: String?
+  /// Last-Modified and Date read as times.
+  package var modified: Timestamp?
+  package var sent: Timestamp?
+  package var contentLength: UInt64?
+  package var contentRange: ContentRange?
+  package var contentType: String?
+  /// Content-Encoding, lower case, when it is not `identity`.
+  package var contentEncoding: String?
+  /// Retry-After in seconds from now, whichever form was sent.
+  package var retryAfter: Int64?
+
+  package init(status: Int, url: String) {
+    self.status = status
+    self.url = url
+  }
+}
+
+/// `Content-Range: bytes first-last/total` (RFC 9110 14.4).
+package struct ContentRange: Sendable, Equatable {
+  /// nil for the unsatisfied form `bytes */total`.
+  package var first: UInt64?
+  package var last: UInt64?
+  /// nil for `*`.
+  package var total: UInt64?
+
+  package init(first: UInt64?, last: UInt64?, total: UInt64?) {
+    self.first = first
+    self.last = last
+    self.total = total
+  }
+}
+
+/// What the receiver makes of a response head.
+package enum HeadVerdict: Sendable, Equatable {
+  /// Send the body.
+  case accept
+  /// Drop the body: the head alone was the answer (an error status, 304, 416, a range that does not fit).
+  case headOnly
+}
+
+/// What the receiver did with bytes.
+package enum ByteVerdict: Sendable, Equatable {
+  case taken
+  /// None taken: no room now. The transfer pauses until `Downloading.resume(_:)`.
+  case full
+  /// The receiver gives up: end with `.refusedByReceiver`.
+  case abort
+}
+
+/// How an exchange ended.
+package enum DownloadOutcome: Sendable, Equatable {
+  /// The response ended as its framing promised; the status may be any.
+  case complete(ResponseHead)
+  case failed(DownloadFailure)
+}
+
+/// Why an exchange did not end well. The code is stable and shown to users.
+package struct DownloadFailure: Error, Sendable, Equatable {
+  package enum Code: String, Sendable, CaseIterable {
+    case resolve = "host-not-found"
+    case connect = "connection-refused"
+    case timeout = "timed-out"
+    case tooSlow = "too-slow"
+    case tls = "tls-failed"
+    case reset = "connection-lost"
+    case truncated = "body-truncated"
+    case tooLarge = "body-too-large"
+    case protocolError = "bad-response"
+    case headersTooLarge = "headers-too-large"
+    case tooManyRedirects = "too-many-redirects"
+    case redirectRefused = "redirect-refused"
+    case addressRefused = "address-refused"
+    case urlRefused = "url-refused"
+    case contentEncoding = "content-encoding-refused"
+    case fileNotReadable = "file-not-readable"
+    case refusedByReceiver = "receiver-gave-up"
+    case cancelled = "cancelled"
+    case outOfMemory = "out-of-memory"
+  }
+  package var code: Code
+  /// What happened, for a person; no secrets, escaped.
+  package var message: String
+  /// True when the same request may succeed later.
+  package var isTransient: Bool
+
+  package init(_ code: Code, _ message: String, isTransient: Bool) {
+    self.code = code
+    self.message = message
+    self.isTransient = isTransient
+  }
+}
+
+/// Receives one exchange. All three are called on the network's thread and must not block.
+package protocol DownloadReceiver: AnyObject, Sendable {
+  /// At most once, before any body byte, for the final response.
+  func begin(_ head: ResponseHead) -> HeadVerdict
+  /// Body bytes in order; the buffer is gone on return. All or none is taken.
+  func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict
+  /// Exactly once, last.
+  func end(_ outcome: DownloadOutcome)
+}
+
+/// A running exchange.
+package struct DownloadID: Hashable, Sendable {
+  package let value: UInt64
+  package init(value: UInt64) { self.value = value }
+}
+
+/// Makes exchanges, many at a time, on a thread of its own. Any thread may call.
+///
+/// Limits per host and in all are kept inside: what exceeds them waits its turn in the order it came.
+package protocol Downloading: Sendable {
+  /// Never blocks; the outcome comes to `receiver`.
+  func start(_ request: DownloadRequest, to receiver: any DownloadReceiver) -> DownloadID
+  /// After `.full`: there is room again.
+  func resume(_ id: DownloadID)
+  /// The receiver hears `.failed(.cancelled)` unless it has ended already.
+  func cancel(_ id: DownloadID)
+  /// Cancels all, and returns when no receiver will be called again.
+  func shutDown()
+}

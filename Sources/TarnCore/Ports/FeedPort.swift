@@ -1,0 +1,92 @@
+/// What a format found, in the order of the document.
+package enum FeedItem: Sendable, Equatable {
+  case entry(Entry)
+  case refused(Refusal)
+  /// A directory of a recursive index: `url` is its listing (absolute), `path` its place below the feed.
+  case directory(url: String, path: RelativePath)
+  /// The feed says that this path is gone, in a list that need not be complete.
+  case deleted(RelativePath)
+}
+
+/// What a format knows once it has read the whole document.
+package struct FeedEnd: Sendable, Equatable {
+  /// False for a window, a truncated list, a recovered parse: then nothing is deleted.
+  package var isComplete: Bool
+  /// Why it is not complete, for a person; empty when it is.
+  package var incompleteReason: String
+  /// The manifest's own number, which never goes down (native manifest).
+  package var version: UInt64?
+  /// After this moment the manifest is not trusted (native manifest).
+  package var expires: Timestamp?
+  /// The listing that this format was read from, as `tarn status` prints it: `checksum list`, `Metalink 4`.
+  package var format: String
+
+  package init(
+    format: String, isComplete: Bool, incompleteReason: String = "", version: UInt64? = nil,
+    expires: Timestamp? = nil
+  ) {
+    self.format = format
+    self.isComplete = isComplete
+    self.incompleteReason = incompleteReason
+    self.version = version
+    self.expires = expires
+  }
+}
+
+/// Why a feed is not taken: exit status 65, nothing changed.
+package struct FeedFailure: Error, Sendable, Equatable {
+  /// A stable code such as `feed-truncated`.
+  package var code: String
+  /// What is wrong and how to mend it.
+  package var message: String
+  /// Where in the document; nil when there is no place to point at. Lines and columns count from 1.
+  package var line: Int?
+  package var column: Int?
+
+  package init(code: String, message: String, line: Int? = nil, column: Int? = nil) {
+    self.code = code
+    self.message = message
+    self.line = line
+    self.column = column
+  }
+}
+
+/// A document to parse, and what is known of it.
+package struct FeedDocument: Sendable {
+  /// Where it came from after redirects: the base of relative references. `file:` for a local feed and for
+  /// standard input (then the working directory).
+  package var url: String
+  /// The Content-Type header as sent; nil for a local feed.
+  package var contentType: String?
+  /// Set while walking a recursive index: the place of this listing below the feed; nil for the feed itself.
+  package var place: RelativePath?
+  package var rule: PathRule
+
+  package init(url: String, contentType: String? = nil, place: RelativePath? = nil, rule: PathRule = .linux) {
+    self.url = url
+    self.contentType = contentType
+    self.place = place
+    self.rule = rule
+  }
+}
+
+/// The bytes of a document, front to back.
+package protocol ByteSource {
+  /// Reads at most `buffer.count` bytes.
+  ///
+  /// - Returns: the bytes read; 0 at the end.
+  /// - Throws: `FeedFailure` when the bytes cannot be had.
+  mutating func read(into buffer: UnsafeMutableRawBufferPointer) throws(FeedFailure) -> Int
+}
+
+/// Bytes of a feed -> entries, or a positioned error. Blocking; any thread, one call at a time per value.
+package protocol FeedParsing: Sendable {
+  /// Recognises the format by its content and reads it whole, in bounded memory.
+  ///
+  /// - Parameter sink: called for each item in the order of the document, on this thread; what it throws
+  ///   ends the parse and is passed on.
+  /// - Throws: `FeedFailure` when the document is malformed, or what `sink` throws.
+  func parse(
+    _ source: any ByteSource, as document: FeedDocument, sink: (FeedItem) throws -> Void
+  ) throws -> FeedEnd
+}

@@ -1,0 +1,237 @@
+/// What stat says of a file that tells whether it is still the same one.
+package struct FileIdentity: Hashable, Sendable {
+  /// Compared only within one boot (decisions.md, Durability).
+  package var device: UInt64
+  package var inode: UInt64
+  package var size: UInt64
+  package var modified: Timestamp
+  package var changed: Timestamp
+
+  package init(device: UInt64, inode: UInt64, size: UInt64, modified: Timestamp, changed: Timestamp) {
+    self.device = device
+    self.inode = inode
+    self.size = size
+    self.modified = modified
+    self.changed = changed
+  }
+
+  /// The same inode with the same contents, as far as stat tells; devices are renumbered between boots.
+  package func isSame(as other: FileIdentity) -> Bool {
+    inode == other.inode && size == other.size && modified == other.modified && changed == other.changed
+  }
+}
+
+/// What stands at a path of the folder.
+package struct Present: Sendable, Equatable {
+  package enum Kind: Sendable, Equatable {
+    case regular
+    case directory
+    case symbolicLink
+    /// FIFO, socket or device.
+    case special
+  }
+  package var path: RelativePath
+  package var kind: Kind
+  /// Meaningless for directories.
+  package var identity: FileIdentity
+
+  package init(path: RelativePath, kind: Kind, identity: FileIdentity) {
+    self.path = path
+    self.kind = kind
+    self.identity = identity
+  }
+}
+
+/// An operation on the folder that failed.
+package struct FolderFailure: Error, Sendable, Equatable {
+  package enum Code: String, Sendable, CaseIterable {
+    case noSpace = "no-space"
+    case quota = "quota-exceeded"
+    case readOnly = "read-only"
+    case permission = "permission-denied"
+    case inputOutput = "input-output-error"
+    case tooManyFiles = "too-many-open-files"
+    case outOfMemory = "out-of-memory"
+    case nameTooLong = "name-too-long"
+    case notDirectory = "parent-not-a-directory"
+    case link = "symbolic-link-in-the-way"
+    case otherFileSystem = "other-file-system"
+    case missing = "not-there"
+    case exists = "in-the-way"
+    case digestMismatch = "digest-mismatch"
+    case sizeMismatch = "size-mismatch"
+    case pieceMismatch = "piece-mismatch"
+    case markerMissing = "marker-missing"
+    case other = "folder-error"
+  }
+  package var code: Code
+  /// What was tried, on what, and what the kernel said.
+  package var message: String
+  /// errno, 0 when the failure is not the kernel's.
+  package var errno: Int32
+  /// For `pieceMismatch`: the bytes before the piece that is wrong, all good.
+  package var goodPrefix: UInt64?
+
+  package init(_ code: Code, _ message: String, errno: Int32 = 0, goodPrefix: UInt64? = nil) {
+    self.code = code
+    self.message = message
+    self.errno = errno
+    self.goodPrefix = goodPrefix
+  }
+}
+
+/// What the bytes of a download have to be.
+package struct ContentCheck: Sendable, Equatable {
+  /// Exact bytes; nil when nobody said.
+  package var size: UInt64?
+  /// The digest that decides; nil when the feed gives none: then SHA-256 is computed and recorded.
+  package var digest: Digest?
+  package var pieces: Pieces?
+
+  package init(size: UInt64? = nil, digest: Digest? = nil, pieces: Pieces? = nil) {
+    self.size = size
+    self.digest = digest
+    self.pieces = pieces
+  }
+}
+
+/// A file that is whole and checked, but not yet durable nor under its final name.
+package struct Sealed: Sendable, Equatable {
+  package var identity: FileIdentity
+  package var digest: Digest
+  /// True when the feed gave a digest and it fits.
+  package var isVerified: Bool
+
+  package init(identity: FileIdentity, digest: Digest, isVerified: Bool) {
+    self.identity = identity
+    self.digest = digest
+    self.isVerified = isVerified
+  }
+}
+
+/// One file in `partial/`. Confined to one thread at a time; blocking. Its descriptor stays open until
+/// `close` or `discard`, so that what is checked is what is renamed.
+package protocol PartialFile: AnyObject, Sendable {
+  /// The random name in `partial/`.
+  var name: String { get }
+  /// Bytes written so far, all hashed.
+  var length: UInt64 { get }
+  /// Starts the contents over: keeps the first `keep` bytes (read again and hashed), drops the rest, and
+  /// reserves room for `check.size`.
+  ///
+  /// - Returns: the bytes kept, less than `keep` when the file is shorter or a piece in them is wrong.
+  func begin(keeping keep: UInt64, check: ContentCheck) throws(FolderFailure) -> UInt64
+  /// Appends, hashes and checks pieces.
+  ///
+  /// - Throws: `sizeMismatch` before a byte beyond `check.size` is written; `pieceMismatch` with the good
+  ///   prefix; or what the kernel said.
+  func append(_ bytes: UnsafeRawBufferPointer) throws(FolderFailure)
+  /// Makes what is written so far durable (fdatasync). Any thread, beside `append`.
+  ///
+  /// - Returns: the bytes that are durable for certain.
+  func sync() throws(FolderFailure) -> UInt64
+  /// Checks size and digest, sets mode and time. The file can then be installed.
+  func seal(modified: Timestamp?) throws(FolderFailure) -> Sealed
+  /// Closes the descriptor and keeps the file for a later resume.
+  func close()
+  /// Closes and removes the file.
+  func discard()
+}
+
+/// One file to move into its final name.
+package struct Installation: Sendable {
+  package enum Expectation: Sendable, Equatable {
+    /// Nothing stands there.
+    case absent
+    /// This regular file stands there, and goes to the trash as `trashName`.
+    case present(FileIdentity)
+  }
+  package var path: RelativePath
+  package var partial: any PartialFile
+  package var expectation: Expectation
+  package var trashName: String
+
+  package init(path: RelativePath, partial: any PartialFile, expectation: Expectation, trashName: String) {
+    self.path = path
+    self.partial = partial
+    self.expectation = expectation
+    self.trashName = trashName
+  }
+}
+
+/// What became of an installation or a removal.
+package enum PublishOutcome: Sendable, Equatable {
+  /// Under its final name; the identity after the rename. `displaced` is what now lies in the trash.
+  case installed(FileIdentity, displaced: FileIdentity?)
+  /// In the trash; its identity there.
+  case removed(FileIdentity)
+  /// The world is not as the plan saw it; nothing was changed. The path goes back to the comparison.
+  case stale(String)
+  case failed(FolderFailure)
+}
+
+/// A recorded file to move to the trash.
+package struct Removal: Sendable, Equatable {
+  package var path: RelativePath
+  package var expected: FileIdentity
+  package var trashName: String
+
+  package init(path: RelativePath, expected: FileIdentity, trashName: String) {
+    self.path = path
+    self.expected = expected
+    self.trashName = trashName
+  }
+}
+
+/// The objects of a folder, sorted by path bytes, one at a time. A directory is announced once as such, at
+/// the place of its own path, before what lies in it. `.tarn` at the top is left out. Links are not followed.
+package protocol SnapshotCursor: AnyObject {
+  /// nil at the end. Directories that cannot be read throw `permission`; the cursor goes on after them.
+  func next() throws(FolderFailure) -> Present?
+}
+
+/// The folder of one mirror, held open by a descriptor: every path is resolved beneath it without following
+/// links (openat2, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV). Blocking; any thread.
+package protocol FolderPort: Sendable {
+  func scan() -> any SnapshotCursor
+  /// What stands at one path; nil when nothing does.
+  func look(_ path: RelativePath) throws(FolderFailure) -> Present?
+  /// The digest of a regular file, and what stat said before and after reading it (equal, or `stale` as a
+  /// nil result: it changed while it was read, or it is no regular file).
+  func digest(
+    of path: RelativePath, _ algorithm: DigestAlgorithm
+  ) throws(FolderFailure) -> (Digest, FileIdentity)?
+
+  /// A new, empty file in `partial/`.
+  func makePartial() throws(FolderFailure) -> any PartialFile
+  /// The file of that name; nil when it is gone.
+  func openPartial(_ name: String) throws(FolderFailure) -> (any PartialFile)?
+  /// A new partial file with the bytes of a file of the folder (reflink, else copy), `begin` and every
+  /// `append` done; nil when that file is not `expected` any more.
+  func copyPartial(
+    of path: RelativePath, expected: FileIdentity, check: ContentCheck
+  ) throws(FolderFailure) -> (any PartialFile)?
+  /// Names and sizes in `partial/`.
+  func partials() throws(FolderFailure) -> [(name: String, size: UInt64)]
+  func removePartial(_ name: String) throws(FolderFailure)
+
+  /// Makes the contents of sealed files durable, all together. One result per file, in order.
+  func makeDurable(_ files: [any PartialFile]) -> [FolderFailure?]
+  /// Renames, then fsyncs every directory touched. One result per item, in order.
+  func install(_ items: [Installation]) -> [PublishOutcome]
+  /// Moves to the trash, then fsyncs; empty parent directories are removed. One result per item, in order.
+  func remove(_ items: [Removal]) -> [PublishOutcome]
+
+  /// Names and sizes in `trash/`.
+  func trashed() throws(FolderFailure) -> [(name: String, size: UInt64)]
+  /// Moves a file out of the trash to a path where nothing stands; durable on return.
+  func restoreTrash(_ name: String, to path: RelativePath) throws(FolderFailure) -> FileIdentity
+  /// Moves a file of `partial/` into the trash; durable on return.
+  func trashPartial(_ name: String, as trashName: String) throws(FolderFailure)
+  func removeTrash(_ name: String) throws(FolderFailure)
+
+  /// Bytes free for unprivileged writers, and the size of the file system.
+  func space() throws(FolderFailure) -> (free: UInt64, total: UInt64)
+  /// Still the folder that was opened: same directory at its path, marker with the same id.
+  func isIntact() -> Bool
+}

@@ -1,0 +1,317 @@
+/// What Tarn placed at a path, or adopted there.
+package struct Row: Sendable, Equatable {
+  package var path: RelativePath
+  package var identity: FileIdentity
+  package var digest: Digest
+  /// True when the feed gave a digest and it fitted.
+  package var isVerified: Bool
+  /// `Entry.fingerprint` of the version placed.
+  package var fingerprint: [UInt8]
+  /// Validators of the response that brought it; for conditional requests.
+  package var etag: String?
+  package var lastModified: String?
+  /// When it was placed.
+  package var placed: Timestamp
+
+  package init(
+    path: RelativePath, identity: FileIdentity, digest: Digest, isVerified: Bool, fingerprint: [UInt8],
+    etag: String? = nil, lastModified: String? = nil, placed: Timestamp
+  ) {
+    self.path = path
+    self.identity = identity
+    self.digest = digest
+    self.isVerified = isVerified
+    self.fingerprint = fingerprint
+    self.etag = etag
+    self.lastModified = lastModified
+    self.placed = placed
+  }
+}
+
+/// A download that is not finished: enough to prove that more bytes belong to the same version.
+package struct PartialRow: Sendable, Equatable {
+  package var path: RelativePath
+  /// Its name in `partial/`.
+  package var name: String
+  package var url: String
+  /// Strong ETag with quotes; nil when the response had none or a weak one.
+  package var etag: String?
+  /// Last-Modified, only when it is strong by RFC 9110 8.8.2.2.
+  package var lastModified: String?
+  package var total: UInt64?
+  /// The digest that the feed gave for this version.
+  package var digest: Digest?
+  package var fingerprint: [UInt8]
+  /// Bytes known to be durable.
+  package var durable: UInt64
+  /// Of the boot that wrote it; empty when it could not be read, which counts as another boot.
+  package var bootID: String
+
+  package init(
+    path: RelativePath, name: String, url: String, etag: String?, lastModified: String?, total: UInt64?,
+    digest: Digest?, fingerprint: [UInt8], durable: UInt64, bootID: String
+  ) {
+    self.path = path
+    self.name = name
+    self.url = url
+    self.etag = etag
+    self.lastModified = lastModified
+    self.total = total
+    self.digest = digest
+    self.fingerprint = fingerprint
+    self.durable = durable
+    self.bootID = bootID
+  }
+}
+
+/// Said before a file is renamed, so that a crash between the rename and the row can be told.
+package struct Intent: Sendable, Equatable {
+  package enum Kind: UInt8, Sendable { case install = 1, remove = 2 }
+  package var kind: Kind
+  package var path: RelativePath
+  /// install: the name in `partial/`; remove: empty.
+  package var partialName: String
+  /// Where what stands at the path goes, if anything.
+  package var trashName: String
+  /// install: the row to write once the file is seen there (its identity before the rename); remove: the row
+  /// that goes.
+  package var row: Row
+  /// True when what was expected at the path was placed by Tarn and not edited since.
+  package var displacesOwn: Bool
+
+  package init(
+    kind: Kind, path: RelativePath, partialName: String, trashName: String, row: Row, displacesOwn: Bool
+  ) {
+    self.kind = kind
+    self.path = path
+    self.partialName = partialName
+    self.trashName = trashName
+    self.row = row
+    self.displacesOwn = displacesOwn
+  }
+}
+
+/// Something in the trash.
+package struct TrashRow: Sendable, Equatable {
+  package enum Reason: String, Sendable { case deleted, replaced, edited }
+  /// Its name in `trash/`, and its id for users.
+  package var name: String
+  package var path: RelativePath
+  package var reason: Reason
+  /// True when Tarn placed these bytes: then they expire.
+  package var isOwn: Bool
+  package var size: UInt64
+  package var when: Timestamp
+
+  package init(
+    name: String, path: RelativePath, reason: Reason, isOwn: Bool, size: UInt64, when: Timestamp
+  ) {
+    self.name = name
+    self.path = path
+    self.reason = reason
+    self.isOwn = isOwn
+    self.size = size
+    self.when = when
+  }
+}
+
+/// An entry that is not as it should be, and why; shown by status and explain until a pass clears it.
+package struct Problem: Sendable, Equatable {
+  package enum Kind: String, Sendable, CaseIterable { case failed, refused, conflict, held }
+  /// The path, or the refused name as the feed gave it.
+  package var name: [UInt8]
+  package var kind: Kind
+  package var code: String
+  package var message: String
+  /// When it was first seen, and last.
+  package var since: Timestamp
+  package var seen: Timestamp
+  package var attempts: Int
+
+  /// A problem seen now, for the first time as far as the caller knows; the ledger keeps `since` and counts
+  /// `attempts` when it knows the same name with the same code.
+  package init(name: [UInt8], kind: Kind, code: String, message: String, seen: Timestamp) {
+    self.name = name
+    self.kind = kind
+    self.code = code
+    self.message = message
+    self.since = seen
+    self.seen = seen
+    self.attempts = 1
+  }
+}
+
+/// Something that happened. Numbered by the ledger; the number only grows.
+package struct Event: Sendable, Equatable {
+  /// 0 until it is stored.
+  package var number: Int64
+  package var when: Timestamp
+  /// Stable: `published`, `adopted`, `deleted`, `restored`, `failed` ...
+  package var code: String
+  package var path: RelativePath?
+  package var bytes: UInt64?
+  package var detail: String
+
+  package init(
+    number: Int64 = 0, when: Timestamp, code: String, path: RelativePath? = nil, bytes: UInt64? = nil,
+    detail: String = ""
+  ) {
+    self.number = number
+    self.when = when
+    self.code = code
+    self.path = path
+    self.bytes = bytes
+    self.detail = detail
+  }
+}
+
+/// Deletions that wait for `tarn approve`.
+package struct HeldPlan: Sendable, Equatable {
+  /// Eight hexadecimal digits, of the set of paths and digests.
+  package var id: String
+  package var when: Timestamp
+  package var count: Int
+
+  package init(id: String, when: Timestamp, count: Int) {
+    self.id = id
+    self.when = when
+    self.count = count
+  }
+}
+
+/// A transfer in progress, for `tarn status` beside a running pass.
+package struct Activity: Sendable, Equatable {
+  package var path: RelativePath
+  package var received: UInt64
+  package var total: UInt64?
+  /// Bytes per second.
+  package var rate: UInt64
+  package var source: String
+
+  package init(path: RelativePath, received: UInt64, total: UInt64?, rate: UInt64, source: String) {
+    self.path = path
+    self.received = received
+    self.total = total
+    self.rate = rate
+    self.source = source
+  }
+}
+
+/// One thing to write. A list of them is one transaction.
+package enum LedgerChange: Sendable, Equatable {
+  /// Inserts or replaces.
+  case row(Row)
+  case dropRow(RelativePath)
+  case intent(Intent)
+  case dropIntent(RelativePath)
+  case partial(PartialRow)
+  case durable(path: RelativePath, bytes: UInt64)
+  case dropPartial(RelativePath)
+  case trash(TrashRow)
+  case dropTrash(name: String)
+  /// Inserts; a known one of the same name and code keeps `since`, gets the new `seen` and one attempt more.
+  case problem(Problem)
+  case dropProblem(name: [UInt8])
+  /// After a pass: what it did not see again is solved.
+  case dropProblems(seenBefore: Timestamp)
+  /// Appends, with the next number.
+  case event(Event)
+  /// Drops the oldest events but the newest so many and the deletions of the last 24 hours (the guard's
+  /// window), and keeps the number of the last one dropped as the fact `events-dropped`.
+  case pruneEvents(keeping: Int, now: Timestamp)
+  case hold(HeldPlan)
+  case heldPath(plan: String, path: RelativePath)
+  case dropHolds
+  /// Replaces the whole list.
+  case activity([Activity])
+  /// A small named fact: the feed, the policy, times of the last pass. nil removes it.
+  case fact(String, String?)
+}
+
+/// The record of one mirror. Blocking; any thread; one writer (the folder's lock), readers beside it.
+package protocol LedgerPort: Sendable {
+  /// All or nothing, durable on return (synchronous=FULL).
+  func apply(_ changes: [LedgerChange]) throws(LedgerFailure)
+  /// The same, but a power cut may lose it: for activity and other things that are soon stale.
+  func applyVolatile(_ changes: [LedgerChange]) throws(LedgerFailure)
+
+  func row(_ path: RelativePath) throws(LedgerFailure) -> Row?
+  /// All rows by path bytes, as of now, whatever is written meanwhile.
+  func rows() throws(LedgerFailure) -> any RowCursor
+  func rowCount() throws(LedgerFailure) -> Int
+  func rowBytes() throws(LedgerFailure) -> UInt64
+  /// At most `limit` rows with that digest.
+  func rows(digest: Digest, limit: Int) throws(LedgerFailure) -> [Row]
+  func intents() throws(LedgerFailure) -> [Intent]
+  func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow?
+  func partials() throws(LedgerFailure) -> [PartialRow]
+  func trash() throws(LedgerFailure) -> [TrashRow]
+  func problems(limit: Int) throws(LedgerFailure) -> [Problem]
+  func problem(name: [UInt8]) throws(LedgerFailure) -> Problem?
+  func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int]
+  /// Events after a number, oldest first.
+  func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event]
+  /// The newest events of one path, newest first.
+  func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event]
+  /// How many events with that code there were since a moment (the guard's window).
+  func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int
+  func held() throws(LedgerFailure) -> HeldPlan?
+  func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath]
+  func activity() throws(LedgerFailure) -> [Activity]
+  func fact(_ name: String) throws(LedgerFailure) -> String?
+  func close()
+}
+
+/// Rows one at a time. One thread.
+package protocol RowCursor: AnyObject {
+  /// nil at the end.
+  func next() throws(LedgerFailure) -> Row?
+}
+
+/// An operation on the ledger that failed.
+package struct LedgerFailure: Error, Sendable, Equatable {
+  package enum Code: String, Sendable, CaseIterable {
+    /// Not a ledger, or damaged: set aside and rebuilt.
+    case corrupt = "ledger-corrupt"
+    /// Written by a newer Tarn: refused, untouched.
+    case newer = "ledger-newer"
+    case noSpace = "no-space"
+    case readOnly = "read-only"
+    case permission = "permission-denied"
+    case inputOutput = "input-output-error"
+    case busy = "ledger-busy"
+    case missing = "ledger-missing"
+    case other = "ledger-error"
+  }
+  package var code: Code
+  package var message: String
+
+  package init(_ code: Code, _ message: String) {
+    self.code = code
+    self.message = message
+  }
+}
+
+/// A place on disk for what a pass cannot hold in memory: the manifest in path order, and the plan. It
+/// outlives nothing. One thread at a time.
+package protocol StagePort: AnyObject, Sendable {
+  /// Keeps an entry; two entries of one path are both kept, in the order they came.
+  func add(_ entry: Entry) throws(LedgerFailure)
+  /// The entries by path bytes, then in the order they came.
+  func entries() throws(LedgerFailure) -> any EntryCursor
+  /// Forgets entries and actions.
+  func clear() throws(LedgerFailure)
+
+  func add(_ action: Action) throws(LedgerFailure)
+  /// The actions in the order to carry them out: by phase, then by path.
+  func actions() throws(LedgerFailure) -> any ActionCursor
+  func actionCount() throws(LedgerFailure) -> Int
+}
+
+package protocol EntryCursor: AnyObject {
+  func next() throws(LedgerFailure) -> Entry?
+}
+
+package protocol ActionCursor: AnyObject {
+  func next() throws(LedgerFailure) -> Action?
+}

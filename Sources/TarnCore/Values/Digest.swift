@@ -1,0 +1,107 @@
+/// The digests that Tarn can check. The raw value is stored in the ledger; never renumber.
+package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
+  case md5 = 1
+  case sha1 = 2
+  case sha224 = 3
+  case sha256 = 4
+  case sha384 = 5
+  case sha512 = 6
+
+  /// Bytes of a digest.
+  package var length: Int {
+    switch self {
+    case .md5: 16
+    case .sha1: 20
+    case .sha224: 28
+    case .sha256: 32
+    case .sha384: 48
+    case .sha512: 64
+    }
+  }
+
+  /// The name of the IANA registry "Hash Function Textual Names" (RFC 5854 4.2.4).
+  package var name: String {
+    switch self {
+    case .md5: "md5"
+    case .sha1: "sha-1"
+    case .sha224: "sha-224"
+    case .sha256: "sha-256"
+    case .sha384: "sha-384"
+    case .sha512: "sha-512"
+    }
+  }
+
+  /// Reads the spellings found in the wild: `sha-256`, `SHA256`, `SHA2-256`, ` sha256 `.
+  package init?(name: String) {
+    let folded = name.lowercased().filter { $0.isLetter || $0.isNumber }
+    switch folded {
+    case "md5": self = .md5
+    case "sha1", "sha": self = .sha1
+    case "sha224", "sha2224": self = .sha224
+    case "sha256", "sha2256": self = .sha256
+    case "sha384", "sha2384": self = .sha384
+    case "sha512", "sha2512": self = .sha512
+    default: return nil
+    }
+  }
+
+  /// By strength: the strongest one of an entry decides.
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A digest of a known algorithm, always of that algorithm's length.
+package struct Digest: Hashable, Sendable {
+  package let algorithm: DigestAlgorithm
+  package let bytes: [UInt8]
+
+  /// - Returns: nil when the length is not the algorithm's.
+  package init?(_ algorithm: DigestAlgorithm, bytes: [UInt8]) {
+    guard bytes.count == algorithm.length else { return nil }
+    self.algorithm = algorithm
+    self.bytes = bytes
+  }
+
+  /// Reads hexadecimal digits of either case, nothing else.
+  package init?(_ algorithm: DigestAlgorithm, hex: some Collection<UInt8>) {
+    guard hex.count == algorithm.length * 2 else { return nil }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(algorithm.length)
+    var high: UInt8?
+    for digit in hex {
+      guard let value = Self.value(ofHexDigit: digit) else { return nil }
+      if let first = high {
+        bytes.append(first << 4 | value)
+        high = nil
+      } else {
+        high = value
+      }
+    }
+    self.algorithm = algorithm
+    self.bytes = bytes
+  }
+
+  /// Lower-case hexadecimal digits.
+  package var hex: String {
+    let digits = Array("0123456789abcdef".utf8)
+    var text: [UInt8] = []
+    text.reserveCapacity(bytes.count * 2)
+    for byte in bytes {
+      text.append(digits[Int(byte >> 4)])
+      text.append(digits[Int(byte & 15)])
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  package static func value(ofHexDigit digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    case UInt8(ascii: "A")...UInt8(ascii: "F"): digit - UInt8(ascii: "A") + 10
+    default: nil
+    }
+  }
+}
+
+extension Digest: CustomStringConvertible {
+  package var description: String { "\(algorithm.name):\(hex)" }
+}
