@@ -1,0 +1,155 @@
+/// Why a file was (not) fetched: the decision over one path, from what the feed wants, what the ledger
+/// records and what stands in the folder. Pure and total.
+package struct Planner: Sendable {
+  package let policy: PassPolicy
+
+  package init(policy: PassPolicy) {
+    self.policy = policy
+  }
+
+  /// Decides over a wanted entry.
+  package func decide(_ entry: Entry, row: Row?, present: Present?) -> Decision {
+    guard let present else { return decideAbsent(entry, row: row) }
+    switch present.kind {
+    case .directory:
+      return .conflict(code: "directory-in-the-way", message: "a directory stands where the file belongs")
+    case .symbolicLink:
+      return .conflict(code: "link-in-the-way", message: "a symbolic link stands where the file belongs")
+    case .special:
+      return .conflict(
+        code: "special-file-in-the-way", message: "a FIFO, socket or device stands where the file belongs")
+    case .regular:
+      guard let row else { return decideForeign(entry, present: present.identity) }
+      guard row.identity.isSame(as: present.identity) else {
+        return .action(action(.inspect, entry, present: present.identity, row: row))
+      }
+      return decideIntact(entry, row: row)
+    }
+  }
+
+  /// Decides again once the file that stands at the path was hashed.
+  ///
+  /// - Parameters:
+  ///   - digest: of the algorithm that `inspectionAlgorithm` named.
+  ///   - identity: of the file that was hashed.
+  package func decide(_ entry: Entry, row: Row?, inspected digest: Digest, identity: FileIdentity) -> Decision {
+    if entry.digests.contains(digest) { return .adopt(digest, isVerified: true) }
+    guard let row else {
+      if entry.digest == nil, quickCheck(entry, identity) { return .adopt(digest, isVerified: false) }
+      return foreign
+    }
+    if digest == row.digest {
+      var touched = row
+      touched.identity = identity
+      switch decideIntact(entry, row: touched) {
+      case .current: return .adopt(digest, isVerified: row.isVerified)
+      case .action(let action) where action.kind == .inspect:
+        return .action(self.action(.update, entry, present: identity, row: touched))
+      case let other: return other
+      }
+    }
+    switch policy.localChanges {
+    case .restore: return .action(action(.replace, entry, present: identity, row: row))
+    case .keep: return .kept(code: "local-edit-kept", message: "edited locally; kept by policy")
+    case .report:
+      return .conflict(code: "locally-changed", message: "edited locally; left as it is by policy (report)")
+    }
+  }
+
+  /// With which algorithm to hash what stands at the path.
+  package static func inspectionAlgorithm(_ entry: Entry, row: Row?) -> DigestAlgorithm {
+    if let row, entry.digests.contains(where: { $0.algorithm == row.digest.algorithm }) {
+      return row.digest.algorithm
+    }
+    return entry.digest?.algorithm ?? row?.digest.algorithm ?? .sha256
+  }
+
+  /// Decides over a recorded path that the manifest does not name. Holds only when the manifest is complete:
+  /// whoever carries the plan out drops these actions otherwise.
+  package func decideUnlisted(_ row: Row, present: Present?) -> Decision {
+    guard !policy.filter.excludes(row.path) else { return .unlisted }
+    guard let present else {
+      return .action(Action(.forget, phase: .deletion, path: row.path, row: row))
+    }
+    guard policy.deletes else { return .unlisted }
+    guard present.kind == .regular, row.identity.isSameContents(as: present.identity) else {
+      return .action(Action(.forget, phase: .deletion, path: row.path, row: row))
+    }
+    return .action(
+      Action(.delete, phase: .deletion, path: row.path, present: present.identity, row: row))
+  }
+
+  private func decideAbsent(_ entry: Entry, row: Row?) -> Decision {
+    guard let row else { return .action(action(.fetch, entry, present: nil, row: nil)) }
+    switch policy.localChanges {
+    case .restore: return .action(action(.restore, entry, present: nil, row: row))
+    case .keep: return .kept(code: "local-deletion-kept", message: "deleted locally; kept so by policy")
+    case .report:
+      return .conflict(code: "locally-deleted", message: "deleted locally; left so by policy (report)")
+    }
+  }
+
+  private func decideForeign(_ entry: Entry, present: FileIdentity) -> Decision {
+    if let size = entry.size, size != present.size { return foreign }
+    if entry.digest == nil, !quickCheck(entry, present) { return foreign }
+    return .action(action(.inspect, entry, present: present, row: nil))
+  }
+
+  /// The file is as Tarn left it: is it the wanted version?
+  private func decideIntact(_ entry: Entry, row: Row) -> Decision {
+    if entry.digest != nil {
+      guard let same = entry.digests.first(where: { $0.algorithm == row.digest.algorithm }) else {
+        return .action(action(.inspect, entry, present: row.identity, row: row))
+      }
+      guard same != row.digest else { return .current }
+      return .action(action(.update, entry, present: row.identity, row: row))
+    }
+    let fingerprint = entry.fingerprint
+    if fingerprint.isEmpty {
+      return .action(action(.revalidate, entry, present: row.identity, row: row))
+    }
+    if fingerprint == row.fingerprint { return .current }
+    return .action(action(.update, entry, present: row.identity, row: row))
+  }
+
+  /// Size and time as the feed says them exactly: what there is without a digest.
+  private func quickCheck(_ entry: Entry, _ present: FileIdentity) -> Bool {
+    guard let size = entry.size, let modified = entry.modified, entry.modifiedIsExact else { return false }
+    return size == present.size && modified.seconds == present.modified.seconds
+  }
+
+  private var foreign: Decision {
+    .conflict(
+      code: "foreign-file",
+      message: "a file that Tarn did not place stands here, with other contents; move it away to get the mirror's")
+  }
+
+  private func action(_ kind: Action.Kind, _ entry: Entry, present: FileIdentity?, row: Row?) -> Action {
+    Action(
+      kind, phase: policy.isIndex(entry.path) ? .index : .payload, path: entry.path, entry: entry,
+      present: present, row: row)
+  }
+}
+
+/// What is decided over one path.
+package enum Decision: Sendable, Equatable {
+  case action(Action)
+  /// As wanted: nothing to do.
+  case current
+  /// What stands there is what is wanted: only the ledger has to learn it.
+  case adopt(Digest, isVerified: Bool)
+  /// Nothing is done, and the pass says so (exit status 3).
+  case conflict(code: String, message: String)
+  /// Left as the user made it, by policy; no failure.
+  case kept(code: String, message: String)
+  /// Recorded, not in the manifest, and left there.
+  case unlisted
+}
+
+extension FileIdentity {
+  /// The same inode, size and time of modification; the time of change is left out, because renaming, linking
+  /// and chmod move it.
+  package func isSameContents(as other: FileIdentity) -> Bool {
+    inode == other.inode && size == other.size && modified == other.modified
+  }
+}

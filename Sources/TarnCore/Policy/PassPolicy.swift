@@ -1,0 +1,56 @@
+/// What a pass may do to a folder.
+package struct PassPolicy: Sendable, Equatable {
+  package enum LocalChanges: String, Sendable, CaseIterable { case restore, keep, report }
+
+  /// Move to the trash what a complete manifest does not name.
+  package var deletes = false
+  package var localChanges = LocalChanges.restore
+  package var filter = PathFilter()
+  /// Entries published after all others.
+  package var publishLast = PathPatterns(Self.indexNames)
+  /// Attempts after the first, 0 to 100.
+  package var retries = 5
+  package var reserve = Reserve.share(percent: 1)
+  package var pathRule = PathRule.linux
+
+  package init() {}
+
+  /// The index files that the formats know: they name the others, so they come last (feeds.md 7).
+  package static let indexNames = [
+    "repodata/repomd.xml", "repodata/repomd.xml.asc", "Release", "Release.gpg", "InRelease", "index.html",
+    "SHA256SUMS", "SHA256SUMS.asc", "SHA256SUMS.gpg", "SHA256SUMS.sig", "SHA256SUMS.minisig",
+  ]
+
+  package func isIndex(_ path: RelativePath) -> Bool {
+    publishLast.matches(path) == true
+  }
+}
+
+/// How much of the file system stays free.
+package enum Reserve: Sendable, Equatable {
+  case bytes(UInt64)
+  /// Of the file system's size, 0 to 99.
+  case share(percent: Double)
+
+  /// - Parameter total: the size of the file system in bytes.
+  package func bytes(ofTotal total: UInt64) -> UInt64 {
+    switch self {
+    case .bytes(let bytes): bytes
+    case .share(let percent): UInt64(Double(total) / 100 * percent)
+    }
+  }
+}
+
+/// Which paths of the feed are wanted (`--include`, `--exclude`).
+package struct PathFilter: Sendable, Equatable {
+  /// When there is any, a path has to match one.
+  package var include = PathPatterns([])
+  package var exclude = PathPatterns([])
+
+  package init() {}
+
+  package func excludes(_ path: RelativePath) -> Bool {
+    if exclude.matches(path) == true { return true }
+    return !include.isEmpty && include.matches(path) != true
+  }
+}

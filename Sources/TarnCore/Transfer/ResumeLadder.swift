@@ -1,0 +1,142 @@
+/// How a download goes on where it stopped, only where it is proved that more bytes belong to the same version
+/// (decisions.md, Resume ladder). Pure.
+package enum ResumeLadder {
+  /// What is known of the bytes at hand.
+  package struct Known: Sendable, Equatable {
+    /// Bytes in the partial file, all hashed.
+    package var kept: UInt64
+    /// Where they came from.
+    package var url: String
+    package var etag: String?
+    package var lastModified: String?
+    package var total: UInt64?
+    /// The feed's digest is the one that they were fetched for.
+    package var digestDecides: Bool
+
+    package init(
+      kept: UInt64, url: String, etag: String?, lastModified: String?, total: UInt64?, digestDecides: Bool
+    ) {
+      self.kept = kept
+      self.url = url
+      self.etag = etag
+      self.lastModified = lastModified
+      self.total = total
+      self.digestDecides = digestDecides
+    }
+  }
+
+  /// The ways to ask, best first.
+  package enum Rung: Int, Sendable, Comparable, CaseIterable {
+    case etag = 1
+    case lastModified = 2
+    case digestAlone = 3
+    case fromZero = 4
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  }
+
+  /// The best rung not yet tried.
+  package static func rung(_ known: Known?, url: String, after tried: Rung? = nil) -> Rung {
+    guard let known, known.kept > 0 else { return .fromZero }
+    for rung in Rung.allCases where tried.map({ rung > $0 }) ?? true {
+      switch rung {
+      case .etag where known.etag != nil && known.url == url: return rung
+      case .lastModified where known.lastModified != nil && known.url == url: return rung
+      case .digestAlone where known.digestDecides: return rung
+      default: continue
+      }
+    }
+    return .fromZero
+  }
+
+  /// What the head of an answer means for the bytes at hand.
+  package enum Verdict: Sendable, Equatable {
+    /// 206 that goes on exactly where they end.
+    case append
+    /// Take this body, from zero.
+    case takeFromZero
+    /// Drop this body and ask with the next rung.
+    case nextRung
+    /// Drop this body and ask from zero.
+    case askFromZero
+    /// 416, and the total is what is at hand: all bytes are there.
+    case whole
+    /// 304.
+    case notModified
+    /// An error status.
+    case status(HTTPStatus)
+  }
+
+  package static func judge(_ head: ResponseHead, rung: Rung, known: Known?) -> Verdict {
+    switch head.status {
+    case 200:
+      guard rung != .fromZero, let known else { return .takeFromZero }
+      // The same version, but the server does not honour this form of If-Range.
+      if let etag = known.etag, head.etag == etag { return .nextRung }
+      return .takeFromZero
+    case 206:
+      guard rung != .fromZero, let known else { return .askFromZero }
+      return fits(head, known) ? .append : .askFromZero
+    case 416:
+      guard rung != .fromZero, let known, let total = head.contentRange?.total else { return .askFromZero }
+      if total == known.kept, known.total.map({ $0 == total }) ?? true, sameVersion(head, known) { return .whole }
+      return .askFromZero
+    case 304: return .notModified
+    default: return .status(HTTPStatus(head.status))
+    }
+  }
+
+  private static func fits(_ head: ResponseHead, _ known: Known) -> Bool {
+    guard let range = head.contentRange, range.first == known.kept, let last = range.last, last >= known.kept
+    else { return false }
+    if let total = known.total {
+      guard let said = range.total, said == total, last < total else { return false }
+    }
+    return sameVersion(head, known)
+  }
+
+  /// False when the answer carries a strong ETag that is not the recorded one.
+  private static func sameVersion(_ head: ResponseHead, _ known: Known) -> Bool {
+    guard let recorded = known.etag, let said = head.strongETag, head.url == known.url else { return true }
+    return said == recorded
+  }
+}
+
+extension ResponseHead {
+  /// The ETag with its quotes when it is strong (RFC 9110 8.8.3), else nil.
+  package var strongETag: String? {
+    guard let etag, etag.hasPrefix("\""), etag.hasSuffix("\""), etag.utf8.count >= 2 else { return nil }
+    return etag
+  }
+
+  /// Last-Modified when it is strong by RFC 9110 8.8.2.2: at least a minute before Date.
+  package var strongLastModified: String? {
+    guard let lastModified, let modified, let sent, sent.seconds - modified.seconds >= 60 else { return nil }
+    return lastModified
+  }
+}
+
+/// What an HTTP status means for a pass.
+package struct HTTPStatus: Sendable, Equatable {
+  package let code: Int
+
+  package init(_ code: Int) { self.code = code }
+
+  /// The stable code that users see.
+  package var name: String { "http-\(code)" }
+
+  /// The same request may succeed later (RFC 9110 15, RFC 6585 4, RFC 8470 5.2).
+  package var isTransient: Bool { [408, 425, 429, 500, 502, 503, 504].contains(code) }
+
+  package var message: String {
+    switch code {
+    case 401: "the server wants a name and a password (401): see --netrc and --header-file"
+    case 403: "the server refuses access (403)"
+    case 404: "the server does not have it (404)"
+    case 410: "the server had it once, and it is gone for good (410)"
+    case 416: "the server cannot serve the rest of it (416)"
+    case 429: "the server asks for fewer requests (429)"
+    case 500...599: "the server has a fault of its own (\(code))"
+    default: "the server answered with status \(code)"
+    }
+  }
+}
