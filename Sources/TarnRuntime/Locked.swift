@@ -1,0 +1,149 @@
+import Glibc
+
+/// A value behind a lock. Short critical sections only: no I/O, no other lock, no `await` inside.
+///
+/// A `pthread_mutex_t` on the heap, because ThreadSanitizer sees it; `Synchronization.Mutex` gives false reports.
+package final class Locked<Value>: @unchecked Sendable {
+  // Safe because `value` is touched only with `mutex` held, and both live at a fixed address until deinit.
+  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  private let value: UnsafeMutablePointer<Value>
+
+  package init(_ value: consuming sending Value) {
+    mutex = makeMutex()
+    self.value = .allocate(capacity: 1)
+    self.value.initialize(to: value)
+  }
+
+  deinit {
+    pthread_mutex_destroy(mutex)
+    mutex.deallocate()
+    value.deinitialize(count: 1)
+    value.deallocate()
+  }
+
+  /// Not recursive: a second `withLock` from inside `body` deadlocks.
+  package func withLock<Result, Failure: Error>(
+    _ body: (inout Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return try body(&value.pointee)
+  }
+}
+
+/// A value behind a lock that threads can wait on.
+///
+/// Wait for a predicate, not for a signal: `wait(for:)` looks again after each `change` and each spurious wake.
+package final class LockedCondition<Value>: @unchecked Sendable {
+  // Safe because `value` is touched only with `mutex` held, and all three live at a fixed address until deinit.
+  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
+  private let condition: UnsafeMutablePointer<pthread_cond_t>
+  private let value: UnsafeMutablePointer<Value>
+
+  package init(_ value: consuming sending Value) {
+    mutex = makeMutex()
+    condition = .allocate(capacity: 1)
+    condition.initialize(to: pthread_cond_t())
+    var attributes = pthread_condattr_t()
+    pthread_condattr_init(&attributes)
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+    pthread_cond_init(condition, &attributes)
+    pthread_condattr_destroy(&attributes)
+    self.value = .allocate(capacity: 1)
+    self.value.initialize(to: value)
+  }
+
+  deinit {
+    pthread_cond_destroy(condition)
+    condition.deallocate()
+    pthread_mutex_destroy(mutex)
+    mutex.deallocate()
+    value.deinitialize(count: 1)
+    value.deallocate()
+  }
+
+  /// Reads or writes without waking anyone. Not recursive.
+  package func withLock<Result, Failure: Error>(
+    _ body: (inout Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    return try body(&value.pointee)
+  }
+
+  /// Writes, then wakes every waiter to look again. Not recursive.
+  package func change<Result, Failure: Error>(
+    _ body: (inout Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    pthread_mutex_lock(mutex)
+    defer {
+      pthread_cond_broadcast(condition)
+      pthread_mutex_unlock(mutex)
+    }
+    return try body(&value.pointee)
+  }
+
+  /// Blocks until `body`, called with the lock held, gives something.
+  package func wait<Result>(for body: (inout Value) -> Result?) -> Result {
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    while true {
+      if let result = body(&value.pointee) { return result }
+      pthread_cond_wait(condition, mutex)
+    }
+  }
+
+  /// Like `wait(for:)`, for at most `nanoseconds` of the monotonic clock.
+  ///
+  /// - Returns: nil when the time passed; `body` has been called at least once.
+  package func wait<Result>(nanoseconds: UInt64, for body: (inout Value) -> Result?) -> Result? {
+    let deadline = MonotonicDeadline(after: nanoseconds)
+    pthread_mutex_lock(mutex)
+    defer { pthread_mutex_unlock(mutex) }
+    while true {
+      if let result = body(&value.pointee) { return result }
+      var moment = deadline.moment
+      if pthread_cond_timedwait(condition, mutex, &moment) == ETIMEDOUT { return body(&value.pointee) }
+    }
+  }
+}
+
+/// A door that opens once and stays open.
+package final class Gate: Sendable {
+  private let state = LockedCondition(false)
+
+  package init() {}
+
+  package var isOpen: Bool { state.withLock { $0 } }
+
+  package func open() {
+    state.change { $0 = true }
+  }
+
+  /// Blocks until the gate is open.
+  package func wait() {
+    state.wait { $0 ? () : nil }
+  }
+
+  /// - Returns: false when the time passed first.
+  package func wait(nanoseconds: UInt64) -> Bool {
+    state.wait(nanoseconds: nanoseconds) { $0 ? true : nil } ?? false
+  }
+}
+
+private struct MonotonicDeadline {
+  let moment: timespec
+
+  init(after nanoseconds: UInt64) {
+    let (sum, overflow) = monotonicNanoseconds().addingReportingOverflow(nanoseconds)
+    let total = overflow ? UInt64(Int64.max) : min(sum, UInt64(Int64.max))
+    moment = timespec(tv_sec: Int(total / 1_000_000_000), tv_nsec: Int(total % 1_000_000_000))
+  }
+}
+
+private func makeMutex() -> UnsafeMutablePointer<pthread_mutex_t> {
+  let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
+  mutex.initialize(to: pthread_mutex_t())
+  pthread_mutex_init(mutex, nil)
+  return mutex
+}

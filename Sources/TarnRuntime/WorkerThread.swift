@@ -1,0 +1,95 @@
+import Glibc
+
+/// A thread could not be made: the `errno` of pthread_create, EAGAIN at the process limit.
+package struct ThreadFailure: Error, Equatable {
+  package let number: Int32
+}
+
+/// A named thread with every asynchronous signal blocked, so that only SignalWatch's thread takes them.
+///
+/// One that is never joined is detached when the handle goes.
+package final class WorkerThread: @unchecked Sendable {
+  // Safe because `handle` is set once before `start` returns, and `joining` is behind its own lock.
+  private var handle = pthread_t()
+  private let joining = Locked(false)
+  private let finished = Gate()
+
+  private init() {}
+
+  deinit {
+    if !joining.withLock({ $0 }) { pthread_detach(handle) }
+  }
+
+  /// Runs `body` on a new thread.
+  ///
+  /// - Parameters:
+  ///   - name: as `top -H` shows it; the kernel keeps 15 bytes.
+  ///   - stackSize: bytes, rounded up to 64 KiB steps and at least that.
+  package static func start(
+    name: String, stackSize: Int = 1 << 20, body: @escaping @Sendable () -> Void
+  ) throws(ThreadFailure) -> WorkerThread {
+    let thread = WorkerThread()
+    let start = Unmanaged.passRetained(ThreadStart(name: name, finished: thread.finished, body: body))
+    var attributes = pthread_attr_t()
+    pthread_attr_init(&attributes)
+    defer { pthread_attr_destroy(&attributes) }
+    pthread_attr_setstacksize(&attributes, (max(stackSize, 1) + 0xFFFF) & ~0xFFFF)
+    var blocked = SignalSet.asynchronous.set
+    var before = sigset_t()
+    pthread_sigmask(SIG_SETMASK, &blocked, &before)
+    let number = pthread_create(&thread.handle, &attributes, threadMain, start.toOpaque())
+    pthread_sigmask(SIG_SETMASK, &before, nil)
+    guard number == 0 else {
+      start.release()
+      thread.joining.withLock { $0 = true }
+      throw ThreadFailure(number: number)
+    }
+    return thread
+  }
+
+  /// Blocks until the body has returned. Any number of threads may call, but not the thread itself.
+  package func join() {
+    let first = joining.withLock { joined in
+      defer { joined = true }
+      return !joined
+    }
+    if first { pthread_join(handle, nil) } else { finished.wait() }
+  }
+
+  /// Sends a signal to this thread alone. Nothing after it ended.
+  func send(signal: Int32) {
+    joining.withLock { joined in
+      if !joined { pthread_kill(handle, signal) }
+    }
+  }
+}
+
+private final class ThreadStart: Sendable {
+  let name: String
+  let finished: Gate
+  let body: @Sendable () -> Void
+
+  init(name: String, finished: Gate, body: @escaping @Sendable () -> Void) {
+    self.name = name
+    self.finished = finished
+    self.body = body
+  }
+}
+
+private func threadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  guard let argument else { return nil }
+  let start = Unmanaged<ThreadStart>.fromOpaque(argument).takeRetainedValue()
+  nameThisThread(start.name)
+  start.body()
+  start.finished.open()
+  return nil
+}
+
+/// Through /proc, because Glibc's Swift module leaves out pthread_setname_np. A missing /proc costs the name only.
+private func nameThisThread(_ name: String) {
+  let descriptor = open("/proc/thread-self/comm", O_WRONLY | O_CLOEXEC)
+  guard descriptor >= 0 else { return }
+  let bytes = Array(name.utf8.prefix(15))
+  _ = write(descriptor, bytes, bytes.count)
+  close(descriptor)
+}
