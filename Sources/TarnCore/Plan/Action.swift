@@ -22,6 +22,8 @@ package struct Action: Sendable, Equatable {
     case inspect
     /// Ask the server whether its copy is still the recorded one (no size, time or digest in the feed).
     case revalidate
+    /// What stands there is the wanted version: only the ledger learns it. `row` is what it will say.
+    case adopt
     /// Move to the trash: no longer in the manifest.
     case delete
     /// Only the ledger changes: the row of a file that is neither wanted nor there.

@@ -190,9 +190,8 @@ package protocol SnapshotCursor: AnyObject {
   func next() throws(FolderFailure) -> Present?
 }
 
-/// The folder of one mirror, held open by a descriptor: every path is resolved beneath it without following
-/// links (openat2, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV). Blocking; any thread.
-package protocol FolderPort: Sendable {
+/// What a plan needs of a folder: nothing is changed. Blocking; any thread.
+package protocol FolderReading: Sendable {
   func scan() -> any SnapshotCursor
   /// What stands at one path; nil when nothing does.
   func look(_ path: RelativePath) throws(FolderFailure) -> Present?
@@ -201,7 +200,11 @@ package protocol FolderPort: Sendable {
   func digest(
     of path: RelativePath, _ algorithm: DigestAlgorithm
   ) throws(FolderFailure) -> (Digest, FileIdentity)?
+}
 
+/// The folder of one mirror, held open by a descriptor: every path is resolved beneath it without following
+/// links (openat2, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV). Blocking; any thread.
+package protocol FolderPort: FolderReading {
   /// A new, empty file in `partial/`.
   func makePartial() throws(FolderFailure) -> any PartialFile
   /// The file of that name; nil when it is gone.
@@ -229,6 +232,10 @@ package protocol FolderPort: Sendable {
   /// Moves a file of `partial/` into the trash; durable on return.
   func trashPartial(_ name: String, as trashName: String) throws(FolderFailure)
   func removeTrash(_ name: String) throws(FolderFailure)
+
+  /// Makes everything on the folder's file system durable (syncfs): before the ledger says of files that
+  /// others placed that they are there.
+  func flush() throws(FolderFailure)
 
   /// Bytes free for unprivileged writers, and the size of the file system.
   func space() throws(FolderFailure) -> (free: UInt64, total: UInt64)

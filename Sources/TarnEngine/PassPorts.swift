@@ -1,0 +1,56 @@
+package import TarnCore
+package import TarnRuntime
+
+/// What a pass asks of the outside.
+package struct PassPorts: Sendable {
+  package var ledger: any LedgerPort
+  package var stage: any StagePort
+  package var parser: any FeedParsing
+  package var downloader: any Downloading
+  package var hashing: any Hashing
+  package var clock: any Clock
+  package var random: any RandomSource
+  /// Of this boot; empty when it cannot be read.
+  package var bootID: String
+  /// Where a feed's body is kept while it is read.
+  package var spoolDirectory: String
+
+  package init(
+    ledger: any LedgerPort, stage: any StagePort, parser: any FeedParsing, downloader: any Downloading,
+    hashing: any Hashing, clock: any Clock, random: any RandomSource, bootID: String, spoolDirectory: String
+  ) {
+    self.ledger = ledger
+    self.stage = stage
+    self.parser = parser
+    self.downloader = downloader
+    self.hashing = hashing
+    self.clock = clock
+    self.random = random
+    self.bootID = bootID
+    self.spoolDirectory = spoolDirectory
+  }
+
+  var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
+
+  /// A name for a file in the trash: 32 hexadecimal digits.
+  func freshName() -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    let bytes = random.bytes(16).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}
+
+/// A folder that is not there: what a plan sees before the first pass.
+package struct AbsentFolder: FolderReading {
+  package init() {}
+
+  private final class Nothing: SnapshotCursor {
+    func next() throws(FolderFailure) -> Present? { nil }
+  }
+
+  package func scan() -> any SnapshotCursor { Nothing() }
+  package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { nil }
+  package func digest(
+    of path: RelativePath, _ algorithm: DigestAlgorithm
+  ) throws(FolderFailure) -> (Digest, FileIdentity)? { nil }
+}

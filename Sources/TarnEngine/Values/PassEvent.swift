@@ -1,0 +1,178 @@
+package import TarnCore
+package import TarnRuntime
+
+/// What a pass tells while it runs.
+package enum PassEvent: Sendable {
+  /// As `state` in the status document.
+  package enum Phase: String, Sendable, CaseIterable {
+    case reading, planning, transferring, publishing, deleting, verifying
+  }
+  case phase(Phase)
+  /// The plan is made: what will be done.
+  case planned(PassReport)
+  case action(Action)
+  /// Done and durable. `code` is that of the event in the ledger: `fetched`, `updated`, `adopted`, `deleted` ...
+  case done(code: String, path: RelativePath, bytes: UInt64)
+  case problem(Problem)
+  /// Will be tried again.
+  case retrying(path: RelativePath, message: String, seconds: Double)
+  case notice(code: String, message: String)
+}
+
+/// Hears what a pass does. Called on several threads of the pass, never on two at once; must be quick.
+package protocol PassObserver: Sendable {
+  func pass(_ event: PassEvent)
+}
+
+/// Hears nothing.
+package struct SilentObserver: PassObserver {
+  package init() {}
+  package func pass(_ event: PassEvent) {}
+}
+
+/// Asks a pass to end: what is in flight is kept for a resume. Any thread.
+package final class StopFlag: Sendable {
+  private struct State {
+    var isSet = false
+    var wakers: [@Sendable () -> Void] = []
+  }
+  private let state = Locked(State())
+
+  package init() {}
+
+  package var isSet: Bool { state.withLock { $0.isSet } }
+
+  package func set() {
+    let wakers = state.withLock { state in
+      state.isSet = true
+      return state.wakers
+    }
+    for wake in wakers { wake() }
+  }
+
+  /// Calls `wake` once the flag is set; at once when it is.
+  func onSet(_ wake: @escaping @Sendable () -> Void) {
+    let isSet = state.withLock { state in
+      state.wakers.append(wake)
+      return state.isSet
+    }
+    if isSet { wake() }
+  }
+}
+
+/// How far a running pass is; read by whoever draws it. Any thread.
+package final class PassProgress: Sendable {
+  package struct Snapshot: Sendable {
+    package var phase: PassEvent.Phase = .reading
+    /// Entries read from the feed so far.
+    package var entriesRead = 0
+    package var filesDone = 0
+    package var filesTotal = 0
+    /// Bytes of files done and of running transfers.
+    package var bytesDone: UInt64 = 0
+    package var bytesTotal: UInt64 = 0
+    /// Bytes per second, an average over some seconds.
+    package var rate: UInt64 = 0
+    package var failed = 0
+    package var transfers: [Activity] = []
+    package init() {}
+  }
+
+  private struct Running {
+    var path: RelativePath
+    var received: UInt64
+    var total: UInt64?
+    var source: String
+    var meter: RateMeter
+  }
+
+  private struct State {
+    var snapshot = Snapshot()
+    var finishedBytes: UInt64 = 0
+    var running: [UInt64: Running] = [:]
+    var meter: RateMeter
+  }
+
+  private let state: Locked<State>
+  private let clock: any Clock
+
+  package init(clock: any Clock) {
+    self.clock = clock
+    state = Locked(State(meter: RateMeter(start: clock.monotonic())))
+  }
+
+  package func snapshot() -> Snapshot {
+    let now = clock.monotonic()
+    return state.withLock { state in
+      var snapshot = state.snapshot
+      snapshot.transfers = state.running.sorted { $0.key < $1.key }.map { _, job in
+        Activity(
+          path: job.path, received: job.received, total: job.total, rate: job.meter.rate(now: now),
+          source: job.source)
+      }
+      snapshot.bytesDone = state.finishedBytes + state.running.values.reduce(0) { $0 + $1.received }
+      snapshot.rate = state.meter.rate(now: now)
+      return snapshot
+    }
+  }
+
+  func change(_ body: (inout Snapshot) -> Void) {
+    state.withLock { body(&$0.snapshot) }
+  }
+
+  func begin(_ job: UInt64, path: RelativePath, kept: UInt64, total: UInt64?, source: String) {
+    let now = clock.monotonic()
+    state.withLock {
+      $0.running[job] = Running(
+        path: path, received: kept, total: total, source: source, meter: RateMeter(start: now))
+    }
+  }
+
+  func receive(_ job: UInt64, bytes: Int) {
+    let now = clock.monotonic()
+    state.withLock { state in
+      state.running[job]?.received += UInt64(bytes)
+      state.running[job]?.meter.add(bytes, now: now)
+      state.meter.add(bytes, now: now)
+    }
+  }
+
+  /// The transfer is over.
+  func end(_ job: UInt64) {
+    state.withLock { _ = $0.running.removeValue(forKey: job) }
+  }
+
+  func finish(bytes: UInt64) {
+    state.withLock { state in
+      state.finishedBytes += bytes
+      state.snapshot.filesDone += 1
+    }
+  }
+}
+
+/// Bytes per second over the last five seconds or so.
+struct RateMeter: Sendable {
+  private var start: UInt64
+  private var bytes: UInt64 = 0
+  private var before: UInt64 = 0
+  private static let window: UInt64 = 3_000_000_000
+
+  init(start: UInt64) { self.start = start }
+
+  mutating func add(_ count: Int, now: UInt64) {
+    if now - start > Self.window {
+      before = bytes * 1_000_000_000 / max(1, now - start)
+      bytes = 0
+      start = now
+    }
+    bytes += UInt64(count)
+  }
+
+  func rate(now: UInt64) -> UInt64 {
+    let elapsed = now > start ? now - start : 1
+    let current = Double(bytes) * 1e9 / Double(max(elapsed, 50_000_000))
+    guard before > 0, elapsed < Self.window else { return UInt64(current) }
+    let share = Double(elapsed) / Double(Self.window)
+    return UInt64(current * share + Double(before) * (1 - share))
+  }
+}

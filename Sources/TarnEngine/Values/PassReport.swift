@@ -1,0 +1,136 @@
+package import TarnCore
+
+/// How many paths ended how. Each wanted path is counted once in `wanted` and once more below.
+package struct PassCounts: Sendable, Equatable {
+  /// Entries of the feed after filters, refused ones included.
+  package var wanted = 0
+  package var current = 0
+  /// To do, as planned.
+  package var planned = 0
+  package var fetched = 0
+  package var updated = 0
+  package var restored = 0
+  package var replaced = 0
+  package var adopted = 0
+  /// Of the ones above: made from bytes that were in the folder already.
+  package var copied = 0
+  /// Asked the server, and it said that nothing changed.
+  package var revalidated = 0
+  package var deleted = 0
+  package var forgotten = 0
+  /// Recorded, no longer in the feed, left in place.
+  package var unlisted = 0
+  package var excluded = 0
+  /// Left as the user made them, by policy.
+  package var kept = 0
+  package var failed = 0
+  package var refused = 0
+  package var conflict = 0
+  package var held = 0
+
+  package init() {}
+
+  /// Wanted entries that are not in place.
+  package var wanting: Int { failed + refused + conflict }
+}
+
+/// How many bytes.
+package struct PassBytes: Sendable, Equatable {
+  /// Of all wanted entries whose size is known.
+  package var wanted: UInt64 = 0
+  package var current: UInt64 = 0
+  /// To fetch, as planned; entries of unknown size left out.
+  package var planned: UInt64 = 0
+  /// Body bytes that came over the network for entries.
+  package var received: UInt64 = 0
+  /// Of files put in place.
+  package var published: UInt64 = 0
+
+  package init() {}
+}
+
+/// What a pass did, or what a plan would do.
+package struct PassReport: Sendable {
+  package var feed: String
+  package var folder: String
+  /// What the feed is: `checksum list`.
+  package var format = ""
+  package var isComplete = false
+  package var incompleteReason = ""
+  package var started: Timestamp
+  package var ended: Timestamp
+  package var counts = PassCounts()
+  package var bytes = PassBytes()
+  /// At most 10,000; `counts` has them all.
+  package var problems: [Problem] = []
+  package var held: HeldPlan?
+  /// Ended early on request: what was fetched is kept and will be resumed.
+  package var wasStopped = false
+
+  package init(feed: String, folder: String, started: Timestamp) {
+    self.feed = feed
+    self.folder = folder
+    self.started = started
+    self.ended = started
+  }
+
+  /// True for exit status 0.
+  package var isInSync: Bool { counts.wanting == 0 && counts.held == 0 && !wasStopped && listingFailures == 0 }
+
+  /// Listings of a recursive index that could not be read.
+  package var listingFailures = 0
+
+  /// Most problems that a report keeps.
+  package static let mostProblems = 10_000
+}
+
+/// Why a pass or a command ended without doing its work.
+package struct PassFailure: Error, Sendable, Equatable {
+  /// What the exit status tells (tarn/ExitStatus.swift).
+  package enum Kind: Sendable, Equatable, CaseIterable {
+    case usage
+    case feedMalformed
+    case feedUnreachable
+    case folderUnusable
+    case inputOutput
+    case locked
+    case permission
+    case configuration
+    case stopped
+    case defect
+  }
+  package var kind: Kind
+  /// A stable code such as `feed-truncated`.
+  package var code: String
+  /// What and where.
+  package var message: String
+  /// How to mend it; a command where there is one.
+  package var hint: String?
+
+  package init(_ kind: Kind, code: String, _ message: String, hint: String? = nil) {
+    self.kind = kind
+    self.code = code
+    self.message = message
+    self.hint = hint
+  }
+}
+
+extension PassFailure {
+  package init(_ failure: LedgerFailure) {
+    let kind: Kind = failure.code == .permission ? .permission : .inputOutput
+    let hint =
+      failure.code == .newer
+      ? "use the Tarn that wrote it, or a newer one; this one leaves it untouched" : nil
+    self.init(kind, code: failure.code.rawValue, failure.message, hint: hint)
+  }
+
+  package init(_ failure: FolderFailure) {
+    let kind: Kind
+    switch failure.code {
+    case .permission: kind = .permission
+    case .markerMissing, .missing, .notDirectory, .otherFileSystem, .link: kind = .folderUnusable
+    default: kind = .inputOutput
+    }
+    self.init(kind, code: failure.code.rawValue, failure.message)
+  }
+}

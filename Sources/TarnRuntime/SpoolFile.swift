@@ -1,0 +1,108 @@
+import Glibc
+
+/// Bytes kept on disk under no name: written once, read as often as wanted, gone when closed or when the
+/// process ends. One thread at a time.
+package final class SpoolFile {
+  private let descriptor: Int32
+  private var readOffset: off_t = 0
+  /// Bytes written.
+  package private(set) var size: UInt64 = 0
+
+  /// - Parameter directory: where the bytes lie; a directory that can be written.
+  /// - Throws: `SpoolFailure` with the errno of the open.
+  package init(directory: String) throws(SpoolFailure) {
+    var descriptor = open(directory, O_TMPFILE_FLAG | O_RDWR | O_CLOEXEC, 0o600)
+    if descriptor < 0, errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL {
+      descriptor = Self.openUnlinked(directory)
+    }
+    guard descriptor >= 0 else { throw SpoolFailure(operation: "create a temporary file in \(directory)", number: errno) }
+    self.descriptor = descriptor
+  }
+
+  /// Reads a file that is there, such as a local feed; it is not changed.
+  package init(reading path: String) throws(SpoolFailure) {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    guard descriptor >= 0 else { throw SpoolFailure(operation: "read \(path)", number: errno) }
+    var status = stat()
+    fstat(descriptor, &status)
+    guard status.st_mode & S_IFMT != S_IFDIR else {
+      close(descriptor)
+      throw SpoolFailure(operation: "read \(path)", number: EISDIR)
+    }
+    self.descriptor = descriptor
+    size = UInt64(clamping: status.st_size)
+  }
+
+  deinit {
+    close(descriptor)
+  }
+
+  /// Appends all of the bytes.
+  package func append(_ bytes: UnsafeRawBufferPointer) throws(SpoolFailure) {
+    var done = 0
+    while done < bytes.count {
+      let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
+      let count = pwrite(descriptor, rest.baseAddress, rest.count, off_t(size))
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { throw SpoolFailure(operation: "write a temporary file", number: errno) }
+      done += count
+      size += UInt64(count)
+    }
+  }
+
+  /// The next read starts at the front again.
+  package func rewind() {
+    readOffset = 0
+  }
+
+  /// - Returns: the bytes read; 0 at the end.
+  package func read(into buffer: UnsafeMutableRawBufferPointer) throws(SpoolFailure) -> Int {
+    while true {
+      let count = pread(descriptor, buffer.baseAddress, buffer.count, readOffset)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw SpoolFailure(operation: "read a temporary file", number: errno) }
+      readOffset += off_t(count)
+      return count
+    }
+  }
+
+  /// Copies standard input to its end.
+  ///
+  /// - Parameter limit: bytes; more is `EFBIG`.
+  package func appendStandardInput(limit: UInt64) throws(SpoolFailure) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    while true {
+      let count = Glibc.read(STDIN_FILENO, buffer.baseAddress, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw SpoolFailure(operation: "read standard input", number: errno) }
+      if count == 0 { return }
+      guard size + UInt64(count) <= limit else {
+        throw SpoolFailure(operation: "read standard input", number: EFBIG)
+      }
+      try append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+  }
+
+  private static func openUnlinked(_ directory: String) -> Int32 {
+    let name = directory + "/.tarn-" + String(SystemRandom().next(), radix: 16)
+    let descriptor = open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+    if descriptor >= 0 { unlink(name) }
+    return descriptor
+  }
+}
+
+/// `__O_TMPFILE | O_DIRECTORY`: the macro is too complex for the importer.
+private let O_TMPFILE_FLAG: Int32 = 0o20_000_000 | O_DIRECTORY
+
+/// A spool that could not be written or read.
+package struct SpoolFailure: Error, Equatable {
+  /// What was tried: `write a temporary file`.
+  package let operation: String
+  /// errno.
+  package let number: Int32
+
+  package var message: String {
+    "cannot \(operation): \(String(cString: strerror(number)))"
+  }
+}
