@@ -61,6 +61,13 @@ package struct Digest: Hashable, Sendable {
     self.bytes = bytes
   }
 
+  /// Takes what a hash function gave: cut, or filled up with zeros, to the algorithm's length.
+  package init(_ algorithm: DigestAlgorithm, fitting bytes: [UInt8]) {
+    let missing = max(0, algorithm.length - bytes.count)
+    self.algorithm = algorithm
+    self.bytes = bytes.prefix(algorithm.length) + [UInt8](repeating: 0, count: missing)
+  }
+
   /// Reads hexadecimal digits of either case, nothing else.
   package init?(_ algorithm: DigestAlgorithm, hex: some Collection<UInt8>) {
     guard hex.count == algorithm.length * 2 else { return nil }
