@@ -66,6 +66,19 @@ package struct Pass {
   ///
   /// - Throws: `PassFailure`.
   package func run(folder: any FolderPort) throws -> PassReport {
+    do {
+      return try runToEnd(folder)
+    } catch let failure as PassFailure {
+      // The pass has failed already; a ledger that cannot take this has its own message in `failure`.
+      try? note([
+        .activity([]), .fact("outcome", failure.kind == .stopped ? "stopped" : "failed"),
+        .fact("failure", failure.kind == .stopped ? nil : failure.message),
+      ])
+      throw failure
+    }
+  }
+
+  private func runToEnd(_ folder: any FolderPort) throws -> PassReport {
     try translating {
       guard folder.isIntact() else {
         throw PassFailure(
@@ -74,7 +87,7 @@ package struct Pass {
       let started = ports.now
       let recovery = Recovery(ports: ports, folder: folder)
       try recovery.run(wasRebuilt: request.wasRebuilt)
-      try note([.fact("attempt", started.rfc3339), .fact("feed", request.feed.text)])
+      try note([.fact("attempt", started.rfc3339), .fact("outcome", "running"), .fact("failure", nil)])
       let (builder, end, walk) = try read(folder, started: started)
       try accept(end)
       var report = report(builder, end, walk, started: started)
@@ -239,6 +252,7 @@ package struct Pass {
     changes += [
       .activity([]), .fact("format", report.format), .fact("ended", report.ended.rfc3339),
       .fact("entries-wanted", String(report.counts.wanted)),
+      .fact("entries-unlisted", String(report.counts.unlisted + report.counts.held)),
       .fact("bytes-wanted", String(report.bytes.wanted)),
       .fact("complete", report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
       .fact("outcome", report.isInSync ? "in-sync" : report.wasStopped ? "stopped" : "partial"),
