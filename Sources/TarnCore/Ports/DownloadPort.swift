@@ -11,6 +11,9 @@ package struct DownloadRequest: Sendable {
   package var ifModifiedSince: String?
   /// `Accept` header; nil for `*/*`.
   package var accept: String?
+  /// Asks for gzip and takes an encoded body, as it came and not decoded (`ResponseHead.contentEncoding` tells);
+  /// else identity is asked for, and a 2xx with a Content-Encoding ends with `.contentEncoding`.
+  package var allowsContentEncoding = false
   /// The most body bytes to take, counted from `offset`; the transfer ends with `.tooLarge` beyond it.
   package var limit: UInt64
   /// Seconds in all; nil for no cap beside the low-speed and connect time-outs.
