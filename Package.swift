@@ -74,13 +74,14 @@ let package = Package(
       swiftSettings: settings),
 
     // Tests.
+    .target(name: "TestSupport", dependencies: ["TarnCore"], path: "Tests/TestSupport", swiftSettings: settings),
     tests("TarnCoreTests", ["TarnCore"]),
     tests("TarnRuntimeTests", ["TarnRuntime"]),
     tests("TarnFeedsTests", ["TarnFeeds", "TarnCore"]),
     tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime"]),
     tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime"]),
-    tests("TarnLedgerTests", ["TarnLedger", "TarnCore"]),
-    tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds"]),
+    tests("TarnLedgerTests", ["TarnLedger", "TarnCore", "TestSupport"]),
+    tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),
     tests("RepositoryTests", []),
     tests("EndToEndTests", []),
   ]
