@@ -30,9 +30,7 @@ struct Deletions {
     let verdict = DeletionGuard.judge(
       planned: planned, recent: recent, rows: rows, manifestIsEmpty: manifestIsEmpty)
     switch verdict {
-    case .allow:
-      try ports.ledger.apply([.dropHolds])
-      return try carryOut(first: first, rest: rest)
+    case .allow: return try carryOut(first: first, rest: rest)
     case .hold: return try hold(first: first, rest: rest, now: now)
     }
   }
@@ -82,7 +80,7 @@ struct Deletions {
       next = try rest.next()
     }
     let plan = HeldPlan(id: String(hasher.finish().hex.prefix(8)), when: now, count: paths.count)
-    var changes: [LedgerChange] = [.dropHolds, .hold(plan)]
+    var changes: [LedgerChange] = [.hold(plan)]
     changes += paths.map { .heldPath(plan: plan.id, path: $0) }
     changes.append(
       .event(

@@ -184,6 +184,8 @@ package struct Pass {
     let conductor = try Conductor(
       ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress, stop: stop)
     defer { conductor.close() }
+    // A plan that is held is of an older manifest: what it names may be wanted again.
+    try note([.dropHolds])
     let actions = try ports.stage.actions()
     let first = try conductor.run(actions)
     if let first, !stop.isSet, mayDelete(report, builder) {
@@ -252,7 +254,7 @@ package struct Pass {
     changes += [
       .activity([]), .fact("format", report.format), .fact("ended", report.ended.rfc3339),
       .fact("entries-wanted", String(report.counts.wanted)),
-      .fact("entries-unlisted", String(report.counts.unlisted + report.counts.held)),
+      .fact("entries-current", String(report.counts.inPlace)),
       .fact("bytes-wanted", String(report.bytes.wanted)),
       .fact("complete", report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
       .fact("outcome", report.isInSync ? "in-sync" : report.wasStopped ? "stopped" : "partial"),

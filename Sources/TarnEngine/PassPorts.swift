@@ -39,18 +39,3 @@ package struct PassPorts: Sendable {
     return String(decoding: bytes, as: UTF8.self)
   }
 }
-
-/// A folder that is not there: what a plan sees before the first pass.
-package struct AbsentFolder: FolderReading {
-  package init() {}
-
-  private final class Nothing: SnapshotCursor {
-    func next() throws(FolderFailure) -> Present? { nil }
-  }
-
-  package func scan() -> any SnapshotCursor { Nothing() }
-  package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { nil }
-  package func digest(
-    of path: RelativePath, _ algorithm: DigestAlgorithm
-  ) throws(FolderFailure) -> (Digest, FileIdentity)? { nil }
-}

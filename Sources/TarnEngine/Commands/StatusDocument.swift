@@ -124,13 +124,14 @@ package struct StatusQuery {
 
   private func fillCounts(_ document: inout StatusDocument) throws(LedgerFailure) {
     let wanted = try ledger.fact("entries-wanted").flatMap { Int($0) } ?? 0
-    let unlisted = try ledger.fact("entries-unlisted").flatMap { Int($0) } ?? 0
     let counts = try ledger.problemCounts()
     document.entries.wanted = wanted
     document.entries.failed = counts[.failed] ?? 0
     document.entries.refused = counts[.refused] ?? 0
     document.entries.conflict = counts[.conflict] ?? 0
-    document.entries.current = max(0, min(wanted, try ledger.rowCount() - unlisted))
+    let recorded = try ledger.fact("entries-current").flatMap { Int($0) }
+    document.entries.current =
+      if document.process == nil, let recorded { recorded } else { min(wanted, try ledger.rowCount()) }
     document.entries.pending = max(
       0, wanted - document.entries.current - document.entries.refused - document.entries.conflict)
     document.bytes.wanted = try ledger.fact("bytes-wanted").flatMap { UInt64($0) } ?? 0

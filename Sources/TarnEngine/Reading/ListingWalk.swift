@@ -70,26 +70,22 @@ final class ListingWalk {
     }
   }
 
+  /// Twice: once for the sum, so that nothing of a directory that holds itself is handed on, then for good.
   private func parse(_ listing: Listing, _ document: FeedReader.Document) throws {
     var sum = ListingSum()
-    var items: [FeedItem] = []
-    let end = try reader.parse(document, place: listing.place) { item in
+    _ = try reader.parse(document, place: listing.place) { item in
       sum.add(item, below: listing.place.bytes.count + 1)
-      items.append(item)
     }
     guard sum.isEmpty || !listing.above.contains(sum.value) else {
       let text = "this directory holds itself (a link on the server); it is not entered"
       try sink(.refused(Refusal(name: listing.place.bytes, code: "directory-loop", reason: text)))
       return
     }
-    if !end.isComplete { fail(listing, code: "listing-incomplete", message: end.incompleteReason) }
-    for item in items {
-      guard case .directory(let url, let path) = item else {
-        try sink(item)
-        continue
-      }
+    let end = try reader.parse(document, place: listing.place) { item in
+      guard case .directory(let url, let path) = item else { return try sink(item) }
       add(url: url, place: path, above: listing.above + [sum.value])
     }
+    if !end.isComplete { fail(listing, code: "listing-incomplete", message: end.incompleteReason) }
   }
 
   private func add(url: String, place: RelativePath, above: [UInt64]) {

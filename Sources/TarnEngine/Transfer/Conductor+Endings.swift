@@ -77,6 +77,8 @@ extension Conductor {
       (partial ?? job.partial)?.discard()
       jobs[job.id]?.partial = nil
       jobs[job.id]?.known = nil
+      // Bytes of an earlier attempt were in it: they may be what is wrong.
+      if job.known != nil { return restart(job) }
       trouble(
         jobs[job.id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
         isTransient: false)
