@@ -122,7 +122,7 @@ final class Conductor {
   /// A file that Tarn placed, where the feed now has a directory.
   private func removeInTheWay(_ action: Action) throws {
     guard action.kind == .delete else { return }
-    let removals = Removals(ports: ports, folder: folder)
+    let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
     if case .removed = try removals.carryOut([action]).first?.outcome { return }
     stale.append(action)
   }
@@ -268,7 +268,7 @@ final class Conductor {
     publisher.submit(
       Publication(
         job: id, kind: job.action.kind, path: job.entry.path, partial: partial,
-        expectation: job.action.present.map { .present($0) } ?? .absent, trashName: ports.freshName(), row: row,
+        expectation: job.action.present.map { .present($0) } ?? .absent, trashName: ports.random.name(), row: row,
         displacesOwn: job.action.kind == .update || job.action.kind == .revalidate, isCopy: job.isCopy))
   }
 
