@@ -8,8 +8,6 @@ final class ScriptedServer: Sendable {
     var port: Int
     var path: String
     var headers: [String: String]
-    var status: Int
-    var sent: Int
   }
 
   static let isAvailable = run("python3", ["--version"]) && run("openssl", ["version"])
@@ -66,10 +64,10 @@ final class ScriptedServer: Sendable {
   var other: String { "http://127.0.0.1:\(otherPort)" }
   var tls: String { "https://127.0.0.1:\(tlsPort)" }
 
-  /// What was logged for paths that end with `name`.
+  /// The requests for paths that end with `name`, in the order they came.
   func requests(_ name: String) -> [Logged] {
     guard let text = try? String(contentsOf: log, encoding: .utf8) else { return [] }
-    return text.split(separator: "\n").compactMap {
+    return text.split(separator: "\n").filter { $0.contains("\"event\": \"request\"") }.compactMap {
       try? JSONDecoder().decode(Logged.self, from: Data($0.utf8))
     }.filter { $0.path.hasSuffix(name) }
   }

@@ -10,7 +10,8 @@ the n-th phase, the last phase repeats.
 Usage: scripted_server.py [--behaviours FILE] [--log FILE] [--cert FILE --key FILE]
 
 Listens on free ports of 127.0.0.1 and prints "ready PLAIN OTHER TLS" (TLS is 0 without a certificate; PLAIN and
-OTHER differ in origin only). Ends when its standard input closes. Each request becomes one line of JSON in the log.
+OTHER differ in origin only). Ends when its standard input closes. Each request becomes a line of
+JSON in the log when it comes, and another with the status and the bytes sent when it has been answered.
 """
 import argparse, datetime, gzip, hashlib, json, os, socket, ssl, struct, sys, threading, time
 
@@ -258,13 +259,15 @@ class Answer:
     # The performance.
 
     def send(self):
+        kept = {name: value for name, value in self.headers.items() if name in LOGGED or name.startswith("x-")}
+        # Before the answer, so that whoever has the answer finds the request in the log.
+        self.server.log(event="request", time=time.time(), connection=self.number, port=self.port,
+                        method=self.method, path=self.target, headers=kept)
         try:
             self.perform()
         finally:
-            kept = {name: value for name, value in self.headers.items()
-                    if name in LOGGED or name.startswith("x-")}
-            self.server.log(time=time.time(), connection=self.number, port=self.port, method=self.method,
-                            path=self.target, headers=kept, status=self.status, sent=self.sent)
+            self.server.log(event="response", time=time.time(), connection=self.number, port=self.port,
+                            path=self.target, status=self.status, sent=self.sent)
 
     def perform(self):
         plan = self.plan
