@@ -151,7 +151,7 @@ extension CurlOption {
     if request.offset > 0, let validator = request.ifRange { lines.append("If-Range: \(validator)") }
     if let tag = request.ifNoneMatch { lines.append("If-None-Match: \(tag)") }
     if let date = request.ifModifiedSince { lines.append("If-Modified-Since: \(date)") }
-    if isTrusted { lines += settings.headers }
+    if isTrusted { lines += settings.headers.filter(HeaderValue.isSafe) }
     return lines
   }
 }
