@@ -190,7 +190,7 @@ struct CurlRuleTests {
     let (refused, _) = try fetch("\(server.plain)/gzip-unasked/z/1000/plain", settings())
     #expect(refused?.failure?.code == .contentEncoding)
     let (taken, bytes) = try fetch("\(server.plain)/gzip-unasked/z/1000/asked", settings()) {
-      $0.allowsContentEncoding = true
+      $0.encoding = .gzipAsked
     }
     #expect(taken?.head?.contentEncoding == "gzip")
     #expect(bytes.prefix(2) == [0x1F, 0x8B])

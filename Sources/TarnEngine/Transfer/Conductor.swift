@@ -170,6 +170,7 @@ final class Conductor {
       request.ifNoneMatch = row.etag
       request.ifModifiedSince = row.lastModified
     }
+    request.encoding = job.takesEncoding ? .taken : .refused
     let intake = Intake(job, context: context)
     progress.begin(
       id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.url)
