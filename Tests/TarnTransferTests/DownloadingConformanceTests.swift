@@ -1,5 +1,6 @@
 import TarnCore
 import TarnRuntime
+import TestSupport
 import Testing
 
 @testable import TarnTransfer

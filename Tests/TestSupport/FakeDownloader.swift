@@ -1,20 +1,32 @@
-import TarnCore
+package import TarnCore
 import TarnRuntime
 
 /// What a fake server answers.
-struct FakeAnswer: Sendable {
-  var status = 200
-  var etag: String?
-  var body: [UInt8] = []
-  var honoursRanges = true
+package struct FakeAnswer: Sendable {
+  package var status = 200
+  package var etag: String?
+  package var body: [UInt8] = []
+  package var honoursRanges = true
   /// The exchange fails after so many body bytes.
-  var failure: (after: Int, DownloadFailure)?
+  package var failure: (after: Int, DownloadFailure)?
   /// No head ever comes.
-  var hangs = false
+  package var hangs = false
+
+  package init(
+    status: Int = 200, etag: String? = nil, body: [UInt8] = [], honoursRanges: Bool = true,
+    failure: (after: Int, DownloadFailure)? = nil, hangs: Bool = false
+  ) {
+    self.status = status
+    self.etag = etag
+    self.body = body
+    self.honoursRanges = honoursRanges
+    self.failure = failure
+    self.hangs = hangs
+  }
 }
 
 /// The download port without a network: answers come from a closure, on one thread, a chunk of each exchange in turn.
-final class FakeDownloader: Downloading {
+package final class FakeDownloader: Downloading {
   private struct Running {
     let id: DownloadID
     let request: DownloadRequest
@@ -40,7 +52,7 @@ final class FakeDownloader: Downloading {
   private let state: LockedCondition<State>
   private let thread: WorkerThread
 
-  init(connections: Int = 4, answer: @escaping @Sendable (DownloadRequest) -> FakeAnswer) throws {
+  package init(connections: Int = 4, answer: @escaping @Sendable (DownloadRequest) -> FakeAnswer) throws {
     let state = LockedCondition(State())
     self.state = state
     thread = try WorkerThread.start(name: "fake-network") {
@@ -48,7 +60,7 @@ final class FakeDownloader: Downloading {
     }
   }
 
-  func start(_ request: DownloadRequest, to receiver: any DownloadReceiver) -> DownloadID {
+  package func start(_ request: DownloadRequest, to receiver: any DownloadReceiver) -> DownloadID {
     let (id, isOpen) = state.change { state in
       state.lastID += 1
       let id = DownloadID(value: state.lastID)
@@ -59,11 +71,11 @@ final class FakeDownloader: Downloading {
     return id
   }
 
-  func resume(_ id: DownloadID) { state.change { $0.commands.append(.resume(id)) } }
+  package func resume(_ id: DownloadID) { state.change { $0.commands.append(.resume(id)) } }
 
-  func cancel(_ id: DownloadID) { state.change { $0.commands.append(.cancel(id)) } }
+  package func cancel(_ id: DownloadID) { state.change { $0.commands.append(.cancel(id)) } }
 
-  func shutDown() {
+  package func shutDown() {
     state.change { $0.isClosed = true }
     thread.join()
   }
