@@ -189,6 +189,24 @@ struct BadInputTests {
     #expect(!place.contents(below: "mirror/.tarn/partial").isEmpty)
   }
 
+  /// The options that the unit and its example of settings give are options of `tarn sync`.
+  @Test func theServiceUsesOptionsThatExist() throws {
+    let root = Tool.directory.deletingLastPathComponent().deletingLastPathComponent()
+    let help = try Tarn.run(["sync", "--help"]).output
+    var used: Set<String> = []
+    for (file, key) in [
+      ("config/example.env", "TARN_OPTIONS="), ("packaging/systemd/tarn@.service", "ExecStart="),
+    ] {
+      let text = try String(contentsOf: root.appendingPathComponent(file), encoding: .utf8)
+      for line in text.split(separator: "\n") where line.hasPrefix(key) {
+        let words = line.dropFirst(key.count).split(whereSeparator: { " \"".contains($0) })
+        used.formUnion(words.filter { $0.hasPrefix("--") }.map(String.init))
+      }
+    }
+    #expect(used.count >= 3)
+    for option in used.sorted() { #expect(help.contains(option), "\(option)") }
+  }
+
   @Test func versionAndHelpGoToStandardOutput() throws {
     for arguments in [["--version"], ["--help"], ["sync", "--help"]] {
       let outcome = try Tarn.run(arguments)
