@@ -31,26 +31,13 @@ package struct PassPorts: Sendable {
   }
 
   var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
-
-  /// A name for a file in the trash: 32 hexadecimal digits.
-  func freshName() -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    let bytes = random.bytes(16).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-    return String(decoding: bytes, as: UTF8.self)
-  }
 }
 
-/// A folder that is not there: what a plan sees before the first pass.
-package struct AbsentFolder: FolderReading {
-  package init() {}
-
-  private final class Nothing: SnapshotCursor {
-    func next() throws(FolderFailure) -> Present? { nil }
+extension RandomSource {
+  /// A name for a file in the trash: 32 hexadecimal digits.
+  func name() -> String {
+    let digits = Array("0123456789abcdef".utf8)
+    let text = bytes(16).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
+    return String(decoding: text, as: UTF8.self)
   }
-
-  package func scan() -> any SnapshotCursor { Nothing() }
-  package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { nil }
-  package func digest(
-    of path: RelativePath, _ algorithm: DigestAlgorithm
-  ) throws(FolderFailure) -> (Digest, FileIdentity)? { nil }
 }

@@ -32,6 +32,11 @@ package final class SignalWatch: Sendable {
     }
   }
 
+  /// Hands a watched signal to the watch, as if it had been sent to the process.
+  package func deliver(_ number: Int32) {
+    thread.send(signal: number)
+  }
+
   /// Ends the thread; the signals stay blocked. Not from the handler.
   package func stop() {
     stopping.withLock { $0 = true }

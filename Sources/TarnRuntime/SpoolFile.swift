@@ -50,6 +50,13 @@ package final class SpoolFile {
     }
   }
 
+  package func append(_ bytes: [UInt8]) throws(SpoolFailure) {
+    let result = bytes.withUnsafeBytes { bytes in
+      Result { () throws(SpoolFailure) in try append(bytes) }
+    }
+    try result.get()
+  }
+
   /// The next read starts at the front again.
   package func rewind() {
     readOffset = 0

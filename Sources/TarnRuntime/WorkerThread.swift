@@ -47,6 +47,9 @@ package final class WorkerThread: @unchecked Sendable {
     return thread
   }
 
+  /// Whether the caller runs on this thread.
+  package var isCurrent: Bool { pthread_equal(handle, pthread_self()) != 0 && !finished.isOpen }
+
   /// Blocks until the body has returned. Any number of threads may call, but not the thread itself.
   package func join() {
     let first = joining.withLock { joined in

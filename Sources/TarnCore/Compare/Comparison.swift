@@ -201,7 +201,7 @@ package struct Finding: Sendable {
   /// A directory could not be read: what lies in it counts as absent, so nothing in it may be deleted.
   package var scanFailure: FolderFailure?
 
-  init(path: RelativePath, entry: Entry?, row: Row?, decision: Decision) {
+  package init(path: RelativePath, entry: Entry?, row: Row?, decision: Decision) {
     self.path = path
     self.entry = entry
     self.row = row

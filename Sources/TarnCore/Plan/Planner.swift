@@ -48,6 +48,7 @@ package struct Planner: Sendable {
       case let other: return other
       }
     }
+    if row.isDoubtful { return .action(action(.replace, entry, present: identity, row: row)) }
     switch policy.localChanges {
     case .restore: return .action(action(.replace, entry, present: identity, row: row))
     case .keep: return .kept(code: "local-edit-kept", message: "edited locally; kept by policy")
@@ -112,10 +113,12 @@ package struct Planner: Sendable {
     return .action(action(.update, entry, present: row.identity, row: row))
   }
 
-  /// Size and time as the feed says them exactly: what there is without a digest.
+  /// Size and time as the feed says them: what there is without a digest. A listing that shows minutes only is
+  /// compared by the minute.
   private func quickCheck(_ entry: Entry, _ present: FileIdentity) -> Bool {
-    guard let size = entry.size, let modified = entry.modified, entry.modifiedIsExact else { return false }
-    return size == present.size && modified.seconds == present.modified.seconds
+    guard let size = entry.size, size == present.size, let modified = entry.modified else { return false }
+    let difference = present.modified.seconds - modified.seconds
+    return entry.modifiedIsExact ? difference == 0 : (0..<60).contains(difference)
   }
 
   private var foreign: Decision {

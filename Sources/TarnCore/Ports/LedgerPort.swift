@@ -28,6 +28,15 @@ package struct Row: Sendable, Equatable {
   }
 }
 
+extension Row {
+  /// Found damaged by `tarn verify --repair`: the identity is none that a file can have, so that the next pass
+  /// hashes what stands there and fetches it again. Kept as inode 0.
+  package var isDoubtful: Bool {
+    get { identity.inode == 0 }
+    set { if newValue { identity.inode = 0 } }
+  }
+}
+
 /// A download that is not finished: enough to prove that more bytes belong to the same version.
 package struct PartialRow: Sendable, Equatable {
   package var path: RelativePath

@@ -66,37 +66,41 @@ package enum ResumeLadder {
     case status(HTTPStatus)
   }
 
-  package static func judge(_ head: ResponseHead, rung: Rung, known: Known?) -> Verdict {
+  /// - Parameter url: the URL that was asked, before redirects; an ETag is compared only with one of the same.
+  package static func judge(_ head: ResponseHead, rung: Rung, known: Known?, url: String) -> Verdict {
     switch head.status {
     case 200:
       guard rung != .fromZero, let known else { return .takeFromZero }
       // The same version, but the server does not honour this form of If-Range.
-      if let etag = known.etag, head.etag == etag { return .nextRung }
+      if known.url == url, let etag = known.etag, head.etag == etag { return .nextRung }
       return .takeFromZero
     case 206:
       guard rung != .fromZero, let known else { return .askFromZero }
-      return fits(head, known) ? .append : .askFromZero
+      return fits(head, known, url: url) ? .append : .askFromZero
     case 416:
       guard rung != .fromZero, let known, let total = head.contentRange?.total else { return .askFromZero }
-      if total == known.kept, known.total.map({ $0 == total }) ?? true, sameVersion(head, known) { return .whole }
+      if total == known.kept, known.total.map({ $0 == total }) ?? true,
+        sameVersion(head, known, url: url)
+      {
+        return .whole }
       return .askFromZero
     case 304: return .notModified
     default: return .status(HTTPStatus(head.status))
     }
   }
 
-  private static func fits(_ head: ResponseHead, _ known: Known) -> Bool {
+  private static func fits(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
     guard let range = head.contentRange, range.first == known.kept, let last = range.last, last >= known.kept
     else { return false }
     if let total = known.total {
       guard let said = range.total, said == total, last < total else { return false }
     }
-    return sameVersion(head, known)
+    return sameVersion(head, known, url: url)
   }
 
   /// False when the answer carries a strong ETag that is not the recorded one.
-  private static func sameVersion(_ head: ResponseHead, _ known: Known) -> Bool {
-    guard let recorded = known.etag, let said = head.strongETag, head.url == known.url else { return true }
+  private static func sameVersion(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
+    guard let recorded = known.etag, let said = head.strongETag, url == known.url else { return true }
     return said == recorded
   }
 }

@@ -30,6 +30,9 @@ package struct PassCounts: Sendable, Equatable {
 
   package init() {}
 
+  /// Wanted entries that are in place.
+  package var inPlace: Int { current + fetched + updated + restored + replaced + adopted + revalidated }
+
   /// Wanted entries that are not in place.
   package var wanting: Int { failed + refused + conflict }
 }

@@ -1,0 +1,135 @@
+import Glibc
+import TarnCore
+
+/// The folders that this user's Tarn has made mirrors of: for `tarn status` without arguments, and to tell a
+/// mirror whose file system is not mounted from a folder that is new. A list of hints: when it is lost, nothing
+/// is lost but that.
+struct Registry {
+  struct Mirror: Equatable {
+    var folder: String
+    /// The id of its marker.
+    var id: String
+    /// Of the file system that it was on (f_fsid of statvfs(3)); empty when that is not known.
+    var fileSystem: String
+  }
+
+  /// The file; one line per mirror: id, file system, folder with `\n` and `\\` escaped, parted by tabs.
+  let path: String
+
+  /// `$STATE_DIRECTORY` under systemd, else `$XDG_STATE_HOME/tarn`, else `~/.local/state/tarn`.
+  init?(environment: [String: String]) {
+    if let directory = environment["STATE_DIRECTORY"], !directory.isEmpty {
+      path = directory.prefix { $0 != ":" } + "/mirrors"
+    } else if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {
+      path = state + "/tarn/mirrors"
+    } else if let home = environment["HOME"], home.hasPrefix("/") {
+      path = home + "/.local/state/tarn/mirrors"
+    } else {
+      return nil
+    }
+  }
+
+  func mirrors() -> [Mirror] {
+    guard let text = TextFile.read(path, limit: 4 << 20) else { return [] }
+    return text.split(separator: "\n").compactMap { line in
+      let parts = line.split(separator: "\t", maxSplits: 2, omittingEmptySubsequences: false)
+      guard parts.count == 3 else { return nil }
+      return Mirror(folder: unescape(parts[2]), id: String(parts[0]), fileSystem: String(parts[1]))
+    }
+  }
+
+  /// Remembers a mirror; a failure is of no account.
+  func add(_ mirror: Mirror) {
+    let known = mirrors()
+    guard !known.contains(mirror) else { return }
+    write(known.filter { $0.folder != mirror.folder && $0.id != mirror.id } + [mirror])
+  }
+
+  func remove(folder: String) {
+    let known = mirrors()
+    let left = known.filter { $0.folder != folder }
+    if left.count != known.count { write(left) }
+  }
+
+  private func write(_ mirrors: [Mirror]) {
+    let text = mirrors.map { "\($0.id)\t\($0.fileSystem)\t\(escape($0.folder))\n" }.joined()
+    TextFile.write(text, to: path)
+  }
+
+  private func escape(_ text: String) -> String {
+    text.unicodeScalars.map { $0 == "\\" ? "\\\\" : $0 == "\n" ? "\\n" : String($0) }.joined()
+  }
+
+  private func unescape(_ text: Substring) -> String {
+    var plain = String.UnicodeScalarView()
+    var isEscaped = false
+    for scalar in text.unicodeScalars {
+      if isEscaped {
+        plain.append(scalar == "n" ? "\n" : scalar)
+        isEscaped = false
+      } else if scalar == "\\" {
+        isEscaped = true
+      } else {
+        plain.append(scalar)
+      }
+    }
+    return String(plain)
+  }
+
+  /// Which file system a path is on, as text that outlives reboots where the file system has an id.
+  static func fileSystem(of folder: String) -> String {
+    var status = statvfs()
+    guard statvfs(folder, &status) == 0 else { return "" }
+    return String(UInt64(status.f_fsid), radix: 16)
+  }
+}
+
+/// Small text files of the user's.
+enum TextFile {
+  /// - Returns: nil when it cannot be read, or is longer than `limit` bytes.
+  static func read(_ path: String, limit: Int) -> String? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = Glibc.read(descriptor, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0, bytes.count + count <= limit else { return nil }
+      if count == 0 { return String(decoding: bytes, as: UTF8.self) }
+      bytes += buffer[..<count]
+    }
+  }
+
+  /// Writes by a new file and a rename; makes the directory. Failures are ignored.
+  static func write(_ text: String, to path: String) {
+    guard let slash = path.lastIndex(of: "/") else { return }
+    makeDirectories(String(path[..<slash]))
+    let fresh = "\(path).\(getpid())"
+    let descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { return }
+    let bytes = Array(text.utf8)
+    let count = Glibc.write(descriptor, bytes, bytes.count)
+    close(descriptor)
+    if count != bytes.count || rename(fresh, path) != 0 { unlink(fresh) }
+  }
+
+  private static func makeDirectories(_ path: String) {
+    var prefix = ""
+    for segment in path.split(separator: "/") {
+      prefix += "/" + segment
+      mkdir(prefix, 0o700)
+    }
+  }
+}
+
+extension TextFile {
+  static func isReadable(_ path: String) -> Bool { access(path, R_OK) == 0 }
+
+  /// A regular file, links followed.
+  static func isRegular(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+  }
+}

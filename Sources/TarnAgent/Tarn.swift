@@ -1,0 +1,44 @@
+package import TarnCore
+
+/// The composition root: every command of Tarn as a function of values. It builds the graph of adapters, holds the
+/// folder's lock where a command changes something, and maps whatever goes wrong to a `PassFailure`. Blocking.
+package struct Tarn: Sendable {
+  /// Absolute; the base of relative folders and of a feed on standard input.
+  package var workingDirectory: String
+  /// The process's environment.
+  package var environment: [String: String]
+
+  package init(workingDirectory: String, environment: [String: String]) {
+    self.workingDirectory = workingDirectory
+    self.environment = environment
+  }
+
+  /// `$HOME`, refused as a folder; nil when unset.
+  package var homeDirectory: String? {
+    environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+  }
+
+  /// The version of this build.
+  package static let version = "0.1.0"
+}
+
+/// A pass to make.
+package struct SyncRequest: Sendable {
+  /// As given; nil for the feed that the mirror remembers.
+  package var feed: String?
+  /// As given, relative or absolute.
+  package var folder: String
+  /// `--state DIR`; nil for the one in the folder.
+  package var state: String?
+  /// Given now; what is not given is remembered.
+  package var options = PassOptions()
+  /// Take a folder that is not empty and not yet a mirror.
+  package var adopt = false
+  /// Follow another feed from now on.
+  package var changeFeed = false
+
+  package init(feed: String?, folder: String) {
+    self.feed = feed
+    self.folder = folder
+  }
+}

@@ -1,0 +1,146 @@
+/// The options of a pass as they were given: on the command line now, or remembered by the mirror. One place for
+/// their names, what they take and what they mean.
+package struct PassOptions: Sendable, Equatable {
+  /// The raw value is the word without its two dashes.
+  package enum Name: String, Sendable, CaseIterable {
+    case delete
+    case include
+    case exclude
+    case localChanges = "local-changes"
+    case publishLast = "publish-last"
+    case portableNames = "portable-names"
+    case connections
+    case connectionsPerHost = "connections-per-host"
+    case retries
+    case limitRate = "limit-rate"
+    case reserve
+    case headerFile = "header-file"
+    case cookies
+    case netrc
+    case netrcFile = "netrc-file"
+    case cacert
+    case proxy
+
+    /// May be given more than once.
+    package var isList: Bool {
+      switch self {
+      case .include, .exclude, .publishLast: true
+      default: false
+      }
+    }
+  }
+
+  /// One value for most, several for lists; `true` or `false` for switches.
+  package var values: [Name: [String]]
+
+  package init(values: [Name: [String]] = [:]) {
+    self.values = values
+  }
+
+  package struct Failure: Error, Sendable, Equatable {
+    package var name: Name
+    package var value: String
+    /// What is taken: `a number from 1 to 256`.
+    package var expected: String
+
+    package var message: String {
+      "--\(name.rawValue): '\(Printable.escape(value))' is not \(expected)"
+    }
+  }
+
+  /// These options where given, the remembered ones elsewhere.
+  package func over(_ remembered: PassOptions) -> PassOptions {
+    PassOptions(values: remembered.values.merging(values) { _, given in given })
+  }
+
+  /// One line per value, for the ledger; reads back as the same.
+  package var encoded: String {
+    Name.allCases.flatMap { name in
+      (values[name] ?? []).map { "\(name.rawValue)=\(Self.escape($0))" }
+    }.joined(separator: "\n")
+  }
+
+  /// Lines that this Tarn does not know are left out.
+  package init(encoded: String) {
+    values = [:]
+    for line in encoded.split(separator: "\n") {
+      let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      guard parts.count == 2, let name = Name(rawValue: String(parts[0])) else { continue }
+      values[name, default: []].append(Self.unescape(parts[1]))
+    }
+  }
+
+  private static func escape(_ text: String) -> String {
+    text.unicodeScalars.map { $0 == "\\" ? "\\\\" : $0 == "\n" ? "\\n" : String($0) }.joined()
+  }
+
+  private static func unescape(_ text: Substring) -> String {
+    var plain = ""
+    var isEscaped = false
+    for scalar in text.unicodeScalars {
+      if isEscaped {
+        plain.unicodeScalars.append(scalar == "n" ? "\n" : scalar)
+        isEscaped = false
+      } else if scalar == "\\" {
+        isEscaped = true
+      } else {
+        plain.unicodeScalars.append(scalar)
+      }
+    }
+    return plain
+  }
+
+  /// What a pass may do to the folder.
+  package func policy() throws(Failure) -> PassPolicy {
+    var policy = PassPolicy()
+    policy.deletes = isOn(.delete)
+    if let text = last(.localChanges) {
+      guard let changes = PassPolicy.LocalChanges(rawValue: text) else {
+        throw Failure(name: .localChanges, value: text, expected: "restore, keep or report")
+      }
+      policy.localChanges = changes
+    }
+    policy.filter.include = PathPatterns(values[.include] ?? [])
+    policy.filter.exclude = PathPatterns(values[.exclude] ?? [])
+    if let patterns = values[.publishLast] { policy.publishLast = PathPatterns(patterns) }
+    policy.pathRule = PathRule(portable: isOn(.portableNames))
+    policy.retries = try number(.retries, 0...100) ?? policy.retries
+    if let text = last(.reserve) {
+      guard let reserve = Units.reserve(text) else {
+        throw Failure(name: .reserve, value: text, expected: "a size such as 10GiB or a share such as 1%")
+      }
+      policy.reserve = reserve
+    }
+    return policy
+  }
+
+  /// How to talk to the network; files that hold secrets are read by the caller.
+  package func network() throws(Failure) -> NetworkSettings {
+    var settings = NetworkSettings()
+    settings.connections = try number(.connections, 1...256) ?? settings.connections
+    settings.connectionsPerHost = try number(.connectionsPerHost, 1...64) ?? settings.connectionsPerHost
+    if let text = last(.limitRate) {
+      guard let rate = Units.rate(text) else {
+        throw Failure(name: .limitRate, value: text, expected: "a rate such as 2MiB/s, or off")
+      }
+      settings.rate = rate
+    }
+    settings.cookieFile = last(.cookies)
+    settings.caFile = last(.cacert)
+    settings.proxy = last(.proxy)
+    return settings
+  }
+
+  package func last(_ name: Name) -> String? { values[name]?.last }
+
+  package func isOn(_ name: Name) -> Bool { last(name) == "true" }
+
+  private func number(_ name: Name, _ range: ClosedRange<Int>) throws(Failure) -> Int? {
+    guard let text = last(name) else { return nil }
+    guard let number = Int(text), range.contains(number) else {
+      throw Failure(
+        name: name, value: text, expected: "a number from \(range.lowerBound) to \(range.upperBound)")
+    }
+    return number
+  }
+}

@@ -1,0 +1,50 @@
+package import TarnCore
+
+/// A folder that is not there: what a plan sees before the first pass.
+package struct AbsentFolder: FolderReading {
+  package init() {}
+
+  private final class Nothing: SnapshotCursor {
+    func next() throws(FolderFailure) -> Present? { nil }
+  }
+
+  package func scan() -> any SnapshotCursor { Nothing() }
+  package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { nil }
+  package func digest(
+    of path: RelativePath, _ algorithm: DigestAlgorithm
+  ) throws(FolderFailure) -> (Digest, FileIdentity)? { nil }
+}
+
+/// The ledger of a mirror that is not made yet: empty, and nothing can be written into it.
+package struct AbsentLedger: LedgerPort {
+  package init() {}
+
+  private final class Nothing: RowCursor {
+    func next() throws(LedgerFailure) -> Row? { nil }
+  }
+
+  package func apply(_ changes: [LedgerChange]) throws(LedgerFailure) {
+    throw LedgerFailure(.readOnly, "there is no ledger to write into")
+  }
+  package func applyVolatile(_ changes: [LedgerChange]) throws(LedgerFailure) {}
+  package func row(_ path: RelativePath) throws(LedgerFailure) -> Row? { nil }
+  package func rows() throws(LedgerFailure) -> any RowCursor { Nothing() }
+  package func rowCount() throws(LedgerFailure) -> Int { 0 }
+  package func rowBytes() throws(LedgerFailure) -> UInt64 { 0 }
+  package func rows(digest: Digest, limit: Int) throws(LedgerFailure) -> [Row] { [] }
+  package func intents() throws(LedgerFailure) -> [Intent] { [] }
+  package func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow? { nil }
+  package func partials() throws(LedgerFailure) -> [PartialRow] { [] }
+  package func trash() throws(LedgerFailure) -> [TrashRow] { [] }
+  package func problems(limit: Int) throws(LedgerFailure) -> [Problem] { [] }
+  package func problem(name: [UInt8]) throws(LedgerFailure) -> Problem? { nil }
+  package func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int] { [:] }
+  package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event] { [] }
+  package func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event] { [] }
+  package func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int { 0 }
+  package func held() throws(LedgerFailure) -> HeldPlan? { nil }
+  package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] { [] }
+  package func activity() throws(LedgerFailure) -> [Activity] { [] }
+  package func fact(_ name: String) throws(LedgerFailure) -> String? { nil }
+  package func close() {}
+}

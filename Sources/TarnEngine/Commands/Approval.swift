@@ -1,0 +1,155 @@
+package import TarnCore
+package import TarnRuntime
+
+/// What came of an approval.
+package struct ApprovalReport: Sendable {
+  package var plan: HeldPlan
+  package var deleted = 0
+  /// In the plan, and not deleted: wanted again, edited, or gone already.
+  package var spared = 0
+  package var problems: [Problem] = []
+}
+
+/// Lets a held plan go ahead: that set of deletions, never a newer or larger one; no network. The folder's lock
+/// is held by the caller.
+package struct Approval {
+  let ledger: any LedgerPort
+  let folder: any FolderPort
+  let clock: any Clock
+  let random: any RandomSource
+  let observer: any PassObserver
+
+  package init(
+    ledger: any LedgerPort, folder: any FolderPort, clock: any Clock, random: any RandomSource,
+    observer: any PassObserver
+  ) {
+    self.ledger = ledger
+    self.folder = folder
+    self.clock = clock
+    self.random = random
+    self.observer = observer
+  }
+
+  /// - Parameter id: nil for the plan that is held.
+  /// - Throws: `PassFailure`: `usage` when nothing is held or another plan is.
+  package func run(plan id: String?) throws(PassFailure) -> ApprovalReport {
+    do {
+      return try approve(id)
+    } catch let failure as PassFailure {
+      throw failure
+    } catch let failure as LedgerFailure {
+      throw PassFailure(failure)
+    } catch let failure as FolderFailure {
+      throw PassFailure(failure)
+    } catch {
+      throw PassFailure(.defect, code: "defect", "\(error)")
+    }
+  }
+
+  private func approve(_ id: String?) throws -> ApprovalReport {
+    guard let held = try ledger.held() else {
+      throw PassFailure(.usage, code: "nothing-held", "no plan is held for this mirror")
+    }
+    if let id, id != held.id {
+      throw PassFailure(
+        .usage, code: "other-plan", "plan \(Printable.escape(id)) is not held; the held one is \(held.id)",
+        hint: "look at it with 'tarn status', then approve \(held.id)")
+    }
+    var report = ApprovalReport(plan: held)
+    let removals = Removals(ledger: ledger, folder: folder, clock: clock, random: random)
+    var paths = try ledger.heldPaths(plan: held.id)[...]
+    while !paths.isEmpty {
+      let group = try paths.prefix(PublishThread.largestGroup).compactMap(action)
+      report.spared += min(paths.count, PublishThread.largestGroup) - group.count
+      paths = paths.dropFirst(PublishThread.largestGroup)
+      for (action, outcome) in try removals.carryOut(group) { take(outcome, action, into: &report) }
+    }
+    let now = Timestamp(nanoseconds: clock.now())
+    try ledger.apply([
+      .dropHolds,
+      .event(Event(when: now, code: "plan-approved", detail: "plan \(held.id): \(report.deleted) deletions")),
+    ])
+    return report
+  }
+
+  /// The deletion of a path, if what stands there is still what was to be deleted.
+  private func action(_ path: RelativePath) throws -> Action? {
+    guard let row = try ledger.row(path), let present = try folder.look(path), present.kind == .regular,
+      row.identity.isSameContents(as: present.identity)
+    else { return nil }
+    return Action(.delete, phase: .deletion, path: path, present: present.identity, row: row)
+  }
+
+  private func take(_ outcome: PublishOutcome, _ action: Action, into report: inout ApprovalReport) {
+    switch outcome {
+    case .removed(let identity):
+      report.deleted += 1
+      observer.pass(.done(code: "deleted", path: action.path, bytes: identity.size))
+    case .failed(let failure):
+      let problem = Problem(
+        name: action.path.bytes, kind: .failed, code: failure.code.rawValue, message: failure.message,
+        seen: Timestamp(nanoseconds: clock.now()))
+      report.problems.append(problem)
+      observer.pass(.problem(problem))
+    case .stale, .installed: report.spared += 1
+    }
+  }
+}
+
+/// The trash of a mirror (`tarn trash`). The folder's lock is held by the caller for all but listing.
+package struct TrashCan {
+  let ledger: any LedgerPort
+  let folder: any FolderPort
+  let clock: any Clock
+
+  package init(ledger: any LedgerPort, folder: any FolderPort, clock: any Clock) {
+    self.ledger = ledger
+    self.folder = folder
+    self.clock = clock
+  }
+
+  /// Puts a file back where nothing stands now. It is the user's then: the next pass treats it as any file that
+  /// Tarn did not place.
+  ///
+  /// - Parameters:
+  ///   - row: of the trash.
+  ///   - path: nil for where it was.
+  package func restore(_ row: TrashRow, to path: RelativePath?) throws(PassFailure) {
+    do {
+      let target = path ?? row.path
+      _ = try folder.restoreTrash(row.name, to: target)
+      let now = Timestamp(nanoseconds: clock.now())
+      try ledger.apply([
+        .dropTrash(name: row.name),
+        .event(Event(when: now, code: "trash-restored", path: target, bytes: row.size)),
+      ])
+    } catch let failure as FolderFailure {
+      throw PassFailure(failure)
+    } catch let failure as LedgerFailure {
+      throw PassFailure(failure)
+    } catch {
+      throw PassFailure(.defect, code: "defect", "\(error)")
+    }
+  }
+
+  /// Removes for good.
+  ///
+  /// - Returns: how many files and bytes.
+  package func empty(_ rows: [TrashRow]) throws(PassFailure) -> (files: Int, bytes: UInt64) {
+    do {
+      var bytes: UInt64 = 0
+      for row in rows {
+        try folder.removeTrash(row.name)
+        try ledger.apply([.dropTrash(name: row.name)])
+        bytes += row.size
+      }
+      return (rows.count, bytes)
+    } catch let failure as FolderFailure {
+      throw PassFailure(failure)
+    } catch let failure as LedgerFailure {
+      throw PassFailure(failure)
+    } catch {
+      throw PassFailure(.defect, code: "defect", "\(error)")
+    }
+  }
+}

@@ -1,0 +1,110 @@
+package import TarnCore
+
+/// Why a path is here, missing, held, refused or gone (`tarn explain`).
+package struct Explanation: Encodable, Sendable {
+  package struct Record: Encodable, Sendable {
+    package var size: UInt64
+    package var digest: String
+    package var verified: Bool
+    package var placed: String
+    package var etag: String?
+    package var lastModified: String?
+  }
+  package struct Happening: Encodable, Sendable {
+    package var number: Int64
+    package var time: String
+    package var code: String
+    package var bytes: UInt64?
+    package var detail: String
+  }
+  package var path: String
+  /// current, changed, missing, foreign, gone, unknown, failed, refused, conflict or held.
+  package var state: String
+  /// The answer in a sentence.
+  package var summary: String
+  /// What to do about it, when there is something.
+  package var hint: String?
+  package var record: Record?
+  package var problem: StatusDocument.ProblemLine?
+  /// Newest first.
+  package var events: [Happening] = []
+}
+
+package struct ExplainQuery {
+  let ledger: any LedgerPort
+  let folder: any FolderReading
+
+  package init(ledger: any LedgerPort, folder: any FolderReading) {
+    self.ledger = ledger
+    self.folder = folder
+  }
+
+  /// - Throws: `PassFailure`.
+  package func explain(_ path: RelativePath, mirror: String) throws(PassFailure) -> Explanation {
+    do {
+      return try answer(path, mirror: mirror)
+    } catch let failure as LedgerFailure {
+      throw PassFailure(failure)
+    } catch let failure as FolderFailure {
+      throw PassFailure(failure)
+    } catch {
+      throw PassFailure(.defect, code: "defect", "\(error)")
+    }
+  }
+
+  private func answer(_ path: RelativePath, mirror: String) throws -> Explanation {
+    let row = try ledger.row(path)
+    let present = try folder.look(path)
+    let problem = try ledger.problem(name: path.bytes)
+    let held = try ledger.held()
+    let isHeld = try held.map { try ledger.heldPaths(plan: $0.id).contains(path) } ?? false
+    var answer = Explanation(path: path.printable, state: "unknown", summary: "")
+    (answer.state, answer.summary, answer.hint) = Self.verdict(
+      row: row, present: present, problem: problem, held: isHeld ? held : nil, mirror: mirror)
+    answer.record = row.map { row in
+      Explanation.Record(
+        size: row.identity.size, digest: row.digest.description, verified: row.isVerified,
+        placed: row.placed.rfc3339, etag: row.etag, lastModified: row.lastModified)
+    }
+    answer.problem = problem.map(StatusDocument.ProblemLine.init)
+    answer.events = try ledger.events(path: path, limit: 10).map { event in
+      Explanation.Happening(
+        number: event.number, time: event.when.rfc3339, code: event.code, bytes: event.bytes,
+        detail: event.detail)
+    }
+    if row == nil, present == nil, problem == nil, answer.events.first?.code == "deleted" {
+      answer.state = "gone"
+      answer.summary = "the feed no longer had it, and it was moved to the trash"
+      answer.hint = "tarn trash list \(mirror)"
+    }
+    return answer
+  }
+
+  private static func verdict(
+    row: Row?, present: Present?, problem: Problem?, held: HeldPlan?, mirror: String
+  ) -> (String, String, String?) {
+    if let held {
+      return (
+        "held", "the feed no longer has it; its deletion is one of \(held.count) that wait in plan \(held.id)",
+        "tarn approve \(mirror) \(held.id)"
+      )
+    }
+    if let problem {
+      return (problem.kind.rawValue, "\(problem.message) [\(problem.code)]", "tarn sync \(mirror)")
+    }
+    switch (row, present) {
+    case (nil, nil):
+      return ("unknown", "neither the feed of the last pass nor the ledger knows it", "tarn plan \(mirror)")
+    case (nil, .some):
+      return ("foreign", "it is in the folder, and Tarn did not place it; Tarn leaves it alone", nil)
+    case (.some, nil):
+      return ("missing", "Tarn placed it, and it is not there any more", "tarn sync \(mirror)")
+    case (.some(let row), .some(let present)):
+      guard present.kind == .regular, row.identity.isSame(as: present.identity) else {
+        return ("changed", "Tarn placed it, and it was changed since", "tarn sync \(mirror)")
+      }
+      let how = row.isVerified ? "verified against the feed's digest" : "the feed gives no digest to verify it by"
+      return ("current", "Tarn placed it on \(row.placed.rfc3339), \(how)", nil)
+    }
+  }
+}

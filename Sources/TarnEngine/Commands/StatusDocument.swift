@@ -1,0 +1,163 @@
+package import TarnCore
+
+/// What `tarn status` says of one mirror (contract.md, Status document). Encoded as it stands.
+package struct StatusDocument: Encodable, Sendable {
+  package struct Entries: Encodable, Sendable {
+    package var wanted = 0
+    package var current = 0
+    package var pending = 0
+    package var failed = 0
+    package var refused = 0
+    package var conflict = 0
+    package var held = 0
+  }
+  package struct Bytes: Encodable, Sendable {
+    package var wanted: UInt64 = 0
+    package var current: UInt64 = 0
+    package var pending: UInt64 = 0
+  }
+  package struct Transfer: Encodable, Sendable {
+    package var path: String
+    package var received: UInt64
+    package var total: UInt64?
+    package var rate: UInt64
+    package var source: String
+  }
+  package struct Watch: Encodable, Sendable {
+    package var mode = "off"
+    package var reason = "one pass at a time; no agent watches this folder"
+  }
+  package struct Held: Encodable, Sendable {
+    package var plan: String
+    package var deletions: Int
+    package var since: String
+  }
+  package struct ProblemLine: Encodable, Sendable {
+    package var path: String
+    package var kind: String
+    package var code: String
+    package var message: String
+    package var since: String
+    package var attempts: Int
+    package var nextAttempt: String?
+  }
+
+  package var name: String
+  package var feed: String
+  package var folder: String
+  /// idle, reading, planning, transferring, publishing, deleting, held, failing or interrupted.
+  package var state: String
+  /// The process that holds the folder now.
+  package var process: Int32?
+  package var format: String?
+  package var lastSuccess: String?
+  package var lastAttempt: String?
+  package var nextRun: String?
+  package var verifiedAt: String?
+  package var upstreamChangedAt: String?
+  /// Why the last pass ended without doing its work.
+  package var lastFailure: String?
+  package var entries = Entries()
+  package var bytes = Bytes()
+  package var transfers: [Transfer] = []
+  package var watch = Watch()
+  package var held: Held?
+  package var problems: [ProblemLine] = []
+  /// Problems beyond those listed.
+  package var moreProblems = 0
+  /// Files and bytes in the trash.
+  package var trashFiles = 0
+  package var trashBytes: UInt64 = 0
+
+  init(name: String, feed: String, folder: String, state: String) {
+    self.name = name
+    self.feed = feed
+    self.folder = folder
+    self.state = state
+  }
+}
+
+/// Answers from the ledger, also beside a running pass. Reads only; any thread.
+package struct StatusQuery {
+  let ledger: any LedgerPort
+
+  package init(ledger: any LedgerPort) {
+    self.ledger = ledger
+  }
+
+  /// - Parameters:
+  ///   - holder: the process that holds the folder's lock; nil when nobody does.
+  ///   - problemLimit: how many problems to list.
+  package func document(
+    name: String, folder: String, holder: Int32?, problemLimit: Int = 20
+  ) throws(LedgerFailure) -> StatusDocument {
+    var document = StatusDocument(
+      name: name, feed: try ledger.fact("feed") ?? "", folder: folder, state: "idle")
+    document.format = try ledger.fact("format")
+    document.lastSuccess = try ledger.fact("success")
+    document.lastAttempt = try ledger.fact("attempt")
+    document.verifiedAt = try ledger.fact("verified")
+    document.lastFailure = try ledger.fact("failure")
+    document.process = holder
+    try fillCounts(&document)
+    try fillProblems(&document, limit: problemLimit)
+    if let held = try ledger.held() {
+      document.held = StatusDocument.Held(plan: held.id, deletions: held.count, since: held.when.rfc3339)
+      document.entries.held = held.count
+    }
+    let trash = try ledger.trash()
+    document.trashFiles = trash.count
+    document.trashBytes = trash.reduce(0) { $0 + $1.size }
+    document.state = try state(document)
+    if holder != nil { document.transfers = try ledger.activity().map(StatusDocument.Transfer.init) }
+    return document
+  }
+
+  private func state(_ document: StatusDocument) throws(LedgerFailure) -> String {
+    if document.process != nil { return try ledger.fact("phase") ?? "reading" }
+    if document.lastFailure != nil { return "failing" }
+    let outcome = try ledger.fact("outcome")
+    if outcome == "running" { return "interrupted" }
+    if document.held != nil { return "held" }
+    return outcome == "partial" ? "failing" : "idle"
+  }
+
+  private func fillCounts(_ document: inout StatusDocument) throws(LedgerFailure) {
+    let wanted = try ledger.fact("entries-wanted").flatMap { Int($0) } ?? 0
+    let counts = try ledger.problemCounts()
+    document.entries.wanted = wanted
+    document.entries.failed = counts[.failed] ?? 0
+    document.entries.refused = counts[.refused] ?? 0
+    document.entries.conflict = counts[.conflict] ?? 0
+    let recorded = try ledger.fact("entries-current").flatMap { Int($0) }
+    document.entries.current =
+      if document.process == nil, let recorded { recorded } else { min(wanted, try ledger.rowCount()) }
+    document.entries.pending = max(
+      0, wanted - document.entries.current - document.entries.refused - document.entries.conflict)
+    document.bytes.wanted = try ledger.fact("bytes-wanted").flatMap { UInt64($0) } ?? 0
+    document.bytes.current = try ledger.rowBytes()
+    document.bytes.pending = document.bytes.wanted - min(document.bytes.wanted, document.bytes.current)
+  }
+
+  private func fillProblems(_ document: inout StatusDocument, limit: Int) throws(LedgerFailure) {
+    let counts = try ledger.problemCounts()
+    document.problems = try ledger.problems(limit: limit).map(StatusDocument.ProblemLine.init)
+    document.moreProblems = max(0, counts.values.reduce(0, +) - document.problems.count)
+  }
+}
+
+extension StatusDocument.Transfer {
+  init(_ activity: Activity) {
+    self.init(
+      path: activity.path.printable, received: activity.received, total: activity.total, rate: activity.rate,
+      source: Printable.escape(activity.source))
+  }
+}
+
+extension StatusDocument.ProblemLine {
+  package init(_ problem: Problem) {
+    self.init(
+      path: Printable.escape(problem.name), kind: problem.kind.rawValue, code: problem.code,
+      message: problem.message, since: problem.since.rfc3339, attempts: problem.attempts)
+  }
+}

@@ -1,0 +1,136 @@
+package import TarnCore
+package import TarnRuntime
+
+/// Hashes every recorded file again, without the network (`tarn verify`).
+package struct VerifyReport: Sendable {
+  package var checked = 0
+  package var bytes: UInt64 = 0
+  package var good = 0
+  package var damaged: [RelativePath] = []
+  package var missing: [RelativePath] = []
+  package var changed: [RelativePath] = []
+  package var problems: [Problem] = []
+  package var wasStopped = false
+
+  package init() {}
+  package var isGood: Bool { damaged.isEmpty && missing.isEmpty && changed.isEmpty && problems.isEmpty && !wasStopped }
+}
+
+package struct Verification {
+  let ports: VerifyPorts
+  let folder: any FolderPort
+  let observer: any PassObserver
+  let progress: PassProgress
+  let stop: StopFlag
+
+  /// What verifying needs: no network, no feed.
+  package struct VerifyPorts: Sendable {
+    package var ledger: any LedgerPort
+    package var clock: any Clock
+    package init(ledger: any LedgerPort, clock: any Clock) {
+      self.ledger = ledger
+      self.clock = clock
+    }
+  }
+
+  package init(
+    ports: VerifyPorts, folder: any FolderPort, observer: any PassObserver, progress: PassProgress,
+    stop: StopFlag
+  ) {
+    self.ports = ports
+    self.folder = folder
+    self.observer = observer
+    self.progress = progress
+    self.stop = stop
+  }
+
+  /// Damaged: other bytes under an unchanged size and time. Changed: somebody edited it. The folder's lock is
+  /// held by the caller when `forgetDamage` is on.
+  ///
+  /// - Parameter forgetDamage: make the next pass fetch damaged files again (`--repair`): their rows are marked
+  ///   as doubtful (`Row.isDoubtful`), whatever the policy for local changes.
+  package func run(forgetDamage: Bool) throws(PassFailure) -> VerifyReport {
+    do {
+      return try check(forgetDamage: forgetDamage)
+    } catch let failure as LedgerFailure {
+      throw PassFailure(failure)
+    } catch {
+      throw PassFailure(.defect, code: "defect", "\(error)")
+    }
+  }
+
+  private func check(forgetDamage: Bool) throws -> VerifyReport {
+    observer.pass(.phase(.verifying))
+    let total = try ports.ledger.rowCount()
+    let totalBytes = try ports.ledger.rowBytes()
+    progress.change { snapshot in
+      snapshot.phase = .verifying
+      snapshot.filesTotal = total
+      snapshot.bytesTotal = totalBytes
+    }
+    var report = VerifyReport()
+    let rows = try ports.ledger.rows()
+    while let row = try rows.next() {
+      guard !stop.isSet else {
+        report.wasStopped = true
+        return report
+      }
+      let isDamaged = check(row, into: &report)
+      if isDamaged, forgetDamage {
+        var doubtful = row
+        doubtful.isDoubtful = true
+        try ports.ledger.apply([.row(doubtful)])
+      }
+      progress.finish(bytes: row.identity.size)
+    }
+    if report.isGood {
+      try ports.ledger.apply([.fact("verified", Timestamp(nanoseconds: ports.clock.now()).rfc3339)])
+    }
+    return report
+  }
+
+  private func check(_ row: Row, into report: inout VerifyReport) -> Bool {
+    report.checked += 1
+    do throws(FolderFailure) {
+      guard let present = try folder.look(row.path) else {
+        report.missing.append(row.path)
+        tell(row.path, "missing", "it is not there")
+        return false
+      }
+      guard present.kind == .regular, let (digest, identity) = try folder.digest(of: row.path, row.digest.algorithm)
+      else {
+        report.changed.append(row.path)
+        tell(row.path, "changed", "it is no regular file any more, or changes while it is read")
+        return false
+      }
+      report.bytes += identity.size
+      if digest == row.digest {
+        report.good += 1
+        return false
+      }
+      if identity.isSameContents(as: row.identity) {
+        report.damaged.append(row.path)
+        tell(row.path, "damaged", "its bytes are not the ones that were verified, though size and time are")
+        return true
+      }
+      report.changed.append(row.path)
+      tell(row.path, "changed", "it was edited since Tarn placed it")
+      return false
+    } catch {
+      let problem = self.problem(row.path, error.code.rawValue, error.message)
+      report.problems.append(problem)
+      observer.pass(.problem(problem))
+      return false
+    }
+  }
+
+  private func tell(_ path: RelativePath, _ code: String, _ message: String) {
+    observer.pass(.problem(problem(path, code, message)))
+  }
+
+  private func problem(_ path: RelativePath, _ code: String, _ message: String) -> Problem {
+    Problem(
+      name: path.bytes, kind: .failed, code: code, message: message,
+      seen: Timestamp(nanoseconds: ports.clock.now()))
+  }
+}

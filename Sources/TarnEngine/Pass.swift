@@ -1,0 +1,345 @@
+package import TarnCore
+import TarnRuntime
+
+/// What to bring into line with what, and how.
+package struct PassRequest: Sendable {
+  package var feed: FeedLocation
+  /// The folder as users see it; for messages only.
+  package var folderName: String
+  package var policy: PassPolicy
+  /// For the base of a feed on standard input.
+  package var workingDirectory: String
+  /// The ledger is new beside an old folder (it was damaged): this pass deletes nothing.
+  package var wasRebuilt = false
+
+  package init(feed: FeedLocation, folderName: String, policy: PassPolicy, workingDirectory: String) {
+    self.feed = feed
+    self.folderName = folderName
+    self.policy = policy
+    self.workingDirectory = workingDirectory
+  }
+}
+
+/// One pass: read, compare, plan, carry out, record, report. Blocking; one thread, which owns the pass.
+package struct Pass {
+  let ports: PassPorts
+  let request: PassRequest
+  let observer: any PassObserver
+  let progress: PassProgress
+  let stop: StopFlag
+
+  package init(
+    ports: PassPorts, request: PassRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag
+  ) {
+    self.ports = ports
+    self.request = request
+    self.observer = observer
+    self.progress = progress
+    self.stop = stop
+  }
+
+  /// What a sync would do. Changes nothing.
+  ///
+  /// - Parameter each: gets every planned action, in order.
+  /// - Throws: `PassFailure`.
+  package func plan(folder: any FolderReading, each: (Action) -> Void) throws -> PassReport {
+    try translating {
+      let started = ports.now
+      let (builder, end, walk) = try read(folder, started: started)
+      var report = report(builder, end, walk, started: started)
+      let isAllowed = mayDelete(report, builder)
+      let actions = try ports.stage.actions()
+      while let action = try actions.next() {
+        if action.phase == .deletion, !isAllowed { break }
+        each(action)
+      }
+      report.counts.deleted = isAllowed ? builder.plannedDeletions : 0
+      report.counts.planned += report.counts.deleted
+      report.ended = ports.now
+      return report
+    }
+  }
+
+  /// Brings the folder into line. The folder's lock is held by the caller.
+  ///
+  /// When it returns, everything that the report calls done is durable.
+  ///
+  /// - Throws: `PassFailure`.
+  package func run(folder: any FolderPort) throws -> PassReport {
+    do {
+      return try runToEnd(folder)
+    } catch let failure as PassFailure {
+      // The pass has failed already; a ledger that cannot take this has its own message in `failure`.
+      try? note([
+        .activity([]), .fact("outcome", failure.kind == .stopped ? "stopped" : "failed"),
+        .fact("failure", failure.kind == .stopped ? nil : failure.message),
+      ])
+      throw failure
+    }
+  }
+
+  private func runToEnd(_ folder: any FolderPort) throws -> PassReport {
+    try translating {
+      guard folder.isIntact() else {
+        throw PassFailure(
+          .folderUnusable, code: "marker-missing", "the folder is not the one that was opened; nothing was changed")
+      }
+      let started = ports.now
+      let recovery = Recovery(ports: ports, folder: folder)
+      try recovery.run(wasRebuilt: request.wasRebuilt)
+      try note([.fact("attempt", started.rfc3339), .fact("outcome", "running"), .fact("failure", nil)])
+      let (builder, end, walk) = try read(folder, started: started)
+      try accept(end)
+      var report = report(builder, end, walk, started: started)
+      observer.pass(.planned(report))
+      let rows = try ports.ledger.rowCount()
+      try carryOut(folder, builder, rows: rows, into: &report)
+      try recovery.expireTrash()
+      report.ended = ports.now
+      try record(report, end)
+      return report
+    }
+  }
+
+  // MARK: Reading
+
+  private func read(
+    _ folder: any FolderReading, started: Timestamp
+  ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
+    enter(.reading)
+    let reader = FeedReader(ports: ports, policy: request.policy, observer: observer, stop: stop)
+    let document = try reader.open(request.feed, workingDirectory: request.workingDirectory)
+    let builder = PlanBuilder(
+      ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
+      started: started)
+    do {
+      try builder.beginInOrder()
+      var isIndex = false
+      let end = try reader.parse(document, place: nil) { item in
+        if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+        if case .directory = item { isIndex = true }
+        guard !isIndex else { throw NotInOrder() }
+        try builder.take(item)
+      }
+      try check(end, builder)
+      enter(.planning)
+      try builder.finish()
+      return (builder, end, nil)
+    } catch is Comparison.OutOfOrder {
+      return try readInAnyOrder(document, reader, builder)
+    } catch is NotInOrder {
+      return try readInAnyOrder(document, reader, builder)
+    }
+  }
+
+  private struct NotInOrder: Error {}
+
+  private func readInAnyOrder(
+    _ document: FeedReader.Document, _ reader: FeedReader, _ builder: PlanBuilder
+  ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
+    try builder.beginInAnyOrder()
+    let walk = ListingWalk(reader: reader) { item in
+      if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+      try builder.take(item)
+    }
+    let end = try walk.root(document)
+    try check(end, builder)
+    try walk.run()
+    enter(.planning)
+    try builder.finish()
+    return (builder, end, walk)
+  }
+
+  /// Refuses a manifest that is expired or older than the one before it (I7).
+  private func check(_ end: FeedEnd, _ builder: PlanBuilder) throws {
+    if let expires = end.expires, expires < ports.now {
+      throw PassFailure(
+        .feedMalformed, code: "feed-expired", "the manifest expired at \(expires.rfc3339); nothing was changed",
+        hint: "ask its publisher for a new one")
+    }
+    if let version = end.version, let known = try ports.ledger.fact("manifest-version"),
+      let last = UInt64(known), version < last
+    {
+      throw PassFailure(
+        .feedMalformed, code: "feed-older",
+        "the manifest is version \(version), and version \(last) was accepted before; nothing was changed",
+        hint: "an old copy is served, or somebody plays it back")
+    }
+  }
+
+  private func accept(_ end: FeedEnd) throws {
+    if let version = end.version { try note([.fact("manifest-version", String(version))]) }
+  }
+
+  // MARK: Carrying out
+
+  private func carryOut(
+    _ folder: any FolderPort, _ builder: PlanBuilder, rows: Int, into report: inout PassReport
+  ) throws {
+    progress.change { snapshot in
+      snapshot.filesTotal = builder.counts.planned
+      snapshot.bytesTotal = builder.bytes.planned
+    }
+    enter(.transferring)
+    let conductor = try Conductor(
+      ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress, stop: stop)
+    defer { conductor.close() }
+    // A plan that is held is of an older manifest: what it names may be wanted again.
+    try note([.dropHolds])
+    let actions = try ports.stage.actions()
+    let first = try conductor.run(actions)
+    if let first, !stop.isSet, mayDelete(report, builder) {
+      enter(.deleting)
+      let deletions = Deletions(ports: ports, folder: folder, observer: observer, stop: stop)
+      let result = try deletions.run(
+        first: first, rest: actions, planned: builder.plannedDeletions, rows: rows,
+        manifestIsEmpty: builder.entriesInFeed == 0)
+      report.take(result)
+      for path in result.changed { report.add(changed(path)) }
+    }
+    let before = builder.counts
+    try settleStale(conductor, builder, into: &report)
+    report.take(conductor)
+    report.take(builder, since: before)
+    report.wasStopped = stop.isSet
+  }
+
+  /// Paths that changed while the pass ran go back to the start, twice at most.
+  private func settleStale(
+    _ conductor: Conductor, _ builder: PlanBuilder, into report: inout PassReport
+  ) throws {
+    for _ in 0..<2 {
+      let stale = conductor.takeStale()
+      guard !stale.isEmpty, !stop.isSet else { return }
+      try builder.replan(stale)
+      _ = try conductor.run(ports.stage.actions())
+    }
+    for action in conductor.takeStale() { report.add(changed(action.path)) }
+  }
+
+  /// Deletions follow only from a complete manifest and a folder that was read whole. Whether a row is dropped
+  /// or a file is moved away: neither happens on less.
+  private func mayDelete(_ report: PassReport, _ builder: PlanBuilder) -> Bool {
+    report.isComplete && !builder.hasBlindSpot && !request.wasRebuilt
+  }
+
+  private func changed(_ path: RelativePath) -> Problem {
+    let problem = Problem(
+      name: path.bytes, kind: .failed, code: "changed-meanwhile",
+      message: "the file changed while the pass ran; the next pass looks at it again", seen: ports.now)
+    observer.pass(.problem(problem))
+    return problem
+  }
+
+  // MARK: Recording
+
+  private func report(
+    _ builder: PlanBuilder, _ end: FeedEnd, _ walk: ListingWalk?, started: Timestamp
+  ) -> PassReport {
+    var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
+    report.format = end.format
+    report.isComplete = end.isComplete && (walk?.failures.isEmpty ?? true)
+    report.incompleteReason = end.incompleteReason
+    report.counts = builder.counts
+    report.bytes = builder.bytes
+    report.problems = builder.problems
+    for failure in walk?.failures ?? [] { report.problems.append(failure) }
+    report.listingFailures = walk?.failures.count ?? 0
+    return report
+  }
+
+  private func record(_ report: PassReport, _ end: FeedEnd) throws {
+    var changes: [LedgerChange] = report.problems.map { .problem($0) }
+    if !report.wasStopped { changes.append(.dropProblems(seenBefore: report.started)) }
+    changes += [
+      .activity([]), .fact("format", report.format), .fact("ended", report.ended.rfc3339),
+      .fact("entries-wanted", String(report.counts.wanted)),
+      .fact("entries-current", String(report.counts.inPlace)),
+      .fact("bytes-wanted", String(report.bytes.wanted)),
+      .fact("complete", report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
+      .fact("outcome", report.isInSync ? "in-sync" : report.wasStopped ? "stopped" : "partial"),
+    ]
+    if report.isInSync { changes.append(.fact("success", report.ended.rfc3339)) }
+    changes.append(.pruneEvents(keeping: 100_000, now: report.ended))
+    try note(changes)
+  }
+
+  private func note(_ changes: [LedgerChange]) throws {
+    try ports.ledger.apply(changes)
+  }
+
+  private func enter(_ phase: PassEvent.Phase) {
+    progress.change { $0.phase = phase }
+    observer.pass(.phase(phase))
+    // What `tarn status` shows beside a running pass; soon stale, so a failure is of no account here.
+    try? ports.ledger.applyVolatile([.fact("phase", phase.rawValue)])
+  }
+
+  /// Every error of the parts as a `PassFailure`.
+  private func translating<Result>(_ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let failure as PassFailure {
+      throw failure
+    } catch let failure as FeedFailure {
+      throw PassFailure(failure, feed: request.feed.text)
+    } catch let failure as LedgerFailure {
+      throw PassFailure(failure)
+    } catch let failure as FolderFailure {
+      throw PassFailure(failure)
+    } catch let failure as ThreadFailure {
+      throw PassFailure(.inputOutput, code: "no-thread", "a thread could not be made (errno \(failure.number))")
+    }
+  }
+}
+
+extension PassFailure {
+  init(_ failure: FeedFailure, feed: String) {
+    let place = failure.line.map { line in ":\(line)" + (failure.column.map { ":\($0)" } ?? "") } ?? ""
+    let kind: Kind = failure.code == "feed-not-readable" ? .feedUnreachable : .feedMalformed
+    self.init(
+      kind, code: failure.code, "\(Printable.escape(feed))\(place): \(failure.message)",
+      hint: "nothing was changed")
+  }
+}
+
+extension PassReport {
+  mutating func add(_ problem: Problem) {
+    counts.failed += 1
+    if problems.count < Self.mostProblems { problems.append(problem) }
+  }
+
+  mutating func take(_ conductor: Conductor) {
+    let done = conductor.counts
+    counts.fetched = done.fetched
+    counts.updated = done.updated
+    counts.restored = done.restored
+    counts.replaced = done.replaced
+    counts.adopted = done.adopted
+    counts.copied = done.copied
+    counts.revalidated = done.revalidated
+    counts.failed += done.failed
+    bytes.received = conductor.bytes.received
+    bytes.published = conductor.bytes.published
+    problems += conductor.problems.prefix(max(0, Self.mostProblems - problems.count))
+  }
+
+  /// What deciding again over stale paths added.
+  mutating func take(_ builder: PlanBuilder, since before: PassCounts) {
+    counts.current += builder.counts.current - before.current
+    counts.conflict += builder.counts.conflict - before.conflict
+    counts.kept += builder.counts.kept - before.kept
+    counts.failed += builder.counts.failed - before.failed
+    let known = Set(problems.map(\.name))
+    problems += builder.problems.filter { !known.contains($0.name) }.prefix(
+      max(0, Self.mostProblems - problems.count))
+  }
+
+  mutating func take(_ result: Deletions.Result) {
+    counts.deleted = result.deleted
+    counts.forgotten = result.forgotten
+    held = result.held
+    counts.held = result.held?.count ?? 0
+    for problem in result.problems { add(problem) }
+  }
+}

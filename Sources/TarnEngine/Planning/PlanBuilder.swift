@@ -1,0 +1,215 @@
+import TarnCore
+
+/// Turns the items of a feed into a plan in the stage: filters, compares, hashes what has to be hashed, counts.
+/// Memory does not grow with the feed. On the pass's thread.
+///
+/// A feed that comes in path order is compared while it is read; any other is first put in order in the stage.
+final class PlanBuilder {
+  private let ports: PassPorts
+  private let folder: any FolderReading
+  private let policy: PassPolicy
+  private let planner: Planner
+  private let observer: any PassObserver
+  private let progress: PassProgress
+  private let started: Timestamp
+  private var comparison: Comparison?
+
+  private(set) var counts = PassCounts()
+  private(set) var bytes = PassBytes()
+  private(set) var problems: [Problem] = []
+  private(set) var hasBlindSpot = false
+  private(set) var plannedDeletions = 0
+  /// Entries taken from the feed, filters not applied.
+  private(set) var entriesInFeed = 0
+
+  init(
+    ports: PassPorts, folder: any FolderReading, policy: PassPolicy, observer: any PassObserver,
+    progress: PassProgress, started: Timestamp
+  ) {
+    self.ports = ports
+    self.folder = folder
+    self.policy = policy
+    planner = Planner(policy: policy)
+    self.observer = observer
+    self.progress = progress
+    self.started = started
+  }
+
+  /// Starts over, comparing as the items come.
+  ///
+  /// `take` then throws `Comparison.OutOfOrder` when they do not come in path order.
+  func beginInOrder() throws {
+    try reset()
+    comparison = try makeComparison()
+  }
+
+  /// Starts over, for items in any order.
+  func beginInAnyOrder() throws {
+    try reset()
+    comparison = nil
+  }
+
+  func take(_ item: FeedItem) throws {
+    switch item {
+    case .entry(let entry):
+      entriesInFeed += 1
+      if entriesInFeed & 1023 == 0 { noteProgress() }
+      guard !policy.filter.excludes(entry.path) else {
+        counts.excluded += 1
+        return
+      }
+      try want(entry)
+    case .refused(let refusal):
+      entriesInFeed += 1
+      counts.wanted += 1
+      refuse(name: refusal.name, code: refusal.code, message: refusal.reason)
+      // Nothing under this name may be deleted because the feed is bad.
+      if let path = try? RelativePath(refusal.name) { try want(Entry(path: path)) }
+    case .directory, .deleted:
+      break
+    }
+  }
+
+  /// The feed is read: finishes the plan.
+  func finish() throws {
+    noteProgress()
+    let comparison: Comparison
+    if let running = self.comparison {
+      comparison = running
+    } else {
+      comparison = try makeComparison()
+      let entries = try ports.stage.entries()
+      while let entry = try entries.next() { try comparison.want(entry) }
+    }
+    try comparison.finish()
+    self.comparison = nil
+  }
+
+  /// Decides again over paths that were not as the plan saw them; the stage then holds these alone.
+  func replan(_ actions: [Action]) throws {
+    try ports.stage.clear()
+    for action in actions {
+      guard let entry = action.entry else { continue }
+      counts.planned -= 1
+      let row = try ports.ledger.row(action.path)
+      let decision = planner.decide(entry, row: row, present: try folder.look(action.path))
+      try settle(Finding(path: action.path, entry: entry, row: row, decision: decision))
+    }
+  }
+
+  private func want(_ entry: Entry) throws {
+    if let comparison { try comparison.want(entry) } else { try ports.stage.add(entry) }
+  }
+
+  private func reset() throws {
+    try ports.stage.clear()
+    counts = PassCounts()
+    bytes = PassBytes()
+    problems = []
+    hasBlindSpot = false
+    plannedDeletions = 0
+    entriesInFeed = 0
+  }
+
+  private func noteProgress() {
+    progress.change { $0.entriesRead = entriesInFeed }
+  }
+
+  private func makeComparison() throws -> Comparison {
+    try Comparison(planner: planner, rows: ports.ledger.rows(), snapshot: folder.scan()) { [unowned self] finding in
+      try take(finding)
+    }
+  }
+
+  private func take(_ finding: Finding) throws {
+    if let failure = finding.scanFailure {
+      hasBlindSpot = true
+      report(name: [], kind: .failed, code: failure.code.rawValue, message: failure.message)
+      counts.failed += 1
+      return
+    }
+    if let entry = finding.entry, !entry.sources.isEmpty {
+      counts.wanted += 1
+      bytes.wanted += entry.size ?? 0
+    }
+    if let refusal = finding.refusal {
+      if finding.entry?.sources.isEmpty != true {
+        refuse(name: finding.path.bytes, code: refusal.code, message: refusal.message)
+      }
+      return
+    }
+    try settle(finding)
+  }
+
+  private func settle(_ finding: Finding) throws {
+    switch finding.decision {
+    case .current:
+      counts.current += 1
+      bytes.current += finding.row?.identity.size ?? finding.entry?.size ?? 0
+    case .action(let action) where action.kind == .inspect: try inspect(action)
+    case .action(let action): try plan(action)
+    case .adopt: break
+    case .conflict(let code, let message):
+      counts.conflict += 1
+      report(name: finding.path.bytes, kind: .conflict, code: code, message: message)
+    case .kept: counts.kept += 1
+    case .unlisted: counts.unlisted += 1
+    }
+  }
+
+  /// Hashes what stands at the path, and decides again.
+  private func inspect(_ action: Action) throws {
+    guard let entry = action.entry, let present = action.present else { return }
+    let algorithm = Planner.inspectionAlgorithm(entry, row: action.row)
+    let decision: Decision
+    var identity = present
+    do throws(FolderFailure) {
+      if let (digest, hashed) = try folder.digest(of: action.path, algorithm) {
+        identity = hashed
+        decision = planner.decide(entry, row: action.row, inspected: digest, identity: hashed)
+      } else {
+        decision = .conflict(code: "changing", message: "the file changes while it is read; try again later")
+      }
+    } catch {
+      counts.failed += 1
+      report(name: action.path.bytes, kind: .failed, code: error.code.rawValue, message: error.message)
+      return
+    }
+    if case .adopt(let digest, let isVerified) = decision {
+      var adoption = action
+      adoption.kind = .adopt
+      adoption.row = Row(
+        path: action.path, identity: identity, digest: digest, isVerified: isVerified,
+        fingerprint: entry.fingerprint, etag: action.row?.etag, lastModified: action.row?.lastModified,
+        placed: action.row?.placed ?? started)
+      return try plan(adoption)
+    }
+    var finding = Finding(path: action.path, entry: entry, row: action.row, decision: decision)
+    finding.row?.identity = identity
+    try settle(finding)
+  }
+
+  private func plan(_ action: Action) throws {
+    try ports.stage.add(action)
+    if action.phase == .deletion {
+      if action.kind == .delete { plannedDeletions += 1 }
+      return
+    }
+    counts.planned += 1
+    switch action.kind {
+    case .fetch, .update, .restore, .replace: bytes.planned += action.entry?.size ?? 0
+    default: break
+    }
+  }
+
+  private func refuse(name: [UInt8], code: String, message: String) {
+    counts.refused += 1
+    report(name: name, kind: .refused, code: code, message: message)
+  }
+
+  private func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {
+    let problem = Problem(name: name, kind: kind, code: code, message: message, seen: started)
+    if problems.count < PassReport.mostProblems { problems.append(problem) }
+    observer.pass(.problem(problem))
+  }
+}

@@ -1,0 +1,154 @@
+import TarnCore
+import TarnRuntime
+
+/// Gets a feed and what it points to, and hands its items on. On the pass's thread.
+struct FeedReader {
+  let ports: PassPorts
+  let policy: PassPolicy
+  let observer: any PassObserver
+  let stop: StopFlag
+
+  /// A document that was fetched and can be parsed, again and again.
+  struct Document {
+    var spool: SpoolFile
+    var url: String
+    var contentType: String?
+  }
+
+  /// Bytes on the wire of one feed document (reliability.md N8).
+  static let mostBytes: UInt64 = 4 << 30
+  /// Bytes on the wire of one listing below the feed.
+  static let mostListingBytes: UInt64 = 64 << 20
+
+  /// Fetches or opens the feed itself.
+  ///
+  /// - Throws: `feedUnreachable` with the cause.
+  func open(_ feed: FeedLocation, workingDirectory: String) throws(PassFailure) -> Document {
+    if case .remote(let url) = feed { return try finish(start(url, limit: Self.mostBytes)) }
+    do throws(SpoolFailure) {
+      return Document(spool: try openLocal(feed), url: feed.baseURL(workingDirectory: workingDirectory))
+    } catch {
+      throw PassFailure(.feedUnreachable, code: "feed-not-readable", "cannot read the feed: \(error.message)")
+    }
+  }
+
+  private func openLocal(_ feed: FeedLocation) throws(SpoolFailure) -> SpoolFile {
+    if case .local(let path) = feed { return try SpoolFile(reading: String(decoding: path, as: UTF8.self)) }
+    let spool = try SpoolFile(directory: ports.spoolDirectory)
+    try spool.appendStandardInput(limit: Self.mostBytes)
+    return spool
+  }
+
+  /// Parses a document.
+  func parse(
+    _ document: Document, place: RelativePath?, sink: (FeedItem) throws -> Void
+  ) throws -> FeedEnd {
+    document.spool.rewind()
+    let about = FeedDocument(
+      url: document.url, contentType: document.contentType, place: place, rule: policy.pathRule)
+    return try ports.parser.parse(SpoolSource(spool: document.spool), as: about, sink: sink)
+  }
+
+  /// Starts to fetch a document; see `finish`.
+  func start(_ url: String, limit: UInt64) -> Pending {
+    var request = DownloadRequest(url: url, limit: limit)
+    request.accept = "*/*"
+    request.encoding = .gzipAsked
+    let fetch = FeedFetch()
+    return Pending(url: url, limit: limit, fetch: fetch, id: ports.downloader.start(request, to: fetch))
+  }
+
+  struct Pending {
+    var url: String
+    var limit: UInt64
+    var fetch: FeedFetch
+    var id: DownloadID
+  }
+
+  /// Waits for a document, trying again where that may help.
+  func finish(_ first: Pending) throws(PassFailure) -> Document {
+    var pending = first
+    var attempt = 1
+    while true {
+      let spool = try makeSpool()
+      let outcome = try drain(pending, into: spool)
+      if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+      let trouble: Trouble
+      switch outcome {
+      case .complete(let head) where head.status == 200:
+        return Document(spool: spool, url: head.url, contentType: head.contentType)
+      case .complete(let head): trouble = Trouble(head)
+      case .failed(let failure): trouble = Trouble(failure)
+      }
+      let verdict = RetryPolicy(retries: min(policy.retries, 3)).judge(
+        attempt: attempt, isTransient: trouble.isTransient, asked: trouble.retryAfter,
+        random: ports.random.unit())
+      guard case .retry(let seconds) = verdict else { throw trouble.failure(pending.url) }
+      observer.pass(
+        .notice(code: "feed-retry", message: "\(trouble.message); trying again in \(Int(seconds.rounded(.up))) s"))
+      pause(seconds)
+      attempt += 1
+      pending = start(pending.url, limit: pending.limit)
+    }
+  }
+
+  private func makeSpool() throws(PassFailure) -> SpoolFile {
+    do {
+      return try SpoolFile(directory: ports.spoolDirectory)
+    } catch {
+      throw PassFailure(.inputOutput, code: "spool-failed", error.message)
+    }
+  }
+
+  private func drain(_ pending: Pending, into spool: SpoolFile) throws(PassFailure) -> DownloadOutcome {
+    do {
+      return try pending.fetch.drain(into: spool, id: pending.id, downloader: ports.downloader, stop: stop)
+    } catch {
+      throw PassFailure(.inputOutput, code: "spool-failed", error.message)
+    }
+  }
+
+  private func pause(_ seconds: Double) {
+    let gate = Gate()
+    stop.onSet { gate.open() }
+    _ = gate.wait(nanoseconds: UInt64(max(0, seconds) * 1e9))
+  }
+
+  private struct Trouble {
+    var code: String
+    var message: String
+    var isTransient: Bool
+    var retryAfter: Int64?
+
+    init(_ head: ResponseHead) {
+      let status = HTTPStatus(head.status)
+      code = status.name
+      message = status.message
+      isTransient = status.isTransient
+      retryAfter = head.retryAfter
+    }
+
+    init(_ failure: DownloadFailure) {
+      code = failure.code.rawValue
+      message = failure.message
+      isTransient = failure.isTransient
+    }
+
+    func failure(_ url: String) -> PassFailure {
+      let isTooLarge = code == DownloadFailure.Code.tooLarge.rawValue
+      let isSlowed = retryAfter.map { "; it asks to come back in \($0) s" } ?? ""
+      return PassFailure(
+        isTooLarge ? .feedMalformed : .feedUnreachable, code: code,
+        "cannot read the feed \(Printable.escape(url)): \(message)\(isSlowed)", hint: hint)
+    }
+
+    private var hint: String? {
+      switch code {
+      case "http-404", "http-410": "check the address of the feed; nothing was changed"
+      case "tls-failed": "give the authority that signed its certificate with --cacert FILE"
+      case "address-refused": "redirects to private addresses are followed only from a private feed"
+      default: nil
+      }
+    }
+  }
+}

@@ -1,0 +1,133 @@
+import TarnCore
+
+/// Walks the listings below a recursive index, several at a time, with limits on depth and number and a check
+/// for endless directories (a link to a directory above it). On the pass's thread.
+final class ListingWalk {
+  private let reader: FeedReader
+  private let sink: (FeedItem) throws -> Void
+  private var queue: [Listing] = []
+  private var next = 0
+  /// What was not read, and why: then the manifest is not complete.
+  private(set) var failures: [Problem] = []
+  private(set) var listings = 0
+
+  private struct Listing {
+    var url: String
+    var place: RelativePath
+    /// Sums of the listings above it: one that equals an ancestor's is the same directory again.
+    var above: [UInt64]
+  }
+
+  static let mostDepth = 64
+  static let mostListings = 1_000_000
+  /// Listings asked for at a time.
+  private static let window = 8
+
+  init(reader: FeedReader, sink: @escaping (FeedItem) throws -> Void) {
+    self.reader = reader
+    self.sink = sink
+  }
+
+  /// Parses the feed's own document; directories that it names are queued.
+  func root(_ document: FeedReader.Document) throws -> FeedEnd {
+    var sum = ListingSum()
+    var found: [(String, RelativePath)] = []
+    let end = try reader.parse(document, place: nil) { item in
+      sum.add(item, below: 0)
+      if case .directory(let url, let path) = item { found.append((url, path)) } else { try sink(item) }
+    }
+    for (url, path) in found { add(url: url, place: path, above: [sum.value]) }
+    return end
+  }
+
+  /// Reads everything queued, and what that queues in turn.
+  func run() throws {
+    var started: [(Listing, FeedReader.Pending)] = []
+    while next < queue.count || !started.isEmpty {
+      while started.count < Self.window, next < queue.count {
+        let listing = queue[next]
+        next += 1
+        started.append((listing, reader.start(listing.url, limit: FeedReader.mostListingBytes)))
+      }
+      if next > 4096 {
+        queue.removeFirst(next)
+        next = 0
+      }
+      let (listing, pending) = started.removeFirst()
+      try read(listing, pending)
+    }
+  }
+
+  private func read(_ listing: Listing, _ pending: FeedReader.Pending) throws {
+    listings += 1
+    do {
+      try parse(listing, reader.finish(pending))
+    } catch let failure as FeedFailure {
+      fail(listing, code: failure.code, message: failure.message)
+    } catch let failure as PassFailure {
+      if failure.kind == .stopped { throw failure }
+      fail(listing, code: failure.code, message: failure.message)
+    }
+  }
+
+  /// Twice: once for the sum, so that nothing of a directory that holds itself is handed on, then for good.
+  private func parse(_ listing: Listing, _ document: FeedReader.Document) throws {
+    var sum = ListingSum()
+    _ = try reader.parse(document, place: listing.place) { item in
+      sum.add(item, below: listing.place.bytes.count + 1)
+    }
+    guard sum.isEmpty || !listing.above.contains(sum.value) else {
+      let text = "this directory holds itself (a link on the server); it is not entered"
+      try sink(.refused(Refusal(name: listing.place.bytes, code: "directory-loop", reason: text)))
+      return
+    }
+    let end = try reader.parse(document, place: listing.place) { item in
+      guard case .directory(let url, let path) = item else { return try sink(item) }
+      add(url: url, place: path, above: listing.above + [sum.value])
+    }
+    if !end.isComplete { fail(listing, code: "listing-incomplete", message: end.incompleteReason) }
+  }
+
+  private func add(url: String, place: RelativePath, above: [UInt64]) {
+    let listing = Listing(url: url, place: place, above: above)
+    if above.count > Self.mostDepth {
+      fail(listing, code: "listing-too-deep", message: "deeper than \(Self.mostDepth) directories")
+    } else if listings + queue.count - next >= Self.mostListings {
+      fail(listing, code: "too-many-listings", message: "more than \(Self.mostListings) directories")
+    } else {
+      queue.append(listing)
+    }
+  }
+
+  private func fail(_ listing: Listing, code: String, message: String) {
+    let problem = Problem(
+      name: listing.place.bytes + Array("/".utf8), kind: .failed, code: code, message: message,
+      seen: reader.ports.now)
+    failures.append(problem)
+    reader.observer.pass(.problem(problem))
+  }
+}
+
+/// A sum over what a listing says, in any order (FNV-1a of each item, added up).
+private struct ListingSum {
+  private(set) var value: UInt64 = 0
+  private(set) var isEmpty = true
+
+  mutating func add(_ item: FeedItem, below skip: Int) {
+    switch item {
+    case .entry(let entry): add(entry.path.bytes.dropFirst(skip), entry.fingerprint)
+    case .directory(_, let path): add(path.bytes.dropFirst(skip), [1])
+    case .refused(let refusal): add(refusal.name[...], Array(refusal.code.utf8))
+    case .deleted(let path): add(path.bytes.dropFirst(skip), [2])
+    }
+  }
+
+  private mutating func add(_ name: ArraySlice<UInt8>, _ rest: [UInt8]) {
+    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+    for byte in name { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    hash = hash &* 0x100_0000_01b3
+    for byte in rest { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+    value = value &+ hash
+    isEmpty = false
+  }
+}

@@ -1,0 +1,78 @@
+import TarnCore
+import TarnRuntime
+
+/// Makes the bytes of running downloads durable while they arrive, on a thread of its own, and writes into the
+/// ledger how far they are: after a power cut at most 64 MiB of a transfer are fetched again (I3).
+final class Checkpoints: Sendable {
+  /// One running download.
+  final class Mark: Sendable {
+    struct State {
+      var requested: UInt64 = 0
+      var durable: UInt64 = 0
+      var isSyncing = false
+      var isOver = false
+    }
+    let partial: any PartialFile
+    let path: RelativePath
+    let state: LockedCondition<State>
+
+    init(partial: any PartialFile, path: RelativePath) {
+      self.partial = partial
+      self.path = path
+      let length = partial.length
+      state = LockedCondition(State(requested: length, durable: length))
+    }
+  }
+
+  /// Bytes after which a sync is asked for.
+  static let step: UInt64 = 16 << 20
+  /// Bytes that may lie unsynced before the writer waits; one chunk less than the 64 MiB of I3.
+  static let mostLag: UInt64 = 60 << 20
+
+  private let ledger: any LedgerPort
+  private let thread: Lanes
+
+  init(ledger: any LedgerPort) throws(ThreadFailure) {
+    self.ledger = ledger
+    thread = try Lanes(name: "tarn-sync", count: 1)
+  }
+
+  func mark(_ partial: any PartialFile, path: RelativePath) -> Mark {
+    Mark(partial: partial, path: path)
+  }
+
+  /// Called after each write, on the writer's thread; blocks while the disk is too far behind.
+  func wrote(_ mark: Mark, upTo length: UInt64) {
+    let isDue = mark.state.withLock { state -> Bool in
+      guard !state.isSyncing, length >= state.requested + Self.step else { return false }
+      state.isSyncing = true
+      state.requested = length
+      return true
+    }
+    if isDue { thread.submit(lane: 0) { self.sync(mark) } }
+    guard length >= Self.mostLag else { return }
+    mark.state.wait { state in
+      !state.isSyncing || state.isOver || length - min(length, state.durable) < Self.mostLag ? () : nil
+    }
+  }
+
+  /// No more bytes: a sync that runs is waited for, so that the file can be closed.
+  func forget(_ mark: Mark) {
+    mark.state.withLock { $0.isOver = true }
+    mark.state.wait { $0.isSyncing ? nil : () }
+  }
+
+  func close() {
+    thread.close()
+  }
+
+  private func sync(_ mark: Mark) {
+    // A sync or a write that fails is met again, and reported, when the file is made durable to be published.
+    let durable = mark.state.withLock { $0.isOver } ? nil : try? mark.partial.sync()
+    if let durable { try? ledger.apply([.durable(path: mark.path, bytes: durable)]) }
+    mark.state.change { state in
+      state.isSyncing = false
+      state.durable = max(state.durable, durable ?? 0)
+    }
+  }
+}

@@ -1,0 +1,126 @@
+import TarnCore
+import TarnRuntime
+
+/// What follows from the end of an exchange.
+extension Conductor {
+  func ended(_ id: UInt64, _ end: JobEnd) {
+    guard let job = jobs[id] else { return }
+    switch end {
+    case .sealed(let partial, let sealed, let head):
+      received(partial.length - min(partial.length, job.known?.kept ?? 0))
+      publish(id, partial, sealed, head: head)
+    case .verdict(let verdict, let head): judged(job, verdict, head)
+    case .wrongSize(let said):
+      let size = job.entry.size ?? 0
+      trouble(
+        job, code: "size-mismatch",
+        "\(Printable.escape(job.url)): has \(said) bytes, the feed says \(size)", isTransient: false)
+    case .network(let failure, let partial, let known):
+      keep(id, partial, known)
+      if failure.code == .cancelled { return drop(id) }
+      trouble(
+        jobs[id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
+        isTransient: failure.isTransient)
+    case .folder(let failure, let partial, let known):
+      failedLocally(job, failure, partial, known)
+    }
+  }
+
+  /// Remembers how far the bytes go, for the next exchange.
+  private func keep(_ id: UInt64, _ partial: (any PartialFile)?, _ known: ResumeLadder.Known?) {
+    guard let partial else { return }
+    received(partial.length - min(partial.length, jobs[id]?.known?.kept ?? 0))
+    jobs[id]?.partial = partial
+    jobs[id]?.known = known
+  }
+
+  private func judged(_ job: Job, _ verdict: ResumeLadder.Verdict, _ head: ResponseHead) {
+    switch verdict {
+    case .append, .takeFromZero:
+      trouble(job, code: "bad-response", "\(Printable.escape(job.url)): unexpected answer", isTransient: true)
+    case .nextRung:
+      jobs[job.id]?.rung = ResumeLadder.rung(job.known, url: job.url, after: job.rung)
+      ask(job.id)
+    case .askFromZero:
+      restart(job)
+    case .whole: sealWhole(job.id)
+    case .notModified:
+      do { try revalidated(job) } catch {
+        giveUp(job.id, code: "ledger-error", message: "the ledger could not be written")
+      }
+    case .status(let status):
+      trouble(
+        job, code: status.name, "\(Printable.escape(job.url)): \(status.message)",
+        isTransient: status.isTransient, retryAfter: head.retryAfter)
+    }
+  }
+
+  /// The bytes at hand are of another version: from zero, but not for ever.
+  private func restart(_ job: Job) {
+    guard job.restarts < Job.mostRestarts, job.rung != .fromZero || job.known != nil else {
+      return trouble(
+        job, code: "unstable-source",
+        "\(Printable.escape(job.url)): answers with ranges that do not fit, or changes while it is read",
+        isTransient: false)
+    }
+    jobs[job.id]?.restarts += 1
+    jobs[job.id]?.known = nil
+    jobs[job.id]?.rung = .fromZero
+    ask(job.id)
+  }
+
+  private func failedLocally(
+    _ job: Job, _ failure: FolderFailure, _ partial: (any PartialFile)?, _ known: ResumeLadder.Known?
+  ) {
+    switch failure.code {
+    case .digestMismatch, .sizeMismatch:
+      (partial ?? job.partial)?.discard()
+      jobs[job.id]?.partial = nil
+      jobs[job.id]?.known = nil
+      // Bytes of an earlier attempt were in it: they may be what is wrong.
+      if job.known != nil { return restart(job) }
+      trouble(
+        jobs[job.id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
+        isTransient: false)
+    case .pieceMismatch:
+      keep(job.id, partial, known)
+      trouble(
+        jobs[job.id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
+        isTransient: false)
+    default:
+      keep(job.id, partial, known)
+      giveUp(job.id, code: failure.code.rawValue, message: failure.message)
+    }
+  }
+
+  /// One source failed: the next one, else a pause and all of them again, else the entry fails.
+  private func trouble(
+    _ job: Job, code: String, _ message: String, isTransient: Bool, retryAfter: Int64? = nil
+  ) {
+    let id = job.id
+    guard !stop.isSet else { return drop(id) }
+    jobs[id]?.troubles.append(
+      Job.Trouble(code: code, message: message, isTransient: isTransient, retryAfter: retryAfter))
+    if job.source + 1 < job.entry.sources.count {
+      jobs[id]?.source += 1
+      return again(id, after: 0, message)
+    }
+    guard let troubles = jobs[id]?.troubles.suffix(job.entry.sources.count) else { return }
+    let verdict = retry.judge(
+      attempt: job.round, isTransient: troubles.contains(where: \.isTransient),
+      asked: troubles.compactMap(\.retryAfter).min(), random: ports.random.unit())
+    guard case .retry(let seconds) = verdict else {
+      return giveUp(id, code: code, message: jobs[id]?.troubleText ?? message)
+    }
+    jobs[id]?.source = 0
+    jobs[id]?.round += 1
+    again(id, after: seconds, message)
+  }
+
+  private func again(_ id: UInt64, after seconds: Double, _ message: String) {
+    guard let job = jobs[id] else { return }
+    jobs[id]?.rung = ResumeLadder.rung(job.known, url: job.url)
+    observer.pass(.retrying(path: job.entry.path, message: message, seconds: seconds))
+    if seconds > 0 { delay(id, seconds: seconds) } else { ask(id) }
+  }
+}

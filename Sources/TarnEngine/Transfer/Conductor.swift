@@ -1,0 +1,357 @@
+import TarnCore
+import TarnRuntime
+
+/// Carries a plan out: admits actions, runs their transfers, hands checked files to the publisher, tries again.
+/// It decides nothing over a path: what is not as the plan saw it goes back as stale. On the pass's thread; all
+/// its state is confined to it, and other threads speak to it through the mailbox.
+final class Conductor {
+  let ports: PassPorts
+  let folder: any FolderPort
+  let policy: PassPolicy
+  let observer: any PassObserver
+  let progress: PassProgress
+  let stop: StopFlag
+  let retry: RetryPolicy
+
+  private let mailbox: LockedCondition<[JobMessage]>
+  private let lanes: Lanes
+  private let checkpoints: Checkpoints
+  private let publisher: PublishThread
+  private let context: IntakeContext
+  /// Paths that have a partial file to go on with.
+  private let resumable: Set<RelativePath>
+  /// Any rows at the start: else no bytes of the folder can be used again.
+  private let hasRows: Bool
+
+  var jobs: [UInt64: Job] = [:]
+  private var nextID: UInt64 = 0
+  private var delayed: [(due: UInt64, job: UInt64)] = []
+  private var adoptions: [Row] = []
+  private var space: SpaceBudget
+  private var ticked: UInt64 = 0
+  private var publishing = 0
+  private(set) var counts = PassCounts()
+  private(set) var bytes = PassBytes()
+  private(set) var problems: [Problem] = []
+  /// Actions whose path was not as the plan saw it, to be decided over again.
+  private var stale: [Action] = []
+
+  init(
+    ports: PassPorts, folder: any FolderPort, policy: PassPolicy, observer: any PassObserver,
+    progress: PassProgress, stop: StopFlag
+  ) throws {
+    self.ports = ports
+    self.folder = folder
+    self.policy = policy
+    self.observer = observer
+    self.progress = progress
+    self.stop = stop
+    retry = RetryPolicy(retries: policy.retries)
+    let mailbox = LockedCondition<[JobMessage]>([])
+    self.mailbox = mailbox
+    let post: @Sendable (JobMessage) -> Void = { message in mailbox.change { $0.append(message) } }
+    lanes = try Lanes(name: "tarn-write", count: 2)
+    checkpoints = try Checkpoints(ledger: ports.ledger)
+    publisher = try PublishThread(folder: folder, ledger: ports.ledger, clock: ports.clock, post: post)
+    context = IntakeContext(
+      folder: folder, ledger: ports.ledger, downloader: ports.downloader, lanes: lanes,
+      checkpoints: checkpoints, progress: progress, bootID: ports.bootID, post: post)
+    resumable = Set(try ports.ledger.partials().map(\.path))
+    hasRows = try ports.ledger.rowCount() > 0
+    space = try SpaceBudget(folder, reserve: policy.reserve)
+    stop.onSet { post(.wake) }
+  }
+
+  /// Actions at work at a time: enough sealed files for a full group beside the running transfers.
+  private static let mostJobs = PublishThread.largestGroup + 128
+
+  /// Carries out the actions up to the deletions.
+  ///
+  /// - Returns: the first deletion, if any; the cursor goes on after it.
+  func run(_ actions: any ActionCursor) throws -> Action? {
+    var front = try actions.next()
+    for phase in [Action.Phase.payload, .index] {
+      while true {
+        while !stop.isSet, let action = front, action.phase == phase, jobs.count < Self.mostJobs {
+          try admit(action)
+          front = try actions.next()
+        }
+        let isLast = stop.isSet || front.map { $0.phase != phase } ?? true
+        if isLast, jobs.isEmpty { break }
+        publisher.setFlushing(isLast && jobs.count == publishing)
+        try step()
+      }
+      try flushAdoptions()
+      if stop.isSet { return nil }
+    }
+    return front
+  }
+
+  /// Waits for all threads. The pass is over afterwards.
+  func close() {
+    for job in jobs.values { job.download.map(ports.downloader.cancel) }
+    publisher.close()
+    lanes.close()
+    checkpoints.close()
+    for job in jobs.values { job.partial?.close() }
+  }
+
+  // MARK: Admitting
+
+  private func admit(_ action: Action) throws {
+    switch action.kind {
+    case .adopt:
+      if let row = action.row { adoptions.append(row) }
+      if adoptions.count >= PublishThread.largestGroup { try flushAdoptions() }
+    case .delete, .forget:
+      try removeInTheWay(action)
+    case .inspect:
+      stale.append(action)
+    case .fetch, .update, .restore, .replace, .revalidate:
+      guard let entry = action.entry, !entry.sources.isEmpty else { return }
+      nextID += 1
+      var job = Job(id: nextID, action: action, entry: entry)
+      guard space.take(for: &job) else {
+        return fail(job, code: "no-space", message: space.refusal(entry))
+      }
+      observer.pass(.action(action))
+      prepare(job)
+    }
+  }
+
+  /// A file that Tarn placed, where the feed now has a directory.
+  private func removeInTheWay(_ action: Action) throws {
+    guard action.kind == .delete else { return }
+    let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
+    if case .removed = try removals.carryOut([action]).first?.outcome { return }
+    stale.append(action)
+  }
+
+  private func flushAdoptions() throws {
+    guard !adoptions.isEmpty else { return }
+    try folder.flush()
+    let now = ports.now
+    let changes = adoptions.flatMap { row -> [LedgerChange] in
+      [
+        .row(row), .dropProblem(name: row.path.bytes),
+        .event(Event(when: now, code: "adopted", path: row.path, bytes: row.identity.size)),
+      ]
+    }
+    try ports.ledger.apply(changes)
+    for row in adoptions {
+      counts.adopted += 1
+      observer.pass(.done(code: "adopted", path: row.path, bytes: row.identity.size))
+      progress.finish(bytes: 0)
+    }
+    adoptions = []
+  }
+
+  // MARK: Transfers
+
+  /// Looks for bytes that are at hand already: a partial file, or the same contents elsewhere in the folder.
+  private func prepare(_ job: Job) {
+    jobs[job.id] = job
+    let mayReuse = hasRows && job.entry.digest != nil
+    guard resumable.contains(job.entry.path) || mayReuse else { return ask(job.id) }
+    let preparing = Preparing(job: job, context: context)
+    lanes.submit(lane: Int(truncatingIfNeeded: job.id)) { preparing.run() }
+  }
+
+  /// Starts an exchange with the job's source.
+  func ask(_ id: UInt64) {
+    guard var job = jobs[id] else { return }
+    guard !stop.isSet else { return drop(id) }
+    if !(job.known.map { $0.kept > 0 } ?? false) { job.known = nil }
+    var request = DownloadRequest(url: job.url, limit: space.limit(for: job))
+    if job.rung != .fromZero, let known = job.known {
+      request.offset = known.kept
+      request.ifRange = job.rung == .etag ? known.etag : job.rung == .lastModified ? known.lastModified : nil
+    } else if let row = job.conditionalRow {
+      request.ifNoneMatch = row.etag
+      request.ifModifiedSince = row.lastModified
+    }
+    request.encoding = job.takesEncoding ? .taken : .refused
+    let intake = Intake(job, context: context)
+    progress.begin(
+      id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.url)
+    let download = ports.downloader.start(request, to: intake)
+    intake.started(download)
+    job.download = download
+    jobs[id] = job
+  }
+
+  /// Handles what came in, or waits for it at most a quarter of a second.
+  private func step() throws {
+    let messages = mailbox.wait(nanoseconds: 250_000_000) { messages -> [JobMessage]? in
+      guard !messages.isEmpty else { return nil }
+      defer { messages = [] }
+      return messages
+    }
+    for message in messages ?? [] { try handle(message) }
+    wakeDelayed()
+    tick()
+  }
+
+  private func handle(_ message: JobMessage) throws {
+    switch message {
+    case .prepared(let id, let preparation): prepared(id, preparation)
+    case .ended(let id, let end):
+      jobs[id]?.download = nil
+      ended(id, end)
+    case .published(let id, let outcome): published(id, outcome)
+    case .ledgerFailed(let failure): throw PassFailure(failure)
+    case .wake:
+      if stop.isSet { stopTransfers() }
+    }
+  }
+
+  private func prepared(_ id: UInt64, _ preparation: Preparation) {
+    switch preparation {
+    case .nothing, .failed: ask(id)
+    case .copied(let partial, let sealed):
+      jobs[id]?.isCopy = true
+      publish(id, partial, sealed, head: nil)
+    case .kept(let partial, let known):
+      jobs[id]?.partial = partial
+      jobs[id]?.known = known
+      if let total = known.total, known.kept == total { return sealWhole(id) }
+      let url = jobs[id]?.url ?? ""
+      jobs[id]?.rung = ResumeLadder.rung(known, url: url)
+      ask(id)
+    }
+  }
+
+  /// All bytes are at hand: only the check is left.
+  func sealWhole(_ id: UInt64) {
+    guard let job = jobs[id], let partial = job.partial else { return ask(id) }
+    let post = context.post
+    let entry = job.entry
+    lanes.submit(lane: Int(truncatingIfNeeded: id)) {
+      post(.ended(id, Intake.seal(partial, entry, head: nil)))
+    }
+  }
+
+  /// Asks again after a pause.
+  func delay(_ id: UInt64, seconds: Double) {
+    delayed.append((ports.clock.monotonic() + UInt64(max(0, seconds) * 1e9), id))
+  }
+
+  private func wakeDelayed() {
+    guard !delayed.isEmpty else { return }
+    let now = ports.clock.monotonic()
+    let due = delayed.filter { $0.due <= now || stop.isSet }
+    delayed.removeAll { $0.due <= now || stop.isSet }
+    for (_, id) in due { ask(id) }
+  }
+
+  /// The transfers end; what they have stays for the next pass.
+  private func stopTransfers() {
+    for job in jobs.values { job.download.map(ports.downloader.cancel) }
+  }
+
+  /// Forgets a job and keeps its partial file.
+  func drop(_ id: UInt64) {
+    guard let job = jobs.removeValue(forKey: id) else { return }
+    job.partial?.close()
+    space.giveBack(job)
+  }
+
+  // MARK: Publishing
+
+  func publish(_ id: UInt64, _ partial: any PartialFile, _ sealed: Sealed, head: ResponseHead?) {
+    guard let job = jobs[id] else { return partial.close() }
+    jobs[id]?.partial = partial
+    publishing += 1
+    let row = Row(
+      path: job.entry.path, identity: sealed.identity, digest: sealed.digest, isVerified: sealed.isVerified,
+      fingerprint: job.entry.fingerprint, etag: head?.etag, lastModified: head?.lastModified,
+      placed: ports.now)
+    publisher.submit(
+      Publication(
+        job: id, kind: job.action.kind, path: job.entry.path, partial: partial,
+        expectation: job.action.present.map { .present($0) } ?? .absent, trashName: ports.random.name(), row: row,
+        displacesOwn: job.action.kind == .update || job.action.kind == .revalidate, isCopy: job.isCopy))
+  }
+
+  private func published(_ id: UInt64, _ outcome: PublishOutcome) {
+    publishing -= 1
+    guard let job = jobs.removeValue(forKey: id) else { return }
+    switch outcome {
+    case .installed(let identity, _):
+      count(job.action.kind, isCopy: job.isCopy)
+      bytes.published += identity.size
+      progress.finish(bytes: identity.size)
+      observer.pass(.done(code: job.action.kind.doneCode, path: job.entry.path, bytes: identity.size))
+    case .stale:
+      space.giveBack(job)
+      stale.append(job.action)
+    case .failed(let failure):
+      space.giveBack(job)
+      fail(job, code: failure.code.rawValue, message: failure.message)
+    case .removed:
+      break
+    }
+  }
+
+  private func count(_ kind: Action.Kind, isCopy: Bool) {
+    if isCopy { counts.copied += 1 }
+    switch kind {
+    case .fetch: counts.fetched += 1
+    case .update, .revalidate: counts.updated += 1
+    case .restore: counts.restored += 1
+    case .replace: counts.replaced += 1
+    default: break
+    }
+  }
+
+  // MARK: Results
+
+  /// The server's copy is the one that is there: only the ledger learns what the listing says now.
+  func revalidated(_ job: Job) throws {
+    jobs[job.id] = nil
+    space.giveBack(job)
+    counts.revalidated += 1
+    guard var row = job.action.row else { return }
+    if row.fingerprint != job.entry.fingerprint {
+      row.fingerprint = job.entry.fingerprint
+      try ports.ledger.apply([.row(row)])
+    }
+    progress.finish(bytes: 0)
+  }
+
+  func giveUp(_ id: UInt64, code: String, message: String) {
+    guard let job = jobs.removeValue(forKey: id) else { return }
+    job.partial?.close()
+    space.giveBack(job)
+    fail(job, code: code, message: message)
+  }
+
+  private func fail(_ job: Job, code: String, message: String) {
+    counts.failed += 1
+    progress.change { $0.failed += 1 }
+    let problem = Problem(
+      name: job.entry.path.bytes, kind: .failed, code: code, message: message, seen: ports.now)
+    if problems.count < PassReport.mostProblems { problems.append(problem) }
+    observer.pass(.problem(problem))
+  }
+
+  /// The stale actions so far; they are the caller's now.
+  func takeStale() -> [Action] {
+    defer { stale = [] }
+    return stale
+  }
+
+  func received(_ count: UInt64) {
+    bytes.received += count
+  }
+
+  /// Once a second, what `tarn status` shows beside a running pass.
+  private func tick() {
+    let now = ports.clock.monotonic()
+    guard now >= ticked + 1_000_000_000 else { return }
+    ticked = now
+    let snapshot = progress.snapshot()
+    // Stale in a second, so a failure is of no account here.
+    try? ports.ledger.applyVolatile([.activity(snapshot.transfers)])
+  }
+}

@@ -1,0 +1,212 @@
+import TarnCore
+import TarnRuntime
+
+/// What every intake of a pass shares.
+struct IntakeContext: Sendable {
+  let folder: any FolderPort
+  let ledger: any LedgerPort
+  let downloader: any Downloading
+  let lanes: Lanes
+  let checkpoints: Checkpoints
+  let progress: PassProgress
+  let bootID: String
+  let post: @Sendable (JobMessage) -> Void
+}
+
+/// Takes one exchange's bytes: copies them on the network's thread, writes and hashes them on a lane.
+final class Intake: DownloadReceiver {
+  /// Bytes of one transfer that wait for the lane; more makes the transfer pause.
+  private static let most = 2 << 20
+  /// Files up to this size, when it is known, are begun anew after a crash and need no row.
+  static let rowless: UInt64 = 1 << 20
+
+  private struct State {
+    var verdict: ResumeLadder.Verdict?
+    var wrongSize: UInt64?
+    var head: ResponseHead?
+    var partial: (any PartialFile)?
+    var failure: FolderFailure?
+    var queued = 0
+    var isPaused = false
+    var download: DownloadID?
+    var known: ResumeLadder.Known?
+    var mark: Checkpoints.Mark?
+  }
+
+  private let job: UInt64
+  private let entry: Entry
+  private let check: ContentCheck
+  private let url: String
+  private let rung: ResumeLadder.Rung
+  private let context: IntakeContext
+  private let state: Locked<State>
+
+  init(_ job: Job, context: IntakeContext) {
+    self.job = job.id
+    entry = job.entry
+    check = job.check
+    url = job.url
+    rung = job.rung
+    self.context = context
+    state = Locked(State(partial: job.partial, known: job.known))
+  }
+
+  /// Says under which id the exchange runs, so that a paused one can be resumed.
+  func started(_ id: DownloadID) {
+    state.withLock { $0.download = id }
+  }
+
+  // MARK: On the network's thread
+
+  func begin(_ head: ResponseHead) -> HeadVerdict {
+    let verdict = state.withLock { state -> ResumeLadder.Verdict in
+      let verdict = ResumeLadder.judge(head, rung: rung, known: state.known, url: url)
+      state.head = head
+      state.verdict = verdict
+      if let size = check.size, let said = Self.announced(head, verdict), said != size { state.wrongSize = said }
+      return verdict
+    }
+    guard verdict == .append || verdict == .takeFromZero, state.withLock({ $0.wrongSize == nil }) else {
+      return .headOnly
+    }
+    submit { $0.open() }
+    return .accept
+  }
+
+  func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict {
+    let verdict = state.withLock { state -> ByteVerdict in
+      if state.failure != nil { return .abort }
+      guard state.queued < Self.most else {
+        state.isPaused = true
+        return .full
+      }
+      state.queued += bytes.count
+      return .taken
+    }
+    guard verdict == .taken else { return verdict }
+    context.progress.receive(job, bytes: bytes.count)
+    let chunk = Array(bytes)
+    submit { $0.write(chunk) }
+    return .taken
+  }
+
+  func end(_ outcome: DownloadOutcome) {
+    context.progress.end(job)
+    submit { $0.close(outcome) }
+  }
+
+  private static func announced(_ head: ResponseHead, _ verdict: ResumeLadder.Verdict) -> UInt64? {
+    switch verdict {
+    case .append: head.contentRange?.total
+    case .takeFromZero: head.contentLength
+    default: nil
+    }
+  }
+
+  private func submit(_ work: @escaping @Sendable (Intake) -> Void) {
+    context.lanes.submit(lane: Int(truncatingIfNeeded: job)) { work(self) }
+  }
+
+  // MARK: On the lane
+
+  private func open() {
+    let (verdict, head, kept) = state.withLock { ($0.verdict, $0.head, $0.partial) }
+    guard let head, verdict == .takeFromZero else { return markOpened(kept) }
+    attempt { () throws(FolderFailure) in
+      let partial = if let kept { kept } else { try context.folder.makePartial() }
+      state.withLock { $0.partial = partial }
+      _ = try partial.begin(keeping: 0, check: check)
+      let total = check.size ?? head.contentLength
+      let known = ResumeLadder.Known(
+        kept: 0, url: url, etag: head.strongETag, lastModified: head.strongLastModified, total: total,
+        digestDecides: check.digest != nil)
+      state.withLock { $0.known = known }
+      markOpened(partial)
+    }
+    recordPartial()
+  }
+
+  private func markOpened(_ partial: (any PartialFile)?) {
+    guard let partial else { return }
+    let mark = context.checkpoints.mark(partial, path: entry.path)
+    state.withLock { $0.mark = mark }
+  }
+
+  /// The row that lets another process go on: written before the first byte.
+  private func recordPartial() {
+    let (known, partial, failure) = state.withLock { ($0.known, $0.partial, $0.failure) }
+    guard failure == nil, let known, let partial, known.total.map({ $0 > Self.rowless }) ?? true else { return }
+    let row = PartialRow(
+      path: entry.path, name: partial.name, url: url, etag: known.etag, lastModified: known.lastModified,
+      total: known.total, digest: check.digest, fingerprint: entry.fingerprint, durable: 0,
+      bootID: context.bootID)
+    do throws(LedgerFailure) {
+      try context.ledger.apply([.partial(row)])
+    } catch {
+      context.post(.ledgerFailed(error))
+    }
+  }
+
+  private func write(_ chunk: [UInt8]) {
+    if let partial = state.withLock({ $0.failure == nil ? $0.partial : nil }) {
+      attempt { () throws(FolderFailure) in
+        let result = chunk.withUnsafeBytes { bytes in
+          Result { () throws(FolderFailure) in try partial.append(bytes) }
+        }
+        try result.get()
+      }
+      if let mark = state.withLock({ $0.mark }) { context.checkpoints.wrote(mark, upTo: partial.length) }
+    }
+    let paused = state.withLock { state -> DownloadID? in
+      state.queued -= chunk.count
+      guard state.isPaused, state.queued < Self.most / 2 else { return nil }
+      state.isPaused = false
+      return state.download
+    }
+    if let paused { context.downloader.resume(paused) }
+  }
+
+  private func close(_ outcome: DownloadOutcome) {
+    let state = self.state.withLock { $0 }
+    if let mark = state.mark { context.checkpoints.forget(mark) }
+    context.post(.ended(job, verdict(on: outcome, state)))
+  }
+
+  private func verdict(on outcome: DownloadOutcome, _ state: State) -> JobEnd {
+    if let failure = state.failure { return .folder(failure, state.partial, known(state)) }
+    if let said = state.wrongSize { return .wrongSize(said: said) }
+    switch outcome {
+    case .failed(let failure): return .network(failure, state.partial, known(state))
+    case .complete(let head):
+      guard let verdict = state.verdict, verdict == .append || verdict == .takeFromZero,
+        let partial = state.partial
+      else { return .verdict(state.verdict ?? .status(HTTPStatus(head.status)), head) }
+      return Self.seal(partial, entry, head: head)
+    }
+  }
+
+  /// What is proved of the bytes now in the partial file.
+  private func known(_ state: State) -> ResumeLadder.Known? {
+    guard var known = state.known, let partial = state.partial, partial.length > 0 else { return nil }
+    known.kept = partial.length
+    return known
+  }
+
+  private func attempt(_ work: () throws(FolderFailure) -> Void) {
+    do throws(FolderFailure) {
+      try work()
+    } catch {
+      state.withLock { $0.failure = $0.failure ?? error }
+    }
+  }
+
+  /// Checks a file that has all of its bytes. On a lane.
+  static func seal(_ partial: any PartialFile, _ entry: Entry, head: ResponseHead?) -> JobEnd {
+    let modified = entry.modifiedIsExact ? entry.modified ?? head?.modified : head?.modified ?? entry.modified
+    do throws(FolderFailure) {
+      return .sealed(partial, try partial.seal(modified: modified), head)
+    } catch {
+      return .folder(error, partial, nil)
+    }
+  }
+}

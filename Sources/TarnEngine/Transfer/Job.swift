@@ -1,0 +1,98 @@
+import TarnCore
+
+/// One entry on its way into the folder. Owned by the conductor.
+struct Job {
+  let id: UInt64
+  let action: Action
+  let entry: Entry
+  /// Which source is asked now.
+  var source = 0
+  /// Rounds over all sources so far, the running one included.
+  var round = 1
+  /// The rung asked with now.
+  var rung = ResumeLadder.Rung.fromZero
+  /// Times that the bytes at hand were thrown away because the version changed.
+  var restarts = 0
+  var partial: (any PartialFile)?
+  /// What is proved of the bytes in `partial`.
+  var known: ResumeLadder.Known?
+  var download: DownloadID?
+  /// One line per source that failed, the newest last.
+  var troubles: [Trouble] = []
+  /// Bytes held of the pass's space.
+  var reserved: UInt64 = 0
+  /// Made from bytes of the folder.
+  var isCopy = false
+
+  /// More restarts than this, and the source is called unstable (reliability.md N13).
+  static let mostRestarts = 3
+
+  struct Trouble: Sendable {
+    var code: String
+    var message: String
+    var isTransient: Bool
+    var retryAfter: Int64?
+  }
+
+  init(id: UInt64, action: Action, entry: Entry) {
+    self.id = id
+    self.action = action
+    self.entry = entry
+  }
+
+  var url: String { entry.sources[source].url }
+
+  var check: ContentCheck { ContentCheck(size: entry.size, digest: entry.digest, pieces: entry.pieces) }
+
+  /// Servers label compressed files as encoded: the bytes are the file. Anything else that is sent encoded is
+  /// another file, which only a digest would tell.
+  var takesEncoding: Bool {
+    let compressed = [".gz", ".tgz", ".bz2", ".xz", ".zst", ".br", ".Z", ".svgz", ".lzma"]
+    let name = entry.path.bytes
+    return entry.digest != nil || compressed.contains { name.suffix($0.utf8.count).elementsEqual($0.utf8) }
+  }
+
+  /// Ask conditionally: what stands there may be the server's version still. Only where no digest decides.
+  var conditionalRow: Row? {
+    guard entry.digest == nil, known == nil, let row = action.row, action.present != nil,
+      action.kind == .update || action.kind == .revalidate, row.etag != nil || row.lastModified != nil
+    else { return nil }
+    return row
+  }
+
+  /// What went wrong, source by source.
+  var troubleText: String {
+    guard troubles.count > 1, entry.sources.count > 1 else { return troubles.last?.message ?? "" }
+    return troubles.suffix(3).map(\.message).joined(separator: "; ")
+  }
+}
+
+/// What comes back to the conductor.
+enum JobMessage: Sendable {
+  case prepared(UInt64, Preparation)
+  case ended(UInt64, JobEnd)
+  case published(UInt64, PublishOutcome)
+  /// The ledger cannot be written: the pass has to end.
+  case ledgerFailed(LedgerFailure)
+  case wake
+}
+
+/// What was at hand before the first byte was asked for.
+enum Preparation: Sendable {
+  case nothing
+  /// A partial file with so many proved bytes.
+  case kept(any PartialFile, ResumeLadder.Known)
+  /// Made from a file of the folder, checked.
+  case copied(any PartialFile, Sealed)
+  case failed(FolderFailure)
+}
+
+/// How one exchange and the writing of its bytes ended.
+enum JobEnd: Sendable {
+  case sealed(any PartialFile, Sealed, ResponseHead?)
+  case folder(FolderFailure, (any PartialFile)?, ResumeLadder.Known?)
+  case network(DownloadFailure, (any PartialFile)?, ResumeLadder.Known?)
+  case verdict(ResumeLadder.Verdict, ResponseHead)
+  /// The server announces another size than the feed.
+  case wrongSize(said: UInt64)
+}

@@ -1,0 +1,64 @@
+import TarnCore
+
+/// Looks for bytes that need not be fetched. On a lane.
+struct Preparing: Sendable {
+  private let id: UInt64
+  private let entry: Entry
+  private let check: ContentCheck
+  private let present: FileIdentity?
+  private let context: IntakeContext
+
+  init(job: Job, context: IntakeContext) {
+    id = job.id
+    entry = job.entry
+    check = job.check
+    present = job.action.present
+    self.context = context
+  }
+
+  func run() {
+    context.post(.prepared(id, prepare()))
+  }
+
+  private func prepare() -> Preparation {
+    if let kept = resume() { return kept }
+    return reuse() ?? .nothing
+  }
+
+  /// The partial file of an earlier attempt, as far as its bytes are proved.
+  private func resume() -> Preparation? {
+    guard let row = try? context.ledger.partial(entry.path) else { return nil }
+    do throws(FolderFailure) {
+      guard let partial = try context.folder.openPartial(row.name) else { return nil }
+      let isSameBoot = !row.bootID.isEmpty && row.bootID == context.bootID
+      let isSameVersion = row.digest == check.digest
+      let keep = isSameVersion ? isSameBoot ? UInt64.max : row.durable : 0
+      let kept = try partial.begin(keeping: keep, check: check)
+      guard kept > 0 else {
+        partial.discard()
+        return nil
+      }
+      let known = ResumeLadder.Known(
+        kept: kept, url: row.url, etag: row.etag, lastModified: row.lastModified,
+        total: row.total ?? check.size, digestDecides: check.digest != nil)
+      return .kept(partial, known)
+    } catch {
+      return .failed(error)
+    }
+  }
+
+  /// A file of the folder with the wanted digest.
+  private func reuse() -> Preparation? {
+    guard let digest = check.digest, let rows = try? context.ledger.rows(digest: digest, limit: 4) else { return nil }
+    for row in rows where row.path != entry.path {
+      guard let copy = try? context.folder.copyPartial(of: row.path, expected: row.identity, check: check) else {
+        continue
+      }
+      if case .sealed(let partial, let sealed, _) = Intake.seal(copy, entry, head: nil) {
+        return .copied(partial, sealed)
+      }
+      copy.discard()
+    }
+    return nil
+  }
+}

@@ -1,0 +1,173 @@
+import TarnCore
+import TarnRuntime
+
+/// A checked file on its way to its final name.
+struct Publication: Sendable {
+  var job: UInt64
+  var kind: Action.Kind
+  var path: RelativePath
+  var partial: any PartialFile
+  var expectation: Installation.Expectation
+  var trashName: String
+  /// The row to write; its identity is the one before the rename.
+  var row: Row
+  /// What is expected at the path was placed by Tarn and is as it left it.
+  var displacesOwn: Bool
+  var isCopy: Bool
+}
+
+/// Publishes in groups, on a thread of its own: durable together, then renamed, then the directories, then one
+/// ledger transaction; only then is the word said (reliability.md 6.1).
+final class PublishThread: Sendable {
+  private struct State {
+    var waiting: [Publication] = []
+    /// Nothing more is coming soon: do not wait for a fuller group.
+    var isFlushing = false
+    var isClosed = false
+  }
+
+  static let largestGroup = 512
+  /// How long a file waits for company, nanoseconds.
+  private static let linger: UInt64 = 50_000_000
+
+  private let state: LockedCondition<State>
+  private let thread: WorkerThread
+
+  init(
+    folder: any FolderPort, ledger: any LedgerPort, clock: any Clock,
+    post: @escaping @Sendable (JobMessage) -> Void
+  ) throws(ThreadFailure) {
+    let state = LockedCondition(State())
+    self.state = state
+    let group = PublishGroup(folder: folder, ledger: ledger, clock: clock, post: post)
+    thread = try WorkerThread.start(name: "tarn-publish") { Self.run(state, group) }
+  }
+
+  func submit(_ publication: Publication) {
+    state.change { $0.waiting.append(publication) }
+  }
+
+  func setFlushing(_ isFlushing: Bool) {
+    state.change { $0.isFlushing = isFlushing }
+  }
+
+  /// Publishes what waits, and ends the thread.
+  func close() {
+    state.change { $0.isClosed = true }
+    thread.join()
+  }
+
+  private static func run(_ state: LockedCondition<State>, _ group: PublishGroup) {
+    while true {
+      let isOver = state.wait { state -> Bool? in
+        if !state.waiting.isEmpty { return false }
+        return state.isClosed ? true : nil
+      }
+      if isOver { return }
+      _ = state.wait(nanoseconds: linger) { state in
+        state.isFlushing || state.isClosed || state.waiting.count >= largestGroup ? () : nil
+      }
+      let batch = state.withLock { state -> [Publication] in
+        let batch = Array(state.waiting.prefix(largestGroup))
+        state.waiting.removeFirst(batch.count)
+        return batch
+      }
+      group.publish(batch)
+    }
+  }
+}
+
+/// One group: everything between "checked" and "synced".
+struct PublishGroup: Sendable {
+  let folder: any FolderPort
+  let ledger: any LedgerPort
+  let clock: any Clock
+  let post: @Sendable (JobMessage) -> Void
+
+  func publish(_ batch: [Publication]) {
+    var ready: [Publication] = []
+    for (publication, failure) in zip(batch, folder.makeDurable(batch.map(\.partial))) {
+      guard let failure else {
+        ready.append(publication)
+        continue
+      }
+      // After a failed fsync the bytes are lost: never synced again, always fetched again.
+      publication.partial.discard()
+      post(.published(publication.job, .failed(failure)))
+    }
+    guard !ready.isEmpty else { return }
+    do throws(LedgerFailure) {
+      try ledger.apply(ready.map { .intent(intent($0)) })
+      let outcomes = folder.install(ready.map(installation))
+      try ledger.apply(zip(ready, outcomes).flatMap { changes($0, $1) })
+      for (publication, outcome) in zip(ready, outcomes) { finish(publication, outcome) }
+    } catch {
+      for publication in ready { publication.partial.close() }
+      post(.ledgerFailed(error))
+    }
+  }
+
+  private func finish(_ publication: Publication, _ outcome: PublishOutcome) {
+    if case .installed = outcome { publication.partial.close() } else { publication.partial.discard() }
+    post(.published(publication.job, outcome))
+  }
+
+  private func intent(_ publication: Publication) -> Intent {
+    Intent(
+      kind: .install, path: publication.path, partialName: publication.partial.name,
+      trashName: publication.trashName, row: publication.row, displacesOwn: publication.displacesOwn)
+  }
+
+  private func installation(_ publication: Publication) -> Installation {
+    Installation(
+      path: publication.path, partial: publication.partial, expectation: publication.expectation,
+      trashName: publication.trashName)
+  }
+
+  private func changes(_ publication: Publication, _ outcome: PublishOutcome) -> [LedgerChange] {
+    var changes: [LedgerChange] = [.dropIntent(publication.path), .dropPartial(publication.path)]
+    guard case .installed(let identity, let displaced) = outcome else { return changes }
+    let now = Timestamp(nanoseconds: clock.now())
+    var row = publication.row
+    row.identity = identity
+    row.placed = now
+    changes += [
+      .row(row), .dropProblem(name: row.path.bytes),
+      .event(
+        Event(
+          when: now, code: publication.kind.doneCode, path: row.path, bytes: identity.size,
+          detail: publication.isCopy ? "copied from a file of the folder" : "")),
+    ]
+    guard let displaced else { return changes }
+    let isOwn = publication.displacesOwn && publication.expects(displaced)
+    changes.append(
+      .trash(
+        TrashRow(
+          name: publication.trashName, path: row.path, reason: isOwn ? .replaced : .edited, isOwn: isOwn,
+          size: displaced.size, when: now)))
+    return changes
+  }
+}
+
+extension Publication {
+  func expects(_ displaced: FileIdentity) -> Bool {
+    guard case .present(let expected) = expectation else { return false }
+    return expected.isSameContents(as: displaced)
+  }
+}
+
+extension Action.Kind {
+  /// The code of the event once it is done.
+  var doneCode: String {
+    switch self {
+    case .fetch: "fetched"
+    case .update, .revalidate: "updated"
+    case .restore: "restored"
+    case .replace: "replaced"
+    case .adopt: "adopted"
+    case .delete: "deleted"
+    case .forget: "forgotten"
+    case .inspect: "inspected"
+    }
+  }
+}

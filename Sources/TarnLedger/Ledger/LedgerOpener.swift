@@ -1,0 +1,171 @@
+import CSQLite
+import Glibc
+import TarnCore
+
+/// Opens the connections of a ledger. Looks before it writes: a file that is not this program's to write is
+/// left byte for byte as it was.
+struct LedgerOpener: Sendable {
+  /// How a reader opens the file.
+  enum ReaderKind: Sendable {
+    /// Beside a writer, with the log and its index.
+    case shared
+    /// The file alone: for a directory where neither can be made, and so nobody writes.
+    case immutable
+  }
+
+  let file: DatabaseFile
+  let schema: Schema
+
+  private var migrator: Migrator { Migrator(schema: schema, file: file) }
+
+  /// The connection for durable writes, on a database that exists, is Tarn's, is of the newest version and, if
+  /// it was not closed in order, has been checked.
+  func openWriter() throws(LedgerFailure) -> Connection {
+    if try file.size(of: file.path) == nil {
+      file.removeLeftovers()
+      try file.create(file.path)
+    } else {
+      try probe()
+    }
+    let connection = try Connection(file.path, flags: SQLITE_OPEN_READWRITE, file: file.path)
+    try settle(connection)
+    let standing = try migrator.standing(of: connection)
+    try requireWritable(connection)
+    try setWriting(connection, synchronous: "FULL", checkpoint: 1000)
+    try migrator.migrate(connection, from: standing)
+    try migrator.check(connection)
+    try checkAfterCrash(connection)
+    return connection
+  }
+
+  /// A second writer whose commits are not synced: they are lost in a power cut, together or a last part of
+  /// them, and nothing else is.
+  ///
+  /// NORMAL, not OFF: with OFF, a power cut just after the log was restarted could replay old pages over new
+  /// ones. Its price is one sync of the log's header after such a restart, and it starts none itself.
+  func openVolatileWriter() throws(LedgerFailure) -> Connection {
+    let connection = try Connection(file.path, flags: SQLITE_OPEN_READWRITE, file: file.path)
+    try settle(connection)
+    try setWriting(connection, synchronous: "NORMAL", checkpoint: 0)
+    return connection
+  }
+
+  /// A connection that cannot write.
+  func openReader(_ kind: ReaderKind) throws(LedgerFailure) -> Connection {
+    let connection: Connection
+    switch kind {
+    case .shared: connection = try Connection(file.path, flags: SQLITE_OPEN_READONLY, file: file.path)
+    case .immutable:
+      connection = try Connection(
+        file.immutableURI, flags: SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, file: file.path)
+    }
+    connection.keepLogOnClose()
+    try settle(connection)
+    return connection
+  }
+
+  /// The first connection of a ledger that is only read, and how to open more of them.
+  ///
+  /// - Throws: `.missing` when there is no ledger yet; `.other` for one of an older version.
+  func openForReading() throws(LedgerFailure) -> (Connection, ReaderKind) {
+    guard try file.size(of: file.path) ?? 0 > 0 else { throw missing }
+    do throws(LedgerFailure) {
+      return (try openChecked(.shared), .shared)
+    } catch {
+      switch error.code {
+      case .corrupt, .newer, .busy, .other: throw error
+      case .noSpace, .readOnly, .permission, .inputOutput, .missing:
+        // The files of the log could not be made. Without them the file alone is the whole truth.
+        guard try !file.hasLog() else { throw error }
+        return (try openChecked(.immutable), .immutable)
+      }
+    }
+  }
+
+  private func openChecked(_ kind: ReaderKind) throws(LedgerFailure) -> Connection {
+    let connection = try openReader(kind)
+    switch try migrator.standing(of: connection) {
+    case .empty: throw missing
+    case .version(let version):
+      guard version == schema.version else {
+        throw ErrorTable.failure(
+          .other, "its version is \(version); the next pass brings it to \(schema.version)", file: file.path)
+      }
+    }
+    try migrator.check(connection)
+    return connection
+  }
+
+  private var missing: LedgerFailure {
+    ErrorTable.failure(.missing, "no pass has written one yet", file: file.path)
+  }
+
+  /// Looks at an existing file without writing to it or, if there is no log, beside it.
+  private func probe() throws(LedgerFailure) {
+    do throws(LedgerFailure) {
+      let connection = try openReader(file.hasLog() ? .shared : .immutable)
+      _ = try migrator.standing(of: connection)
+    } catch {
+      // A journal is there only when a crash cut the creation short: opening for writing rolls it back.
+      guard error.code == .corrupt, try file.size(of: file.journalPath) ?? 0 > 0 else { throw error }
+    }
+  }
+
+  /// What every connection is set to.
+  private func settle(_ connection: Connection) throws(LedgerFailure) {
+    connection.setTimeout(milliseconds: 5000)
+    connection.setDefensive()
+    try connection.execute(
+      """
+      PRAGMA trusted_schema = OFF;
+      PRAGMA cell_size_check = ON;
+      PRAGMA foreign_keys = ON;
+      PRAGMA mmap_size = 0;
+      PRAGMA temp_store = MEMORY;
+      """)
+  }
+
+  private func setWriting(
+    _ connection: Connection, synchronous: String, checkpoint pages: Int
+  ) throws(LedgerFailure) {
+    let mode = try connection.first("PRAGMA journal_mode = WAL") { row throws(LedgerFailure) in
+      try row.text(0)
+    }
+    guard mode == "wal" else {
+      throw ErrorTable.failure(.other, "the file system has no shared memory for it", file: file.path)
+    }
+    try connection.execute(
+      """
+      PRAGMA synchronous = \(synchronous);
+      PRAGMA locking_mode = NORMAL;
+      PRAGMA wal_autocheckpoint = \(pages);
+      PRAGMA journal_size_limit = \(64 << 20);
+      PRAGMA max_page_count = \(4 << 20);
+      PRAGMA cache_size = -8192;
+      """)
+  }
+
+  /// SQLite opens for reading what it cannot open for writing, and says nothing.
+  private func requireWritable(_ connection: Connection) throws(LedgerFailure) {
+    guard connection.isReadOnly else { return }
+    if access(file.path, W_OK) != 0 { throw file.failure(errno, "opening it for writing") }
+    throw ErrorTable.failure(.corrupt, "its header forbids writing", file: file.path)
+  }
+
+  private func checkAfterCrash(_ connection: Connection) throws(LedgerFailure) {
+    let isClean = try connection.first("SELECT clean FROM state") { row throws(LedgerFailure) in
+      try row.flag(0)
+    }
+    guard isClean != true else { return }
+    let findings = try Self.findings(of: "PRAGMA quick_check(1)", connection)
+    guard findings.isEmpty else {
+      throw ErrorTable.failure(.corrupt, findings.joined(separator: "; "), file: file.path)
+    }
+  }
+
+  /// What a check of SQLite's found; empty when all is well.
+  static func findings(of check: String, _ connection: Connection) throws(LedgerFailure) -> [String] {
+    let lines = try connection.all(check) { row throws(LedgerFailure) in try row.text(0) }
+    return lines == ["ok"] ? [] : lines
+  }
+}

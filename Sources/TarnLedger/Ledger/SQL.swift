@@ -1,0 +1,50 @@
+/// The longer statements, and the lists of columns that they share with `Columns.swift`.
+enum SQL {
+  /// Of `rows` and `intents`, in the order of `Row.values`.
+  static let rowColumns = """
+    device, inode, size, modified, changed, algorithm, digest, verified, fingerprint, etag, last_modified, placed
+    """
+  static let row = "SELECT path, \(rowColumns) FROM rows"
+  static let putRow = "INSERT OR REPLACE INTO rows (path, \(rowColumns)) VALUES (\(places(13)))"
+
+  static let intentColumns = "path, kind, partial_name, trash_name, displaces_own, \(rowColumns)"
+  static let putIntent = "INSERT OR REPLACE INTO intents (\(intentColumns)) VALUES (\(places(17)))"
+
+  static let partialColumns =
+    "path, name, url, etag, last_modified, total, algorithm, digest, fingerprint, durable, boot_id"
+  static let putPartial = "INSERT OR REPLACE INTO partials (\(partialColumns)) VALUES (\(places(11)))"
+
+  static let trashColumns = "name, path, reason, own, size, moved"
+  static let putTrash = "INSERT OR REPLACE INTO trash (\(trashColumns)) VALUES (\(places(6)))"
+
+  static let problemColumns = "name, kind, code, message, since, seen, attempts"
+  static let putProblem = """
+    INSERT INTO problems (\(problemColumns)) VALUES (\(places(7)))
+    ON CONFLICT (name) DO UPDATE SET
+      since = CASE WHEN code = excluded.code THEN since ELSE excluded.since END,
+      attempts = CASE WHEN code = excluded.code THEN attempts + 1 ELSE excluded.attempts END,
+      kind = excluded.kind, code = excluded.code, message = excluded.message, seen = excluded.seen
+    """
+
+  static let eventColumns = "moment, code, path, bytes, detail"
+  static let event = "SELECT number, \(eventColumns) FROM events"
+  static let addEvent = "INSERT INTO events (\(eventColumns)) VALUES (\(places(5)))"
+
+  /// The number of the newest event but so many.
+  static let newestBeyond = "SELECT number FROM events ORDER BY number DESC LIMIT 1 OFFSET ?"
+  /// Up to a number, but not the deletions since a moment.
+  private static let prunable = "number <= ? AND NOT (code = 'deleted' AND moment >= ?)"
+  static let lastPrunable = "SELECT number FROM events WHERE \(prunable) ORDER BY number DESC LIMIT 1"
+  static let prune = "DELETE FROM events WHERE \(prunable)"
+  /// The fact that holds the number of the last event dropped.
+  static let eventsDropped = "events-dropped"
+
+  static let activityColumns = "path, received, total, rate, source"
+  static let addActivity = "INSERT INTO activity (position, \(activityColumns)) VALUES (\(places(6)))"
+
+  static let fact = "SELECT value FROM facts WHERE name = ?"
+
+  private static func places(_ count: Int) -> String {
+    Array(repeating: "?", count: count).joined(separator: ", ")
+  }
+}

@@ -1,0 +1,184 @@
+package import TarnCore
+
+extension SQLiteLedger {
+  package func row(_ path: RelativePath) throws(LedgerFailure) -> Row? {
+    try first("\(SQL.row) WHERE path = ?", [.blob(path.bytes)]) { row throws(LedgerFailure) in try row.row() }
+  }
+
+  package func rows() throws(LedgerFailure) -> any RowCursor {
+    try SQLiteRowCursor(readers)
+  }
+
+  package func rowCount() throws(LedgerFailure) -> Int {
+    let count = try first("SELECT count(*) FROM rows") { row throws(LedgerFailure) in try row.integer(0) }
+    return Int(count ?? 0)
+  }
+
+  /// Stops at `UInt64.max`. The sum goes in two halves, because SQLite's own fails beyond 2^63 - 1.
+  package func rowBytes() throws(LedgerFailure) -> UInt64 {
+    let sql = """
+      SELECT coalesce(sum((size >> 32) & 0xFFFFFFFF), 0), coalesce(sum(size & 0xFFFFFFFF), 0) FROM rows
+      """
+    let halves = try first(sql) { row throws(LedgerFailure) in (try row.bits(0), try row.bits(1)) }
+    guard let (high, low) = halves else { return 0 }
+    let carried = high + low >> 32
+    return carried >> 32 == 0 ? carried << 32 | low & 0xFFFF_FFFF : .max
+  }
+
+  package func rows(digest: Digest, limit: Int) throws(LedgerFailure) -> [Row] {
+    try all(
+      "\(SQL.row) WHERE digest = ? AND algorithm = ? ORDER BY path LIMIT ?",
+      [.blob(digest.bytes), .integer(Int64(digest.algorithm.rawValue)), .limit(limit)]
+    ) { row throws(LedgerFailure) in try row.row() }
+  }
+
+  package func intents() throws(LedgerFailure) -> [Intent] {
+    try all("SELECT \(SQL.intentColumns) FROM intents ORDER BY path") { row throws(LedgerFailure) in
+      try row.intent()
+    }
+  }
+
+  package func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow? {
+    try first("SELECT \(SQL.partialColumns) FROM partials WHERE path = ?", [.blob(path.bytes)]) {
+      row throws(LedgerFailure) in try row.partial()
+    }
+  }
+
+  package func partials() throws(LedgerFailure) -> [PartialRow] {
+    try all("SELECT \(SQL.partialColumns) FROM partials ORDER BY path") { row throws(LedgerFailure) in
+      try row.partial()
+    }
+  }
+
+  /// The oldest first.
+  package func trash() throws(LedgerFailure) -> [TrashRow] {
+    try all("SELECT \(SQL.trashColumns) FROM trash ORDER BY moved, name") { row throws(LedgerFailure) in
+      try row.trash()
+    }
+  }
+
+  /// By name.
+  package func problems(limit: Int) throws(LedgerFailure) -> [Problem] {
+    try all("SELECT \(SQL.problemColumns) FROM problems ORDER BY name LIMIT ?", [.limit(limit)]) {
+      row throws(LedgerFailure) in try row.problem()
+    }
+  }
+
+  package func problem(name: [UInt8]) throws(LedgerFailure) -> Problem? {
+    try first("SELECT \(SQL.problemColumns) FROM problems WHERE name = ?", [.blob(name)]) {
+      row throws(LedgerFailure) in try row.problem()
+    }
+  }
+
+  package func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int] {
+    let counts = try all("SELECT kind, count(*) FROM problems GROUP BY kind") { row throws(LedgerFailure) in
+      (try row.problemKind(0), Int(try row.integer(1)))
+    }
+    return Dictionary(counts, uniquingKeysWith: +)
+  }
+
+  package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event] {
+    try all("\(SQL.event) WHERE number > ? ORDER BY number LIMIT ?", [.integer(number), .limit(limit)]) {
+      row throws(LedgerFailure) in try row.event()
+    }
+  }
+
+  package func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event] {
+    try all(
+      "\(SQL.event) WHERE path = ? ORDER BY number DESC LIMIT ?", [.blob(path.bytes), .limit(limit)]
+    ) { row throws(LedgerFailure) in try row.event() }
+  }
+
+  package func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int {
+    let values: [Value] = [.text(code), .integer(since.nanoseconds)]
+    let count = try first("SELECT count(*) FROM events WHERE code = ? AND moment >= ?", values) {
+      row throws(LedgerFailure) in try row.integer(0)
+    }
+    return Int(count ?? 0)
+  }
+
+  package func held() throws(LedgerFailure) -> HeldPlan? {
+    try first("SELECT plan, since, count FROM held") { row throws(LedgerFailure) in
+      HeldPlan(id: try row.text(0), when: try row.timestamp(1), count: Int(try row.integer(2)))
+    }
+  }
+
+  package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] {
+    try all("SELECT path FROM held_paths WHERE plan = ? ORDER BY path", [.text(plan)]) {
+      row throws(LedgerFailure) in try row.path(0)
+    }
+  }
+
+  package func activity() throws(LedgerFailure) -> [Activity] {
+    try all("SELECT \(SQL.activityColumns) FROM activity ORDER BY position") { row throws(LedgerFailure) in
+      try row.activity()
+    }
+  }
+
+  package func fact(_ name: String) throws(LedgerFailure) -> String? {
+    try first(SQL.fact, [.text(name)]) { row throws(LedgerFailure) in try row.text(0) }
+  }
+
+  /// Lends a reader to `body`.
+  func read<Result>(
+    _ body: (Connection) throws(LedgerFailure) -> Result
+  ) throws(LedgerFailure) -> Result {
+    let connection = try readers.take()
+    defer { readers.give(connection) }
+    return try body(connection)
+  }
+
+  private func first<Result>(
+    _ sql: String, _ values: [Value] = [], _ body: (Statement) throws(LedgerFailure) -> Result
+  ) throws(LedgerFailure) -> Result? {
+    try read { connection throws(LedgerFailure) in try connection.first(sql, values, body) }
+  }
+
+  private func all<Result>(
+    _ sql: String, _ values: [Value] = [], _ body: (Statement) throws(LedgerFailure) -> Result
+  ) throws(LedgerFailure) -> [Result] {
+    try read { connection throws(LedgerFailure) in try connection.all(sql, values, body) }
+  }
+}
+
+/// All rows as they were when the cursor was made: it holds a reader of its own in a read transaction, and
+/// gives it back at the end, after a failure, or when it is dropped.
+///
+/// While it is open the log cannot be written back beyond its state, and grows with what is written.
+private final class SQLiteRowCursor: RowCursor {
+  private let readers: ReaderPool
+  private var lent: (connection: Connection, statement: Statement)?
+
+  init(_ readers: ReaderPool) throws(LedgerFailure) {
+    self.readers = readers
+    let connection = try readers.take()
+    try connection.run("BEGIN")
+    // The transaction takes its state with the first read, not before.
+    _ = try connection.first("SELECT clean FROM state") { row throws(LedgerFailure) in try row.integer(0) }
+    lent = (connection, try connection.prepare("\(SQL.row) ORDER BY path"))
+  }
+
+  deinit {
+    release()
+  }
+
+  func next() throws(LedgerFailure) -> Row? {
+    guard let statement = lent?.statement else { return nil }
+    do throws(LedgerFailure) {
+      if try statement.step() { return try statement.row() }
+    } catch {
+      release()
+      throw error
+    }
+    release()
+    return nil
+  }
+
+  private func release() {
+    guard let (connection, statement) = lent else { return }
+    lent = nil
+    statement.reset()
+    // One that does not end its transaction is closed instead.
+    if (try? connection.run("COMMIT")) != nil { readers.give(connection) }
+  }
+}

@@ -1,0 +1,110 @@
+package import TarnCore
+import TarnRuntime
+
+extension SQLiteLedger {
+  package func apply(_ changes: [LedgerChange]) throws(LedgerFailure) {
+    try write(changes, isDurable: true)
+  }
+
+  package func applyVolatile(_ changes: [LedgerChange]) throws(LedgerFailure) {
+    try write(changes, isDurable: false)
+  }
+
+  private func write(_ changes: [LedgerChange], isDurable: Bool) throws(LedgerFailure) {
+    guard !changes.isEmpty else { return }
+    try writers.withLock { (writers) throws(LedgerFailure) in
+      guard let durable = writers.durable else {
+        throw ErrorTable.failure(.readOnly, "it is open for reading only, or closed", file: opener.file.path)
+      }
+      if !isDurable, writers.volatile == nil { writers.volatile = try opener.openVolatileWriter() }
+      let connection = isDurable ? durable : writers.volatile ?? durable
+      let isMarked = writers.isMarked
+      try connection.transaction { () throws(LedgerFailure) in
+        if !isMarked { try connection.run("UPDATE state SET clean = 0") }
+        for change in changes { try connection.write(change) }
+      }
+      writers.isMarked = true
+    }
+  }
+}
+
+extension Connection {
+  /// One change, inside the transaction of its list.
+  fileprivate func write(_ change: LedgerChange) throws(LedgerFailure) {
+    switch change {
+    case .row(let row): try run(SQL.putRow, [.blob(row.path.bytes)] + row.values)
+    case .dropRow(let path): try run("DELETE FROM rows WHERE path = ?", [.blob(path.bytes)])
+    case .intent(let intent): try write(intent)
+    case .dropIntent(let path): try run("DELETE FROM intents WHERE path = ?", [.blob(path.bytes)])
+    case .partial(let partial): try run(SQL.putPartial, partial.values)
+    case .durable(let path, let bytes):
+      try run("UPDATE partials SET durable = ? WHERE path = ?", [.bits(bytes), .blob(path.bytes)])
+    case .dropPartial(let path): try run("DELETE FROM partials WHERE path = ?", [.blob(path.bytes)])
+    case .trash(let row): try run(SQL.putTrash, row.values)
+    case .dropTrash(let name): try run("DELETE FROM trash WHERE name = ?", [.text(name)])
+    case .problem(let problem): try run(SQL.putProblem, problem.values)
+    case .dropProblem(let name): try run("DELETE FROM problems WHERE name = ?", [.blob(name)])
+    case .dropProblems(let seenBefore):
+      try run("DELETE FROM problems WHERE seen < ?", [.integer(seenBefore.nanoseconds)])
+    case .event(let event): try run(SQL.addEvent, event.values)
+    case .pruneEvents(let keeping, let now): try pruneEvents(keeping: keeping, now: now)
+    case .hold(let plan): try write(plan)
+    case .heldPath(let plan, let path):
+      try run(
+        "INSERT OR IGNORE INTO held_paths (plan, path) VALUES (?, ?)", [.text(plan), .blob(path.bytes)])
+    case .dropHolds:
+      try run("DELETE FROM held")
+      try run("DELETE FROM held_paths")
+    case .activity(let list): try write(list)
+    case .fact(let name, let value): try writeFact(name, value)
+    }
+  }
+
+  private func write(_ intent: Intent) throws(LedgerFailure) {
+    guard intent.row.path == intent.path else {
+      throw ErrorTable.failure(.other, "an intent for one path has the row of another", file: file)
+    }
+    try run(SQL.putIntent, intent.values)
+  }
+
+  /// Paths of the same plan stay: they may have been written first.
+  private func write(_ plan: HeldPlan) throws(LedgerFailure) {
+    try run("DELETE FROM held")
+    try run("DELETE FROM held_paths WHERE plan <> ?", [.text(plan.id)])
+    try run(
+      "INSERT INTO held (slot, plan, since, count) VALUES (1, ?, ?, ?)",
+      [.text(plan.id), .integer(plan.when.nanoseconds), .integer(Int64(plan.count))])
+  }
+
+  private func write(_ list: [Activity]) throws(LedgerFailure) {
+    try run("DELETE FROM activity")
+    for (position, activity) in list.enumerated() {
+      try run(SQL.addActivity, [.integer(Int64(position))] + activity.values)
+    }
+  }
+
+  private func writeFact(_ name: String, _ value: String?) throws(LedgerFailure) {
+    if let value {
+      try run("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", [.text(name), .text(value)])
+    } else {
+      try run("DELETE FROM facts WHERE name = ?", [.text(name)])
+    }
+  }
+
+  private func pruneEvents(keeping: Int, now: Timestamp) throws(LedgerFailure) {
+    let newestDropped = try first(SQL.newestBeyond, [.limit(keeping)]) { row throws(LedgerFailure) in
+      try row.integer(0)
+    }
+    guard let newestDropped else { return }
+    let (start, overflow) = now.nanoseconds.subtractingReportingOverflow(86_400 * 1_000_000_000)
+    let window: [Value] = [.integer(newestDropped), .integer(overflow ? .min : start)]
+    let last = try first(SQL.lastPrunable, window) { row throws(LedgerFailure) in try row.integer(0) }
+    guard let last else { return }
+    try run(SQL.prune, window)
+    let known = try first(SQL.fact, [.text(SQL.eventsDropped)]) { row throws(LedgerFailure) in try row.text(0)
+    }
+    // A deletion that outlived its neighbours is older than what was dropped before.
+    let highest = max(last, known.flatMap { Int64($0) } ?? 0)
+    try writeFact(SQL.eventsDropped, String(highest))
+  }
+}

@@ -1,0 +1,83 @@
+package import TarnCore
+import TarnRuntime
+
+/// The ledger in `ledger.sqlite`, in WAL mode: one writer, any number of readers in this process and others.
+///
+/// All numbers of 64 bits are kept as they are, unsigned ones beyond 2^63 - 1 by their bit pattern. A ledger
+/// that is dropped without `close()` counts as stopped uncleanly, and is checked when it is next opened.
+package final class SQLiteLedger: LedgerPort {
+  package enum Mode: Sendable {
+    /// Creates the database if need be, and brings it up to date. At most one per file (the folder's lock).
+    case readWrite
+    /// Changes nothing: every write throws `.readOnly`. Beside a writer, or on a directory that cannot be
+    /// written.
+    case readOnly
+  }
+
+  /// The connections that write. Both are used with the lock held, through commit and sync: whoever writes
+  /// has to wait for the other one in any case.
+  struct Writers {
+    var durable: Connection?
+    /// Opened when it is first needed.
+    var volatile: Connection?
+    /// True once a write of this run is in the database: it then says that it was not closed in order.
+    var isMarked = false
+  }
+
+  let opener: LedgerOpener
+  let writers: Locked<Writers>
+  let readers: ReaderPool
+
+  /// - Parameter directory: exists; for `readWrite` its owner alone should be able to write in it.
+  /// - Throws: `.newer` for a later schema and `.corrupt` for damage or another program's database, the file
+  ///   untouched in both cases; `.missing` when there is no directory or, for `readOnly`, no ledger.
+  package convenience init(directory: String, mode: Mode = .readWrite) throws(LedgerFailure) {
+    try self.init(directory: directory, mode: mode, schema: .current)
+  }
+
+  init(directory: String, mode: Mode, schema: Schema) throws(LedgerFailure) {
+    let opener = LedgerOpener(
+      file: try DatabaseFile(directory: directory, name: DatabaseFile.ledger), schema: schema)
+    self.opener = opener
+    switch mode {
+    case .readWrite:
+      writers = Locked(Writers(durable: try opener.openWriter()))
+      readers = ReaderPool(opener: opener, kind: .shared)
+    case .readOnly:
+      let (first, kind) = try opener.openForReading()
+      writers = Locked(Writers())
+      readers = ReaderPool(opener: opener, kind: kind)
+      readers.give(first)
+    }
+  }
+
+  /// Puts a damaged ledger out of the way, so that the next one opens empty. No ledger may be open there.
+  ///
+  /// - Returns: the new name, `ledger.sqlite.corrupt-20261121T043000Z`; durable.
+  package static func setAside(directory: String, now: Timestamp) throws(LedgerFailure) -> String {
+    let stamp = now.rfc3339.filter { $0 != ":" && $0 != "-" }
+    return try DatabaseFile(directory: directory, name: DatabaseFile.ledger).setAside(stamp: stamp)
+  }
+
+  /// Reads the whole database and tells what is wrong with it; empty when nothing is.
+  package func integrityFindings() throws(LedgerFailure) -> [String] {
+    try read { connection throws(LedgerFailure) in
+      try LedgerOpener.findings(of: "PRAGMA integrity_check(20)", connection)
+    }
+  }
+
+  /// Writes the log back into the database, unless somebody still reads an older state, and marks the
+  /// database as closed in order. Afterwards every call throws; cursors that are open go on to their end.
+  package func close() {
+    readers.close()
+    writers.withLock { writers in
+      writers.volatile = nil
+      guard let durable = writers.durable else { return }
+      writers.durable = nil
+      // Nothing here is needed for what was applied: an unclean database is checked at the next start.
+      if writers.isMarked { try? durable.run("UPDATE state SET clean = 1") }
+      durable.setTimeout(milliseconds: 100)
+      try? durable.run("PRAGMA wal_checkpoint(TRUNCATE)")
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import CSQLite
+import TarnCore
+
+/// One connection to one database file, with its prepared statements.
+///
+/// Not thread-safe: it is opened without SQLite's own mutex, and whoever holds it is its only user: the
+/// writers lie behind a lock, a reader is taken out of its pool.
+final class Connection {
+  /// The path, for messages.
+  let file: String
+  private let handle: OpaquePointer
+  /// By their text. Statements are reset when they are not in use.
+  private var statements: [String: Statement] = [:]
+
+  /// Links are not followed, codes are the extended ones, nothing is shared between connections.
+  ///
+  /// - Parameters:
+  ///   - name: what SQLite opens: a path, a `file:` URI with `SQLITE_OPEN_URI`, or "" for a temporary file.
+  ///   - flags: read or write, and whether to create.
+  init(_ name: String, flags: Int32, file: String) throws(LedgerFailure) {
+    let always = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE | SQLITE_OPEN_NOFOLLOW | SQLITE_OPEN_EXRESCODE
+    var opened: OpaquePointer?
+    let code = sqlite3_open_v2(name, &opened, flags | always, nil)
+    guard let handle = opened else {
+      throw ErrorTable.failure(code: code, errno: 0, detail: "out of memory", file: file)
+    }
+    guard code == SQLITE_OK else {
+      let failure = ErrorTable.failure(
+        code: code, errno: sqlite3_system_errno(handle), detail: String(cString: sqlite3_errmsg(handle)),
+        file: file)
+      sqlite3_close_v2(handle)
+      throw failure
+    }
+    self.handle = handle
+    self.file = file
+  }
+
+  deinit {
+    statements.removeAll()
+    // Statements that a cursor still holds keep the connection alive inside SQLite until they go.
+    sqlite3_close_v2(handle)
+  }
+
+  /// A statement of its own, for a cursor that outlives the call.
+  func prepare(_ sql: String, persistent: Bool = false) throws(LedgerFailure) -> Statement {
+    var prepared: OpaquePointer?
+    let flags = persistent ? UInt32(SQLITE_PREPARE_PERSISTENT) : 0
+    let code = sqlite3_prepare_v3(handle, sql, -1, flags, &prepared, nil)
+    guard code == SQLITE_OK, let statement = prepared else { throw failure(code) }
+    return Statement(handle: statement, database: handle, file: file)
+  }
+
+  /// Runs a statement that gives no rows. It is prepared once and kept.
+  func run(_ sql: String, _ values: [Value] = []) throws(LedgerFailure) {
+    let statement = try cached(sql)
+    defer { statement.reset() }
+    try statement.bind(values)
+    while try statement.step() {}
+  }
+
+  /// Every row through `read`.
+  func all<Result>(
+    _ sql: String, _ values: [Value] = [], _ read: (Statement) throws(LedgerFailure) -> Result
+  ) throws(LedgerFailure) -> [Result] {
+    let statement = try cached(sql)
+    defer { statement.reset() }
+    try statement.bind(values)
+    var results: [Result] = []
+    while try statement.step() { results.append(try read(statement)) }
+    return results
+  }
+
+  /// The first row through `read`; nil when there is none.
+  func first<Result>(
+    _ sql: String, _ values: [Value] = [], _ read: (Statement) throws(LedgerFailure) -> Result
+  ) throws(LedgerFailure) -> Result? {
+    let statement = try cached(sql)
+    defer { statement.reset() }
+    try statement.bind(values)
+    return try statement.step() ? try read(statement) : nil
+  }
+
+  /// Runs any number of statements, none with parameters, and drops their rows.
+  func execute(_ script: String) throws(LedgerFailure) {
+    let code = sqlite3_exec(handle, script, nil, nil, nil)
+    guard code == SQLITE_OK else { throw failure(code) }
+  }
+
+  /// All of `body` or nothing. Takes the write lock at once, so that it fails before anything is done.
+  func transaction(_ body: () throws(LedgerFailure) -> Void) throws(LedgerFailure) {
+    try run("BEGIN IMMEDIATE")
+    do throws(LedgerFailure) {
+      try body()
+      try run("COMMIT")
+    } catch {
+      // On a full disk SQLite has rolled back by itself.
+      if sqlite3_get_autocommit(handle) == 0 { try? run("ROLLBACK") }
+      throw error
+    }
+  }
+
+  /// Rows changed by the last statement that ran.
+  var changes: Int { Int(sqlite3_changes64(handle)) }
+
+  /// True when the file was to be written but cannot be.
+  var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }
+
+  func setTimeout(milliseconds: Int32) {
+    sqlite3_busy_timeout(handle, milliseconds)
+  }
+
+  /// Refuses SQL that could damage the file (`PRAGMA writable_schema` and its kind).
+  func setDefensive() {
+    _ = tarn_sqlite3_db_config_switch(handle, Int32(SQLITE_DBCONFIG_DEFENSIVE), 1)
+  }
+
+  /// The log stays as it is when this connection, a mere reader, is the last one to close.
+  func keepLogOnClose() {
+    _ = tarn_sqlite3_db_config_switch(handle, Int32(SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE), 1)
+  }
+
+  private func cached(_ sql: String) throws(LedgerFailure) -> Statement {
+    if let known = statements[sql] { return known }
+    let statement = try prepare(sql, persistent: true)
+    statements[sql] = statement
+    return statement
+  }
+
+  private func failure(_ code: Int32) -> LedgerFailure {
+    ErrorTable.failure(
+      code: code, errno: sqlite3_system_errno(handle), detail: String(cString: sqlite3_errmsg(handle)),
+      file: file)
+  }
+}

@@ -1,0 +1,116 @@
+import Glibc
+import TarnCore
+
+/// A database file in its directory, and SQLite's own files beside it.
+struct DatabaseFile: Sendable {
+  /// Of every ledger.
+  static let ledger = "ledger.sqlite"
+
+  /// With all links resolved: SQLite then refuses any link that is left.
+  let directory: String
+  let name: String
+  let path: String
+
+  /// - Throws: `.missing` when there is no such directory.
+  init(directory: String, name: String) throws(LedgerFailure) {
+    guard let resolved = realpath(directory, nil) else {
+      let message = "\(directory): cannot be opened: \(String(cString: strerror(errno)))"
+      throw LedgerFailure(ErrorTable.system[errno] ?? .inputOutput, Printable.escape(message))
+    }
+    defer { free(resolved) }
+    self.directory = String(cString: resolved)
+    self.name = name
+    path = self.directory + "/" + name
+  }
+
+  var logPath: String { path + "-wal" }
+  var journalPath: String { path + "-journal" }
+  private var indexPath: String { path + "-shm" }
+
+  /// Bytes; nil when it is not there.
+  func size(of path: String) throws(LedgerFailure) -> Int64? {
+    var status = stat()
+    guard lstat(path, &status) == 0 else {
+      if errno == ENOENT { return nil }
+      throw failure(errno, "looking at it")
+    }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: return Int64(status.st_size)
+    case S_IFLNK: throw ErrorTable.failure(.permission, "it is a symbolic link", file: path)
+    default: throw ErrorTable.failure(.corrupt, "it is no regular file", file: path)
+    }
+  }
+
+  /// True when the write-ahead log holds something.
+  func hasLog() throws(LedgerFailure) -> Bool {
+    try size(of: logPath) ?? 0 > 0
+  }
+
+  /// Makes an empty file that only its owner reads; SQLite gives its own files the same mode.
+  func create(_ path: String) throws(LedgerFailure) {
+    let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw failure(errno, "creating it") }
+    close(descriptor)
+  }
+
+  /// Removes what SQLite left of a database that is gone: it belongs to no other.
+  func removeLeftovers() {
+    unlink(logPath)
+    unlink(indexPath)
+    unlink(journalPath)
+  }
+
+  /// Renames the database and its log; the directory is durable on return.
+  ///
+  /// - Returns: the new name of the database.
+  func setAside(stamp: String) throws(LedgerFailure) -> String {
+    var name = "\(self.name).corrupt-\(stamp)"
+    var number = 1
+    while access(directory + "/" + name, F_OK) == 0 {
+      number += 1
+      name = "\(self.name).corrupt-\(stamp).\(number)"
+    }
+    let target = directory + "/" + name
+    // The database first: without its log it might open as an older state that nobody notices, whereas a log
+    // without its database is dropped when the next one is created.
+    guard rename(path, target) == 0 else { throw failure(errno, "setting it aside") }
+    for suffix in ["-wal", "-shm", "-journal"] where rename(path + suffix, target + suffix) != 0 {
+      guard errno == ENOENT else { throw failure(errno, "setting its \(suffix) file aside") }
+    }
+    try makeDirectoryDurable()
+    return name
+  }
+
+  func makeDirectoryDurable() throws(LedgerFailure) {
+    try makeDurable(directory)
+  }
+
+  func makeDurable(_ path: String) throws(LedgerFailure) {
+    let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure(errno, "making it durable") }
+    defer { close(descriptor) }
+    guard fsync(descriptor) == 0 else { throw failure(errno, "making it durable") }
+  }
+
+  func failure(_ code: Int32, _ doing: String) -> LedgerFailure {
+    let detail = "\(doing): \(String(cString: strerror(code))) (errno \(code))"
+    return ErrorTable.failure(ErrorTable.system[code] ?? .inputOutput, detail, file: path)
+  }
+
+  /// The path as a URI that SQLite reads without locks and without the files beside it: right when nobody can
+  /// write the file.
+  var immutableURI: String {
+    var uri = "file:"
+    for byte in path.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"), UInt8(ascii: "."), UInt8(ascii: "-"):
+        uri.unicodeScalars.append(Unicode.Scalar(byte))
+      default:
+        let hex = String(byte, radix: 16)
+        uri += hex.count == 1 ? "%0\(hex)" : "%\(hex)"
+      }
+    }
+    return uri + "?immutable=1"
+  }
+}

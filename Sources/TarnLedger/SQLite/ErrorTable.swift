@@ -1,0 +1,86 @@
+import CSQLite
+import Glibc
+import TarnCore
+
+/// The one place where an SQLite result code becomes a `LedgerFailure`.
+///
+/// The extended code decides; where SQLite has none for a case, the errno behind it does.
+enum ErrorTable {
+  /// Extended codes that mean something else than their primary code.
+  static let extended: [Int32: LedgerFailure.Code] = [
+    SQLITE_IOERR | (2 << 8): .corrupt,  // SHORT_READ: the file ends too early
+    SQLITE_IOERR | (32 << 8): .corrupt,  // DATA: a page's checksum is wrong
+    SQLITE_IOERR | (12 << 8): .other,  // NOMEM
+    SQLITE_IOERR | (15 << 8): .busy,  // LOCK
+    // The index of the write-ahead log is grown byte by byte, which fails on a full disk only.
+    SQLITE_IOERR | (19 << 8): .noSpace,  // SHMSIZE
+    SQLITE_CANTOPEN | (6 << 8): .permission,  // SYMLINK: refused, see `OpenFlags`
+    SQLITE_READONLY | (4 << 8): .missing,  // DBMOVED: renamed or removed while it was open
+    SQLITE_READONLY | (6 << 8): .permission,  // DIRECTORY
+  ]
+
+  /// Primary codes.
+  static let primary: [Int32: LedgerFailure.Code] = [
+    SQLITE_CORRUPT: .corrupt,
+    SQLITE_NOTADB: .corrupt,
+    SQLITE_FORMAT: .corrupt,
+    SQLITE_FULL: .noSpace,
+    SQLITE_IOERR: .inputOutput,
+    SQLITE_CANTOPEN: .inputOutput,
+    SQLITE_PERM: .permission,
+    SQLITE_AUTH: .permission,
+    SQLITE_READONLY: .readOnly,
+    SQLITE_BUSY: .busy,
+    SQLITE_LOCKED: .busy,
+    SQLITE_PROTOCOL: .busy,
+  ]
+
+  /// What the kernel said, for the codes that only mean "the call failed": IOERR and CANTOPEN.
+  static let system: [Int32: LedgerFailure.Code] = [
+    ENOSPC: .noSpace,
+    EDQUOT: .noSpace,
+    ENOENT: .missing,
+    ENOTDIR: .missing,
+    EACCES: .permission,
+    EPERM: .permission,
+    EROFS: .readOnly,
+  ]
+
+  /// - Parameters:
+  ///   - code: the extended result code.
+  ///   - errno: `sqlite3_system_errno`; 0 when no call to the kernel failed.
+  static func code(for code: Int32, errno: Int32) -> LedgerFailure.Code {
+    if let known = extended[code] { return known }
+    let base = code & 0xFF
+    if base == SQLITE_IOERR || base == SQLITE_CANTOPEN, let known = system[errno] { return known }
+    return primary[base] ?? .other
+  }
+
+  /// - Parameters:
+  ///   - detail: SQLite's own message.
+  ///   - file: the path of the database, as it goes into the message.
+  static func failure(code: Int32, errno: Int32, detail: String, file: String) -> LedgerFailure {
+    let meaning = Self.code(for: code, errno: errno)
+    let system = errno == 0 ? "" : ", errno \(errno)"
+    return failure(meaning, "\(detail) (SQLite \(code)\(system))", file: file)
+  }
+
+  /// A failure that Tarn itself found.
+  static func failure(_ code: LedgerFailure.Code, _ detail: String, file: String) -> LedgerFailure {
+    LedgerFailure(code, Printable.escape("\(file): \(words(code)): \(detail)"))
+  }
+
+  private static func words(_ code: LedgerFailure.Code) -> String {
+    switch code {
+    case .corrupt: "the database is damaged or is not Tarn's"
+    case .newer: "the database was written by a newer Tarn; use that version, the file is left as it is"
+    case .noSpace: "no space left for the database; free some and try again"
+    case .readOnly: "the database cannot be written"
+    case .permission: "no permission for the database"
+    case .inputOutput: "reading or writing the database failed; check the disk"
+    case .busy: "the database is in use by another process"
+    case .missing: "the database is not there"
+    case .other: "the database failed"
+    }
+  }
+}

@@ -1,0 +1,148 @@
+import CSQLite
+import TarnCore
+
+/// A prepared statement. Used by one thread at a time, the one that has its connection.
+///
+/// Columns are read by the type that the schema promises; any other type means damage and is thrown as such.
+final class Statement {
+  private let handle: OpaquePointer
+  private let database: OpaquePointer
+  private let file: String
+
+  /// Takes over `handle`.
+  init(handle: OpaquePointer, database: OpaquePointer, file: String) {
+    self.handle = handle
+    self.database = database
+    self.file = file
+  }
+
+  deinit {
+    sqlite3_finalize(handle)
+  }
+
+  /// Binds all parameters, from the first on. The statement has been reset.
+  func bind(_ values: [Value]) throws(LedgerFailure) {
+    var index: Int32 = 0
+    for value in values {
+      index += 1
+      let code = bind(value, at: index)
+      guard code == SQLITE_OK else { throw failure(code) }
+    }
+  }
+
+  /// - Returns: false when there is no further row.
+  func step() throws(LedgerFailure) -> Bool {
+    let code = sqlite3_step(handle)
+    switch code {
+    case SQLITE_ROW: return true
+    case SQLITE_DONE: return false
+    default: throw failure(code)
+    }
+  }
+
+  /// Ends the statement's read and forgets what was bound. An error of the last step was thrown by it already.
+  func reset() {
+    sqlite3_reset(handle)
+    sqlite3_clear_bindings(handle)
+  }
+
+  private func bind(_ value: Value, at index: Int32) -> Int32 {
+    // SQLITE_TRANSIENT: SQLite copies the bytes before the call returns.
+    let copy = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+    switch value {
+    case .null: return sqlite3_bind_null(handle, index)
+    case .integer(let number): return sqlite3_bind_int64(handle, index, number)
+    case .blob(let bytes):
+      return bytes.withUnsafeBytes { buffer in
+        // A null pointer would bind NULL.
+        guard let start = buffer.baseAddress, !buffer.isEmpty else {
+          return sqlite3_bind_zeroblob(handle, index, 0)
+        }
+        return sqlite3_bind_blob64(handle, index, start, UInt64(buffer.count), copy)
+      }
+    case .text(var text):
+      return text.withUTF8 { buffer in
+        buffer.withMemoryRebound(to: CChar.self) { characters in
+          guard let start = characters.baseAddress else {
+            return sqlite3_bind_text(handle, index, "", 0, copy)
+          }
+          return sqlite3_bind_text64(
+            handle, index, start, UInt64(characters.count), copy, UInt8(SQLITE_UTF8))
+        }
+      }
+    }
+  }
+
+  private func failure(_ code: Int32) -> LedgerFailure {
+    ErrorTable.failure(
+      code: code, errno: sqlite3_system_errno(database), detail: String(cString: sqlite3_errmsg(database)),
+      file: file)
+  }
+}
+
+// The columns of the current row, counted from 0.
+extension Statement {
+  func integer(_ column: Int32) throws(LedgerFailure) -> Int64 {
+    try expect(SQLITE_INTEGER, column)
+    return sqlite3_column_int64(handle, column)
+  }
+
+  func bits(_ column: Int32) throws(LedgerFailure) -> UInt64 {
+    UInt64(bitPattern: try integer(column))
+  }
+
+  func optionalBits(_ column: Int32) throws(LedgerFailure) -> UInt64? {
+    isNull(column) ? nil : try bits(column)
+  }
+
+  func flag(_ column: Int32) throws(LedgerFailure) -> Bool {
+    switch try integer(column) {
+    case 0: false
+    case 1: true
+    default: throw damaged(column)
+    }
+  }
+
+  func timestamp(_ column: Int32) throws(LedgerFailure) -> Timestamp {
+    Timestamp(nanoseconds: try integer(column))
+  }
+
+  func blob(_ column: Int32) throws(LedgerFailure) -> [UInt8] {
+    try expect(SQLITE_BLOB, column)
+    return bytes(column)
+  }
+
+  func path(_ column: Int32) throws(LedgerFailure) -> RelativePath {
+    RelativePath(trusted: try blob(column))
+  }
+
+  func text(_ column: Int32) throws(LedgerFailure) -> String {
+    try expect(SQLITE_TEXT, column)
+    guard let text = String(validating: bytes(column), as: UTF8.self) else { throw damaged(column) }
+    return text
+  }
+
+  func optionalText(_ column: Int32) throws(LedgerFailure) -> String? {
+    isNull(column) ? nil : try text(column)
+  }
+
+  func isNull(_ column: Int32) -> Bool {
+    sqlite3_column_type(handle, column) == SQLITE_NULL
+  }
+
+  /// The failure for a value that the schema does not allow.
+  func damaged(_ column: Int32) -> LedgerFailure {
+    let name = sqlite3_column_name(handle, column).map { String(cString: $0) } ?? "\(column)"
+    return ErrorTable.failure(.corrupt, "column \(name) holds an impossible value", file: file)
+  }
+
+  private func expect(_ type: Int32, _ column: Int32) throws(LedgerFailure) {
+    guard sqlite3_column_type(handle, column) == type else { throw damaged(column) }
+  }
+
+  private func bytes(_ column: Int32) -> [UInt8] {
+    guard let start = sqlite3_column_blob(handle, column) else { return [] }
+    let count = Int(sqlite3_column_bytes(handle, column))
+    return Array(UnsafeRawBufferPointer(start: start, count: count))
+  }
+}

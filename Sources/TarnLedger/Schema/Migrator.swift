@@ -1,0 +1,95 @@
+import CSQLite
+import Glibc
+import TarnCore
+
+/// Tells what a database is, and brings it up to date.
+struct Migrator {
+  enum Standing: Equatable {
+    /// Nothing in it yet.
+    case empty
+    /// One of Tarn's, of this version or older.
+    case version(Int64)
+  }
+
+  let schema: Schema
+  let file: DatabaseFile
+
+  /// Reads only.
+  ///
+  /// - Throws: `.newer` for a later version of the schema, `.corrupt` for anything that is not a ledger.
+  func standing(of connection: Connection) throws(LedgerFailure) -> Standing {
+    let application = try pragma("application_id", connection)
+    let version = try pragma("user_version", connection)
+    if application == 0, version == 0 {
+      let objects = try connection.first("SELECT count(*) FROM sqlite_schema") { row throws(LedgerFailure) in
+        try row.integer(0)
+      }
+      if objects == 0 { return .empty }
+    }
+    guard application == Schema.applicationID, version >= 1 else {
+      throw ErrorTable.failure(
+        .corrupt, "application id \(application), version \(version)", file: file.path)
+    }
+    guard version <= schema.version else {
+      throw ErrorTable.failure(
+        .newer, "its version is \(version), this program knows \(schema.version)", file: file.path)
+    }
+    return .version(version)
+  }
+
+  /// Brings the database to the newest version: one transaction per step. A database that holds something is
+  /// first copied to `ledger.sqlite.backup-VERSION`, durably.
+  func migrate(_ connection: Connection, from standing: Standing) throws(LedgerFailure) {
+    var reached: Int64 = 0
+    if case .version(let version) = standing {
+      reached = version
+      if version < schema.version { try backUp(connection, version: version) }
+    }
+    while reached < schema.version {
+      let step = schema.steps[Int(reached)]
+      reached += 1
+      // The id goes in with the first step: a database has both or neither.
+      let marks = "PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(reached)"
+      try connection.transaction { () throws(LedgerFailure) in
+        try connection.execute(step)
+        try connection.execute(marks)
+      }
+    }
+  }
+
+  /// Holds the tables and indexes of the database against those that the steps make.
+  ///
+  /// - Throws: `.corrupt` when they differ; a statement would fail, or mean something else.
+  func check(_ connection: Connection) throws(LedgerFailure) {
+    let model = try Connection(
+      ":memory:", flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, file: ":memory:")
+    for step in schema.steps { try model.execute(step) }
+    guard try objects(of: model) == objects(of: connection) else {
+      throw ErrorTable.failure(
+        .corrupt, "its tables are not those of version \(schema.version)", file: file.path)
+    }
+  }
+
+  private func objects(of connection: Connection) throws(LedgerFailure) -> [[String?]] {
+    let sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
+    return try connection.all(sql) { row throws(LedgerFailure) in
+      [try row.text(0), try row.text(1), try row.text(2), try row.optionalText(3)]
+    }
+  }
+
+  private func backUp(_ connection: Connection, version: Int64) throws(LedgerFailure) {
+    let final = file.path + ".backup-\(version)"
+    let temporary = final + ".new"
+    unlink(temporary)
+    // VACUUM INTO takes an empty file as it is, and so the mode is ours.
+    try file.create(temporary)
+    try connection.run("VACUUM INTO ?", [.text(temporary)])
+    try file.makeDurable(temporary)
+    guard rename(temporary, final) == 0 else { throw file.failure(errno, "keeping a backup") }
+    try file.makeDirectoryDurable()
+  }
+
+  private func pragma(_ name: String, _ connection: Connection) throws(LedgerFailure) -> Int64 {
+    try connection.first("PRAGMA \(name)") { row throws(LedgerFailure) in try row.integer(0) } ?? 0
+  }
+}

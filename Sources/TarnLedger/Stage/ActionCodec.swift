@@ -1,0 +1,97 @@
+import TarnCore
+
+/// An action without its phase and path as bytes, for the stage. The form is private to one run.
+enum ActionCodec {
+  private struct Parts: OptionSet {
+    let rawValue: UInt8
+    static let entry = Parts(rawValue: 1)
+    static let present = Parts(rawValue: 2)
+    static let row = Parts(rawValue: 4)
+    static let all: Parts = [.entry, .present, .row]
+  }
+
+  static func encode(_ action: Action, into writer: inout ByteWriter) {
+    var parts: Parts = []
+    if action.entry != nil { parts.insert(.entry) }
+    if action.present != nil { parts.insert(.present) }
+    if action.row != nil { parts.insert(.row) }
+    writer.put(byte: parts.rawValue)
+    writer.put(action.kind.rawValue)
+    if let entry = action.entry {
+      writer.put(entry.path.bytes)
+      EntryCodec.encode(entry, into: &writer)
+    }
+    if let present = action.present { writer.put(present) }
+    if let row = action.row { writer.put(row) }
+  }
+
+  static func decode(
+    phase: Action.Phase, path: RelativePath, from reader: inout ByteReader
+  ) throws(DamagedBytes) -> Action {
+    let parts = Parts(rawValue: try reader.byte())
+    guard parts.isSubset(of: .all), let kind = Action.Kind(rawValue: try reader.text()) else {
+      throw DamagedBytes()
+    }
+    var action = Action(kind, phase: phase, path: path)
+    if parts.contains(.entry) {
+      let path = RelativePath(trusted: try reader.string())
+      action.entry = try EntryCodec.decode(path: path, from: &reader)
+    }
+    if parts.contains(.present) { action.present = try reader.identity() }
+    if parts.contains(.row) { action.row = try reader.row() }
+    return action
+  }
+}
+
+extension ByteWriter {
+  mutating func put(_ identity: FileIdentity) {
+    put(identity.device)
+    put(identity.inode)
+    put(identity.size)
+    put(identity.modified.nanoseconds)
+    put(identity.changed.nanoseconds)
+  }
+
+  mutating func put(_ row: Row) {
+    put(row.path.bytes)
+    put(row.identity)
+    put(row.digest)
+    put(byte: row.isVerified ? 1 : 0)
+    put(row.fingerprint)
+    put(optional: row.etag)
+    put(optional: row.lastModified)
+    put(row.placed.nanoseconds)
+  }
+
+  private mutating func put(optional text: String?) {
+    put(byte: text == nil ? 0 : 1)
+    if let text { put(text) }
+  }
+}
+
+extension ByteReader {
+  mutating func identity() throws(DamagedBytes) -> FileIdentity {
+    FileIdentity(
+      device: try unsigned(), inode: try unsigned(), size: try unsigned(),
+      modified: Timestamp(nanoseconds: try signed()), changed: Timestamp(nanoseconds: try signed()))
+  }
+
+  mutating func row() throws(DamagedBytes) -> Row {
+    Row(
+      path: RelativePath(trusted: try string()), identity: try identity(), digest: try digest(),
+      isVerified: try flag(), fingerprint: try string(), etag: try optionalText(),
+      lastModified: try optionalText(), placed: Timestamp(nanoseconds: try signed()))
+  }
+
+  private mutating func optionalText() throws(DamagedBytes) -> String? {
+    try flag() ? try text() : nil
+  }
+
+  private mutating func flag() throws(DamagedBytes) -> Bool {
+    switch try byte() {
+    case 0: false
+    case 1: true
+    default: throw DamagedBytes()
+    }
+  }
+}

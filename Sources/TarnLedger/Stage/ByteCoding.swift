@@ -1,0 +1,119 @@
+/// Writes values one after another: numbers as LEB128 (seven bits a byte, the lowest first), byte strings
+/// behind their length.
+struct ByteWriter {
+  private(set) var bytes: [UInt8] = []
+
+  mutating func removeAll() {
+    bytes.removeAll(keepingCapacity: true)
+  }
+
+  mutating func put(byte: UInt8) {
+    bytes.append(byte)
+  }
+
+  mutating func put(_ number: UInt64) {
+    var rest = number
+    while rest >= 0x80 {
+      bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
+      rest >>= 7
+    }
+    bytes.append(UInt8(truncatingIfNeeded: rest))
+  }
+
+  /// Zigzag: numbers near zero are short, whatever their sign.
+  mutating func put(_ number: Int64) {
+    put(UInt64(bitPattern: number << 1 ^ number >> 63))
+  }
+
+  mutating func put(_ string: [UInt8]) {
+    put(UInt64(string.count))
+    bytes.append(contentsOf: string)
+  }
+
+  mutating func put(_ text: String) {
+    put(UInt64(text.utf8.count))
+    bytes.append(contentsOf: text.utf8)
+  }
+
+  mutating func put<Element>(list: [Element], _ body: (inout ByteWriter, Element) -> Void) {
+    put(UInt64(list.count))
+    for element in list { body(&self, element) }
+  }
+}
+
+/// Bytes that no `ByteWriter` wrote, or not this value's.
+struct DamagedBytes: Error {}
+
+/// Reads what a `ByteWriter` wrote. Any other bytes throw; none trap, and none make it take more memory than a
+/// small multiple of their own.
+struct ByteReader {
+  private let bytes: [UInt8]
+  private var position = 0
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  mutating func byte() throws(DamagedBytes) -> UInt8 {
+    guard position < bytes.count else { throw DamagedBytes() }
+    defer { position += 1 }
+    return bytes[position]
+  }
+
+  mutating func unsigned() throws(DamagedBytes) -> UInt64 {
+    var number: UInt64 = 0
+    var shift: UInt64 = 0
+    while true {
+      let next = try byte()
+      let bits = UInt64(next & 0x7F)
+      guard shift < 63 || (shift == 63 && bits <= 1) else { throw DamagedBytes() }
+      number |= bits << shift
+      if next < 0x80 { return number }
+      shift += 7
+    }
+  }
+
+  mutating func signed() throws(DamagedBytes) -> Int64 {
+    let number = try unsigned()
+    return Int64(bitPattern: number >> 1) ^ -Int64(bitPattern: number & 1)
+  }
+
+  mutating func string() throws(DamagedBytes) -> [UInt8] {
+    Array(try slice())
+  }
+
+  mutating func text() throws(DamagedBytes) -> String {
+    guard let text = String(validating: try slice(), as: UTF8.self) else { throw DamagedBytes() }
+    return text
+  }
+
+  /// - Parameter body: reads one element, of one byte at least.
+  mutating func list<Element>(
+    _ body: (inout ByteReader) throws(DamagedBytes) -> Element
+  ) throws(DamagedBytes) -> [Element] {
+    let count = try length()
+    var list: [Element] = []
+    list.reserveCapacity(count)
+    for _ in 0..<count { list.append(try body(&self)) }
+    return list
+  }
+
+  /// - Throws: when bytes are left over.
+  func end() throws(DamagedBytes) {
+    guard position == bytes.count else { throw DamagedBytes() }
+  }
+
+  private mutating func slice() throws(DamagedBytes) -> ArraySlice<UInt8> {
+    let count = try length()
+    defer { position += count }
+    return bytes[position..<(position + count)]
+  }
+
+  /// A count of things that take a byte or more each: never more than the bytes that are left.
+  private mutating func length() throws(DamagedBytes) -> Int {
+    guard let count = Int(exactly: try unsigned()), count <= bytes.count - position else {
+      throw DamagedBytes()
+    }
+    return count
+  }
+}

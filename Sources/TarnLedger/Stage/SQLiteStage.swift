@@ -1,0 +1,178 @@
+import CSQLite
+import Glibc
+package import TarnCore
+import TarnRuntime
+
+/// The stage in a scratch database: no journal, no sync, one transaction that never ends. It is worth nothing
+/// after a crash, and is deleted.
+///
+/// Entries may be read while actions are added. Everything else that is read is read while nothing is written.
+package final class SQLiteStage: StagePort {
+  private struct State {
+    let connection: Connection
+    var writer = ByteWriter()
+    /// Entries that are not in the database yet.
+    var buffer: RunBuffer
+    /// The sorted runs of entries in the database: the numbers of the first and the last of each.
+    var runs: [ClosedRange<Int64>] = []
+    var actions: Int64 = 0
+
+    /// Writes the buffer as a run of its own.
+    mutating func flush() throws(LedgerFailure) {
+      guard !buffer.isEmpty else { return }
+      let first = (runs.last?.upperBound ?? 0) + 1
+      var next = first
+      try buffer.drain { path, body throws(LedgerFailure) in
+        try connection.run(
+          "INSERT INTO entries (number, path, body) VALUES (?, ?, ?)",
+          [.integer(next), .blob(path), .blob(body)])
+        next += 1
+      }
+      runs.append(first...(next - 1))
+    }
+  }
+
+  private let scratch: ScratchFile
+  private let runCapacity: Int
+  /// Held during each call, which is short: it waits for no other process and for no sync.
+  private let state: Locked<State>
+
+  /// - Parameter path: a file of the stage's own; what is there is deleted. nil for a temporary file where
+  ///   SQLite puts them, which has no name.
+  package convenience init(path: String? = nil) throws(LedgerFailure) {
+    try self.init(path: path, runCapacity: RunBuffer.capacity)
+  }
+
+  /// - Parameter runCapacity: bytes of entries that are sorted in memory.
+  init(path: String?, runCapacity: Int) throws(LedgerFailure) {
+    let scratch = try ScratchFile(path: path)
+    self.scratch = scratch
+    self.runCapacity = runCapacity
+    state = Locked(
+      State(connection: try scratch.open(), buffer: RunBuffer(capacity: runCapacity)))
+  }
+
+  deinit {
+    scratch.remove()
+  }
+
+  package func clear() throws(LedgerFailure) {
+    try state.withLock { (state) throws(LedgerFailure) in
+      // A new file: the space comes back, and a failure of the old one is forgotten.
+      state = State(connection: try scratch.open(), buffer: RunBuffer(capacity: runCapacity))
+    }
+  }
+
+  package func add(_ entry: Entry) throws(LedgerFailure) {
+    try state.withLock { (state) throws(LedgerFailure) in
+      state.writer.removeAll()
+      EntryCodec.encode(entry, into: &state.writer)
+      state.buffer.append(path: entry.path.bytes, body: state.writer.bytes)
+      if state.buffer.isFull { try state.flush() }
+    }
+  }
+
+  package func add(_ action: Action) throws(LedgerFailure) {
+    try state.withLock { (state) throws(LedgerFailure) in
+      state.writer.removeAll()
+      ActionCodec.encode(action, into: &state.writer)
+      try state.connection.run(
+        "INSERT INTO actions (phase, path, ordinal, body) VALUES (?, ?, ?, ?)",
+        [
+          .integer(Int64(action.phase.rawValue)), .blob(action.path.bytes), .integer(state.actions),
+          .blob(state.writer.bytes),
+        ])
+      state.actions += 1
+    }
+  }
+
+  package func actionCount() throws(LedgerFailure) -> Int {
+    Int(state.withLock { $0.actions })
+  }
+
+  package func entries() throws(LedgerFailure) -> any EntryCursor {
+    let merge = try state.withLock { (state) throws(LedgerFailure) in
+      try state.flush()
+      var runs: [Statement] = []
+      for run in state.runs {
+        let statement = try state.connection.prepare(
+          "SELECT path, body FROM entries WHERE number BETWEEN ? AND ? ORDER BY number")
+        try statement.bind([.integer(run.lowerBound), .integer(run.upperBound)])
+        runs.append(statement)
+      }
+      return try RunMerge(runs)
+    }
+    return EntryReader(stage: self, merge: merge)
+  }
+
+  package func actions() throws(LedgerFailure) -> any ActionCursor {
+    let statement = try state.withLock { (state) throws(LedgerFailure) in
+      try state.connection.prepare("SELECT phase, path, body FROM actions ORDER BY phase, path, ordinal")
+    }
+    return ActionReader(stage: self, statement: statement)
+  }
+
+  /// Steps statements of the stage's connection, with the stage's lock, and keeps the stage alive.
+  private final class EntryReader: EntryCursor {
+    private let stage: SQLiteStage
+    private var merge: RunMerge
+
+    init(stage: SQLiteStage, merge: RunMerge) {
+      self.stage = stage
+      self.merge = merge
+    }
+
+    func next() throws(LedgerFailure) -> Entry? {
+      try stage.state.withLock { (_) throws(LedgerFailure) in
+        try merge.next { (path, row) throws(LedgerFailure) in
+          try row.decoded(1) { reader throws(DamagedBytes) in
+            try EntryCodec.decode(path: RelativePath(trusted: path), from: &reader)
+          }
+        }
+      }
+    }
+  }
+
+  /// The same for actions.
+  private final class ActionReader: ActionCursor {
+    private let stage: SQLiteStage
+    private var statement: Statement?
+
+    init(stage: SQLiteStage, statement: Statement) {
+      self.stage = stage
+      self.statement = statement
+    }
+
+    func next() throws(LedgerFailure) -> Action? {
+      guard let row = statement else { return nil }
+      let action = try stage.state.withLock { (_) throws(LedgerFailure) -> Action? in
+        guard try row.step() else { return nil }
+        guard let phase = UInt8(exactly: try row.integer(0)).flatMap(Action.Phase.init(rawValue:)) else {
+          throw row.damaged(0)
+        }
+        let path = try row.path(1)
+        return try row.decoded(2) { reader throws(DamagedBytes) in
+          try ActionCodec.decode(phase: phase, path: path, from: &reader)
+        }
+      }
+      if action == nil { statement = nil }
+      return action
+    }
+  }
+}
+
+extension Statement {
+  /// A BLOB column through `body`, which has to read all of it.
+  fileprivate func decoded<Result>(
+    _ column: Int32, _ body: (inout ByteReader) throws(DamagedBytes) -> Result
+  ) throws(LedgerFailure) -> Result {
+    var reader = ByteReader(try blob(column))
+    do throws(DamagedBytes) {
+      let result = try body(&reader)
+      try reader.end()
+      return result
+    } catch {
+      throw damaged(column)
+    }
+  }
+}

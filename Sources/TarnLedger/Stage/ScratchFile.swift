@@ -1,0 +1,71 @@
+import CSQLite
+import Glibc
+import TarnCore
+
+/// The database file of a stage.
+struct ScratchFile: Sendable {
+  /// nil for a temporary file without a name.
+  private let file: DatabaseFile?
+
+  private static let schema = """
+    CREATE TABLE entries (
+      -- The manifest, in runs that are sorted by path: see RunBuffer.
+      number INTEGER PRIMARY KEY,  -- run after run, within a run by path
+      path BLOB NOT NULL,          -- below the folder
+      body BLOB NOT NULL           -- EntryCodec
+    ) STRICT;
+
+    CREATE TABLE actions (
+      -- The plan in the order to carry it out.
+      phase INTEGER NOT NULL,    -- Action.Phase
+      path BLOB NOT NULL,        -- below the folder
+      ordinal INTEGER NOT NULL,  -- the order in which they were planned
+      body BLOB NOT NULL,        -- ActionCodec
+      PRIMARY KEY (phase, path, ordinal)
+    ) STRICT, WITHOUT ROWID;
+    """
+
+  /// - Parameter path: its directory exists.
+  init(path: String?) throws(LedgerFailure) {
+    guard let path else {
+      file = nil
+      return
+    }
+    // SQLite is told to refuse links anywhere in a path, so those of the directory are resolved here.
+    let start = path.lastIndex(of: "/").map(path.index(after:)) ?? path.startIndex
+    let directory = start == path.startIndex ? "." : String(path[..<start])
+    file = try DatabaseFile(directory: directory, name: String(path[start...]))
+  }
+
+  /// An empty stage; what was there before is deleted.
+  func open() throws(LedgerFailure) -> Connection {
+    remove()
+    let connection = try connect()
+    try connection.execute(
+      """
+      PRAGMA journal_mode = OFF;
+      PRAGMA synchronous = OFF;
+      PRAGMA locking_mode = EXCLUSIVE;
+      PRAGMA mmap_size = 0;
+      PRAGMA cache_size = \(-16 << 10);
+      BEGIN;
+      """)
+    try connection.execute(Self.schema)
+    return connection
+  }
+
+  private func connect() throws(LedgerFailure) -> Connection {
+    guard let file else {
+      return try Connection(
+        "", flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, file: "the stage's temporary file")
+    }
+    try file.create(file.path)
+    return try Connection(file.path, flags: SQLITE_OPEN_READWRITE, file: file.path)
+  }
+
+  func remove() {
+    guard let file else { return }
+    unlink(file.path)
+    file.removeLeftovers()
+  }
+}

@@ -1,0 +1,157 @@
+import CurlShim
+import TarnCore
+
+/// Bounds that no setting moves.
+enum CurlLimits {
+  /// Body bytes per callback at most.
+  static let buffer = 256 << 10
+  /// Header bytes of one hop, informational responses and trailers included.
+  static let headerBytes = 300 << 10
+  static let headerLines = 5000
+  /// A body that nobody wants is read up to here to keep its connection; a longer one costs the connection.
+  static let drained: UInt64 = 64 << 10
+  /// Retry-After at most: 7 days.
+  static let retryAfter: Int64 = 7 * 86_400
+}
+
+/// One libcurl option: what it is set to and why. Every option that Tarn sets is in this file.
+///
+/// Left at their defaults on purpose: FAILONERROR (a status is a result), ACCEPT_ENCODING and TRANSFER_ENCODING (no
+/// decoding: bodies are stored as sent, feeds are decoded under TarnFeeds' bounds), RESUME_FROM and RANGE (libcurl's
+/// own check ends a resumed transfer that answers 200; Tarn sends the header itself and lets the receiver decide),
+/// MAX_RECV_SPEED (RateBucket), SHARE (one multi handle is one domain of credentials), HSTS and ALTSVC (a mirror
+/// goes where its feed says).
+struct CurlOption {
+  enum Value: Equatable {
+    case long(Int)
+    /// nil for the option's default.
+    case text(String?)
+  }
+
+  let option: CURLoption
+  let value: Value
+  let reason: String
+
+  init(_ option: CURLoption, _ value: Value, _ reason: String) {
+    self.option = option
+    self.value = value
+    self.reason = reason
+  }
+
+  func apply(to easy: UnsafeMutableRawPointer) -> CURLcode {
+    switch value {
+    case .long(let number): tarn_curl_set_long(easy, option, number)
+    case .text(let text): tarn_curl_set_text(easy, option, text)
+    }
+  }
+}
+
+extension CurlOption {
+  /// The same for every exchange of a downloader.
+  static func fixed(_ settings: NetworkSettings) -> [CurlOption] {
+    safety(settings) + patience(settings) + connection(settings)
+  }
+
+  private static func safety(_ settings: NetworkSettings) -> [CurlOption] {
+    var options: [CurlOption] = [
+      .init(
+        CURLOPT_PROTOCOLS_STR, .text("http,https"), "nothing else is HTTP; file: is read by FileExchange"),
+      .init(CURLOPT_REDIR_PROTOCOLS_STR, .text("http,https"), "in case libcurl ever follows by itself"),
+      .init(CURLOPT_FOLLOWLOCATION, .long(0), "each hop is judged by RedirectRule and gets its own headers"),
+      .init(CURLOPT_UNRESTRICTED_AUTH, .long(0), "credentials stay with their host"),
+      .init(CURLOPT_DISALLOW_USERNAME_IN_URL, .long(1), "secrets come from files, not from feeds"),
+      .init(CURLOPT_SSL_VERIFYPEER, .long(1), "never switched off"),
+      .init(CURLOPT_SSL_VERIFYHOST, .long(2), "the certificate must name the host"),
+      .init(CURLOPT_SSLVERSION, .long(Int(CURL_SSLVERSION_TLSv1_2)), "older versions are broken"),
+      .init(CURLOPT_HTTP09_ALLOWED, .long(0), "a response without a head proves nothing"),
+      .init(CURLOPT_PROXY, .text(settings.proxy ?? ""), "explicit: an empty text keeps the environment out"),
+      .init(CURLOPT_NOPROXY, .text(""), "the same: no exceptions from the environment"),
+      .init(CURLOPT_SUPPRESS_CONNECT_HEADERS, .long(1), "a proxy's CONNECT answer is not the response"),
+      .init(CURLOPT_PATH_AS_IS, .long(0), "dot segments are squashed as RFC 3986 says"),
+    ]
+    if let file = settings.caFile {
+      options.append(.init(CURLOPT_CAINFO, .text(file), "the user's authorities in place of the system's"))
+    }
+    if let file = settings.cookieFile {
+      options.append(.init(CURLOPT_COOKIELIST, .text("ALL"), "handles are reused: forget what servers set"))
+      options.append(.init(CURLOPT_COOKIEFILE, .text(file), "cookies of a session that the user gave"))
+    }
+    return options
+  }
+
+  private static func patience(_ settings: NetworkSettings) -> [CurlOption] {
+    // Under a rate limit a fair share may be less than the low-speed limit: half the share is still alive.
+    let share = settings.rate.map { $0 / UInt64(max(1, settings.connections)) / 2 } ?? .max
+    return [
+      .init(CURLOPT_NOSIGNAL, .long(1), "signals belong to SignalWatch"),
+      .init(
+        CURLOPT_CONNECTTIMEOUT_MS, .long(settings.connectTimeout * 1000), "covers name, TCP, proxy and TLS"),
+      .init(CURLOPT_LOW_SPEED_LIMIT, .long(Int(clamping: min(settings.lowSpeedLimit, share))), "drips end"),
+      .init(CURLOPT_LOW_SPEED_TIME, .long(settings.lowSpeedTime), "also the longest wait for a head"),
+      .init(CURLOPT_TCP_KEEPALIVE, .long(1), "a dead peer shows while a transfer is paused"),
+    ]
+  }
+
+  private static func connection(_ settings: NetworkSettings) -> [CurlOption] {
+    [
+      .init(
+        CURLOPT_BUFFERSIZE, .long(RateBucket.bufferSize(rate: settings.rate)),
+        "fewer callbacks; small under a rate limit so that the flow is even"),
+      .init(CURLOPT_HTTP_VERSION, .long(Int(CURL_HTTP_VERSION_2TLS)), "HTTP/2 by ALPN, else 1.1"),
+      .init(CURLOPT_PIPEWAIT, .long(1), "wait for a connection that may multiplex"),
+      .init(CURLOPT_MAXAGE_CONN, .long(60), "an idle connection older than this is not trusted"),
+      .init(CURLOPT_MAXLIFETIME_CONN, .long(600), "changes of DNS are seen"),
+      .init(CURLOPT_USERAGENT, .text(settings.userAgent), "operators can tell who asks"),
+    ]
+  }
+
+  /// Of one hop of one exchange.
+  ///
+  /// - Parameters:
+  ///   - isTrusted: whether the hop goes to the feed's own origin, the only one that gets the user's headers.
+  ///   - secondsLeft: of the exchange's cap, at least 1; nil for no cap.
+  static func hop(
+    _ url: SourceURL, settings: NetworkSettings, isTrusted: Bool, secondsLeft: Int?
+  ) -> [CurlOption] {
+    var options: [CurlOption] = [
+      .init(CURLOPT_URL, .text(url.text), "as parsed and checked by SourceURL")
+    ]
+    if let seconds = secondsLeft {
+      options.append(.init(CURLOPT_TIMEOUT_MS, .long(seconds * 1000), "the cap holds over all hops"))
+    }
+    if let file = settings.netrcFile, url.origin.scheme == "https" || isTrusted {
+      options.append(
+        .init(CURLOPT_NETRC, .long(Int(CURL_NETRC_REQUIRED.rawValue)), "names only from the file"))
+      options.append(.init(CURLOPT_NETRC_FILE, .text(file), "never ~/.netrc by itself"))
+      options.append(
+        .init(CURLOPT_HTTPAUTH, .long(1), "Basic; over plain http only to the feed's own origin"))
+    }
+    return options
+  }
+
+  /// Options of the multi handle.
+  static func multi(_ settings: NetworkSettings) -> [(CURLMoption, Int, reason: String)] {
+    [
+      (
+        CURLMOPT_MAX_TOTAL_CONNECTIONS, settings.connections,
+        "WaitingLine keeps it; this holds for redirects too"
+      ),
+      (CURLMOPT_MAX_HOST_CONNECTIONS, settings.connectionsPerHost, "the same"),
+      (CURLMOPT_MAXCONNECTS, settings.connections, "idle connections kept"),
+      (CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX), "HTTP/2 streams share a connection"),
+    ]
+  }
+
+  /// The request header lines of one hop.
+  static func headers(_ request: DownloadRequest, isTrusted: Bool, settings: NetworkSettings) -> [String] {
+    var lines = ["Accept: \(request.accept ?? "*/*")"]
+    // Encoded bytes are of use to a feed only; asking for identity keeps proxies from encoding files.
+    lines.append("Accept-Encoding: \(request.encoding == .gzipAsked ? "gzip" : "identity")")
+    if request.offset > 0 { lines.append("Range: bytes=\(request.offset)-") }
+    if request.offset > 0, let validator = request.ifRange { lines.append("If-Range: \(validator)") }
+    if let tag = request.ifNoneMatch { lines.append("If-None-Match: \(tag)") }
+    if let date = request.ifModifiedSince { lines.append("If-Modified-Since: \(date)") }
+    if isTrusted { lines += settings.headers.filter(HeaderValue.isSafe) }
+    return lines
+  }
+}

@@ -1,0 +1,91 @@
+import CurlShim
+
+/// One libcurl easy handle with what must outlive its transfer. Reused from hop to hop; network thread only.
+final class EasyHandle {
+  let easy: UnsafeMutableRawPointer
+  private let errorBuffer: UnsafeMutablePointer<CChar>
+  private var headers: UnsafeMutablePointer<curl_slist>?
+
+  /// - Returns: nil when there is no memory.
+  init?() {
+    guard let easy = curl_easy_init() else { return nil }
+    self.easy = easy
+    errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
+    errorBuffer.initialize(repeating: 0, count: Int(CURL_ERROR_SIZE))
+  }
+
+  deinit {
+    curl_easy_cleanup(easy)
+    curl_slist_free_all(headers)
+    errorBuffer.deallocate()
+  }
+
+  /// Forgets the last hop and sets up the next.
+  ///
+  /// - Parameter hop: what the callbacks report to; must live until the transfer is removed.
+  func prepare(_ options: [CurlOption], headers lines: [String], hop: Hop) -> CURLcode {
+    curl_easy_reset(easy)
+    curl_slist_free_all(headers)
+    headers = nil
+    errorBuffer[0] = 0
+    for line in lines {
+      guard let longer = curl_slist_append(headers, line) else { return CURLE_OUT_OF_MEMORY }
+      headers = longer
+    }
+    for option in options {
+      let code = option.apply(to: easy)
+      guard code == CURLE_OK else { return code }
+    }
+    let code = tarn_curl_set_headers(easy, headers)
+    guard code == CURLE_OK else { return code }
+    tarn_curl_set_error_buffer(easy, errorBuffer)
+    return tarn_curl_set_callbacks(
+      easy, receiveHeader, receiveBody, openSocket, Unmanaged.passUnretained(hop).toOpaque())
+  }
+
+  /// libcurl's message about the last failure, raw.
+  var detail: String { String(cString: errorBuffer) }
+
+  var errno: Int {
+    var value = 0
+    tarn_curl_get_long(easy, CURLINFO_OS_ERRNO, &value)
+    return value
+  }
+
+  /// Goes on after a callback that paused. Calls the body callback at once with what was held back.
+  func unpause() -> CURLcode {
+    curl_easy_pause(easy, CURLPAUSE_CONT)
+  }
+}
+
+// The three callbacks. libcurl calls them on the network thread, inside perform or pause, with the hop that
+// `prepare` set; TransferLoop holds that hop until the transfer is removed.
+
+private func receiveHeader(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+  guard let context else { return 0 }
+  let hop = Unmanaged<Hop>.fromOpaque(context).takeUnretainedValue()
+  return hop.takeHeader(UnsafeRawBufferPointer(start: bytes, count: size * count)) ? size * count : 0
+}
+
+private func receiveBody(
+  _ bytes: UnsafeMutablePointer<CChar>?, _ size: Int, _ count: Int, _ context: UnsafeMutableRawPointer?
+) -> Int {
+  guard let context else { return 0 }
+  let hop = Unmanaged<Hop>.fromOpaque(context).takeUnretainedValue()
+  switch hop.takeBody(UnsafeRawBufferPointer(start: bytes, count: size * count)) {
+  case .goOn: return size * count
+  case .pause: return Int(CURL_WRITEFUNC_PAUSE)
+  case .stop: return 0
+  }
+}
+
+private func openSocket(
+  _ context: UnsafeMutableRawPointer?, _ purpose: curlsocktype,
+  _ address: UnsafeMutablePointer<curl_sockaddr>?
+) -> curl_socket_t {
+  guard let context, let address, let target = tarn_curl_address(address) else { return -1 }
+  let hop = Unmanaged<Hop>.fromOpaque(context).takeUnretainedValue()
+  return hop.openSocket(to: target, address.pointee)
+}

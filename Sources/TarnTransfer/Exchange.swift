@@ -1,0 +1,258 @@
+import CurlShim
+import Glibc
+import TarnCore
+import TarnRuntime
+
+/// What all exchanges of a downloader share. Network thread only.
+final class Network {
+  let settings: NetworkSettings
+  let clock: any Clock
+  let options: [CurlOption]
+  /// The feed's own origin.
+  let trusted: Origin?
+  var bucket: RateBucket?
+  /// Hops that found the bucket empty, in the order they asked.
+  var throttled = Fifo<Hop>()
+
+  init(settings: NetworkSettings, clock: any Clock) {
+    self.settings = settings
+    self.clock = clock
+    options = CurlOption.fixed(settings)
+    trusted = settings.credentialOrigin.flatMap { try? SourceURL($0) }?.origin
+    bucket = settings.rate.map { RateBucket(rate: $0, now: clock.monotonic()) }
+  }
+}
+
+/// One exchange from `start` to `end`: a chain of hops. Network thread only.
+final class Exchange {
+  let id: DownloadID
+  let request: DownloadRequest
+  let receiver: any DownloadReceiver
+  /// Of the hop that runs or waits.
+  var url: SourceURL
+  /// Redirects followed so far.
+  var redirects = 0
+  /// Monotonic nanoseconds; set when the first hop starts.
+  var deadline: UInt64?
+  /// The running hop.
+  var hop: Hop?
+  var file: FileExchange?
+  private(set) var isEnded = false
+
+  init(id: DownloadID, request: DownloadRequest, receiver: any DownloadReceiver, url: SourceURL) {
+    self.id = id
+    self.request = request
+    self.receiver = receiver
+    self.url = url
+  }
+
+  /// Tells the receiver, once.
+  func end(_ outcome: DownloadOutcome) {
+    guard !isEnded else { return }
+    isEnded = true
+    receiver.end(outcome)
+  }
+
+  /// Seconds left of the request's cap, rounded up; nil for no cap. Starts the cap at the first call.
+  func secondsLeft(now: UInt64) -> Int? {
+    guard let seconds = request.totalTimeout else { return nil }
+    let deadline = self.deadline ?? now &+ UInt64(max(1, seconds)) &* 1_000_000_000
+    self.deadline = deadline
+    return deadline > now ? Int((deadline - now + 999_999_999) / 1_000_000_000) : 0
+  }
+}
+
+/// One request and its response: takes what libcurl reads, and decides what it means. Network thread only.
+final class Hop {
+  enum Taken {
+    case goOn
+    case pause
+    /// libcurl ends the transfer with an error; `result` knows the real reason.
+    case stop
+  }
+
+  /// How the hop ended.
+  enum Result {
+    case outcome(DownloadOutcome)
+    case redirect(SourceURL)
+  }
+
+  private enum Stage {
+    case head
+    case body
+    /// The head was the answer; the body is read only to keep the connection.
+    case dropping
+    case redirecting(SourceURL)
+  }
+
+  let exchange: Exchange
+  let handle: EasyHandle
+  private let network: Network
+  private var reader: HeadReader
+  private var stage = Stage.head
+  private var failure: DownloadFailure?
+  /// Body bytes given to the receiver, or dropped.
+  private var count: UInt64 = 0
+  /// The receiver has no room.
+  private(set) var isFull = false
+  var isThrottled = false
+  private var sockets = (opened: 0, refused: "")
+
+  init(_ exchange: Exchange, handle: EasyHandle, network: Network) {
+    self.exchange = exchange
+    self.handle = handle
+    self.network = network
+    reader = HeadReader(url: exchange.url.text)
+  }
+
+  // MARK: Callbacks
+
+  /// - Returns: false to end the transfer.
+  func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+    switch reader.take(line, now: network.clock.now()) {
+    case .more: return true
+    case .failed(let failure): return fail(failure)
+    case .complete: return takeHead(reader.head)
+    }
+  }
+
+  func takeBody(_ bytes: UnsafeRawBufferPointer) -> Taken {
+    guard case .body = stage else {
+      count += UInt64(bytes.count)
+      return count <= CurlLimits.drained ? .goOn : .stop
+    }
+    guard count + UInt64(bytes.count) <= exchange.request.limit else {
+      _ = fail(tooLarge)
+      return .stop
+    }
+    if let bucket = network.bucket, !bucket.isOpen {
+      isThrottled = true
+      network.throttled.append(self)
+      return .pause
+    }
+    switch exchange.receiver.receive(bytes) {
+    case .taken:
+      count += UInt64(bytes.count)
+      network.bucket?.spend(bytes.count)
+      return .goOn
+    case .full:
+      isFull = true
+      return .pause
+    case .abort:
+      _ = fail(DownloadFailure(.refusedByReceiver, "the receiver gave up", isTransient: false))
+      return .stop
+    }
+  }
+
+  /// Makes the socket for one address that the resolver gave, when the address is allowed.
+  func openSocket(to address: UnsafePointer<sockaddr>, _ kind: curl_sockaddr) -> curl_socket_t {
+    // Behind a proxy the address is the proxy's, which the user chose.
+    let isFree = network.settings.allowsPrivateAddresses || network.settings.proxy != nil
+    if !isFree, AddressRule.isPrivate(address, length: Int(kind.addrlen)) {
+      sockets.refused = AddressRule.text(address, length: Int(kind.addrlen))
+      return -1
+    }
+    sockets.opened += 1
+    return socket(kind.family, kind.socktype | Int32(SOCK_CLOEXEC.rawValue), kind.protocol)
+  }
+
+  // MARK: Pausing
+
+  /// The receiver has room again.
+  ///
+  /// - Returns: false when the hop was not waiting for room.
+  func clearFull() -> Bool {
+    defer { isFull = false }
+    return isFull
+  }
+
+  // MARK: Decisions
+
+  private func takeHead(_ head: ResponseHead) -> Bool {
+    if RedirectRule.isRedirect(head.status), let location = reader.location {
+      return redirect(to: location)
+    }
+    if (200..<300).contains(head.status), exchange.request.encoding == .refused,
+      let encoding = head.contentEncoding
+    {
+      return fail(
+        DownloadFailure(
+          .contentEncoding, "\(place) sent the encoding \(Printable.escape(encoding)) without being asked",
+          isTransient: false))
+    }
+    switch exchange.receiver.begin(head) {
+    case .headOnly:
+      stage = .dropping
+      return isWorthDraining(head)
+    case .accept:
+      stage = .body
+      if let length = head.contentLength, head.status != 304, length > exchange.request.limit {
+        return fail(tooLarge)
+      }
+      return true
+    }
+  }
+
+  private func redirect(to location: String) -> Bool {
+    let target: SourceURL
+    do throws(SourceURL.Refusal) {
+      target = try exchange.url.resolving(location)
+    } catch {
+      return fail(refusedRedirect("to a URL that was refused, \(error.reason)"))
+    }
+    if let refusal = RedirectRule.refusal(from: exchange.url.origin, to: target.origin) {
+      return fail(refusedRedirect(refusal))
+    }
+    guard exchange.redirects < RedirectRule.mostHops else {
+      return fail(
+        DownloadFailure(
+          .tooManyRedirects, "more than \(RedirectRule.mostHops) redirects, the last by \(place)",
+          isTransient: false))
+    }
+    stage = .redirecting(target)
+    return isWorthDraining(reader.head)
+  }
+
+  private func isWorthDraining(_ head: ResponseHead) -> Bool {
+    head.status == 304 || (head.contentLength ?? 0) <= CurlLimits.drained
+  }
+
+  private func refusedRedirect(_ why: String) -> DownloadFailure {
+    DownloadFailure(.redirectRefused, "\(place) redirects \(why)", isTransient: false)
+  }
+
+  private var tooLarge: DownloadFailure {
+    DownloadFailure(
+      .tooLarge, "\(place) sends more than the \(exchange.request.limit) bytes expected", isTransient: false)
+  }
+
+  private var place: String { Printable.escape(exchange.url.origin.hostAndPort) }
+
+  /// - Returns: false, for the callback.
+  private func fail(_ failure: DownloadFailure) -> Bool {
+    self.failure = failure
+    return false
+  }
+
+  /// What the hop came to, once libcurl is done with it.
+  func result(_ code: CURLcode) -> Result {
+    if let failure { return .outcome(.failed(failure)) }
+    switch stage {
+    case .redirecting(let target): return .redirect(target)
+    case .dropping: return .outcome(.complete(reader.head))
+    case .body where code == CURLE_OK: return .outcome(.complete(reader.head))
+    case .head where code == CURLE_COULDNT_CONNECT && sockets.opened == 0 && !sockets.refused.isEmpty:
+      return .outcome(
+        .failed(
+          DownloadFailure(
+            .addressRefused, "\(place) is at \(sockets.refused), a private or local address",
+            isTransient: false)))
+    case .head, .body:
+      let code = code == CURLE_OK ? CURLE_WEIRD_SERVER_REPLY : code
+      return .outcome(
+        .failed(
+          FailureTable.failure(
+            code, origin: exchange.url.origin, detail: handle.detail, errno: handle.errno)))
+    }
+  }
+}

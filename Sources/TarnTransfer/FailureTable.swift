@@ -1,0 +1,77 @@
+import CurlShim
+import Glibc
+import TarnCore
+
+/// What a libcurl code means for an exchange: the one place where codes become failures.
+enum FailureTable {
+  struct Row {
+    let code: DownloadFailure.Code
+    let isTransient: Bool
+    /// Finishes with the host and port: "connection refused by example.org:443".
+    let words: String
+  }
+
+  /// Codes that are not here are `.protocolError` and transient; among them UNSUPPORTED_PROTOCOL, by which libcurl
+  /// means an answer that is no HTTP (SourceURL has judged the URL before).
+  static func row(_ code: CURLcode) -> Row {
+    switch code {
+    case CURLE_COULDNT_RESOLVE_HOST: Row(code: .resolve, isTransient: true, words: "no address found for")
+    case CURLE_COULDNT_RESOLVE_PROXY:
+      Row(code: .resolve, isTransient: true, words: "no address found for the proxy of")
+    case CURLE_COULDNT_CONNECT: Row(code: .connect, isTransient: true, words: "no connection to")
+    case CURLE_PROXY: Row(code: .connect, isTransient: true, words: "the proxy gave no connection to")
+    case CURLE_OPERATION_TIMEDOUT: Row(code: .timeout, isTransient: true, words: "no answer in time from")
+    case CURLE_PEER_FAILED_VERIFICATION: Row(code: .tls, isTransient: false, words: "certificate refused of")
+    case CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_CRL_BADFILE,
+      CURLE_SSL_CIPHER, CURLE_SSL_ENGINE_NOTFOUND, CURLE_SSL_INVALIDCERTSTATUS,
+      CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+      Row(code: .tls, isTransient: false, words: "no secure connection to")
+    case CURLE_SSL_CONNECT_ERROR: Row(code: .tls, isTransient: true, words: "no secure connection to")
+    case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3,
+      CURLE_QUIC_CONNECT_ERROR, CURLE_NO_CONNECTION_AVAILABLE:
+      Row(code: .reset, isTransient: true, words: "connection lost to")
+    case CURLE_PARTIAL_FILE: Row(code: .truncated, isTransient: true, words: "the body was cut short by")
+    case CURLE_FILESIZE_EXCEEDED:
+      Row(code: .tooLarge, isTransient: false, words: "the body is too large from")
+    case CURLE_URL_MALFORMAT, CURLE_LOGIN_DENIED:
+      Row(code: .urlRefused, isTransient: false, words: "the URL was refused for")
+    case CURLE_BAD_CONTENT_ENCODING:
+      Row(code: .contentEncoding, isTransient: false, words: "an encoding that was not asked for came from")
+    case CURLE_OUT_OF_MEMORY:
+      Row(code: .outOfMemory, isTransient: true, words: "out of memory while talking to")
+    case CURLE_ABORTED_BY_CALLBACK: Row(code: .cancelled, isTransient: false, words: "given up:")
+    default: Row(code: .protocolError, isTransient: true, words: "a bad response from")
+    }
+  }
+
+  /// - Parameters:
+  ///   - detail: libcurl's own message, raw; may be empty.
+  ///   - errno: CURLINFO_OS_ERRNO, 0 for none.
+  static func failure(_ code: CURLcode, origin: Origin, detail: String, errno number: Int) -> DownloadFailure
+  {
+    let row = row(code)
+    let place = Printable.escape(origin.hostAndPort)
+    if code == CURLE_OPERATION_TIMEDOUT, detail.hasPrefix("Operation too slow") {
+      return DownloadFailure(.tooSlow, "too few bytes per second from \(place)", isTransient: true)
+    }
+    if code == CURLE_COULDNT_CONNECT, number == ECONNREFUSED {
+      return DownloadFailure(.connect, "connection refused by \(place)", isTransient: true)
+    }
+    if code == CURLE_COULDNT_CONNECT, number == ETIMEDOUT {
+      return DownloadFailure(.timeout, "no connection in time to \(place)", isTransient: true)
+    }
+    return DownloadFailure(
+      row.code, "\(row.words) \(place)\(cause(code, detail))", isTransient: row.isTransient)
+  }
+
+  /// `: self-signed certificate`, from libcurl's message or its text for the code.
+  private static func cause(_ code: CURLcode, _ detail: String) -> String {
+    // These say it all; libcurl's text would only repeat the host.
+    if [CURLE_COULDNT_RESOLVE_HOST, CURLE_OUT_OF_MEMORY, CURLE_PARTIAL_FILE].contains(code) { return "" }
+    var text = detail.isEmpty ? curl_easy_strerror(code).map { String(cString: $0) } ?? "" : detail
+    for prefix in ["SSL certificate problem: ", "SSL: "] where text.hasPrefix(prefix) {
+      text.removeFirst(prefix.count)
+    }
+    return text.isEmpty ? "" : ": \(Printable.escape(text))"
+  }
+}

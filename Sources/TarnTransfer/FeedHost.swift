@@ -1,0 +1,40 @@
+import Glibc
+package import TarnCore
+
+/// The host that a feed is on, as the resolver sees it before the pass.
+package struct FeedHost: Sendable, Equatable {
+  /// True when every address of the host is private, local or reserved: then sources and redirects on such
+  /// addresses are allowed as well (decisions.md, Network). False when the host cannot be resolved.
+  package let isPrivate: Bool
+
+  /// Asks the resolver; blocking.
+  ///
+  /// - Parameter url: `http` or `https`.
+  /// - Throws: `.urlRefused` when it is no such URL, or carries a user name.
+  package init(url: String) throws(DownloadFailure) {
+    let source: SourceURL
+    do {
+      source = try SourceURL(url)
+    } catch {
+      throw DownloadFailure(.urlRefused, "the URL was refused: \(error.reason)", isTransient: false)
+    }
+    isPrivate = Self.areAllPrivate(host: source.origin.host)
+  }
+
+  private static func areAllPrivate(host: String) -> Bool {
+    var list: UnsafeMutablePointer<addrinfo>?
+    let name = host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host
+    guard getaddrinfo(name, nil, nil, &list) == 0 else { return false }
+    defer { freeaddrinfo(list) }
+    var isAny = false
+    var next = list
+    while let info = next?.pointee {
+      guard let address = info.ai_addr, AddressRule.isPrivate(address, length: Int(info.ai_addrlen)) else {
+        return false
+      }
+      isAny = true
+      next = info.ai_next
+    }
+    return isAny
+  }
+}

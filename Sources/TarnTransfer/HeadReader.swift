@@ -1,0 +1,189 @@
+import CurlShim
+import TarnCore
+
+/// Reads the header lines of one response as libcurl hands them over, informational responses first, trailers last.
+struct HeadReader {
+  enum Step: Equatable {
+    case more
+    /// The head of the final response has ended.
+    case complete
+    case failed(DownloadFailure)
+  }
+
+  private(set) var head: ResponseHead
+  /// `Location` as sent; the first when there were several.
+  private(set) var location: String?
+  private var isComplete = false
+  private var isChunked = false
+  private var lines = 0
+  private var bytes = 0
+  private var rawRetryAfter: String?
+
+  /// - Parameter url: of this hop.
+  init(url: String) {
+    head = ResponseHead(status: 0, url: url)
+  }
+
+  /// Takes one line with its line end. Lines after the head (trailers) are only counted.
+  ///
+  /// - Parameter now: wall time in nanoseconds, for a Retry-After date when there is no Date header.
+  mutating func take(_ line: UnsafeRawBufferPointer, now: Int64) -> Step {
+    lines += 1
+    bytes += line.count
+    guard lines <= CurlLimits.headerLines, bytes <= CurlLimits.headerBytes else {
+      return .failed(
+        DownloadFailure(.headersTooLarge, "the response has too many headers", isTransient: false))
+    }
+    guard !isComplete else { return .more }
+    let text = line.trimmingLineEnd
+    if text.isEmpty { return finish(now: now) }
+    if text.starts(with: Array("HTTP/".utf8)) { return startResponse(text) }
+    // A line that begins with white space continues one that Tarn does not need.
+    guard text[0] != 0x20, text[0] != 0x09, let colon = text.firstIndex(of: 0x3A) else { return .more }
+    let name = String(decoding: text[..<colon], as: UTF8.self).lowercased()
+    return field(name, String(printable: text[(colon + 1)...]))
+  }
+
+  private mutating func startResponse(_ line: [UInt8]) -> Step {
+    let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: true)
+    guard words.count >= 2, words[1].count == 3, let status = Int(String(decoding: words[1], as: UTF8.self)),
+      (100...599).contains(status)
+    else { return bad("its status line cannot be read") }
+    // Fields of an informational response do not belong to the final one.
+    head = ResponseHead(status: status, url: head.url)
+    location = nil
+    isChunked = false
+    rawRetryAfter = nil
+    return .more
+  }
+
+  private mutating func finish(now: Int64) -> Step {
+    guard head.status != 0 else { return bad("it has no status line") }
+    // 101 is never asked for; libcurl reports it as an error of its own.
+    guard head.status >= 200 else { return .more }
+    if isChunked, head.contentLength != nil { return bad("it has both Content-Length and Transfer-Encoding") }
+    if let raw = rawRetryAfter { head.retryAfter = HeaderValue.retryAfter(raw, date: head.sent, now: now) }
+    isComplete = true
+    return .complete
+  }
+
+  private mutating func field(_ name: String, _ value: String?) -> Step {
+    switch name {
+    case "content-length": return contentLength(value)
+    case "content-range": return contentRange(value)
+    case "transfer-encoding": isChunked = true
+    case "etag": head.etag = isRepeated(head.etag, value) ? nil : value
+    case "last-modified":
+      head.lastModified = value
+      head.modified = value.flatMap(HeaderValue.date)
+    case "date":
+      head.date = value
+      head.sent = value.flatMap(HeaderValue.date)
+    case "content-type": head.contentType = value
+    case "content-encoding": contentEncoding(value ?? "unreadable")
+    case "location": location = location ?? value
+    case "retry-after": rawRetryAfter = value
+    default: break
+    }
+    return .more
+  }
+
+  /// Whether a second, different value came: neither can be trusted then.
+  private func isRepeated(_ old: String?, _ new: String?) -> Bool {
+    old != nil && old != new
+  }
+
+  private mutating func contentLength(_ value: String?) -> Step {
+    guard head.contentLength == nil else { return bad("it has two Content-Length headers") }
+    guard let value, let length = HeaderValue.number(value) else {
+      return bad("its Content-Length is no number")
+    }
+    head.contentLength = length
+    return .more
+  }
+
+  /// An unreadable value counts as none, which fits no range request; two values are an attack or a broken proxy.
+  private mutating func contentRange(_ value: String?) -> Step {
+    guard head.contentRange == nil else { return bad("it has two Content-Range headers") }
+    head.contentRange = value.flatMap(HeaderValue.contentRange)
+    return .more
+  }
+
+  private mutating func contentEncoding(_ value: String) {
+    let value = value.lowercased()
+    guard value != "identity", !value.isEmpty else { return }
+    head.contentEncoding = head.contentEncoding.map { "\($0), \(value)" } ?? value
+  }
+
+  private func bad(_ why: String) -> Step {
+    .failed(DownloadFailure(.protocolError, "the response is malformed: \(why)", isTransient: true))
+  }
+}
+
+/// The grammars of header values.
+enum HeaderValue {
+  /// Digits alone, without a sign, within 64 bits.
+  static func number(_ text: some StringProtocol) -> UInt64? {
+    guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return UInt64(text)
+  }
+
+  /// `bytes first-last/total`, `bytes first-last/*` or `bytes */total` (RFC 9110 14.4), with first <= last < total.
+  static func contentRange(_ text: String) -> ContentRange? {
+    let words = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
+    guard words.count == 2, words[0].lowercased() == "bytes" else { return nil }
+    let parts = words[1].split(separator: "/", omittingEmptySubsequences: false)
+    guard parts.count == 2 else { return nil }
+    let total = number(parts[1])
+    if parts[0] == "*" {
+      return total.map { ContentRange(first: nil, last: nil, total: $0) }
+    }
+    guard total != nil || parts[1] == "*" else { return nil }
+    let ends = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+    guard ends.count == 2, let first = number(ends[0]), let last = number(ends[1]), first <= last,
+      total.map({ last < $0 }) ?? true
+    else { return nil }
+    return ContentRange(first: first, last: last, total: total)
+  }
+
+  /// An HTTP date in any form that libcurl knows.
+  static func date(_ text: String) -> Timestamp? {
+    let seconds = curl_getdate(text, nil)
+    return seconds < 0 ? nil : Timestamp(seconds: Int64(seconds))
+  }
+
+  /// Seconds, or a date relative to the response's own Date so that a wrong clock does not matter; 0 to 7 days.
+  static func retryAfter(_ text: String, date sent: Timestamp?, now: Int64) -> Int64? {
+    if !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+      return Int64(min(number(text) ?? .max, UInt64(CurlLimits.retryAfter)))
+    }
+    guard let until = date(text) else { return nil }
+    let from = sent ?? Timestamp(nanoseconds: now)
+    return min(max(0, until.seconds - from.seconds), CurlLimits.retryAfter)
+  }
+
+  /// Whether text can go into a request header as it is: no control characters.
+  static func isSafe(_ text: String) -> Bool {
+    text.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  /// The bytes without CR and LF at the end.
+  fileprivate var trimmingLineEnd: [UInt8] {
+    var end = count
+    while end > 0, self[end - 1] == 0x0A || self[end - 1] == 0x0D { end -= 1 }
+    return Array(self[..<end])
+  }
+}
+
+extension String {
+  /// A header value without white space around it; nil when it has control characters or is not UTF-8.
+  fileprivate init?(printable bytes: ArraySlice<UInt8>) {
+    var bytes = bytes
+    while let byte = bytes.first, byte == 0x20 || byte == 0x09 { bytes.removeFirst() }
+    while let byte = bytes.last, byte == 0x20 || byte == 0x09 { bytes.removeLast() }
+    guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return nil }
+    self.init(validating: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,58 @@
+import CurlShim
+import TarnCore
+
+/// libcurl's multi handle.
+///
+/// Everything but `wake` belongs to the network thread.
+final class MultiHandle: @unchecked Sendable {
+  // Safe because curl_multi_wakeup is the one call that libcurl allows from other threads, Inbox calls it under
+  // the lock under which it was found open, and the handle is closed by its thread after the inbox.
+  private let multi: UnsafeMutableRawPointer
+  private var isClosed = false
+
+  /// - Returns: nil when there is no memory.
+  init?(_ settings: NetworkSettings) {
+    guard let multi = curl_multi_init() else { return nil }
+    self.multi = multi
+    for (option, value, _) in CurlOption.multi(settings) { tarn_curl_multi_set_long(multi, option, value) }
+  }
+
+  deinit {
+    close()
+  }
+
+  /// Any thread: makes a running or the next `poll` return.
+  func wake() {
+    curl_multi_wakeup(multi)
+  }
+
+  func add(_ handle: EasyHandle) -> Bool {
+    curl_multi_add_handle(multi, handle.easy) == CURLM_OK
+  }
+
+  func remove(_ handle: EasyHandle) {
+    curl_multi_remove_handle(multi, handle.easy)
+  }
+
+  func perform() -> CURLMcode {
+    var running: Int32 = 0
+    return curl_multi_perform(multi, &running)
+  }
+
+  func poll(milliseconds: Int32) {
+    curl_multi_poll(multi, nil, 0, milliseconds, nil)
+  }
+
+  func nextDone() -> (easy: UnsafeMutableRawPointer, code: CURLcode)? {
+    var code = CURLE_OK
+    guard let easy = tarn_curl_multi_next_done(multi, &code) else { return nil }
+    return (easy, code)
+  }
+
+  /// Closes all connections. The easy handles must have been removed.
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    curl_multi_cleanup(multi)
+  }
+}

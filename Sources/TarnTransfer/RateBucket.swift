@@ -1,0 +1,41 @@
+/// The rate limit over all transfers: a token bucket that may go into debt by one buffer.
+///
+/// libcurl's own MAX_RECV_SPEED works for each transfer alone: shares would be lost by those that idle. Here whoever
+/// has bytes takes from one bucket; a transfer that finds it empty pauses until the bucket is refilled.
+struct RateBucket {
+  /// Bytes per second, at least 1.
+  private let rate: UInt64
+  private var tokens: Double
+  private var filledAt: UInt64
+
+  init(rate: UInt64, now: UInt64) {
+    self.rate = max(1, rate)
+    tokens = 0
+    filledAt = now
+  }
+
+  var isOpen: Bool { tokens > 0 }
+
+  /// At most a tenth of a second's bytes are saved up, so that an idle time is not made up for.
+  mutating func refill(now: UInt64) {
+    let seconds = Double(now &- filledAt) / 1e9
+    filledAt = now
+    tokens = min(tokens + seconds * Double(rate), max(1, Double(rate) / 10))
+  }
+
+  mutating func spend(_ bytes: Int) {
+    tokens -= Double(bytes)
+  }
+
+  /// Milliseconds until the bucket opens; 0 when it is open.
+  var millisecondsToOpen: Int32 {
+    guard tokens <= 0 else { return 0 }
+    return Int32(min(1000, max(1, (1 - tokens) / Double(rate) * 1000 + 1)))
+  }
+
+  /// A buffer that makes the flow even: a twentieth of a second, within libcurl's bounds.
+  static func bufferSize(rate: UInt64?) -> Int {
+    guard let rate else { return CurlLimits.buffer }
+    return Int(min(UInt64(CurlLimits.buffer), max(1024, rate / 20)))
+  }
+}

@@ -1,0 +1,95 @@
+package import TarnCore
+
+extension MemoryLedger {
+  package func row(_ path: RelativePath) throws(LedgerFailure) -> Row? {
+    try read { $0.rows[path] }
+  }
+
+  package func rows() throws(LedgerFailure) -> any RowCursor {
+    MemoryRowCursor(try read { $0.rows.values.sorted { $0.path < $1.path } })
+  }
+
+  package func rowCount() throws(LedgerFailure) -> Int {
+    try read { $0.rows.count }
+  }
+
+  package func rowBytes() throws(LedgerFailure) -> UInt64 {
+    try read { state in
+      state.rows.values.reduce(0) { sum, row in
+        let (next, overflow) = sum.addingReportingOverflow(row.identity.size)
+        return overflow ? .max : next
+      }
+    }
+  }
+
+  package func rows(digest: Digest, limit: Int) throws(LedgerFailure) -> [Row] {
+    try read { state in
+      let rows = state.rows.values.filter { $0.digest == digest }.sorted { $0.path < $1.path }
+      return Array(rows.prefix(max(0, limit)))
+    }
+  }
+
+  package func intents() throws(LedgerFailure) -> [Intent] {
+    try read { $0.intents.values.sorted { $0.path < $1.path } }
+  }
+
+  package func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow? {
+    try read { $0.partials[path] }
+  }
+
+  package func partials() throws(LedgerFailure) -> [PartialRow] {
+    try read { $0.partials.values.sorted { $0.path < $1.path } }
+  }
+
+  package func trash() throws(LedgerFailure) -> [TrashRow] {
+    try read { $0.trash.values.sorted { ($0.when, $0.name) < ($1.when, $1.name) } }
+  }
+
+  package func problems(limit: Int) throws(LedgerFailure) -> [Problem] {
+    try read { state in
+      Array(state.problems.values.sorted { compareBytes($0.name, $1.name) < 0 }.prefix(max(0, limit)))
+    }
+  }
+
+  package func problem(name: [UInt8]) throws(LedgerFailure) -> Problem? {
+    try read { $0.problems[name] }
+  }
+
+  package func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int] {
+    try read { state in Dictionary(grouping: state.problems.values, by: \.kind).mapValues(\.count) }
+  }
+
+  package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event] {
+    try read { Array($0.events.filter { $0.number > number }.prefix(max(0, limit))) }
+  }
+
+  package func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event] {
+    try read { Array($0.events.filter { $0.path == path }.reversed().prefix(max(0, limit))) }
+  }
+
+  package func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int {
+    try read { $0.events.count { $0.code == code && $0.when >= since } }
+  }
+
+  package func held() throws(LedgerFailure) -> HeldPlan? {
+    try read { $0.held }
+  }
+
+  package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] {
+    try read { ($0.heldPaths[plan] ?? []).sorted() }
+  }
+
+  package func activity() throws(LedgerFailure) -> [Activity] {
+    try read { $0.activity }
+  }
+
+  package func fact(_ name: String) throws(LedgerFailure) -> String? {
+    try read { $0.facts[name] }
+  }
+}
+
+private final class MemoryRowCursor: RowCursor {
+  private var rows: ArraySlice<Row>
+  init(_ rows: [Row]) { self.rows = rows[...] }
+  func next() throws(LedgerFailure) -> Row? { rows.popFirst() }
+}

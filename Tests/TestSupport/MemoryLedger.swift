@@ -1,0 +1,129 @@
+import Foundation
+package import TarnCore
+
+/// The ledger in memory, for tests of what stands above it. The same conformance suite runs over it and over
+/// the real one.
+package final class MemoryLedger: LedgerPort, @unchecked Sendable {
+  // Safe because `state` is touched only with `lock` held.
+  private let lock = NSLock()
+  private var state = State()
+
+  /// Everything at one moment; a copy is a snapshot.
+  package struct State: Sendable, Equatable {
+    package var rows: [RelativePath: Row] = [:]
+    package var intents: [RelativePath: Intent] = [:]
+    package var partials: [RelativePath: PartialRow] = [:]
+    package var trash: [String: TrashRow] = [:]
+    package var problems: [[UInt8]: Problem] = [:]
+    package var events: [Event] = []
+    package var lastNumber: Int64 = 0
+    package var held: HeldPlan?
+    package var heldPaths: [String: Set<RelativePath>] = [:]
+    package var activity: [Activity] = []
+    package var facts: [String: String] = [:]
+    /// Calls of `apply` and `applyVolatile` so far, the failed ones too.
+    package var applies = 0
+    /// The lists applied, durable and volatile, in order.
+    package var history: [[LedgerChange]] = []
+    package var isClosed = false
+    var failures: [Int: LedgerFailure] = [:]
+  }
+
+  package init() {}
+
+  /// What is in it now.
+  package var contents: State { lock.withLock { state } }
+
+  /// The `number`th call from now of `apply` or `applyVolatile` (1 is the next) fails and changes nothing.
+  package func failApply(_ number: Int, with failure: LedgerFailure = LedgerFailure(.noSpace, "as told")) {
+    lock.withLock { state.failures[state.applies + number] = failure }
+  }
+
+  package func apply(_ changes: [LedgerChange]) throws(LedgerFailure) {
+    try write(changes)
+  }
+
+  package func applyVolatile(_ changes: [LedgerChange]) throws(LedgerFailure) {
+    try write(changes)
+  }
+
+  package func close() {
+    lock.withLock { state.isClosed = true }
+  }
+
+  private func write(_ changes: [LedgerChange]) throws(LedgerFailure) {
+    guard !changes.isEmpty else { return }
+    lock.lock()
+    defer { lock.unlock() }
+    guard !state.isClosed else { throw LedgerFailure(.readOnly, "closed") }
+    state.applies += 1
+    if let failure = state.failures[state.applies] { throw failure }
+    // The only change that the ledger refuses; looked for first, because a copy of the state to go back to
+    // would cost as much as all of it.
+    for case .intent(let intent) in changes where intent.row.path != intent.path {
+      throw LedgerFailure(.other, "an intent for one path has the row of another")
+    }
+    for change in changes { state.apply(change) }
+    state.history.append(changes)
+  }
+
+  func read<Result>(_ body: (State) -> Result) throws(LedgerFailure) -> Result {
+    lock.lock()
+    defer { lock.unlock() }
+    guard !state.isClosed else { throw LedgerFailure(.other, "closed") }
+    return body(state)
+  }
+}
+
+extension MemoryLedger.State {
+  mutating func apply(_ change: LedgerChange) {
+    switch change {
+    case .row(let row): rows[row.path] = row
+    case .dropRow(let path): rows[path] = nil
+    case .intent(let intent): intents[intent.path] = intent
+    case .dropIntent(let path): intents[path] = nil
+    case .partial(let partial): partials[partial.path] = partial
+    case .durable(let path, let bytes): partials[path]?.durable = bytes
+    case .dropPartial(let path): partials[path] = nil
+    case .trash(let row): trash[row.name] = row
+    case .dropTrash(let name): trash[name] = nil
+    case .problem(let problem): note(problem)
+    case .dropProblem(let name): problems[name] = nil
+    case .dropProblems(let moment): problems = problems.filter { $0.value.seen >= moment }
+    case .event(var event):
+      lastNumber += 1
+      event.number = lastNumber
+      events.append(event)
+    case .pruneEvents(let keeping, let now): prune(keeping: keeping, now: now)
+    case .hold(let plan):
+      held = plan
+      heldPaths = heldPaths.filter { $0.key == plan.id }
+    case .heldPath(let plan, let path): heldPaths[plan, default: []].insert(path)
+    case .dropHolds:
+      held = nil
+      heldPaths = [:]
+    case .activity(let list): activity = list
+    case .fact(let name, let value): facts[name] = value
+    }
+  }
+
+  private mutating func note(_ problem: Problem) {
+    var noted = problem
+    if let known = problems[problem.name], known.code == problem.code {
+      noted.since = known.since
+      noted.attempts = known.attempts + 1
+    }
+    problems[problem.name] = noted
+  }
+
+  private mutating func prune(keeping: Int, now: Timestamp) {
+    let (start, overflow) = now.nanoseconds.subtractingReportingOverflow(86_400 * 1_000_000_000)
+    let window = Timestamp(nanoseconds: overflow ? .min : start)
+    let dropped = events.dropLast(max(0, keeping)).filter { $0.code != "deleted" || $0.when < window }
+    guard let last = dropped.last else { return }
+    let numbers = Set(dropped.map(\.number))
+    events.removeAll { numbers.contains($0.number) }
+    let known = facts["events-dropped"].flatMap { Int64($0) } ?? 0
+    facts["events-dropped"] = String(max(known, last.number))
+  }
+}

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Sums up one run of Swift Testing by suite, from its event stream.
+
+For each suite one line: how many tests ran and failed, or that it was skipped and why. A test that began and never
+ended (a crash, a time limit) counts as failed; so does a run that ended badly without a failed test.
+"""
+import argparse
+import json
+import os
+
+
+def suite_of(identifier):
+    """`Target.Suite/test()/File.swift:1:2` -> `Target.Suite`; tests outside suites are their target's."""
+    return identifier.split("/")[0]
+
+
+def reason(message):
+    """`Test x() skipped: "why"` -> `why`."""
+    return message.rpartition(" skipped: ")[2].strip().strip('"') or "no reason given"
+
+
+class Run:
+    def __init__(self):
+        self.tests = {}
+        self.suites = []
+        self.ended = False
+
+    def read(self, lines):
+        for line in lines:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue  # The last line of a run that was killed.
+            payload = record.get("payload", {})
+            if record.get("kind") == "test":
+                self.declare(payload)
+            elif record.get("kind") == "event":
+                self.event(payload)
+
+    def declare(self, payload):
+        if payload.get("kind") == "suite":
+            self.suites.append(payload["id"])
+        else:
+            self.tests[payload["id"]] = {"state": "declared", "why": ""}
+
+    def event(self, payload):
+        kind = payload.get("kind")
+        if kind == "runEnded":
+            self.ended = True
+        test = self.tests.get(payload.get("testID"))
+        if test is None:
+            return
+        if kind == "testStarted":
+            test["state"] = "started"
+        elif kind == "testSkipped":
+            text = next((m["text"] for m in payload.get("messages", []) if m.get("symbol") == "skip"), "")
+            test.update(state="skipped", why=reason(text))
+        elif kind == "testEnded":
+            symbols = {m.get("symbol") for m in payload.get("messages", [])}
+            test["state"] = "failed" if "fail" in symbols else "passed"
+
+    def summary(self, label, status):
+        """(lines, passed, failed, skipped)"""
+        groups = {suite: [] for suite in self.suites}
+        for identifier, test in self.tests.items():
+            groups.setdefault(suite_of(identifier), []).append((identifier, test))
+        lines, passed, failed, skipped = [], 0, 0, 0
+        note = label.partition(" ")[2]
+        note = " " + note if note else ""
+        for suite in sorted(groups):
+            tests = groups[suite]
+            good = [i for i, t in tests if t["state"] == "passed"]
+            left_out = [t["why"] for _, t in tests if t["state"] == "skipped"]
+            bad = [(i, t) for i, t in tests if t["state"] not in ("passed", "skipped")]
+            passed, failed, skipped = passed + len(good), failed + len(bad), skipped + len(left_out)
+            if not tests:
+                continue
+            line = f"suite {suite}{note}: {len(good) + len(bad)} ran, {len(bad)} failed"
+            if left_out and not good and not bad:
+                line = f"suite {suite}{note}: skipped ({len(left_out)} tests): " + "; ".join(sorted(set(left_out)))
+            elif left_out:
+                line += f", {len(left_out)} skipped: " + "; ".join(sorted(set(left_out)))
+            lines.append(line)
+            lines += [f"  failed: {i}" + ("" if t["state"] == "failed" else " (never ended)") for i, t in bad]
+        if not lines:
+            lines.append(f"suite {label}: 0 ran, it has no tests yet")
+        if failed == 0 and (status != 0 or (self.tests and not self.ended)):
+            failed = 1
+            lines.append(f"  failed: {label}: the test process ended with {status}" + ("" if self.ended else ", in the middle"))
+        return lines, passed, failed, skipped
+
+
+def self_test():
+    def stream(*events):
+        run = Run()
+        run.read([json.dumps(e) for e in events])
+        return run
+
+    def declared(name):
+        return {"kind": "test", "payload": {"id": f"T.S/{name}()/F.swift:1:1", "kind": "function"}}
+
+    def event(name, kind, symbol="default", text=""):
+        messages = [{"symbol": symbol, "text": text}]
+        return {"kind": "event", "payload": {"kind": kind, "testID": f"T.S/{name}()/F.swift:1:1", "messages": messages}}
+
+    end = {"kind": "event", "payload": {"kind": "runEnded"}}
+    run = stream(declared("a"), declared("b"), declared("c"), event("a", "testStarted"), event("a", "testEnded", "pass"),
+                 event("b", "testStarted"), event("b", "testEnded", "fail"),
+                 event("c", "testSkipped", "skip", 'Test c() skipped: "no nginx"'), end)
+    lines, *counts = run.summary("T", 1)
+    assert counts == [1, 1, 1], counts
+    assert "no nginx" in lines[0], lines
+    crashed = stream(declared("a"), event("a", "testStarted"))
+    assert crashed.summary("T", 139)[2] == 1
+    assert stream(declared("a"), event("a", "testStarted"), event("a", "testEnded", "pass"), end).summary("T", 66)[2] == 1
+    assert stream().summary("T", 0)[1:] == (0, 0, 0)
+    print("report_tests.py: a failure, a crash, a sanitizer's exit status and a skip are all seen")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("events", nargs="?", help="what --event-stream-output-path wrote")
+    parser.add_argument("--label", default="tests")
+    parser.add_argument("--status", type=int, default=0, help="how the test process ended")
+    parser.add_argument("--totals", help="append `passed failed skipped` to this file")
+    parser.add_argument("--self-test", action="store_true")
+    arguments = parser.parse_args()
+    if arguments.self_test:
+        return self_test()
+    run = Run()
+    status = arguments.status
+    if not arguments.events or not os.path.exists(arguments.events):
+        status = status or "no event stream"  # Nothing was counted, so nothing may pass.
+    else:
+        with open(arguments.events, encoding="utf-8", errors="replace") as stream:
+            run.read(stream)
+    lines, passed, failed, skipped = run.summary(arguments.label, status)
+    print("\n".join(lines))
+    if arguments.totals:
+        with open(arguments.totals, "a", encoding="utf-8") as stream:
+            stream.write(f"{passed} {failed} {skipped}\n")
+
+
+if __name__ == "__main__":
+    main()
