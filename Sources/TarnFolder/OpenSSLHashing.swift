@@ -1,5 +1,5 @@
 import CCrypto
-import TarnCore
+package import TarnCore
 
 /// Digests by libcrypto's EVP interface.
 package struct OpenSSLHashing: Hashing {
@@ -42,7 +42,7 @@ private final class OpenSSLHasher: Hasher {
     } else {
       bytes = [UInt8](repeating: 0, count: algorithm.length)
     }
-    return Digest(algorithm, fitting: bytes)
+    return Digest(algorithm, padding: bytes)
   }
 }
 

@@ -61,11 +61,11 @@ package struct Digest: Hashable, Sendable {
     self.bytes = bytes
   }
 
-  /// Takes what a hash function gave: cut, or filled up with zeros, to the algorithm's length.
-  package init(_ algorithm: DigestAlgorithm, fitting bytes: [UInt8]) {
-    let missing = max(0, algorithm.length - bytes.count)
+  /// Cuts or fills up with zeros to the algorithm's length.
+  package init(_ algorithm: DigestAlgorithm, padding bytes: [UInt8]) {
     self.algorithm = algorithm
-    self.bytes = bytes.prefix(algorithm.length) + [UInt8](repeating: 0, count: missing)
+    let kept = bytes.prefix(algorithm.length)
+    self.bytes = kept + [UInt8](repeating: 0, count: algorithm.length - kept.count)
   }
 
   /// Reads hexadecimal digits of either case, nothing else.
