@@ -92,7 +92,9 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
     let copy = try makePartial()
     do throws(FolderFailure) {
       _ = try copy.begin(keeping: 0, check: check)
-      try bytes.withUnsafeBytes { bytes throws(FolderFailure) in try copy.append(bytes) }
+      try bytes.withUnsafeBufferPointer { bytes throws(FolderFailure) in
+        try copy.append(UnsafeRawBufferPointer(bytes))
+      }
       return copy
     } catch {
       copy.discard()
