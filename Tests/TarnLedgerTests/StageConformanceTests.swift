@@ -63,7 +63,8 @@ import Testing
       Action(.delete, phase: .deletion, path: path("a"), row: row(path("a"))),
       Action(.fetch, phase: .index, path: path("b"), entry: entry(path("b"))),
       Action(.update, phase: .payload, path: path("z"), entry: entry(path("z"))),
-      Action(.inspect, phase: .payload, path: path("c"), entry: entry(path("c")), present: row(path("c")).identity),
+      Action(
+        .inspect, phase: .payload, path: path("c"), entry: entry(path("c")), present: row(path("c")).identity),
       Action(.forget, phase: .payload, path: RelativePath(trusted: [0xFF]), row: row(path("q"))),
       Action(.fetch, phase: .payload, path: path("c"), entry: entry(path("c"), 2)),
     ]
