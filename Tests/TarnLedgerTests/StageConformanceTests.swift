@@ -109,15 +109,14 @@ import Testing
     }
   }
 
-  @Test func theFileGoesWithTheStage() throws {
+  @Test func theFileHasNoNameWhileItIsUsed() throws {
     try write(Array("left over".utf8), to: file)
     try write(Array("left over".utf8), to: file + "-journal")
-    do {
-      let stage = try SQLiteStage(path: file)
-      for number in 0..<1000 { try stage.add(entry(path("\(number)"))) }
-      _ = try stage.entries()
-      #expect(try scratch.names() == ["stage"])
-    }
+    let stage = try SQLiteStage(path: file, runCapacity: 10_000)
+    #expect(try scratch.names() == [])
+    for number in 0..<5000 { try stage.add(entry(path("\(number)"))) }
+    #expect(try stage.entries().drain().count == 5000)
+    try stage.clear()
     #expect(try scratch.names() == [])
   }
 
