@@ -53,7 +53,8 @@ import Testing
       for flip in flips {
         var damaged = whole
         damaged[index] ^= flip
-        try check(damaged, index < 100 || index % 16 < 2 ? .readWrite : .readOnly, "byte \(index) ^ \(flip)")
+        try check(
+          damaged, index < 100 || index % 32 == part ? .readWrite : .readOnly, "byte \(index) ^ \(flip)")
       }
     }
   }

@@ -1,6 +1,7 @@
 import CSQLite
 import Glibc
 import TarnCore
+import TarnRuntime
 
 /// Tells what a database is, and brings it up to date.
 struct Migrator {
@@ -10,6 +11,8 @@ struct Migrator {
     /// One of Tarn's, of this version or older.
     case version(Int64)
   }
+
+  private static let models = Locked<[[String]: [[String?]]]>([:])
 
   let schema: Schema
   let file: DatabaseFile
@@ -66,13 +69,21 @@ struct Migrator {
   ///
   /// - Throws: `.corrupt` when they differ; a statement would fail, or mean something else.
   func check(_ connection: Connection) throws(LedgerFailure) {
-    let model = try Connection(
-      ":memory:", flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, file: ":memory:")
-    for step in schema.steps { try model.execute(step) }
-    guard try objects(of: model) == objects(of: connection) else {
+    guard try model() == objects(of: connection) else {
       throw ErrorTable.failure(
         .corrupt, "its tables are not those of version \(schema.version)", file: file.path)
     }
+  }
+
+  /// What the steps make of an empty database; worked out once for each schema.
+  private func model() throws(LedgerFailure) -> [[String?]] {
+    if let known = Self.models.withLock({ $0[schema.steps] }) { return known }
+    let connection = try Connection(
+      ":memory:", flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, file: ":memory:")
+    for step in schema.steps { try connection.execute(step) }
+    let objects = try objects(of: connection)
+    Self.models.withLock { $0[schema.steps] = objects }
+    return objects
   }
 
   private func objects(of connection: Connection) throws(LedgerFailure) -> [[String?]] {
