@@ -88,7 +88,7 @@ extension Tarn {
       && first.st_dev == second.st_dev
   }
 
-  private func inspect(_ path: String, state: String?) throws(PassFailure) -> FolderHome.State {
+  func inspect(_ path: String, state: String?) throws(PassFailure) -> FolderHome.State {
     do {
       return try FolderHome.inspect(folder: path, state: state)
     } catch {
@@ -103,7 +103,7 @@ extension Tarn {
       hint: "to take it, keeping every file that is in it: tarn sync --adopt\(feed) \(Printable.escape(request.folder))")
   }
 
-  private func markerMissing(_ path: String, _ reason: String) -> PassFailure {
+  func markerMissing(_ path: String, _ reason: String) -> PassFailure {
     PassFailure(
       .folderUnusable, code: "marker-missing", "\(Printable.escape(path)): \(reason); nothing was changed",
       hint: "mount what belongs there, or put the right folder back; if it is meant to be new, remove its .tarn")

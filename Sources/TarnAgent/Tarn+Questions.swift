@@ -2,7 +2,7 @@ package import TarnCore
 package import TarnEngine
 import TarnFolder
 import TarnLedger
-package import TarnRuntime
+import TarnRuntime
 
 extension Tarn {
   /// Answers beside a running pass as well.
@@ -33,7 +33,7 @@ extension Tarn {
     folder: String, state: String?, marking: Bool, observer: any PassObserver, progress: PassProgress,
     stop: StopFlag
   ) throws(PassFailure) -> VerifyReport {
-    let mirror = try OpenMirror(home(folder: folder, state: state), now: now)
+    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
     defer { mirror.close() }
     try refuseRebuilt(mirror)
     let ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
@@ -58,7 +58,7 @@ extension Tarn {
   package func approve(
     folder: String, state: String?, plan: String?, observer: any PassObserver
   ) throws(PassFailure) -> ApprovalReport {
-    let mirror = try OpenMirror(home(folder: folder, state: state), now: now)
+    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
     defer { mirror.close() }
     try refuseRebuilt(mirror)
     return try Approval(
@@ -83,7 +83,7 @@ extension Tarn {
   package func restoreTrash(
     folder: String, state: String?, name: String, to path: String?
   ) throws(PassFailure) -> TrashRow {
-    let mirror = try OpenMirror(home(folder: folder, state: state), now: now)
+    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
     defer { mirror.close() }
     let row = try find(name, in: mirror)
     let target = try path.map { path throws(PassFailure) in try self.path(path, in: mirror.home) }
@@ -96,7 +96,7 @@ extension Tarn {
   package func emptyTrash(
     folder: String, state: String?, names: [String]
   ) throws(PassFailure) -> (files: Int, bytes: UInt64) {
-    let mirror = try OpenMirror(home(folder: folder, state: state), now: now)
+    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
     defer { mirror.close() }
     var rows: [TrashRow] = []
     for name in names { rows.append(try find(name, in: mirror)) }
@@ -120,7 +120,7 @@ extension Tarn {
       _ = try self.home(folder: folder, state: state)
       return
     }
-    let mirror = try OpenMirror(home, now: now)
+    let mirror = try OpenMirror.open(home, now: now)
     defer { mirror.close() }
     do {
       let foreign = try mirror.ledger.trash().filter { !$0.isOwn }
@@ -168,7 +168,7 @@ extension Tarn {
 
   // MARK: Parts
 
-  private func readLedger(_ home: FolderHome) throws(PassFailure) -> any LedgerPort {
+  func readLedger(_ home: FolderHome) throws(PassFailure) -> any LedgerPort {
     do {
       return try SQLiteLedger(directory: home.stateDirectory, mode: .readOnly)
     } catch where error.code == .missing {
@@ -183,7 +183,7 @@ extension Tarn {
     }
   }
 
-  private func openFolder(_ home: FolderHome) throws(PassFailure) -> LocalFolder {
+  func openFolder(_ home: FolderHome) throws(PassFailure) -> LocalFolder {
     do {
       return try home.open()
     } catch {
