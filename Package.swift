@@ -79,7 +79,7 @@ let package = Package(
     tests("TarnRuntimeTests", ["TarnRuntime"]),
     tests("TarnFeedsTests", ["TarnFeeds", "TarnCore"]),
     tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime", "TestSupport"]),
-    tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime"]),
+    tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnLedgerTests", ["TarnLedger", "TarnCore", "TestSupport"]),
     tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),
     tests("CommandLineTests", ["tarn", "TarnCore", "TarnEngine"]),

@@ -1,0 +1,136 @@
+package import TarnCore
+
+/// What tests do to the folder behind Tarn's back, ask of it, and make fail.
+extension MemoryFolder {
+  /// The calls of the port that are counted and can be made to fail.
+  package enum Call: String, Sendable, CaseIterable {
+    case scan, look, digest, makePartial, openPartial, copyPartial, partials, removePartial
+    case begin, append, sync, seal
+    /// Counted per file or item of the group.
+    case makeDurable, install, remove
+    case trashed, restoreTrash, trashPartial, removeTrash, flush, space
+  }
+
+  /// The `number`th call of that kind from now (1 is the next) fails and changes nothing. `scan` cannot fail:
+  /// see `makeUnreadable`.
+  package func fail(_ call: Call, number: Int = 1, with failure: FolderFailure = FolderFailure(.inputOutput, "as told")) {
+    reading { state in
+      state.planned[call, default: [:]][state.calls[call, default: 0] + number] = failure
+    }
+  }
+
+  /// How often a call was made.
+  package func count(_ call: Call) -> Int {
+    reading { $0.calls[call, default: 0] }
+  }
+
+  /// A scan throws `failure` in place of the contents of that directory.
+  package func makeUnreadable(
+    _ path: RelativePath, _ failure: FolderFailure? = FolderFailure(.permission, "as told")
+  ) {
+    reading { $0.unreadable[path] = failure }
+  }
+
+  /// Called without a lock before each item: the place for what somebody else does at that moment.
+  package func beforeInstall(_ body: (@Sendable (RelativePath) -> Void)?) {
+    reading { $0.beforeInstall = body }
+  }
+
+  package func beforeRemove(_ body: (@Sendable (RelativePath) -> Void)?) {
+    reading { $0.beforeRemove = body }
+  }
+
+  package func setSpace(free: UInt64, total: UInt64 = 1 << 41) {
+    reading {
+      $0.free = free
+      $0.total = total
+    }
+  }
+
+  package func setIntact(_ isIntact: Bool) {
+    reading { $0.intact = isIntact }
+  }
+
+  // MARK: Other programs
+
+  /// A file by somebody else: a new inode, with the directories above it.
+  @discardableResult
+  package func write(_ path: RelativePath, _ bytes: [UInt8], modified: Timestamp? = nil) -> FileIdentity {
+    reading { state in
+      let file = state.newFile(bytes)
+      if let modified { file.modified = modified }
+      state.place(MemoryNode(kind: .regular, file: file), path)
+      return file.identity
+    }
+  }
+
+  /// An edit in place: the same inode with other bytes.
+  package func edit(_ path: RelativePath, _ bytes: [UInt8]) {
+    reading { state in
+      guard let file = state.tree[path]?.regular else { return }
+      file.bytes = bytes
+      file.modified = state.tick()
+      file.changed = file.modified
+    }
+  }
+
+  package func makeDirectory(_ path: RelativePath) { make(.directory, path) }
+  package func makeLink(_ path: RelativePath) { make(.symbolicLink, path) }
+  package func makeSpecial(_ path: RelativePath) { make(.special, path) }
+
+  private func make(_ kind: Present.Kind, _ path: RelativePath) {
+    reading { state in state.place(MemoryNode(kind: kind, file: state.newFile([])), path) }
+  }
+
+  /// The object and all below it.
+  package func delete(_ path: RelativePath) {
+    reading { state in
+      state.tree = state.tree.filter { $0.key != path && !path.isAncestor(of: $0.key) }
+    }
+  }
+
+  // MARK: Looking
+
+  /// nil when no regular file stands there.
+  package func contents(_ path: RelativePath) -> [UInt8]? {
+    reading { $0.reachable(path)?.regular?.bytes }
+  }
+
+  package func trashContents(_ name: String) -> [UInt8]? {
+    reading { $0.trash[name]?.regular?.bytes }
+  }
+
+  package func partialContents(_ name: String) -> [UInt8]? {
+    reading { $0.partial[name]?.regular?.bytes }
+  }
+
+  /// Every path, sorted, directories too.
+  package func paths() -> [RelativePath] {
+    reading { $0.tree.keys.sorted() }
+  }
+
+  // MARK: What a crash leaves
+
+  /// A file in `partial/` by an earlier process.
+  package func leavePartial(_ name: String, _ bytes: [UInt8]) {
+    reading { $0.partial[name] = .file($0.newFile(bytes)) }
+  }
+
+  package func leaveTrash(_ name: String, _ bytes: [UInt8]) {
+    reading { $0.trash[name] = .file($0.newFile(bytes)) }
+  }
+}
+
+extension MemoryState {
+  /// Puts a node where it is told, whatever stood there; what stands above it becomes directories.
+  mutating func place(_ node: MemoryNode, _ path: RelativePath) {
+    var parent = path.parent
+    while let directory = parent {
+      if tree[directory]?.kind != .directory {
+        tree[directory] = MemoryNode(kind: .directory, file: newFile([]))
+      }
+      parent = directory.parent
+    }
+    tree[path] = node
+  }
+}

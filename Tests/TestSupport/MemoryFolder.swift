@@ -1,0 +1,240 @@
+import Foundation
+package import TarnCore
+
+/// A folder in memory: a tree, `partial/` and `trash/`, with the outcomes of the port and failures on demand.
+///
+/// Paths come and go through the port; what other programs would do goes through `write`, `makeDirectory`,
+/// `makeLink`, `makeSpecial` and `delete`. Any thread.
+package final class MemoryFolder: FolderPort, @unchecked Sendable {
+  // Safe because `state` is touched only with `lock` held.
+  let lock = NSLock()
+  private var state: MemoryState
+  package let hashing: any Hashing
+
+  package init(hashing: any Hashing = PlainHashing()) {
+    self.hashing = hashing
+    state = MemoryState()
+  }
+
+  func withState<Result>(
+    _ body: (inout MemoryState) throws(FolderFailure) -> Result
+  ) throws(FolderFailure) -> Result {
+    lock.lock()
+    defer { lock.unlock() }
+    return try body(&state)
+  }
+
+  /// The same for bodies that cannot fail.
+  func reading<Result>(_ body: (inout MemoryState) -> Result) -> Result {
+    lock.lock()
+    defer { lock.unlock() }
+    return body(&state)
+  }
+
+  // MARK: Reading
+
+  package func scan() -> any SnapshotCursor {
+    let (objects, unreadable) = reading { state in
+      state.note(.scan)
+      return (state.objects(), state.unreadable)
+    }
+    return MemoryCursor(objects, unreadable: unreadable)
+  }
+
+  package func look(_ path: RelativePath) throws(FolderFailure) -> Present? {
+    try withState { state throws(FolderFailure) in
+      try state.run(.look)
+      return state.present(path)
+    }
+  }
+
+  package func digest(
+    of path: RelativePath, _ algorithm: DigestAlgorithm
+  ) throws(FolderFailure) -> (Digest, FileIdentity)? {
+    let found = try withState { state throws(FolderFailure) -> (bytes: [UInt8], identity: FileIdentity)? in
+      try state.run(.digest)
+      guard let node = state.reachable(path), node.kind == .regular else { return nil }
+      return (node.file.bytes, node.file.identity)
+    }
+    return found.map { (hashing.digest(algorithm, of: $0.bytes), $0.identity) }
+  }
+
+  // MARK: Partial files
+
+  package func makePartial() throws(FolderFailure) -> any PartialFile {
+    try withState { state throws(FolderFailure) in
+      try state.run(.makePartial)
+      let name = state.nextPartialName()
+      let file = state.newFile([])
+      state.partial[name] = .file(file)
+      return MemoryPartial(name: name, folder: self, file: file)
+    }
+  }
+
+  package func openPartial(_ name: String) throws(FolderFailure) -> (any PartialFile)? {
+    try withState { state throws(FolderFailure) in
+      try state.run(.openPartial)
+      guard let file = state.partial[name]?.regular else { return nil }
+      return MemoryPartial(name: name, folder: self, file: file)
+    }
+  }
+
+  package func copyPartial(
+    of path: RelativePath, expected: FileIdentity, check: ContentCheck
+  ) throws(FolderFailure) -> (any PartialFile)? {
+    let bytes = try withState { state throws(FolderFailure) -> [UInt8]? in
+      try state.run(.copyPartial)
+      guard let node = state.reachable(path), node.kind == .regular, node.file.identity.isSame(as: expected)
+      else { return nil }
+      return node.file.bytes
+    }
+    guard let bytes else { return nil }
+    let copy = try makePartial()
+    do throws(FolderFailure) {
+      _ = try copy.begin(keeping: 0, check: check)
+      try bytes.withUnsafeBytes { bytes throws(FolderFailure) in try copy.append(bytes) }
+      return copy
+    } catch {
+      copy.discard()
+      throw error
+    }
+  }
+
+  package func partials() throws(FolderFailure) -> [(name: String, size: UInt64)] {
+    try withState { state throws(FolderFailure) in
+      try state.run(.partials)
+      return MemoryState.list(state.partial)
+    }
+  }
+
+  package func removePartial(_ name: String) throws(FolderFailure) {
+    try withState { state throws(FolderFailure) in
+      try state.run(.removePartial)
+      state.partial[name] = nil
+    }
+  }
+
+  package func makeDurable(_ files: [any PartialFile]) -> [FolderFailure?] {
+    reading { state in
+      files.map { file in
+        do throws(FolderFailure) {
+          try state.run(.makeDurable)
+          guard let file = file as? MemoryPartial, file.isOpen else {
+            throw FolderFailure(.other, "partial/\(file.name) is not open")
+          }
+          return nil
+        } catch {
+          return error
+        }
+      }
+    }
+  }
+
+  // MARK: Publishing
+
+  package func install(_ items: [Installation]) -> [PublishOutcome] {
+    items.map { item in
+      let hook = reading { $0.beforeInstall }
+      hook?(item.path)
+      return reading { $0.install(item) }
+    }
+  }
+
+  package func remove(_ items: [Removal]) -> [PublishOutcome] {
+    items.map { item in
+      let hook = reading { $0.beforeRemove }
+      hook?(item.path)
+      return reading { $0.remove(item) }
+    }
+  }
+
+  // MARK: Trash
+
+  package func trashed() throws(FolderFailure) -> [(name: String, size: UInt64)] {
+    try withState { state throws(FolderFailure) in
+      try state.run(.trashed)
+      return MemoryState.list(state.trash)
+    }
+  }
+
+  package func restoreTrash(_ name: String, to path: RelativePath) throws(FolderFailure) -> FileIdentity {
+    try withState { state throws(FolderFailure) in
+      try state.run(.restoreTrash)
+      guard let node = state.trash[name] else { throw FolderFailure(.missing, "no trash/\(name)") }
+      guard state.present(path) == nil else { throw FolderFailure(.exists, "\(path.printable) is in the way") }
+      try state.makeParents(of: path)
+      state.trash[name] = nil
+      node.file.touch(&state)
+      state.tree[path] = node
+      return node.file.identity
+    }
+  }
+
+  package func trashPartial(_ name: String, as trashName: String) throws(FolderFailure) {
+    try withState { state throws(FolderFailure) in
+      try state.run(.trashPartial)
+      guard let node = state.partial[name] else { throw FolderFailure(.missing, "no partial/\(name)") }
+      guard state.trash[trashName] == nil else { throw FolderFailure(.exists, "trash/\(trashName) is there") }
+      state.partial[name] = nil
+      state.trash[trashName] = node
+    }
+  }
+
+  package func removeTrash(_ name: String) throws(FolderFailure) {
+    try withState { state throws(FolderFailure) in
+      try state.run(.removeTrash)
+      state.trash[name] = nil
+    }
+  }
+
+  // MARK: The file system
+
+  package func flush() throws(FolderFailure) {
+    try withState { state throws(FolderFailure) in try state.run(.flush) }
+  }
+
+  package func space() throws(FolderFailure) -> (free: UInt64, total: UInt64) {
+    try withState { state throws(FolderFailure) in
+      try state.run(.space)
+      return (state.free, state.total)
+    }
+  }
+
+  package func isIntact() -> Bool {
+    reading { $0.intact }
+  }
+}
+
+/// The objects of a moment, in order.
+private final class MemoryCursor: SnapshotCursor {
+  private var rest: ArraySlice<Present>
+  private let unreadable: [RelativePath: FolderFailure]
+
+  init(_ objects: [Present], unreadable: [RelativePath: FolderFailure]) {
+    rest = objects[...]
+    self.unreadable = unreadable
+  }
+
+  private var pending: FolderFailure?
+
+  func next() throws(FolderFailure) -> Present? {
+    if let failure = pending {
+      pending = nil
+      throw failure
+    }
+    guard let present = rest.popFirst() else { return nil }
+    if let failure = unreadable[present.path] {
+      rest = rest.filter { !present.path.isAncestor(of: $0.path) }[...]
+      pending = failure.path == nil ? failure.aboutDirectory(present.path) : failure
+    }
+    return present
+  }
+}
+
+extension FolderFailure {
+  fileprivate func aboutDirectory(_ path: RelativePath) -> FolderFailure {
+    var failure = self
+    failure.path = path
+    return failure
+  }
+}

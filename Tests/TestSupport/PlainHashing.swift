@@ -1,0 +1,112 @@
+package import TarnCore
+
+/// Digests without a library, for tests: SHA-256 is the real one (FIPS 180-4); the others are made from it by
+/// cutting or repeating, so they tell contents apart and fit nothing else.
+package struct PlainHashing: Hashing {
+  package init() {}
+
+  package func hasher(_ algorithm: DigestAlgorithm) -> any Hasher { PlainHasher(algorithm) }
+}
+
+private final class PlainHasher: Hasher {
+  let algorithm: DigestAlgorithm
+  private var sha = SHA256()
+
+  init(_ algorithm: DigestAlgorithm) {
+    self.algorithm = algorithm
+  }
+
+  func update(_ bytes: UnsafeRawBufferPointer) {
+    sha.update(bytes)
+  }
+
+  func finish() -> Digest {
+    let bytes = sha.finish()
+    let salted = algorithm == .sha256 ? bytes : (bytes + bytes).map { $0 ^ algorithm.rawValue }
+    guard let digest = Digest(algorithm, bytes: Array(salted.prefix(algorithm.length))) else {
+      preconditionFailure("no algorithm is longer than 64 bytes")
+    }
+    return digest
+  }
+}
+
+private struct SHA256 {
+  private var state: [UInt32] = [
+    0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
+  ]
+  private var waiting: [UInt8] = []
+  private var count: UInt64 = 0
+
+  mutating func update(_ bytes: some Sequence<UInt8>) {
+    for byte in bytes {
+      waiting.append(byte)
+      count += 1
+      if waiting.count == 64 {
+        block()
+        waiting.removeAll(keepingCapacity: true)
+      }
+    }
+  }
+
+  mutating func finish() -> [UInt8] {
+    let bits = count * 8
+    update([0x80])
+    while waiting.count != 56 { update([0]) }
+    update((0..<8).reversed().map { UInt8(truncatingIfNeeded: bits >> ($0 * 8)) })
+    return state.flatMap { word in (0..<4).reversed().map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
+  }
+
+  private mutating func block() {
+    var words = (0..<16).map { index in
+      (0..<4).reduce(UInt32(0)) { $0 << 8 | UInt32(waiting[index * 4 + $1]) }
+    }
+    for index in 16..<64 {
+      let low = words[index - 15]
+      let high = words[index - 2]
+      let sum0 = rotate(low, 7) ^ rotate(low, 18) ^ (low >> 3)
+      let sum1 = rotate(high, 17) ^ rotate(high, 19) ^ (high >> 10)
+      words.append(words[index - 16] &+ sum0 &+ words[index - 7] &+ sum1)
+    }
+    var (a, b, c, d) = (state[0], state[1], state[2], state[3])
+    var (e, f, g, h) = (state[4], state[5], state[6], state[7])
+    for index in 0..<64 {
+      let sum1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
+      let first = h &+ sum1 &+ ((e & f) ^ (~e & g)) &+ Self.constants[index] &+ words[index]
+      let sum0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
+      let second = sum0 &+ ((a & b) ^ (a & c) ^ (b & c))
+      (h, g, f, e) = (g, f, e, d &+ first)
+      (d, c, b, a) = (c, b, a, first &+ second)
+    }
+    for (index, value) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= value }
+  }
+
+  private func rotate(_ word: UInt32, _ by: UInt32) -> UInt32 { word >> by | word << (32 - by) }
+
+  /// The fractional parts of the cube roots of the first 64 primes, computed as integers.
+  private static let constants: [UInt32] = {
+    var primes: [UInt64] = []
+    var candidate: UInt64 = 2
+    while primes.count < 64 {
+      if primes.allSatisfy({ candidate % $0 != 0 }) { primes.append(candidate) }
+      candidate += 1
+    }
+    return primes.map(fractionOfCubeRoot)
+  }()
+
+  /// floor(cbrt(prime) * 2^32) modulo 2^32, by bisection over exact 128-bit products.
+  private static func fractionOfCubeRoot(_ prime: UInt64) -> UInt32 {
+    var low: UInt64 = 0
+    var high: UInt64 = 8 << 32
+    while high - low > 1 {
+      let middle = (low + high) / 2
+      if isCubeAtMost(middle, prime) { low = middle } else { high = middle }
+    }
+    return UInt32(truncatingIfNeeded: low)
+  }
+
+  /// (x / 2^32)^3 <= prime, that is x^3 <= prime * 2^96. x < 2^36, so x^3 < 2^108.
+  private static func isCubeAtMost(_ x: UInt64, _ prime: UInt64) -> Bool {
+    let cube = UInt128(x) * UInt128(x) * UInt128(x)
+    return cube <= UInt128(prime) << 96
+  }
+}
