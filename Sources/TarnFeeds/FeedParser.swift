@@ -6,7 +6,10 @@ package struct FeedParser: FeedParsing {
 
   /// In the order in which they are asked: the ones with the surest marks first.
   static let formats: [any FeedFormat] = [
-    ChecksumList()
+    ManifestLines(),
+    ManifestDocument(),
+    IndexPage(),
+    ChecksumList(),
   ]
 
   private let hashing: any Hashing
