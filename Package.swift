@@ -74,11 +74,11 @@ let package = Package(
       swiftSettings: settings),
 
     // Tests.
-    .target(name: "TestSupport", dependencies: ["TarnCore"], path: "Tests/TestSupport", swiftSettings: settings),
+    .target(name: "TestSupport", dependencies: ["TarnCore", "TarnRuntime"], path: "Tests/TestSupport", swiftSettings: settings),
     tests("TarnCoreTests", ["TarnCore"]),
     tests("TarnRuntimeTests", ["TarnRuntime"]),
     tests("TarnFeedsTests", ["TarnFeeds", "TarnCore"]),
-    tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime"]),
+    tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime"]),
     tests("TarnLedgerTests", ["TarnLedger", "TarnCore", "TestSupport"]),
     tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),

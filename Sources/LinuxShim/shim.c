@@ -1,1 +1,214 @@
+#define _GNU_SOURCE
 #include "LinuxShim.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/fs.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <time.h>
+#include <unistd.h>
+
+#ifndef STATX_MNT_ID
+#define STATX_MNT_ID 0x00001000U
+#endif
+
+#define RETRY(call)                       \
+  ({                                      \
+    __typeof__(call) value;               \
+    do {                                  \
+      value = (call);                     \
+    } while (value == -1 && errno == EINTR); \
+    value;                                \
+  })
+
+#define RESULT(call) (RETRY(call) == -1 ? -errno : 0)
+
+static const int max_walks = 64;
+
+// The layout that the kernel writes (getdents64(2)); glibc names it only since 2.30 and as `dirent64`.
+struct record {
+  uint64_t inode;
+  int64_t offset;
+  unsigned short length;
+  unsigned char type;
+  char name[];
+};
+
+int tarn_open_beneath(int directory, const char *path, int flags, unsigned mode) {
+  struct open_how how = {
+      .flags = (uint64_t)(unsigned)(flags | O_CLOEXEC),
+      .mode = mode,
+      .resolve = RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+  };
+  for (int walk = 0;; walk++) {
+    long descriptor = syscall(SYS_openat2, directory, path, &how, sizeof how);
+    if (descriptor >= 0) return (int)descriptor;
+    if (errno == EINTR) continue;
+    if (errno != EAGAIN || walk >= max_walks) return -errno;
+  }
+}
+
+int tarn_open_at(int directory, const char *name, int flags, unsigned mode) {
+  int descriptor = RETRY(openat(directory, name, flags | O_CLOEXEC, (mode_t)mode));
+  return descriptor == -1 ? -errno : descriptor;
+}
+
+int tarn_duplicate(int descriptor) {
+  int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
+  return copy == -1 ? -errno : copy;
+}
+
+int tarn_close(int descriptor) {
+  // Linux has released the descriptor even when close answers EINTR: never call it again.
+  return close(descriptor) == -1 ? -errno : 0;
+}
+
+static int get_stat(int directory, const char *name, int flags, struct tarn_stat *result) {
+  struct statx raw;
+  if (RETRY(statx(directory, name, flags, STATX_BASIC_STATS | STATX_MNT_ID, &raw)) == -1) return -errno;
+  *result = (struct tarn_stat){
+      .device = makedev(raw.stx_dev_major, raw.stx_dev_minor),
+      .inode = raw.stx_ino,
+      .size = raw.stx_size,
+      .modified_seconds = raw.stx_mtime.tv_sec,
+      .changed_seconds = raw.stx_ctime.tv_sec,
+      .modified_nanoseconds = raw.stx_mtime.tv_nsec,
+      .changed_nanoseconds = raw.stx_ctime.tv_nsec,
+      .mode = raw.stx_mode,
+      .owner = raw.stx_uid,
+  };
+#ifdef STATX_MNT_ID
+  if (raw.stx_mask & STATX_MNT_ID) result->mount = raw.stx_mnt_id;
+#endif
+  return 0;
+}
+
+int tarn_stat_at(int directory, const char *name, int cached, struct tarn_stat *result) {
+  int sync = cached ? AT_STATX_DONT_SYNC : AT_STATX_SYNC_AS_STAT;
+  return get_stat(directory, name, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT | sync, result);
+}
+
+int tarn_stat_descriptor(int descriptor, struct tarn_stat *result) {
+  return get_stat(descriptor, "", AT_EMPTY_PATH, result);
+}
+
+int tarn_stat_path(const char *path, struct tarn_stat *result) {
+  return get_stat(AT_FDCWD, path, 0, result);
+}
+
+int64_t tarn_read_directory(int descriptor, void *buffer, size_t size) {
+  long bytes = RETRY(syscall(SYS_getdents64, descriptor, buffer, size));
+  return bytes == -1 ? -errno : bytes;
+}
+
+const char *tarn_directory_name(const void *buffer, size_t offset, size_t *next) {
+  const struct record *record = (const void *)((const char *)buffer + offset);
+  *next = offset + record->length;
+  return record->name;
+}
+
+int tarn_rename(int from_directory, const char *from, int to_directory, const char *to, int mode) {
+  unsigned flags = 0;
+  if (mode == TARN_RENAME_NOREPLACE) flags = RENAME_NOREPLACE;
+  if (mode == TARN_RENAME_EXCHANGE) flags = RENAME_EXCHANGE;
+  return RESULT(renameat2(from_directory, from, to_directory, to, flags));
+}
+
+int tarn_link(int from_directory, const char *from, int to_directory, const char *to) {
+  return RESULT(linkat(from_directory, from, to_directory, to, 0));
+}
+
+int tarn_make_directory(int directory, const char *name, unsigned mode) {
+  return RESULT(mkdirat(directory, name, (mode_t)mode));
+}
+
+int tarn_unlink(int directory, const char *name) { return RESULT(unlinkat(directory, name, 0)); }
+
+int tarn_remove_directory(int directory, const char *name) {
+  return RESULT(unlinkat(directory, name, AT_REMOVEDIR));
+}
+
+int64_t tarn_read_at(int descriptor, void *buffer, size_t size, uint64_t offset) {
+  ssize_t bytes = RETRY(pread(descriptor, buffer, size, (off_t)offset));
+  return bytes == -1 ? -errno : bytes;
+}
+
+int64_t tarn_write_at(int descriptor, const void *buffer, size_t size, uint64_t offset) {
+  ssize_t bytes = RETRY(pwrite(descriptor, buffer, size, (off_t)offset));
+  return bytes == -1 ? -errno : bytes;
+}
+
+int tarn_truncate(int descriptor, uint64_t size) { return RESULT(ftruncate(descriptor, (off_t)size)); }
+
+int tarn_reserve(int descriptor, uint64_t size) {
+  return RESULT(fallocate(descriptor, FALLOC_FL_KEEP_SIZE, 0, (off_t)size));
+}
+
+int tarn_clone(int descriptor, int source) { return RESULT(ioctl(descriptor, FICLONE, source)); }
+
+int tarn_advise_sequential(int descriptor) {
+  return -posix_fadvise(descriptor, 0, 0, POSIX_FADV_SEQUENTIAL);
+}
+
+int tarn_sync(int descriptor) { return RESULT(fsync(descriptor)); }
+int tarn_sync_data(int descriptor) { return RESULT(fdatasync(descriptor)); }
+int tarn_sync_file_system(int descriptor) { return RESULT(syncfs(descriptor)); }
+
+int tarn_start_writeback(int descriptor, uint64_t offset, uint64_t size) {
+  return RESULT(sync_file_range(descriptor, (off_t)offset, (off_t)size, SYNC_FILE_RANGE_WRITE));
+}
+
+int tarn_check_writeback(int descriptor) {
+  return RESULT(sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE));
+}
+
+int tarn_set_mode(int descriptor, unsigned mode) { return RESULT(fchmod(descriptor, (mode_t)mode)); }
+
+int tarn_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds) {
+  struct timespec times[2] = {
+      {.tv_nsec = UTIME_OMIT},
+      {.tv_sec = seconds, .tv_nsec = nanoseconds},
+  };
+  return RESULT(futimens(descriptor, times));
+}
+
+int tarn_lock(int descriptor) { return RESULT(flock(descriptor, LOCK_EX | LOCK_NB)); }
+
+int tarn_space(int descriptor, uint64_t *free_bytes, uint64_t *total_bytes) {
+  struct statvfs values;
+  if (RETRY(fstatvfs(descriptor, &values)) == -1) return -errno;
+  *free_bytes = (uint64_t)values.f_bavail * values.f_frsize;
+  *total_bytes = (uint64_t)values.f_blocks * values.f_frsize;
+  return 0;
+}
+
+char *tarn_real_path(const char *path, int *error) {
+  char *resolved = realpath(path, NULL);
+  *error = resolved == NULL ? -errno : 0;
+  return resolved;
+}
+
+int tarn_raise_open_files(void) {
+  struct rlimit limit;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == -1) return -errno;
+  if (limit.rlim_cur >= limit.rlim_max) return 0;
+  limit.rlim_cur = limit.rlim_max;
+  return setrlimit(RLIMIT_NOFILE, &limit) == -1 ? -errno : 0;
+}
+
+void tarn_error_text(int error, char *buffer, size_t size) {
+  const char *text = strerror_r(error, buffer, size);
+  if (text != buffer) snprintf(buffer, size, "%s", text);
+}

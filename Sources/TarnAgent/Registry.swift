@@ -123,3 +123,13 @@ enum TextFile {
     }
   }
 }
+
+extension TextFile {
+  static func isReadable(_ path: String) -> Bool { access(path, R_OK) == 0 }
+
+  /// A regular file, links followed.
+  static func isRegular(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+  }
+}

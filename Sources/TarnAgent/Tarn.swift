@@ -1,18 +1,21 @@
 package import TarnCore
-package import TarnEngine
-package import TarnRuntime
 
 /// The composition root: every command of Tarn as a function of values. It builds the graph of adapters, holds the
 /// folder's lock where a command changes something, and maps whatever goes wrong to a `PassFailure`. Blocking.
 package struct Tarn: Sendable {
   /// Absolute; the base of relative folders and of a feed on standard input.
   package var workingDirectory: String
-  /// `$HOME`, refused as a folder; nil when unset.
-  package var homeDirectory: String?
+  /// The process's environment.
+  package var environment: [String: String]
 
-  package init(workingDirectory: String, homeDirectory: String?) {
+  package init(workingDirectory: String, environment: [String: String]) {
     self.workingDirectory = workingDirectory
-    self.homeDirectory = homeDirectory
+    self.environment = environment
+  }
+
+  /// `$HOME`, refused as a folder; nil when unset.
+  package var homeDirectory: String? {
+    environment["HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
   }
 
   /// The version of this build.

@@ -37,7 +37,7 @@ struct Deletions {
 
   private func carryOut(first: Action, rest: any ActionCursor) throws -> Result {
     var result = Result()
-    let removals = Removals(ports: ports, folder: folder)
+    let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
     var next: Action? = first
     while next != nil, !stop.isSet {
       var group: [Action] = []

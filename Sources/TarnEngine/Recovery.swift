@@ -83,7 +83,7 @@ struct Recovery {
     let files = try folder.partials()
     for file in files where !known.contains(file.name) && !handled.contains(file.name) {
       if wasRebuilt, file.size > 0 {
-        try folder.trashPartial(file.name, as: ports.freshName())
+        try folder.trashPartial(file.name, as: ports.random.name())
       } else {
         try folder.removePartial(file.name)
       }

@@ -146,12 +146,12 @@ extension CurlOption {
   static func headers(_ request: DownloadRequest, isTrusted: Bool, settings: NetworkSettings) -> [String] {
     var lines = ["Accept: \(request.accept ?? "*/*")"]
     // Encoded bytes are of use to a feed only; asking for identity keeps proxies from encoding files.
-    lines.append("Accept-Encoding: \(request.allowsContentEncoding ? "gzip" : "identity")")
+    lines.append("Accept-Encoding: \(request.encoding == .gzipAsked ? "gzip" : "identity")")
     if request.offset > 0 { lines.append("Range: bytes=\(request.offset)-") }
     if request.offset > 0, let validator = request.ifRange { lines.append("If-Range: \(validator)") }
     if let tag = request.ifNoneMatch { lines.append("If-None-Match: \(tag)") }
     if let date = request.ifModifiedSince { lines.append("If-Modified-Since: \(date)") }
-    if isTrusted { lines += settings.headers }
+    if isTrusted { lines += settings.headers.filter(HeaderValue.isSafe) }
     return lines
   }
 }

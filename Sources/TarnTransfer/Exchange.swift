@@ -172,7 +172,7 @@ final class Hop {
     if RedirectRule.isRedirect(head.status), let location = reader.location {
       return redirect(to: location)
     }
-    if (200..<300).contains(head.status), !exchange.request.allowsContentEncoding,
+    if (200..<300).contains(head.status), exchange.request.encoding == .refused,
       let encoding = head.contentEncoding
     {
       return fail(

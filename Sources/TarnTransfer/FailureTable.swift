@@ -11,7 +11,8 @@ enum FailureTable {
     let words: String
   }
 
-  /// Codes that are not here are `.protocolError` and transient.
+  /// Codes that are not here are `.protocolError` and transient; among them UNSUPPORTED_PROTOCOL, by which libcurl
+  /// means an answer that is no HTTP (SourceURL has judged the URL before).
   static func row(_ code: CURLcode) -> Row {
     switch code {
     case CURLE_COULDNT_RESOLVE_HOST: Row(code: .resolve, isTransient: true, words: "no address found for")
@@ -32,7 +33,7 @@ enum FailureTable {
     case CURLE_PARTIAL_FILE: Row(code: .truncated, isTransient: true, words: "the body was cut short by")
     case CURLE_FILESIZE_EXCEEDED:
       Row(code: .tooLarge, isTransient: false, words: "the body is too large from")
-    case CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT, CURLE_LOGIN_DENIED:
+    case CURLE_URL_MALFORMAT, CURLE_LOGIN_DENIED:
       Row(code: .urlRefused, isTransient: false, words: "the URL was refused for")
     case CURLE_BAD_CONTENT_ENCODING:
       Row(code: .contentEncoding, isTransient: false, words: "an encoding that was not asked for came from")

@@ -31,6 +31,7 @@ swift_root=${SWIFT_ROOT:-$(dirname "$(dirname "$(dirname "$(readlink -f "$(comma
 [ -x "$swift_root/usr/bin/swift" ] || { echo "bare_root.sh: no usr/bin/swift in $swift_root" >&2; exit 66; }
 scratch=$(mktemp -d "${BARE_SCRATCH:-${TMPDIR:-/tmp}}/tarn-bare.XXXXXX")
 root=$scratch/root
+# shellcheck disable=SC2317  # called by the trap
 cleanup() {
   if [ "${KEEP:-0}" = 1 ]; then echo "bare_root.sh: kept $root" >&2; else rm -rf --one-file-system "$scratch"; fi
 }
@@ -52,7 +53,6 @@ fi
 [ -z "${GIT_CONFIG:-}" ] || cp "$GIT_CONFIG" "$root/etc/gitconfig"
 mkdir -p "$root/src/tarn" "$root/opt/swift" "$root/proc" "$root/dev"
 git -C "$repository" archive HEAD | tar -C "$root/src/tarn" -xf -
-# The tests of the repository ask git what belongs to it. Any git does for that: it is made inside.
 echo "bare_root.sh: installed in the root: $(chroot "$root" dpkg-query -W | wc -l) packages of minbase" >&2
 
 # shellcheck disable=SC2016  # expanded inside

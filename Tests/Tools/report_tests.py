@@ -128,10 +128,13 @@ def main():
     if arguments.self_test:
         return self_test()
     run = Run()
-    if arguments.events and os.path.exists(arguments.events):
+    status = arguments.status
+    if not arguments.events or not os.path.exists(arguments.events):
+        status = status or "no event stream"  # Nothing was counted, so nothing may pass.
+    else:
         with open(arguments.events, encoding="utf-8", errors="replace") as stream:
             run.read(stream)
-    lines, passed, failed, skipped = run.summary(arguments.label, arguments.status)
+    lines, passed, failed, skipped = run.summary(arguments.label, status)
     print("\n".join(lines))
     if arguments.totals:
         with open(arguments.totals, "a", encoding="utf-8") as stream:

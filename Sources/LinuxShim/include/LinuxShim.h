@@ -1,3 +1,94 @@
+// The system calls that Glibc's Swift module lacks or hides behind variadic functions.
+//
+// Every function that can fail returns a negative errno instead of setting it, and is called again after
+// EINTR where that is safe. Descriptors are always opened with O_CLOEXEC.
 #ifndef TARN_LINUX_SHIM_H
 #define TARN_LINUX_SHIM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/// What statx says of an object, as far as Tarn asks.
+struct tarn_stat {
+  uint64_t device;
+  uint64_t inode;
+  uint64_t size;
+  uint64_t mount;  ///< 0 when the kernel does not say (before 5.8).
+  int64_t modified_seconds;
+  int64_t changed_seconds;
+  uint32_t modified_nanoseconds;
+  uint32_t changed_nanoseconds;
+  uint32_t mode;
+  uint32_t owner;
+};
+
+/// How tarn_rename treats what stands at the destination.
+enum tarn_rename_mode {
+  TARN_RENAME_REPLACE = 0,
+  TARN_RENAME_NOREPLACE = 1,
+  TARN_RENAME_EXCHANGE = 2,
+};
+
+/// openat2 that stays beneath `directory`, follows no link and crosses no mount. EAGAIN (a rename raced
+/// with the walk) is tried again 64 times. Returns a descriptor.
+int tarn_open_beneath(int directory, const char *path, int flags, unsigned mode);
+/// openat. Returns a descriptor.
+int tarn_open_at(int directory, const char *name, int flags, unsigned mode);
+/// dup with O_CLOEXEC. Returns a descriptor.
+int tarn_duplicate(int descriptor);
+int tarn_close(int descriptor);
+
+/// Never follows a link. `cached` allows attributes that a network file system has at hand.
+int tarn_stat_at(int directory, const char *name, int cached, struct tarn_stat *result);
+int tarn_stat_descriptor(int descriptor, struct tarn_stat *result);
+/// Follows links.
+int tarn_stat_path(const char *path, struct tarn_stat *result);
+
+/// Fills `buffer` with records of struct linux_dirent64. Returns bytes, 0 at the end.
+int64_t tarn_read_directory(int descriptor, void *buffer, size_t size);
+/// The record at `offset` of a buffer that tarn_read_directory filled: its name, and in `next` the offset
+/// of the record after it.
+const char *tarn_directory_name(const void *buffer, size_t offset, size_t *next);
+
+int tarn_rename(int from_directory, const char *from, int to_directory, const char *to, int mode);
+int tarn_link(int from_directory, const char *from, int to_directory, const char *to);
+int tarn_make_directory(int directory, const char *name, unsigned mode);
+int tarn_unlink(int directory, const char *name);
+int tarn_remove_directory(int directory, const char *name);
+
+/// One read or write, short ones included. Returns bytes.
+int64_t tarn_read_at(int descriptor, void *buffer, size_t size, uint64_t offset);
+int64_t tarn_write_at(int descriptor, const void *buffer, size_t size, uint64_t offset);
+int tarn_truncate(int descriptor, uint64_t size);
+/// Allocates blocks without changing the length.
+int tarn_reserve(int descriptor, uint64_t size);
+/// Shares the blocks of `source` (FICLONE).
+int tarn_clone(int descriptor, int source);
+int tarn_advise_sequential(int descriptor);
+
+int tarn_sync(int descriptor);
+int tarn_sync_data(int descriptor);
+int tarn_sync_file_system(int descriptor);
+/// Starts writing dirty pages of the range out and does not wait.
+int tarn_start_writeback(int descriptor, uint64_t offset, uint64_t size);
+/// Reports an error of writing this file back that happened since it was opened; no device flush.
+int tarn_check_writeback(int descriptor);
+
+int tarn_set_mode(int descriptor, unsigned mode);
+/// Sets the modification time; the access time stays.
+int tarn_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
+
+/// Takes the whole-file lock of flock(2) without waiting: -EWOULDBLOCK when another holds it.
+int tarn_lock(int descriptor);
+
+/// Bytes free for unprivileged writers and bytes in all.
+int tarn_space(int descriptor, uint64_t *free_bytes, uint64_t *total_bytes);
+
+/// The real path, to be freed by the caller; NULL with a negative errno in `error`.
+char *tarn_real_path(const char *path, int *error);
+/// Raises the soft limit of open files to the hard one.
+int tarn_raise_open_files(void);
+/// Writes the text of an errno value into `buffer`.
+void tarn_error_text(int error, char *buffer, size_t size);
+
 #endif

@@ -1,5 +1,16 @@
 /// One HTTP exchange to make: a chain of at most five redirects, no retry inside.
 package struct DownloadRequest: Sendable {
+  /// What a Content-Encoding of the answer means. Bytes are never decoded here; `ResponseHead.contentEncoding`
+  /// tells what they are.
+  package enum Encoding: Sendable, Equatable {
+    /// Asks for identity; a 2xx with another encoding ends with `.contentEncoding`.
+    case refused
+    /// Asks for identity, and takes what comes: many servers label `x.tar.gz` so.
+    case taken
+    /// Asks for gzip, and takes what comes.
+    case gzipAsked
+  }
+
   /// Absolute: `http`, `https` or `file`.
   package var url: String
   /// First byte wanted; 0 for the whole. Sent as `Range: bytes=N-`.
@@ -11,9 +22,7 @@ package struct DownloadRequest: Sendable {
   package var ifModifiedSince: String?
   /// `Accept` header; nil for `*/*`.
   package var accept: String?
-  /// Asks for gzip and takes an encoded body, as it came and not decoded (`ResponseHead.contentEncoding` tells);
-  /// else identity is asked for, and a 2xx with a Content-Encoding ends with `.contentEncoding`.
-  package var allowsContentEncoding = false
+  package var encoding = Encoding.refused
   /// The most body bytes to take, counted from `offset`; the transfer ends with `.tooLarge` beyond it.
   package var limit: UInt64
   /// Seconds in all; nil for no cap beside the low-speed and connect time-outs.

@@ -71,12 +71,18 @@ package struct FolderFailure: Error, Sendable, Equatable {
   package var errno: Int32
   /// For `pieceMismatch`: the bytes before the piece that is wrong, all good.
   package var goodPrefix: UInt64?
+  /// The path of the folder that it is about; from a scan, the directory whose contents are unknown, nil for
+  /// the folder itself.
+  package var path: RelativePath?
 
-  package init(_ code: Code, _ message: String, errno: Int32 = 0, goodPrefix: UInt64? = nil) {
+  package init(
+    _ code: Code, _ message: String, errno: Int32 = 0, goodPrefix: UInt64? = nil, path: RelativePath? = nil
+  ) {
     self.code = code
     self.message = message
     self.errno = errno
     self.goodPrefix = goodPrefix
+    self.path = path
   }
 }
 

@@ -61,6 +61,13 @@ package struct Digest: Hashable, Sendable {
     self.bytes = bytes
   }
 
+  /// Cuts or fills up with zeros to the algorithm's length.
+  package init(_ algorithm: DigestAlgorithm, padding bytes: [UInt8]) {
+    self.algorithm = algorithm
+    let kept = bytes.prefix(algorithm.length)
+    self.bytes = kept + [UInt8](repeating: 0, count: algorithm.length - kept.count)
+  }
+
   /// Reads hexadecimal digits of either case, nothing else.
   package init?(_ algorithm: DigestAlgorithm, hex: some Collection<UInt8>) {
     guard hex.count == algorithm.length * 2 else { return nil }

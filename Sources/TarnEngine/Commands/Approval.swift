@@ -13,13 +13,20 @@ package struct ApprovalReport: Sendable {
 /// Lets a held plan go ahead: that set of deletions, never a newer or larger one; no network. The folder's lock
 /// is held by the caller.
 package struct Approval {
-  let ports: PassPorts
+  let ledger: any LedgerPort
   let folder: any FolderPort
+  let clock: any Clock
+  let random: any RandomSource
   let observer: any PassObserver
 
-  package init(ports: PassPorts, folder: any FolderPort, observer: any PassObserver) {
-    self.ports = ports
+  package init(
+    ledger: any LedgerPort, folder: any FolderPort, clock: any Clock, random: any RandomSource,
+    observer: any PassObserver
+  ) {
+    self.ledger = ledger
     self.folder = folder
+    self.clock = clock
+    self.random = random
     self.observer = observer
   }
 
@@ -40,7 +47,7 @@ package struct Approval {
   }
 
   private func approve(_ id: String?) throws -> ApprovalReport {
-    guard let held = try ports.ledger.held() else {
+    guard let held = try ledger.held() else {
       throw PassFailure(.usage, code: "nothing-held", "no plan is held for this mirror")
     }
     if let id, id != held.id {
@@ -49,16 +56,16 @@ package struct Approval {
         hint: "look at it with 'tarn status', then approve \(held.id)")
     }
     var report = ApprovalReport(plan: held)
-    let removals = Removals(ports: ports, folder: folder)
-    var paths = try ports.ledger.heldPaths(plan: held.id)[...]
+    let removals = Removals(ledger: ledger, folder: folder, clock: clock, random: random)
+    var paths = try ledger.heldPaths(plan: held.id)[...]
     while !paths.isEmpty {
       let group = try paths.prefix(PublishThread.largestGroup).compactMap(action)
       report.spared += min(paths.count, PublishThread.largestGroup) - group.count
       paths = paths.dropFirst(PublishThread.largestGroup)
       for (action, outcome) in try removals.carryOut(group) { take(outcome, action, into: &report) }
     }
-    let now = ports.now
-    try ports.ledger.apply([
+    let now = Timestamp(nanoseconds: clock.now())
+    try ledger.apply([
       .dropHolds,
       .event(Event(when: now, code: "plan-approved", detail: "plan \(held.id): \(report.deleted) deletions")),
     ])
@@ -67,7 +74,7 @@ package struct Approval {
 
   /// The deletion of a path, if what stands there is still what was to be deleted.
   private func action(_ path: RelativePath) throws -> Action? {
-    guard let row = try ports.ledger.row(path), let present = try folder.look(path), present.kind == .regular,
+    guard let row = try ledger.row(path), let present = try folder.look(path), present.kind == .regular,
       row.identity.isSameContents(as: present.identity)
     else { return nil }
     return Action(.delete, phase: .deletion, path: path, present: present.identity, row: row)
@@ -81,7 +88,7 @@ package struct Approval {
     case .failed(let failure):
       let problem = Problem(
         name: action.path.bytes, kind: .failed, code: failure.code.rawValue, message: failure.message,
-        seen: ports.now)
+        seen: Timestamp(nanoseconds: clock.now()))
       report.problems.append(problem)
       observer.pass(.problem(problem))
     case .stale, .installed: report.spared += 1

@@ -53,7 +53,7 @@ struct FeedReader {
   func start(_ url: String, limit: UInt64) -> Pending {
     var request = DownloadRequest(url: url, limit: limit)
     request.accept = "*/*"
-    request.allowsContentEncoding = true
+    request.encoding = .gzipAsked
     let fetch = FeedFetch()
     return Pending(url: url, limit: limit, fetch: fetch, id: ports.downloader.start(request, to: fetch))
   }

@@ -122,7 +122,7 @@ final class Conductor {
   /// A file that Tarn placed, where the feed now has a directory.
   private func removeInTheWay(_ action: Action) throws {
     guard action.kind == .delete else { return }
-    let removals = Removals(ports: ports, folder: folder)
+    let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
     if case .removed = try removals.carryOut([action]).first?.outcome { return }
     stale.append(action)
   }
@@ -170,6 +170,7 @@ final class Conductor {
       request.ifNoneMatch = row.etag
       request.ifModifiedSince = row.lastModified
     }
+    request.encoding = job.takesEncoding ? .taken : .refused
     let intake = Intake(job, context: context)
     progress.begin(
       id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.url)
@@ -268,7 +269,7 @@ final class Conductor {
     publisher.submit(
       Publication(
         job: id, kind: job.action.kind, path: job.entry.path, partial: partial,
-        expectation: job.action.present.map { .present($0) } ?? .absent, trashName: ports.freshName(), row: row,
+        expectation: job.action.present.map { .present($0) } ?? .absent, trashName: ports.random.name(), row: row,
         displacesOwn: job.action.kind == .update || job.action.kind == .revalidate, isCopy: job.isCopy))
   }
 

@@ -44,6 +44,14 @@ struct Job {
 
   var check: ContentCheck { ContentCheck(size: entry.size, digest: entry.digest, pieces: entry.pieces) }
 
+  /// Servers label compressed files as encoded: the bytes are the file. Anything else that is sent encoded is
+  /// another file, which only a digest would tell.
+  var takesEncoding: Bool {
+    let compressed = [".gz", ".tgz", ".bz2", ".xz", ".zst", ".br", ".Z", ".svgz", ".lzma"]
+    let name = entry.path.bytes
+    return entry.digest != nil || compressed.contains { name.suffix($0.utf8.count).elementsEqual($0.utf8) }
+  }
+
   /// Ask conditionally: what stands there may be the server's version still. Only where no digest decides.
   var conditionalRow: Row? {
     guard entry.digest == nil, known == nil, let row = action.row, action.present != nil,

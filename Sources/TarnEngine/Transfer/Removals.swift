@@ -1,9 +1,14 @@
 import TarnCore
+import TarnRuntime
 
 /// Moves recorded files to the trash: intents, renames, directories, ledger, in groups. On the pass's thread.
 struct Removals {
-  let ports: PassPorts
+  let ledger: any LedgerPort
   let folder: any FolderPort
+  let clock: any Clock
+  let random: any RandomSource
+
+  private var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
 
   /// - Parameter actions: `delete` or `forget`, each with its row; at most one group.
   /// - Returns: one outcome per action, in order; `forget` gives `removed` with the recorded identity.
@@ -11,10 +16,10 @@ struct Removals {
     let deletions = actions.filter { $0.kind == .delete }
     let removals = deletions.compactMap { action -> Removal? in
       guard let present = action.present else { return nil }
-      return Removal(path: action.path, expected: present, trashName: ports.freshName())
+      return Removal(path: action.path, expected: present, trashName: random.name())
     }
     let rows = Dictionary(actions.compactMap { $0.row }.map { ($0.path, $0) }) { first, _ in first }
-    try ports.ledger.apply(
+    try ledger.apply(
       removals.compactMap { removal in
         guard let row = rows[removal.path] else { return nil }
         return .intent(
@@ -31,20 +36,20 @@ struct Removals {
       }
     }
     let forgotten = actions.filter { $0.kind == .forget }
-    let now = ports.now
+    let now = self.now
     for action in forgotten {
       changes += [
         .dropRow(action.path), .dropProblem(name: action.path.bytes),
         .event(Event(when: now, code: "forgotten", path: action.path, detail: "no longer in the feed")),
       ]
     }
-    try ports.ledger.apply(changes)
+    try ledger.apply(changes)
     return zip(deletions, outcomes).map { ($0, $1) }
       + forgotten.compactMap { action in action.row.map { (action, .removed($0.identity)) } }
   }
 
   private func deleted(_ removal: Removal, _ identity: FileIdentity, _ row: Row) -> [LedgerChange] {
-    let now = ports.now
+    let now = self.now
     return [
       .dropRow(removal.path), .dropProblem(name: removal.path.bytes),
       .trash(

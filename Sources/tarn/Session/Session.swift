@@ -25,7 +25,9 @@ struct Session: Sendable {
         "cannot tell the working directory: \(errorText(errno))", hint: "cd to a directory that exists")
     }
     defer { free(directory) }
-    tarn = Tarn(workingDirectory: String(cString: directory), homeDirectory: environment("HOME"))
+    var variables: [String: String] = [:]
+    for name in ["HOME", "TMPDIR", "STATE_DIRECTORY", "XDG_STATE_HOME"] { variables[name] = environment(name) }
+    tarn = Tarn(workingDirectory: String(cString: directory), environment: variables)
     isJSON = options.json
     isQuiet = options.quiet
     isVerbose = options.verbose

@@ -1,0 +1,137 @@
+import Glibc
+import TarnCore
+import TarnEngine
+import TarnFolder
+
+/// From what users write to a mirror on disk.
+extension Tarn {
+  var registry: Registry? { Registry(environment: environment) }
+
+  /// Absolute and without `.`, `..`, doubled or trailing slashes; links are left as they are.
+  func absolute(_ folder: String) -> String {
+    var segments: [Substring] = []
+    let full = folder.hasPrefix("/") ? folder : workingDirectory + "/" + folder
+    for segment in full.split(separator: "/") {
+      switch segment {
+      case ".": continue
+      case "..": _ = segments.popLast()
+      default: segments.append(segment)
+      }
+    }
+    return "/" + segments.joined(separator: "/")
+  }
+
+  /// A mirror that exists.
+  ///
+  /// - Throws: `folderUnusable` when there is none, or its marker is gone.
+  func home(folder: String, state: String?) throws(PassFailure) -> FolderHome {
+    let path = absolute(folder)
+    switch try inspect(path, state: state) {
+    case .mirror(let home): return home
+    case .markerMissing(let reason): throw markerMissing(path, reason)
+    case .missing:
+      throw PassFailure(
+        .folderUnusable, code: "no-folder", "there is no folder \(Printable.escape(path))",
+        hint: "tarn sync FEED \(Printable.escape(folder))")
+    case .notDirectory:
+      throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
+    case .empty, .foreign:
+      throw PassFailure(
+        .folderUnusable, code: "not-a-mirror", "\(Printable.escape(path)) is no mirror of Tarn's",
+        hint: "make it one: tarn sync FEED \(Printable.escape(folder))")
+    }
+  }
+
+  /// The folder for a pass: made, or taken with `--adopt`, when it is not a mirror yet.
+  func homeForSync(_ request: SyncRequest) throws(PassFailure) -> FolderHome {
+    let path = try admissible(request.folder)
+    let state = request.state.map(absolute)
+    switch try inspect(path, state: state) {
+    case .mirror(let home): return home
+    case .markerMissing(let reason): throw markerMissing(path, reason)
+    case .notDirectory:
+      throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
+    case .foreign where !request.adopt: throw notEmpty(path, request)
+    case .missing, .empty, .foreign:
+      guard request.feed != nil else {
+        throw PassFailure(
+          .folderUnusable, code: "not-a-mirror", "\(Printable.escape(path)) is no mirror of Tarn's",
+          hint: "make it one: tarn sync FEED \(Printable.escape(request.folder))")
+      }
+      try refuseUnmounted(path)
+      do {
+        return try FolderHome.create(folder: path, state: state)
+      } catch {
+        let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
+        throw PassFailure(
+          kind, code: error.code.rawValue, "cannot make a mirror of \(Printable.escape(path)): \(error.message)")
+      }
+    }
+  }
+
+  /// `/` and `$HOME` are never mirrors, whatever the options, also by another name.
+  private func admissible(_ folder: String) throws(PassFailure) -> String {
+    let path = absolute(folder)
+    for refused in ["/", homeDirectory].compactMap({ $0 }) where isSameDirectory(path, refused) {
+      throw PassFailure(
+        .usage, code: "folder-refused", "\(Printable.escape(path)) is never a mirror",
+        hint: "choose a folder of its own below it")
+    }
+    return path
+  }
+
+  private func isSameDirectory(_ left: String, _ right: String) -> Bool {
+    if left == absolute(right) { return true }
+    var first = stat()
+    var second = stat()
+    return stat(left, &first) == 0 && stat(right, &second) == 0 && first.st_ino == second.st_ino
+      && first.st_dev == second.st_dev
+  }
+
+  func inspect(_ path: String, state: String?) throws(PassFailure) -> FolderHome.State {
+    do {
+      return try FolderHome.inspect(folder: path, state: state)
+    } catch {
+      throw PassFailure(error)
+    }
+  }
+
+  private func notEmpty(_ path: String, _ request: SyncRequest) -> PassFailure {
+    let feed = request.feed.map { " " + Printable.escape($0) } ?? ""
+    return PassFailure(
+      .usage, code: "folder-not-empty", "\(Printable.escape(path)) is not empty, and no mirror of Tarn's",
+      hint: "to take it, keeping every file that is in it: tarn sync --adopt\(feed) \(Printable.escape(request.folder))")
+  }
+
+  func markerMissing(_ path: String, _ reason: String) -> PassFailure {
+    PassFailure(
+      .folderUnusable, code: "marker-missing", "\(Printable.escape(path)): \(reason); nothing was changed",
+      hint: "mount what belongs there, or put the right folder back; if it is meant to be new, remove its .tarn")
+  }
+
+  /// An empty folder where a mirror was, on another file system than the mirror: not mounted.
+  private func refuseUnmounted(_ path: String) throws(PassFailure) {
+    guard let known = registry?.mirrors().first(where: { $0.folder == path }), !known.fileSystem.isEmpty else { return }
+    let now = Registry.fileSystem(of: nearestDirectory(path))
+    guard !now.isEmpty, now != known.fileSystem else { return }
+    throw PassFailure(
+      .folderUnusable, code: "marker-missing",
+      "\(Printable.escape(path)) was a mirror on another file system, which is not there now; nothing was changed",
+      hint: "mount it; or, to begin anew here: tarn forget \(Printable.escape(path))")
+  }
+
+  private func nearestDirectory(_ path: String) -> String {
+    var path = path
+    var status = stat()
+    while stat(path, &status) != 0, let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+      path = String(path[..<slash])
+    }
+    return path.isEmpty ? "/" : path
+  }
+
+  func remember(_ home: FolderHome) {
+    registry?.add(
+      Registry.Mirror(
+        folder: home.folder, id: home.id, fileSystem: Registry.fileSystem(of: home.folder)))
+  }
+}

@@ -1,0 +1,190 @@
+import Glibc
+package import TarnCore
+package import TarnEngine
+import TarnFeeds
+import TarnFolder
+import TarnLedger
+import TarnRuntime
+import TarnTransfer
+
+extension Tarn {
+  /// One pass; see `Pass.run`.
+  package func sync(
+    _ request: SyncRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag
+  ) throws(PassFailure) -> PassReport {
+    let given = try request.feed.map { text throws(PassFailure) in
+      try FeedText.parse(text, workingDirectory: workingDirectory)
+    }
+    try validate(request.options)
+    let home = try homeForSync(request)
+    let mirror = try OpenMirror.open(home, now: now)
+    defer { mirror.close() }
+    remember(home)
+    if let name = mirror.setAside {
+      observer.pass(
+        .notice(
+          code: "ledger-rebuilt",
+          message: "the ledger was damaged; it is kept as \(name), and a new one is made by hashing the folder"))
+    }
+    let (feed, options) = try settle(request, given: given, ledger: mirror.ledger)
+    var pass = PassRequest(
+      feed: feed, folderName: home.folder, policy: try policy(options), workingDirectory: workingDirectory)
+    pass.wasRebuilt = mirror.setAside != nil
+    let ports = try makePorts(
+      feed, options, ledger: mirror.ledger, scratch: home.stateDirectory, stage: home.stateDirectory + "/stage.sqlite")
+    defer { ports.downloader.shutDown() }
+    let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
+    return try translating { try run.run(folder: mirror.folder) }
+  }
+
+  /// What a sync would do; see `Pass.plan`.
+  ///
+  /// - Parameter each: gets every action, in order.
+  package func plan(
+    _ request: SyncRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag,
+    each: (Action) -> Void
+  ) throws(PassFailure) -> PassReport {
+    let given = try request.feed.map { text throws(PassFailure) in
+      try FeedText.parse(text, workingDirectory: workingDirectory)
+    }
+    try validate(request.options)
+    let (folder, ledger) = try openForPlan(request)
+    defer { ledger.close() }
+    let (feed, options) = try settled(request, given: given, ledger: ledger)
+    let pass = PassRequest(
+      feed: feed, folderName: absolute(request.folder), policy: try policy(options),
+      workingDirectory: workingDirectory)
+    let ports = try makePorts(feed, options, ledger: ledger, scratch: temporaryDirectory, stage: nil)
+    defer { ports.downloader.shutDown() }
+    let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
+    return try translating { try run.plan(folder: folder, each: each) }
+  }
+
+  // MARK: Feed and options
+
+  /// What this pass follows, remembered for the next one.
+  private func settle(
+    _ request: SyncRequest, given: FeedLocation?, ledger: any LedgerPort
+  ) throws(PassFailure) -> (FeedLocation, PassOptions) {
+    let (feed, options) = try settled(request, given: given, ledger: ledger)
+    do {
+      try ledger.apply([.fact("feed", feed.text), .fact("options", options.encoded)])
+    } catch {
+      throw PassFailure(error)
+    }
+    return (feed, options)
+  }
+
+  private func settled(
+    _ request: SyncRequest, given: FeedLocation?, ledger: any LedgerPort
+  ) throws(PassFailure) -> (FeedLocation, PassOptions) {
+    let remembered: String?
+    let options: PassOptions
+    do {
+      remembered = try ledger.fact("feed")
+      options = request.options.over(PassOptions(encoded: try ledger.fact("options") ?? ""))
+    } catch {
+      throw PassFailure(error)
+    }
+    guard let given else {
+      guard let remembered else {
+        throw PassFailure(
+          .usage, code: "no-feed", "\(Printable.escape(absolute(request.folder))) does not know its feed",
+          hint: "say it once: tarn sync FEED \(Printable.escape(request.folder))")
+      }
+      return (try FeedText.parse(remembered, workingDirectory: workingDirectory), options)
+    }
+    if let remembered, remembered != given.text, !request.changeFeed {
+      throw PassFailure(
+        .usage, code: "other-feed",
+        "\(Printable.escape(absolute(request.folder))) follows \(Printable.escape(remembered)) already",
+        hint: "to follow the new feed from now on: tarn sync --change-feed "
+          + "\(Printable.escape(given.text)) \(Printable.escape(request.folder))")
+    }
+    return (given, options)
+  }
+
+  private func validate(_ options: PassOptions) throws(PassFailure) {
+    _ = try policy(options)
+    do {
+      _ = try options.network()
+    } catch {
+      throw PassFailure(.usage, code: "option-value", error.message)
+    }
+  }
+
+  private func policy(_ options: PassOptions) throws(PassFailure) -> PassPolicy {
+    do {
+      return try options.policy()
+    } catch {
+      throw PassFailure(.usage, code: "option-value", error.message)
+    }
+  }
+
+  // MARK: The graph
+
+  private func makePorts(
+    _ feed: FeedLocation, _ options: PassOptions, ledger: any LedgerPort, scratch: String, stage: String?
+  ) throws(PassFailure) -> PassPorts {
+    var settings = try Secrets.settings(options, feed: feed, home: homeDirectory)
+    settings.userAgent = "tarn/\(Self.version)"
+    CurlDownloader.prepareProcess()
+    do {
+      if case .remote(let url) = feed {
+        settings.allowsPrivateAddresses = try FeedHost(url: url).isPrivate
+      } else {
+        settings.allowsPrivateAddresses = true
+      }
+      let hashing = OpenSSLHashing()
+      return PassPorts(
+        ledger: ledger, stage: try SQLiteStage(path: stage), parser: FeedParser(hashing: hashing),
+        downloader: try CurlDownloader(settings: settings), hashing: hashing, clock: SystemClock(),
+        random: SystemRandom(), bootID: BootID.read(), spoolDirectory: scratch)
+    } catch let failure as DownloadFailure {
+      let kind: PassFailure.Kind = failure.code == .urlRefused ? .usage : .inputOutput
+      throw PassFailure(kind, code: failure.code.rawValue, failure.message)
+    } catch let failure as LedgerFailure {
+      throw PassFailure(failure)
+    } catch {
+      throw PassFailure(.defect, code: "defect", "\(error)")
+    }
+  }
+
+  /// The folder and the ledger as they are, without a lock; nothing is made.
+  private func openForPlan(_ request: SyncRequest) throws(PassFailure) -> (any FolderReading, any LedgerPort) {
+    let path = absolute(request.folder)
+    switch try inspect(path, state: request.state.map(absolute)) {
+    case .mirror(let home):
+      let folder = try openFolder(home)
+      return (folder, try readLedger(home))
+    case .foreign:
+      do {
+        let folder = try ForeignFolder(folder: path)
+        return (folder, AbsentLedger())
+      } catch {
+        throw PassFailure(error)
+      }
+    case .markerMissing(let reason): throw markerMissing(path, reason)
+    case .notDirectory:
+      throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
+    case .missing, .empty: return (AbsentFolder(), AbsentLedger())
+    }
+  }
+
+  private var temporaryDirectory: String {
+    let directory = environment["TMPDIR"] ?? ""
+    return directory.hasPrefix("/") ? directory : "/var/tmp"
+  }
+
+  var now: Timestamp { Timestamp(nanoseconds: SystemClock().now()) }
+
+  func translating<Result>(_ body: () throws -> Result) throws(PassFailure) -> Result {
+    do {
+      return try body()
+    } catch let failure as PassFailure {
+      throw failure
+    } catch {
+      throw PassFailure(.defect, code: "defect", "\(error)", hint: "this is a defect in Tarn; please report it")
+    }
+  }
+}

@@ -1,0 +1,62 @@
+import Glibc
+import LinuxShim
+import TarnCore
+
+extension FolderFailure.Code {
+  /// The one table from errno to what Tarn makes of it.
+  package init(errno: Int32) {
+    self =
+      switch errno {
+      case ENOSPC: .noSpace
+      case EDQUOT: .quota
+      case EROFS: .readOnly
+      case EACCES, EPERM: .permission
+      case EIO, ESTALE, ENXIO, EUCLEAN, ENODEV, EREMOTEIO, ESHUTDOWN: .inputOutput
+      case EMFILE, ENFILE: .tooManyFiles
+      case ENOMEM: .outOfMemory
+      case ENAMETOOLONG: .nameTooLong
+      case ENOTDIR: .notDirectory
+      case ELOOP: .link
+      case EXDEV: .otherFileSystem
+      case ENOENT: .missing
+      case EEXIST, ENOTEMPTY, EISDIR: .exists
+      default: .other
+      }
+  }
+}
+
+extension FolderFailure {
+  /// A system call that failed.
+  ///
+  /// - Parameters:
+  ///   - operation: what was tried, as in "cannot <operation> <object>".
+  ///   - object: raw bytes; escaped here.
+  init(cannot operation: String, _ object: some Sequence<UInt8>, errno: Int32, path: RelativePath? = nil) {
+    self.init(
+      Code(errno: errno), "cannot \(operation) \(Printable.escape(object)): \(errorText(errno))",
+      errno: errno, path: path)
+  }
+
+  /// The same failure, said to be about a path of the folder.
+  func about(_ path: RelativePath?) -> FolderFailure {
+    var failure = self
+    failure.path = path
+    return failure
+  }
+}
+
+/// Passes a result of the shim on, or throws what its negative errno means.
+@discardableResult
+func kernel<Value: SignedInteger & FixedWidthInteger>(
+  _ operation: String, _ object: some Sequence<UInt8>, _ result: Value
+) throws(FolderFailure) -> Value {
+  guard result < 0 else { return result }
+  throw FolderFailure(cannot: operation, object, errno: Int32(truncatingIfNeeded: 0 - result))
+}
+
+/// What the C library calls an errno value.
+func errorText(_ errno: Int32) -> String {
+  var buffer = [CChar](repeating: 0, count: 256)
+  tarn_error_text(errno, &buffer, buffer.count)
+  return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+}

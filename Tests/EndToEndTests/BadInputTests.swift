@@ -1,0 +1,216 @@
+import Foundation
+import Testing
+
+/// The table of what can be wrong with the input: an exit status for each, and nothing changed.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+struct BadInputTests {
+  private let server: Nginx
+  private let place: TemporaryDirectory
+  private var folder: String { place.path + "/mirror" }
+
+  init() throws {
+    server = try Nginx(
+      locations: """
+        location = /slow.bin { limit_rate 20k; }
+        location = /broken { return 500; }
+        location = /secret { return 401; }
+        """)
+    place = try TemporaryDirectory()
+  }
+
+  private static let sum = String(repeating: "0", count: 64)
+
+  /// A feed, by what the server says: its name, type by extension, contents.
+  struct Bad: Sendable, CustomTestStringConvertible {
+    var name: String
+    var contents: String?
+    var status: Int32
+    var testDescription: String { "\(name): \(status)" }
+  }
+
+  private static let header = #"{"header":{"format":"mirror-manifest/1","complete":true}}"#
+  static let table = [
+    Bad(name: "missing/SHA256SUMS", contents: nil, status: 66),
+    Bad(name: "broken", contents: nil, status: 66),
+    Bad(name: "empty/SHA256SUMS", contents: "", status: 65),
+    Bad(
+      name: "login.html",
+      contents:
+        "<!DOCTYPE html><html><head><title>Sign in</title></head><body><form action=\"/login\" method=\"post\">"
+        + "<input name=\"password\" type=\"password\"></form></body></html>\n", status: 65),
+    Bad(
+      name: "cut.ndjson",
+      contents: header + "\n" + #"{"path":"a.txt","size":1,"hashes":{"sha-256":"\#(sum)"}}"# + "\n",
+      status: 65),
+    Bad(name: "half.ndjson", contents: header + "\n" + #"{"path":"a.txt","si"#, status: 65),
+    Bad(
+      name: "half.json", contents: #"{"manifest":{"format":"mirror-manifest/1"},"files":[{"path":"a"#,
+      status: 65),
+    Bad(
+      name: "half.meta4",
+      contents: "<?xml version=\"1.0\"?><metalink xmlns=\"urn:ietf:params:xml:ns:metalink\"><file na",
+      status: 65),
+    Bad(name: "binary/SHA256SUMS", contents: "\u{0}\u{1}\u{2}\u{3}binary\u{0}", status: 65),
+  ]
+
+  @Test(arguments: table)
+  func aBadFeedChangesNothing(bad: Bad) throws {
+    // A folder that follows a good feed first: what it holds has to survive.
+    try Feeds.publish(["kept.txt": "kept\n"], in: server.files)
+    let first = try Tarn.sync(server.url("SHA256SUMS"), folder, "--delete")
+    try #require(first.status == 0, "\(first)")
+    if let contents = bad.contents { try server.files.write(contents, to: bad.name) }
+    let again = try Tarn.sync(server.url(bad.name), folder, "--change-feed", "--delete", "--retries", "0")
+    #expect(again.status == bad.status, "\(again)")
+    #expect(!again.errors.isEmpty)
+    #expect(place.text("mirror/kept.txt") == "kept\n")
+
+    let fresh = try Tarn.sync(server.url(bad.name), place.path + "/fresh", "--retries", "0")
+    #expect(fresh.status == bad.status, "\(fresh)")
+    #expect(place.files().filter { $0.hasPrefix("fresh/") && !$0.hasPrefix("fresh/.tarn") } == [])
+  }
+
+  @Test func nobodyListening() throws {
+    let port = try Loopback.freePort()
+    let outcome = try Tarn.sync("http://127.0.0.1:\(port)/SHA256SUMS", folder, "--retries", "0")
+    #expect(outcome.status == 66, "\(outcome)")
+  }
+
+  @Test func aLocalFeedThatIsNotThere() throws {
+    let outcome = try Tarn.sync(place.path + "/no/such/SHA256SUMS", folder)
+    #expect(outcome.status == 66, "\(outcome)")
+  }
+
+  @Test(arguments: [
+    ["sync", "--no-such-option"], ["no-such-command"], ["sync", "http://127.0.0.1:9/x"],
+    ["sync", "http://127.0.0.1:9/x", "/", "--adopt"],
+    ["sync", "http://user:password@127.0.0.1:9/x", "./folder"],
+    ["sync", "http://127.0.0.1:9/x", "./folder", "--connections", "many"], ["explain"], ["approve"],
+  ])
+  func wrongUseIsSixtyFour(arguments: [String]) throws {
+    let outcome = try Tarn.run(arguments, in: place.url)
+    #expect(outcome.status == 64, "\(outcome)")
+    #expect(outcome.output.isEmpty && !outcome.errors.isEmpty, "\(outcome)")
+  }
+
+  @Test func theHomeDirectoryIsRefused() throws {
+    let outcome = try Tarn.run(
+      ["sync", server.url("SHA256SUMS"), place.path, "--adopt", "--no-input"],
+      environment: ["HOME": place.path])
+    #expect(outcome.status == 64, "\(outcome)")
+  }
+
+  @Test func aPasswordInAURLIsNotRepeated() throws {
+    let outcome = try Tarn.sync("http://user:hunter2@127.0.0.1:9/SHA256SUMS", folder)
+    #expect(outcome.status == 64, "\(outcome)")
+    #expect(!(outcome.output + outcome.errors).contains("hunter2"))
+  }
+
+  @Test func aFolderWithFilesNeedsAdopt() throws {
+    try Feeds.publish(["a.txt": "a\n"], in: server.files)
+    try place.write("mine\n", to: "mirror/mine.txt")
+    let refused = try Tarn.sync(server.url("SHA256SUMS"), folder)
+    #expect(refused.status == 64, "\(refused)")
+    let command = refused.errors.split(separator: "\n").first {
+      $0.contains("tarn sync") && $0.contains("--adopt")
+    }
+    #expect(
+      command?.contains(folder) == true && command?.contains(server.url("SHA256SUMS")) == true, "\(refused)")
+    #expect(!place.exists("mirror/.tarn"))
+    let adopted = try Tarn.sync(server.url("SHA256SUMS"), folder, "--adopt")
+    #expect(adopted.status == 0, "\(adopted)")
+    #expect(place.text("mirror/mine.txt") == "mine\n")
+    #expect(place.text("mirror/a.txt") == "a\n")
+  }
+
+  @Test func aMarkerThatIsGoneStopsEverything() throws {
+    try Feeds.publish(["a.txt": "a\n"], in: server.files)
+    try #require(try Tarn.sync(server.url("SHA256SUMS"), folder).status == 0)
+    try place.remove("mirror/.tarn/id")
+    try place.remove("mirror/a.txt")
+    let outcome = try Tarn.sync(server.url("SHA256SUMS"), folder)
+    #expect(outcome.status == 73, "\(outcome)")
+    #expect(!place.exists("mirror/a.txt"))
+  }
+
+  @Test func aWrongDigestIsAFailedEntry() throws {
+    try Feeds.publish(["good.txt": "good\n"], in: server.files)
+    try server.files.write("other bytes\n", to: "bad.txt")
+    let list = (server.files.text("SHA256SUMS") ?? "") + "\(Self.sum)  bad.txt\n"
+    try server.files.write(list, to: "SHA256SUMS")
+    let outcome = try Tarn.sync(server.url("SHA256SUMS"), folder, "--retries", "0")
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect((outcome.output + outcome.errors).contains("bad.txt"), "\(outcome)")
+    #expect(!place.exists("mirror/bad.txt"))
+    #expect(place.text("mirror/good.txt") == "good\n")
+  }
+
+  @Test func namesThatLeaveTheFolderAreRefusedAndNamed() throws {
+    try Feeds.publish(["good.txt": "good\n"], in: server.files)
+    let sum = try Feeds.sha256(server.files.url.appendingPathComponent("good.txt"))
+    let list = ["good.txt", "../out.txt", "/etc/out.txt", "a/../../out.txt", ".tarn/id"].map {
+      "\(sum)  \($0)\n"
+    }
+    try server.files.write(list.joined(), to: "SHA256SUMS")
+    let outcome = try Tarn.sync(server.url("SHA256SUMS"), folder, "--retries", "0")
+    #expect(outcome.status == 3, "\(outcome)")
+    for name in ["../out.txt", "/etc/out.txt", ".tarn/id"] {
+      #expect((outcome.output + outcome.errors).contains(name))
+    }
+    #expect(place.files().filter { !$0.hasPrefix("mirror/.tarn/") } == ["mirror/good.txt"])
+  }
+
+  @Test func aSecondTarnIsTurnedAway() throws {
+    try Feeds.publish(["slow.bin": String(repeating: "slow", count: 100_000)], in: server.files)
+    let first = try Tarn.start(["sync", server.url("SHA256SUMS"), folder, "--no-input"])
+    defer {
+      first.signal(SIGKILL)
+      _ = try? first.wait()
+    }
+    try waitUntil("the first pass is at work") { !place.contents(below: "mirror/.tarn/partial").isEmpty }
+    let second = try Tarn.sync(server.url("SHA256SUMS"), folder)
+    #expect(second.status == 75, "\(second)")
+    #expect(second.errors.contains("\(first.pid)"), "it says which process: \(second)")
+    let status = try Tarn.run(["status", folder])
+    #expect(status.status == 0, "status works beside a running pass: \(status)")
+  }
+
+  @Test(arguments: [(SIGINT, Int32(130)), (SIGTERM, Int32(143))])
+  func aSignalEndsThePassAndKeepsTheBytes(signal: Int32, status: Int32) throws {
+    try Feeds.publish(["slow.bin": String(repeating: "slow", count: 100_000)], in: server.files)
+    let pass = try Tarn.start(["sync", server.url("SHA256SUMS"), folder, "--no-input"])
+    try waitUntil("bytes have arrived") {
+      place.contents(below: "mirror/.tarn/partial").contains { $0.hasPrefix("slow") }
+    }
+    pass.signal(signal)
+    let outcome = try pass.wait(limit: 15)
+    #expect(outcome.status == status && !outcome.wasKilled, "\(outcome)")
+    #expect(!place.exists("mirror/slow.bin"))
+    #expect(!place.contents(below: "mirror/.tarn/partial").isEmpty)
+  }
+
+  /// The options that the unit and its example of settings give are options of `tarn sync`.
+  @Test func theServiceUsesOptionsThatExist() throws {
+    let root = Tool.directory.deletingLastPathComponent().deletingLastPathComponent()
+    let help = try Tarn.run(["sync", "--help"]).output
+    var used: Set<String> = []
+    for (file, key) in [
+      ("config/example.env", "TARN_OPTIONS="), ("packaging/systemd/tarn@.service", "ExecStart="),
+    ] {
+      let text = try String(contentsOf: root.appendingPathComponent(file), encoding: .utf8)
+      for line in text.split(separator: "\n") where line.hasPrefix(key) {
+        let words = line.dropFirst(key.count).split(whereSeparator: { " \"".contains($0) })
+        used.formUnion(words.filter { $0.hasPrefix("--") }.map(String.init))
+      }
+    }
+    #expect(used.count >= 3)
+    for option in used.sorted() { #expect(help.contains(option), "\(option)") }
+  }
+
+  @Test func versionAndHelpGoToStandardOutput() throws {
+    for arguments in [["--version"], ["--help"], ["sync", "--help"]] {
+      let outcome = try Tarn.run(arguments)
+      #expect(outcome.status == 0 && !outcome.output.isEmpty && outcome.errors.isEmpty, "\(outcome)")
+    }
+  }
+}

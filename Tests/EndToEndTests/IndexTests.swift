@@ -1,0 +1,99 @@
+import Foundation
+import Testing
+
+/// A tree of awkward names behind an nginx index. What the server lists and serves is found out by index_probe.py, what is
+/// in the folder by check_tree.py: neither shares code with Tarn.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithTools == nil, "\(Tarn.obstacleWithTools ?? "")"))
+struct IndexTests {
+  private struct Offer: Decodable {
+    var files: [String: [Value]]
+    var unserved: [String]
+    /// A size or a digest.
+    enum Value: Codable {
+      case size(UInt64)
+      case digest(String)
+      init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if let size = try? container.decode(UInt64.self) {
+          self = .size(size)
+        } else {
+          self = .digest(try container.decode(String.self))
+        }
+      }
+      func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .size(let size): try container.encode(size)
+        case .digest(let digest): try container.encode(digest)
+        }
+      }
+    }
+  }
+
+  /// Serves the tree, mirrors it, has the checker compare, and mirrors it once more.
+  private func mirror(_ kind: String, _ options: [String], limit: TimeInterval) throws {
+    let tree = try TemporaryDirectory()
+    let place = try TemporaryDirectory()
+    let made = try Tool.run("awkward_tree.py", [tree.path] + options, limit: limit)
+    try #require(made.status == 0, "\(made)")
+    let server = try Nginx(files: tree)
+    let probe = try Tool.run("index_probe.py", [server.url(kind + "/")], limit: limit)
+    try #require(probe.status == 0, "\(probe)")
+    let offer = try JSONDecoder().decode(Offer.self, from: Data(probe.output.utf8))
+    let inventory = try JSONSerialization.jsonObject(with: Data(made.output.utf8)) as? [[String: Any]] ?? []
+    #expect(
+      offer.files.count >= inventory.count * 9 / 10,
+      "the server offers \(offer.files.count) of \(inventory.count)")
+    let versions = try place.write(JSONEncoder().encode(offer.files.mapValues { [$0] }), to: "versions.json")
+
+    let folder = place.path + "/mirror"
+    let first = try Tarn.sync(server.url(kind + "/"), folder, limit: limit)
+    let checked = try Tool.run(
+      "check_tree.py", [folder, "--versions", versions.path, "--final"], limit: limit)
+    // Names that the server lists and does not serve are failures, each named; without any the pass is clean.
+    #expect(first.status == (offer.unserved.isEmpty ? 0 : 3), "\(first)")
+    #expect(checked.status == 0, "\(checked)\n\(first)")
+
+    let requests = try server.requests {
+      let second = try Tarn.sync(server.url(kind + "/"), folder, limit: limit)
+      #expect(second.status == first.status, "\(second)")
+    }
+    #expect(
+      requests.filter { $0.isBody && !$0.uri.hasSuffix("/") }.map(\.uri) == [],
+      "a second pass downloads no body")
+  }
+
+  @Test(arguments: ["html", "json"])
+  func everyNameThatIsServedIsMirrored(kind: String) throws {
+    try mirror(kind, [], limit: 120)
+  }
+
+  @Test(arguments: ["html", "json"])
+  func dangerousNamesAreRefusedAndNamed(kind: String) throws {
+    let tree = try TemporaryDirectory()
+    let place = try TemporaryDirectory()
+    try tree.write("good\n", to: "good.txt")
+    try tree.write("bad\n", to: "bidi\u{202E}txt.exe")
+    try tree.write("bad\n", to: "escape\u{1B}[31m.txt")
+    let server = try Nginx(files: tree)
+    let outcome = try Tarn.sync(server.url(kind + "/"), place.path + "/mirror")
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(place.text("mirror/good.txt") == "good\n")
+    #expect(place.files().filter { !$0.hasPrefix("mirror/.tarn/") } == ["mirror/good.txt"])
+    let said = outcome.output + outcome.errors
+    #expect(said.contains("bidi") && said.contains("escape"), "\(outcome)")
+    #expect(!said.unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x202E }, "names are escaped")
+  }
+
+  static let bigObstacle: String? = {
+    let space = try? FileManager.default.attributesOfFileSystem(forPath: NSTemporaryDirectory())[
+      .systemFreeSize]
+    let free = (space as? NSNumber)?.uint64Value ?? 0
+    return free < 8 << 30 ? "less than 8 GiB free for a file of 3 GiB" : nil
+  }()
+
+  @Test(.enabled(if: bigObstacle == nil, "\(bigObstacle ?? "")"))
+  func aSparseFileOfThreeGibibytes() throws {
+    try mirror("json", ["--big"], limit: 400)
+  }
+}

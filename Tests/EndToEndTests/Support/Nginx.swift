@@ -1,0 +1,168 @@
+import Foundation
+
+/// A real nginx on 127.0.0.1, one process, with a port, a configuration and a log of its own. Ended by its pid.
+final class Nginx {
+  /// One request as the access log has it.
+  struct Request: Decodable {
+    var status: String
+    var method: String
+    var uri: String
+    /// Bytes of the body that were sent.
+    var sent: String
+    var range: String
+    var complete: String
+
+    var bytes: UInt64 { UInt64(sent) ?? 0 }
+    /// A body of the resource itself, whole or in part; an error page is none.
+    var isBody: Bool { method == "GET" && (status == "200" || status == "206") && bytes > 0 }
+  }
+
+  static let path = Program.find("nginx")
+
+  let files: TemporaryDirectory
+  private let directory: TemporaryDirectory
+  private let port: UInt16
+  private let program: Program
+
+  /// Serves `files` as they are below `/`, and by autoindex below `/html/` and `/json/`.
+  ///
+  /// - Parameter locations: more of nginx's `location` blocks.
+  init(files: TemporaryDirectory? = nil, locations: String = "") throws {
+    self.files = try files ?? TemporaryDirectory()
+    directory = try TemporaryDirectory()
+    guard let nginx = Self.path else { throw Program.TimedOut(description: "nginx is not installed") }
+    for _ in 0..<10 {
+      let port = try Loopback.freePort()
+      let configuration = Self.configuration(
+        port: port, root: self.files.path, prefix: directory.path, locations: locations)
+      let file = try directory.write(configuration, to: "nginx.conf")
+      let program = try Program(
+        nginx, ["-p", directory.path, "-c", file.path, "-e", directory.path + "/error.log"])
+      if Self.isReady(program, port: port) {
+        self.port = port
+        self.program = program
+        return
+      }
+      program.signal(SIGTERM)
+      _ = try? program.wait(limit: 10)
+    }
+    throw Program.TimedOut(description: "nginx did not start: \(directory.text("error.log") ?? "")")
+  }
+
+  deinit {
+    program.signal(SIGTERM)
+    _ = try? program.wait(limit: 10)
+  }
+
+  private static func isReady(_ program: Program, port: UInt16) -> Bool {
+    (try? waitUntil(limit: 10, "nginx answers") { !program.isRunning || Loopback.isListening(port) }) != nil
+      && program.isRunning
+  }
+
+  private static func configuration(port: UInt16, root: String, prefix: String, locations: String) -> String {
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map {
+      "\($0)_temp_path \(prefix)/\($0);"
+    }
+    return """
+      daemon off; master_process off; pid \(prefix)/nginx.pid; error_log \(prefix)/error.log warn;
+      events { worker_connections 512; }
+      http {
+        \(temporary.joined(separator: " "))
+        types { text/html html; application/json json; text/plain txt; application/metalink4+xml meta4; }
+        default_type application/octet-stream;
+        log_format json escape=json '{"status":"$status","method":"$request_method","uri":"$request_uri",'
+          '"sent":"$body_bytes_sent","range":"$http_range","complete":"$request_completion"}';
+        access_log \(prefix)/access.log json;
+        server {
+          listen 127.0.0.1:\(port);
+          root \(root);
+          index .no-index;
+          location /html/ { alias \(root)/; autoindex on; autoindex_format html; }
+          location /json/ { alias \(root)/; autoindex on; autoindex_format json; }
+          \(locations)
+        }
+      }
+      """
+  }
+
+  func url(_ path: String) -> String { "http://127.0.0.1:\(port)/\(path)" }
+
+  /// Everything in the log so far. A request of its own goes last: when the log has that one, it has all before it.
+  func requests() throws -> [Request] {
+    let marker = "/marker-\(UUID().uuidString)"
+    try Loopback.head(marker, port: port)
+    var lines: [Request] = []
+    try waitUntil(limit: 10, "the access log has the marker") {
+      let text = directory.text("access.log") ?? ""
+      guard text.contains(marker) else { return false }
+      lines = text.split(separator: "\n").compactMap {
+        try? JSONDecoder().decode(Request.self, from: Data($0.utf8))
+      }
+      return true
+    }
+    return lines.filter { !$0.uri.hasPrefix("/marker-") }
+  }
+
+  /// What was sent while `body` ran.
+  func requests(during body: () throws -> Void) throws -> [Request] {
+    let before = try requests().count
+    try body()
+    return Array(try requests().dropFirst(before))
+  }
+}
+
+/// Sockets of this machine, just enough to find a free port and to see that someone listens.
+enum Loopback {
+  struct Failed: Error {
+    var call: String
+    var code: Int32
+  }
+
+  private static func withSocket<Result>(
+    _ port: UInt16, _ body: (Int32, UnsafePointer<sockaddr>) throws -> Result
+  ) throws -> Result {
+    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    guard descriptor >= 0 else { throw Failed(call: "socket", code: errno) }
+    defer { close(descriptor) }
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_port = port.bigEndian
+    address.sin_addr.s_addr = inet_addr("127.0.0.1")
+    return try withUnsafePointer(to: &address) { pointer in
+      try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { try body(descriptor, $0) }
+    }
+  }
+
+  private static let length = socklen_t(MemoryLayout<sockaddr_in>.size)
+
+  /// A port that was free a moment ago.
+  static func freePort() throws -> UInt16 {
+    try withSocket(0) { descriptor, address in
+      guard bind(descriptor, address, length) == 0 else { throw Failed(call: "bind", code: errno) }
+      var bound = sockaddr_in()
+      var size = length
+      let status = withUnsafeMutablePointer(to: &bound) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
+      }
+      guard status == 0 else { throw Failed(call: "getsockname", code: errno) }
+      return UInt16(bigEndian: bound.sin_port)
+    }
+  }
+
+  static func isListening(_ port: UInt16) -> Bool {
+    (try? withSocket(port) { descriptor, address in connect(descriptor, address, length) == 0 }) ?? false
+  }
+
+  /// A HEAD request, answered to its end.
+  static func head(_ path: String, port: UInt16) throws {
+    try withSocket(port) { descriptor, address in
+      guard connect(descriptor, address, length) == 0 else { throw Failed(call: "connect", code: errno) }
+      let request = Array("HEAD \(path) HTTP/1.0\r\n\r\n".utf8)
+      guard send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
+        throw Failed(call: "send", code: errno)
+      }
+      var buffer = [UInt8](repeating: 0, count: 4096)
+      while recv(descriptor, &buffer, buffer.count, 0) > 0 {}
+    }
+  }
+}

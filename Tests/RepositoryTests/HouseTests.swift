@@ -1,0 +1,114 @@
+import Foundation
+import Testing
+
+/// The rules hold for this repository, and each rule can fail.
+@Suite struct HouseTests {
+  private static let sources = Repository.sources(in: "Sources")
+  private static let tests = Repository.sources(in: "Tests")
+
+  private func sample(_ text: String, target: String = "TarnCore") -> Repository.Source {
+    Repository.Source(path: "Sources/\(target)/Sample.swift", text: text)
+  }
+
+  @Test func theSourcesAreFound() {
+    #expect(Self.sources.count > 10)
+    #expect(Set(Self.sources.map(\.target)).isSubset(of: Rules.arrows.keys))
+  }
+
+  @Test func topLevelHoldsWhatTheHouseNames() {
+    let names = Repository.topLevel().filter { !$0.hasPrefix(".") }
+    #expect(names.subtracting(Rules.topLevel).sorted() == [])
+    #expect(Rules.topLevel.subtracting(names).sorted() == [])
+  }
+
+  @Test func importsFollowTheArrows() {
+    #expect(Self.sources.flatMap(Rules.imports) == [])
+  }
+
+  @Test(arguments: [
+    ("import Foundation", "TarnCore"), ("package import Glibc", "TarnCore"),
+    ("import TarnLedger", "TarnFolder"),
+    ("@preconcurrency import Dispatch", "TarnEngine"), ("import struct Foundation.URL", "TarnAgent"),
+    ("  internal import CCurl", "TarnFeeds"), ("import TarnCore", "TarnUnknown"),
+  ])
+  func aForbiddenImportIsSeen(line: String, target: String) {
+    #expect(Rules.imports(sample("// import nothing\n\(line)\n", target: target)).count == 1)
+  }
+
+  @Test func allowedImportsAndCommentsAreNot() {
+    #expect(
+      Rules.imports(
+        sample("import TarnCore\ninternal import CXML\n// import Foundation", target: "TarnFeeds")) == [])
+    #expect(Rules.imports(sample("let text = \"\"\"\n  import Foundation\n  \"\"\"")) == [])
+  }
+
+  @Test func eachCModuleHasOneImporter() {
+    #expect(Rules.sharedModules(Self.sources) == [])
+    let two = [
+      sample("import CCrypto", target: "TarnFolder"), sample("import CCrypto", target: "TarnTransfer"),
+    ]
+    #expect(Rules.sharedModules(two).count == 1)
+  }
+
+  @Test func nothingIsPublicAndNothingTraps() {
+    #expect(Self.sources.flatMap(Rules.words) == [])
+  }
+
+  @Test(arguments: [
+    "public func f() {}", "  public static let x = 1", "@frozen public struct S {}", "open class C {}",
+    "public private(set) var x = 1", "public import Glibc", "let x = try! f()", "fatalError(\"no\")",
+    "let y = x as! Int",
+  ])
+  func aForbiddenWordIsSeen(line: String) {
+    #expect(Rules.words(sample(line)).count == 1)
+  }
+
+  @Test(arguments: [
+    "// public func f() {}", "let open = 1", "package func publicName() {}",
+    "let t = \"try! fatalError as! public func\"",
+    "try f()", "x as? Int", "let t = \"\\(f(\"public\")) public func x\"", "open(path, O_RDONLY)",
+    "case .public: f()",
+  ])
+  func ordinaryCodeIsNotForbidden(line: String) {
+    #expect(Rules.words(sample(line)) == [])
+  }
+
+  @Test func whoeverVouchesSaysWhy() {
+    #expect(Self.sources.flatMap(Rules.vouching) == [])
+    let bare = "final class C: @unchecked Sendable {}"
+    #expect(Rules.vouching(sample(bare, target: "TarnRuntime")).count == 1)
+    #expect(Rules.vouching(sample("// Safe because x.\n" + bare, target: "TarnRuntime")) == [])
+    #expect(Rules.vouching(sample("// Safe because x.\n" + bare, target: "TarnEngine")).count == 1)
+    let far = "// Safe because x.\n" + String(repeating: "\n", count: 6) + "nonisolated(unsafe) var x = 1"
+    #expect(Rules.vouching(sample(far, target: "TarnRuntime")).count == 1)
+  }
+
+  @Test func filesAreShort() {
+    #expect(Self.sources.flatMap { Rules.size($0, limit: 500) } == [])
+    #expect(Self.tests.flatMap { Rules.size($0, limit: 800) } == [])
+    #expect(Rules.size(sample(String(repeating: "\n", count: 501)), limit: 500).count == 1)
+    #expect(Rules.size(sample(String(repeating: "\n", count: 500)), limit: 500) == [])
+  }
+
+  @Test func functionsAreShort() {
+    #expect(Self.sources.flatMap { Rules.longFunctions($0, limit: 60) } == [])
+    func body(_ lines: Int) -> String {
+      "struct S {\n  func f(\n    _ x: Int\n  ) {\n" + String(repeating: "    g { h() }\n", count: lines - 4)
+        + "  }\n  func small() {}\n}\n"
+    }
+    #expect(Rules.longFunctions(sample(body(61)), limit: 60).count == 1)
+    #expect(Rules.longFunctions(sample(body(60)), limit: 60) == [])
+    let initializer = body(70).replacingOccurrences(of: "func f(", with: "package init(")
+    #expect(Rules.longFunctions(sample(initializer), limit: 60).count == 1)
+  }
+
+  @Test func noFileNamesAPathOfAMachine() {
+    let directories = ["Sources", "Tests", "packaging", "config"]
+    let all = directories.flatMap { directory in
+      Repository.sources(in: directory, suffixes: [""]).filter { !$0.path.hasPrefix("Tests/Fixtures/") }
+    }
+    #expect(all.flatMap(Rules.machinePaths) == [])
+    #expect(Rules.machinePaths(sample("let x = \"" + "/ho" + "me/someone/x\"")).count == 1)
+    #expect(Rules.machinePaths(sample("let x = \"/srv/mirrors\"")) == [])
+  }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import Testing
+
+/// The units, the example and the scripts are what the README says.
+@Suite struct PackagingTests {
+  static let hasSystemd = Command.exists("systemd-analyze")
+
+  /// Copies of the units in a directory of their own, with a program that exists; `change` may spoil the service.
+  private func withUnits(_ change: (String) -> String = { $0 }, _ body: (URL) throws -> Void) throws {
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent(
+      "tarn-units-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    defer { try? FileManager.default.removeItem(at: directory) }
+    for name in ["tarn@.service", "tarn@.timer"] {
+      let text = try Repository.text("packaging/systemd/\(name)").replacingOccurrences(
+        of: "/usr/bin/tarn ", with: "/bin/true ")
+      try change(text).write(to: directory.appendingPathComponent(name), atomically: true, encoding: .utf8)
+    }
+    try body(directory)
+  }
+
+  /// `verify` ends with 0 even for a key that it does not know: only empty messages will do.
+  private func verify(_ directory: URL) throws -> String {
+    let units = ["tarn@.service", "tarn@.timer"].map { directory.appendingPathComponent($0).path }
+    let result = try Command.run("systemd-analyze", ["verify", "--man=no"] + units)
+    return result.errors + (result.status == 0 ? "" : "status \(result.status)")
+  }
+
+  @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
+  func systemdHasNoComplaint() throws {
+    try withUnits { directory in
+      let complaints = try verify(directory)
+      #expect(complaints == "")
+    }
+  }
+
+  @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
+  func systemdComplainsOfAKeyItDoesNotKnow() throws {
+    try withUnits({ $0.replacingOccurrences(of: "[Service]", with: "[Service]\nProtectEverything=yes") }) {
+      directory in
+      let complaints = try verify(directory)
+      #expect(complaints.contains("ProtectEverything"))
+    }
+  }
+
+  @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
+  func theServiceIsConfined() throws {
+    try withUnits { directory in
+      let unit = directory.appendingPathComponent("tarn@.service").path
+      let result = try Command.run("systemd-analyze", ["security", "--offline=true", "--threshold=20", unit])
+      #expect(result.status == 0, "\(result.output.suffix(300)) \(result.errors)")
+    }
+    #expect(
+      try Repository.text("packaging/systemd/tarn@.service").contains("\nSystemCallErrorNumber=EPERM\n"))
+  }
+
+  @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
+  func theCalendarIsOne() throws {
+    let timer = try Repository.text("packaging/systemd/tarn@.timer")
+    let expressions = timer.split(separator: "\n").filter { $0.hasPrefix("OnCalendar=") }.map {
+      $0.dropFirst(11)
+    }
+    #expect(expressions.count == 1)
+    for expression in expressions {
+      #expect(try Command.run("systemd-analyze", ["calendar", String(expression)]).status == 0)
+    }
+    #expect(try Command.run("systemd-analyze", ["calendar", "sometimes"]).status != 0)
+  }
+
+  // MARK: - The example of an environment file
+
+  @Test func theExampleNamesAFeedAFolderAndOptions() throws {
+    let values = try Environment.parse(Repository.text("config/example.env"))
+    #expect(values.keys.sorted() == ["FEED", "FOLDER", "TARN_OPTIONS"])
+    #expect(values["FEED"]?.hasPrefix("https://") == true)
+    #expect(values["FOLDER"]?.hasPrefix("/") == true)
+    let service = try Repository.text("packaging/systemd/tarn@.service")
+    #expect(service.contains("sync --no-input $TARN_OPTIONS ${FEED} ${FOLDER}\n"))
+  }
+
+  @Test(arguments: ["FEED", "A B=c", "=x", "X=$HOME", "X=`date`", "X=two words", "X=\"open"])
+  func aBadEnvironmentFileIsSeen(line: String) {
+    #expect(throws: Environment.Failure.self) { try Environment.parse(line) }
+  }
+
+  // MARK: - Scripts and the example feed
+
+  @Test(arguments: ["packaging/run", "packaging/test", ".ci/run"])
+  func theCommandsAreThereAndParse(path: String) throws {
+    let full = Repository.root.appendingPathComponent(path).path
+    #expect(FileManager.default.isExecutableFile(atPath: full))
+    #expect(try Command.run("bash", ["-n", full]).status == 0)
+    let readme = try Repository.text("README.md")
+    #expect(path == ".ci/run" || readme.contains("\n\(path)\n"))
+  }
+
+  @Test func theExampleFeedListsEveryFileAndNoOther() throws {
+    let base = Repository.root.appendingPathComponent("config/example")
+    let result = try Command.run(
+      "sh", ["-c", "cd '\(base.path)' && sha256sum --check --strict --quiet SHA256SUMS"])
+    #expect(result.status == 0, "\(result.output)\(result.errors)")
+    let listed = try Repository.text("config/example/SHA256SUMS").split(separator: "\n").map {
+      String($0.dropFirst(66))
+    }
+    let present = Repository.sources(in: "config/example", suffixes: [""]).map {
+      String($0.path.dropFirst(15))
+    }
+    #expect(Set(listed + ["SHA256SUMS"]) == Set(present))
+  }
+
+  /// The codes of the public contract; a code that is added there is added here and to the README.
+  @Test func theReadmeHasEveryExitStatusOnce() throws {
+    let rows = try Repository.text("README.md").split(separator: "\n").filter { $0.hasPrefix("| ") }
+    let codes = rows.flatMap { $0.split(separator: "|")[0].split(separator: ",") }.compactMap {
+      Int($0.filter { $0 != " " })
+    }
+    #expect(codes == [0, 2, 3, 64, 65, 66, 70, 73, 74, 75, 77, 78, 130, 143])
+  }
+}
+
+/// What systemd's EnvironmentFile= takes, less what it takes by accident.
+enum Environment {
+  struct Failure: Error {
+    var line: String
+  }
+
+  static func parse(_ text: String) throws -> [String: String] {
+    var values: [String: String] = [:]
+    for line in text.split(separator: "\n") where !line.hasPrefix("#") {
+      guard let sign = line.firstIndex(of: "=") else { throw Failure(line: String(line)) }
+      let name = line[..<sign]
+      var value = line[line.index(after: sign)...]
+      guard !name.isEmpty, name.allSatisfy({ $0.isUppercase || $0 == "_" }),
+        !value.contains(where: { "$`".contains($0) })
+      else { throw Failure(line: String(line)) }
+      if value.hasPrefix("\"") {
+        guard value.count > 1, value.hasSuffix("\"") else { throw Failure(line: String(line)) }
+        value = value.dropFirst().dropLast()
+      } else if value.contains(" ") {
+        throw Failure(line: String(line))
+      }
+      values[String(name)] = String(value)
+    }
+    return values
+  }
+}

@@ -1,0 +1,77 @@
+import TarnCore
+import TarnLedger
+import TestSupport
+import Testing
+
+/// The journal's part of `LedgerPort`, over the real ledger and over the fake.
+@Suite struct EventConformanceTests {
+  typealias Subject = LedgerConformanceTests.Subject
+
+  private let scratch = Scratch()
+
+  private func make(_ subject: Subject) throws -> any LedgerPort {
+    switch subject {
+    case .memory: MemoryLedger()
+    case .sqlite: try SQLiteLedger(directory: scratch.path)
+    }
+  }
+
+  private func numbers(_ ledger: any LedgerPort) throws -> [Int64] {
+    try ledger.events(after: 0, limit: 1000).map(\.number)
+  }
+
+  @Test(arguments: Subject.allCases) func numbersOnlyGrow(_ subject: Subject) throws {
+    let ledger = try make(subject)
+    let event = Event(
+      number: 77, when: moment(1), code: "published", path: path("a"), bytes: .max, detail: "d")
+    let bare = Event(when: moment(1), code: "started")
+    try ledger.apply([.event(event), .event(bare)])
+    var stored = try ledger.events(after: 0, limit: 10)
+    #expect(stored.map(\.number) == [1, 2])
+    stored[0].number = 77
+    stored[1].number = 0
+    #expect(stored == [event, bare])
+    try ledger.apply([.pruneEvents(keeping: 0, now: moment(1_000_000))])
+    try ledger.apply([.event(bare)])
+    #expect(try numbers(ledger) == [3])
+  }
+
+  @Test(arguments: Subject.allCases) func readsAfterANumber(_ subject: Subject) throws {
+    let ledger = try make(subject)
+    try ledger.apply((0..<10).map { .event(Event(when: moment($0), code: "c", path: path("\($0 % 2)"))) })
+    #expect(try ledger.events(after: 3, limit: 2).map(\.number) == [4, 5])
+    #expect(try ledger.events(after: 10, limit: 2) == [])
+    #expect(try ledger.events(after: -1, limit: 0) == [])
+    #expect(try ledger.events(path: path("1"), limit: 3).map(\.number) == [10, 8, 6])
+    #expect(try ledger.events(path: path("none"), limit: 3) == [])
+    #expect(try ledger.eventCount(code: "c", since: moment(4)) == 6)
+    #expect(try ledger.eventCount(code: "other", since: moment(4)) == 0)
+  }
+
+  @Test(arguments: Subject.allCases) func pruningKeepsTheGuardsWindow(_ subject: Subject) throws {
+    let ledger = try make(subject)
+    let day: Int64 = 86_400
+    let now = moment(10 * day)
+    try ledger.apply([
+      .event(Event(when: moment(1), code: "published")),
+      .event(Event(when: moment(9 * day - 1), code: "deleted")),
+      .event(Event(when: moment(9 * day), code: "deleted")),
+      .event(Event(when: moment(10 * day), code: "published")),
+      .event(Event(when: moment(10 * day), code: "published")),
+      .event(Event(when: moment(10 * day), code: "published")),
+    ])
+    try ledger.apply([.pruneEvents(keeping: 6, now: now)])
+    #expect(try numbers(ledger) == [1, 2, 3, 4, 5, 6])
+    #expect(try ledger.fact("events-dropped") == nil)
+    try ledger.apply([.pruneEvents(keeping: 2, now: now)])
+    #expect(try numbers(ledger) == [3, 5, 6])
+    #expect(try ledger.fact("events-dropped") == "4")
+    // The deletion goes later; what the fact says never goes down.
+    try ledger.apply([.pruneEvents(keeping: 2, now: moment(11 * day))])
+    #expect(try numbers(ledger) == [5, 6])
+    #expect(try ledger.fact("events-dropped") == "4")
+    try ledger.apply([.pruneEvents(keeping: -1, now: Timestamp(nanoseconds: .min))])
+    #expect(try numbers(ledger) == [])
+    #expect(try ledger.fact("events-dropped") == "6")
+  }
+}

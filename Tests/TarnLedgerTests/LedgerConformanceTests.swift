@@ -1,0 +1,263 @@
+import TarnCore
+import TarnLedger
+import TestSupport
+import Testing
+
+/// The contract of `LedgerPort`, over the real ledger and over the fake.
+@Suite struct LedgerConformanceTests {
+  enum Subject: CaseIterable {
+    case memory, sqlite
+  }
+
+  /// With the directory that keeps it alive.
+  private func make(_ subject: Subject) throws -> (any LedgerPort, Scratch) {
+    let scratch = Scratch()
+    switch subject {
+    case .memory: return (MemoryLedger(), scratch)
+    case .sqlite: return (try SQLiteLedger(directory: scratch.path), scratch)
+    }
+  }
+
+  @Test(arguments: Subject.allCases) func newOneIsEmpty(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    #expect(try ledger.rows().next() == nil)
+    #expect(try ledger.row(path("a")) == nil)
+    #expect(try ledger.rowCount() == 0)
+    #expect(try ledger.rowBytes() == 0)
+    #expect(try ledger.intents() == [])
+    #expect(try ledger.partials() == [])
+    #expect(try ledger.trash() == [])
+    #expect(try ledger.problems(limit: 10) == [])
+    #expect(try ledger.problemCounts() == [:])
+    #expect(try ledger.events(after: 0, limit: 10) == [])
+    #expect(try ledger.held() == nil)
+    #expect(try ledger.heldPaths(plan: "00000000") == [])
+    #expect(try ledger.activity() == [])
+    #expect(try ledger.fact("feed") == nil)
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func keepsRowsWhole(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    let plain = row(path("a"))
+    var extreme = row(RelativePath(trusted: [0xFF, 0x2F, 0x80]), size: .max, digest: 2)
+    extreme.identity.device = .max
+    extreme.identity.inode = 1 << 63
+    extreme.identity.modified = Timestamp(nanoseconds: .min)
+    extreme.identity.changed = Timestamp(nanoseconds: .max)
+    extreme.digest = digest(0, .sha512)
+    extreme.isVerified = false
+    extreme.fingerprint = []
+    extreme.etag = ""
+    extreme.lastModified = String(repeating: "ö", count: 10_000)
+    try ledger.apply([.row(plain), .row(extreme)])
+    #expect(try ledger.row(plain.path) == plain)
+    #expect(try ledger.row(extreme.path) == extreme)
+    #expect(try ledger.rows().drain() == [plain, extreme])
+    #expect(try ledger.rowCount() == 2)
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func replacesAndDropsRows(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    try ledger.apply([.row(row(path("a"))), .row(row(path("b")))])
+    try ledger.apply([.row(row(path("a"), size: 99, digest: 3)), .dropRow(path("b")), .dropRow(path("none"))])
+    #expect(try ledger.rows().drain() == [row(path("a"), size: 99, digest: 3)])
+    #expect(try ledger.rows(digest: digest(1), limit: 5) == [])
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func rowsComeByMemcmp(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    var names: [[UInt8]] = [
+      Array("a".utf8), Array("a/b".utf8), Array("a.txt".utf8), Array("aa".utf8), Array("a b".utf8),
+      Array("B".utf8),
+      [0x61, 0xFF], [0x61, 0x01], [0xC3, 0x28], [0x80], [0xFF, 0xFF], Array("é".utf8), Array("e\u{301}".utf8),
+      Array("A/B/C".utf8), Array("a/b/c".utf8), Array("a/b-c".utf8), [0x61, 0x2F, 0xFE],
+    ]
+    let sorted = names.sorted { $0.lexicographicallyPrecedes($1) }
+    var random = Seeded(state: 1)
+    names.shuffle(using: &random)
+    try ledger.apply(names.map { .row(row(RelativePath(trusted: $0))) })
+    #expect(try ledger.rows().drain().map(\.path.bytes) == sorted)
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func rowsAreASnapshot(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    try ledger.apply((0..<50).map { .row(row(path("\($0 + 100)"))) })
+    let before = try ledger.rows()
+    try ledger.apply([.dropRow(path("149")), .row(row(path("999")))])
+    let after = try ledger.rows()
+    let first = try before.next()
+    try ledger.apply([.dropRow(path("148"))])
+    #expect(first?.path == path("100"))
+    #expect(try before.drain().map(\.path) == (101..<150).map { path("\($0)") })
+    #expect(try before.next() == nil)
+    #expect(try after.drain().count == 50)
+    #expect(try ledger.rows().drain().count == 49)
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func addsUpBytes(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    try ledger.apply([.row(row(path("a"), size: 0xFFFF_FFFF)), .row(row(path("b"), size: 3))])
+    #expect(try ledger.rowBytes() == 0x1_0000_0002)
+    try ledger.apply([.row(row(path("c"), size: 1 << 63))])
+    #expect(try ledger.rowBytes() == 1 << 63 + 0x1_0000_0002)
+    try ledger.apply([.row(row(path("d"), size: .max))])
+    #expect(try ledger.rowBytes() == .max)
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func findsRowsByDigest(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    try ledger.apply(
+      ["c", "a", "b"].map { .row(row(path($0), digest: 7)) } + [.row(row(path("d"), digest: 8))])
+    #expect(try ledger.rows(digest: digest(7), limit: 2).map(\.path) == [path("a"), path("b")])
+    #expect(try ledger.rows(digest: digest(8), limit: 2).map(\.path) == [path("d")])
+    #expect(try ledger.rows(digest: digest(7), limit: 0) == [])
+    #expect(try ledger.rows(digest: digest(7), limit: -1) == [])
+    #expect(try ledger.rows(digest: digest(7, .sha1), limit: 2) == [])
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func keepsIntents(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    var removal = intent(path("b"), .remove)
+    removal.partialName = ""
+    removal.displacesOwn = false
+    try ledger.apply([.intent(removal), .intent(intent(path("a"))), .intent(intent(path("c")))])
+    #expect(try ledger.intents() == [intent(path("a")), removal, intent(path("c"))])
+    try ledger.apply([.dropIntent(path("a")), .intent(intent(path("b"))), .dropIntent(path("none"))])
+    #expect(try ledger.intents() == [intent(path("b")), intent(path("c"))])
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func keepsPartials(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    var second = partial(path("b"), digest: digest(4, .md5))
+    second.total = nil
+    try ledger.apply([.partial(partial(path("a"))), .partial(second), .durable(path: path("none"), bytes: 1)])
+    #expect(try ledger.partials() == [partial(path("a")), second])
+    try ledger.apply([
+      .durable(path: path("b"), bytes: .max), .dropPartial(path("a")), .dropPartial(path("a")),
+    ])
+    second.durable = .max
+    #expect(try ledger.partial(path("b")) == second)
+    #expect(try ledger.partial(path("a")) == nil)
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func keepsTrash(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    let reasons: [TrashRow.Reason] = [.edited, .deleted, .replaced]
+    let rows = reasons.enumerated().map { index, reason in
+      TrashRow(
+        name: "t\(9 - index)", path: path("a"), reason: reason, isOwn: reason == .deleted, size: .max,
+        when: moment(Int64(index)))
+    }
+    try ledger.apply(rows.reversed().map { .trash($0) })
+    #expect(try ledger.trash() == rows)
+    try ledger.apply([.dropTrash(name: "t9"), .dropTrash(name: "none")])
+    #expect(try ledger.trash() == Array(rows.dropFirst()))
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func aKnownProblemKeepsItsBeginning(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    func problem(_ code: String, _ seconds: Int64, _ kind: Problem.Kind = .failed) -> Problem {
+      Problem(name: [0xFF, 1], kind: kind, code: code, message: "at \(seconds)", seen: moment(seconds))
+    }
+    try ledger.apply([.problem(problem("timed-out", 1))])
+    try ledger.apply([.problem(problem("timed-out", 2)), .problem(problem("timed-out", 3, .held))])
+    var expected = problem("timed-out", 3, .held)
+    expected.since = moment(1)
+    expected.attempts = 3
+    #expect(try ledger.problem(name: [0xFF, 1]) == expected)
+    try ledger.apply([.problem(problem("no-space", 4))])
+    #expect(try ledger.problem(name: [0xFF, 1]) == problem("no-space", 4))
+    try ledger.apply([.dropProblem(name: [0xFF, 1]), .dropProblem(name: [])])
+    #expect(try ledger.problem(name: [0xFF, 1]) == nil)
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func problemsThatWereNotSeenAgainAreSolved(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    let kinds: [Problem.Kind] = [.failed, .failed, .refused, .conflict]
+    try ledger.apply(
+      kinds.enumerated().map { index, kind in
+        .problem(
+          Problem(name: [UInt8(9 - index)], kind: kind, code: "c", message: "", seen: moment(Int64(index))))
+      })
+    #expect(try ledger.problemCounts() == [.failed: 2, .refused: 1, .conflict: 1])
+    #expect(try ledger.problems(limit: 2).map(\.name) == [[6], [7]])
+    try ledger.apply([.dropProblems(seenBefore: moment(2))])
+    #expect(try ledger.problems(limit: 9).map(\.name) == [[6], [7]])
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func holdsOnePlan(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    let first = HeldPlan(id: "aaaaaaaa", when: moment(1), count: 2)
+    let second = HeldPlan(id: "bbbbbbbb", when: moment(2), count: 1)
+    try ledger.apply([
+      .hold(first), .heldPath(plan: first.id, path: path("y")), .heldPath(plan: first.id, path: path("x")),
+      .heldPath(plan: first.id, path: path("x")),
+    ])
+    #expect(try ledger.held() == first)
+    #expect(try ledger.heldPaths(plan: first.id) == [path("x"), path("y")])
+    // The paths of a large plan may be written before it, in several transactions.
+    try ledger.apply([.heldPath(plan: second.id, path: path("z"))])
+    #expect(try ledger.held() == first)
+    try ledger.apply([.hold(second)])
+    #expect(try ledger.held() == second)
+    #expect(try ledger.heldPaths(plan: first.id) == [])
+    #expect(try ledger.heldPaths(plan: second.id) == [path("z")])
+    try ledger.apply([.dropHolds, .dropHolds])
+    #expect(try ledger.held() == nil)
+    #expect(try ledger.heldPaths(plan: second.id) == [])
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func replacesActivityAndFacts(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    let two = ["b", "a"].map { Activity(path: path($0), received: .max, total: nil, rate: 3, source: "s") }
+    try ledger.applyVolatile([.activity(two), .fact("feed", "https://example.org/"), .fact("x", "")])
+    #expect(try ledger.activity() == two)
+    #expect(try ledger.fact("feed") == "https://example.org/")
+    #expect(try ledger.fact("x") == "")
+    try ledger.apply([.activity([two[1]]), .fact("feed", "other"), .fact("x", nil), .fact("none", nil)])
+    #expect(try ledger.activity() == [two[1]])
+    #expect(try ledger.fact("feed") == "other")
+    #expect(try ledger.fact("x") == nil)
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func aFailedListChangesNothing(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    try ledger.apply([.row(row(path("a")))])
+    var wrong = intent(path("b"))
+    wrong.row.path = path("c")
+    let failed = failure {
+      try ledger.apply([.dropRow(path("a")), .row(row(path("b"))), .fact("f", "v"), .intent(wrong)])
+    }
+    #expect(failed?.code == .other)
+    #expect(try ledger.rows().drain() == [row(path("a"))])
+    #expect(try ledger.fact("f") == nil)
+    try ledger.apply([.row(row(path("b")))])
+    #expect(try ledger.rowCount() == 2)
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func nothingToWriteIsNothing(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    try ledger.apply([])
+    try ledger.applyVolatile([])
+    ledger.close()
+    ledger.close()
+    #expect(failure { try ledger.apply([.fact("a", "b")]) }?.code == .readOnly)
+    #expect(failure { _ = try ledger.fact("a") }?.code == .other)
+    withExtendedLifetime(scratch) {}
+  }
+}

@@ -1,0 +1,141 @@
+import TarnCore
+import TestSupport
+import Testing
+
+@testable import TarnLedger
+
+/// The contract of `StagePort`, over the scratch database and over the fake.
+@Suite struct StageConformanceTests {
+  enum Subject: CaseIterable {
+    case memory, temporary, file
+    /// Every few entries are a run of their own.
+    case shortRuns
+  }
+
+  private let scratch = Scratch()
+  private var file: String { scratch.path + "/stage" }
+
+  private func make(_ subject: Subject) throws -> any StagePort {
+    switch subject {
+    case .memory: MemoryStage()
+    case .temporary: try SQLiteStage()
+    case .file: try SQLiteStage(path: file)
+    case .shortRuns: try SQLiteStage(path: nil, runCapacity: 100)
+    }
+  }
+
+  private func entry(_ path: RelativePath, _ number: Int = 0) -> Entry {
+    Entry(path: path, size: UInt64(number), sources: [Source(url: "https://example.org/\(number)")])
+  }
+
+  @Test(arguments: Subject.allCases) func newOneIsEmpty(_ subject: Subject) throws {
+    let stage = try make(subject)
+    #expect(try stage.entries().next() == nil)
+    #expect(try stage.actions().next() == nil)
+    #expect(try stage.actionCount() == 0)
+    try stage.clear()
+    #expect(try stage.entries().next() == nil)
+  }
+
+  @Test(arguments: Subject.allCases) func entriesComeByPathThenInTheirOrder(_ subject: Subject) throws {
+    let stage = try make(subject)
+    var random = Seeded(state: 5)
+    var entries: [Entry] = []
+    for number in 0..<2000 {
+      let name = [0x61] + random.bytes(upTo: 2).map { $0 % 4 &* 85 }
+      entries.append(entry(RelativePath(trusted: name), number))
+      try stage.add(entries[number])
+    }
+    let sorted = entries.sorted { left, right in
+      left.path == right.path
+        ? left.size! < right.size! : left.path.bytes.lexicographicallyPrecedes(right.path.bytes)
+    }
+    #expect(try stage.entries().drain() == sorted)
+    // Reading is no end: it can be done again, and more can be added.
+    try stage.add(entry(path("a"), 3000))
+    #expect(try stage.entries().drain().count == 2001)
+    #expect(try stage.entries().drain().filter { $0.path == path("a") }.last?.size == 3000)
+  }
+
+  @Test(arguments: Subject.allCases) func actionsComeByPhaseThenByPath(_ subject: Subject) throws {
+    let stage = try make(subject)
+    let actions = [
+      Action(.delete, phase: .deletion, path: path("a"), row: row(path("a"))),
+      Action(.fetch, phase: .index, path: path("b"), entry: entry(path("b"))),
+      Action(.update, phase: .payload, path: path("z"), entry: entry(path("z"))),
+      Action(
+        .inspect, phase: .payload, path: path("c"), entry: entry(path("c")), present: row(path("c")).identity),
+      Action(.forget, phase: .payload, path: RelativePath(trusted: [0xFF]), row: row(path("q"))),
+      Action(.fetch, phase: .payload, path: path("c"), entry: entry(path("c"), 2)),
+    ]
+    for action in actions { try stage.add(action) }
+    #expect(try stage.actionCount() == 6)
+    #expect(try stage.actions().drain() == [3, 5, 2, 4, 1, 0].map { actions[$0] })
+  }
+
+  @Test(arguments: Subject.allCases) func everyKindOfActionIsKept(_ subject: Subject) throws {
+    let stage = try make(subject)
+    let actions = Action.Kind.allCases.enumerated().map { Action($1, path: path("\($0 + 10)")) }
+    for action in actions { try stage.add(action) }
+    #expect(try stage.actions().drain() == actions)
+  }
+
+  @Test(arguments: Subject.allCases) func actionsAreAddedWhileEntriesAreRead(_ subject: Subject) throws {
+    let stage = try make(subject)
+    for number in 0..<500 { try stage.add(entry(path("\(number + 1000)"), number)) }
+    let entries = try stage.entries()
+    var count = 0
+    while let entry = try entries.next() {
+      #expect(entry.size == UInt64(count))
+      try stage.add(Action(.fetch, phase: count % 3 == 0 ? .index : .payload, path: entry.path, entry: entry))
+      count += 1
+    }
+    #expect(count == 500)
+    #expect(try stage.actions().drain().count == 500)
+  }
+
+  @Test(arguments: Subject.allCases) func clearForgets(_ subject: Subject) throws {
+    let stage = try make(subject)
+    for round in 0..<3 {
+      for number in 0..<100 { try stage.add(entry(path("\(round)-\(number)"))) }
+      try stage.add(Action(.fetch, path: path("a")))
+      let open = try stage.entries()
+      _ = try open.next()
+      #expect(try stage.entries().drain().count == 100)
+      try stage.clear()
+      #expect(try stage.entries().next() == nil)
+      #expect(try stage.actions().next() == nil)
+      #expect(try stage.actionCount() == 0)
+    }
+  }
+
+  @Test func theFileHasNoNameWhileItIsUsed() throws {
+    try write(Array("left over".utf8), to: file)
+    try write(Array("left over".utf8), to: file + "-journal")
+    let stage = try SQLiteStage(path: file, runCapacity: 10_000)
+    #expect(try scratch.names() == [])
+    for number in 0..<5000 { try stage.add(entry(path("\(number)"))) }
+    #expect(try stage.entries().drain().count == 5000)
+    try stage.clear()
+    #expect(try scratch.names() == [])
+  }
+
+  @Test func aStageThatCannotBeIsToldWhy() throws {
+    #expect(failure { _ = try SQLiteStage(path: scratch.path + "/none/stage") }?.code == .missing)
+  }
+
+  @Test func theFakeFailsWhenTold() throws {
+    let stage = MemoryStage()
+    stage.failAdd(2)
+    try stage.add(entry(path("a")))
+    #expect(failure { try stage.add(Action(.fetch, path: path("a"))) }?.code == .noSpace)
+    try stage.add(entry(path("b")))
+    #expect(try stage.entries().drain().count == 2)
+    let ledger = MemoryLedger()
+    ledger.failApply(1, with: LedgerFailure(.inputOutput, "x"))
+    #expect(failure { try ledger.apply([.fact("a", "b")]) }?.code == .inputOutput)
+    #expect(try ledger.fact("a") == nil)
+    try ledger.apply([.fact("a", "b")])
+    #expect(ledger.contents.history == [[.fact("a", "b")]])
+  }
+}

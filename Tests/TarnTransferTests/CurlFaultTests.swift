@@ -1,0 +1,217 @@
+import TarnCore
+import TarnRuntime
+import Testing
+
+@testable import TarnTransfer
+
+/// What comes of each misbehaviour of the scripted server.
+@Suite(
+  .serialized, .timeLimit(.minutes(3)),
+  .enabled(if: ScriptedServer.isAvailable, "python3 or openssl is missing"))
+struct CurlFaultTests {
+  let server: ScriptedServer
+
+  init() throws {
+    server = try ScriptedServer.shared.get()
+  }
+
+  private func fetch(
+    _ behaviour: String, size: Int = 5000, _ settings: NetworkSettings? = nil,
+    to receiver: Collector = Collector(), change: (inout DownloadRequest) -> Void = { _ in }
+  ) throws -> (outcome: DownloadOutcome?, bytes: [UInt8]) {
+    var usual = NetworkSettings()
+    usual.allowsPrivateAddresses = true
+    let downloader = try CurlDownloader(settings: settings ?? usual)
+    var request = DownloadRequest(url: "\(server.plain)/\(behaviour)/fault/\(size)/f", limit: 1 << 20)
+    change(&request)
+    _ = downloader.start(request, to: receiver)
+    let outcome = receiver.outcome()
+    downloader.shutDown()
+    #expect(receiver.offences == [])
+    return (outcome, receiver.bytes)
+  }
+
+  struct Case: Sendable, CustomTestStringConvertible {
+    var behaviour: String
+    var code: DownloadFailure.Code
+    var isTransient = true
+    var testDescription: String { behaviour }
+  }
+
+  static let faults = [
+    Case(behaviour: "truncate", code: .truncated), Case(behaviour: "length-longer", code: .truncated),
+    Case(behaviour: "chunked-cut", code: .truncated), Case(behaviour: "reset-before-head", code: .reset),
+    Case(behaviour: "reset-mid-body", code: .reset), Case(behaviour: "length-double", code: .protocolError),
+    Case(behaviour: "length-conflicting", code: .protocolError),
+    Case(behaviour: "length-negative", code: .protocolError),
+    Case(behaviour: "length-text", code: .protocolError),
+    Case(behaviour: "length-and-chunked", code: .protocolError),
+    Case(behaviour: "not-http", code: .protocolError),
+    Case(behaviour: "status-line-bad", code: .protocolError),
+    Case(behaviour: "header-flood", code: .headersTooLarge, isTransient: false),
+    Case(behaviour: "header-huge", code: .headersTooLarge, isTransient: false),
+    Case(behaviour: "early-hints-flood", code: .headersTooLarge, isTransient: false),
+    Case(behaviour: "endless", code: .tooLarge, isTransient: false),
+    Case(behaviour: "head-cut", code: .protocolError),
+  ]
+
+  @Test(arguments: faults) func fails(fault: Case) throws {
+    let (outcome, bytes) = try fetch(fault.behaviour)
+    let failure = try #require(outcome?.failure)
+    #expect(failure.code == fault.code, "\(failure.message)")
+    #expect(failure.isTransient == fault.isTransient)
+    #expect(bytes.count <= 1 << 20)
+    #expect(
+      bytes == Array(SeedStream.bytes(seed: "fault", size: 5000).prefix(bytes.count))
+        || fault.code == .tooLarge)
+  }
+
+  @Test(arguments: ["ok", "ok-close", "chunked", "length-none", "early-hints", "length-shorter"])
+  func takesWhatIsRight(behaviour: String) throws {
+    let (outcome, bytes) = try fetch(behaviour)
+    #expect(outcome?.head?.status == 200)
+    #expect(bytes == SeedStream.bytes(seed: "fault", size: behaviour == "length-shorter" ? 4990 : 5000))
+  }
+
+  static let ranges: [(String, Int, ContentRange?)] = [
+    ("ok", 206, ContentRange(first: 100, last: 4999, total: 5000)),
+    ("range-ignored", 200, nil),
+    ("range-start", 206, ContentRange(first: 101, last: 4999, total: 5000)),
+    ("range-end", 206, ContentRange(first: 100, last: 5000, total: 5001)),
+    ("range-total", 206, ContentRange(first: 100, last: 4999, total: 5007)),
+    ("range-unit", 206, nil), ("range-missing", 206, nil), ("range-multipart", 206, nil),
+    ("range-refused", 416, ContentRange(first: nil, last: nil, total: 10)),
+  ]
+
+  /// The port reports what was said; whether it fits is the receiver's business.
+  @Test(arguments: ranges) func reportsRanges(behaviour: String, status: Int, range: ContentRange?) throws {
+    let (outcome, bytes) = try fetch(behaviour, to: Collector(.headOnly)) { $0.offset = 100 }
+    let head = try #require(outcome?.head)
+    #expect(head.status == status)
+    #expect(head.contentRange == range)
+    #expect(bytes == [])
+  }
+
+  @Test(arguments: [
+    ("status-429-seconds", Int64(7)...7), ("status-429-forever", 604_800...604_800),
+    ("status-503-date", 119...121), ("status-503-past", 0...0),
+  ]) func readsRetryAfter(behaviour: String, seconds: ClosedRange<Int64>) throws {
+    #expect(seconds.contains(try #require(try fetch(behaviour).outcome?.head?.retryAfter)))
+  }
+
+  @Test func junkRetryAfterIsNone() throws {
+    #expect(try #require(try fetch("status-503-junk").outcome?.head).retryAfter == nil)
+  }
+
+  @Test func resumesAfterAReset() throws {
+    let (first, part) = try fetch("reset-once", size: 6001)
+    #expect(first?.failure?.code == .reset)
+    let (second, rest) = try fetch("reset-once", size: 6001) {
+      $0.offset = UInt64(part.count)
+      $0.ifRange = "\"fault-6001-v1\""
+    }
+    #expect(second?.head?.status == (part.isEmpty ? 200 : 206))
+    #expect(part + rest == SeedStream.bytes(seed: "fault", size: 6001))
+  }
+
+  // MARK: Patience
+
+  private func impatient(_ change: (inout NetworkSettings) -> Void = { _ in }) -> NetworkSettings {
+    var settings = NetworkSettings()
+    settings.allowsPrivateAddresses = true
+    settings.lowSpeedTime = 1
+    change(&settings)
+    return settings
+  }
+
+  @Test(arguments: ["head-never", "head-slow", "body-slow", "body-stalls"]) func slowServersAreLeft(
+    behaviour: String
+  ) throws {
+    let failure = try #require(try fetch(behaviour, impatient()).outcome?.failure)
+    #expect(failure.code == .tooSlow, "\(failure.message)")
+    #expect(failure.isTransient)
+  }
+
+  @Test func theTotalCapHolds() throws {
+    let settings = impatient { $0.lowSpeedTime = 60 }
+    let (outcome, _) = try fetch("head-never", settings) { $0.totalTimeout = 1 }
+    #expect(outcome?.failure?.code == .timeout)
+  }
+
+  @Test func refusedConnectionIsToldInWords() throws {
+    let downloader = try CurlDownloader(settings: impatient())
+    let receiver = Collector()
+    _ = downloader.start(DownloadRequest(url: "http://127.0.0.1:1/x", limit: 1), to: receiver)
+    #expect(
+      receiver.outcome()
+        == .failed(
+          DownloadFailure(.connect, "connection refused by 127.0.0.1:1", isTransient: true)))
+  }
+
+  @Test func aSlowHostHoldsNoOther() throws {
+    let downloader = try CurlDownloader(
+      settings: impatient {
+        $0.connections = 8
+        $0.connectionsPerHost = 2
+        $0.lowSpeedTime = 60
+      })
+    let slow = (0..<20).map { _ in Collector() }
+    for receiver in slow {
+      _ = downloader.start(
+        DownloadRequest(url: "\(server.plain)/head-never/x/1/slow", limit: 1), to: receiver)
+    }
+    for _ in 0..<5 {
+      let receiver = Collector()
+      _ = downloader.start(DownloadRequest(url: "\(server.other)/ok/x/1/quick", limit: 1), to: receiver)
+      #expect(receiver.outcome()?.head?.status == 200)
+    }
+    downloader.shutDown()
+    #expect(slow.allSatisfy { $0.outcome()?.failure?.code == .cancelled })
+  }
+
+  @Test func connectionsAreReused() throws {
+    let downloader = try CurlDownloader(settings: impatient { $0.connections = 2 })
+    for round in 0..<3 {
+      let behaviour = ["ok", "status-404", "redirect"][round]
+      let receiver = Collector(round == 1 ? .headOnly : .accept)
+      _ = downloader.start(
+        DownloadRequest(url: "\(server.plain)/\(behaviour)/x/900/reused", limit: 1000), to: receiver)
+      #expect(receiver.outcome()?.head != nil)
+    }
+    #expect(Set(server.requests("/reused").map(\.connection)).count == 1)
+  }
+
+  // MARK: Rate
+
+  /// 8 transfers of 64 KiB under 256 KiB/s: 2 s, whatever the number of transfers.
+  @Test func theRateHoldsOverAll() throws {
+    let downloader = try CurlDownloader(settings: impatient { $0.rate = 256 << 10 })
+    let clock = SystemClock()
+    let start = clock.monotonic()
+    let receivers = (0..<8).map { _ in Collector() }
+    for receiver in receivers {
+      _ = downloader.start(
+        DownloadRequest(url: "\(server.plain)/ok/rate/65536/rate", limit: 1 << 20), to: receiver)
+    }
+    for receiver in receivers {
+      #expect(receiver.outcome()?.head?.status == 200)
+      #expect(receiver.bytes.count == 65_536)
+    }
+    let seconds = Double(clock.monotonic() - start) / 1e9
+    #expect((1.8...2.6).contains(seconds), "\(seconds) s")
+  }
+
+  /// Waiting requests cost no handles and no connections, and are ended in one go.
+  @Test func aHundredThousandWait() throws {
+    let downloader = try CurlDownloader(settings: impatient { $0.connections = 2 })
+    let ended = LockedCondition(0)
+    let receivers = (0..<100_000).map { _ in Collector(onEnd: { ended.change { $0 += 1 } }) }
+    for receiver in receivers {
+      _ = downloader.start(
+        DownloadRequest(url: "\(server.plain)/head-never/x/1/crowd", limit: 1), to: receiver)
+    }
+    downloader.shutDown()
+    #expect(ended.withLock { $0 } == 100_000)
+    #expect(server.requests("/crowd").count <= 2)
+  }
+}

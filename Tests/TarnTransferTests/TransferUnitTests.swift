@@ -1,0 +1,192 @@
+import CurlShim
+import Glibc
+import TarnCore
+import Testing
+
+@testable import TarnTransfer
+
+@Suite struct TransferUnitTests {
+  // MARK: Addresses
+
+  @Test(arguments: [
+    "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.9.9.9", "169.254.169.254",
+    "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.168.1.1", "198.18.0.1", "224.0.0.1", "240.0.0.1",
+    "255.255.255.255", "::", "::1", "::7f00:1", "::ffff:8.8.8.8", "fc00::1", "fdff::1", "fe80::1", "fec0::1",
+    "ff02::1", "2002:7f00:1::", "2001:0:1::", "64:ff9b::10.0.0.1",
+  ]) func privateAddress(text: String) {
+    #expect(isPrivate(text) == true)
+  }
+
+  @Test(arguments: [
+    "1.1.1.1", "9.255.255.255", "11.0.0.1", "100.63.255.255", "100.128.0.1", "172.15.0.1", "172.32.0.1",
+    "192.169.0.1", "198.20.0.1", "223.255.255.255", "2001:db8::1", "2606:4700::1111", "2002:808:808::",
+    "64:ff9b::8.8.8.8",
+  ]) func publicAddress(text: String) {
+    #expect(isPrivate(text) == false)
+  }
+
+  private func isPrivate(_ text: String) -> Bool? {
+    var v4 = [UInt8](repeating: 0, count: 4)
+    if inet_pton(AF_INET, text, &v4) == 1 { return AddressRule.isPrivate(v4: v4) }
+    var v6 = [UInt8](repeating: 0, count: 16)
+    return inet_pton(AF_INET6, text, &v6) == 1 ? AddressRule.isPrivate(v6: v6) : nil
+  }
+
+  // MARK: Header values
+
+  @Test(arguments: [
+    ("bytes 0-9/10", ContentRange(first: 0, last: 9, total: 10)),
+    ("Bytes 5-9/*", ContentRange(first: 5, last: 9, total: nil)),
+    ("bytes */10", ContentRange(first: nil, last: nil, total: 10)),
+  ]) func contentRange(text: String, expected: ContentRange) {
+    #expect(HeaderValue.contentRange(text) == expected)
+  }
+
+  @Test(arguments: [
+    "", "bytes", "bytes 0-9", "bytes=0-9/10", "bytes 9-0/10", "bytes 0-10/10", "bytes -9/10", "bytes 0-/10",
+    "bytes +0-9/10", "bytes 0-9/10/11", "bytes */*", "lines 0-9/10", "bytes 0-9/99999999999999999999999",
+    "bytes  0-9/10", "bytes 0-9, 20-29/40",
+  ]) func badContentRange(text: String) {
+    #expect(HeaderValue.contentRange(text) == nil)
+  }
+
+  @Test func retryAfter() {
+    let now: Int64 = 1_000_000_000_000_000_000
+    #expect(HeaderValue.retryAfter("0", date: nil, now: now) == 0)
+    #expect(HeaderValue.retryAfter("99999999999999999999999999", date: nil, now: now) == 604_800)
+    #expect(HeaderValue.retryAfter("-1", date: nil, now: now) == nil)
+    // 1,000,000,000 s is Sun, 09 Sep 2001 01:46:40 GMT.
+    #expect(HeaderValue.retryAfter("Sun, 09 Sep 2001 01:47:40 GMT", date: nil, now: now) == 60)
+    let sent = Timestamp(seconds: 1_000_000_050)
+    #expect(HeaderValue.retryAfter("Sun, 09 Sep 2001 01:47:40 GMT", date: sent, now: 0) == 10)
+  }
+
+  @Test func headOfTheLastResponseCounts() {
+    var reader = HeadReader(url: "u")
+    let lines = [
+      "HTTP/1.1 103 Early", "ETag: \"early\"", "", "HTTP/1.1 200 OK", "Content-Length:  5 ", "X: y",
+      " folded: 1",
+      "LAST-MODIFIED: Sun, 09 Sep 2001 01:46:40 GMT", "",
+    ]
+    let steps = lines.map { line in Array("\(line)\r\n".utf8).withUnsafeBytes { reader.take($0, now: 0) } }
+    #expect(steps.last == .complete)
+    #expect(steps.dropLast().allSatisfy { $0 == .more })
+    #expect(reader.head.status == 200)
+    #expect(reader.head.etag == nil)
+    #expect(reader.head.contentLength == 5)
+    #expect(reader.head.modified == Timestamp(seconds: 1_000_000_000))
+  }
+
+  @Test func twoETagsAreNone() {
+    var reader = HeadReader(url: "u")
+    for line in ["HTTP/1.1 200 OK", "ETag: \"a\"", "ETag: \"b\""] {
+      _ = Array("\(line)\r\n".utf8).withUnsafeBytes { reader.take($0, now: 0) }
+    }
+    #expect(reader.head.etag == nil)
+  }
+
+  // MARK: URLs
+
+  @Test func originsAreCompared() throws {
+    let one = try SourceURL("https://Example.org/a")
+    #expect(one.origin == (try SourceURL("https://example.org:443/b#part")).origin)
+    #expect(one.origin != (try SourceURL("http://example.org/a")).origin)
+    #expect(one.origin != (try SourceURL("https://example.org:444/a")).origin)
+    #expect(try one.resolving("//other.example/x").origin.host == "other.example")
+    #expect(try one.resolving("b?c#d").text == "https://Example.org/b?c")
+  }
+
+  // MARK: The waiting line
+
+  @Test func aFullHostIsPassedBy() throws {
+    let a = Origin(scheme: "http", host: "a", port: "80")
+    let b = Origin(scheme: "http", host: "b", port: "80")
+    var line = WaitingLine<Int>(perHost: 1)
+    for (order, origin) in [a, a, b, a].enumerated() { line.add(order, to: origin, order: UInt64(order)) }
+    #expect(line.takeNext()?.element == 0)
+    #expect(line.takeNext()?.element == 2)
+    #expect(line.takeNext() == nil)
+    line.leave(a)
+    line.addFirst(9, to: a, order: 9)
+    #expect(line.takeNext()?.element == 9)
+    line.leave(a)
+    #expect(line.takeNext()?.element == 1)
+    line.leave(a)
+    line.leave(b)
+    #expect(line.takeNext()?.element == 3)
+    line.leave(a)
+    #expect(line.takeNext() == nil)
+  }
+
+  @Test func manyHostsKeepTheOrderOfArrival() {
+    var line = WaitingLine<Int>(perHost: 10)
+    for number in 0..<500 {
+      line.add(
+        number, to: Origin(scheme: "http", host: "h\(number * 7 % 50)", port: "80"), order: UInt64(number))
+    }
+    var taken: [Int] = []
+    while let next = line.takeNext() { taken.append(next.element) }
+    #expect(taken == Array(0..<500))
+  }
+
+  // MARK: Rate
+
+  @Test func theBucketKeepsItsRate() {
+    var bucket = RateBucket(rate: 1_000_000, now: 0)
+    var taken = 0
+    var now: UInt64 = 0
+    while now < 10_000_000_000 {
+      bucket.refill(now: now)
+      while bucket.isOpen {
+        bucket.spend(50_000)
+        taken += 50_000
+      }
+      now += UInt64(max(1, bucket.millisecondsToOpen)) * 1_000_000
+    }
+    #expect((9_500_000...10_500_000).contains(taken))
+  }
+
+  // MARK: Tables
+
+  @Test func everyCurlCodeHasAFailure() {
+    let origin = Origin(scheme: "http", host: "h", port: "80")
+    for raw in 1..<CURL_LAST.rawValue {
+      let failure = FailureTable.failure(
+        CURLcode(rawValue: raw), origin: origin, detail: "\u{1B}[2J", errno: 0)
+      #expect(!failure.message.contains("\u{1B}"))
+      #expect(failure.message.contains("h:80"))
+    }
+  }
+
+  @Test(arguments: [
+    (CURLE_COULDNT_RESOLVE_HOST, DownloadFailure.Code.resolve, true), (CURLE_COULDNT_CONNECT, .connect, true),
+    (CURLE_OPERATION_TIMEDOUT, .timeout, true), (CURLE_PEER_FAILED_VERIFICATION, .tls, false),
+    (CURLE_SSL_CACERT_BADFILE, .tls, false), (CURLE_SSL_CONNECT_ERROR, .tls, true),
+    (CURLE_RECV_ERROR, .reset, true), (CURLE_SEND_ERROR, .reset, true), (CURLE_GOT_NOTHING, .reset, true),
+    (CURLE_HTTP2_STREAM, .reset, true), (CURLE_PARTIAL_FILE, .truncated, true),
+    (CURLE_FILESIZE_EXCEEDED, .tooLarge, false), (CURLE_UNSUPPORTED_PROTOCOL, .protocolError, true),
+    (CURLE_OUT_OF_MEMORY, .outOfMemory, true), (CURLE_WEIRD_SERVER_REPLY, .protocolError, true),
+  ]) func failureTable(code: CURLcode, expected: DownloadFailure.Code, isTransient: Bool) {
+    let row = FailureTable.row(code)
+    #expect(row.code == expected)
+    #expect(row.isTransient == isTransient)
+  }
+
+  /// Each option is set once, has a reason, and is known to the libcurl at hand.
+  @Test func optionTable() throws {
+    var settings = NetworkSettings()
+    settings.caFile = "/ca"
+    settings.cookieFile = "/cookies"
+    settings.netrcFile = "/netrc"
+    let url = try SourceURL("https://example.org/")
+    let options =
+      CurlOption.fixed(settings)
+      + CurlOption.hop(url, settings: settings, isTrusted: true, secondsLeft: 5)
+    #expect(Set(options.map(\.option.rawValue)).count == options.count)
+    let handle = try #require(EasyHandle())
+    for option in options {
+      #expect(!option.reason.isEmpty)
+      #expect(option.apply(to: handle.easy) == CURLE_OK, "\(option)")
+    }
+  }
+}

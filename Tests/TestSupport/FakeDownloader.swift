@@ -1,0 +1,177 @@
+package import TarnCore
+import TarnRuntime
+
+/// What a fake server answers.
+package struct FakeAnswer: Sendable {
+  package var status = 200
+  package var etag: String?
+  package var body: [UInt8] = []
+  package var honoursRanges = true
+  /// The exchange fails after so many body bytes.
+  package var failure: (after: Int, DownloadFailure)?
+  /// No head ever comes.
+  package var hangs = false
+
+  package init(
+    status: Int = 200, etag: String? = nil, body: [UInt8] = [], honoursRanges: Bool = true,
+    failure: (after: Int, DownloadFailure)? = nil, hangs: Bool = false
+  ) {
+    self.status = status
+    self.etag = etag
+    self.body = body
+    self.honoursRanges = honoursRanges
+    self.failure = failure
+    self.hangs = hangs
+  }
+}
+
+/// The download port without a network: answers come from a closure, on one thread, a chunk of each exchange in turn.
+package final class FakeDownloader: Downloading {
+  private struct Running {
+    let id: DownloadID
+    let request: DownloadRequest
+    let receiver: any DownloadReceiver
+    var answer: FakeAnswer
+    var head: ResponseHead?
+    var position = 0
+    var isFull = false
+  }
+
+  private enum Command {
+    case start(DownloadID, DownloadRequest, any DownloadReceiver)
+    case resume(DownloadID)
+    case cancel(DownloadID)
+  }
+
+  private struct State {
+    var commands: [Command] = []
+    var lastID: UInt64 = 0
+    var isClosed = false
+  }
+
+  private let state: LockedCondition<State>
+  private let thread: WorkerThread
+
+  package init(connections: Int = 4, answer: @escaping @Sendable (DownloadRequest) -> FakeAnswer) throws {
+    let state = LockedCondition(State())
+    self.state = state
+    thread = try WorkerThread.start(name: "fake-network") {
+      Self.run(state, connections: connections, answer: answer)
+    }
+  }
+
+  package func start(_ request: DownloadRequest, to receiver: any DownloadReceiver) -> DownloadID {
+    let (id, isOpen) = state.change { state in
+      state.lastID += 1
+      let id = DownloadID(value: state.lastID)
+      if !state.isClosed { state.commands.append(.start(id, request, receiver)) }
+      return (id, !state.isClosed)
+    }
+    if !isOpen { receiver.end(Self.cancelled) }
+    return id
+  }
+
+  package func resume(_ id: DownloadID) { state.change { $0.commands.append(.resume(id)) } }
+
+  package func cancel(_ id: DownloadID) { state.change { $0.commands.append(.cancel(id)) } }
+
+  package func shutDown() {
+    state.change { $0.isClosed = true }
+    thread.join()
+  }
+
+  private static let cancelled = DownloadOutcome.failed(
+    DownloadFailure(.cancelled, "cancelled", isTransient: false))
+
+  private static func run(
+    _ state: LockedCondition<State>, connections: Int, answer: @Sendable (DownloadRequest) -> FakeAnswer
+  ) {
+    var running: [Running] = []
+    while true {
+      let isBusy = running.prefix(connections).contains { !$0.isFull && !$0.answer.hangs }
+      let (commands, isClosed) = state.wait { state -> ([Command], Bool)? in
+        guard isBusy || state.isClosed || !state.commands.isEmpty else { return nil }
+        defer { state.commands = [] }
+        return (state.commands, state.isClosed)
+      }
+      for command in commands {
+        switch command {
+        case .start(let id, let request, let receiver):
+          guard request.url.contains("://") else {
+            receiver.end(.failed(DownloadFailure(.urlRefused, "malformed", isTransient: false)))
+            continue
+          }
+          running.append(Running(id: id, request: request, receiver: receiver, answer: answer(request)))
+        case .resume(let id):
+          if let index = running.firstIndex(where: { $0.id == id }) { running[index].isFull = false }
+        case .cancel(let id):
+          guard let index = running.firstIndex(where: { $0.id == id }) else { continue }
+          running.remove(at: index).receiver.end(cancelled)
+        }
+      }
+      if isClosed { break }
+      step(&running, connections: connections)
+    }
+    for exchange in running { exchange.receiver.end(cancelled) }
+  }
+
+  private static func step(_ running: inout [Running], connections: Int) {
+    var kept: [Running] = []
+    for (index, exchange) in running.enumerated() {
+      var exchange = exchange
+      guard index < connections, !exchange.isFull, !exchange.answer.hangs, let outcome = advance(&exchange)
+      else {
+        kept.append(exchange)
+        continue
+      }
+      exchange.receiver.end(outcome)
+    }
+    running = kept
+  }
+
+  /// - Returns: the outcome when the exchange is over.
+  private static func advance(_ exchange: inout Running) -> DownloadOutcome? {
+    guard let head = exchange.head else {
+      let head = respond(&exchange)
+      exchange.head = head
+      return exchange.receiver.begin(head) == .headOnly ? .complete(head) : nil
+    }
+    let body = exchange.answer.body
+    if let failure = exchange.answer.failure, exchange.position >= failure.after { return .failed(failure.1) }
+    guard exchange.position < body.count else { return .complete(head) }
+    let end = min(body.count, exchange.position + 1000, exchange.answer.failure?.after ?? .max)
+    guard end <= exchange.request.limit else {
+      return .failed(DownloadFailure(.tooLarge, "too large", isTransient: false))
+    }
+    switch body[exchange.position..<end].withUnsafeBytes(exchange.receiver.receive) {
+    case .taken: exchange.position = end
+    case .full: exchange.isFull = true
+    case .abort: return .failed(DownloadFailure(.refusedByReceiver, "gave up", isTransient: false))
+    }
+    return nil
+  }
+
+  /// The head, and the body cut to the range.
+  private static func respond(_ exchange: inout Running) -> ResponseHead {
+    let (request, answer) = (exchange.request, exchange.answer)
+    var head = ResponseHead(status: answer.status, url: request.url)
+    head.etag = answer.etag
+    let total = UInt64(answer.body.count)
+    if answer.status == 200, let etag = answer.etag, request.ifNoneMatch == etag {
+      head.status = 304
+      exchange.answer.body = []
+      return head
+    }
+    if answer.status == 200, request.offset > 0, answer.honoursRanges,
+      request.ifRange == nil || request.ifRange == answer.etag
+    {
+      let isWithin = request.offset < total
+      head.status = isWithin ? 206 : 416
+      head.contentRange = ContentRange(
+        first: isWithin ? request.offset : nil, last: isWithin ? total - 1 : nil, total: total)
+      exchange.answer.body = isWithin ? Array(answer.body[Int(request.offset)...]) : []
+    }
+    head.contentLength = UInt64(exchange.answer.body.count)
+    return head
+  }
+}
