@@ -82,7 +82,12 @@ let package = Package(
     tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnLedgerTests", ["TarnLedger", "TarnCore", "TestSupport"]),
     tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),
-    tests("CommandLineTests", ["tarn", "TarnCore", "TarnEngine"]),
+    tests(
+      "CommandLineTests",
+      [
+        "tarn", "TarnCore", "TarnEngine",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
     tests("RepositoryTests", []),
     tests("EndToEndTests", []),
   ]

@@ -17,7 +17,7 @@ struct ExplainCommand: ParsableCommand {
 
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror")) var mirror: String
+  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .directory) var mirror: String
   @Argument(help: ArgumentHelp("A path of the mirror.", valueName: "path")) var path: String
 
   func run() throws {
@@ -34,7 +34,8 @@ struct ExplainCommand: ParsableCommand {
     }
   }
 
-  /// A path as the shell completes it, `./a`, `a/` or an absolute one below the mirror, as the mirror names it.
+  /// A path as the shell completes it, `./a`, `a/` or an absolute one below the mirror, as the mirror names
+  /// it.
   static func relative(_ path: String, mirror: String, workingDirectory: String) -> String {
     var path = path[...]
     if path.hasPrefix("/") {

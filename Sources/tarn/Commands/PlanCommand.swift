@@ -21,7 +21,8 @@ struct PlanCommand: ParsableCommand {
   @OptionGroup var flags: PassFlags
   @Flag(help: "End with 2 when there is something to do.") var exitCode = false
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("A feed and a folder, or mirrors.", valueName: "mirror"))
+  @Argument(
+    help: ArgumentHelp("A feed and a folder, or mirrors.", valueName: "mirror"), completion: .directory)
   var targets: [String] = []
 
   func run() throws {

@@ -24,7 +24,8 @@ struct StatusCommand: ParsableCommand {
   @Flag(help: "Print again each second until Ctrl-C.") var watch = false
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("Folders.", valueName: "mirror")) var mirrors: [String] = []
+  @Argument(help: ArgumentHelp("Folders.", valueName: "mirror"), completion: .directory) var mirrors:
+    [String] = []
 
   func validate() throws {
     if Durations.parse(maxAge) == nil {

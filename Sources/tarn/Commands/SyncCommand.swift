@@ -25,7 +25,8 @@ struct SyncCommand: ParsableCommand {
   @OptionGroup var flags: PassFlags
   @Flag(name: [.customShort("n"), .long], help: "Show what would be done; change nothing.") var dryRun = false
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("A feed and a folder, or mirrors.", valueName: "mirror"))
+  @Argument(
+    help: ArgumentHelp("A feed and a folder, or mirrors.", valueName: "mirror"), completion: .directory)
   var targets: [String] = []
 
   func run() throws {

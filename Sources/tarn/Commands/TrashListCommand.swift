@@ -15,7 +15,7 @@ struct TrashListCommand: ParsableCommand {
 
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror")) var mirror: String
+  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .directory) var mirror: String
 
   func run() throws {
     let session = try Session(common)

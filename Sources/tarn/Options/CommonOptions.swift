@@ -20,6 +20,8 @@ struct CommonOptions: ParsableArguments {
 
 /// Where a mirror's record is kept, for commands on an existing mirror.
 struct StateOption: ParsableArguments {
-  @Option(help: ArgumentHelp("Where the mirror's record is, if not in the folder.", valueName: "dir"))
+  @Option(
+    help: ArgumentHelp("Where the mirror's record is, if not in the folder.", valueName: "dir"),
+    completion: .directory)
   var state: String?
 }

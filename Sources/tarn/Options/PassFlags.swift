@@ -68,7 +68,8 @@ struct FolderFlags: ParsableArguments {
   @Option(
     name: .pass(.localChanges),
     help: ArgumentHelp(
-      "What to do with edited or vanished files: restore, keep or report.", valueName: "what"))
+      "What to do with edited or vanished files: restore, keep or report.", valueName: "what"),
+    completion: .list(PassPolicy.LocalChanges.allCases.map(\.rawValue)))
   var localChanges: String?
   @Option(
     name: .pass(.reserve),
@@ -78,7 +79,8 @@ struct FolderFlags: ParsableArguments {
   @Flag(help: "Follow another feed from now on.") var changeFeed = false
   @Option(
     help: ArgumentHelp(
-      "Keep the mirror's record here, not in the folder; same file system.", valueName: "dir"))
+      "Keep the mirror's record here, not in the folder; same file system.", valueName: "dir"),
+    completion: .directory)
   var state: String?
 
   var given: [PassOptions.Name: [String]] {
@@ -104,17 +106,22 @@ struct NetworkFlags: ParsableArguments {
   var limitRate: String?
   @Option(
     name: .pass(.headerFile),
-    help: ArgumentHelp("Send these 'Name: value' lines, to the feed's own host only.", valueName: "file"))
+    help: ArgumentHelp("Send these 'Name: value' lines, to the feed's own host only.", valueName: "file"),
+    completion: .file())
   var headerFile: String?
   @Option(
-    name: .pass(.cookies), help: ArgumentHelp("Send cookies of a Netscape cookie file.", valueName: "file"))
+    name: .pass(.cookies), help: ArgumentHelp("Send cookies of a Netscape cookie file.", valueName: "file"),
+    completion: .file())
   var cookies: String?
   @Flag(name: .pass(.netrc), inversion: .prefixedNo, help: "Take names and passwords from ~/.netrc.")
   var netrc: Bool?
-  @Option(name: .pass(.netrcFile), help: ArgumentHelp("Take them from this file.", valueName: "file"))
+  @Option(
+    name: .pass(.netrcFile), help: ArgumentHelp("Take them from this file.", valueName: "file"),
+    completion: .file())
   var netrcFile: String?
   @Option(
-    name: .pass(.cacert), help: ArgumentHelp("Trust these certificate authorities (PEM).", valueName: "file"))
+    name: .pass(.cacert), help: ArgumentHelp("Trust these certificate authorities (PEM).", valueName: "file"),
+    completion: .file())
   var cacert: String?
   @Option(
     name: .pass(.proxy), help: ArgumentHelp("http://host:port or socks5h://host:port.", valueName: "url"))

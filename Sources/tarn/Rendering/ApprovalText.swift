@@ -6,8 +6,9 @@ enum ApprovalText {
   static let mostPaths = 10
 
   static func question(_ plan: HeldPlan, _ paths: [RelativePath], now: Timestamp) -> [String] {
+    let files = Numbers.count(plan.count, "file")
     var lines = [
-      "plan \(plan.id), held \(Durations.ago(plan.when, now: now)), moves \(Numbers.count(plan.count, "file")) to the trash:"
+      "plan \(plan.id), held \(Durations.ago(plan.when, now: now)), moves \(files) to the trash:"
     ]
     lines += paths.prefix(mostPaths).map { "  \($0.printable)" }
     let more = paths.count - mostPaths

@@ -1,8 +1,8 @@
 import TarnEngine
 import TarnRuntime
 
-/// Shows how far a pass is, on a thread of its own: ten times a second at the bottom of a terminal, once a second
-/// as JSON, once a minute as a dated line.
+/// Shows how far a pass is, on a thread of its own: ten times a second at the bottom of a terminal, once a
+/// second as JSON, once a minute as a dated line.
 final class LiveProgress: Sendable {
   private let narrator: Narrator
   private let progress: PassProgress

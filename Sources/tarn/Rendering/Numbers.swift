@@ -16,7 +16,7 @@ enum Numbers {
   /// `1 file`, `2,345 files`, `2 entries`.
   static func count(_ number: Int, _ noun: String) -> String {
     guard number != 1 else { return "1 \(noun)" }
-    let plural = noun.hasSuffix("y") ? noun.dropLast() + "ies" : noun + "s"
+    let plural = noun.hasSuffix("ry") ? noun.dropLast() + "ies" : noun + "s"
     return "\(grouped(number)) \(plural)"
   }
 

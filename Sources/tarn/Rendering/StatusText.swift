@@ -56,8 +56,10 @@ enum StatusText {
       return now.seconds - success.seconds > maxAge
     }
     guard late.isEmpty, !documents.isEmpty else {
-      let what = late.prefix(3).map { document in
-        "\(Printable.escape(document.folder)) (\(word(document).text), last success \(age(document.lastSuccess, now: now)))"
+      let what = late.prefix(3).map { document -> String in
+        let state = document.state == "idle" ? "" : "\(word(document).text), "
+        return
+          "\(Printable.escape(document.folder)) (\(state)last success \(age(document.lastSuccess, now: now)))"
       }
       let more = late.count > 3 ? " and \(Numbers.grouped(late.count - 3)) more" : ""
       let why = documents.isEmpty ? "no mirror is known" : what.joined(separator: ", ") + more

@@ -27,11 +27,12 @@ enum SyncSummary {
 
   /// `in sync: 5 files, 1.2 MiB (3 fetched, 1 updated, 1 already there) in 2.1 s`.
   private static func inSync(_ report: PassReport, style: Style) -> [String] {
-    let done = deeds(report.counts).joined(separator: ", ")
+    let deeds = deeds(report.counts)
+    let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
     let files = Numbers.count(report.counts.wanted, "file")
     return [
       style.paint("in sync:", .good)
-        + " \(files), \(Units.show(report.bytes.wanted)) (\(done.isEmpty ? "nothing to do" : done)) in \(time(report))"
+        + " \(files), \(Units.show(report.bytes.wanted)) (\(done)) in \(time(report))"
     ]
   }
 

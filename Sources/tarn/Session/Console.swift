@@ -65,7 +65,8 @@ final class Console: Sendable {
     flush()
   }
 
-  /// From now on a reader of standard output that goes away does not end the process: what runs changes things.
+  /// From now on a reader of standard output that goes away does not end the process: what runs changes
+  /// things.
   func outliveReader() {
     state.withLock { $0.outlivesReader = true }
   }

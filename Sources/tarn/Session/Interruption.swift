@@ -2,8 +2,8 @@ import Glibc
 import TarnEngine
 import TarnRuntime
 
-/// What the signals do: the first SIGINT or SIGTERM asks what runs to stop, the second ends the process at once;
-/// SIGUSR1 prints how far it is.
+/// What the signals do: the first SIGINT or SIGTERM asks what runs to stop, the second ends the process at
+/// once; SIGUSR1 prints how far it is.
 final class Interruption: Sendable {
   static let shared = Interruption()
 
