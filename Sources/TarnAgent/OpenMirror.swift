@@ -59,7 +59,7 @@ struct OpenMirror {
   ) throws(LedgerFailure) -> (SQLiteLedger, String?) {
     do {
       return (try SQLiteLedger(directory: directory), nil)
-    } catch where error.code == .corrupt {
+    } catch  where error.code == .corrupt {
       let name = try SQLiteLedger.setAside(directory: directory, now: now)
       return (try SQLiteLedger(directory: directory), name)
     }

@@ -6,7 +6,8 @@ import TarnRuntime
 
 extension Tarn {
   /// Answers beside a running pass as well.
-  package func status(folder: String, state: String?, problemLimit: Int) throws(PassFailure) -> StatusDocument {
+  package func status(folder: String, state: String?, problemLimit: Int) throws(PassFailure) -> StatusDocument
+  {
     let home = try home(folder: folder, state: state)
     let ledger = try readLedger(home)
     defer { ledger.close() }
@@ -128,7 +129,9 @@ extension Tarn {
         throw PassFailure(
           .usage, code: "trash-not-empty",
           "the trash of \(Printable.escape(home.folder)) holds \(foreign.count) files that Tarn did not place",
-          hint: "look at them with 'tarn trash list \(Printable.escape(folder))'; restore them, or 'tarn trash empty'")
+          hint:
+            "look at them with 'tarn trash list \(Printable.escape(folder))'; restore them, or 'tarn trash empty'"
+        )
       }
       mirror.ledger.close()
       try home.remove()
@@ -171,12 +174,13 @@ extension Tarn {
   func readLedger(_ home: FolderHome) throws(PassFailure) -> any LedgerPort {
     do {
       return try SQLiteLedger(directory: home.stateDirectory, mode: .readOnly)
-    } catch where error.code == .missing {
+    } catch  where error.code == .missing {
       return AbsentLedger()
     } catch {
       let hint =
         error.code == .corrupt
-        ? "run 'tarn sync \(Printable.escape(home.folder))': it keeps the damaged ledger and makes a new one" : nil
+        ? "run 'tarn sync \(Printable.escape(home.folder))': it keeps the damaged ledger and makes a new one"
+        : nil
       var failure = PassFailure(error)
       failure.hint = failure.hint ?? hint
       throw failure
@@ -194,7 +198,8 @@ extension Tarn {
   private func refuseRebuilt(_ mirror: OpenMirror) throws(PassFailure) {
     guard let name = mirror.setAside else { return }
     throw PassFailure(
-      .inputOutput, code: "ledger-corrupt", "the ledger was damaged; it is kept as \(name), and the new one is empty",
+      .inputOutput, code: "ledger-corrupt",
+      "the ledger was damaged; it is kept as \(name), and the new one is empty",
       hint: "fill it from what is in the folder: tarn sync FEED \(Printable.escape(mirror.home.folder))")
   }
 
@@ -204,7 +209,8 @@ extension Tarn {
       let full = absolute(text)
       guard full.hasPrefix(home.folder + "/") else {
         throw PassFailure(
-          .usage, code: "path-outside", "\(Printable.escape(text)) is not in \(Printable.escape(home.folder))")
+          .usage, code: "path-outside", "\(Printable.escape(text)) is not in \(Printable.escape(home.folder))"
+        )
       }
       relative = String(full.dropFirst(home.folder.count + 1))
     }

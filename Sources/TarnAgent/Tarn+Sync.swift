@@ -24,14 +24,16 @@ extension Tarn {
       observer.pass(
         .notice(
           code: "ledger-rebuilt",
-          message: "the ledger was damaged; it is kept as \(name), and a new one is made by hashing the folder"))
+          message:
+            "the ledger was damaged; it is kept as \(name), and a new one is made by hashing the folder"))
     }
     let (feed, options) = try settle(request, given: given, ledger: mirror.ledger)
     var pass = PassRequest(
       feed: feed, folderName: home.folder, policy: try policy(options), workingDirectory: workingDirectory)
     pass.wasRebuilt = mirror.setAside != nil
     let ports = try makePorts(
-      feed, options, ledger: mirror.ledger, scratch: home.stateDirectory, stage: home.stateDirectory + "/stage.sqlite")
+      feed, options, ledger: mirror.ledger, scratch: home.stateDirectory,
+      stage: home.stateDirectory + "/stage.sqlite")
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
     return try translating { try run.run(folder: mirror.folder) }
@@ -151,7 +153,8 @@ extension Tarn {
   }
 
   /// The folder and the ledger as they are, without a lock; nothing is made.
-  private func openForPlan(_ request: SyncRequest) throws(PassFailure) -> (any FolderReading, any LedgerPort) {
+  private func openForPlan(_ request: SyncRequest) throws(PassFailure) -> (any FolderReading, any LedgerPort)
+  {
     let path = absolute(request.folder)
     switch try inspect(path, state: request.state.map(absolute)) {
     case .mirror(let home):
@@ -184,7 +187,8 @@ extension Tarn {
     } catch let failure as PassFailure {
       throw failure
     } catch {
-      throw PassFailure(.defect, code: "defect", "\(error)", hint: "this is a defect in Tarn; please report it")
+      throw PassFailure(
+        .defect, code: "defect", "\(error)", hint: "this is a defect in Tarn; please report it")
     }
   }
 }
