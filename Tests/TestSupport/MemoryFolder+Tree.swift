@@ -1,4 +1,4 @@
-package import TarnCore
+import TarnCore
 
 /// What is in a `MemoryFolder`, behind its lock.
 struct MemoryState {
