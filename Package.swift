@@ -68,7 +68,7 @@ let package = Package(
     .executableTarget(
       name: "tarn",
       dependencies: [
-        "TarnAgent",
+        "TarnAgent", "TarnCore", "TarnEngine", "TarnRuntime",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
@@ -82,6 +82,12 @@ let package = Package(
     tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnLedgerTests", ["TarnLedger", "TarnCore", "TestSupport"]),
     tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),
+    tests(
+      "CommandLineTests",
+      [
+        "tarn", "TarnCore", "TarnEngine",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ]),
     tests("RepositoryTests", []),
     tests("EndToEndTests", []),
   ]

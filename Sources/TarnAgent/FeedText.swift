@@ -60,7 +60,8 @@ enum FeedText {
         index += 1
         continue
       }
-      guard index + 2 < text.count, let byte = UInt8(String(decoding: text[(index + 1)...(index + 2)], as: UTF8.self), radix: 16),
+      guard index + 2 < text.count,
+        let byte = UInt8(String(decoding: text[(index + 1)...(index + 2)], as: UTF8.self), radix: 16),
         byte != 0
       else { return nil }
       path.append(byte)
@@ -72,7 +73,8 @@ enum FeedText {
   static func scheme(of text: String) -> String? {
     guard let colon = text.range(of: "://") else { return nil }
     let scheme = text[..<colon]
-    guard let first = scheme.first, first.isLetter, scheme.allSatisfy({ $0.isLetter || $0.isNumber || "+-.".contains($0) })
+    guard let first = scheme.first, first.isLetter,
+      scheme.allSatisfy({ $0.isLetter || $0.isNumber || "+-.".contains($0) })
     else { return nil }
     return scheme.lowercased()
   }

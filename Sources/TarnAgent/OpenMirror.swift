@@ -12,26 +12,40 @@ struct OpenMirror {
   /// The ledger was damaged, set aside under this name and begun anew.
   let setAside: String?
 
-  init(_ home: FolderHome, now: Timestamp) throws(PassFailure) {
-    self.home = home
+  /// - Throws: `locked` when another Tarn holds the folder, naming it.
+  static func open(_ home: FolderHome, now: Timestamp) throws(PassFailure) -> OpenMirror {
+    let folder = try openFolder(home)
+    let lock = try takeLock(home)
     do {
-      folder = try home.open()
-      lock = try home.lock()
-    } catch let failure as FolderBusy {
+      let (ledger, setAside) = try openLedger(home.stateDirectory, now: now)
+      return OpenMirror(home: home, folder: folder, lock: lock, ledger: ledger, setAside: setAside)
+    } catch {
+      lock.release()
+      throw PassFailure(error)
+    }
+  }
+
+  private static func openFolder(_ home: FolderHome) throws(PassFailure) -> LocalFolder {
+    do {
+      return try home.open()
+    } catch {
+      throw PassFailure(error)
+    }
+  }
+
+  private static func takeLock(_ home: FolderHome) throws(PassFailure) -> FolderLock {
+    let name = Printable.escape(home.folder)
+    do {
+      return try home.lock()
+    } catch let busy as FolderBusy {
       throw PassFailure(
         .locked, code: "folder-busy",
-        "another Tarn holds \(Printable.escape(home.folder)): process \(failure.process) (\(Printable.escape(failure.command)))",
-        hint: "wait for it, or look at 'tarn status \(Printable.escape(home.folder))'")
+        "another Tarn holds \(name): process \(busy.process) (\(Printable.escape(busy.command)))",
+        hint: "wait for it, or look at 'tarn status \(name)'")
     } catch let failure as FolderFailure {
       throw PassFailure(failure)
     } catch {
       throw PassFailure(.defect, code: "defect", "\(error)")
-    }
-    do {
-      (ledger, setAside) = try Self.openLedger(home.stateDirectory, now: now)
-    } catch {
-      lock.release()
-      throw PassFailure(error)
     }
   }
 
@@ -45,7 +59,7 @@ struct OpenMirror {
   ) throws(LedgerFailure) -> (SQLiteLedger, String?) {
     do {
       return (try SQLiteLedger(directory: directory), nil)
-    } catch where error.code == .corrupt {
+    } catch  where error.code == .corrupt {
       let name = try SQLiteLedger.setAside(directory: directory, now: now)
       return (try SQLiteLedger(directory: directory), name)
     }

@@ -43,11 +43,13 @@ enum Secrets {
         "the header file '\(Printable.escape(path))' cannot be read (at most 1 MiB)")
     }
     var headers: [String] = []
-    for (index, raw) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated() {
+    for (index, raw) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated()
+    {
       let line = raw.drop { $0 == " " }
       if line.isEmpty || line.hasPrefix("#") { continue }
       guard let colon = line.firstIndex(of: ":"), colon != line.startIndex,
-        line[..<colon].utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), line.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+        line[..<colon].utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+        line.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
       else {
         throw PassFailure(
           .configuration, code: "header-malformed",

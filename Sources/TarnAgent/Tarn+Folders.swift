@@ -64,7 +64,8 @@ extension Tarn {
       } catch {
         let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
         throw PassFailure(
-          kind, code: error.code.rawValue, "cannot make a mirror of \(Printable.escape(path)): \(error.message)")
+          kind, code: error.code.rawValue,
+          "cannot make a mirror of \(Printable.escape(path)): \(error.message)")
       }
     }
   }
@@ -88,7 +89,7 @@ extension Tarn {
       && first.st_dev == second.st_dev
   }
 
-  private func inspect(_ path: String, state: String?) throws(PassFailure) -> FolderHome.State {
+  func inspect(_ path: String, state: String?) throws(PassFailure) -> FolderHome.State {
     do {
       return try FolderHome.inspect(folder: path, state: state)
     } catch {
@@ -100,18 +101,22 @@ extension Tarn {
     let feed = request.feed.map { " " + Printable.escape($0) } ?? ""
     return PassFailure(
       .usage, code: "folder-not-empty", "\(Printable.escape(path)) is not empty, and no mirror of Tarn's",
-      hint: "to take it, keeping every file that is in it: tarn sync --adopt\(feed) \(Printable.escape(request.folder))")
+      hint:
+        "to take it, keeping every file that is in it: tarn sync --adopt\(feed) \(Printable.escape(request.folder))"
+    )
   }
 
-  private func markerMissing(_ path: String, _ reason: String) -> PassFailure {
+  func markerMissing(_ path: String, _ reason: String) -> PassFailure {
     PassFailure(
       .folderUnusable, code: "marker-missing", "\(Printable.escape(path)): \(reason); nothing was changed",
-      hint: "mount what belongs there, or put the right folder back; if it is meant to be new, remove its .tarn")
+      hint:
+        "mount what belongs there, or put the right folder back; if it is meant to be new, remove its .tarn")
   }
 
   /// An empty folder where a mirror was, on another file system than the mirror: not mounted.
   private func refuseUnmounted(_ path: String) throws(PassFailure) {
-    guard let known = registry?.mirrors().first(where: { $0.folder == path }), !known.fileSystem.isEmpty else { return }
+    guard let known = registry?.mirrors().first(where: { $0.folder == path }), !known.fileSystem.isEmpty
+    else { return }
     let now = Registry.fileSystem(of: nearestDirectory(path))
     guard !now.isEmpty, now != known.fileSystem else { return }
     throw PassFailure(

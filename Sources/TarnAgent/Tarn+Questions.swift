@@ -2,11 +2,12 @@ package import TarnCore
 package import TarnEngine
 import TarnFolder
 import TarnLedger
-package import TarnRuntime
+import TarnRuntime
 
 extension Tarn {
   /// Answers beside a running pass as well.
-  package func status(folder: String, state: String?, problemLimit: Int) throws(PassFailure) -> StatusDocument {
+  package func status(folder: String, state: String?, problemLimit: Int) throws(PassFailure) -> StatusDocument
+  {
     let home = try home(folder: folder, state: state)
     let ledger = try readLedger(home)
     defer { ledger.close() }
@@ -33,7 +34,7 @@ extension Tarn {
     folder: String, state: String?, marking: Bool, observer: any PassObserver, progress: PassProgress,
     stop: StopFlag
   ) throws(PassFailure) -> VerifyReport {
-    let mirror = try OpenMirror(home(folder: folder, state: state), now: now)
+    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
     defer { mirror.close() }
     try refuseRebuilt(mirror)
     let ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
@@ -58,7 +59,7 @@ extension Tarn {
   package func approve(
     folder: String, state: String?, plan: String?, observer: any PassObserver
   ) throws(PassFailure) -> ApprovalReport {
-    let mirror = try OpenMirror(home(folder: folder, state: state), now: now)
+    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
     defer { mirror.close() }
     try refuseRebuilt(mirror)
     return try Approval(
@@ -83,7 +84,7 @@ extension Tarn {
   package func restoreTrash(
     folder: String, state: String?, name: String, to path: String?
   ) throws(PassFailure) -> TrashRow {
-    let mirror = try OpenMirror(home(folder: folder, state: state), now: now)
+    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
     defer { mirror.close() }
     let row = try find(name, in: mirror)
     let target = try path.map { path throws(PassFailure) in try self.path(path, in: mirror.home) }
@@ -96,7 +97,7 @@ extension Tarn {
   package func emptyTrash(
     folder: String, state: String?, names: [String]
   ) throws(PassFailure) -> (files: Int, bytes: UInt64) {
-    let mirror = try OpenMirror(home(folder: folder, state: state), now: now)
+    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
     defer { mirror.close() }
     var rows: [TrashRow] = []
     for name in names { rows.append(try find(name, in: mirror)) }
@@ -120,7 +121,7 @@ extension Tarn {
       _ = try self.home(folder: folder, state: state)
       return
     }
-    let mirror = try OpenMirror(home, now: now)
+    let mirror = try OpenMirror.open(home, now: now)
     defer { mirror.close() }
     do {
       let foreign = try mirror.ledger.trash().filter { !$0.isOwn }
@@ -128,7 +129,9 @@ extension Tarn {
         throw PassFailure(
           .usage, code: "trash-not-empty",
           "the trash of \(Printable.escape(home.folder)) holds \(foreign.count) files that Tarn did not place",
-          hint: "look at them with 'tarn trash list \(Printable.escape(folder))'; restore them, or 'tarn trash empty'")
+          hint:
+            "look at them with 'tarn trash list \(Printable.escape(folder))'; restore them, or 'tarn trash empty'"
+        )
       }
       mirror.ledger.close()
       try home.remove()
@@ -168,22 +171,23 @@ extension Tarn {
 
   // MARK: Parts
 
-  private func readLedger(_ home: FolderHome) throws(PassFailure) -> any LedgerPort {
+  func readLedger(_ home: FolderHome) throws(PassFailure) -> any LedgerPort {
     do {
       return try SQLiteLedger(directory: home.stateDirectory, mode: .readOnly)
-    } catch where error.code == .missing {
+    } catch  where error.code == .missing {
       return AbsentLedger()
     } catch {
       let hint =
         error.code == .corrupt
-        ? "run 'tarn sync \(Printable.escape(home.folder))': it keeps the damaged ledger and makes a new one" : nil
+        ? "run 'tarn sync \(Printable.escape(home.folder))': it keeps the damaged ledger and makes a new one"
+        : nil
       var failure = PassFailure(error)
       failure.hint = failure.hint ?? hint
       throw failure
     }
   }
 
-  private func openFolder(_ home: FolderHome) throws(PassFailure) -> LocalFolder {
+  func openFolder(_ home: FolderHome) throws(PassFailure) -> LocalFolder {
     do {
       return try home.open()
     } catch {
@@ -194,7 +198,8 @@ extension Tarn {
   private func refuseRebuilt(_ mirror: OpenMirror) throws(PassFailure) {
     guard let name = mirror.setAside else { return }
     throw PassFailure(
-      .inputOutput, code: "ledger-corrupt", "the ledger was damaged; it is kept as \(name), and the new one is empty",
+      .inputOutput, code: "ledger-corrupt",
+      "the ledger was damaged; it is kept as \(name), and the new one is empty",
       hint: "fill it from what is in the folder: tarn sync FEED \(Printable.escape(mirror.home.folder))")
   }
 
@@ -204,7 +209,8 @@ extension Tarn {
       let full = absolute(text)
       guard full.hasPrefix(home.folder + "/") else {
         throw PassFailure(
-          .usage, code: "path-outside", "\(Printable.escape(text)) is not in \(Printable.escape(home.folder))")
+          .usage, code: "path-outside", "\(Printable.escape(text)) is not in \(Printable.escape(home.folder))"
+        )
       }
       relative = String(full.dropFirst(home.folder.count + 1))
     }

@@ -4,7 +4,7 @@ package import TarnEngine
 import TarnFeeds
 import TarnFolder
 import TarnLedger
-package import TarnRuntime
+import TarnRuntime
 import TarnTransfer
 
 extension Tarn {
@@ -17,21 +17,23 @@ extension Tarn {
     }
     try validate(request.options)
     let home = try homeForSync(request)
-    let mirror = try OpenMirror(home, now: now)
+    let mirror = try OpenMirror.open(home, now: now)
     defer { mirror.close() }
     remember(home)
     if let name = mirror.setAside {
       observer.pass(
         .notice(
           code: "ledger-rebuilt",
-          message: "the ledger was damaged; it is kept as \(name), and a new one is made by hashing the folder"))
+          message:
+            "the ledger was damaged; it is kept as \(name), and a new one is made by hashing the folder"))
     }
     let (feed, options) = try settle(request, given: given, ledger: mirror.ledger)
     var pass = PassRequest(
       feed: feed, folderName: home.folder, policy: try policy(options), workingDirectory: workingDirectory)
     pass.wasRebuilt = mirror.setAside != nil
     let ports = try makePorts(
-      feed, options, ledger: mirror.ledger, scratch: home.stateDirectory, stage: home.stateDirectory + "/stage.sqlite")
+      feed, options, ledger: mirror.ledger, scratch: home.stateDirectory,
+      stage: home.stateDirectory + "/stage.sqlite")
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
     return try translating { try run.run(folder: mirror.folder) }
@@ -151,27 +153,24 @@ extension Tarn {
   }
 
   /// The folder and the ledger as they are, without a lock; nothing is made.
-  private func openForPlan(_ request: SyncRequest) throws(PassFailure) -> (any FolderReading, any LedgerPort) {
+  private func openForPlan(_ request: SyncRequest) throws(PassFailure) -> (any FolderReading, any LedgerPort)
+  {
     let path = absolute(request.folder)
-    let state = request.state.map(absolute)
-    do {
-      switch try FolderHome.inspect(folder: path, state: state) {
-      case .mirror(let home):
-        let folder = try home.open()
-        do {
-          return (folder, try SQLiteLedger(directory: home.stateDirectory, mode: .readOnly))
-        } catch where error.code == .missing {
-          return (folder, AbsentLedger())
-        }
-      case .foreign: return (try FolderHome.openForeign(folder: path), AbsentLedger())
-      default: return (AbsentFolder(), AbsentLedger())
+    switch try inspect(path, state: request.state.map(absolute)) {
+    case .mirror(let home):
+      let folder = try openFolder(home)
+      return (folder, try readLedger(home))
+    case .foreign:
+      do {
+        let folder = try ForeignFolder(folder: path)
+        return (folder, AbsentLedger())
+      } catch {
+        throw PassFailure(error)
       }
-    } catch let failure as FolderFailure {
-      throw PassFailure(failure)
-    } catch let failure as LedgerFailure {
-      throw PassFailure(failure)
-    } catch {
-      throw PassFailure(.defect, code: "defect", "\(error)")
+    case .markerMissing(let reason): throw markerMissing(path, reason)
+    case .notDirectory:
+      throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
+    case .missing, .empty: return (AbsentFolder(), AbsentLedger())
     }
   }
 
@@ -188,7 +187,8 @@ extension Tarn {
     } catch let failure as PassFailure {
       throw failure
     } catch {
-      throw PassFailure(.defect, code: "defect", "\(error)", hint: "this is a defect in Tarn; please report it")
+      throw PassFailure(
+        .defect, code: "defect", "\(error)", hint: "this is a defect in Tarn; please report it")
     }
   }
 }

@@ -82,7 +82,8 @@ package struct Pass {
     try translating {
       guard folder.isIntact() else {
         throw PassFailure(
-          .folderUnusable, code: "marker-missing", "the folder is not the one that was opened; nothing was changed")
+          .folderUnusable, code: "marker-missing",
+          "the folder is not the one that was opened; nothing was changed")
       }
       let started = ports.now
       let recovery = Recovery(ports: ports, folder: folder)
@@ -154,7 +155,8 @@ package struct Pass {
   private func check(_ end: FeedEnd, _ builder: PlanBuilder) throws {
     if let expires = end.expires, expires < ports.now {
       throw PassFailure(
-        .feedMalformed, code: "feed-expired", "the manifest expired at \(expires.rfc3339); nothing was changed",
+        .feedMalformed, code: "feed-expired",
+        "the manifest expired at \(expires.rfc3339); nothing was changed",
         hint: "ask its publisher for a new one")
     }
     if let version = end.version, let known = try ports.ledger.fact("manifest-version"),
@@ -182,7 +184,8 @@ package struct Pass {
     }
     enter(.transferring)
     let conductor = try Conductor(
-      ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress, stop: stop)
+      ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress, stop: stop
+    )
     defer { conductor.close() }
     // A plan that is held is of an older manifest: what it names may be wanted again.
     try note([.dropHolds])
@@ -288,7 +291,8 @@ package struct Pass {
     } catch let failure as FolderFailure {
       throw PassFailure(failure)
     } catch let failure as ThreadFailure {
-      throw PassFailure(.inputOutput, code: "no-thread", "a thread could not be made (errno \(failure.number))")
+      throw PassFailure(
+        .inputOutput, code: "no-thread", "a thread could not be made (errno \(failure.number))")
     }
   }
 }

@@ -241,6 +241,14 @@ struct ChecksumListTests {
     try place.remove("mirror/many/file 2.txt")
     try files.remove("many/file 2.txt")
     #expect(try sync().status == 3)
+    // Not yet late: the last success is young enough.
+    #expect(try Tarn.run(["status", folder, "--check", "--max-age", "24h"]).status == 0)
+  }
+
+  @Test func checkWantsASuccess() throws {
+    try Feeds.publish(Feeds.sample(3), in: files)
+    try files.remove("many/file 2.txt")
+    #expect(try Tarn.run(["sync", feed, folder, "--no-input", "--retries", "0"]).status == 3)
     #expect(try Tarn.run(["status", folder, "--check", "--max-age", "24h"]).status == 3)
   }
 

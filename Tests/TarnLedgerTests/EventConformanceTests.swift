@@ -22,7 +22,8 @@ import Testing
 
   @Test(arguments: Subject.allCases) func numbersOnlyGrow(_ subject: Subject) throws {
     let ledger = try make(subject)
-    let event = Event(number: 77, when: moment(1), code: "published", path: path("a"), bytes: .max, detail: "d")
+    let event = Event(
+      number: 77, when: moment(1), code: "published", path: path("a"), bytes: .max, detail: "d")
     let bare = Event(when: moment(1), code: "started")
     try ledger.apply([.event(event), .event(bare)])
     var stored = try ledger.events(after: 0, limit: 10)

@@ -70,7 +70,8 @@ import Testing
   @Test(arguments: Subject.allCases) func rowsComeByMemcmp(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
     var names: [[UInt8]] = [
-      Array("a".utf8), Array("a/b".utf8), Array("a.txt".utf8), Array("aa".utf8), Array("a b".utf8), Array("B".utf8),
+      Array("a".utf8), Array("a/b".utf8), Array("a.txt".utf8), Array("aa".utf8), Array("a b".utf8),
+      Array("B".utf8),
       [0x61, 0xFF], [0x61, 0x01], [0xC3, 0x28], [0x80], [0xFF, 0xFF], Array("é".utf8), Array("e\u{301}".utf8),
       Array("A/B/C".utf8), Array("a/b/c".utf8), Array("a/b-c".utf8), [0x61, 0x2F, 0xFE],
     ]
@@ -111,7 +112,8 @@ import Testing
 
   @Test(arguments: Subject.allCases) func findsRowsByDigest(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
-    try ledger.apply(["c", "a", "b"].map { .row(row(path($0), digest: 7)) } + [.row(row(path("d"), digest: 8))])
+    try ledger.apply(
+      ["c", "a", "b"].map { .row(row(path($0), digest: 7)) } + [.row(row(path("d"), digest: 8))])
     #expect(try ledger.rows(digest: digest(7), limit: 2).map(\.path) == [path("a"), path("b")])
     #expect(try ledger.rows(digest: digest(8), limit: 2).map(\.path) == [path("d")])
     #expect(try ledger.rows(digest: digest(7), limit: 0) == [])
@@ -138,7 +140,9 @@ import Testing
     second.total = nil
     try ledger.apply([.partial(partial(path("a"))), .partial(second), .durable(path: path("none"), bytes: 1)])
     #expect(try ledger.partials() == [partial(path("a")), second])
-    try ledger.apply([.durable(path: path("b"), bytes: .max), .dropPartial(path("a")), .dropPartial(path("a"))])
+    try ledger.apply([
+      .durable(path: path("b"), bytes: .max), .dropPartial(path("a")), .dropPartial(path("a")),
+    ])
     second.durable = .max
     #expect(try ledger.partial(path("b")) == second)
     #expect(try ledger.partial(path("a")) == nil)

@@ -9,8 +9,10 @@ final class Scratch: Sendable {
   let path: String
 
   init() {
-    var template = Array("\(NSTemporaryDirectory())/tarn-ledger-XXXXXX".utf8CString)
-    path = mkdtemp(&template) == nil ? "" : String(decoding: template.dropLast().map(UInt8.init), as: UTF8.self)
+    let parent = URL(fileURLWithPath: NSTemporaryDirectory()).resolvingSymlinksInPath().path
+    var template = Array("\(parent)/tarn-ledger-XXXXXX".utf8CString)
+    path =
+      mkdtemp(&template) == nil ? "" : String(decoding: template.dropLast().map(UInt8.init), as: UTF8.self)
   }
 
   deinit {
@@ -28,8 +30,13 @@ func bytes(of path: String) throws -> [UInt8] {
   Array(try Data(contentsOf: URL(fileURLWithPath: path)))
 }
 
+/// Unlike `Data.write` without a sync, which thousands of damaged files would wait for.
 func write(_ bytes: [UInt8], to path: String) throws {
-  try Data(bytes).write(to: URL(fileURLWithPath: path))
+  let descriptor = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+  defer { close(descriptor) }
+  guard Glibc.write(descriptor, bytes, bytes.count) == bytes.count else {
+    throw CocoaError(.fileWriteUnknown)
+  }
 }
 
 func path(_ text: String) -> RelativePath { RelativePath(trusted: Array(text.utf8)) }
@@ -44,8 +51,10 @@ func row(_ path: RelativePath, size: UInt64 = 10, digest seed: UInt8 = 1) -> Row
   Row(
     path: path,
     identity: FileIdentity(
-      device: 1, inode: 2, size: size, modified: moment(-5), changed: Timestamp(nanoseconds: 1_700_000_000_123)),
-    digest: digest(seed), isVerified: true, fingerprint: [0, 255], etag: "\"a\u{301}\u{0}b\"", lastModified: nil,
+      device: 1, inode: 2, size: size, modified: moment(-5),
+      changed: Timestamp(nanoseconds: 1_700_000_000_123)),
+    digest: digest(seed), isVerified: true, fingerprint: [0, 255], etag: "\"a\u{301}\u{0}b\"",
+    lastModified: nil,
     placed: moment(9))
 }
 

@@ -63,7 +63,8 @@ import Testing
       Action(.delete, phase: .deletion, path: path("a"), row: row(path("a"))),
       Action(.fetch, phase: .index, path: path("b"), entry: entry(path("b"))),
       Action(.update, phase: .payload, path: path("z"), entry: entry(path("z"))),
-      Action(.inspect, phase: .payload, path: path("c"), entry: entry(path("c")), present: row(path("c")).identity),
+      Action(
+        .inspect, phase: .payload, path: path("c"), entry: entry(path("c")), present: row(path("c")).identity),
       Action(.forget, phase: .payload, path: RelativePath(trusted: [0xFF]), row: row(path("q"))),
       Action(.fetch, phase: .payload, path: path("c"), entry: entry(path("c"), 2)),
     ]
@@ -108,15 +109,14 @@ import Testing
     }
   }
 
-  @Test func theFileGoesWithTheStage() throws {
+  @Test func theFileHasNoNameWhileItIsUsed() throws {
     try write(Array("left over".utf8), to: file)
     try write(Array("left over".utf8), to: file + "-journal")
-    do {
-      let stage = try SQLiteStage(path: file)
-      for number in 0..<1000 { try stage.add(entry(path("\(number)"))) }
-      _ = try stage.entries()
-      #expect(try scratch.names() == ["stage"])
-    }
+    let stage = try SQLiteStage(path: file, runCapacity: 10_000)
+    #expect(try scratch.names() == [])
+    for number in 0..<5000 { try stage.add(entry(path("\(number)"))) }
+    #expect(try stage.entries().drain().count == 5000)
+    try stage.clear()
     #expect(try scratch.names() == [])
   }
 

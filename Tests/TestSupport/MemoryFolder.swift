@@ -92,9 +92,10 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
     let copy = try makePartial()
     do throws(FolderFailure) {
       _ = try copy.begin(keeping: 0, check: check)
-      try bytes.withUnsafeBufferPointer { bytes throws(FolderFailure) in
-        try copy.append(UnsafeRawBufferPointer(bytes))
+      let result = bytes.withUnsafeBytes { bytes in
+        Result { () throws(FolderFailure) in try copy.append(bytes) }
       }
+      try result.get()
       return copy
     } catch {
       copy.discard()

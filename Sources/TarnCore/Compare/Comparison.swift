@@ -223,7 +223,9 @@ extension Entry {
   package func merged(with other: Entry) -> Entry? {
     if let size, let otherSize = other.size, size != otherSize { return nil }
     for digest in digests {
-      if let twin = other.digests.first(where: { $0.algorithm == digest.algorithm }), twin != digest { return nil }
+      if let twin = other.digests.first(where: { $0.algorithm == digest.algorithm }), twin != digest {
+        return nil
+      }
     }
     let sameURL = sources.contains { source in other.sources.contains { $0.url == source.url } }
     let sharesDigest = digests.contains { other.digests.contains($0) }

@@ -92,11 +92,14 @@ package struct PathRule: Sendable, Equatable {
   private func checkPortable(_ segment: ArraySlice<UInt8>) throws(PathRefusal) {
     let forbidden = Array("\\:*?\"<>|".utf8)
     if segment.contains(where: { forbidden.contains($0) }) { throw .notPortable }
-    if let first = segment.first, first == UInt8(ascii: "~") || first == UInt8(ascii: "-") { throw .notPortable }
+    if let first = segment.first, first == UInt8(ascii: "~") || first == UInt8(ascii: "-") {
+      throw .notPortable
+    }
     if let last = segment.last, last == UInt8(ascii: ".") || last == UInt8(ascii: " ") { throw .notPortable }
     let stem = String(decoding: segment.prefix { $0 != UInt8(ascii: ".") }, as: UTF8.self).uppercased()
     let devices: Set<String> = ["CON", "PRN", "AUX", "NUL"]
-    let numbered = stem.count == 4 && (stem.hasPrefix("COM") || stem.hasPrefix("LPT")) && stem.last?.isNumber == true
+    let numbered =
+      stem.count == 4 && (stem.hasPrefix("COM") || stem.hasPrefix("LPT")) && stem.last?.isNumber == true
     if devices.contains(stem) || numbered { throw .notPortable }
   }
 }

@@ -32,7 +32,8 @@ package struct Planner: Sendable {
   /// - Parameters:
   ///   - digest: of the algorithm that `inspectionAlgorithm` named.
   ///   - identity: of the file that was hashed.
-  package func decide(_ entry: Entry, row: Row?, inspected digest: Digest, identity: FileIdentity) -> Decision {
+  package func decide(_ entry: Entry, row: Row?, inspected digest: Digest, identity: FileIdentity) -> Decision
+  {
     if entry.digests.contains(digest) { return .adopt(digest, isVerified: true) }
     guard let row else {
       if entry.digest == nil, quickCheck(entry, identity) { return .adopt(digest, isVerified: false) }
@@ -124,7 +125,8 @@ package struct Planner: Sendable {
   private var foreign: Decision {
     .conflict(
       code: "foreign-file",
-      message: "a file that Tarn did not place stands here, with other contents; move it away to get the mirror's")
+      message:
+        "a file that Tarn did not place stands here, with other contents; move it away to get the mirror's")
   }
 
   private func action(_ kind: Action.Kind, _ entry: Entry, present: FileIdentity?, row: Row?) -> Action {

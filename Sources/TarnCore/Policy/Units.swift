@@ -7,7 +7,9 @@ package enum Units {
   package static func bytes(_ text: String) -> UInt64? {
     let text = text.filter { $0 != " " }.lowercased()
     let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
-    guard let number = Double(digits), number >= 0, let factor = factor(text.dropFirst(digits.count)) else { return nil }
+    guard let number = Double(digits), number >= 0, let factor = factor(text.dropFirst(digits.count)) else {
+      return nil
+    }
     let bytes = number * factor
     guard bytes < 0x1p63 else { return nil }
     return UInt64(bytes)
@@ -39,7 +41,8 @@ package enum Units {
       unit += 1
     }
     let tenths = Int((value * 10).rounded())
-    return tenths < 1000 ? "\(tenths / 10).\(tenths % 10) \(units[unit])" : "\(Int(value.rounded())) \(units[unit])"
+    return tenths < 1000
+      ? "\(tenths / 10).\(tenths % 10) \(units[unit])" : "\(Int(value.rounded())) \(units[unit])"
   }
 
   private static func factor(_ unit: Substring) -> Double? {

@@ -82,7 +82,8 @@ package enum ResumeLadder {
       if total == known.kept, known.total.map({ $0 == total }) ?? true,
         sameVersion(head, known, url: url)
       {
-        return .whole }
+        return .whole
+      }
       return .askFromZero
     case 304: return .notModified
     default: return .status(HTTPStatus(head.status))

@@ -85,7 +85,8 @@ package struct ExplainQuery {
   ) -> (String, String, String?) {
     if let held {
       return (
-        "held", "the feed no longer has it; its deletion is one of \(held.count) that wait in plan \(held.id)",
+        "held",
+        "the feed no longer has it; its deletion is one of \(held.count) that wait in plan \(held.id)",
         "tarn approve \(mirror) \(held.id)"
       )
     }
@@ -103,7 +104,8 @@ package struct ExplainQuery {
       guard present.kind == .regular, row.identity.isSame(as: present.identity) else {
         return ("changed", "Tarn placed it, and it was changed since", "tarn sync \(mirror)")
       }
-      let how = row.isVerified ? "verified against the feed's digest" : "the feed gives no digest to verify it by"
+      let how =
+        row.isVerified ? "verified against the feed's digest" : "the feed gives no digest to verify it by"
       return ("current", "Tarn placed it on \(row.placed.rfc3339), \(how)", nil)
     }
   }

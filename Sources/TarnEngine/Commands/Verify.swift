@@ -13,7 +13,9 @@ package struct VerifyReport: Sendable {
   package var wasStopped = false
 
   package init() {}
-  package var isGood: Bool { damaged.isEmpty && missing.isEmpty && changed.isEmpty && problems.isEmpty && !wasStopped }
+  package var isGood: Bool {
+    damaged.isEmpty && missing.isEmpty && changed.isEmpty && problems.isEmpty && !wasStopped
+  }
 }
 
 package struct Verification {
@@ -97,7 +99,8 @@ package struct Verification {
         tell(row.path, "missing", "it is not there")
         return false
       }
-      guard present.kind == .regular, let (digest, identity) = try folder.digest(of: row.path, row.digest.algorithm)
+      guard present.kind == .regular,
+        let (digest, identity) = try folder.digest(of: row.path, row.digest.algorithm)
       else {
         report.changed.append(row.path)
         tell(row.path, "changed", "it is no regular file any more, or changes while it is read")

@@ -116,7 +116,8 @@ final class PlanBuilder {
   }
 
   private func makeComparison() throws -> Comparison {
-    try Comparison(planner: planner, rows: ports.ledger.rows(), snapshot: folder.scan()) { [unowned self] finding in
+    try Comparison(planner: planner, rows: ports.ledger.rows(), snapshot: folder.scan()) {
+      [unowned self] finding in
       try take(finding)
     }
   }

@@ -85,7 +85,8 @@ struct FeedReader {
         random: ports.random.unit())
       guard case .retry(let seconds) = verdict else { throw trouble.failure(pending.url) }
       observer.pass(
-        .notice(code: "feed-retry", message: "\(trouble.message); trying again in \(Int(seconds.rounded(.up))) s"))
+        .notice(
+          code: "feed-retry", message: "\(trouble.message); trying again in \(Int(seconds.rounded(.up))) s"))
       pause(seconds)
       attempt += 1
       pending = start(pending.url, limit: pending.limit)

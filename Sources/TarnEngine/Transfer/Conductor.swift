@@ -269,7 +269,8 @@ final class Conductor {
     publisher.submit(
       Publication(
         job: id, kind: job.action.kind, path: job.entry.path, partial: partial,
-        expectation: job.action.present.map { .present($0) } ?? .absent, trashName: ports.random.name(), row: row,
+        expectation: job.action.present.map { .present($0) } ?? .absent, trashName: ports.random.name(),
+        row: row,
         displacesOwn: job.action.kind == .update || job.action.kind == .revalidate, isCopy: job.isCopy))
   }
 

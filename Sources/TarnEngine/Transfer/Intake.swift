@@ -63,7 +63,9 @@ final class Intake: DownloadReceiver {
       let verdict = ResumeLadder.judge(head, rung: rung, known: state.known, url: url)
       state.head = head
       state.verdict = verdict
-      if let size = check.size, let said = Self.announced(head, verdict), said != size { state.wrongSize = said }
+      if let size = check.size, let said = Self.announced(head, verdict), said != size {
+        state.wrongSize = said
+      }
       return verdict
     }
     guard verdict == .append || verdict == .takeFromZero, state.withLock({ $0.wrongSize == nil }) else {
@@ -135,7 +137,9 @@ final class Intake: DownloadReceiver {
   /// The row that lets another process go on: written before the first byte.
   private func recordPartial() {
     let (known, partial, failure) = state.withLock { ($0.known, $0.partial, $0.failure) }
-    guard failure == nil, let known, let partial, known.total.map({ $0 > Self.rowless }) ?? true else { return }
+    guard failure == nil, let known, let partial, known.total.map({ $0 > Self.rowless }) ?? true else {
+      return
+    }
     let row = PartialRow(
       path: entry.path, name: partial.name, url: url, etag: known.etag, lastModified: known.lastModified,
       total: known.total, digest: check.digest, fingerprint: entry.fingerprint, durable: 0,

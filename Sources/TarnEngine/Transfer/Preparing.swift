@@ -49,9 +49,12 @@ struct Preparing: Sendable {
 
   /// A file of the folder with the wanted digest.
   private func reuse() -> Preparation? {
-    guard let digest = check.digest, let rows = try? context.ledger.rows(digest: digest, limit: 4) else { return nil }
+    guard let digest = check.digest, let rows = try? context.ledger.rows(digest: digest, limit: 4) else {
+      return nil
+    }
     for row in rows where row.path != entry.path {
-      guard let copy = try? context.folder.copyPartial(of: row.path, expected: row.identity, check: check) else {
+      guard let copy = try? context.folder.copyPartial(of: row.path, expected: row.identity, check: check)
+      else {
         continue
       }
       if case .sealed(let partial, let sealed, _) = Intake.seal(copy, entry, head: nil) {

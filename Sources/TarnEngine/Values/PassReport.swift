@@ -78,7 +78,9 @@ package struct PassReport: Sendable {
   }
 
   /// True for exit status 0.
-  package var isInSync: Bool { counts.wanting == 0 && counts.held == 0 && !wasStopped && listingFailures == 0 }
+  package var isInSync: Bool {
+    counts.wanting == 0 && counts.held == 0 && !wasStopped && listingFailures == 0
+  }
 
   /// Listings of a recursive index that could not be read.
   package var listingFailures = 0

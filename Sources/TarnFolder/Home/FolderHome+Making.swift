@@ -61,7 +61,8 @@ extension FolderHome {
   }
 
   private static func syncDirectory(_ path: String) throws(FolderFailure) {
-    try kernel("make durable", Array(path.utf8), tarn_sync(try openDirectory(path).number))
+    let directory = try openDirectory(path)
+    try kernel("make durable", Array(path.utf8), tarn_sync(directory.number))
   }
 
   private static func openDirectory(_ path: String) throws(FolderFailure) -> Descriptor {

@@ -12,8 +12,8 @@ package struct FolderBusy: Error, Sendable, Equatable {
 
 /// One writer per folder (I12): flock on `lock` in the state directory, so by whatever path the folder is reached.
 /// Held until released or until the process ends.
+// Safe because it is released by its one owner; the descriptor is otherwise only kept.
 package final class FolderLock: @unchecked Sendable {
-  // Safe because it is released by its one owner; the descriptor is otherwise only kept.
   private var descriptor: Descriptor?
 
   init(_ descriptor: Descriptor) {

@@ -2,6 +2,8 @@ import LinuxShim
 
 /// An open descriptor, closed with its last reference.
 final class Descriptor: Sendable {
+  /// Use it from a descriptor that is bound to a constant or a property: a temporary one is closed as soon as the
+  /// number is read, before the call that it is meant for.
   let number: Int32
 
   /// Takes ownership.

@@ -4,9 +4,9 @@ package import TarnCore
 import TarnRuntime
 
 /// A file in `partial/`, written and hashed front to back.
+// Safe because all but `sync` and `length` is confined to one thread at a time (the port's contract), and
+// those two read only the immutable descriptor and the locked length.
 package final class StagedFile: PartialFile, @unchecked Sendable {
-  // Safe because all but `sync` and `length` is confined to one thread at a time (the port's contract), and
-  // those two read only the immutable descriptor and the locked length.
   package let name: String
   private let directory: Descriptor
   private var descriptor: Descriptor?

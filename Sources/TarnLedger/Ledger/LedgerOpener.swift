@@ -28,8 +28,10 @@ struct LedgerOpener: Sendable {
       try probe()
     }
     let connection = try Connection(file.path, flags: SQLITE_OPEN_READWRITE, file: file.path)
+    try requireWritable(connection)
     try settle(connection)
     let standing = try migrator.standing(of: connection)
+    // Once more: the header of the file has been read.
     try requireWritable(connection)
     try setWriting(connection, synchronous: "FULL", checkpoint: 1000)
     try migrator.migrate(connection, from: standing)
@@ -115,14 +117,16 @@ struct LedgerOpener: Sendable {
   private func settle(_ connection: Connection) throws(LedgerFailure) {
     connection.setTimeout(milliseconds: 5000)
     connection.setDefensive()
-    try connection.execute(
-      """
-      PRAGMA trusted_schema = OFF;
-      PRAGMA cell_size_check = ON;
-      PRAGMA foreign_keys = ON;
-      PRAGMA mmap_size = 0;
-      PRAGMA temp_store = MEMORY;
-      """)
+    try connection.expectDatabase { () throws(LedgerFailure) in
+      try connection.execute(
+        """
+        PRAGMA trusted_schema = OFF;
+        PRAGMA cell_size_check = ON;
+        PRAGMA foreign_keys = ON;
+        PRAGMA mmap_size = 0;
+        PRAGMA temp_store = MEMORY;
+        """)
+    }
   }
 
   private func setWriting(
@@ -165,7 +169,12 @@ struct LedgerOpener: Sendable {
 
   /// What a check of SQLite's found; empty when all is well.
   static func findings(of check: String, _ connection: Connection) throws(LedgerFailure) -> [String] {
-    let lines = try connection.all(check) { row throws(LedgerFailure) in try row.text(0) }
-    return lines == ["ok"] ? [] : lines
+    do throws(LedgerFailure) {
+      let lines = try connection.all(check) { row throws(LedgerFailure) in try row.text(0) }
+      return lines == ["ok"] ? [] : lines
+    } catch {
+      guard error.code == .corrupt else { throw error }
+      return [error.message]
+    }
   }
 }

@@ -99,8 +99,18 @@ final class Connection {
     }
   }
 
-  /// Rows changed by the last statement that ran.
-  var changes: Int { Int(sqlite3_changes64(handle)) }
+  /// Runs `body`, whose SQL is right for every database: SQLite's general error then tells a file of an
+  /// unknown format.
+  func expectDatabase<Result>(
+    _ body: () throws(LedgerFailure) -> Result
+  ) throws(LedgerFailure) -> Result {
+    do throws(LedgerFailure) {
+      return try body()
+    } catch {
+      guard error.code == .other, sqlite3_errcode(handle) == SQLITE_ERROR else { throw error }
+      throw LedgerFailure(.corrupt, error.message)
+    }
+  }
 
   /// True when the file was to be written but cannot be.
   var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }

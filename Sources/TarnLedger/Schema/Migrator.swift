@@ -1,6 +1,7 @@
 import CSQLite
 import Glibc
 import TarnCore
+import TarnRuntime
 
 /// Tells what a database is, and brings it up to date.
 struct Migrator {
@@ -11,6 +12,8 @@ struct Migrator {
     case version(Int64)
   }
 
+  private static let models = Locked<[[String]: [[String?]]]>([:])
+
   let schema: Schema
   let file: DatabaseFile
 
@@ -18,14 +21,8 @@ struct Migrator {
   ///
   /// - Throws: `.newer` for a later version of the schema, `.corrupt` for anything that is not a ledger.
   func standing(of connection: Connection) throws(LedgerFailure) -> Standing {
-    let application = try pragma("application_id", connection)
-    let version = try pragma("user_version", connection)
-    if application == 0, version == 0 {
-      let objects = try connection.first("SELECT count(*) FROM sqlite_schema") { row throws(LedgerFailure) in
-        try row.integer(0)
-      }
-      if objects == 0 { return .empty }
-    }
+    let (application, version, objects) = try header(of: connection)
+    if application == 0, version == 0, objects == 0 { return .empty }
     guard application == Schema.applicationID, version >= 1 else {
       throw ErrorTable.failure(
         .corrupt, "application id \(application), version \(version)", file: file.path)
@@ -35,6 +32,17 @@ struct Migrator {
         .newer, "its version is \(version), this program knows \(schema.version)", file: file.path)
     }
     return .version(version)
+  }
+
+  private func header(
+    of connection: Connection
+  ) throws(LedgerFailure) -> (application: Int64, version: Int64, objects: Int64) {
+    try connection.expectDatabase { () throws(LedgerFailure) in
+      (
+        try number("PRAGMA application_id", connection), try number("PRAGMA user_version", connection),
+        try number("SELECT count(*) FROM sqlite_schema", connection)
+      )
+    }
   }
 
   /// Brings the database to the newest version: one transaction per step. A database that holds something is
@@ -61,13 +69,21 @@ struct Migrator {
   ///
   /// - Throws: `.corrupt` when they differ; a statement would fail, or mean something else.
   func check(_ connection: Connection) throws(LedgerFailure) {
-    let model = try Connection(
-      ":memory:", flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, file: ":memory:")
-    for step in schema.steps { try model.execute(step) }
-    guard try objects(of: model) == objects(of: connection) else {
+    guard try model() == objects(of: connection) else {
       throw ErrorTable.failure(
         .corrupt, "its tables are not those of version \(schema.version)", file: file.path)
     }
+  }
+
+  /// What the steps make of an empty database; worked out once for each schema.
+  private func model() throws(LedgerFailure) -> [[String?]] {
+    if let known = Self.models.withLock({ $0[schema.steps] }) { return known }
+    let connection = try Connection(
+      ":memory:", flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, file: ":memory:")
+    for step in schema.steps { try connection.execute(step) }
+    let objects = try objects(of: connection)
+    Self.models.withLock { $0[schema.steps] = objects }
+    return objects
   }
 
   private func objects(of connection: Connection) throws(LedgerFailure) -> [[String?]] {
@@ -89,7 +105,7 @@ struct Migrator {
     try file.makeDirectoryDurable()
   }
 
-  private func pragma(_ name: String, _ connection: Connection) throws(LedgerFailure) -> Int64 {
-    try connection.first("PRAGMA \(name)") { row throws(LedgerFailure) in try row.integer(0) } ?? 0
+  private func number(_ sql: String, _ connection: Connection) throws(LedgerFailure) -> Int64 {
+    try connection.first(sql) { row throws(LedgerFailure) in try row.integer(0) } ?? 0
   }
 }

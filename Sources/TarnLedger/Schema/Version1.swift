@@ -7,7 +7,7 @@ extension Schema {
       -- What Tarn placed, or adopted, in the folder: one row per file.
       path BLOB NOT NULL PRIMARY KEY,  -- below the folder
       device INTEGER NOT NULL,         -- of the file, when it was placed; good within one boot
-      inode INTEGER NOT NULL,
+      inode INTEGER NOT NULL,          -- of the file, when it was placed
       size INTEGER NOT NULL,           -- bytes
       modified INTEGER NOT NULL,       -- mtime
       changed INTEGER NOT NULL,        -- ctime, after the rename
@@ -29,18 +29,18 @@ extension Schema {
       partial_name TEXT NOT NULL,      -- in partial/; empty for a removal
       trash_name TEXT NOT NULL,        -- in trash/, for what stands at the path
       displaces_own INTEGER NOT NULL,  -- 1 when Tarn placed what stands there and nobody edited it
-      device INTEGER NOT NULL,         -- from here on: the row to write, or the row that goes
-      inode INTEGER NOT NULL,
-      size INTEGER NOT NULL,
-      modified INTEGER NOT NULL,
-      changed INTEGER NOT NULL,
-      algorithm INTEGER NOT NULL,
-      digest BLOB NOT NULL,
-      verified INTEGER NOT NULL,
-      fingerprint BLOB NOT NULL,
-      etag TEXT,
-      last_modified TEXT,
-      placed INTEGER NOT NULL
+      device INTEGER NOT NULL,         -- from here on the row to write, or the row that goes: its device
+      inode INTEGER NOT NULL,          -- for an installation: before the rename, like all of these
+      size INTEGER NOT NULL,           -- bytes
+      modified INTEGER NOT NULL,       -- mtime
+      changed INTEGER NOT NULL,        -- ctime
+      algorithm INTEGER NOT NULL,      -- of the digest: DigestAlgorithm's raw value
+      digest BLOB NOT NULL,            -- of the bytes
+      verified INTEGER NOT NULL,       -- 1 when the feed gave a digest and it fitted
+      fingerprint BLOB NOT NULL,       -- what the feed said of this version: Entry.fingerprint
+      etag TEXT,                       -- of the response that brought it
+      last_modified TEXT,              -- of the same response, as sent
+      placed INTEGER NOT NULL          -- when it was placed
     ) STRICT, WITHOUT ROWID;
 
     CREATE TABLE partials (
@@ -81,7 +81,7 @@ extension Schema {
 
     CREATE TABLE events (
       -- The journal. AUTOINCREMENT: a number is never given twice, not even after the newest were dropped.
-      number INTEGER PRIMARY KEY AUTOINCREMENT,
+      number INTEGER PRIMARY KEY AUTOINCREMENT,  -- of the event, from 1
       moment INTEGER NOT NULL,         -- when it happened
       code TEXT NOT NULL,              -- stable: published, deleted ...
       path BLOB,                       -- below the folder; NULL when it is about no file
@@ -95,7 +95,7 @@ extension Schema {
 
     CREATE TABLE held (
       -- The deletions that wait for an approval: no row or one.
-      slot INTEGER PRIMARY KEY CHECK (slot = 1),
+      slot INTEGER PRIMARY KEY CHECK (slot = 1),  -- lets there be one row only
       plan TEXT NOT NULL,              -- its id, eight hexadecimal digits
       since INTEGER NOT NULL,          -- when it was held
       count INTEGER NOT NULL           -- of its paths
@@ -120,13 +120,13 @@ extension Schema {
 
     CREATE TABLE facts (
       -- Small named facts: the feed, the policy, times of the last pass, events-dropped.
-      name TEXT NOT NULL PRIMARY KEY,
-      value TEXT NOT NULL
+      name TEXT NOT NULL PRIMARY KEY,  -- of the fact
+      value TEXT NOT NULL              -- as text, whatever it is
     ) STRICT, WITHOUT ROWID;
 
     CREATE TABLE state (
       -- Of the database itself: always one row.
-      slot INTEGER PRIMARY KEY CHECK (slot = 1),
+      slot INTEGER PRIMARY KEY CHECK (slot = 1),  -- lets there be one row only
       clean INTEGER NOT NULL           -- 1 when it was closed in order and not written since
     ) STRICT;
 

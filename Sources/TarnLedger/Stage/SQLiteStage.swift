@@ -3,8 +3,8 @@ import Glibc
 package import TarnCore
 import TarnRuntime
 
-/// The stage in a scratch database: no journal, no sync, one transaction that never ends. It is worth nothing
-/// after a crash, and is deleted.
+/// The stage in a scratch database: no journal, no sync, one transaction that never ends. It goes with the
+/// value, or with the process.
 ///
 /// Entries may be read while actions are added. Everything else that is read is read while nothing is written.
 package final class SQLiteStage: StagePort {
@@ -37,8 +37,8 @@ package final class SQLiteStage: StagePort {
   /// Held during each call, which is short: it waits for no other process and for no sync.
   private let state: Locked<State>
 
-  /// - Parameter path: a file of the stage's own; what is there is deleted. nil for a temporary file where
-  ///   SQLite puts them, which has no name.
+  /// - Parameter path: a file of the stage's own, which says where the space is taken; what is there is
+  ///   deleted, and the new one loses its name at once. nil for where SQLite puts temporary files.
   package convenience init(path: String? = nil) throws(LedgerFailure) {
     try self.init(path: path, runCapacity: RunBuffer.capacity)
   }
@@ -50,10 +50,6 @@ package final class SQLiteStage: StagePort {
     self.runCapacity = runCapacity
     state = Locked(
       State(connection: try scratch.open(), buffer: RunBuffer(capacity: runCapacity)))
-  }
-
-  deinit {
-    scratch.remove()
   }
 
   package func clear() throws(LedgerFailure) {

@@ -37,7 +37,8 @@ struct ScratchFile: Sendable {
     file = try DatabaseFile(directory: directory, name: String(path[start...]))
   }
 
-  /// An empty stage; what was there before is deleted.
+  /// An empty stage; what was there before is deleted. The file has no name once this returns, so that no end
+  /// of the program leaves it behind.
   func open() throws(LedgerFailure) -> Connection {
     remove()
     let connection = try connect()
@@ -51,6 +52,7 @@ struct ScratchFile: Sendable {
       BEGIN;
       """)
     try connection.execute(Self.schema)
+    remove()
     return connection
   }
 
@@ -63,7 +65,7 @@ struct ScratchFile: Sendable {
     return try Connection(file.path, flags: SQLITE_OPEN_READWRITE, file: file.path)
   }
 
-  func remove() {
+  private func remove() {
     guard let file else { return }
     unlink(file.path)
     file.removeLeftovers()

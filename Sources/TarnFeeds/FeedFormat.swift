@@ -1,0 +1,115 @@
+import TarnCore
+
+/// Called for each item in the order of the document.
+typealias FeedSink = (FeedItem) throws -> Void
+
+/// One format of feeds.
+protocol FeedFormat: Sendable {
+  /// As `tarn status` prints it.
+  var name: String { get }
+  /// True for a directory index, the only thing that is read below the feed itself.
+  var isListing: Bool { get }
+  /// Tells by the first bytes of a document (at most `FeedInput.headSize`, no byte order mark).
+  func recognises(_ head: [UInt8]) -> Bool
+  /// Reads the whole document in bounded memory.
+  func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd
+}
+
+/// What a format needs to know about the document.
+struct FeedContext {
+  let document: FeedDocument
+  let url: URLReference
+  let hashing: any Hashing
+  /// The URL of the document's directory, ending in a slash.
+  private let directory: [UInt8]
+
+  init(document: FeedDocument, hashing: any Hashing) {
+    self.document = document
+    self.hashing = hashing
+    var url = URLReference(document.url)
+    if url.hasScheme("file"), url.authority == nil { url.authority = [] }
+    self.url = url
+    directory =
+      URLReference(scheme: url.scheme, authority: url.authority, path: url.directory, query: nil).bytes
+  }
+
+  /// The URL of a raw path below the document's directory.
+  func url(of path: RelativePath) -> String {
+    String(decoding: directory + Percent.encode(path: path.bytes), as: UTF8.self)
+  }
+
+  /// The one source of a path that lies beside the document; none when the document's URL cannot be used.
+  func sources(beside path: RelativePath) -> [Source] {
+    isUsable(url) ? [Source(url: url(of: path))] : []
+  }
+
+  /// A URL of the document that may be fetched from, resolved against the document.
+  ///
+  /// - Returns: nil for other schemes than http, https and (in a local feed only) file, for a URL with a
+  ///   user name or password, and for a URL without a host.
+  func source(_ reference: some Sequence<UInt8>, priority: Int = 1) -> Source? {
+    let resolved = url.resolve(URLReference(reference))
+    return isUsable(resolved) ? Source(url: resolved.text, priority: priority) : nil
+  }
+
+  func isUsable(_ url: URLReference) -> Bool {
+    let host = url.authority ?? []
+    guard !host.contains(UInt8(ascii: "@")), !host.contains(UInt8(ascii: "%")) else { return false }
+    if url.hasScheme("file") {
+      return self.url.hasScheme("file") && (host.isEmpty || host.elementsEqual("localhost".utf8))
+    }
+    return url.hasScheme("http", "https") && !host.isEmpty && host.first != UInt8(ascii: ":")
+  }
+}
+
+extension Refusal {
+  /// A name of the feed, cut to what is worth showing.
+  static func of(_ name: some Sequence<UInt8>, code: String, reason: String) -> FeedItem {
+    .refused(Refusal(name: Array(name.prefix(255)), code: code, reason: reason))
+  }
+
+  static func withoutSource(_ name: some Sequence<UInt8>) -> FeedItem {
+    of(name, code: "no-usable-source", reason: "the feed names no URL that Tarn may fetch this file from")
+  }
+}
+
+extension FeedFailure {
+  static func malformed(_ message: String, line: Int? = nil, column: Int? = nil) -> FeedFailure {
+    FeedFailure(code: "feed-malformed", message: message, line: line, column: column)
+  }
+
+  static func truncated(_ message: String, line: Int? = nil, column: Int? = nil) -> FeedFailure {
+    FeedFailure(code: "feed-truncated", message: message, line: line, column: column)
+  }
+}
+
+/// The bytes without blanks at both ends.
+func trimmed(_ bytes: some BidirectionalCollection<UInt8>) -> [UInt8] {
+  var bytes = Array(bytes)[...]
+  while let first = bytes.first, isBlank(first) { bytes.removeFirst() }
+  while let last = bytes.last, isBlank(last) { bytes.removeLast() }
+  return Array(bytes)
+}
+
+func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+
+/// ASCII letters in lower case, everything else as it is.
+func lowercased(_ bytes: some Sequence<UInt8>) -> [UInt8] {
+  bytes.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+}
+
+extension Collection where Element == UInt8 {
+  func begins(with text: String) -> Bool { starts(with: text.utf8) }
+
+  /// True when the text occurs anywhere.
+  func holds(_ text: String) -> Bool {
+    let wanted = Array(text.utf8)
+    guard let first = wanted.first else { return true }
+    var rest = self[startIndex...]
+    while let index = rest.firstIndex(of: first) {
+      if self[index...].starts(with: wanted) { return true }
+      rest = self[self.index(after: index)...]
+    }
+    return false
+  }
+}

@@ -1,0 +1,106 @@
+import TarnCore
+
+/// The bytes of a document behind a buffer: looked at ahead, read by line or by block, front to back.
+///
+/// Works with sources that hand out one byte at a time. One thread.
+final class FeedInput {
+  /// How far a format may look ahead to recognise a document.
+  static let headSize = 65_536
+  /// The longest line of the line formats.
+  static let maximumLine = 65_536
+  private static let capacity = 2 * headSize
+
+  private var source: any ByteSource
+  private let buffer: UnsafeMutableRawBufferPointer
+  private var start = 0
+  private var end = 0
+  private var isAtEnd = false
+  /// The number of the line that `readLine` returned last, counted from 1.
+  private(set) var line = 0
+
+  init(_ source: any ByteSource) {
+    self.source = source
+    buffer = .allocate(byteCount: Self.capacity, alignment: 16)
+  }
+
+  deinit {
+    buffer.deallocate()
+  }
+
+  /// The next bytes, at most `headSize`, without taking them; fewer only when the document ends there.
+  func peek() throws(FeedFailure) -> [UInt8] {
+    while end - start < Self.headSize, try fill() {}
+    return Array(buffer[start..<min(end, start + Self.headSize)])
+  }
+
+  /// True when every byte that is left has been looked at by `peek`.
+  var isHeadWhole: Bool { isAtEnd && end - start <= Self.headSize }
+
+  /// Takes bytes, at most `target.count`; 0 only at the end.
+  func read(into target: UnsafeMutableRawBufferPointer) throws(FeedFailure) -> Int {
+    if start == end { guard try fill() else { return 0 } }
+    let count = min(target.count, end - start)
+    target.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[start..<(start + count)]))
+    start += count
+    return count
+  }
+
+  /// Replaces the content of `bytes` with the next bytes; false at the end.
+  func read(into bytes: inout [UInt8]) throws(FeedFailure) -> Bool {
+    bytes.removeAll(keepingCapacity: true)
+    if start == end { guard try fill() else { return false } }
+    bytes.append(contentsOf: buffer[start..<end])
+    start = end
+    return true
+  }
+
+  /// Takes the next line without its line feed.
+  ///
+  /// - Returns: the line and whether a line feed ended it; nil at the end of the document.
+  /// - Throws: `line-too-long` beyond `limit` bytes.
+  func readLine(limit: Int = FeedInput.maximumLine) throws(FeedFailure) -> (bytes: [UInt8], isEnded: Bool)? {
+    var bytes: [UInt8] = []
+    line += 1
+    while true {
+      if start == end, try !fill() {
+        guard !bytes.isEmpty else {
+          line -= 1
+          return nil
+        }
+        return (bytes, false)
+      }
+      let window = buffer[start..<end]
+      let newline = window.firstIndex(of: 0x0A)
+      let stop = newline ?? end
+      guard bytes.count + stop - start <= limit else {
+        throw FeedFailure(
+          code: "line-too-long", message: "a line of the feed is longer than \(limit) bytes", line: line)
+      }
+      bytes.append(contentsOf: buffer[start..<stop])
+      start = stop
+      if newline != nil {
+        start += 1
+        return (bytes, true)
+      }
+    }
+  }
+
+  /// Drops a UTF-8 byte order mark at the front.
+  func skipByteOrderMark() throws(FeedFailure) {
+    if try peek().starts(with: [0xEF, 0xBB, 0xBF]) { start += 3 }
+  }
+
+  /// Reads more behind what is buffered; false at the end of the document.
+  private func fill() throws(FeedFailure) -> Bool {
+    guard !isAtEnd else { return false }
+    if start > 0, start == end || end == buffer.count {
+      buffer.copyMemory(from: UnsafeRawBufferPointer(rebasing: buffer[start..<end]))
+      end -= start
+      start = 0
+    }
+    let count = try source.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[end...]))
+    isAtEnd = count <= 0
+    end += max(count, 0)
+    return !isAtEnd
+  }
+}

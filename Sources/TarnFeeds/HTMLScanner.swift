@@ -1,0 +1,137 @@
+import TarnCore
+
+/// Cuts an HTML page into tags and the text between them, a block at a time.
+struct HTMLScanner {
+  static let maximumPage = 64 << 20
+  private static let maximumTag = 65_536
+  private static let keptText = 512
+
+  private let input: FeedInput
+  private var block: [UInt8] = []
+  private var position = 0
+  private var total = 0
+
+  init(_ input: FeedInput) {
+    self.input = input
+  }
+
+  /// The next tag without its angle brackets, and the text before it, cut to `keptText` bytes.
+  ///
+  /// - Returns: a nil tag at the end of the page, with the text before it.
+  mutating func next() throws(FeedFailure) -> (text: [UInt8], tag: [UInt8]?) {
+    var text: [UInt8] = []
+    while let byte = try nextByte() {
+      if byte == UInt8(ascii: "<") { return (text, try tag()) }
+      if text.count < Self.keptText { text.append(byte) }
+    }
+    return (text, nil)
+  }
+
+  /// - Returns: nil when the page ends inside the tag.
+  private mutating func tag() throws(FeedFailure) -> [UInt8]? {
+    var tag: [UInt8] = []
+    var quote: UInt8?
+    while let byte = try nextByte() {
+      let isComment = tag.begins(with: "!--")
+      if byte == UInt8(ascii: ">"), quote == nil, !isComment || tag.suffix(2).elementsEqual("--".utf8) {
+        return tag
+      }
+      if !isComment, byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+        if quote == nil, tag.contains(UInt8(ascii: "=")) {
+          quote = byte
+        } else if quote == byte {
+          quote = nil
+        }
+      }
+      tag.append(byte)
+      guard tag.count <= Self.maximumTag else {
+        throw FeedFailure(
+          code: "line-too-long", message: "a tag of the page is longer than \(Self.maximumTag) bytes")
+      }
+    }
+    return nil
+  }
+
+  private mutating func nextByte() throws(FeedFailure) -> UInt8? {
+    if position == block.count {
+      guard try input.read(into: &block) else { return nil }
+      position = 0
+      total += block.count
+      guard total <= Self.maximumPage else {
+        throw FeedFailure(
+          code: "feed-too-large", message: "the index page is larger than \(Self.maximumPage >> 20) MiB")
+      }
+    }
+    defer { position += 1 }
+    return block[position]
+  }
+}
+
+/// What a tag says.
+enum HTMLTag {
+  /// The element's name in lower case, with the slash of an end tag.
+  static func name(_ tag: [UInt8]) -> String {
+    String(decoding: lowercased(tag.prefix { !isBlank($0) }), as: UTF8.self)
+  }
+
+  /// The value of an attribute with its entities decoded; nil when the tag has none of that name.
+  static func attribute(_ wanted: String, of tag: [UInt8]) -> [UInt8]? {
+    var rest = tag.drop { !isBlank($0) }
+    while true {
+      rest = rest.drop { isBlank($0) }
+      guard !rest.isEmpty else { return nil }
+      let name = rest.prefix { !isBlank($0) && $0 != UInt8(ascii: "=") }
+      rest = rest[name.endIndex...].drop { isBlank($0) }
+      guard rest.first == UInt8(ascii: "=") else {
+        if name.isEmpty { rest = rest.dropFirst() }
+        continue
+      }
+      rest = rest.dropFirst().drop { isBlank($0) }
+      let value: ArraySlice<UInt8>
+      if let quote = rest.first, quote == UInt8(ascii: "\"") || quote == UInt8(ascii: "'") {
+        value = rest.dropFirst().prefix { $0 != quote }
+        rest = rest[value.endIndex...].dropFirst()
+      } else {
+        value = rest.prefix { !isBlank($0) }
+        rest = rest[value.endIndex...]
+      }
+      if lowercased(name).elementsEqual(wanted.utf8) { return decodeEntities(value) }
+    }
+  }
+
+  /// Decodes the five predefined entities and numbers; others stay as they are.
+  static func decodeEntities(_ text: ArraySlice<UInt8>) -> [UInt8] {
+    var result: [UInt8] = []
+    var rest = text
+    while let byte = rest.first {
+      if byte == UInt8(ascii: "&"), let end = rest.prefix(12).firstIndex(of: UInt8(ascii: ";")),
+        let character = entity(rest[(rest.startIndex + 1)..<end])
+      {
+        result += character
+        rest = rest[(end + 1)...]
+      } else {
+        result.append(byte)
+        rest = rest.dropFirst()
+      }
+    }
+    return result
+  }
+
+  private static func entity(_ name: ArraySlice<UInt8>) -> [UInt8]? {
+    let name = String(decoding: name, as: UTF8.self)
+    switch name {
+    case "amp": return [0x26]
+    case "lt": return [0x3C]
+    case "gt": return [0x3E]
+    case "quot": return [0x22]
+    case "apos": return [0x27]
+    default:
+      guard name.hasPrefix("#") else { return nil }
+      let isHex = name.hasPrefix("#x") || name.hasPrefix("#X")
+      guard let value = UInt32(name.dropFirst(isHex ? 2 : 1), radix: isHex ? 16 : 10),
+        let scalar = Unicode.Scalar(value)
+      else { return nil }
+      return Array(String(scalar).utf8)
+    }
+  }
+}

@@ -1,0 +1,289 @@
+import TarnCore
+
+/// Reads JSON (RFC 8259) value by value, in bounded memory.
+///
+/// Strings are bytes: what is not UTF-8 stays as it is. Duplicate keys are the caller's to see.
+struct JSONReader {
+  static let maximumDepth = 32
+  static let maximumString = 1 << 20
+  private static let maximumNumber = 64
+
+  enum Kind { case object, array, string, number, literal }
+
+  private let input: FeedInput?
+  private var buffer: [UInt8]
+  private var position = 0
+  /// Bytes before the buffer, and where the current line begins in the document.
+  private var passed = 0
+  private var lineStart = 0
+  private var line: Int
+  private var depth = 0
+  /// Whether the innermost object or array has had an element, one bit per level.
+  private var hasElement: UInt64 = 0
+
+  /// Reads a whole document.
+  init(_ input: FeedInput) {
+    self.input = input
+    buffer = []
+    line = 1
+  }
+
+  /// Reads bytes at hand, which are that line of the document.
+  init(_ bytes: [UInt8], line: Int = 1) {
+    input = nil
+    buffer = bytes
+    self.line = line
+  }
+
+  // MARK: Values
+
+  mutating func kind() throws(FeedFailure) -> Kind {
+    switch try significant() {
+    case UInt8(ascii: "{"): return .object
+    case UInt8(ascii: "["): return .array
+    case UInt8(ascii: "\""): return .string
+    case UInt8(ascii: "-"), 0x30...0x39: return .number
+    case UInt8(ascii: "t"), UInt8(ascii: "f"), UInt8(ascii: "n"): return .literal
+    default: throw malformed("a value is expected here")
+    }
+  }
+
+  mutating func beginObject() throws(FeedFailure) { try begin(UInt8(ascii: "{"), "an object") }
+  mutating func beginArray() throws(FeedFailure) { try begin(UInt8(ascii: "["), "an array") }
+
+  /// The next key of the innermost object; nil when it ends here.
+  mutating func nextKey() throws(FeedFailure) -> [UInt8]? {
+    guard try nextElement(closing: UInt8(ascii: "}")) else { return nil }
+    let key = try string()
+    guard try significant() == UInt8(ascii: ":") else { throw malformed("':' is expected behind a key") }
+    position += 1
+    return key
+  }
+
+  /// True when the innermost array has one more element, which is read next.
+  mutating func nextElement() throws(FeedFailure) -> Bool {
+    try nextElement(closing: UInt8(ascii: "]"))
+  }
+
+  mutating func string() throws(FeedFailure) -> [UInt8] {
+    guard try significant() == UInt8(ascii: "\"") else { throw malformed("a string is expected here") }
+    position += 1
+    var result: [UInt8] = []
+    while true {
+      guard try hasByte() else { throw truncated() }
+      // The run up to the next byte that means something is copied at once.
+      var stop = position
+      while stop < buffer.count, buffer[stop] >= 0x20, buffer[stop] != 0x22, buffer[stop] != 0x5C {
+        stop += 1
+      }
+      result += buffer[position..<stop]
+      position = stop
+      guard result.count <= Self.maximumString else { throw malformed("a string is longer than 1 MiB") }
+      guard stop < buffer.count else { continue }
+      switch buffer[stop] {
+      case 0x22:
+        position += 1
+        return result
+      case 0x5C:
+        position += 1
+        try escape(into: &result)
+      default: throw malformed("a control character in a string")
+      }
+    }
+  }
+
+  /// The text of a number.
+  mutating func number() throws(FeedFailure) -> [UInt8] {
+    guard try kind() == .number else { throw malformed("a number is expected here") }
+    var text: [UInt8] = []
+    while try hasByte() {
+      let byte = buffer[position]
+      guard Percent.isDigit(byte) || Self.isNumberMark(byte) else { break }
+      text.append(byte)
+      position += 1
+      guard text.count <= Self.maximumNumber else { throw malformed("a number is too long") }
+    }
+    guard Self.isNumber(text) else { throw malformed("this is no number") }
+    return text
+  }
+
+  /// true or false; nil for null.
+  mutating func literal() throws(FeedFailure) -> Bool? {
+    let first = try significant()
+    let word = first == UInt8(ascii: "t") ? "true" : first == UInt8(ascii: "f") ? "false" : "null"
+    for expected in word.utf8 {
+      guard try hasByte() else { throw truncated() }
+      guard buffer[position] == expected else { throw malformed("a value is expected here") }
+      position += 1
+    }
+    return word == "null" ? nil : word == "true"
+  }
+
+  mutating func skip() throws(FeedFailure) {
+    switch try kind() {
+    case .string: _ = try string()
+    case .number: _ = try number()
+    case .literal: _ = try literal()
+    case .array:
+      try beginArray()
+      while try nextElement() { try skip() }
+    case .object:
+      try beginObject()
+      while try nextKey() != nil { try skip() }
+    }
+  }
+
+  /// - Throws: `feed-malformed` when anything but blanks is left.
+  mutating func end() throws(FeedFailure) {
+    while try hasByte() {
+      guard isBlank(buffer[position]) else {
+        throw malformed("something stands behind the end of the document")
+      }
+      step()
+    }
+  }
+
+  /// An error that points at this place.
+  func malformed(_ message: String, code: String = "feed-malformed") -> FeedFailure {
+    FeedFailure(code: code, message: message, line: line, column: passed + position - lineStart + 1)
+  }
+
+  // MARK: Parts
+
+  private func truncated() -> FeedFailure {
+    malformed("the document ends too early", code: "feed-truncated")
+  }
+
+  /// Puts the next block in place of the buffer; false at the end.
+  private mutating func fill() throws(FeedFailure) -> Bool {
+    guard let input else { return false }
+    passed += buffer.count
+    position = 0
+    buffer.removeAll(keepingCapacity: true)
+    return try input.read(into: &buffer)
+  }
+
+  private mutating func hasByte() throws(FeedFailure) -> Bool {
+    if position < buffer.count { return true }
+    return try fill()
+  }
+
+  /// The next byte that is no blank, not taken.
+  private mutating func significant() throws(FeedFailure) -> UInt8 {
+    while try hasByte() {
+      switch buffer[position] {
+      case 0x20, 0x09, 0x0D, 0x0A: step()
+      case let byte: return byte
+      }
+    }
+    throw truncated()
+  }
+
+  private mutating func step() {
+    let isNewline = buffer[position] == 0x0A
+    position += 1
+    if isNewline {
+      line += 1
+      lineStart = passed + position
+    }
+  }
+
+  private mutating func begin(_ byte: UInt8, _ what: String) throws(FeedFailure) {
+    guard try significant() == byte else { throw malformed("\(what) is expected here") }
+    guard depth < Self.maximumDepth else { throw malformed("nested deeper than \(Self.maximumDepth) levels") }
+    position += 1
+    depth += 1
+    hasElement <<= 1
+  }
+
+  private mutating func nextElement(closing: UInt8) throws(FeedFailure) -> Bool {
+    let byte = try significant()
+    if byte == closing {
+      position += 1
+      depth -= 1
+      hasElement >>= 1
+      return false
+    }
+    if hasElement & 1 == 1 {
+      guard byte == UInt8(ascii: ",") else { throw malformed("',' or the end is expected here") }
+      position += 1
+      guard try significant() != closing else { throw malformed("a value is expected behind ','") }
+    }
+    hasElement |= 1
+    return true
+  }
+
+  private mutating func escape(into result: inout [UInt8]) throws(FeedFailure) {
+    guard try hasByte() else { throw truncated() }
+    let byte = buffer[position]
+    position += 1
+    switch byte {
+    case 0x22, 0x5C, 0x2F: result.append(byte)
+    case UInt8(ascii: "b"): result.append(0x08)
+    case UInt8(ascii: "f"): result.append(0x0C)
+    case UInt8(ascii: "n"): result.append(0x0A)
+    case UInt8(ascii: "r"): result.append(0x0D)
+    case UInt8(ascii: "t"): result.append(0x09)
+    case UInt8(ascii: "u"): result += Array(String(try unicode()).utf8)
+    default: throw malformed("an unknown escape in a string")
+    }
+  }
+
+  /// The character of `\uXXXX` or of a surrogate pair, behind the first `u`.
+  private mutating func unicode() throws(FeedFailure) -> Unicode.Scalar {
+    var value = try hexDigits()
+    if (0xD800..<0xDC00).contains(value) {
+      for expected in [UInt8(ascii: "\\"), UInt8(ascii: "u")] {
+        guard try hasByte() else { throw truncated() }
+        guard buffer[position] == expected else { throw malformed("half a surrogate pair in a string") }
+        position += 1
+      }
+      let low = try hexDigits()
+      guard (0xDC00..<0xE000).contains(low) else { throw malformed("half a surrogate pair in a string") }
+      value = 0x10000 + (value - 0xD800) << 10 + (low - 0xDC00)
+    }
+    guard let scalar = Unicode.Scalar(value) else { throw malformed("half a surrogate pair in a string") }
+    return scalar
+  }
+
+  private mutating func hexDigits() throws(FeedFailure) -> UInt32 {
+    var value: UInt32 = 0
+    for _ in 0..<4 {
+      guard try hasByte() else { throw truncated() }
+      guard let digit = Percent.hexValue(buffer[position]) else {
+        throw malformed("four hexadecimal digits expected")
+      }
+      value = value << 4 | UInt32(digit)
+      position += 1
+    }
+    return value
+  }
+
+  private static func isNumberMark(_ byte: UInt8) -> Bool {
+    byte == 0x2B || byte == 0x2D || byte == 0x2E || byte | 0x20 == UInt8(ascii: "e")
+  }
+
+  /// The grammar of RFC 8259 6.
+  private static func isNumber(_ text: [UInt8]) -> Bool {
+    var rest = text[...]
+    func digits() -> Int {
+      let run = rest.prefix { Percent.isDigit($0) }
+      rest = rest[run.endIndex...]
+      return run.count
+    }
+    if rest.first == 0x2D { rest = rest.dropFirst() }
+    let isZero = rest.first == 0x30
+    let whole = digits()
+    guard whole > 0, !isZero || whole == 1 else { return false }
+    if rest.first == 0x2E {
+      rest = rest.dropFirst()
+      guard digits() > 0 else { return false }
+    }
+    if let mark = rest.first, mark | 0x20 == UInt8(ascii: "e") {
+      rest = rest.dropFirst()
+      if let sign = rest.first, sign == 0x2B || sign == 0x2D { rest = rest.dropFirst() }
+      guard digits() > 0 else { return false }
+    }
+    return rest.isEmpty
+  }
+}

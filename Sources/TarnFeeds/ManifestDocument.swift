@@ -1,0 +1,55 @@
+import TarnCore
+
+/// The native manifest as one JSON document.
+struct ManifestDocument: FeedFormat {
+  var name: String { "manifest" }
+  var isListing: Bool { false }
+
+  func recognises(_ head: [UInt8]) -> Bool {
+    guard head.first(where: { !isBlank($0) }) == UInt8(ascii: "{") else { return false }
+    var reader = JSONReader(head)
+    do throws(FeedFailure) {
+      try reader.beginObject()
+      while let key = try reader.nextKey() {
+        if key.elementsEqual("manifest".utf8) || key.elementsEqual("files".utf8) { return true }
+        try reader.skip()
+      }
+    } catch {
+      return false
+    }
+    return false
+  }
+
+  func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
+    var reader = JSONReader(input)
+    var header: ManifestHeader?
+    var hasFiles = false
+    var hasNext = false
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      switch String(decoding: key, as: UTF8.self) {
+      case "manifest":
+        guard header == nil else { throw reader.malformed("'manifest' is given twice") }
+        header = try ManifestHeader(&reader)
+      case "files":
+        guard let header else { throw reader.malformed("'manifest' must stand before 'files'") }
+        guard !hasFiles else { throw reader.malformed("'files' is given twice") }
+        hasFiles = true
+        try reader.beginArray()
+        while try reader.nextElement() {
+          var file = header.defaults
+          try file.read(&reader)
+          if let item = file.item(in: context, header) { try sink(item) }
+        }
+      case "next":
+        hasNext = try reader.kind() != .literal
+        try reader.skip()
+      default: try reader.skip()
+      }
+    }
+    try reader.end()
+    guard let header, hasFiles else { throw reader.malformed("'manifest' or 'files' is missing") }
+    return header.end(
+      format: name, incomplete: hasNext ? "the manifest goes on in 'next'; paging is not supported" : nil)
+  }
+}

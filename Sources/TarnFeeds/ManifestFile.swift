@@ -1,0 +1,222 @@
+import TarnCore
+
+/// One file of the native manifest as it is written, before it is judged.
+struct ManifestFile {
+  private var path: [UInt8]?
+  private var pathBytes: [UInt8]?
+  private var type: [UInt8] = Array("file".utf8)
+  private(set) var size: UInt64?
+  private var isSizeBad = false
+  private var modified: Timestamp?
+  private var digests: [Digest] = []
+  private var isDigestBad = false
+  private var pieceLength: UInt64?
+  private var pieceDigests: [Digest]?
+  private var urls: [(url: [UInt8], priority: Int)] = []
+  private var hasURL = false
+
+  /// Reads an object over what is there; unknown keys are ignored.
+  mutating func read(_ reader: inout JSONReader) throws(FeedFailure) {
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      switch String(decoding: key, as: UTF8.self) {
+      case "path": path = try reader.string()
+      case "pathBytes": pathBytes = try reader.string()
+      case "type": type = try reader.string()
+      case "size": try readSize(&reader)
+      case "mtime": try readTime(&reader)
+      case "hashes": try readDigests(&reader)
+      case "pieces": try readPieces(&reader)
+      case "url":
+        urls = try Self.sources(&reader)
+        hasURL = true
+      default: try reader.skip()
+      }
+    }
+  }
+
+  /// A URL, or an array of URLs and of objects with `url` and `priority`.
+  static func sources(_ reader: inout JSONReader) throws(FeedFailure) -> [(url: [UInt8], priority: Int)] {
+    guard try reader.kind() == .array else { return [(try reader.string(), 1)] }
+    var found: [(url: [UInt8], priority: Int)] = []
+    try reader.beginArray()
+    while try reader.nextElement() {
+      guard try reader.kind() == .object else {
+        found.append((try reader.string(), 1))
+        continue
+      }
+      var url: [UInt8]?
+      var priority = 1
+      try reader.beginObject()
+      while let key = try reader.nextKey() {
+        switch String(decoding: key, as: UTF8.self) {
+        case "url": url = try reader.string()
+        case "priority":
+          priority = min(
+            max(Int(String(decoding: try reader.number(), as: UTF8.self)) ?? 999_999, 1), 999_999)
+        default: try reader.skip()
+        }
+      }
+      if let url { found.append((url, priority)) }
+    }
+    return found
+  }
+
+  /// The item of the feed; nil for a directory, which files imply.
+  func item(in context: FeedContext, _ header: ManifestHeader) -> FeedItem? {
+    let shown = path ?? pathBytes ?? []
+    let kind = String(decoding: type, as: UTF8.self)
+    if kind == "dir" { return nil }
+    let path: RelativePath
+    do throws(PathRefusal) {
+      path = try RelativePath(rawPath() ?? [], rule: context.document.rule)
+    } catch {
+      return .refused(Refusal(name: Array(shown.prefix(255)), error))
+    }
+    switch kind {
+    case "file": break
+    case "deleted": return .deleted(path)
+    default:
+      return Refusal.of(
+        shown, code: "type-not-supported", reason: "Tarn mirrors files only, not \(Printable.escape(kind))")
+    }
+    if isSizeBad {
+      return Refusal.of(shown, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1")
+    }
+    if isDigestBad {
+      return Refusal.of(
+        shown, code: "digest-malformed", reason: "a digest is not hexadecimal of the right length")
+    }
+    let sources = sources(of: path, in: context, header)
+    guard !sources.isEmpty else { return Refusal.withoutSource(shown) }
+    return .entry(
+      Entry(path: path, size: size, modified: modified, digests: digests, sources: sources, pieces: pieces))
+  }
+
+  // MARK: Fields
+
+  private func rawPath() -> [UInt8]? {
+    guard let pathBytes else { return path }
+    return Base64.decode(pathBytes)
+  }
+
+  private func sources(of path: RelativePath, in context: FeedContext, _ header: ManifestHeader) -> [Source] {
+    var sources = urls.compactMap { context.source($0.url, priority: $0.priority) }
+    for mirror in header.mirrors {
+      var base = context.url.resolve(URLReference(mirror.url))
+      guard context.isUsable(base) else { continue }
+      if base.path.last != 0x2F { base.path.append(0x2F) }
+      base.path += Percent.encode(path: path.bytes)
+      base.query = nil
+      sources.append(Source(url: base.text, priority: mirror.priority))
+    }
+    if !hasURL, header.mirrors.isEmpty { return context.sources(beside: path) }
+    // Swift's sort is stable: equal ones stay in the order of the document.
+    return sources.count > 1 ? sources.sorted { $0.priority < $1.priority } : sources
+  }
+
+  private var pieces: Pieces? {
+    guard let size, let pieceLength, let pieceDigests, pieceLength > 0,
+      UInt64(pieceDigests.count) == size / pieceLength + (size % pieceLength == 0 ? 0 : 1),
+      !pieceDigests.isEmpty
+    else { return nil }
+    return Pieces(length: pieceLength, digests: pieceDigests)
+  }
+
+  private mutating func readSize(_ reader: inout JSONReader) throws(FeedFailure) {
+    guard try reader.kind() == .number else {
+      isSizeBad = true
+      return try reader.skip()
+    }
+    size = UInt64(String(decoding: try reader.number(), as: UTF8.self))
+    isSizeBad = size.map { $0 > Int64.max } ?? true
+  }
+
+  private mutating func readTime(_ reader: inout JSONReader) throws(FeedFailure) {
+    switch try reader.kind() {
+    case .string: modified = FeedTime.rfc3339(try reader.string())
+    case .number: modified = FeedTime.seconds(try reader.number())
+    default: try reader.skip()
+    }
+  }
+
+  private mutating func readDigests(_ reader: inout JSONReader) throws(FeedFailure) {
+    digests = []
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      guard let algorithm = DigestAlgorithm(name: String(decoding: key, as: UTF8.self)) else {
+        try reader.skip()
+        continue
+      }
+      if try reader.kind() == .string, let digest = Digest(algorithm, hex: try reader.string()) {
+        digests.append(digest)
+      } else {
+        isDigestBad = true
+      }
+    }
+  }
+
+  private mutating func readPieces(_ reader: inout JSONReader) throws(FeedFailure) {
+    var algorithm: DigestAlgorithm?
+    var texts: [[UInt8]] = []
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      switch String(decoding: key, as: UTF8.self) {
+      case "length": pieceLength = UInt64(String(decoding: try reader.number(), as: UTF8.self))
+      case "type": algorithm = DigestAlgorithm(name: String(decoding: try reader.string(), as: UTF8.self))
+      case "hashes":
+        try reader.beginArray()
+        while try reader.nextElement() { texts.append(try reader.string()) }
+      default: try reader.skip()
+      }
+    }
+    pieceDigests = PieceDigests.parse(texts, algorithm)
+  }
+}
+
+/// Digests of pieces as feeds write them.
+enum PieceDigests {
+  /// - Returns: nil when the algorithm is none that pieces are checked with, or a digest is malformed.
+  static func parse(_ texts: [[UInt8]], _ algorithm: DigestAlgorithm?) -> [Digest]? {
+    guard let algorithm, [.sha1, .sha256, .sha512].contains(algorithm) else { return nil }
+    let digests = texts.compactMap { Digest(algorithm, hex: $0) }
+    return digests.count == texts.count ? digests : nil
+  }
+}
+
+/// RFC 4648 4.
+enum Base64 {
+  /// - Returns: nil for text that is not Base64 with its padding.
+  static func decode(_ text: [UInt8]) -> [UInt8]? {
+    let digits = text.prefix { $0 != 0x3D }
+    let padding = text.count - digits.count
+    guard text.count.isMultiple(of: 4), padding <= 2, text[digits.endIndex...].allSatisfy({ $0 == 0x3D })
+    else {
+      return nil
+    }
+    var result: [UInt8] = []
+    var bits: UInt32 = 0
+    var count = 0
+    for digit in digits {
+      guard let value = value(digit) else { return nil }
+      bits = (bits << 6 | value) & 0xFFFF
+      count += 6
+      if count >= 8 {
+        count -= 8
+        result.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+      }
+    }
+    return result
+  }
+
+  private static func value(_ digit: UInt8) -> UInt32? {
+    switch digit {
+    case 0x41...0x5A: UInt32(digit - 0x41)
+    case 0x61...0x7A: UInt32(digit - 0x61) + 26
+    case 0x30...0x39: UInt32(digit - 0x30) + 52
+    case 0x2B: 62
+    case 0x2F: 63
+    default: nil
+    }
+  }
+}

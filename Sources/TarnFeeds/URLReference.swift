@@ -1,0 +1,186 @@
+/// A URL or a relative reference, as bytes and never decoded (RFC 3986). The fragment is left out.
+struct URLReference: Equatable {
+  var scheme: [UInt8]?
+  var authority: [UInt8]?
+  var path: [UInt8]
+  var query: [UInt8]?
+
+  init(scheme: [UInt8]?, authority: [UInt8]?, path: [UInt8], query: [UInt8]?) {
+    self.scheme = scheme
+    self.authority = authority
+    self.path = path
+    self.query = query
+  }
+
+  /// Splits text; every text is some reference. Bytes that no URL may hold are percent-encoded.
+  init(_ text: some Sequence<UInt8>) {
+    var rest = Percent.repaired(text)[...]
+    if let fragment = rest.firstIndex(of: UInt8(ascii: "#")) { rest = rest[..<fragment] }
+    if let colon = rest.firstIndex(of: UInt8(ascii: ":")), Self.isScheme(rest[..<colon]) {
+      scheme = rest[..<colon].map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+      rest = rest[(colon + 1)...]
+    }
+    if let mark = rest.firstIndex(of: UInt8(ascii: "?")) {
+      query = Array(rest[(mark + 1)...])
+      rest = rest[..<mark]
+    }
+    if rest.starts(with: [0x2F, 0x2F]) {
+      rest = rest.dropFirst(2)
+      let slash = rest.firstIndex(of: 0x2F) ?? rest.endIndex
+      authority = Array(rest[..<slash])
+      rest = rest[slash...]
+    }
+    path = Array(rest)
+  }
+
+  init(_ text: String) {
+    self.init(text.utf8)
+  }
+
+  /// RFC 3986 5.2.2, with this as the base.
+  func resolve(_ reference: URLReference) -> URLReference {
+    var result = reference
+    result.path = Self.removeDotSegments(reference.path)
+    if reference.scheme != nil { return result }
+    result.scheme = scheme
+    if reference.authority != nil { return result }
+    result.authority = authority
+    if reference.path.isEmpty {
+      result.path = path
+      result.query = reference.query ?? query
+    } else if reference.path[0] != 0x2F {
+      result.path = Self.removeDotSegments(directory + reference.path)
+    }
+    return result
+  }
+
+  /// The path up to and with its last slash.
+  var directory: [UInt8] {
+    guard let slash = path.lastIndex(of: 0x2F) else { return authority == nil ? [] : [0x2F] }
+    return Array(path[...slash])
+  }
+
+  var bytes: [UInt8] {
+    var text: [UInt8] = []
+    if let scheme { text += scheme + [0x3A] }
+    if let authority { text += [0x2F, 0x2F] + authority }
+    text += path
+    if let query { text += [0x3F] + query }
+    return text
+  }
+
+  var text: String { String(decoding: bytes, as: UTF8.self) }
+
+  func hasScheme(_ names: String...) -> Bool {
+    guard let scheme else { return false }
+    return names.contains { scheme.elementsEqual($0.utf8) }
+  }
+
+  /// The same scheme, host and port.
+  func isSameOrigin(as other: URLReference) -> Bool {
+    func folded(_ url: URLReference) -> [UInt8] {
+      var host = (url.authority ?? []).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+      let port = url.hasScheme("https") ? ":443" : ":80"
+      if host.suffix(port.utf8.count).elementsEqual(port.utf8) { host.removeLast(port.utf8.count) }
+      return host
+    }
+    return scheme == other.scheme && folded(self) == folded(other)
+  }
+
+  private static func isScheme(_ text: ArraySlice<UInt8>) -> Bool {
+    guard let first = text.first, Percent.isLetter(first) else { return false }
+    return text.allSatisfy { Percent.isLetter($0) || Percent.isDigit($0) || [0x2B, 0x2D, 0x2E].contains($0) }
+  }
+
+  /// RFC 3986 5.2.4; a path above the root stays at the root.
+  private static func removeDotSegments(_ path: [UInt8]) -> [UInt8] {
+    guard path.contains(0x2E) else { return path }
+    let segments = path.split(separator: 0x2F, omittingEmptySubsequences: false)
+    var kept: [ArraySlice<UInt8>] = []
+    for (index, segment) in segments.enumerated() {
+      let isLast = index == segments.count - 1
+      if segment.elementsEqual([0x2E]) {
+        if isLast { kept.append([]) }
+      } else if segment.elementsEqual([0x2E, 0x2E]) {
+        if kept.count > 1 || kept.first?.isEmpty == false { kept.removeLast() }
+        if isLast { kept.append([]) }
+      } else {
+        kept.append(segment)
+      }
+    }
+    if path.first == 0x2F, kept.isEmpty || kept.first?.isEmpty == false { kept.insert([], at: 0) }
+    if kept.count == 1, kept.first?.isEmpty == true, path.first == 0x2F { return [0x2F] }
+    return Array(kept.joined(separator: [0x2F]))
+  }
+}
+
+/// Percent coding of bytes.
+enum Percent {
+  /// What a path segment keeps as it is: unreserved characters and these (RFC 3986 pchar).
+  private static let keptInSegment: [Bool] = (0..<256).map { value in
+    let byte = UInt8(value)
+    return isLetter(byte) || isDigit(byte) || Array("-._~!$'()*,;:@&=+".utf8).contains(byte)
+  }
+
+  /// What a whole URL may hold: everything printable but these.
+  private static let keptInURL: [Bool] = (0..<256).map { value in
+    value > 0x20 && value < 0x7F && !Array("\"<>\\^`{|}".utf8).contains(UInt8(value))
+  }
+
+  private static let digits = Array("0123456789ABCDEF".utf8)
+
+  /// A raw path as it is written in a URL; the slashes part the segments.
+  static func encode(path: some Sequence<UInt8>) -> [UInt8] {
+    encode(path) { keptInSegment[Int($0)] || $0 == 0x2F }
+  }
+
+  /// A URL from outside with the bytes encoded that no URL may hold.
+  static func repaired(_ text: some Sequence<UInt8>) -> [UInt8] {
+    encode(text) { keptInURL[Int($0)] }
+  }
+
+  private static func encode(_ text: some Sequence<UInt8>, keeping keeps: (UInt8) -> Bool) -> [UInt8] {
+    var result: [UInt8] = []
+    result.reserveCapacity(text.underestimatedCount)
+    for byte in text {
+      if keeps(byte) {
+        result.append(byte)
+      } else {
+        result += [0x25, digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return result
+  }
+
+  /// Decodes once; a `%` without two hexadecimal digits stays.
+  static func decode(_ text: some Sequence<UInt8>) -> [UInt8] {
+    let text = Array(text)
+    guard text.contains(0x25) else { return text }
+    var result: [UInt8] = []
+    var index = 0
+    while index < text.count {
+      if text[index] == 0x25, index + 2 < text.count, let high = hexValue(text[index + 1]),
+        let low = hexValue(text[index + 2])
+      {
+        result.append(high << 4 | low)
+        index += 3
+      } else {
+        result.append(text[index])
+        index += 1
+      }
+    }
+    return result
+  }
+
+  static func hexValue(_ byte: UInt8) -> UInt8? {
+    switch byte {
+    case 0x30...0x39: byte - 0x30
+    case 0x41...0x46: byte - 0x41 + 10
+    case 0x61...0x66: byte - 0x61 + 10
+    default: nil
+    }
+  }
+
+  static func isLetter(_ byte: UInt8) -> Bool { (0x61...0x7A).contains(byte | 0x20) }
+  static func isDigit(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+}

@@ -1,0 +1,33 @@
+import ArgumentParser
+import TarnAgent
+import TarnEngine
+
+/// `tarn plan`.
+struct PlanCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "plan",
+    abstract: "Show what a sync would do; change nothing.",
+    usage: """
+      tarn plan [options] FEED FOLDER
+      tarn plan [options] [MIRROR...]
+      """,
+    discussion: """
+      Examples:
+        tarn plan https://example.org/iso/SHA256SUMS /srv/iso
+        tarn plan --delete /srv/iso | grep ^delete
+        tarn plan --exit-code -q /srv/iso || echo there is something to do
+      """)
+
+  @OptionGroup var flags: PassFlags
+  @Flag(help: "End with 2 when there is something to do.") var exitCode = false
+  @OptionGroup var common: CommonOptions
+  @Argument(
+    help: ArgumentHelp("A feed and a folder, or mirrors.", valueName: "mirror"), completion: .directory)
+  var targets: [String] = []
+
+  func run() throws {
+    let session = try Session(common)
+    let requests = try PassTargets(session: session).requests(targets, flags: flags)
+    try PlanRun(session: session, usesExitCode: exitCode).run(requests).end()
+  }
+}

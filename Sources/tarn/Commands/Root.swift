@@ -1,0 +1,26 @@
+import ArgumentParser
+import TarnAgent
+
+/// `tarn`.
+struct Root: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "tarn",
+    abstract: "Keep a folder equal to what a feed on the network names.",
+    discussion: """
+      Examples:
+        tarn sync https://example.org/iso/SHA256SUMS /srv/iso   make a mirror
+        tarn sync /srv/iso                                      bring it up to date
+        tarn plan /srv/iso                                      what would that do?
+        tarn status                                             how are my mirrors?
+        tarn explain /srv/iso debian.iso                        why is this file (not) here?
+
+      A feed is a checksum list, an RSS or Atom feed, a directory index, a Metalink, a package \
+      index or another listing: a URL, a file (beginning with / or ./) or - for standard input. \
+      A mirror is a folder that follows a feed. 'tarn help exit-status' lists the exit statuses.
+      """,
+    version: "tarn \(Tarn.version)",
+    subcommands: [
+      SyncCommand.self, PlanCommand.self, StatusCommand.self, ExplainCommand.self, VerifyCommand.self,
+      ApproveCommand.self, TrashCommand.self, ForgetCommand.self,
+    ])
+}

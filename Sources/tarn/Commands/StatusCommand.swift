@@ -1,0 +1,103 @@
+import ArgumentParser
+import TarnAgent
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// `tarn status`.
+struct StatusCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "status",
+    abstract: "Show how mirrors are, also beside a running sync.",
+    usage: "tarn status [options] [MIRROR...]",
+    discussion: """
+      Examples:
+        tarn status                              the mirror around this directory, or all known ones
+        tarn status --watch /srv/iso             live
+        tarn status --check --max-age 26h        for monitoring: one line, 0 or 3
+        tarn status --json | jq .mirrors[].state
+      """)
+
+  @Flag(help: "Print one line; end with 3 when a mirror's last success is too old.") var check = false
+  @Option(help: ArgumentHelp("How old is too old for --check: 90m, 24h, 7d.", valueName: "duration"))
+  var maxAge = "24h"
+  @Flag(help: "Print again each second until Ctrl-C.") var watch = false
+  @OptionGroup var record: StateOption
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("Folders.", valueName: "mirror"), completion: .directory) var mirrors:
+    [String] = []
+
+  func validate() throws {
+    if Durations.parse(maxAge) == nil {
+      throw ValidationError(
+        "--max-age: '\(Printable.escape(maxAge))' is not a duration such as 90m, 24h or 7d")
+    }
+    if check, watch { throw ValidationError("--check and --watch exclude each other") }
+  }
+
+  func run() throws {
+    let session = try Session(common)
+    if check { return try self.check(session).end() }
+    if watch { return try StatusWatch(session: session).run { read(session) }.end() }
+    let (documents, status) = read(session)
+    if session.isJSON {
+      // A failure alone leaves standard output empty; some mirrors beside a failure are a document.
+      if status == .inSync || !documents.isEmpty {
+        session.console.data(JSONText.document(StatusReport(mirrors: documents)))
+      }
+    } else {
+      for line in Self.lines(documents, session) { session.console.data(line, now: false) }
+    }
+    try status.end()
+  }
+
+  static func lines(_ documents: [StatusDocument], _ session: Session) -> [String] {
+    let now = session.now
+    if documents.count == 1 { return StatusText.card(documents[0], now: now, style: session.style) }
+    return documents.isEmpty ? [] : StatusText.table(documents, now: now, style: session.style)
+  }
+
+  /// Mirrors that cannot be read are told on standard error, and the others shown.
+  private func read(_ session: Session) -> ([StatusDocument], ExitStatus) {
+    var documents: [StatusDocument] = []
+    var statuses: [ExitStatus] = []
+    do throws(PassFailure) {
+      for folder in try PassTargets(session: session).mirrors(mirrors) {
+        do throws(PassFailure) {
+          documents.append(try document(folder, session))
+        } catch {
+          statuses.append(session.tell(error))
+        }
+      }
+    } catch {
+      statuses.append(session.tell(error))
+    }
+    return (documents, ExitStatus.worst(statuses))
+  }
+
+  private func document(_ folder: String, _ session: Session) throws(PassFailure) -> StatusDocument {
+    let limit = session.isVerbose ? PassReport.mostProblems : 20
+    return try session.tarn.status(folder: folder, state: record.state, problemLimit: limit)
+  }
+
+  private func check(_ session: Session) throws -> ExitStatus {
+    var documents: [StatusDocument] = []
+    let folders = try PassTargets(session: session).mirrors(mirrors)
+    for folder in folders {
+      do throws(PassFailure) {
+        documents.append(try document(folder, session))
+      } catch {
+        guard error.kind != .usage else { throw error }
+        session.console.data("late: \(ShellWord.quote(folder)): \(Message.safe(error.message))")
+        return .partial
+      }
+    }
+    let result = StatusText.check(documents, maxAge: Durations.parse(maxAge) ?? 0, now: session.now)
+    if session.isJSON {
+      session.console.data(JSONText.document(StatusReport(mirrors: documents)))
+    } else if !session.isQuiet || !result.isGood {
+      session.console.data(result.line)
+    }
+    return result.isGood ? .inSync : .partial
+  }
+}

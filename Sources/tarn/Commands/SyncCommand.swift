@@ -1,0 +1,41 @@
+import ArgumentParser
+import TarnAgent
+import TarnEngine
+
+/// `tarn sync`.
+struct SyncCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "sync",
+    abstract: "Bring a mirror up to date.",
+    usage: """
+      tarn sync [options] FEED FOLDER
+      tarn sync [options] [MIRROR...]
+      """,
+    discussion: """
+      Examples:
+        tarn sync https://example.org/iso/SHA256SUMS /srv/iso
+        tarn sync --delete --exclude '*.tmp' https://example.org/pub/ pub
+        tarn sync /srv/iso            again: feed and options are remembered
+        tarn sync                     the mirror around this directory, or all known ones
+
+      What is fetched is verified before it appears under its name. An interrupted sync goes on \
+      where it was. Options given again replace the remembered ones.
+      """)
+
+  @OptionGroup var flags: PassFlags
+  @Flag(name: [.customShort("n"), .long], help: "Show what would be done; change nothing.") var dryRun = false
+  @OptionGroup var common: CommonOptions
+  @Argument(
+    help: ArgumentHelp("A feed and a folder, or mirrors.", valueName: "mirror"), completion: .directory)
+  var targets: [String] = []
+
+  func run() throws {
+    let session = try Session(common)
+    let requests = try PassTargets(session: session).requests(targets, flags: flags)
+    if dryRun {
+      try PlanRun(session: session, usesExitCode: false).run(requests).end()
+    } else {
+      try SyncRun(session: session).run(requests).end()
+    }
+  }
+}

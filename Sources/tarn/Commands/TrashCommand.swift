@@ -1,0 +1,15 @@
+import ArgumentParser
+
+/// `tarn trash`.
+struct TrashCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "trash",
+    abstract: "List, restore or remove what was deleted or replaced.",
+    discussion: """
+      Examples:
+        tarn trash list /srv/iso
+        tarn trash restore /srv/iso 1a2b3c4d
+        tarn trash empty /srv/iso
+      """,
+    subcommands: [TrashListCommand.self, TrashRestoreCommand.self, TrashEmptyCommand.self])
+}

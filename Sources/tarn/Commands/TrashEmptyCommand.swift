@@ -1,0 +1,54 @@
+import ArgumentParser
+import TarnAgent
+import TarnCore
+import TarnEngine
+
+/// `tarn trash empty`.
+struct TrashEmptyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "empty",
+    abstract: "Remove files of the trash for good.",
+    usage: "tarn trash empty [options] MIRROR [NAME...]",
+    discussion: """
+      Examples:
+        tarn trash empty /srv/iso             all of them, after a question
+        tarn trash empty -y /srv/iso          without one
+        tarn trash empty /srv/iso 1a2b3c4d    this one
+      """)
+
+  @OptionGroup var record: StateOption
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .directory) var mirror: String
+  @Argument(help: ArgumentHelp("Ids or the front of them, or paths; all without any.", valueName: "name"))
+  var names: [String] = []
+
+  func run() throws {
+    let session = try Session(common)
+    session.console.outliveReader()
+    guard try isWanted(session) else {
+      session.console.message("nothing was removed")
+      return try ExitStatus.partial.end()
+    }
+    let result = try session.tarn.emptyTrash(folder: mirror, state: record.state, names: names)
+    if session.isJSON {
+      session.console.data(JSONText.document(EmptiedReport(files: result.files, bytes: result.bytes)))
+    } else if !session.isQuiet {
+      session.console.data("removed \(Numbers.count(result.files, "file")), \(Units.show(result.bytes))")
+    }
+  }
+
+  private func isWanted(_ session: Session) throws(PassFailure) -> Bool {
+    if session.saysYes { return true }
+    guard session.mayAsk else {
+      throw PassFailure(
+        .usage, code: "not-asked", "cannot ask whether to remove files for good",
+        hint: "say it with --yes: tarn trash empty --yes \(ShellWord.quote(mirror))")
+    }
+    let rows = try session.tarn.trash(folder: mirror, state: record.state)
+    guard !rows.isEmpty else { return true }
+    let bytes = rows.reduce(UInt64(0)) { $0 + $1.size }
+    let all = "all \(Numbers.count(rows.count, "file")), \(Units.show(bytes)),"
+    let what = names.isEmpty ? all : names.map { Printable.escape($0) }.joined(separator: ", ")
+    return session.confirm("Remove \(what) from the trash for good?")
+  }
+}

@@ -1,0 +1,32 @@
+import ArgumentParser
+import TarnAgent
+
+/// `tarn trash list`.
+struct TrashListCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "list",
+    abstract: "List what is in the trash.",
+    usage: "tarn trash list [options] MIRROR",
+    discussion: """
+      Examples:
+        tarn trash list /srv/iso
+        tarn trash list --json /srv/iso | jq -r .files[].path
+      """)
+
+  @OptionGroup var record: StateOption
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .directory) var mirror: String
+
+  func run() throws {
+    let session = try Session(common)
+    let rows = try session.tarn.trash(folder: mirror, state: record.state)
+    if session.isJSON {
+      session.console.data(JSONText.document(TrashReport(files: rows.map(TrashReport.File.init))))
+      return
+    }
+    let mirror = ShellWord.quote(mirror)
+    for line in TrashText.lines(rows, mirror: mirror, now: session.now, style: session.style) {
+      session.console.data(line, now: false)
+    }
+  }
+}

@@ -1,0 +1,54 @@
+import ArgumentParser
+import TarnAgent
+import TarnCore
+import TarnEngine
+
+/// `tarn verify`.
+struct VerifyCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "verify",
+    abstract: "Read every file again and compare it with the record; no network.",
+    usage: "tarn verify [options] MIRROR",
+    discussion: """
+      Examples:
+        tarn verify /srv/iso
+        tarn verify --repair /srv/iso     then fetch what is damaged or missing
+      """)
+
+  static let schema = "tarn-verify/1"
+
+  @Flag(help: "Sync afterwards; damaged files are fetched again.") var repair = false
+  @OptionGroup var record: StateOption
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .directory) var mirror: String
+
+  func run() throws {
+    let session = try Session(common)
+    session.console.outliveReader()
+    let report = try session.attend(schema: Self.schema, mirror: nil) {
+      observer, progress, stop throws(PassFailure) -> VerifyReport in
+      try session.tarn.verify(
+        folder: mirror, state: record.state, marking: repair, observer: observer, progress: progress,
+        stop: stop)
+    }
+    let status = ExitStatus(report, signal: Interruption.shared.received)
+    let repairs = repair && status == .partial
+    show(report, session, status: status, repairs: repairs)
+    guard repairs else { return try status.end() }
+    var request = SyncRequest(feed: nil, folder: mirror)
+    request.state = record.state
+    try SyncRun(session: session).run([request]).end()
+  }
+
+  private func show(_ report: VerifyReport, _ session: Session, status: ExitStatus, repairs: Bool) {
+    if session.isJSON {
+      let line = VerifyLine(report, type: repairs ? "verified" : "summary", status: status)
+      session.console.data(JSONText.line(line))
+    } else if !session.isQuiet || !report.isGood {
+      let mirror = ShellWord.quote(mirror)
+      for line in VerifySummary.lines(report, mirror: mirror, repairs: repairs, style: session.style) {
+        session.console.data(line)
+      }
+    }
+  }
+}

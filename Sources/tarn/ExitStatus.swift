@@ -1,0 +1,94 @@
+import ArgumentParser
+import Glibc
+import TarnEngine
+
+/// What the process ends with: the one table of exit statuses, those of sysexits.h where one fits.
+enum ExitStatus: Int32, CaseIterable {
+  case inSync = 0
+  case somethingToDo = 2
+  case partial = 3
+  case usage = 64
+  case feedMalformed = 65
+  case feedUnreachable = 66
+  case noAgent = 69
+  case defect = 70
+  case folderUnusable = 73
+  case inputOutput = 74
+  case locked = 75
+  case permission = 77
+  case configuration = 78
+  case interrupted = 130
+  case terminated = 143
+
+  /// As `tarn help exit-status` prints it.
+  var meaning: String {
+    switch self {
+    case .inSync: "in sync: every wanted entry is present, verified and durable"
+    case .somethingToDo: "plan --exit-code: there is something to do"
+    case .partial: "the pass ended, but some entries failed, were refused, are in conflict or held"
+    case .usage: "usage"
+    case .feedMalformed: "the feed is malformed, truncated or not trusted: nothing changed"
+    case .feedUnreachable: "the feed cannot be reached, or is not there: nothing changed"
+    case .noAgent: "no agent answers"
+    case .defect: "a defect in Tarn"
+    case .folderUnusable: "the folder cannot be created, or its marker is missing: nothing changed"
+    case .inputOutput: "input/output error on the folder or the ledger"
+    case .locked: "another Tarn holds the folder (it says which process)"
+    case .permission: "permission denied"
+    case .configuration: "configuration error"
+    case .interrupted: "ended by SIGINT; everything fetched so far is kept and will be resumed"
+    case .terminated: "ended by SIGTERM; everything fetched so far is kept and will be resumed"
+    }
+  }
+
+  /// - Parameter signal: the one that asked to stop, for `stopped`.
+  init(_ kind: PassFailure.Kind, signal: Int32? = nil) {
+    switch kind {
+    case .usage: self = .usage
+    case .feedMalformed: self = .feedMalformed
+    case .feedUnreachable: self = .feedUnreachable
+    case .folderUnusable: self = .folderUnusable
+    case .inputOutput: self = .inputOutput
+    case .locked: self = .locked
+    case .permission: self = .permission
+    case .configuration: self = .configuration
+    case .stopped: self = Self.stopped(by: signal)
+    case .defect: self = .defect
+    }
+  }
+
+  /// Of a pass that came to its end or was asked to stop.
+  init(_ report: PassReport, signal: Int32? = nil) {
+    if report.wasStopped {
+      self = Self.stopped(by: signal)
+    } else {
+      self = report.isInSync ? .inSync : .partial
+    }
+  }
+
+  /// Of a verification.
+  init(_ report: VerifyReport, signal: Int32? = nil) {
+    if report.wasStopped {
+      self = Self.stopped(by: signal)
+    } else {
+      self = report.isGood ? .inSync : .partial
+    }
+  }
+
+  static func stopped(by signal: Int32?) -> ExitStatus {
+    signal == SIGTERM ? .terminated : .interrupted
+  }
+
+  /// Of several passes, one after the other: a stop goes before a failure, a failure before what is missing.
+  static func worst(_ statuses: [ExitStatus]) -> ExitStatus {
+    if let stop = statuses.first(where: { $0.rawValue >= 128 }) { return stop }
+    if let failure = statuses.first(where: { $0.rawValue >= 64 }) { return failure }
+    return statuses.max { $0.rawValue < $1.rawValue } ?? .inSync
+  }
+
+  /// Leaves a command with this status; returns when it is 0.
+  func end() throws {
+    guard self != .inSync else { return }
+    throw ExitCode(rawValue)
+  }
+}

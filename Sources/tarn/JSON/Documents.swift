@@ -1,0 +1,110 @@
+import TarnCore
+import TarnEngine
+
+/// `status --json`.
+struct StatusReport: Encodable {
+  var schema = "tarn-status/1"
+  var mirrors: [StatusDocument]
+}
+
+/// `explain --json`.
+struct ExplainReport: Encodable {
+  let answer: Explanation
+  let pathBytes: String?
+
+  private enum Key: String, CodingKey { case schema, pathBytes }
+
+  func encode(to encoder: any Encoder) throws {
+    try answer.encode(to: encoder)
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode("tarn-explain/1", forKey: .schema)
+    try container.encodeIfPresent(pathBytes, forKey: .pathBytes)
+  }
+}
+
+/// The last line of `verify --json`; `verified` when a repair follows.
+struct VerifyLine: Encodable {
+  var schema = "tarn-verify/1"
+  var type: String
+  var exitStatus: Int32
+  var good: Int
+  var checked: Int
+  var bytes: UInt64
+  var damaged: Int
+  var missing: Int
+  var changed: Int
+  var unreadable: Int
+  var stopped: Bool
+
+  init(_ report: VerifyReport, type: String, status: ExitStatus) {
+    self.type = type
+    exitStatus = status.rawValue
+    good = report.good
+    checked = report.checked
+    bytes = report.bytes
+    damaged = report.damaged.count
+    missing = report.missing.count
+    changed = report.changed.count
+    unreadable = report.problems.count
+    stopped = report.wasStopped
+  }
+}
+
+/// The last line of `approve --json`.
+struct ApprovalLine: Encodable {
+  var schema = "tarn-approve/1"
+  var type = "summary"
+  var exitStatus: Int32
+  var plan: String
+  var deleted: Int
+  var spared: Int
+  var failed: Int
+
+  init(_ report: ApprovalReport, status: ExitStatus) {
+    exitStatus = status.rawValue
+    plan = report.plan.id
+    deleted = report.deleted
+    spared = report.spared
+    failed = report.problems.count
+  }
+}
+
+/// `trash list --json`, and of what was restored.
+struct TrashReport: Encodable {
+  struct File: Encodable {
+    var id: String
+    var path: String
+    var pathBytes: String?
+    var reason: String
+    /// Tarn placed these bytes, so they expire.
+    var own: Bool
+    var bytes: UInt64
+    var time: String
+
+    init(_ row: TrashRow) {
+      let name = NameDocument(row.path.bytes)
+      id = row.name
+      path = name.path
+      pathBytes = name.pathBytes
+      reason = row.reason.rawValue
+      own = row.isOwn
+      bytes = row.size
+      time = row.when.rfc3339
+    }
+  }
+  var schema = "tarn-trash/1"
+  var files: [File]
+}
+
+/// `trash empty --json`.
+struct EmptiedReport: Encodable {
+  var schema = "tarn-trash/1"
+  var files: Int
+  var bytes: UInt64
+}
+
+/// `forget --json`.
+struct ForgetReport: Encodable {
+  var schema = "tarn-forget/1"
+  var folder: String
+}

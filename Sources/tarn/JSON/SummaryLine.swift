@@ -1,0 +1,83 @@
+import TarnCore
+import TarnEngine
+
+/// The last line of `sync --json` and `plan --json`; also, as `mirror`, the end of one of several.
+struct SummaryLine: Encodable {
+  struct Held: Encodable {
+    var plan: String
+    var deletions: Int
+  }
+  var schema: String
+  var type: String
+  var exitStatus: Int32
+  var inSync: Bool
+  var stopped: Bool
+  /// Of one mirror; left out of the summary of several.
+  var feed: String?
+  var folder: String?
+  var format: String?
+  var complete: Bool?
+  var incompleteReason: String?
+  var started: String?
+  var ended: String?
+  var held: Held?
+  /// At most 100; each was an event before.
+  var problems: [ProblemDocument]?
+  var moreProblems: Int?
+  /// How many mirrors were worked on, and how many of them failed before they did anything.
+  var mirrors = 1
+  var failures = 0
+  var counts: [String: Int]
+  var bytes: [String: UInt64]
+
+  struct ProblemDocument: Encodable {
+    var path: String
+    var pathBytes: String?
+    var kind: String
+    var code: String
+    var message: String
+  }
+
+  /// Of one pass.
+  init(_ report: PassReport, schema: String, type: String, status: ExitStatus) {
+    self.schema = schema
+    self.type = type
+    exitStatus = status.rawValue
+    inSync = report.isInSync
+    stopped = report.wasStopped
+    feed = Printable.escape(report.feed)
+    folder = Printable.escape(report.folder)
+    format = report.format
+    complete = report.isComplete
+    incompleteReason = report.isComplete ? nil : Message.safe(report.incompleteReason)
+    started = report.started.rfc3339
+    ended = report.ended.rfc3339
+    held = report.held.map { Held(plan: $0.id, deletions: $0.count) }
+    problems = report.problems.prefix(100).map(ProblemDocument.init)
+    moreProblems = max(0, report.problems.count - 100)
+    counts = report.counts.named
+    bytes = report.bytes.named
+  }
+
+  /// Of several passes.
+  init(_ reports: [PassReport], schema: String, mirrors: Int, status: ExitStatus) {
+    self.schema = schema
+    type = "summary"
+    exitStatus = status.rawValue
+    inSync = reports.count == mirrors && reports.allSatisfy(\.isInSync)
+    stopped = status.rawValue >= 128
+    self.mirrors = mirrors
+    failures = mirrors - reports.count
+    counts = reports.reduce(into: [:]) { $0.merge($1.counts.named, uniquingKeysWith: +) }
+    bytes = reports.reduce(into: [:]) { $0.merge($1.bytes.named, uniquingKeysWith: +) }
+  }
+}
+
+extension SummaryLine.ProblemDocument {
+  init(_ problem: Problem) {
+    let name = NameDocument(problem.name)
+    self.init(
+      path: name.path, pathBytes: name.pathBytes, kind: problem.kind.rawValue, code: problem.code,
+      message: Message.safe(problem.message))
+  }
+}

@@ -1,0 +1,75 @@
+import ArgumentParser
+import Glibc
+import TarnCore
+import TarnEngine
+
+/// Parses the words, runs the command, ends with its exit status.
+@main
+enum Main {
+  static func main() {
+    Interruption.shared.start()
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    exit(Console.shared.finish(run(arguments)))
+  }
+
+  private static func run(_ arguments: [String]) -> Int32 {
+    let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
+    if arguments == ["help", "exit-status"] { return listExitStatuses() }
+    if let unknown = Suggestion.unknown(arguments) { return tell(unknown.failure, isJSON: isJSON) }
+    do {
+      var command = try Root.parseAsRoot(arguments)
+      try command.run()
+      return ExitStatus.inSync.rawValue
+    } catch let failure as PassFailure {
+      return tell(failure, isJSON: isJSON)
+    } catch let code as ExitCode {
+      return code.rawValue
+    } catch {
+      return end(with: error, isJSON: isJSON)
+    }
+  }
+
+  /// What argument-parser throws: help and version are asked for, the rest is wrong usage.
+  private static func end(with error: any Error, isJSON: Bool) -> Int32 {
+    switch Root.exitCode(for: error) {
+    case .success:
+      Console.shared.data(HelpText.shown(Root.fullMessage(for: error)))
+      return ExitStatus.inSync.rawValue
+    case .validationFailure:
+      let lines = HelpText.usageError(message: Root.message(for: error), full: Root.fullMessage(for: error))
+      if isJSON { return tell(PassFailure(.usage, code: "usage", lines[0]), isJSON: true) }
+      let style = Terminal.messages.style(.auto)
+      Console.shared.message(style.paint("tarn:", .bad) + " " + lines[0])
+      for line in lines.dropFirst() { Console.shared.message(line) }
+      return ExitStatus.usage.rawValue
+    default:
+      return tell(PassFailure(.defect, code: "defect", Root.message(for: error)), isJSON: isJSON)
+    }
+  }
+
+  private static func tell(_ failure: PassFailure, isJSON: Bool) -> Int32 {
+    let status = ExitStatus(failure.kind, signal: Interruption.shared.received)
+    let style = Terminal.messages.style(.auto)
+    for line in FailureText.lines(failure, status: status, json: isJSON, style: style) {
+      Console.shared.message(line)
+    }
+    return status.rawValue
+  }
+
+  private static func listExitStatuses() -> Int32 {
+    for status in ExitStatus.allCases {
+      Console.shared.data("\(Columns.padded(String(status.rawValue), 3, right: true))  \(status.meaning)")
+    }
+    return ExitStatus.inSync.rawValue
+  }
+}
+
+extension Suggestion.Unknown {
+  var failure: PassFailure {
+    let word = Printable.escape(word)
+    let meant = suggestion.map { "did you mean '\(command) \($0)'?" }
+    return PassFailure(
+      .usage, code: "unknown-command", "'\(word)' is not a command of \(command)",
+      hint: meant ?? "'\(command) --help' lists the commands")
+  }
+}

@@ -1,0 +1,27 @@
+import ArgumentParser
+
+enum ColorChoice: String, CaseIterable, ExpressibleByArgument {
+  case auto, always, never
+}
+
+/// The options that every command takes.
+struct CommonOptions: ParsableArguments {
+  @Flag(help: "Print JSON, for programs.") var json = false
+  @Flag(name: .shortAndLong, help: "Print nothing unless something is wrong.") var quiet = false
+  @Flag(name: .shortAndLong, help: "Say more: each file.") var verbose = false
+  @Option(help: ArgumentHelp("Colour.", valueName: "when")) var color = ColorChoice.auto
+  @Flag(help: "Never ask.") var noInput = false
+  @Flag(name: .shortAndLong, help: "Answer every question with yes.") var yes = false
+
+  func validate() throws {
+    if quiet, verbose { throw ValidationError("--quiet and --verbose exclude each other") }
+  }
+}
+
+/// Where a mirror's record is kept, for commands on an existing mirror.
+struct StateOption: ParsableArguments {
+  @Option(
+    help: ArgumentHelp("Where the mirror's record is, if not in the folder.", valueName: "dir"),
+    completion: .directory)
+  var state: String?
+}

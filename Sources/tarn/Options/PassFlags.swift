@@ -1,0 +1,144 @@
+import ArgumentParser
+import TarnCore
+
+extension NameSpecification {
+  /// The word of an option of a pass, from the one table of them.
+  static func pass(_ name: PassOptions.Name) -> NameSpecification { .customLong(name.rawValue) }
+}
+
+/// The options of a pass. Gives on what was given, and only that: the mirror remembers the rest.
+struct PassFlags: ParsableArguments {
+  @OptionGroup(title: "What is mirrored") var selection: SelectionFlags
+  @OptionGroup(title: "The folder") var folder: FolderFlags
+  @OptionGroup(title: "The network") var network: NetworkFlags
+
+  /// - Parameter directory: the base of relative file names, which are remembered as absolute ones.
+  func options(workingDirectory directory: String) -> PassOptions {
+    var values = selection.given
+    values.merge(folder.given) { $1 }
+    values.merge(network.given) { $1 }
+    for name in [PassOptions.Name.headerFile, .cookies, .netrcFile, .cacert] {
+      values[name] = values[name]?.map { $0.isEmpty || $0.hasPrefix("/") ? $0 : "\(directory)/\($0)" }
+    }
+    return PassOptions(values: values)
+  }
+
+  func validate() throws {
+    let options = options(workingDirectory: "")
+    do throws(PassOptions.Failure) {
+      _ = try options.policy()
+      _ = try options.network()
+    } catch {
+      throw ValidationError(error.message)
+    }
+  }
+}
+
+struct SelectionFlags: ParsableArguments {
+  @Option(
+    name: .pass(.include),
+    help: ArgumentHelp("Only paths that match, as in .gitignore; repeatable.", valueName: "pattern"))
+  var include: [String] = []
+  @Option(name: .pass(.exclude), help: ArgumentHelp("No paths that match; repeatable.", valueName: "pattern"))
+  var exclude: [String] = []
+  @Option(
+    name: .pass(.publishLast),
+    help: ArgumentHelp("Files that name others, put in place after them; repeatable.", valueName: "pattern"))
+  var publishLast: [String] = []
+  @Flag(
+    name: .pass(.portableNames), inversion: .prefixedNo, help: "Refuse names that other systems cannot store."
+  )
+  var portableNames: Bool?
+
+  var given: [PassOptions.Name: [String]] {
+    var values: [PassOptions.Name: [String]] = [:]
+    if !include.isEmpty { values[.include] = include }
+    if !exclude.isEmpty { values[.exclude] = exclude }
+    if !publishLast.isEmpty { values[.publishLast] = publishLast }
+    values[.portableNames] = portableNames.map { [String($0)] }
+    return values
+  }
+}
+
+struct FolderFlags: ParsableArguments {
+  @Flag(
+    name: .pass(.delete), inversion: .prefixedNo,
+    help: "Move to the trash what a complete feed no longer names.")
+  var delete: Bool?
+  @Option(
+    name: .pass(.localChanges),
+    help: ArgumentHelp(
+      "What to do with edited or vanished files: restore, keep or report.", valueName: "what"),
+    completion: .list(PassPolicy.LocalChanges.allCases.map(\.rawValue)))
+  var localChanges: String?
+  @Option(
+    name: .pass(.reserve),
+    help: ArgumentHelp("Leave so much of the file system free, such as 10GiB or 1%.", valueName: "size"))
+  var reserve: String?
+  @Flag(help: "Take a folder that is not empty; what fits the feed becomes the mirror's.") var adopt = false
+  @Flag(help: "Follow another feed from now on.") var changeFeed = false
+  @Option(
+    help: ArgumentHelp(
+      "Keep the mirror's record here, not in the folder; same file system.", valueName: "dir"),
+    completion: .directory)
+  var state: String?
+
+  var given: [PassOptions.Name: [String]] {
+    var values: [PassOptions.Name: [String]] = [:]
+    values[.delete] = delete.map { [String($0)] }
+    values[.localChanges] = localChanges.map { [$0] }
+    values[.reserve] = reserve.map { [$0] }
+    return values
+  }
+}
+
+struct NetworkFlags: ParsableArguments {
+  @Option(name: .pass(.connections), help: ArgumentHelp("Connections in all, 1 to 256.", valueName: "n"))
+  var connections: String?
+  @Option(
+    name: .pass(.connectionsPerHost), help: ArgumentHelp("Connections to one host, 1 to 64.", valueName: "n"))
+  var connectionsPerHost: String?
+  @Option(name: .pass(.retries), help: ArgumentHelp("Attempts after the first, 0 to 100.", valueName: "n"))
+  var retries: String?
+  @Option(
+    name: .pass(.limitRate),
+    help: ArgumentHelp("Bytes per second, such as 2MiB/s, or off.", valueName: "rate"))
+  var limitRate: String?
+  @Option(
+    name: .pass(.headerFile),
+    help: ArgumentHelp("Send these 'Name: value' lines, to the feed's own host only.", valueName: "file"),
+    completion: .file())
+  var headerFile: String?
+  @Option(
+    name: .pass(.cookies), help: ArgumentHelp("Send cookies of a Netscape cookie file.", valueName: "file"),
+    completion: .file())
+  var cookies: String?
+  @Flag(name: .pass(.netrc), inversion: .prefixedNo, help: "Take names and passwords from ~/.netrc.")
+  var netrc: Bool?
+  @Option(
+    name: .pass(.netrcFile), help: ArgumentHelp("Take them from this file.", valueName: "file"),
+    completion: .file())
+  var netrcFile: String?
+  @Option(
+    name: .pass(.cacert), help: ArgumentHelp("Trust these certificate authorities (PEM).", valueName: "file"),
+    completion: .file())
+  var cacert: String?
+  @Option(
+    name: .pass(.proxy), help: ArgumentHelp("http://host:port or socks5h://host:port.", valueName: "url"))
+  var proxy: String?
+
+  var given: [PassOptions.Name: [String]] {
+    var values: [PassOptions.Name: [String]] = [:]
+    values[.connections] = connections.map { [$0] }
+    values[.connectionsPerHost] = connectionsPerHost.map { [$0] }
+    values[.retries] = retries.map { [$0] }
+    values[.limitRate] = limitRate.map { [$0] }
+    values[.headerFile] = headerFile.map { [$0] }
+    values[.cookies] = cookies.map { [$0] }
+    values[.netrc] = netrc.map { [String($0)] }
+    values[.netrcFile] = netrcFile.map { [$0] }
+    values[.cacert] = cacert.map { [$0] }
+    values[.proxy] = proxy.map { [$0] }
+    return values
+  }
+}

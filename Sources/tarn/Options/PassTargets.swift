@@ -1,0 +1,66 @@
+import Glibc
+import TarnAgent
+import TarnCore
+import TarnEngine
+
+/// Which mirrors the words of a command mean.
+struct PassTargets {
+  let session: Session
+
+  /// `FEED FOLDER`, mirrors, or none for the mirror of the working directory or else all known ones.
+  ///
+  /// - Throws: `PassFailure` when the words make no sense together.
+  func requests(_ words: [String], flags: PassFlags) throws(PassFailure) -> [SyncRequest] {
+    let feeds = words.filter(session.tarn.isFeed)
+    if let feed = feeds.first {
+      guard words.count == 2, words[0] == feed, feeds.count == 1 else {
+        throw Self.oddWords(feed, count: words.count)
+      }
+      return [request(feed: feed, folder: words[1], flags)]
+    }
+    if words.count == 2 { try refuseMissingFeed(words[0]) }
+    let folders = try mirrors(words)
+    if folders.count > 1, flags.folder.state != nil {
+      throw PassFailure(.usage, code: "usage", "--state goes with one mirror")
+    }
+    return folders.map { request(feed: nil, folder: $0, flags) }
+  }
+
+  /// The given mirrors, or else the one that the working directory lies in, or else all that are known.
+  func mirrors(_ words: [String]) throws(PassFailure) -> [String] {
+    if !words.isEmpty { return words }
+    if let here = session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) { return [here] }
+    let known = session.tarn.knownFolders()
+    guard known.isEmpty else { return known }
+    throw PassFailure(
+      .usage, code: "no-mirror", "this directory is in no mirror, and no mirror is known yet",
+      hint: "make one with 'tarn sync FEED FOLDER'")
+  }
+
+  private func request(feed: String?, folder: String, _ flags: PassFlags) -> SyncRequest {
+    var request = SyncRequest(feed: feed, folder: folder)
+    request.state = flags.folder.state
+    request.options = flags.options(workingDirectory: session.tarn.workingDirectory)
+    request.adopt = flags.folder.adopt
+    request.changeFeed = flags.folder.changeFeed
+    return request
+  }
+
+  /// `tarn sync ./SHA256SUM iso` with a slip in the name would else complain of a mirror.
+  private func refuseMissingFeed(_ word: String) throws(PassFailure) {
+    let isPath = word.hasPrefix("/") || word.hasPrefix("./") || word.hasPrefix("../")
+    guard isPath, access(word, F_OK) != 0, errno == ENOENT else { return }
+    throw PassFailure(
+      .feedUnreachable, code: "feed-not-there",
+      "cannot read the feed \(ShellWord.quote(word)): there is no such file", hint: "nothing was changed")
+  }
+
+  private static func oddWords(_ feed: String, count: Int) -> PassFailure {
+    let feed = ShellWord.quote(feed)
+    return PassFailure(
+      .usage, code: "usage",
+      count == 1
+        ? "\(feed) is a feed, and its folder is missing" : "a feed goes with one folder, and before it",
+      hint: "tarn sync \(feed) FOLDER")
+  }
+}

@@ -1,0 +1,33 @@
+import TarnCore
+import TarnEngine
+
+/// A held plan and what came of it, for people.
+enum ApprovalText {
+  static let mostPaths = 10
+
+  static func question(_ plan: HeldPlan, _ paths: [RelativePath], now: Timestamp) -> [String] {
+    let files = Numbers.count(plan.count, "file")
+    var lines = [
+      "plan \(plan.id), held \(Durations.ago(plan.when, now: now)), moves \(files) to the trash:"
+    ]
+    lines += paths.prefix(mostPaths).map { "  \($0.printable)" }
+    let more = paths.count - mostPaths
+    if more > 0 { lines.append("  and \(Numbers.grouped(more)) more") }
+    return lines
+  }
+
+  static func lines(_ report: ApprovalReport, mirror: String, style: Style) -> [String] {
+    var lines = [
+      style.paint("approved", .good)
+        + " plan \(report.plan.id): \(Numbers.count(report.deleted, "file")) moved to the trash"
+    ]
+    if report.spared > 0 {
+      lines.append("  \(Numbers.count(report.spared, "file")) left: wanted again, edited, or gone already")
+    }
+    lines += report.problems.prefix(SyncSummary.mostProblems).map {
+      "  \(style.paint($0.kind.rawValue, .bad))  \($0.line)"
+    }
+    if report.deleted > 0 { lines.append("to see or restore them: tarn trash list \(mirror)") }
+    return lines
+  }
+}

@@ -1,0 +1,53 @@
+/// How many columns of a terminal a text takes, and texts that fit into so many.
+enum Columns {
+  static func width(_ text: String) -> Int {
+    text.unicodeScalars.reduce(0) { $0 + width($1) }
+  }
+
+  /// The front of the text, with `...` where something is left out.
+  static func front(_ text: String, _ limit: Int) -> String {
+    guard width(text) > limit else { return text }
+    return take(text.unicodeScalars, max(0, limit - 3)) + String(repeating: ".", count: max(0, min(3, limit)))
+  }
+
+  /// The end of the text, which for a path is the part that tells files apart.
+  static func end(_ text: String, _ limit: Int) -> String {
+    guard width(text) > limit else { return text }
+    let tail = take(text.unicodeScalars.reversed(), max(0, limit - 3))
+    var scalars = String.UnicodeScalarView()
+    scalars.append(contentsOf: tail.unicodeScalars.reversed())
+    return String(repeating: ".", count: max(0, min(3, limit))) + String(scalars)
+  }
+
+  static func padded(_ text: String, _ columns: Int, right: Bool = false) -> String {
+    let space = String(repeating: " ", count: max(0, columns - width(text)))
+    return right ? space + text : text + space
+  }
+
+  private static func take(_ scalars: some Sequence<Unicode.Scalar>, _ limit: Int) -> String {
+    var text = String.UnicodeScalarView()
+    var used = 0
+    for scalar in scalars {
+      used += width(scalar)
+      guard used <= limit else { break }
+      text.append(scalar)
+    }
+    return String(text)
+  }
+
+  /// As wcwidth(3), which needs a locale: 0 for marks, 2 for East Asian wide characters and pictographs.
+  private static func width(_ scalar: Unicode.Scalar) -> Int {
+    guard scalar.value >= 0x300 else { return 1 }
+    switch scalar.properties.generalCategory {
+    case .nonspacingMark, .enclosingMark, .format: return 0
+    default: break
+    }
+    switch scalar.value {
+    case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
+      0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1F9FF,
+      0x20000...0x3FFFD:
+      return 2
+    default: return 1
+    }
+  }
+}

@@ -1,0 +1,86 @@
+import TarnCore
+
+/// Spans of time and moments as people write and read them.
+enum Durations {
+  /// `90s`, `15m`, `24h`, `7d`, `2w`, and sums such as `1h30m`.
+  ///
+  /// - Returns: seconds; nil for anything else.
+  static func parse(_ text: String) -> Int64? {
+    var total: Int64 = 0
+    var digits = ""
+    guard !text.isEmpty else { return nil }
+    for character in text {
+      if character.isASCII, character.isNumber {
+        digits.append(character)
+        continue
+      }
+      guard let number = Int64(digits), let factor = factor(character) else { return nil }
+      let (product, overflow) = number.multipliedReportingOverflow(by: factor)
+      let (sum, overflow2) = total.addingReportingOverflow(product)
+      guard !overflow, !overflow2 else { return nil }
+      total = sum
+      digits = ""
+    }
+    return digits.isEmpty ? total : nil
+  }
+
+  private static func factor(_ unit: Character) -> Int64? {
+    switch unit {
+    case "s": 1
+    case "m": 60
+    case "h": 3600
+    case "d": 86_400
+    case "w": 604_800
+    default: nil
+    }
+  }
+
+  /// `0:12`, `12:34`, `1:02:03`.
+  static func clock(_ seconds: Double) -> String {
+    let seconds = Int(max(0, min(seconds, 3.6e6)))
+    let minutes = seconds / 60
+    let tail = two(seconds % 60)
+    return minutes < 60 ? "\(minutes):\(tail)" : "\(minutes / 60):\(two(minutes % 60)):\(tail)"
+  }
+
+  /// `2.1 s`, `3 min 12 s`, `2 h 5 min`.
+  static func length(_ seconds: Double) -> String {
+    let tenths = Int((max(0, seconds) * 10).rounded())
+    if tenths < 600 { return "\(tenths / 10).\(tenths % 10) s" }
+    let seconds = tenths / 10
+    return seconds < 3600
+      ? "\(seconds / 60) min \(seconds % 60) s" : "\(seconds / 3600) h \(seconds / 60 % 60) min"
+  }
+
+  /// `24 hours`, `7 days`: of the largest unit that fits twice.
+  static func span(_ seconds: Int64) -> String {
+    let units: [(Int64, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute")]
+    for (factor, name) in units where seconds >= 2 * factor {
+      return Numbers.count(Int(seconds / factor), name)
+    }
+    return Numbers.count(Int(seconds), "second")
+  }
+
+  /// `just now`, `2 hours ago`.
+  static func ago(_ moment: Timestamp, now: Timestamp) -> String {
+    let seconds = now.seconds - moment.seconds
+    if seconds < -60 { return "in the future (is the clock right?)" }
+    return seconds < 5 ? "just now" : "\(span(seconds)) ago"
+  }
+
+  /// Between two moments, in seconds.
+  static func between(_ start: Timestamp, _ end: Timestamp) -> Double {
+    Double(end.nanoseconds - start.nanoseconds) / 1e9
+  }
+
+  /// A moment as `Timestamp.rfc3339` writes it.
+  static func moment(_ text: String) -> Timestamp? {
+    let fields = text.split { "-T:Z".contains($0) }.compactMap { Int($0) }
+    guard text.hasSuffix("Z"), text.utf8.count == 20, fields.count == 6 else { return nil }
+    return Timestamp(
+      year: fields[0], month: fields[1], day: fields[2], hour: fields[3], minute: fields[4], second: fields[5]
+    )
+  }
+
+  private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : String(number) }
+}

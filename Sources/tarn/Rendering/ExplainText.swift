@@ -1,0 +1,43 @@
+import TarnCore
+import TarnEngine
+
+/// Why a path is here, missing, held, refused or gone, for people.
+enum ExplainText {
+  static func lines(_ answer: Explanation, now: Timestamp, style: Style) -> [String] {
+    let isGood = answer.state == "current"
+    var lines = ["\(Message.safe(answer.path)): \(style.paint(answer.state, isGood ? .good : .warning))"]
+    lines.append("  \(Message.safe(answer.summary))")
+    if let record = answer.record { lines += self.record(record, now: now) }
+    if let problem = answer.problem {
+      let passes = problem.attempts > 1 ? ", seen in \(Numbers.grouped(problem.attempts)) passes" : ""
+      lines.append("  since   \(when(problem.since, now: now))\(passes)")
+    }
+    if !answer.events.isEmpty {
+      let rows = answer.events.map { event in
+        [event.time, event.code, event.bytes.map(Units.show) ?? "", Message.safe(event.detail)].map {
+          Table.Cell($0)
+        }
+      }
+      lines.append("events, the newest first:")
+      lines += Table.lines(rows, right: [2], style: style).map { "  \($0)" }
+    }
+    if let hint = answer.hint { lines.append("next: \(Message.safe(hint))") }
+    return lines
+  }
+
+  private static func record(_ record: Explanation.Record, now: Timestamp) -> [String] {
+    var rows = [
+      ("size", "\(Units.show(record.size)) (\(Numbers.grouped(Int(clamping: record.size))) bytes)"),
+      ("digest", record.digest + (record.verified ? ", as the feed says" : ", not from the feed")),
+      ("placed", when(record.placed, now: now)),
+    ]
+    if let etag = record.etag { rows.append(("etag", Printable.escape(etag))) }
+    if let modified = record.lastModified { rows.append(("changed", Printable.escape(modified))) }
+    return rows.map { "  \(Columns.padded($0.0, 7)) \($0.1)" }
+  }
+
+  private static func when(_ text: String, now: Timestamp) -> String {
+    guard let moment = Durations.moment(text) else { return Printable.escape(text) }
+    return "\(Durations.ago(moment, now: now)) (\(text))"
+  }
+}

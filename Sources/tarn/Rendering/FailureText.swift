@@ -1,0 +1,32 @@
+import TarnEngine
+
+/// Why a command did not do its work, for people and for programs.
+enum FailureText {
+  static func lines(_ failure: PassFailure, status: ExitStatus, json: Bool, style: Style) -> [String] {
+    if json { return [JSONText.line(FailureLine(failure, status: status))] }
+    if failure.kind == .stopped {
+      return [style.paint("stopped:", .warning) + " before anything was fetched; nothing was changed"]
+    }
+    var lines = [style.paint("tarn:", .bad) + " " + Message.safe(failure.message)]
+    if failure.kind == .defect {
+      lines.append("  this is a defect in Tarn [\(failure.code)]; the files of the mirror are safe")
+    }
+    if let hint = failure.hint { lines.append("  hint: " + Message.safe(hint)) }
+    return lines
+  }
+}
+
+private struct FailureLine: Encodable {
+  var schema = "tarn-error/1"
+  var exitStatus: Int32
+  var code: String
+  var message: String
+  var hint: String?
+
+  init(_ failure: PassFailure, status: ExitStatus) {
+    exitStatus = status.rawValue
+    code = failure.code
+    message = Message.safe(failure.message)
+    hint = failure.hint.map(Message.safe)
+  }
+}

@@ -1,0 +1,65 @@
+import TarnEngine
+import TarnRuntime
+
+/// Shows how far a pass is, on a thread of its own: ten times a second at the bottom of a terminal, once a
+/// second as JSON, once a minute as a dated line.
+final class LiveProgress: Sendable {
+  private let narrator: Narrator
+  private let progress: PassProgress
+  private let clock: any Clock
+  private let began: UInt64
+  private let ended = Gate()
+  private let thread = Locked<WorkerThread?>(nil)
+
+  init(narrator: Narrator, progress: PassProgress, clock: any Clock) {
+    self.narrator = narrator
+    self.progress = progress
+    self.clock = clock
+    began = clock.monotonic()
+  }
+
+  /// Without a thread to spare the pass goes on unseen.
+  func start() {
+    guard let interval else { return }
+    let thread = try? WorkerThread.start(name: "tarn-screen", stackSize: 512 << 10) { [self] in
+      while !ended.wait(nanoseconds: interval) { show() }
+    }
+    self.thread.withLock { $0 = thread }
+  }
+
+  /// Ends the thread and clears the block.
+  func end() {
+    ended.open()
+    thread.withLock { $0 }?.join()
+    narrator.console.draw([])
+  }
+
+  /// One line now (SIGUSR1), whatever is drawn.
+  func report() {
+    narrator.message(ProgressText.total(progress.snapshot(), elapsed: elapsed))
+  }
+
+  private var interval: UInt64? {
+    switch narrator.mode {
+    case .terminal: 100_000_000
+    case .json: 1_000_000_000
+    case .dated: 60_000_000_000
+    case .silent: nil
+    }
+  }
+
+  private var elapsed: Double { Double(clock.monotonic() - began) / 1e9 }
+
+  private func show() {
+    let snapshot = progress.snapshot()
+    switch narrator.mode {
+    case .terminal:
+      let terminal = Terminal.messages
+      guard terminal.isForeground else { return }
+      narrator.console.draw(ProgressText.block(snapshot, elapsed: elapsed, width: terminal.size.columns))
+    case .json: narrator.tell(snapshot, elapsed: elapsed)
+    case .dated: report()
+    case .silent: break
+    }
+  }
+}

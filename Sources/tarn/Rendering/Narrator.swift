@@ -1,0 +1,71 @@
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// Tells what a pass does while it runs.
+struct Narrator: PassObserver {
+  enum Mode: Sendable {
+    /// What needs attention, above the block.
+    case terminal
+    /// A line per event with its time, for logs.
+    case dated
+    /// A JSON document per event on standard output.
+    case json
+    case silent
+  }
+  let console: Console
+  let style: Style
+  let mode: Mode
+  let isVerbose: Bool
+  let schema: String
+  /// Named in front of each line; nil when there is only one.
+  let mirror: String?
+  let clock: any Clock
+
+  func pass(_ event: PassEvent) {
+    switch mode {
+    case .silent: return
+    case .json:
+      if let line = EventLine(event, isVerbose: isVerbose) { write(line) }
+    case .terminal, .dated:
+      if let text = text(event) { message(text) }
+    }
+  }
+
+  func tell(_ snapshot: PassProgress.Snapshot, elapsed: Double) {
+    write(EventLine(snapshot, elapsed: elapsed))
+  }
+
+  /// A line on standard error, with its time unless it is for a terminal.
+  func message(_ text: String) {
+    let place = mirror.map { "\($0): " } ?? ""
+    console.message(mode == .terminal ? place + text : "\(now) \(place)\(text)")
+  }
+
+  private var now: String { Timestamp(nanoseconds: clock.now()).rfc3339 }
+
+  private func write(_ line: EventLine) {
+    var line = line
+    line.schema = schema
+    line.time = now
+    line.mirror = mirror
+    console.data(JSONText.line(line))
+  }
+
+  /// nil for what is not worth a line here.
+  private func text(_ event: PassEvent) -> String? {
+    let isLog = mode == .dated
+    switch event {
+    case .phase(let phase): return isLog ? ProgressText.name(phase) : nil
+    case .planned(let report): return isLog ? SyncSummary.planned(report) : nil
+    case .action: return nil
+    case .done(let code, let path, let bytes):
+      return isVerbose ? "\(code) \(path.printable) (\(Units.show(bytes)))" : nil
+    case .problem(let problem): return style.paint(problem.kind.rawValue, .bad) + " " + problem.line
+    case .retrying(let path, let message, let seconds):
+      guard isLog || isVerbose else { return nil }
+      return "again in \(Durations.length(seconds)): \(path.printable): \(Message.safe(message))"
+    case .notice(let code, let message): return "\(Message.safe(message)) [\(code)]"
+    }
+  }
+}

@@ -1,0 +1,39 @@
+import TarnCore
+import TarnEngine
+
+/// What a sync would do, for people.
+enum PlanText {
+  /// `fetch       1.2 MiB  path`.
+  static func line(_ action: Action, style: Style) -> String {
+    let size =
+      (action.entry?.size ?? (action.kind == .delete ? action.present?.size : nil)).map(Units.show) ?? ""
+    let word = style.paint(Columns.padded(action.kind.rawValue, 10), paint(action.kind))
+    return "\(word)  \(Columns.padded(size, 10, right: true))  \(action.path.printable)"
+  }
+
+  private static func paint(_ kind: Action.Kind) -> Style.Paint? {
+    switch kind {
+    case .fetch, .update, .restore: .good
+    case .replace, .delete: .bad
+    case .adopt, .forget, .inspect, .revalidate: nil
+    }
+  }
+
+  /// - Parameters:
+  ///   - kinds: how many actions of each kind.
+  ///   - mirror: as the user would type it.
+  static func summary(_ report: PassReport, kinds: [Action.Kind: Int], mirror: String, style: Style)
+    -> [String]
+  {
+    let problems = SyncSummary.problems(report, mirror: mirror, style: style)
+    let what = Action.Kind.allCases.compactMap { kind in
+      kinds[kind].map { "\(Numbers.grouped($0)) to \(kind.rawValue)" }
+    }
+    let current =
+      "\(Numbers.grouped(report.counts.current)) of \(Numbers.count(report.counts.wanted, "file")) current"
+    guard !what.isEmpty else { return [style.paint("nothing to do:", .good) + " \(current)"] + problems }
+    let bytes = "\(Units.show(report.bytes.planned)) to download"
+    return [style.paint("to do:", .strong) + " \(what.joined(separator: ", ")); \(bytes), \(current)"]
+      + problems
+  }
+}

@@ -1,0 +1,145 @@
+import TarnCore
+import TarnEngine
+
+/// The state of mirrors at a glance, for people.
+enum StatusText {
+  /// One mirror.
+  static func card(_ document: StatusDocument, now: Timestamp, style: Style) -> [String] {
+    let state = word(document)
+    let mirror = ShellWord.quote(document.folder)
+    var rows = [("feed", feed(document)), ("last success", moment(document.lastSuccess, now: now))]
+    if document.lastAttempt != document.lastSuccess {
+      rows.append(("last pass", moment(document.lastAttempt, now: now)))
+    }
+    if let verified = document.verifiedAt { rows.append(("verified", moment(verified, now: now))) }
+    rows.append(("entries", entries(document)))
+    if let failure = document.lastFailure { rows.append(("failure", Message.safe(failure))) }
+    if document.trashFiles > 0 {
+      rows.append(
+        ("trash", "\(Numbers.count(document.trashFiles, "file")), \(Units.show(document.trashBytes))"))
+    }
+    if let held = document.held {
+      rows.append(("held", "\(Numbers.count(held.deletions, "deletion")) in plan \(held.plan)"))
+    }
+    let head = "\(Printable.escape(document.folder)): \(style.paint(state.text, state.paint))"
+    var lines = [head] + rows.map { "  \(Columns.padded($0.0, 12))  \($0.1)" }
+    lines += transfers(document) + problems(document, style: style)
+    if let next = command(document, mirror: mirror) { lines.append("next: \(next)") }
+    return lines
+  }
+
+  /// Several mirrors.
+  static func table(_ documents: [StatusDocument], now: Timestamp, style: Style) -> [String] {
+    let head = ["MIRROR", "STATE", "ENTRIES", "SIZE", "LAST SUCCESS"].map { Table.Cell($0, .faint) }
+    let rows = documents.map { document -> [Table.Cell] in
+      let state = word(document)
+      return [
+        Table.Cell(Printable.escape(document.folder)), Table.Cell(state.text, state.paint),
+        Table.Cell(
+          "\(Numbers.grouped(document.entries.current))/\(Numbers.grouped(document.entries.wanted))"),
+        Table.Cell(Units.show(document.bytes.current)),
+        Table.Cell(age(document.lastSuccess, now: now)),
+      ]
+    }
+    let next = documents.compactMap { document in
+      command(document, mirror: ShellWord.quote(document.folder)).map { "next: \($0)" }
+    }
+    return Table.lines([head] + rows, right: [2, 3], style: style) + next.prefix(3)
+  }
+
+  /// For monitoring: every mirror was in sync within `maxAge` seconds.
+  static func check(_ documents: [StatusDocument], maxAge: Int64, now: Timestamp) -> (
+    isGood: Bool, line: String
+  ) {
+    let late = documents.filter { document in
+      guard let success = document.lastSuccess.flatMap(Durations.moment) else { return true }
+      return now.seconds - success.seconds > maxAge
+    }
+    guard late.isEmpty, !documents.isEmpty else {
+      let what = late.prefix(3).map { document -> String in
+        let state = document.state == "idle" ? "" : "\(word(document).text), "
+        return
+          "\(Printable.escape(document.folder)) (\(state)last success \(age(document.lastSuccess, now: now)))"
+      }
+      let more = late.count > 3 ? " and \(Numbers.grouped(late.count - 3)) more" : ""
+      let why = documents.isEmpty ? "no mirror is known" : what.joined(separator: ", ") + more
+      return (false, "late: \(why); expected within \(Durations.span(maxAge))")
+    }
+    let oldest = documents.compactMap { $0.lastSuccess.flatMap(Durations.moment) }.min()
+    let when = oldest.map { Durations.ago($0, now: now) } ?? "never"
+    let mirrors = Numbers.count(documents.count, "mirror")
+    return (true, "in sync within \(Durations.span(maxAge)): \(mirrors), last success \(when)")
+  }
+
+  // MARK: Parts
+
+  static func word(_ document: StatusDocument) -> (text: String, paint: Style.Paint) {
+    switch document.state {
+    case "idle": document.lastSuccess == nil ? ("never synced", .warning) : ("in sync", .good)
+    case "held", "interrupted": (document.state, .warning)
+    case "failing": ("failing", .bad)
+    default: (document.process.map { "\(document.state), process \($0)" } ?? document.state, .strong)
+    }
+  }
+
+  private static func feed(_ document: StatusDocument) -> String {
+    let format = document.format.flatMap { $0.isEmpty ? nil : " (\(Message.safe($0)))" } ?? ""
+    return Printable.escape(document.feed) + format
+  }
+
+  private static func entries(_ document: StatusDocument) -> String {
+    let counts = document.entries
+    let named: [(Int, String)] = [
+      (counts.pending, "pending"), (counts.failed, "failed"), (counts.refused, "refused"),
+      (counts.conflict, "in conflict"),
+    ]
+    let current = "\(Numbers.grouped(counts.current)) of \(Numbers.grouped(counts.wanted)) current"
+    let size = document.bytes.current > 0 ? [Units.show(document.bytes.current)] : []
+    let others = named.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }
+    return ([current] + size + others).joined(separator: ", ")
+  }
+
+  private static func age(_ text: String?, now: Timestamp) -> String {
+    guard let text else { return "never" }
+    return Durations.moment(text).map { Durations.ago($0, now: now) } ?? Printable.escape(text)
+  }
+
+  private static func moment(_ text: String?, now: Timestamp) -> String {
+    guard let text else { return "never" }
+    return "\(age(text, now: now)) (\(Printable.escape(text)))"
+  }
+
+  private static func transfers(_ document: StatusDocument) -> [String] {
+    guard !document.transfers.isEmpty else { return [] }
+    let rows = document.transfers.map { transfer -> [Table.Cell] in
+      let amount =
+        transfer.total.map { Numbers.part(transfer.received, of: $0) } ?? Units.show(transfer.received)
+      let percent = transfer.total.flatMap { Numbers.percent(transfer.received, of: $0) } ?? ""
+      return [percent, amount, Numbers.rate(transfer.rate), Message.safe(transfer.path)].map {
+        Table.Cell($0)
+      }
+    }
+    let table = Table.lines(rows, right: [0, 1, 2], style: Style(isOn: false))
+    return ["transfers:"] + table.map { "  \($0)" }
+  }
+
+  private static func problems(_ document: StatusDocument, style: Style) -> [String] {
+    guard !document.problems.isEmpty else { return [] }
+    let width = document.problems.map(\.kind.count).max() ?? 0
+    var lines = document.problems.map { problem in
+      let attempts = problem.attempts > 1 ? ", \(Numbers.grouped(problem.attempts)) passes" : ""
+      return "  \(style.paint(Columns.padded(problem.kind, width), .bad))  \(Message.safe(problem.path)): "
+        + "\(Message.safe(problem.message)) [\(problem.code)\(attempts)]"
+    }
+    if document.moreProblems > 0 { lines.append("  and \(Numbers.grouped(document.moreProblems)) more") }
+    return ["problems:"] + lines
+  }
+
+  /// The command to type next; nil when there is nothing to do.
+  private static func command(_ document: StatusDocument, mirror: String) -> String? {
+    if document.process != nil { return nil }
+    if let held = document.held { return "tarn approve \(mirror) \(held.plan)" }
+    if document.state != "idle" || document.lastSuccess == nil { return "tarn sync \(mirror)" }
+    return nil
+  }
+}

@@ -1,0 +1,108 @@
+import TarnCore
+import TarnEngine
+
+/// What came of a pass, for people.
+enum SyncSummary {
+  static let mostProblems = 10
+
+  /// - Parameter mirror: as the user would type it.
+  static func lines(_ report: PassReport, mirror: String, style: Style) -> [String] {
+    if report.wasStopped { return stopped(report, mirror: mirror, style: style) }
+    if report.isInSync { return inSync(report, style: style) + notes(report, mirror: mirror) }
+    return notInSync(report, mirror: mirror, style: style)
+  }
+
+  /// `planned: 4 files to fetch, 1.2 MiB; 1 already there`.
+  static func planned(_ report: PassReport) -> String {
+    guard report.counts.planned > 0 else { return "nothing to do: \(already(report))" }
+    return "planned: \(Numbers.count(report.counts.planned, "file")), \(Units.show(report.bytes.planned)); "
+      + already(report)
+  }
+
+  private static func already(_ report: PassReport) -> String {
+    "\(Numbers.grouped(report.counts.current)) already there"
+  }
+
+  // MARK: In sync
+
+  /// `in sync: 5 files, 1.2 MiB (3 fetched, 1 updated, 1 already there) in 2.1 s`.
+  private static func inSync(_ report: PassReport, style: Style) -> [String] {
+    let deeds = deeds(report.counts)
+    let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
+    let files = Numbers.count(report.counts.wanted, "file")
+    return [
+      style.paint("in sync:", .good)
+        + " \(files), \(Units.show(report.bytes.wanted)) (\(done)) in \(time(report))"
+    ]
+  }
+
+  private static func deeds(_ counts: PassCounts) -> [String] {
+    let isChanged =
+      counts.fetched + counts.updated + counts.restored + counts.replaced + counts.adopted + counts.deleted
+      > 0
+    let named: [(Int, String)] = [
+      (counts.fetched, "fetched"), (counts.updated, "updated"), (counts.restored, "restored"),
+      (counts.replaced, "put back"), (counts.adopted, "adopted"), (counts.deleted, "moved to the trash"),
+      (counts.kept, "kept as you left them"),
+      (isChanged ? counts.current + counts.revalidated : 0, "already there"),
+    ]
+    return named.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }
+  }
+
+  private static func notes(_ report: PassReport, mirror: String) -> [String] {
+    guard report.counts.unlisted > 0, report.isComplete else { return [] }
+    let files = Numbers.count(report.counts.unlisted, "file")
+    return ["  \(files) no longer in the feed; to move them to the trash: tarn sync --delete \(mirror)"]
+  }
+
+  // MARK: Not in sync
+
+  private static func notInSync(_ report: PassReport, mirror: String, style: Style) -> [String] {
+    let counts = report.counts
+    let reasons: [(Int, String)] = [
+      (counts.failed, "failed"), (counts.refused, "refused"), (counts.conflict, "in conflict"),
+      (report.listingFailures, "unreadable listings"), (counts.held, "deletions held"),
+    ]
+    let why = reasons.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
+    let place = "\(Numbers.grouped(counts.inPlace)) of \(Numbers.count(counts.wanted, "file")) in place"
+    var lines = [style.paint("not in sync:", .bad) + " \(why); \(place), in \(time(report))"]
+    lines += problems(report, mirror: mirror, style: style)
+    if let held = report.held {
+      lines.append(
+        "  \(Numbers.count(held.count, "deletion")) held as plan \(held.id), more than usual at once")
+      lines.append("next: tarn approve \(mirror) \(held.id)")
+    } else if let problem = report.problems.first {
+      lines.append("next: \(explain(problem, mirror: mirror))")
+    }
+    return lines
+  }
+
+  static func explain(_ problem: Problem, mirror: String) -> String {
+    "tarn explain \(mirror) \(ShellWord.quote(RelativePath(trusted: problem.name)))"
+  }
+
+  static func problems(_ report: PassReport, mirror: String, style: Style) -> [String] {
+    let shown = report.problems.prefix(mostProblems)
+    let width = shown.map { $0.kind.rawValue.count }.max() ?? 0
+    var lines = shown.map { problem in
+      "  \(style.paint(Columns.padded(problem.kind.rawValue, width), .bad))  \(problem.line)"
+    }
+    let more = report.problems.count - shown.count
+    if more > 0 { lines.append("  and \(Numbers.grouped(more)) more: tarn status \(mirror)") }
+    return lines
+  }
+
+  // MARK: Stopped
+
+  private static func stopped(_ report: PassReport, mirror: String, style: Style) -> [String] {
+    let counts = report.counts
+    let placed = counts.inPlace - counts.current - counts.revalidated
+    let kept =
+      "\(Numbers.count(placed, "file")) put in place and \(Units.show(report.bytes.received)) fetched are kept"
+    return [style.paint("stopped:", .warning) + " \(kept); 'tarn sync \(mirror)' goes on from there"]
+  }
+
+  private static func time(_ report: PassReport) -> String {
+    Durations.length(Durations.between(report.started, report.ended))
+  }
+}

@@ -1,0 +1,31 @@
+/// Rows under one another, each column as wide as its widest cell.
+enum Table {
+  struct Cell {
+    var text: String
+    var paint: Style.Paint?
+
+    init(_ text: String, _ paint: Style.Paint? = nil) {
+      self.text = text
+      self.paint = paint
+    }
+  }
+
+  /// - Parameter right: the columns of numbers.
+  static func lines(_ rows: [[Cell]], right: Set<Int> = [], style: Style) -> [String] {
+    var widths: [Int] = []
+    for row in rows {
+      for (column, cell) in row.enumerated() {
+        if column == widths.count { widths.append(0) }
+        widths[column] = max(widths[column], Columns.width(cell.text))
+      }
+    }
+    return rows.map { row in
+      row.enumerated().map { column, cell in
+        let isLast = column == row.count - 1 && !right.contains(column)
+        let text =
+          isLast ? cell.text : Columns.padded(cell.text, widths[column], right: right.contains(column))
+        return style.paint(text, cell.paint)
+      }.joined(separator: "  ")
+    }
+  }
+}

@@ -1,0 +1,41 @@
+import TarnCore
+
+/// What is in the trash, for people.
+enum TrashText {
+  static func lines(_ rows: [TrashRow], mirror: String, now: Timestamp, style: Style) -> [String] {
+    guard let first = rows.first else { return ["the trash is empty"] }
+    let length = idLength(rows.map(\.name))
+    let head = ["ID", "WHEN", "WHY", "SIZE", "PATH"].map { Table.Cell($0, .faint) }
+    let cells = rows.map { row in
+      [
+        String(row.name.prefix(length)), Durations.ago(row.when, now: now), why(row), Units.show(row.size),
+        row.path.printable,
+      ].map { Table.Cell($0) }
+    }
+    let bytes = rows.reduce(UInt64(0)) { $0 + $1.size }
+    return Table.lines([head] + cells, right: [3], style: style) + [
+      "\(Numbers.count(rows.count, "file")), \(Units.show(bytes)); "
+        + "to put one back: tarn trash restore \(mirror) \(first.name.prefix(length))"
+    ]
+  }
+
+  private static func why(_ row: TrashRow) -> String {
+    row.isOwn ? row.reason.rawValue : "\(row.reason.rawValue) by you"
+  }
+
+  /// As many characters, 8 at least, as tell each id from every other.
+  static func idLength(_ names: [String]) -> Int {
+    let names = names.sorted()
+    var length = 8
+    for (left, right) in zip(names, names.dropFirst()) {
+      length = max(length, left.commonPrefix(with: right) + 1)
+    }
+    return length
+  }
+}
+
+extension String {
+  fileprivate func commonPrefix(with other: String) -> Int {
+    zip(self, other).prefix { $0 == $1 }.count
+  }
+}

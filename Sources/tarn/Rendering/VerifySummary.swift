@@ -1,0 +1,37 @@
+import TarnCore
+import TarnEngine
+
+/// What came of a verification, for people.
+enum VerifySummary {
+  /// - Parameters:
+  ///   - mirror: as the user would type it.
+  ///   - repairs: a sync follows.
+  static func lines(_ report: VerifyReport, mirror: String, repairs: Bool, style: Style) -> [String] {
+    let checked = "\(Numbers.count(report.checked, "file")) checked, \(Units.show(report.bytes)) read"
+    if report.wasStopped { return [style.paint("stopped:", .warning) + " \(checked)"] }
+    if report.isGood { return [style.paint("all good:", .good) + " \(checked)"] }
+    let named: [(Int, String)] = [
+      (report.damaged.count, "damaged"), (report.missing.count, "missing"), (report.changed.count, "changed"),
+      (report.problems.count, "unreadable"),
+    ]
+    let what = named.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
+    var lines = [style.paint("not good:", .bad) + " \(what); \(checked)"]
+    lines += findings(report, style: style)
+    if !repairs { lines.append("next: tarn verify --repair \(mirror)") }
+    return lines
+  }
+
+  private static func findings(_ report: VerifyReport, style: Style) -> [String] {
+    let all =
+      report.damaged.map { ("damaged", $0.printable) } + report.missing.map { ("missing", $0.printable) }
+      + report.changed.map { ("changed", $0.printable) } + report.problems.map { ("unreadable", $0.line) }
+    let width = all.map(\.0.count).max() ?? 0
+    var lines = all.prefix(SyncSummary.mostProblems).map { kind, text in
+      "  \(style.paint(Columns.padded(kind, width), .bad))  \(text)"
+    }
+    if all.count > lines.count {
+      lines.append("  and \(Numbers.grouped(all.count - lines.count)) more: --json has them all")
+    }
+    return lines
+  }
+}

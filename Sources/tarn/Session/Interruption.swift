@@ -1,0 +1,87 @@
+import Glibc
+import TarnEngine
+import TarnRuntime
+
+/// What the signals do: the first SIGINT or SIGTERM asks what runs to stop, the second ends the process at
+/// once; SIGUSR1 prints how far it is.
+final class Interruption: Sendable {
+  static let shared = Interruption()
+
+  private struct State {
+    var watch: SignalWatch?
+    var received: Int32?
+    var stop: StopFlag?
+    var announce: (@Sendable () -> Void)?
+    var report: (@Sendable () -> Void)?
+    var restore: (@Sendable () -> Void)?
+  }
+  private let state = Locked(State())
+
+  /// The signal that asked to stop; nil when none did.
+  var received: Int32? { state.withLock { $0.received } }
+
+  /// Call it before any other thread is made. A signal that the parent process ignores, as nohup and `&` in
+  /// scripts have it, stays ignored.
+  func start() {
+    let signals = [SIGINT, SIGTERM, SIGUSR1].filter { !isIgnored($0) }
+    guard !signals.isEmpty else { return }
+    // Without the thread the signals keep their default action, which the folder survives as well.
+    let watch = try? SignalWatch(signals) { [unowned self] in take($0) }
+    state.withLock { $0.watch = watch }
+  }
+
+  /// - Parameters:
+  ///   - stop: set by the first signal.
+  ///   - announce: called then.
+  ///   - report: called at SIGUSR1.
+  func arm(
+    _ stop: StopFlag, announce: @escaping @Sendable () -> Void, report: @escaping @Sendable () -> Void
+  ) {
+    let wasReceived = state.withLock { state in
+      state.stop = stop
+      state.announce = announce
+      state.report = report
+      return state.received != nil
+    }
+    if wasReceived { stop.set() }
+  }
+
+  /// A signal ends the process from now on.
+  func disarm() {
+    state.withLock { state in
+      state.stop = nil
+      state.announce = nil
+      state.report = nil
+    }
+  }
+
+  /// What to do to the terminal before a signal ends the process.
+  func beforeEnding(_ restore: (@Sendable () -> Void)?) {
+    state.withLock { $0.restore = restore }
+  }
+
+  private func take(_ signal: Int32) {
+    if signal == SIGUSR1 {
+      state.withLock { $0.report }?()
+      return
+    }
+    let first = state.withLock { state -> (StopFlag, (@Sendable () -> Void)?)? in
+      guard state.received == nil, let stop = state.stop else { return nil }
+      state.received = signal
+      return (stop, state.announce)
+    }
+    guard let (stop, announce) = first else {
+      state.withLock { $0.restore }?()
+      _exit(128 + signal)
+    }
+    announce?()
+    stop.set()
+  }
+}
+
+private func isIgnored(_ signal: Int32) -> Bool {
+  var action = sigaction()
+  guard sigaction(signal, nil, &action) == 0 else { return false }
+  return unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self)
+    == unsafeBitCast(SIG_IGN, to: Int.self)
+}

@@ -1,0 +1,85 @@
+import TarnAgent
+import TarnCore
+import TarnEngine
+
+/// One plan after the other, each with its actions and its summary.
+struct PlanRun {
+  static let schema = "tarn-plan/1"
+  let session: Session
+  let usesExitCode: Bool
+
+  func run(_ requests: [SyncRequest]) -> ExitStatus {
+    var statuses: [ExitStatus] = []
+    var reports: [PassReport] = []
+    for request in requests where Interruption.shared.received == nil {
+      do throws(PassFailure) {
+        let isOnlyOne = requests.count == 1
+        if !isOnlyOne, !session.isJSON, !session.isQuiet {
+          session.console.data(
+            session.style.paint("\(ShellWord.quote(request.folder)):", .strong), now: false)
+        }
+        let (report, kinds) = try plan(request, isOnlyOne: isOnlyOne)
+        let status = status(report)
+        show(report, kinds, request, status: status, isOnlyOne: isOnlyOne)
+        reports.append(report)
+        statuses.append(status)
+      } catch {
+        statuses.append(session.tell(error))
+      }
+    }
+    let status = ExitStatus.worst(statuses)
+    if session.isJSON, requests.count > 1 {
+      let summary = SummaryLine(reports, schema: Self.schema, mirrors: requests.count, status: status)
+      session.console.data(JSONText.line(summary))
+    }
+    return status
+  }
+
+  private func plan(
+    _ request: SyncRequest, isOnlyOne: Bool
+  ) throws(PassFailure) -> (PassReport, [Action.Kind: Int]) {
+    let name = isOnlyOne ? nil : Printable.escape(request.folder)
+    var kinds: [Action.Kind: Int] = [:]
+    let report = try session.attend(schema: Self.schema, mirror: name) {
+      observer, progress, stop throws(PassFailure) -> PassReport in
+      try session.tarn.plan(request, observer: observer, progress: progress, stop: stop) { action in
+        kinds[action.kind, default: 0] += 1
+        show(action, mirror: name)
+      }
+    }
+    return (report, kinds)
+  }
+
+  private func show(_ action: Action, mirror: String?) {
+    if session.isJSON {
+      var line = EventLine(action)
+      line.schema = Self.schema
+      line.mirror = mirror
+      session.console.data(JSONText.line(line), now: false)
+    } else if !session.isQuiet {
+      session.console.data(PlanText.line(action, style: session.style), now: false)
+    }
+  }
+
+  private func status(_ report: PassReport) -> ExitStatus {
+    if report.wasStopped { return ExitStatus.stopped(by: Interruption.shared.received) }
+    guard usesExitCode else { return .inSync }
+    return report.counts.planned > 0 ? .somethingToDo : ExitStatus(report)
+  }
+
+  private func show(
+    _ report: PassReport, _ kinds: [Action.Kind: Int], _ request: SyncRequest, status: ExitStatus,
+    isOnlyOne: Bool
+  ) {
+    if session.isJSON {
+      let type = isOnlyOne ? "summary" : "mirror"
+      session.console.data(
+        JSONText.line(SummaryLine(report, schema: Self.schema, type: type, status: status)))
+    } else if !session.isQuiet {
+      let mirror = ShellWord.quote(request.folder)
+      for line in PlanText.summary(report, kinds: kinds, mirror: mirror, style: session.style) {
+        session.console.data(line)
+      }
+    }
+  }
+}

@@ -1,0 +1,97 @@
+import Glibc
+import TarnAgent
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// What a command works with: the composition root, where its words go, and how they look.
+struct Session: Sendable {
+  let tarn: Tarn
+  let console = Console.shared
+  let clock = SystemClock()
+  let isJSON: Bool
+  let isQuiet: Bool
+  let isVerbose: Bool
+  let mayAsk: Bool
+  let saysYes: Bool
+  /// Of standard output, and of standard error.
+  let style: Style
+  let messageStyle: Style
+
+  init(_ options: CommonOptions) throws(PassFailure) {
+    guard let directory = getcwd(nil, 0) else {
+      throw PassFailure(
+        .folderUnusable, code: "no-working-directory",
+        "cannot tell the working directory: \(errorText(errno))", hint: "cd to a directory that exists")
+    }
+    defer { free(directory) }
+    var variables: [String: String] = [:]
+    for name in ["HOME", "TMPDIR", "STATE_DIRECTORY", "XDG_STATE_HOME"] { variables[name] = environment(name) }
+    tarn = Tarn(workingDirectory: String(cString: directory), environment: variables)
+    isJSON = options.json
+    isQuiet = options.quiet
+    isVerbose = options.verbose
+    saysYes = options.yes
+    mayAsk = !options.noInput && !options.json && Terminal.input.isTerminal && Terminal.messages.isTerminal
+    style = options.json ? Style(isOn: false) : Terminal.output.style(options.color)
+    messageStyle = Terminal.messages.style(options.color)
+  }
+
+  var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
+
+  /// A message for a person; nothing under `--quiet`.
+  func say(_ line: String) {
+    if !isQuiet { console.message(line) }
+  }
+
+  /// Says why something failed, on standard error, and gives its exit status.
+  func tell(_ failure: PassFailure) -> ExitStatus {
+    let status = ExitStatus(failure.kind, signal: Interruption.shared.received)
+    for line in FailureText.lines(failure, status: status, json: isJSON, style: messageStyle) {
+      console.message(line)
+    }
+    return status
+  }
+
+  /// Asks a question that is answered with yes or no; no by default, and at the end of the input.
+  func confirm(_ question: String) -> Bool {
+    console.prompt("\(question) [y/N] ")
+    let answer = readLine()?.lowercased() ?? ""
+    return answer == "y" || answer == "yes"
+  }
+
+  /// Runs something long: with the block at the bottom or dated lines, and with signals that stop it.
+  ///
+  /// - Parameters:
+  ///   - schema: of the JSON lines.
+  ///   - mirror: named in front of each message when several are worked on; nil otherwise.
+  func attend<Result>(
+    schema: String, mirror: String?,
+    _ body: (any PassObserver, PassProgress, StopFlag) throws(PassFailure) -> Result
+  ) throws(PassFailure) -> Result {
+    let stop = StopFlag()
+    let progress = PassProgress(clock: clock)
+    let narrator = Narrator(
+      console: console, style: messageStyle, mode: narration, isVerbose: isVerbose, schema: schema,
+      mirror: mirror,
+      clock: clock)
+    let live = LiveProgress(narrator: narrator, progress: progress, clock: clock)
+    Interruption.shared.arm(stop) {
+      narrator.message("stopping: what is fetched is kept; press Ctrl-C again to end at once")
+    } report: {
+      live.report()
+    }
+    live.start()
+    defer {
+      live.end()
+      Interruption.shared.disarm()
+    }
+    return try body(narrator, progress, stop)
+  }
+
+  private var narration: Narrator.Mode {
+    if isJSON { return isQuiet ? .silent : .json }
+    if isQuiet { return .silent }
+    return Terminal.messages.canRedraw ? .terminal : .dated
+  }
+}

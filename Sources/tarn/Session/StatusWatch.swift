@@ -1,0 +1,57 @@
+import TarnEngine
+import TarnRuntime
+
+/// `status --watch`: the state each second until Ctrl-C, on a screen of its own where standard output is a
+/// terminal.
+struct StatusWatch {
+  let session: Session
+  private static let enter = "\u{1B}[?1049h"
+  private static let leave = "\u{1B}[?1049l"
+
+  func run(_ read: () -> ([StatusDocument], ExitStatus)) -> ExitStatus {
+    let ended = Gate()
+    let isScreen = Terminal.output.canRedraw && !session.isJSON
+    Interruption.shared.arm(StopFlag()) {
+      ended.open()
+    } report: {
+    }
+    if isScreen {
+      let console = session.console
+      console.frame(Self.enter)
+      Interruption.shared.beforeEnding { console.frame(Self.leave) }
+    }
+    defer {
+      if isScreen { session.console.frame(Self.leave) }
+      Interruption.shared.beforeEnding(nil)
+      Interruption.shared.disarm()
+    }
+    var status = ExitStatus.inSync
+    repeat {
+      let documents: [StatusDocument]
+      (documents, status) = read()
+      if status != .inSync { return status }
+      show(documents, isScreen: isScreen)
+    } while !ended.wait(nanoseconds: 1_000_000_000)
+    return ExitStatus.stopped(by: Interruption.shared.received)
+  }
+
+  private func show(_ documents: [StatusDocument], isScreen: Bool) {
+    if session.isJSON {
+      session.console.data(JSONText.line(StatusReport(mirrors: documents)))
+      return
+    }
+    let lines = StatusCommand.lines(documents, session)
+    guard isScreen else {
+      session.console.data(lines.joined(separator: "\n") + "\n")
+      return
+    }
+    session.console.frame(Self.frame(lines, size: Terminal.output.size))
+  }
+
+  /// A whole screen: what does not fit is cut off, and what stood there before is cleared.
+  static func frame(_ lines: [String], size: (columns: Int, rows: Int)) -> String {
+    let shown = lines.prefix(max(1, size.rows - 1))
+    // Lines are not wrapped (?7l), so that each takes one row whatever its length.
+    return "\u{1B}[?7l\u{1B}[H" + shown.map { "\($0)\u{1B}[K\r\n" }.joined() + "\u{1B}[J\u{1B}[?7h"
+  }
+}

@@ -1,0 +1,74 @@
+import ArgumentParser
+import Testing
+
+@testable import tarn
+
+@Suite struct HelpTests {
+  /// Every command with the commands before it.
+  static let commands: [[String]] = {
+    var paths: [[String]] = []
+    func walk(_ type: any ParsableCommand.Type, _ path: [String]) {
+      paths.append(path)
+      for next in type.configuration.subcommands {
+        walk(next, path + [next.configuration.commandName ?? "?"])
+      }
+    }
+    walk(Root.self, [])
+    return paths
+  }()
+
+  /// The help text without a process.
+  private func help(_ command: [String]) -> String {
+    var type: any ParsableCommand.Type = Root.self
+    for word in command {
+      type = type.configuration.subcommands.first { $0.configuration.commandName == word } ?? type
+    }
+    return HelpText.shown(Root.helpMessage(for: type, columns: 80))
+  }
+
+  @Test(arguments: commands) func helpIsGolden(_ command: [String]) throws {
+    let result = try TarnBinary.run(command + ["--help"])
+    #expect(result.status == 0)
+    #expect(result.messages == "")
+    try Golden.check(result.output, (["help"] + command).joined(separator: "-"))
+  }
+
+  @Test(arguments: commands) func helpLeadsWithExamples(_ command: [String]) {
+    let lines = help(command).split(separator: "\n")
+    #expect(lines.dropFirst().first == "Examples:")
+    #expect(lines.dropFirst(2).first?.hasPrefix("  tarn ") == true)
+    #expect(lines.allSatisfy { $0.count <= 100 })
+  }
+
+  @Test(arguments: commands) func helpCommandIsTheSame(_ command: [String]) throws {
+    #expect(
+      try TarnBinary.run(["help"] + command).output == TarnBinary.run(command + ["--help"]).output)
+  }
+
+  @Test(arguments: commands) func everyCommandTellsTheVersion(_ command: [String]) throws {
+    let result = try TarnBinary.run(command + ["--version"])
+    #expect(result.status == 0)
+    #expect(result.output.hasPrefix("tarn 0."))
+  }
+
+  @Test func bareCommandShowsHelp() throws {
+    let result = try TarnBinary.run([])
+    #expect(result.status == 0)
+    #expect(result.output == (try TarnBinary.run(["--help"]).output))
+  }
+
+  /// contract.md, Options: these are everywhere.
+  @Test(arguments: commands.filter { ![[], ["trash"]].contains($0) }) func commonOptions(_ command: [String])
+  {
+    let help = help(command)
+    for option in ["--json", "-q, --quiet", "-v, --verbose", "--color", "--no-input", "-y, --yes"] {
+      #expect(help.contains("  \(option) "), "\(option)")
+    }
+  }
+
+  @Test(arguments: ["bash", "zsh", "fish"]) func completionsForShells(_ shell: String) throws {
+    let result = try TarnBinary.run(["--generate-completion-script", shell])
+    #expect(result.status == 0)
+    #expect(result.output.contains("explain"))
+  }
+}

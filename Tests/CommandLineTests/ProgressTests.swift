@@ -1,0 +1,77 @@
+import TarnCore
+import TarnEngine
+import Testing
+
+@testable import tarn
+
+@Suite struct ProgressTests {
+  static func snapshot() -> PassProgress.Snapshot {
+    var snapshot = PassProgress.Snapshot()
+    snapshot.phase = .transferring
+    snapshot.filesDone = 1234
+    snapshot.filesTotal = 5678
+    snapshot.bytesDone = 1_288_490_189
+    snapshot.bytesTotal = 3_006_477_107
+    snapshot.rate = 12_897_485
+    return snapshot
+  }
+
+  static func transfer(_ path: String, _ received: UInt64, _ total: UInt64?) -> Activity {
+    Activity(
+      path: Samples.path(path), received: received, total: total, rate: 1_048_576, source: "https://e/")
+  }
+
+  @Test func totalLine() {
+    #expect(
+      ProgressText.total(Self.snapshot(), elapsed: 12)
+        == "[0:12] 42%  1,234 of 5,678 files  1.2 of 2.8 GiB  12.3 MiB/s  ETA 2:13")
+  }
+
+  @Test func unknownSizesGiveNoShare() {
+    var snapshot = Self.snapshot()
+    snapshot.bytesTotal = 10
+    #expect(ProgressText.total(snapshot, elapsed: 12) == "[0:12] 1,234 of 5,678 files  1.2 GiB  12.3 MiB/s")
+    snapshot.rate = 0
+    snapshot.failed = 3
+    #expect(ProgressText.total(snapshot, elapsed: 12) == "[0:12] 1,234 of 5,678 files  1.2 GiB  3 failed")
+  }
+
+  @Test func otherPhases() {
+    var snapshot = PassProgress.Snapshot()
+    #expect(ProgressText.total(snapshot, elapsed: 0) == "[0:00] reading the feed")
+    snapshot.entriesRead = 12_345
+    #expect(ProgressText.total(snapshot, elapsed: 3) == "[0:03] reading the feed  12,345 entries")
+    snapshot.phase = .deleting
+    #expect(ProgressText.total(snapshot, elapsed: 3) == "[0:03] moving to the trash")
+  }
+
+  @Test func blockShowsSixTransfers() {
+    var snapshot = Self.snapshot()
+    snapshot.transfers = (1...8).map { Self.transfer("dir/file-\($0).iso", 512 << 20, 1 << 30) }
+    let lines = ProgressText.block(snapshot, elapsed: 12, width: 100)
+    #expect(lines.count == 8)
+    #expect(lines[0] == "  dir/file-1.iso   50%  512 MiB of 1.0 GiB  1.0 MiB/s")
+    #expect(lines[6] == "  and 2 more")
+    #expect(lines[7].hasPrefix("[0:12] 42%"))
+  }
+
+  @Test(arguments: [1, 8, 20, 40, 79]) func blockFitsTheTerminal(_ width: Int) {
+    var snapshot = Self.snapshot()
+    snapshot.transfers = [
+      Self.transfer("a/very/long/path/to/some/file/日本語/name.iso", 5, nil),
+      Self.transfer("b\u{1B}[2J", 1 << 20, 2 << 20),
+    ]
+    for line in ProgressText.block(snapshot, elapsed: 12, width: width) {
+      #expect(Columns.width(line) <= max(1, width - 1))
+      #expect(!line.contains("\u{1B}"))
+    }
+  }
+
+  @Test func longPathsKeepTheirEnd() {
+    var snapshot = Self.snapshot()
+    snapshot.transfers = [Self.transfer("a/very/long/path/to/some/file/name.iso", 512 << 20, 1 << 30)]
+    let line = ProgressText.block(snapshot, elapsed: 12, width: 60)[0]
+    #expect(line.contains("name.iso   50%  512 MiB of 1.0 GiB"))
+    #expect(line.hasPrefix("  ..."))
+  }
+}

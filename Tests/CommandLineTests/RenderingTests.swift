@@ -1,0 +1,109 @@
+import TarnCore
+import TarnEngine
+import Testing
+
+@testable import tarn
+
+@Suite struct RenderingTests {
+  static let plain = Style(isOn: false)
+
+  @Test func numbers() {
+    #expect(Numbers.grouped(0) == "0")
+    #expect(Numbers.grouped(999) == "999")
+    #expect(Numbers.grouped(1_234_567) == "1,234,567")
+    #expect(Numbers.count(1, "file") == "1 file")
+    #expect(Numbers.count(0, "entry") == "0 entries")
+    #expect(Numbers.part(1_288_490_189, of: 3_006_477_107) == "1.2 of 2.8 GiB")
+    #expect(Numbers.part(300 << 10, of: 3_006_477_107) == "300 KiB of 2.8 GiB")
+    #expect(Numbers.part(10, of: 20) == "10 of 20 B")
+    #expect(Numbers.percent(999, of: 1000) == "99%")
+    #expect(Numbers.percent(0, of: 0) == nil)
+    #expect(Numbers.percent(2, of: 1) == nil)
+  }
+
+  @Test(
+    arguments: [
+      ("24h", 86_400), ("90m", 5400), ("7d", 604_800), ("2w", 1_209_600), ("1h30m", 5400), ("0s", 0),
+      ("", nil),
+      ("24", nil), ("h", nil), ("-1h", nil), ("1.5h", nil), ("1y", nil), ("99999999999999999999h", nil),
+      ("9999999999999999h", nil),
+    ] as [(String, Int64?)]) func durationsAreParsed(_ text: String, _ seconds: Int64?)
+  {
+    #expect(Durations.parse(text) == seconds)
+  }
+
+  @Test func durationsAreShown() {
+    #expect(Durations.clock(12.9) == "0:12")
+    #expect(Durations.clock(754) == "12:34")
+    #expect(Durations.clock(3723) == "1:02:03")
+    #expect(Durations.clock(-.infinity) == "0:00")
+    #expect(Durations.length(2.14) == "2.1 s")
+    #expect(Durations.length(59.97) == "1 min 0 s")
+    #expect(Durations.length(7500) == "2 h 5 min")
+    #expect(Durations.span(86_400) == "24 hours")
+    #expect(Durations.span(172_800) == "2 days")
+    #expect(Durations.span(1) == "1 second")
+  }
+
+  @Test func momentsAreRelative() {
+    func ago(_ seconds: Int64) -> String {
+      Durations.ago(Samples.now.adding(seconds: -seconds), now: Samples.now)
+    }
+    #expect(ago(0) == "just now")
+    #expect(ago(90) == "90 seconds ago")
+    #expect(ago(7200) == "2 hours ago")
+    #expect(ago(-3) == "just now")
+    #expect(ago(-3600).hasPrefix("in the future"))
+    #expect(Durations.moment(Samples.now.rfc3339) == Samples.now)
+    #expect(Durations.moment("yesterday") == nil)
+    #expect(Durations.moment("") == nil)
+  }
+
+  @Test func columnsCountWideCharacters() {
+    #expect(Columns.width("abc") == 3)
+    #expect(Columns.width("日本") == 4)
+    #expect(Columns.width("e\u{301}") == 1)
+    #expect(Columns.front("abcdefgh", 6) == "abc...")
+    #expect(Columns.end("abcdefgh", 6) == "...fgh")
+    #expect(Columns.end("日本語日本語", 7) == "...本語")
+    #expect(Columns.front("abc", 2) == "..")
+    #expect(Columns.front("abc", 3) == "abc")
+  }
+
+  @Test func tablesAlign() {
+    let rows = [["A", "N"], ["日本", "1"], ["b", "234"]].map { $0.map { Table.Cell($0) } }
+    #expect(Table.lines(rows, right: [1], style: Self.plain) == ["A       N", "日本    1", "b     234"])
+  }
+
+  @Test func wordsForTheShell() {
+    #expect(ShellWord.quote("/srv/iso") == "/srv/iso")
+    #expect(ShellWord.quote("my files") == "'my files'")
+    #expect(ShellWord.quote("it's") == "'it'\\''s'")
+    #expect(ShellWord.quote("") == "''")
+    #expect(ShellWord.quote("a\nb'") == "$'a\\nb\\''")
+    #expect(ShellWord.quote(bytes: [0x61, 0xFF]) == "$'a\\xff'")
+    #expect(ShellWord.quote(Samples.path("-n")) == "./-n")
+  }
+
+  @Test func messagesKeepEscapesAndLoseControls() {
+    #expect(Message.safe("name a\\x1bb") == "name a\\x1bb")
+    #expect(Message.safe("red \u{1B}[31m\nline") == "red \\x1b[31m\\nline")
+  }
+
+  @Test func colourIsOnlyWhereWanted() {
+    #expect(Style(isOn: true).paint("x", .good) == "\u{1B}[32mx\u{1B}[0m")
+    #expect(Style(isOn: true).paint("x", nil) == "x")
+    #expect(Self.plain.paint("x", .good) == "x")
+  }
+
+  @Test func helpTextsAreMadeOurs() {
+    #expect(HelpText.shown("OVERVIEW: Do it.\n\nUSAGE: x") == "Do it.\n\nUSAGE: x")
+    #expect(
+      HelpText.usageError(
+        message: "Unknown option '--x'",
+        full:
+          "Error: Unknown option '--x'\nUsage: tarn a\n       tarn b\n  See 'tarn --help' for more information."
+      )
+        == ["unknown option '--x'", "  usage: tarn a", "         tarn b", "  hint: 'tarn --help' says more"])
+  }
+}

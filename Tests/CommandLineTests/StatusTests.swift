@@ -1,0 +1,132 @@
+import TarnCore
+import Testing
+
+@testable import TarnEngine
+@testable import tarn
+
+@Suite struct StatusTests {
+  static let plain = Style(isOn: false)
+
+  private func card(_ status: StatusDocument) -> [String] {
+    StatusText.card(status, now: Samples.now, style: Self.plain)
+  }
+
+  @Test func calmMirror() {
+    #expect(
+      card(Samples.status()) == [
+        "/srv/iso: in sync",
+        "  feed          https://example.org/iso/SHA256SUMS (checksum list)",
+        "  last success  2 hours ago (2026-11-21T10:00:00Z)",
+        "  entries       1,234 of 1,234 current, 3.2 GiB",
+      ])
+  }
+
+  @Test func troubledMirror() {
+    var status = Samples.status()
+    status.state = "failing"
+    status.lastAttempt = "2026-11-21T11:59:50Z"
+    status.entries.current = 1230
+    status.entries.pending = 3
+    status.entries.failed = 3
+    status.entries.refused = 1
+    status.trashFiles = 2
+    status.trashBytes = 2048
+    var problem = Samples.problem(.failed, "a\\b", "http-404", "the server has no such file")
+    problem.attempts = 4
+    status.problems = [StatusDocument.ProblemLine(problem)]
+    status.moreProblems = 3
+    #expect(
+      card(status) == [
+        "/srv/iso: failing",
+        "  feed          https://example.org/iso/SHA256SUMS (checksum list)",
+        "  last success  2 hours ago (2026-11-21T10:00:00Z)",
+        "  last pass     10 seconds ago (2026-11-21T11:59:50Z)",
+        "  entries       1,230 of 1,234 current, 3.2 GiB, 3 pending, 3 failed, 1 refused",
+        "  trash         2 files, 2.0 KiB",
+        "problems:",
+        "  failed  a\\\\b: the server has no such file [http-404, 4 passes]",
+        "  and 3 more",
+        "next: tarn sync /srv/iso",
+      ])
+  }
+
+  @Test func heldMirrorSaysWhatToType() {
+    var status = Samples.status()
+    status.state = "held"
+    status.held = StatusDocument.Held(plan: "1a2b3c4d", deletions: 12, since: "2026-11-21T10:00:00Z")
+    #expect(
+      card(status).suffix(2) == [
+        "  held          12 deletions in plan 1a2b3c4d", "next: tarn approve /srv/iso 1a2b3c4d",
+      ])
+  }
+
+  @Test func runningMirrorShowsTransfers() {
+    var status = Samples.status()
+    status.state = "transferring"
+    status.process = 42
+    status.transfers = [
+      StatusDocument.Transfer(
+        path: "a.iso", received: 512 << 20, total: 1 << 30, rate: 1 << 20, source: "https://e/")
+    ]
+    let lines = card(status)
+    #expect(lines.first == "/srv/iso: transferring, process 42")
+    #expect(lines.suffix(2) == ["transfers:", "  50%  512 MiB of 1.0 GiB  1.0 MiB/s  a.iso"])
+  }
+
+  @Test func severalMirrorsAreATable() {
+    var second = Samples.status()
+    second.folder = "/srv/podcasts"
+    second.lastSuccess = nil
+    second.entries.current = 0
+    second.bytes.current = 0
+    #expect(
+      StatusText.table([Samples.status(), second], now: Samples.now, style: Self.plain) == [
+        "MIRROR         STATE             ENTRIES     SIZE  LAST SUCCESS",
+        "/srv/iso       in sync       1,234/1,234  3.2 GiB  2 hours ago",
+        "/srv/podcasts  never synced      0/1,234      0 B  never",
+        "next: tarn sync /srv/podcasts",
+      ])
+  }
+
+  @Test func check() {
+    var late = Samples.status()
+    late.folder = "/srv/late"
+    late.lastSuccess = "2026-11-19T10:00:00Z"
+    let good = StatusText.check([Samples.status()], maxAge: 86_400, now: Samples.now)
+    #expect(good.isGood)
+    #expect(good.line == "in sync within 24 hours: 1 mirror, last success 2 hours ago")
+    let bad = StatusText.check([Samples.status(), late], maxAge: 86_400, now: Samples.now)
+    #expect(!bad.isGood)
+    #expect(bad.line == "late: /srv/late (last success 2 days ago); expected within 24 hours")
+    #expect(!StatusText.check([], maxAge: 86_400, now: Samples.now).isGood)
+  }
+
+  @Test func watchedScreenFits() {
+    let frame = StatusWatch.frame((1...50).map { "line \($0)" }, size: (80, 24))
+    #expect(frame.contains("line 23"))
+    #expect(!frame.contains("line 24"))
+  }
+
+  @Test func explanation() {
+    var answer = Explanation(
+      path: "a.iso", state: "failed", summary: "the server has no such file [http-404]")
+    answer.hint = "tarn sync iso"
+    answer.record = Explanation.Record(
+      size: 2048, digest: "sha256:00", verified: true, placed: "2026-11-21T10:00:00Z", etag: nil,
+      lastModified: nil)
+    answer.events = [
+      Explanation.Happening(number: 7, time: "2026-11-21T10:00:00Z", code: "fetched", bytes: 2048, detail: "")
+    ]
+    #expect(
+      ExplainText.lines(answer, now: Samples.now, style: Self.plain) == [
+        "a.iso: failed",
+        "  the server has no such file [http-404]",
+        "  size    2.0 KiB (2,048 bytes)",
+        "  digest  sha256:00, as the feed says",
+        "  placed  2 hours ago (2026-11-21T10:00:00Z)",
+        "events, the newest first:",
+        "  2026-11-21T10:00:00Z  fetched  2.0 KiB  ",
+        "next: tarn sync iso",
+      ])
+  }
+}

@@ -1,0 +1,157 @@
+import TarnCore
+import Testing
+
+@testable import TarnEngine
+@testable import tarn
+
+@Suite struct SummaryTests {
+  static let plain = Style(isOn: false)
+
+  private func lines(_ report: PassReport) -> [String] {
+    SyncSummary.lines(report, mirror: "/srv/iso", style: Self.plain)
+  }
+
+  @Test func inSync() {
+    #expect(
+      lines(Samples.report()) == [
+        "in sync: 5 files, 1.2 MiB (3 fetched, 1 updated, 1 already there) in 2.1 s"
+      ])
+  }
+
+  @Test func nothingToDo() {
+    var report = Samples.report()
+    report.counts.fetched = 0
+    report.counts.updated = 0
+    report.counts.current = 5
+    report.counts.unlisted = 2
+    #expect(
+      lines(report) == [
+        "in sync: 5 files, 1.2 MiB (nothing to do) in 2.1 s",
+        "  2 files no longer in the feed; to move them to the trash: tarn sync --delete /srv/iso",
+      ])
+  }
+
+  @Test func notInSyncListsTenProblems() {
+    var report = Samples.report()
+    report.counts.failed = 12
+    report.counts.refused = 1
+    report.counts.wanted = 18
+    report.problems = [Samples.problem(.refused, "../up\u{7}", "path-dot-segment", "leads out of the folder")]
+    report.problems += (1...12).map {
+      Samples.problem(.failed, "a b/\($0)", "http-404", "the server has no such file")
+    }
+    let lines = lines(report)
+    #expect(lines[0] == "not in sync: 12 failed, 1 refused; 5 of 18 files in place, in 2.1 s")
+    #expect(lines[1] == "  refused  ../up\\x07: leads out of the folder [path-dot-segment]")
+    #expect(lines[2] == "  failed   a b/1: the server has no such file [http-404]")
+    #expect(lines.count == 13)
+    #expect(lines[11] == "  and 3 more: tarn status /srv/iso")
+    #expect(lines[12] == "next: tarn explain /srv/iso $'../up\\x07'")
+  }
+
+  @Test func heldPlanSaysWhatToType() {
+    var report = Samples.report()
+    report.counts.held = 12
+    report.held = HeldPlan(id: "1a2b3c4d", when: Samples.now, count: 12)
+    #expect(
+      lines(report) == [
+        "not in sync: 12 deletions held; 5 of 5 files in place, in 2.1 s",
+        "  12 deletions held as plan 1a2b3c4d, more than usual at once",
+        "next: tarn approve /srv/iso 1a2b3c4d",
+      ])
+  }
+
+  @Test func stoppedSaysWhatIsKept() {
+    var report = Samples.report()
+    report.wasStopped = true
+    report.bytes.received = 1_258_291
+    #expect(
+      lines(report) == [
+        "stopped: 4 files put in place and 1.2 MiB fetched are kept; 'tarn sync /srv/iso' goes on from there"
+      ])
+  }
+
+  @Test func planLines() {
+    var entry = Entry(path: Samples.path("a/b.iso"))
+    entry.size = 1_258_291
+    let action = Action(.fetch, path: entry.path, entry: entry)
+    #expect(PlanText.line(action, style: Self.plain) == "fetch          1.2 MiB  a/b.iso")
+    #expect(
+      PlanText.line(Action(.forget, path: Samples.path("old")), style: Self.plain)
+        == "forget                  old")
+    var report = Samples.report()
+    report.bytes.planned = 1_258_291
+    #expect(
+      PlanText.summary(report, kinds: [.fetch: 3, .delete: 1], mirror: "iso", style: Self.plain)
+        == ["to do: 3 to fetch, 1 to delete; 1.2 MiB to download, 1 of 5 files current"])
+    #expect(
+      PlanText.summary(report, kinds: [:], mirror: "iso", style: Self.plain)
+        == ["nothing to do: 1 of 5 files current"])
+  }
+
+  @Test func verification() {
+    var report = VerifyReport()
+    report.checked = 3
+    report.good = 3
+    #expect(
+      VerifySummary.lines(report, mirror: "iso", repairs: false, style: Self.plain)
+        == ["all good: 3 files checked, 0 B read"])
+    report.damaged = [Samples.path("a")]
+    report.missing = [Samples.path("b")]
+    #expect(
+      VerifySummary.lines(report, mirror: "iso", repairs: false, style: Self.plain) == [
+        "not good: 1 damaged, 1 missing; 3 files checked, 0 B read", "  damaged  a", "  missing  b",
+        "next: tarn verify --repair iso",
+      ])
+  }
+
+  @Test func approval() {
+    let plan = HeldPlan(id: "1a2b3c4d", when: Samples.now.adding(seconds: -7200), count: 12)
+    let question = ApprovalText.question(plan, (1...12).map { Samples.path("\($0)") }, now: Samples.now)
+    #expect(question.first == "plan 1a2b3c4d, held 2 hours ago, moves 12 files to the trash:")
+    #expect(question.count == 12)
+    #expect(question.last == "  and 2 more")
+    var report = ApprovalReport(plan: plan)
+    report.deleted = 11
+    report.spared = 1
+    #expect(
+      ApprovalText.lines(report, mirror: "iso", style: Self.plain) == [
+        "approved plan 1a2b3c4d: 11 files moved to the trash",
+        "  1 file left: wanted again, edited, or gone already",
+        "to see or restore them: tarn trash list iso",
+      ])
+  }
+
+  @Test func trash() {
+    func row(_ name: String, own: Bool) -> TrashRow {
+      TrashRow(
+        name: name, path: Samples.path("a/\(name.prefix(1))"), reason: own ? .deleted : .edited, isOwn: own,
+        size: 1024, when: Samples.now.adding(seconds: -7200))
+    }
+    #expect(TrashText.lines([], mirror: "iso", now: Samples.now, style: Self.plain) == ["the trash is empty"])
+    #expect(
+      TrashText.lines(
+        [row("0123456789abcdef", own: true), row("f123456789abcdef", own: false)], mirror: "iso",
+        now: Samples.now,
+        style: Self.plain) == [
+          "ID        WHEN         WHY               SIZE  PATH",
+          "01234567  2 hours ago  deleted        1.0 KiB  a/0",
+          "f1234567  2 hours ago  edited by you  1.0 KiB  a/f",
+          "2 files, 2.0 KiB; to put one back: tarn trash restore iso 01234567",
+        ])
+    #expect(TrashText.idLength(["0123456789a", "0123456789b"]) == 11)
+  }
+
+  @Test func failures() {
+    let failure = PassFailure(
+      .locked, code: "locked", "cannot sync iso: process 12 holds it", hint: "wait for it")
+    #expect(
+      FailureText.lines(failure, status: .locked, json: false, style: Self.plain)
+        == ["tarn: cannot sync iso: process 12 holds it", "  hint: wait for it"])
+    #expect(
+      FailureText.lines(failure, status: .locked, json: true, style: Self.plain) == [
+        #"{"code":"locked","exitStatus":75,"hint":"wait for it","#
+          + #""message":"cannot sync iso: process 12 holds it","schema":"tarn-error/1"}"#
+      ])
+  }
+}

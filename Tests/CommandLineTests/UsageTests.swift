@@ -1,0 +1,80 @@
+import Testing
+
+@testable import tarn
+
+@Suite struct UsageTests {
+  @Test(arguments: [
+    ("unknown-command", ["snyc"]), ("unknown-command-far", ["frobnicate"]),
+    ("unknown-trash-command", ["trash", "lst"]),
+    ("unknown-option", ["sync", "--delte", "/srv/iso"]), ("missing-argument", ["explain", "/srv/iso"]),
+    ("bad-number", ["sync", "--connections", "0", "/srv/iso"]),
+    ("bad-rate", ["plan", "--limit-rate", "fast", "/srv/iso"]),
+    ("bad-local-changes", ["sync", "--local-changes", "burn", "/srv/iso"]),
+    ("bad-reserve", ["sync", "--reserve", "101%", "/srv/iso"]),
+    ("bad-max-age", ["status", "--check", "--max-age", "soon"]),
+    ("bad-color", ["status", "--color", "blue"]), ("quiet-and-verbose", ["status", "-qv"]),
+    ("feed-alone", ["sync", "https://example.org/SHA256SUMS"]),
+    ("feed-second", ["sync", "/srv/iso", "https://example.org/SHA256SUMS"]),
+    ("control-characters", ["sync\u{1B}[31m"]),
+  ]) func wrongUsage(_ name: String, _ arguments: [String]) throws {
+    let result = try TarnBinary.run(arguments)
+    #expect(result.status == 64)
+    #expect(result.output == "")
+    try Golden.check(result.messages, "usage-\(name)")
+  }
+
+  @Test func missingFeedFileIsNotTakenForAMirror() throws {
+    let result = try TarnBinary.run(["sync", "./SHA256SUM", "iso"])
+    #expect(result.status == 66)
+    try Golden.check(result.messages, "usage-feed-not-there")
+  }
+
+  @Test func failuresAreJSONOnDemand() throws {
+    let result = try TarnBinary.run(["sync", "--json", "--retries", "many", "/srv/iso"])
+    #expect(result.status == 64)
+    #expect(result.output == "")
+    #expect(
+      result.messages == """
+        {"code":"usage","exitStatus":64,"message":"--retries: 'many' is not a number from 0 to 100",\
+        "schema":"tarn-error/1"}
+
+        """)
+  }
+
+  @Test(
+    arguments: [
+      ("snyc", "sync"), ("synx", "sync"), ("stat", "status"), ("satus", "status"), ("verfiy", "verify"),
+      ("exlpain", "explain"), ("aprove", "approve"), ("pull", "sync"), ("check", "verify"), ("rm", nil),
+      ("xyz", nil),
+    ] as [(String, String?)]) func suggestions(_ word: String, _ meant: String?)
+  {
+    #expect(Suggestion.unknown([word])?.suggestion == meant)
+  }
+
+  @Test func knownCommandsAreNotSuspected() {
+    #expect(Suggestion.unknown(["sync", "snyc"]) == nil)
+    #expect(Suggestion.unknown(["trash", "list", "lst"]) == nil)
+    #expect(Suggestion.unknown(["help", "sync"]) == nil)
+    #expect(Suggestion.unknown(["--version"]) == nil)
+    #expect(Suggestion.unknown([]) == nil)
+  }
+
+  @Test func distanceCountsSwaps() {
+    #expect(Suggestion.distance("sync", "sync") == 0)
+    #expect(Suggestion.distance("snyc", "sync") == 1)
+    #expect(Suggestion.distance("", "abc") == 3)
+    #expect(Suggestion.distance("kitten", "sitting") == 3)
+  }
+
+  @Test func relativePathsOfExplain() {
+    func relative(_ path: String, _ mirror: String) -> String {
+      ExplainCommand.relative(path, mirror: mirror, workingDirectory: "/srv/iso")
+    }
+    #expect(relative("a/b", "/srv/iso") == "a/b")
+    #expect(relative("./a/b", ".") == "a/b")
+    #expect(relative("/srv/iso/a/b", ".") == "a/b")
+    #expect(relative("/srv/iso/a/", "../iso/") == "a")
+    #expect(relative("/elsewhere/a", ".") == "/elsewhere/a")
+    #expect(relative("-x", ".") == "-x")
+  }
+}

@@ -1,0 +1,157 @@
+import Foundation
+import TarnCore
+import Testing
+
+@testable import TarnLedger
+
+@Suite struct SchemaTests {
+  private let scratch = Scratch()
+  private let second = Schema(
+    steps: Schema.current.steps + [
+      "ALTER TABLE facts ADD COLUMN note TEXT; INSERT INTO facts (name, value) VALUES ('from', 'step 2')"
+    ])
+
+  @Test func anOlderLedgerIsBackedUpAndBroughtUpToDate() throws {
+    let old = try SQLiteLedger(directory: scratch.path)
+    try old.apply([.row(row(path("a"))), .fact("feed", "f")])
+    old.close()
+    #expect(
+      failure { _ = try SQLiteLedger(directory: scratch.path, mode: .readOnly, schema: second) }?.code
+        == .other)
+    let new = try SQLiteLedger(directory: scratch.path, mode: .readWrite, schema: second)
+    #expect(try new.row(path("a")) == row(path("a")))
+    #expect(try new.fact("feed") == "f")
+    #expect(try new.fact("from") == "step 2")
+    new.close()
+    #expect(try scratch.names() == ["ledger.sqlite", "ledger.sqlite.backup-1"])
+    // The backup is a whole ledger of the old version.
+    let restored = Scratch()
+    try write(bytes(of: scratch.ledger + ".backup-1"), to: restored.ledger)
+    let backup = try SQLiteLedger(directory: restored.path)
+    #expect(try backup.rows().drain() == [row(path("a"))])
+    #expect(try backup.fact("from") == nil)
+    #expect(try backup.integrityFindings() == [])
+  }
+
+  @Test func aStepThatFailsLeavesTheOldVersion() throws {
+    let old = try SQLiteLedger(directory: scratch.path)
+    try old.apply([.row(row(path("a")))])
+    old.close()
+    let broken = Schema(steps: second.steps + ["DELETE FROM rows; ALTER TABLE none ADD COLUMN a TEXT"])
+    for _ in 0..<2 {
+      #expect(
+        failure { _ = try SQLiteLedger(directory: scratch.path, mode: .readWrite, schema: broken) }?.code
+          == .other)
+    }
+    // The second step stands, the third has left no trace.
+    let reached = try SQLiteLedger(directory: scratch.path, mode: .readWrite, schema: second)
+    #expect(try reached.rows().drain() == [row(path("a"))])
+    #expect(try reached.fact("from") == "step 2")
+  }
+
+  @Test func tablesThatWereChangedAreDamage() throws {
+    try SQLiteLedger(directory: scratch.path).close()
+    let connection = try Connection(scratch.ledger, flags: 2, file: scratch.ledger)
+    try connection.execute("DROP INDEX rows_by_digest")
+    #expect(failure { _ = try SQLiteLedger(directory: scratch.path) }?.code == .corrupt)
+  }
+
+  @Test func theSettingsAreInForce() throws {
+    let ledger = try SQLiteLedger(directory: scratch.path)
+    try ledger.applyVolatile([.fact("a", "b")])
+    func pragma(_ name: String, _ connection: Connection) throws -> Int64? {
+      try connection.first("PRAGMA \(name)") { row throws(LedgerFailure) in try row.integer(0) }
+    }
+    ledger.close()
+    do {
+      let durable = try ledger.opener.openWriter()
+      let volatile = try ledger.opener.openVolatileWriter()
+      #expect(try pragma("synchronous", durable) == 2)
+      #expect(try pragma("synchronous", volatile) == 1)
+      #expect(try pragma("wal_autocheckpoint", durable) == 1000)
+      #expect(try pragma("wal_autocheckpoint", volatile) == 0)
+      for connection in [durable, volatile] {
+        #expect(try pragma("foreign_keys", connection) == 1)
+        #expect(try pragma("cell_size_check", connection) == 1)
+        #expect(try pragma("trusted_schema", connection) == 0)
+        #expect(try pragma("mmap_size", connection) == 0)
+        #expect(try pragma("journal_size_limit", connection) == 64 << 20)
+        #expect(try pragma("busy_timeout", connection) == 5000)
+        #expect(try pragma("application_id", connection) == Schema.applicationID)
+        // DEFENSIVE: the switch is ignored.
+        try connection.execute("PRAGMA writable_schema = ON")
+        #expect(throws: LedgerFailure.self) { try connection.execute("DELETE FROM sqlite_schema") }
+      }
+    }
+  }
+
+  @Test func everyTableIsStrictAndEveryColumnExplained() throws {
+    var columns = 0
+    for table in Schema.version1.components(separatedBy: "CREATE TABLE ").dropFirst() {
+      let lines = table.components(separatedBy: ";\n").first?.split(separator: "\n") ?? []
+      #expect(lines.last?.contains(") STRICT") == true, "\(lines)")
+      #expect(lines.dropFirst().first?.contains("-- ") == true, "\(lines)")
+      for line in lines where line.contains(" INTEGER") || line.contains(" BLOB") || line.contains(" TEXT") {
+        columns += 1
+        #expect(line.contains("  -- "), "\(line)")
+      }
+    }
+    let connection = try Connection(":memory:", flags: 6, file: ":memory:")
+    try connection.execute(Schema.version1)
+    let sql = """
+      SELECT count(*) FROM sqlite_schema AS s, pragma_table_info(s.name) WHERE s.type = 'table'
+      AND s.name NOT LIKE 'sqlite_%' AND pragma_table_info.type <> ''
+      """
+    let real = try connection.first(sql) { row throws(LedgerFailure) in try row.integer(0) }
+    #expect(real == Int64(columns))
+  }
+}
+
+/// The codes as SQLite documents them: they are part of its interface and do not change.
+private enum SQLite {
+  static let corrupt: Int32 = 11
+  static let notadb: Int32 = 26
+  static let full: Int32 = 13
+  static let ioerr: Int32 = 10
+  static let cantopen: Int32 = 14
+  static let readonly: Int32 = 8
+  static let busy: Int32 = 5
+  static let locked: Int32 = 6
+  static let locking: Int32 = 15
+  static let perm: Int32 = 3
+  static let nomem: Int32 = 7
+  static let error: Int32 = 1
+  static let constraint: Int32 = 19
+}
+
+@Suite struct ErrorTableTests {
+  @Test(
+    arguments: [
+      (SQLite.corrupt, 0, .corrupt), (SQLite.corrupt | 1 << 8, 0, .corrupt), (SQLite.notadb, 0, .corrupt),
+      (SQLite.full, 0, .noSpace), (SQLite.ioerr | 3 << 8, EDQUOT, .noSpace),
+      (SQLite.ioerr | 3 << 8, EIO, .inputOutput),
+      (SQLite.ioerr | 4 << 8, ENOSPC, .noSpace), (SQLite.ioerr | 4 << 8, 0, .inputOutput),
+      (SQLite.ioerr | 2 << 8, 0, .corrupt), (SQLite.ioerr | 19 << 8, 0, .noSpace),
+      (SQLite.cantopen, ENOENT, .missing), (SQLite.cantopen, EACCES, .permission),
+      (SQLite.cantopen, EROFS, .readOnly),
+      (SQLite.cantopen, EMFILE, .inputOutput), (SQLite.cantopen | 6 << 8, 0, .permission),
+      (SQLite.readonly, 0, .readOnly), (SQLite.readonly | 4 << 8, 0, .missing),
+      (SQLite.readonly | 6 << 8, EACCES, .permission), (SQLite.busy, 0, .busy),
+      (SQLite.busy | 2 << 8, 0, .busy),
+      (SQLite.locked, 0, .busy), (SQLite.locking, 0, .busy), (SQLite.perm, 0, .permission),
+      (SQLite.nomem, 0, .other), (SQLite.error, ENOENT, .other), (SQLite.constraint, 0, .other),
+    ] as [(Int32, Int32, LedgerFailure.Code)])
+  func meaning(code: Int32, errno: Int32, expected: LedgerFailure.Code) {
+    #expect(ErrorTable.code(for: code, errno: errno) == expected)
+  }
+
+  @Test func messagesNameTheFileAndAreSafe() {
+    let failure = ErrorTable.failure(
+      code: SQLite.full, errno: 0, detail: "disk\nfull", file: "/srv/\u{1B}x/ledger.sqlite")
+    #expect(failure.code == .noSpace)
+    #expect(
+      failure.message
+        == "/srv/\\x1bx/ledger.sqlite: no space left for the database; free some and try again: disk\\nfull (SQLite 13)"
+    )
+  }
+}
