@@ -10,21 +10,25 @@ final class DiskWorld: FolderWorld {
   let home: FolderHome
   let disk: LocalFolder
 
-  init(state: Bool = false) throws {
-    base = try DiskWorld.makeBase()
+  /// - Parameter probe: see `FolderHome.open`.
+  init(
+    state: Bool = false, on directory: String? = nil, probe: FolderProbe? = nil, renameFlags: Bool = true
+  ) throws {
+    base = try DiskWorld.makeBase(in: directory)
     folder = base + "/folder"
     home = try FolderHome.create(folder: folder, state: state ? base + "/state" : nil)
-    disk = try home.open()
+    disk = try home.open(probe: probe, renameFlags: renameFlags)
   }
 
   deinit {
     DiskWorld.removeBase(base)
   }
 
-  static func makeBase() throws -> String {
-    var template = Array((NSTemporaryDirectory() + "/tarn-folder-XXXXXX").utf8CString)
+  static func makeBase(in directory: String? = nil) throws -> String {
+    var template = Array(((directory ?? NSTemporaryDirectory()) + "/tarn-folder-XXXXXX").utf8CString)
     guard mkdtemp(&template) != nil, let real = realpath(template, nil) else { throw POSIXError(.EIO) }
     defer { free(real) }
+    chmod(real, 0o755)
     return String(cString: real)
   }
 
