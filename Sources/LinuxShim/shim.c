@@ -185,6 +185,11 @@ int tarn_lock(int descriptor) {
   return result == -EACCES ? -EAGAIN : result;
 }
 
+int tarn_unlock(int descriptor) {
+  struct flock whole = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+  return RESULT(fcntl(descriptor, F_OFD_SETLK, &whole));
+}
+
 int tarn_is_locked(int descriptor) {
   struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
   if (RETRY(fcntl(descriptor, F_OFD_GETLK, &whole)) == -1) return -errno;

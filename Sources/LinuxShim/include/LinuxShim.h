@@ -80,6 +80,8 @@ int tarn_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
 /// Takes an exclusive lock of the whole file without waiting (F_OFD_SETLK): -EAGAIN when another holds it. It
 /// belongs to the open file, so it ends with its last descriptor.
 int tarn_lock(int descriptor);
+/// Ends it at once, also where a child between fork and exec has a copy of the descriptor.
+int tarn_unlock(int descriptor);
 /// 1 when another open file holds such a lock, 0 when none does; takes none.
 int tarn_is_locked(int descriptor);
 

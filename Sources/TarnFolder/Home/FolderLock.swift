@@ -20,9 +20,13 @@ package final class FolderLock: Sendable {
     self.descriptor = Locked(descriptor)
   }
 
+  deinit {
+    release()
+  }
+
   package func release() {
-    // Closed once the lock is free again.
-    _ = descriptor.withLock { $0.take() }
+    let held = descriptor.withLock { $0.take() }
+    if let held { _ = held.use(tarn_unlock) }
   }
 }
 
