@@ -9,6 +9,8 @@ package struct FeedParser: FeedParsing {
     ManifestLines(),
     ManifestDocument(),
     IndexPage(),
+    IndexJSON(),
+    URLList(),
     ChecksumList(),
   ]
 
