@@ -8,6 +8,7 @@ package struct FeedParser: FeedParsing {
   static let formats: [any FeedFormat] = [
     ManifestLines(),
     ManifestDocument(),
+    Metalink(),
     IndexPage(),
     IndexJSON(),
     URLList(),
