@@ -51,12 +51,19 @@ final class FolderScan: SnapshotCursor {
     if path?.bytes == PathRule.reservedName { return }
     do throws(FolderFailure) {
       // Gone, or replaced by something else, since it was listed: then nothing lies in it.
-      guard let directory = try beneath.directory(path) else { return }
+      guard let directory = try path == nil ? freshRoot() : beneath.directory(path) else { return }
       levels.append(Level(directory: directory, path: path, names: try NameList(directory, path)))
     } catch {
       if error.code == .notDirectory || error.code == .link { return }
       throw error.about(path)
     }
+  }
+
+  /// The folder under a descriptor of its own: listing moves the offset of the one it is done with.
+  private func freshRoot() throws(FolderFailure) -> Descriptor? {
+    let flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC
+    return Descriptor(
+      try kernel("open the folder", [UInt8(ascii: ".")], tarn_open_at(beneath.root.number, ".", flags, 0)))
   }
 
   private static func child(of parent: RelativePath?, _ name: ArraySlice<UInt8>) -> RelativePath {

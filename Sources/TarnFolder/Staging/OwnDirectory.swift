@@ -9,12 +9,7 @@ struct OwnDirectory: Sendable {
   let label: String
 
   func files() throws(FolderFailure) -> [(name: String, size: UInt64)] {
-    // A descriptor of its own: reading moves the offset.
-    let scan = Descriptor(
-      try kernel(
-        "list", Array(label.utf8), tarn_open_at(descriptor.number, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-      ))
-    let cursor = FolderScan(beneath: Beneath(root: scan))
+    let cursor = FolderScan(beneath: Beneath(root: descriptor))
     var files: [(name: String, size: UInt64)] = []
     while let present = try cursor.next() {
       guard present.kind == .regular else { continue }
