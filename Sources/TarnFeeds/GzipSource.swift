@@ -91,7 +91,9 @@ final class GzipSource: ByteSource {
         code: "feed-too-large",
         message: "the feed is larger than \(Self.maximumOutput >> 30) GiB when inflated")
     }
-    if produced > Self.unjudgedOutput, produced / Self.maximumRatio > consumed {
+    if produced > Self.unjudgedOutput,
+      produced / Self.maximumRatio > consumed - UInt64(stream.pointee.avail_in)
+    {
       throw FeedFailure(
         code: "feed-bomb",
         message: "the feed inflates more than \(Self.maximumRatio):1; no feed of files does")

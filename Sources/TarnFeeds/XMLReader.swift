@@ -1,5 +1,4 @@
 import CXML
-import Glibc
 import TarnCore
 
 /// Reads XML node by node through libxml2, without network, external entities or a DOCTYPE.
