@@ -232,12 +232,25 @@ extension Entry {
     guard sharesDigest || sameURL else { return nil }
     var merged = self
     merged.size = size ?? other.size
-    merged.modified = modified ?? other.modified
+    if modified == nil {
+      merged.modified = other.modified
+      merged.modifiedIsExact = other.modifiedIsExact
+    }
+    if listing.isEmpty { merged.listing = other.listing }
     merged.digests += other.digests.filter { !digests.contains($0) }
     merged.digests.sort { $0.algorithm > $1.algorithm }
-    merged.sources += other.sources.filter { !sources.contains($0) }
-    merged.sources.sort { $0.priority < $1.priority }
+    merged.sources = Self.best(of: sources + other.sources)
     merged.pieces = pieces ?? other.pieces
     return merged
+  }
+
+  /// Sources that are kept of entries that were merged: a feed may name one path for ever.
+  package static let mostSources = 64
+
+  /// The best first, each URL once.
+  private static func best(of sources: [Source]) -> [Source] {
+    var seen: Set<String> = []
+    let sorted = sources.sorted { $0.priority < $1.priority }.filter { seen.insert($0.url).inserted }
+    return Array(sorted.prefix(mostSources))
   }
 }
