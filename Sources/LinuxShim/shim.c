@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -65,11 +64,6 @@ int tarn_open_at(int directory, const char *name, int flags, unsigned mode) {
   return descriptor == -1 ? -errno : descriptor;
 }
 
-int tarn_duplicate(int descriptor) {
-  int copy = fcntl(descriptor, F_DUPFD_CLOEXEC, 0);
-  return copy == -1 ? -errno : copy;
-}
-
 int tarn_close(int descriptor) {
   // Linux has released the descriptor even when close answers EINTR: never call it again.
   return close(descriptor) == -1 ? -errno : 0;
@@ -88,6 +82,7 @@ static int get_stat(int directory, const char *name, int flags, struct tarn_stat
       .changed_nanoseconds = raw.stx_ctime.tv_nsec,
       .mode = raw.stx_mode,
       .owner = raw.stx_uid,
+      .links = raw.stx_nlink,
   };
 #ifdef STATX_MNT_ID
   if (raw.stx_mask & STATX_MNT_ID) result->mount = raw.stx_mnt_id;
@@ -184,7 +179,17 @@ int tarn_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds) {
   return RESULT(futimens(descriptor, times));
 }
 
-int tarn_lock(int descriptor) { return RESULT(flock(descriptor, LOCK_EX | LOCK_NB)); }
+int tarn_lock(int descriptor) {
+  struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  int result = RESULT(fcntl(descriptor, F_OFD_SETLK, &whole));
+  return result == -EACCES ? -EAGAIN : result;
+}
+
+int tarn_is_locked(int descriptor) {
+  struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+  if (RETRY(fcntl(descriptor, F_OFD_GETLK, &whole)) == -1) return -errno;
+  return whole.l_type != F_UNLCK;
+}
 
 int tarn_space(int descriptor, uint64_t *free_bytes, uint64_t *total_bytes) {
   struct statvfs values;

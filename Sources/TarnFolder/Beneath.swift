@@ -3,47 +3,79 @@ import LinuxShim
 import TarnCore
 
 /// Opens what lies beneath a directory's descriptor, never through a link, never across a mount (I5).
-struct Beneath {
+struct Beneath: Sendable {
   let root: Descriptor
+
+  /// A path taken apart: everything but the leaf is resolved by openat2, the leaf by calls that follow no link.
+  struct Place {
+    /// nil for the folder itself.
+    let parent: RelativePath?
+    let leaf: [CChar]
+
+    /// - Throws: `other` for what is no path of the folder: a `..`, a NUL, an empty segment, Tarn's own directory.
+    init(_ path: RelativePath) throws(FolderFailure) {
+      var first = true
+      for segment in path.bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
+        let isDots = segment.count <= 2 && segment.allSatisfy { $0 == UInt8(ascii: ".") }
+        let isOwn = first && segment.elementsEqual(PathRule.reservedName)
+        if isDots || isOwn || segment.contains(0) {
+          throw FolderFailure(.other, "\(path.printable) is no path of the folder", path: path)
+        }
+        first = false
+      }
+      parent = path.parent
+      leaf = cString(path.name)
+    }
+  }
 
   /// A directory of the folder; the folder itself for nil.
   ///
-  /// - Returns: nil when it is not there.
-  func directory(_ path: RelativePath?) throws(FolderFailure) -> Descriptor? {
+  /// - Throws: `missing`, `notDirectory`, `link`, `otherFileSystem` for what keeps it from being one.
+  func directory(_ path: RelativePath?) throws(FolderFailure) -> Descriptor {
     guard let path else { return root }
-    let number = tarn_open_beneath(root.number, cString(path.bytes), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-    if number == -ENOENT { return nil }
+    let number = root.openBeneath(cString(path.bytes), O_RDONLY | O_DIRECTORY)
     return Descriptor(try kernel("open the directory", path.bytes, number))
   }
 
-  /// A regular file, for reading; never blocks on a FIFO.
+  /// The directory that a place lies in.
+  ///
+  /// - Returns: nil when there is none: it is not there, or no directory, or a link.
+  func parent(of place: Place) throws(FolderFailure) -> Descriptor? {
+    do throws(FolderFailure) {
+      return try directory(place.parent)
+    } catch {
+      switch error.code {
+      case .missing, .notDirectory, .link: return nil
+      default: throw error
+      }
+    }
+  }
+
+  func look(_ path: RelativePath) throws(FolderFailure) -> Present? {
+    let place = try Place(path)
+    do throws(FolderFailure) {
+      guard let parent = try parent(of: place), let stat = try FileStat.at(parent, place.leaf) else { return nil }
+      return Present(path: path, kind: stat.kind, identity: stat.identity)
+    } catch {
+      throw error.about(path)
+    }
+  }
+
+  /// A regular file, for reading; never waits for a FIFO, never touches a device.
   ///
   /// - Returns: nil when it is not there, or no regular file.
   func file(_ path: RelativePath) throws(FolderFailure) -> Descriptor? {
-    guard let parent = try directory(path.parent) else { return nil }
-    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC
-    let number = tarn_open_at(parent.number, cString(path.name), flags, 0)
-    if number == -ENOENT || number == -ELOOP || number == -ENXIO { return nil }
-    let file = Descriptor(try kernel("open", path.bytes, number))
-    return try FileStat.of(file, path.bytes).kind == .regular ? file : nil
-  }
-
-  /// The directory that a file goes into, made with its parents where they are missing: mode 0755, each durable
-  /// in its parent.
-  func makeDirectory(_ path: RelativePath?) throws(FolderFailure) -> Descriptor {
-    if let there = try directory(path) { return there }
-    guard let path else { return root }
-    let parent = try makeDirectory(path.parent)
-    let name = cString(path.name)
-    let made = tarn_make_directory(parent.number, name, 0o755)
-    if made != -EEXIST { try kernel("make the directory", path.bytes, made) }
-    guard let fresh = try directory(path) else {
-      throw FolderFailure(cannot: "open the directory", path.bytes, errno: ENOENT, path: path)
+    let place = try Place(path)
+    do throws(FolderFailure) {
+      guard let parent = try parent(of: place), try FileStat.at(parent, place.leaf)?.kind == .regular else {
+        return nil
+      }
+      let number = parent.open(place.leaf, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+      if number == -ENOENT || number == -ELOOP || number == -ENXIO { return nil }
+      let file = Descriptor(try kernel("open", path.bytes, number))
+      return try FileStat.of(file, path.bytes).kind == .regular ? file : nil
+    } catch {
+      throw error.about(path)
     }
-    if made == 0 {
-      try kernel("set the mode of", path.bytes, tarn_set_mode(fresh.number, 0o755))
-      try kernel("make durable", path.bytes, tarn_sync(parent.number))
-    }
-    return fresh
   }
 }

@@ -35,30 +35,31 @@ private struct SHA256 {
     0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
   ]
   private var waiting: [UInt8] = []
+  /// Bytes in whole blocks so far.
   private var count: UInt64 = 0
 
   mutating func update(_ bytes: some Sequence<UInt8>) {
-    for byte in bytes {
-      waiting.append(byte)
-      count += 1
-      if waiting.count == 64 {
-        block()
-        waiting.removeAll(keepingCapacity: true)
-      }
+    waiting += bytes
+    var start = 0
+    while waiting.count - start >= 64 {
+      block(start)
+      start += 64
     }
+    count += UInt64(start)
+    waiting.removeFirst(start)
   }
 
   mutating func finish() -> [UInt8] {
-    let bits = count * 8
+    let bits = (count + UInt64(waiting.count)) * 8
     update([0x80])
-    while waiting.count != 56 { update([0]) }
+    update([UInt8](repeating: 0, count: (56 - waiting.count + 64) % 64))
     update((0..<8).reversed().map { UInt8(truncatingIfNeeded: bits >> ($0 * 8)) })
     return state.flatMap { word in (0..<4).reversed().map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
   }
 
-  private mutating func block() {
+  private mutating func block(_ start: Int) {
     var words = (0..<16).map { index in
-      (0..<4).reduce(UInt32(0)) { $0 << 8 | UInt32(waiting[index * 4 + $1]) }
+      (0..<4).reduce(UInt32(0)) { $0 << 8 | UInt32(waiting[start + index * 4 + $1]) }
     }
     for index in 16..<64 {
       let low = words[index - 15]

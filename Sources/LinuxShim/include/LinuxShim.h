@@ -20,6 +20,7 @@ struct tarn_stat {
   uint32_t changed_nanoseconds;
   uint32_t mode;
   uint32_t owner;
+  uint32_t links;
 };
 
 /// How tarn_rename treats what stands at the destination.
@@ -34,8 +35,6 @@ enum tarn_rename_mode {
 int tarn_open_beneath(int directory, const char *path, int flags, unsigned mode);
 /// openat. Returns a descriptor.
 int tarn_open_at(int directory, const char *name, int flags, unsigned mode);
-/// dup with O_CLOEXEC. Returns a descriptor.
-int tarn_duplicate(int descriptor);
 int tarn_close(int descriptor);
 
 /// Never follows a link. `cached` allows attributes that a network file system has at hand.
@@ -78,8 +77,11 @@ int tarn_set_mode(int descriptor, unsigned mode);
 /// Sets the modification time; the access time stays.
 int tarn_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
 
-/// Takes the whole-file lock of flock(2) without waiting: -EWOULDBLOCK when another holds it.
+/// Takes an exclusive lock of the whole file without waiting (F_OFD_SETLK): -EAGAIN when another holds it. It
+/// belongs to the open file, so it ends with its last descriptor.
 int tarn_lock(int descriptor);
+/// 1 when another open file holds such a lock, 0 when none does; takes none.
+int tarn_is_locked(int descriptor);
 
 /// Bytes free for unprivileged writers and bytes in all.
 int tarn_space(int descriptor, uint64_t *free_bytes, uint64_t *total_bytes);

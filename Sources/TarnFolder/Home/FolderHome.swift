@@ -1,7 +1,6 @@
 import Glibc
 import LinuxShim
 package import TarnCore
-import TarnRuntime
 
 /// Where a mirror keeps what is its own: `FOLDER/.tarn/` with the id (the marker), the ledger, `partial/`,
 /// `trash/` and the lock; or, with `--state DIR`, that directory, and a small file `FOLDER/.tarn` that names it.
@@ -29,55 +28,88 @@ package struct FolderHome: Sendable, Equatable {
   static let idName = "id"
   static let ledgerName = "ledger.sqlite"
 
+  var isInner: Bool { stateDirectory == folder + "/" + Self.markerName }
+
   /// Looks, and changes nothing.
   ///
-  /// - Parameter state: `--state`, absolute; nil for what the marker says.
+  /// - Parameters:
+  ///   - folder: absolute. A link at its end is followed.
+  ///   - state: `--state`, absolute; nil for what the marker says.
+  /// - Throws: `exists` when `state` is another directory than the one that the mirror has.
   package static func inspect(folder: String, state: String?) throws(FolderFailure) -> State {
-    guard let stat = try FileStat.following(Array(folder.utf8)) else { return .missing }
-    guard stat.kind == .directory else { return .notDirectory }
-    let marker = folder + "/" + markerName
-    guard let there = try FileStat.at(Descriptor.current(), cString(marker)) else {
-      if let state, try FileStat.following(Array((state + "/" + ledgerName).utf8)) != nil {
-        return .markerMissing("\(markerName) is gone, and \(Printable.escape(state)) knows a mirror")
+    do throws(FolderFailure) {
+      guard let stat = try FileStat.following(folder) else {
+        return try missingMarker("the folder is gone", state) ?? .missing
       }
-      return try isEmpty(folder) ? .empty : .foreign
+      if stat.kind != .directory { return .notDirectory }
+    } catch {
+      if error.code == .notDirectory { return .notDirectory }
+      throw error
     }
-    switch there.kind {
-    case .directory: return try inspectInner(folder, marker)
-    case .regular: return try inspectPointer(folder, marker, state)
+    let root = try Descriptor.directory(at: folder)
+    guard let marker = try FileStat.at(root, cString(markerName)) else {
+      if let missing = try missingMarker("\(markerName) is gone", state) { return missing }
+      return try isEmpty(root) ? .empty : .foreign
+    }
+    switch marker.kind {
+    case .directory: return try inspectInner(folder, root, state)
+    case .regular: return try inspectPointer(folder, state)
     default: return .markerMissing("\(markerName) is neither a directory nor a file")
     }
   }
 
-  private static func inspectInner(_ folder: String, _ marker: String) throws(FolderFailure) -> State {
-    if let id = try readID(marker) {
-      return .mirror(FolderHome(folder: folder, stateDirectory: marker, id: id))
-    }
-    let hasLedger = try FileStat.following(Array((marker + "/" + ledgerName).utf8)) != nil
-    // Made a moment before a crash: nothing is known of it yet.
-    if !hasLedger { return try isEmpty(folder, but: markerName) ? .empty : .foreign }
-    return .markerMissing("\(markerName)/\(idName) is gone or damaged")
+  /// - Returns: nil when `state` knows no mirror either.
+  private static func missingMarker(_ reason: String, _ state: String?) throws(FolderFailure) -> State? {
+    guard let state, try knowsMirror(state) else { return nil }
+    return .markerMissing("\(reason), and \(Printable.escape(state)) knows a mirror")
   }
 
-  private static func inspectPointer(
-    _ folder: String, _ marker: String, _ state: String?
+  private static func inspectInner(
+    _ folder: String, _ root: Descriptor, _ state: String?
   ) throws(FolderFailure) -> State {
-    let lines = (SmallFile.read(marker) ?? "").split(separator: "\n", maxSplits: 1).map(String.init)
-    guard lines.count == 2, isID(lines[0]) else { return .markerMissing("\(markerName) is damaged") }
-    let directory = lines[1].hasSuffix("\n") ? String(lines[1].dropLast()) : lines[1]
-    if let state, state != directory {
-      return .markerMissing(
-        "its state is in \(Printable.escape(directory)), not in \(Printable.escape(state))")
+    let directory = folder + "/" + markerName
+    if let state, try !isSame(state, directory) {
+      throw FolderFailure(
+        .exists, "the mirror in \(Printable.escape(folder)) keeps its state in \(markerName): --state cannot move it")
     }
-    guard try readID(directory) == lines[0] else {
+    if let id = readID(directory) {
+      return .mirror(FolderHome(folder: folder, stateDirectory: directory, id: id))
+    }
+    if try knowsMirror(directory) { return .markerMissing("\(markerName)/\(idName) is gone or damaged") }
+    // Made a moment before a crash: nothing is known of it yet.
+    return try isEmpty(root) ? .empty : .foreign
+  }
+
+  private static func inspectPointer(_ folder: String, _ state: String?) throws(FolderFailure) -> State {
+    guard let (id, directory) = readPointer(folder + "/" + markerName) else {
+      return .markerMissing("\(markerName) is damaged")
+    }
+    if let state, try !isSame(state, directory) {
+      throw FolderFailure(
+        .exists,
+        "the mirror in \(Printable.escape(folder)) keeps its state in \(Printable.escape(directory)): --state cannot move it"
+      )
+    }
+    guard readID(directory) == id else {
       return .markerMissing("its state in \(Printable.escape(directory)) is gone, or that of another mirror")
     }
-    return .mirror(FolderHome(folder: folder, stateDirectory: directory, id: lines[0]))
+    return .mirror(FolderHome(folder: folder, stateDirectory: directory, id: id))
   }
 
-  private static func readID(_ directory: String) throws(FolderFailure) -> String? {
-    guard let text = SmallFile.read(directory + "/" + idName) else { return nil }
-    let id = text.hasSuffix("\n") ? String(text.dropLast()) : text
+  // MARK: Parts
+
+  /// The contents of `FOLDER/.tarn` when the state is elsewhere: the id, then the directory.
+  static func pointer(id: String, directory: String) -> String { "\(id)\n\(directory)\n" }
+
+  static func readPointer(_ path: String) -> (id: String, directory: String)? {
+    let lines = (SmallFile.read(path) ?? "").split(separator: "\n", maxSplits: 1).map(String.init)
+    guard lines.count == 2, isID(lines[0]), lines[1].hasPrefix("/"), lines[1].hasSuffix("\n") else { return nil }
+    return (lines[0], String(lines[1].dropLast()))
+  }
+
+  static func readID(_ directory: String) -> String? {
+    guard let text = SmallFile.read(directory + "/" + idName), text.hasSuffix("\n") else { return nil }
+    let id = String(text.dropLast())
     return isID(id) ? id : nil
   }
 
@@ -85,10 +117,25 @@ package struct FolderHome: Sendable, Equatable {
     text.utf8.count == 32 && text.utf8.allSatisfy { Digest.value(ofHexDigit: $0) != nil }
   }
 
-  private static func isEmpty(_ folder: String, but name: String? = nil) throws(FolderFailure) -> Bool {
-    let number = tarn_open_at(AT_FDCWD, cString(folder), O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-    let root = Descriptor(try kernel("open", Array(folder.utf8), number))
-    let scan = FolderScan(beneath: Beneath(root: root))
-    return try scan.next() == nil
+  private static func knowsMirror(_ directory: String) throws(FolderFailure) -> Bool {
+    do throws(FolderFailure) {
+      return try FileStat.following(directory + "/" + ledgerName) != nil
+    } catch {
+      if error.code == .notDirectory { return false }
+      throw error
+    }
+  }
+
+  /// The same object, by whatever names; or the same name of nothing.
+  private static func isSame(_ first: String, _ second: String) throws(FolderFailure) -> Bool {
+    guard let left = try FileStat.following(first), let right = try FileStat.following(second) else {
+      return first == second
+    }
+    return left.isSameObject(as: right)
+  }
+
+  /// Tarn's own name does not count.
+  private static func isEmpty(_ root: Descriptor) throws(FolderFailure) -> Bool {
+    try FolderScan(root: root).next() == nil
   }
 }

@@ -1,6 +1,7 @@
 import Glibc
 import LinuxShim
 import TarnCore
+import TarnRuntime
 
 /// Another process holds the folder.
 package struct FolderBusy: Error, Sendable, Equatable {
@@ -10,75 +11,80 @@ package struct FolderBusy: Error, Sendable, Equatable {
   package var command: String
 }
 
-/// One writer per folder (I12): flock on `lock` in the state directory, so by whatever path the folder is reached.
-/// Held until released or until the process ends.
-// Safe because it is released by its one owner; the descriptor is otherwise only kept.
-package final class FolderLock: @unchecked Sendable {
-  private var descriptor: Descriptor?
+/// One writer per folder (I12): a lock on `lock` in the state directory, so by whatever path the folder is
+/// reached. Held until released or until the process ends. Any thread.
+package final class FolderLock: Sendable {
+  private let descriptor: Locked<Descriptor?>
 
   init(_ descriptor: Descriptor) {
-    self.descriptor = descriptor
+    self.descriptor = Locked(descriptor)
   }
 
   package func release() {
-    descriptor = nil
+    // Closed once the lock is free again.
+    _ = descriptor.withLock { $0.take() }
   }
 }
 
 extension FolderHome {
-  /// Waits for a fifth of a second at most: `holder` of another process has it for a moment.
+  private var lockPath: String { stateDirectory + "/lock" }
+
+  /// Never waits.
   ///
   /// - Throws: `FolderBusy`, or a `FolderFailure`.
   package func lock() throws -> FolderLock {
-    let path = stateDirectory + "/lock"
-    let flags = O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC
-    let number = tarn_open_at(AT_FDCWD, cString(path), flags, 0o600)
-    let file = Descriptor(try kernel("open", Array(path.utf8), number))
-    var result = tarn_lock(file.number)
-    for _ in 0..<10 where result == -EWOULDBLOCK || result == -EAGAIN {
-      usleep(20_000)
-      result = tarn_lock(file.number)
+    while true {
+      let number = tarn_open_at(AT_FDCWD, cString(lockPath), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
+      let file = Descriptor(try kernel("open", lockPath.utf8, number))
+      let result = file.use(tarn_lock)
+      if result == -EAGAIN { throw Self.busy(Self.holder(in: lockPath)) }
+      try kernel("lock", lockPath.utf8, result)
+      // Removed between the opening and the lock (`tarn forget`): then this is a lock of nothing.
+      guard let there = try FileStat.following(lockPath),
+        there.isSameObject(as: try FileStat.of(file, lockPath.utf8))
+      else { continue }
+      try Self.sign(file, lockPath)
+      return FolderLock(file)
     }
-    if result == -EWOULDBLOCK || result == -EAGAIN {
-      let process = Self.readProcess(path)
-      throw FolderBusy(process: process, command: Self.command(of: process))
-    }
-    try kernel("lock", Array(path.utf8), result)
-    let text = Array("\(getpid())\n".utf8)
-    try kernel("shorten", Array(path.utf8), tarn_truncate(file.number, 0))
-    _ = try kernel("write", Array(path.utf8), tarn_write_at(file.number, text, text.count, 0))
-    return FolderLock(file)
   }
 
-  /// The process that holds the lock now; nil when nobody does, or when it cannot be told.
+  /// The process that holds the lock now; nil when nobody does, or when it cannot be told. Takes no lock.
   package func holder() -> Int32? {
-    let path = stateDirectory + "/lock"
-    let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0)
+    let number = tarn_open_at(AT_FDCWD, cString(lockPath), O_RDONLY | O_NOFOLLOW, 0)
     guard number >= 0 else { return nil }
     let file = Descriptor(number)
-    let result = tarn_lock(file.number)
-    guard result == -EWOULDBLOCK || result == -EAGAIN else { return nil }
-    return Self.readProcess(path)
+    guard file.use(tarn_is_locked) == 1 else { return nil }
+    return Self.holder(in: lockPath).map(\.process)
   }
 
-  private static func readProcess(_ path: String) -> Int32 {
-    Int32((SmallFile.read(path) ?? "").prefix { $0.isNumber }) ?? 0
+  /// Who holds it, for the next one who asks: the process, and when it started, in the kernel's ticks.
+  private static func sign(_ file: Descriptor, _ path: String) throws(FolderFailure) {
+    let text = Array("\(getpid()) \(startTime(of: getpid()) ?? 0)\n".utf8)
+    try kernel("shorten", path.utf8, file.use { tarn_truncate($0, 0) })
+    try kernel("write", path.utf8, file.use { tarn_write_at($0, text, text.count, 0) })
   }
 
-  private static func command(of process: Int32) -> String {
-    guard process > 0, let text = SmallFile.readProc("/proc/\(process)/cmdline") else { return "" }
-    return text.split(separator: "\0").joined(separator: " ")
+  private static func holder(in path: String) -> (process: Int32, started: UInt64)? {
+    let words = (SmallFile.read(path) ?? "").split(whereSeparator: { $0 == " " || $0 == "\n" })
+    guard words.count == 2, let process = Int32(words[0]), let started = UInt64(words[1]) else { return nil }
+    return (process, started)
   }
-}
 
-extension SmallFile {
-  /// A file of /proc, whose size is not told.
-  static func readProc(_ path: String) -> String? {
-    let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY | O_CLOEXEC, 0)
-    guard number >= 0 else { return nil }
-    let file = Descriptor(number)
-    var buffer = [UInt8](repeating: 0, count: 4096)
-    let count = tarn_read_at(file.number, &buffer, buffer.count, 0)
-    return count < 0 ? nil : String(decoding: buffer[..<Int(count)], as: UTF8.self)
+  private static func busy(_ holder: (process: Int32, started: UInt64)?) -> FolderBusy {
+    // Another start time: the number belongs to somebody else by now, or to another container.
+    guard let holder else { return FolderBusy(process: 0, command: "") }
+    guard startTime(of: holder.process) == holder.started,
+      let text = SmallFile.readProc("/proc/\(holder.process)/cmdline")
+    else { return FolderBusy(process: holder.process, command: "") }
+    return FolderBusy(process: holder.process, command: text.split(separator: "\0").joined(separator: " "))
+  }
+
+  /// Field 22 of /proc/PID/stat (proc(5)); the command in field 2 may hold blanks and brackets.
+  private static func startTime(of process: Int32) -> UInt64? {
+    guard let text = SmallFile.readProc("/proc/\(process)/stat"), let bracket = text.lastIndex(of: ")") else {
+      return nil
+    }
+    let fields = text[text.index(after: bracket)...].split(separator: " ")
+    return fields.count > 19 ? UInt64(fields[19]) : nil
   }
 }

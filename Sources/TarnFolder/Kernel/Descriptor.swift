@@ -1,10 +1,10 @@
+import Glibc
 import LinuxShim
+import TarnCore
 
 /// An open descriptor, closed with its last reference.
 final class Descriptor: Sendable {
-  /// Use it from a descriptor that is bound to a constant or a property: a temporary one is closed as soon as the
-  /// number is read, before the call that it is meant for.
-  let number: Int32
+  private let number: Int32
 
   /// Takes ownership.
   init(_ number: Int32) {
@@ -13,6 +13,41 @@ final class Descriptor: Sendable {
 
   deinit {
     _ = tarn_close(number)
+  }
+
+  /// Hands the number to a system call. The only way to it: a descriptor whose last reference is the one that the
+  /// number is read from would be closed before the call.
+  func use<Result>(_ body: (Int32) -> Result) -> Result {
+    withExtendedLifetime(self) { body(number) }
+  }
+
+  // MARK: Opening
+
+  /// A directory by a path from the outside; links are followed.
+  static func directory(at path: String) throws(FolderFailure) -> Descriptor {
+    let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY | O_DIRECTORY, 0)
+    return Descriptor(try kernel("open the directory", path.utf8, number))
+  }
+
+  /// An object by its name in this directory; a link is not followed.
+  ///
+  /// - Returns: a descriptor, or a negative errno.
+  func open(_ name: [CChar], _ flags: Int32, mode: UInt32 = 0) -> Int32 {
+    use { tarn_open_at($0, name, flags | O_NOFOLLOW, mode) }
+  }
+
+  /// What lies beneath, through no link and across no mount.
+  ///
+  /// - Returns: a descriptor, or a negative errno.
+  func openBeneath(_ path: [CChar], _ flags: Int32) -> Int32 {
+    use { tarn_open_beneath($0, path, flags, 0) }
+  }
+
+  // MARK: Durability
+
+  /// fsync.
+  func sync(_ object: some Sequence<UInt8>) throws(FolderFailure) {
+    try kernel("make durable", object, use(tarn_sync))
   }
 }
 

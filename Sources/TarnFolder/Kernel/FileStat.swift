@@ -11,27 +11,27 @@ struct FileStat {
   /// - Parameter cached: attributes that a network file system has at hand will do.
   /// - Returns: nil when nothing stands there.
   static func at(
-    _ directory: Descriptor, _ name: [CChar], cached: Bool = false
+    _ directory: Descriptor, _ name: UnsafePointer<CChar>, cached: Bool = false
   ) throws(FolderFailure) -> FileStat? {
     var raw = tarn_stat()
-    let result = tarn_stat_at(directory.number, name, cached ? 1 : 0, &raw)
+    let result = directory.use { tarn_stat_at($0, name, cached ? 1 : 0, &raw) }
     if result == -ENOENT { return nil }
-    try kernel("look at", name.dropLast().map { UInt8(bitPattern: $0) }, result)
+    try kernel("look at", UnsafeRawBufferPointer(start: name, count: strlen(name)), result)
     return FileStat(raw: raw)
   }
 
   static func of(_ descriptor: Descriptor, _ object: some Sequence<UInt8>) throws(FolderFailure) -> FileStat {
     var raw = tarn_stat()
-    try kernel("look at", object, tarn_stat_descriptor(descriptor.number, &raw))
+    try kernel("look at", object, descriptor.use { tarn_stat_descriptor($0, &raw) })
     return FileStat(raw: raw)
   }
 
   /// An object by a path from the outside; links are followed.
-  static func following(_ path: [UInt8]) throws(FolderFailure) -> FileStat? {
+  static func following(_ path: String) throws(FolderFailure) -> FileStat? {
     var raw = tarn_stat()
     let result = tarn_stat_path(cString(path), &raw)
     if result == -ENOENT { return nil }
-    try kernel("look at", path, result)
+    try kernel("look at", path.utf8, result)
     return FileStat(raw: raw)
   }
 
@@ -57,6 +57,8 @@ struct FileStat {
 
   var size: UInt64 { raw.size }
   var owner: UInt32 { raw.owner }
+  /// Names of the object.
+  var links: UInt32 { raw.links }
   /// The permission bits.
   var permissions: UInt32 { raw.mode & 0o7777 }
 
@@ -75,11 +77,4 @@ struct FileStat {
 private func timestamp(_ seconds: Int64, _ nanoseconds: UInt32) -> Timestamp {
   Timestamp(seconds: seconds, nanoseconds: Int64(nanoseconds))
     ?? Timestamp(nanoseconds: seconds < 0 ? .min : .max)
-}
-
-extension FileIdentity {
-  /// The same inode with the same contents, though renamed or moved in between (which sets `changed`).
-  func isSameButRenamed(as other: FileIdentity) -> Bool {
-    inode == other.inode && size == other.size && modified == other.modified
-  }
 }

@@ -3,29 +3,56 @@ import LinuxShim
 import TarnCore
 import TarnRuntime
 
-/// A directory of Tarn's own in which every file has a random name: `partial/` or `trash/`.
+/// A directory of Tarn's own in which every object has a random name: `partial/` or `trash/`.
 struct OwnDirectory: Sendable {
   let descriptor: Descriptor
   let label: String
 
-  func files() throws(FolderFailure) -> [(name: String, size: UInt64)] {
-    let cursor = FolderScan(beneath: Beneath(root: descriptor))
+  /// - Throws: `other` for what is no name, which would lead elsewhere.
+  static func check(_ name: String) throws(FolderFailure) {
+    let isName =
+      !name.isEmpty && name != "." && name != ".." && name.utf8.count <= PathRule.maximumSegment
+      && !name.utf8.contains { $0 == 0 || $0 == UInt8(ascii: "/") }
+    if !isName { throw FolderFailure(.other, "'\(Printable.escape(name))' is no name of a file") }
+  }
+
+  func object(_ name: String) -> [UInt8] { Array("\(label)/\(name)".utf8) }
+
+  func stat(_ name: String) throws(FolderFailure) -> FileStat? {
+    try FileStat.at(descriptor, cString(name))
+  }
+
+  /// Everything in it, of whatever kind: what an exchange displaced may be a link or a directory.
+  func list() throws(FolderFailure) -> [(name: String, size: UInt64)] {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    // A descriptor of its own: reading moves the offset.
+    let opened = descriptor.open(cString("."), O_RDONLY | O_DIRECTORY)
+    let fresh = Descriptor(try kernel("list", label.utf8, opened))
+    let names = try NameList(fresh, Array(label.utf8), buffer: buffer)
     var files: [(name: String, size: UInt64)] = []
-    while let present = try cursor.next() {
-      guard present.kind == .regular else { continue }
-      files.append((String(decoding: present.path.bytes, as: UTF8.self), present.identity.size))
+    for index in 0..<names.count {
+      let name = String(decoding: names.bytes(index), as: UTF8.self)
+      if let stat = try stat(name) { files.append((name, stat.size)) }
     }
     return files
   }
 
+  /// Gone already is as good. A directory goes only when it is empty.
   func remove(_ name: String) throws(FolderFailure) {
-    let result = tarn_unlink(descriptor.number, cString(name))
-    if result != -ENOENT { try kernel("remove", Array("\(label)/\(name)".utf8), result) }
+    try Self.check(name)
+    var result = descriptor.use { tarn_unlink($0, cString(name)) }
+    if result == -EISDIR { result = descriptor.use { tarn_remove_directory($0, cString(name)) } }
+    if result != -ENOENT { try kernel("remove", object(name), result) }
+  }
+
+  func sync() throws(FolderFailure) {
+    try descriptor.sync(label.utf8)
   }
 }
 
 extension RandomSource {
-  /// 32 hexadecimal digits.
+  /// 32 hexadecimal digits, 128 bits.
   func fileName() -> String {
     let digits = Array("0123456789abcdef".utf8)
     let text = bytes(16).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }

@@ -4,225 +4,271 @@ package import TarnCore
 import TarnRuntime
 
 /// A file in `partial/`, written and hashed front to back.
-// Safe because all but `sync` and `length` is confined to one thread at a time (the port's contract), and
-// those two read only the immutable descriptor and the locked length.
+///
+/// After a write-back error (a failed fdatasync or fsync) what the kernel still shows of the file is not to be
+/// trusted: every later call fails with that error, and the bytes are fetched again into a new file.
 package final class StagedFile: PartialFile, @unchecked Sendable {
+  // Safe because the port confines a partial file to one thread at a time, and all that `sync` and `length` touch
+  // beside it is behind the lock of `shared`.
+
+  /// What `sync` reads while another thread appends.
+  private struct Shared {
+    var descriptor: Descriptor?
+    var length: UInt64 = 0
+    /// Counts how often the file was cut: bytes that were durable may be other ones now.
+    var cuts = 0
+    var failure: FolderFailure?
+  }
+
+  /// The contents that `begin` started.
+  private struct Contents {
+    var check: ContentCheck
+    var hasher: any Hasher
+    var pieces: PieceCheck?
+    /// Bytes that the file may have.
+    var limit: UInt64
+
+    init(_ check: ContentCheck, _ hashing: any Hashing) {
+      self.check = check
+      hasher = hashing.hasher(check.digest?.algorithm ?? .sha256)
+      pieces = check.pieces.flatMap { PieceCheck($0, hashing: hashing) }
+      limit = check.size ?? pieces?.reach ?? .max
+    }
+  }
+
   package let name: String
   private let directory: Descriptor
-  private var descriptor: Descriptor?
-  private let written = Locked<UInt64>(0)
+  private let origin: FileStat
   private let hashing: any Hashing
-  private var check = ContentCheck()
-  private var hasher: (any Hasher)?
-  private var pieces: PieceCheck?
+  private let probe: FolderProbe?
+  private let shared: Locked<Shared>
+  private var contents: Contents?
+  private(set) var sealed: Sealed?
   private var writtenBack: UInt64 = 0
 
   /// Bytes after which the kernel is asked to start writing, so that the last fsync finds little to do.
   private static let writeBackStep: UInt64 = 8 << 20
+  /// Below so many bytes a lack of room shows early enough by itself.
+  private static let leastReserved: UInt64 = 1 << 20
 
-  init(name: String, directory: Descriptor, descriptor: Descriptor, hashing: any Hashing) {
+  /// - Parameter directory: `partial/`.
+  init(
+    name: String, directory: Descriptor, descriptor: Descriptor, hashing: any Hashing, probe: FolderProbe?
+  ) throws(FolderFailure) {
     self.name = name
     self.directory = directory
-    self.descriptor = descriptor
     self.hashing = hashing
+    self.probe = probe
+    origin = try FileStat.of(descriptor, Array("partial/\(name)".utf8))
+    shared = Locked(Shared(descriptor: descriptor, length: origin.size))
   }
 
-  package var length: UInt64 { written.withLock { $0 } }
+  package var length: UInt64 { shared.withLock { $0.length } }
 
-  /// For the publisher; nil once closed.
-  var open: Descriptor? { descriptor }
+  /// As in messages.
+  var label: [UInt8] { Array("partial/\(name)".utf8) }
+
+  // MARK: Contents
 
   package func begin(keeping keep: UInt64, check: ContentCheck) throws(FolderFailure) -> UInt64 {
     let file = try opened()
-    self.check = check
-    let present = try FileStat.of(file, nameBytes).size
-    var kept = min(keep, present, check.size ?? .max)
-    restartHashing()
-    kept = try rehash(kept, of: file)
-    try kernel("shorten", nameBytes, tarn_truncate(file.number, kept))
-    written.withLock { $0 = kept }
-    writtenBack = kept
-    if let size = check.size, size > kept {
-      let result = tarn_reserve(file.number, size)
-      if result != -EOPNOTSUPP, result != -ENOSYS, result != -EINVAL {
-        try kernel("reserve \(size) bytes for", nameBytes, result)
+    contents = nil
+    sealed = nil
+    var kept = min(keep, try FileStat.of(file, label).size)
+    while true {
+      var fresh = Contents(check, hashing)
+      kept = min(kept, fresh.limit)
+      let good = try rehash(file, kept, &fresh)
+      if good == kept {
+        try cut(file, to: kept)
+        try reserve(file, beyond: kept, check.size)
+        contents = fresh
+        return kept
       }
+      kept = good
     }
-    return kept
   }
 
   package func append(_ bytes: UnsafeRawBufferPointer) throws(FolderFailure) {
     let file = try opened()
+    guard let limit = contents?.limit else { throw FolderFailure(.other, "partial/\(name) is not begun") }
     let start = length
-    if let size = check.size, UInt64(bytes.count) > size - min(size, start) {
-      throw FolderFailure(.sizeMismatch, "the server sends more than the \(size) bytes that the feed says")
+    guard UInt64(bytes.count) <= limit - min(limit, start) else {
+      throw FolderFailure(.sizeMismatch, "there are more than the \(limit) bytes that the feed says")
     }
-    try write(bytes, to: file, at: start)
-    hasher?.update(bytes)
-    if var pieces {
-      let bad = pieces.update(bytes)
-      self.pieces = pieces
-      if let bad { try rejectPiece(bad, file) }
+    do throws(FolderFailure) {
+      try write(bytes, to: file, at: start)
+    } catch {
+      // Bytes beyond `length` would be taken for checked ones after a restart.
+      _ = file.use { tarn_truncate($0, start) }
+      throw error
     }
+    contents?.hasher.update(bytes)
+    if let wrong = contents?.pieces?.update(bytes) { throw try rejectPiece(at: wrong, file) }
     let end = start + UInt64(bytes.count)
-    written.withLock { $0 = end }
-    if end - writtenBack >= Self.writeBackStep {
-      _ = tarn_start_writeback(file.number, writtenBack, end - writtenBack)
-      writtenBack = end
-    }
-  }
-
-  package func sync() throws(FolderFailure) -> UInt64 {
-    let length = self.length
-    let file = try opened()
-    try kernel("make durable", nameBytes, tarn_sync_data(file.number))
-    return length
+    shared.withLock { $0.length = end }
+    startWriteBack(file, upTo: end)
   }
 
   package func seal(modified: Timestamp?) throws(FolderFailure) -> Sealed {
     let file = try opened()
+    if let sealed { return sealed }
+    guard let contents else { throw FolderFailure(.other, "partial/\(name) is not begun") }
     let length = self.length
-    if let size = check.size, size != length {
-      throw FolderFailure(.sizeMismatch, "it has \(length) bytes, the feed says \(size)")
+    if let size = contents.check.size, size != length {
+      throw FolderFailure(.sizeMismatch, "there are \(length) bytes, the feed says \(size)")
     }
-    if var pieces, let bad = pieces.finish() { try rejectPiece(bad, file) }
-    guard let digest = hasher?.finish() else {
-      throw FolderFailure(.other, "the file was not begun")
-    }
-    hasher = nil
-    if let wanted = check.digest, wanted != digest {
+    if let wrong = self.contents?.pieces?.finish() { throw try rejectPiece(at: wrong, file) }
+    self.contents = nil
+    let digest = contents.hasher.finish()
+    if let wanted = contents.check.digest, wanted != digest {
       throw FolderFailure(
-        .digestMismatch, "its \(digest.algorithm.name) is \(digest.hex), the feed says \(wanted.hex)")
+        .digestMismatch, "the \(digest.algorithm.name) is \(digest.hex), the feed says \(wanted.hex)")
     }
-    try kernel("set the mode of", nameBytes, tarn_set_mode(file.number, 0o644))
+    let identity = try finishAttributes(file, modified)
+    guard identity.size == length else {
+      throw FolderFailure(
+        .sizeMismatch, "partial/\(name) has \(identity.size) bytes, and Tarn wrote \(length): somebody changed it")
+    }
+    let result = Sealed(identity: identity, digest: digest, isVerified: contents.check.digest != nil)
+    sealed = result
+    return result
+  }
+
+  private func finishAttributes(
+    _ file: Descriptor, _ modified: Timestamp?
+  ) throws(FolderFailure) -> FileIdentity {
+    try kernel("set the mode of", label, file.use { tarn_set_mode($0, 0o644) })
     if let modified {
       let seconds = modified.seconds
       let rest = modified.nanoseconds - seconds * 1_000_000_000
-      try kernel("set the time of", nameBytes, tarn_set_modified(file.number, seconds, rest))
+      try kernel("set the time of", label, file.use { tarn_set_modified($0, seconds, rest) })
     }
-    let stat = try FileStat.of(file, nameBytes)
-    guard stat.size == length else {
-      throw FolderFailure(.sizeMismatch, "it has \(stat.size) bytes on disk, \(length) were written")
-    }
-    return Sealed(identity: stat.identity, digest: digest, isVerified: check.digest != nil)
+    return try FileStat.of(file, label).identity
   }
 
+  // MARK: Durability
+
+  package func sync() throws(FolderFailure) -> UInt64 {
+    while true {
+      let file = try opened()
+      let (length, cuts) = shared.withLock { ($0.length, $0.cuts) }
+      try makeDurable(.syncData, file.use { number in take(.syncData, probe) { tarn_sync_data(number) } })
+      // Cut and written again meanwhile: which of its bytes are durable is not known.
+      if shared.withLock({ $0.cuts == cuts }) { return length }
+    }
+  }
+
+  /// fsync.
+  func syncAll() throws(FolderFailure) {
+    let file = try opened()
+    try makeDurable(.syncFile, file.use { number in take(.syncFile, probe) { tarn_sync(number) } })
+  }
+
+  /// Looks whether writing this file back failed since it was opened; cheap once it is written back.
+  func checkWriteback() throws(FolderFailure) {
+    let file = try opened()
+    let result = file.use { number in take(.checkWriteback, probe) { tarn_check_writeback(number) } }
+    if result == -ENOSYS || result == -EINVAL || result == -ESPIPE { return try syncAll() }
+    try makeDurable(.checkWriteback, result)
+  }
+
+  private func makeDurable(_ step: FolderStep, _ result: Int32) throws(FolderFailure) {
+    guard result < 0 else { return }
+    let failure = FolderFailure(cannot: "make durable", label, errno: -result)
+    shared.withLock { $0.failure = failure }
+    throw failure
+  }
+
+  // MARK: The end
+
   package func close() {
-    descriptor = nil
+    // Closed once the lock is free again, and once a `sync` that runs has ended.
+    _ = shared.withLock { $0.descriptor.take() }
   }
 
   package func discard() {
-    descriptor = nil
-    _ = tarn_unlink(directory.number, cString(name))
+    // After an exchange that went wrong half-way the name may stand for what was displaced: that stays.
+    if let there = try? FileStat.at(directory, cString(name)), there.isSameObject(as: origin) {
+      _ = directory.use { tarn_unlink($0, cString(name)) }
+    }
+    close()
   }
 
-  private var nameBytes: [UInt8] { Array(name.utf8) }
-
-  private func opened() throws(FolderFailure) -> Descriptor {
-    guard let descriptor else { throw FolderFailure(.missing, "the partial file is closed") }
+  /// For the publisher; throws once the file is closed or has failed.
+  func opened() throws(FolderFailure) -> Descriptor {
+    let (descriptor, failure) = shared.withLock { ($0.descriptor, $0.failure) }
+    if let failure { throw failure }
+    guard let descriptor else { throw FolderFailure(.other, "partial/\(name) is closed") }
     return descriptor
   }
 
-  private func restartHashing() {
-    hasher = hashing.hasher(check.digest?.algorithm ?? .sha256)
-    pieces = check.pieces.flatMap { PieceCheck($0, size: check.size, hashing: hashing) }
-  }
+  // MARK: Parts
 
   /// Reads what is kept again, and hashes it.
   ///
-  /// - Returns: the bytes that are good: less than asked when a piece is wrong.
-  private func rehash(_ count: UInt64, of file: Descriptor) throws(FolderFailure) -> UInt64 {
-    guard count > 0 else { return 0 }
-    _ = tarn_advise_sequential(file.number)
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
-    defer { buffer.deallocate() }
-    var done: UInt64 = 0
-    while done < count {
-      let want = min(UInt64(buffer.count), count - done)
-      let got = try kernel("read", nameBytes, tarn_read_at(file.number, buffer.baseAddress, Int(want), done))
-      if got == 0 { break }
-      let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<Int(got)])
-      hasher?.update(bytes)
-      if var pieces {
-        let bad = pieces.update(bytes)
-        self.pieces = pieces
-        if let bad {
-          restartHashing()
-          return try rehash(bad, of: file)
-        }
-      }
-      done += UInt64(got)
+  /// - Returns: the bytes that are good: less than asked when a piece is wrong or the file is shorter.
+  private func rehash(
+    _ file: Descriptor, _ count: UInt64, _ contents: inout Contents
+  ) throws(FolderFailure) -> UInt64 {
+    var wrong: UInt64?
+    let read = try readAll(file, label, limit: count) { bytes throws(FolderFailure) in
+      guard wrong == nil else { return }
+      contents.hasher.update(bytes)
+      wrong = contents.pieces?.update(bytes)
     }
-    return done
+    return wrong ?? read
   }
 
-  private func write(_ bytes: UnsafeRawBufferPointer, to file: Descriptor, at offset: UInt64)
-    throws(FolderFailure)
-  {
+  private func write(
+    _ bytes: UnsafeRawBufferPointer, to file: Descriptor, at offset: UInt64
+  ) throws(FolderFailure) {
+    if let probe { try kernel("write", label, take(.write, probe) { 0 }) }
     var done = 0
     while done < bytes.count {
       let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
-      let count = tarn_write_at(file.number, rest.baseAddress, rest.count, offset + UInt64(done))
-      done += Int(try kernel("write", nameBytes, count))
-      if count == 0 { throw FolderFailure(cannot: "write", nameBytes, errno: EIO) }
+      let count = file.use { tarn_write_at($0, rest.baseAddress, rest.count, offset + UInt64(done)) }
+      done += Int(try kernel("write", label, count))
+      if count == 0 { throw FolderFailure(cannot: "write", label, errno: EIO) }
     }
   }
 
-  /// Cuts the file back to the pieces that are good.
-  private func rejectPiece(_ good: UInt64, _ file: Descriptor) throws(FolderFailure) {
-    try kernel("shorten", nameBytes, tarn_truncate(file.number, good))
-    written.withLock { $0 = good }
-    writtenBack = min(writtenBack, good)
-    restartHashing()
-    _ = try rehash(good, of: file)
-    throw FolderFailure(.pieceMismatch, "the piece at byte \(good) is wrong", goodPrefix: good)
-  }
-}
-
-/// Digests of consecutive pieces, checked as they fill.
-struct PieceCheck {
-  private let pieces: Pieces
-  private let size: UInt64?
-  private let hashing: any Hashing
-  private var index = 0
-  private var inPiece: UInt64 = 0
-  private var hasher: any Hasher
-
-  init?(_ pieces: Pieces, size: UInt64?, hashing: any Hashing) {
-    guard pieces.length > 0, let first = pieces.digests.first else { return nil }
-    self.pieces = pieces
-    self.size = size
-    self.hashing = hashing
-    hasher = hashing.hasher(first.algorithm)
-  }
-
-  /// - Returns: where the first wrong piece begins; nil when all so far are good.
-  mutating func update(_ bytes: UnsafeRawBufferPointer) -> UInt64? {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let room = pieces.length - inPiece
-      let part = rest.prefix(Int(min(room, UInt64(rest.count))))
-      hasher.update(UnsafeRawBufferPointer(rebasing: part))
-      inPiece += UInt64(part.count)
-      rest = rest.dropFirst(part.count)
-      if inPiece == pieces.length, let bad = close() { return bad }
+  private func cut(_ file: Descriptor, to length: UInt64) throws(FolderFailure) {
+    let present = try FileStat.of(file, label).size
+    if present != length { try kernel("shorten", label, file.use { tarn_truncate($0, length) }) }
+    shared.withLock {
+      $0.length = length
+      $0.cuts += 1
     }
-    return nil
+    writtenBack = length
   }
 
-  /// The last piece may be short.
-  mutating func finish() -> UInt64? {
-    inPiece > 0 ? close() : nil
-  }
-
-  private mutating func close() -> UInt64? {
-    let digest = hasher.finish()
-    guard index < pieces.digests.count, pieces.digests[index] == digest else {
-      return UInt64(index) * pieces.length
+  /// Takes the room for the whole file, so that a full disk shows before anything is fetched.
+  private func reserve(_ file: Descriptor, beyond kept: UInt64, _ size: UInt64?) throws(FolderFailure) {
+    guard let size, size > kept, size >= Self.leastReserved else { return }
+    guard size <= UInt64(Int64.max) else { throw FolderFailure(cannot: "reserve room for", label, errno: EFBIG) }
+    let result = file.use { number in take(.reserve, probe) { tarn_reserve(number, size) } }
+    switch -result {
+    case ENOSPC, EDQUOT, EFBIG, EIO, EROFS:
+      // What was reserved of it goes back.
+      _ = file.use { tarn_truncate($0, kept) }
+      try kernel("reserve \(size) bytes for", label, result)
+    default: break  // Not every file system can.
     }
-    index += 1
-    inPiece = 0
-    hasher = hashing.hasher(digest.algorithm)
-    return nil
+  }
+
+  private func startWriteBack(_ file: Descriptor, upTo end: UInt64) {
+    guard end - writtenBack >= Self.writeBackStep else { return }
+    _ = file.use { tarn_start_writeback($0, writtenBack, end - writtenBack) }
+    writtenBack = end
+  }
+
+  /// Cuts the file back to the pieces that are good. `begin` has to come next: the running digest has gone past.
+  ///
+  /// - Returns: the failure to throw.
+  private func rejectPiece(at good: UInt64, _ file: Descriptor) throws(FolderFailure) -> FolderFailure {
+    contents = nil
+    try cut(file, to: good)
+    return FolderFailure(.pieceMismatch, "the piece at byte \(good) is not what the feed says", goodPrefix: good)
   }
 }

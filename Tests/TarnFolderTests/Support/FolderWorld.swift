@@ -37,6 +37,9 @@ enum Adapter: String, CaseIterable {
   case disk
   case diskWithState
 
+  /// Bytes of a file that is read in more than one part.
+  var large: Int { self == .memory ? 40_000 : 1_200_000 }
+
   func make() throws -> any FolderWorld {
     switch self {
     case .memory: MemoryWorld()
@@ -54,12 +57,14 @@ func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 /// Reproducible bytes that do not repeat.
 func noise(_ count: Int, seed: UInt64 = 1) -> [UInt8] {
   var state = seed &* 0x9E37_79B9_7F4A_7C15 | 1
-  return (0..<count).map { _ in
+  var words: [UInt64] = []
+  for _ in 0..<(count / 8 + 1) {
     state ^= state << 13
     state ^= state >> 7
     state ^= state << 17
-    return UInt8(truncatingIfNeeded: state >> 24)
+    words.append(state)
   }
+  return words.withUnsafeBytes { Array($0.prefix(count)) }
 }
 
 extension PartialFile {

@@ -1,0 +1,65 @@
+import Glibc
+import LinuxShim
+package import TarnCore
+
+/// Reads files of a folder.
+struct FolderReader: Sendable {
+  let beneath: Beneath
+  let hashing: any Hashing
+
+  func digest(
+    of path: RelativePath, _ algorithm: DigestAlgorithm
+  ) throws(FolderFailure) -> (Digest, FileIdentity)? {
+    guard let file = try beneath.file(path) else { return nil }
+    let before = try FileStat.of(file, path.bytes).identity
+    let hasher = hashing.hasher(algorithm)
+    do throws(FolderFailure) {
+      try readAll(file, path.bytes) { bytes throws(FolderFailure) in hasher.update(bytes) }
+    } catch {
+      throw error.about(path)
+    }
+    guard try FileStat.of(file, path.bytes).identity == before else { return nil }
+    return (hasher.finish(), before)
+  }
+}
+
+/// Reads a file to its end, or to `limit` bytes, in parts of at most 1 MiB.
+///
+/// - Returns: the bytes read.
+@discardableResult
+func readAll(
+  _ file: Descriptor, _ object: some Sequence<UInt8>, limit: UInt64 = .max,
+  _ body: (UnsafeRawBufferPointer) throws(FolderFailure) -> Void
+) throws(FolderFailure) -> UInt64 {
+  guard limit > 0 else { return 0 }
+  _ = file.use(tarn_advise_sequential)
+  let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
+  defer { buffer.deallocate() }
+  var offset: UInt64 = 0
+  while offset < limit {
+    let room = Int(min(UInt64(buffer.count), limit - offset))
+    let count = try kernel("read", object, file.use { tarn_read_at($0, buffer.baseAddress, room, offset) })
+    if count == 0 { break }
+    try body(UnsafeRawBufferPointer(rebasing: buffer[..<Int(count)]))
+    offset += UInt64(count)
+  }
+  return offset
+}
+
+/// A folder that is no mirror yet, read for a plan.
+package struct ForeignFolder: FolderReading {
+  private let reader: FolderReader
+
+  /// - Parameter folder: links are followed here, once.
+  package init(folder: String, hashing: any Hashing = OpenSSLHashing()) throws(FolderFailure) {
+    reader = FolderReader(beneath: Beneath(root: try Descriptor.directory(at: folder)), hashing: hashing)
+  }
+
+  package func scan() -> any SnapshotCursor { FolderScan(root: reader.beneath.root) }
+
+  package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { try reader.beneath.look(path) }
+
+  package func digest(
+    of path: RelativePath, _ algorithm: DigestAlgorithm
+  ) throws(FolderFailure) -> (Digest, FileIdentity)? { try reader.digest(of: path, algorithm) }
+}

@@ -1,0 +1,41 @@
+import Glibc
+import LinuxShim
+package import TarnCore
+
+extension FolderHome {
+  /// Removes what is Tarn's own; the files of the folder stay. The lock is held by the caller. After a crash it
+  /// can be called again: the marker goes when all else is gone.
+  ///
+  /// A directory of `--state` keeps what Tarn did not make there.
+  package func remove() throws(FolderFailure) {
+    let root = try Descriptor.directory(at: folder)
+    let state = OwnDirectory(descriptor: try Descriptor.directory(at: stateDirectory), label: "state")
+    for name in ["partial", "trash"] { try Self.removeAll(name, in: state) }
+    let last: Set<String> = [Self.idName, "lock"]
+    let names = try state.list().map(\.name)
+    for name in names where !last.contains(name) && (isInner || Self.isOwn(name)) { try state.remove(name) }
+    if !isInner { try kernel("remove", folder.utf8, Self.unlink(Self.markerName, in: root)) }
+    for name in last.sorted() { try state.remove(name) }
+    let result = tarn_remove_directory(AT_FDCWD, cString(stateDirectory))
+    if isInner || result != -ENOTEMPTY { try kernel("remove", stateDirectory.utf8, result) }
+    try root.sync(folder.utf8)
+  }
+
+  private static func removeAll(_ name: String, in state: OwnDirectory) throws(FolderFailure) {
+    let number = state.descriptor.openBeneath(cString(name), O_RDONLY | O_DIRECTORY)
+    if number == -ENOENT { return }
+    let own = OwnDirectory(descriptor: Descriptor(try kernel("open", name.utf8, number)), label: name)
+    for file in try own.list() { try own.remove(file.name) }
+    try kernel("remove", name.utf8, state.descriptor.use { tarn_remove_directory($0, cString(name)) })
+  }
+
+  /// The databases with what SQLite and a rebuilding put beside them, and the marker in the making.
+  private static func isOwn(_ name: String) -> Bool {
+    ["ledger.sqlite", "stage.sqlite", "id.", markerName + "."].contains { name.hasPrefix($0) }
+  }
+
+  private static func unlink(_ name: String, in directory: Descriptor) -> Int32 {
+    let result = directory.use { tarn_unlink($0, cString(name)) }
+    return result == -ENOENT ? 0 : result
+  }
+}

@@ -1,0 +1,52 @@
+import Glibc
+import LinuxShim
+import TarnCore
+
+/// The marker and the like: a few lines of text.
+enum SmallFile {
+  /// - Returns: nil when it is not there, cannot be read, or is no regular file of at most 8 KiB.
+  static func read(_ path: String) -> String? {
+    let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
+    guard number >= 0 else { return nil }
+    let file = Descriptor(number)
+    guard let stat = try? FileStat.of(file, []), stat.kind == .regular, stat.size <= 8192 else { return nil }
+    return contents(file)
+  }
+
+  /// A file of /proc, whose size is not told.
+  static func readProc(_ path: String) -> String? {
+    let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY, 0)
+    return number < 0 ? nil : contents(Descriptor(number))
+  }
+
+  private static func contents(_ file: Descriptor) -> String? {
+    var buffer = [UInt8](repeating: 0, count: 8192)
+    let count = file.use { tarn_read_at($0, &buffer, buffer.count, 0) }
+    return count < 0 ? nil : String(decoding: buffer[..<Int(count)], as: UTF8.self)
+  }
+
+  /// Writes a new file under a name of its own first, then gives it its name, whole and durable.
+  ///
+  /// - Throws: `exists` when something has that name.
+  static func write(
+    _ text: String, beside draft: String, in directory: Descriptor, as name: String, in target: Descriptor
+  ) throws(FolderFailure) {
+    let number = directory.open(cString(draft), O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
+    // Left by a crash: written anew.
+    if number == -EEXIST { _ = directory.use { tarn_unlink($0, cString(draft)) } }
+    let again = number == -EEXIST ? directory.open(cString(draft), O_WRONLY | O_CREAT | O_EXCL, mode: 0o600) : number
+    let file = Descriptor(try kernel("create", draft.utf8, again))
+    do throws(FolderFailure) {
+      let bytes = Array(text.utf8)
+      let count = try kernel("write", draft.utf8, file.use { tarn_write_at($0, bytes, bytes.count, 0) })
+      guard Int(count) == bytes.count else { throw FolderFailure(cannot: "write", draft.utf8, errno: EIO) }
+      try file.sync(draft.utf8)
+      let moved = Mover(probe: nil).moveOut(directory, draft, to: target, cString(name), .rename)
+      try kernel("make", name.utf8, moved)
+      try target.sync(name.utf8)
+    } catch {
+      _ = directory.use { tarn_unlink($0, cString(draft)) }
+      throw error
+    }
+  }
+}

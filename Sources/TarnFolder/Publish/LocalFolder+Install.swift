@@ -1,0 +1,140 @@
+import Glibc
+import LinuxShim
+package import TarnCore
+
+/// How a file gets its final name (reliability.md 6.1).
+extension LocalFolder {
+  package func install(_ items: [Installation]) -> [PublishOutcome] {
+    let touched = TouchedDirectories(beneath, mover.probe)
+    var outcomes: [PublishOutcome] = []
+    for (index, item) in items.enumerated() {
+      touched.beginItem()
+      let outcome = install(item, index, touched)
+      if case .installed = outcome {} else { touched.removeMade() }
+      outcomes.append(outcome)
+    }
+    if outcomes.contains(where: { $0.isInstalled }) { touched.touch(partial) }
+    if outcomes.contains(where: { $0.hasDisplaced }) { touched.touch(trash) }
+    touched.sync(items: items.count)
+    for (index, failure) in touched.failures where outcomes[index].isInstalled {
+      outcomes[index] = .failed(failure)
+    }
+    return outcomes
+  }
+
+  private func install(_ item: Installation, _ index: Int, _ touched: TouchedDirectories) -> PublishOutcome {
+    do throws(FolderFailure) {
+      let place = try Beneath.Place(item.path)
+      try OwnDirectory.check(item.trashName)
+      let (file, sealed) = try checked(item.partial)
+      switch item.expectation {
+      case .absent:
+        let parent = try touched.make(place.parent, for: index)
+        let result = mover.moveOut(partial.descriptor, item.partial.name, to: parent, place.leaf, .rename)
+        if result == -EEXIST { return .stale("something stands at \(item.path.printable)") }
+        try kernel("move into place", item.path.bytes, result)
+        touched.touch(place.parent, for: index)
+        return .installed(try placed(file, sealed), displaced: nil)
+      case .present(let expected):
+        guard let parent = try presentParent(place, touched),
+          let there = try FileStat.at(parent, place.leaf), there.kind == .regular,
+          there.identity.isSame(as: expected)
+        else { return .stale("what stands at \(item.path.printable) is not what was planned for") }
+        return try exchange(item, place, parent, index, touched)
+      }
+    } catch {
+      return .failed(error.about(item.path))
+    }
+  }
+
+  /// nil when there is no such directory.
+  func presentParent(
+    _ place: Beneath.Place, _ touched: TouchedDirectories
+  ) throws(FolderFailure) -> Descriptor? {
+    do throws(FolderFailure) {
+      return try touched.open(place.parent)
+    } catch {
+      switch error.code {
+      case .missing, .notDirectory, .link: return nil
+      default: throw error
+      }
+    }
+  }
+
+  /// That the file is sealed, unchanged since, and the one that its name in `partial/` stands for.
+  private func checked(_ file: any PartialFile) throws(FolderFailure) -> (StagedFile, Sealed) {
+    guard let staged = file as? StagedFile, let sealed = staged.sealed else {
+      throw FolderFailure(.other, "partial/\(file.name) is not sealed")
+    }
+    let open = try FileStat.of(try staged.opened(), staged.label)
+    guard open.identity.isSameContents(as: sealed.identity), let named = try partial.stat(staged.name),
+      named.isSameObject(as: open)
+    else { throw FolderFailure(.other, "partial/\(file.name) was changed by somebody else") }
+    return (staged, sealed)
+  }
+
+  /// The identity under the final name. Size and time are those that were checked: what somebody wrote into the
+  /// file after the rename shall look like an edit.
+  private func placed(_ file: StagedFile, _ sealed: Sealed) throws(FolderFailure) -> FileIdentity {
+    var identity = sealed.identity
+    identity.changed = try FileStat.of(try file.opened(), file.label).identity.changed
+    return identity
+  }
+
+  // MARK: Replacing
+
+  /// Swaps, then moves what was there into the trash, whatever it is: nothing is lost by a race.
+  private func exchange(
+    _ item: Installation, _ place: Beneath.Place, _ parent: Descriptor, _ index: Int,
+    _ touched: TouchedDirectories
+  ) throws(FolderFailure) -> PublishOutcome {
+    let (file, sealed) = try checked(item.partial)
+    let result = mover.exchange(partial.descriptor, file.name, parent, place.leaf, .exchange)
+    if result == -ENOENT { return .stale("what stood at \(item.path.printable) is gone") }
+    if Mover.isUnsupported(result) {
+      throw FolderFailure(
+        .other,
+        "cannot replace \(item.path.printable): the file system cannot exchange two names, and nothing else is safe",
+        errno: -result)
+    }
+    try kernel("move into place", item.path.bytes, result)
+    touched.touch(place.parent, for: index)
+    guard let displaced = try partial.stat(file.name) else {
+      throw FolderFailure(.other, "what stood at \(item.path.printable) is gone from partial/\(file.name)")
+    }
+    let moved = mover.moveIn(
+      partial.descriptor, cString(file.name), to: trash.descriptor, item.trashName, .moveToTrash)
+    if moved < 0 { try takeBack(item, place, parent, -moved) }
+    let kept = try trash.stat(item.trashName) ?? displaced
+    return .installed(try placed(file, sealed), displaced: kept.identity)
+  }
+
+  /// The displaced object cannot be moved into the trash: back to its place with it, else a second name in the
+  /// trash, by another call, so that cleaning `partial/` cannot lose it.
+  ///
+  /// - Throws: why it could not be moved, when it is back in its place.
+  private func takeBack(
+    _ item: Installation, _ place: Beneath.Place, _ parent: Descriptor, _ errno: Int32
+  ) throws(FolderFailure) {
+    let name = item.partial.name
+    let failure = FolderFailure(cannot: "move to the trash", item.path.bytes, errno: errno, path: item.path)
+    if mover.exchange(partial.descriptor, name, parent, place.leaf, .moveBack) == 0 { throw failure }
+    if mover.link(partial.descriptor, name, to: trash.descriptor, item.trashName) == 0 {
+      _ = partial.descriptor.use { tarn_unlink($0, cString(name)) }
+      return
+    }
+    throw FolderFailure(
+      failure.code, failure.message + "; it is kept as \(home.stateDirectory)/partial/\(name)", errno: errno,
+      path: item.path)
+  }
+}
+
+extension PublishOutcome {
+  fileprivate var isInstalled: Bool {
+    if case .installed = self { true } else { false }
+  }
+
+  fileprivate var hasDisplaced: Bool {
+    if case .installed(_, .some) = self { true } else { false }
+  }
+}

@@ -1,0 +1,42 @@
+package import TarnCore
+
+/// What was displaced or removed, until it expires: `trash/`.
+extension LocalFolder {
+  package func trashed() throws(FolderFailure) -> [(name: String, size: UInt64)] { try trash.list() }
+
+  package func restoreTrash(_ name: String, to path: RelativePath) throws(FolderFailure) -> FileIdentity {
+    try OwnDirectory.check(name)
+    let place = try Beneath.Place(path)
+    guard try trash.stat(name) != nil else {
+      throw FolderFailure(.missing, "trash/\(name) is not there", path: path)
+    }
+    let touched = TouchedDirectories(beneath, mover.probe)
+    do throws(FolderFailure) {
+      let parent = try touched.make(place.parent, for: 0)
+      let result = mover.moveOut(trash.descriptor, name, to: parent, place.leaf, .rename)
+      try kernel("restore", path.bytes, result)
+      touched.touch(place.parent, for: 0)
+      touched.touch(trash)
+      touched.sync(items: 1)
+      if let failure = touched.failures[0] { throw failure }
+      guard let stat = try FileStat.at(parent, place.leaf) else {
+        throw FolderFailure(.missing, "\(path.printable) is gone again")
+      }
+      return stat.identity
+    } catch {
+      touched.removeMade()
+      throw error.about(path)
+    }
+  }
+
+  package func trashPartial(_ name: String, as trashName: String) throws(FolderFailure) {
+    try OwnDirectory.check(name)
+    try OwnDirectory.check(trashName)
+    let result = mover.moveIn(partial.descriptor, cString(name), to: trash.descriptor, trashName, .moveToTrash)
+    try kernel("move to the trash", partial.object(name), result)
+    try trash.sync()
+    try partial.sync()
+  }
+
+  package func removeTrash(_ name: String) throws(FolderFailure) { try trash.remove(name) }
+}

@@ -1,0 +1,147 @@
+import Glibc
+import LinuxShim
+import TarnCore
+
+/// The directories that one call works in: each opened once, made where it is missing, and fsynced once at the
+/// end. One thread.
+final class TouchedDirectories {
+  private struct Touched {
+    let descriptor: Descriptor
+    /// The items whose names depend on it.
+    var items: [Int] = []
+  }
+
+  /// So many directories stay open at a time; beyond, they are made durable early.
+  private static let limit = 256
+
+  private let beneath: Beneath
+  private let probe: FolderProbe?
+  private var directories: [RelativePath?: Touched] = [:]
+  private var own: [OwnDirectory] = []
+  /// Directories that were made for the item at hand, outermost first.
+  private var made: [RelativePath] = []
+  /// Items whose directories could not be made durable, and why.
+  private(set) var failures: [Int: FolderFailure] = [:]
+
+  init(_ beneath: Beneath, _ probe: FolderProbe?) {
+    self.beneath = beneath
+    self.probe = probe
+  }
+
+  /// To be called between items.
+  func beginItem() {
+    made = []
+    if directories.count > Self.limit {
+      syncDirectories()
+      directories = [:]
+    }
+  }
+
+  /// A directory that is there.
+  func open(_ path: RelativePath?) throws(FolderFailure) -> Descriptor {
+    if let known = directories[path] { return known.descriptor }
+    let opened = try beneath.directory(path)
+    directories[path] = Touched(descriptor: opened)
+    return opened
+  }
+
+  /// A directory, made with its parents where they are missing: mode 0755 whatever the umask.
+  func make(_ path: RelativePath?, for item: Int) throws(FolderFailure) -> Descriptor {
+    do throws(FolderFailure) {
+      return try open(path)
+    } catch {
+      guard error.code == .missing, let path else { throw error }
+      return try makeEach(path, for: item)
+    }
+  }
+
+  private func makeEach(_ path: RelativePath, for item: Int) throws(FolderFailure) -> Descriptor {
+    var parentPath: RelativePath?
+    var parent = beneath.root
+    for end in path.bytes.indices where end + 1 == path.bytes.count || path.bytes[end + 1] == UInt8(ascii: "/") {
+      let current = RelativePath(trusted: Array(path.bytes[...end]))
+      parent = try makeOne(current, in: parent, parentPath, for: item)
+      parentPath = current
+    }
+    return parent
+  }
+
+  private func makeOne(
+    _ path: RelativePath, in parent: Descriptor, _ parentPath: RelativePath?, for item: Int
+  ) throws(FolderFailure) -> Descriptor {
+    if let known = directories[path] { return known.descriptor }
+    let name = cString(path.name)
+    let result = parent.use { number in
+      take(.makeDirectory, probe) { tarn_make_directory(number, name, 0o755) }
+    }
+    if result == -EEXIST { return try open(path) }
+    try kernel("make the directory", path.bytes, result)
+    made.append(path)
+    if parentPath == nil, directories[nil] == nil { directories[nil] = Touched(descriptor: parent) }
+    touch(parentPath, for: item)
+    let fresh = Descriptor(
+      try kernel("open the directory", path.bytes, parent.openBeneath(name, O_RDONLY | O_DIRECTORY)))
+    try kernel("set the mode of", path.bytes, fresh.use { tarn_set_mode($0, 0o755) })
+    directories[path] = Touched(descriptor: fresh)
+    return fresh
+  }
+
+  /// A name in it changed. It was given by `open` or `make` before.
+  func touch(_ path: RelativePath?, for item: Int) {
+    directories[path]?.items.append(item)
+  }
+
+  /// One of Tarn's own changed, for all items.
+  func touch(_ directory: OwnDirectory) {
+    own.append(directory)
+  }
+
+  /// Takes back the directories that were made for the item at hand and are empty still.
+  func removeMade() {
+    for path in made.reversed() {
+      directories[path] = nil
+      guard removeIfEmpty(path, for: nil) else { break }
+    }
+    made = []
+  }
+
+  /// rmdir: never what is not empty.
+  ///
+  /// - Returns: false when it stays.
+  func removeIfEmpty(_ path: RelativePath, for item: Int?) -> Bool {
+    guard let parent = try? open(path.parent) else { return false }
+    let name = cString(path.name)
+    guard parent.use({ tarn_remove_directory($0, name) }) == 0 else { return false }
+    directories[path] = nil
+    if let item { touch(path.parent, for: item) }
+    return true
+  }
+
+  /// Makes all of it durable; what cannot be is in `failures`.
+  ///
+  /// - Parameter items: how many there were.
+  func sync(items: Int) {
+    syncDirectories()
+    for directory in own {
+      do throws(FolderFailure) {
+        try sync(directory.descriptor, Array(directory.label.utf8))
+      } catch {
+        for item in 0..<items { failures[item] = error }
+      }
+    }
+  }
+
+  private func syncDirectories() {
+    for (path, touched) in directories where !touched.items.isEmpty {
+      do throws(FolderFailure) {
+        try sync(touched.descriptor, path?.bytes ?? [UInt8(ascii: ".")])
+      } catch {
+        for item in touched.items { failures[item] = error.about(path) }
+      }
+    }
+  }
+
+  private func sync(_ directory: Descriptor, _ object: [UInt8]) throws(FolderFailure) {
+    try kernel("make durable", object, take(.syncDirectory, probe) { directory.use(tarn_sync) })
+  }
+}

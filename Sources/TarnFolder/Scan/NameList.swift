@@ -1,0 +1,76 @@
+import Glibc
+import LinuxShim
+import TarnCore
+
+/// The names in one directory, sorted by their bytes, in one block of memory.
+struct NameList {
+  /// Each name terminated by NUL.
+  private var text: [CChar] = []
+  private var starts: [Int] = []
+
+  var count: Int { starts.count }
+
+  /// - Parameter buffer: where the kernel writes; its contents mean nothing before or after.
+  init(
+    _ directory: Descriptor, _ object: [UInt8], buffer: UnsafeMutableRawBufferPointer
+  ) throws(FolderFailure) {
+    while true {
+      let count = try kernel(
+        "list", object, directory.use { tarn_read_directory($0, buffer.baseAddress, buffer.count) })
+      if count == 0 { break }
+      var offset = 0
+      while offset < count {
+        guard let name = tarn_directory_name(buffer.baseAddress, offset, &offset) else { break }
+        add(name)
+      }
+    }
+    sort()
+  }
+
+  /// The bytes of a name, with its terminator, for the time of the call.
+  func withName<Result>(
+    _ index: Int, _ body: (UnsafePointer<CChar>) throws(FolderFailure) -> Result
+  ) throws(FolderFailure) -> Result {
+    let start = starts[index]
+    return try text.withUnsafeBufferPointer { text throws(FolderFailure) in
+      guard let base = text.baseAddress else { throw FolderFailure(.other, "an empty directory has no names") }
+      return try body(base + start)
+    }
+  }
+
+  func bytes(_ index: Int) -> [UInt8] {
+    text[starts[index]...].prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+  }
+
+  /// True when what lies in the directory `first` comes before the object `second` in the order of whole paths:
+  /// `first` and a slash sorts before `second`. `first` sorts before `second`.
+  func areContents(of first: Int, before second: Int) -> Bool {
+    var left = starts[first]
+    var right = starts[second]
+    while text[left] != 0, text[left] == text[right] {
+      left += 1
+      right += 1
+    }
+    return text[left] != 0 || UInt8(ascii: "/") < UInt8(bitPattern: text[right])
+  }
+
+  private mutating func add(_ name: UnsafePointer<CChar>) {
+    if strcmp(name, ".") == 0 || strcmp(name, "..") == 0 { return }
+    starts.append(text.count)
+    text.append(contentsOf: UnsafeBufferPointer(start: name, count: strlen(name) + 1))
+  }
+
+  /// A directory that changes while it is read may give a name twice: it is kept once.
+  private mutating func sort() {
+    text.withUnsafeBufferPointer { text in
+      guard let base = text.baseAddress else { return }
+      starts.sort { strcmp(base + $0, base + $1) < 0 }
+      var kept = 0
+      for start in starts where kept == 0 || strcmp(base + starts[kept - 1], base + start) != 0 {
+        starts[kept] = start
+        kept += 1
+      }
+      starts.removeLast(starts.count - kept)
+    }
+  }
+}

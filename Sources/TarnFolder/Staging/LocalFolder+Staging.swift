@@ -1,0 +1,78 @@
+import Glibc
+import LinuxShim
+package import TarnCore
+
+/// Files on their way: `partial/`.
+extension LocalFolder {
+  package func makePartial() throws(FolderFailure) -> any PartialFile { try makeStaged() }
+
+  private func makeStaged() throws(FolderFailure) -> StagedFile {
+    let name = random.fileName()
+    let number = partial.descriptor.open(cString(name), O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
+    return try staged(name, Descriptor(try kernel("create", partial.object(name), number)))
+  }
+
+  package func openPartial(_ name: String) throws(FolderFailure) -> (any PartialFile)? {
+    try OwnDirectory.check(name)
+    // A look first: opening would wake a device, and what was displaced into this name is not to be written.
+    guard let stat = try partial.stat(name) else { return nil }
+    guard stat.kind == .regular, stat.owner == geteuid(), stat.links == 1 else {
+      throw FolderFailure(.other, "partial/\(name) is no partial file of Tarn's")
+    }
+    let number = partial.descriptor.open(cString(name), O_RDWR | O_NONBLOCK | O_NOCTTY)
+    if number == -ENOENT { return nil }
+    return try staged(name, Descriptor(try kernel("open", partial.object(name), number)))
+  }
+
+  private func staged(_ name: String, _ file: Descriptor) throws(FolderFailure) -> StagedFile {
+    try StagedFile(
+      name: name, directory: partial.descriptor, descriptor: file, hashing: hashing, probe: mover.probe)
+  }
+
+  package func copyPartial(
+    of path: RelativePath, expected: FileIdentity, check: ContentCheck
+  ) throws(FolderFailure) -> (any PartialFile)? {
+    guard let source = try beneath.file(path),
+      try FileStat.of(source, path.bytes).identity.isSame(as: expected)
+    else { return nil }
+    if let size = check.size, size != expected.size {
+      throw FolderFailure(
+        .sizeMismatch, "\(path.printable) has \(expected.size) bytes, the feed says \(size)", path: path)
+    }
+    let copy = try makeStaged()
+    do throws(FolderFailure) {
+      try fill(copy, from: source, path, size: expected.size, check)
+      guard try FileStat.of(source, path.bytes).identity.isSame(as: expected) else {
+        copy.discard()
+        return nil
+      }
+      return copy
+    } catch {
+      copy.discard()
+      throw error
+    }
+  }
+
+  /// Shares the blocks where the file system can, and reads them for the digest; else copies, hashing what is
+  /// written.
+  private func fill(
+    _ copy: StagedFile, from source: Descriptor, _ path: RelativePath, size: UInt64, _ check: ContentCheck
+  ) throws(FolderFailure) {
+    let target = try copy.opened()
+    let isShared = target.use { target in source.use { tarn_clone(target, $0) } } == 0
+    let kept = try copy.begin(keeping: isShared ? size : 0, check: check)
+    guard isShared else {
+      try readAll(source, path.bytes) { bytes throws(FolderFailure) in try copy.append(bytes) }
+      return
+    }
+    if kept != size {
+      throw FolderFailure(
+        .pieceMismatch, "the piece at byte \(kept) of \(path.printable) is not what the feed says",
+        goodPrefix: kept, path: path)
+    }
+  }
+
+  package func partials() throws(FolderFailure) -> [(name: String, size: UInt64)] { try partial.list() }
+
+  package func removePartial(_ name: String) throws(FolderFailure) { try partial.remove(name) }
+}
