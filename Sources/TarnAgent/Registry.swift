@@ -22,7 +22,7 @@ struct Registry {
       path = directory.prefix { $0 != ":" } + "/mirrors"
     } else if let state = environment["XDG_STATE_HOME"], state.hasPrefix("/") {
       path = state + "/tarn/mirrors"
-    } else if let home = environment["HOME"], home.hasPrefix("/") {
+    } else if let home = environment["HOME"], home.hasPrefix("/"), TextFile.isDirectory(home) {
       path = home + "/.local/state/tarn/mirrors"
     } else {
       return nil
@@ -126,6 +126,11 @@ enum TextFile {
 
 extension TextFile {
   static func isReadable(_ path: String) -> Bool { access(path, R_OK) == 0 }
+
+  static func isDirectory(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
 
   /// A regular file, links followed.
   static func isRegular(_ path: String) -> Bool {

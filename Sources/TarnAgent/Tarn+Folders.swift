@@ -43,11 +43,13 @@ extension Tarn {
   }
 
   /// The folder for a pass: made, or taken with `--adopt`, when it is not a mirror yet.
-  func homeForSync(_ request: SyncRequest) throws(PassFailure) -> FolderHome {
+  ///
+  /// - Returns: the mirror, and whether it was made now.
+  func homeForSync(_ request: SyncRequest) throws(PassFailure) -> (FolderHome, isNew: Bool) {
     let path = try admissible(request.folder)
     let state = request.state.map(absolute)
     switch try inspect(path, state: state) {
-    case .mirror(let home): return home
+    case .mirror(let home): return (home, false)
     case .markerMissing(let reason): throw markerMissing(path, reason)
     case .notDirectory:
       throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
@@ -60,7 +62,7 @@ extension Tarn {
       }
       try refuseUnmounted(path)
       do {
-        return try FolderHome.create(folder: path, state: state)
+        return (try FolderHome.create(folder: path, state: state), true)
       } catch {
         let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
         throw PassFailure(
@@ -132,6 +134,14 @@ extension Tarn {
       path = String(path[..<slash])
     }
     return path.isEmpty ? "/" : path
+  }
+
+  /// Takes back a mirror that was made a moment ago and holds nothing; the folder goes when it is empty.
+  func unmake(_ home: FolderHome) {
+    registry?.remove(folder: home.folder)
+    // What cannot be removed is an empty mirror, which the next sync takes as it is.
+    try? home.remove()
+    rmdir(home.folder)
   }
 
   func remember(_ home: FolderHome) {

@@ -16,7 +16,22 @@ extension Tarn {
       try FeedText.parse(text, workingDirectory: workingDirectory)
     }
     try validate(request.options)
-    let home = try homeForSync(request)
+    let (home, isNew) = try homeForSync(request)
+    do {
+      return try sync(home, request, given: given, observer: observer, progress: progress, stop: stop)
+    } catch {
+      // Nothing was read, so nothing is followed: the folder is as it was.
+      if isNew, error.kind == .feedUnreachable || error.kind == .feedMalformed || error.kind == .usage {
+        unmake(home)
+      }
+      throw error
+    }
+  }
+
+  private func sync(
+    _ home: FolderHome, _ request: SyncRequest, given: FeedLocation?, observer: any PassObserver,
+    progress: PassProgress, stop: StopFlag
+  ) throws(PassFailure) -> PassReport {
     let mirror = try OpenMirror.open(home, now: now)
     defer { mirror.close() }
     remember(home)
@@ -27,10 +42,11 @@ extension Tarn {
           message:
             "the ledger was damaged; it is kept as \(name), and a new one is made by hashing the folder"))
     }
-    let (feed, options) = try settle(request, given: given, ledger: mirror.ledger)
+    let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
     var pass = PassRequest(
       feed: feed, folderName: home.folder, policy: try policy(options), workingDirectory: workingDirectory)
     pass.wasRebuilt = mirror.setAside != nil
+    pass.facts = [("feed", feed.text), ("options", options.encoded)]
     let ports = try makePorts(
       feed, options, ledger: mirror.ledger, scratch: home.stateDirectory,
       stage: home.stateDirectory + "/stage.sqlite")
@@ -63,19 +79,6 @@ extension Tarn {
   }
 
   // MARK: Feed and options
-
-  /// What this pass follows, remembered for the next one.
-  private func settle(
-    _ request: SyncRequest, given: FeedLocation?, ledger: any LedgerPort
-  ) throws(PassFailure) -> (FeedLocation, PassOptions) {
-    let (feed, options) = try settled(request, given: given, ledger: ledger)
-    do {
-      try ledger.apply([.fact("feed", feed.text), .fact("options", options.encoded)])
-    } catch {
-      throw PassFailure(error)
-    }
-    return (feed, options)
-  }
 
   private func settled(
     _ request: SyncRequest, given: FeedLocation?, ledger: any LedgerPort

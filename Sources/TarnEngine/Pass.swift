@@ -11,6 +11,8 @@ package struct PassRequest: Sendable {
   package var workingDirectory: String
   /// The ledger is new beside an old folder (it was damaged): this pass deletes nothing.
   package var wasRebuilt = false
+  /// What the ledger remembers once the feed was read: a mistyped feed is not followed from then on.
+  package var facts: [(name: String, value: String)] = []
 
   package init(feed: FeedLocation, folderName: String, policy: PassPolicy, workingDirectory: String) {
     self.feed = feed
@@ -169,8 +171,11 @@ package struct Pass {
     }
   }
 
+  /// The feed was read and is followed: what is to be remembered of it.
   private func accept(_ end: FeedEnd) throws {
-    if let version = end.version { try note([.fact("manifest-version", String(version))]) }
+    var changes = request.facts.map { LedgerChange.fact($0.name, $0.value) }
+    if let version = end.version { changes.append(.fact("manifest-version", String(version))) }
+    try note(changes)
   }
 
   // MARK: Carrying out
@@ -182,7 +187,7 @@ package struct Pass {
       snapshot.filesTotal = builder.counts.planned
       snapshot.bytesTotal = builder.bytes.planned
     }
-    enter(.transferring)
+    if builder.counts.planned > 0 { enter(.transferring) }
     let conductor = try Conductor(
       ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress, stop: stop
     )
@@ -325,6 +330,7 @@ extension PassReport {
     counts.failed += done.failed
     bytes.received = conductor.bytes.received
     bytes.published = conductor.bytes.published
+    bytes.confirmed = conductor.bytes.confirmed
     problems += conductor.problems.prefix(max(0, Self.mostProblems - problems.count))
   }
 

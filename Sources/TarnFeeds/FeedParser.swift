@@ -8,7 +8,10 @@ package struct FeedParser: FeedParsing {
   static let formats: [any FeedFormat] = [
     ManifestLines(),
     ManifestDocument(),
+    Metalink(),
     IndexPage(),
+    IndexJSON(),
+    URLList(),
     ChecksumList(),
   ]
 
@@ -22,8 +25,7 @@ package struct FeedParser: FeedParsing {
   package func parse(
     _ source: any ByteSource, as document: FeedDocument, sink: (FeedItem) throws -> Void
   ) throws -> FeedEnd {
-    let input = FeedInput(source)
-    try input.skipByteOrderMark()
+    let input = try Self.open(source)
     let format = try recognise(input, isBelow: document.place != nil)
     var count = 0
     return try format.read(input, in: FeedContext(document: document, hashing: hashing)) { item in
@@ -35,6 +37,19 @@ package struct FeedParser: FeedParsing {
       }
       try sink(item)
     }
+  }
+
+  /// The document's bytes, inflated when they are gzip, whatever the headers say; one layer only.
+  private static func open(_ source: any ByteSource) throws(FeedFailure) -> FeedInput {
+    var input = FeedInput(source)
+    if GzipSource.recognises(try input.peek()) {
+      input = FeedInput(try GzipSource(input))
+      guard !GzipSource.recognises(try input.peek()) else {
+        throw FeedFailure.malformed("the feed is compressed twice")
+      }
+    }
+    try input.skipByteOrderMark()
+    return input
   }
 
   private func recognise(_ input: FeedInput, isBelow: Bool) throws(FeedFailure) -> any FeedFormat {

@@ -33,6 +33,14 @@ struct IndexPlace {
     return Target(name: name, isDirectory: isDirectory, url: url.text)
   }
 
+  /// The child of a raw name, which may hold anything: `take` judges it.
+  func target(named name: [UInt8], isDirectory: Bool) -> Target {
+    let directory = URLReference(
+      scheme: context.url.scheme, authority: context.url.authority, path: context.url.directory, query: nil)
+    let url = directory.bytes + Percent.encode(path: name) + (isDirectory ? [0x2F] : [])
+    return Target(name: name, isDirectory: isDirectory, url: String(decoding: url, as: UTF8.self))
+  }
+
   /// Takes a child of the listing.
   ///
   /// - Parameter make: the entry of a file at that path.

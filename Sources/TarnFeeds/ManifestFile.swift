@@ -116,11 +116,7 @@ struct ManifestFile {
   }
 
   private var pieces: Pieces? {
-    guard let size, let pieceLength, let pieceDigests, pieceLength > 0,
-      UInt64(pieceDigests.count) == size / pieceLength + (size % pieceLength == 0 ? 0 : 1),
-      !pieceDigests.isEmpty
-    else { return nil }
-    return Pieces(length: pieceLength, digests: pieceDigests)
+    Pieces.checked(length: pieceLength, digests: pieceDigests, size: size)
   }
 
   private mutating func readSize(_ reader: inout JSONReader) throws(FeedFailure) {
@@ -181,6 +177,16 @@ enum PieceDigests {
     guard let algorithm, [.sha1, .sha256, .sha512].contains(algorithm) else { return nil }
     let digests = texts.compactMap { Digest(algorithm, hex: $0) }
     return digests.count == texts.count ? digests : nil
+  }
+}
+
+extension Pieces {
+  /// - Returns: nil unless the digests are as many as a file of that size has pieces.
+  static func checked(length: UInt64?, digests: [Digest]?, size: UInt64?) -> Pieces? {
+    guard let size, let length, let digests, length > 0, !digests.isEmpty,
+      UInt64(digests.count) == size / length + (size % length == 0 ? 0 : 1)
+    else { return nil }
+    return Pieces(length: length, digests: digests)
   }
 }
 

@@ -165,6 +165,7 @@ class Worker:
         self.directory = tempfile.mkdtemp(dir=scratch)
         os.mkdir(os.path.join(self.directory, "server"))
         self.server = Server(os.path.join(self.directory, "server"))
+        self.state = os.path.join(self.directory, "state")
         self.home = os.path.join(self.directory, "home")
         os.mkdir(self.home)
         with open(os.path.join(self.home, "canary"), "w", encoding="utf-8") as stream:
@@ -176,7 +177,8 @@ class Worker:
         return [self.tarn, "sync", feed, folder, "--no-input", *self.scenario.options]
 
     def run(self, folder, prefix=()):
-        environment = {"PATH": os.environ["PATH"], "HOME": self.home, "LC_ALL": "C.UTF-8"}
+        environment = {"PATH": os.environ["PATH"], "HOME": self.home, "LC_ALL": "C.UTF-8",
+                       "XDG_STATE_HOME": self.state}
         return subprocess.run([*prefix, *self.command(folder)], env=environment, cwd=self.directory, timeout=LIMIT,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
 

@@ -13,7 +13,7 @@ package final class Comparison {
   private var newest: Wanted?
   /// Settled entries whose path is a prefix of the newest: one may turn out to be a directory of another.
   private var nested: [Settled] = []
-  /// Objects of the folder that are no directories and whose path is a prefix of the newest.
+  /// Objects of the folder that are no directories and whose path is a prefix of the last one seen.
   private var blockers: [Blocker] = []
 
   private struct Wanted {
@@ -29,8 +29,10 @@ package final class Comparison {
 
   private struct Blocker {
     var present: Present
-    var row: Row?
-    var isWanted: Bool
+    /// Of its row, when nobody wants it; kept back while a wanted path may lie below it.
+    var unlisted: Finding?
+    /// Something is going to be fetched below it.
+    var makesWay = false
   }
 
   /// - Parameter emit: called for every path that is wanted or recorded, nearly in path order.
@@ -66,8 +68,9 @@ package final class Comparison {
   package func finish() throws {
     if let known = newest { try settle(known) }
     newest = nil
-    try release(from: 0)
     while row != nil || present != nil { try passUnlisted() }
+    try release(from: 0)
+    while let blocker = blockers.popLast() { try release(blocker) }
   }
 
   package struct OutOfOrder: Error {}
@@ -96,37 +99,34 @@ package final class Comparison {
     if present != nil { try nextPresent() }
 
     var finding = Finding(path: path, entry: wanted.entry, row: row, decision: .current)
-    if let refusal = wanted.refusal {
-      finding.refusal = refusal
-    } else if nested.contains(where: { $0.entry.path.isAncestor(of: path) }) {
+    if nested.contains(where: { $0.entry.path.isAncestor(of: path) }) {
       refuseAncestors(of: path)
       finding.refusal = Self.fileAndDirectory
+    } else if let refusal = wanted.refusal {
+      finding.refusal = refusal
     } else if wanted.entry.sources.isEmpty {
       finding.refusal = ("refused", "")
     } else {
-      finding.decision = try decide(wanted.entry, row: row, present: present)
+      finding.decision = decide(wanted.entry, row: row, present: present)
     }
     nested.append(Settled(entry: wanted.entry, finding: finding))
-    if let present, present.kind != .directory {
-      blockers.append(Blocker(present: present, row: row, isWanted: true))
-    }
+    if let present, present.kind != .directory { blockers.append(Blocker(present: present)) }
   }
 
-  private func decide(_ entry: Entry, row: Row?, present: Present?) throws -> Decision {
+  private func decide(_ entry: Entry, row: Row?, present: Present?) -> Decision {
     guard let blocker = blockers.first(where: { $0.present.path.isAncestor(of: entry.path) }) else {
       return planner.decide(entry, row: row, present: present)
     }
-    // A file that Tarn placed, and that the feed now has as a directory, makes way.
-    if let own = blocker.row, !blocker.isWanted, blocker.present.kind == .regular,
-      own.identity.isSame(as: blocker.present.identity)
-    {
-      let removal = Action(.delete, path: own.path, present: blocker.present.identity, row: own)
-      try emit(Finding(path: own.path, entry: nil, row: own, decision: .action(removal)))
-      return planner.decide(entry, row: row, present: nil)
-    }
+    if canMakeWay(blocker) { return planner.decide(entry, row: row, present: nil) }
     return .conflict(
       code: "parent-not-a-directory",
-      message: "\(blocker.present.path.printable) is no directory, and Tarn did not place it")
+      message: "\(blocker.present.path.printable) is no directory, and not as Tarn placed it")
+  }
+
+  /// A file that Tarn placed, and that the feed now has as a directory.
+  private func canMakeWay(_ blocker: Blocker) -> Bool {
+    guard let own = blocker.unlisted?.row, blocker.present.kind == .regular else { return false }
+    return own.identity.isSame(as: blocker.present.identity) && !planner.policy.filter.excludes(own.path)
   }
 
   private func refuseAncestors(of path: RelativePath) {
@@ -139,17 +139,40 @@ package final class Comparison {
     code: "path-file-and-directory", message: "the feed has this path both as a file and as a directory"
   )
 
-  /// Lets go of what cannot be a prefix of this path or of any later one.
+  /// Lets go of what cannot be a prefix of this path or of any later one. Blockers come last: a finding that is
+  /// released may make one of them give way.
   private func dropNonPrefixes(of path: RelativePath) throws {
     let keep = nested.firstIndex { !path.bytes.starts(with: $0.entry.path.bytes) } ?? nested.count
     try release(from: keep)
-    blockers.removeAll { !path.bytes.starts(with: $0.present.path.bytes) }
+    while let last = blockers.last, !path.bytes.starts(with: last.present.path.bytes) {
+      blockers.removeLast()
+      try release(last)
+    }
   }
 
   private func release(from index: Int) throws {
     let released = nested[index...]
     nested.removeSubrange(index...)
-    for settled in released { try emit(settled.finding) }
+    for settled in released {
+      noteWay(for: settled.finding)
+      try emit(settled.finding)
+    }
+  }
+
+  private func noteWay(for finding: Finding) {
+    guard finding.refusal == nil, case .action = finding.decision else { return }
+    for index in blockers.indices where blockers[index].present.path.isAncestor(of: finding.path) {
+      blockers[index].makesWay = true
+    }
+  }
+
+  private func release(_ blocker: Blocker) throws {
+    guard var finding = blocker.unlisted else { return }
+    if blocker.makesWay {
+      finding.decision = .action(
+        Action(.delete, path: finding.path, present: blocker.present.identity, row: finding.row))
+    }
+    try emit(finding)
   }
 
   /// The path that comes first of rows and snapshot.
@@ -161,17 +184,19 @@ package final class Comparison {
 
   private func passUnlisted() throws {
     guard let path = frontPath else { return }
+    try dropNonPrefixes(of: path)
     let row = self.row?.path == path ? self.row : nil
     let present = self.present?.path == path ? self.present : nil
     if row != nil { try nextRow() }
     if present != nil { try nextPresent() }
-    if let present, present.kind != .directory {
-      blockers.removeAll { !path.bytes.starts(with: $0.present.path.bytes) }
-      blockers.append(Blocker(present: present, row: row, isWanted: false))
+    let finding = row.map {
+      Finding(path: path, entry: nil, row: $0, decision: planner.decideUnlisted($0, present: present))
     }
-    guard let row else { return }
-    let decision = planner.decideUnlisted(row, present: present)
-    try emit(Finding(path: path, entry: nil, row: row, decision: decision))
+    if let present, present.kind != .directory {
+      blockers.append(Blocker(present: present, unlisted: finding))
+    } else if let finding {
+      try emit(finding)
+    }
   }
 
   private func nextRow() throws {
@@ -232,12 +257,25 @@ extension Entry {
     guard sharesDigest || sameURL else { return nil }
     var merged = self
     merged.size = size ?? other.size
-    merged.modified = modified ?? other.modified
+    if modified == nil {
+      merged.modified = other.modified
+      merged.modifiedIsExact = other.modifiedIsExact
+    }
+    if listing.isEmpty { merged.listing = other.listing }
     merged.digests += other.digests.filter { !digests.contains($0) }
     merged.digests.sort { $0.algorithm > $1.algorithm }
-    merged.sources += other.sources.filter { !sources.contains($0) }
-    merged.sources.sort { $0.priority < $1.priority }
+    merged.sources = Self.best(of: sources + other.sources)
     merged.pieces = pieces ?? other.pieces
     return merged
+  }
+
+  /// Sources that are kept of entries that were merged: a feed may name one path for ever.
+  package static let mostSources = 64
+
+  /// The best first, each URL once.
+  private static func best(of sources: [Source]) -> [Source] {
+    var seen: Set<String> = []
+    let sorted = sources.sorted { $0.priority < $1.priority }.filter { seen.insert($0.url).inserted }
+    return Array(sorted.prefix(mostSources))
   }
 }

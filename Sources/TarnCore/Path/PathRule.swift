@@ -90,13 +90,18 @@ package struct PathRule: Sendable, Equatable {
   }
 
   private func checkPortable(_ segment: ArraySlice<UInt8>) throws(PathRefusal) {
+    // Windows and macOS take text only.
+    guard String(validating: segment, as: UTF8.self) != nil else { throw .notPortable }
     let forbidden = Array("\\:*?\"<>|".utf8)
     if segment.contains(where: { forbidden.contains($0) }) { throw .notPortable }
     if let first = segment.first, first == UInt8(ascii: "~") || first == UInt8(ascii: "-") {
       throw .notPortable
     }
     if let last = segment.last, last == UInt8(ascii: ".") || last == UInt8(ascii: " ") { throw .notPortable }
-    let stem = String(decoding: segment.prefix { $0 != UInt8(ascii: ".") }, as: UTF8.self).uppercased()
+    // Windows takes `nul`, `nul.txt` and `nul .txt` for the device.
+    let base = segment.prefix { $0 != UInt8(ascii: ".") }
+    let blanks = base.reversed().prefix { $0 == UInt8(ascii: " ") }.count
+    let stem = String(decoding: base.dropLast(blanks), as: UTF8.self).uppercased()
     let devices: Set<String> = ["CON", "PRN", "AUX", "NUL"]
     let numbered =
       stem.count == 4 && (stem.hasPrefix("COM") || stem.hasPrefix("LPT")) && stem.last?.isNumber == true

@@ -18,8 +18,11 @@ package enum DeletionGuard {
   package static func judge(planned: Int, recent: Int, rows: Int, manifestIsEmpty: Bool) -> Verdict {
     guard planned > 0 else { return .allow }
     if manifestIsEmpty { return .hold(limit: 0) }
-    let limit = min(most, max(1, (rows + recent) / 10))
-    let left = max(0, limit - recent)
+    // The share is of the rows that there were before the deletions of the window.
+    let gone = max(0, recent)
+    let (before, overflow) = max(0, rows).addingReportingOverflow(gone)
+    let limit = overflow ? most : min(most, max(1, before / 10))
+    let left = max(0, limit - gone)
     return planned <= left ? .allow : .hold(limit: left)
   }
 }

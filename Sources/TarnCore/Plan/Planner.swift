@@ -49,6 +49,10 @@ package struct Planner: Sendable {
       case let other: return other
       }
     }
+    // Hashed with another algorithm than the recorded one, so only stat can say that nobody edited it.
+    if digest.algorithm != row.digest.algorithm, row.identity.isSame(as: identity) {
+      return .action(action(.update, entry, present: identity, row: row))
+    }
     if row.isDoubtful { return .action(action(.replace, entry, present: identity, row: row)) }
     switch policy.localChanges {
     case .restore: return .action(action(.replace, entry, present: identity, row: row))

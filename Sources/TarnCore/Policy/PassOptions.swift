@@ -63,10 +63,12 @@ package struct PassOptions: Sendable, Equatable {
   /// Lines that this Tarn does not know are left out.
   package init(encoded: String) {
     values = [:]
-    for line in encoded.split(separator: "\n") {
-      let parts = line.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard parts.count == 2, let name = Name(rawValue: String(parts[0])) else { continue }
-      values[name, default: []].append(Self.unescape(parts[1]))
+    // By scalars: as characters, a line feed after "\r" and "=" before an accent would not be found.
+    for line in encoded.unicodeScalars.split(separator: "\n") {
+      guard let equals = line.firstIndex(of: "="), let name = Name(rawValue: String(line[..<equals])) else {
+        continue
+      }
+      values[name, default: []].append(Self.unescape(line[line.index(after: equals)...]))
     }
   }
 
@@ -74,10 +76,10 @@ package struct PassOptions: Sendable, Equatable {
     text.unicodeScalars.map { $0 == "\\" ? "\\\\" : $0 == "\n" ? "\\n" : String($0) }.joined()
   }
 
-  private static func unescape(_ text: Substring) -> String {
+  private static func unescape(_ text: Substring.UnicodeScalarView) -> String {
     var plain = ""
     var isEscaped = false
-    for scalar in text.unicodeScalars {
+    for scalar in text {
       if isEscaped {
         plain.unicodeScalars.append(scalar == "n" ? "\n" : scalar)
         isEscaped = false

@@ -17,8 +17,8 @@ package struct PassPolicy: Sendable, Equatable {
 
   /// The index files that the formats know: they name the others, so they come last (feeds.md 7).
   package static let indexNames = [
-    "repodata/repomd.xml", "repodata/repomd.xml.asc", "Release", "Release.gpg", "InRelease", "index.html",
-    "SHA256SUMS", "SHA256SUMS.asc", "SHA256SUMS.gpg", "SHA256SUMS.sig", "SHA256SUMS.minisig",
+    "**/repodata/repomd.xml", "**/repodata/repomd.xml.asc", "Release", "Release.gpg", "InRelease",
+    "index.html", "SHA256SUMS", "SHA256SUMS.asc", "SHA256SUMS.gpg", "SHA256SUMS.sig", "SHA256SUMS.minisig",
   ]
 
   package func isIndex(_ path: RelativePath) -> Bool {
@@ -35,8 +35,10 @@ package enum Reserve: Sendable, Equatable {
   /// - Parameter total: the size of the file system in bytes.
   package func bytes(ofTotal total: UInt64) -> UInt64 {
     switch self {
-    case .bytes(let bytes): bytes
-    case .share(let percent): UInt64(Double(total) / 100 * percent)
+    case .bytes(let bytes): return bytes
+    case .share(let percent):
+      guard percent > 0 else { return 0 }
+      return UInt64(Double(total) / 100 * min(percent, 99))
     }
   }
 }

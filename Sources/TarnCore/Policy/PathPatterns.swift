@@ -1,6 +1,7 @@
 /// Patterns in the style of gitignore(5): `*` and `?` stay within a segment, `**` crosses segments, `[a-z]`
 /// and `[!a-z]`, a slash at the front or in the middle anchors to the folder, a slash at the end means a
-/// directory, `!` takes back, the last match wins. Matching is by bytes.
+/// directory, `!` takes back, the last match wins. Matching is by bytes. Blanks at the end belong to the
+/// pattern: these come from options, not from lines of a file.
 package struct PathPatterns: Sendable, Equatable {
   private struct Pattern: Sendable, Equatable {
     var glob: [UInt8]
@@ -60,91 +61,5 @@ package struct PathPatterns: Sendable, Equatable {
     if pattern.isAnchored { return Glob.matches(pattern.glob[...], path) }
     let slash = path.lastIndex(of: UInt8(ascii: "/"))
     return Glob.matches(pattern.glob[...], slash.map { path[($0 + 1)...] } ?? path)
-  }
-}
-
-/// wildmatch as git has it, over bytes.
-enum Glob {
-  private static let slash = UInt8(ascii: "/")
-  private static let star = UInt8(ascii: "*")
-
-  /// Backtracks only to the newest star of each kind, so the time is at most the product of the lengths.
-  static func matches(_ pattern: ArraySlice<UInt8>, _ text: ArraySlice<UInt8>) -> Bool {
-    var pattern = pattern
-    var text = text
-    var single: (pattern: ArraySlice<UInt8>, text: ArraySlice<UInt8>)?
-    var double: (pattern: ArraySlice<UInt8>, text: ArraySlice<UInt8>)?
-    while true {
-      if let after = doubleStar(pattern) {
-        double = (after.rest, text)
-        single = nil
-        // `**/` matches no directory at all, too.
-        pattern = after.rest
-        continue
-      }
-      if pattern.first == star {
-        single = (pattern.dropFirst(), text)
-        pattern = pattern.dropFirst()
-        continue
-      }
-      if pattern.isEmpty && text.isEmpty { return true }
-      if !pattern.isEmpty, let byte = text.first, let rest = step(pattern, byte) {
-        pattern = rest
-        text = text.dropFirst()
-        continue
-      }
-      if let mark = single, let byte = mark.text.first, byte != slash {
-        text = mark.text.dropFirst()
-        single = (mark.pattern, text)
-        pattern = mark.pattern
-        continue
-      }
-      guard let mark = double, !mark.text.isEmpty else { return false }
-      text = mark.text.dropFirst()
-      double = (mark.pattern, text)
-      single = nil
-      pattern = mark.pattern
-    }
-  }
-
-  /// `**` followed by a slash or the end.
-  private static func doubleStar(_ pattern: ArraySlice<UInt8>) -> (rest: ArraySlice<UInt8>, Void)? {
-    guard pattern.starts(with: [star, star]) else { return nil }
-    let rest = pattern.dropFirst(2)
-    return (rest.first == slash ? rest.dropFirst() : rest, ())
-  }
-
-  /// Matches one byte against the front of the pattern; the rest of the pattern when it fits.
-  private static func step(_ pattern: ArraySlice<UInt8>, _ byte: UInt8) -> ArraySlice<UInt8>? {
-    guard let first = pattern.first else { return nil }
-    switch first {
-    case UInt8(ascii: "?"): return byte == slash ? nil : pattern.dropFirst()
-    case UInt8(ascii: "["): return byte == slash ? nil : bracket(pattern, byte)
-    case UInt8(ascii: "\\") where pattern.count > 1:
-      let rest = pattern.dropFirst()
-      return rest.first == byte ? rest.dropFirst() : nil
-    default: return first == byte ? pattern.dropFirst() : nil
-    }
-  }
-
-  private static func bracket(_ pattern: ArraySlice<UInt8>, _ byte: UInt8) -> ArraySlice<UInt8>? {
-    var rest = pattern.dropFirst()
-    let isNegated = rest.first == UInt8(ascii: "!") || rest.first == UInt8(ascii: "^")
-    if isNegated { rest = rest.dropFirst() }
-    var found = false
-    var isFirst = true
-    while let low = rest.first {
-      if low == UInt8(ascii: "]"), !isFirst { return found != isNegated ? rest.dropFirst() : nil }
-      isFirst = false
-      rest = rest.dropFirst()
-      if rest.first == UInt8(ascii: "-"), let high = rest.dropFirst().first, high != UInt8(ascii: "]") {
-        if low <= byte, byte <= high { found = true }
-        rest = rest.dropFirst(2)
-      } else if low == byte {
-        found = true
-      }
-    }
-    // An unclosed bracket is an ordinary character.
-    return pattern.first == byte ? pattern.dropFirst() : nil
   }
 }

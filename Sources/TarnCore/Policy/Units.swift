@@ -1,18 +1,20 @@
 /// Sizes, rates and shares as users write them.
 package enum Units {
   /// `10MiB`, `1.5 GB`, `512k`, `42`: K, M, G, T are 1024-fold with or without `iB`, 1000-fold with `B`
-  /// (`10MB` is ten million). No unit means bytes.
+  /// (`10MB` is ten million). No unit means bytes. Whole numbers are exact.
   ///
-  /// - Returns: nil for anything else, and for more than 2^63 bytes.
+  /// - Returns: nil for anything else, and for 2^63 bytes and more.
   package static func bytes(_ text: String) -> UInt64? {
-    let text = text.filter { $0 != " " }.lowercased()
     let digits = text.prefix { $0.isASCII && ($0.isNumber || $0 == ".") }
-    guard let number = Double(digits), number >= 0, let factor = factor(text.dropFirst(digits.count)) else {
-      return nil
+    let unit = text.dropFirst(digits.count).drop { $0 == " " }
+    guard unit.allSatisfy(\.isASCII), let factor = factor(unit.lowercased()) else { return nil }
+    if let number = UInt64(digits) {
+      let (bytes, overflow) = number.multipliedReportingOverflow(by: factor)
+      return overflow || bytes >= 1 << 63 ? nil : bytes
     }
-    let bytes = number * factor
-    guard bytes < 0x1p63 else { return nil }
-    return UInt64(bytes)
+    guard let number = decimal(digits) else { return nil }
+    let bytes = number * Double(factor)
+    return bytes < 0x1p63 ? UInt64(bytes) : nil
   }
 
   /// `2MiB/s` or a size alone: bytes per second; `off` is no limit.
@@ -26,7 +28,7 @@ package enum Units {
   /// `1%` or a size.
   package static func reserve(_ text: String) -> Reserve? {
     guard text.hasSuffix("%") else { return bytes(text).map { .bytes($0) } }
-    guard let percent = Double(text.dropLast()), (0...99).contains(percent) else { return nil }
+    guard let percent = decimal(text.dropLast()), (0...99).contains(percent) else { return nil }
     return .share(percent: percent)
   }
 
@@ -36,7 +38,8 @@ package enum Units {
     var value = Double(bytes)
     var unit = -1
     let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
-    while value >= 1023.95, unit < units.count - 1 {
+    // What would be rounded to 1024 is one of the next unit.
+    while value >= 1023.5, unit < units.count - 1 {
       value /= 1024
       unit += 1
     }
@@ -45,17 +48,23 @@ package enum Units {
       ? "\(tenths / 10).\(tenths % 10) \(units[unit])" : "\(Int(value.rounded())) \(units[unit])"
   }
 
-  private static func factor(_ unit: Substring) -> Double? {
+  /// Digits and one point, nothing else that `Double` would read: no sign, exponent, `nan`, hexadecimal.
+  private static func decimal(_ text: Substring) -> Double? {
+    guard text.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") }) else { return nil }
+    return Double(text)
+  }
+
+  private static func factor(_ unit: String) -> UInt64? {
     switch unit {
     case "", "b": 1
-    case "k", "ki", "kib": 0x1p10
-    case "m", "mi", "mib": 0x1p20
-    case "g", "gi", "gib": 0x1p30
-    case "t", "ti", "tib": 0x1p40
-    case "kb": 1e3
-    case "mb": 1e6
-    case "gb": 1e9
-    case "tb": 1e12
+    case "k", "ki", "kib": 1 << 10
+    case "m", "mi", "mib": 1 << 20
+    case "g", "gi", "gib": 1 << 30
+    case "t", "ti", "tib": 1 << 40
+    case "kb": 1000
+    case "mb": 1_000_000
+    case "gb": 1_000_000_000
+    case "tb": 1_000_000_000_000
     default: nil
     }
   }

@@ -72,7 +72,9 @@ package enum ResumeLadder {
     case 200:
       guard rung != .fromZero, let known else { return .takeFromZero }
       // The same version, but the server does not honour this form of If-Range.
-      if known.url == url, let etag = known.etag, head.etag == etag { return .nextRung }
+      if known.url == url, let etag = known.etag, let said = head.etag, isSame(etag, said) {
+        return .nextRung
+      }
       return .takeFromZero
     case 206:
       guard rung != .fromZero, let known else { return .askFromZero }
@@ -93,16 +95,20 @@ package enum ResumeLadder {
   private static func fits(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
     guard let range = head.contentRange, range.first == known.kept, let last = range.last, last >= known.kept
     else { return false }
-    if let total = known.total {
-      guard let said = range.total, said == total, last < total else { return false }
-    }
+    if let total = range.total, last >= total { return false }
+    if let total = known.total, range.total != total { return false }
     return sameVersion(head, known, url: url)
   }
 
   /// False when the answer carries a strong ETag that is not the recorded one.
   private static func sameVersion(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
     guard let recorded = known.etag, let said = head.strongETag, url == known.url else { return true }
-    return said == recorded
+    return isSame(said, recorded)
+  }
+
+  /// By bytes: `String` holds two spellings of one letter for equal.
+  private static func isSame(_ one: String, _ other: String) -> Bool {
+    one.utf8.elementsEqual(other.utf8)
   }
 }
 

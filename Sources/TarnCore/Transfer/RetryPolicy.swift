@@ -26,7 +26,7 @@ package struct RetryPolicy: Sendable, Equatable {
   ///   - random: in 0..<1.
   package func judge(attempt: Int, isTransient: Bool, asked: Int64?, random: Double) -> Verdict {
     guard isTransient, attempt <= retries else { return .giveUp }
-    let ceiling = min(most, base * Double(1 << min(attempt - 1, 20)))
+    let ceiling = min(most, base * Double(1 << (min(max(attempt, 1), 21) - 1)))
     let pause = ceiling * random
     guard let asked else { return .retry(after: pause) }
     guard asked <= mostAsked else { return .giveUp }

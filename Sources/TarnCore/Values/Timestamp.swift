@@ -24,7 +24,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
   ) {
     guard (1678...2261).contains(year), (1...12).contains(month), (0...23).contains(hour),
       (0...59).contains(minute), (0...60).contains(second), (0..<1_000_000_000).contains(nanosecond),
-      (1...Civil.daysIn(month: month, year: year)).contains(day), abs(offsetSeconds) <= 86_400
+      (1...Civil.daysIn(month: month, year: year)).contains(day), (-86_400...86_400).contains(offsetSeconds)
     else { return nil }
     let days = Civil.days(year: year, month: month, day: day)
     let seconds = days * 86_400 + hour * 3600 + minute * 60 + second - offsetSeconds
@@ -32,9 +32,7 @@ package struct Timestamp: Hashable, Comparable, Sendable {
   }
 
   /// Whole seconds, rounded down.
-  package var seconds: Int64 {
-    nanoseconds >= 0 ? nanoseconds / 1_000_000_000 : (nanoseconds - 999_999_999) / 1_000_000_000
-  }
+  package var seconds: Int64 { floorDivide(nanoseconds, 1_000_000_000) }
 
   /// `2026-11-21T04:30:00Z` (RFC 3339), whole seconds.
   package var rfc3339: String {
@@ -46,13 +44,19 @@ package struct Timestamp: Hashable, Comparable, Sendable {
 
   package static func < (left: Self, right: Self) -> Bool { left.nanoseconds < right.nanoseconds }
 
+  /// Stops at the ends of the range.
   package func adding(seconds: Int64) -> Timestamp {
-    Timestamp(nanoseconds: nanoseconds &+ seconds &* 1_000_000_000)
+    let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
+    let (sum, overflow2) = nanoseconds.addingReportingOverflow(scaled)
+    if overflow || overflow2 { return Timestamp(nanoseconds: seconds < 0 ? .min : .max) }
+    return Timestamp(nanoseconds: sum)
   }
 }
 
+/// Rounds down; no value overflows.
 private func floorDivide(_ value: Int64, _ by: Int64) -> Int64 {
-  value >= 0 ? value / by : (value - by + 1) / by
+  let (quotient, remainder) = value.quotientAndRemainder(dividingBy: by)
+  return remainder < 0 ? quotient - 1 : quotient
 }
 
 private func pad(_ value: Int, _ width: Int) -> String {

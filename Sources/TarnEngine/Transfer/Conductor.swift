@@ -140,6 +140,7 @@ final class Conductor {
     try ports.ledger.apply(changes)
     for row in adoptions {
       counts.adopted += 1
+      bytes.confirmed += row.identity.size
       observer.pass(.done(code: "adopted", path: row.path, bytes: row.identity.size))
       progress.finish(bytes: 0)
     }
@@ -312,6 +313,7 @@ final class Conductor {
     jobs[job.id] = nil
     space.giveBack(job)
     counts.revalidated += 1
+    bytes.confirmed += job.action.row?.identity.size ?? 0
     guard var row = job.action.row else { return }
     if row.fingerprint != job.entry.fingerprint {
       row.fingerprint = job.entry.fingerprint

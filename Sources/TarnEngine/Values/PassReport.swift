@@ -48,8 +48,15 @@ package struct PassBytes: Sendable, Equatable {
   package var received: UInt64 = 0
   /// Of files put in place.
   package var published: UInt64 = 0
+  /// Of files that were there and were taken, or asked for and not changed.
+  package var confirmed: UInt64 = 0
 
   package init() {}
+}
+
+extension PassBytes {
+  /// Of wanted entries that are in place.
+  package var inPlace: UInt64 { current + published + confirmed }
 }
 
 /// What a pass did, or what a plan would do.

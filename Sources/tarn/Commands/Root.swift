@@ -14,8 +14,8 @@ struct Root: ParsableCommand {
         tarn status                                             how are my mirrors?
         tarn explain /srv/iso debian.iso                        why is this file (not) here?
 
-      A feed is a checksum list, an RSS or Atom feed, a directory index, a Metalink, a package \
-      index or another listing: a URL, a file (beginning with / or ./) or - for standard input. \
+      A feed is a checksum list, a Metalink 4, an nginx directory index, a list of URLs or a native \
+      manifest: a URL, a file (beginning with / or ./) or - for standard input. \
       A mirror is a folder that follows a feed. 'tarn help exit-status' lists the exit statuses.
       """,
     version: "tarn \(Tarn.version)",

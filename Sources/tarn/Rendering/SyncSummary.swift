@@ -32,7 +32,7 @@ enum SyncSummary {
     let files = Numbers.count(report.counts.wanted, "file")
     return [
       style.paint("in sync:", .good)
-        + " \(files), \(Units.show(report.bytes.wanted)) (\(done)) in \(time(report))"
+        + " \(files), \(Units.show(report.bytes.inPlace)) (\(done)) in \(time(report))"
     ]
   }
 

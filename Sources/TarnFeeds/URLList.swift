@@ -1,0 +1,54 @@
+import TarnCore
+
+/// One absolute URL a line; several on one line, parted by tabs, are mirrors of one file.
+struct URLList: FeedFormat {
+  var name: String { "URL list" }
+  var isListing: Bool { false }
+
+  func recognises(_ head: [UInt8]) -> Bool {
+    for line in head.split(separator: 0x0A) {
+      let text = lowercased(trimmed(line))
+      if text.isEmpty || text.first == UInt8(ascii: "#") { continue }
+      return text.begins(with: "http://") || text.begins(with: "https://")
+    }
+    return false
+  }
+
+  func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
+    var reason: String?
+    while let (line, _) = try input.readLine() {
+      let text = trimmed(line)
+      if text.isEmpty || text.first == UInt8(ascii: "#") { continue }
+      let references = text.split(separator: 0x09).map { trimmed($0) }.filter { !$0.isEmpty }
+      let urls = references.map { URLReference($0) }
+      guard !text.contains(0), urls.allSatisfy({ $0.scheme != nil }),
+        !references.contains(where: { $0.contains(0x20) })
+      else {
+        try sink(Refusal.of(text, code: "line-malformed", reason: "line \(input.line) is no absolute URL"))
+        if reason == nil { reason = "line \(input.line) is not understood" }
+        continue
+      }
+      try sink(Self.item(urls, shown: text, in: context))
+    }
+    return FeedEnd(format: name, isComplete: reason == nil, incompleteReason: reason ?? "")
+  }
+
+  private static func item(_ urls: [URLReference], shown: [UInt8], in context: FeedContext) -> FeedItem {
+    let known = urls.filter { $0.hasScheme("http", "https") }
+    guard let first = known.first else {
+      return Refusal.of(
+        shown, code: "scheme-not-supported", reason: "Tarn fetches http and https URLs only in a URL list")
+    }
+    let sources = known.filter { context.isUsable($0) }.map { Source(url: $0.text) }
+    guard !sources.isEmpty else { return Refusal.withoutSource(shown) }
+    let name = Percent.decode(first.path.split(separator: 0x2F, omittingEmptySubsequences: false).last ?? [])
+    guard !name.contains(0x2F) else {
+      return Refusal.of(name, code: "path-encoded-slash", reason: "the name of one file holds a slash")
+    }
+    do throws(PathRefusal) {
+      return .entry(Entry(path: try RelativePath(name, rule: context.document.rule), sources: sources))
+    } catch {
+      return .refused(Refusal(name: name.isEmpty ? Array(shown.prefix(255)) : name, error))
+    }
+  }
+}

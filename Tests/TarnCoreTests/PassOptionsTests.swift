@@ -1,0 +1,143 @@
+import TarnCore
+import Testing
+
+@Suite struct PassOptionsTests {
+  private static func options(_ values: [PassOptions.Name: [String]]) -> PassOptions {
+    PassOptions(values: values)
+  }
+
+  /// Byte for byte: `String` would hold NFC and NFD for equal.
+  private static func bytes(_ options: PassOptions) -> [PassOptions.Name: [[UInt8]]] {
+    options.values.mapValues { $0.map { Array($0.utf8) } }
+  }
+
+  @Test(arguments: [
+    "", "plain", "a=b", "=", "a\nb", "\n", "\\", "\\n", "\\\\n", "a\r", "\r\n", "\r", "\u{301}accent",
+    "\u{200D}",
+    "e\u{301}", "\u{E9}", "delete=true", "\nexclude=x", " ", "😀\u{FE0F}", "\0",
+  ]) func valuesReadBack(_ value: String) {
+    let given = Self.options([.include: [value, "x", value], .cookies: [value], .proxy: ["p"]])
+    #expect(Self.bytes(PassOptions(encoded: given.encoded)) == Self.bytes(given))
+  }
+
+  @Test(arguments: 0..<4 as Range<UInt64>) func anythingReadsBack(seed: UInt64) {
+    var random = Seeded(seed)
+    let scalars: [Unicode.Scalar] = [
+      "a", "=", "\n", "\r", "\\", "n", "\u{301}", "\u{200D}", "\u{1F600}", "\u{FE0F}", "\0",
+    ]
+    for _ in 0..<500 {
+      var values: [PassOptions.Name: [String]] = [:]
+      for name in PassOptions.Name.allCases where random.chance(30) {
+        values[name] = (0...random.below(3)).map { _ in
+          var text = ""
+          for _ in 0..<random.below(6) { text.unicodeScalars.append(random.pick(scalars)) }
+          return text
+        }
+      }
+      let given = Self.options(values)
+      guard Self.bytes(PassOptions(encoded: given.encoded)) == Self.bytes(given) else {
+        Issue.record("\(Printable.escape(given.encoded))")
+        return
+      }
+    }
+  }
+
+  @Test func linesOfANewerTarnAreLeftOut() {
+    let read = PassOptions(encoded: "delete=true\nsparkle=yes\nnonsense\n\n=x\ncookies=a")
+    #expect(read == Self.options([.delete: ["true"], .cookies: ["a"]]))
+    #expect(PassOptions(encoded: "") == PassOptions())
+  }
+
+  @Test func givenOptionsReplaceRememberedOnes() {
+    let remembered = Self.options([.include: ["a", "b"], .delete: ["true"]])
+    let given = Self.options([.include: ["c"], .retries: ["1"]])
+    #expect(given.over(remembered) == Self.options([.include: ["c"], .delete: ["true"], .retries: ["1"]]))
+    #expect(PassOptions().over(remembered) == remembered)
+  }
+
+  @Test func defaults() throws {
+    #expect(try PassOptions().policy() == PassPolicy())
+    #expect(try PassOptions().network() == NetworkSettings())
+    #expect(PassOptions.Name.allCases.filter(\.isList) == [.include, .exclude, .publishLast])
+  }
+
+  @Test func everyOptionArrives() throws {
+    let given = Self.options([
+      .delete: ["true"], .localChanges: ["keep"], .include: ["*.iso"], .exclude: ["tmp/", "*.o"],
+      .publishLast: ["INDEX"], .portableNames: ["true"], .retries: ["0"], .reserve: ["1GiB"],
+      .connections: ["256"],
+      .connectionsPerHost: ["64"], .limitRate: ["1k/s"], .cookies: ["/c"], .cacert: ["/ca"],
+      .proxy: ["http://p:1"],
+    ])
+    let policy = try given.policy()
+    #expect(policy.deletes && policy.localChanges == .keep && policy.pathRule.portable && policy.retries == 0)
+    #expect(policy.reserve == .bytes(1 << 30))
+    #expect(policy.isIndex(path("x/INDEX")) && !policy.isIndex(path("Release")))
+    #expect(!policy.filter.excludes(path("a.iso")) && policy.filter.excludes(path("a.txt")))
+    #expect(policy.filter.excludes(path("tmp/a.iso")))
+    let network = try given.network()
+    #expect(network.connections == 256 && network.connectionsPerHost == 64 && network.rate == 1024)
+    #expect(network.cookieFile == "/c" && network.caFile == "/ca" && network.proxy == "http://p:1")
+  }
+
+  @Test(
+    arguments: [
+      (.localChanges, "Restore", "restore, keep or report"), (.retries, "101", "a number from 0 to 100"),
+      (.retries, "-1", "a number from 0 to 100"), (.retries, "", "a number from 0 to 100"),
+      (.retries, "99999999999999999999", "a number from 0 to 100"),
+      (.reserve, "100%", "a size such as 10GiB or a share such as 1%"),
+    ] as [(PassOptions.Name, String, String)])
+  func policyRefuses(_ name: PassOptions.Name, _ value: String, _ expected: String) {
+    let failure = #expect(throws: PassOptions.Failure.self) { try Self.options([name: [value]]).policy() }
+    #expect(failure?.message == "--\(name.rawValue): '\(value)' is not \(expected)")
+  }
+
+  @Test(
+    arguments: [
+      (.connections, "0", "a number from 1 to 256"), (.connections, "257", "a number from 1 to 256"),
+      (.connectionsPerHost, "65", "a number from 1 to 64"),
+      (.connectionsPerHost, "six", "a number from 1 to 64"),
+      (.limitRate, "0", "a rate such as 2MiB/s, or off"),
+    ] as [(PassOptions.Name, String, String)])
+  func networkRefuses(_ name: PassOptions.Name, _ value: String, _ expected: String) {
+    let failure = #expect(throws: PassOptions.Failure.self) { try Self.options([name: [value]]).network() }
+    #expect(failure?.message == "--\(name.rawValue): '\(value)' is not \(expected)")
+  }
+
+  @Test func theLastOfSeveralCounts() throws {
+    #expect(try Self.options([.retries: ["x", "7"]]).policy().retries == 7)
+    #expect(try Self.options([.limitRate: ["1k", "off"]]).network().rate == nil)
+    #expect(try !Self.options([.delete: ["true", "false"]]).policy().deletes)
+    let failure = #expect(throws: PassOptions.Failure.self) {
+      try Self.options([.retries: ["\u{1B}[1m"]]).policy()
+    }
+    #expect(failure?.message == "--retries: '\\x1b[1m' is not a number from 0 to 100")
+  }
+}
+
+@Suite struct PolicyTests {
+  @Test(arguments: [
+    ("repodata/repomd.xml", true), ("os/x86_64/repodata/repomd.xml", true),
+    ("repodata/primary.xml.gz", false),
+    ("dists/bookworm/Release", true), ("dists/bookworm/InRelease", true), ("SHA256SUMS", true),
+    ("a/index.html", true),
+    ("SHA256SUMS.txt", false), ("repomd.xml", false), ("release", false),
+  ]) func indexFilesComeLast(_ name: String, _ isIndex: Bool) {
+    #expect(PassPolicy().isIndex(path(name)) == isIndex)
+  }
+
+  @Test(
+    arguments: [
+      ([], [], "a", false), (["*.iso"], [], "a.iso", false), (["*.iso"], [], "a.txt", true),
+      ([], ["*.iso"], "a.iso", true),
+      (["*.iso"], ["old/"], "old/a.iso", true), (["*.iso"], ["old/"], "new/a.iso", false),
+      (["data/"], [], "data/x/y", false),
+      (["data/"], [], "x/data", true), ([], ["*", "!keep"], "keep", false), (["*", "!no"], [], "no", true),
+    ] as [([String], [String], String, Bool)])
+  func filters(include: [String], exclude: [String], name: String, excluded: Bool) {
+    var filter = PathFilter()
+    filter.include = PathPatterns(include)
+    filter.exclude = PathPatterns(exclude)
+    #expect(filter.excludes(path(name)) == excluded)
+  }
+}

@@ -1,0 +1,202 @@
+import TarnCore
+import Testing
+
+@Suite struct ResumeLadderTests {
+  static let url = "http://one/a"
+
+  static func known(
+    kept: UInt64 = 100, url: String = url, etag: String? = nil, lastModified: String? = nil,
+    total: UInt64? = nil,
+    digest: Bool = false
+  ) -> ResumeLadder.Known {
+    ResumeLadder.Known(
+      kept: kept, url: url, etag: etag, lastModified: lastModified, total: total, digestDecides: digest)
+  }
+
+  @Test(
+    arguments: [
+      (nil, [.fromZero]), (known(kept: 0, etag: "\"e\"", lastModified: "d", digest: true), [.fromZero]),
+      (known(), [.fromZero]), (known(etag: "\"e\""), [.etag, .fromZero]),
+      (known(lastModified: "d"), [.lastModified, .fromZero]),
+      (known(digest: true), [.digestAlone, .fromZero]),
+      (
+        known(etag: "\"e\"", lastModified: "d", digest: true),
+        [.etag, .lastModified, .digestAlone, .fromZero]
+      ),
+      (known(etag: "\"e\"", digest: true), [.etag, .digestAlone, .fromZero]),
+      // Validators of another URL say nothing; a digest does.
+      (known(url: "http://two/a", etag: "\"e\"", lastModified: "d"), [.fromZero]),
+      (
+        known(url: "http://two/a", etag: "\"e\"", lastModified: "d", digest: true), [.digestAlone, .fromZero]
+      ),
+    ] as [(ResumeLadder.Known?, [ResumeLadder.Rung])])
+  func rungs(_ known: ResumeLadder.Known?, _ expected: [ResumeLadder.Rung]) {
+    var seen = [ResumeLadder.rung(known, url: Self.url)]
+    while let last = seen.last, last != .fromZero, seen.count < 10 {
+      seen.append(ResumeLadder.rung(known, url: Self.url, after: last))
+    }
+    #expect(seen == expected)
+    #expect(ResumeLadder.rung(known, url: Self.url, after: .fromZero) == .fromZero)
+  }
+
+  struct Answer: Sendable, CustomTestStringConvertible {
+    var status: Int
+    var range: ContentRange?
+    var etag: String?
+    var known: ResumeLadder.Known?
+    var rung: ResumeLadder.Rung
+    var expected: ResumeLadder.Verdict
+    var testDescription: String {
+      let numbers = [range?.first, range?.last, range?.total].map { $0.map(String.init) ?? "*" }
+      return "\(status) \(numbers.joined(separator: " ")) \(etag ?? "no ETag") on \(rung)"
+    }
+
+    init(
+      _ status: Int, _ range: (UInt64?, UInt64?, UInt64?)? = nil, etag: String? = nil,
+      known: ResumeLadder.Known? = ResumeLadderTests.known(etag: "\"e\"", total: 1000),
+      on rung: ResumeLadder.Rung = .etag, gives expected: ResumeLadder.Verdict
+    ) {
+      self.status = status
+      self.range = range.map { ContentRange(first: $0.0, last: $0.1, total: $0.2) }
+      self.etag = etag
+      self.known = known
+      self.rung = rung
+      self.expected = expected
+    }
+  }
+
+  private static let free = known(lastModified: "d")
+
+  static let answers: [Answer] = [
+    Answer(206, (100, 999, 1000), gives: .append),
+    Answer(206, (100, 999, 1000), etag: "\"e\"", gives: .append),
+    Answer(206, (100, 999, 1000), etag: "\"f\"", gives: .askFromZero),
+    // A weak ETag says nothing against it: If-Range asked with the strong one.
+    Answer(206, (100, 999, 1000), etag: "W/\"e\"", gives: .append),
+    // A part of the rest will do.
+    Answer(206, (100, 100, 1000), gives: .append), Answer(206, (100, 500, 1000), gives: .append),
+    Answer(206, nil, gives: .askFromZero), Answer(206, (0, 999, 1000), gives: .askFromZero),
+    Answer(206, (99, 999, 1000), gives: .askFromZero),
+    Answer(206, (101, 999, 1000), gives: .askFromZero), Answer(206, (100, 99, 1000), gives: .askFromZero),
+    Answer(206, (100, 1000, 1000), gives: .askFromZero), Answer(206, (100, 999, 1001), gives: .askFromZero),
+    Answer(206, (100, 999, nil), gives: .askFromZero), Answer(206, (100, nil, 1000), gives: .askFromZero),
+    Answer(206, (nil, nil, 1000), gives: .askFromZero), Answer(206, (100, .max, 1000), gives: .askFromZero),
+    Answer(206, (100, 999, 1000), known: nil, gives: .askFromZero),
+    Answer(206, (100, 999, 1000), on: .fromZero, gives: .askFromZero),
+    // The total is new: it has to hold what the range says (RFC 9110 14.4).
+    Answer(206, (100, 999, 1000), known: free, on: .lastModified, gives: .append),
+    Answer(206, (100, 999, nil), known: free, on: .lastModified, gives: .append),
+    Answer(206, (100, 999, 999), known: free, on: .lastModified, gives: .askFromZero),
+    Answer(206, (100, 999, 50), known: free, on: .lastModified, gives: .askFromZero),
+    Answer(206, (100, 999, 0), known: free, on: .lastModified, gives: .askFromZero),
+    // An ETag of another URL is not compared.
+    Answer(
+      206, (100, 999, 1000), etag: "\"f\"", known: known(url: "http://two/a", etag: "\"e\"", digest: true),
+      on: .digestAlone, gives: .append),
+    // Two spellings of one letter are two ETags.
+    Answer(
+      206, (100, 999, 1000), etag: "\"e\u{301}\"", known: known(etag: "\"\u{E9}\""), gives: .askFromZero),
+    Answer(200, etag: "\"e\u{301}\"", known: known(etag: "\"\u{E9}\""), gives: .takeFromZero),
+
+    Answer(200, gives: .takeFromZero), Answer(200, etag: "\"e\"", gives: .nextRung),
+    Answer(200, etag: "\"f\"", gives: .takeFromZero),
+    Answer(200, etag: "W/\"e\"", gives: .takeFromZero),
+    Answer(200, etag: "\"e\"", on: .fromZero, gives: .takeFromZero),
+    Answer(200, etag: "\"e\"", known: nil, on: .fromZero, gives: .takeFromZero),
+    Answer(200, known: nil, gives: .takeFromZero),
+    Answer(
+      200, etag: "\"e\"", known: known(url: "http://two/a", etag: "\"e\""), on: .digestAlone,
+      gives: .takeFromZero),
+    Answer(200, (100, 999, 1000), gives: .takeFromZero),
+
+    Answer(416, (nil, nil, 100), known: known(etag: "\"e\"", total: 100), gives: .whole),
+    Answer(416, (nil, nil, 100), known: known(etag: "\"e\""), gives: .whole),
+    Answer(416, (nil, nil, 100), etag: "\"f\"", known: known(etag: "\"e\"", total: 100), gives: .askFromZero),
+    Answer(416, (nil, nil, 100), known: known(etag: "\"e\"", total: 101), gives: .askFromZero),
+    Answer(416, (nil, nil, 99), known: known(etag: "\"e\""), gives: .askFromZero),
+    Answer(416, (nil, nil, 1000), gives: .askFromZero), Answer(416, (nil, nil, nil), gives: .askFromZero),
+    Answer(416, gives: .askFromZero),
+    Answer(416, (nil, nil, 100), known: nil, gives: .askFromZero),
+    Answer(416, (nil, nil, 100), on: .fromZero, gives: .askFromZero),
+
+    Answer(304, gives: .notModified), Answer(304, known: nil, on: .fromZero, gives: .notModified),
+    Answer(404, gives: .status(HTTPStatus(404))), Answer(503, on: .fromZero, gives: .status(HTTPStatus(503))),
+    Answer(204, gives: .status(HTTPStatus(204))), Answer(0, gives: .status(HTTPStatus(0))),
+    Answer(-1, gives: .status(HTTPStatus(-1))),
+    Answer(301, gives: .status(HTTPStatus(301))), Answer(207, gives: .status(HTTPStatus(207))),
+  ]
+
+  @Test(arguments: answers) func verdicts(_ answer: Answer) {
+    var head = ResponseHead(status: answer.status, url: "http://cdn/a")
+    head.contentRange = answer.range
+    head.etag = answer.etag
+    let verdict = ResumeLadder.judge(head, rung: answer.rung, known: answer.known, url: Self.url)
+    #expect(verdict == answer.expected)
+  }
+
+  /// Whatever comes: bytes are only appended where it is proved that they belong there.
+  @Test func appendsOnlyWhatFits() {
+    let numbers: [UInt64?] = [nil, 0, 1, 99, 100, 101, 999, 1000, 1001, .max - 1, .max]
+    let etags: [String?] = [nil, "\"e\"", "\"f\"", "W/\"e\"", "\"", "", "e"]
+    var appended = 0
+    for status in [200, 206, 416] {
+      for first in numbers {
+        for last in numbers {
+          for total in numbers {
+            for etag in etags {
+              var head = ResponseHead(status: status, url: Self.url)
+              head.contentRange = ContentRange(first: first, last: last, total: total)
+              head.etag = etag
+              for known in [
+                Self.known(etag: "\"e\"", total: 1000), Self.known(kept: .max, etag: "\"e\""), Self.known(),
+              ] {
+                for rung in ResumeLadder.Rung.allCases {
+                  guard ResumeLadder.judge(head, rung: rung, known: known, url: Self.url) == .append else {
+                    continue
+                  }
+                  appended += 1
+                  let fits =
+                    status == 206 && rung != .fromZero && first == known.kept
+                    && last.map { $0 >= known.kept } == true
+                    && (total.map { total in last.map { $0 < total } == true } ?? true)
+                    && (known.total == nil || known.total == total)
+                    && !(known.etag != nil && etag == "\"f\"")
+                  if !fits { Issue.record("appended: \(head) to \(known)") }
+                }
+              }
+            }
+          }
+        }
+      }
+    }
+    #expect(appended > 0)
+  }
+
+  @Test(
+    arguments: [
+      ("\"e\"", "\"e\""), ("\"\"", "\"\""), ("W/\"e\"", nil), ("w/\"e\"", nil), ("e", nil), ("\"", nil),
+      ("\"e", nil),
+      ("e\"", nil), ("", nil), (nil, nil),
+    ] as [(String?, String?)]) func strongETags(_ etag: String?, _ strong: String?)
+  {
+    var head = ResponseHead(status: 200, url: Self.url)
+    head.etag = etag
+    #expect(head.strongETag == strong)
+  }
+
+  @Test(
+    arguments: [
+      (0, 60, true), (0, 59, false), (0, 0, false), (100, 0, false), (0, 86_400, true),
+      (-9_223_372_036, 9_223_372_036, true),
+      (9_223_372_036, -9_223_372_036, false), (nil, 60, false), (0, nil, false),
+    ] as [(Int64?, Int64?, Bool)]) func strongDates(modified: Int64?, sent: Int64?, isStrong: Bool)
+  {
+    var head = ResponseHead(status: 200, url: Self.url)
+    head.lastModified = "as it was sent"
+    head.modified = modified.map(moment)
+    head.sent = sent.map(moment)
+    #expect((head.strongLastModified != nil) == isStrong)
+    head.lastModified = nil
+    #expect(head.strongLastModified == nil)
+  }
+}

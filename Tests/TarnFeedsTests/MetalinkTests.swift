@@ -1,0 +1,94 @@
+import TarnCore
+import Testing
+
+@testable import TarnFeeds
+
+@Suite struct MetalinkTests {
+  static let hash = String(repeating: "ab", count: 32)
+
+  static func document(_ files: String) -> String {
+    #"<?xml version="1.0" encoding="UTF-8"?>"# + "\n<!-- by hand -->\n"
+      + #"<metalink xmlns="urn:ietf:params:xml:ns:metalink"><updated>2026-01-01T00:00:00Z</updated>\#(files)</metalink>"#
+  }
+
+  static let good = document(
+    """
+    <file name="sub/a&amp;ü.iso"><size> 5 </size><hash type="sha-256"> \(hash.uppercased()) </hash>
+    <hash type="blake3">00</hash><hash type="md5">\(hash.prefix(32))</hash>
+    <pieces length="3" type="sha-256"><hash>\(hash)</hash><hash>\(hash)</hash></pieces>
+    <url>https://last.example/a</url><url priority="2" location="de">https://b.example/a</url>
+    <url priority="1">rel/a b</url><metaurl mediatype="torrent">x</metaurl><url>ftp://f.example/a</url></file>
+    <file name="b"><url>https://c.example/b</url></file>
+    """)
+
+  @Test func reads() {
+    let outcome = parse(Self.good)
+    #expect(outcome.failure == nil)
+    #expect(outcome.isComplete)
+    #expect(outcome.names == ["sub/a&ü.iso", "b"])
+    let entry = outcome.entries[0]
+    #expect(entry.size == 5)
+    #expect(entry.digests.map(\.algorithm) == [.sha256, .md5])
+    #expect(entry.pieces?.digests.count == 2)
+    #expect(
+      entry.sources == [
+        Source(url: "https://example.org/pub/rel/a%20b", priority: 1),
+        Source(url: "https://b.example/a", priority: 2),
+        Source(url: "https://last.example/a", priority: 999_999),
+      ])
+  }
+
+  @Test func refusesOneFileOnly() {
+    let url = "<url>https://c.example/b</url>"
+    let outcome = parse(
+      Self.document(
+        """
+        <file name="../up">\(url)</file><file name="/abs">\(url)</file><file>\(url)</file>
+        <file name="s"><size>big</size>\(url)</file><file name="h"><hash type="sha-256">00</hash>\(url)</file>
+        <file name="n"/><file name="p"><url>https://me:pw@c.example/b</url></file><file name="good">\(url)</file>
+        """))
+    #expect(
+      outcome.codes == [
+        "path-dot-segment", "path-absolute", "path-empty", "size-malformed", "digest-malformed",
+        "no-usable-source",
+        "no-usable-source",
+      ])
+    #expect(outcome.names == ["good"])
+  }
+
+  @Test func refusesDoctypes() {
+    let bomb = """
+      <?xml version="1.0"?><!DOCTYPE metalink [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;">
+      <!ENTITY x SYSTEM "file:///etc/passwd">]><metalink xmlns="urn:ietf:params:xml:ns:metalink">
+      <file name="&b;&x;"><url>https://c.example/b</url></file></metalink>
+      """
+    #expect(parse(bomb).failure?.code == "doctype-refused")
+    let hidden =
+      "<!-- <metalink -->" + String(repeating: " ", count: 140_000) + "<!DOCTYPE m [<!ENTITY b \"x\">]><m/>"
+    #expect(parse(hidden).failure?.code == "doctype-refused")
+  }
+
+  @Test func failsWithAPlace() {
+    #expect(parse(Self.document("<file name=\"a\">\n</fil>")).failure?.code == "feed-malformed")
+    #expect(parse(Self.document("<file name=\"a\">&nbsp;</file>")).failure?.code == "feed-malformed")
+    #expect(parse(Self.document("\n\n<file name=\"a\"></x>")).failure?.line == 5)
+    #expect(
+      parse(Self.document(String(repeating: "<a>", count: 40) + String(repeating: "</a>", count: 40))).failure
+        != nil)
+    #expect(parse(String(Self.good.dropLast(30))).failure?.code == "feed-truncated")
+    let third = #"<metalink version="3.0" xmlns="http://www.metalinker.org/"><files/></metalink>"#
+    #expect(parse(third).failure?.code == "feed-not-recognised")
+    #expect(parse(third).failure?.message.contains("Metalink 3") == true)
+    #expect(parse(#"<metalink xmlns="urn:other"/>"#).failure?.code == "feed-not-recognised")
+  }
+
+  @Test func limitsText() {
+    let text = Self.document(
+      "<file name=\"a\"><hash type=\"x\">\(String(repeating: "a", count: 70_000))</hash></file>")
+    #expect(parse(text).failure?.code == "feed-malformed")
+  }
+
+  @Test func neverTakesACutDocumentForWhole() {
+    #expect(cutsThatPassForWhole(Self.good) == [])
+  }
+}

@@ -1,0 +1,82 @@
+import CZlib
+import TarnCore
+import Testing
+
+@testable import TarnFeeds
+
+@Suite struct StreamTests {
+  static let list = "\(String(repeating: "ab", count: 32))  x\n\(String(repeating: "cd", count: 32)) *y z\r\n"
+  static let documents: [String] = [
+    list, "https://a.example/x\nhttps://a.example/y\n", IndexTests.good, MetalinkTests.good,
+    ManifestTests.closed([ManifestTests.header, #"{"path":"a","size":3}"#], files: 1, bytes: 3),
+    #"{"manifest":{"format":"mirror-manifest/1"},"files":[{"path":"aü\u00e9"},{"path":"b","size":12}]}"#,
+    "[\r\n{ \"name\":\"a\", \"type\":\"file\", \"mtime\":\"Tue, 14 Nov 2023 22:13:20 GMT\", \"size\":12 }\r\n]",
+  ]
+
+  @Test(arguments: documents.indices)
+  func doesNotDependOnTheBlocks(index: Int) {
+    let bytes = Array(Self.documents[index].utf8)
+    let whole = parse(bytes)
+    #expect(whole.failure == nil)
+    #expect(!whole.items.isEmpty)
+    for step in [1, 2, 3, 7, 4096] {
+      #expect(parse(bytes, step: step) == whole, "step \(step)")
+      #expect(parse(gzip(bytes), step: step) == whole, "gzip, step \(step)")
+    }
+  }
+
+  @Test func readsMoreThanOneBuffer() {
+    let lines = (0..<20_000).map { "\(String(repeating: "ab", count: 32))  file-\($0)\n" }.joined()
+    let outcome = parse(lines, step: 4096)
+    #expect(outcome.entries.count == 20_000)
+    #expect(outcome == parse(lines))
+    let files = (0..<20_000).map { #"{"path":"file-\#($0)"}"# }.joined(separator: ",\n")
+    let document = #"{"manifest":{"format":"mirror-manifest/1"},"files":[\#(files)]}"#
+    #expect(parse(document, step: 4096).entries.count == 20_000)
+  }
+
+  @Test func readsAllMembers() {
+    let bytes = Array(Self.list.utf8)
+    let outcome = parse(gzip(Array(bytes[..<30])) + gzip(Array(bytes[30...])) + [0, 0, 0])
+    #expect(outcome == parse(bytes))
+  }
+
+  @Test func failsOnDamagedGzip() {
+    let good = gzip(Array(Self.list.utf8))
+    for count in 2..<good.count {
+      #expect(parse(Array(good[..<count])).failure?.code == "feed-truncated", "cut at \(count)")
+    }
+    var damaged = good
+    damaged[good.count - 5] ^= 0xFF
+    #expect(parse(damaged).failure?.code == "feed-malformed")
+    #expect(parse(good + Array("more".utf8)).failure?.code == "feed-malformed")
+    #expect(parse(gzip(good)).failure?.code == "feed-malformed")
+  }
+
+  @Test func stopsBombs() {
+    let blanks = String(repeating: " ", count: 4 << 20)
+    let bomb = Array((#"{"manifest":{"format":"mirror-manifest/1"},"# + blanks + #""files":[]}"#).utf8)
+    #expect(parse(bomb).isComplete)
+    #expect(parse(gzip(bomb)).failure?.code == "feed-bomb")
+  }
+}
+
+private func gzip(_ bytes: [UInt8]) -> [UInt8] {
+  var stream = z_stream()
+  var input = bytes
+  var output = [UInt8](repeating: 0, count: bytes.count + 1024)
+  deflateInit2_(
+    &stream, 9, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY, ZLIB_VERSION, Int32(MemoryLayout<z_stream>.size))
+  let count = input.withUnsafeMutableBufferPointer { source in
+    output.withUnsafeMutableBufferPointer { target in
+      stream.next_in = source.baseAddress
+      stream.avail_in = UInt32(source.count)
+      stream.next_out = target.baseAddress
+      stream.avail_out = UInt32(target.count)
+      deflate(&stream, Z_FINISH)
+      return target.count - Int(stream.avail_out)
+    }
+  }
+  deflateEnd(&stream)
+  return Array(output[..<count])
+}
