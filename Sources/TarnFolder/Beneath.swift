@@ -54,7 +54,9 @@ struct Beneath: Sendable {
   func look(_ path: RelativePath) throws(FolderFailure) -> Present? {
     let place = try Place(path)
     do throws(FolderFailure) {
-      guard let parent = try parent(of: place), let stat = try FileStat.at(parent, place.leaf) else { return nil }
+      guard let parent = try parent(of: place), let stat = try FileStat.at(parent, place.leaf) else {
+        return nil
+      }
       return Present(path: path, kind: stat.kind, identity: stat.identity)
     } catch {
       throw error.about(path)

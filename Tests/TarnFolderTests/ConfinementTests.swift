@@ -17,7 +17,8 @@ import Testing
     var status = stat()
     #expect(stat(outside + "/victim", &status) == 0)
     let victim = FileIdentity(
-      device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: 6, modified: Timestamp(nanoseconds: 0),
+      device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: 6,
+      modified: Timestamp(nanoseconds: 0),
       changed: Timestamp(nanoseconds: 0))
     #expect(try world.install(bytes("ours"), at("d/victim"), .present(victim)).isStale)
     #expect(try world.port.digest(of: at("d/victim"), .sha256) == nil)
@@ -63,7 +64,8 @@ import Testing
     let world = try DiskWorld()
     let names: [[UInt8]] = [
       [0xFF, 0xFE], bytes("new\nline"), bytes("-rf"), bytes("~"), bytes("back\\slash"), [0x1B, 0x5B],
-      Array(repeating: UInt8(ascii: "n"), count: 255), [0x63, 0xC3, 0xA9], [0x63, 0x65, 0xCC, 0x81], bytes("..."),
+      Array(repeating: UInt8(ascii: "n"), count: 255), [0x63, 0xC3, 0xA9], [0x63, 0x65, 0xCC, 0x81],
+      bytes("..."),
     ]
     for name in names {
       let path = RelativePath(trusted: bytes("d/") + name)
@@ -79,7 +81,8 @@ import Testing
   }
 
   @Test(arguments: [
-    "..", "../victim", "a/../../victim", "d/..", ".", "./x", "a//b", "/etc/passwd", "a/", "", ".tarn", ".tarn/id",
+    "..", "../victim", "a/../../victim", "d/..", ".", "./x", "a//b", "/etc/passwd", "a/", "", ".tarn",
+    ".tarn/id",
     ".tarn/ledger.sqlite", "d/./x", "x\0y", "..\0",
   ])
   func whatIsNoPathOfTheFolderIsRefused(_ text: String) throws {
@@ -117,7 +120,8 @@ import Testing
     world.makeLink(at("l"), to: canary)
     world.makeLink(at("d/l"), to: "../../canary")
     let random = SeededRandom(seed: seed)
-    let alphabet: [[UInt8]] = ["/", "/", "..", ".", "a", "l", "d", "canary", "\0", "\u{7f}", ".tarn"].map(bytes)
+    let alphabet: [[UInt8]] = ["/", "/", "..", ".", "a", "l", "d", "canary", "\0", "\u{7f}", ".tarn"].map(
+      bytes)
     for round in 0..<150 {
       var path: [UInt8] = []
       for _ in 0...random.next(below: 7) {

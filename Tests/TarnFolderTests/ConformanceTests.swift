@@ -22,7 +22,8 @@ import Testing
   @Test(arguments: Adapter.allCases) func aScanComesInTheOrderOfWholePaths(_ adapter: Adapter) throws {
     let world = try adapter.make()
     let files = [
-      "a/b", "a/b/../x", "a-b/c", "a-b/c-d", "a.txt", "a0", "a/b.d/e", "a/b/c/d", "a/b-c", "b", "B", "a/b0", "a ",
+      "a/b", "a/b/../x", "a-b/c", "a-b/c-d", "a.txt", "a0", "a/b.d/e", "a/b/c/d", "a/b-c", "b", "B", "a/b0",
+      "a ",
       "caf\u{e9}", "cafe\u{301}", "z/z/z/z", "a-b-/q", "a!/a!/a", "a!/a!b", ".tarnx", ".tarm", "q/.tarn",
     ].filter { !$0.contains("..") && $0 != "a/b" }
     for file in files { world.write(at(file), bytes(file)) }
@@ -65,7 +66,9 @@ import Testing
     #expect(try world.port.digest(of: at("file/x"), .sha256) == nil)
   }
 
-  @Test(arguments: Adapter.allCases) func aDigestIsOfARegularFileAndComesWithItsIdentity(_ adapter: Adapter) throws {
+  @Test(arguments: Adapter.allCases) func aDigestIsOfARegularFileAndComesWithItsIdentity(_ adapter: Adapter)
+    throws
+  {
     let world = try adapter.make()
     let contents = noise(adapter.large)
     world.write(at("d/file"), contents)
@@ -195,7 +198,8 @@ import Testing
     _ = try partial.begin(keeping: 0, check: ContentCheck())
     try partial.append(damaged)
     let pieces = Pieces(
-      length: 100, digests: (0..<10).map { world.hashing.digest(.md5, of: Array(contents[$0 * 100..<$0 * 100 + 100])) })
+      length: 100,
+      digests: (0..<10).map { world.hashing.digest(.md5, of: Array(contents[$0 * 100..<$0 * 100 + 100])) })
     let check = ContentCheck(
       size: 1000, digest: world.hashing.digest(.sha256, of: contents), pieces: pieces)
     #expect(try partial.begin(keeping: 1000, check: check) == 500)
@@ -216,11 +220,14 @@ import Testing
     #expect(try world.port.copyPartial(of: at("d/source"), expected: identity, check: check) == nil)
     #expect(try world.port.copyPartial(of: at("nothing"), expected: identity, check: check) == nil)
     let now = try world.identity(at("d/source"))
-    #expect(code { _ = try world.port.copyPartial(of: at("d/source"), expected: now, check: ContentCheck(size: 7)) } == .sizeMismatch)
+    #expect(
+      code { _ = try world.port.copyPartial(of: at("d/source"), expected: now, check: ContentCheck(size: 7)) }
+        == .sizeMismatch)
     #expect(try world.port.partials().isEmpty)
   }
 
-  @Test(arguments: Adapter.allCases) func everyFileOfAGroupIsMadeDurableOrReported(_ adapter: Adapter) throws {
+  @Test(arguments: Adapter.allCases) func everyFileOfAGroupIsMadeDurableOrReported(_ adapter: Adapter) throws
+  {
     let world = try adapter.make()
     for count in [0, 1, 3, 4, 9] {
       let files = try (0..<count).map { try world.sealed(noise($0 * 1000)) }

@@ -4,13 +4,15 @@ import TarnFolder
 import Testing
 
 @Suite struct FailureTableTests {
-  @Test(arguments: [
-    (ENOSPC, .noSpace), (EDQUOT, .quota), (EROFS, .readOnly), (EACCES, .permission), (EPERM, .permission),
-    (EIO, .inputOutput), (ESTALE, .inputOutput), (EMFILE, .tooManyFiles), (ENFILE, .tooManyFiles),
-    (ENOMEM, .outOfMemory), (ENAMETOOLONG, .nameTooLong), (ENOTDIR, .notDirectory), (ELOOP, .link),
-    (EXDEV, .otherFileSystem), (ENOENT, .missing), (EEXIST, .exists), (ENOTEMPTY, .exists), (EISDIR, .exists),
-    (EINVAL, .other), (EAGAIN, .other),
-  ] as [(Int32, FolderFailure.Code)])
+  @Test(
+    arguments: [
+      (ENOSPC, .noSpace), (EDQUOT, .quota), (EROFS, .readOnly), (EACCES, .permission), (EPERM, .permission),
+      (EIO, .inputOutput), (ESTALE, .inputOutput), (EMFILE, .tooManyFiles), (ENFILE, .tooManyFiles),
+      (ENOMEM, .outOfMemory), (ENAMETOOLONG, .nameTooLong), (ENOTDIR, .notDirectory), (ELOOP, .link),
+      (EXDEV, .otherFileSystem), (ENOENT, .missing), (EEXIST, .exists), (ENOTEMPTY, .exists),
+      (EISDIR, .exists),
+      (EINVAL, .other), (EAGAIN, .other),
+    ] as [(Int32, FolderFailure.Code)])
   func everyErrnoHasItsCode(_ errno: Int32, _ code: FolderFailure.Code) {
     #expect(FolderFailure.Code(errno: errno) == code)
   }

@@ -62,7 +62,10 @@ import Testing
     for path in ["", "/partial", "/trash"] { #expect(mode(home.stateDirectory + path) == 0o700) }
     #expect(mode(base + "/a/b") == 0o755)
     #expect(mode(home.folder) == 0o755)
-    #expect(try Set(FileManager.default.contentsOfDirectory(atPath: home.stateDirectory)) == ["id", "partial", "trash"])
+    #expect(
+      try Set(FileManager.default.contentsOfDirectory(atPath: home.stateDirectory)) == [
+        "id", "partial", "trash",
+      ])
     #expect(try home.open().isIntact())
     #expect(try home.open().scan().next() == nil)
   }
@@ -168,7 +171,9 @@ import Testing
     #expect(code { _ = try FolderHome.create(folder: base + "/z", state: base + "/z") } == .other)
   }
 
-  @Test(.enabled(if: Mounts.areAllowed, "needs the right to mount")) func stateOnAnotherFileSystemIsRefused() throws {
+  @Test(.enabled(if: Mounts.areAllowed, "needs the right to mount")) func stateOnAnotherFileSystemIsRefused()
+    throws
+  {
     mkdir(state, 0o700)
     #expect(Mounts.mount(at: state, "size=1m"))
     defer { Mounts.unmount(state) }
@@ -177,7 +182,9 @@ import Testing
   }
 
   /// One file system, but renames between the two mounts of it are refused by the kernel.
-  @Test(.enabled(if: Mounts.areAllowed, "needs the right to mount")) func stateBehindABindMountIsRefused() throws {
+  @Test(.enabled(if: Mounts.areAllowed, "needs the right to mount")) func stateBehindABindMountIsRefused()
+    throws
+  {
     for path in [state, base + "/real"] { mkdir(path, 0o700) }
     #expect(Mounts.bind(base + "/real", at: state))
     defer { Mounts.unmount(state) }
@@ -231,7 +238,9 @@ import Testing
     #expect(!opened.isIntact())
   }
 
-  @Test(.enabled(if: Mounts.areAllowed, "needs the right to mount")) func aFolderUnderAMountIsNotIntact() throws {
+  @Test(.enabled(if: Mounts.areAllowed, "needs the right to mount")) func aFolderUnderAMountIsNotIntact()
+    throws
+  {
     let opened = try FolderHome.create(folder: folder, state: nil).open()
     #expect(Mounts.mount(at: folder, "size=1m"))
     defer { Mounts.unmount(folder) }

@@ -110,7 +110,8 @@ import Testing
     let lock = try home.lock()
     defer { lock.release() }
     for text in ["1 12345678901\n", "", "nonsense\n", "99999999999999 1\n"] {
-      #expect(DiskWorld.store(DiskWorld.raw(home.stateDirectory, Array("lock".utf8)), Array(text.utf8), O_TRUNC))
+      #expect(
+        DiskWorld.store(DiskWorld.raw(home.stateDirectory, Array("lock".utf8)), Array(text.utf8), O_TRUNC))
       let busy = #expect(throws: FolderBusy.self) { _ = try home.lock() }
       #expect(busy?.command == "")
     }

@@ -98,7 +98,9 @@ import Testing
 
   // MARK: Removing
 
-  @Test(arguments: Adapter.allCases) func aRemovedFileLiesInTheTrashAndEmptyDirectoriesGo(_ adapter: Adapter) throws {
+  @Test(arguments: Adapter.allCases) func aRemovedFileLiesInTheTrashAndEmptyDirectoriesGo(_ adapter: Adapter)
+    throws
+  {
     let world = try adapter.make()
     world.write(at("a/b/c/f"), bytes("bye"))
     world.write(at("a/keep"), bytes("stay"))
@@ -118,14 +120,23 @@ import Testing
     world.write(at("f"), bytes("one"))
     let identity = try world.identity(at("f"))
     world.edit(at("f"), bytes("edit"))
-    #expect(world.port.remove([Removal(path: at("f"), expected: identity, trashName: "t")]).map(\.isStale) == [true])
+    #expect(
+      world.port.remove([Removal(path: at("f"), expected: identity, trashName: "t")]).map(\.isStale) == [true]
+    )
     world.delete(at("f"))
-    #expect(world.port.remove([Removal(path: at("f"), expected: identity, trashName: "t")]).map(\.isStale) == [true])
-    #expect(world.port.remove([Removal(path: at("x/y"), expected: identity, trashName: "t")]).map(\.isStale) == [true])
+    #expect(
+      world.port.remove([Removal(path: at("f"), expected: identity, trashName: "t")]).map(\.isStale) == [true]
+    )
+    #expect(
+      world.port.remove([Removal(path: at("x/y"), expected: identity, trashName: "t")]).map(\.isStale) == [
+        true
+      ])
     world.makeLink(at("l"))
     let link = try world.identity(at("l"))
-    #expect(world.port.remove([Removal(path: at("l"), expected: link, trashName: "t")]).map(\.isStale) == [true])
-    #expect(world.port.remove([Removal(path: at("l/y"), expected: link, trashName: "t")]).map(\.isStale) == [true])
+    #expect(
+      world.port.remove([Removal(path: at("l"), expected: link, trashName: "t")]).map(\.isStale) == [true])
+    #expect(
+      world.port.remove([Removal(path: at("l/y"), expected: link, trashName: "t")]).map(\.isStale) == [true])
     #expect(try world.port.trashed().isEmpty)
   }
 

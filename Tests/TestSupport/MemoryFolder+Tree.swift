@@ -74,7 +74,8 @@ struct MemoryState {
   mutating func makeParents(of path: RelativePath) throws(FolderFailure) {
     let segments = path.segments
     for count in 1..<max(1, segments.count) {
-      let directory = RelativePath(trusted: Array(segments.prefix(count).joined(separator: [UInt8(ascii: "/")])))
+      let directory = RelativePath(
+        trusted: Array(segments.prefix(count).joined(separator: [UInt8(ascii: "/")])))
       switch tree[directory]?.kind {
       case .directory: continue
       case nil: tree[directory] = MemoryNode(kind: .directory, file: newFile([]))

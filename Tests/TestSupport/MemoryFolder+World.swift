@@ -13,7 +13,9 @@ extension MemoryFolder {
 
   /// The `number`th call of that kind from now (1 is the next) fails and changes nothing. `scan` cannot fail:
   /// see `makeUnreadable`.
-  package func fail(_ call: Call, number: Int = 1, with failure: FolderFailure = FolderFailure(.inputOutput, "as told")) {
+  package func fail(
+    _ call: Call, number: Int = 1, with failure: FolderFailure = FolderFailure(.inputOutput, "as told")
+  ) {
     reading { state in
       state.planned[call, default: [:]][state.calls[call, default: 0] + number] = failure
     }

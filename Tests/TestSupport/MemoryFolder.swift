@@ -164,7 +164,9 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
     try withState { state throws(FolderFailure) in
       try state.run(.restoreTrash)
       guard let node = state.trash[name] else { throw FolderFailure(.missing, "no trash/\(name)") }
-      guard state.present(path) == nil else { throw FolderFailure(.exists, "\(path.printable) is in the way") }
+      guard state.present(path) == nil else {
+        throw FolderFailure(.exists, "\(path.printable) is in the way")
+      }
       try state.makeParents(of: path)
       state.trash[name] = nil
       node.file.touch(&state)

@@ -32,7 +32,9 @@ package final class MemoryPartial: PartialFile, @unchecked Sendable {
     try folder.withState { state throws(FolderFailure) in
       try state.run(.begin)
       try refuseClosed()
-      if let size = check.size, size > state.free { throw FolderFailure(.noSpace, "no room for \(size) bytes") }
+      if let size = check.size, size > state.free {
+        throw FolderFailure(.noSpace, "no room for \(size) bytes")
+      }
       sealed = nil
       let limit = min(keep, UInt64(file.bytes.count), check.size ?? .max)
       let kept = goodPrefix(Array(file.bytes.prefix(Int(limit))), check.pieces) ?? limit

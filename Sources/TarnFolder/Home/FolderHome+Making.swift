@@ -48,7 +48,8 @@ extension FolderHome {
     let root = try Descriptor.directory(at: folder)
     let state =
       isInner
-      ? try Self.openOwn(Self.markerName, in: root, stateDirectory) : try Descriptor.directory(at: stateDirectory)
+      ? try Self.openOwn(Self.markerName, in: root, stateDirectory)
+      : try Descriptor.directory(at: stateDirectory)
     try Self.checkOwn(state, stateDirectory)
     try Self.checkMount(root, state, folder, stateDirectory)
     return LocalFolder(
@@ -171,7 +172,9 @@ extension FolderHome {
   private static func refuseNesting(_ folder: String, _ state: String) throws(FolderFailure) {
     guard !(state + "/").hasPrefix(folder + "/"), !(folder + "/").hasPrefix(state + "/") else {
       throw FolderFailure(
-        .other, "\(Printable.escape(state)) and \(Printable.escape(folder)) lie in each other; --state has to lie beside")
+        .other,
+        "\(Printable.escape(state)) and \(Printable.escape(folder)) lie in each other; --state has to lie beside"
+      )
     }
   }
 }

@@ -70,7 +70,8 @@ package struct FolderHome: Sendable, Equatable {
     let directory = folder + "/" + markerName
     if let state, try !isSame(state, directory) {
       throw FolderFailure(
-        .exists, "the mirror in \(Printable.escape(folder)) keeps its state in \(markerName): --state cannot move it")
+        .exists,
+        "the mirror in \(Printable.escape(folder)) keeps its state in \(markerName): --state cannot move it")
     }
     if let id = readID(directory) {
       return .mirror(FolderHome(folder: folder, stateDirectory: directory, id: id))
@@ -103,7 +104,9 @@ package struct FolderHome: Sendable, Equatable {
 
   static func readPointer(_ path: String) -> (id: String, directory: String)? {
     let lines = (SmallFile.read(path) ?? "").split(separator: "\n", maxSplits: 1).map(String.init)
-    guard lines.count == 2, isID(lines[0]), lines[1].hasPrefix("/"), lines[1].hasSuffix("\n") else { return nil }
+    guard lines.count == 2, isID(lines[0]), lines[1].hasPrefix("/"), lines[1].hasSuffix("\n") else {
+      return nil
+    }
     return (lines[0], String(lines[1].dropLast()))
   }
 

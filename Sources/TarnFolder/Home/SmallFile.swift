@@ -34,7 +34,8 @@ enum SmallFile {
     let number = directory.open(cString(draft), O_WRONLY | O_CREAT | O_EXCL, mode: 0o600)
     // Left by a crash: written anew.
     if number == -EEXIST { _ = directory.use { tarn_unlink($0, cString(draft)) } }
-    let again = number == -EEXIST ? directory.open(cString(draft), O_WRONLY | O_CREAT | O_EXCL, mode: 0o600) : number
+    let again =
+      number == -EEXIST ? directory.open(cString(draft), O_WRONLY | O_CREAT | O_EXCL, mode: 0o600) : number
     let file = Descriptor(try kernel("create", draft.utf8, again))
     do throws(FolderFailure) {
       let bytes = Array(text.utf8)

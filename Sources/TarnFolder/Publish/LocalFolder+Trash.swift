@@ -32,7 +32,8 @@ extension LocalFolder {
   package func trashPartial(_ name: String, as trashName: String) throws(FolderFailure) {
     try OwnDirectory.check(name)
     try OwnDirectory.check(trashName)
-    let result = mover.moveIn(partial.descriptor, cString(name), to: trash.descriptor, trashName, .moveToTrash)
+    let result = mover.moveIn(
+      partial.descriptor, cString(name), to: trash.descriptor, trashName, .moveToTrash)
     try kernel("move to the trash", partial.object(name), result)
     try trash.sync()
     try partial.sync()

@@ -58,7 +58,8 @@ final class TouchedDirectories {
   private func makeEach(_ path: RelativePath, for item: Int) throws(FolderFailure) -> Descriptor {
     var parentPath: RelativePath?
     var parent = beneath.root
-    for end in path.bytes.indices where end + 1 == path.bytes.count || path.bytes[end + 1] == UInt8(ascii: "/") {
+    for end in path.bytes.indices
+    where end + 1 == path.bytes.count || path.bytes[end + 1] == UInt8(ascii: "/") {
       let current = RelativePath(trusted: Array(path.bytes[...end]))
       parent = try makeOne(current, in: parent, parentPath, for: item)
       parentPath = current

@@ -33,7 +33,9 @@ struct NameList {
   ) throws(FolderFailure) -> Result {
     let start = starts[index]
     return try text.withUnsafeBufferPointer { text throws(FolderFailure) in
-      guard let base = text.baseAddress else { throw FolderFailure(.other, "an empty directory has no names") }
+      guard let base = text.baseAddress else {
+        throw FolderFailure(.other, "an empty directory has no names")
+      }
       return try body(base + start)
     }
   }

@@ -128,7 +128,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     let identity = try finishAttributes(file, modified)
     guard identity.size == length else {
       throw FolderFailure(
-        .sizeMismatch, "partial/\(name) has \(identity.size) bytes, and Tarn wrote \(length): somebody changed it")
+        .sizeMismatch,
+        "partial/\(name) has \(identity.size) bytes, and Tarn wrote \(length): somebody changed it")
     }
     let result = Sealed(identity: identity, digest: digest, isVerified: contents.check.digest != nil)
     sealed = result
@@ -246,7 +247,9 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   /// Takes the room for the whole file, so that a full disk shows before anything is fetched.
   private func reserve(_ file: Descriptor, beyond kept: UInt64, _ size: UInt64?) throws(FolderFailure) {
     guard let size, size > kept, size >= Self.leastReserved else { return }
-    guard size <= UInt64(Int64.max) else { throw FolderFailure(cannot: "reserve room for", label, errno: EFBIG) }
+    guard size <= UInt64(Int64.max) else {
+      throw FolderFailure(cannot: "reserve room for", label, errno: EFBIG)
+    }
     let result = file.use { number in take(.reserve, probe) { tarn_reserve(number, size) } }
     switch -result {
     case ENOSPC, EDQUOT, EFBIG, EIO, EROFS:
@@ -269,6 +272,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private func rejectPiece(at good: UInt64, _ file: Descriptor) throws(FolderFailure) -> FolderFailure {
     contents = nil
     try cut(file, to: good)
-    return FolderFailure(.pieceMismatch, "the piece at byte \(good) is not what the feed says", goodPrefix: good)
+    return FolderFailure(
+      .pieceMismatch, "the piece at byte \(good) is not what the feed says", goodPrefix: good)
   }
 }
