@@ -33,7 +33,8 @@ import Testing
 
   @Test func sizesThatNobodyToldAreLeftOut() {
     var report = Samples.report()
-    report.bytes.wanted = 0
+    report.bytes.current = 0
+    report.bytes.published = 0
     #expect(lines(report) == ["in sync: 5 files (3 fetched, 1 updated, 1 already there) in 2.1 s"])
     report.counts.planned = 4
     #expect(SyncSummary.planned(report) == "planned: 4 files; 1 already there")

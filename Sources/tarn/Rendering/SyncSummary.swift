@@ -34,14 +34,10 @@ enum SyncSummary {
   private static func inSync(_ report: PassReport, style: Style) -> [String] {
     let deeds = deeds(report.counts)
     let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
-    let files = amount(Numbers.count(report.counts.wanted, "file"), report.bytes.wanted)
+    let files = amount(Numbers.count(report.counts.wanted, "file"), report.bytes.inPlace)
     return [
       style.paint("in sync:", .good)
-<<<<<<< HEAD
-        + " \(files), \(Units.show(report.bytes.inPlace)) (\(done)) in \(time(report))"
-=======
         + " \(files) (\(done)) in \(time(report))"
->>>>>>> cli
     ]
   }
 
