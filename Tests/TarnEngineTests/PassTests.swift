@@ -318,6 +318,27 @@ import Testing
     #expect(steps.count == 6)
   }
 
+  @Test(arguments: [false, true])
+  func aFileMakesWayForADirectory(deletes: Bool) throws {
+    let world = World()
+    world.want("a", "file")
+    for number in 0..<20 { world.want("other-\(number)", "\(number)") }
+    try world.run()
+    world.policy.deletes = deletes
+    world.unlist("a")
+    world.want("a/b", "one")
+    world.want("a/c", "two")
+    let report = try world.run()
+    #expect(world.text("a/b") == "one")
+    #expect(world.text("a/c") == "two")
+    #expect(report.isInSync)
+    #expect(report.counts.fetched == 2)
+    #expect(report.counts.planned == 3)
+    #expect(world.trash == ["file"])
+    #expect(world.row("a") == nil)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
   @Test func aDirectoryMakesWayForAFileInTwoPasses() throws {
     let world = World()
     world.want("a/b", "below")

@@ -31,6 +31,10 @@ package final class Comparison {
     var present: Present
     var row: Row?
     var isWanted: Bool
+    /// What is said of an unlisted one that need not make way; said once that is certain.
+    var finding: Finding?
+    /// It was said to make way for what is wanted below its path.
+    var makesWay = false
   }
 
   /// - Parameter emit: called for every path that is wanted or recorded, nearly in path order.
@@ -68,6 +72,7 @@ package final class Comparison {
     newest = nil
     try release(from: 0)
     while row != nil || present != nil { try passUnlisted() }
+    try dropBlockers { _ in false }
   }
 
   package struct OutOfOrder: Error {}
@@ -113,15 +118,19 @@ package final class Comparison {
   }
 
   private func decide(_ entry: Entry, row: Row?, present: Present?) throws -> Decision {
-    guard let blocker = blockers.first(where: { $0.present.path.isAncestor(of: entry.path) }) else {
+    guard let index = blockers.firstIndex(where: { $0.present.path.isAncestor(of: entry.path) }) else {
       return planner.decide(entry, row: row, present: present)
     }
+    let blocker = blockers[index]
     // A file that Tarn placed, and that the feed now has as a directory, makes way.
     if let own = blocker.row, !blocker.isWanted, blocker.present.kind == .regular,
       own.identity.isSame(as: blocker.present.identity)
     {
-      let removal = Action(.delete, path: own.path, present: blocker.present.identity, row: own)
-      try emit(Finding(path: own.path, entry: nil, row: own, decision: .action(removal)))
+      if !blocker.makesWay {
+        blockers[index].makesWay = true
+        let removal = Action(.delete, path: own.path, present: blocker.present.identity, row: own)
+        try emit(Finding(path: own.path, entry: nil, row: own, decision: .action(removal)))
+      }
       return planner.decide(entry, row: row, present: nil)
     }
     return .conflict(
@@ -143,7 +152,17 @@ package final class Comparison {
   private func dropNonPrefixes(of path: RelativePath) throws {
     let keep = nested.firstIndex { !path.bytes.starts(with: $0.entry.path.bytes) } ?? nested.count
     try release(from: keep)
-    blockers.removeAll { !path.bytes.starts(with: $0.present.path.bytes) }
+    try dropBlockers { path.bytes.starts(with: $0.bytes) }
+  }
+
+  /// Lets go of the blockers that cannot be in the way any more.
+  private func dropBlockers(keeping isKept: (RelativePath) -> Bool) throws {
+    let dropped = blockers.filter { !isKept($0.present.path) }
+    guard !dropped.isEmpty else { return }
+    blockers.removeAll { !isKept($0.present.path) }
+    for blocker in dropped where !blocker.makesWay {
+      if let finding = blocker.finding { try emit(finding) }
+    }
   }
 
   private func release(from index: Int) throws {
@@ -165,13 +184,15 @@ package final class Comparison {
     let present = self.present?.path == path ? self.present : nil
     if row != nil { try nextRow() }
     if present != nil { try nextPresent() }
-    if let present, present.kind != .directory {
-      blockers.removeAll { !path.bytes.starts(with: $0.present.path.bytes) }
-      blockers.append(Blocker(present: present, row: row, isWanted: false))
+    let finding = row.map { row in
+      Finding(path: path, entry: nil, row: row, decision: planner.decideUnlisted(row, present: present))
     }
-    guard let row else { return }
-    let decision = planner.decideUnlisted(row, present: present)
-    try emit(Finding(path: path, entry: nil, row: row, decision: decision))
+    if let present, present.kind != .directory {
+      try dropBlockers { path.bytes.starts(with: $0.bytes) }
+      blockers.append(Blocker(present: present, row: row, isWanted: false, finding: finding))
+    } else if let finding {
+      try emit(finding)
+    }
   }
 
   private func nextRow() throws {
