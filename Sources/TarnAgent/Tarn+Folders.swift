@@ -44,12 +44,13 @@ extension Tarn {
 
   /// The folder for a pass: made, or taken with `--adopt`, when it is not a mirror yet.
   ///
-  /// - Returns: the mirror, and whether it was made now.
-  func homeForSync(_ request: SyncRequest) throws(PassFailure) -> (FolderHome, isNew: Bool) {
+  /// - Returns: the mirror, and what was made for it now.
+  func homeForSync(_ request: SyncRequest) throws(PassFailure) -> (FolderHome, made: Made) {
     let path = try admissible(request.folder)
     let state = request.state.map(absolute)
-    switch try inspect(path, state: state) {
-    case .mirror(let home): return (home, false)
+    let found = try inspect(path, state: state)
+    switch found {
+    case .mirror(let home): return (home, .nothing)
     case .markerMissing(let reason): throw markerMissing(path, reason)
     case .notDirectory:
       throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
@@ -62,7 +63,8 @@ extension Tarn {
       }
       try refuseUnmounted(path)
       do {
-        return (try FolderHome.create(folder: path, state: state), true)
+        let made: Made = found == .missing ? .folder : .state
+        return (try FolderHome.create(folder: path, state: state), made)
       } catch {
         let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
         throw PassFailure(
@@ -136,12 +138,16 @@ extension Tarn {
     return path.isEmpty ? "/" : path
   }
 
-  /// Takes back a mirror that was made a moment ago and holds nothing; the folder goes when it is empty.
-  func unmake(_ home: FolderHome) {
+  /// What a command made of a folder that was no mirror.
+  enum Made: Equatable { case nothing, state, folder }
+
+  /// Takes back a mirror that was made a moment ago and holds nothing.
+  func unmake(_ home: FolderHome, _ made: Made) {
+    guard made != .nothing else { return }
     registry?.remove(folder: home.folder)
     // What cannot be removed is an empty mirror, which the next sync takes as it is.
     try? home.remove()
-    rmdir(home.folder)
+    if made == .folder { rmdir(home.folder) }
   }
 
   func remember(_ home: FolderHome) {

@@ -16,13 +16,13 @@ extension Tarn {
       try FeedText.parse(text, workingDirectory: workingDirectory)
     }
     try validate(request.options)
-    let (home, isNew) = try homeForSync(request)
+    let (home, made) = try homeForSync(request)
     do {
       return try sync(home, request, given: given, observer: observer, progress: progress, stop: stop)
     } catch {
       // Nothing was read, so nothing is followed: the folder is as it was.
-      if isNew, error.kind == .feedUnreachable || error.kind == .feedMalformed || error.kind == .usage {
-        unmake(home)
+      if error.kind == .feedUnreachable || error.kind == .feedMalformed || error.kind == .usage {
+        unmake(home, made)
       }
       throw error
     }

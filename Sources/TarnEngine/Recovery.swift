@@ -9,6 +9,7 @@ struct Recovery {
   ///   trash, never removed.
   func run(wasRebuilt: Bool) throws {
     let intents = try ports.ledger.intents()
+    try makeRoom(intents)
     var trashed = Dictionary(try folder.trashed().map { ($0.name, $0.size) }) { first, _ in first }
     var changes: [LedgerChange] = []
     for intent in intents {
@@ -23,6 +24,16 @@ struct Recovery {
     try sweepPartials(handled: Set(intents.map(\.partialName)), wasRebuilt: wasRebuilt)
     try sweepTrash()
   }
+
+  /// On a full disk not even the ledger can be written: unfinished downloads go first.
+  private func makeRoom(_ intents: [Intent]) throws {
+    guard try folder.space().free < Self.leastRoom else { return }
+    let needed = Set(intents.map(\.partialName))
+    for file in try folder.partials() where !needed.contains(file.name) { try folder.removePartial(file.name) }
+  }
+
+  /// Bytes that the ledger may need.
+  private static let leastRoom: UInt64 = 4 << 20
 
   private func finishInstall(
     _ intent: Intent, trashed: inout [String: UInt64]

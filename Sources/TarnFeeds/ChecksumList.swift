@@ -28,6 +28,7 @@ struct ChecksumList: FeedFormat {
       throw FeedFailure(code: "feed-not-recognised", message: "no line of this list is a checksum line")
     }
     if text.isCut { reading.note("truncated: the end of the PGP signature is missing") }
+    if let doubt = context.doubt { reading.note(doubt) }
     return FeedEnd(format: name, isComplete: reading.reason == nil, incompleteReason: reading.reason ?? "")
   }
 }
@@ -113,11 +114,14 @@ private struct ChecksumReading {
       understood += 1
       try flush(to: sink)
       try sink(Refusal.of(name, code: "digest-unsupported", reason: "Tarn cannot check this kind of digest"))
+    case .malformed where !isEnded && understood > 0:
+      throw FeedFailure(code: "feed-truncated", message: "the list ends in the middle of a line", line: number)
     case .malformed:
       try flush(to: sink)
       try sink(Refusal.of(line, code: "line-malformed", reason: "line \(number) is no checksum line"))
-      note(isEnded ? "line \(number) is not understood" : "truncated: line \(number) is cut")
+      note("line \(number) is not understood")
     }
+    if !isEnded { note("line \(number), the last one, has no end: it may be cut") }
   }
 
   mutating func flush(to sink: FeedSink) throws {

@@ -23,6 +23,11 @@ struct FeedContext {
   /// The URL of the document's directory, ending in a slash.
   private let directory: [UInt8]
 
+  /// Why a list without an end mark of its own cannot be known to be whole; nil when it is.
+  var doubt: String? {
+    document.isWhole ? nil : "nothing marks where the list ends, so a cut could not be told"
+  }
+
   init(document: FeedDocument, hashing: any Hashing) {
     self.document = document
     self.hashing = hashing

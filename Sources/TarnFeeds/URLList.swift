@@ -30,6 +30,7 @@ struct URLList: FeedFormat {
       }
       try sink(Self.item(urls, shown: text, in: context))
     }
+    reason = reason ?? context.doubt
     return FeedEnd(format: name, isComplete: reason == nil, incompleteReason: reason ?? "")
   }
 

@@ -15,6 +15,8 @@ struct HeadReader {
   private(set) var location: String?
   private var isComplete = false
   private var isChunked = false
+  /// The protocol itself marks where a body ends (HTTP/2 and later).
+  private var marksItsEnd = false
   private var lines = 0
   private var bytes = 0
   private var rawRetryAfter: String?
@@ -51,6 +53,7 @@ struct HeadReader {
     else { return bad("its status line cannot be read") }
     // Fields of an informational response do not belong to the final one.
     head = ResponseHead(status: status, url: head.url)
+    marksItsEnd = !words[0].starts(with: Array("HTTP/1".utf8))
     location = nil
     isChunked = false
     rawRetryAfter = nil
@@ -63,6 +66,7 @@ struct HeadReader {
     guard head.status >= 200 else { return .more }
     if isChunked, head.contentLength != nil { return bad("it has both Content-Length and Transfer-Encoding") }
     if let raw = rawRetryAfter { head.retryAfter = HeaderValue.retryAfter(raw, date: head.sent, now: now) }
+    head.isFramed = marksItsEnd || isChunked || head.contentLength != nil
     isComplete = true
     return .complete
   }

@@ -49,6 +49,9 @@ package struct ResponseHead: Sendable, Equatable {
   package var contentLength: UInt64?
   package var contentRange: ContentRange?
   package var contentType: String?
+  /// The end of the body is marked (Content-Length, chunks, HTTP/2). False when it ends where the connection does,
+  /// so that a cut cannot be told.
+  package var isFramed = true
   /// Content-Encoding, lower case, when it is not `identity`.
   package var contentEncoding: String?
   /// Retry-After in seconds from now, whichever form was sent.

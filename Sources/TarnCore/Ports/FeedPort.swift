@@ -60,6 +60,8 @@ package struct FeedDocument: Sendable {
   package var contentType: String?
   /// Set while walking a recursive index: the place of this listing below the feed; nil for the feed itself.
   package var place: RelativePath?
+  /// False when the bytes may have been cut unseen; then a format without an end mark is not complete.
+  package var isWhole = true
   package var rule: PathRule
 
   package init(url: String, contentType: String? = nil, place: RelativePath? = nil, rule: PathRule = .linux) {

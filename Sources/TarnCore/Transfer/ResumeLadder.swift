@@ -100,10 +100,18 @@ package enum ResumeLadder {
     return sameVersion(head, known, url: url)
   }
 
-  /// False when the answer carries a strong ETag that is not the recorded one.
+  /// Whether the answer is of the version that the bytes at hand are of: every validator that both have is the
+  /// same, and there is one, unless a digest decides in the end. A server that ignores If-Range and sends a part of
+  /// another version is found out by this alone.
   private static func sameVersion(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
-    guard let recorded = known.etag, let said = head.strongETag, url == known.url else { return true }
-    return isSame(said, recorded)
+    guard url == known.url else { return known.digestDecides }
+    var isProved = known.digestDecides
+    for (recorded, said) in [(known.etag, head.etag), (known.lastModified, head.lastModified)] {
+      guard let recorded, let said else { continue }
+      guard isSame(recorded, said) else { return false }
+      isProved = true
+    }
+    return isProved
   }
 
   /// By bytes: `String` holds two spellings of one letter for equal.

@@ -19,6 +19,7 @@ final class PlanBuilder {
   private(set) var problems: [Problem] = []
   private(set) var hasBlindSpot = false
   private(set) var plannedDeletions = 0
+  private var isFinished = false
   /// Entries taken from the feed, filters not applied.
   private(set) var entriesInFeed = 0
 
@@ -83,6 +84,9 @@ final class PlanBuilder {
     }
     try comparison.finish()
     self.comparison = nil
+    // Only now is it sure that nothing is read again.
+    isFinished = true
+    for problem in problems { observer.pass(.problem(problem)) }
   }
 
   /// Decides again over paths that were not as the plan saw them; the stage then holds these alone.
@@ -211,6 +215,6 @@ final class PlanBuilder {
   private func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {
     let problem = Problem(name: name, kind: kind, code: code, message: message, seen: started)
     if problems.count < PassReport.mostProblems { problems.append(problem) }
-    observer.pass(.problem(problem))
+    if isFinished { observer.pass(.problem(problem)) }
   }
 }

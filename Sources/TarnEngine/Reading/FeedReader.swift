@@ -13,6 +13,7 @@ struct FeedReader {
     var spool: SpoolFile
     var url: String
     var contentType: String?
+    var isWhole = true
   }
 
   /// Bytes on the wire of one feed document (reliability.md N8).
@@ -26,7 +27,10 @@ struct FeedReader {
   func open(_ feed: FeedLocation, workingDirectory: String) throws(PassFailure) -> Document {
     if case .remote(let url) = feed { return try finish(start(url, limit: Self.mostBytes)) }
     do throws(SpoolFailure) {
-      return Document(spool: try openLocal(feed), url: feed.baseURL(workingDirectory: workingDirectory))
+      let spool = try openLocal(feed)
+      // A pipe that breaks looks like one that ends.
+      return Document(
+        spool: spool, url: feed.baseURL(workingDirectory: workingDirectory), isWhole: feed != .standardInput)
     } catch {
       throw PassFailure(.feedUnreachable, code: "feed-not-readable", "cannot read the feed: \(error.message)")
     }
@@ -44,8 +48,9 @@ struct FeedReader {
     _ document: Document, place: RelativePath?, sink: (FeedItem) throws -> Void
   ) throws -> FeedEnd {
     document.spool.rewind()
-    let about = FeedDocument(
+    var about = FeedDocument(
       url: document.url, contentType: document.contentType, place: place, rule: policy.pathRule)
+    about.isWhole = document.isWhole
     return try ports.parser.parse(SpoolSource(spool: document.spool), as: about, sink: sink)
   }
 
@@ -76,7 +81,8 @@ struct FeedReader {
       let trouble: Trouble
       switch outcome {
       case .complete(let head) where head.status == 200:
-        return Document(spool: spool, url: head.url, contentType: head.contentType)
+        return Document(
+          spool: spool, url: head.url, contentType: head.contentType, isWhole: head.isFramed)
       case .complete(let head): trouble = Trouble(head)
       case .failed(let failure): trouble = Trouble(failure)
       }
@@ -136,10 +142,10 @@ struct FeedReader {
     }
 
     func failure(_ url: String) -> PassFailure {
-      let isTooLarge = code == DownloadFailure.Code.tooLarge.rawValue
+      let isMalformed = [DownloadFailure.Code.tooLarge, .truncated].contains { $0.rawValue == code }
       let isSlowed = retryAfter.map { "; it asks to come back in \($0) s" } ?? ""
       return PassFailure(
-        isTooLarge ? .feedMalformed : .feedUnreachable, code: code,
+        isMalformed ? .feedMalformed : .feedUnreachable, code: code,
         "cannot read the feed \(Printable.escape(url)): \(message)\(isSlowed)", hint: hint)
     }
 

@@ -76,10 +76,10 @@ final class ListingWalk {
     _ = try reader.parse(document, place: listing.place) { item in
       sum.add(item, below: listing.place.bytes.count + 1)
     }
-    guard sum.isEmpty || !listing.above.contains(sum.value) else {
-      let text = "this directory holds itself (a link on the server); it is not entered"
-      try sink(.refused(Refusal(name: listing.place.bytes, code: "directory-loop", reason: text)))
-      return
+    guard !isLoop(sum, above: listing.above) else {
+      return fail(
+        listing, code: "directory-loop",
+        message: "this directory seems to hold itself (a link on the server?); it is not entered")
     }
     let end = try reader.parse(document, place: listing.place) { item in
       guard case .directory(let url, let path) = item else { return try sink(item) }
@@ -87,6 +87,15 @@ final class ListingWalk {
     }
     if !end.isComplete { fail(listing, code: "listing-incomplete", message: end.incompleteReason) }
   }
+
+  /// The same files as in a directory above, or the same directories and no file so many times on end. It stays a
+  /// guess, so nothing is deleted on it: the listing counts as not read.
+  private func isLoop(_ sum: ListingSum, above: [UInt64]) -> Bool {
+    let repeats = above.count { $0 == sum.value }
+    return sum.hasFiles ? repeats > 0 : !sum.isEmpty && repeats >= Self.mostEmptyRepeats
+  }
+
+  private static let mostEmptyRepeats = 8
 
   private func add(url: String, place: RelativePath, above: [UInt64]) {
     let listing = Listing(url: url, place: place, above: above)
@@ -112,10 +121,13 @@ final class ListingWalk {
 private struct ListingSum {
   private(set) var value: UInt64 = 0
   private(set) var isEmpty = true
+  private(set) var hasFiles = false
 
   mutating func add(_ item: FeedItem, below skip: Int) {
     switch item {
-    case .entry(let entry): add(entry.path.bytes.dropFirst(skip), entry.fingerprint)
+    case .entry(let entry):
+      hasFiles = true
+      add(entry.path.bytes.dropFirst(skip), entry.fingerprint)
     case .directory(_, let path): add(path.bytes.dropFirst(skip), [1])
     case .refused(let refusal): add(refusal.name[...], Array(refusal.code.utf8))
     case .deleted(let path): add(path.bytes.dropFirst(skip), [2])

@@ -87,6 +87,11 @@ extension Conductor {
       trouble(
         jobs[job.id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
         isTransient: false)
+    case .noSpace, .quota:
+      // What does not fit must not keep others from fitting.
+      (partial ?? job.partial)?.discard()
+      jobs[job.id]?.partial = nil
+      giveUp(job.id, code: failure.code.rawValue, message: failure.message)
     default:
       keep(job.id, partial, known)
       giveUp(job.id, code: failure.code.rawValue, message: failure.message)

@@ -27,7 +27,7 @@ final class Conductor {
   private var nextID: UInt64 = 0
   private var delayed: [(due: UInt64, job: UInt64)] = []
   private var adoptions: [Row] = []
-  private var space: SpaceBudget
+  private let space: SpaceBudget
   private var ticked: UInt64 = 0
   private var publishing = 0
   private(set) var counts = PassCounts()
@@ -50,15 +50,15 @@ final class Conductor {
     let mailbox = LockedCondition<[JobMessage]>([])
     self.mailbox = mailbox
     let post: @Sendable (JobMessage) -> Void = { message in mailbox.change { $0.append(message) } }
+    space = try SpaceBudget(folder, reserve: policy.reserve)
     lanes = try Lanes(name: "tarn-write", count: 2)
     checkpoints = try Checkpoints(ledger: ports.ledger)
     publisher = try PublishThread(folder: folder, ledger: ports.ledger, clock: ports.clock, post: post)
     context = IntakeContext(
       folder: folder, ledger: ports.ledger, downloader: ports.downloader, lanes: lanes,
-      checkpoints: checkpoints, progress: progress, bootID: ports.bootID, post: post)
+      checkpoints: checkpoints, space: space, progress: progress, bootID: ports.bootID, post: post)
     resumable = Set(try ports.ledger.partials().map(\.path))
     hasRows = try ports.ledger.rowCount() > 0
-    space = try SpaceBudget(folder, reserve: policy.reserve)
     stop.onSet { post(.wake) }
   }
 
@@ -111,9 +111,10 @@ final class Conductor {
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
       nextID += 1
       var job = Job(id: nextID, action: action, entry: entry)
-      guard space.take(for: &job) else {
-        return fail(job, code: "no-space", message: space.refusal(entry))
+      guard space.take(entry.size ?? 0) else {
+        return fail(job, code: "no-space", message: space.refusal(entry.size))
       }
+      job.reserved = entry.size ?? 0
       observer.pass(.action(action))
       prepare(job)
     }
@@ -166,7 +167,7 @@ final class Conductor {
     guard var job = jobs[id] else { return }
     guard !stop.isSet else { return drop(id) }
     if !(job.known.map { $0.kept > 0 } ?? false) { job.known = nil }
-    var request = DownloadRequest(url: job.url, limit: space.limit(for: job))
+    var request = DownloadRequest(url: job.url, limit: job.entry.size ?? max(space.available, 1))
     if job.rung != .fromZero, let known = job.known {
       request.offset = known.kept
       request.ifRange = job.rung == .etag ? known.etag : job.rung == .lastModified ? known.lastModified : nil
@@ -257,7 +258,7 @@ final class Conductor {
   func drop(_ id: UInt64) {
     guard let job = jobs.removeValue(forKey: id) else { return }
     job.partial?.close()
-    space.giveBack(job)
+    space.giveBack(job.reserved)
   }
 
   // MARK: Publishing
@@ -283,15 +284,16 @@ final class Conductor {
     guard let job = jobs.removeValue(forKey: id) else { return }
     switch outcome {
     case .installed(let identity, _):
+      space.giveBack(job.reserved)
       count(job.action.kind, isCopy: job.isCopy)
       bytes.published += identity.size
       progress.finish(bytes: identity.size)
       observer.pass(.done(code: job.action.kind.doneCode, path: job.entry.path, bytes: identity.size))
     case .stale:
-      space.giveBack(job)
+      space.giveBack(job.reserved)
       stale.append(job.action)
     case .failed(let failure):
-      space.giveBack(job)
+      space.giveBack(job.reserved)
       fail(job, code: failure.code.rawValue, message: failure.message)
     case .removed:
       break
@@ -314,7 +316,7 @@ final class Conductor {
   /// The server's copy is the one that is there: only the ledger learns what the listing says now.
   func revalidated(_ job: Job) throws {
     jobs[job.id] = nil
-    space.giveBack(job)
+    space.giveBack(job.reserved)
     counts.revalidated += 1
     bytes.confirmed += job.action.row?.identity.size ?? 0
     guard var row = job.action.row else { return }
@@ -328,7 +330,7 @@ final class Conductor {
   func giveUp(_ id: UInt64, code: String, message: String) {
     guard let job = jobs.removeValue(forKey: id) else { return }
     job.partial?.close()
-    space.giveBack(job)
+    space.giveBack(job.reserved)
     fail(job, code: code, message: message)
   }
 

@@ -8,6 +8,7 @@ struct IntakeContext: Sendable {
   let downloader: any Downloading
   let lanes: Lanes
   let checkpoints: Checkpoints
+  let space: SpaceBudget
   let progress: PassProgress
   let bootID: String
   let post: @Sendable (JobMessage) -> Void
@@ -23,6 +24,10 @@ final class Intake: DownloadReceiver {
   private struct State {
     var verdict: ResumeLadder.Verdict?
     var wrongSize: UInt64?
+    /// Taken from the budget for a size that only the answer told; given back at the end.
+    var reserved: UInt64 = 0
+    /// Bytes until free space is looked at again, for an answer that tells no size.
+    var unchecked: UInt64 = 0
     var head: ResponseHead?
     var partial: (any PartialFile)?
     var failure: FolderFailure?
@@ -63,14 +68,18 @@ final class Intake: DownloadReceiver {
       let verdict = ResumeLadder.judge(head, rung: rung, known: state.known, url: url)
       state.head = head
       state.verdict = verdict
-      if let size = check.size, let said = Self.announced(head, verdict), said != size {
-        state.wrongSize = said
+      guard let said = Self.announced(head, verdict) else { return verdict }
+      if let size = check.size {
+        if said != size { state.wrongSize = said }
+      } else if context.space.take(said) {
+        state.reserved = said
+      } else {
+        state.failure = FolderFailure(.noSpace, context.space.refusal(said))
       }
       return verdict
     }
-    guard verdict == .append || verdict == .takeFromZero, state.withLock({ $0.wrongSize == nil }) else {
-      return .headOnly
-    }
+    let isWanted = state.withLock { $0.wrongSize == nil && $0.failure == nil }
+    guard isWanted, verdict == .append || verdict == .takeFromZero else { return .headOnly }
     submit { $0.open() }
     return .accept
   }
@@ -152,6 +161,7 @@ final class Intake: DownloadReceiver {
   }
 
   private func write(_ chunk: [UInt8]) {
+    checkRoom(UInt64(chunk.count))
     if let partial = state.withLock({ $0.failure == nil ? $0.partial : nil }) {
       attempt { () throws(FolderFailure) in
         let result = chunk.withUnsafeBytes { bytes in
@@ -170,8 +180,27 @@ final class Intake: DownloadReceiver {
     if let paused { context.downloader.resume(paused) }
   }
 
+  /// For an answer that told no size: looks at free space every few MiB, so that the reserve stays.
+  private func checkRoom(_ count: UInt64) {
+    let isDue = state.withLock { state -> Bool in
+      guard check.size == nil, state.reserved == 0, state.failure == nil else { return false }
+      guard state.unchecked < count else {
+        state.unchecked -= count
+        return false
+      }
+      state.unchecked = Self.roomStep
+      return true
+    }
+    guard isDue, !context.space.hasRoom(for: Self.roomStep + count) else { return }
+    let failure = FolderFailure(.noSpace, context.space.refusal(nil))
+    state.withLock { $0.failure = $0.failure ?? failure }
+  }
+
+  private static let roomStep: UInt64 = 4 << 20
+
   private func close(_ outcome: DownloadOutcome) {
     let state = self.state.withLock { $0 }
+    context.space.giveBack(state.reserved)
     if let mark = state.mark { context.checkpoints.forget(mark) }
     context.post(.ended(job, verdict(on: outcome, state)))
   }

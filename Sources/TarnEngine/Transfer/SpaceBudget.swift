@@ -1,46 +1,54 @@
 import TarnCore
+import TarnRuntime
 
-/// Whether an entry fits: free space, less the reserve, less what running transfers will still need.
-struct SpaceBudget {
+/// Whether bytes fit: free space, less the reserve, less what running transfers will still need. Any thread.
+final class SpaceBudget: Sendable {
   private let folder: any FolderPort
   private let reserve: UInt64
-  /// Bytes that admitted jobs may still write.
-  private var promised: UInt64 = 0
+  /// Bytes that running jobs may still write.
+  private let promised = Locked<UInt64>(0)
 
   init(_ folder: any FolderPort, reserve: Reserve) throws {
     self.folder = folder
     self.reserve = reserve.bytes(ofTotal: try folder.space().total)
   }
 
-  /// Takes the job's bytes out of the budget.
+  /// Takes bytes out of the budget.
   ///
-  /// - Returns: false when they do not fit.
-  mutating func take(for job: inout Job) -> Bool {
-    let size = job.entry.size ?? 0
-    guard size <= available else { return false }
-    promised += size
-    job.reserved = size
-    return true
+  /// - Returns: false when they do not fit; then nothing was taken.
+  func take(_ bytes: UInt64) -> Bool {
+    guard bytes > 0 else { return true }
+    let free = self.free
+    return promised.withLock { promised in
+      let (taken, overflow) = promised.addingReportingOverflow(bytes)
+      guard !overflow, free > reserve, taken <= free - reserve else { return false }
+      promised = taken
+      return true
+    }
   }
 
-  mutating func giveBack(_ job: Job) {
-    promised -= min(promised, job.reserved)
+  func giveBack(_ bytes: UInt64) {
+    promised.withLock { $0 -= min($0, bytes) }
   }
 
-  /// The most bytes that the job's body may have.
-  func limit(for job: Job) -> UInt64 {
-    if let size = job.entry.size { return size }
-    return max(available, 1)
+  /// Whether a transfer of unknown length may go on: `bytes` more still leave the reserve.
+  func hasRoom(for bytes: UInt64) -> Bool {
+    let free = self.free
+    return free > reserve && free - reserve >= bytes
   }
 
-  func refusal(_ entry: Entry) -> String {
-    "does not fit: it needs \(entry.size ?? 0) bytes, and \(available) are free beyond the reserve of "
-      + "\(reserve) (--reserve)"
+  /// Bytes free beyond the reserve and beyond what is promised.
+  var available: UInt64 {
+    let taken = promised.withLock { $0 }.addingReportingOverflow(reserve)
+    let free = self.free
+    return !taken.overflow && free > taken.partialValue ? free - taken.partialValue : 0
   }
 
-  private var available: UInt64 {
-    guard let free = try? folder.space().free else { return 0 }
-    let taken = reserve + promised
-    return free > taken ? free - taken : 0
+  func refusal(_ size: UInt64?) -> String {
+    let need = size.map { "it needs \(Units.show($0)), and " } ?? ""
+    return "does not fit: \(need)\(Units.show(available)) are free beyond the reserve of "
+      + "\(Units.show(reserve)) (--reserve)"
   }
+
+  private var free: UInt64 { (try? folder.space().free) ?? 0 }
 }
