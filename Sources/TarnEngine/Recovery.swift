@@ -30,33 +30,56 @@ struct Recovery {
   ) throws -> [LedgerChange] {
     var changes: [LedgerChange] = [.dropIntent(intent.path)]
     let present = try folder.look(intent.path)
-    guard let present, present.kind == .regular,
-      present.identity.isSameContents(as: intent.row.identity)
-    else {
-      // Not renamed: the file is still in partial/. One without a row is fetched again.
-      if partials[intent.partialName] != nil, try ports.ledger.partial(intent.path) == nil {
+    let placed = present.flatMap { present in
+      present.kind == .regular && present.identity.isSameContents(as: intent.row.identity)
+        ? present.identity : nil
+    }
+    if let placed {
+      var row = intent.row
+      row.identity = placed
+      changes += [
+        .row(row), .dropPartial(intent.path),
+        .event(
+          Event(
+            when: ports.now, code: "published", path: row.path, bytes: row.identity.size,
+            detail: "finished after a crash")),
+      ]
+    }
+    if let size = partials[intent.partialName] {
+      if try placed != nil || isDisplaced(intent, size: size, present: present) {
+        try folder.trashPartial(intent.partialName, as: intent.trashName)
+        trashed[intent.trashName] = size
+        changes.append(.dropPartial(intent.path))
+      } else if try ports.ledger.partial(intent.path) == nil {
+        // Not renamed. One without a row is fetched again.
         try folder.removePartial(intent.partialName)
       }
-      return changes
-    }
-    var row = intent.row
-    row.identity = present.identity
-    changes += [
-      .row(row), .dropPartial(intent.path),
-      .event(
-        Event(
-          when: ports.now, code: "published", path: row.path, bytes: row.identity.size,
-          detail: "finished after a crash")),
-    ]
-    if let size = partials[intent.partialName] {
-      // After the exchange this is what stood at the path.
-      try folder.trashPartial(intent.partialName, as: intent.trashName)
-      trashed[intent.trashName] = size
     }
     if let size = trashed[intent.trashName] {
       changes.append(trashRow(intent, reason: intent.displacesOwn ? .replaced : .edited, size: size))
     }
     return changes
+  }
+
+  /// After the exchange the name in `partial/` holds what stood at the path; somebody may have changed the new
+  /// file since, so that the path alone does not tell.
+  private func isDisplaced(_ intent: Intent, size: UInt64, present: Present?) throws -> Bool {
+    // Only what has a row is ever displaced, and it is not while it stands there.
+    guard let row = try ports.ledger.row(intent.path) else { return false }
+    if let present, present.kind == .regular, row.identity.isSameContents(as: present.identity) {
+      return false
+    }
+    guard size == intent.row.identity.size else { return true }
+    guard let partial = try folder.openPartial(intent.partialName) else { return false }
+    defer { partial.close() }
+    do throws(FolderFailure) {
+      _ = try partial.begin(keeping: size, check: ContentCheck(size: size, digest: intent.row.digest))
+      _ = try partial.seal(modified: nil)
+      return false
+    } catch {
+      guard error.code == .digestMismatch else { throw error }
+      return true
+    }
   }
 
   private func finishRemoval(_ intent: Intent, trashed: [String: UInt64]) throws -> [LedgerChange] {
