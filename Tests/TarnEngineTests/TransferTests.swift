@@ -384,6 +384,18 @@ import Testing
 
   // MARK: Space
 
+  @Test func spaceThatWasWrittenIsNotCountedTwice() throws {
+    let world = World()
+    world.policy.reserve = .bytes(0)
+    world.folder.setSpace(free: 25)
+    world.want("a", "0123456789")
+    world.want("Release", "0123456789")
+    let folder = world.folder
+    folder.beforeInstall { path in if path == "a".path { folder.setSpace(free: 15) } }
+    let report = try world.run()
+    #expect(report.isInSync)
+  }
+
   @Test func whatDoesNotFitIsReported() throws {
     let world = World()
     world.policy.reserve = .bytes(10)

@@ -282,6 +282,8 @@ final class Conductor {
     guard let job = jobs.removeValue(forKey: id) else { return }
     switch outcome {
     case .installed(let identity, _):
+      // Its bytes are no longer free: the promise would count them twice.
+      space.giveBack(job)
       count(job.action.kind, isCopy: job.isCopy)
       bytes.published += identity.size
       progress.finish(bytes: identity.size)
