@@ -221,6 +221,21 @@ import Testing
     return world
   }
 
+  @Test func aLedgerThatFailsAfterA304EndsThePass() throws {
+    let world = World()
+    world.add(world.bareEntry("a", listing: "one"))
+    world.server.put(World.host + "a", "one".bytes, etag: "\"1\"")
+    try world.run()
+    world.add(world.bareEntry("a", listing: "two"))
+    let ledger = world.ledger
+    world.server.onRequest { _ in ledger.failApply(1) }
+    let failure = #expect(throws: PassFailure.self) { try world.run() }
+    #expect(failure?.kind == .inputOutput)
+    world.server.onRequest(nil)
+    #expect(try world.run().counts.revalidated == 1)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
   @Test func inTheSameBootEveryByteIsKept() throws {
     let world = try interrupted(String(Self.long.prefix(300)))
     let report = try world.run()

@@ -200,7 +200,7 @@ final class Conductor {
     case .prepared(let id, let preparation): prepared(id, preparation)
     case .ended(let id, let end):
       jobs[id]?.download = nil
-      ended(id, end)
+      try ended(id, end)
     case .published(let id, let outcome): published(id, outcome)
     case .ledgerFailed(let failure): throw PassFailure(failure)
     case .wake:
