@@ -289,6 +289,33 @@ import Testing
     #expect(world.server.requests.map(\.offset) == [0])
   }
 
+  /// Without a digest nothing but the listing tells that the bytes at hand are of an older version.
+  @Test func aWholeFileOfAnOlderListingIsNotTaken() throws {
+    let old = String(repeating: "old!", count: 160)
+    let world = try interrupted(old) { world in
+      Entry(
+        path: "a".path, size: UInt64(Self.long.utf8.count), sources: [Source(url: World.host + "a")],
+        listing: "new".bytes)
+    }
+    var row = try #require(world.ledger.contents.partials["a".path])
+    row.fingerprint = "\(old.utf8.count) - old".bytes
+    row.etag = "\"0\""
+    try world.ledger.apply([.partial(row)])
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == Self.long)
+  }
+
+  /// Nor does anything, when the listing says nothing: then the server is asked.
+  @Test func aWholeFileThatNothingVouchesForIsAskedAbout() throws {
+    let world = try interrupted(Self.long) { $0.bareEntry("a") }
+    try world.run()
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.map(\.offset) == [640])
+    let other = try interrupted(String(repeating: "old!", count: 160), etag: "\"0\"") { $0.bareEntry("a") }
+    try other.run()
+    #expect(other.text("a") == Self.long)
+  }
+
   @Test func withoutAnETagTheDigestDecides() throws {
     let world = try interrupted(String(Self.long.prefix(300)), etag: nil)
     try world.run()

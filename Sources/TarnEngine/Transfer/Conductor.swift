@@ -217,7 +217,9 @@ final class Conductor {
     case .kept(let partial, let known):
       jobs[id]?.partial = partial
       jobs[id]?.known = known
-      if let total = known.total, known.kept == total { return sealWhole(id) }
+      // Where neither digest nor listing vouches for the bytes, only the server can.
+      let isVouchedFor = known.digestDecides || jobs[id]?.entry.fingerprint.isEmpty == false
+      if isVouchedFor, let total = known.total, known.kept == total { return sealWhole(id) }
       let url = jobs[id]?.url ?? ""
       jobs[id]?.rung = ResumeLadder.rung(known, url: url)
       ask(id)
