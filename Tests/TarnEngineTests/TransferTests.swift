@@ -424,6 +424,23 @@ import Testing
 
   // MARK: Pieces
 
+  @Test func aBadPieceIsFetchedFromTheNextSource() throws {
+    let world = twoSources(Self.long)
+    world.items = []
+    var entry = world.entry("a", Self.long, sources: [first, second])
+    entry.pieces = Pieces(
+      length: 100,
+      digests: stride(from: 0, to: 640, by: 100).map { start in
+        world.digest(String(Self.long.dropFirst(start).prefix(100)))
+      })
+    world.add(entry)
+    world.server.put(first, (Self.long.prefix(250) + "X" + Self.long.dropFirst(251)).bytes)
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.map(\.offset) == [0, 200])
+  }
+
   // MARK: Space
 
   @Test func spaceThatWasWrittenIsNotCountedTwice() throws {
