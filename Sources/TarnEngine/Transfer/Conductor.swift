@@ -183,9 +183,16 @@ final class Conductor {
     jobs[id] = job
   }
 
-  /// Handles what came in, or waits for it at most a quarter of a second.
+  /// At most a quarter of a second, and no longer than until the next attempt is due.
+  private var longestWait: UInt64 {
+    guard let due = delayed.map(\.due).min() else { return 250_000_000 }
+    let now = ports.clock.monotonic()
+    return due > now ? min(250_000_000, due - now) : 0
+  }
+
+  /// Handles what came in, or waits for it.
   private func step() throws {
-    let messages = mailbox.wait(nanoseconds: 250_000_000) { messages -> [JobMessage]? in
+    let messages = mailbox.wait(nanoseconds: longestWait) { messages -> [JobMessage]? in
       guard !messages.isEmpty else { return nil }
       defer { messages = [] }
       return messages
