@@ -108,7 +108,12 @@ package final class MemoryPartial: PartialFile, @unchecked Sendable {
 
   private func reject(_ good: UInt64) throws(FolderFailure) {
     file.bytes.removeLast(file.bytes.count - Int(good))
-    running = nil
+    if let check = running?.check {
+      // What is good is hashed again, and the next bytes go on from there.
+      let hasher = folder.hashing.hasher(check.digest?.algorithm ?? .sha256)
+      file.bytes.withUnsafeBytes { hasher.update($0) }
+      running = Running(check: check, hasher: hasher)
+    }
     throw FolderFailure(.pieceMismatch, "the piece at \(good) is wrong", goodPrefix: good)
   }
 

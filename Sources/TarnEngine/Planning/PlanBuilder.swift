@@ -129,7 +129,8 @@ final class PlanBuilder {
   private func take(_ finding: Finding) throws {
     if let failure = finding.scanFailure {
       hasBlindSpot = true
-      report(name: [], kind: .failed, code: failure.code.rawValue, message: failure.message)
+      let name = failure.path?.bytes ?? Array(".".utf8)
+      report(name: name, kind: .failed, code: failure.code.rawValue, message: failure.message)
       counts.failed += 1
       return
     }

@@ -3,13 +3,13 @@ import TarnRuntime
 
 /// What follows from the end of an exchange.
 extension Conductor {
-  func ended(_ id: UInt64, _ end: JobEnd) {
+  func ended(_ id: UInt64, _ end: JobEnd) throws {
     guard let job = jobs[id] else { return }
     switch end {
     case .sealed(let partial, let sealed, let head):
       received(partial.length - min(partial.length, job.known?.kept ?? 0))
       publish(id, partial, sealed, head: head)
-    case .verdict(let verdict, let head): judged(job, verdict, head)
+    case .verdict(let verdict, let head): try judged(job, verdict, head)
     case .wrongSize(let said):
       let size = job.entry.size ?? 0
       trouble(
@@ -34,7 +34,7 @@ extension Conductor {
     jobs[id]?.known = known
   }
 
-  private func judged(_ job: Job, _ verdict: ResumeLadder.Verdict, _ head: ResponseHead) {
+  private func judged(_ job: Job, _ verdict: ResumeLadder.Verdict, _ head: ResponseHead) throws {
     switch verdict {
     case .append, .takeFromZero:
       trouble(job, code: "bad-response", "\(Printable.escape(job.url)): unexpected answer", isTransient: true)
@@ -44,10 +44,7 @@ extension Conductor {
     case .askFromZero:
       restart(job)
     case .whole: sealWhole(job.id)
-    case .notModified:
-      do { try revalidated(job) } catch {
-        giveUp(job.id, code: "ledger-error", message: "the ledger could not be written")
-      }
+    case .notModified: try revalidated(job)
     case .status(let status):
       trouble(
         job, code: status.name, "\(Printable.escape(job.url)): \(status.message)",

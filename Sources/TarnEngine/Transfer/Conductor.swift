@@ -185,9 +185,16 @@ final class Conductor {
     jobs[id] = job
   }
 
-  /// Handles what came in, or waits for it at most a quarter of a second.
+  /// At most a quarter of a second, and no longer than until the next attempt is due.
+  private var longestWait: UInt64 {
+    guard let due = delayed.map(\.due).min() else { return 250_000_000 }
+    let now = ports.clock.monotonic()
+    return due > now ? min(250_000_000, due - now) : 0
+  }
+
+  /// Handles what came in, or waits for it.
   private func step() throws {
-    let messages = mailbox.wait(nanoseconds: 250_000_000) { messages -> [JobMessage]? in
+    let messages = mailbox.wait(nanoseconds: longestWait) { messages -> [JobMessage]? in
       guard !messages.isEmpty else { return nil }
       defer { messages = [] }
       return messages
@@ -202,7 +209,7 @@ final class Conductor {
     case .prepared(let id, let preparation): prepared(id, preparation)
     case .ended(let id, let end):
       jobs[id]?.download = nil
-      ended(id, end)
+      try ended(id, end)
     case .published(let id, let outcome): published(id, outcome)
     case .ledgerFailed(let failure): throw PassFailure(failure)
     case .wake:
@@ -219,7 +226,9 @@ final class Conductor {
     case .kept(let partial, let known):
       jobs[id]?.partial = partial
       jobs[id]?.known = known
-      if let total = known.total, known.kept == total { return sealWhole(id) }
+      // Where neither digest nor listing vouches for the bytes, only the server can.
+      let isVouchedFor = known.digestDecides || jobs[id]?.entry.fingerprint.isEmpty == false
+      if isVouchedFor, let total = known.total, known.kept == total { return sealWhole(id) }
       let url = jobs[id]?.url ?? ""
       jobs[id]?.rung = ResumeLadder.rung(known, url: url)
       ask(id)

@@ -31,7 +31,8 @@ struct Preparing: Sendable {
     do throws(FolderFailure) {
       guard let partial = try context.folder.openPartial(row.name) else { return nil }
       let isSameBoot = !row.bootID.isEmpty && row.bootID == context.bootID
-      let isSameVersion = row.digest == check.digest
+      let isSameVersion =
+        row.digest == check.digest && (check.digest != nil || row.fingerprint == entry.fingerprint)
       let keep = isSameVersion ? isSameBoot ? UInt64.max : row.durable : 0
       let kept = try partial.begin(keeping: keep, check: check)
       guard kept > 0 else {

@@ -55,7 +55,8 @@ struct Removals {
       .trash(
         TrashRow(
           name: removal.trashName, path: removal.path, reason: .deleted,
-          isOwn: row.identity.isSame(as: removal.expected), size: identity.size, when: now)),
+          isOwn: row.identity.isSame(as: removal.expected)
+            && identity.isSameContents(as: removal.expected), size: identity.size, when: now)),
       .event(Event(when: now, code: "deleted", path: removal.path, bytes: identity.size)),
     ]
   }

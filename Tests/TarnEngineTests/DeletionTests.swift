@@ -1,0 +1,260 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// What is no longer in the feed: the guard and what is held (I8).
+@Suite struct DeletionTests {
+  private func filled(_ count: Int, deletes: Bool = true) throws -> World {
+    let world = World()
+    for number in 0..<count { world.want(name(number), "text \(number)") }
+    try world.run()
+    world.policy.deletes = deletes
+    return world
+  }
+
+  private func name(_ number: Int) -> String { "f\(number + 1000)" }
+
+  private func unlist(_ numbers: Range<Int>, _ world: World) {
+    for number in numbers { world.unlist(name(number)) }
+  }
+
+  @Test func nothingIsDeletedUnasked() throws {
+    let world = try filled(20, deletes: false)
+    unlist(0..<1, world)
+    let report = try world.run()
+    #expect(report.counts.unlisted == 1)
+    #expect(report.isInSync)
+    #expect(world.files.count == 20)
+    #expect(world.row(name(0)) != nil)
+  }
+
+  @Test func aTenthGoesToTheTrash() throws {
+    let world = try filled(20)
+    unlist(0..<2, world)
+    #expect(try world.plan().report.counts.deleted == 2)
+    let report = try world.run()
+    #expect(report.counts.deleted == 2)
+    #expect(report.isInSync)
+    #expect(world.files.count == 18)
+    #expect(world.trash == ["text 0", "text 1"])
+    #expect(world.ledger.contents.trash.values.map(\.reason) == [.deleted, .deleted])
+    #expect(world.ledger.contents.trash.values.map(\.isOwn) == [true, true])
+    #expect(world.log.done == ["deleted \(name(0))", "deleted \(name(1))"])
+    #expect(world.row(name(0)) == nil)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
+  @Test func oneFileAlwaysMayGo() throws {
+    let world = try filled(3)
+    unlist(0..<1, world)
+    #expect(try world.run().counts.deleted == 1)
+  }
+
+  @Test func theGuardCountsADay() throws {
+    let world = try filled(40)
+    unlist(0..<3, world)
+    #expect(try world.run().counts.deleted == 3)
+    unlist(3..<5, world)
+    var report = try world.run()
+    #expect(report.counts.deleted == 0)
+    #expect(report.counts.held == 2)
+    world.clock.advance(seconds: 24 * 3600 - 1)
+    report = try world.run()
+    #expect(report.counts.held == 2)
+    world.clock.advance(seconds: 2)
+    report = try world.run()
+    #expect(report.counts.deleted == 2)
+    #expect(report.held == nil)
+    #expect(world.ledger.contents.held == nil)
+  }
+
+  @Test func tooManyAreHeldUnderAStableId() throws {
+    let world = try filled(20)
+    unlist(0..<3, world)
+    var report = try world.run()
+    let id = try #require(report.held?.id)
+    #expect(id.count == 8)
+    #expect(report.counts.held == 3)
+    #expect(report.counts.deleted == 0)
+    #expect(!report.isInSync)
+    #expect(world.files.count == 20)
+    #expect(world.ledger.contents.heldPaths[id]?.count == 3)
+    report = try world.run()
+    #expect(report.held?.id == id)
+    unlist(3..<4, world)
+    report = try world.run()
+    #expect(report.held?.id != id)
+    #expect(world.ledger.contents.heldPaths[id] == nil)
+    #expect(world.ledger.contents.heldPaths.count == 1)
+  }
+
+  @Test func aPlanIsDroppedWhenTheFilesAreWantedAgain() throws {
+    let world = try filled(20)
+    unlist(0..<3, world)
+    try world.run()
+    for number in 0..<3 { world.want(name(number), "text \(number)") }
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.ledger.contents.held == nil)
+    let failure = #expect(throws: PassFailure.self) { try world.approval.run(plan: nil) }
+    #expect(failure?.code == "nothing-held")
+  }
+
+  @Test func approvalDeletesThatSetAndSparesWhatChanged() throws {
+    let world = try filled(20)
+    unlist(0..<5, world)
+    let id = try #require(try world.run().held?.id)
+    world.folder.edit(name(1).path, "mine".bytes)
+    world.folder.delete(name(2).path)
+    let failure = #expect(throws: PassFailure.self) { try world.approval.run(plan: "00000000") }
+    #expect(failure?.code == "other-plan")
+    let report = try world.approval.run(plan: id)
+    #expect(report.deleted == 3)
+    #expect(report.spared == 2)
+    #expect(world.text(name(0)) == nil)
+    #expect(world.text(name(1)) == "mine")
+    #expect(world.text(name(5)) == "text 5")
+    #expect(world.files.count == 16)
+    #expect(world.trash == ["text 0", "text 3", "text 4"])
+    #expect(world.ledger.contents.held == nil)
+    #expect(world.ledger.contents.events.last?.code == "plan-approved")
+    let next = try world.run()
+    #expect(next.isInSync)
+    #expect(next.counts.forgotten == 2)
+    #expect(world.text(name(1)) == "mine")
+  }
+
+  @Test func approvalSparesWhatIsWantedAgain() throws {
+    let world = try filled(20)
+    unlist(0..<5, world)
+    let id = try #require(try world.run().held?.id)
+    world.want(name(0), "text 0")
+    world.end.isComplete = false
+    try world.run()
+    #expect(throws: PassFailure.self) { try world.approval.run(plan: id) }
+    #expect(world.files.count == 20)
+  }
+
+  @Test func aDeletionThatFailsIsReported() throws {
+    let world = try filled(40)
+    unlist(0..<2, world)
+    world.folder.fail(.remove)
+    var report = try world.run()
+    #expect(report.counts.deleted == 1)
+    #expect(report.counts.failed == 1)
+    #expect(report.problems.map(\.name) == [name(0).bytes])
+    #expect(report.problems.map(\.code) == ["input-output-error"])
+    report = try world.run()
+    #expect(report.counts.deleted == 1)
+    #expect(report.isInSync)
+  }
+
+  @Test func aFileEditedBeforeItsDeletionStays() throws {
+    let world = try filled(40)
+    unlist(0..<1, world)
+    let folder = world.folder
+    folder.beforeRemove { folder.edit($0, "mine".bytes) }
+    let report = try world.run()
+    #expect(report.counts.deleted == 0)
+    #expect(report.problems.map(\.code) == ["changed-meanwhile"])
+    #expect(world.text(name(0)) == "mine")
+    let next = try world.run()
+    #expect(next.counts.forgotten == 1)
+    #expect(world.text(name(0)) == "mine")
+  }
+
+  @Test func anEmptyManifestIsHeld() throws {
+    let world = try filled(1)
+    unlist(0..<1, world)
+    let report = try world.run()
+    #expect(report.counts.held == 1)
+    #expect(world.files.count == 1)
+  }
+
+  @Test func anIncompleteManifestDeletesNothing() throws {
+    let world = try filled(20)
+    unlist(0..<1, world)
+    world.folder.delete(name(0).path)
+    unlist(1..<2, world)
+    world.end.isComplete = false
+    world.end.incompleteReason = "the list is cut"
+    let (planned, actions) = try world.plan()
+    #expect(actions.isEmpty)
+    #expect(planned.counts.deleted == 0)
+    let report = try world.run()
+    #expect(report.counts.deleted == 0)
+    #expect(report.counts.forgotten == 0)
+    #expect(report.counts.held == 0)
+    #expect(!report.isComplete)
+    #expect(world.files.count == 19)
+    #expect(world.row(name(0)) != nil)
+    #expect(world.ledger.contents.facts["complete"] == "no: the list is cut")
+  }
+
+  @Test func aBlindSpotDeletesNothing() throws {
+    let world = World()
+    for number in 0..<40 { world.want("d/\(name(number))", "text") }
+    world.want("e/a", "text a")
+    try world.run()
+    world.policy.deletes = true
+    world.unlist("e/a")
+    world.folder.makeUnreadable("d".path)
+    let report = try world.run()
+    #expect(report.counts.deleted == 0)
+    #expect(world.text("e/a") == "text a")
+    #expect(!report.isInSync)
+    #expect(report.problems.contains { $0.code == "permission-denied" && $0.name == "d".bytes })
+    world.folder.makeUnreadable("d".path, nil)
+    let next = try world.run()
+    #expect(next.counts.deleted == 1)
+    #expect(next.isInSync)
+    #expect(world.trash == ["text a"])
+  }
+
+  @Test func aRebuiltLedgerDeletesNothing() throws {
+    let world = try filled(20)
+    world.ledger = MemoryLedger()
+    world.wasRebuilt = true
+    unlist(0..<1, world)
+    let report = try world.run()
+    #expect(report.counts.adopted == 19)
+    #expect(report.counts.deleted == 0)
+    #expect(world.files.count == 20)
+    world.wasRebuilt = false
+    #expect(try world.run().counts.deleted == 0)
+    #expect(world.text(name(0)) == "text 0")
+  }
+
+  @Test func theTrashExpiresButNotForForeignBytes() throws {
+    let world = try filled(20)
+    unlist(0..<1, world)
+    world.folder.edit(name(1).path, "mine".bytes)
+    try world.run()
+    #expect(world.trash == ["mine", "text 0"])
+    world.clock.advance(seconds: 7 * 24 * 3600 + 1)
+    try world.run()
+    #expect(world.trash == ["mine"])
+    #expect(world.ledger.contents.trash.count == 1)
+  }
+
+  @Test func theTrashGivesBack() throws {
+    let world = try filled(20)
+    unlist(0..<2, world)
+    try world.run()
+    let can = TrashCan(ledger: world.ledger, folder: world.folder, clock: world.clock)
+    let rows = try world.ledger.trash()
+    let row = try #require(rows.first { $0.path == name(0).path })
+    try can.restore(row, to: nil)
+    #expect(world.text(name(0)) == "text 0")
+    #expect(world.ledger.contents.trash.count == 1)
+    let other = try #require(rows.first { $0.path == name(1).path })
+    #expect(throws: PassFailure.self) { try can.restore(other, to: name(0).path) }
+    #expect(try can.empty([other]) == (1, 6))
+    #expect(world.trash.isEmpty)
+    #expect(try world.run().isInSync)
+    #expect(world.text(name(0)) == "text 0")
+  }
+}

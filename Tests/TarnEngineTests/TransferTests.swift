@@ -1,0 +1,470 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// How bytes come: sources, retries, resumes, what is at hand.
+@Suite struct TransferTests {
+  private let first = "http://one.example/a"
+  private let second = "http://two.example/a"
+
+  /// One entry with two sources, not in the feed's own host.
+  private func twoSources(_ text: String = "the text") -> World {
+    let world = World()
+    world.rushes = true
+    world.policy.retries = 2
+    world.add(world.entry("a", text, sources: [first, second]))
+    world.server.put(second, text.bytes)
+    return world
+  }
+
+  // MARK: Sources
+
+  @Test func theNextSourceIsAsked() throws {
+    let world = twoSources()
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.text("a") == "the text")
+    #expect(world.server.urls == [first, second])
+    #expect(world.log.retries == [0])
+  }
+
+  @Test func theSourceThatFailsIsNamed() throws {
+    let world = twoSources()
+    world.server.remove(second)
+    let report = try world.run()
+    let problem = try #require(report.problems.first)
+    #expect(problem.code == "http-404")
+    #expect(problem.message.contains(first))
+    #expect(problem.message.contains(second))
+    #expect(world.server.urls == [first, second])
+    #expect(report.counts.failed == 1)
+    #expect(world.ledger.contents.problems["a".bytes] != nil)
+  }
+
+  @Test func anotherDigestGoesToTheNextSource() throws {
+    let world = twoSources()
+    world.server.put(first, "THE TEXT".bytes)
+    let installed = Locked<[String]>([])
+    world.folder.beforeInstall { path in installed.withLock { $0.append(path.printable) } }
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == "the text")
+    #expect(installed.withLock { $0 } == ["a"])
+  }
+
+  @Test func nothingUnverifiedIsInstalled() throws {
+    let world = twoSources()
+    world.server.put(first, "THE TEXT".bytes)
+    world.server.put(second, "the tExt".bytes)
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["digest-mismatch"])
+    #expect(world.files.isEmpty)
+    #expect(world.folder.count(.install) == 0)
+    #expect(world.server.urls == [first, second])
+    #expect(world.partialNames.isEmpty)
+    #expect(world.ledger.contents.rows.isEmpty)
+  }
+
+  @Test func anotherSizeIsNotEvenFetched() throws {
+    let world = twoSources()
+    world.server.put(first, "a longer text".bytes)
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.text("a") == "the text")
+    world.want("b", "text")
+    world.server.put(World.host + "b", "te".bytes)
+    let next = try world.run()
+    #expect(next.problems.map(\.code) == ["size-mismatch"])
+    #expect(next.problems.first?.message.contains("has 2 bytes, the feed says 4") == true)
+    #expect(next.bytes.received == 0)
+  }
+
+  @Test func aMissingFileIsNotAskedForAgain() throws {
+    let world = World()
+    world.rushes = true
+    world.want("a", "text")
+    world.want("b", "good")
+    world.server.remove(World.host + "a")
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["http-404"])
+    #expect(world.server.urls.sorted() == [World.host + "a", World.host + "b"])
+    #expect(world.text("b") == "good")
+    #expect(world.log.retries.isEmpty)
+  }
+
+  // MARK: Retries
+
+  @Test func aTransientFailureIsTriedAgain() throws {
+    let world = World()
+    world.rushes = true
+    world.want("a", "text")
+    world.server.script(
+      World.host + "a", [FakeAnswer(status: 503), FakeAnswer(status: 500), FakeAnswer(status: 429)])
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.text("a") == "text")
+    #expect(world.log.retries.count == 3)
+    #expect(zip(world.log.retries, [0.5, 1, 2]).allSatisfy { $0 < $1 })
+  }
+
+  @Test func retriesEnd() throws {
+    let world = World()
+    world.rushes = true
+    world.policy.retries = 3
+    world.want("a", "text")
+    world.server.answer(World.host + "a", FakeAnswer(status: 503))
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["http-503"])
+    #expect(world.server.requests.count == 4)
+    #expect(report.counts.failed == 1)
+  }
+
+  @Test func retryAfterIsHonoured() throws {
+    let world = World()
+    world.rushes = true
+    world.want("a", "text")
+    world.server.setRetryAfter(World.host + "a", 17)
+    world.server.script(World.host + "a", [FakeAnswer(status: 429)])
+    #expect(try world.run().isInSync)
+    #expect(world.log.retries == [17])
+  }
+
+  @Test func aServerThatAsksForMuchIsNotWaitedFor() throws {
+    let world = World()
+    world.rushes = true
+    world.want("a", "text")
+    world.server.setRetryAfter(World.host + "a", 121)
+    world.server.script(World.host + "a", [FakeAnswer(status: 503)])
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["http-503"])
+    #expect(world.server.requests.count == 1)
+  }
+
+  /// A pause is not over before its time: the clock stands, and the pass is told to end.
+  @Test func aPauseLasts() throws {
+    let world = World()
+    world.want("a", "text")
+    world.server.setRetryAfter(World.host + "a", 60)
+    world.server.answer(World.host + "a", FakeAnswer(status: 503))
+    let pass = Locked<StopFlag?>(nil)
+    world.log.onEvent { _, event in
+      if case .retrying = event { pass.withLock { $0 }?.set() }
+    }
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    pass.withLock { $0 = world.stop }
+    let report = try world.pass(downloader).run(folder: world.folder)
+    #expect(report.wasStopped)
+    #expect(report.problems.isEmpty)
+    #expect(world.server.requests.count == 1)
+  }
+
+  // MARK: Conditional requests
+
+  @Test func whatHasNoDigestIsAskedForConditionally() throws {
+    let world = World()
+    world.add(world.bareEntry("a"))
+    world.server.put(World.host + "a", "one".bytes, etag: "\"1\"")
+    #expect(try world.run().counts.fetched == 1)
+    #expect(world.row("a")?.etag == "\"1\"")
+    #expect(world.row("a")?.isVerified == false)
+    var report = try world.run()
+    #expect(report.counts.revalidated == 1)
+    #expect(report.isInSync)
+    #expect(world.server.requests.map(\.ifNoneMatch) == ["\"1\""])
+    #expect(report.bytes.received == 0)
+    world.server.put(World.host + "a", "two".bytes, etag: "\"2\"")
+    report = try world.run()
+    #expect(report.counts.updated == 1)
+    #expect(world.text("a") == "two")
+    #expect(world.trash == ["one"])
+  }
+
+  @Test func aListingThatOnlyPrintsDifferentlyCostsNoBody() throws {
+    let world = World()
+    world.add(world.bareEntry("a", listing: "3.0K"))
+    world.server.put(World.host + "a", "one".bytes, etag: "\"1\"")
+    try world.run()
+    #expect(try world.plan().actions.isEmpty)
+    world.add(world.bareEntry("a", listing: "3 KiB"))
+    #expect(try world.run().counts.revalidated == 1)
+    #expect(try world.plan().actions.isEmpty)
+    #expect(world.trash.isEmpty)
+  }
+
+  // MARK: Resuming
+
+  /// More than the files that are begun anew.
+  private static let long = String(repeating: "0123456789abcdef", count: 40)
+
+  /// A world with a partial file of `kept` bytes of an earlier attempt.
+  private func interrupted(
+    _ kept: String, text: String = long, etag: String? = "\"1\"", durable: UInt64 = 100,
+    bootID: String = "boot-1",
+    digest: Digest? = nil, entry: ((World) -> Entry)? = nil
+  ) throws -> World {
+    let world = World()
+    world.rushes = true
+    let entry = entry?(world) ?? world.entry("a", text)
+    world.server.put(World.host + "a", text.bytes, etag: "\"1\"")
+    world.add(entry)
+    world.folder.leavePartial("left", kept.bytes)
+    try world.ledger.apply([
+      .partial(
+        PartialRow(
+          path: "a".path, name: "left", url: World.host + "a", etag: etag, lastModified: nil,
+          total: UInt64(text.utf8.count), digest: digest ?? entry.digest, fingerprint: entry.fingerprint,
+          durable: durable, bootID: bootID))
+    ])
+    return world
+  }
+
+  @Test func aLedgerThatFailsAfterA304EndsThePass() throws {
+    let world = World()
+    world.add(world.bareEntry("a", listing: "one"))
+    world.server.put(World.host + "a", "one".bytes, etag: "\"1\"")
+    try world.run()
+    world.add(world.bareEntry("a", listing: "two"))
+    let ledger = world.ledger
+    world.server.onRequest { _ in ledger.failApply(1) }
+    let failure = #expect(throws: PassFailure.self) { try world.run() }
+    #expect(failure?.kind == .inputOutput)
+    world.server.onRequest(nil)
+    #expect(try world.run().counts.revalidated == 1)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
+  @Test func inTheSameBootEveryByteIsKept() throws {
+    let world = try interrupted(String(Self.long.prefix(300)))
+    let report = try world.run()
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.map(\.offset) == [300])
+    #expect(world.server.requests.map(\.ifRange) == ["\"1\""])
+    #expect(report.bytes.received == 340)
+    #expect(world.ledger.contents.partials.isEmpty)
+    #expect(world.partialNames.isEmpty)
+  }
+
+  @Test(arguments: ["boot-2", ""])
+  func afterABootOnlyDurableBytesAreKept(_ bootID: String) throws {
+    let world = try interrupted(String(Self.long.prefix(300)), bootID: bootID)
+    world.bootID = bootID == "" ? "" : "boot-1"
+    try world.run()
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.map(\.offset) == [100])
+  }
+
+  @Test func anotherDigestStartsFromZero() throws {
+    let world = try interrupted(
+      String(Self.long.prefix(300)), digest: PlainHashing().digest(.sha256, of: "other".bytes))
+    try world.run()
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.map(\.offset) == [0])
+    #expect(world.partialNames.isEmpty)
+  }
+
+  @Test func wrongBytesInThePrefixAreFetchedAgain() throws {
+    let world = try interrupted("X" + String(Self.long.prefix(299)))
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.map(\.offset) == [300, 0])
+    #expect(world.partialNames.isEmpty)
+  }
+
+  @Test func aWholeFileAtHandNeedsNoRequest() throws {
+    let world = try interrupted(Self.long)
+    let report = try world.run()
+    #expect(report.counts.fetched == 1)
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.isEmpty)
+  }
+
+  @Test func aWholeFileWithWrongBytesIsFetched() throws {
+    let world = try interrupted("X" + Self.long.dropFirst())
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.map(\.offset) == [0])
+  }
+
+  /// Without a digest nothing but the listing tells that the bytes at hand are of an older version.
+  @Test func aWholeFileOfAnOlderListingIsNotTaken() throws {
+    let old = String(repeating: "old!", count: 160)
+    let world = try interrupted(old) { world in
+      Entry(
+        path: "a".path, size: UInt64(Self.long.utf8.count), sources: [Source(url: World.host + "a")],
+        listing: "new".bytes)
+    }
+    var row = try #require(world.ledger.contents.partials["a".path])
+    row.fingerprint = "\(old.utf8.count) - old".bytes
+    row.etag = "\"0\""
+    try world.ledger.apply([.partial(row)])
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == Self.long)
+  }
+
+  /// Nor does anything, when the listing says nothing: then the server is asked.
+  @Test func aWholeFileThatNothingVouchesForIsAskedAbout() throws {
+    let world = try interrupted(Self.long) { $0.bareEntry("a") }
+    try world.run()
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.map(\.offset) == [640])
+    let other = try interrupted(String(repeating: "old!", count: 160), etag: "\"0\"") { $0.bareEntry("a") }
+    try other.run()
+    #expect(other.text("a") == Self.long)
+  }
+
+  @Test func withoutAnETagTheDigestDecides() throws {
+    let world = try interrupted(String(Self.long.prefix(300)), etag: nil)
+    try world.run()
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.map(\.offset) == [300])
+    #expect(world.server.requests.map(\.ifRange) == [nil])
+  }
+
+  @Test func aServerWithoutRangesSendsItAll() throws {
+    let world = try interrupted(String(Self.long.prefix(300)), etag: nil)
+    world.server.answer(World.host + "a", FakeAnswer(body: Self.long.bytes, honoursRanges: false))
+    try world.run()
+    #expect(world.text("a") == Self.long)
+  }
+
+  @Test func aLostConnectionGoesOnWhereItWas() throws {
+    let world = World()
+    world.rushes = true
+    world.want("a", Self.long, etag: "\"1\"")
+    world.server.script(
+      World.host + "a",
+      [
+        Server.broken(Self.long, after: 200, etag: "\"1\""),
+        Server.broken(Self.long, after: 0, etag: "\"1\""),
+      ])
+    let report = try world.run()
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.map(\.offset) == [0, 200, 200])
+    #expect(report.bytes.received == 640)
+  }
+
+  @Test func anotherSourceGoesOnWhereTheFirstWas() throws {
+    let world = twoSources(Self.long)
+    world.server.answer(first, Server.broken(Self.long, after: 200, etag: "\"1\""))
+    try world.run()
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.map(\.offset) == [0, 200])
+    #expect(world.server.requests.last?.ifRange == nil)
+  }
+
+  @Test func aFailedTransferIsResumedByTheNextPass() throws {
+    let world = World(hashing: QuickHashing())
+    world.rushes = true
+    world.policy.retries = 0
+    let text = String(repeating: "0123456789abcdef", count: 70_000)
+    world.want("a", text)
+    world.server.answer(World.host + "a", Server.broken(text, after: 50_000, etag: "\"1\""))
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["connection-lost"])
+    #expect(world.partialNames.count == 1)
+    #expect(world.ledger.contents.partials["a".path]?.etag == "\"1\"")
+    world.server.put(World.host + "a", text.bytes, etag: "\"1\"")
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.offset) == [50_000])
+  }
+
+  @Test func aSourceThatNeverFitsIsGivenUp() throws {
+    let world = try interrupted(String(Self.long.prefix(300)), etag: nil)
+    world.server.answer(World.host + "a", FakeAnswer(status: 206, body: Self.long.bytes))
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["unstable-source"])
+    #expect(world.server.requests.count <= 5)
+    #expect(world.files.isEmpty)
+  }
+
+  // MARK: Bytes at hand
+
+  @Test func theSameBytesElsewhereAreUsed() throws {
+    let world = World()
+    world.want("a", "the same")
+    try world.run()
+    world.want("b/copy", "the same")
+    let report = try world.run()
+    #expect(report.counts.copied == 1)
+    #expect(report.counts.fetched == 1)
+    #expect(world.text("b/copy") == "the same")
+    #expect(world.server.requests.isEmpty)
+    #expect(report.bytes.received == 0)
+    #expect(report.bytes.published == 8)
+  }
+
+  @Test(arguments: [MemoryFolder.Call.copyPartial, .makePartial, .begin, .append, .seal])
+  func aCopyThatFailsIsFetched(_ call: MemoryFolder.Call) throws {
+    let world = World()
+    world.want("a", "the same")
+    try world.run()
+    world.want("b", "the same")
+    world.folder.fail(call)
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.count == 1)
+    #expect(world.partialNames.isEmpty)
+  }
+
+  @Test func changedBytesElsewhereAreNotUsed() throws {
+    let world = World()
+    world.policy.localChanges = .keep
+    world.want("a", "the same")
+    try world.run()
+    world.folder.edit("a".path, "THE SAME".bytes)
+    world.want("b", "the same")
+    let report = try world.run()
+    #expect(report.counts.copied == 0)
+    #expect(world.text("b") == "the same")
+    #expect(world.server.requests.count == 1)
+  }
+
+  // MARK: Pieces
+
+  @Test func aBadPieceIsFetchedFromTheNextSource() throws {
+    let world = twoSources(Self.long)
+    world.items = []
+    var entry = world.entry("a", Self.long, sources: [first, second])
+    entry.pieces = Pieces(
+      length: 100,
+      digests: stride(from: 0, to: 640, by: 100).map { start in
+        world.digest(String(Self.long.dropFirst(start).prefix(100)))
+      })
+    world.add(entry)
+    world.server.put(first, (Self.long.prefix(250) + "X" + Self.long.dropFirst(251)).bytes)
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.text("a") == Self.long)
+    #expect(world.server.requests.map(\.offset) == [0, 200])
+  }
+
+  // MARK: Space
+
+  @Test func spaceThatWasWrittenIsNotCountedTwice() throws {
+    let world = World()
+    world.policy.reserve = .bytes(0)
+    world.folder.setSpace(free: 25)
+    world.want("a", "0123456789")
+    world.want("Release", "0123456789")
+    let folder = world.folder
+    folder.beforeInstall { path in if path == "a".path { folder.setSpace(free: 15) } }
+    let report = try world.run()
+    #expect(report.isInSync)
+  }
+
+  @Test func whatDoesNotFitIsReported() throws {
+    let world = World()
+    world.policy.reserve = .bytes(10)
+    world.folder.setSpace(free: 25)
+    world.want("a", "0123456789")
+    world.want("b", "0123456789")
+    world.want("c", "01234")
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["no-space"])
+    #expect(report.problems.map(\.name) == ["b".bytes])
+    #expect(world.files.keys.sorted() == ["a", "c"])
+  }
+}
