@@ -9,12 +9,11 @@ struct Recovery {
   ///   trash, never removed.
   func run(wasRebuilt: Bool) throws {
     let intents = try ports.ledger.intents()
-    let partials = Dictionary(try folder.partials().map { ($0.name, $0.size) }) { first, _ in first }
     var trashed = Dictionary(try folder.trashed().map { ($0.name, $0.size) }) { first, _ in first }
     var changes: [LedgerChange] = []
     for intent in intents {
       switch intent.kind {
-      case .install: changes += try finishInstall(intent, partials: partials, trashed: &trashed)
+      case .install: changes += try finishInstall(intent, trashed: &trashed)
       case .remove: changes += try finishRemoval(intent, trashed: trashed)
       }
     }
@@ -26,35 +25,35 @@ struct Recovery {
   }
 
   private func finishInstall(
-    _ intent: Intent, partials: [String: UInt64], trashed: inout [String: UInt64]
+    _ intent: Intent, trashed: inout [String: UInt64]
   ) throws -> [LedgerChange] {
     var changes: [LedgerChange] = [.dropIntent(intent.path)]
     let present = try folder.look(intent.path)
-    guard let present, present.kind == .regular,
-      present.identity.isSameContents(as: intent.row.identity)
-    else {
-      // Not renamed: the file is still in partial/. One without a row is fetched again.
-      if partials[intent.partialName] != nil, try ports.ledger.partial(intent.path) == nil {
-        try folder.removePartial(intent.partialName)
-      }
-      return changes
+    if let present, present.kind == .regular, present.identity.isSameContents(as: intent.row.identity) {
+      var row = intent.row
+      row.identity = present.identity
+      changes += [
+        .row(row), .dropPartial(intent.path),
+        .event(
+          Event(
+            when: ports.now, code: "published", path: row.path, bytes: row.identity.size,
+            detail: "finished after a crash")),
+      ]
     }
-    var row = intent.row
-    row.identity = present.identity
-    changes += [
-      .row(row), .dropPartial(intent.path),
-      .event(
-        Event(
-          when: ports.now, code: "published", path: row.path, bytes: row.identity.size,
-          detail: "finished after a crash")),
-    ]
-    if let size = partials[intent.partialName] {
-      // After the exchange this is what stood at the path.
-      try folder.trashPartial(intent.partialName, as: intent.trashName)
-      trashed[intent.trashName] = size
+    if let staged = try folder.partialIdentity(intent.partialName) {
+      if staged.isSameContents(as: intent.row.identity) {
+        // Not renamed. A file without a row is fetched again.
+        if try ports.ledger.partial(intent.path) == nil { try folder.removePartial(intent.partialName) }
+      } else {
+        // After the exchange this is what stood at the path, whatever stands there now.
+        try folder.trashPartial(intent.partialName, as: intent.trashName)
+        trashed[intent.trashName] = staged.size
+        changes.append(.dropPartial(intent.path))
+      }
     }
     if let size = trashed[intent.trashName] {
-      changes.append(trashRow(intent, reason: intent.displacesOwn ? .replaced : .edited, size: size))
+      // Whether somebody wrote into it before the exchange was not looked at: it does not expire.
+      changes.append(trashRow(intent, reason: .replaced, isOwn: false, size: size))
     }
     return changes
   }
@@ -62,17 +61,20 @@ struct Recovery {
   private func finishRemoval(_ intent: Intent, trashed: [String: UInt64]) throws -> [LedgerChange] {
     guard let size = trashed[intent.trashName] else { return [.dropIntent(intent.path)] }
     return [
-      .dropIntent(intent.path), .dropRow(intent.path), trashRow(intent, reason: .deleted, size: size),
+      .dropIntent(intent.path), .dropRow(intent.path), trashRow(
+        intent, reason: .deleted, isOwn: intent.displacesOwn && size == intent.row.identity.size, size: size),
       .event(
         Event(
           when: ports.now, code: "deleted", path: intent.path, bytes: size, detail: "finished after a crash")),
     ]
   }
 
-  private func trashRow(_ intent: Intent, reason: TrashRow.Reason, size: UInt64) -> LedgerChange {
+  private func trashRow(
+    _ intent: Intent, reason: TrashRow.Reason, isOwn: Bool, size: UInt64
+  ) -> LedgerChange {
     .trash(
       TrashRow(
-        name: intent.trashName, path: intent.path, reason: reason, isOwn: intent.displacesOwn, size: size,
+        name: intent.trashName, path: intent.path, reason: reason, isOwn: isOwn, size: size,
         when: ports.now))
   }
 

@@ -15,7 +15,9 @@ package final class SpoolFile {
     if descriptor < 0, errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL {
       descriptor = Self.openUnlinked(directory)
     }
-    guard descriptor >= 0 else { throw SpoolFailure(operation: "create a temporary file in \(directory)", number: errno) }
+    guard descriptor >= 0 else {
+      throw SpoolFailure(operation: "create a temporary file in \(directory)", number: errno)
+    }
     self.descriptor = descriptor
   }
 

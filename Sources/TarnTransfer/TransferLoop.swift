@@ -142,12 +142,15 @@ final class TransferLoop {
     }
   }
 
-  /// - Returns: whether a file has more to read.
+  /// - Returns: whether a file has more to read, or ended, so that a place is free.
   private func stepFiles() -> Bool {
+    var ended = false
     for exchange in files.values where exchange.file?.isFull == false {
-      if let outcome = exchange.file?.step(exchange.receiver) { finish(exchange, outcome) }
+      guard let outcome = exchange.file?.step(exchange.receiver) else { continue }
+      finish(exchange, outcome)
+      ended = true
     }
-    return files.values.contains { $0.file?.isFull == false }
+    return ended || files.values.contains { $0.file?.isFull == false }
   }
 
   /// - Returns: whether anything ended, so that places are free.

@@ -42,6 +42,8 @@ import Testing
     #expect(Durations.length(7500) == "2 h 5 min")
     #expect(Durations.span(86_400) == "24 hours")
     #expect(Durations.span(172_800) == "2 days")
+    #expect(Durations.span(3600) == "1 hour")
+    #expect(Durations.span(5400) == "90 minutes")
     #expect(Durations.span(1) == "1 second")
   }
 
@@ -82,7 +84,6 @@ import Testing
     #expect(ShellWord.quote("") == "''")
     #expect(ShellWord.quote("a\nb'") == "$'a\\nb\\''")
     #expect(ShellWord.quote(bytes: [0x61, 0xFF]) == "$'a\\xff'")
-    #expect(ShellWord.quote(Samples.path("-n")) == "./-n")
   }
 
   @Test func messagesKeepEscapesAndLoseControls() {

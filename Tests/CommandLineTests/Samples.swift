@@ -19,6 +19,8 @@ enum Samples {
     report.counts.updated = 1
     report.counts.current = 1
     report.bytes.wanted = 1_258_291
+    report.bytes.current = 200_000
+    report.bytes.published = 1_058_291
     return report
   }
 

@@ -31,6 +31,20 @@ import Testing
       ])
   }
 
+  @Test func sizesThatNobodyToldAreLeftOut() {
+    var report = Samples.report()
+    report.bytes.current = 0
+    report.bytes.published = 0
+    #expect(lines(report) == ["in sync: 5 files (3 fetched, 1 updated, 1 already there) in 2.1 s"])
+    report.counts.planned = 4
+    #expect(SyncSummary.planned(report) == "planned: 4 files; 1 already there")
+    report.bytes.planned = 1024
+    #expect(SyncSummary.planned(report) == "planned: 4 files, 1.0 KiB; 1 already there")
+    #expect(
+      PlanText.summary(Samples.report(), kinds: [.update: 1], mirror: "iso", style: Self.plain)
+        == ["to do: 1 to update; 1 of 5 files current"])
+  }
+
   @Test func notInSyncListsTenProblems() {
     var report = Samples.report()
     report.counts.failed = 12

@@ -67,14 +67,18 @@ import Testing
   }
 
   @Test func relativePathsOfExplain() {
-    func relative(_ path: String, _ mirror: String) -> String {
-      ExplainCommand.relative(path, mirror: mirror, workingDirectory: "/srv/iso")
+    func relative(_ path: String, _ mirror: String, in directory: String = "/srv/iso") -> String {
+      ExplainCommand.relative(path, mirror: mirror, workingDirectory: directory)
     }
     #expect(relative("a/b", "/srv/iso") == "a/b")
     #expect(relative("./a/b", ".") == "a/b")
     #expect(relative("/srv/iso/a/b", ".") == "a/b")
     #expect(relative("/srv/iso/a/", "../iso/") == "a")
     #expect(relative("/elsewhere/a", ".") == "/elsewhere/a")
+    #expect(relative("../a", "..", in: "/srv/iso/b") == "a")
+    #expect(relative("./a", "..", in: "/srv/iso/b") == "b/a")
+    #expect(relative("a", "..", in: "/srv/iso/b") == "a")
+    #expect(relative("./a", "/srv/iso", in: "/home") == "./a")
     #expect(relative("-x", ".") == "-x")
   }
 }

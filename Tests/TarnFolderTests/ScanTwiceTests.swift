@@ -6,7 +6,8 @@ import Testing
 /// A pass that finds a feed unsorted compares twice, so it scans twice.
 @Suite struct ScanTwiceTests {
   @Test func everyScanSeesTheWholeFolder() throws {
-    let place = FileManager.default.temporaryDirectory.appendingPathComponent("tarn-scan-\(UUID().uuidString)")
+    let place = FileManager.default.temporaryDirectory.appendingPathComponent(
+      "tarn-scan-\(UUID().uuidString)")
     defer { try? FileManager.default.removeItem(at: place) }
     let home = try FolderHome.create(folder: place.path, state: nil)
     try Data("a".utf8).write(to: place.appendingPathComponent("a"))

@@ -220,6 +220,22 @@ struct CurlRuleTests {
     #expect(over?.failure?.code == .tooLarge)
   }
 
+  /// Files that wait for a place are started as soon as one is free, not when libcurl next wakes up.
+  @Test func filesThatWaitAreNotForgotten() throws {
+    try Data("x".utf8).write(to: server.folder.appending(path: "small"))
+    let downloader = try CurlDownloader(settings: settings { $0.connections = 2 })
+    defer { downloader.shutDown() }
+    let collectors = (0..<20).map { _ in Collector() }
+    for collector in collectors {
+      _ = downloader.start(
+        DownloadRequest(url: "file://\(server.folder.path)/small", limit: 10), to: collector)
+    }
+    for collector in collectors {
+      let outcome = collector.heard.wait(nanoseconds: 20_000_000_000) { $0.outcomes.first }
+      #expect(outcome != nil, "it waits for ever")
+    }
+  }
+
   @Test func whatIsNoFileIsNotRead() throws {
     let fifo = server.folder.appending(path: "fifo").path
     mkfifo(fifo, 0o600)

@@ -110,6 +110,10 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
     }
   }
 
+  package func partialIdentity(_ name: String) throws(FolderFailure) -> FileIdentity? {
+    withState { $0.partial[name]?.file.identity }
+  }
+
   package func removePartial(_ name: String) throws(FolderFailure) {
     try withState { state throws(FolderFailure) in
       try state.run(.removePartial)

@@ -222,6 +222,8 @@ package protocol FolderPort: FolderReading {
   ) throws(FolderFailure) -> (any PartialFile)?
   /// Names and sizes in `partial/`.
   func partials() throws(FolderFailure) -> [(name: String, size: UInt64)]
+  /// What stat says of a file in `partial/`; nil when it is gone.
+  func partialIdentity(_ name: String) throws(FolderFailure) -> FileIdentity?
   func removePartial(_ name: String) throws(FolderFailure)
 
   /// Makes the contents of sealed files durable, all together. One result per file, in order.

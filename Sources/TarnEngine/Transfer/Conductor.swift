@@ -123,8 +123,11 @@ final class Conductor {
   private func removeInTheWay(_ action: Action) throws {
     guard action.kind == .delete else { return }
     let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
-    if case .removed = try removals.carryOut([action]).first?.outcome { return }
-    stale.append(action)
+    guard case .removed(let identity) = try removals.carryOut([action]).first?.outcome else {
+      return stale.append(action)
+    }
+    progress.finish(bytes: 0)
+    observer.pass(.done(code: action.kind.doneCode, path: action.path, bytes: identity.size))
   }
 
   private func flushAdoptions() throws {

@@ -125,7 +125,10 @@ struct PublishGroup: Sendable {
   }
 
   private func changes(_ publication: Publication, _ outcome: PublishOutcome) -> [LedgerChange] {
-    var changes: [LedgerChange] = [.dropIntent(publication.path), .dropPartial(publication.path)]
+    var changes: [LedgerChange] = [.dropPartial(publication.path)]
+    // After a failure half-way what was displaced may lie in partial/: the intent lets the next pass find it.
+    if case .failed = outcome { return changes }
+    changes.append(.dropIntent(publication.path))
     guard case .installed(let identity, let displaced) = outcome else { return changes }
     let now = Timestamp(nanoseconds: clock.now())
     var row = publication.row

@@ -12,7 +12,7 @@ struct ExplainCommand: ParsableCommand {
     discussion: """
       Examples:
         tarn explain /srv/iso debian.iso
-        tarn explain . /srv/iso/amd64/debian.iso
+        tarn explain . ./debian.iso      as seen from this directory
       """)
 
   @OptionGroup var record: StateOption
@@ -34,23 +34,21 @@ struct ExplainCommand: ParsableCommand {
     }
   }
 
-  /// A path as the shell completes it, `./a`, `a/` or an absolute one below the mirror, as the mirror names
-  /// it.
+  /// A path as the mirror names it: an absolute one and one that begins with `./` or `../` are those of the
+  /// file system, all others are the mirror's own.
   static func relative(_ path: String, mirror: String, workingDirectory: String) -> String {
-    var path = path[...]
-    if path.hasPrefix("/") {
-      let folder = absolute(mirror, workingDirectory)
-      guard path.hasPrefix(folder + "/") else { return String(path) }
-      path = path.dropFirst(folder.count + 1)
+    let isOnDisk = path.hasPrefix("/") || path.hasPrefix("./") || path.hasPrefix("../")
+    let folder = absolute(mirror, workingDirectory) + "/"
+    let full = absolute(path, workingDirectory)
+    guard isOnDisk, full.hasPrefix(folder) else {
+      return path.count > 1 && path.hasSuffix("/") ? String(path.dropLast()) : path
     }
-    while path.hasPrefix("./") { path = path.dropFirst(2) }
-    while path.count > 1, path.hasSuffix("/") { path = path.dropLast() }
-    return String(path)
+    return String(full.dropFirst(folder.count))
   }
 
-  private static func absolute(_ mirror: String, _ workingDirectory: String) -> String {
+  private static func absolute(_ path: String, _ workingDirectory: String) -> String {
     var segments: [Substring] = []
-    for segment in (mirror.hasPrefix("/") ? mirror : "\(workingDirectory)/\(mirror)").split(separator: "/") {
+    for segment in (path.hasPrefix("/") ? path : "\(workingDirectory)/\(path)").split(separator: "/") {
       switch segment {
       case ".": continue
       case "..": _ = segments.popLast()

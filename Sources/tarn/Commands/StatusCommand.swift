@@ -39,16 +39,15 @@ struct StatusCommand: ParsableCommand {
     let session = try Session(common)
     if check { return try self.check(session).end() }
     if watch { return try StatusWatch(session: session).run { read(session) }.end() }
-    let (documents, status) = read(session)
-    if session.isJSON {
-      // A failure alone leaves standard output empty; some mirrors beside a failure are a document.
-      if status == .inSync || !documents.isEmpty {
-        session.console.data(JSONText.document(StatusReport(mirrors: documents)))
-      }
-    } else {
-      for line in Self.lines(documents, session) { session.console.data(line, now: false) }
+    let reading = read(session)
+    // A failure alone leaves standard output empty; some mirrors beside a failure are a document.
+    if session.isJSON, !reading.documents.isEmpty || reading.failures.isEmpty {
+      session.console.data(JSONText.document(StatusReport(mirrors: reading.documents)))
+    } else if !session.isJSON {
+      for line in Self.lines(reading.documents, session) { session.console.data(line, now: false) }
     }
-    try status.end()
+    session.console.flush()
+    try ExitStatus.worst(reading.failures.map(session.tell)).end()
   }
 
   static func lines(_ documents: [StatusDocument], _ session: Session) -> [String] {
@@ -57,22 +56,26 @@ struct StatusCommand: ParsableCommand {
     return documents.isEmpty ? [] : StatusText.table(documents, now: now, style: session.style)
   }
 
-  /// Mirrors that cannot be read are told on standard error, and the others shown.
-  private func read(_ session: Session) -> ([StatusDocument], ExitStatus) {
+  /// What could be read, and why the rest could not.
+  struct Reading {
     var documents: [StatusDocument] = []
-    var statuses: [ExitStatus] = []
+    var failures: [PassFailure] = []
+  }
+
+  private func read(_ session: Session) -> Reading {
+    var reading = Reading()
     do throws(PassFailure) {
       for folder in try PassTargets(session: session).mirrors(mirrors) {
         do throws(PassFailure) {
-          documents.append(try document(folder, session))
+          reading.documents.append(try document(folder, session))
         } catch {
-          statuses.append(session.tell(error))
+          reading.failures.append(error)
         }
       }
     } catch {
-      statuses.append(session.tell(error))
+      reading.failures.append(error)
     }
-    return (documents, ExitStatus.worst(statuses))
+    return reading
   }
 
   private func document(_ folder: String, _ session: Session) throws(PassFailure) -> StatusDocument {

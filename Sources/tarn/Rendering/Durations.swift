@@ -52,10 +52,10 @@ enum Durations {
       ? "\(seconds / 60) min \(seconds % 60) s" : "\(seconds / 3600) h \(seconds / 60 % 60) min"
   }
 
-  /// `24 hours`, `7 days`: of the largest unit that fits twice.
+  /// `1 hour`, `90 minutes`, `24 hours`, `7 days`: of the largest unit that fits twice.
   static func span(_ seconds: Int64) -> String {
     let units: [(Int64, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute")]
-    for (factor, name) in units where seconds >= 2 * factor {
+    for (factor, name) in units where seconds >= 2 * factor || seconds == factor && factor <= 3600 {
       return Numbers.count(Int(seconds / factor), name)
     }
     return Numbers.count(Int(seconds), "second")

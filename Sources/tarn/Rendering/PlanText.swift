@@ -32,8 +32,8 @@ enum PlanText {
     let current =
       "\(Numbers.grouped(report.counts.current)) of \(Numbers.count(report.counts.wanted, "file")) current"
     guard !what.isEmpty else { return [style.paint("nothing to do:", .good) + " \(current)"] + problems }
-    let bytes = "\(Units.show(report.bytes.planned)) to download"
-    return [style.paint("to do:", .strong) + " \(what.joined(separator: ", ")); \(bytes), \(current)"]
+    let bytes = report.bytes.planned > 0 ? "\(Units.show(report.bytes.planned)) to download, " : ""
+    return [style.paint("to do:", .strong) + " \(what.joined(separator: ", ")); \(bytes)\(current)"]
       + problems
   }
 }

@@ -8,8 +8,9 @@ enum StatusText {
     let state = word(document)
     let mirror = ShellWord.quote(document.folder)
     var rows = [("feed", feed(document)), ("last success", moment(document.lastSuccess, now: now))]
-    if document.lastAttempt != document.lastSuccess {
-      rows.append(("last pass", moment(document.lastAttempt, now: now)))
+    // Both are RFC 3339 in UTC, so that text sorts as time does.
+    if let attempt = document.lastAttempt, attempt > document.lastSuccess ?? "" {
+      rows.append(("last pass", moment(attempt, now: now)))
     }
     if let verified = document.verifiedAt { rows.append(("verified", moment(verified, now: now))) }
     rows.append(("entries", entries(document)))

@@ -15,8 +15,13 @@ enum SyncSummary {
   /// `planned: 4 files to fetch, 1.2 MiB; 1 already there`.
   static func planned(_ report: PassReport) -> String {
     guard report.counts.planned > 0 else { return "nothing to do: \(already(report))" }
-    return "planned: \(Numbers.count(report.counts.planned, "file")), \(Units.show(report.bytes.planned)); "
-      + already(report)
+    let files = Numbers.count(report.counts.planned, "file")
+    return "planned: \(amount(files, report.bytes.planned)); \(already(report))"
+  }
+
+  /// Feeds such as checksum lists give no sizes: then no bytes are told.
+  private static func amount(_ files: String, _ bytes: UInt64) -> String {
+    bytes > 0 ? "\(files), \(Units.show(bytes))" : files
   }
 
   private static func already(_ report: PassReport) -> String {
@@ -29,10 +34,10 @@ enum SyncSummary {
   private static func inSync(_ report: PassReport, style: Style) -> [String] {
     let deeds = deeds(report.counts)
     let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
-    let files = Numbers.count(report.counts.wanted, "file")
+    let files = amount(Numbers.count(report.counts.wanted, "file"), report.bytes.inPlace)
     return [
       style.paint("in sync:", .good)
-        + " \(files), \(Units.show(report.bytes.inPlace)) (\(done)) in \(time(report))"
+        + " \(files) (\(done)) in \(time(report))"
     ]
   }
 
@@ -78,7 +83,8 @@ enum SyncSummary {
   }
 
   static func explain(_ problem: Problem, mirror: String) -> String {
-    "tarn explain \(mirror) \(ShellWord.quote(RelativePath(trusted: problem.name)))"
+    let end = problem.name.first == UInt8(ascii: "-") ? "-- " : ""
+    return "tarn explain \(end)\(mirror) \(ShellWord.quote(bytes: problem.name))"
   }
 
   static func problems(_ report: PassReport, mirror: String, style: Style) -> [String] {

@@ -5,12 +5,6 @@ enum ShellWord {
   /// The word itself where it is plain, quoted else.
   static func quote(_ text: String) -> String { quote(bytes: Array(text.utf8)) }
 
-  /// A path of a mirror as the argument of a command.
-  static func quote(_ path: RelativePath) -> String {
-    let isLikeOption = path.bytes.first == UInt8(ascii: "-")
-    return quote(bytes: isLikeOption ? Array("./".utf8) + path.bytes : path.bytes)
-  }
-
   static func quote(bytes: [UInt8]) -> String {
     let printable = Printable.escape(bytes)
     if !printable.utf8.elementsEqual(bytes) {

@@ -26,7 +26,9 @@ struct Session: Sendable {
     }
     defer { free(directory) }
     var variables: [String: String] = [:]
-    for name in ["HOME", "TMPDIR", "STATE_DIRECTORY", "XDG_STATE_HOME"] { variables[name] = environment(name) }
+    for name in ["HOME", "TMPDIR", "STATE_DIRECTORY", "XDG_STATE_HOME"] {
+      variables[name] = environment(name)
+    }
     tarn = Tarn(workingDirectory: String(cString: directory), environment: variables)
     isJSON = options.json
     isQuiet = options.quiet

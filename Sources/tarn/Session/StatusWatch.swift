@@ -8,31 +8,31 @@ struct StatusWatch {
   private static let enter = "\u{1B}[?1049h"
   private static let leave = "\u{1B}[?1049l"
 
-  func run(_ read: () -> ([StatusDocument], ExitStatus)) -> ExitStatus {
+  /// Ends when no mirror can be read any more, too.
+  func run(_ read: () -> StatusCommand.Reading) -> ExitStatus {
     let ended = Gate()
-    let isScreen = Terminal.output.canRedraw && !session.isJSON
     Interruption.shared.arm(StopFlag()) {
       ended.open()
     } report: {
     }
+    var reading = read()
+    let isScreen = Terminal.output.canRedraw && !session.isJSON && !reading.documents.isEmpty
     if isScreen {
       let console = session.console
       console.frame(Self.enter)
       Interruption.shared.beforeEnding { console.frame(Self.leave) }
     }
-    defer {
-      if isScreen { session.console.frame(Self.leave) }
-      Interruption.shared.beforeEnding(nil)
-      Interruption.shared.disarm()
+    while !reading.documents.isEmpty {
+      show(reading.documents, isScreen: isScreen)
+      guard !ended.wait(nanoseconds: 1_000_000_000) else { break }
+      reading = read()
     }
-    var status = ExitStatus.inSync
-    repeat {
-      let documents: [StatusDocument]
-      (documents, status) = read()
-      if status != .inSync { return status }
-      show(documents, isScreen: isScreen)
-    } while !ended.wait(nanoseconds: 1_000_000_000)
-    return ExitStatus.stopped(by: Interruption.shared.received)
+    if isScreen { session.console.frame(Self.leave) }
+    Interruption.shared.beforeEnding(nil)
+    Interruption.shared.disarm()
+    // Told only now, where it stays to be read.
+    let statuses = reading.failures.map(session.tell)
+    return ended.isOpen ? ExitStatus.stopped(by: Interruption.shared.received) : ExitStatus.worst(statuses)
   }
 
   private func show(_ documents: [StatusDocument], isScreen: Bool) {
@@ -52,6 +52,6 @@ struct StatusWatch {
   static func frame(_ lines: [String], size: (columns: Int, rows: Int)) -> String {
     let shown = lines.prefix(max(1, size.rows - 1))
     // Lines are not wrapped (?7l), so that each takes one row whatever its length.
-    return "\u{1B}[?7l\u{1B}[H" + shown.map { "\($0)\u{1B}[K\r\n" }.joined() + "\u{1B}[J\u{1B}[?7h"
+    return "\u{1B}[?7l\u{1B}[H" + shown.map { "\($0)\u{1B}[K\n" }.joined() + "\u{1B}[J\u{1B}[?7h"
   }
 }

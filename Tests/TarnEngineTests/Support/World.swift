@@ -1,0 +1,254 @@
+import Foundation
+import TarnCore
+import TarnRuntime
+import TestSupport
+
+@testable import TarnEngine
+
+/// A mirror in memory: folder, ledger, server and feed, and passes over them.
+final class World {
+  let folder: MemoryFolder
+  let hashing: any Hashing
+  var ledger = MemoryLedger()
+  let clock = ManualClock(now: 1_800_000_000_000_000_000, monotonic: 1)
+  let random: SeededRandom
+  let server = Server()
+  var policy = PassPolicy()
+  /// What the feed says.
+  var items: [FeedItem] = []
+  var end = FeedEnd(format: "test list", isComplete: true)
+  var location = FeedLocation.local(path: Array("/dev/null".utf8))
+  /// Documents by their address, for feeds that lie on the server.
+  var documents: [String: [FeedItem]] = [:]
+  var ends: [String: FeedEnd] = [:]
+  /// Thrown after the items.
+  var feedFailure: FeedFailure?
+  var bootID = "boot-1"
+  var wasRebuilt = false
+  /// Each look at the monotonic clock finds it far on: pauses are over at once.
+  var rushes = false
+  let log = EventLog()
+  /// Of the pass that runs.
+  private(set) var stop = StopFlag()
+
+  init(seed: UInt64 = 1, hashing: any Hashing = PlainHashing()) {
+    random = SeededRandom(seed: seed)
+    self.hashing = hashing
+    folder = MemoryFolder(hashing: hashing)
+  }
+
+  // MARK: The feed
+
+  static let host = "http://mirror.example/"
+
+  /// An entry with everything, served by the server.
+  @discardableResult
+  func want(_ path: String, _ text: String, etag: String? = nil) -> Entry {
+    let entry = serve(path, text, etag: etag)
+    add(entry)
+    return entry
+  }
+
+  /// The entry alone; in the feed only once it is added.
+  func serve(_ path: String, _ text: String, etag: String? = nil) -> Entry {
+    server.put(Self.host + path, text.bytes, etag: etag)
+    return entry(path, text)
+  }
+
+  func entry(_ path: String, _ text: String, sources: [String]? = nil) -> Entry {
+    let urls = sources ?? [Self.host + path]
+    return Entry(
+      path: path.path, size: UInt64(text.utf8.count), digests: [digest(text)],
+      sources: urls.enumerated().map { Source(url: $1, priority: $0 + 1) })
+  }
+
+  /// Without size, time or digest.
+  func bareEntry(_ path: String, listing: String = "") -> Entry {
+    Entry(path: path.path, sources: [Source(url: Self.host + path)], listing: listing.bytes)
+  }
+
+  /// Puts it in its place by path; an entry of that path goes.
+  func add(_ entry: Entry) {
+    unlist(String(decoding: entry.path.bytes, as: UTF8.self))
+    let index = items.firstIndex { item in
+      if case .entry(let other) = item { return entry.path < other.path }
+      return false
+    }
+    items.insert(.entry(entry), at: index ?? items.count)
+  }
+
+  func unlist(_ path: String) {
+    items.removeAll { item in
+      if case .entry(let entry) = item { return entry.path == path.path }
+      return false
+    }
+  }
+
+  func digest(_ text: String, _ algorithm: DigestAlgorithm = .sha256) -> Digest {
+    hashing.digest(algorithm, of: text.bytes)
+  }
+
+  // MARK: Passes
+
+  @discardableResult
+  func run() throws -> PassReport {
+    log.clear()
+    stop = StopFlag()
+    server.clearRequests()
+    let downloader = try server.downloader()
+    defer { downloader.shutDown() }
+    return try pass(downloader).run(folder: folder)
+  }
+
+  func plan() throws -> (report: PassReport, actions: [Action]) {
+    log.clear()
+    stop = StopFlag()
+    server.clearRequests()
+    let downloader = try server.downloader()
+    defer { downloader.shutDown() }
+    var actions: [Action] = []
+    let report = try pass(downloader).plan(folder: folder) { actions.append($0) }
+    return (report, actions)
+  }
+
+  func pass(_ downloader: any Downloading) -> Pass {
+    var request = PassRequest(
+      feed: location, folderName: "/folder", policy: policy, workingDirectory: "/")
+    request.wasRebuilt = wasRebuilt
+    let ports = self.ports(downloader)
+    return Pass(
+      ports: ports, request: request, observer: log, progress: PassProgress(clock: ports.clock), stop: stop)
+  }
+
+  func ports(_ downloader: any Downloading) -> PassPorts {
+    PassPorts(
+      ledger: ledger, stage: MemoryStage(), parser: parser, downloader: downloader, hashing: hashing,
+      clock: rushes ? RushingClock(wall: clock) : clock, random: random, bootID: bootID,
+      spoolDirectory: FileManager.default.temporaryDirectory.path)
+  }
+
+  private var parser: GivenFeed {
+    GivenFeed(items: items, end: end, failure: feedFailure, documents: documents, ends: ends)
+  }
+
+  var approval: Approval {
+    Approval(ledger: ledger, folder: folder, clock: clock, random: random, observer: log)
+  }
+
+  // MARK: Looking
+
+  func text(_ path: String) -> String? {
+    folder.contents(path.path).map { String(decoding: $0, as: UTF8.self) }
+  }
+
+  /// Path and text of every regular file.
+  var files: [String: String] {
+    var files: [String: String] = [:]
+    for path in folder.paths() {
+      if let bytes = folder.contents(path) {
+        files[String(decoding: path.bytes, as: UTF8.self)] = String(decoding: bytes, as: UTF8.self)
+      }
+    }
+    return files
+  }
+
+  /// The texts in the trash, sorted.
+  var trash: [String] {
+    let names = (try? folder.trashed().map(\.name)) ?? []
+    return names.compactMap { folder.trashContents($0) }.map { String(decoding: $0, as: UTF8.self) }.sorted()
+  }
+
+  var partialNames: [String] { (try? folder.partials().map(\.name)) ?? [] }
+
+  func row(_ path: String) -> Row? { ledger.contents.rows[path.path] }
+
+  /// Says of every file of the feed that it stands there, and nothing else does.
+  var isConverged: Bool {
+    var wanted: [String: UInt64] = [:]
+    for case .entry(let entry) in items {
+      wanted[String(decoding: entry.path.bytes, as: UTF8.self)] = entry.size ?? 0
+    }
+    return files.mapValues { UInt64($0.utf8.count) } == wanted
+  }
+}
+
+extension String {
+  var bytes: [UInt8] { Array(utf8) }
+  var path: RelativePath { RelativePath(trusted: Array(utf8)) }
+}
+
+/// A feed whose items are given.
+struct GivenFeed: FeedParsing {
+  var items: [FeedItem]
+  var end: FeedEnd
+  var failure: FeedFailure?
+  var documents: [String: [FeedItem]]
+  var ends: [String: FeedEnd]
+
+  func parse(
+    _ source: any ByteSource, as document: FeedDocument, sink: (FeedItem) throws -> Void
+  ) throws -> FeedEnd {
+    for item in documents[document.url] ?? (document.place == nil ? items : []) { try sink(item) }
+    if let failure, document.place == nil { throw failure }
+    return ends[document.url] ?? end
+  }
+}
+
+/// Keeps what a pass tells.
+final class EventLog: PassObserver {
+  private struct State {
+    var events: [PassEvent] = []
+    var hook: (@Sendable (Int, PassEvent) -> Void)?
+  }
+  private let state = Locked(State())
+
+  func pass(_ event: PassEvent) {
+    let (hook, number) = state.withLock { state in
+      state.events.append(event)
+      return (state.hook, state.events.count)
+    }
+    hook?(number, event)
+  }
+
+  func clear() { state.withLock { $0.events = [] } }
+
+  /// Called with the number of each event, from 1.
+  func onEvent(_ hook: (@Sendable (Int, PassEvent) -> Void)?) {
+    state.withLock { $0.hook = hook }
+  }
+
+  var events: [PassEvent] { state.withLock { $0.events } }
+
+  var problems: [Problem] {
+    events.compactMap { if case .problem(let problem) = $0 { problem } else { nil } }
+  }
+
+  var retries: [Double] {
+    events.compactMap { if case .retrying(_, _, let seconds) = $0 { seconds } else { nil } }
+  }
+
+  /// `code path`, in order.
+  var done: [String] {
+    events.compactMap { event in
+      guard case .done(let code, let path, _) = event else { return nil }
+      return "\(code) \(path.printable)"
+    }
+  }
+}
+
+/// Wall time as told; monotonic time leaps at each look.
+final class RushingClock: Clock {
+  private let wall: ManualClock
+  private let monotonicTime = Locked<UInt64>(1)
+
+  init(wall: ManualClock) { self.wall = wall }
+
+  func now() -> Int64 { wall.now() }
+
+  func monotonic() -> UInt64 {
+    monotonicTime.withLock { time in
+      time += 200_000_000_000
+      return time
+    }
+  }
+}
