@@ -103,6 +103,7 @@ import Testing
   func whatIsNoNameIsRefused(_ name: String) throws {
     let world = try DiskWorld()
     #expect(code { _ = try world.port.openPartial(name) } == .other)
+    #expect(code { _ = try world.port.partialIdentity(name) } == .other)
     #expect(code { try world.port.removePartial(name) } == .other)
     #expect(code { try world.port.removeTrash(name) } == .other)
     #expect(code { try world.port.trashPartial(name, as: "t") } == .other)

@@ -101,6 +101,8 @@ import Testing
     #expect(sealed.identity.modified == time)
     #expect(try world.port.partials().map(\.name) == [partial.name])
     #expect(try world.port.partials().map(\.size) == [100_000])
+    #expect(try world.port.partialIdentity(partial.name) == sealed.identity)
+    #expect(try world.port.partialIdentity("none") == nil)
     partial.discard()
     #expect(try world.port.partials().isEmpty)
   }

@@ -1,8 +1,7 @@
 import Foundation
 import TarnCore
+import TarnFolder
 import Testing
-
-@testable import TarnFolder
 
 /// A pass that finds a feed unsorted compares twice, so it scans twice.
 @Suite struct ScanTwiceTests {

@@ -111,7 +111,7 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
   }
 
   package func partialIdentity(_ name: String) throws(FolderFailure) -> FileIdentity? {
-    withState { $0.partial[name]?.file.identity }
+    reading { $0.partial[name]?.file.identity }
   }
 
   package func removePartial(_ name: String) throws(FolderFailure) {

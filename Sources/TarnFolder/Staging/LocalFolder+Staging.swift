@@ -75,7 +75,8 @@ extension LocalFolder {
   package func partials() throws(FolderFailure) -> [(name: String, size: UInt64)] { try partial.list() }
 
   package func partialIdentity(_ name: String) throws(FolderFailure) -> FileIdentity? {
-    try partial.stat(name)?.identity
+    try OwnDirectory.check(name)
+    return try partial.stat(name)?.identity
   }
 
   package func removePartial(_ name: String) throws(FolderFailure) { try partial.remove(name) }
