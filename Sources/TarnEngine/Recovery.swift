@@ -29,7 +29,9 @@ struct Recovery {
   private func makeRoom(_ intents: [Intent]) throws {
     guard try folder.space().free < Self.leastRoom else { return }
     let needed = Set(intents.map(\.partialName))
-    for file in try folder.partials() where !needed.contains(file.name) { try folder.removePartial(file.name) }
+    for file in try folder.partials() where !needed.contains(file.name) {
+      try folder.removePartial(file.name)
+    }
   }
 
   /// Bytes that the ledger may need.
@@ -72,7 +74,8 @@ struct Recovery {
   private func finishRemoval(_ intent: Intent, trashed: [String: UInt64]) throws -> [LedgerChange] {
     guard let size = trashed[intent.trashName] else { return [.dropIntent(intent.path)] }
     return [
-      .dropIntent(intent.path), .dropRow(intent.path), trashRow(
+      .dropIntent(intent.path), .dropRow(intent.path),
+      trashRow(
         intent, reason: .deleted, isOwn: intent.displacesOwn && size == intent.row.identity.size, size: size),
       .event(
         Event(

@@ -115,7 +115,8 @@ private struct ChecksumReading {
       try flush(to: sink)
       try sink(Refusal.of(name, code: "digest-unsupported", reason: "Tarn cannot check this kind of digest"))
     case .malformed where !isEnded && understood > 0:
-      throw FeedFailure(code: "feed-truncated", message: "the list ends in the middle of a line", line: number)
+      throw FeedFailure(
+        code: "feed-truncated", message: "the list ends in the middle of a line", line: number)
     case .malformed:
       try flush(to: sink)
       try sink(Refusal.of(line, code: "line-malformed", reason: "line \(number) is no checksum line"))
