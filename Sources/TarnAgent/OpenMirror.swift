@@ -13,11 +13,15 @@ struct OpenMirror {
   let setAside: String?
 
   /// - Throws: `locked` when another Tarn holds the folder, naming it.
-  static func open(_ home: FolderHome, now: Timestamp) throws(PassFailure) -> OpenMirror {
+  ///
+  /// - Parameter isDamaged: the ledger was found damaged while it was read: set it aside.
+  static func open(
+    _ home: FolderHome, now: Timestamp, isDamaged: Bool = false
+  ) throws(PassFailure) -> OpenMirror {
     let folder = try openFolder(home)
     let lock = try takeLock(home)
     do {
-      let (ledger, setAside) = try openLedger(home.stateDirectory, now: now)
+      let (ledger, setAside) = try openLedger(home.stateDirectory, now: now, isDamaged: isDamaged)
       return OpenMirror(home: home, folder: folder, lock: lock, ledger: ledger, setAside: setAside)
     } catch {
       lock.release()
@@ -55,13 +59,31 @@ struct OpenMirror {
   }
 
   private static func openLedger(
-    _ directory: String, now: Timestamp
+    _ directory: String, now: Timestamp, isDamaged: Bool
   ) throws(LedgerFailure) -> (SQLiteLedger, String?) {
+    if isDamaged { return try beginAnew(directory, now: now) }
     do {
       return (try SQLiteLedger(directory: directory), nil)
     } catch  where error.code == .corrupt {
-      let name = try SQLiteLedger.setAside(directory: directory, now: now)
-      return (try SQLiteLedger(directory: directory), name)
+      return try beginAnew(directory, now: now)
     }
+  }
+
+  /// Keeps the damaged ledger under another name, and takes over what the mirror follows, if that can be read.
+  private static func beginAnew(
+    _ directory: String, now: Timestamp
+  ) throws(LedgerFailure) -> (SQLiteLedger, String?) {
+    let names = ["feed", "options", "manifest-version"]
+    var facts: [LedgerChange] = []
+    if let old = try? SQLiteLedger(directory: directory, mode: .readOnly) {
+      for name in names {
+        if let value = try? old.fact(name) { facts.append(.fact(name, value)) }
+      }
+      old.close()
+    }
+    let aside = try SQLiteLedger.setAside(directory: directory, now: now)
+    let ledger = try SQLiteLedger(directory: directory)
+    try ledger.apply(facts)
+    return (ledger, aside)
   }
 }

@@ -32,7 +32,21 @@ extension Tarn {
     _ home: FolderHome, _ request: SyncRequest, given: FeedLocation?, observer: any PassObserver,
     progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
-    let mirror = try OpenMirror.open(home, now: now)
+    do {
+      return try syncOnce(
+        home, request, given: given, isDamaged: false, observer: observer, progress: progress, stop: stop)
+    } catch  where error.code == LedgerFailure.Code.corrupt.rawValue {
+      // Damage that only reading found: the same as damage found when it was opened.
+      return try syncOnce(
+        home, request, given: given, isDamaged: true, observer: observer, progress: progress, stop: stop)
+    }
+  }
+
+  private func syncOnce(
+    _ home: FolderHome, _ request: SyncRequest, given: FeedLocation?, isDamaged: Bool,
+    observer: any PassObserver, progress: PassProgress, stop: StopFlag
+  ) throws(PassFailure) -> PassReport {
+    let mirror = try OpenMirror.open(home, now: now, isDamaged: isDamaged)
     defer { mirror.close() }
     remember(home)
     if let name = mirror.setAside {

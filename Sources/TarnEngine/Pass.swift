@@ -194,6 +194,7 @@ package struct Pass {
     defer { conductor.close() }
     // A plan that is held is of an older manifest: what it names may be wanted again.
     try note([.dropHolds])
+    conductor.mayMakeWay = try guardAllows(builder.makingWay, rows: rows)
     let actions = try ports.stage.actions()
     let first = try conductor.run(actions)
     if let first, !stop.isSet, mayDelete(report, builder) {
@@ -210,6 +211,13 @@ package struct Pass {
     report.take(conductor)
     report.take(builder, since: before)
     report.wasStopped = stop.isSet
+  }
+
+  /// Whether so many own files may make way for directories: the same limit as for deletions.
+  private func guardAllows(_ count: Int, rows: Int) throws -> Bool {
+    let recent = try ports.ledger.eventCount(
+      code: "deleted", since: ports.now.adding(seconds: -DeletionGuard.window))
+    return DeletionGuard.judge(planned: count, recent: recent, rows: rows, manifestIsEmpty: false) == .allow
   }
 
   /// Paths that changed while the pass ran go back to the start, twice at most.
@@ -328,6 +336,7 @@ extension PassReport {
     counts.copied = done.copied
     counts.revalidated = done.revalidated
     counts.failed += done.failed
+    counts.conflict += done.conflict
     bytes.received = conductor.bytes.received
     bytes.published = conductor.bytes.published
     bytes.confirmed = conductor.bytes.confirmed

@@ -65,8 +65,10 @@ struct Recovery {
       }
     }
     if let size = trashed[intent.trashName] {
-      // Whether somebody wrote into it before the exchange was not looked at: it does not expire.
-      changes.append(trashRow(intent, reason: .replaced, isOwn: false, size: size))
+      // What somebody wrote into before the exchange does not expire.
+      let isOwn =
+        try intent.displacesOwn && ports.ledger.row(intent.path).map { $0.identity.size == size } ?? true
+      changes.append(trashRow(intent, reason: isOwn ? .replaced : .edited, isOwn: isOwn, size: size))
     }
     return changes
   }

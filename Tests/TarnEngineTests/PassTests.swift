@@ -333,7 +333,7 @@ import Testing
     #expect(world.text("a/c") == "two")
     #expect(report.isInSync)
     #expect(report.counts.fetched == 2)
-    #expect(report.counts.planned == 3)
+    #expect(report.counts.planned == 2)
     #expect(world.trash == ["file"])
     #expect(world.row("a") == nil)
     #expect(try world.plan().actions.isEmpty)

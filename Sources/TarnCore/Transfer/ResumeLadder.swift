@@ -97,21 +97,27 @@ package enum ResumeLadder {
     else { return false }
     if let total = range.total, last >= total { return false }
     if let total = known.total, range.total != total { return false }
-    return sameVersion(head, known, url: url)
+    return sameVersion(head, known, url: url) && isProved(head, known, url: url)
   }
 
-  /// Whether the answer is of the version that the bytes at hand are of: every validator that both have is the
-  /// same, and there is one, unless a digest decides in the end. A server that ignores If-Range and sends a part of
-  /// another version is found out by this alone.
+  /// False when a validator of the answer is not the recorded one. A server that ignores If-Range and sends a part
+  /// of another version is found out by this alone.
   private static func sameVersion(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
     guard url == known.url else { return known.digestDecides }
-    var isProved = known.digestDecides
-    for (recorded, said) in [(known.etag, head.etag), (known.lastModified, head.lastModified)] {
-      guard let recorded, let said else { continue }
-      guard isSame(recorded, said) else { return false }
-      isProved = true
+    return validators(head, known).allSatisfy { isSame($0.recorded, $0.said) }
+  }
+
+  /// A digest decides in the end, or the answer names a validator that was recorded (RFC 9110 15.3.7: a 206 carries
+  /// the ETag that a 200 would).
+  private static func isProved(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
+    known.digestDecides || !validators(head, known).isEmpty
+  }
+
+  private static func validators(_ head: ResponseHead, _ known: Known) -> [(recorded: String, said: String)] {
+    [(known.etag, head.etag), (known.lastModified, head.lastModified)].compactMap { recorded, said in
+      guard let recorded, let said else { return nil }
+      return (recorded, said)
     }
-    return isProved
   }
 
   /// By bytes: `String` holds two spellings of one letter for equal.

@@ -77,6 +77,36 @@ package struct StatusDocument: Encodable, Sendable {
   }
 }
 
+extension StatusDocument {
+  private enum CodingKeys: String, CodingKey {
+    case name, feed, folder, state, process, format, lastSuccess, lastAttempt, nextRun, verifiedAt,
+      upstreamChangedAt, lastFailure, entries, bytes, transfers, watch, held, problems, moreProblems, trashFiles,
+      trashBytes
+  }
+
+  /// Every key is there; what is not known is null.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    for (key, value) in [
+      (CodingKeys.name, name), (.feed, feed), (.folder, folder), (.state, state), (.format, format),
+      (.lastSuccess, lastSuccess), (.lastAttempt, lastAttempt), (.nextRun, nextRun), (.verifiedAt, verifiedAt),
+      (.upstreamChangedAt, upstreamChangedAt), (.lastFailure, lastFailure),
+    ] as [(CodingKeys, String?)] {
+      try container.encode(value, forKey: key)
+    }
+    try container.encode(process, forKey: .process)
+    try container.encode(entries, forKey: .entries)
+    try container.encode(bytes, forKey: .bytes)
+    try container.encode(transfers, forKey: .transfers)
+    try container.encode(watch, forKey: .watch)
+    try container.encode(held, forKey: .held)
+    try container.encode(problems, forKey: .problems)
+    try container.encode(moreProblems, forKey: .moreProblems)
+    try container.encode(trashFiles, forKey: .trashFiles)
+    try container.encode(trashBytes, forKey: .trashBytes)
+  }
+}
+
 /// Answers from the ledger, also beside a running pass. Reads only; any thread.
 package struct StatusQuery {
   let ledger: any LedgerPort

@@ -19,6 +19,8 @@ final class PlanBuilder {
   private(set) var problems: [Problem] = []
   private(set) var hasBlindSpot = false
   private(set) var plannedDeletions = 0
+  /// Own files that a directory of the feed takes the place of.
+  private(set) var makingWay = 0
   private var isFinished = false
   /// Entries taken from the feed, filters not applied.
   private(set) var entriesInFeed = 0
@@ -112,6 +114,7 @@ final class PlanBuilder {
     problems = []
     hasBlindSpot = false
     plannedDeletions = 0
+    makingWay = 0
     entriesInFeed = 0
   }
 
@@ -199,6 +202,10 @@ final class PlanBuilder {
     try ports.stage.add(action)
     if action.phase == .deletion {
       if action.kind == .delete { plannedDeletions += 1 }
+      return
+    }
+    if action.kind == .delete {
+      makingWay += 1
       return
     }
     counts.planned += 1

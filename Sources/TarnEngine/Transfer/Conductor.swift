@@ -28,6 +28,8 @@ final class Conductor {
   private var delayed: [(due: UInt64, job: UInt64)] = []
   private var adoptions: [Row] = []
   private let space: SpaceBudget
+  /// Whether files may make way for directories; the guard's word.
+  var mayMakeWay = true
   private var ticked: UInt64 = 0
   private var publishing = 0
   private(set) var counts = PassCounts()
@@ -63,7 +65,9 @@ final class Conductor {
   }
 
   /// Actions at work at a time: enough sealed files for a full group beside the running transfers.
-  private static let mostJobs = PublishThread.largestGroup + 128
+  ///
+  /// Each may hold a file and a connection, and some descriptors are the process's own.
+  private let mostJobs = min(PublishThread.largestGroup + 128, max(4, (OpenFiles.limit - 40) / 2))
 
   /// Carries out the actions up to the deletions.
   ///
@@ -72,7 +76,7 @@ final class Conductor {
     var front = try actions.next()
     for phase in [Action.Phase.payload, .index] {
       while true {
-        while !stop.isSet, let action = front, action.phase == phase, jobs.count < Self.mostJobs {
+        while !stop.isSet, let action = front, action.phase == phase, jobs.count < mostJobs {
           try admit(action)
           front = try actions.next()
         }
@@ -123,6 +127,16 @@ final class Conductor {
   /// A file that Tarn placed, where the feed now has a directory.
   private func removeInTheWay(_ action: Action) throws {
     guard action.kind == .delete else { return }
+    guard mayMakeWay else {
+      let problem = Problem(
+        name: action.path.bytes, kind: .conflict, code: "too-many-in-the-way",
+        message: "the feed has directories where more files stand than one day may take away", seen: ports.now
+      )
+      counts.conflict += 1
+      if problems.count < PassReport.mostProblems { problems.append(problem) }
+      observer.pass(.problem(problem))
+      return
+    }
     let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
     guard case .removed(let identity) = try removals.carryOut([action]).first?.outcome else {
       return stale.append(action)

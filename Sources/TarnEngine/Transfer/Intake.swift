@@ -214,6 +214,10 @@ final class Intake: DownloadReceiver {
       guard let verdict = state.verdict, verdict == .append || verdict == .takeFromZero,
         let partial = state.partial
       else { return .verdict(state.verdict ?? .status(HTTPStatus(head.status)), head) }
+      if !head.isFramed, check.size == nil, check.digest == nil {
+        let text = "nothing marks where its answer ends, so a cut could not be told"
+        return .network(DownloadFailure(.truncated, text, isTransient: false), state.partial, nil)
+      }
       return Self.seal(partial, entry, head: head)
     }
   }
