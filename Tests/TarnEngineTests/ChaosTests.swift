@@ -7,7 +7,7 @@ import Testing
 
 /// Random worlds, pass after pass: what must hold does (I1, I2, I6, I8).
 @Suite struct ChaosTests {
-  static let runs: UInt64 = 240
+  static let runs: UInt64 = 200
   static let shares: [UInt64] = Array(0..<12)
 
   /// Failures of the server and of users only: two passes converge, and the third does nothing.
