@@ -248,4 +248,65 @@ import Testing
     let failure = #expect(throws: PassFailure.self) { try running.run(folder: world.folder) }
     #expect(failure?.kind == .stopped)
   }
+
+  // MARK: The network's thread
+
+  /// More bytes than are taken at once come before the exchange has an id: it is resumed all the same.
+  @Test func aTransferThatPausesAtOnceIsResumed() throws {
+    let world = World(hashing: QuickHashing())
+    let text = String(repeating: "0123456789abcdef", count: 200_000)
+    world.want("a", text)
+    let downloader = HastyDownloader(text.bytes, folder: world.folder)
+    let report = try world.pass(downloader).run(folder: world.folder)
+    #expect(report.isInSync)
+    #expect(world.folder.contents("a".path)?.count == text.utf8.count)
+    downloader.shutDown()
+  }
+}
+
+/// Sends all that is taken, and has it written, before `start` returns.
+private final class HastyDownloader: Downloading {
+  private let body: [UInt8]
+  private let folder: MemoryFolder
+  private let resumed = Gate()
+  private let lanes: Lanes?
+
+  init(_ body: [UInt8], folder: MemoryFolder) {
+    self.body = body
+    self.folder = folder
+    lanes = try? Lanes(name: "hasty", count: 1)
+  }
+
+  func start(_ request: DownloadRequest, to receiver: any DownloadReceiver) -> DownloadID {
+    var head = ResponseHead(status: 200, url: request.url)
+    head.contentLength = UInt64(body.count)
+    _ = receiver.begin(head)
+    let sent = send(from: 0, to: receiver)
+    while folder.count(.append) < sent.chunks {}
+    let (resumed, done) = (resumed, head)
+    lanes?.submit(lane: 0) { [self] in
+      // Long enough for any machine; only a transfer that is never resumed waits for it.
+      guard resumed.wait(nanoseconds: 10_000_000_000) else {
+        return receiver.end(.failed(DownloadFailure(.timeout, "never resumed", isTransient: false)))
+      }
+      _ = send(from: sent.position, to: receiver)
+      receiver.end(.complete(done))
+    }
+    return DownloadID(value: 1)
+  }
+
+  private func send(from start: Int, to receiver: any DownloadReceiver) -> (position: Int, chunks: Int) {
+    var (position, chunks) = (start, 0)
+    while position < body.count {
+      let end = min(body.count, position + 100_000)
+      guard body[position..<end].withUnsafeBytes(receiver.receive) == .taken else { break }
+      position = end
+      chunks += 1
+    }
+    return (position, chunks)
+  }
+
+  func resume(_ id: DownloadID) { resumed.open() }
+  func cancel(_ id: DownloadID) {}
+  func shutDown() { lanes?.close() }
 }
