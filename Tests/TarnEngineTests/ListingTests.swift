@@ -42,6 +42,27 @@ import Testing
     #expect(try world.plan().actions.isEmpty)
   }
 
+  @Test func aListingThatFailsMakesTheManifestIncomplete() throws {
+    let world = world([directory("a"), directory("b")])
+    serve(world, "a/", [.entry(world.serve("a/one", "one"))])
+    serve(world, "b/", [.entry(world.serve("b/two", "two"))])
+    try world.run()
+    world.policy.deletes = true
+    world.server.answer(Self.root + "b/", FakeAnswer(status: 404))
+    let report = try world.run()
+    #expect(!report.isComplete)
+    #expect(!report.incompleteReason.isEmpty)
+    #expect(!report.isInSync)
+    #expect(report.listingFailures == 1)
+    #expect(report.problems.map(\.code) == ["http-404"])
+    #expect(report.problems.map(\.name) == ["b/".bytes])
+    #expect(report.counts.deleted == 0)
+    #expect(report.counts.held == 0)
+    #expect(world.files == ["a/one": "one", "b/two": "two"])
+    #expect(world.ledger.contents.facts["complete"]?.hasPrefix("no: ") == true)
+    #expect(world.ledger.contents.facts["complete"] != "no: ")
+  }
+
   @Test func anIncompleteListingIsNamed() throws {
     let world = world([directory("a")])
     serve(world, "a/", [.entry(world.serve("a/one", "one"))])
