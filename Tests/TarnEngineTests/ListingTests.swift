@@ -120,6 +120,18 @@ import Testing
     #expect(notices.count == 1)
   }
 
+  @Test func refusalsAreToldOnce() throws {
+    let world = World()
+    world.items = [
+      .refused(Refusal(name: "../x".bytes, .dotSegment)), .entry(world.serve("b", "b")),
+      .entry(world.serve("a", "a")),
+    ]
+    let report = try world.run()
+    #expect(report.counts.refused == 1)
+    #expect(report.problems.count == 1)
+    #expect(world.log.problems.count == 1)
+  }
+
   @Test func aFeedThatBreaksOffChangesNothing() throws {
     let world = world([])
     world.server.answer(Self.root, Server.broken("a listing", after: 3))

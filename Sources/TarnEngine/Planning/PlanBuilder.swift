@@ -17,6 +17,8 @@ final class PlanBuilder {
   private(set) var counts = PassCounts()
   private(set) var bytes = PassBytes()
   private(set) var problems: [Problem] = []
+  /// Names and codes that the observer has heard: a feed that is read again would tell them twice.
+  private var told: Set<[UInt8]> = []
   private(set) var hasBlindSpot = false
   private(set) var plannedDeletions = 0
   /// Entries taken from the feed, filters not applied.
@@ -212,6 +214,9 @@ final class PlanBuilder {
   private func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {
     let problem = Problem(name: name, kind: kind, code: code, message: message, seen: started)
     if problems.count < PassReport.mostProblems { problems.append(problem) }
+    if told.count < PassReport.mostProblems {
+      guard told.insert(name + [0] + Array(code.utf8)).inserted else { return }
+    }
     observer.pass(.problem(problem))
   }
 }
