@@ -190,6 +190,13 @@ import Testing
     #expect(try verify(world).isGood)
   }
 
+  @Test func verifyingTwiceStillSaysDamaged() throws {
+    let world = try filled(3)
+    damage(world, "f11")
+    #expect(try verify(world, repair: true).damaged == ["f11".path])
+    #expect(try verify(world, repair: true).damaged == ["f11".path])
+  }
+
   @Test func verifyingCanBeStopped() throws {
     let world = try filled(3)
     let stop = StopFlag()
