@@ -244,7 +244,8 @@ package struct Pass {
     report.isComplete = end.isComplete && (walk?.failures.isEmpty ?? true)
     report.incompleteReason = end.incompleteReason
     if end.isComplete, let failure = walk?.failures.first {
-      report.incompleteReason = "\(Printable.escape(failure.name)) could not be read whole: \(failure.message)"
+      let name = Printable.escape(failure.name)
+      report.incompleteReason = "\(name) could not be read whole: \(failure.message)"
     }
     report.counts = builder.counts
     report.bytes = builder.bytes
