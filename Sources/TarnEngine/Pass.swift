@@ -256,6 +256,10 @@ package struct Pass {
     report.format = end.format
     report.isComplete = end.isComplete && (walk?.failures.isEmpty ?? true)
     report.incompleteReason = end.incompleteReason
+    if end.isComplete, let failure = walk?.failures.first {
+      let name = Printable.escape(failure.name)
+      report.incompleteReason = "\(name) could not be read whole: \(failure.message)"
+    }
     report.counts = builder.counts
     report.bytes = builder.bytes
     report.problems = builder.problems

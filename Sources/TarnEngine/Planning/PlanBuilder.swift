@@ -17,11 +17,12 @@ final class PlanBuilder {
   private(set) var counts = PassCounts()
   private(set) var bytes = PassBytes()
   private(set) var problems: [Problem] = []
+  /// Names and codes that the observer has heard: a feed that is read again would tell them twice.
+  private var told: Set<[UInt8]> = []
   private(set) var hasBlindSpot = false
   private(set) var plannedDeletions = 0
   /// Own files that a directory of the feed takes the place of.
   private(set) var makingWay = 0
-  private var isFinished = false
   /// Entries taken from the feed, filters not applied.
   private(set) var entriesInFeed = 0
 
@@ -86,9 +87,6 @@ final class PlanBuilder {
     }
     try comparison.finish()
     self.comparison = nil
-    // Only now is it sure that nothing is read again.
-    isFinished = true
-    for problem in problems { observer.pass(.problem(problem)) }
   }
 
   /// Decides again over paths that were not as the plan saw them; the stage then holds these alone.
@@ -223,6 +221,9 @@ final class PlanBuilder {
   private func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {
     let problem = Problem(name: name, kind: kind, code: code, message: message, seen: started)
     if problems.count < PassReport.mostProblems { problems.append(problem) }
-    if isFinished { observer.pass(.problem(problem)) }
+    if told.count < PassReport.mostProblems {
+      guard told.insert(name + [0] + Array(code.utf8)).inserted else { return }
+    }
+    observer.pass(.problem(problem))
   }
 }

@@ -58,7 +58,18 @@ final class Intake: DownloadReceiver {
 
   /// Says under which id the exchange runs, so that a paused one can be resumed.
   func started(_ id: DownloadID) {
-    state.withLock { $0.download = id }
+    let isWaiting = state.withLock { state -> Bool in
+      state.download = id
+      return Self.mayGoOn(&state)
+    }
+    if isWaiting { context.downloader.resume(id) }
+  }
+
+  /// The transfer pauses and there is room again: whoever is told so resumes it.
+  private static func mayGoOn(_ state: inout State) -> Bool {
+    guard state.isPaused, state.download != nil, state.queued < most / 2 else { return false }
+    state.isPaused = false
+    return true
   }
 
   // MARK: On the network's thread
@@ -173,9 +184,7 @@ final class Intake: DownloadReceiver {
     }
     let paused = state.withLock { state -> DownloadID? in
       state.queued -= chunk.count
-      guard state.isPaused, state.queued < Self.most / 2 else { return nil }
-      state.isPaused = false
-      return state.download
+      return Self.mayGoOn(&state) ? state.download : nil
     }
     if let paused { context.downloader.resume(paused) }
   }

@@ -27,6 +27,10 @@ final class Server: Sendable {
     state.withLock { $0.scripts[url] = answers }
   }
 
+  func text(_ url: String) -> String? {
+    state.withLock { state in state.fixed[url].map { String(decoding: $0.body, as: UTF8.self) } }
+  }
+
   func remove(_ url: String) {
     state.withLock { $0.fixed[url] = nil }
   }

@@ -154,11 +154,19 @@ final class World {
 
   /// The texts in the trash, sorted.
   var trash: [String] {
-    let names = (try? folder.trashed().map(\.name)) ?? []
+    let names = Self.insist { try folder.trashed().map(\.name) }
     return names.compactMap { folder.trashContents($0) }.map { String(decoding: $0, as: UTF8.self) }.sorted()
   }
 
-  var partialNames: [String] { (try? folder.partials().map(\.name)) ?? [] }
+  var partialNames: [String] { Self.insist { try folder.partials().map(\.name) } }
+
+  /// Looks again when the look itself is made to fail.
+  private static func insist(_ look: () throws -> [String]) -> [String] {
+    for _ in 0..<20 {
+      if let names = try? look() { return names }
+    }
+    return []
+  }
 
   func row(_ path: String) -> Row? { ledger.contents.rows[path.path] }
 

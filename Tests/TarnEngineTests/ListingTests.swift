@@ -1,0 +1,142 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// Feeds that lie on a server, and the listings below a recursive index.
+@Suite struct ListingTests {
+  private static let root = "http://feed.example/"
+
+  private func world(_ items: [FeedItem] = []) -> World {
+    let world = World()
+    world.rushes = true
+    world.policy.retries = 0
+    world.location = .remote(url: Self.root)
+    serve(world, "", items)
+    return world
+  }
+
+  /// A listing of that address below the root.
+  private func serve(_ world: World, _ place: String, _ items: [FeedItem]) {
+    world.server.put(Self.root + place, "a listing".bytes)
+    world.documents[Self.root + place] = items
+  }
+
+  private func directory(_ path: String) -> FeedItem {
+    .directory(url: Self.root + path + "/", path: path.path)
+  }
+
+  @Test func listingsAreWalked() throws {
+    let world = world([directory("a"), directory("empty")])
+    serve(world, "", [directory("a"), .entry(world.serve("top", "top")), directory("empty")])
+    serve(world, "a/", [.entry(world.serve("a/one", "one")), directory("a/b")])
+    serve(world, "a/b/", [.entry(world.serve("a/b/two", "two"))])
+    serve(world, "empty/", [])
+    let report = try world.run()
+    #expect(world.files == ["top": "top", "a/one": "one", "a/b/two": "two"])
+    #expect(report.isInSync)
+    #expect(report.isComplete)
+    #expect(report.counts.wanted == 3)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
+  @Test func aListingThatFailsMakesTheManifestIncomplete() throws {
+    let world = world([directory("a"), directory("b")])
+    serve(world, "a/", [.entry(world.serve("a/one", "one"))])
+    serve(world, "b/", [.entry(world.serve("b/two", "two"))])
+    try world.run()
+    world.policy.deletes = true
+    world.server.answer(Self.root + "b/", FakeAnswer(status: 404))
+    let report = try world.run()
+    #expect(!report.isComplete)
+    #expect(!report.incompleteReason.isEmpty)
+    #expect(!report.isInSync)
+    #expect(report.listingFailures == 1)
+    #expect(report.problems.map(\.code) == ["http-404"])
+    #expect(report.problems.map(\.name) == ["b/".bytes])
+    #expect(report.counts.deleted == 0)
+    #expect(report.counts.held == 0)
+    #expect(world.files == ["a/one": "one", "b/two": "two"])
+    #expect(world.ledger.contents.facts["complete"]?.hasPrefix("no: ") == true)
+    #expect(world.ledger.contents.facts["complete"] != "no: ")
+  }
+
+  @Test func anIncompleteListingIsNamed() throws {
+    let world = world([directory("a")])
+    serve(world, "a/", [.entry(world.serve("a/one", "one"))])
+    world.ends[Self.root + "a/"] = FeedEnd(format: "index", isComplete: false, incompleteReason: "cut")
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["listing-incomplete"])
+    #expect(!report.isComplete)
+    #expect(world.text("a/one") == "one")
+  }
+
+  @Test func aDirectoryThatHoldsItselfIsNotEntered() throws {
+    let world = world()
+    let file = world.serve("f", "f")
+    serve(world, "", [.entry(file), directory("self")])
+    var below = file
+    below.path = "self/f".path
+    serve(world, "self/", [.entry(below), directory("self/self")])
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["directory-loop"])
+    #expect(report.counts.refused == 1)
+    #expect(world.files == ["f": "f"])
+    #expect(world.server.urls.filter { $0.hasPrefix(Self.root) }.count == 2)
+  }
+
+  @Test func theDepthIsLimited() throws {
+    let world = world([directory("d")])
+    var path = "d"
+    for level in 1...(ListingWalk.mostDepth + 5) {
+      serve(
+        world, path + "/",
+        [.entry(world.serve("\(path)/f\(level)", "level \(level)")), directory(path + "/d")])
+      path += "/d"
+    }
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["listing-too-deep"])
+    #expect(report.counts.fetched == ListingWalk.mostDepth)
+    #expect(!report.isComplete)
+  }
+
+  @Test func manyListingsAreWalked() throws {
+    let names = (0..<40).map { "d\($0 + 10)" }
+    let world = world(names.map(directory))
+    for name in names { serve(world, name + "/", [.entry(world.serve("\(name)/f", name))]) }
+    #expect(try world.run().counts.fetched == 40)
+  }
+
+  @Test func aFeedIsFetchedAgainAfterATransientFailure() throws {
+    let world = world([])
+    world.policy.retries = 1
+    world.documents[Self.root] = [.entry(world.serve("a", "text"))]
+    world.server.script(Self.root, [FakeAnswer(status: 503)])
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == "text")
+    let notices = world.log.events.filter { if case .notice("feed-retry", _) = $0 { true } else { false } }
+    #expect(notices.count == 1)
+  }
+
+  @Test func refusalsAreToldOnce() throws {
+    let world = World()
+    world.items = [
+      .refused(Refusal(name: "../x".bytes, .dotSegment)), .entry(world.serve("b", "b")),
+      .entry(world.serve("a", "a")),
+    ]
+    let report = try world.run()
+    #expect(report.counts.refused == 1)
+    #expect(report.problems.count == 1)
+    #expect(world.log.problems.count == 1)
+  }
+
+  @Test func aFeedThatBreaksOffChangesNothing() throws {
+    let world = world([])
+    world.server.answer(Self.root, Server.broken("a listing", after: 3))
+    let failure = #expect(throws: PassFailure.self) { try world.run() }
+    #expect(failure?.kind == .feedUnreachable)
+    #expect(failure?.code == "connection-lost")
+  }
+}

@@ -1,0 +1,227 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// What the ledger answers: status, explain, verify.
+@Suite struct QueryTests {
+  private func filled(_ count: Int = 20) throws -> World {
+    let world = World()
+    for number in 0..<count { world.want("f\(number + 10)", "text \(number)") }
+    try world.run()
+    return world
+  }
+
+  private func status(_ world: World, holder: Int32? = nil, limit: Int = 20) throws -> StatusDocument {
+    try StatusQuery(ledger: world.ledger).document(
+      name: "m", folder: "/folder", holder: holder, problemLimit: limit)
+  }
+
+  private func explain(_ world: World, _ path: String) throws -> Explanation {
+    try ExplainQuery(ledger: world.ledger, folder: world.folder).explain(path.path, mirror: "m")
+  }
+
+  private func verify(_ world: World, repair: Bool = false, stop: StopFlag = StopFlag()) throws
+    -> VerifyReport
+  {
+    try Verification(
+      ports: Verification.VerifyPorts(ledger: world.ledger, clock: world.clock), folder: world.folder,
+      observer: world.log, progress: PassProgress(clock: world.clock), stop: stop
+    ).run(forgetDamage: repair)
+  }
+
+  // MARK: Status
+
+  @Test func aMirrorInSyncIsIdle() throws {
+    let document = try status(filled(3))
+    #expect(document.state == "idle")
+    #expect(document.entries.wanted == 3)
+    #expect(document.entries.current == 3)
+    #expect(document.entries.pending == 0)
+    #expect(document.bytes.wanted == 18)
+    #expect(document.bytes.current == 18)
+    #expect(document.bytes.pending == 0)
+    #expect(document.format == "test list")
+    #expect(document.lastSuccess != nil)
+    #expect(document.lastFailure == nil)
+    #expect(document.problems.isEmpty)
+  }
+
+  @Test func whatIsMissingIsPendingOrFailed() throws {
+    let world = try filled(3)
+    world.want("new", "new")
+    world.server.remove(World.host + "new")
+    world.want("foreign", "foreign")
+    world.folder.write("foreign".path, "FOREIGN".bytes)
+    world.items.append(.refused(Refusal(name: "../x".bytes, .dotSegment)))
+    try world.run()
+    let document = try status(world)
+    #expect(document.state == "failing")
+    #expect(document.entries.wanted == 6)
+    #expect(document.entries.current == 3)
+    #expect(document.entries.failed == 1)
+    #expect(document.entries.conflict == 1)
+    #expect(document.entries.refused == 1)
+    #expect(document.entries.pending == 1)
+    #expect(document.problems.count == 3)
+    #expect(try status(world, limit: 1).moreProblems == 2)
+  }
+
+  @Test func theStateWords() throws {
+    let world = try filled()
+    world.feedFailure = FeedFailure(code: "feed-truncated", message: "cut")
+    #expect(throws: PassFailure.self) { try world.run() }
+    #expect(try status(world).state == "failing")
+    #expect(try status(world).lastFailure?.contains("cut") == true)
+    world.feedFailure = nil
+    world.policy.deletes = true
+    for number in 0..<5 { world.unlist("f\(number + 10)") }
+    try world.run()
+    var document = try status(world)
+    #expect(document.state == "held")
+    #expect(document.held?.deletions == 5)
+    #expect(document.entries.held == 5)
+    document = try status(world, holder: 42)
+    #expect(document.process == 42)
+    #expect(document.state == "deleting")
+    try world.ledger.apply([.fact("outcome", "running")])
+    #expect(try status(world).state == "interrupted")
+  }
+
+  @Test func aStoppedPassIsNoFailure() throws {
+    let world = try filled(3)
+    world.want("new", "new")
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    let pass = world.pass(downloader)
+    world.log.onEvent { _, event in if case .planned = event { pass.stop.set() } }
+    #expect(try pass.run(folder: world.folder).wasStopped)
+    #expect(try status(world).state == "idle")
+    #expect(try status(world).lastFailure == nil)
+  }
+
+  @Test func theTrashIsCounted() throws {
+    let world = try filled(3)
+    world.want("f10", "new")
+    try world.run()
+    let document = try status(world)
+    #expect(document.trashFiles == 1)
+    #expect(document.trashBytes == 6)
+  }
+
+  // MARK: Explain
+
+  @Test func everyStateOfAPath() throws {
+    let world = try filled()
+    world.want("gone-wrong", "x")
+    world.server.remove(World.host + "gone-wrong")
+    world.folder.write("mine".path, "mine".bytes)
+    world.policy.deletes = true
+    world.unlist("f10")
+    try world.run()
+    world.folder.edit("f11".path, "edited".bytes)
+    world.folder.delete("f12".path)
+    #expect(try explain(world, "f13").state == "current")
+    #expect(try explain(world, "f13").record?.verified == true)
+    #expect(try explain(world, "f13").events.map(\.code) == ["fetched"])
+    #expect(try explain(world, "f10").state == "gone")
+    #expect(try explain(world, "f11").state == "changed")
+    #expect(try explain(world, "f12").state == "missing")
+    #expect(try explain(world, "mine").state == "foreign")
+    #expect(try explain(world, "nowhere").state == "unknown")
+    #expect(try explain(world, "gone-wrong").state == "failed")
+    #expect(try explain(world, "gone-wrong").problem?.code == "http-404")
+    for number in 4..<10 { world.unlist("f\(number + 10)") }
+    let held = try #require(try world.run().held)
+    #expect(try explain(world, "f14").state == "held")
+    #expect(try explain(world, "f14").hint == "tarn approve m \(held.id)")
+  }
+
+  // MARK: Verify
+
+  @Test func aGoodMirrorIsVerified() throws {
+    let world = try filled(3)
+    let report = try verify(world)
+    #expect(report.isGood)
+    #expect(report.checked == 3)
+    #expect(report.good == 3)
+    #expect(report.bytes == 18)
+    #expect(try status(world).verifiedAt != nil)
+  }
+
+  @Test func whatIsWrongIsTold() throws {
+    let world = try filled(5)
+    world.folder.delete("f10".path)
+    world.folder.edit("f11".path, "edited".bytes)
+    damage(world, "f12")
+    world.folder.fail(.digest, number: 3)
+    let report = try verify(world)
+    #expect(!report.isGood)
+    #expect(report.missing == ["f10".path])
+    #expect(report.changed == ["f11".path])
+    #expect(report.damaged == ["f12".path])
+    #expect(report.problems.map(\.name) == ["f13".bytes])
+    #expect(report.good == 1)
+    #expect(Set(world.log.problems.map(\.code)) == ["missing", "changed", "damaged", "input-output-error"])
+    #expect(try status(world).verifiedAt == nil)
+  }
+
+  /// As a disk does it: other bytes, and stat says nothing.
+  private func damage(_ world: World, _ path: String) {
+    world.folder.edit(path.path, "damage".bytes)
+    guard let row = world.row(path), let present = try? world.folder.look(path.path) else { return }
+    var damaged = row
+    damaged.identity = present.identity
+    try? world.ledger.apply([.row(damaged)])
+  }
+
+  @Test(arguments: PassPolicy.LocalChanges.allCases)
+  func damageIsFetchedAgainWhateverThePolicy(_ policy: PassPolicy.LocalChanges) throws {
+    let world = try filled(3)
+    world.policy.localChanges = policy
+    damage(world, "f11")
+    #expect(try world.run().counts.current == 3)
+    #expect(try verify(world, repair: true).damaged == ["f11".path])
+    let report = try world.run()
+    #expect(report.counts.replaced == 1)
+    #expect(world.text("f11") == "text 1")
+    #expect(try verify(world).isGood)
+  }
+
+  @Test func verifyingTwiceStillSaysDamaged() throws {
+    let world = try filled(3)
+    damage(world, "f11")
+    #expect(try verify(world, repair: true).damaged == ["f11".path])
+    #expect(try verify(world, repair: true).damaged == ["f11".path])
+  }
+
+  @Test func verifyingCanBeStopped() throws {
+    let world = try filled(3)
+    let stop = StopFlag()
+    stop.set()
+    let report = try verify(world, stop: stop)
+    #expect(report.wasStopped)
+    #expect(!report.isGood)
+  }
+
+  @Test func anAbsentMirrorPlansEverything() throws {
+    let world = World()
+    world.want("a", "one")
+    world.want("b", "two")
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    var ports = world.ports(downloader)
+    ports.ledger = AbsentLedger()
+    let pass = Pass(
+      ports: ports,
+      request: PassRequest(
+        feed: world.location, folderName: "/folder", policy: world.policy, workingDirectory: "/"),
+      observer: world.log, progress: PassProgress(clock: world.clock), stop: StopFlag())
+    var kinds: [Action.Kind] = []
+    let report = try pass.plan(folder: AbsentFolder()) { kinds.append($0.kind) }
+    #expect(kinds == [.fetch, .fetch])
+    #expect(report.counts.planned == 2)
+  }
+}
