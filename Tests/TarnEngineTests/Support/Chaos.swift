@@ -101,8 +101,7 @@ final class Chaos {
   }
 
   private func write(_ name: String) {
-    let present = (try? world.folder.look(name.path)) ?? nil
-    if present == nil, roll(4) == 0, let text = wanted(name) {
+    if world.text(name) == nil, roll(4) == 0, let text = wanted(name) {
       guard isFree(name) else { return }
       world.folder.write(name.path, text.bytes)
       return
