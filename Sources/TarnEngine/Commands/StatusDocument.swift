@@ -80,7 +80,8 @@ package struct StatusDocument: Encodable, Sendable {
 extension StatusDocument {
   private enum CodingKeys: String, CodingKey {
     case name, feed, folder, state, process, format, lastSuccess, lastAttempt, nextRun, verifiedAt,
-      upstreamChangedAt, lastFailure, entries, bytes, transfers, watch, held, problems, moreProblems, trashFiles,
+      upstreamChangedAt, lastFailure, entries, bytes, transfers, watch, held, problems, moreProblems,
+      trashFiles,
       trashBytes
   }
 
@@ -89,7 +90,8 @@ extension StatusDocument {
     var container = encoder.container(keyedBy: CodingKeys.self)
     for (key, value) in [
       (CodingKeys.name, name), (.feed, feed), (.folder, folder), (.state, state), (.format, format),
-      (.lastSuccess, lastSuccess), (.lastAttempt, lastAttempt), (.nextRun, nextRun), (.verifiedAt, verifiedAt),
+      (.lastSuccess, lastSuccess), (.lastAttempt, lastAttempt), (.nextRun, nextRun),
+      (.verifiedAt, verifiedAt),
       (.upstreamChangedAt, upstreamChangedAt), (.lastFailure, lastFailure),
     ] as [(CodingKeys, String?)] {
       try container.encode(value, forKey: key)

@@ -124,10 +124,20 @@ struct PublishGroup: Sendable {
       trashName: publication.trashName)
   }
 
+  /// After a failure half-way what was displaced may lie in partial/ under the file's name: then the intent stays, so
+  /// that the next pass finds it.
+  private func mayHoldDisplaced(_ publication: Publication) -> Bool {
+    do throws(FolderFailure) {
+      guard let there = try folder.partialIdentity(publication.partial.name) else { return false }
+      return !there.isSameContents(as: publication.row.identity)
+    } catch {
+      return true
+    }
+  }
+
   private func changes(_ publication: Publication, _ outcome: PublishOutcome) -> [LedgerChange] {
     var changes: [LedgerChange] = [.dropPartial(publication.path)]
-    // After a failure half-way what was displaced may lie in partial/: the intent lets the next pass find it.
-    if case .failed = outcome { return changes }
+    if case .failed = outcome, mayHoldDisplaced(publication) { return changes }
     changes.append(.dropIntent(publication.path))
     guard case .installed(let identity, let displaced) = outcome else { return changes }
     let now = Timestamp(nanoseconds: clock.now())
