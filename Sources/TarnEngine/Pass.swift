@@ -92,7 +92,7 @@ package struct Pass {
       try recovery.run(wasRebuilt: request.wasRebuilt)
       try note([.fact("attempt", started.rfc3339), .fact("outcome", "running"), .fact("failure", nil)])
       let (builder, end, walk) = try read(folder, started: started)
-      try accept(end)
+      try accept(end, builder)
       var report = report(builder, end, walk, started: started)
       observer.pass(.planned(report))
       let rows = try ports.ledger.rowCount()
@@ -172,8 +172,12 @@ package struct Pass {
   }
 
   /// The feed was read and is followed: what is to be remembered of it.
-  private func accept(_ end: FeedEnd) throws {
+  private func accept(_ end: FeedEnd, _ builder: PlanBuilder) throws {
     var changes = request.facts.map { LedgerChange.fact($0.name, $0.value) }
+    changes += [
+      .fact("format", end.format), .fact("entries-wanted", String(builder.counts.wanted)),
+      .fact("bytes-wanted", String(builder.bytes.wanted)),
+    ]
     if let version = end.version { changes.append(.fact("manifest-version", String(version))) }
     try note(changes)
   }
@@ -192,6 +196,7 @@ package struct Pass {
       ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress, stop: stop
     )
     defer { conductor.close() }
+    try tellSpace(folder, builder.bytes.planned)
     // A plan that is held is of an older manifest: what it names may be wanted again.
     try note([.dropHolds])
     conductor.mayMakeWay = try guardAllows(builder.makingWay, rows: rows)
@@ -211,6 +216,19 @@ package struct Pass {
     report.take(conductor)
     report.take(builder, since: before)
     report.wasStopped = stop.isSet
+  }
+
+  /// Says before the first byte when the plan does not fit: replaced versions stay in the trash, so the peak is what
+  /// there is and all that is planned.
+  private func tellSpace(_ folder: any FolderPort, _ planned: UInt64) throws {
+    let available = try SpaceBudget(folder, reserve: request.policy.reserve).available
+    guard planned > available else { return }
+    observer.pass(
+      .notice(
+        code: "space-short",
+        message:
+          "the plan needs \(Units.show(planned)) at its peak, and \(Units.show(available)) are free beyond "
+          + "the reserve; what does not fit is reported, the rest is done"))
   }
 
   /// Whether so many own files may make way for directories: the same limit as for deletions.

@@ -18,6 +18,37 @@ struct BadInputTests {
     place = try TemporaryDirectory()
   }
 
+  /// A folder that the user made, and that is no mirror yet, stays as it is when the feed cannot be had.
+  @Test func anEmptyFolderSurvivesABadFeed() throws {
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    try FileManager.default.setAttributes([.posixPermissions: 0o750], ofItemAtPath: folder)
+    #expect(try Tarn.sync(server.url("missing/SHA256SUMS"), folder, limit: 60).status == 66)
+    let modes = try FileManager.default.attributesOfItem(atPath: folder)
+    #expect(modes[.posixPermissions] as? Int == 0o750)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
+    try FileManager.default.removeItem(atPath: folder)
+    #expect(try Tarn.sync(server.url("missing/SHA256SUMS"), folder, limit: 60).status == 66)
+    #expect(!FileManager.default.fileExists(atPath: folder))
+  }
+
+  /// Damage anywhere in the ledger, also where only reading finds it: set aside, rebuilt, nothing deleted.
+  @Test(arguments: [1, 2, 3, 5])
+  func aDamagedLedgerIsRebuilt(page: Int) throws {
+    let wanted = Feeds.sample(200)
+    try Feeds.publish(wanted, in: server.files)
+    let feed = server.url("SHA256SUMS")
+    try #require(try Tarn.sync(feed, folder, limit: 60).status == 0)
+    let ledger = folder + "/.tarn/ledger.sqlite"
+    let file = try #require(FileHandle(forUpdatingAtPath: ledger))
+    try file.seek(toOffset: UInt64(page) * 4096)
+    try file.write(contentsOf: Data((0..<4096).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 11) }))
+    try file.close()
+    #expect(try Tarn.sync(feed, folder, limit: 60).status == 0)
+    #expect(try Tarn.sync(feed, folder, limit: 60).status == 0)
+    for path in wanted.keys { #expect(place.exists("mirror/" + path)) }
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder + "/.tarn/trash").isEmpty)
+  }
+
   private static let sum = String(repeating: "0", count: 64)
 
   /// A feed, by what the server says: its name, type by extension, contents.

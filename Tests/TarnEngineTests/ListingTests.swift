@@ -89,6 +89,18 @@ import Testing
     #expect(world.server.urls.filter { $0.hasPrefix(Self.root) }.count == 2)
   }
 
+  /// `t/t/t/file`: directories of one name in one another, and nothing beside them, are no loop.
+  @Test func directoriesOfOneNameAreWalked() throws {
+    let world = world([directory("t")])
+    serve(world, "t/", [directory("t/t")])
+    serve(world, "t/t/", [directory("t/t/t")])
+    serve(world, "t/t/t/", [.entry(world.serve("t/t/t/file", "deep"))])
+    let report = try world.run()
+    #expect(world.files == ["t/t/t/file": "deep"])
+    #expect(report.isInSync)
+    #expect(report.isComplete)
+  }
+
   @Test func theDepthIsLimited() throws {
     let world = world([directory("d")])
     var path = "d"
