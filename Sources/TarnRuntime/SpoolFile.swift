@@ -11,7 +11,7 @@ package final class SpoolFile {
   /// - Parameter directory: where the bytes lie; a directory that can be written.
   /// - Throws: `SpoolFailure` with the errno of the open.
   package init(directory: String) throws(SpoolFailure) {
-    var descriptor = open(directory, O_TMPFILE_FLAG | O_RDWR | O_CLOEXEC, 0o600)
+    var descriptor = open(directory, openUnnamed | O_RDWR | O_CLOEXEC, 0o600)
     if descriptor < 0, errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL {
       descriptor = Self.openUnlinked(directory)
     }
@@ -102,7 +102,7 @@ package final class SpoolFile {
 }
 
 /// `__O_TMPFILE | O_DIRECTORY`: the macro is too complex for the importer.
-private let O_TMPFILE_FLAG: Int32 = 0o20_000_000 | O_DIRECTORY
+private let openUnnamed: Int32 = 0o20_000_000 | O_DIRECTORY
 
 /// A spool that could not be written or read.
 package struct SpoolFailure: Error, Equatable {
