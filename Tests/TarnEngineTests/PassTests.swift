@@ -288,6 +288,7 @@ import Testing
     world.want("b/new", "new")
     var report = try world.run()
     #expect(report.counts.excluded == 3)
+    #expect(report.counts.unlisted == 0)
     #expect(report.counts.wanted == 2)
     #expect(report.counts.deleted == 0)
     #expect(world.text("b/c") == "text of b/c")

@@ -160,7 +160,9 @@ final class PlanBuilder {
       counts.conflict += 1
       report(name: finding.path.bytes, kind: .conflict, code: code, message: message)
     case .kept: counts.kept += 1
-    case .unlisted: counts.unlisted += 1
+    case .unlisted:
+      // What a filter keeps may well be in the feed still.
+      if !policy.filter.excludes(finding.path) { counts.unlisted += 1 }
     }
   }
 
