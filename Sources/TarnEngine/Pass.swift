@@ -89,7 +89,7 @@ package struct Pass {
       }
       let started = ports.now
       let recovery = Recovery(ports: ports, folder: folder)
-      try recovery.run(wasRebuilt: request.wasRebuilt)
+      try recovery.run()
       try note([.fact("attempt", started.rfc3339), .fact("outcome", "running"), .fact("failure", nil)])
       let (builder, end, walk) = try read(folder, started: started)
       try accept(end, builder)

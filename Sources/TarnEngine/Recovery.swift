@@ -5,9 +5,7 @@ struct Recovery {
   let ports: PassPorts
   let folder: any FolderPort
 
-  /// - Parameter wasRebuilt: the ledger is new beside an old folder: then what it cannot explain is kept in the
-  ///   trash, never removed.
-  func run(wasRebuilt: Bool) throws {
+  func run() throws {
     let intents = try ports.ledger.intents()
     try makeRoom(intents)
     var trashed = Dictionary(try folder.trashed().map { ($0.name, $0.size) }) { first, _ in first }
@@ -21,7 +19,7 @@ struct Recovery {
     // A rename that only the page cache knows must not be recorded as done.
     if !intents.isEmpty { try folder.flush() }
     try ports.ledger.apply(changes)
-    try sweepPartials(handled: Set(intents.map(\.partialName)), wasRebuilt: wasRebuilt)
+    try sweepPartials(handled: Set(intents.map(\.partialName)))
     try sweepTrash()
   }
 
@@ -53,16 +51,16 @@ struct Recovery {
             detail: "finished after a crash")),
       ]
     }
-    if let staged = try folder.partialIdentity(intent.partialName) {
-      if staged.isSameContents(as: intent.row.identity) {
-        // Not renamed. A file without a row is fetched again.
-        if try ports.ledger.partial(intent.path) == nil { try folder.removePartial(intent.partialName) }
-      } else {
-        // After the exchange this is what stood at the path, whatever stands there now.
-        try folder.trashPartial(intent.partialName, as: intent.trashName)
-        trashed[intent.trashName] = staged.size
-        changes.append(.dropPartial(intent.path))
-      }
+    if let waiting = try folder.trashIdentity(intent.trashName),
+      waiting.isSameContents(as: intent.row.identity)
+    {
+      // The new file, not yet exchanged.
+      try folder.unstage(intent.trashName, as: intent.partialName)
+      trashed[intent.trashName] = nil
+    }
+    // Not renamed, or left by a step that failed. A file without a row is fetched again.
+    if try folder.partialIdentity(intent.partialName) != nil, try ports.ledger.partial(intent.path) == nil {
+      try folder.removePartial(intent.partialName)
     }
     if let size = trashed[intent.trashName] {
       // What somebody wrote into before the exchange does not expire.
@@ -94,17 +92,13 @@ struct Recovery {
         when: ports.now))
   }
 
-  /// Partial files that no row speaks of.
-  private func sweepPartials(handled: Set<String>, wasRebuilt: Bool) throws {
+  /// Partial files that no row speaks of: what lies there came from a server, never from a user.
+  private func sweepPartials(handled: Set<String>) throws {
     let rows = try ports.ledger.partials()
     let known = Set(rows.map(\.name))
     let files = try folder.partials()
     for file in files where !known.contains(file.name) && !handled.contains(file.name) {
-      if wasRebuilt, file.size > 0 {
-        try folder.trashPartial(file.name, as: ports.random.name())
-      } else {
-        try folder.removePartial(file.name)
-      }
+      try folder.removePartial(file.name)
     }
     let present = Set(files.map(\.name))
     let gone = rows.filter { !present.contains($0.name) }

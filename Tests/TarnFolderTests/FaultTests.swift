@@ -105,22 +105,37 @@ import Testing
     #expect(world.trashContents("t") == bytes("edited"))
   }
 
-  /// What is written into the new file after the rename must look like an edit by somebody else.
-  @Test func anEditRightAfterTheExchangeIsNotTakenForOurs() throws {
+  /// What is written into the new file after it was checked must look like an edit by somebody else.
+  @Test func anEditOfTheNewFileIsNotTakenForOurs() throws {
     let world = try makeWorld(old: "old")
-    let path = world.raw(at("d/f"))
-    faults.before(.moveToTrash) { #expect(DiskWorld.store(path, bytes("edited"), O_TRUNC)) }
+    let staged = DiskWorld.raw(world.home.stateDirectory + "/trash", bytes("t"))
+    faults.before(.exchange) { #expect(DiskWorld.store(staged, bytes("edited"), O_TRUNC)) }
     let identity = try #require(try replace(world).identity)
+    #expect(world.contents(at("d/f")) == bytes("edited"))
     #expect(try !world.identity(at("d/f")).isSameContents(as: identity))
     #expect(identity.size == 3)
   }
 
+  /// At no step does what is displaced lie anywhere but at its place or in the trash.
+  @Test func whatIsDisplacedIsInTheTrashAtOnce() throws {
+    let world = try makeWorld(old: "old")
+    let staged = DiskWorld.raw(world.home.stateDirectory + "/trash", bytes("t"))
+    let path = world.raw(at("d/f"))
+    faults.before(.exchange) {
+      #expect(DiskWorld.load(path) == bytes("old"))
+      #expect(DiskWorld.load(staged) == bytes("new"))
+    }
+    faults.before(.syncDirectory) { #expect(DiskWorld.load(staged) == bytes("old")) }
+    #expect(try replace(world).displaced != nil)
+    #expect(try world.port.partials().isEmpty)
+  }
+
   // MARK: Steps fail
 
-  @Test func withoutTheTrashTheOldFileGoesBack() throws {
+  @Test(arguments: [FolderStep.stage, .exchange]) func aFailedStepChangesNothing(_ step: FolderStep) throws {
     let world = try makeWorld(old: "old")
     let before = try world.identity(at("d/f"))
-    faults.fail(.moveToTrash, 1, ENOSPC)
+    faults.fail(step, 1, ENOSPC)
     #expect(try replace(world).failure == .noSpace)
     #expect(world.contents(at("d/f")) == bytes("old"))
     #expect(try world.identity(at("d/f")).isSameContents(as: before))
@@ -128,26 +143,13 @@ import Testing
     #expect(try world.port.trashed().isEmpty)
   }
 
-  @Test func whenNoRenameWorksALinkKeepsTheOldFile() throws {
+  @Test func whenNothingWorksTheOldFileStaysAndTheNewOneIsInTheTrash() throws {
     let world = try makeWorld(old: "old")
-    faults.failAlways(.moveToTrash)
+    faults.failAlways(.exchange)
     faults.failAlways(.moveBack)
-    let outcome = try replace(world)
-    #expect(outcome.displaced != nil)
-    #expect(world.contents(at("d/f")) == bytes("new"))
-    #expect(world.trashContents("t") == bytes("old"))
-    #expect(try world.port.partials().isEmpty)
-  }
-
-  @Test func whenNothingWorksTheOldFileOutlivesTheDiscarding() throws {
-    let world = try makeWorld(old: "old")
-    faults.failAlways(.moveToTrash)
-    faults.failAlways(.moveBack)
-    faults.failAlways(.link)
     #expect(try replace(world).failure == .inputOutput)
-    let kept = try #require(try world.port.partials().first)
-    let path = DiskWorld.raw(world.home.stateDirectory + "/partial", bytes(kept.name))
-    #expect(DiskWorld.load(path) == bytes("old"))
+    #expect(world.contents(at("d/f")) == bytes("old"))
+    #expect(world.trashContents("t") == bytes("new"))
   }
 
   @Test func aTakenNameInTheTrashIsNotOverwritten() throws {

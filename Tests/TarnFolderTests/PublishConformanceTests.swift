@@ -157,22 +157,26 @@ import Testing
     #expect(try world.port.look(at("z")) == nil)
   }
 
-  @Test(arguments: Adapter.allCases) func aPartialFileCanBeKeptInTheTrash(_ adapter: Adapter) throws {
+  @Test(arguments: Adapter.allCases) func aStagedFileGoesBack(_ adapter: Adapter) throws {
     let world = try adapter.make()
-    let partial = try world.sealed(bytes("half"))
-    partial.close()
-    try world.port.trashPartial(partial.name, as: "t")
-    #expect(world.trashContents("t") == bytes("half"))
+    for (name, trashName) in [("f", "t"), ("g", "u")] {
+      world.write(at(name), bytes("old \(name)"))
+      let old = try world.identity(at(name))
+      #expect(try world.install(bytes("new"), at(name), .present(old), trashName: trashName).displaced != nil)
+      #expect(try world.port.trashIdentity(trashName)?.isSameContents(as: old) == true)
+    }
+    #expect(try world.port.trashIdentity("none") == nil)
+    let identity = try world.port.trashIdentity("t")
+    try world.port.unstage("t", as: "p")
+    #expect(try identity.flatMap { try world.port.partialIdentity("p")?.isSameContents(as: $0) } == true)
+    #expect(code { try world.port.unstage("t", as: "q") } == .missing)
+    #expect(code { try world.port.unstage("u", as: "p") } == .exists)
+    #expect(world.trashContents("u") == bytes("old g"))
+    try world.port.removePartial("p")
+    try world.port.removePartial("p")
     #expect(try world.port.partials().isEmpty)
-    #expect(code { try world.port.trashPartial(partial.name, as: "t2") } == .missing)
-    let other = try world.sealed(bytes("other"))
-    #expect(code { try world.port.trashPartial(other.name, as: "t") } == .exists)
-    #expect(world.trashContents("t") == bytes("half"))
-    try world.port.removePartial(other.name)
-    try world.port.removePartial(other.name)
-    #expect(try world.port.partials().isEmpty)
-    try world.port.removeTrash("t")
-    try world.port.removeTrash("t")
+    try world.port.removeTrash("u")
+    try world.port.removeTrash("u")
     #expect(try world.port.trashed().isEmpty)
   }
 

@@ -8,7 +8,7 @@ extension MemoryFolder {
     case begin, append, sync, seal
     /// Counted per file or item of the group.
     case makeDurable, install, remove
-    case trashed, restoreTrash, trashPartial, removeTrash, flush, space
+    case trashed, restoreTrash, trashIdentity, unstage, removeTrash, flush, space
   }
 
   /// The `number`th call of that kind from now (1 is the next) fails and changes nothing. `scan` cannot fail:
@@ -112,6 +112,11 @@ extension MemoryFolder {
   }
 
   // MARK: What a crash leaves
+
+  /// A new file where it waits for the exchange.
+  package func stage(_ name: String, as trashName: String) {
+    reading { $0.trash[trashName] = $0.partial.removeValue(forKey: name) }
+  }
 
   /// A file in `partial/` by an earlier process.
   package func leavePartial(_ name: String, _ bytes: [UInt8]) {

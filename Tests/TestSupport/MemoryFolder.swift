@@ -179,13 +179,20 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
     }
   }
 
-  package func trashPartial(_ name: String, as trashName: String) throws(FolderFailure) {
+  package func trashIdentity(_ name: String) throws(FolderFailure) -> FileIdentity? {
     try withState { state throws(FolderFailure) in
-      try state.run(.trashPartial)
-      guard let node = state.partial[name] else { throw FolderFailure(.missing, "no partial/\(name)") }
-      guard state.trash[trashName] == nil else { throw FolderFailure(.exists, "trash/\(trashName) is there") }
-      state.partial[name] = nil
-      state.trash[trashName] = node
+      try state.run(.trashIdentity)
+      return state.trash[name]?.file.identity
+    }
+  }
+
+  package func unstage(_ trashName: String, as name: String) throws(FolderFailure) {
+    try withState { state throws(FolderFailure) in
+      try state.run(.unstage)
+      guard let node = state.trash[trashName] else { throw FolderFailure(.missing, "no trash/\(trashName)") }
+      guard state.partial[name] == nil else { throw FolderFailure(.exists, "partial/\(name) is there") }
+      state.trash[trashName] = nil
+      state.partial[name] = node
     }
   }
 

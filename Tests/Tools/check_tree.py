@@ -2,8 +2,7 @@
 """The independent checker of a mirror's folder. Shares no code with Tarn, and asks it nothing.
 
   I1  every regular file outside .tarn is whole: one of the versions that a feed ever named, or the user's own
-  I2  every byte string that a user put there still exists: at its path, or in the trash (right after a kill: or in
-      partial/)
+  I2  every byte string that a user put there still exists: at its path, or in the trash
   I5  nothing outside the folder changed: the digest of a canary directory is what it was
   I11 the ledger is a sound SQLite file
 
@@ -110,11 +109,8 @@ def check(folder, versions, users=(), canary=None, final=False, state=None):
             if wanted and name not in found:
                 violations.append(f"I6 {bytes.fromhex(name)!r} is missing")
 
-    # Between the exchange of two names and the move to the trash, which only a kill shows, what was displaced lies in
-    # partial/; once passes have converged it has to be in the trash.
-    places = [b"trash"] if final else [b"trash", b"partial"]
-    trash = [digest_of(os.path.join(parent, name)) for place in places
-             for parent, _, files in os.walk(os.path.join(state, place)) for name in files]
+    trash = [digest_of(os.path.join(parent, name))
+             for parent, _, files in os.walk(os.path.join(state, b"trash")) for name in files]
     for path, size, sha256 in users:
         if found.get(path) != [size, sha256] and [size, sha256] not in trash:
             violations.append(f"I2 the user's {bytes.fromhex(path)!r} is lost: {size} bytes, {sha256[:16]}")
@@ -148,8 +144,7 @@ def self_test():
              ("old version at the end", {"f/a": b"old"}, True, "I1"), ("torn", {"f/a": b"ne"}, False, "I1"),
              ("stranger", {"f/b": b"?"}, False, "I1"), ("missing at the end", {"f/a": None, "f/.tarn/z": b""}, True, "I6"),
              ("lost user bytes", {"f/.tarn/trash/x": b"min"}, False, "I2"),
-             ("displaced", {"f/.tarn/trash/x": None, "f/.tarn/partial/y": b"mine"}, False, None),
-             ("displaced at the end", {"f/.tarn/trash/x": None, "f/.tarn/partial/y": b"mine"}, True, "I2"),
+             ("displaced", {"f/.tarn/trash/x": None, "f/.tarn/partial/y": b"mine"}, False, "I2"),
              ("canary", {"out/canary": b"silent"}, False, "I5"),
              ("ledger", {"f/.tarn/ledger.sqlite": b"SQLite format 3\0" + b"\7" * 4096}, False, "I11")]
     for name, changes, final, rule in cases:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Checks the order of a pass's system calls, from `strace -f -y -o TRACE`: what was published is durable, in order.
 
-For each file that was renamed or linked from .tarn/partial to its final name:
+For each file that was renamed or linked from .tarn/partial to its final name, or from there to .tarn/trash and then
+exchanged with what had its final name (then the trash's directory has to be synced as well):
   last write of its bytes -> fsync or fdatasync of it, or syncfs -> the rename -> fsync of the parent directory (or
   syncfs) -> fsync or fdatasync of the ledger -> the end.
 For each directory made in the folder: fsync of its parent (or syncfs) before the end.
@@ -91,7 +92,11 @@ class Order:
         self.state = os.path.join(self.folder, ".tarn")
         self.calls = [call for call in calls if call.worked]
         self.violations = []
-        self.counts = {"published": 0, "directories": 0}
+        self.counts = {"published": 0, "exchanged": 0, "directories": 0}
+        self.trash = os.path.join(self.state, "trash")
+        self.partial = os.path.join(self.state, "partial")
+        # Path in the trash -> path in partial/ under which the file was written.
+        self.staged = {}
 
     def is_own(self, path):
         return path == self.state or path.startswith(self.state + "/")
@@ -120,24 +125,39 @@ class Order:
     def check(self):
         for call in self.calls:
             paths = call.paths()
-            if call.name in RENAMES and len(paths) == 2 and self.is_own(paths[0]) and self.is_published(paths[1]) \
-                    and not paths[0].startswith(os.path.join(self.state, "trash")):
-                self.check_published(call, *paths)
+            if call.name in RENAMES and len(paths) == 2:
+                self.follow(call, *paths)
             elif call.name in ("mkdir", "mkdirat") and paths and self.is_published(paths[0]):
                 self.counts["directories"] += 1
                 if self.sync(os.path.dirname(paths[0]), call.end) is None:
                     self.violations.append(f"{paths[0]}: made, but its parent directory was never synced")
         return self.violations
 
-    def check_published(self, rename, source, target):
+    def follow(self, call, source, target):
+        if os.path.dirname(source) == self.partial and os.path.dirname(target) == self.trash:
+            self.staged[target] = source
+        elif source in self.staged:
+            written = self.staged.pop(source)
+            if self.is_published(target):
+                self.counts["exchanged"] += 1
+                if "RENAME_EXCHANGE" not in call.raw:
+                    self.violations.append(f"{target}: renamed over, not exchanged")
+                self.check_published(call, written, target, self.trash)
+        elif self.is_own(source) and self.is_published(target) and os.path.dirname(source) != self.trash:
+            self.check_published(call, source, target)
+
+    def check_published(self, rename, source, target, also=None):
         self.counts["published"] += 1
         if self.sync(source, self.last_write(source, rename.begin), rename.begin) is None:
             self.violations.append(f"{target}: renamed before its bytes were synced")
-        directory = self.sync(os.path.dirname(target), rename.end)
-        if directory is None:
-            self.violations.append(f"{target}: its directory was not synced after the rename")
-            directory = rename.end
-        if self.ledger_sync(directory) is None:
+        last = rename.end
+        for directory in filter(None, (os.path.dirname(target), also)):
+            synced = self.sync(directory, rename.end)
+            if synced is None:
+                what = "the trash" if directory == also else "its directory"
+                self.violations.append(f"{target}: {what} was not synced after the rename")
+            last = max(last, synced or 0)
+        if self.ledger_sync(last) is None:
             self.violations.append(f"{target}: the ledger was not synced after the directory")
 
 
@@ -150,6 +170,11 @@ GOOD = r'''
 11 fdatasync(6</m/.tarn/partial/x2>) = 0
 10 renameat2(4</m/.tarn/partial>, "x1", 3</m>, "a \"b\"", RENAME_NOREPLACE) = 0
 10 renameat2(4</m/.tarn/partial>, "x2", 7</m/sub>, "caf\303\251", RENAME_NOREPLACE) = 0
+10 write(5</m/.tarn/partial/x3>, "abc"..., 3) = 3
+10 fsync(5</m/.tarn/partial/x3>) = 0
+10 renameat2(4</m/.tarn/partial>, "x3", 9</m/.tarn/trash>, "t3", RENAME_NOREPLACE) = 0
+10 renameat2(9</m/.tarn/trash>, "t3", 3</m>, "old", RENAME_EXCHANGE) = 0
+10 fsync(9</m/.tarn/trash>) = 0
 10 fsync(3</m>) = 0
 10 fsync(7</m/sub>) = 0
 10 fdatasync(8</m/.tarn/ledger.sqlite-wal>) = 0
@@ -163,8 +188,8 @@ def self_test():
         order = Order(parse(text.splitlines()), "/m")
         return order.check() or order.counts["published"]
 
-    assert verdict(GOOD) == 2, verdict(GOOD)
-    assert verdict(GOOD.replace("fsync(5</m/.tarn/partial/x1>)", "syncfs(5</m/.tarn/partial/x1>)")) == 2
+    assert verdict(GOOD) == 3, verdict(GOOD)
+    assert verdict(GOOD.replace("fsync(5</m/.tarn/partial/x1>)", "syncfs(5</m/.tarn/partial/x1>)")) == 3
 
     def broken(old, new, word):
         assert old in GOOD, old
@@ -179,9 +204,12 @@ def self_test():
     broken("10 fsync(7</m/sub>) = 0\n", "", "directory was not synced")
     broken("10 fsync(3</m>) = 0\n", "", "directory was never synced")
     broken("10 fdatasync(8</m/.tarn/ledger.sqlite-wal>) = 0\n", "", "ledger was not synced")
+    broken("10 fsync(9</m/.tarn/trash>) = 0\n", "", "the trash was not synced")
+    broken("10 fsync(5</m/.tarn/partial/x3>) = 0\n", "", "before its bytes")
+    broken("RENAME_EXCHANGE", "0", "renamed over")
     swapped = "10 fdatasync(8</m/.tarn/ledger.sqlite-wal>) = 0\n10 fsync(7</m/sub>) = 0"
     broken("10 fsync(7</m/sub>) = 0\n10 fdatasync(8</m/.tarn/ledger.sqlite-wal>) = 0", swapped, "ledger was not synced")
-    print("trace_order.py: a good trace passes, seven bad ones do not")
+    print("trace_order.py: a good trace passes, ten bad ones do not")
 
 
 def main():
@@ -200,7 +228,7 @@ def main():
     for violation in order.check():
         print(violation)
     published, directories = order.counts["published"], order.counts["directories"]
-    print(f"order: {published} files published, {directories} directories made, violations {len(order.violations)}")
+    print(f"order: {published} files published ({order.counts['exchanged']} exchanged), {directories} directories made, violations {len(order.violations)}")
     sys.exit(1 if order.violations or published < arguments.expect else 0)
 
 

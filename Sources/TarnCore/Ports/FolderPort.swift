@@ -237,8 +237,10 @@ package protocol FolderPort: FolderReading {
   func trashed() throws(FolderFailure) -> [(name: String, size: UInt64)]
   /// Moves a file out of the trash to a path where nothing stands; durable on return.
   func restoreTrash(_ name: String, to path: RelativePath) throws(FolderFailure) -> FileIdentity
-  /// Moves a file of `partial/` into the trash; durable on return.
-  func trashPartial(_ name: String, as trashName: String) throws(FolderFailure)
+  /// What stat says of an object in `trash/`; nil when it is gone.
+  func trashIdentity(_ name: String) throws(FolderFailure) -> FileIdentity?
+  /// Moves a new file, that waited in the trash to be exchanged, back into `partial/`; durable on return.
+  func unstage(_ trashName: String, as name: String) throws(FolderFailure)
   func removeTrash(_ name: String) throws(FolderFailure)
 
   /// Makes everything on the folder's file system durable (syncfs): before the ledger says of files that

@@ -124,12 +124,11 @@ struct PublishGroup: Sendable {
       trashName: publication.trashName)
   }
 
-  /// After a failure half-way what was displaced may lie in partial/ under the file's name: then the intent stays, so
-  /// that the next pass finds it.
-  private func mayHoldDisplaced(_ publication: Publication) -> Bool {
+  /// After a failure half-way the trash may hold the new file, or what it displaced: then the intent stays, so that
+  /// the next pass can tell.
+  private func mayHoldInTrash(_ publication: Publication) -> Bool {
     do throws(FolderFailure) {
-      guard let there = try folder.partialIdentity(publication.partial.name) else { return false }
-      return !there.isSameContents(as: publication.row.identity)
+      return try folder.trashIdentity(publication.trashName) != nil
     } catch {
       return true
     }
@@ -137,7 +136,7 @@ struct PublishGroup: Sendable {
 
   private func changes(_ publication: Publication, _ outcome: PublishOutcome) -> [LedgerChange] {
     var changes: [LedgerChange] = [.dropPartial(publication.path)]
-    if case .failed = outcome, mayHoldDisplaced(publication) { return changes }
+    if case .failed = outcome, mayHoldInTrash(publication) { return changes }
     changes.append(.dropIntent(publication.path))
     guard case .installed(let identity, let displaced) = outcome else { return changes }
     let now = Timestamp(nanoseconds: clock.now())

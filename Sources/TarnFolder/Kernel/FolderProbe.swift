@@ -9,12 +9,13 @@ package enum FolderStep: String, Sendable, CaseIterable {
   case makeDirectory
   /// Into the final name, where nothing stands.
   case rename
+  /// Into the trash, under the name that what it will displace is to have there.
+  case stage
   /// With what stands at the final name.
   case exchange
   case moveToTrash
   /// Back to where it was, after a step that failed or met another object than expected.
   case moveBack
-  case link
   case syncDirectory
 }
 

@@ -83,49 +83,38 @@ extension LocalFolder {
 
   // MARK: Replacing
 
-  /// Swaps, then moves what was there into the trash, whatever it is: nothing is lost by a race.
+  /// Swaps the new file with what is there, from the trash: what is displaced is in the trash at once, whatever it
+  /// is, so that neither a race nor a kill between two calls leaves it anywhere else.
   private func exchange(
     _ item: Installation, _ place: Beneath.Place, _ parent: Descriptor, _ index: Int,
     _ touched: TouchedDirectories
   ) throws(FolderFailure) -> PublishOutcome {
     let (file, sealed) = try checked(item.partial)
-    let result = mover.exchange(partial.descriptor, file.name, parent, place.leaf, .exchange)
-    if result == -ENOENT { return .stale("what stood at \(item.path.printable) is gone") }
-    if Mover.isUnsupported(result) {
+    let staged = mover.moveIn(
+      partial.descriptor, cString(file.name), to: trash.descriptor, item.trashName, .stage)
+    try kernel("stage in the trash", item.path.bytes, staged)
+    let result = mover.exchange(trash.descriptor, item.trashName, parent, place.leaf, .exchange)
+    guard result >= 0 else {
+      _ = mover.moveIn(
+        trash.descriptor, cString(item.trashName), to: partial.descriptor, file.name, .moveBack)
+      return try notExchanged(item, -result)
+    }
+    touched.touch(place.parent, for: index)
+    guard let displaced = try trash.stat(item.trashName) else {
+      throw FolderFailure(.other, "what stood at \(item.path.printable) is gone from trash/\(item.trashName)")
+    }
+    return .installed(try placed(file, sealed), displaced: displaced.identity)
+  }
+
+  private func notExchanged(_ item: Installation, _ errno: Int32) throws(FolderFailure) -> PublishOutcome {
+    if errno == ENOENT { return .stale("what stood at \(item.path.printable) is gone") }
+    if Mover.isUnsupported(-errno) {
       throw FolderFailure(
         .other,
         "cannot replace \(item.path.printable): the file system cannot exchange two names, and nothing else is safe",
-        errno: -result)
+        errno: errno)
     }
-    try kernel("move into place", item.path.bytes, result)
-    touched.touch(place.parent, for: index)
-    guard let displaced = try partial.stat(file.name) else {
-      throw FolderFailure(.other, "what stood at \(item.path.printable) is gone from partial/\(file.name)")
-    }
-    let moved = mover.moveIn(
-      partial.descriptor, cString(file.name), to: trash.descriptor, item.trashName, .moveToTrash)
-    if moved < 0 { try takeBack(item, place, parent, -moved) }
-    let kept = try trash.stat(item.trashName) ?? displaced
-    return .installed(try placed(file, sealed), displaced: kept.identity)
-  }
-
-  /// The displaced object cannot be moved into the trash: back to its place with it, else a second name in the
-  /// trash, by another call, so that cleaning `partial/` cannot lose it.
-  ///
-  /// - Throws: why it could not be moved, when it is back in its place.
-  private func takeBack(
-    _ item: Installation, _ place: Beneath.Place, _ parent: Descriptor, _ errno: Int32
-  ) throws(FolderFailure) {
-    let name = item.partial.name
-    let failure = FolderFailure(cannot: "move to the trash", item.path.bytes, errno: errno, path: item.path)
-    if mover.exchange(partial.descriptor, name, parent, place.leaf, .moveBack) == 0 { throw failure }
-    if mover.link(partial.descriptor, name, to: trash.descriptor, item.trashName) == 0 {
-      _ = partial.descriptor.use { tarn_unlink($0, cString(name)) }
-      return
-    }
-    throw FolderFailure(
-      failure.code, failure.message + "; it is kept as \(home.stateDirectory)/partial/\(name)", errno: errno,
-      path: item.path)
+    throw FolderFailure(cannot: "move into place", item.path.bytes, errno: errno, path: item.path)
   }
 }
 

@@ -29,14 +29,19 @@ extension LocalFolder {
     }
   }
 
-  package func trashPartial(_ name: String, as trashName: String) throws(FolderFailure) {
+  package func trashIdentity(_ name: String) throws(FolderFailure) -> FileIdentity? {
+    try OwnDirectory.check(name)
+    return try trash.stat(name)?.identity
+  }
+
+  package func unstage(_ trashName: String, as name: String) throws(FolderFailure) {
     try OwnDirectory.check(name)
     try OwnDirectory.check(trashName)
     let result = mover.moveIn(
-      partial.descriptor, cString(name), to: trash.descriptor, trashName, .moveToTrash)
-    try kernel("move to the trash", partial.object(name), result)
-    try trash.sync()
+      trash.descriptor, cString(trashName), to: partial.descriptor, name, .moveBack)
+    try kernel("move back", trash.object(trashName), result)
     try partial.sync()
+    try trash.sync()
   }
 
   package func removeTrash(_ name: String) throws(FolderFailure) { try trash.remove(name) }

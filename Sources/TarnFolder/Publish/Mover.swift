@@ -50,11 +50,6 @@ struct Mover: Sendable {
     take(step, probe) { rename(first, cString(name), second, leaf, TARN_RENAME_EXCHANGE) }
   }
 
-  /// A second name in a directory of Tarn's own.
-  func link(_ from: Descriptor, _ name: String, to: Descriptor, _ target: String) -> Int32 {
-    take(.link, probe) { from.use { from in to.use { tarn_link(from, cString(name), $0, cString(target)) } } }
-  }
-
   static func isUnsupported(_ result: Int32) -> Bool {
     result == -EINVAL || result == -ENOSYS || result == -EOPNOTSUPP
   }

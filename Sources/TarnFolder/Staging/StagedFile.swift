@@ -189,7 +189,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   }
 
   package func discard() {
-    // After an exchange that went wrong half-way the name may stand for what was displaced: that stays.
+    // Once it is published, or in the trash, the name may stand for another file.
     if let there = try? FileStat.at(directory, cString(name)), there.isSameObject(as: origin) {
       _ = directory.use { tarn_unlink($0, cString(name)) }
     }

@@ -142,7 +142,7 @@ final class Chaos {
   private static let calls: [MemoryFolder.Call] = [
     .look, .digest, .makePartial, .openPartial, .copyPartial, .partials, .removePartial, .begin, .append,
     .seal,
-    .makeDurable, .install, .remove, .trashed, .trashPartial, .removeTrash, .flush, .space,
+    .makeDurable, .install, .remove, .trashed, .trashIdentity, .unstage, .removeTrash, .flush, .space,
   ]
 
   func breakServer() {
