@@ -5,12 +5,13 @@
 
 The stream is sha256("<seed>:0") sha256("<seed>:1") ..., cut to size; a client can compute it. What a behaviour does
 is data, in behaviours.json; the keys of a phase are documented at DEFAULTS below. The n-th request for a path gets
-the n-th phase, the last phase repeats.
+the n-th phase, the last phase repeats. As /resumed~<behaviour>/... the first answer is PRIME's: a good beginning that
+stalls, for a client that is to be killed and to come back.
 
-Usage: scripted_server.py [--behaviours FILE] [--log FILE] [--cert FILE --key FILE]
+Usage: scripted_server.py [--behaviours FILE] [--log FILE] [--cert FILE --key FILE]...
 
-Listens on free ports of 127.0.0.1 and prints "ready PLAIN OTHER TLS" (TLS is 0 without a certificate; PLAIN and
-OTHER differ in origin only). Ends when its standard input closes. Each request becomes a line of
+Listens on free ports of 127.0.0.1 and prints "ready PLAIN OTHER TLS..." (one TLS port for each certificate, 0 without
+any; PLAIN and OTHER differ in origin only). Ends when its standard input closes. Each request becomes a line of
 JSON in the log when it comes, and another with the status and the bytes sent when it has been answered.
 """
 import argparse, datetime, gzip, hashlib, json, os, socket, ssl, struct, sys, threading, time
@@ -19,17 +20,19 @@ DEFAULTS = {
     "status": None,            # int; None: 200, 206 or 304 as the request deserves
     "version": 1,              # other versions have other bytes and another ETag
     "etag": "strong",          # strong, weak, none, or the literal text
-    "lastModified": True,      # send Last-Modified
-    "ranges": "honour",        # honour, ignore, or a lie: start, end, total, unit, missing, multipart, unasked
+    "lastModified": True,      # send Last-Modified; a text is sent as it is
+    "ranges": "honour",        # honour, ignore, always (whatever If-Range says), or a lie: start, end, total, unit,
+                               # missing, multipart, unasked
     "length": "right",         # right, none, longer, shorter, double, conflicting, negative, text
-    "chunked": False,          # Transfer-Encoding: chunked; with "both" also a Content-Length
+    "chunked": False,          # Transfer-Encoding: chunked; with "both" also a Content-Length; or a text that is sent
+                               # in place of the second chunk's size line
     "headers": [],             # [name, value] pairs; {tail} {plain} {other} {tls} {httpdate+N} are filled in
     "body": None,              # text in place of the stream; {fill} as above
-    "gzip": False,             # encode the body and say so
+    "gzip": False,             # encode the body and say so; "bomb": 64 MiB of zeros
     "informational": 0,        # so many 103 responses first
     "flood": None,             # [count, size]: so many junk headers of that size
     "raw": None,               # bytes sent in place of a status line and headers (latin-1)
-    "reset": None,             # "accept": RST before anything; "body": RST after "cut" bytes
+    "reset": None,             # "accept": RST before anything; "head": in the head; "body": after "cut" bytes
     "cut": None,               # send only so many body bytes, then close (or reset, or hang)
     "endless": False,          # never stop sending
     "hang": None,              # "head": never answer; "body": stop after "cut" bytes, keep the connection
@@ -37,6 +40,8 @@ DEFAULTS = {
     "dripBody": None,          # [bytes, milliseconds]
     "close": False,            # close the connection after the response
 }
+# What every resumed case begins with.
+PRIME = {"cut": 3 << 20, "hang": "body"}
 MODIFIED = "Wed, 01 Jan 2025 00:00:00 GMT"
 LOGGED = ("range", "if-range", "if-none-match", "if-modified-since", "authorization", "cookie", "accept",
           "accept-encoding", "user-agent", "proxy-authorization")
@@ -59,16 +64,18 @@ class Server:
         self.lock = threading.Lock()
         self.counts = {}
         self.connections = 0
-        self.tls = None
-        if options.cert:
-            self.tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            self.tls.load_cert_chain(options.cert, options.key)
-        self.sockets = [socket.create_server(("127.0.0.1", 0), backlog=512) for _ in range(3 if self.tls else 2)]
+        self.tls = []
+        for cert, key in zip(options.cert, options.key):
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(cert, key)
+            self.tls.append(context)
+        self.sockets = [socket.create_server(("127.0.0.1", 0), backlog=512) for _ in range(2 + len(self.tls))]
         self.ports = [s.getsockname()[1] for s in self.sockets] + ([] if self.tls else [0])
 
     def run(self):
         for index, listener in enumerate(self.sockets):
-            threading.Thread(target=self.accept, args=(listener, index == 2), daemon=True).start()
+            context = self.tls[index - 2] if index >= 2 else None
+            threading.Thread(target=self.accept, args=(listener, context), daemon=True).start()
         print("ready", *self.ports, flush=True)
         sys.stdin.read()
         os._exit(0)
@@ -86,7 +93,7 @@ class Server:
         reader = None
         try:
             if secure:
-                connection = self.tls.wrap_socket(connection, server_side=True)
+                connection = secure.wrap_socket(connection, server_side=True)
             reader = connection.makefile("rb")
             while True:
                 request = read_request(reader)
@@ -103,7 +110,10 @@ class Server:
                 pass
 
     def phase(self, path, name):
-        phases = self.behaviours.get(name)
+        primed = name.startswith("resumed~")
+        phases = self.behaviours.get(name.removeprefix("resumed~"))
+        if phases and primed:
+            phases = [PRIME, *phases]
         if phases is None:
             return {**DEFAULTS, "status": 404, "body": "no such behaviour\n"}
         with self.lock:
@@ -161,9 +171,15 @@ class Answer:
         strong = f'"{self.seed}-{self.size}-v{self.plan["version"]}"'
         return {"strong": strong, "weak": "W/" + strong, "none": None}.get(kind, kind)
 
+    def modified(self):
+        said = self.plan["lastModified"]
+        return MODIFIED if said is True else said or None
+
     def content(self):
         if self.plan["body"] is not None:
             return self.fill(self.plan["body"]).encode()
+        if self.plan["gzip"] == "bomb":
+            return gzip.compress(bytes(64 << 20), mtime=0)
         version = self.plan["version"]
         body = stream(self.seed if version == 1 else f"{self.seed}.v{version}", self.size)
         return gzip.compress(body, mtime=0) if self.plan["gzip"] else body
@@ -176,7 +192,7 @@ class Answer:
         condition = self.headers.get("if-range")
         tag = self.etag()
         strong = tag is not None and not tag.startswith("W/") and condition == tag
-        if condition is not None and not strong and not (self.plan["lastModified"] and condition == MODIFIED):
+        if condition is not None and not strong and condition != self.modified() and self.plan["ranges"] != "always":
             return None
         return int(value[6:-1])
 
@@ -184,7 +200,7 @@ class Answer:
         tag = self.etag()
         if "if-none-match" in self.headers:
             return tag is not None and self.headers["if-none-match"].removeprefix("W/") == tag.removeprefix("W/")
-        return self.plan["lastModified"] and self.headers.get("if-modified-since") == MODIFIED
+        return self.modified() is not None and self.headers.get("if-modified-since") == self.modified()
 
     def decide(self):
         plan, body, extra = self.plan, self.content(), []
@@ -225,8 +241,8 @@ class Answer:
         lines.append(f"Date: {http_date(0)}")
         if self.etag() is not None and status < 400:
             lines.append(f"ETag: {self.etag()}")
-        if plan["lastModified"] and status < 400:
-            lines.append(f"Last-Modified: {MODIFIED}")
+        if self.modified() and status < 400:
+            lines.append(f"Last-Modified: {self.modified()}")
         if plan["gzip"]:
             lines.append("Content-Encoding: gzip")
         lines += [f"{name}: {value}" for name, value in extra]
@@ -242,7 +258,7 @@ class Answer:
     def framing(self, length):
         plan = self.plan
         lines = ["Transfer-Encoding: chunked"] if plan["chunked"] else []
-        if plan["chunked"] is True:
+        if plan["chunked"] and plan["chunked"] != "both":
             return lines
         values = {
             "right": [length], "none": [], "longer": [length + 1000], "shorter": [max(0, length - 10)],
@@ -276,7 +292,11 @@ class Answer:
         if plan["hang"] == "head":
             self.wait_for_peer()
         self.status, body, extra = self.decide()
-        self.put(self.head(self.status, body, extra), plan["dripHead"], count=False)
+        head = self.head(self.status, body, extra)
+        if plan["reset"] == "head":
+            self.put(head[:len(head) // 2], count=False)
+            self.reset()
+        self.put(head, plan["dripHead"], count=False)
         if self.method == "HEAD" or self.status == 304:
             return
         while plan["endless"]:
@@ -306,7 +326,10 @@ class Answer:
     def put_chunked(self, body):
         for offset in range(0, len(body), 4000):
             piece = body[offset:offset + 4000]
-            self.put(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
+            size = f"{len(piece):x}"
+            if offset == 4000 and self.plan["chunked"] not in (True, "both"):
+                size = self.plan["chunked"]
+            self.put(size.encode() + b"\r\n" + piece + b"\r\n")
         if self.plan["cut"] is None:
             self.put(b"0\r\nX-Trailer: 1\r\n\r\n")
 
@@ -330,8 +353,8 @@ def main():
     here = os.path.dirname(os.path.abspath(__file__))
     parser.add_argument("--behaviours", default=os.path.join(here, "behaviours.json"))
     parser.add_argument("--log")
-    parser.add_argument("--cert")
-    parser.add_argument("--key")
+    parser.add_argument("--cert", action="append", default=[])
+    parser.add_argument("--key", action="append", default=[])
     Server(parser.parse_args()).run()
 
 
