@@ -11,11 +11,9 @@ extension Tarn {
     let home = try home(folder: folder, state: state)
     let ledger = try readLedger(home)
     defer { ledger.close() }
-    do {
+    return try PassFailure.translating {
       return try StatusQuery(ledger: ledger).document(
         name: folder, folder: home.folder, holder: home.holder(), problemLimit: problemLimit)
-    } catch {
-      throw PassFailure(error)
     }
   }
 
@@ -48,11 +46,9 @@ extension Tarn {
   ) throws(PassFailure) -> (plan: HeldPlan, paths: [RelativePath])? {
     let ledger = try readLedger(home(folder: folder, state: state))
     defer { ledger.close() }
-    do {
+    return try PassFailure.translating {
       guard let plan = try ledger.held() else { return nil }
       return (plan, try ledger.heldPaths(plan: plan.id))
-    } catch {
-      throw PassFailure(error)
     }
   }
 
@@ -71,10 +67,8 @@ extension Tarn {
   package func trash(folder: String, state: String?) throws(PassFailure) -> [TrashRow] {
     let ledger = try readLedger(home(folder: folder, state: state))
     defer { ledger.close() }
-    do {
+    return try PassFailure.translating {
       return try ledger.trash()
-    } catch {
-      throw PassFailure(error)
     }
   }
 
@@ -99,12 +93,8 @@ extension Tarn {
   ) throws(PassFailure) -> (files: Int, bytes: UInt64) {
     let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
     defer { mirror.close() }
-    var rows: [TrashRow] = []
-    for name in names { rows.append(try find(name, in: mirror)) }
-    do {
-      if names.isEmpty { rows = try mirror.ledger.trash() }
-    } catch {
-      throw PassFailure(error)
+    let rows = try PassFailure.translating {
+      names.isEmpty ? try mirror.ledger.trash() : try names.map { try find($0, in: mirror) }
     }
     return try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).empty(rows)
   }
@@ -123,7 +113,7 @@ extension Tarn {
     }
     let mirror = try OpenMirror.open(home, now: now)
     defer { mirror.close() }
-    do {
+    try PassFailure.translating {
       let foreign = try mirror.ledger.trash().filter { !$0.isOwn }
       guard foreign.isEmpty else {
         throw PassFailure(
@@ -135,14 +125,6 @@ extension Tarn {
       }
       mirror.ledger.close()
       try home.remove()
-    } catch let failure as PassFailure {
-      throw failure
-    } catch let failure as LedgerFailure {
-      throw PassFailure(failure)
-    } catch let failure as FolderFailure {
-      throw PassFailure(failure)
-    } catch {
-      throw PassFailure(.defect, code: "defect", "\(error)")
     }
     registry?.remove(folder: home.folder)
   }
@@ -188,10 +170,8 @@ extension Tarn {
   }
 
   func openFolder(_ home: FolderHome) throws(PassFailure) -> LocalFolder {
-    do {
+    return try PassFailure.translating {
       return try home.open()
-    } catch {
-      throw PassFailure(error)
     }
   }
 
@@ -223,12 +203,7 @@ extension Tarn {
   }
 
   private func find(_ name: String, in mirror: OpenMirror) throws(PassFailure) -> TrashRow {
-    let rows: [TrashRow]
-    do {
-      rows = try mirror.ledger.trash()
-    } catch {
-      throw PassFailure(error)
-    }
+    let rows = try PassFailure.translating { try mirror.ledger.trash() }
     if let row = rows.first(where: { $0.name == name }) { return row }
     let named = rows.filter { $0.path.bytes == Array(name.utf8) }.sorted { $0.when > $1.when }
     if let newest = named.first { return newest }

@@ -66,7 +66,7 @@ extension Tarn {
       stage: home.stateDirectory + "/stage.sqlite")
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
-    return try translating { try run.run(folder: mirror.folder) }
+    return try PassFailure.translating { try run.run(folder: mirror.folder) }
   }
 
   /// What a sync would do; see `Pass.plan`.
@@ -89,7 +89,7 @@ extension Tarn {
     let ports = try makePorts(feed, options, ledger: ledger, scratch: temporaryDirectory, stage: nil)
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
-    return try translating { try run.plan(folder: folder, each: each) }
+    return try PassFailure.translating { try run.plan(folder: folder, each: each) }
   }
 
   // MARK: Feed and options
@@ -162,10 +162,8 @@ extension Tarn {
     } catch let failure as DownloadFailure {
       let kind: PassFailure.Kind = failure.code == .urlRefused ? .usage : .inputOutput
       throw PassFailure(kind, code: failure.code.rawValue, failure.message)
-    } catch let failure as LedgerFailure {
-      throw PassFailure(failure)
     } catch {
-      throw PassFailure(.defect, code: "defect", "\(error)")
+      throw PassFailure(translating: error)
     }
   }
 
@@ -197,15 +195,4 @@ extension Tarn {
   }
 
   var now: Timestamp { Timestamp(nanoseconds: SystemClock().now()) }
-
-  func translating<Result>(_ body: () throws -> Result) throws(PassFailure) -> Result {
-    do {
-      return try body()
-    } catch let failure as PassFailure {
-      throw failure
-    } catch {
-      throw PassFailure(
-        .defect, code: "defect", "\(error)", hint: "this is a defect in Tarn; please report it")
-    }
-  }
 }

@@ -45,7 +45,7 @@ package struct Pass {
   /// - Parameter each: gets every planned action, in order.
   /// - Throws: `PassFailure`.
   package func plan(folder: any FolderReading, each: (Action) -> Void) throws -> PassReport {
-    try translating {
+    try PassFailure.translating(feed: request.feed.text) {
       let started = ports.now
       let (builder, end, walk) = try read(folder, started: started)
       var report = report(builder, end, walk, started: started)
@@ -81,7 +81,7 @@ package struct Pass {
   }
 
   private func runToEnd(_ folder: any FolderPort) throws -> PassReport {
-    try translating {
+    try PassFailure.translating(feed: request.feed.text) {
       guard folder.isIntact() else {
         throw PassFailure(
           .folderUnusable, code: "marker-missing",
@@ -311,24 +311,6 @@ package struct Pass {
     observer.pass(.phase(phase))
     // What `tarn status` shows beside a running pass; soon stale, so a failure is of no account here.
     try? ports.ledger.applyVolatile([.fact("phase", phase.rawValue)])
-  }
-
-  /// Every error of the parts as a `PassFailure`.
-  private func translating<Result>(_ body: () throws -> Result) throws -> Result {
-    do {
-      return try body()
-    } catch let failure as PassFailure {
-      throw failure
-    } catch let failure as FeedFailure {
-      throw PassFailure(failure, feed: request.feed.text)
-    } catch let failure as LedgerFailure {
-      throw PassFailure(failure)
-    } catch let failure as FolderFailure {
-      throw PassFailure(failure)
-    } catch let failure as ThreadFailure {
-      throw PassFailure(
-        .inputOutput, code: "no-thread", "a thread could not be made (errno \(failure.number))")
-    }
   }
 }
 

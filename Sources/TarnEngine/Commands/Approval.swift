@@ -33,16 +33,8 @@ package struct Approval {
   /// - Parameter id: nil for the plan that is held.
   /// - Throws: `PassFailure`: `usage` when nothing is held or another plan is.
   package func run(plan id: String?) throws(PassFailure) -> ApprovalReport {
-    do {
+    try PassFailure.translating {
       return try approve(id)
-    } catch let failure as PassFailure {
-      throw failure
-    } catch let failure as LedgerFailure {
-      throw PassFailure(failure)
-    } catch let failure as FolderFailure {
-      throw PassFailure(failure)
-    } catch {
-      throw PassFailure(.defect, code: "defect", "\(error)")
     }
   }
 
@@ -115,7 +107,7 @@ package struct TrashCan {
   ///   - row: of the trash.
   ///   - path: nil for where it was.
   package func restore(_ row: TrashRow, to path: RelativePath?) throws(PassFailure) {
-    do {
+    try PassFailure.translating {
       let target = path ?? row.path
       _ = try folder.restoreTrash(row.name, to: target)
       let now = Timestamp(nanoseconds: clock.now())
@@ -123,12 +115,6 @@ package struct TrashCan {
         .dropTrash(name: row.name),
         .event(Event(when: now, code: "trash-restored", path: target, bytes: row.size)),
       ])
-    } catch let failure as FolderFailure {
-      throw PassFailure(failure)
-    } catch let failure as LedgerFailure {
-      throw PassFailure(failure)
-    } catch {
-      throw PassFailure(.defect, code: "defect", "\(error)")
     }
   }
 
@@ -136,7 +122,7 @@ package struct TrashCan {
   ///
   /// - Returns: how many files and bytes.
   package func empty(_ rows: [TrashRow]) throws(PassFailure) -> (files: Int, bytes: UInt64) {
-    do {
+    try PassFailure.translating {
       var bytes: UInt64 = 0
       for row in rows {
         try folder.removeTrash(row.name)
@@ -144,12 +130,6 @@ package struct TrashCan {
         bytes += row.size
       }
       return (rows.count, bytes)
-    } catch let failure as FolderFailure {
-      throw PassFailure(failure)
-    } catch let failure as LedgerFailure {
-      throw PassFailure(failure)
-    } catch {
-      throw PassFailure(.defect, code: "defect", "\(error)")
     }
   }
 }

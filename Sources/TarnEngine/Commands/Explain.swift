@@ -41,14 +41,8 @@ package struct ExplainQuery {
 
   /// - Throws: `PassFailure`.
   package func explain(_ path: RelativePath, mirror: String) throws(PassFailure) -> Explanation {
-    do {
+    try PassFailure.translating {
       return try answer(path, mirror: mirror)
-    } catch let failure as LedgerFailure {
-      throw PassFailure(failure)
-    } catch let failure as FolderFailure {
-      throw PassFailure(failure)
-    } catch {
-      throw PassFailure(.defect, code: "defect", "\(error)")
     }
   }
 

@@ -52,12 +52,8 @@ package struct Verification {
   /// - Parameter forgetDamage: make the next pass fetch damaged files again (`--repair`): their rows are marked
   ///   as doubtful (`Row.isDoubtful`), whatever the policy for local changes.
   package func run(forgetDamage: Bool) throws(PassFailure) -> VerifyReport {
-    do {
+    try PassFailure.translating {
       return try check(forgetDamage: forgetDamage)
-    } catch let failure as LedgerFailure {
-      throw PassFailure(failure)
-    } catch {
-      throw PassFailure(.defect, code: "defect", "\(error)")
     }
   }
 

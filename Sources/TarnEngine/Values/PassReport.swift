@@ -1,4 +1,5 @@
 package import TarnCore
+import TarnRuntime
 
 /// How many paths ended how. Each wanted path is counted once in `wanted` and once more below.
 package struct PassCounts: Sendable, Equatable {
@@ -144,5 +145,32 @@ extension PassFailure {
     default: kind = .inputOutput
     }
     self.init(kind, code: failure.code.rawValue, failure.message)
+  }
+
+  /// Any error of the parts, as users see it; what is none of theirs is a defect.
+  ///
+  /// - Parameter feed: what the feed is called, for its own errors.
+  package init(translating error: any Error, feed: String = "the feed") {
+    switch error {
+    case let failure as PassFailure: self = failure
+    case let failure as FeedFailure: self.init(failure, feed: feed)
+    case let failure as LedgerFailure: self.init(failure)
+    case let failure as FolderFailure: self.init(failure)
+    case let failure as ThreadFailure:
+      self.init(.inputOutput, code: "no-thread", "a thread could not be made (errno \(failure.number))")
+    default:
+      self.init(.defect, code: "defect", "\(error)", hint: "this is a defect in Tarn; please report it")
+    }
+  }
+
+  /// Does the work; every error comes as a `PassFailure`.
+  package static func translating<Result>(
+    feed: String = "the feed", _ body: () throws -> Result
+  ) throws(PassFailure) -> Result {
+    do {
+      return try body()
+    } catch {
+      throw PassFailure(translating: error, feed: feed)
+    }
   }
 }
