@@ -44,6 +44,11 @@ package struct AbsentLedger: LedgerPort {
   package func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int { 0 }
   package func held() throws(LedgerFailure) -> HeldPlan? { nil }
   package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] { [] }
+  package func names(guid: [UInt8]) throws(LedgerFailure) -> [NameRow] { [] }
+  package func names(place: [UInt8]) throws(LedgerFailure) -> [NameRow] { [] }
+  package func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow] { [] }
+  package func name(_ path: RelativePath) throws(LedgerFailure) -> NameRow? { nil }
+  package func placedNames() throws(LedgerFailure) -> [(path: RelativePath, age: Timestamp)] { [] }
   package func activity() throws(LedgerFailure) -> [Activity] { [] }
   package func fact(_ name: String) throws(LedgerFailure) -> String? { nil }
   package func close() {}

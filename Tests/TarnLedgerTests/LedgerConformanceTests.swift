@@ -220,6 +220,34 @@ import Testing
     withExtendedLifetime(scratch) {}
   }
 
+  @Test(arguments: Subject.allCases) func findsNamesByWhatTheyAreKnownBy(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    func name(_ text: String, guid: String?, place: String, title: String, date: Int64?) -> NameRow {
+      NameRow(
+        path: path(text), guid: guid.map { Array($0.utf8) }, ordinal: 0, place: Array(place.utf8),
+        url: Array("\(place)?q".utf8), title: Array(title.utf8),
+        date: date.map { Timestamp(nanoseconds: $0) },
+        first: Timestamp(nanoseconds: 50), rule: .new)
+    }
+    let one = name("b", guid: "g", place: "p", title: "t", date: 10)
+    let two = name("a", guid: "g", place: "q", title: "t", date: 90)
+    var three = name("c", guid: nil, place: "p", title: "", date: nil)
+    try ledger.apply([.name(one), .name(two), .name(three), .row(row(path("a"))), .row(row(path("b")))])
+    #expect(try ledger.names(guid: Array("g".utf8)) == [two, one])
+    #expect(try ledger.names(guid: []) == [])
+    #expect(try ledger.names(place: Array("p".utf8)) == [one, three])
+    #expect(try ledger.names(title: Array("t".utf8), date: Timestamp(nanoseconds: 90)) == [two])
+    #expect(try ledger.name(path("c")) == three)
+    #expect(try ledger.placedNames().map(\.path) == [path("a"), path("b")])
+    three.rule = .titleDate
+    try ledger.apply([.name(three), .dropName(one.path), .row(row(path("c")))])
+    #expect(try ledger.name(path("c"))?.rule == .titleDate)
+    #expect(try ledger.name(path("b")) == nil)
+    #expect(try ledger.placedNames().map(\.path) == [path("a"), path("c")])
+    #expect(try ledger.placedNames().map(\.age.nanoseconds) == [90, 50])
+    withExtendedLifetime(scratch) {}
+  }
+
   @Test(arguments: Subject.allCases) func replacesActivityAndFacts(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
     let two = ["b", "a"].map { Activity(path: path($0), received: .max, total: nil, rate: 3, source: "s") }

@@ -70,7 +70,7 @@ import Testing
         let refused = failure { _ = try SQLiteLedger(directory: directory.path, mode: mode) }
         #expect(refused?.code == .newer)
         #expect(refused?.message.contains(directory.ledger) == true)
-        #expect(refused?.message.contains("version is 2") == true)
+        #expect(refused?.message.contains("version is \(newer.version)") == true)
         #expect(try bytes(of: directory.ledger) == before)
         if log { #expect(try bytes(of: directory.ledger + "-wal") == logBefore) }
       }

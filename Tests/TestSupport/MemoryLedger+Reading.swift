@@ -79,6 +79,31 @@ extension MemoryLedger {
     try read { ($0.heldPaths[plan] ?? []).sorted() }
   }
 
+  package func names(guid: [UInt8]) throws(LedgerFailure) -> [NameRow] {
+    try names { $0.guid == guid }
+  }
+
+  package func names(place: [UInt8]) throws(LedgerFailure) -> [NameRow] {
+    try names { $0.place == place }
+  }
+
+  package func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow] {
+    try names { $0.title == title && $0.date == date }
+  }
+
+  package func name(_ path: RelativePath) throws(LedgerFailure) -> NameRow? {
+    try read { $0.names[path] }
+  }
+
+  package func placedNames() throws(LedgerFailure) -> [(path: RelativePath, age: Timestamp)] {
+    let placed = try read { state in state.names.values.filter { state.rows[$0.path] != nil } }
+    return placed.map { ($0.path, $0.age) }.sorted { $0.1 == $1.1 ? $0.0 < $1.0 : $0.1 > $1.1 }
+  }
+
+  private func names(_ isWanted: (NameRow) -> Bool) throws(LedgerFailure) -> [NameRow] {
+    try read { $0.names.values.filter(isWanted).sorted { $0.path < $1.path } }
+  }
+
   package func activity() throws(LedgerFailure) -> [Activity] {
     try read { $0.activity }
   }

@@ -19,6 +19,7 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
     package var lastNumber: Int64 = 0
     package var held: HeldPlan?
     package var heldPaths: [String: Set<RelativePath>] = [:]
+    package var names: [RelativePath: NameRow] = [:]
     package var activity: [Activity] = []
     package var facts: [String: String] = [:]
     /// Calls of `apply` and `applyVolatile` so far, the failed ones too.
@@ -102,6 +103,8 @@ extension MemoryLedger.State {
     case .dropHolds:
       held = nil
       heldPaths = [:]
+    case .name(let name): names[name.path] = name
+    case .dropName(let path): names[path] = nil
     case .activity(let list): activity = list
     case .fact(let name, let value): facts[name] = value
     }

@@ -231,6 +231,9 @@ package enum LedgerChange: Sendable, Equatable {
   case hold(HeldPlan)
   case heldPath(plan: String, path: RelativePath)
   case dropHolds
+  /// Inserts or replaces.
+  case name(NameRow)
+  case dropName(RelativePath)
   /// Replaces the whole list.
   case activity([Activity])
   /// A small named fact: the feed, the policy, times of the last pass. nil removes it.
@@ -266,6 +269,14 @@ package protocol LedgerPort: Sendable {
   func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int
   func held() throws(LedgerFailure) -> HeldPlan?
   func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath]
+  /// The files of windows that are known by a guid.
+  func names(guid: [UInt8]) throws(LedgerFailure) -> [NameRow]
+  /// Those known by a URL without query and fragment.
+  func names(place: [UInt8]) throws(LedgerFailure) -> [NameRow]
+  func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow]
+  func name(_ path: RelativePath) throws(LedgerFailure) -> NameRow?
+  /// Path and age of the files of windows that have a row, the newest first, then by path.
+  func placedNames() throws(LedgerFailure) -> [(path: RelativePath, age: Timestamp)]
   func activity() throws(LedgerFailure) -> [Activity]
   func fact(_ name: String) throws(LedgerFailure) -> String?
   func close()

@@ -58,6 +58,15 @@ extension Event {
   }
 }
 
+extension NameRow {
+  var values: [Value] {
+    [
+      .blob(path.bytes), .optional(guid), .integer(Int64(ordinal)), .blob(place), .blob(url), .blob(title),
+      date.map { .integer($0.nanoseconds) } ?? .null, .integer(first.nanoseconds), .text(rule.rawValue),
+    ]
+  }
+}
+
 extension Activity {
   var values: [Value] {
     [.blob(path.bytes), .bits(received), .bits(total), .bits(rate), .text(source)]
@@ -114,6 +123,15 @@ extension Statement {
     Event(
       number: try integer(0), when: try timestamp(1), code: try text(2), path: isNull(3) ? nil : try path(3),
       bytes: try optionalBits(4), detail: try text(5))
+  }
+
+  func name() throws(LedgerFailure) -> NameRow {
+    guard let ordinal = Int(exactly: try integer(2)) else { throw damaged(2) }
+    guard let rule = NameRow.Rule(rawValue: try text(8)) else { throw damaged(8) }
+    return NameRow(
+      path: try path(0), guid: isNull(1) ? nil : try blob(1), ordinal: ordinal, place: try blob(3),
+      url: try blob(4), title: try blob(5), date: isNull(6) ? nil : try timestamp(6),
+      first: try timestamp(7), rule: rule)
   }
 
   func activity() throws(LedgerFailure) -> Activity {

@@ -39,6 +39,14 @@ enum SQL {
   /// The fact that holds the number of the last event dropped.
   static let eventsDropped = "events-dropped"
 
+  static let nameColumns = "path, guid, ordinal, place, url, title, date, first, rule"
+  static let name = "SELECT \(nameColumns) FROM names"
+  static let putName = "INSERT OR REPLACE INTO names (\(nameColumns)) VALUES (\(places(9)))"
+  static let placedNames = """
+    SELECT names.path, coalesce(date, first) AS age FROM names JOIN rows ON rows.path = names.path
+    ORDER BY age DESC, names.path
+    """
+
   static let activityColumns = "path, received, total, rate, source"
   static let addActivity = "INSERT INTO activity (position, \(activityColumns)) VALUES (\(places(6)))"
 

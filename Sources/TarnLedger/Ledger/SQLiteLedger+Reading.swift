@@ -109,6 +109,34 @@ extension SQLiteLedger {
     }
   }
 
+  package func names(guid: [UInt8]) throws(LedgerFailure) -> [NameRow] {
+    try all("\(SQL.name) WHERE guid = ? ORDER BY path", [.blob(guid)]) { row throws(LedgerFailure) in
+      try row.name()
+    }
+  }
+
+  package func names(place: [UInt8]) throws(LedgerFailure) -> [NameRow] {
+    try all("\(SQL.name) WHERE place = ? ORDER BY path", [.blob(place)]) { row throws(LedgerFailure) in
+      try row.name()
+    }
+  }
+
+  package func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow] {
+    try all(
+      "\(SQL.name) WHERE title = ? AND date = ? ORDER BY path", [.blob(title), .integer(date.nanoseconds)]
+    ) { row throws(LedgerFailure) in try row.name() }
+  }
+
+  package func name(_ path: RelativePath) throws(LedgerFailure) -> NameRow? {
+    try first("\(SQL.name) WHERE path = ?", [.blob(path.bytes)]) { row throws(LedgerFailure) in
+      try row.name()
+    }
+  }
+
+  package func placedNames() throws(LedgerFailure) -> [(path: RelativePath, age: Timestamp)] {
+    try all(SQL.placedNames) { row throws(LedgerFailure) in (try row.path(0), try row.timestamp(1)) }
+  }
+
   package func activity() throws(LedgerFailure) -> [Activity] {
     try all("SELECT \(SQL.activityColumns) FROM activity ORDER BY position") { row throws(LedgerFailure) in
       try row.activity()

@@ -55,6 +55,8 @@ extension Connection {
     case .dropHolds:
       try run("DELETE FROM held")
       try run("DELETE FROM held_paths")
+    case .name(let name): try run(SQL.putName, name.values)
+    case .dropName(let path): try run("DELETE FROM names WHERE path = ?", [.blob(path.bytes)])
     case .activity(let list): try write(list)
     case .fact(let name, let value): try writeFact(name, value)
     }
