@@ -3,6 +3,8 @@ import TarnCore
 /// lighttpd's mod_dirlisting: a table with classes; the size is cut to one decimal and the time is the server's own.
 struct LighttpdIndex: IndexDialect {
   var name: String { "lighttpd index" }
+  /// `dir-listing.auto-layout` may leave the whole frame out.
+  var endsTheDocument: Bool { false }
 
   func mark(in head: [UInt8]) -> IndexMark? {
     let isListing = head.holds("<table summary=\"directory listing\"") && head.holds("index of /")

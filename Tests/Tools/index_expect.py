@@ -6,7 +6,7 @@ urllib.parse, and keeps those that lead exactly one segment below the page's URL
 it stands in an attribute (Caddy), before the link (IIS) or behind the time (nginx).
 
 Reads lines `FILE<tab>URL<tab>KIND` from standard input; KIND is `nginx`, `attribute`, `iis` or `none` and tells where
-an exact size stands. Prints per line the file and, each behind a tab, `hex of the name` + `/` for a directory, or
+an exact size stands; `python` has none, and writes bytes that are no UTF-8 as surrogates. Prints per line the file and, each behind a tab, `hex of the name` + `/` for a directory, or
 `hex of the name` + `=` + the size (empty when unknown), sorted.
 """
 import argparse
@@ -91,6 +91,8 @@ def names_of_page(body, url, kind):
     found = {}
     for index, (what, value) in enumerate(page.run):
         target = child(value, base, url) if what == "link" else None
+        if target and kind == "python":
+            target = target[0].decode("utf-8", "surrogatepass").encode("utf-8", "surrogateescape"), target[1]
         if target:
             known = found.get(target, "")
             found[target] = size_behind(page.run, index, kind) or known
