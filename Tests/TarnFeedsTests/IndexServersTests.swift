@@ -364,6 +364,32 @@ enum IndexPages {
     }
   }
 
+  /// Damaged pages end in some way, the same one in any blocks.
+  @Test(arguments: IndexPages.all.indices)
+  func endsOnDamagedPages(index: Int) {
+    let page = Array(IndexPages.all[index].text.utf8)
+    var state = UInt64(index) &* 7919 &+ 1
+    func next(_ limit: Int) -> Int {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return Int((state >> 33) % UInt64(limit))
+    }
+    let marks = Array("<>\"'&;#%/?= \n\0\u{FF}[]{}".utf8)
+    for _ in 0..<20 {
+      var bytes = page
+      for _ in 0...next(6) {
+        switch next(3) {
+        case 0: bytes[next(bytes.count)] = marks[next(marks.count)]
+        case 1: bytes.removeSubrange(next(bytes.count / 2)..<(bytes.count / 2 + next(bytes.count / 2)))
+        default: bytes.insert(contentsOf: bytes[..<next(bytes.count)], at: next(bytes.count))
+        }
+        if bytes.count > 4096 { bytes.removeLast(bytes.count - 4096) }
+      }
+      let outcome = parse(bytes, url: Self.url)
+      #expect((outcome.end == nil) != (outcome.failure == nil))
+      #expect(parse(bytes, url: Self.url, step: 7) == outcome)
+    }
+  }
+
   @Test func deepElementsAreRefused() {
     let text = IndexPages.apachePre.replacing(
       "<pre>", with: String(repeating: "<table>", count: 100_000) + "<pre>")
