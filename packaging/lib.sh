@@ -14,7 +14,7 @@ BUILD_PACKAGES=(
 # What the example needs: a real server to mirror from.
 DEMO_PACKAGES=(nginx-light)
 # What the tests use beyond that. gdb's and lldb's needs are not among them.
-TEST_PACKAGES=(nginx-light python3-minimal python3 strace openssl procps systemd)
+TEST_PACKAGES=(nginx-light apache2-bin caddy python3-minimal python3 strace openssl procps systemd)
 
 say() { printf '%s\n' "==> $*" >&2; }
 
@@ -30,13 +30,16 @@ is_installed() {
 
 # Installs those of the named packages that are missing; asks apt nothing when none is.
 install_packages() {
-  local missing=() package had_nginx=yes
+  local missing=() package unit fresh=()
   command -v dpkg-query >/dev/null || die "this script knows Debian 12 (dpkg, apt-get); install by hand: $*"
   for package in "$@"; do
     is_installed "$package" || missing+=("$package")
   done
   [ ${#missing[@]} -gt 0 ] || return 0
-  is_installed nginx-common || had_nginx=no
+  # The servers that are new here, as package:unit.
+  for unit in nginx-common:nginx.service caddy:caddy.service; do
+    is_installed "${unit%%:*}" || fresh+=("$unit")
+  done
 
   local as_root=()
   if [ "$(id -u)" -ne 0 ]; then
@@ -59,9 +62,11 @@ install_packages() {
     apt-get -qq -y -o Dpkg::Use-Pty=0 install --no-install-recommends "${missing[@]}" >/dev/null || status=$?
   [ "$placed" = no ] || "${as_root[@]}" rm -f "$policy"
   [ "$status" -eq 0 ] || die "apt-get install ended with $status"
-  if [ "$had_nginx" = no ] && is_installed nginx-common && [ -d /run/systemd/system ]; then
-    "${as_root[@]}" systemctl --quiet disable nginx.service || true
-  fi
+  [ -d /run/systemd/system ] || return 0
+  for unit in "${fresh[@]}"; do
+    is_installed "${unit%%:*}" || continue
+    "${as_root[@]}" systemctl --quiet disable "${unit#*:}" || true
+  done
 }
 
 # Puts the toolchain's directory into PATH: $SWIFT (the swift binary, or a directory), PATH, the usual places.

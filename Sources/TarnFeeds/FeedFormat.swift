@@ -11,8 +11,14 @@ protocol FeedFormat: Sendable {
   var isListing: Bool { get }
   /// Tells by the first bytes of a document (at most `FeedInput.headSize`, no byte order mark).
   func recognises(_ head: [UInt8]) -> Bool
+  /// The same for a document that a listing led to, where less is needed to be sure.
+  func recognisesBelow(_ head: [UInt8]) -> Bool
   /// Reads the whole document in bounded memory.
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd
+}
+
+extension FeedFormat {
+  func recognisesBelow(_ head: [UInt8]) -> Bool { recognises(head) }
 }
 
 /// What a format needs to know about the document.
@@ -107,14 +113,17 @@ extension Collection where Element == UInt8 {
   func begins(with text: String) -> Bool { starts(with: text.utf8) }
 
   /// True when the text occurs anywhere.
-  func holds(_ text: String) -> Bool {
+  func holds(_ text: String) -> Bool { place(of: text) != nil }
+
+  /// Where the text begins first.
+  func place(of text: String) -> Index? {
     let wanted = Array(text.utf8)
-    guard let first = wanted.first else { return true }
+    guard let first = wanted.first else { return startIndex }
     var rest = self[startIndex...]
     while let index = rest.firstIndex(of: first) {
-      if self[index...].starts(with: wanted) { return true }
+      if self[index...].starts(with: wanted) { return index }
       rest = self[self.index(after: index)...]
     }
-    return false
+    return nil
   }
 }

@@ -9,8 +9,16 @@ package struct FeedParser: FeedParsing {
     ManifestLines(),
     ManifestDocument(),
     Metalink(),
-    IndexPage(),
+    IndexPage(NginxIndex()),
+    IndexPage(ApacheIndex()),
+    IndexPage(LighttpdIndex()),
+    IndexPage(FancyIndex()),
+    IndexPage(CaddyIndex()),
+    IndexPage(PythonIndex()),
+    IndexPage(IISIndex()),
+    IndexPage(H2OIndex()),
     IndexJSON(),
+    CaddyJSON(),
     URLList(),
     ChecksumList(),
   ]
@@ -58,8 +66,10 @@ package struct FeedParser: FeedParsing {
       throw FeedFailure(
         code: "feed-empty", message: "the feed is empty; an empty document never empties a mirror")
     }
-    for format in Self.formats where (format.isListing || !isBelow) && format.recognises(head) {
-      return format
+    for format in Self.formats {
+      if isBelow ? format.isListing && format.recognisesBelow(head) : format.recognises(head) {
+        return format
+      }
     }
     let text = lowercased(trimmed(head))
     if text.begins(with: "<!doctype html") || text.begins(with: "<html") || text.holds("<html") {

@@ -10,38 +10,75 @@ struct HTMLScanner {
   private var block: [UInt8] = []
   private var position = 0
   private var total = 0
+  /// The element whose content is no markup (`script`, `style`), behind its start tag.
+  private var raw: String?
 
   init(_ input: FeedInput) {
     self.input = input
   }
 
-  /// The next tag without its angle brackets, and the text before it, cut to `keptText` bytes.
+  /// The next tag without its angle brackets, and the text before it, cut to `keptText` bytes. Of a run of
+  /// spaces two are kept.
   ///
   /// - Returns: a nil tag at the end of the page, with the text before it.
   mutating func next() throws(FeedFailure) -> (text: [UInt8], tag: [UInt8]?) {
+    if let raw { return ([], try skip(raw)) }
     var text: [UInt8] = []
     while let byte = try nextByte() {
-      if byte == UInt8(ascii: "<") { return (text, try tag()) }
-      if text.count < Self.keptText { text.append(byte) }
+      if byte == UInt8(ascii: "<"), try isTagNext() {
+        let tag = try tag()
+        if let name = tag.map(HTMLTag.name), name == "script" || name == "style" { raw = name }
+        return (text, tag)
+      }
+      let isRun = byte == 0x20 && text.suffix(2).elementsEqual([0x20, 0x20])
+      if text.count < Self.keptText, !isRun { text.append(byte) }
     }
     return (text, nil)
+  }
+
+  /// A `<` begins a tag before a letter, `/`, `!` or `?`, and is text before anything else. At the end of the
+  /// page it is a cut tag.
+  private mutating func isTagNext() throws(FeedFailure) -> Bool {
+    guard try hasByte() else { return true }
+    let byte = block[position]
+    return Percent.isLetter(byte) || byte == 0x2F || byte == UInt8(ascii: "!") || byte == UInt8(ascii: "?")
+  }
+
+  /// Passes over the content of an element that holds no markup, and over its end tag.
+  ///
+  /// - Returns: the end tag; nil when the page ends before it.
+  private mutating func skip(_ name: String) throws(FeedFailure) -> [UInt8]? {
+    let end = Array("</\(name)".utf8)
+    var matched = 0
+    while let byte = try nextByte() {
+      if matched == end.count {
+        guard byte == UInt8(ascii: ">") else { continue }
+        raw = nil
+        return Array(end.dropFirst())
+      }
+      let folded = (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
+      matched = folded == end[matched] ? matched + 1 : folded == end[0] ? 1 : 0
+    }
+    return nil
   }
 
   /// - Returns: nil when the page ends inside the tag.
   private mutating func tag() throws(FeedFailure) -> [UInt8]? {
     var tag: [UInt8] = []
     var quote: UInt8?
+    var last: UInt8 = 0
     while let byte = try nextByte() {
       let isComment = tag.begins(with: "!--")
       if byte == UInt8(ascii: ">"), quote == nil, !isComment || tag.suffix(2).elementsEqual("--".utf8) {
         return tag
       }
-      if !isComment, byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
-        if quote == nil, tag.contains(UInt8(ascii: "=")) {
-          quote = byte
-        } else if quote == byte {
+      if !isComment {
+        if byte == quote {
           quote = nil
+        } else if quote == nil, last == UInt8(ascii: "="), byte == UInt8(ascii: "\"") || byte == 0x27 {
+          quote = byte
         }
+        if !isBlank(byte) { last = byte }
       }
       tag.append(byte)
       guard tag.count <= Self.maximumTag else {
@@ -53,25 +90,42 @@ struct HTMLScanner {
   }
 
   private mutating func nextByte() throws(FeedFailure) -> UInt8? {
-    if position == block.count {
-      guard try input.read(into: &block) else { return nil }
-      position = 0
-      total += block.count
-      guard total <= Self.maximumPage else {
-        throw FeedFailure(
-          code: "feed-too-large", message: "the index page is larger than \(Self.maximumPage >> 20) MiB")
-      }
-    }
+    guard try hasByte() else { return nil }
     defer { position += 1 }
     return block[position]
   }
+
+  private mutating func hasByte() throws(FeedFailure) -> Bool {
+    guard position == block.count else { return true }
+    position = 0
+    guard try input.read(into: &block) else { return false }
+    total += block.count
+    guard total <= Self.maximumPage else {
+      throw FeedFailure(
+        code: "feed-too-large", message: "the index page is larger than \(Self.maximumPage >> 20) MiB")
+    }
+    return true
+  }
 }
 
-/// What a tag says.
-enum HTMLTag {
+/// A tag without its angle brackets.
+struct HTMLTag {
+  let bytes: [UInt8]
+  /// Its name in lower case, with the slash of an end tag.
+  let element: String
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+    element = Self.name(bytes)
+  }
+
+  func attribute(_ name: String) -> [UInt8]? { Self.attribute(name, of: bytes) }
+
   /// The element's name in lower case, with the slash of an end tag.
   static func name(_ tag: [UInt8]) -> String {
-    String(decoding: lowercased(tag.prefix { !isBlank($0) }), as: UTF8.self)
+    let slash = tag.prefix { $0 == 0x2F }.prefix(1)
+    let name = tag.dropFirst(slash.count).prefix { !isBlank($0) && $0 != 0x2F }
+    return String(decoding: lowercased(slash + name), as: UTF8.self)
   }
 
   /// The value of an attribute with its entities decoded; nil when the tag has none of that name.

@@ -29,12 +29,12 @@ struct IndexJSON: FeedFormat {
     var reader = JSONReader(input)
     let place = IndexPlace(context)
     try reader.beginArray()
-    while try reader.nextElement() { try Self.take(IndexRow(&reader), place, sink: sink) }
+    while try reader.nextElement() { try Self.take(NginxJSONRow(&reader), place, sink: sink) }
     try reader.end()
     return FeedEnd(format: name, isComplete: true)
   }
 
-  private static func take(_ row: IndexRow, _ place: IndexPlace, sink: FeedSink) throws {
+  private static func take(_ row: NginxJSONRow, _ place: IndexPlace, sink: FeedSink) throws {
     guard row.type == "file" || row.type == "directory" else {
       return try sink(
         Refusal.of(
@@ -55,7 +55,7 @@ struct IndexJSON: FeedFormat {
 }
 
 /// One object of the list.
-private struct IndexRow {
+private struct NginxJSONRow {
   var name: [UInt8]
   var type = ""
   var time: Timestamp?

@@ -1,91 +1,175 @@
 import TarnCore
 
-/// nginx's autoindex page. It is taken only whole: a cut page would pass for deletions.
+/// A directory index in HTML. It is taken only whole: a cut page would pass for deletions.
+///
+/// Whatever the server, names come from `href` alone, and only the links of the list itself count: what stands
+/// around it (a header, a footer, a description) names no file.
 struct IndexPage: FeedFormat {
-  var name: String { "nginx index" }
+  let dialect: any IndexDialect
+
+  var name: String { dialect.name }
   var isListing: Bool { true }
 
-  func recognises(_ head: [UInt8]) -> Bool {
-    guard head.first(where: { !isBlank($0) }) == UInt8(ascii: "<") else { return false }
-    let text = lowercased(head)
-    return text.holds("<title>index of ") || text.holds("<h1>index of ")
+  init(_ dialect: any IndexDialect) {
+    self.dialect = dialect
+  }
+
+  func recognises(_ head: [UInt8]) -> Bool { mark(in: head) != nil }
+
+  private func mark(in head: [UInt8]) -> IndexMark? {
+    guard head.first(where: { !isBlank($0) }) == UInt8(ascii: "<") else { return nil }
+    return dialect.mark(in: lowercased(head))
   }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
+    guard let mark = mark(in: try input.peek()) else { throw unknown }
     var scanner = HTMLScanner(input)
-    var links = IndexLinks(context)
-    var isInside = false
-    var sawList = false
+    var list = IndexList(mark: mark)
+    var rows = IndexRows(dialect, context)
     var isClosed = false
     while true {
       let (text, found) = try scanner.next()
       if isClosed, text.contains(where: { !isBlank($0) }) { isClosed = false }
-      guard let tag = found else { break }
-      let element = HTMLTag.name(tag)
-      isClosed = element == "/html"
-      if isInside { try links.take(tag, element, textBefore: text, sink: sink) }
-      if element == "pre" { isInside = true }
-      if element == "/pre" {
-        isInside = false
-        sawList = true
+      guard let bytes = found else { break }
+      let tag = HTMLTag(bytes)
+      isClosed = tag.element == "/html"
+      if tag.element == "base", !list.isOpen { rows.rebase(tag.attribute("href")) }
+      let wasInside = list.isInside
+      try list.take(tag, textBefore: text)
+      rows.isPreformatted = list.isPreformatted
+      if list.isInside, wasInside || list.beginsWithLink {
+        try rows.take(tag, textBefore: wasInside ? text : [], sink: sink)
+      } else if wasInside {
+        try rows.finish(text, sink: sink)
       }
     }
-    guard isClosed, !isInside else {
-      throw FeedFailure.truncated("the index page ends before its </pre> and </html>")
+    guard list.wasFound else { throw unknown }
+    guard list.isOver, isClosed || !dialect.endsTheDocument else {
+      throw FeedFailure.truncated("the index page ends before its list or its </html> does")
     }
-    guard sawList else {
-      throw FeedFailure(code: "feed-not-recognised", message: "this directory index is not one of nginx")
-    }
-    return FeedEnd(format: name, isComplete: true)
+    let reason = IndexPlace.doubt(of: context.url) ?? rows.doubt
+    return FeedEnd(format: name, isComplete: reason == nil, incompleteReason: reason ?? "")
+  }
+
+  private var unknown: FeedFailure {
+    FeedFailure(code: "feed-not-recognised", message: "the list of this directory index is not found")
   }
 }
 
-/// The links inside the list, each with the text that follows it.
-private struct IndexLinks {
-  private let place: IndexPlace
-  private var pending: IndexPlace.Target?
-  private var isBehindLink = false
-  private var text: [UInt8] = []
+/// What tells the pages of one server, and what a row of their lists says.
+protocol IndexDialect: Sendable {
+  /// As `tarn status` prints it.
+  var name: String { get }
+  /// True when the server's pages always end with `</html>`.
+  var endsTheDocument: Bool { get }
+  /// True when rows may hold links of the server's owner behind the one that counts.
+  var hasDescriptions: Bool { get }
+  /// What begins the list on this page; nil when the page is none of this server's.
+  ///
+  /// - Parameter head: the first bytes of the page, in lower case.
+  func mark(in head: [UInt8]) -> IndexMark?
+  /// Looks at a tag of a row other than its link.
+  func take(_ tag: HTMLTag, into row: inout IndexRow)
+  /// The file's name, from the percent-decoded one.
+  func fileName(_ name: [UInt8]) -> [UInt8]
+  func facts(_ row: IndexRow) -> IndexFacts
+  /// Why a list of so many names may not be whole.
+  func doubt(names: Int) -> String?
+}
 
-  init(_ context: FeedContext) {
-    place = IndexPlace(context)
+extension IndexDialect {
+  var endsTheDocument: Bool { true }
+  var hasDescriptions: Bool { false }
+  func take(_ tag: HTMLTag, into row: inout IndexRow) {}
+  func fileName(_ name: [UInt8]) -> [UInt8] { name }
+  func facts(_ row: IndexRow) -> IndexFacts { IndexFacts() }
+  func doubt(names: Int) -> String? { nil }
+}
+
+/// What begins the list of a page.
+enum IndexMark: Equatable {
+  /// A link with this beginning stands in the list.
+  case link(String)
+  /// The list's start tag has this attribute, in lower case.
+  case attribute(String, String)
+  /// The start tag of the list stands right behind this other tag.
+  case behind(String, element: String)
+  /// The list begins with a column head without a link, `Name`.
+  case columnHead
+}
+
+/// What a row says of a file. A size that is rounded and a time whose zone is unknown are text only.
+struct IndexFacts {
+  var size: UInt64?
+  var modified: Timestamp?
+  var modifiedIsExact = false
+  var listing: [UInt8] = []
+}
+
+/// Follows the elements that may be the list: `pre`, `table` and `ul`.
+private struct IndexList {
+  private static let kinds = ["pre", "table", "ul"]
+  private static let maximumDepth = 64
+
+  let mark: IndexMark
+  private var open: [String] = []
+  /// The depth of the list in `open`; nil before it is found and after its end.
+  private var depth: Int?
+  private(set) var wasFound = false
+  private(set) var isPreformatted = false
+  /// True when the tag that marked the list is a link of its first row.
+  private(set) var beginsWithLink = false
+  private var previous = ""
+
+  init(mark: IndexMark) {
+    self.mark = mark
   }
 
-  mutating func take(_ tag: [UInt8], _ element: String, textBefore: [UInt8], sink: FeedSink) throws {
-    if isBehindLink { text += textBefore }
-    let href = element == "a" ? HTMLTag.attribute("href", of: tag) : nil
-    let next = href.flatMap { place.target(of: $0) }
-    // An icon that links to the same file has no text behind it.
-    let isIcon = next != nil && next?.url == pending?.url && text.allSatisfy(isBlank)
-    if isBehindLink || element == "a" {
-      if !isIcon { try flush(to: sink) }
-      isBehindLink = false
-      text = []
+  var isOpen: Bool { !open.isEmpty }
+  var isInside: Bool { depth != nil }
+  var isOver: Bool { wasFound && depth == nil }
+
+  mutating func take(_ tag: HTMLTag, textBefore text: [UInt8]) throws(FeedFailure) {
+    beginsWithLink = false
+    let isStart = Self.kinds.contains(tag.element)
+    if isStart {
+      open.append(tag.element)
+      guard open.count <= Self.maximumDepth else {
+        throw FeedFailure.malformed("the elements of the page nest deeper than \(Self.maximumDepth) levels")
+      }
     }
-    if element == "a" { pending = next }
-    if element == "/a" { isBehindLink = pending != nil }
-    if element == "/pre" { try flush(to: sink) }
-  }
-
-  private mutating func flush(to sink: FeedSink) throws {
-    guard let target = pending else { return }
-    pending = nil
-    let words = text.split(whereSeparator: isBlank)
-    let listing = Array(words.joined(separator: [0x20]))
-    let found = FeedTime.index(trimmed(text))
-    let size = found.flatMap { Self.exactSize(trimmed($0.rest)) }
-    try place.take(target, sink: sink) { path in
-      Entry(
-        path: path, size: size, modified: found?.time, modifiedIsExact: false,
-        sources: [Source(url: target.url)], listing: listing)
+    if !wasFound, let innermost = open.last,
+      begins(at: tag, isStart: isStart, in: innermost, text: text)
+    {
+      wasFound = true
+      depth = open.count
+      beginsWithLink = tag.element == "a"
+      isPreformatted = innermost == "pre"
     }
+    if tag.element.hasPrefix("/"), let index = open.lastIndex(of: String(tag.element.dropFirst())) {
+      open.removeSubrange(index...)
+      if let depth, open.count < depth { self.depth = nil }
+    }
+    previous = tag.element
   }
 
-  private static func exactSize(_ text: [UInt8]) -> UInt64? {
-    guard !text.isEmpty, text.allSatisfy(Percent.isDigit),
-      let size = UInt64(String(decoding: text, as: UTF8.self)),
-      size <= Int64.max
-    else { return nil }
-    return size
+  private func begins(at tag: HTMLTag, isStart: Bool, in innermost: String, text: [UInt8]) -> Bool {
+    switch mark {
+    case .link(let href):
+      guard tag.element == "a", innermost != "ul", let found = tag.attribute("href") else { return false }
+      return lowercased(found).begins(with: href)
+    case .attribute(let name, let value):
+      guard isStart, let found = tag.attribute(name) else { return false }
+      return lowercased(found).elementsEqual(value.utf8)
+    case .behind(let other, let element):
+      return tag.element == element && previous == other && text.allSatisfy(isBlank)
+    case .columnHead:
+      let word = lowercased(trimmed(text))
+      if innermost == "pre" {
+        return tag.element == "hr" && (previous == "pre" || previous == "img") && word.begins(with: "name")
+      }
+      return innermost == "table" && tag.element == "/th" && previous == "th"
+        && word.elementsEqual("name".utf8)
+    }
   }
 }

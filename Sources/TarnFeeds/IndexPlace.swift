@@ -5,10 +5,12 @@ struct IndexPlace {
   let context: FeedContext
   private let base: [[UInt8]]
   private let prefix: [UInt8]
+  /// What links are relative to.
+  private var start: URLReference
 
   /// What a link leads to.
   struct Target {
-    let name: [UInt8]
+    var name: [UInt8]
     let isDirectory: Bool
     let url: String
   }
@@ -17,12 +19,46 @@ struct IndexPlace {
     self.context = context
     base = Self.segments(context.url.directory)
     prefix = context.document.place.map { $0.bytes + [0x2F] } ?? []
+    start = context.url
+  }
+
+  /// What a link of a listing is about.
+  enum Meaning {
+    case child(Target)
+    /// The listing itself (sorted otherwise, too) or a directory above it.
+    case here
+    case elsewhere
+  }
+
+  /// Takes a base that a page gives for its links.
+  mutating func rebase(_ href: [UInt8]) {
+    start = context.url.resolve(URLReference(href))
+  }
+
+  func meaning(of reference: [UInt8]) -> Meaning {
+    if let target = target(of: reference) { return .child(target) }
+    let url = start.resolve(URLReference(reference))
+    guard url.isSameOrigin(as: context.url) else { return .elsewhere }
+    var segments = Self.segments(url.path)
+    if segments.last?.isEmpty == true { segments.removeLast() }
+    return base.dropLast().starts(with: segments) || url.path == context.url.path ? .here : .elsewhere
+  }
+
+  /// Why a listing at this URL may leave names out: it was asked for a part. `P` is Apache's pattern; `limit`
+  /// and `offset` are Caddy's.
+  static func doubt(of url: URLReference) -> String? {
+    let parameters = (url.query ?? []).split { $0 == UInt8(ascii: "&") || $0 == UInt8(ascii: ";") }
+    let names = parameters.map { lowercased($0.prefix { $0 != UInt8(ascii: "=") }) }
+    guard let name = ["p", "limit", "offset"].first(where: { names.contains(Array($0.utf8)) }) else {
+      return nil
+    }
+    return "the URL asks for a part of the list ('\(name)')"
   }
 
   /// - Returns: nil for a link that leaves the listing, names it, or leads further than one segment down.
   func target(of reference: [UInt8]) -> Target? {
     guard !reference.contains(UInt8(ascii: "?")), !reference.contains(UInt8(ascii: "#")) else { return nil }
-    let url = context.url.resolve(URLReference(reference))
+    let url = start.resolve(URLReference(reference))
     guard url.isSameOrigin(as: context.url), url.query == nil else { return nil }
     var segments = Self.segments(url.path)
     let isDirectory = segments.last?.isEmpty == true

@@ -26,24 +26,28 @@ class Links(html.parser.HTMLParser):
             self.hrefs += [value for name, value in attributes if name == "href" and value]
 
 
-def names_of_html(body):
+def names_of_html(body, page="/"):
     """Child names as bytes, a directory's with its slash. Surrogate escapes keep bytes that are no UTF-8."""
     links = Links()
     links.feed(body.decode("utf-8", "surrogateescape"))
     names = []
     for href in links.hrefs:
-        name = urllib.parse.unquote_to_bytes(href.encode("utf-8", "surrogateescape"))
-        if name in (b"../", b"./", b"/") or href.startswith(("?", "/")):
+        if "?" in href or "#" in href:
             continue
-        names.append(name)
-    return names
+        there = urllib.parse.urlsplit(urllib.parse.urljoin("http://host" + page, href))
+        rest = there.path[len(page):]
+        if there.netloc != "host" or not there.path.startswith(page) or not rest or "/" in rest[:-1]:
+            continue
+        names.append(urllib.parse.unquote_to_bytes(rest.encode("utf-8", "surrogateescape")))
+    return list(dict.fromkeys(names))
 
 
 def names_of_json(body):
     names = []
     for item in json.loads(body.decode("utf-8", "surrogateescape"), strict=False):
         name = item["name"].encode("utf-8", "surrogateescape")
-        names.append(name + b"/" if item["type"] == "directory" else name)
+        is_directory = item["is_dir"] if "is_dir" in item else item["type"] == "directory"
+        names.append(name + b"/" if is_directory and not name.endswith(b"/") else name)
     return names
 
 
@@ -57,18 +61,27 @@ class Probe:
         self.base = parts.path
         self.connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=120)
         self.files, self.unserved = {}, []
+        self.is_python = False
 
     def get(self, path):
         self.connection.request("GET", self.base + quote(path))
-        return self.connection.getresponse()
+        response = self.connection.getresponse()
+        self.is_python = response.getheader("Server", "").startswith("SimpleHTTP")
+        return response
+
+    def key(self, path):
+        """Hexadecimal. Python's http.server writes bytes that are no UTF-8 as surrogates."""
+        if self.is_python:
+            path = path.decode("utf-8", "surrogatepass").encode("utf-8", "surrogateescape")
+        return path.hex()
 
     def walk(self, directory=b""):
         response = self.get(directory)
         body, kind = response.read(), response.getheader("Content-Type", "")
         if response.status != 200:
-            self.unserved.append(directory.hex())
+            self.unserved.append(self.key(directory))
             return
-        names = names_of_json(body) if "json" in kind else names_of_html(body)
+        names = names_of_json(body) if "json" in kind else names_of_html(body, self.base + quote(directory))
         for name in names:
             if name.endswith(b"/"):
                 self.walk(directory + name)
@@ -82,15 +95,17 @@ class Probe:
             digest.update(block)
             size += len(block)
         if response.status == 200:
-            self.files[path.hex()] = [size, digest.hexdigest()]
+            self.files[self.key(path)] = [size, digest.hexdigest()]
         else:
-            self.unserved.append(path.hex())
+            self.unserved.append(self.key(path))
 
 
 def self_test():
     page = b'<html><body><pre><a href="../">../</a>\n<a href="a%20b%2Bc">a b..&gt;</a>\n<a href="d%FF/">d\xff/</a>\n' \
            b'<a href="x&amp;y">x</a><a href="?C=M">sort</a></pre></body></html>'
     assert names_of_html(page) == [b"a b+c", b"d\xff/", b"x&y"], names_of_html(page)
+    page = b'<a href="/">up</a><a href="./c:d">icon</a><a href="./c:d">c:d</a><a href="http://other/p/x">x</a><a href="..">up</a>'
+    assert names_of_html(page, "/p/") == [b"c:d"], names_of_html(page, "/p/")
     listing = b'[{"name":"a b","type":"file"},{"name":"bad\xff","type":"file"},{"name":"d","type":"directory"}]'
     assert names_of_json(listing) == [b"a b", b"bad\xff", b"d/"], names_of_json(listing)
     assert quote(b"a b/%\xff?#") == "a%20b/%25%FF%3F%23", quote(b"a b/%\xff?#")

@@ -1,0 +1,158 @@
+import TarnCore
+
+/// Caddy's `file_server browse` and rclone's `serve http`, which took over its page: sizes in bytes and times to the
+/// second stand in attributes.
+struct CaddyIndex: IndexDialect {
+  /// Caddy reads so many names of a directory and leaves the rest out without a word (`file_limit`, measured with
+  /// 2.6.2). The few that it hides are counted before, hence the margin.
+  static let cutNames = 9_900
+
+  var name: String { "Caddy index" }
+
+  func mark(in head: [UInt8]) -> IndexMark? {
+    let isListing = head.holds("<table aria-describedby=\"summary\">") && head.holds("href=\"?sort=name")
+    return isListing && head.holds("<div class=\"listing") ? .attribute("aria-describedby", "summary") : nil
+  }
+
+  func take(_ tag: HTMLTag, into row: inout IndexRow) {
+    switch tag.element {
+    case "td":
+      if let size = tag.attribute("data-order") ?? tag.attribute("data-size") { row.size = size }
+    case "time": row.time = tag.attribute("datetime").map { trimmed($0) }
+    case "use", "svg":
+      let mark = tag.attribute("xlink:href") ?? tag.attribute("class") ?? []
+      if mark.holds("-shortcut") || mark.holds("-symlink") { row.isSymlink = true }
+    default: break
+    }
+  }
+
+  func facts(_ row: IndexRow) -> IndexFacts {
+    var facts = IndexFacts(size: row.size.flatMap { IndexSize.exact($0) })
+    let text = row.time ?? []
+    let time = Self.time(text)
+    // Of a link Caddy gives the link's own time.
+    if let time, !row.isSymlink {
+      facts.modified = time
+      facts.modifiedIsExact = true
+    } else {
+      facts.listing = text
+    }
+    return facts
+  }
+
+  func doubt(names: Int) -> String? { Self.doubt(names: names) }
+
+  static func doubt(names: Int) -> String? {
+    names < cutNames ? nil : "it lists \(names) names, and Caddy cuts its lists at 10,000"
+  }
+
+  /// `2023-11-14T22:13:20Z`, or rclone's `2023-11-14 22:13:20.5 +0000 UTC`.
+  static func time(_ text: [UInt8]) -> Timestamp? {
+    let words = text.split(separator: 0x20)
+    guard words.count > 2, words[2].count == 5 else { return FeedTime.rfc3339(text) }
+    return FeedTime.rfc3339(
+      words[0] + [0x54] + words[1] + words[2].prefix(3) + [0x3A] + words[2].suffix(2))
+  }
+}
+
+/// Caddy's index as JSON (asked for with `Accept: application/json`): `[{"name","size","url","mod_time","mode",
+/// "is_dir","is_symlink"}]`. The URL counts; the name has lost what is not UTF-8.
+struct CaddyJSON: FeedFormat {
+  var name: String { "Caddy JSON index" }
+  var isListing: Bool { true }
+
+  func recognises(_ head: [UInt8]) -> Bool {
+    guard head.first(where: { !isBlank($0) }) == UInt8(ascii: "[") else { return false }
+    var reader = JSONReader(head)
+    do throws(FeedFailure) {
+      try reader.beginArray()
+      guard try reader.nextElement() else { return false }
+      try reader.beginObject()
+      for wanted in ["name", "size", "url", "mod_time"] {
+        guard try reader.nextKey()?.elementsEqual(wanted.utf8) == true else { return false }
+        try reader.skip()
+      }
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  /// An empty directory is `[]` and a line feed. That may be anything, so it counts below a listing only.
+  func recognisesBelow(_ head: [UInt8]) -> Bool {
+    head.elementsEqual("[]\n".utf8) || recognises(head)
+  }
+
+  func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
+    var reader = JSONReader(input)
+    let place = IndexPlace(context)
+    var names = 0
+    var reason = IndexPlace.doubt(of: context.url)
+    try reader.beginArray()
+    while try reader.nextElement() {
+      let row = try CaddyRow(&reader)
+      names += 1
+      if try !Self.take(row, place, sink: sink), reason == nil {
+        reason = "the list names files outside the directory"
+      }
+    }
+    try reader.end()
+    reason = reason ?? CaddyIndex.doubt(names: names)
+    return FeedEnd(format: name, isComplete: reason == nil, incompleteReason: reason ?? "")
+  }
+
+  /// - Returns: false for a row that does not lead to a child of the directory.
+  private static func take(_ row: CaddyRow, _ place: IndexPlace, sink: FeedSink) throws -> Bool {
+    guard let target = place.target(of: row.url), target.isDirectory == row.isDirectory else {
+      try sink(Refusal.of(row.name, code: "url-outside", reason: "its URL does not lead into this directory"))
+      return false
+    }
+    guard !row.isSpecial else {
+      try sink(
+        Refusal.of(
+          target.name, code: "type-not-supported", reason: "Tarn mirrors files only, not pipes or devices"))
+      return true
+    }
+    let time = row.isSymlink ? nil : CaddyIndex.time(row.time)
+    try place.take(target, sink: sink) { path in
+      Entry(
+        path: path, size: row.size, modified: time, modifiedIsExact: time != nil,
+        sources: [Source(url: target.url)], listing: time == nil ? row.time : [])
+    }
+    return true
+  }
+}
+
+/// One object of the list.
+private struct CaddyRow {
+  /// Pipes, sockets, devices and what Go calls irregular, in Go's `fs.FileMode`.
+  private static let special: UInt64 = 1 << 26 | 1 << 25 | 1 << 24 | 1 << 21 | 1 << 19
+
+  var name: [UInt8] = []
+  var url: [UInt8]
+  var size: UInt64?
+  var time: [UInt8] = []
+  var isDirectory = false
+  var isSymlink = false
+  var isSpecial = false
+
+  init(_ reader: inout JSONReader) throws(FeedFailure) {
+    var url: [UInt8]?
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      switch String(decoding: key, as: UTF8.self) {
+      case "name": name = try reader.string()
+      case "url": url = try reader.string()
+      case "mod_time": time = try reader.string()
+      case "size": size = IndexSize.exact(try reader.number())
+      case "mode": isSpecial = IndexSize.exact(try reader.number()).map { $0 & Self.special != 0 } ?? false
+      case "is_dir": isDirectory = try reader.literal() ?? false
+      case "is_symlink": isSymlink = try reader.literal() ?? false
+      default: try reader.skip()
+      }
+    }
+    guard let url else { throw reader.malformed("an object of the list has no 'url'") }
+    self.url = url
+    if isDirectory { size = nil }
+  }
+}

@@ -1,0 +1,128 @@
+import TarnCore
+
+/// One row of an index page: its link, and the text around that.
+struct IndexRow {
+  private static let maximumText = 1024
+
+  fileprivate(set) var target: IndexPlace.Target?
+  fileprivate var isInLink = false
+  /// Text before the link, and behind it, each element parted by a space.
+  private(set) var before: [UInt8] = []
+  private(set) var after: [UInt8] = []
+  /// What the dialect found in attributes.
+  var size: [UInt8]?
+  var time: [UInt8]?
+  var isSymlink = false
+
+  fileprivate mutating func add(_ text: some Sequence<UInt8>) {
+    guard !isInLink else { return }
+    if target == nil {
+      before = before.suffix(Self.maximumText) + text
+    } else if after.count < Self.maximumText {
+      after += text
+    }
+  }
+
+  fileprivate mutating func forgetTextBehind() { after = [] }
+
+  /// The words behind the link, without blanks.
+  var wordsAfter: [[UInt8]] { Self.words(after) }
+  var wordsBefore: [[UInt8]] { Self.words(before) }
+
+  private static func words(_ text: [UInt8]) -> [[UInt8]] {
+    text.split(whereSeparator: isBlank).map { Array($0) }.filter { !$0.elementsEqual("&nbsp;".utf8) }
+  }
+}
+
+/// Cuts the list into rows and hands on what their links name.
+///
+/// In a table a row is a `tr`, in a list an `li`, in preformatted text a line (or what `br` or `hr` parts).
+struct IndexRows {
+  private let dialect: any IndexDialect
+  private var place: IndexPlace
+  private var row = IndexRow()
+  /// Children of the directory that were handed on, and links of the list that lead out of it.
+  private var names = 0
+  private var strangers = 0
+  var isPreformatted = false
+
+  init(_ dialect: any IndexDialect, _ context: FeedContext) {
+    self.dialect = dialect
+    place = IndexPlace(context)
+  }
+
+  /// Takes a `<base href>` (HTML 4.2.3): links are relative to it.
+  mutating func rebase(_ href: [UInt8]?) {
+    if let href { place.rebase(href) }
+  }
+
+  var doubt: String? {
+    if names == 0, strangers > 0 {
+      return "every link of the list leads out of the directory: it is served below another URL?"
+    }
+    return dialect.doubt(names: names)
+  }
+
+  /// Takes a tag inside the list and the text before it.
+  mutating func take(_ tag: HTMLTag, textBefore text: [UInt8], sink: FeedSink) throws {
+    try take(text, sink: sink)
+    switch tag.element {
+    case "tr", "li", "br", "hr": try flush(to: sink)
+    case "a": try link(tag, sink: sink)
+    case "/a":
+      row.isInLink = false
+      row.add([0x20])
+    default:
+      row.add([0x20])
+      dialect.take(tag, into: &row)
+    }
+  }
+
+  /// Takes the text before the end tag of the list.
+  mutating func finish(_ text: [UInt8], sink: FeedSink) throws {
+    try take(text, sink: sink)
+    try flush(to: sink)
+  }
+
+  /// In preformatted text a line feed outside a link ends the row.
+  private mutating func take(_ text: [UInt8], sink: FeedSink) throws {
+    guard isPreformatted, !row.isInLink, let first = text.firstIndex(of: 0x0A),
+      let last = text.lastIndex(of: 0x0A)
+    else { return row.add(text) }
+    row.add(text[..<first])
+    try flush(to: sink)
+    row.add(text[(last + 1)...])
+  }
+
+  private mutating func link(_ tag: HTMLTag, sink: FeedSink) throws {
+    if row.isInLink { try flush(to: sink) }
+    row.isInLink = true
+    guard let href = tag.attribute("href") else { return }
+    switch place.meaning(of: href) {
+    case .here: break
+    case .elsewhere: if row.target == nil { strangers += 1 }
+    case .child(let target):
+      guard let known = row.target else { return row.target = target }
+      // An icon links to the same file.
+      if known.url == target.url { return row.forgetTextBehind() }
+      if dialect.hasDescriptions { return }
+      try flush(to: sink)
+      row.target = target
+      row.isInLink = true
+    }
+  }
+
+  private mutating func flush(to sink: FeedSink) throws {
+    let row = self.row
+    self.row = IndexRow()
+    guard var target = row.target else { return }
+    names += 1
+    target.name = dialect.fileName(target.name)
+    try place.take(target, sink: sink) { path in
+      let facts = dialect.facts(row)
+      return Entry(
+        path: path, size: facts.size, modified: facts.modified, modifiedIsExact: facts.modifiedIsExact,
+        sources: [Source(url: target.url)], listing: facts.listing)
+    }
+  }
+}

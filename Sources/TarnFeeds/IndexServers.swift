@@ -1,0 +1,101 @@
+import TarnCore
+
+/// lighttpd's mod_dirlisting: a table with classes; the size is cut to one decimal and the time is the server's own.
+struct LighttpdIndex: IndexDialect {
+  var name: String { "lighttpd index" }
+  /// `dir-listing.auto-layout` may leave the whole frame out.
+  var endsTheDocument: Bool { false }
+
+  func mark(in head: [UInt8]) -> IndexMark? {
+    let isListing = head.holds("<table summary=\"directory listing\"") && head.holds("index of /")
+    return isListing ? .attribute("summary", "directory listing") : nil
+  }
+
+  /// `2023-Nov-14 22:13:20 0.1K`, and the media type, which is left out.
+  func facts(_ row: IndexRow) -> IndexFacts {
+    IndexFacts(listing: Array(row.wordsAfter.prefix(3).joined(separator: [0x20])))
+  }
+}
+
+/// h2o's file.dirlisting: names only, and nothing tells a directory from a file.
+struct H2OIndex: IndexDialect {
+  var name: String { "h2o index" }
+  var endsTheDocument: Bool { false }
+
+  func mark(in head: [UInt8]) -> IndexMark? {
+    let isListing =
+      head.holds("<title>index of /") && head.holds("<ul>\n<li><a href=\"..\">parent directory</a>")
+    return isListing && head.holds("<h2>index of /") ? .behind("/h2", element: "ul") : nil
+  }
+
+  func doubt(names: Int) -> String? {
+    names == 0 ? nil : "h2o does not tell directories from files, so what is below them is not listed"
+  }
+}
+
+/// `python3 -m http.server`: names only.
+struct PythonIndex: IndexDialect {
+  var name: String { "Python http.server index" }
+
+  func mark(in head: [UInt8]) -> IndexMark? {
+    let isHeaded = head.holds("</h1>\n<hr>\n<ul>") || head.holds("</h2>\n<hr>\n<ul>")
+    return isHeaded && head.holds("<title>directory listing for /") ? .behind("hr", element: "ul") : nil
+  }
+
+  /// Bytes that are no UTF-8 come as lone surrogates (PEP 383): U+DC80 to U+DCFF in three bytes each.
+  func fileName(_ name: [UInt8]) -> [UInt8] {
+    var result: [UInt8] = []
+    var rest = name[...]
+    while let byte = rest.first {
+      if byte == 0xED, rest.count > 2, let low = Self.escaped(rest.dropFirst().prefix(2)) {
+        result.append(low)
+        rest = rest.dropFirst(3)
+      } else {
+        result.append(byte)
+        rest = rest.dropFirst()
+      }
+    }
+    return result
+  }
+
+  private static func escaped(_ pair: ArraySlice<UInt8>) -> UInt8? {
+    guard let high = pair.first, let low = pair.last, high == 0xB2 || high == 0xB3, low & 0xC0 == 0x80 else {
+      return nil
+    }
+    return high << 6 | low & 0x3F
+  }
+}
+
+/// The directory browsing of Microsoft's IIS: lines of time, size or `<dir>`, then the link.
+///
+/// The size is in bytes; the time is in the server's language and zone, so it is text only.
+struct IISIndex: IndexDialect {
+  var name: String { "IIS index" }
+
+  /// `<title>HOST - /PATH/</title></head><body><H1>HOST - /PATH/</H1><hr>` and a `<pre>`.
+  func mark(in head: [UInt8]) -> IndexMark? {
+    guard let start = head.place(of: "<title>"), let end = head[start...].place(of: "</title>") else {
+      return nil
+    }
+    let title = head[(start + 7)..<end]
+    guard title.holds(" - /"), title.last == 0x2F else { return nil }
+    let rest = head[end...]
+    let heading = Array("</title></head><body><h1>".utf8) + title + Array("</h1><hr>".utf8)
+    guard rest.starts(with: heading) else { return nil }
+    return rest.dropFirst(heading.count).drop(while: isBlank).begins(with: "<pre>")
+      ? .behind("hr", element: "pre") : nil
+  }
+
+  func facts(_ row: IndexRow) -> IndexFacts {
+    IndexFacts(size: Self.size(row.before), listing: Array(row.wordsBefore.joined(separator: [0x20])))
+  }
+
+  /// The last word, when it stands in a column of its own: the last word of a date may be a year.
+  private static func size(_ text: [UInt8]) -> UInt64? {
+    let text = trimmed(text)
+    let digits = text.reversed().prefix { Percent.isDigit($0) }.count
+    let gap = text.dropLast(digits).suffix(2)
+    guard gap.count == 2, gap.allSatisfy(isBlank) || digits > 4 && gap.last == 0x20 else { return nil }
+    return IndexSize.exact(text.suffix(digits))
+  }
+}
