@@ -51,6 +51,11 @@ enum FailureTable {
   {
     let row = row(code)
     let place = Printable.escape(origin.hostAndPort)
+    // libcurl's code for it is that of a lost connection.
+    if code == CURLE_RECV_ERROR, detail.contains("chunked-encoding") {
+      return DownloadFailure(
+        .protocolError, "a bad response from \(place): \(Printable.escape(detail))", isTransient: true)
+    }
     if code == CURLE_OPERATION_TIMEDOUT, detail.hasPrefix("Operation too slow") {
       return DownloadFailure(.tooSlow, "too few bytes per second from \(place)", isTransient: true)
     }

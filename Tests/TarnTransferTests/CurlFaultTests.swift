@@ -53,6 +53,9 @@ struct CurlFaultTests {
     Case(behaviour: "early-hints-flood", code: .headersTooLarge, isTransient: false),
     Case(behaviour: "endless", code: .tooLarge, isTransient: false),
     Case(behaviour: "head-cut", code: .protocolError),
+    Case(behaviour: "chunk-size-junk", code: .protocolError),
+    Case(behaviour: "chunk-size-huge", code: .protocolError),
+    Case(behaviour: "chunk-size-short", code: .protocolError),
   ]
 
   @Test(arguments: faults) func fails(fault: Case) throws {

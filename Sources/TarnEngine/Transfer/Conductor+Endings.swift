@@ -44,7 +44,12 @@ extension Conductor {
     case .askFromZero:
       restart(job)
     case .whole: sealWhole(job.id)
-    case .notModified: try revalidated(job)
+    case .notModified where job.isConditional: try revalidated(job)
+    case .notModified:
+      trouble(
+        job, code: "bad-response",
+        "\(Printable.escape(job.url)): the server says 'not modified' (304) to a request without a condition",
+        isTransient: true)
     case .status(let status):
       trouble(
         job, code: status.name, "\(Printable.escape(job.url)): \(status.message)",

@@ -190,6 +190,7 @@ final class Conductor {
       request.ifModifiedSince = row.lastModified
     }
     request.encoding = job.takesEncoding ? .taken : .refused
+    job.isConditional = request.ifNoneMatch != nil || request.ifModifiedSince != nil
     let intake = Intake(job, context: context)
     progress.begin(
       id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.url)

@@ -21,6 +21,8 @@ struct Job {
   var troubles: [Trouble] = []
   /// Bytes held of the pass's space.
   var reserved: UInt64 = 0
+  /// The running request set a condition, so 304 is an answer to it.
+  var isConditional = false
   /// Made from bytes of the folder.
   var isCopy = false
 
