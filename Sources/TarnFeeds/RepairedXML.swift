@@ -15,6 +15,7 @@ final class RepairedXML: ByteSource {
   private enum State { case text, comment, instruction, cdata }
 
   private var upstream: any ByteSource
+  private var block = [UInt8](repeating: 0, count: blockSize)
   private var buffer: [UInt8] = []
   private var position = 0
   private var isAtEnd = false
@@ -56,7 +57,6 @@ final class RepairedXML: ByteSource {
     guard buffer.count - position < count, !isAtEnd else { return }
     buffer.removeFirst(position)
     position = 0
-    var block = [UInt8](repeating: 0, count: Self.blockSize)
     while buffer.count < count, !isAtEnd {
       var failure: FeedFailure?
       let read = block.withUnsafeMutableBytes { bytes in
@@ -213,7 +213,7 @@ final class RepairedXML: ByteSource {
 
 /// The document type declaration of a feed: entities that are plain text, and nothing from elsewhere.
 struct Doctype {
-  static let maximumLength = 65_536
+  static let maximumLength = 16_384
 
   private var entities: [[UInt8]: [UInt8]] = [:]
   private var expanded = 0

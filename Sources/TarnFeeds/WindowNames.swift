@@ -59,13 +59,7 @@ struct XMLRoot {
       } else if rest.begins(with: "<?") {
         rest = Self.behind("?>", rest)
       } else if rest.begins(with: "<!") {
-        var inside = false
-        rest = rest.dropFirst().drop { byte in
-          if byte == UInt8(ascii: "[") { inside = true }
-          if byte == UInt8(ascii: "]") { inside = false }
-          return inside || byte != UInt8(ascii: ">")
-        }
-        rest = rest.dropFirst()
+        rest = rest.dropFirst(Self.doctypeLength(rest))
       } else {
         break
       }
@@ -77,6 +71,22 @@ struct XMLRoot {
     name = String(decoding: local, as: UTF8.self)
     let prefix = parts.count > 1 ? ":" + String(decoding: parts[0], as: UTF8.self) : ""
     namespace = HTMLTag.attribute("xmlns" + prefix.lowercased(), of: tag) ?? []
+  }
+
+  /// Of one that will be refused a guess is enough.
+  private static func doctypeLength(_ text: ArraySlice<UInt8>) -> Int {
+    var doctype = Doctype()
+    do throws(FeedFailure) {
+      return try doctype.read(text) ?? text.count
+    } catch {
+      var isInside = false
+      let length = text.firstIndex { byte in
+        if byte == UInt8(ascii: "[") { isInside = true }
+        if byte == UInt8(ascii: "]") { isInside = false }
+        return !isInside && byte == UInt8(ascii: ">")
+      }
+      return length.map { $0 + 1 - text.startIndex } ?? text.count
+    }
   }
 
   private static func behind(_ ending: String, _ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {

@@ -5,7 +5,7 @@ import Testing
 @testable import TarnFeeds
 
 /// The captured feeds of the wild, which are not part of the repository: found by TARN_FEEDS or beside it.
-private enum Corpus {
+enum Corpus {
   static let directory: String? = {
     if let given = getenv("TARN_FEEDS").map({ String(cString: $0) }), !given.isEmpty { return given }
     let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
