@@ -212,7 +212,10 @@ final class UTF8Source: ByteSource {
     let taken: Int
     switch charset {
     case .utf8: (output, taken) = Self.repaired(raw, isEnd: isAtEnd)
-    case .windows1252: (output, taken) = (raw.flatMap(Charset.windows1252), raw.count)
+    case .windows1252:
+      output = []
+      for byte in raw { if byte < 0x80 { output.append(byte) } else { output += Charset.windows1252(byte) } }
+      taken = raw.count
     case .named: (output, taken) = converter?.convert(raw[...], isEnd: isAtEnd) ?? ([], raw.count)
     }
     raw.removeFirst(taken)

@@ -197,13 +197,16 @@ final class RepairedXML: ByteSource {
     var wanted = 4096
     while true {
       try fill(wanted)
-      if let length = try doctype.read(buffer[position...]) {
+      let length = try doctype.read(buffer[position...])
+      if let length, length <= Doctype.maximumLength {
         output += buffer[position..<(position + length)].filter { $0 == 0x0A }
         position += length
         return
       }
-      guard !isAtEnd else { throw FeedFailure.truncated("the document ends inside its DOCTYPE") }
-      guard wanted < Doctype.maximumLength else {
+      guard length != nil || !isAtEnd else {
+        throw FeedFailure.truncated("the document ends inside its DOCTYPE")
+      }
+      guard length == nil, wanted < Doctype.maximumLength else {
         throw Doctype.refused("is longer than \(Doctype.maximumLength >> 10) KiB")
       }
       wanted *= 2
