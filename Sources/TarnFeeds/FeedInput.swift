@@ -17,6 +17,8 @@ final class FeedInput {
   private var isAtEnd = false
   /// The number of the line that `readLine` returned last, counted from 1.
   private(set) var line = 0
+  /// True when a UTF-8 byte order mark stood at the front.
+  private(set) var hadByteOrderMark = false
 
   init(_ source: any ByteSource) {
     self.source = source
@@ -87,7 +89,9 @@ final class FeedInput {
 
   /// Drops a UTF-8 byte order mark at the front.
   func skipByteOrderMark() throws(FeedFailure) {
-    if try peek().starts(with: [0xEF, 0xBB, 0xBF]) { start += 3 }
+    guard try peek().starts(with: [0xEF, 0xBB, 0xBF]) else { return }
+    start += 3
+    hadByteOrderMark = true
   }
 
   /// Reads more behind what is buffered; false at the end of the document.

@@ -6,6 +6,8 @@ package struct FeedParser: FeedParsing {
 
   /// In the order in which they are asked: the ones with the surest marks first.
   static let formats: [any FeedFormat] = [
+    Window(),
+    JSONFeed(),
     ManifestLines(),
     ManifestDocument(),
     Metalink(),

@@ -6,6 +6,46 @@ package enum FeedItem: Sendable, Equatable {
   case directory(url: String, path: RelativePath)
   /// The feed says that this path is gone, in a list that need not be complete.
   case deleted(RelativePath)
+  /// A file that an item of a window names, which has no path yet.
+  case enclosure(Enclosure)
+}
+
+/// A file that an item of a window (RSS, Atom, JSON Feed) names, without a path of its own.
+package struct Enclosure: Sendable, Equatable {
+  /// The item's identity as the feed gives it (RSS guid, rdf:about, Atom id, JSON Feed id), without blanks at
+  /// its ends.
+  package var guid: [UInt8]?
+  /// The item's title: text without markup, each run of blanks one space; empty when there is none.
+  package var title: [UInt8]
+  /// When the item was published, else when it was updated.
+  package var date: Timestamp?
+  /// The file's URL and behind it other places of the same bytes; never empty.
+  package var sources: [Source]
+  /// Bytes, a hint that is often wrong; never 0.
+  package var length: UInt64?
+  /// `audio/mpeg`: lower case, without parameters.
+  package var mediaType: [UInt8]?
+  package var digest: Digest?
+  /// The number of the item in the document, from 0.
+  package var position: Int
+  /// The number of the file within its item, from 0.
+  package var ordinal: Int
+
+  package init(
+    guid: [UInt8]? = nil, title: [UInt8] = [], date: Timestamp? = nil, sources: [Source],
+    length: UInt64? = nil, mediaType: [UInt8]? = nil, digest: Digest? = nil, position: Int = 0,
+    ordinal: Int = 0
+  ) {
+    self.guid = guid
+    self.title = title
+    self.date = date
+    self.sources = sources
+    self.length = length
+    self.mediaType = mediaType
+    self.digest = digest
+    self.position = position
+    self.ordinal = ordinal
+  }
 }
 
 /// What a format knows once it has read the whole document.
@@ -18,18 +58,21 @@ package struct FeedEnd: Sendable, Equatable {
   package var version: UInt64?
   /// After this moment the manifest is not trusted (native manifest).
   package var expires: Timestamp?
+  /// How often the feed asks to be read, at most: seconds between two readings; nil when it does not say.
+  package var refreshSeconds: Int64?
   /// The listing that this format was read from, as `tarn status` prints it: `checksum list`, `Metalink 4`.
   package var format: String
 
   package init(
     format: String, isComplete: Bool, incompleteReason: String = "", version: UInt64? = nil,
-    expires: Timestamp? = nil
+    expires: Timestamp? = nil, refreshSeconds: Int64? = nil
   ) {
     self.format = format
     self.isComplete = isComplete
     self.incompleteReason = incompleteReason
     self.version = version
     self.expires = expires
+    self.refreshSeconds = refreshSeconds
   }
 }
 

@@ -69,6 +69,12 @@ final class PlanBuilder {
       refuse(name: refusal.name, code: refusal.code, message: refusal.reason)
       // Nothing under this name may be deleted because the feed is bad.
       if let path = try? RelativePath(refusal.name) { try want(Entry(path: path)) }
+    case .enclosure(let enclosure):
+      entriesInFeed += 1
+      counts.wanted += 1
+      refuse(
+        name: Array((enclosure.sources.first?.url ?? "").utf8.prefix(255)), code: "enclosure-unnamed",
+        message: "a file of a podcast or news feed has no path of its own, and none is made for it yet")
     case .directory, .deleted:
       break
     }

@@ -131,6 +131,7 @@ private struct ListingSum {
     case .directory(_, let path): add(path.bytes.dropFirst(skip), [1])
     case .refused(let refusal): add(refusal.name[...], Array(refusal.code.utf8))
     case .deleted(let path): add(path.bytes.dropFirst(skip), [2])
+    case .enclosure(let enclosure): add([], Array((enclosure.sources.first?.url ?? "").utf8))
     }
   }
 

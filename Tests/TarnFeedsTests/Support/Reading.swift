@@ -33,19 +33,23 @@ struct Outcome: Equatable {
   var refused: [Refusal] {
     items.compactMap { if case .refused(let refusal) = $0 { refusal } else { nil } }
   }
+  var enclosures: [Enclosure] {
+    items.compactMap { if case .enclosure(let enclosure) = $0 { enclosure } else { nil } }
+  }
   var names: [String] { entries.map(\.path.printable) }
   var codes: [String] { refused.map(\.code) }
   var isComplete: Bool { end?.isComplete ?? false }
 }
 
 func parse(
-  _ bytes: [UInt8], url: String = "https://example.org/pub/list", place: String? = nil, step: Int = 1 << 20
+  _ bytes: [UInt8], url: String = "https://example.org/pub/list", place: String? = nil, step: Int = 1 << 20,
+  contentType: String? = nil
 ) -> Outcome {
   var outcome = Outcome()
   let place = place.map { RelativePath(trusted: Array($0.utf8)) }
   do {
     outcome.end = try FeedParser(hashing: TestHashing()).parse(
-      SteppedSource(bytes, step: step), as: FeedDocument(url: url, place: place)
+      SteppedSource(bytes, step: step), as: FeedDocument(url: url, contentType: contentType, place: place)
     ) { outcome.items.append($0) }
   } catch {
     outcome.failure = error as? FeedFailure

@@ -1,0 +1,131 @@
+import TarnCore
+
+/// JSON Feed 1.0 and 1.1: the items' attachments. A window, like RSS.
+struct JSONFeed: FeedFormat {
+  var name: String { "JSON Feed" }
+  var isListing: Bool { false }
+
+  func recognises(_ head: [UInt8]) -> Bool {
+    guard head.first(where: { !isBlank($0) }) == UInt8(ascii: "{") else { return false }
+    var reader = JSONReader(head)
+    do throws(FeedFailure) {
+      try reader.beginObject()
+      while let key = try reader.nextKey() {
+        if key.elementsEqual("version".utf8), try reader.kind() == .string {
+          return Self.isVersion(try reader.string())
+        }
+        try reader.skip()
+      }
+    } catch {
+      return false
+    }
+    return false
+  }
+
+  func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
+    var reader = JSONReader(input)
+    var position = 0
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      guard key.elementsEqual("items".utf8), try reader.kind() == .array else {
+        try reader.skip()
+        continue
+      }
+      try reader.beginArray()
+      while try reader.nextElement() {
+        if try reader.kind() == .object {
+          let item = try Self.item(&reader, position, context)
+          for found in item.items(in: context) { try sink(found) }
+        } else {
+          try reader.skip()
+        }
+        position += 1
+      }
+    }
+    try reader.end()
+    return FeedEnd(format: name, isComplete: false, incompleteReason: Window.reason)
+  }
+
+  private static func isVersion(_ text: [UInt8]) -> Bool {
+    text.begins(with: "https://jsonfeed.org/version/") || text.begins(with: "http://jsonfeed.org/version/")
+  }
+
+  private static func item(
+    _ reader: inout JSONReader, _ position: Int, _ context: FeedContext
+  ) throws(FeedFailure) -> WindowItem {
+    var item = WindowItem(position: position)
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      switch String(decoding: key, as: UTF8.self) {
+      case "id":
+        let id = trimmed(try text(&reader) ?? [])
+        item.guid = id.isEmpty ? nil : id
+      case "title":
+        let title = PlainText.line(try text(&reader) ?? [])
+        if !title.isEmpty { item.titles[0] = title }
+      case "date_published": item.dates[0] = try text(&reader).flatMap { FeedDate.parse($0) }
+      case "date_modified": item.dates[1] = try text(&reader).flatMap { FeedDate.parse($0) }
+      case "attachments": try attachments(&reader, into: &item, context)
+      default: try reader.skip()
+      }
+    }
+    return item
+  }
+
+  /// Attachments of one title are one thing in several forms (JSON Feed 1.1, attachments): the first is taken.
+  private static func attachments(
+    _ reader: inout JSONReader, into item: inout WindowItem, _ context: FeedContext
+  ) throws(FeedFailure) {
+    guard try reader.kind() == .array else { return try reader.skip() }
+    var titles: Set<[UInt8]> = []
+    try reader.beginArray()
+    while try reader.nextElement() {
+      guard try reader.kind() == .object else {
+        try reader.skip()
+        continue
+      }
+      let (file, title) = try attachment(&reader, context)
+      guard let file else {
+        item.nameless += 1
+        continue
+      }
+      guard item.admits(), title.isEmpty || titles.insert(title).inserted else { continue }
+      item.files.append(file)
+    }
+  }
+
+  private static func attachment(
+    _ reader: inout JSONReader, _ context: FeedContext
+  ) throws(FeedFailure) -> (file: WindowItem.File?, title: [UInt8]) {
+    var url: [UInt8]?
+    var type: [UInt8]?
+    var length: [UInt8]?
+    var title: [UInt8] = []
+    try reader.beginObject()
+    while let key = try reader.nextKey() {
+      switch String(decoding: key, as: UTF8.self) {
+      case "url": url = try text(&reader)
+      case "mime_type": type = try text(&reader)
+      case "size_in_bytes": length = try text(&reader)
+      case "title": title = trimmed(try text(&reader) ?? [])
+      default: try reader.skip()
+      }
+    }
+    guard let reference = WindowValue.reference(url) else { return (nil, title) }
+    let file = WindowItem.File(
+      url: context.url.resolve(URLReference(reference)), shown: reference, length: WindowValue.length(length),
+      mediaType: WindowValue.mediaType(type))
+    return (file, title)
+  }
+
+  /// A string, or a number as it is written; nil for anything else.
+  private static func text(_ reader: inout JSONReader) throws(FeedFailure) -> [UInt8]? {
+    switch try reader.kind() {
+    case .string: return try reader.string()
+    case .number: return try reader.number()
+    default:
+      try reader.skip()
+      return nil
+    }
+  }
+}

@@ -1,0 +1,116 @@
+import CXML
+import TarnCore
+
+/// Text that a person reads, out of what feeds write.
+enum PlainText {
+  /// The longest name of an entity, with what stands around it.
+  static let maximumReference = 40
+
+  /// One line: each run of blanks, no-break ones included, is one space; control characters are left out.
+  static func line(_ text: [UInt8]) -> [UInt8] {
+    var result: [UInt8] = []
+    result.reserveCapacity(text.count)
+    var index = 0
+    var isGap = false
+    while index < text.count {
+      let byte = text[index]
+      let isNoBreak = byte == 0xC2 && index + 1 < text.count && text[index + 1] == 0xA0
+      if isBlank(byte) || isNoBreak {
+        isGap = true
+      } else if byte >= 0x20 && byte != 0x7F {
+        if isGap, !result.isEmpty { result.append(0x20) }
+        isGap = false
+        result.append(byte)
+      }
+      index += isNoBreak ? 2 : 1
+    }
+    return result
+  }
+
+  /// Entities decoded once; what is none stays.
+  static func decoded(_ text: [UInt8]) -> [UInt8] {
+    guard text.contains(UInt8(ascii: "&")) else { return text }
+    var result: [UInt8] = []
+    result.reserveCapacity(text.count)
+    var rest = text[...]
+    while let byte = rest.first {
+      if byte == UInt8(ascii: "&"),
+        let end = rest.prefix(maximumReference).firstIndex(of: UInt8(ascii: ";")),
+        let character = character(named: rest[(rest.startIndex + 1)..<end])
+      {
+        result += character
+        rest = rest[(end + 1)...]
+      } else {
+        result.append(byte)
+        rest = rest.dropFirst()
+      }
+    }
+    return result
+  }
+
+  /// HTML without its tags and comments, entities decoded.
+  static func ofHTML(_ text: [UInt8]) -> [UInt8] {
+    var result: [UInt8] = []
+    var rest = text[...]
+    while let byte = rest.first {
+      let next = rest.dropFirst().first ?? 0x20
+      let isTag = Percent.isLetter(next) || next == UInt8(ascii: "/") || next == UInt8(ascii: "!")
+      guard byte == UInt8(ascii: "<"), isTag else {
+        result.append(byte)
+        rest = rest.dropFirst()
+        continue
+      }
+      let tag = tagLength(rest)
+      if breaksLine(rest[rest.startIndex..<tag]) { result.append(0x20) }
+      rest = rest[tag...]
+    }
+    return decoded(result)
+  }
+
+  /// The character of an entity of HTML or of a number, as UTF-8; nil when there is no such.
+  static func character(named name: ArraySlice<UInt8>) -> [UInt8]? {
+    if name.first == UInt8(ascii: "#") { return character(numbered: name.dropFirst()) }
+    guard !name.isEmpty, name.count < maximumReference,
+      name.allSatisfy({ Percent.isLetter($0) || Percent.isDigit($0) })
+    else { return nil }
+    if name.elementsEqual("apos".utf8) { return [0x27] }
+    let description = (Array(name) + [0]).withUnsafeBufferPointer { htmlEntityLookup($0.baseAddress) }
+    return description.flatMap { Unicode.Scalar($0.pointee.value) }.map { Array(String($0).utf8) }
+  }
+
+  /// `8217` or `x2019`; the numbers 128 to 159 mean what browsers take them for. Empty for one that no text holds.
+  static func character(numbered digits: ArraySlice<UInt8>) -> [UInt8]? {
+    let isHex = digits.first.map { $0 | 0x20 == UInt8(ascii: "x") } ?? false
+    let digits = isHex ? digits.dropFirst() : digits
+    guard (1...8).contains(digits.count),
+      digits.allSatisfy({ isHex ? Percent.hexValue($0) != nil : Percent.isDigit($0) }),
+      let value = UInt32(String(decoding: digits, as: UTF8.self), radix: isHex ? 16 : 10)
+    else { return nil }
+    if (0x80...0x9F).contains(value) { return Charset.windows1252(UInt8(value)) }
+    guard let scalar = Unicode.Scalar(value), isText(value) else { return [] }
+    return Array(String(scalar).utf8)
+  }
+
+  /// What XML allows (XML 1.0 2.2).
+  private static func isText(_ value: UInt32) -> Bool {
+    value >= 0x20 ? value != 0xFFFE && value != 0xFFFF : value == 0x09 || value == 0x0A || value == 0x0D
+  }
+
+  /// The index behind a tag or comment that begins the text.
+  private static func tagLength(_ text: ArraySlice<UInt8>) -> Int {
+    if text.begins(with: "<!--") {
+      var rest = text.dropFirst(4)
+      while let dash = rest.firstIndex(of: UInt8(ascii: "-")) {
+        if rest[dash...].begins(with: "-->") { return dash + 3 }
+        rest = rest[(dash + 1)...]
+      }
+      return text.endIndex
+    }
+    return text.firstIndex(of: UInt8(ascii: ">")).map { $0 + 1 } ?? text.endIndex
+  }
+
+  private static func breaksLine(_ tag: ArraySlice<UInt8>) -> Bool {
+    let name = lowercased(tag.dropFirst().drop { $0 == UInt8(ascii: "/") }.prefix { Percent.isLetter($0) })
+    return ["br", "p", "div", "li", "hr", "tr", "td"].contains { name.elementsEqual($0.utf8) }
+  }
+}

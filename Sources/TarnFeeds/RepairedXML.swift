@@ -1,0 +1,325 @@
+import TarnCore
+
+/// XML in UTF-8 as feeds of the wild write it -> XML that libxml2 reads without losing anything.
+///
+/// The entities of HTML and of the document's own DOCTYPE become characters; a `&` or `<` that begins nothing
+/// becomes text; control characters, comments, processing instructions, the XML declaration and the DOCTYPE
+/// are left out. Line feeds stay, so that lines are counted right. No entity is ever looked up elsewhere.
+final class RepairedXML: ByteSource {
+  /// The text that the entities of the DOCTYPE may become in all.
+  static let maximumExpansion = 1 << 20
+  /// How far ahead a construct is looked at.
+  private static let lookahead = 64
+  private static let blockSize = 16_384
+
+  private enum State { case text, comment, instruction, cdata }
+
+  private var upstream: any ByteSource
+  private var block = [UInt8](repeating: 0, count: blockSize)
+  private var buffer: [UInt8] = []
+  private var position = 0
+  private var isAtEnd = false
+  private var output: [UInt8] = []
+  private var outputPosition = 0
+  private var state = State.text
+  private var doctype = Doctype()
+  private var sawElement = false
+  /// How many items and entries the end tags passed so far have ended.
+  private(set) var endedItems = 0
+
+  init(_ upstream: any ByteSource) {
+    self.upstream = upstream
+  }
+
+  func read(into target: UnsafeMutableRawBufferPointer) throws(FeedFailure) -> Int {
+    while outputPosition == output.count {
+      output.removeAll(keepingCapacity: true)
+      outputPosition = 0
+      guard try work() else { return 0 }
+    }
+    let count = min(target.count, output.count - outputPosition)
+    target.copyBytes(from: output[outputPosition..<(outputPosition + count)])
+    outputPosition += count
+    return count
+  }
+
+  /// Repairs what is at hand; false at the end.
+  private func work() throws(FeedFailure) -> Bool {
+    try fill(Self.lookahead + 1)
+    let limit = isAtEnd ? buffer.count : buffer.count - Self.lookahead
+    guard position < limit else { return false }
+    while position < limit { try step() }
+    return true
+  }
+
+  /// Reads until so many bytes are ahead, or the document ends.
+  private func fill(_ count: Int) throws(FeedFailure) {
+    guard buffer.count - position < count, !isAtEnd else { return }
+    buffer.removeFirst(position)
+    position = 0
+    while buffer.count < count, !isAtEnd {
+      var failure: FeedFailure?
+      let read = block.withUnsafeMutableBytes { bytes in
+        do throws(FeedFailure) {
+          return try upstream.read(into: bytes)
+        } catch {
+          failure = error
+          return 0
+        }
+      }
+      if let failure { throw failure }
+      isAtEnd = read <= 0
+      buffer += block[..<max(read, 0)]
+    }
+  }
+
+  private func step() throws(FeedFailure) {
+    switch state {
+    case .text: try text()
+    case .comment: pass(until: "-->", keeping: false)
+    case .instruction: pass(until: "?>", keeping: false)
+    case .cdata: pass(until: "]]>", keeping: true)
+    }
+  }
+
+  private func text() throws(FeedFailure) {
+    guard sawElement else {
+      if buffer[position] == UInt8(ascii: "<") { return try markup() }
+      return take(keeping: false)
+    }
+    var end = position
+    while end < buffer.count, Self.isPlain(buffer[end]) { end += 1 }
+    if end > position {
+      output += buffer[position..<end]
+      position = end
+      return
+    }
+    switch buffer[position] {
+    case UInt8(ascii: "<"): try markup()
+    case UInt8(ascii: "&"): try reference()
+    default: take(keeping: true)
+    }
+  }
+
+  /// Neither markup nor what XML forbids; 0xEF begins U+FFFE, too.
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    byte >= 0x20
+      ? byte != UInt8(ascii: "<") && byte != UInt8(ascii: "&") && byte != 0xEF
+      : byte == 0x09 || byte == 0x0A || byte == 0x0D
+  }
+
+  /// Takes one byte, and puts it out when it is wanted and allowed.
+  private func take(keeping isKept: Bool) {
+    let byte = buffer[position]
+    if byte == 0xEF,
+      buffer[position...].starts(with: [0xEF, 0xBF, 0xBE])
+        || buffer[position...].starts(with: [0xEF, 0xBF, 0xBF])
+    {
+      position += 3
+      return
+    }
+    position += 1
+    let isAllowed = byte >= 0x20 || byte == 0x09 || byte == 0x0A || byte == 0x0D
+    if isKept ? isAllowed : byte == 0x0A { output.append(byte) }
+  }
+
+  private func pass(until ending: String, keeping isKept: Bool) {
+    guard buffer[position...].starts(with: ending.utf8) else { return take(keeping: isKept) }
+    if isKept { output += ending.utf8 }
+    position += ending.utf8.count
+    state = .text
+  }
+
+  private func markup() throws(FeedFailure) {
+    let rest = buffer[position...]
+    if rest.begins(with: "<!--") {
+      state = .comment
+      position += 4
+    } else if rest.begins(with: "<?") {
+      state = .instruction
+      position += 2
+    } else if sawElement, rest.begins(with: "<![CDATA[") {
+      state = .cdata
+      output += rest.prefix(9)
+      position += 9
+    } else if !sawElement, lowercased(rest.prefix(9)).begins(with: "<!doctype") {
+      try readDoctype()
+    } else {
+      tag()
+    }
+  }
+
+  private func tag() {
+    let rest = buffer[position...].dropFirst()
+    let isEnd = rest.first == UInt8(ascii: "/")
+    let name = isEnd ? rest.dropFirst() : rest
+    let begins = name.first.map { Percent.isLetter($0) || $0 == 0x5F || $0 == 0x3A || $0 >= 0x80 } ?? false
+    position += 1
+    guard begins else {
+      if sawElement { output += "&lt;".utf8 }
+      return
+    }
+    output.append(UInt8(ascii: "<"))
+    sawElement = true
+    guard isEnd else { return }
+    let full = name.prefix(Self.lookahead - 2).prefix { !isBlank($0) && $0 != UInt8(ascii: ">") }
+    let local = full.split(separator: UInt8(ascii: ":")).last ?? []
+    if local.elementsEqual("item".utf8) || local.elementsEqual("entry".utf8) { endedItems += 1 }
+  }
+
+  private func reference() throws(FeedFailure) {
+    let rest = buffer[position...]
+    let end = rest.prefix(PlainText.maximumReference).firstIndex(of: UInt8(ascii: ";"))
+    guard let end, let character = try character(named: rest[(position + 1)..<end]) else {
+      output += "&amp;".utf8
+      position += 1
+      return
+    }
+    for byte in character {
+      switch byte {
+      case UInt8(ascii: "&"): output += "&amp;".utf8
+      case UInt8(ascii: "<"): output += "&lt;".utf8
+      case UInt8(ascii: ">"): output += "&gt;".utf8
+      case UInt8(ascii: "\""): output += "&quot;".utf8
+      case UInt8(ascii: "'"): output += "&apos;".utf8
+      default: output.append(byte)
+      }
+    }
+    position = end + 1
+  }
+
+  private func character(named name: ArraySlice<UInt8>) throws(FeedFailure) -> [UInt8]? {
+    if let text = try doctype.expand(name) { return text }
+    return PlainText.character(named: name)
+  }
+
+  private func readDoctype() throws(FeedFailure) {
+    var wanted = 4096
+    while true {
+      try fill(wanted)
+      let length = try doctype.read(buffer[position...])
+      if let length, length <= Doctype.maximumLength {
+        output += buffer[position..<(position + length)].filter { $0 == 0x0A }
+        position += length
+        return
+      }
+      guard length != nil || !isAtEnd else {
+        throw FeedFailure.truncated("the document ends inside its DOCTYPE")
+      }
+      guard length == nil, wanted < Doctype.maximumLength else {
+        throw Doctype.refused("is longer than \(Doctype.maximumLength >> 10) KiB")
+      }
+      wanted *= 2
+    }
+  }
+}
+
+/// The document type declaration of a feed: entities that are plain text, and nothing from elsewhere.
+struct Doctype {
+  static let maximumLength = 16_384
+
+  private var entities: [[UInt8]: [UInt8]] = [:]
+  private var expanded = 0
+
+  static func refused(_ what: String) -> FeedFailure {
+    FeedFailure(code: "doctype-refused", message: "the feed's DOCTYPE \(what); no feed needs that")
+  }
+
+  /// The text of an entity that the document defines; nil when it defines none of that name.
+  ///
+  /// - Throws: `feed-bomb` when all of them together become too much text.
+  mutating func expand(_ name: ArraySlice<UInt8>) throws(FeedFailure) -> [UInt8]? {
+    guard !entities.isEmpty, let text = entities[Array(name)] else { return nil }
+    expanded += text.count
+    guard expanded <= RepairedXML.maximumExpansion else {
+      throw FeedFailure(
+        code: "feed-bomb",
+        message: "the entities of the feed become more than \(RepairedXML.maximumExpansion >> 20) MiB of text"
+      )
+    }
+    return text
+  }
+
+  /// Reads a declaration that begins the text.
+  ///
+  /// - Returns: its length; nil when more of it is needed.
+  /// - Throws: `doctype-refused` for external parts, parameter entities and entities made of entities.
+  mutating func read(_ text: ArraySlice<UInt8>) throws(FeedFailure) -> Int? {
+    var rest = text.dropFirst("<!DOCTYPE".utf8.count)
+    var isInside = false
+    while let byte = rest.first {
+      switch byte {
+      case UInt8(ascii: ">") where !isInside: return rest.startIndex + 1 - text.startIndex
+      case UInt8(ascii: "["): isInside = true
+      case UInt8(ascii: "]"): isInside = false
+      case UInt8(ascii: "%"): throw Self.refused("uses parameter entities")
+      case UInt8(ascii: "<") where isInside:
+        guard let next = try declaration(rest) else { return nil }
+        rest = rest[next...]
+        continue
+      case UInt8(ascii: "S"), UInt8(ascii: "P"):
+        if rest.begins(with: "SYSTEM") || rest.begins(with: "PUBLIC") {
+          throw Self.refused("names a part that lies elsewhere")
+        }
+      default: break
+      }
+      rest = rest.dropFirst()
+    }
+    return nil
+  }
+
+  /// A declaration or comment inside the brackets.
+  ///
+  /// - Returns: the index behind it; nil when more of it is needed.
+  private mutating func declaration(_ text: ArraySlice<UInt8>) throws(FeedFailure) -> Int? {
+    let ending = text.begins(with: "<!--") ? "-->" : text.begins(with: "<?") ? "?>" : nil
+    if let ending {
+      let start = text.startIndex + (ending == "-->" ? 4 : 2)
+      guard start <= text.endIndex else { return nil }
+      var rest = text[start...]
+      while let byte = rest.first {
+        if byte == ending.utf8.first, rest.begins(with: ending) { return rest.startIndex + ending.utf8.count }
+        rest = rest.dropFirst()
+      }
+      return nil
+    }
+    var words: [ArraySlice<UInt8>] = []
+    var literals: [ArraySlice<UInt8>] = []
+    var rest = text.dropFirst()
+    while let byte = rest.first {
+      if byte == UInt8(ascii: ">") {
+        try take(words, literals)
+        return rest.startIndex + 1
+      }
+      if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+        guard let end = rest.dropFirst().firstIndex(of: byte) else { return nil }
+        literals.append(rest[(rest.startIndex + 1)..<end])
+        rest = rest[(end + 1)...]
+      } else if isBlank(byte) {
+        rest = rest.dropFirst()
+      } else {
+        let word = rest.prefix { !isBlank($0) && $0 != 0x3E && $0 != 0x22 && $0 != 0x27 }
+        words.append(word)
+        rest = rest[word.endIndex...]
+      }
+    }
+    return nil
+  }
+
+  private mutating func take(_ words: [ArraySlice<UInt8>], _ literals: [ArraySlice<UInt8>])
+    throws(FeedFailure)
+  {
+    let isElsewhere = words.contains { $0.elementsEqual("SYSTEM".utf8) || $0.elementsEqual("PUBLIC".utf8) }
+    guard !isElsewhere else { throw Self.refused("names a part that lies elsewhere") }
+    guard let kind = words.first, kind.elementsEqual("!ENTITY".utf8) else { return }
+    guard words.count == 2, let value = literals.first else {
+      throw Self.refused("defines an entity that is no text")
+    }
+    guard !words[1].begins(with: "%") else { throw Self.refused("uses parameter entities") }
+    let text = PlainText.decoded(Array(value))
+    let holdsEntity = text.contains(UInt8(ascii: "&")) && !value.holds("&amp;") && !value.holds("&#")
+    guard !holdsEntity else { throw Self.refused("makes entities of entities") }
+    let name = Array(words[1])
+    if entities[name] == nil { entities[name] = text }
+  }
+}

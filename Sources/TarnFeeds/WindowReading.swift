@@ -1,0 +1,223 @@
+import TarnCore
+
+/// The state while the items of RSS or Atom are read.
+struct WindowReading {
+  /// Longer titles, ids and times are cut here.
+  private static let maximumText = 16_384
+
+  private enum Field {
+    case title(rank: Int, Markup)
+    case guid
+    case date(rank: Int)
+    case ttl, updatePeriod, updateFrequency
+    case hash(algorithm: [UInt8]?)
+  }
+
+  /// How the text of a title is written once XML is read.
+  private enum Markup { case plain, html, entitiesInCDATA }
+
+  private struct Capture {
+    let field: Field
+    let depth: Int
+    var text: [UInt8] = []
+    /// The CDATA section that is being read.
+    var verbatim: [UInt8] = []
+
+    mutating func take(_ bytes: [UInt8], isVerbatim: Bool) {
+      let bytes = bytes.prefix(max(0, WindowReading.maximumText - text.count - verbatim.count))
+      if isVerbatim {
+        verbatim += bytes
+      } else {
+        endVerbatim()
+        text += bytes
+      }
+    }
+
+    /// RSS says nothing of markup: its entities are decoded once, by XML or, in a CDATA section, here.
+    mutating func endVerbatim() {
+      if case .title(_, .entitiesInCDATA) = field { verbatim = PlainText.decoded(verbatim) }
+      text += verbatim
+      verbatim = []
+    }
+  }
+
+  private(set) var kind: Window.Kind?
+  /// Items that were read to their end.
+  private(set) var items = 0
+  /// End tags of items met so far.
+  private var ends = 0
+  private let context: FeedContext
+  private var rootNamespace = ""
+  /// The local names of the open elements.
+  private var open: [String] = []
+  private var bases: [(depth: Int, url: URLReference)] = []
+  private var capture: Capture?
+  private var current = WindowItemReading()
+  private var refresh = RefreshRate()
+
+  init(_ context: FeedContext) {
+    self.context = context
+  }
+
+  var refreshSeconds: Int64? { refresh.seconds }
+
+  private var depth: Int { open.count }
+  private var base: URLReference { bases.last?.url ?? context.url }
+
+  /// - Parameter endedItems: how many end tags of items have been passed at least; an item beyond them was cut.
+  mutating func take(_ event: XMLEvents.Event, endedItems: Int, sink: FeedSink) throws {
+    switch event {
+    case .start(let element):
+      open.append(element.name)
+      if let reference = element.base {
+        bases.append((depth, base.resolve(URLReference(trimmed(reference)))))
+      }
+      try start(element, sink: sink)
+    case .text(let bytes, let isVerbatim):
+      capture?.take(bytes, isVerbatim: isVerbatim)
+    case .end:
+      finishCapture()
+      if current.isOpen { current.end(at: depth) }
+      if current.depth == depth {
+        ends += 1
+        if ends <= endedItems { try finishItem(sink: sink) } else { current = WindowItemReading() }
+      }
+      if bases.last?.depth == depth { bases.removeLast() }
+      _ = open.popLast()
+    }
+  }
+
+  private mutating func start(_ element: XMLEvents.Element, sink: FeedSink) throws {
+    guard let kind else {
+      rootNamespace = element.namespace
+      kind = element.name == "feed" ? .atom : element.name == "rss" ? .rss : .rdf
+      return
+    }
+    let names = WindowNames(namespace: element.namespace, prefix: element.prefix, root: rootNamespace)
+    let isItem =
+      kind == .atom ? names == .atom && element.name == "entry" : names == .rss && element.name == "item"
+    if isItem {
+      // One that stands in another: the end tag of that one was lost.
+      if current.isOpen { try finishItem(sink: sink) }
+      capture = nil
+      current = WindowItemReading(position: items, depth: depth)
+      if kind == .rdf, let about = element["about"] { current.item.guid = nonEmpty(trimmed(about)) }
+      return
+    }
+    if current.isOpen {
+      current.start(element, names, depth: depth, base: base)
+      if capture == nil { begin(itemField(element, names, kind)) }
+    } else if capture == nil {
+      begin(channelField(element, names))
+    }
+  }
+
+  private mutating func begin(_ field: Field?) {
+    if let field { capture = Capture(field: field, depth: depth) }
+  }
+
+  private mutating func finishItem(sink: FeedSink) throws {
+    items += 1
+    for item in current.item.items(in: context) { try sink(item) }
+    current = WindowItemReading()
+    capture = nil
+  }
+
+  private func nonEmpty(_ bytes: [UInt8]) -> [UInt8]? { bytes.isEmpty ? nil : bytes }
+
+  // MARK: Fields
+
+  private func channelField(_ element: XMLEvents.Element, _ names: WindowNames) -> Field? {
+    let parent = open.dropLast().last
+    guard parent == "channel" || parent == "feed" else { return nil }
+    switch (names, element.name) {
+    case (.rss, "ttl"): return .ttl
+    case (.syndication, "updatePeriod"): return .updatePeriod
+    case (.syndication, "updateFrequency"): return .updateFrequency
+    default: return nil
+    }
+  }
+
+  private func itemField(_ element: XMLEvents.Element, _ names: WindowNames, _ kind: Window.Kind) -> Field? {
+    let isChild = depth == current.depth + 1
+    if names == .media {
+      if element.name == "hash" { return .hash(algorithm: element["algo"]) }
+      let isNear = isChild || (depth == current.depth + 2 && open.dropLast().last == "group")
+      return element.name == "title" && isNear ? .title(rank: 3, element.isMarkup ? .html : .plain) : nil
+    }
+    guard isChild else { return nil }
+    switch (names, element.name) {
+    case (.rss, "title") where kind != .atom: return .title(rank: 0, .entitiesInCDATA)
+    case (.rss, "guid") where kind != .atom: return .guid
+    case (.rss, "pubDate") where kind != .atom: return .date(rank: 0)
+    case (.atom, "title"): return .title(rank: kind == .atom ? 0 : 4, element.isMarkup ? .html : .plain)
+    case (.atom, "id") where kind == .atom: return .guid
+    case (.atom, "published"), (.atom, "issued"): return .date(rank: kind == .atom ? 0 : 2)
+    case (.atom, "updated"), (.atom, "modified"): return .date(rank: 4)
+    case (.atom, "created"): return .date(rank: 3)
+    case (.itunes, "title"): return .title(rank: 1, .entitiesInCDATA)
+    case (.dublinCore, "title"): return .title(rank: 2, .entitiesInCDATA)
+    case (.dublinCore, "date"), (.dublinCore, "issued"), (.dublinCore, "created"): return .date(rank: 1)
+    case (.dublinCore, "modified"): return .date(rank: 4)
+    default: return nil
+    }
+  }
+
+  private mutating func finishCapture() {
+    guard var captured = capture, captured.depth == depth else { return }
+    capture = nil
+    captured.endVerbatim()
+    let text = captured.text
+    switch captured.field {
+    case .title(let rank, let markup):
+      let line = PlainText.line(markup == .html ? PlainText.ofHTML(text) : text)
+      if !line.isEmpty, current.item.titles[rank] == nil { current.item.titles[rank] = line }
+    case .guid: current.item.guid = nonEmpty(trimmed(text)) ?? current.item.guid
+    case .date(let rank):
+      if current.item.dates[rank] == nil { current.item.dates[rank] = FeedDate.parse(text) }
+    case .ttl: refresh.ttl = trimmed(text)
+    case .updatePeriod: refresh.period = trimmed(text)
+    case .updateFrequency: refresh.frequency = trimmed(text)
+    case .hash(let algorithm): current.take(WindowValue.digest(text, algorithm: algorithm))
+    }
+  }
+}
+
+extension XMLEvents.Element {
+  /// True for a text that says it is HTML with its markup escaped; in Atom 0.3 a type is a media type.
+  fileprivate var isMarkup: Bool {
+    let type = lowercased(trimmed(self["type"] ?? []))
+    return type.elementsEqual("html".utf8) || type.elementsEqual("text/html".utf8)
+  }
+}
+
+/// How often a feed wants to be read.
+private struct RefreshRate {
+  private static let longest: Int64 = 366 * 86_400
+
+  /// Minutes (RSS 2.0).
+  var ttl: [UInt8]?
+  /// `hourly` and so on, and how many times in it (RSS 1.0 syndication module).
+  var period: [UInt8]?
+  var frequency: [UInt8]?
+
+  var seconds: Int64? {
+    if let minutes = number(ttl), minutes <= Self.longest / 60 { return minutes * 60 }
+    guard let period else { return nil }
+    let length: Int64
+    switch String(decoding: lowercased(period), as: UTF8.self) {
+    case "hourly": length = 3600
+    case "daily": length = 86_400
+    case "weekly": length = 7 * 86_400
+    case "monthly": length = 30 * 86_400
+    case "yearly": length = 365 * 86_400
+    default: return nil
+    }
+    return max(length / (number(frequency) ?? 1), 1)
+  }
+
+  /// A whole number from 1.
+  private func number(_ text: [UInt8]?) -> Int64? {
+    text.flatMap { Int64(String(decoding: $0, as: UTF8.self)) }.flatMap { $0 > 0 ? $0 : nil }
+  }
+}

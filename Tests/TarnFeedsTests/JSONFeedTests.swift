@@ -1,0 +1,54 @@
+import TarnCore
+import Testing
+
+@testable import TarnFeeds
+
+@Suite struct JSONFeedTests {
+  static let good = #"""
+    {"title":"Pod","version":"https:\/\/jsonfeed.org\/version\/1.1","next_url":"p2","items":[
+    {"id":1234,"title":" Two\nlines <b> ","date_published":"2023-11-14T22:13:20Z","date_modified":"2024-01-01",
+     "attachments":[{"url":"audio/ü 1.m4a","mime_type":"audio/x-m4a","title":"Ep 1","size_in_bytes":89970236},
+     {"url":"audio/1.mp3","title":"Ep 1"},{"url":"https://b.example/2","size_in_bytes":"77"}]},
+    {"id":" b ","attachments":[{"mime_type":"audio/mpeg"},{"url":"ftp://x.example/y","size_in_bytes":1.5}]},
+    {"id":null,"title":null,"date_modified":"2024-01-01T00:00:00+01:00","attachments":[{"url":"/c","size_in_bytes":0}]},
+    7, {"id":"d","attachments":null}]}
+    """#
+
+  @Test func reads() throws {
+    let outcome = parse(Self.good)
+    #expect(outcome.failure == nil)
+    #expect(outcome.end?.format == "JSON Feed")
+    #expect(outcome.end?.isComplete == false)
+    let files = outcome.enclosures
+    try #require(files.count == 3)
+    #expect(
+      files.map(\.sources[0].url) == [
+        "https://example.org/pub/audio/%C3%BC%201.m4a", "https://b.example/2", "https://example.org/c",
+      ])
+    #expect(files.map { $0.guid.map(text) } == ["1234", "1234", nil])
+    #expect(files.map(\.length) == [89_970_236, 77, nil])
+    #expect(files.map(\.position) == [0, 0, 2])
+    #expect(files.map(\.ordinal) == [0, 1, 0])
+    #expect(text(files[0].title) == "Two lines <b>")
+    #expect(
+      files.map { $0.date?.rfc3339 } == [
+        "2023-11-14T22:13:20Z", "2023-11-14T22:13:20Z", "2023-12-31T23:00:00Z",
+      ])
+    #expect(outcome.codes == ["scheme-not-supported", "enclosure-without-url"])
+  }
+
+  @Test(arguments: [
+    #"{"version":"https://jsonfeed.org/version/1","items":[{"id":"a"}"#,
+    #"{"version":"https://jsonfeed.org/version/1","items":[}"#,
+    #"{"version":"https://jsonfeed.org/version/1"} x"#,
+  ])
+  func failsOnDamage(document: String) {
+    #expect(parse(document).failure?.code.hasPrefix("feed-") == true)
+  }
+
+  @Test func isAWindowEvenWithoutItems() {
+    let outcome = parse(#"{"version":"https://jsonfeed.org/version/1"}"#)
+    #expect(outcome.end?.isComplete == false)
+    #expect(outcome.items.isEmpty)
+  }
+}

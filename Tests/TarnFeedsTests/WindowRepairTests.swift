@@ -1,0 +1,186 @@
+import TarnCore
+import Testing
+
+@testable import TarnFeeds
+
+/// Feeds as they should not be written.
+@Suite struct WindowRepairTests {
+  private static let enclosure = #"<enclosure url="http://a.example/1"/>"#
+
+  private func titles(_ outcome: Outcome) -> [String] { outcome.enclosures.map { text($0.title) } }
+
+  private func document(title: [UInt8], prolog: String) -> [UInt8] {
+    Array("\(prolog)<rss version=\"2.0\"><channel><item>\(Self.enclosure)<title>".utf8) + title
+      + Array("</title></item></channel></rss>".utf8)
+  }
+
+  @Test(arguments: [
+    // Declared, and by Content-Type, which wins.
+    ("iso-8859-1", nil, [0xE9, 0x80], "é€"), ("utf-8", nil, [0xC3, 0xA9], "é"),
+    ("koi8-r", nil, [0xC1, 0xC2], "аб"), ("shift_jis", nil, [0x83, 0x5C], "ソ"),
+    ("gb2312", nil, [0xD6, 0xD0], "中"), ("windows-1251", nil, [0xE0], "а"),
+    ("utf-8", "text/xml; charset=\"windows-1251\"", [0xE0], "а"),
+    // Said to be what it is not, or what nobody knows.
+    ("utf-8", nil, [0x93, 0x61, 0x94, 0xE9, 0xC3, 0xA9], "“a”éé"), ("invalid", nil, [0xC3, 0xA9], "é"),
+    ("utf-16", nil, [0xC3, 0xA9], "é"), ("utf-7", nil, [0x2B, 0x41], "+A"),
+  ])
+  func readsCharacters(declared: String, contentType: String?, title: [UInt8], expected: String) {
+    let bytes = document(title: title, prolog: "<?xml version=\"1.0\" encoding=\"\(declared)\"?>")
+    let outcome = parse(bytes, contentType: contentType)
+    #expect(titles(outcome) == [expected])
+    for step in [1, 2, 3, 7, 4096] {
+      #expect(parse(bytes, step: step, contentType: contentType) == outcome, "step \(step)")
+    }
+  }
+
+  @Test(arguments: [true, false], [true, false])
+  func readsUTF16(isBig: Bool, hasMark: Bool) {
+    let plain = text(document(title: Array("é𝄞".utf8), prolog: "<?xml version=\"1.0\" encoding=\"utf-16\"?>"))
+    let units = (hasMark ? [0xFEFF] : []) + Array(plain.utf16)
+    let bytes = units.flatMap {
+      isBig ? [UInt8($0 >> 8), UInt8($0 & 255)] : [UInt8($0 & 255), UInt8($0 >> 8)]
+    }
+    #expect(titles(parse(bytes)) == ["é𝄞"])
+    for step in [1, 2, 3, 7, 4096] { #expect(parse(bytes, step: step) == parse(bytes), "step \(step)") }
+  }
+
+  @Test func aByteOrderMarkWins() {
+    let bytes = document(title: [0xC3, 0xA9], prolog: "<?xml version=\"1.0\" encoding=\"iso-8859-1\"?>")
+    #expect(titles(parse([0xEF, 0xBB, 0xBF] + bytes)) == ["é"])
+  }
+
+  @Test(arguments: [
+    ("a&nbsp;b &mdash; &eacute;", "a b — é"),
+    ("Q & A &c &amp; &unknown; 1 < 2 <3", "Q & A &c & &unknown; 1 < 2 <3"),
+    ("x&#x1;\u{1}y\u{B}&#150;&#0;", "xy–"), ("&lt;b&gt;bold&lt;/b&gt; &amp;amp;", "<b>bold</b> &amp;"),
+    ("<![CDATA[<i>AT&amp;T</i> & ]]]]><![CDATA[>]]>", "<i>AT&T</i> & ]]>"), ("a<!-- & <b> --><b>c</b>", "ac"),
+    ("\u{FFFE}a\u{FFFF}", "a"), ("a<?php echo 1 ?>b", "ab"),
+  ])
+  func mendsTitles(inside: String, expected: String) {
+    let bytes = document(title: Array(inside.utf8), prolog: "")
+    let outcome = parse(bytes)
+    #expect(titles(outcome) == [expected])
+    #expect(outcome.end?.incompleteReason == Window.reason)
+    for step in [1, 2, 3, 7, 4096] { #expect(parse(bytes, step: step) == outcome, "step \(step)") }
+  }
+
+  @Test func keepsRawAmpersandsOfURLs() {
+    let outcome = parse(
+      #"<rss><channel><item><enclosure url="http://a.example/1?a=1&copy=2&b;=3&amp;c&#38;d#f"/></item></channel></rss>"#
+    )
+    #expect(outcome.enclosures.map(\.sources[0].url) == ["http://a.example/1?a=1&copy=2&b;=3&c&d"])
+  }
+
+  @Test(arguments: [
+    // Before the declaration, undeclared prefixes, behind the root.
+    ("\n \n<!-- x --><?xml version=\"1.0\"?><rss><channel><item>\(enclosure)</item></channel></rss>", 1),
+    ("<rss><channel><item><media:content url=\"http://a.example/1\"/></item></channel></rss>", 1),
+    ("<rss><channel><item>\(enclosure)</item></channel></rss><p>more", 1),
+    // End tags that are wrong or lost.
+    ("<rss><channel><item><title>a</titel>\(enclosure)</item><item>\(enclosure)</item></channel></rss>", 2),
+    ("<rss><channel><item>\(enclosure)<item>\(enclosure)</item></channel></rss>", 2),
+    ("<rss><channel><item><title>a\(enclosure)</item><item>\(enclosure)</item></channel></rss>", 2),
+    // Cut: the item that is not whole is left out, as its title may come later.
+    ("<rss><channel><item>\(enclosure)</item><item>\(enclosure)<title>a", 1),
+    ("<rss><channel><item>\(enclosure)</item><item>\(enclosure)</ite", 1),
+    ("<rss><channel><item>\(enclosure)</item><item>\(enclosure)</channel></rss>", 1),
+  ])
+  func recovers(document: String, count: Int) {
+    let outcome = parse(document)
+    #expect(outcome.enclosures.count == count)
+    #expect(outcome.failure == nil)
+    #expect(!outcome.isComplete)
+    for step in [1, 2, 3, 7, 4096] { #expect(parse(document, step: step) == outcome, "step \(step)") }
+  }
+
+  @Test func neverTrapsOnACut() {
+    for document in [WindowTests.good, WindowTests.rdf, WindowTests.atom, JSONFeedTests.good] {
+      let bytes = Array(document.utf8)
+      let whole = parse(bytes)
+      for count in stride(from: 0, to: bytes.count, by: 3) {
+        let cut = parse(Array(bytes[..<count]))
+        #expect(!cut.isComplete)
+        #expect(whole.items.starts(with: cut.items), "cut at \(count)")
+      }
+    }
+  }
+
+  // MARK: DOCTYPE
+
+  private func rss(doctype: String, title: String) -> String {
+    "<?xml version=\"1.0\"?>\n\(doctype)<rss><channel><item>\(Self.enclosure)<title>\(title)</title></item></channel></rss>"
+  }
+
+  @Test func takesADoctypeOfItsOwn() {
+    for doctype in [
+      "<!DOCTYPE rss>", "<!DOCTYPE rss [<!ENTITY x 'a&amp;b &#99;'><!-- > ]> % --><!ELEMENT rss ANY>]>",
+      "<!doctype rss [ <!ENTITY x \"a&amp;b &#99;\"> ] >",
+    ] {
+      let expected = doctype.contains("ENTITY") ? "a&b c é" : "&x; é"
+      #expect(titles(parse(rss(doctype: doctype, title: "&x; &eacute;"))) == [expected])
+    }
+  }
+
+  @Test(arguments: [
+    "<!DOCTYPE rss PUBLIC \"-//N//DTD RSS 0.91//EN\" \"http://a.example/rss.dtd\">",
+    "<!DOCTYPE rss SYSTEM \"file:///etc/passwd\">",
+    "<!DOCTYPE rss [<!ENTITY x SYSTEM \"file:///etc/passwd\">]>",
+    "<!DOCTYPE rss [<!ENTITY x PUBLIC \"a\" \"http://a.example/\">]>",
+    "<!DOCTYPE rss [<!ENTITY % p SYSTEM \"http://a.example/\"> %p;]>", "<!DOCTYPE rss [<!ENTITY % p \"a\">]>",
+    "<!DOCTYPE rss [<!ENTITY a \"lol\"><!ENTITY x \"&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;\">]>",
+  ])
+  func refusesDoctypes(doctype: String) {
+    #expect(parse(rss(doctype: doctype, title: "&x;")).failure?.code == "doctype-refused")
+  }
+
+  @Test func stopsEntityBombs() {
+    let long = "<!DOCTYPE rss [<!ENTITY x \"\(String(repeating: "a", count: 10_000))\">]>"
+    let bomb = rss(doctype: long, title: String(repeating: "&x;", count: 1_000))
+    #expect(parse(bomb).failure?.code == "feed-bomb")
+    let endless = "<!DOCTYPE rss [" + String(repeating: "<!ENTITY x \"a\">", count: 2_000) + "]>"
+    #expect(parse(rss(doctype: endless, title: "")).failure?.code == "doctype-refused")
+    #expect(parse("<!DOCTYPE rss [<!ENTITY x \"a\"><rss>").failure != nil)
+  }
+
+  @Test func endsWhereItIsTooDeep() {
+    let deep = "<rss><channel><item>\(Self.enclosure)</item>" + String(repeating: "<a>", count: 100_000)
+    let outcome = parse(deep)
+    #expect(outcome.enclosures.count == 1)
+    #expect(outcome.end?.incompleteReason.contains("not well-formed") == true)
+  }
+
+  // MARK: Times
+
+  @Test(arguments: [
+    ("Tue, 14 Nov 2023 22:13:20 GMT", "2023-11-14T22:13:20Z"),
+    ("14 Nov 23 22:13 EST", "2023-11-15T03:13:00Z"),
+    ("Tue,14 nov 2023 22:13:20 +0530", "2023-11-14T16:43:20Z"),
+    ("Die, 14 November 2023 22:13:20 +01:00", "2023-11-14T21:13:20Z"),
+    ("Tuesday, November 14, 2023 10:13 PM", "2023-11-14T22:13:00Z"),
+    ("Tue Nov 14 22:13:20 2023", "2023-11-14T22:13:20Z"),
+    ("Tue, 14 Nov 2023 22:13:20 (Central) -0600 (CST)", "2023-11-15T04:13:20Z"),
+    ("14-Nov-2023", "2023-11-14T00:00:00Z"),
+    ("Tue, 14 Nov 2023 22:13:20 GMT+2", "2023-11-14T20:13:20Z"),
+    ("14 Nov 99 22:13:20 Z", "1999-11-14T22:13:20Z"),
+    ("Tue, 14 Nov 2023 9:3:20.75 UT", "2023-11-14T09:03:20Z"),
+    ("2023-11-14T22:13:20.123456789012Z", "2023-11-14T22:13:20Z"),
+    ("2023-11-14 22:13:20 +0100", "2023-11-14T21:13:20Z"), ("2023-11-14T22:13", "2023-11-14T22:13:00Z"),
+    ("2023-11-14", "2023-11-14T00:00:00Z"), ("2023-11", "2023-11-01T00:00:00Z"),
+    ("2023", "2023-01-01T00:00:00Z"),
+    ("20231114T221320Z", "2023-11-14T22:13:20Z"), ("2023/11/14 22:13:20", "2023-11-14T22:13:20Z"),
+    ("2023-1-4T22:13:20-08:00", "2023-01-05T06:13:20Z"),
+  ])
+  func readsTimes(written: String, expected: String) {
+    #expect(FeedDate.parse(Array(written.utf8))?.rfc3339 == expected)
+  }
+
+  @Test(arguments: [
+    "", "today", "14 Nov", "Tue, 32 Nov 2023 22:13:20 GMT", "2023-13-01", "99999999999999999999",
+    "14 Nov 2023 25:00:00",
+    "2023-11-14T22:13:20+99:00", "Tue, 14 Nov 99999 00:00", "::::", "1 1 1 1", "0000-00-00T00:00:00Z",
+    "2023-", "14 Nov 2023 1:2:3:4 1:2",
+  ])
+  func leavesOtherTimes(written: String) {
+    #expect(FeedDate.parse(Array(written.utf8)) == nil)
+  }
+}
