@@ -211,7 +211,7 @@ struct IndexCorpusTests {
       switch item {
       case .entry(let entry): hex(entry.path.bytes) + "=" + (entry.size.map(String.init) ?? "")
       case .directory(_, let path): hex(path.bytes) + "/"
-      case .refused, .deleted: nil
+      case .refused, .deleted, .enclosure: nil
       }
     }
   }
