@@ -11,7 +11,7 @@ package struct AbsentFolder: FolderReading {
   package func scan() -> any SnapshotCursor { Nothing() }
   package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { nil }
   package func digest(
-    of path: RelativePath, _ algorithm: DigestAlgorithm
+    of path: RelativePath, _ algorithm: DigestAlgorithm, watch: (Int) -> Bool
   ) throws(FolderFailure) -> (Digest, FileIdentity)? { nil }
 }
 

@@ -19,10 +19,12 @@ struct Deletions {
 
   /// - Parameters:
   ///   - first: the first action, taken from `rest` already.
+  ///   - again: the deletions from the first on, once more.
   ///   - planned: how many of the actions are deletions.
   ///   - rows: files recorded before the pass.
   func run(
-    first: Action, rest: any ActionCursor, planned: Int, rows: Int, manifestIsEmpty: Bool
+    first: Action, rest: any ActionCursor, again: () throws -> any ActionCursor, planned: Int, rows: Int,
+    manifestIsEmpty: Bool
   ) throws -> Result {
     let now = ports.now
     let recent = try ports.ledger.eventCount(
@@ -31,7 +33,7 @@ struct Deletions {
       planned: planned, recent: recent, rows: rows, manifestIsEmpty: manifestIsEmpty)
     switch verdict {
     case .allow: return try carryOut(first: first, rest: rest)
-    case .hold: return try hold(first: first, rest: rest, now: now)
+    case .hold: return try hold(first: first, rest: rest, again: again, now: now)
     }
   }
 
@@ -66,27 +68,43 @@ struct Deletions {
     }
   }
 
+  /// Changes in one transaction.
+  private static let mostAtOnce = 4096
+
   /// Keeps the set under an id of its paths and digests. `forget` needs no asking: nothing is lost by it, but it
   /// waits with the others, so that the set stays one.
-  private func hold(first: Action, rest: any ActionCursor, now: Timestamp) throws -> Result {
+  private func hold(
+    first: Action, rest: any ActionCursor, again: () throws -> any ActionCursor, now: Timestamp
+  ) throws -> Result {
     let hasher = ports.hashing.hasher(.sha256)
-    var paths: [RelativePath] = []
+    var count = 0
     var next: Action? = first
     while let action = next {
       if action.kind == .delete {
-        paths.append(action.path)
+        count += 1
         (action.path.bytes + [0] + (action.row?.digest.bytes ?? [])).withUnsafeBytes { hasher.update($0) }
       }
       next = try rest.next()
     }
-    let plan = HeldPlan(id: String(hasher.finish().hex.prefix(8)), when: now, count: paths.count)
-    var changes: [LedgerChange] = [.hold(plan)]
-    changes += paths.map { .heldPath(plan: plan.id, path: $0) }
-    changes.append(
+    let plan = HeldPlan(id: String(hasher.finish().hex.prefix(8)), when: now, count: count)
+    // The paths first, in parts: without its plan a path means nothing, and there may be millions.
+    var changes: [LedgerChange] = []
+    let cursor = try again()
+    while let action = try cursor.next() {
+      guard action.kind == .delete, action.phase == .deletion else { continue }
+      changes.append(.heldPath(plan: plan.id, path: action.path))
+      if changes.count >= Self.mostAtOnce {
+        try ports.ledger.apply(changes)
+        changes = []
+      }
+    }
+    changes += [
+      .hold(plan),
       .event(
         Event(
           when: now, code: "deletions-held", bytes: nil,
-          detail: "plan \(plan.id): \(plan.count) deletions wait for approval")))
+          detail: "plan \(plan.id): \(plan.count) deletions wait for approval")),
+    ]
     try ports.ledger.apply(changes)
     var result = Result()
     result.held = plan

@@ -83,9 +83,7 @@ package struct Pass {
   private func runToEnd(_ folder: any FolderPort) throws -> PassReport {
     try PassFailure.translating(feed: request.feed.text) {
       guard folder.isIntact() else {
-        throw PassFailure(
-          .folderUnusable, code: "marker-missing",
-          "the folder is not the one that was opened; nothing was changed")
+        throw Self.replaced(folder: request.folderName)
       }
       let started = ports.now
       let recovery = Recovery(ports: ports, folder: folder)
@@ -97,11 +95,19 @@ package struct Pass {
       observer.pass(.planned(report))
       let rows = try ports.ledger.rowCount()
       try carryOut(folder, builder, rows: rows, into: &report)
+      guard folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
       try recovery.expireTrash()
       report.ended = ports.now
       try record(report, end)
       return report
     }
+  }
+
+  private static func replaced(folder: String) -> PassFailure {
+    PassFailure(
+      .folderUnusable, code: "folder-replaced",
+      "\(Printable.escape(folder)) is not the folder that was opened: it was moved, replaced or unmounted",
+      hint: "what was opened is whole; bring it back to its place, or sync into another folder")
   }
 
   // MARK: Reading
@@ -114,7 +120,7 @@ package struct Pass {
     let document = try reader.open(request.feed, workingDirectory: request.workingDirectory)
     let builder = PlanBuilder(
       ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
-      started: started)
+      stop: stop, started: started)
     do {
       try builder.beginInOrder()
       var isIndex = false
@@ -199,14 +205,15 @@ package struct Pass {
     try tellSpace(folder, builder.bytes.planned)
     // A plan that is held is of an older manifest: what it names may be wanted again.
     try note([.dropHolds])
-    conductor.mayMakeWay = try guardAllows(builder.makingWay, rows: rows)
+    conductor.mayMakeWay = try mayDelete(report, builder) && guardAllows(builder.makingWay, rows: rows)
     let actions = try ports.stage.actions()
     let first = try conductor.run(actions)
-    if let first, !stop.isSet, mayDelete(report, builder) {
+    if let first, !stop.isSet, mayDelete(report, builder), folder.isIntact() {
       enter(.deleting)
       let deletions = Deletions(ports: ports, folder: folder, observer: observer, stop: stop)
       let result = try deletions.run(
-        first: first, rest: actions, planned: builder.plannedDeletions, rows: rows,
+        first: first, rest: actions, again: { try ports.stage.actions() }, planned: builder.plannedDeletions,
+        rows: rows,
         manifestIsEmpty: builder.entriesInFeed == 0)
       report.take(result)
       for path in result.changed { report.add(changed(path)) }

@@ -8,13 +8,16 @@ struct FolderReader: Sendable {
   let hashing: any Hashing
 
   func digest(
-    of path: RelativePath, _ algorithm: DigestAlgorithm
+    of path: RelativePath, _ algorithm: DigestAlgorithm, watch: (Int) -> Bool
   ) throws(FolderFailure) -> (Digest, FileIdentity)? {
     guard let file = try beneath.file(path) else { return nil }
     let before = try FileStat.of(file, path.bytes).identity
     let hasher = hashing.hasher(algorithm)
     do throws(FolderFailure) {
-      try readAll(file, path.bytes) { bytes throws(FolderFailure) in hasher.update(bytes) }
+      try readAll(file, path.bytes) { bytes throws(FolderFailure) in
+        hasher.update(bytes)
+        guard watch(bytes.count) else { throw FolderFailure(.stopped, "ended on request") }
+      }
     } catch {
       throw error.about(path)
     }
@@ -60,6 +63,8 @@ package struct ForeignFolder: FolderReading {
   package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { try reader.beneath.look(path) }
 
   package func digest(
-    of path: RelativePath, _ algorithm: DigestAlgorithm
-  ) throws(FolderFailure) -> (Digest, FileIdentity)? { try reader.digest(of: path, algorithm) }
+    of path: RelativePath, _ algorithm: DigestAlgorithm, watch: (Int) -> Bool
+  ) throws(FolderFailure) -> (Digest, FileIdentity)? {
+    try reader.digest(of: path, algorithm, watch: watch)
+  }
 }

@@ -33,9 +33,9 @@ package final class LocalFolder: FolderPort {
   package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { try beneath.look(path) }
 
   package func digest(
-    of path: RelativePath, _ algorithm: DigestAlgorithm
+    of path: RelativePath, _ algorithm: DigestAlgorithm, watch: (Int) -> Bool
   ) throws(FolderFailure) -> (Digest, FileIdentity)? {
-    try FolderReader(beneath: beneath, hashing: hashing).digest(of: path, algorithm)
+    try FolderReader(beneath: beneath, hashing: hashing).digest(of: path, algorithm, watch: watch)
   }
 
   // MARK: The file system

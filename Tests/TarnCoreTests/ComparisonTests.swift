@@ -135,16 +135,20 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
   }
 
   @Test func aFileOfTarnsMakesWayForADirectory() throws {
-    for deletes in [false, true] {
-      var situation = Situation(
-        entries: [entry("a-b"), entry("a/b"), entry("a/c"), entry("a/d/e")], rows: [row("a")],
-        objects: [object("a")])
-      situation.policy.deletes = deletes
-      #expect(try situation.lines() == ["a make-way", "a-b fetch", "a/b fetch", "a/c fetch", "a/d/e fetch"])
-      let way = try situation.findings().first { $0.path == path("a") }
-      let action = Action(.delete, path: path("a"), present: identity(), row: row("a"))
-      #expect(way?.decision == .action(action))
-    }
+    var situation = Situation(
+      entries: [entry("a-b"), entry("a/b"), entry("a/c"), entry("a/d/e")], rows: [row("a")],
+      objects: [object("a")], policy: Self.deletes)
+    #expect(try situation.lines() == ["a make-way", "a-b fetch", "a/b fetch", "a/c fetch", "a/d/e fetch"])
+    let way = try situation.findings().first { $0.path == path("a") }
+    let action = Action(.delete, path: path("a"), present: identity(), row: row("a"))
+    #expect(way?.decision == .action(action))
+    // To give way is to be deleted.
+    situation.policy.deletes = false
+    let conflict = "conflict parent-not-a-directory"
+    #expect(
+      try situation.lines() == [
+        "a unlisted", "a-b fetch", "a/b \(conflict)", "a/c \(conflict)", "a/d/e \(conflict)",
+      ])
   }
 
   @Test(
@@ -182,8 +186,9 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
     #expect(try situation.lines() == ["a delete"] + refused)
     // The user deleted it, and it stays deleted.
     situation = Situation(entries: [entry("a/b")], rows: [row("a"), row("a/b")], objects: [object("a")])
+    situation.policy.deletes = true
     situation.policy.localChanges = .keep
-    #expect(try situation.lines() == ["a unlisted", "a/b kept local-deletion-kept"])
+    #expect(try situation.lines() == ["a delete", "a/b kept local-deletion-kept"])
   }
 
   @Test func whatIsExcludedMakesNoWay() throws {
@@ -318,7 +323,8 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
           lines[at] = planner.decide(merged, row: rows[at], present: objects[at]).word
           continue
         }
-        if let own = rows[blocker], let object = objects[blocker], object.kind == .regular,
+        if situation.policy.deletes, let own = rows[blocker], let object = objects[blocker],
+          object.kind == .regular,
           own.identity.isSame(as: object.identity), !situation.policy.filter.excludes(blocker)
         {
           let decision = planner.decide(merged, row: rows[at], present: nil)

@@ -49,13 +49,14 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
   }
 
   package func digest(
-    of path: RelativePath, _ algorithm: DigestAlgorithm
+    of path: RelativePath, _ algorithm: DigestAlgorithm, watch: (Int) -> Bool
   ) throws(FolderFailure) -> (Digest, FileIdentity)? {
     let found = try withState { state throws(FolderFailure) -> (bytes: [UInt8], identity: FileIdentity)? in
       try state.run(.digest)
       guard let node = state.reachable(path), node.kind == .regular else { return nil }
       return (node.file.bytes, node.file.identity)
     }
+    guard watch(found?.bytes.count ?? 0) else { throw FolderFailure(.stopped, "ended on request") }
     return found.map { (hashing.digest(algorithm, of: $0.bytes), $0.identity) }
   }
 

@@ -118,13 +118,20 @@ package final class Comparison {
       return planner.decide(entry, row: row, present: present)
     }
     if canMakeWay(blocker) { return planner.decide(entry, row: row, present: nil) }
+    let name = blocker.present.path.printable
     return .conflict(
       code: "parent-not-a-directory",
-      message: "\(blocker.present.path.printable) is no directory, and not as Tarn placed it")
+      message: isOwn(blocker)
+        ? "\(name) is a file, and the feed now has a directory there; --delete lets the file go to the trash"
+        : "\(name) is no directory, and not as Tarn placed it")
   }
 
-  /// A file that Tarn placed, and that the feed now has as a directory.
+  /// A file that Tarn placed, and that the feed now has as a directory: a deletion like any other.
   private func canMakeWay(_ blocker: Blocker) -> Bool {
+    planner.policy.deletes && isOwn(blocker)
+  }
+
+  private func isOwn(_ blocker: Blocker) -> Bool {
     guard let own = blocker.unlisted?.row, blocker.present.kind == .regular else { return false }
     return own.identity.isSame(as: blocker.present.identity) && !planner.policy.filter.excludes(own.path)
   }

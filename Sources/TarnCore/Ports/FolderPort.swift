@@ -62,6 +62,7 @@ package struct FolderFailure: Error, Sendable, Equatable {
     case sizeMismatch = "size-mismatch"
     case pieceMismatch = "piece-mismatch"
     case markerMissing = "marker-missing"
+    case stopped = "stopped"
     case other = "folder-error"
   }
   package var code: Code
@@ -203,9 +204,19 @@ package protocol FolderReading: Sendable {
   func look(_ path: RelativePath) throws(FolderFailure) -> Present?
   /// The digest of a regular file, and what stat said before and after reading it (equal, or `stale` as a
   /// nil result: it changed while it was read, or it is no regular file).
+  ///
+  /// - Parameter watch: called with the bytes of each part that was read, at most 1 MiB; false ends it as `stopped`.
   func digest(
-    of path: RelativePath, _ algorithm: DigestAlgorithm
+    of path: RelativePath, _ algorithm: DigestAlgorithm, watch: (Int) -> Bool
   ) throws(FolderFailure) -> (Digest, FileIdentity)?
+}
+
+extension FolderReading {
+  package func digest(
+    of path: RelativePath, _ algorithm: DigestAlgorithm
+  ) throws(FolderFailure) -> (Digest, FileIdentity)? {
+    try digest(of: path, algorithm) { _ in true }
+  }
 }
 
 /// The folder of one mirror, held open by a descriptor: every path is resolved beneath it without following

@@ -127,7 +127,7 @@ package struct TrashCan {
       for row in rows {
         try folder.removeTrash(row.name)
         try ledger.apply([.dropTrash(name: row.name)])
-        bytes += row.size
+        bytes.addSaturated(row.size)
       }
       return (rows.count, bytes)
     }

@@ -139,7 +139,7 @@ package struct StatusQuery {
     }
     let trash = try ledger.trash()
     document.trashFiles = trash.count
-    document.trashBytes = trash.reduce(0) { $0 + $1.size }
+    document.trashBytes = trash.reduce(0) { $0.addingSaturated($1.size) }
     document.state = try state(document)
     if holder != nil { document.transfers = try ledger.activity().map(StatusDocument.Transfer.init) }
     return document

@@ -59,6 +59,8 @@ package struct Verification {
 
   private func check(forgetDamage: Bool) throws -> VerifyReport {
     observer.pass(.phase(.verifying))
+    // What `tarn status` shows beside it; soon stale, so a failure is of no account here.
+    try? ports.ledger.applyVolatile([.fact("phase", PassEvent.Phase.verifying.rawValue)])
     let total = try ports.ledger.rowCount()
     let totalBytes = try ports.ledger.rowBytes()
     progress.change { snapshot in
@@ -74,6 +76,7 @@ package struct Verification {
         return report
       }
       let isDamaged = check(row, into: &report)
+      guard !report.wasStopped else { return report }
       if isDamaged, forgetDamage {
         var doubtful = row
         doubtful.isDoubtful = true
@@ -96,13 +99,13 @@ package struct Verification {
         return false
       }
       guard present.kind == .regular,
-        let (digest, identity) = try folder.digest(of: row.path, row.digest.algorithm)
+        let (digest, identity) = try digest(row)
       else {
         report.changed.append(row.path)
         tell(row.path, "changed", "it is no regular file any more, or changes while it is read")
         return false
       }
-      report.bytes += identity.size
+      report.bytes.addSaturated(identity.size)
       if digest == row.digest {
         report.good += 1
         return false
@@ -119,10 +122,24 @@ package struct Verification {
       tell(row.path, "changed", "it was edited since Tarn placed it")
       return false
     } catch {
+      guard error.code != .stopped else {
+        report.checked -= 1
+        report.wasStopped = true
+        return false
+      }
       let problem = self.problem(row.path, error.code.rawValue, error.message)
       report.problems.append(problem)
       observer.pass(.problem(problem))
       return false
+    }
+  }
+
+  private func digest(_ row: Row) throws(FolderFailure) -> (Digest, FileIdentity)? {
+    progress.begin(0, path: row.path, kept: 0, total: row.identity.size, source: "")
+    defer { progress.end(0) }
+    return try folder.digest(of: row.path, row.digest.algorithm) { count in
+      progress.receive(0, bytes: count)
+      return !stop.isSet
     }
   }
 

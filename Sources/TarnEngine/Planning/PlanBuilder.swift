@@ -1,4 +1,5 @@
 import TarnCore
+import TarnRuntime
 
 /// Turns the items of a feed into a plan in the stage: filters, compares, hashes what has to be hashed, counts.
 /// Memory does not grow with the feed. On the pass's thread.
@@ -11,6 +12,7 @@ final class PlanBuilder {
   private let planner: Planner
   private let observer: any PassObserver
   private let progress: PassProgress
+  private let stop: StopFlag
   private let started: Timestamp
   private var comparison: Comparison?
 
@@ -28,7 +30,7 @@ final class PlanBuilder {
 
   init(
     ports: PassPorts, folder: any FolderReading, policy: PassPolicy, observer: any PassObserver,
-    progress: PassProgress, started: Timestamp
+    progress: PassProgress, stop: StopFlag, started: Timestamp
   ) {
     self.ports = ports
     self.folder = folder
@@ -36,6 +38,7 @@ final class PlanBuilder {
     planner = Planner(policy: policy)
     self.observer = observer
     self.progress = progress
+    self.stop = stop
     self.started = started
   }
 
@@ -143,7 +146,7 @@ final class PlanBuilder {
     }
     if let entry = finding.entry, !entry.sources.isEmpty {
       counts.wanted += 1
-      bytes.wanted += entry.size ?? 0
+      bytes.wanted.addSaturated(entry.size ?? 0)
     }
     if let refusal = finding.refusal {
       if finding.entry?.sources.isEmpty != true {
@@ -158,7 +161,7 @@ final class PlanBuilder {
     switch finding.decision {
     case .current:
       counts.current += 1
-      bytes.current += finding.row?.identity.size ?? finding.entry?.size ?? 0
+      bytes.current.addSaturated(finding.row?.identity.size ?? finding.entry?.size ?? 0)
     case .action(let action) where action.kind == .inspect: try inspect(action)
     case .action(let action): try plan(action)
     case .adopt: break
@@ -179,13 +182,14 @@ final class PlanBuilder {
     let decision: Decision
     var identity = present
     do throws(FolderFailure) {
-      if let (digest, hashed) = try folder.digest(of: action.path, algorithm) {
+      if let (digest, hashed) = try folder.digest(of: action.path, algorithm, watch: { _ in !stop.isSet }) {
         identity = hashed
         decision = planner.decide(entry, row: action.row, inspected: digest, identity: hashed)
       } else {
         decision = .conflict(code: "changing", message: "the file changes while it is read; try again later")
       }
     } catch {
+      if error.code == .stopped { throw PassFailure(.stopped, code: "stopped", "ended on request") }
       counts.failed += 1
       report(name: action.path.bytes, kind: .failed, code: error.code.rawValue, message: error.message)
       return
@@ -216,7 +220,7 @@ final class PlanBuilder {
     }
     counts.planned += 1
     switch action.kind {
-    case .fetch, .update, .restore, .replace: bytes.planned += action.entry?.size ?? 0
+    case .fetch, .update, .restore, .replace: bytes.planned.addSaturated(action.entry?.size ?? 0)
     default: break
     }
   }

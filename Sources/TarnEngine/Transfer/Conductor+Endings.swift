@@ -44,7 +44,13 @@ extension Conductor {
     case .askFromZero:
       restart(job)
     case .whole: sealWhole(job.id)
-    case .notModified where job.isConditional: try revalidated(job)
+    case .notModified where job.isConditional:
+      guard let size = job.entry.size, size != job.action.row?.identity.size else {
+        return try revalidated(job)
+      }
+      // A stale cache: the feed says another size than that of the version that it vouches for.
+      jobs[job.id]?.isUnconditional = true
+      ask(job.id)
     case .notModified:
       trouble(
         job, code: "bad-response",

@@ -130,7 +130,9 @@ final class Conductor {
     guard mayMakeWay else {
       let problem = Problem(
         name: action.path.bytes, kind: .conflict, code: "too-many-in-the-way",
-        message: "the feed has directories where more files stand than one day may take away", seen: ports.now
+        message:
+          "the feed has a directory where this file stands, and deletions are not allowed now: the list is not "
+          + "complete, or more files would go than one day may take away", seen: ports.now
       )
       counts.conflict += 1
       if problems.count < PassReport.mostProblems { problems.append(problem) }
@@ -158,7 +160,7 @@ final class Conductor {
     try ports.ledger.apply(changes)
     for row in adoptions {
       counts.adopted += 1
-      bytes.confirmed += row.identity.size
+      bytes.confirmed.addSaturated(row.identity.size)
       observer.pass(.done(code: "adopted", path: row.path, bytes: row.identity.size))
       progress.finish(bytes: 0)
     }
@@ -310,7 +312,7 @@ final class Conductor {
     case .installed(let identity, _):
       space.giveBack(job.reserved)
       count(job.action.kind, isCopy: job.isCopy)
-      bytes.published += identity.size
+      bytes.published.addSaturated(identity.size)
       progress.finish(bytes: identity.size)
       observer.pass(.done(code: job.action.kind.doneCode, path: job.entry.path, bytes: identity.size))
     case .stale:
@@ -342,7 +344,7 @@ final class Conductor {
     jobs[job.id] = nil
     space.giveBack(job.reserved)
     counts.revalidated += 1
-    bytes.confirmed += job.action.row?.identity.size ?? 0
+    bytes.confirmed.addSaturated(job.action.row?.identity.size ?? 0)
     guard var row = job.action.row else { return }
     if row.fingerprint != job.entry.fingerprint {
       row.fingerprint = job.entry.fingerprint
@@ -374,7 +376,7 @@ final class Conductor {
   }
 
   func received(_ count: UInt64) {
-    bytes.received += count
+    bytes.received.addSaturated(count)
   }
 
   /// Once a second, what `tarn status` shows beside a running pass.

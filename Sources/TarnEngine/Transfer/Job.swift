@@ -23,6 +23,8 @@ struct Job {
   var reserved: UInt64 = 0
   /// The running request set a condition, so 304 is an answer to it.
   var isConditional = false
+  /// A 304 contradicted the feed: no conditions any more.
+  var isUnconditional = false
   /// Made from bytes of the folder.
   var isCopy = false
 
@@ -56,7 +58,7 @@ struct Job {
 
   /// Ask conditionally: what stands there may be the server's version still. Only where no digest decides.
   var conditionalRow: Row? {
-    guard entry.digest == nil, known == nil, let row = action.row, action.present != nil,
+    guard !isUnconditional, entry.digest == nil, known == nil, let row = action.row, action.present != nil,
       action.kind == .update || action.kind == .revalidate, row.etag != nil || row.lastModified != nil
     else { return nil }
     return row

@@ -85,6 +85,17 @@ struct PublishGroup: Sendable {
   let post: @Sendable (JobMessage) -> Void
 
   func publish(_ batch: [Publication]) {
+    guard folder.isIntact() else {
+      for publication in batch {
+        finish(
+          publication,
+          .failed(
+            FolderFailure(
+              .markerMissing, "the folder was moved, replaced or unmounted while the pass ran",
+              path: publication.path)))
+      }
+      return
+    }
     var ready: [Publication] = []
     for (publication, failure) in zip(batch, folder.makeDurable(batch.map(\.partial))) {
       guard let failure else {

@@ -110,7 +110,9 @@ package final class PassProgress: Sendable {
           path: job.path, received: job.received, total: job.total, rate: job.meter.rate(now: now),
           source: job.source)
       }
-      snapshot.bytesDone = state.finishedBytes + state.running.values.reduce(0) { $0 + $1.received }
+      snapshot.bytesDone = state.running.values.reduce(state.finishedBytes) {
+        $0.addingSaturated($1.received)
+      }
       snapshot.rate = state.meter.rate(now: now)
       return snapshot
     }
@@ -144,7 +146,7 @@ package final class PassProgress: Sendable {
 
   func finish(bytes: UInt64) {
     state.withLock { state in
-      state.finishedBytes += bytes
+      state.finishedBytes.addSaturated(bytes)
       state.snapshot.filesDone += 1
     }
   }

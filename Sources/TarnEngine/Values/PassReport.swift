@@ -57,7 +57,7 @@ package struct PassBytes: Sendable, Equatable {
 
 extension PassBytes {
   /// Of wanted entries that are in place.
-  package var inPlace: UInt64 { current + published + confirmed }
+  package var inPlace: UInt64 { current.addingSaturated(published).addingSaturated(confirmed) }
 }
 
 /// What a pass did, or what a plan would do.

@@ -46,7 +46,7 @@ struct TrashEmptyCommand: ParsableCommand {
     }
     let rows = try session.tarn.trash(folder: mirror, state: record.state)
     guard !rows.isEmpty else { return true }
-    let bytes = rows.reduce(UInt64(0)) { $0 + $1.size }
+    let bytes = rows.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
     let all = "all \(Numbers.count(rows.count, "file")), \(Units.show(bytes)),"
     let what = names.isEmpty ? all : names.map { Printable.escape($0) }.joined(separator: ", ")
     return session.confirm("Remove \(what) from the trash for good?")

@@ -12,7 +12,7 @@ enum TrashText {
         row.path.printable,
       ].map { Table.Cell($0) }
     }
-    let bytes = rows.reduce(UInt64(0)) { $0 + $1.size }
+    let bytes = rows.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
     return Table.lines([head] + cells, right: [3], style: style) + [
       "\(Numbers.count(rows.count, "file")), \(Units.show(bytes)); "
         + "to put one back: tarn trash restore \(mirror) \(first.name.prefix(length))"

@@ -1,0 +1,79 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// What feed, server and folder say does not go together: nothing is lost, and nothing is called done that is not.
+@Suite struct ContradictionTests {
+  /// Making way is a deletion: only with `--delete`, and only from a complete list.
+  @Test(arguments: [(false, true), (true, false), (false, false)])
+  func noFileMakesWayUnlessDeletionsAreAllowed(deletes: Bool, isComplete: Bool) throws {
+    let world = World()
+    world.want("a", "file")
+    for number in 0..<20 { world.want("other-\(number)", "\(number)") }
+    try world.run()
+    world.policy.deletes = deletes
+    if !isComplete { world.end = FeedEnd(format: "test list", isComplete: false, incompleteReason: "cut") }
+    world.unlist("a")
+    world.want("a/b", "one")
+    let report = try world.run()
+    #expect(!report.isInSync)
+    #expect(world.text("a") == "file")
+    #expect(world.trash.isEmpty)
+  }
+
+  /// A 304 that vouches for another size than the feed says comes from a stale cache: asked again without it.
+  @Test func aNotModifiedThatContradictsTheFeedIsNotBelieved() throws {
+    let world = World()
+    var entry = world.bareEntry("a", listing: "one")
+    entry.size = 3
+    world.server.put(World.host + "a", "one".bytes, etag: "\"1\"")
+    world.add(entry)
+    try world.run()
+    entry.size = 5
+    entry.listing = "two".bytes
+    world.add(entry)
+    // The cache has the old version still.
+    let report = try world.run()
+    #expect(!report.isInSync)
+    #expect(report.counts.revalidated == 0)
+    world.server.put(World.host + "a", "newer".bytes, etag: "\"1\"")
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == "newer")
+  }
+
+  /// Sizes that a feed claims may add up to more than a number holds.
+  @Test func absurdSizesAddUp() throws {
+    let world = World()
+    for name in ["a", "b", "c"] {
+      var entry = world.entry(name, name)
+      entry.size = UInt64(Int64.max)
+      world.add(entry)
+    }
+    #expect(try world.plan().report.bytes.planned == .max)
+    let report = try world.run()
+    #expect(report.counts.failed == 3)
+    #expect(report.bytes.wanted == .max)
+  }
+
+  @Test func aFolderThatIsReplacedMeanwhileIsLeftAlone() throws {
+    let world = World()
+    world.want("a", "one")
+    for number in 0..<20 { world.want("other-\(number)", "\(number)") }
+    try world.run()
+    world.policy.deletes = true
+    world.unlist("other-3")
+    world.want("b", "two")
+    let folder = world.folder
+    world.server.onRequest { _ in folder.setIntact(false) }
+    let failure = #expect(throws: PassFailure.self) { try world.run() }
+    #expect(failure?.kind == .folderUnusable)
+    world.server.onRequest(nil)
+    #expect(world.text("b") == nil)
+    #expect(world.text("other-3") == "3")
+    folder.setIntact(true)
+    #expect(try world.run().isInSync)
+  }
+}
