@@ -8,11 +8,16 @@ package struct FeedParser: FeedParsing {
   static let formats: [any FeedFormat] = [
     ManifestLines(),
     ManifestDocument(),
+    Metalink3(),
     Metalink(),
     IndexPage(),
     IndexJSON(),
+    HashdeepList(),
+    MirrorList(),
+    Aria2Input(),
     URLList(),
     ChecksumList(),
+    SFVList(),
   ]
 
   private let hashing: any Hashing
