@@ -67,7 +67,7 @@ private struct Aria2Download {
   private var directory: [UInt8] = []
   private var digest: Digest?
   /// Why the checksum cannot be used.
-  private var fault: String?
+  private var fault: (code: String, reason: String)?
 
   /// - Returns: nil when a part of the line is no absolute URL.
   init?(_ line: [UInt8]) {
@@ -93,10 +93,10 @@ private struct Aria2Download {
   private mutating func takeChecksum(_ value: [UInt8]) {
     let parts = value.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
     digest = nil
-    fault = "digest-malformed"
+    fault = ("digest-malformed", "the checksum is not 'type=digest'")
     guard parts.count == 2 else { return }
     guard let algorithm = DigestAlgorithm(name: String(decoding: parts[0], as: UTF8.self)) else {
-      fault = "digest-unsupported"
+      fault = ("digest-unsupported", "Tarn cannot check this kind of digest")
       return
     }
     digest = Digest(algorithm, hex: trimmed(parts[1]))
@@ -104,15 +104,9 @@ private struct Aria2Download {
   }
 
   func item(in context: FeedContext) -> FeedItem {
-    if let fault {
-      let isUnknown = fault == "digest-unsupported"
-      return Refusal.of(
-        shown, code: fault,
-        reason: isUnknown ? "Tarn cannot check this kind of digest" : "the checksum is not 'type=digest'")
-    }
-    return URLList.item(
+    URLList.item(
       urls, shown: shown, out: Array(ListedFile.withoutDot(out)), directory: below,
-      digests: digest.map { [$0] } ?? [], in: context)
+      digests: digest.map { [$0] } ?? [], fault: fault, in: context)
   }
 
   /// The directory without `./` in front and slashes at its end.

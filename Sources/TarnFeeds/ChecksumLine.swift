@@ -71,7 +71,7 @@ enum ChecksumLine: Equatable {
       guard let algorithm else { return .unsupported(name: Array(name)) }
       if let digest = Digest(algorithm, hex: value) { return .file(name: Array(name), digest) }
     }
-    guard let bytes = Base64.decode(value), bytes.count >= 4 else { return nil }
+    guard let bytes = Base64.decode(value), (16...64).contains(bytes.count) else { return nil }
     guard let algorithm else { return .unsupported(name: Array(name)) }
     return Digest(algorithm, bytes: bytes).map { .file(name: Array(name), $0) }
   }

@@ -107,7 +107,10 @@ private struct ChecksumReading {
     case .unsupported(let name):
       understood += 1
       try flush(to: sink)
-      try sink(Refusal.of(name, code: "digest-unsupported", reason: "Tarn cannot check this kind of digest"))
+      try sink(
+        Refusal.of(
+          ListedFile.withoutDot(name), code: "digest-unsupported",
+          reason: "Tarn cannot check this kind of digest"))
     case .malformed where !isEnded && understood > 0:
       throw FeedFailure(
         code: "feed-truncated", message: "the list ends in the middle of a line", line: number)
@@ -141,8 +144,8 @@ private struct ChecksumReading {
       let sources = context.sources(beside: path)
       if !sources.isEmpty { pending = Entry(path: path, size: size, digests: [digest], sources: sources) }
     } catch {
-      return try sink(.refused(Refusal(name: name, error)))
+      return try sink(.refused(Refusal(name: Array(bytes), error)))
     }
-    if pending == nil { try sink(Refusal.withoutSource(name)) }
+    if pending == nil { try sink(Refusal.withoutSource(bytes)) }
   }
 }

@@ -66,9 +66,9 @@ private struct HashdeepReading {
     } else if let row = row(line) {
       try flush(to: sink)
       pending = row
-    } else if var row = pending, row.name.count + line.count < FeedInput.maximumLine {
-      row.name += [0x0A] + line
-      pending = row
+    } else if let count = pending?.name.count, count + line.count < FeedInput.maximumLine {
+      pending?.name.append(0x0A)
+      pending?.name += line
       note("line \(number) is not understood")
     } else if !line.allSatisfy(isBlank) {
       try flush(to: sink)
@@ -127,18 +127,18 @@ private struct HashdeepReading {
   }
 
   private func item(_ row: Row) -> FeedItem {
+    let isBelow = !root.isEmpty && row.name.starts(with: root)
+    let name = Array(isBelow ? row.name[root.count...] : ListedFile.withoutDot(row.name))
     switch row.fault {
     case "size-malformed"?:
       return Refusal.of(
-        row.name, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1")
+        name, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1")
     case "digest-unsupported"?:
       return Refusal.of(
-        row.name, code: "digest-unsupported", reason: "Tarn cannot check this kind of digest")
-    case let code?: return Refusal.of(row.name, code: code, reason: "a digest is of the wrong length")
+        name, code: "digest-unsupported", reason: "Tarn cannot check this kind of digest")
+    case let code?: return Refusal.of(name, code: code, reason: "a digest is of the wrong length")
     case nil: break
     }
-    let isBelow = !root.isEmpty && row.name.starts(with: root)
-    let name = isBelow ? Array(row.name.dropFirst(root.count)) : row.name
     return ListedFile.item(name, size: row.size, digests: row.digests, in: context)
   }
 }

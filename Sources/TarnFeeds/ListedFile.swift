@@ -13,13 +13,14 @@ enum ListedFile {
     _ name: [UInt8], size: UInt64? = nil, digests: [Digest] = [], listing: [UInt8] = [],
     in context: FeedContext
   ) -> FeedItem {
+    let bytes = Array(withoutDot(name))
     do throws(PathRefusal) {
-      let path = try RelativePath(Array(withoutDot(name)), rule: context.document.rule)
+      let path = try RelativePath(bytes, rule: context.document.rule)
       let sources = context.sources(beside: path)
-      guard !sources.isEmpty else { return Refusal.withoutSource(name) }
+      guard !sources.isEmpty else { return Refusal.withoutSource(bytes) }
       return .entry(Entry(path: path, size: size, digests: digests, sources: sources, listing: listing))
     } catch {
-      return .refused(Refusal(name: Array(name.prefix(255)), error))
+      return .refused(Refusal(name: bytes, error))
     }
   }
 

@@ -65,7 +65,7 @@ struct MetalinkFile {
     do throws(PathRefusal) {
       path = try RelativePath(name, rule: context.document.rule)
     } catch {
-      return .refused(Refusal(name: Array(name.prefix(255)), error))
+      return .refused(Refusal(name: name, error))
     }
     if let fault {
       let what =

@@ -132,10 +132,26 @@ import Testing
     #expect(
       outcome.codes == [
         "path-absolute", "path-dot-segment", "path-dot-segment", "path-absolute", "digest-malformed",
-        "digest-unsupported", "scheme-not-supported", "path-encoded-slash", "scheme-not-supported",
+        "digest-unsupported", "path-empty", "path-encoded-slash", "scheme-not-supported",
         "line-malformed", "line-malformed", "line-malformed",
       ])
     #expect(outcome.names == ["f", "good"])
     #expect(!outcome.isComplete)
+  }
+
+  /// What is refused under its path keeps what lies there from being deleted.
+  @Test func refusesUnderThePath() {
+    func names(_ text: String, _ url: String = "https://example.org/pub/list") -> [String] {
+      parse(text, url: url).refused.map { Printable.escape($0.name) }
+    }
+    let long = (0..<20).map { "segment-\($0)-\(String(repeating: "x", count: 20))" }.joined(separator: "/")
+    #expect(names("BLAKE2b (./sub/a) = \(Self.sha256)\n\(Self.md5)  b\n") == ["sub/a"])
+    #expect(names("\(Self.md5)  ./\(long)\n", "https://u:p@example.org/x") == [long])
+    let head = "%%%% HASHDEEP-1.0\n%%%% size,md5,filename\n## Invoked from: /srv\n"
+    #expect(names(head + "1,00,./a\n1,00,/srv/b/c\n") == ["a", "b/c"])
+    #expect(names("http://a.example/f\n out=./o\n dir=d/\n checksum=md5=00\n") == ["d/o"])
+    #expect(names("https://a.example/x\nftp://a.example/y\nhttps://u:p@a.example/z\n") == ["y", "z"])
+    let manifest = #"{"manifest":{"format":"mirror-manifest/1"},"files":[{"pathBytes":"Yg==","size":-1}]}"#
+    #expect(names(manifest) == ["b"])
   }
 }

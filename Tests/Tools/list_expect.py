@@ -265,7 +265,8 @@ def hashdeep(data):
     body = re.sub(rb"(?m)^(?:%%%%|##).*\n", b"", data)
     fields = ",".join(r"(\d+)" if c == "size" else "([0-9a-fA-F]+)" for c in columns).encode()
     sample = Sample("hashdeep list")
-    for row in re.finditer(rb"(?ms)^" + fields + rb",(.*?)\r*(?=\n" + fields.replace(b"(", b"(?:") + rb",|\n*\Z)", body):
+    next_row = rb"(?=\n" + fields.replace(b"(", b"(?:") + rb",|\n*\Z)"
+    for row in re.finditer(rb"(?ms)^" + fields + rb",(.*?)\r*" + next_row, body):
         *values, path = row.groups()
         size, digests = None, {}
         for column, value in zip(columns, values):
@@ -337,7 +338,8 @@ def one_download(sample, group, chosen):
     if b"/" in name and not chosen.get("out"):
         sample.refused += 1
         return
-    folder = re.sub("/+\\Z", "", re.sub(r"\A(\./+)+", "", chosen.get("dir", "")) or "") if chosen.get("dir") != "/" else "/"
+    folder = re.sub(r"\A(\./+)+", "", chosen.get("dir", ""))
+    folder = folder if folder == "/" else re.sub(r"/+\Z", "", folder)
     parts = [folder.encode("latin-1")] if folder not in ("", ".") else []
     sample.entry(b"/".join(parts + [re.sub(rb"\A(\./+)+", b"", name)]),
                  [(1, u) for u in map(url_of, known) if u], None, digests)
@@ -351,8 +353,10 @@ def main(directory, group):
         if data[:2] == b"\x1f\x8b":
             data = gzip.decompress(data)
         data = data.replace(b"{PORT_PLACEHOLDER}", b"8080")
-        read = {"metalink": lambda: metalink(data), "checksums": lambda: checksums(data, name), "urls": lambda: urls(data)}
-        sample = read[group]()
+        if group == "checksums":
+            sample = checksums(data, name)
+        else:
+            sample = metalink(data) if group == "metalink" else urls(data)
         if sample is None:
             out.write(f"sample {name} fails\n".encode())
             continue

@@ -72,7 +72,7 @@ extension Outcome {
       switch item {
       case .entry(let entry): faults += Self.faults(of: entry)
       case .refused(let refusal):
-        if refusal.code.isEmpty || refusal.name.count > 255 { faults.append("a refusal: \(refusal)") }
+        if refusal.code.isEmpty || refusal.name.count > 4095 { faults.append("a refusal: \(refusal)") }
       case .directory(let url, let path):
         if !Self.isFetched(url) || !Self.isPath(path) { faults.append("a directory: \(url)") }
       case .deleted(let path): if !Self.isPath(path) { faults.append("a path: \(path.bytes)") }
