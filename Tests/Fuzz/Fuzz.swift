@@ -43,7 +43,8 @@ enum Fuzz {
   }
 
   private static func fail(_ message: String) -> Never {
-    fputs("Fatal error: \(message)\n", stderr)
+    let line = Array("Fatal error: \(message)\n".utf8)
+    write(STDERR_FILENO, line, line.count)
     abort()
   }
 
