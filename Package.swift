@@ -7,6 +7,9 @@ import PackageDescription
 /// CI treats every warning as an error; a newcomer with another compiler is only warned.
 let strict = Context.environment["CI"] != nil
 
+/// libFuzzer's archive, given by Tests/Tools/fuzz.sh: then all code is built with its coverage counters.
+let fuzzer = Context.environment["TARN_FUZZ"]
+
 let settings: [SwiftSetting] =
   [
     .swiftLanguageMode(.v6),
@@ -14,6 +17,7 @@ let settings: [SwiftSetting] =
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
   ] + (strict ? [.treatAllWarnings(as: .error)] : [])
+  + (fuzzer == nil ? [] : [.unsafeFlags(["-sanitize=fuzzer", "-enable-testing"])])
 
 /// A system library from Debian, found through pkg-config.
 func system(_ name: String, pkgConfig: String, apt: String) -> Target {
@@ -92,3 +96,11 @@ let package = Package(
     tests("EndToEndTests", []),
   ]
 )
+
+if let fuzzer {
+  package.targets.append(
+    .executableTarget(
+      name: "tarn-fuzz", dependencies: ["TarnFeeds", "TarnCore"], path: "Tests/Fuzz",
+      swiftSettings: settings,
+      linkerSettings: [.unsafeFlags(["-Xlinker", fuzzer, "-lstdc++", "-lm"])]))
+}

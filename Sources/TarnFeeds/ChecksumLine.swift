@@ -57,26 +57,37 @@ enum ChecksumLine: Equatable {
     32: .md5, 40: .sha1, 56: .sha224, 64: .sha256, 96: .sha384, 128: .sha512,
   ]
 
-  /// `ALG (name) = hex` and `ALG(name)= hex`; nil when it is not so.
+  /// `ALG (name) = hex`, openssl's `ALG(name)= hex`, and Base64 for hexadecimal; nil when it is not so.
   private static func tagged(_ text: ArraySlice<UInt8>) -> ChecksumLine? {
     let tag = text.prefix {
       Percent.isLetter($0) || Percent.isDigit($0) || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "/")
     }
     let rest = text[tag.endIndex...].drop { $0 == 0x20 }
     guard let first = tag.first, Percent.isLetter(first), rest.first == UInt8(ascii: "("),
-      let equals = rest.lastIndex(of: UInt8(ascii: "="))
+      let (name, value) = parted(rest.dropFirst()), !name.isEmpty
     else { return nil }
-    let hex = trimmed(rest[(equals + 1)...])
-    var name = rest[..<equals].dropFirst()
-    while name.last == 0x20 { name = name.dropLast() }
-    guard name.last == UInt8(ascii: ")"), name.count > 1, !hex.isEmpty,
-      hex.allSatisfy({ Percent.hexValue($0) != nil })
-    else { return nil }
-    name = name.dropLast()
-    guard let algorithm = DigestAlgorithm(name: String(decoding: tag, as: UTF8.self)) else {
-      return .unsupported(name: Array(name))
+    let algorithm = DigestAlgorithm(name: String(decoding: tag, as: UTF8.self))
+    if value.allSatisfy({ Percent.hexValue($0) != nil }) {
+      guard let algorithm else { return .unsupported(name: Array(name)) }
+      if let digest = Digest(algorithm, hex: value) { return .file(name: Array(name), digest) }
     }
-    return Digest(algorithm, hex: hex).map { .file(name: Array(name), $0) }
+    guard let bytes = Base64.decode(value), (16...64).contains(bytes.count) else { return nil }
+    guard let algorithm else { return .unsupported(name: Array(name)) }
+    return Digest(algorithm, bytes: bytes).map { .file(name: Array(name), $0) }
+  }
+
+  /// `name) = value` at its last such place.
+  private static func parted(_ text: ArraySlice<UInt8>) -> (name: ArraySlice<UInt8>, value: [UInt8])? {
+    var rest = text
+    while let close = rest.lastIndex(of: UInt8(ascii: ")")) {
+      let behind = text[(close + 1)...].drop { $0 == 0x20 }
+      if behind.first == UInt8(ascii: "=") {
+        let value = trimmed(behind.dropFirst())
+        if !value.isEmpty { return (text[..<close], value) }
+      }
+      rest = rest[..<close]
+    }
+    return nil
   }
 
   /// The name with `\\`, `\n` and `\r` undone; malformed for any other backslash.

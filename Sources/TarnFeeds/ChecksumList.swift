@@ -7,7 +7,7 @@ struct ChecksumList: FeedFormat {
 
   func recognises(_ head: [UInt8]) -> Bool {
     guard head.first(where: { !isBlank($0) }) != UInt8(ascii: "<") else { return false }
-    let lines = head.split(separator: 0x0A).lazy.map { SignedText.withoutReturns($0) }
+    let lines = head.split(separator: 0x0A).lazy.map { ListedFile.withoutReturns($0) }
     return lines.contains { line in
       switch ChecksumLine(line) {
       case .file, .unsupported: true
@@ -20,7 +20,7 @@ struct ChecksumList: FeedFormat {
     var reading = ChecksumReading(context: context)
     var text = SignedText(isSigned: SignedText.begins(in: try input.peek()))
     while let (raw, isEnded) = try input.readLine() {
-      guard let line = text.next(SignedText.withoutReturns(raw)) else { continue }
+      guard let line = text.next(ListedFile.withoutReturns(raw)) else { continue }
       try reading.take(line, number: input.line, isEnded: isEnded, sink: sink)
     }
     try reading.flush(to: sink)
@@ -49,13 +49,7 @@ private struct SignedText {
   var isCut: Bool { isSigned && place != .after }
 
   static func begins(in head: [UInt8]) -> Bool {
-    head.split(separator: 0x0A).contains { withoutReturns($0).elementsEqual(begin.utf8) }
-  }
-
-  static func withoutReturns(_ line: some Sequence<UInt8>) -> ArraySlice<UInt8> {
-    var line = Array(line)[...]
-    while line.last == 0x0D { line.removeLast() }
-    return line
+    head.split(separator: 0x0A).contains { ListedFile.withoutReturns($0).elementsEqual(begin.utf8) }
   }
 
   /// The line as it was before signing; nil when it is not part of the signed text.
@@ -113,7 +107,10 @@ private struct ChecksumReading {
     case .unsupported(let name):
       understood += 1
       try flush(to: sink)
-      try sink(Refusal.of(name, code: "digest-unsupported", reason: "Tarn cannot check this kind of digest"))
+      try sink(
+        Refusal.of(
+          ListedFile.withoutDot(name), code: "digest-unsupported",
+          reason: "Tarn cannot check this kind of digest"))
     case .malformed where !isEnded && understood > 0:
       throw FeedFailure(
         code: "feed-truncated", message: "the list ends in the middle of a line", line: number)
@@ -132,8 +129,7 @@ private struct ChecksumReading {
   }
 
   private mutating func take(_ name: [UInt8], _ digest: Digest, sink: FeedSink) throws {
-    var bytes = name[...]
-    while bytes.begins(with: "./") { bytes = bytes.dropFirst(2).drop { $0 == 0x2F } }
+    let bytes = ListedFile.withoutDot(name)
     if let known = pending, known.path.bytes.elementsEqual(bytes),
       !known.digests.contains(where: { $0.algorithm == digest.algorithm })
     {
@@ -148,8 +144,8 @@ private struct ChecksumReading {
       let sources = context.sources(beside: path)
       if !sources.isEmpty { pending = Entry(path: path, size: size, digests: [digest], sources: sources) }
     } catch {
-      return try sink(.refused(Refusal(name: name, error)))
+      return try sink(.refused(Refusal(name: Array(bytes), error)))
     }
-    if pending == nil { try sink(Refusal.withoutSource(name)) }
+    if pending == nil { try sink(Refusal.withoutSource(bytes)) }
   }
 }

@@ -74,9 +74,9 @@ struct FeedContext {
 }
 
 extension Refusal {
-  /// A name of the feed, cut to what is worth showing.
+  /// - Parameter name: the path of the entry where it is known, so that nothing is deleted under it.
   static func of(_ name: some Sequence<UInt8>, code: String, reason: String) -> FeedItem {
-    .refused(Refusal(name: Array(name.prefix(255)), code: code, reason: reason))
+    .refused(Refusal(name: Array(name), code: code, reason: reason))
   }
 
   static func withoutSource(_ name: some Sequence<UInt8>) -> FeedItem {

@@ -10,6 +10,7 @@ package struct FeedParser: FeedParsing {
     JSONFeed(),
     ManifestLines(),
     ManifestDocument(),
+    Metalink3(),
     Metalink(),
     IndexPage(NginxIndex()),
     IndexPage(ApacheIndex()),
@@ -21,8 +22,12 @@ package struct FeedParser: FeedParsing {
     IndexPage(H2OIndex()),
     IndexJSON(),
     CaddyJSON(),
+    HashdeepList(),
+    MirrorList(),
+    Aria2Input(),
     URLList(),
     ChecksumList(),
+    SFVList(),
   ]
 
   private let hashing: any Hashing

@@ -64,15 +64,16 @@ struct ManifestFile {
 
   /// The item of the feed; nil for a directory, which files imply.
   func item(in context: FeedContext, _ header: ManifestHeader) -> FeedItem? {
-    let shown = path ?? pathBytes ?? []
+    let written = path ?? pathBytes ?? []
     let kind = String(decoding: type, as: UTF8.self)
     if kind == "dir" { return nil }
     let path: RelativePath
     do throws(PathRefusal) {
       path = try RelativePath(rawPath() ?? [], rule: context.document.rule)
     } catch {
-      return .refused(Refusal(name: Array(shown.prefix(255)), error))
+      return .refused(Refusal(name: written, error))
     }
+    let shown = path.bytes
     switch kind {
     case "file": break
     case "deleted": return .deleted(path)

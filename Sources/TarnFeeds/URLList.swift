@@ -34,22 +34,35 @@ struct URLList: FeedFormat {
     return FeedEnd(format: name, isComplete: reason == nil, incompleteReason: reason ?? "")
   }
 
-  private static func item(_ urls: [URLReference], shown: [UInt8], in context: FeedContext) -> FeedItem {
+  /// - Parameters:
+  ///   - urls: of one file, the best first; the first that Tarn fetches names it.
+  ///   - out: the name that the list gives it; empty for the name in the URL.
+  ///   - directory: where the list places it; empty for the folder itself.
+  ///   - fault: why the entry is not taken whatever its URLs are.
+  static func item(
+    _ urls: [URLReference], shown: [UInt8], out: [UInt8] = [], directory: [UInt8] = [],
+    digests: [Digest] = [], fault: (code: String, reason: String)? = nil, in context: FeedContext
+  ) -> FeedItem {
     let known = urls.filter { $0.hasScheme("http", "https") }
-    guard let first = known.first else {
-      return Refusal.of(
-        shown, code: "scheme-not-supported", reason: "Tarn fetches http and https URLs only in a URL list")
-    }
-    let sources = known.filter { context.isUsable($0) }.map { Source(url: $0.text) }
-    guard !sources.isEmpty else { return Refusal.withoutSource(shown) }
+    guard let first = known.first ?? urls.first else { return Refusal.withoutSource(shown) }
     let name = Percent.decode(first.path.split(separator: 0x2F, omittingEmptySubsequences: false).last ?? [])
-    guard !name.contains(0x2F) else {
+    guard !name.contains(0x2F) || !out.isEmpty else {
       return Refusal.of(name, code: "path-encoded-slash", reason: "the name of one file holds a slash")
     }
+    let place = (directory.isEmpty ? [] : directory + [0x2F]) + (out.isEmpty ? name : out)
+    let path: RelativePath
     do throws(PathRefusal) {
-      return .entry(Entry(path: try RelativePath(name, rule: context.document.rule), sources: sources))
+      path = try RelativePath(place, rule: context.document.rule)
     } catch {
-      return .refused(Refusal(name: name.isEmpty ? Array(shown.prefix(255)) : name, error))
+      return .refused(Refusal(name: place.isEmpty ? shown : place, error))
     }
+    if let fault { return Refusal.of(place, code: fault.code, reason: fault.reason) }
+    guard !known.isEmpty else {
+      return Refusal.of(
+        place, code: "scheme-not-supported", reason: "Tarn fetches http and https URLs only in a URL list")
+    }
+    let sources = known.filter { context.isUsable($0) }.map { Source(url: $0.text) }
+    guard !sources.isEmpty else { return Refusal.withoutSource(place) }
+    return .entry(Entry(path: path, digests: digests, sources: sources))
   }
 }

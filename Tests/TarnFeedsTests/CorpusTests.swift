@@ -4,41 +4,6 @@ import Testing
 
 @testable import TarnFeeds
 
-/// The captured feeds of the wild, which are not part of the repository: found by TARN_FEEDS or beside it.
-enum Corpus {
-  static let directory: String? = {
-    if let given = getenv("TARN_FEEDS").map({ String(cString: $0) }), !given.isEmpty { return given }
-    let root = #filePath.split(separator: "/").dropLast(3).joined(separator: "/")
-    let beside = "/" + root + "/../shared/feeds"
-    return access(beside, R_OK) == 0 ? beside : nil
-  }()
-
-  static func names(in folder: String) -> [String] {
-    guard let directory, let handle = opendir("\(directory)/\(folder)") else { return [] }
-    defer { closedir(handle) }
-    var names: [String] = []
-    while let entry = readdir(handle) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      if !name.hasPrefix("."), !name.hasSuffix(".headers") { names.append(name) }
-    }
-    return names.sorted()
-  }
-
-  static func bytes(_ path: String) -> [UInt8] {
-    guard let directory, let file = fopen("\(directory)/\(path)", "rb") else { return [] }
-    defer { fclose(file) }
-    var bytes: [UInt8] = []
-    var block = [UInt8](repeating: 0, count: 65_536)
-    while true {
-      let count = fread(&block, 1, block.count, file)
-      if count == 0 { return bytes }
-      bytes += block[..<count]
-    }
-  }
-}
-
 @Suite(.enabled(if: Corpus.directory != nil, "no captured feeds: set TARN_FEEDS"))
 struct CorpusTests {
   @Test(arguments: ["native", "checksums", "metalink", "urllist", "autoindex"])

@@ -10,6 +10,8 @@ import Testing
     list, "https://a.example/x\nhttps://a.example/y\n", IndexTests.good, MetalinkTests.good,
     ManifestTests.closed([ManifestTests.header, #"{"path":"a","size":3}"#], files: 1, bytes: 3),
     #"{"manifest":{"format":"mirror-manifest/1"},"files":[{"path":"aü\u00e9"},{"path":"b","size":12}]}"#,
+    MirrorListTests.good, OtherListTests.hashdeep, OtherListTests.sfv, OtherListTests.aria2,
+    "http://a.example/fedora/\nftp://b.example/\n",
     "[\r\n{ \"name\":\"a\", \"type\":\"file\", \"mtime\":\"Tue, 14 Nov 2023 22:13:20 GMT\", \"size\":12 }\r\n]",
   ]
 

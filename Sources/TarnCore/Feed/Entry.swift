@@ -71,14 +71,15 @@ package struct Pieces: Sendable, Equatable {
 
 /// A name in the feed that is not taken.
 package struct Refusal: Sendable, Equatable {
-  /// The name as the feed gave it.
+  /// The path that the feed gives the entry, or what it says instead: nothing is deleted under this path. Cut to
+  /// the longest path that there is.
   package var name: [UInt8]
   /// A stable code such as `path-dot-segment`.
   package var code: String
   package var reason: String
 
   package init(name: [UInt8], code: String, reason: String) {
-    self.name = name
+    self.name = name.count > PathRule.maximumLength ? Array(name.prefix(PathRule.maximumLength)) : name
     self.code = code
     self.reason = reason
   }

@@ -1,0 +1,144 @@
+import TarnCore
+
+/// What `hashdeep` prints: size, digests and name in columns that a header line names.
+///
+/// A name is not quoted, so one with a line feed goes on in the next line.
+struct HashdeepList: FeedFormat {
+  private static let mark = "%%%% HASHDEEP-1."
+
+  var name: String { "hashdeep list" }
+  var isListing: Bool { false }
+
+  func recognises(_ head: [UInt8]) -> Bool { head.drop(while: isBlank).begins(with: Self.mark) }
+
+  func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
+    var reading = HashdeepReading(context: context)
+    while let (raw, isEnded) = try input.readLine() {
+      try reading.take(ListedFile.withoutReturns(raw), number: input.line, sink: sink)
+      if !isEnded { reading.note("line \(input.line), the last one, has no end: it may be cut") }
+    }
+    try reading.flush(to: sink)
+    if let doubt = context.doubt { reading.note(doubt) }
+    return FeedEnd(format: name, isComplete: reading.reason == nil, incompleteReason: reading.reason ?? "")
+  }
+}
+
+/// The state while a list is read.
+private struct HashdeepReading {
+  private enum Column: Equatable {
+    case size
+    /// nil for a digest that Tarn cannot check.
+    case digest(DigestAlgorithm?)
+  }
+
+  private struct Row {
+    var size: UInt64?
+    var digests: [Digest] = []
+    /// The code of the first column that cannot be read.
+    var fault: String?
+    var name: [UInt8]
+  }
+
+  let context: FeedContext
+  /// Why the list is not complete.
+  private(set) var reason: String?
+  /// All but the last one, which is the name; empty before the header.
+  private var columns: [Column] = []
+  /// The directory that the names begin with when they are absolute.
+  private var root: [UInt8] = []
+  /// The row read last, whose name may go on.
+  private var pending: Row?
+
+  init(context: FeedContext) { self.context = context }
+
+  /// Keeps the first reason.
+  mutating func note(_ text: String) {
+    if reason == nil { reason = text }
+  }
+
+  mutating func take(_ line: ArraySlice<UInt8>, number: Int, sink: FeedSink) throws {
+    if line.begins(with: "%%%% ") {
+      try flush(to: sink)
+      try header(trimmed(line.dropFirst(5)), number: number)
+    } else if line.begins(with: "##") {
+      try flush(to: sink)
+      comment(trimmed(line.dropFirst(2)))
+    } else if let row = row(line) {
+      try flush(to: sink)
+      pending = row
+    } else if let count = pending?.name.count, count + line.count < FeedInput.maximumLine {
+      pending?.name.append(0x0A)
+      pending?.name += line
+      note("line \(number) is not understood")
+    } else if !line.allSatisfy(isBlank) {
+      try flush(to: sink)
+      try sink(Refusal.of(line, code: "line-malformed", reason: "line \(number) is no row of the list"))
+      note("line \(number) is not understood")
+    }
+  }
+
+  mutating func flush(to sink: FeedSink) throws {
+    guard let row = pending else { return }
+    pending = nil
+    try sink(item(row))
+  }
+
+  private mutating func header(_ text: [UInt8], number: Int) throws(FeedFailure) {
+    if text.begins(with: "HASHDEEP-1.") { return }
+    let names = text.split(separator: 0x2C).map { String(decoding: trimmed($0), as: UTF8.self) }
+    guard names.count > 1, names.count <= 16, names.last == "filename" else {
+      throw FeedFailure.malformed("the header of the hashdeep list names no columns", line: number)
+    }
+    columns = names.dropLast().map { $0 == "size" ? .size : .digest(DigestAlgorithm(name: $0)) }
+  }
+
+  private mutating func comment(_ text: [UInt8]) {
+    let mark = Array("Invoked from: ".utf8)
+    guard text.starts(with: mark), text.count > mark.count else { return }
+    root = text.dropFirst(mark.count) + (text.last == 0x2F ? [] : [0x2F])
+  }
+
+  /// - Returns: nil when the line is none, so that it may be the rest of a name.
+  private func row(_ line: ArraySlice<UInt8>) -> Row? {
+    let fields = line.split(separator: 0x2C, maxSplits: columns.count, omittingEmptySubsequences: false)
+    guard !columns.isEmpty, fields.count == columns.count + 1, let name = fields.last, !name.isEmpty,
+      zip(columns, fields).allSatisfy({ column, field in
+        !field.isEmpty
+          && field.allSatisfy { column == .size ? Percent.isDigit($0) : Percent.hexValue($0) != nil }
+      })
+    else { return nil }
+    var row = Row(name: Array(name))
+    for (column, field) in zip(columns, fields) {
+      switch column {
+      case .size:
+        row.size = UInt64(String(decoding: field, as: UTF8.self))
+        if row.size.map({ $0 > Int64.max }) ?? true { row.fault = row.fault ?? "size-malformed" }
+      case .digest(let algorithm?):
+        guard let digest = Digest(algorithm, hex: field) else {
+          row.fault = row.fault ?? "digest-malformed"
+          continue
+        }
+        row.digests.append(digest)
+      case .digest(nil): break
+      }
+    }
+    if row.digests.isEmpty { row.fault = row.fault ?? "digest-unsupported" }
+    return row
+  }
+
+  private func item(_ row: Row) -> FeedItem {
+    let isBelow = !root.isEmpty && row.name.starts(with: root)
+    let name = Array(isBelow ? row.name[root.count...] : ListedFile.withoutDot(row.name))
+    switch row.fault {
+    case "size-malformed"?:
+      return Refusal.of(
+        name, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1")
+    case "digest-unsupported"?:
+      return Refusal.of(
+        name, code: "digest-unsupported", reason: "Tarn cannot check this kind of digest")
+    case let code?: return Refusal.of(name, code: code, reason: "a digest is of the wrong length")
+    case nil: break
+    }
+    return ListedFile.item(name, size: row.size, digests: row.digests, in: context)
+  }
+}

@@ -1,0 +1,43 @@
+import TarnCore
+
+/// Metalink 3.0, and what MirrorManager makes of it for the mirrors of a Fedora repository.
+///
+/// MirrorManager's `mm0:alternates` hold the digests of older versions, which are never digests of the file.
+struct Metalink3: MetalinkVersion {
+  var name: String { "Metalink 3" }
+
+  func recognises(_ head: [UInt8]) -> Bool {
+    guard let root = MetalinkHead.root(head), !root.holds(Metalink.namespace) else { return false }
+    let version = ["version=\"3", "version='3"]
+    return root.holds("metalinker.org") || version.contains { root.holds($0) }
+  }
+
+  /// The namespace is written in several ways (http, https, with or without a slash, none at all).
+  static func isRoot(namespace: String, version: [UInt8]) -> Bool {
+    namespace.utf8.holds("metalinker.org") || namespace.isEmpty && version.begins(with: "3")
+  }
+
+  static func field(_ names: [String]) -> MetalinkField? {
+    guard names.count >= 2, names[0] == "files", names[1] == "file" else { return nil }
+    return switch names[2...] {
+    case []: .file
+    case ["size"]: .size
+    case ["mm0:timestamp"]: .timestamp
+    case ["verification", "hash"]: .hash
+    case ["verification", "pieces"]: .pieces
+    case ["verification", "pieces", "hash"]: .piece
+    case ["resources", "url"]: .url
+    default: nil
+    }
+  }
+
+  /// A preference goes from 0 to 100, the best; without one the URL is the last to be tried.
+  static func priority(of url: XMLReader) -> Int {
+    let preference = url.attribute("preference").flatMap { Int(String(decoding: trimmed($0), as: UTF8.self)) }
+    return preference.map { 101 - min(max($0, 0), 100) } ?? 999_999
+  }
+
+  static func isFile(_ url: XMLReader) -> Bool {
+    url.attribute("type").map { !lowercased(trimmed($0)).elementsEqual("bittorrent".utf8) } ?? true
+  }
+}

@@ -1,0 +1,61 @@
+import TarnCore
+
+/// The plain list of mirrors of a yum repository: the URL of the repository's top on each mirror, one a line.
+///
+/// What it stands for is one file on all of them, `repodata/repomd.xml`, as in MirrorManager's Metalink for
+/// the same repository, whose name for it is taken. It is a list of places and not of files: never complete.
+struct MirrorList: FeedFormat {
+  private static let file = Array("repomd.xml".utf8)
+  private static let maximumMirrors = 10_000
+
+  var name: String { "mirror list" }
+  var isListing: Bool { false }
+
+  /// Every line is the URL of a directory; one file among them makes it a `URLList`.
+  func recognises(_ head: [UInt8]) -> Bool {
+    var lines = head.split(separator: 0x0A, omittingEmptySubsequences: false)
+    // The last line of a longer document may be cut.
+    if head.count >= FeedInput.headSize { lines = lines.dropLast() }
+    var hasMirror = false
+    for line in lines {
+      let text = trimmed(line)
+      if text.isEmpty || text.first == UInt8(ascii: "#") { continue }
+      guard let url = Self.mirror(text) else { return false }
+      if url.hasScheme("http", "https") { hasMirror = true }
+    }
+    return hasMirror
+  }
+
+  func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
+    var sources: [Source] = []
+    while let (line, _) = try input.readLine() {
+      let text = trimmed(line)
+      if text.isEmpty || text.first == UInt8(ascii: "#") { continue }
+      guard var url = Self.mirror(text) else {
+        try sink(
+          Refusal.of(text, code: "line-malformed", reason: "line \(input.line) is no URL of a directory"))
+        continue
+      }
+      url.path += Array("repodata/".utf8) + Self.file
+      if url.hasScheme("http", "https"), context.isUsable(url), sources.count < Self.maximumMirrors {
+        sources.append(Source(url: url.text))
+      }
+    }
+    if sources.isEmpty {
+      try sink(Refusal.withoutSource(Self.file))
+    } else {
+      try sink(.entry(Entry(path: RelativePath(trusted: Self.file), sources: sources)))
+    }
+    return FeedEnd(
+      format: name, isComplete: false, incompleteReason: "the list names mirrors, not the files on them")
+  }
+
+  private static func mirror(_ text: [UInt8]) -> URLReference? {
+    guard !text.contains(where: { isBlank($0) || $0 == 0 }) else { return nil }
+    let url = URLReference(text)
+    guard url.hasScheme("http", "https", "ftp", "rsync"), url.authority?.isEmpty == false,
+      url.path.last == 0x2F, url.query == nil
+    else { return nil }
+    return url
+  }
+}

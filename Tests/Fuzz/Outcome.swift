@@ -1,0 +1,1 @@
+../TarnFeedsTests/Support/Outcome.swift
