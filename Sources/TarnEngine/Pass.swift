@@ -199,8 +199,8 @@ package struct Pass {
     }
     if builder.counts.planned > 0 { enter(.transferring) }
     let conductor = try Conductor(
-      ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress, stop: stop
-    )
+      ports: ports, folder: folder, policy: request.policy, strangers: builder.strangers, observer: observer,
+      progress: progress, stop: stop)
     defer { conductor.close() }
     try tellSpace(folder, builder.bytes.planned)
     // A plan that is held is of an older manifest: what it names may be wanted again.

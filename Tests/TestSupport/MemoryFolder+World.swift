@@ -76,6 +76,11 @@ extension MemoryFolder {
     }
   }
 
+  /// Moves a file, as `mv` does: the same inode at another path.
+  package func rename(_ path: RelativePath, to target: RelativePath) {
+    reading { $0.tree[target] = $0.tree.removeValue(forKey: path) }
+  }
+
   package func makeDirectory(_ path: RelativePath) { make(.directory, path) }
   package func makeLink(_ path: RelativePath) { make(.symbolicLink, path) }
   package func makeSpecial(_ path: RelativePath) { make(.special, path) }

@@ -6,6 +6,7 @@ package final class Comparison {
   private let rows: any RowCursor
   private let snapshot: any SnapshotCursor
   private let emit: (Finding) throws -> Void
+  private let stranger: (Present) -> Void
 
   private var row: Row?
   private var present: Present?
@@ -35,14 +36,18 @@ package final class Comparison {
     var makesWay = false
   }
 
-  /// - Parameter emit: called for every path that is wanted or recorded, nearly in path order.
+  /// - Parameters:
+  ///   - stranger: called for every regular file that is neither wanted nor recorded.
+  ///   - emit: called for every path that is wanted or recorded, nearly in path order.
   package init(
     planner: Planner, rows: any RowCursor, snapshot: any SnapshotCursor,
+    stranger: @escaping (Present) -> Void = { _ in },
     emit: @escaping (Finding) throws -> Void
   ) throws {
     self.planner = planner
     self.rows = rows
     self.snapshot = snapshot
+    self.stranger = stranger
     self.emit = emit
     try nextRow()
     try nextPresent()
@@ -199,6 +204,7 @@ package final class Comparison {
     let finding = row.map {
       Finding(path: path, entry: nil, row: $0, decision: planner.decideUnlisted($0, present: present))
     }
+    if let present, row == nil, present.kind == .regular { stranger(present) }
     if let present, present.kind != .directory {
       blockers.append(Blocker(present: present, unlisted: finding))
     } else if let finding {

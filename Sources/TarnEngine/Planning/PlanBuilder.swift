@@ -25,6 +25,7 @@ final class PlanBuilder {
   private(set) var plannedDeletions = 0
   /// Own files that a directory of the feed takes the place of.
   private(set) var makingWay = 0
+  private(set) var strangers = Strangers()
   /// Entries taken from the feed, filters not applied.
   private(set) var entriesInFeed = 0
 
@@ -122,6 +123,7 @@ final class PlanBuilder {
     hasBlindSpot = false
     plannedDeletions = 0
     makingWay = 0
+    strangers = Strangers()
     entriesInFeed = 0
   }
 
@@ -130,10 +132,10 @@ final class PlanBuilder {
   }
 
   private func makeComparison() throws -> Comparison {
-    try Comparison(planner: planner, rows: ports.ledger.rows(), snapshot: folder.scan()) {
-      [unowned self] finding in
-      try take(finding)
-    }
+    try Comparison(
+      planner: planner, rows: ports.ledger.rows(), snapshot: folder.scan(),
+      stranger: { [unowned self] in strangers.add($0) },
+      emit: { [unowned self] in try take($0) })
   }
 
   private func take(_ finding: Finding) throws {

@@ -27,6 +27,7 @@ final class Conductor {
   private var nextID: UInt64 = 0
   private var delayed: [(due: UInt64, job: UInt64)] = []
   private var adoptions: [Row] = []
+  private var twins = Twins()
   private let space: SpaceBudget
   /// Whether files may make way for directories; the guard's word.
   var mayMakeWay = true
@@ -39,8 +40,8 @@ final class Conductor {
   private var stale: [Action] = []
 
   init(
-    ports: PassPorts, folder: any FolderPort, policy: PassPolicy, observer: any PassObserver,
-    progress: PassProgress, stop: StopFlag
+    ports: PassPorts, folder: any FolderPort, policy: PassPolicy, strangers: Strangers,
+    observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws {
     self.ports = ports
     self.folder = folder
@@ -58,7 +59,8 @@ final class Conductor {
     publisher = try PublishThread(folder: folder, ledger: ports.ledger, clock: ports.clock, post: post)
     context = IntakeContext(
       folder: folder, ledger: ports.ledger, downloader: ports.downloader, lanes: lanes,
-      checkpoints: checkpoints, space: space, progress: progress, bootID: ports.bootID, post: post)
+      checkpoints: checkpoints, space: space, progress: progress, bootID: ports.bootID,
+      strangers: strangers, post: post)
     resumable = Set(try ports.ledger.partials().map(\.path))
     hasRows = try ports.ledger.rowCount() > 0
     stop.onSet { post(.wake) }
@@ -172,10 +174,22 @@ final class Conductor {
   /// Looks for bytes that are at hand already: a partial file, or the same contents elsewhere in the folder.
   private func prepare(_ job: Job) {
     jobs[job.id] = job
-    let mayReuse = hasRows && job.entry.digest != nil
+    var mayReuse = job.entry.digest != nil && hasRows
+    switch twins.admit(job) {
+    case .wait: return
+    case .placed: mayReuse = true
+    case .first: mayReuse = mayReuse || !context.strangers.candidates(job.entry, row: job.action.row).isEmpty
+    }
     guard resumable.contains(job.entry.path) || mayReuse else { return ask(job.id) }
     let preparing = Preparing(job: job, context: context)
     lanes.submit(lane: Int(truncatingIfNeeded: job.id)) { preparing.run() }
+  }
+
+  /// A job has ended: those that waited for its bytes go on.
+  private func over(_ job: Job, isPlaced: Bool = false) {
+    for id in twins.over(job, isPlaced: isPlaced) {
+      if let waiting = jobs[id] { prepare(waiting) }
+    }
   }
 
   /// Starts an exchange with the job's source.
@@ -285,6 +299,7 @@ final class Conductor {
     guard let job = jobs.removeValue(forKey: id) else { return }
     job.partial?.close()
     space.giveBack(job.reserved)
+    over(job)
   }
 
   // MARK: Publishing
@@ -324,6 +339,7 @@ final class Conductor {
     case .removed:
       break
     }
+    over(job, isPlaced: outcome.isInstalled)
   }
 
   private func count(_ kind: Action.Kind, isCopy: Bool) {
@@ -343,6 +359,7 @@ final class Conductor {
   func revalidated(_ job: Job) throws {
     jobs[job.id] = nil
     space.giveBack(job.reserved)
+    over(job, isPlaced: true)
     counts.revalidated += 1
     bytes.confirmed.addSaturated(job.action.row?.identity.size ?? 0)
     guard var row = job.action.row else { return }
@@ -358,6 +375,7 @@ final class Conductor {
     job.partial?.close()
     space.giveBack(job.reserved)
     fail(job, code: code, message: message)
+    over(job)
   }
 
   private func fail(_ job: Job, code: String, message: String) {

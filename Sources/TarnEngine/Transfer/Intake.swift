@@ -11,6 +11,7 @@ struct IntakeContext: Sendable {
   let space: SpaceBudget
   let progress: PassProgress
   let bootID: String
+  let strangers: Strangers
   let post: @Sendable (JobMessage) -> Void
 }
 

@@ -5,14 +5,14 @@ struct Preparing: Sendable {
   private let id: UInt64
   private let entry: Entry
   private let check: ContentCheck
-  private let present: FileIdentity?
+  private let row: Row?
   private let context: IntakeContext
 
   init(job: Job, context: IntakeContext) {
     id = job.id
     entry = job.entry
     check = job.check
-    present = job.action.present
+    row = job.action.row
     self.context = context
   }
 
@@ -48,21 +48,27 @@ struct Preparing: Sendable {
     }
   }
 
-  /// A file of the folder with the wanted digest.
+  /// A file of the folder with the wanted digest: one that is recorded with it, else one that looks like it.
   private func reuse() -> Preparation? {
-    guard let digest = check.digest, let rows = try? context.ledger.rows(digest: digest, limit: 4) else {
+    guard let digest = check.digest else { return nil }
+    let rows = (try? context.ledger.rows(digest: digest, limit: 4)) ?? []
+    for row in rows where row.path != entry.path {
+      if let copied = copy(of: row.path, row.identity) { return copied }
+    }
+    for stranger in context.strangers.candidates(entry, row: row) {
+      if let copied = copy(of: stranger.path, stranger.identity) { return copied }
+    }
+    return nil
+  }
+
+  private func copy(of path: RelativePath, _ identity: FileIdentity) -> Preparation? {
+    guard let copy = try? context.folder.copyPartial(of: path, expected: identity, check: check) else {
       return nil
     }
-    for row in rows where row.path != entry.path {
-      guard let copy = try? context.folder.copyPartial(of: row.path, expected: row.identity, check: check)
-      else {
-        continue
-      }
-      if case .sealed(let partial, let sealed, _) = Intake.seal(copy, entry, head: nil) {
-        return .copied(partial, sealed)
-      }
-      copy.discard()
+    if case .sealed(let partial, let sealed, _) = Intake.seal(copy, entry, head: nil) {
+      return .copied(partial, sealed)
     }
+    copy.discard()
     return nil
   }
 }

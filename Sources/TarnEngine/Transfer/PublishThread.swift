@@ -194,3 +194,9 @@ extension Action.Kind {
     }
   }
 }
+
+extension PublishOutcome {
+  var isInstalled: Bool {
+    if case .installed = self { true } else { false }
+  }
+}
