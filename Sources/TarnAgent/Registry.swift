@@ -11,6 +11,13 @@ struct Registry {
     var id: String
     /// Of the file system that it was on (f_fsid of statvfs(3)); empty when that is not known.
     var fileSystem: String
+
+    /// By bytes: `String` holds two spellings of one name for equal, the file system does not.
+    func isAt(_ folder: String) -> Bool { self.folder.utf8.elementsEqual(folder.utf8) }
+
+    static func == (left: Mirror, right: Mirror) -> Bool {
+      left.isAt(right.folder) && left.id == right.id && left.fileSystem == right.fileSystem
+    }
   }
 
   /// The file; one line per mirror: id, file system, folder with `\n` and `\\` escaped, parted by tabs.
@@ -31,8 +38,9 @@ struct Registry {
 
   func mirrors() -> [Mirror] {
     guard let text = TextFile.read(path, limit: 4 << 20) else { return [] }
-    return text.split(separator: "\n").compactMap { line in
-      let parts = line.split(separator: "\t", maxSplits: 2, omittingEmptySubsequences: false)
+    // By scalars: as characters, a line feed after "\r" would not be found.
+    return text.unicodeScalars.split(separator: "\n").compactMap { line in
+      let parts = Substring(line).split(separator: "\t", maxSplits: 2, omittingEmptySubsequences: false)
       guard parts.count == 3 else { return nil }
       return Mirror(folder: unescape(parts[2]), id: String(parts[0]), fileSystem: String(parts[1]))
     }
@@ -42,12 +50,12 @@ struct Registry {
   func add(_ mirror: Mirror) {
     let known = mirrors()
     guard !known.contains(mirror) else { return }
-    write(known.filter { $0.folder != mirror.folder && $0.id != mirror.id } + [mirror])
+    write(known.filter { !$0.isAt(mirror.folder) && $0.id != mirror.id } + [mirror])
   }
 
   func remove(folder: String) {
     let known = mirrors()
-    let left = known.filter { $0.folder != folder }
+    let left = known.filter { !$0.isAt(folder) }
     if left.count != known.count { write(left) }
   }
 

@@ -119,7 +119,7 @@ extension Tarn {
 
   /// An empty folder where a mirror was, on another file system than the mirror: not mounted.
   private func refuseUnmounted(_ path: String) throws(PassFailure) {
-    guard let known = registry?.mirrors().first(where: { $0.folder == path }), !known.fileSystem.isEmpty
+    guard let known = registry?.mirrors().first(where: { $0.isAt(path) }), !known.fileSystem.isEmpty
     else { return }
     let now = Registry.fileSystem(of: nearestDirectory(path))
     guard !now.isEmpty, now != known.fileSystem else { return }

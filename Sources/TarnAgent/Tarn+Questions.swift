@@ -104,7 +104,7 @@ extension Tarn {
   package func forget(folder: String, state: String?) throws(PassFailure) {
     let path = absolute(folder)
     guard case .mirror(let home)? = try? FolderHome.inspect(folder: path, state: state.map(absolute)) else {
-      if registry?.mirrors().contains(where: { $0.folder == path }) == true {
+      if registry?.mirrors().contains(where: { $0.isAt(path) }) == true {
         registry?.remove(folder: path)
         return
       }

@@ -14,6 +14,7 @@ enum Main {
 
   private static func run(_ arguments: [String]) -> Int32 {
     let isJSON = arguments.prefix { $0 != "--" }.contains("--json")
+    if let refusal = RawArguments.refusal() { return tell(refusal, isJSON: isJSON) }
     if arguments == ["help", "exit-status"] { return listExitStatuses() }
     if let unknown = Suggestion.unknown(arguments) { return tell(unknown.failure, isJSON: isJSON) }
     do {

@@ -124,6 +124,35 @@ struct BadInputTests {
     #expect(outcome.output.isEmpty && !outcome.errors.isEmpty, "\(outcome)")
   }
 
+  /// A repaired name would lead to another directory.
+  @Test(arguments: [
+    "mkdir \"$1\"; exec \"$0\" sync ./list \"$1\"", "mkdir \"$1\"; cd \"$1\"; exec \"$0\" sync ../list m",
+  ])
+  func aFolderThatIsNotUTF8IsRefused(script: String) throws {
+    try place.write("", to: "list")
+    let outcome = try Program(
+      "/bin/bash", ["-c", "set -- $'folder\\xfe'; " + script, Tarn.path],
+      environment: Tarn.environment(), in: place.url
+    ).wait()
+    #expect(outcome.status == 64, "\(outcome)")
+    #expect(outcome.errors.contains("not UTF-8") && outcome.errors.contains("\\xfe"), "\(outcome)")
+    #expect(try FileManager.default.contentsOfDirectory(atPath: place.path).count == 2)
+  }
+
+  @Test func twoSpellingsOfOneNameAreTwoMirrors() throws {
+    try Feeds.publish(["a.txt": "a\n"], in: server.files)
+    let home = ["HOME": place.path]
+    for name in ["caf\u{E9}", "cafe\u{301}"] {
+      let folder = place.path + "/" + name
+      let outcome = try Tarn.run(
+        ["sync", server.url("SHA256SUMS"), folder, "--no-input"], environment: home)
+      #expect(outcome.status == 0, "\(outcome)")
+    }
+    let status = try Tarn.run(["status", "--json"], environment: home)
+    let document = try #require(JSON.documents(status.output).first)
+    #expect((document["mirrors"] as? [Any])?.count == 2, "\(status)")
+  }
+
   @Test func theHomeDirectoryIsRefused() throws {
     let outcome = try Tarn.run(
       ["sync", server.url("SHA256SUMS"), place.path, "--adopt", "--no-input"],

@@ -25,11 +25,15 @@ struct Session: Sendable {
         "cannot tell the working directory: \(errorText(errno))", hint: "cd to a directory that exists")
     }
     defer { free(directory) }
+    guard let place = String(validatingCString: directory) else {
+      throw RawArguments.refusal(
+        "the working directory", UnsafeRawBufferPointer(start: directory, count: strlen(directory)))
+    }
     var variables: [String: String] = [:]
     for name in ["HOME", "TMPDIR", "STATE_DIRECTORY", "XDG_STATE_HOME"] {
       variables[name] = environment(name)
     }
-    tarn = Tarn(workingDirectory: String(cString: directory), environment: variables)
+    tarn = Tarn(workingDirectory: place, environment: variables)
     isJSON = options.json
     isQuiet = options.quiet
     isVerbose = options.verbose
