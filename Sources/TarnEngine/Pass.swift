@@ -126,6 +126,7 @@ package struct Pass {
       var isIndex = false
       let end = try reader.parse(document, place: nil) { item in
         if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+        if case .enclosure = item { throw IsWindow() }
         if case .directory = item { isIndex = true }
         guard !isIndex else { throw NotInOrder() }
         try builder.take(item)
@@ -138,10 +139,36 @@ package struct Pass {
       return try readInAnyOrder(document, reader, builder)
     } catch is NotInOrder {
       return try readInAnyOrder(document, reader, builder)
+    } catch is IsWindow {
+      return try readWindow(document, reader, builder)
     }
   }
 
   private struct NotInOrder: Error {}
+  private struct IsWindow: Error {}
+
+  private func readWindow(
+    _ document: FeedReader.Document, _ reader: FeedReader, _ builder: PlanBuilder
+  ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
+    let catalog = WindowCatalog(ports: ports, policy: request.policy)
+    var others: [FeedItem] = []
+    let end = try reader.parse(document, place: nil) { item in
+      if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+      if case .enclosure(let enclosure) = item {
+        try catalog.take(enclosure)
+      } else if others.count < WindowCatalog.most {
+        others.append(item)
+      }
+    }
+    let resolution = try catalog.resolve()
+    try builder.beginWindow(expired: resolution.expired, tooOld: resolution.tooOld)
+    builder.names = resolution.names
+    for item in others + resolution.refused.map({ .refused($0) }) { builder.refuse(item) }
+    for entry in resolution.entries { try builder.take(.entry(entry)) }
+    enter(.planning)
+    try builder.finish()
+    return (builder, end, nil)
+  }
 
   private func readInAnyOrder(
     _ document: FeedReader.Document, _ reader: FeedReader, _ builder: PlanBuilder
@@ -185,6 +212,8 @@ package struct Pass {
       .fact("bytes-wanted", String(builder.bytes.wanted)),
     ]
     if let version = end.version { changes.append(.fact("manifest-version", String(version))) }
+    changes.append(.fact("refresh", end.refreshSeconds.map { String($0) }))
+    changes += builder.names.map { .name($0) }
     try note(changes)
   }
 
@@ -258,10 +287,10 @@ package struct Pass {
     for action in conductor.takeStale() { report.add(changed(action.path)) }
   }
 
-  /// Deletions follow only from a complete manifest and a folder that was read whole. Whether a row is dropped
+  /// Deletions follow only from a complete manifest, or from the age of a window's files, and a folder that was read whole. Whether a row is dropped
   /// or a file is moved away: neither happens on less.
   private func mayDelete(_ report: PassReport, _ builder: PlanBuilder) -> Bool {
-    report.isComplete && !builder.hasBlindSpot && !request.wasRebuilt
+    (report.isComplete || builder.isWindow) && !builder.hasBlindSpot && !request.wasRebuilt
   }
 
   private func changed(_ path: RelativePath) -> Problem {

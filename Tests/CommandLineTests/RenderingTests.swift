@@ -29,7 +29,7 @@ import Testing
       ("9999999999999999h", nil),
     ] as [(String, Int64?)]) func durationsAreParsed(_ text: String, _ seconds: Int64?)
   {
-    #expect(Durations.parse(text) == seconds)
+    #expect(Units.duration(text) == seconds)
   }
 
   @Test func durationsAreShown() {

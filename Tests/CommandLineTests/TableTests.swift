@@ -70,6 +70,9 @@ import Testing
     case .include, .exclude, .publishLast:
       (given, wanted) = (["--\(name.rawValue)", "a", "--\(name.rawValue)", "b"], ["a", "b"])
     case .localChanges: (given, wanted) = (["--local-changes", "keep"], ["keep"])
+    case .keep: (given, wanted) = (["--keep", "3"], ["3"])
+    case .maxAge: (given, wanted) = (["--max-age", "90d"], ["90d"])
+    case .template: (given, wanted) = (["--template", "{title}.{ext}"], ["{title}.{ext}"])
     case .connections, .connectionsPerHost, .retries: (given, wanted) = (["--\(name.rawValue)", "3"], ["3"])
     case .limitRate: (given, wanted) = (["--limit-rate", "off"], ["off"])
     case .reserve: (given, wanted) = (["--reserve", "1%"], ["1%"])

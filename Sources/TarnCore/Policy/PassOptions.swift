@@ -6,6 +6,9 @@ package struct PassOptions: Sendable, Equatable {
     case delete
     case include
     case exclude
+    case keep
+    case maxAge = "max-age"
+    case template
     case localChanges = "local-changes"
     case publishLast = "publish-last"
     case portableNames = "portable-names"
@@ -101,7 +104,9 @@ package struct PassOptions: Sendable, Equatable {
         throw Failure(name: .localChanges, value: text, expected: "restore, keep or report")
       }
       policy.localChanges = changes
+      policy.window.localChanges = changes
     }
+    policy.window = try window(policy.window)
     policy.filter.include = PathPatterns(values[.include] ?? [])
     policy.filter.exclude = PathPatterns(values[.exclude] ?? [])
     if let patterns = values[.publishLast] { policy.publishLast = PathPatterns(patterns) }
@@ -114,6 +119,24 @@ package struct PassOptions: Sendable, Equatable {
       policy.reserve = reserve
     }
     return policy
+  }
+
+  private func window(_ standard: WindowPolicy) throws(Failure) -> WindowPolicy {
+    var window = standard
+    window.keep = try last(.keep) == "all" ? nil : number(.keep, 1...1_000_000)
+    if let text = last(.maxAge), text != "off" {
+      guard let seconds = Units.duration(text), seconds > 0 else {
+        throw Failure(name: .maxAge, value: text, expected: "a span such as 90d, 24h or 1h30m, or off")
+      }
+      window.maxAge = seconds
+    }
+    if let text = last(.template) {
+      guard let template = NameTemplate(text) else {
+        throw Failure(name: .template, value: text, expected: NameTemplate.help)
+      }
+      window.template = template
+    }
+    return window
   }
 
   /// How to talk to the network; files that hold secrets are read by the caller.

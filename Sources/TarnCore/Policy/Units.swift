@@ -1,4 +1,4 @@
-/// Sizes, rates and shares as users write them.
+/// Sizes, rates, shares and spans of time as users write them.
 package enum Units {
   /// `10MiB`, `1.5 GB`, `512k`, `42`: K, M, G, T are 1024-fold with or without `iB`, 1000-fold with `B`
   /// (`10MB` is ten million). No unit means bytes. Whole numbers are exact.
@@ -30,6 +30,39 @@ package enum Units {
     guard text.hasSuffix("%") else { return bytes(text).map { .bytes($0) } }
     guard let percent = decimal(text.dropLast()), (0...99).contains(percent) else { return nil }
     return .share(percent: percent)
+  }
+
+  /// `90s`, `15m`, `24h`, `7d`, `2w`, and sums such as `1h30m`.
+  ///
+  /// - Returns: seconds; nil for anything else.
+  package static func duration(_ text: String) -> Int64? {
+    var total: Int64 = 0
+    var digits = ""
+    guard !text.isEmpty else { return nil }
+    for character in text {
+      if character.isASCII, character.isNumber {
+        digits.append(character)
+        continue
+      }
+      guard let number = Int64(digits), let factor = seconds(character) else { return nil }
+      let (product, overflow) = number.multipliedReportingOverflow(by: factor)
+      let (sum, overflow2) = total.addingReportingOverflow(product)
+      guard !overflow, !overflow2 else { return nil }
+      total = sum
+      digits = ""
+    }
+    return digits.isEmpty ? total : nil
+  }
+
+  private static func seconds(_ unit: Character) -> Int64? {
+    switch unit {
+    case "s": 1
+    case "m": 60
+    case "h": 3600
+    case "d": 86_400
+    case "w": 604_800
+    default: nil
+    }
   }
 
   /// `3.2 GiB`, four characters of number at most; exact below 1 KiB.

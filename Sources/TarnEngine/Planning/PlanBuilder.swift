@@ -9,7 +9,9 @@ final class PlanBuilder {
   private let ports: PassPorts
   private let folder: any FolderReading
   private let policy: PassPolicy
-  private let planner: Planner
+  private var planner: Planner
+  /// Of a window: what it may delete; nil for any other feed.
+  private var expired: Set<RelativePath>?
   private let observer: any PassObserver
   private let progress: PassProgress
   private let stop: StopFlag
@@ -26,6 +28,8 @@ final class PlanBuilder {
   /// Own files that a directory of the feed takes the place of.
   private(set) var makingWay = 0
   private(set) var strangers = Strangers()
+  /// What the ledger has to learn of a window's files once the feed is accepted.
+  var names: [NameRow] = []
   /// Entries taken from the feed, filters not applied.
   private(set) var entriesInFeed = 0
 
@@ -73,16 +77,22 @@ final class PlanBuilder {
       refuse(name: refusal.name, code: refusal.code, message: refusal.reason)
       // Nothing under this name may be deleted because the feed is bad.
       if let path = try? RelativePath(refusal.name) { try want(Entry(path: path)) }
-    case .enclosure(let enclosure):
-      entriesInFeed += 1
-      counts.wanted += 1
-      refuse(
-        name: Array((enclosure.sources.first?.url ?? "").utf8.prefix(255)), code: "enclosure-unnamed",
-        message: "a file of a podcast or news feed has no path of its own, and none is made for it yet")
-    case .directory, .deleted:
-      break
+    // An enclosure has no path yet: the window's catalog hands it on as an entry.
+    case .directory, .deleted, .enclosure: break
     }
   }
+
+  /// Starts over, for a window: what it does not name stays, but for what is older than what is kept.
+  func beginWindow(expired: Set<RelativePath>, tooOld: Int) throws {
+    var ofWindow = policy
+    ofWindow.localChanges = policy.window.localChanges
+    planner = Planner(policy: ofWindow)
+    self.expired = expired
+    try beginInOrder()
+    counts.excluded += tooOld
+  }
+
+  var isWindow: Bool { expired != nil }
 
   /// The feed is read: finishes the plan.
   func finish() throws {
@@ -164,6 +174,7 @@ final class PlanBuilder {
     case .current:
       counts.current += 1
       bytes.current.addSaturated(finding.row?.identity.size ?? finding.entry?.size ?? 0)
+    case .action(let action) where action.phase == .deletion && !mayGo(action): break
     case .action(let action) where action.kind == .inspect: try inspect(action)
     case .action(let action): try plan(action)
     case .adopt: break
@@ -172,9 +183,15 @@ final class PlanBuilder {
       report(name: finding.path.bytes, kind: .conflict, code: code, message: message)
     case .kept: counts.kept += 1
     case .unlisted:
-      // What a filter keeps may well be in the feed still.
-      if !policy.filter.excludes(finding.path) { counts.unlisted += 1 }
+      // What a filter keeps may well be in the feed still, and a window drops what it has named.
+      if !isWindow, !policy.filter.excludes(finding.path) { counts.unlisted += 1 }
     }
+  }
+
+  /// From a window only what is expired goes. A row of what the user deleted stays, so that it is not fetched again.
+  private func mayGo(_ action: Action) -> Bool {
+    guard let expired else { return true }
+    return action.kind == .delete && expired.contains(action.path)
   }
 
   /// Hashes what stands at the path, and decides again.
@@ -225,6 +242,14 @@ final class PlanBuilder {
     case .fetch, .update, .restore, .replace: bytes.planned.addSaturated(action.entry?.size ?? 0)
     default: break
     }
+  }
+
+  /// An item of a window that is no file: its name is no path, so it protects none.
+  func refuse(_ item: FeedItem) {
+    guard case .refused(let refusal) = item else { return }
+    entriesInFeed += 1
+    counts.wanted += 1
+    refuse(name: refusal.name, code: refusal.code, message: refusal.reason)
   }
 
   private func refuse(name: [UInt8], code: String, message: String) {

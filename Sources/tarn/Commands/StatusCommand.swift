@@ -28,7 +28,7 @@ struct StatusCommand: ParsableCommand {
     [String] = []
 
   func validate() throws {
-    if Durations.parse(maxAge) == nil {
+    if Units.duration(maxAge) == nil {
       throw ValidationError(
         "--max-age: '\(Printable.escape(maxAge))' is not a duration such as 90m, 24h or 7d")
     }
@@ -95,7 +95,7 @@ struct StatusCommand: ParsableCommand {
         return .partial
       }
     }
-    let result = StatusText.check(documents, maxAge: Durations.parse(maxAge) ?? 0, now: session.now)
+    let result = StatusText.check(documents, maxAge: Units.duration(maxAge) ?? 0, now: session.now)
     if session.isJSON {
       session.console.data(JSONText.document(StatusReport(mirrors: documents)))
     } else if !session.isQuiet || !result.isGood {

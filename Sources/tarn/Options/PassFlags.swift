@@ -42,6 +42,19 @@ struct SelectionFlags: ParsableArguments {
   @Option(name: .pass(.exclude), help: ArgumentHelp("No paths that match; repeatable.", valueName: "pattern"))
   var exclude: [String] = []
   @Option(
+    name: .pass(.keep),
+    help: ArgumentHelp("Of RSS, Atom and JSON Feed: the newest n files; all for no limit.", valueName: "n"))
+  var keep: String?
+  @Option(
+    name: .pass(.maxAge),
+    help: ArgumentHelp("Of these, none older than a span such as 90d; off for no limit.", valueName: "span"))
+  var maxAge: String?
+  @Option(
+    name: .pass(.template),
+    help: ArgumentHelp(
+      "How new files of these are named: {date} {title} {ext} {name} {id8}.", valueName: "text"))
+  var template: String?
+  @Option(
     name: .pass(.publishLast),
     help: ArgumentHelp("Files that name others, put in place after them; repeatable.", valueName: "pattern"))
   var publishLast: [String] = []
@@ -54,6 +67,9 @@ struct SelectionFlags: ParsableArguments {
     var values: [PassOptions.Name: [String]] = [:]
     if !include.isEmpty { values[.include] = include }
     if !exclude.isEmpty { values[.exclude] = exclude }
+    values[.keep] = keep.map { [$0] }
+    values[.maxAge] = maxAge.map { [$0] }
+    values[.template] = template.map { [$0] }
     if !publishLast.isEmpty { values[.publishLast] = publishLast }
     values[.portableNames] = portableNames.map { [String($0)] }
     return values

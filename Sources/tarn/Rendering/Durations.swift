@@ -2,39 +2,6 @@ import TarnCore
 
 /// Spans of time and moments as people write and read them.
 enum Durations {
-  /// `90s`, `15m`, `24h`, `7d`, `2w`, and sums such as `1h30m`.
-  ///
-  /// - Returns: seconds; nil for anything else.
-  static func parse(_ text: String) -> Int64? {
-    var total: Int64 = 0
-    var digits = ""
-    guard !text.isEmpty else { return nil }
-    for character in text {
-      if character.isASCII, character.isNumber {
-        digits.append(character)
-        continue
-      }
-      guard let number = Int64(digits), let factor = factor(character) else { return nil }
-      let (product, overflow) = number.multipliedReportingOverflow(by: factor)
-      let (sum, overflow2) = total.addingReportingOverflow(product)
-      guard !overflow, !overflow2 else { return nil }
-      total = sum
-      digits = ""
-    }
-    return digits.isEmpty ? total : nil
-  }
-
-  private static func factor(_ unit: Character) -> Int64? {
-    switch unit {
-    case "s": 1
-    case "m": 60
-    case "h": 3600
-    case "d": 86_400
-    case "w": 604_800
-    default: nil
-    }
-  }
-
   /// `0:12`, `12:34`, `1:02:03`.
   static func clock(_ seconds: Double) -> String {
     let seconds = Int(max(0, min(seconds, 3.6e6)))

@@ -1,0 +1,86 @@
+import Foundation
+import TarnCore
+import Testing
+
+@Suite struct NameTemplateTests {
+  private func name(
+    _ template: String = "{date} {title}.{ext}", title: String = "Title",
+    url: String = "https://h/p/file.mp3",
+    type: String? = nil, date: Timestamp? = Timestamp(year: 2025, month: 3, day: 4), mark: String? = nil,
+    portable: Bool = false
+  ) throws -> String {
+    let enclosure = Enclosure(
+      title: Array(title.utf8), date: date, sources: [Source(url: url)],
+      mediaType: type.map { Array($0.utf8) })
+    let naming = FileNaming(
+      enclosure, identity: Array("0123abcd".utf8), rule: PathRule(portable: portable))
+    let template = try #require(NameTemplate(template))
+    let bytes = template.path(naming, mark: mark.map { Array($0.utf8) })
+    _ = try RelativePath(bytes, rule: PathRule(portable: portable))
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  @Test func fields() throws {
+    #expect(try name() == "2025-03-04 Title.mp3")
+    #expect(try name("{title} [{id8}].{ext}") == "Title [0123abcd].mp3")
+    #expect(try name("{date}/{name}.{ext}") == "2025-03-04/file.mp3")
+    #expect(try name(mark: "0123abcd") == "2025-03-04 Title [0123abcd].mp3")
+    #expect(try name("{title}", mark: "x") == "Title [x]")
+    #expect(try name(date: nil) == "Title.mp3")
+    #expect(try name(title: "") == "2025-03-04 file.mp3")
+    #expect(try name(title: "", url: "https://h/") == "2025-03-04 0123abcd.bin")
+  }
+
+  @Test func titlesAreMadeSafe() throws {
+    #expect(try name("{title}", title: "AC/DC: live") == "AC-DC: live")
+    #expect(try name("{title}", title: "AC/DC: live?", portable: true) == "AC-DC- live-")
+    #expect(try name("{title}", title: "../../etc/passwd") == "-..-etc-passwd")
+    #expect(try name("{title}", title: ".hidden") == "hidden")
+    #expect(try name("{title}", title: ".tarn") == "tarn")
+    #expect(try name("{title}", title: "a\u{0}\u{1B}[2J\u{202E}b\n  c ") == "a [2Jb c")
+    #expect(try name("{title}", title: "...") == "file")
+    #expect(try name("{title}", title: "e\u{301} \u{E9} 🎧") == "e\u{301} \u{E9} 🎧")
+  }
+
+  @Test func longTitlesAreCutBetweenCharacters() throws {
+    let long = try name(title: String(repeating: "ü", count: 400), mark: "0123abcd")
+    #expect(long.utf8.count <= 255)
+    #expect(long.hasSuffix("ü [0123abcd].mp3"))
+    #expect(!long.contains("\u{FFFD}"))
+  }
+
+  @Test func extensions() throws {
+    let cases: [(String, String?, String)] = [
+      ("https://h/a.MP3?x=1.ogg", nil, "mp3"), ("https://h/a.php", "audio/mpeg", "mp3"),
+      ("https://h/a", "audio/x-m4a", "m4a"), ("https://h/a", nil, "bin"),
+      ("https://h/a.1", "video/mp4", "mp4"),
+      ("https://h/a.tar%2Egz", nil, "gz"), ("https://h/.hidden", nil, "bin"),
+      ("https://h/a.way-too-long-one", "application/pdf", "pdf"), ("https://h", nil, "bin"),
+    ]
+    for (url, type, wanted) in cases {
+      #expect(try name("{id8}.{ext}", url: url, type: type) == "0123abcd.\(wanted)", "\(url)")
+    }
+  }
+
+  @Test(arguments: ["", "fixed", "{unknown}", "{title", "title}", "{date}.{ext}", "/{title}", "a}{title}"])
+  func badTemplates(text: String) {
+    #expect(NameTemplate(text) == nil)
+  }
+
+  /// Whatever a feed says, a name is a path that is taken.
+  @Test func anyTitleGivesAPath() throws {
+    var random = Seeded(7)
+    let templates = ["{date} {title}.{ext}", "{title}/{name} {id8}.{ext}", "{name}.{ext}", "x{title}y/{id8}"]
+    for _ in 0..<3000 {
+      let title = (0..<random.below(300)).map { _ in UInt8(random.below(256)) }
+      let url =
+        "https://h/"
+        + (0..<random.below(9)).map { _ in random.pick(["%2F", "..", ".", "a", "%00", "/"]) }.joined()
+      let enclosure = Enclosure(title: title, date: nil, sources: [Source(url: url)])
+      let naming = FileNaming(enclosure, identity: Array("0123abcd".utf8), rule: .linux)
+      let template = try #require(NameTemplate(random.pick(templates)))
+      let bytes = template.path(naming, mark: random.chance(50) ? Array("0123abcd".utf8) : nil)
+      #expect(throws: Never.self) { try RelativePath(bytes, rule: .linux) }
+    }
+  }
+}

@@ -1,0 +1,227 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// Files of RSS, Atom and JSON Feed: named once, known again, kept by number and age, never deleted otherwise.
+@Suite struct WindowTests {
+  private static let day: Int64 = 86_400
+
+  /// A world whose feed is a window of episodes, the newest first.
+  private func world(_ episodes: [Enclosure]) -> World {
+    let world = World()
+    world.end = FeedEnd(format: "RSS", isComplete: false, incompleteReason: "a window")
+    show(episodes, world)
+    return world
+  }
+
+  private func show(_ episodes: [Enclosure], _ world: World) {
+    world.items = episodes.enumerated().map { index, episode in
+      var episode = episode
+      episode.position = index
+      return .enclosure(episode)
+    }
+    for episode in episodes {
+      for source in episode.sources {
+        world.server.put(source.url, "bytes of \(source.url)".bytes, etag: nil)
+      }
+    }
+  }
+
+  /// - Parameter day: of January 2025.
+  private func episode(
+    _ number: Int, title: String? = nil, guid: String? = nil, url: String? = nil, day: Int? = nil
+  ) -> Enclosure {
+    Enclosure(
+      guid: (guid ?? "guid-\(number)").bytes, title: (title ?? "Episode \(number)").bytes,
+      date: Timestamp(year: 2025, month: 1, day: day ?? number),
+      sources: [Source(url: url ?? World.host + "\(number).mp3")], mediaType: "audio/mpeg".bytes)
+  }
+
+  @Test func filesAreNamedByDateAndTitle() throws {
+    let world = world([episode(2), episode(1)])
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(Set(world.files.keys) == ["2025-01-02 Episode 2.mp3", "2025-01-01 Episode 1.mp3"])
+    #expect(try world.plan().actions.isEmpty)
+    #expect(world.ledger.contents.names.values.allSatisfy { $0.rule == .new })
+  }
+
+  /// guid, then URL without its query, then title and date: none of these makes a new file.
+  @Test func anItemThatWasEditedIsTheSameFile() throws {
+    let original = episode(1)
+    let edits: [(Enclosure, NameRow.Rule)] = [
+      (episode(1, title: "Corrected"), .guid),
+      (episode(1, url: World.host + "moved/elsewhere.mp3?signed=1"), .guid),
+      (episode(1, guid: "another"), .url),
+      (episode(1, guid: "another", url: World.host + "1.mp3?token=abc"), .url),
+      (episode(1, guid: "another", url: World.host + "moved.mp3"), .titleDate),
+      (episode(1, title: "Corrected", guid: "another", day: 9), .url),
+    ]
+    for (edit, rule) in edits {
+      let world = world([original])
+      try world.run()
+      show([edit], world)
+      let report = try world.run()
+      #expect(report.isInSync)
+      #expect(report.counts.fetched == 0 && report.counts.updated == 0)
+      #expect(Array(world.files.keys) == ["2025-01-01 Episode 1.mp3"])
+      #expect(world.ledger.contents.names.values.map(\.rule) == [rule])
+      #expect(world.ledger.contents.names.values.map(\.guid) == [edit.guid])
+    }
+  }
+
+  @Test func aNewItemIsANewFile() throws {
+    let world = world([episode(1)])
+    try world.run()
+    show([episode(2), episode(1)], world)
+    let report = try world.run()
+    #expect(report.counts.fetched == 1)
+    #expect(world.files.count == 2)
+  }
+
+  /// One program on the server for all files: the query tells them apart.
+  @Test func urlsThatDifferInTheirQueryOnlyAreTwoFiles() throws {
+    func item(_ number: Int) -> Enclosure {
+      var item = episode(number, url: World.host + "get.php?id=\(number)")
+      item.guid = nil
+      return item
+    }
+    let world = world([item(2), item(1)])
+    try world.run()
+    #expect(Set(world.files.keys) == ["2025-01-02 Episode 2.mp3", "2025-01-01 Episode 1.mp3"])
+    #expect(try world.plan().actions.isEmpty)
+    show([item(3), item(2), item(1)], world)
+    #expect(try world.run().counts.fetched == 1)
+    #expect(world.files.count == 3)
+  }
+
+  /// A feed that gives all items one guid says nothing by it.
+  @Test func aGuidThatAllItemsShareIsNone() throws {
+    let world = world([episode(2, guid: "same"), episode(1, guid: "same")])
+    try world.run()
+    #expect(world.files.count == 2)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
+  @Test func namesThatMeetAreMarked() throws {
+    let world = world([
+      episode(3, title: "Talk", day: 1), episode(2, title: "Talk", day: 1), episode(1, title: "Talk", day: 1),
+    ])
+    try world.run()
+    #expect(world.files.count == 3)
+    #expect(world.files["2025-01-01 Talk.mp3"] != nil)
+    let marked = world.files.keys.filter { $0.hasPrefix("2025-01-01 Talk [") && $0.hasSuffix("].mp3") }
+    #expect(marked.count == 2)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
+  @Test func aWindowDropsNothing() throws {
+    let world = world([episode(2), episode(1)])
+    world.policy.deletes = true
+    try world.run()
+    show([episode(3)], world)
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.files.count == 3)
+    #expect(world.trash.isEmpty)
+  }
+
+  @Test func whatTheUserDeletedStaysDeleted() throws {
+    let world = world([episode(2), episode(1)])
+    try world.run()
+    world.folder.delete("2025-01-01 Episode 1.mp3".path)
+    for _ in 0..<2 {
+      let report = try world.run()
+      #expect(report.isInSync)
+      #expect(report.counts.kept == 1)
+      #expect(world.files.count == 1)
+    }
+    // Also when the feed has dropped it and named it again.
+    show([episode(2)], world)
+    try world.run()
+    show([episode(2), episode(1)], world)
+    try world.run()
+    #expect(world.files.count == 1)
+    world.policy.window.localChanges = .restore
+    try world.run()
+    #expect(world.files.count == 2)
+  }
+
+  @Test(arguments: [false, true]) func theNewestAreKept(deletes: Bool) throws {
+    let world = world((1...20).reversed().map { episode($0) })
+    world.policy.deletes = deletes
+    world.policy.window.keep = 10
+    try world.run()
+    #expect(world.files.count == 10)
+    #expect(world.files["2025-01-11 Episode 11.mp3"] != nil)
+    // The feed has dropped all but the newest: the others count all the same.
+    show([episode(21)], world)
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.files["2025-01-21 Episode 21.mp3"] != nil)
+    #expect(world.files.count == (deletes ? 10 : 11))
+    #expect(world.trash.count == (deletes ? 1 : 0))
+    #expect((world.files["2025-01-11 Episode 11.mp3"] == nil) == deletes)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
+  /// To keep fewer at once is a large deletion: it waits for an approval.
+  @Test func keepingMuchFewerIsHeld() throws {
+    let world = world((1...30).reversed().map { episode($0) })
+    world.policy.deletes = true
+    try world.run()
+    world.policy.window.keep = 5
+    let report = try world.run()
+    #expect(report.held?.count == 25)
+    #expect(world.files.count == 30)
+  }
+
+  @Test func theOldAreNotFetched() throws {
+    let world = world((1...20).reversed().map { episode($0) })
+    world.clock.setWall(Timestamp(year: 2025, month: 1, day: 21)?.nanoseconds ?? 0)
+    world.policy.window.maxAge = 5 * Self.day
+    try world.run()
+    #expect(world.files.count == 5)
+    world.policy.deletes = true
+    world.clock.advance(seconds: UInt64(Self.day))
+    let report = try world.run()
+    #expect(world.files.count == 4)
+    #expect(report.isInSync)
+  }
+
+  @Test func aDigestTellsAnotherVersion() throws {
+    var item = episode(1)
+    let url = World.host + "1.mp3"
+    let world = world([item])
+    item.digest = world.digest("bytes of \(url)")
+    show([item], world)
+    try world.run()
+    #expect(world.ledger.contents.rows.values.map(\.isVerified) == [true])
+    item.digest = world.digest("remastered")
+    show([item], world)
+    world.server.put(url, "remastered".bytes, etag: nil)
+    let report = try world.run()
+    #expect(report.counts.updated == 1)
+    #expect(Array(world.files.values) == ["remastered"])
+  }
+
+  /// A pass that could not fetch the file has fixed its name all the same.
+  @Test func theNameIsFixedAtFirstSight() throws {
+    let world = world([episode(1)])
+    world.policy.retries = 0
+    world.server.answer(World.host + "1.mp3", FakeAnswer(status: 404))
+    #expect(try !world.run().isInSync)
+    show([episode(1, title: "Corrected")], world)
+    #expect(try world.run().isInSync)
+    #expect(Array(world.files.keys) == ["2025-01-01 Episode 1.mp3"])
+  }
+
+  @Test func aPlanWritesNoNames() throws {
+    let world = world([episode(1)])
+    #expect(try world.plan().actions.map(\.path.printable) == ["2025-01-01 Episode 1.mp3"])
+    #expect(world.ledger.contents.names.isEmpty)
+  }
+}
