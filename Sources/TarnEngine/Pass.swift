@@ -329,6 +329,7 @@ package struct Pass {
       .activity([]), .fact("format", report.format), .fact("ended", report.ended.rfc3339),
       .fact("entries-wanted", String(report.counts.wanted)),
       .fact("entries-current", String(report.counts.inPlace)),
+      .fact("entries-kept", String(report.counts.kept)),
       .fact("bytes-wanted", String(report.bytes.wanted)),
       .fact("complete", report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
       .fact("outcome", report.isInSync ? "in-sync" : report.wasStopped ? "stopped" : "partial"),

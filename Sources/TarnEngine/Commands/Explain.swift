@@ -17,6 +17,14 @@ package struct Explanation: Encodable, Sendable {
     package var bytes: UInt64?
     package var detail: String
   }
+  package struct Item: Encodable, Sendable {
+    package var guid: String?
+    package var title: String
+    package var date: String?
+    package var firstSeen: String
+    /// How it was last recognised: new, guid, url or title-date.
+    package var recognisedBy: String
+  }
   package var path: String
   /// current, changed, missing, foreign, gone, unknown, failed, refused, conflict or held.
   package var state: String
@@ -25,6 +33,8 @@ package struct Explanation: Encodable, Sendable {
   /// What to do about it, when there is something.
   package var hint: String?
   package var record: Record?
+  /// Of a file of RSS, Atom or JSON Feed.
+  package var item: Item?
   package var problem: StatusDocument.ProblemLine?
   /// Newest first.
   package var events: [Happening] = []
@@ -59,6 +69,11 @@ package struct ExplainQuery {
       Explanation.Record(
         size: row.identity.size, digest: row.digest.description, verified: row.isVerified,
         placed: row.placed.rfc3339, etag: row.etag, lastModified: row.lastModified)
+    }
+    answer.item = try ledger.name(path).map { name in
+      Explanation.Item(
+        guid: name.guid.map { Printable.escape($0) }, title: Printable.escape(name.title),
+        date: name.date?.rfc3339, firstSeen: name.first.rfc3339, recognisedBy: name.rule.rawValue)
     }
     answer.problem = problem.map(StatusDocument.ProblemLine.init)
     answer.events = try ledger.events(path: path, limit: 10).map { event in

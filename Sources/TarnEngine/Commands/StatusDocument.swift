@@ -10,6 +10,8 @@ package struct StatusDocument: Encodable, Sendable {
     package var refused = 0
     package var conflict = 0
     package var held = 0
+    /// Deleted or edited by the user, and left so by policy.
+    package var kept = 0
   }
   package struct Bytes: Encodable, Sendable {
     package var wanted: UInt64 = 0
@@ -164,8 +166,11 @@ package struct StatusQuery {
     let recorded = try ledger.fact("entries-current").flatMap { Int($0) }
     document.entries.current =
       if document.process == nil, let recorded { recorded } else { min(wanted, try ledger.rowCount()) }
+    document.entries.kept = try ledger.fact("entries-kept").flatMap { Int($0) } ?? 0
     document.entries.pending = max(
-      0, wanted - document.entries.current - document.entries.refused - document.entries.conflict)
+      0,
+      wanted - document.entries.current - document.entries.refused - document.entries.conflict
+        - document.entries.kept)
     document.bytes.wanted = try ledger.fact("bytes-wanted").flatMap { UInt64($0) } ?? 0
     document.bytes.current = try ledger.rowBytes()
     document.bytes.pending = document.bytes.wanted - min(document.bytes.wanted, document.bytes.current)

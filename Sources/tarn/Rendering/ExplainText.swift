@@ -8,6 +8,7 @@ enum ExplainText {
     var lines = ["\(Message.safe(answer.path)): \(style.paint(answer.state, isGood ? .good : .warning))"]
     lines.append("  \(Message.safe(answer.summary))")
     if let record = answer.record { lines += self.record(record, now: now) }
+    if let item = answer.item { lines += self.item(item) }
     if let problem = answer.problem {
       let passes = problem.attempts > 1 ? ", seen in \(Numbers.grouped(problem.attempts)) passes" : ""
       lines.append("  since   \(when(problem.since, now: now))\(passes)")
@@ -33,6 +34,20 @@ enum ExplainText {
     ]
     if let etag = record.etag { rows.append(("etag", Printable.escape(etag))) }
     if let modified = record.lastModified { rows.append(("changed", Printable.escape(modified))) }
+    return rows.map { "  \(Columns.padded($0.0, 7)) \($0.1)" }
+  }
+
+  private static func item(_ item: Explanation.Item) -> [String] {
+    let rule =
+      switch item.recognisedBy {
+      case "guid": "by its guid"
+      case "url": "by its URL"
+      case "title-date": "by its title and date"
+      default: "new, not seen again yet"
+      }
+    var rows = [("item", Message.safe(item.title)), ("known", rule)]
+    if let guid = item.guid { rows.insert(("guid", Message.safe(guid)), at: 1) }
+    if let date = item.date { rows.insert(("date", date), at: rows.count - 1) }
     return rows.map { "  \(Columns.padded($0.0, 7)) \($0.1)" }
   }
 

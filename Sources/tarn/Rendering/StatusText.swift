@@ -92,7 +92,7 @@ enum StatusText {
     let counts = document.entries
     let named: [(Int, String)] = [
       (counts.pending, "pending"), (counts.failed, "failed"), (counts.refused, "refused"),
-      (counts.conflict, "in conflict"),
+      (counts.conflict, "in conflict"), (counts.kept, "kept as you left them"),
     ]
     let current = "\(Numbers.grouped(counts.current)) of \(Numbers.grouped(counts.wanted)) current"
     let size = document.bytes.current > 0 ? [Units.show(document.bytes.current)] : []
