@@ -52,13 +52,13 @@ extension Tarn {
   }
 
   package func approve(
-    folder: String, state: String?, plan: String?, observer: any PassObserver
+    folder: String, state: String?, plan: String?, observer: any PassObserver, stop: StopFlag
   ) throws(PassFailure) -> ApprovalReport {
     return try withMirror(folder, state) { mirror in
       try recover(mirror)
       return try Approval(
         ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock(), random: SystemRandom(),
-        observer: observer
+        observer: observer, stop: stop
       ).run(plan: plan)
     }
   }

@@ -49,12 +49,13 @@ extension Tarn {
 
   /// - Parameter names: as for `restoreTrash`; none means all.
   package func emptyTrash(
-    folder: String, state: String?, names: [String]
-  ) throws(PassFailure) -> (files: Int, bytes: UInt64) {
+    folder: String, state: String?, names: [String], stop: StopFlag
+  ) throws(PassFailure) -> EmptyReport {
     return try withMirror(folder, state) { mirror in
       try recover(mirror)
       let rows = names.isEmpty ? try mirror.ledger.trash() : try names.map { try find($0, in: mirror) }
-      return try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).empty(rows)
+      return try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).empty(
+        rows, stop: stop)
     }
   }
 

@@ -85,7 +85,7 @@ package struct Recovery {
     guard let size = trashed[intent.trashName] else { return [.dropIntent(intent.path)] }
     let isOwn = try intent.displacesOwn && isAsRecorded(intent.trashName, intent.row)
     return [
-      .dropIntent(intent.path), .dropRow(intent.path),
+      .dropIntent(intent.path), .dropRow(intent.path), .dropHeldPath(intent.path),
       trashRow(intent, reason: .deleted, isOwn: isOwn, size: size),
       .event(
         Event(
