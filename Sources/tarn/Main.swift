@@ -8,6 +8,7 @@ import TarnEngine
 enum Main {
   static func main() {
     Interruption.shared.start()
+    StandardInput.occupy()
     let arguments = Array(CommandLine.arguments.dropFirst())
     exit(Console.shared.finish(run(arguments)))
   }

@@ -11,7 +11,9 @@ struct PassTargets {
   ///
   /// - Throws: `PassFailure` when the words make no sense together.
   func requests(_ words: [String], flags: PassFlags) throws(PassFailure) -> [SyncRequest] {
-    let feeds = words.filter(session.tarn.isFeed)
+    var words = words
+    if words.count == 2 { words[0] = try StandardInput.take(words[0]) }
+    let feeds = words.filter { session.tarn.meaning(of: $0) == .feed }
     if let feed = feeds.first {
       guard words.count == 2, words[0] == feed, feeds.count == 1 else {
         throw Self.oddWords(feed, count: words.count)
