@@ -99,6 +99,9 @@ extension Tarn {
   func inspect(_ path: String, state: String?) throws(PassFailure) -> FolderHome.State {
     do {
       return try FolderHome.inspect(folder: path, state: state)
+    } catch  where error.code == .exists {
+      throw PassFailure(
+        .usage, code: "state-elsewhere", error.message, hint: "leave --state out, or give the one it has")
     } catch {
       throw PassFailure(error)
     }

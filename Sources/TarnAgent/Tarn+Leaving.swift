@@ -23,8 +23,10 @@ extension Tarn {
     case .markerMissing(let reason): try leaveRemains(path, as: folder, state: state.map(absolute), reason)
     case .missing, .empty, .foreign, .notDirectory:
       guard registry?.mirrors().contains(where: { $0.folder == path }) == true else {
-        _ = try home(folder: folder, state: state)
-        return .line
+        throw PassFailure(
+          .folderUnusable, code: "not-a-mirror",
+          "\(Printable.escape(path)) is no mirror: there is nothing to forget",
+          hint: "'tarn status' lists the mirrors that are known")
       }
       registry?.remove(folder: path)
       return .line

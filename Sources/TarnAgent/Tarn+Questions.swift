@@ -32,12 +32,34 @@ extension Tarn {
     folder: String, state: String?, marking: Bool, observer: any PassObserver, progress: PassProgress,
     stop: StopFlag
   ) throws(PassFailure) -> VerifyReport {
+    let home = try home(folder: folder, state: state)
+    if Registry.isReadOnly(home.stateDirectory) {
+      guard !marking else {
+        throw PassFailure(
+          .inputOutput, code: "read-only", "\(Printable.escape(home.folder)) is on a read-only file system",
+          hint: "verify it without --repair, or mount it writable")
+      }
+      return try verifyReadOnly(home, observer: observer, progress: progress, stop: stop)
+    }
     return try withMirror(folder, state) { mirror in
       let ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
       return try Verification(
         ports: ports, folder: mirror.folder, observer: observer, progress: progress, stop: stop
       ).run(forgetDamage: marking)
     }
+  }
+
+  /// Where nobody can write no lock is needed, and none can be had.
+  private func verifyReadOnly(
+    _ home: FolderHome, observer: any PassObserver, progress: PassProgress, stop: StopFlag
+  ) throws(PassFailure) -> VerifyReport {
+    let ledger = try readLedger(home)
+    defer { ledger.close() }
+    var ports = Verification.VerifyPorts(ledger: ledger, clock: SystemClock())
+    ports.isReadOnly = true
+    return try Verification(
+      ports: ports, folder: try openFolder(home), observer: observer, progress: progress, stop: stop
+    ).run(forgetDamage: false)
   }
 
   package func heldPaths(
@@ -63,11 +85,29 @@ extension Tarn {
     }
   }
 
-  /// True for what is a FEED when two arguments are given: it has a scheme, is `-`, or leads to a regular file.
-  package func isFeed(_ text: String) -> Bool {
-    if text == "-" || FeedText.scheme(of: text) != nil { return true }
-    guard text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../") else { return false }
-    return TextFile.isRegular(absolute(text))
+  /// What a word leads to where a FEED or a MIRROR may stand.
+  package enum Word: Sendable {
+    /// It has a scheme, is `-`, or is a path of a feed to something that is no directory.
+    case feed
+    /// A file, but written as a mirror is.
+    case file
+    /// A directory that is no mirror.
+    case directory
+    /// A mirror, or nothing that is there.
+    case other
+  }
+
+  package func meaning(of text: String) -> Word {
+    if text == "-" || FeedText.scheme(of: text) != nil { return .feed }
+    let path = absolute(text)
+    if TextFile.isDirectory(path) {
+      switch try? FolderHome.inspect(folder: path, state: nil) {
+      case .empty, .foreign: return .directory
+      default: return .other
+      }
+    }
+    guard TextFile.exists(path) else { return .other }
+    return FeedText.isPath(text) ? .feed : .file
   }
 
   /// Folders that this user's Tarn has made mirrors of, in the order that they were made.

@@ -114,7 +114,7 @@ extension Tarn {
       }
       return (try FeedText.parse(remembered, workingDirectory: workingDirectory), options)
     }
-    if let remembered, remembered != given.text, !request.changeFeed {
+    if let remembered, try !isSame(remembered, given), !request.changeFeed {
       throw PassFailure(
         .usage, code: "other-feed",
         "\(Printable.escape(absolute(request.folder))) follows \(Printable.escape(remembered)) already",
@@ -122,6 +122,12 @@ extension Tarn {
           + "\(Printable.escape(given.text)) \(Printable.escape(request.folder))")
     }
     return (given, options)
+  }
+
+  /// Also written otherwise: an earlier Tarn remembered paths as they were given.
+  private func isSame(_ remembered: String, _ given: FeedLocation) throws(PassFailure) -> Bool {
+    guard remembered != given.text else { return true }
+    return try FeedText.parse(remembered, workingDirectory: workingDirectory).text == given.text
   }
 
   private func validate(_ options: PassOptions) throws(PassFailure) {
