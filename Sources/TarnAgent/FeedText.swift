@@ -7,12 +7,17 @@ enum FeedText {
   static func parse(_ text: String, workingDirectory: String) throws(PassFailure) -> FeedLocation {
     if text == "-" { return .standardInput }
     if let scheme = scheme(of: text) { return try parse(text, scheme: scheme, workingDirectory) }
-    guard text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../") else {
+    guard isPath(text) else {
       throw PassFailure(
         .usage, code: "feed-not-understood", "'\(Printable.escape(text))' is no feed",
         hint: "a feed is a URL, a path that begins with / ./ or ../, or - for standard input")
     }
-    return .local(path: absolute(text, workingDirectory))
+    return .local(path: absolute(Array(text.utf8), workingDirectory))
+  }
+
+  /// As contract.md has it: a bare word is a mirror.
+  static func isPath(_ text: String) -> Bool {
+    text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../")
   }
 
   private static func parse(
@@ -31,7 +36,7 @@ enum FeedText {
       }
       return .remote(url: text)
     case "file":
-      return .local(path: try localPath(text))
+      return .local(path: absolute(try localPath(text), workingDirectory))
     default:
       throw PassFailure(
         .usage, code: "scheme-not-supported", "Tarn does not read \(Printable.escape(scheme)): feeds",
@@ -79,8 +84,20 @@ enum FeedText {
     return scheme.lowercased()
   }
 
-  static func absolute(_ path: String, _ workingDirectory: String) -> [UInt8] {
-    path.hasPrefix("/") ? Array(path.utf8) : Array((workingDirectory + "/" + path).utf8)
+  /// One file, one text: without `.` and doubled slashes. `..` goes as long as it leads out of the working directory,
+  /// which is a real path; behind a name that may be a link it stays.
+  static func absolute(_ path: [UInt8], _ workingDirectory: String) -> [UInt8] {
+    let slash = UInt8(ascii: "/")
+    var sure = path.first == slash ? [] : Array(workingDirectory.utf8).split(separator: slash)[...]
+    var rest: [ArraySlice<UInt8>] = []
+    for segment in path.split(separator: slash) where !segment.elementsEqual(".".utf8) {
+      if rest.isEmpty, segment.elementsEqual("..".utf8) {
+        _ = sure.popLast()
+      } else {
+        rest.append(segment)
+      }
+    }
+    return (sure + rest).flatMap { [slash] + $0 }
   }
 }
 

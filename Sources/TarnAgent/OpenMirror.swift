@@ -12,21 +12,36 @@ struct OpenMirror {
   /// The ledger was damaged, set aside under this name and begun anew.
   let setAside: String?
 
+  /// What becomes of a damaged ledger. Only a pass can fill a new one, so only a pass sets the old one aside.
+  enum Damage {
+    case refused
+    case setAside
+    /// Found while it was read: set aside without another look.
+    case known
+  }
+
   /// - Throws: `locked` when another Tarn holds the folder, naming it.
-  ///
-  /// - Parameter isDamaged: the ledger was found damaged while it was read: set it aside.
   static func open(
-    _ home: FolderHome, now: Timestamp, isDamaged: Bool = false
+    _ home: FolderHome, now: Timestamp, damage: Damage = .refused
   ) throws(PassFailure) -> OpenMirror {
     let folder = try openFolder(home)
     let lock = try takeLock(home)
     do {
-      let (ledger, setAside) = try openLedger(home.stateDirectory, now: now, isDamaged: isDamaged)
+      // Between the look and the lock another Tarn may have ended the mirror.
+      guard folder.isIntact() else { throw vanished(home) }
+      let (ledger, setAside) = try openLedger(home.stateDirectory, now: now, damage: damage)
       return OpenMirror(home: home, folder: folder, lock: lock, ledger: ledger, setAside: setAside)
     } catch {
       lock.release()
-      throw PassFailure(error)
+      throw PassFailure(translating: error).explainingDamage(of: home)
     }
+  }
+
+  private static func vanished(_ home: FolderHome) -> PassFailure {
+    PassFailure(
+      .folderUnusable, code: "marker-missing",
+      "\(Printable.escape(home.folder)) stopped being this mirror a moment ago; nothing was changed",
+      hint: "look at it, and try again")
   }
 
   private static func openFolder(_ home: FolderHome) throws(PassFailure) -> LocalFolder {
@@ -37,7 +52,7 @@ struct OpenMirror {
     }
   }
 
-  private static func takeLock(_ home: FolderHome) throws(PassFailure) -> FolderLock {
+  static func takeLock(_ home: FolderHome) throws(PassFailure) -> FolderLock {
     let name = Printable.escape(home.folder)
     do {
       return try home.lock()
@@ -46,11 +61,19 @@ struct OpenMirror {
         .locked, code: "folder-busy",
         "another Tarn holds \(name): process \(busy.process) (\(Printable.escape(busy.command)))",
         hint: "wait for it, or look at 'tarn status \(name)'")
-    } catch let failure as FolderFailure {
-      throw PassFailure(failure)
+    } catch let failure as FolderFailure where failure.code == .missing {
+      throw vanished(home)
     } catch {
-      throw PassFailure(.defect, code: "defect", "\(error)")
+      throw PassFailure(translating: error)
     }
+  }
+
+  /// Nothing was recorded in it yet, and nothing lies in it.
+  var isBlank: Bool {
+    let isBlank =
+      try? ledger.rowCount() == 0 && ledger.fact("feed") == nil && ledger.trash().isEmpty
+      && ledger.partials().isEmpty && folder.trashed().isEmpty && folder.partials().isEmpty
+    return isBlank ?? false
   }
 
   func close() {
@@ -59,12 +82,12 @@ struct OpenMirror {
   }
 
   private static func openLedger(
-    _ directory: String, now: Timestamp, isDamaged: Bool
+    _ directory: String, now: Timestamp, damage: Damage
   ) throws(LedgerFailure) -> (SQLiteLedger, String?) {
-    if isDamaged { return try beginAnew(directory, now: now) }
+    if damage == .known { return try beginAnew(directory, now: now) }
     do {
       return (try SQLiteLedger(directory: directory), nil)
-    } catch  where error.code == .corrupt {
+    } catch  where error.code == .corrupt && damage == .setAside {
       return try beginAnew(directory, now: now)
     }
   }
@@ -85,5 +108,16 @@ struct OpenMirror {
     let ledger = try SQLiteLedger(directory: directory)
     try ledger.apply(facts)
     return (ledger, aside)
+  }
+}
+
+extension PassFailure {
+  /// With the way out of a damaged ledger, if that is what it is about.
+  func explainingDamage(of home: FolderHome) -> PassFailure {
+    guard code == LedgerFailure.Code.corrupt.rawValue, hint == nil else { return self }
+    var failure = self
+    failure.hint =
+      "run 'tarn sync \(Printable.escape(home.folder))': it keeps the damaged ledger and makes a new one"
+    return failure
   }
 }

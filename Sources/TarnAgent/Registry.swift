@@ -84,6 +84,11 @@ struct Registry {
     return String(plain)
   }
 
+  static func isReadOnly(_ path: String) -> Bool {
+    var status = statvfs()
+    return statvfs(path, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0
+  }
+
   /// Which file system a path is on, as text that outlives reboots where the file system has an id.
   static func fileSystem(of folder: String) -> String {
     var status = statvfs()
@@ -140,9 +145,6 @@ extension TextFile {
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
   }
 
-  /// A regular file, links followed.
-  static func isRegular(_ path: String) -> Bool {
-    var status = stat()
-    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFREG
-  }
+  /// Of whatever kind, links followed.
+  static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 }

@@ -2,6 +2,7 @@ import Glibc
 import TarnCore
 import TarnEngine
 import TarnFolder
+import TarnLedger
 
 /// From what users write to a mirror on disk.
 extension Tarn {
@@ -26,9 +27,10 @@ extension Tarn {
   /// - Throws: `folderUnusable` when there is none, or its marker is gone.
   func home(folder: String, state: String?) throws(PassFailure) -> FolderHome {
     let path = absolute(folder)
+    let state = state.map(absolute)
     switch try inspect(path, state: state) {
     case .mirror(let home): return home
-    case .markerMissing(let reason): throw markerMissing(path, reason)
+    case .markerMissing(let reason): throw markerMissing(path, reason, state: state)
     case .missing:
       throw PassFailure(
         .folderUnusable, code: "no-folder", "there is no folder \(Printable.escape(path))",
@@ -44,14 +46,16 @@ extension Tarn {
 
   /// The folder for a pass: made, or taken with `--adopt`, when it is not a mirror yet.
   ///
-  /// - Returns: the mirror, and what was made for it now.
-  func homeForSync(_ request: SyncRequest) throws(PassFailure) -> (FolderHome, made: Made) {
+  /// - Returns: the mirror, and what this process made for it now.
+  func homeForSync(_ request: SyncRequest) throws(PassFailure) -> (FolderHome, made: FolderHome.Made) {
     let path = try admissible(request.folder)
     let state = request.state.map(absolute)
-    let found = try inspect(path, state: state)
-    switch found {
-    case .mirror(let home): return (home, .nothing)
-    case .markerMissing(let reason): throw markerMissing(path, reason)
+    switch try inspect(path, state: state) {
+    case .mirror(let home): return (home, FolderHome.Made())
+    case .markerMissing(let reason):
+      let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }
+      if state != nil, let remains { try refuseOthers(remains) }
+      throw markerMissing(path, reason, state: state)
     case .notDirectory:
       throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
     case .foreign where !request.adopt: throw notEmpty(path, request)
@@ -63,8 +67,7 @@ extension Tarn {
       }
       try refuseUnmounted(path)
       do {
-        let made: Made = found == .missing ? .folder : .state
-        return (try FolderHome.create(folder: path, state: state), made)
+        return try FolderHome.make(folder: path, state: state)
       } catch {
         let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
         throw PassFailure(
@@ -96,6 +99,9 @@ extension Tarn {
   func inspect(_ path: String, state: String?) throws(PassFailure) -> FolderHome.State {
     do {
       return try FolderHome.inspect(folder: path, state: state)
+    } catch  where error.code == .exists {
+      throw PassFailure(
+        .usage, code: "state-elsewhere", error.message, hint: "leave --state out, or give the one it has")
     } catch {
       throw PassFailure(error)
     }
@@ -110,11 +116,13 @@ extension Tarn {
     )
   }
 
-  func markerMissing(_ path: String, _ reason: String) -> PassFailure {
-    PassFailure(
+  func markerMissing(_ path: String, _ reason: String, state: String? = nil) -> PassFailure {
+    let option = state.map { "--state \(Printable.escape($0)) " } ?? ""
+    return PassFailure(
       .folderUnusable, code: "marker-missing", "\(Printable.escape(path)): \(reason); nothing was changed",
       hint:
-        "mount what belongs there, or put the right folder back; if it is meant to be new, remove its .tarn")
+        "mount what belongs there, or put the right folder back; to give the mirror up, keeping its files: "
+        + "tarn forget \(option)\(Printable.escape(path))")
   }
 
   /// An empty folder where a mirror was, on another file system than the mirror: not mounted.
@@ -138,16 +146,15 @@ extension Tarn {
     return path.isEmpty ? "/" : path
   }
 
-  /// What a command made of a folder that was no mirror.
-  enum Made: Equatable { case nothing, state, folder }
-
-  /// Takes back a mirror that was made a moment ago and holds nothing.
-  func unmake(_ home: FolderHome, _ made: Made) {
-    guard made != .nothing else { return }
-    registry?.remove(folder: home.folder)
+  /// Takes back a mirror that this process made a moment ago, unless somebody used it since. The lock, which is
+  /// held, keeps others out until it is gone.
+  func unmake(_ mirror: OpenMirror, _ made: FolderHome.Made) {
+    guard made.isMirror, mirror.isBlank else { return }
+    registry?.remove(folder: mirror.home.folder)
+    mirror.ledger.close()
     // What cannot be removed is an empty mirror, which the next sync takes as it is.
-    try? home.remove()
-    if made == .folder { rmdir(home.folder) }
+    try? mirror.home.remove()
+    made.removeDirectories()
   }
 
   func remember(_ home: FolderHome) {

@@ -32,13 +32,34 @@ extension Tarn {
     folder: String, state: String?, marking: Bool, observer: any PassObserver, progress: PassProgress,
     stop: StopFlag
   ) throws(PassFailure) -> VerifyReport {
-    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
-    defer { mirror.close() }
-    try refuseRebuilt(mirror)
-    let ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
+    let home = try home(folder: folder, state: state)
+    if Registry.isReadOnly(home.stateDirectory) {
+      guard !marking else {
+        throw PassFailure(
+          .inputOutput, code: "read-only", "\(Printable.escape(home.folder)) is on a read-only file system",
+          hint: "verify it without --repair, or mount it writable")
+      }
+      return try verifyReadOnly(home, observer: observer, progress: progress, stop: stop)
+    }
+    return try withMirror(folder, state) { mirror in
+      let ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
+      return try Verification(
+        ports: ports, folder: mirror.folder, observer: observer, progress: progress, stop: stop
+      ).run(forgetDamage: marking)
+    }
+  }
+
+  /// Where nobody can write no lock is needed, and none can be had.
+  private func verifyReadOnly(
+    _ home: FolderHome, observer: any PassObserver, progress: PassProgress, stop: StopFlag
+  ) throws(PassFailure) -> VerifyReport {
+    let ledger = try readLedger(home)
+    defer { ledger.close() }
+    var ports = Verification.VerifyPorts(ledger: ledger, clock: SystemClock())
+    ports.isReadOnly = true
     return try Verification(
-      ports: ports, folder: mirror.folder, observer: observer, progress: progress, stop: stop
-    ).run(forgetDamage: marking)
+      ports: ports, folder: try openFolder(home), observer: observer, progress: progress, stop: stop
+    ).run(forgetDamage: false)
   }
 
   package func heldPaths(
@@ -53,87 +74,40 @@ extension Tarn {
   }
 
   package func approve(
-    folder: String, state: String?, plan: String?, observer: any PassObserver
+    folder: String, state: String?, plan: String?, observer: any PassObserver, stop: StopFlag
   ) throws(PassFailure) -> ApprovalReport {
-    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
-    defer { mirror.close() }
-    try refuseRebuilt(mirror)
-    return try Approval(
-      ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock(), random: SystemRandom(),
-      observer: observer
-    ).run(plan: plan)
-  }
-
-  package func trash(folder: String, state: String?) throws(PassFailure) -> [TrashRow] {
-    let ledger = try readLedger(home(folder: folder, state: state))
-    defer { ledger.close() }
-    return try PassFailure.translating {
-      return try ledger.trash()
+    return try withMirror(folder, state) { mirror in
+      try recover(mirror)
+      return try Approval(
+        ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock(), random: SystemRandom(),
+        observer: observer, stop: stop
+      ).run(plan: plan)
     }
   }
 
-  /// - Parameters:
-  ///   - name: an id, the beginning of one, or the path that the file had (the newest one then).
-  ///   - path: where to put it; nil for where it was.
-  package func restoreTrash(
-    folder: String, state: String?, name: String, to path: String?
-  ) throws(PassFailure) -> TrashRow {
-    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
-    defer { mirror.close() }
-    let row = try find(name, in: mirror)
-    let target = try path.map { path throws(PassFailure) in try self.path(path, in: mirror.home) }
-    let can = TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock())
-    try can.restore(row, to: target)
-    return row
+  /// What a word leads to where a FEED or a MIRROR may stand.
+  package enum Word: Sendable {
+    /// It has a scheme, is `-`, or is a path of a feed to something that is no directory.
+    case feed
+    /// A file, but written as a mirror is.
+    case file
+    /// A directory that is no mirror.
+    case directory
+    /// A mirror, or nothing that is there.
+    case other
   }
 
-  /// - Parameter names: as for `restoreTrash`; none means all.
-  package func emptyTrash(
-    folder: String, state: String?, names: [String]
-  ) throws(PassFailure) -> (files: Int, bytes: UInt64) {
-    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
-    defer { mirror.close() }
-    let rows = try PassFailure.translating {
-      names.isEmpty ? try mirror.ledger.trash() : try names.map { try find($0, in: mirror) }
-    }
-    return try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).empty(rows)
-  }
-
-  /// Stops following: Tarn's own directory goes, the files stay. Refused while the trash holds bytes that Tarn
-  /// did not place, for they would go with it.
-  package func forget(folder: String, state: String?) throws(PassFailure) {
-    let path = absolute(folder)
-    guard case .mirror(let home)? = try? FolderHome.inspect(folder: path, state: state.map(absolute)) else {
-      if registry?.mirrors().contains(where: { $0.isAt(path) }) == true {
-        registry?.remove(folder: path)
-        return
+  package func meaning(of text: String) -> Word {
+    if text == "-" || FeedText.scheme(of: text) != nil { return .feed }
+    let path = absolute(text)
+    if TextFile.isDirectory(path) {
+      switch try? FolderHome.inspect(folder: path, state: nil) {
+      case .empty, .foreign: return .directory
+      default: return .other
       }
-      _ = try self.home(folder: folder, state: state)
-      return
     }
-    let mirror = try OpenMirror.open(home, now: now)
-    defer { mirror.close() }
-    try PassFailure.translating {
-      let foreign = try mirror.ledger.trash().filter { !$0.isOwn }
-      guard foreign.isEmpty else {
-        throw PassFailure(
-          .usage, code: "trash-not-empty",
-          "the trash of \(Printable.escape(home.folder)) holds \(foreign.count) files that Tarn did not place",
-          hint:
-            "look at them with 'tarn trash list \(Printable.escape(folder))'; restore them, or 'tarn trash empty'"
-        )
-      }
-      mirror.ledger.close()
-      try home.remove()
-    }
-    registry?.remove(folder: home.folder)
-  }
-
-  /// True for what is a FEED when two arguments are given: it has a scheme, is `-`, or leads to a regular file.
-  package func isFeed(_ text: String) -> Bool {
-    if text == "-" || FeedText.scheme(of: text) != nil { return true }
-    guard text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../") else { return false }
-    return TextFile.isRegular(absolute(text))
+    guard TextFile.exists(path) else { return .other }
+    return FeedText.isPath(text) ? .feed : .file
   }
 
   /// Folders that this user's Tarn has made mirrors of, in the order that they were made.
@@ -153,19 +127,31 @@ extension Tarn {
 
   // MARK: Parts
 
+  /// Does something to a mirror with its folder locked. A damaged ledger is refused: only a pass makes a new one.
+  func withMirror<Result>(
+    _ folder: String, _ state: String?, _ body: (OpenMirror) throws -> Result
+  ) throws(PassFailure) -> Result {
+    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
+    defer { mirror.close() }
+    do {
+      return try body(mirror)
+    } catch {
+      throw PassFailure(translating: error).explainingDamage(of: mirror.home)
+    }
+  }
+
+  /// What a crash left is put right before anything is decided about it.
+  func recover(_ mirror: OpenMirror) throws {
+    try Recovery(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).run()
+  }
+
   func readLedger(_ home: FolderHome) throws(PassFailure) -> any LedgerPort {
     do {
       return try SQLiteLedger(directory: home.stateDirectory, mode: .readOnly)
     } catch  where error.code == .missing {
       return AbsentLedger()
     } catch {
-      let hint =
-        error.code == .corrupt
-        ? "run 'tarn sync \(Printable.escape(home.folder))': it keeps the damaged ledger and makes a new one"
-        : nil
-      var failure = PassFailure(error)
-      failure.hint = failure.hint ?? hint
-      throw failure
+      throw PassFailure(error).explainingDamage(of: home)
     }
   }
 
@@ -175,15 +161,7 @@ extension Tarn {
     }
   }
 
-  private func refuseRebuilt(_ mirror: OpenMirror) throws(PassFailure) {
-    guard let name = mirror.setAside else { return }
-    throw PassFailure(
-      .inputOutput, code: "ledger-corrupt",
-      "the ledger was damaged; it is kept as \(name), and the new one is empty",
-      hint: "fill it from what is in the folder: tarn sync FEED \(Printable.escape(mirror.home.folder))")
-  }
-
-  private func path(_ text: String, in home: FolderHome) throws(PassFailure) -> RelativePath {
+  func path(_ text: String, in home: FolderHome) throws(PassFailure) -> RelativePath {
     var relative = text
     if text.hasPrefix("/") {
       let full = absolute(text)
@@ -200,20 +178,5 @@ extension Tarn {
     } catch {
       throw PassFailure(.usage, code: error.rawValue, "'\(Printable.escape(text))': \(error.reason)")
     }
-  }
-
-  private func find(_ name: String, in mirror: OpenMirror) throws(PassFailure) -> TrashRow {
-    let rows = try PassFailure.translating { try mirror.ledger.trash() }
-    if let row = rows.first(where: { $0.name == name }) { return row }
-    let named = rows.filter { $0.path.bytes == Array(name.utf8) }.sorted { $0.when > $1.when }
-    if let newest = named.first { return newest }
-    let matches = rows.filter { name.count >= 4 && $0.name.hasPrefix(name) }
-    guard let row = matches.first, matches.count == 1 else {
-      let what = matches.isEmpty ? "nothing in the trash is" : "several files in the trash begin with"
-      throw PassFailure(
-        .usage, code: "not-in-trash", "\(what) '\(Printable.escape(name))'",
-        hint: "tarn trash list \(Printable.escape(mirror.home.folder))")
-    }
-    return row
   }
 }

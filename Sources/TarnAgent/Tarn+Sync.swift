@@ -18,37 +18,38 @@ extension Tarn {
     try validate(request.options)
     let (home, made) = try homeForSync(request)
     do {
-      return try sync(home, request, given: given, observer: observer, progress: progress, stop: stop)
-    } catch {
-      // Nothing was read, so nothing is followed: the folder is as it was.
-      if error.kind == .feedUnreachable || error.kind == .feedMalformed || error.kind == .usage {
-        unmake(home, made)
-      }
-      throw error
-    }
-  }
-
-  private func sync(
-    _ home: FolderHome, _ request: SyncRequest, given: FeedLocation?, observer: any PassObserver,
-    progress: PassProgress, stop: StopFlag
-  ) throws(PassFailure) -> PassReport {
-    do {
       return try syncOnce(
-        home, request, given: given, isDamaged: false, observer: observer, progress: progress, stop: stop)
+        home, made, request, given: given, damage: .setAside, observer: observer, progress: progress,
+        stop: stop)
     } catch  where error.code == LedgerFailure.Code.corrupt.rawValue {
       // Damage that only reading found: the same as damage found when it was opened.
       return try syncOnce(
-        home, request, given: given, isDamaged: true, observer: observer, progress: progress, stop: stop)
+        home, made, request, given: given, damage: .known, observer: observer, progress: progress, stop: stop)
     }
   }
 
   private func syncOnce(
-    _ home: FolderHome, _ request: SyncRequest, given: FeedLocation?, isDamaged: Bool,
-    observer: any PassObserver, progress: PassProgress, stop: StopFlag
+    _ home: FolderHome, _ made: FolderHome.Made, _ request: SyncRequest, given: FeedLocation?,
+    damage: OpenMirror.Damage, observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
-    let mirror = try OpenMirror.open(home, now: now, isDamaged: isDamaged)
+    let mirror = try OpenMirror.open(home, now: now, damage: damage)
     defer { mirror.close() }
     remember(home)
+    do {
+      return try pass(
+        in: mirror, request, given: given, observer: observer, progress: progress, stop: stop)
+    } catch {
+      // Nothing was read, so nothing is followed: the folder is as it was.
+      unmake(mirror, made)
+      throw error
+    }
+  }
+
+  private func pass(
+    in mirror: OpenMirror, _ request: SyncRequest, given: FeedLocation?, observer: any PassObserver,
+    progress: PassProgress, stop: StopFlag
+  ) throws(PassFailure) -> PassReport {
+    let home = mirror.home
     if let name = mirror.setAside {
       observer.pass(
         .notice(
@@ -113,7 +114,7 @@ extension Tarn {
       }
       return (try FeedText.parse(remembered, workingDirectory: workingDirectory), options)
     }
-    if let remembered, remembered != given.text, !request.changeFeed {
+    if let remembered, try !isSame(remembered, given), !request.changeFeed {
       throw PassFailure(
         .usage, code: "other-feed",
         "\(Printable.escape(absolute(request.folder))) follows \(Printable.escape(remembered)) already",
@@ -121,6 +122,12 @@ extension Tarn {
           + "\(Printable.escape(given.text)) \(Printable.escape(request.folder))")
     }
     return (given, options)
+  }
+
+  /// Also written otherwise: an earlier Tarn remembered paths as they were given.
+  private func isSame(_ remembered: String, _ given: FeedLocation) throws(PassFailure) -> Bool {
+    guard remembered != given.text else { return true }
+    return try FeedText.parse(remembered, workingDirectory: workingDirectory).text == given.text
   }
 
   private func validate(_ options: PassOptions) throws(PassFailure) {

@@ -86,7 +86,7 @@ package struct Pass {
         throw Self.replaced(folder: request.folderName)
       }
       let started = ports.now
-      let recovery = Recovery(ports: ports, folder: folder)
+      let recovery = Recovery(ledger: ports.ledger, folder: folder, clock: ports.clock)
       try recovery.run()
       try note([.fact("attempt", started.rfc3339), .fact("outcome", "running"), .fact("failure", nil)])
       let (builder, end, walk) = try read(folder, started: started)

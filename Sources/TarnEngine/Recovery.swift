@@ -1,12 +1,23 @@
-import TarnCore
+package import TarnCore
+package import TarnRuntime
 
-/// Puts right what a crash left between a rename and its row. First thing in every pass, under the lock.
-struct Recovery {
-  let ports: PassPorts
+/// Puts right what a crash left between a rename and its row. First thing in every pass, and in every command that
+/// touches the trash, under the lock.
+package struct Recovery {
+  let ledger: any LedgerPort
   let folder: any FolderPort
+  let clock: any Clock
 
-  func run() throws {
-    let intents = try ports.ledger.intents()
+  package init(ledger: any LedgerPort, folder: any FolderPort, clock: any Clock) {
+    self.ledger = ledger
+    self.folder = folder
+    self.clock = clock
+  }
+
+  private var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
+
+  package func run() throws {
+    let intents = try ledger.intents()
     try makeRoom(intents)
     var trashed = Dictionary(try folder.trashed().map { ($0.name, $0.size) }) { first, _ in first }
     var changes: [LedgerChange] = []
@@ -18,7 +29,7 @@ struct Recovery {
     }
     // A rename that only the page cache knows must not be recorded as done.
     if !intents.isEmpty { try folder.flush() }
-    try ports.ledger.apply(changes)
+    try ledger.apply(changes)
     try sweepPartials(handled: Set(intents.map(\.partialName)))
     try sweepTrash()
   }
@@ -47,7 +58,7 @@ struct Recovery {
         .row(row), .dropPartial(intent.path),
         .event(
           Event(
-            when: ports.now, code: "published", path: row.path, bytes: row.identity.size,
+            when: now, code: "published", path: row.path, bytes: row.identity.size,
             detail: "finished after a crash")),
       ]
     }
@@ -59,13 +70,12 @@ struct Recovery {
       trashed[intent.trashName] = nil
     }
     // Not renamed, or left by a step that failed. A file without a row is fetched again.
-    if try folder.partialIdentity(intent.partialName) != nil, try ports.ledger.partial(intent.path) == nil {
+    if try folder.partialIdentity(intent.partialName) != nil, try ledger.partial(intent.path) == nil {
       try folder.removePartial(intent.partialName)
     }
     if let size = trashed[intent.trashName] {
       // What somebody wrote into before the exchange does not expire.
-      let isOwn =
-        try intent.displacesOwn && ports.ledger.row(intent.path).map { $0.identity.size == size } ?? true
+      let isOwn = try intent.displacesOwn && isAsRecorded(intent.trashName, ledger.row(intent.path))
       changes.append(trashRow(intent, reason: isOwn ? .replaced : .edited, isOwn: isOwn, size: size))
     }
     return changes
@@ -73,14 +83,20 @@ struct Recovery {
 
   private func finishRemoval(_ intent: Intent, trashed: [String: UInt64]) throws -> [LedgerChange] {
     guard let size = trashed[intent.trashName] else { return [.dropIntent(intent.path)] }
+    let isOwn = try intent.displacesOwn && isAsRecorded(intent.trashName, intent.row)
     return [
-      .dropIntent(intent.path), .dropRow(intent.path),
-      trashRow(
-        intent, reason: .deleted, isOwn: intent.displacesOwn && size == intent.row.identity.size, size: size),
+      .dropIntent(intent.path), .dropRow(intent.path), .dropHeldPath(intent.path),
+      trashRow(intent, reason: .deleted, isOwn: isOwn, size: size),
       .event(
         Event(
-          when: ports.now, code: "deleted", path: intent.path, bytes: size, detail: "finished after a crash")),
+          when: now, code: "deleted", path: intent.path, bytes: size, detail: "finished after a crash")),
     ]
+  }
+
+  /// Whether what lies in the trash is the very file that a row speaks of, with the bytes that it had.
+  private func isAsRecorded(_ name: String, _ row: Row?) throws -> Bool {
+    guard let row, let identity = try folder.trashIdentity(name) else { return false }
+    return identity.isSameContents(as: row.identity)
   }
 
   private func trashRow(
@@ -89,12 +105,12 @@ struct Recovery {
     .trash(
       TrashRow(
         name: intent.trashName, path: intent.path, reason: reason, isOwn: isOwn, size: size,
-        when: ports.now))
+        when: now))
   }
 
   /// Partial files that no row speaks of: what lies there came from a server, never from a user.
   private func sweepPartials(handled: Set<String>) throws {
-    let rows = try ports.ledger.partials()
+    let rows = try ledger.partials()
     let known = Set(rows.map(\.name))
     let files = try folder.partials()
     for file in files where !known.contains(file.name) && !handled.contains(file.name) {
@@ -102,36 +118,41 @@ struct Recovery {
     }
     let present = Set(files.map(\.name))
     let gone = rows.filter { !present.contains($0.name) }
-    if !gone.isEmpty { try ports.ledger.apply(gone.map { .dropPartial($0.path) }) }
+    if !gone.isEmpty { try ledger.apply(gone.map { .dropPartial($0.path) }) }
   }
 
   /// Files of the trash that no row speaks of: kept until `trash empty`, as if a user had made them. Rows whose
   /// file is gone are dropped.
   private func sweepTrash() throws {
-    let rows = try ports.ledger.trash()
+    let rows = try ledger.trash()
     let known = Set(rows.map(\.name))
     let files = try folder.trashed()
     let present = Set(files.map(\.name))
     var changes = rows.filter { !present.contains($0.name) }.map { LedgerChange.dropTrash(name: $0.name) }
     for file in files where !known.contains(file.name) {
-      let path = RelativePath(trusted: Array("found-\(file.name)".utf8))
-      changes.append(
-        .trash(
-          TrashRow(
-            name: file.name, path: path, reason: .replaced, isOwn: false, size: file.size, when: ports.now)))
+      changes.append(.trash(TrashRow(found: file.name, size: file.size, when: now)))
     }
-    if !changes.isEmpty { try ports.ledger.apply(changes) }
+    if !changes.isEmpty { try ledger.apply(changes) }
   }
 
   /// Removes from the trash what Tarn placed and what is older than seven days.
   func expireTrash() throws {
-    let limit = ports.now.adding(seconds: -Self.trashLifetime)
-    for row in try ports.ledger.trash() where row.isOwn && row.when < limit {
+    let limit = now.adding(seconds: -Self.trashLifetime)
+    for row in try ledger.trash() where row.isOwn && row.when < limit {
       try folder.removeTrash(row.name)
-      try ports.ledger.apply([.dropTrash(name: row.name)])
+      try ledger.apply([.dropTrash(name: row.name)])
     }
   }
 
   /// Seconds.
   static let trashLifetime: Int64 = 7 * 24 * 3600
+}
+
+extension TrashRow {
+  /// A file of the trash that no row speaks of: nobody knows who placed it, so it counts as a user's.
+  package init(found name: String, size: UInt64, when: Timestamp) {
+    self.init(
+      name: name, path: RelativePath(trusted: Array("found-\(name)".utf8)), reason: .replaced, isOwn: false,
+      size: size, when: when)
+  }
 }

@@ -86,7 +86,9 @@ private struct ChecksumReading {
 
   init(context: FeedContext) {
     self.context = context
-    let last = lowercased(context.url.path.split(separator: 0x2F).last ?? [])
+    // Standard input has the working directory for its base, and a directory's name says nothing.
+    let parts = context.url.path.split(separator: 0x2F, omittingEmptySubsequences: false)
+    let last = lowercased(parts.last ?? [])
     let isKnown = last.holds("sha1") || last.holds("sha2") || last.holds("sha5") || last.holds("md5")
     let isOther = ["b2", "blake", "sm3", "sha3-", "sha3_", "sha3sum"].contains { last.holds($0) }
     untaggedIsUnknown = isOther && !isKnown

@@ -21,15 +21,21 @@ package final class SpoolFile {
     self.descriptor = descriptor
   }
 
-  /// Reads a file that is there, such as a local feed; it is not changed.
+  /// Reads a regular file that is there, such as a local feed; it is not changed. Never waits.
+  ///
+  /// - Throws: `SpoolFailure` with EISDIR for a directory, ESPIPE for a FIFO and whatever else has no end of its own.
   package init(reading path: String) throws(SpoolFailure) {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
-    guard descriptor >= 0 else { throw SpoolFailure(operation: "read \(path)", number: errno) }
+    // Non-blocking, so that a FIFO cannot hold the thread until it has been looked at.
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+    guard descriptor >= 0 else {
+      throw SpoolFailure(operation: "read \(path)", number: errno == ENXIO ? ESPIPE : errno)
+    }
     var status = stat()
     fstat(descriptor, &status)
-    guard status.st_mode & S_IFMT != S_IFDIR else {
+    let kind = status.st_mode & S_IFMT
+    guard kind == S_IFREG else {
       close(descriptor)
-      throw SpoolFailure(operation: "read \(path)", number: EISDIR)
+      throw SpoolFailure(operation: "read \(path)", number: kind == S_IFDIR ? EISDIR : ESPIPE)
     }
     self.descriptor = descriptor
     size = UInt64(clamping: status.st_size)
@@ -75,15 +81,19 @@ package final class SpoolFile {
     }
   }
 
-  /// Copies standard input to its end.
+  /// Copies standard input to its end, or until it shall stop.
   ///
-  /// - Parameter limit: bytes; more is `EFBIG`.
-  package func appendStandardInput(limit: UInt64) throws(SpoolFailure) {
+  /// - Parameters:
+  ///   - limit: bytes; more is `EFBIG`.
+  ///   - isStopped: asked several times a second, also while nothing comes.
+  package func appendStandardInput(limit: UInt64, isStopped: () -> Bool) throws(SpoolFailure) {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 256 << 10, alignment: 16)
     defer { buffer.deallocate() }
-    while true {
+    while !isStopped() {
+      var waiting = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
+      if poll(&waiting, 1, 200) == 0 { continue }
       let count = Glibc.read(STDIN_FILENO, buffer.baseAddress, buffer.count)
-      if count < 0, errno == EINTR { continue }
+      if count < 0, errno == EINTR || errno == EAGAIN { continue }
       guard count >= 0 else { throw SpoolFailure(operation: "read standard input", number: errno) }
       if count == 0 { return }
       guard size + UInt64(count) <= limit else {
@@ -110,6 +120,18 @@ package struct SpoolFailure: Error, Equatable {
   package let operation: String
   /// errno.
   package let number: Int32
+
+  package enum Reason: Sendable { case directory, noFile, closed, other }
+
+  /// What callers tell apart.
+  package var reason: Reason {
+    switch number {
+    case EISDIR: .directory
+    case ESPIPE: .noFile
+    case EBADF: .closed
+    default: .other
+    }
+  }
 
   package var message: String {
     "cannot \(operation): \(String(cString: strerror(number)))"

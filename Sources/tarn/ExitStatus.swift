@@ -75,8 +75,17 @@ enum ExitStatus: Int32, CaseIterable {
     }
   }
 
+  /// Of an approval.
+  init(_ report: ApprovalReport, signal: Int32? = nil) {
+    if report.wasStopped {
+      self = Self.stopped(by: signal)
+    } else {
+      self = report.problems.isEmpty ? .inSync : .partial
+    }
+  }
+
   static func stopped(by signal: Int32?) -> ExitStatus {
-    signal == SIGTERM ? .terminated : .interrupted
+    signal == SIGTERM || signal == SIGHUP ? .terminated : .interrupted
   }
 
   /// Of several passes, one after the other: a stop goes before a failure, a failure before what is missing.

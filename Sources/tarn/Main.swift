@@ -7,6 +7,8 @@ import TarnEngine
 @main
 enum Main {
   static func main() {
+    // First, for the thread of the signals opens files of its own.
+    StandardInput.occupy()
     Interruption.shared.start()
     let arguments = Array(CommandLine.arguments.dropFirst())
     exit(Console.shared.finish(run(arguments)))

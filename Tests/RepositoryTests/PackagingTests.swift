@@ -54,6 +54,16 @@ import Testing
       try Repository.text("packaging/systemd/tarn@.service").contains("\nSystemCallErrorNumber=EPERM\n"))
   }
 
+  /// The boot's id lies in /proc/sys, which ProcSubset=pid hides; without it every pass counts as the first of a new
+  /// boot, and bytes that a killed one left are fetched again (reliability: resuming has to be provable).
+  @Test func theServiceCanReadWhichBootItIs() throws {
+    let lines = try Repository.text("packaging/systemd/tarn@.service").split(separator: "\n")
+    let hiding = lines.filter { $0.hasPrefix("ProcSubset=") || $0.hasPrefix("InaccessiblePaths=") }
+    #expect(hiding == [])
+    #expect(
+      try Repository.text("Sources/TarnRuntime/BootID.swift").contains("/proc/sys/kernel/random/boot_id"))
+  }
+
   @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
   func theCalendarIsOne() throws {
     let timer = try Repository.text("packaging/systemd/tarn@.timer")

@@ -104,6 +104,17 @@ import Testing
     #expect(failure?.message == "--\(name.rawValue): '\(value)' is not \(expected)")
   }
 
+  @Test(arguments: ["foo", "http://", "http:///x", "ftp://h:1", "http://a b", "http://:1"])
+  func aProxyIsAURL(text: String) {
+    let failure = #expect(throws: PassOptions.Failure.self) { try Self.options([.proxy: [text]]).network() }
+    #expect(failure?.message.contains("http://host:port") == true)
+  }
+
+  @Test func anEmptyProxyIsNone() throws {
+    #expect(try Self.options([.proxy: ["http://p:1", ""]]).network().proxy == nil)
+    #expect(try Self.options([.proxy: ["SOCKS5h://p"]]).network().proxy == "SOCKS5h://p")
+  }
+
   @Test func theLastOfSeveralCounts() throws {
     #expect(try Self.options([.retries: ["x", "7"]]).policy().retries == 7)
     #expect(try Self.options([.limitRate: ["1k", "off"]]).network().rate == nil)

@@ -127,6 +127,55 @@ import Testing
     #expect(world.text(name(1)) == "mine")
   }
 
+  /// A stop ends it after the running group; what is over is held no more, the rest is, under the same id.
+  @Test func approvalStopsBetweenGroups() throws {
+    let world = try filled(700)
+    unlist(0..<600, world)
+    let id = try #require(try world.run().held?.id)
+    world.folder.edit(name(1).path, "mine".bytes)
+    let stop = StopFlag()
+    world.folder.beforeRemove { _ in stop.set() }
+    let report = try world.approval(stop: stop).run(plan: id)
+    #expect(report.wasStopped && report.deleted == 511 && report.spared == 1 && report.left == 88)
+    #expect(world.ledger.contents.held?.count == 88)
+    #expect(try world.ledger.heldPaths(plan: id).count == 88)
+    let rest = try world.approval.run(plan: id)
+    #expect(!rest.wasStopped && rest.deleted == 88 && rest.left == 0)
+    #expect(world.ledger.contents.held == nil)
+    #expect(world.files.count == 101)
+  }
+
+  @Test func emptyingTheTrashStopsBetweenGroups() throws {
+    let world = try filled(700)
+    unlist(0..<600, world)
+    _ = try world.approval.run(plan: try #require(try world.run().held?.id))
+    let stop = StopFlag()
+    stop.set()
+    let can = TrashCan(ledger: world.ledger, folder: world.folder, clock: world.clock)
+    #expect(try can.empty(world.ledger.trash(), stop: stop).left == 600)
+    #expect(world.trash.count == 600)
+    #expect(try can.empty(world.ledger.trash(), stop: StopFlag()).files == 600)
+    #expect(world.trash.isEmpty && world.ledger.contents.trash.isEmpty)
+  }
+
+  /// Killed between the rename and the row, in the middle of an approval.
+  @Test func whatACrashDeletedIsHeldNoMore() throws {
+    let world = try filled(20)
+    unlist(0..<5, world)
+    let id = try #require(try world.run().held?.id)
+    let path = name(0).path
+    let row = try #require(world.row(name(0)))
+    try world.ledger.apply([
+      .intent(
+        Intent(kind: .remove, path: path, partialName: "", trashName: "t", row: row, displacesOwn: true))
+    ])
+    let present = try #require(try world.folder.look(path))
+    _ = world.folder.remove([Removal(path: path, expected: present.identity, trashName: "t")])
+    try Recovery(ledger: world.ledger, folder: world.folder, clock: world.clock).run()
+    #expect(try world.ledger.held()?.count == 4)
+    #expect(try world.ledger.heldPaths(plan: id).count == 4)
+  }
+
   @Test func approvalSparesWhatIsWantedAgain() throws {
     let world = try filled(20)
     unlist(0..<5, world)
@@ -252,7 +301,8 @@ import Testing
     #expect(world.ledger.contents.trash.count == 1)
     let other = try #require(rows.first { $0.path == name(1).path })
     #expect(throws: PassFailure.self) { try can.restore(other, to: name(0).path) }
-    #expect(try can.empty([other]) == (1, 6))
+    let emptied = try can.empty([other], stop: StopFlag())
+    #expect(emptied.files == 1 && emptied.bytes == 6 && emptied.left == 0)
     #expect(world.trash.isEmpty)
     #expect(try world.run().isInSync)
     #expect(world.text(name(0)) == "text 0")

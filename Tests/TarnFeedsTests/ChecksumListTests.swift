@@ -61,7 +61,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("b2sums.txt", true), ("SM3SUMS", true), ("BLAKE3", true), ("SHA256SUMS", false), ("sha384", false),
+    ("home/b2-e2e/", false), ("b2sums.txt", true), ("SM3SUMS", true), ("BLAKE3", true), ("SHA256SUMS", false),
+    ("sha384", false),
   ])
   func distrustsBareDigestsOfOtherLists(name: String, isRefused: Bool) {
     let outcome = parse("\(Self.hash)  x\n", url: "https://example.org/\(name)")

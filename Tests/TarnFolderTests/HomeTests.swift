@@ -144,6 +144,21 @@ import Testing
     #expect(try FolderHome.create(folder: base + "/second", state: state) == second)
   }
 
+  /// What is taken back after a failure is only what this very call made.
+  @Test func makingTellsWhatItMade() throws {
+    let (_, made) = try FolderHome.make(folder: base + "/a/folder", state: nil)
+    #expect(made.isMirror && made.directories == [base + "/a", base + "/a/folder"])
+    let (_, again) = try FolderHome.make(folder: base + "/a/folder", state: nil)
+    #expect(again == FolderHome.Made())
+    mkdir(folder, 0o755)
+    mkdir(folder + "/.tarn", 0o700)
+    #expect(try FolderHome.make(folder: folder, state: nil).made == FolderHome.Made())
+    #expect(try FolderHome.make(folder: base + "/b", state: state).made.directories == [base + "/b", state])
+    #expect(try !FolderHome.make(folder: base + "/b", state: state).made.isMirror)
+    made.removeDirectories()
+    #expect(try FolderHome.inspect(folder: base + "/a/folder", state: nil) != .missing)
+  }
+
   @Test func halfMadeMirrorsAreFinished() throws {
     mkdir(folder, 0o755)
     mkdir(folder + "/.tarn", 0o700)

@@ -182,6 +182,21 @@ import Testing
     withExtendedLifetime(scratch) {}
   }
 
+  @Test(arguments: Subject.allCases) func aHeldPlanShrinks(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    let plan = HeldPlan(id: "0123abcd", when: moment(1), count: 2)
+    try ledger.apply([
+      .hold(plan), .heldPath(plan: plan.id, path: path("a")), .heldPath(plan: plan.id, path: path("b")),
+    ])
+    try ledger.apply([.dropHeldPath(path("a")), .dropHeldPath(path("a")), .dropHeldPath(path("c"))])
+    #expect(try ledger.held() == HeldPlan(id: plan.id, when: plan.when, count: 1))
+    #expect(try ledger.heldPaths(plan: plan.id) == [path("b")])
+    try ledger.apply([.dropHeldPath(path("b"))])
+    #expect(try ledger.held() == nil)
+    try ledger.apply([.dropHeldPath(path("b"))])
+    withExtendedLifetime(scratch) {}
+  }
+
   @Test(arguments: Subject.allCases) func problemsThatWereNotSeenAgainAreSolved(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
     let kinds: [Problem.Kind] = [.failed, .failed, .refused, .conflict]

@@ -100,6 +100,10 @@ extension MemoryLedger.State {
       held = plan
       heldPaths = heldPaths.filter { $0.key == plan.id }
     case .heldPath(let plan, let path): heldPaths[plan, default: []].insert(path)
+    case .dropHeldPath(let path):
+      guard let plan = held, heldPaths[plan.id]?.remove(path) != nil else { return }
+      held?.count -= 1
+      if plan.count <= 1 { held = nil }
     case .dropHolds:
       held = nil
       heldPaths = [:]

@@ -152,8 +152,23 @@ package struct PassOptions: Sendable, Equatable {
     }
     settings.cookieFile = last(.cookies)
     settings.caFile = last(.cacert)
-    settings.proxy = last(.proxy)
+    settings.proxy = try proxy()
     return settings
+  }
+
+  /// Empty for none, also where one is remembered.
+  private func proxy() throws(Failure) -> String? {
+    guard let text = last(.proxy), !text.isEmpty else { return nil }
+    let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
+    let scheme = schemes.first { text.lowercased().hasPrefix($0 + "://") }
+    let rest = scheme.map { text.dropFirst($0.count + 3) } ?? ""
+    guard !rest.isEmpty, rest.first != "/", rest.first != ":",
+      text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+    else {
+      throw Failure(
+        name: .proxy, value: text, expected: "a URL such as http://host:port or socks5h://host:port")
+    }
+    return text
   }
 
   package func last(_ name: Name) -> String? { values[name]?.last }

@@ -230,6 +230,8 @@ package enum LedgerChange: Sendable, Equatable {
   case pruneEvents(keeping: Int, now: Timestamp)
   case hold(HeldPlan)
   case heldPath(plan: String, path: RelativePath)
+  /// Out of the held plan: its count goes down, and with the last path it is held no more.
+  case dropHeldPath(RelativePath)
   case dropHolds
   /// Inserts or replaces.
   case name(NameRow)

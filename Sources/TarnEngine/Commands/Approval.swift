@@ -7,6 +7,9 @@ package struct ApprovalReport: Sendable {
   package var deleted = 0
   /// In the plan, and not deleted: wanted again, edited, or gone already.
   package var spared = 0
+  /// Of the plan, and still held: a stop came first.
+  package var left = 0
+  package var wasStopped = false
   package var problems: [Problem] = []
 }
 
@@ -18,16 +21,19 @@ package struct Approval {
   let clock: any Clock
   let random: any RandomSource
   let observer: any PassObserver
+  let stop: StopFlag
 
+  /// - Parameter stop: looked at between two groups.
   package init(
     ledger: any LedgerPort, folder: any FolderPort, clock: any Clock, random: any RandomSource,
-    observer: any PassObserver
+    observer: any PassObserver, stop: StopFlag
   ) {
     self.ledger = ledger
     self.folder = folder
     self.clock = clock
     self.random = random
     self.observer = observer
+    self.stop = stop
   }
 
   /// - Parameter id: nil for the plan that is held.
@@ -50,17 +56,22 @@ package struct Approval {
     var report = ApprovalReport(plan: held)
     let removals = Removals(ledger: ledger, folder: folder, clock: clock, random: random)
     var paths = try ledger.heldPaths(plan: held.id)[...]
-    while !paths.isEmpty {
-      let group = try paths.prefix(PublishThread.largestGroup).compactMap(action)
-      report.spared += min(paths.count, PublishThread.largestGroup) - group.count
+    while !paths.isEmpty, !stop.isSet {
+      let asked = paths.prefix(PublishThread.largestGroup)
+      let group = try asked.compactMap(action)
+      report.spared += asked.count - group.count
       paths = paths.dropFirst(PublishThread.largestGroup)
       for (action, outcome) in try removals.carryOut(group) { take(outcome, action, into: &report) }
+      // What is over is held no more, whatever comes next.
+      if !paths.isEmpty { try ledger.apply(asked.map { .dropHeldPath($0) }) }
     }
-    let now = Timestamp(nanoseconds: clock.now())
-    try ledger.apply([
-      .dropHolds,
-      .event(Event(when: now, code: "plan-approved", detail: "plan \(held.id): \(report.deleted) deletions")),
-    ])
+    report.left = paths.count
+    report.wasStopped = !paths.isEmpty
+    let left = report.wasStopped ? ", \(report.left) left" : ""
+    let end = Event(
+      when: Timestamp(nanoseconds: clock.now()), code: "plan-approved",
+      detail: "plan \(held.id): \(report.deleted) deletions\(left)")
+    try ledger.apply(report.wasStopped ? [.event(end)] : [.dropHolds, .event(end)])
     return report
   }
 
@@ -88,6 +99,16 @@ package struct Approval {
   }
 }
 
+/// What was removed from the trash for good.
+package struct EmptyReport: Sendable, Equatable {
+  package var files = 0
+  package var bytes: UInt64 = 0
+  /// Still there: a stop came first.
+  package var left = 0
+
+  package init() {}
+}
+
 /// The trash of a mirror (`tarn trash`). The folder's lock is held by the caller for all but listing.
 package struct TrashCan {
   let ledger: any LedgerPort
@@ -109,7 +130,7 @@ package struct TrashCan {
   package func restore(_ row: TrashRow, to path: RelativePath?) throws(PassFailure) {
     try PassFailure.translating {
       let target = path ?? row.path
-      _ = try folder.restoreTrash(row.name, to: target)
+      try putBack(row.name, at: target)
       let now = Timestamp(nanoseconds: clock.now())
       try ledger.apply([
         .dropTrash(name: row.name),
@@ -118,18 +139,34 @@ package struct TrashCan {
     }
   }
 
-  /// Removes for good.
+  private func putBack(_ name: String, at target: RelativePath) throws(PassFailure) {
+    do {
+      _ = try folder.restoreTrash(name, to: target)
+    } catch {
+      guard error.code == .exists else { throw PassFailure(error) }
+      throw PassFailure(
+        .usage, code: error.code.rawValue, "\(target.printable) is there already, and is never replaced",
+        hint: "put it elsewhere with --to PATH, or move what is there away")
+    }
+  }
+
+  /// Removes for good, in groups; the rows of a group that a crash cut are dropped by `Recovery`.
   ///
-  /// - Returns: how many files and bytes.
-  package func empty(_ rows: [TrashRow]) throws(PassFailure) -> (files: Int, bytes: UInt64) {
+  /// - Parameter stop: looked at between two groups.
+  package func empty(_ rows: [TrashRow], stop: StopFlag) throws(PassFailure) -> EmptyReport {
     try PassFailure.translating {
-      var bytes: UInt64 = 0
-      for row in rows {
-        try folder.removeTrash(row.name)
-        try ledger.apply([.dropTrash(name: row.name)])
-        bytes.addSaturated(row.size)
+      var report = EmptyReport()
+      var rest = rows[...]
+      while !rest.isEmpty, !stop.isSet {
+        let group = rest.prefix(PublishThread.largestGroup)
+        for row in group { try folder.removeTrash(row.name) }
+        try ledger.apply(group.map { .dropTrash(name: $0.name) })
+        report.files += group.count
+        report.bytes = group.reduce(report.bytes) { $0.addingSaturated($1.size) }
+        rest = rest.dropFirst(PublishThread.largestGroup)
       }
-      return (rows.count, bytes)
+      report.left = rest.count
+      return report
     }
   }
 }

@@ -26,20 +26,22 @@ struct FeedReader {
   /// - Throws: `feedUnreachable` with the cause.
   func open(_ feed: FeedLocation, workingDirectory: String) throws(PassFailure) -> Document {
     if case .remote(let url) = feed { return try finish(start(url, limit: Self.mostBytes)) }
+    let spool: SpoolFile
     do throws(SpoolFailure) {
-      let spool = try openLocal(feed)
-      // A pipe that breaks looks like one that ends.
-      return Document(
-        spool: spool, url: feed.baseURL(workingDirectory: workingDirectory), isWhole: feed != .standardInput)
+      spool = try openLocal(feed)
     } catch {
-      throw PassFailure(.feedUnreachable, code: "feed-not-readable", "cannot read the feed: \(error.message)")
+      throw PassFailure(error, feed: feed)
     }
+    if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+    // A pipe that breaks looks like one that ends.
+    return Document(
+      spool: spool, url: feed.baseURL(workingDirectory: workingDirectory), isWhole: feed != .standardInput)
   }
 
   private func openLocal(_ feed: FeedLocation) throws(SpoolFailure) -> SpoolFile {
     if case .local(let path) = feed { return try SpoolFile(reading: String(decoding: path, as: UTF8.self)) }
     let spool = try SpoolFile(directory: ports.spoolDirectory)
-    try spool.appendStandardInput(limit: Self.mostBytes)
+    try spool.appendStandardInput(limit: Self.mostBytes) { stop.isSet }
     return spool
   }
 
@@ -156,6 +158,31 @@ struct FeedReader {
       case "address-refused": "redirects to private addresses are followed only from a private feed"
       default: nil
       }
+    }
+  }
+}
+
+extension PassFailure {
+  /// A feed that is no server's, and could not be opened or read.
+  fileprivate init(_ failure: SpoolFailure, feed: FeedLocation) {
+    let name = Printable.escape(feed.text)
+    switch (failure.reason, feed) {
+    case (.directory, .local):
+      self.init(
+        .usage, code: "feed-not-a-file", "\(name) is a directory, and no feed",
+        hint: "give the list in it, as \(name)/SHA256SUMS")
+    case (.noFile, .local):
+      self.init(
+        .usage, code: "feed-not-a-file",
+        "\(name) is no regular file: Tarn does not wait for what may never end",
+        hint: "let it come by standard input: tarn sync - FOLDER < \(name)")
+    case (.closed, .standardInput):
+      self.init(
+        .feedUnreachable, code: "feed-not-readable",
+        "standard input is closed, and the feed was to come by it",
+        hint: "tarn sync - FOLDER < FILE")
+    default:
+      self.init(.feedUnreachable, code: "feed-not-readable", "cannot read the feed: \(failure.message)")
     }
   }
 }

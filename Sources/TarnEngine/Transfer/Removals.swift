@@ -51,7 +51,7 @@ struct Removals {
   private func deleted(_ removal: Removal, _ identity: FileIdentity, _ row: Row) -> [LedgerChange] {
     let now = self.now
     return [
-      .dropRow(removal.path), .dropProblem(name: removal.path.bytes),
+      .dropRow(removal.path), .dropProblem(name: removal.path.bytes), .dropHeldPath(removal.path),
       .trash(
         TrashRow(
           name: removal.trashName, path: removal.path, reason: .deleted,

@@ -14,25 +14,50 @@ extension FolderHome {
   package static func create(
     folder: String, state: String?, random: any RandomSource = SystemRandom()
   ) throws(FolderFailure) -> FolderHome {
-    try makeDirectories(folder, mode: 0o755)
+    try make(folder: folder, state: state, random: random).home
+  }
+
+  /// The same, and what this very call made, as the kernel told it: not what was missing in a look before.
+  package static func make(
+    folder: String, state: String?, random: any RandomSource = SystemRandom()
+  ) throws(FolderFailure) -> (home: FolderHome, made: Made) {
+    var made = Made()
+    try makeDirectories(folder, mode: 0o755, &made.directories)
     let root = try Descriptor.directory(at: folder)
     var directory = folder + "/" + markerName
+    var isFresh = true
     if let state {
-      try makeDirectories(state, mode: 0o700)
+      try makeDirectories(state, mode: 0o700, &made.directories)
       directory = try realPath(state)
       try refuseNesting(try realPath(folder), directory)
     } else {
-      try makeOwn(markerName, in: root, directory)
+      isFresh = try makeOwn(markerName, in: root, directory)
     }
     let held = try Descriptor.directory(at: directory)
     try checkOwn(held, directory)
     try checkMount(root, held, folder, directory)
     for part in ["partial", "trash"] { try makeOwn(part, in: held, directory + "/" + part) }
-    let id = try makeID(held, directory, random)
-    if state != nil { try makePointer(id, directory, held: held, root: root, folder) }
+    let (id, isNewID) = try makeID(held, directory, random)
+    if state != nil { isFresh = try makePointer(id, directory, held: held, root: root, folder) }
     try held.sync(directory.utf8)
     try root.sync(folder.utf8)
-    return FolderHome(folder: folder, stateDirectory: directory, id: id)
+    made.isMirror = isFresh && isNewID
+    return (FolderHome(folder: folder, stateDirectory: directory, id: id), made)
+  }
+
+  /// What one call of `make` made, and nobody else.
+  package struct Made: Sendable, Equatable {
+    /// The mirror itself: its marker and its id.
+    package var isMirror = false
+    /// Outermost first.
+    package var directories: [String] = []
+
+    package init() {}
+
+    /// Those that are empty go.
+    package func removeDirectories() {
+      for path in directories.reversed() { _ = tarn_remove_directory(AT_FDCWD, cString(path)) }
+    }
   }
 
   /// Opens the folder; links in the path given are followed here, once.
@@ -69,11 +94,12 @@ extension FolderHome {
   /// The id, unless there is one already.
   private static func makeID(
     _ held: Descriptor, _ directory: String, _ random: any RandomSource
-  ) throws(FolderFailure) -> String {
-    if let id = readID(directory) { return id }
+  ) throws(FolderFailure) -> (id: String, isNew: Bool) {
+    if let id = readID(directory) { return (id, false) }
     let id = random.fileName()
     do throws(FolderFailure) {
       try SmallFile.write(id + "\n", beside: "\(idName).\(random.fileName())", in: held, as: idName, in: held)
+      return (id, true)
     } catch {
       // Another one was faster.
       guard error.code == .exists else { throw error }
@@ -81,24 +107,29 @@ extension FolderHome {
     guard let made = readID(directory) else {
       throw FolderFailure(.exists, "\(Printable.escape(directory))/\(idName) is no id of a mirror")
     }
-    return made
+    return (made, false)
   }
 
+  /// - Returns: false when it was there already.
   private static func makePointer(
     _ id: String, _ directory: String, held: Descriptor, root: Descriptor, _ folder: String
-  ) throws(FolderFailure) {
+  ) throws(FolderFailure) -> Bool {
     let text = pointer(id: id, directory: directory)
     do throws(FolderFailure) {
       try SmallFile.write(text, beside: "\(markerName).\(id)", in: held, as: markerName, in: root)
+      return true
     } catch {
       guard error.code == .exists, let there = readPointer(folder + "/" + markerName), there.id == id else {
         throw error
       }
+      return false
     }
   }
 
   /// Each missing one with this mode, durable in its parent. Links are followed: the path is the user's.
-  private static func makeDirectories(_ path: String, mode: UInt32) throws(FolderFailure) {
+  private static func makeDirectories(
+    _ path: String, mode: UInt32, _ made: inout [String]
+  ) throws(FolderFailure) {
     if let stat = try FileStat.following(path) {
       guard stat.kind == .directory else {
         throw FolderFailure(cannot: "make the directory", path.utf8, errno: ENOTDIR)
@@ -107,23 +138,30 @@ extension FolderHome {
     }
     var parent = "/"
     if let slash = path.lastIndex(of: "/"), slash != path.startIndex { parent = String(path[..<slash]) }
-    try makeDirectories(parent, mode: 0o755)
+    try makeDirectories(parent, mode: 0o755, &made)
     let result = tarn_make_directory(AT_FDCWD, cString(path), mode)
     if result == -EEXIST { return }
     try kernel("make the directory", path.utf8, result)
+    made.append(path)
     let fresh = try Descriptor.directory(at: path)
     try kernel("set the mode of", path.utf8, fresh.use { tarn_set_mode($0, mode) })
     try Descriptor.directory(at: parent).sync(parent.utf8)
   }
 
   /// One of Tarn's own directories, 0700 whatever the umask.
-  private static func makeOwn(_ name: String, in parent: Descriptor, _ path: String) throws(FolderFailure) {
+  ///
+  /// - Returns: false when it was there already: it is somebody else's doing then.
+  @discardableResult
+  private static func makeOwn(
+    _ name: String, in parent: Descriptor, _ path: String
+  ) throws(FolderFailure) -> Bool {
     let result = parent.use { tarn_make_directory($0, cString(name), 0o700) }
-    if result == -EEXIST { return }
+    if result == -EEXIST { return false }
     try kernel("make the directory", path.utf8, result)
     let fresh = try openOwn(name, in: parent, path)
     try kernel("set the mode of", path.utf8, fresh.use { tarn_set_mode($0, 0o700) })
     try parent.sync(path.utf8)
+    return true
   }
 
   private static func openOwn(

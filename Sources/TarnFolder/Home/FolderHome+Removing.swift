@@ -4,21 +4,41 @@ package import TarnCore
 
 extension FolderHome {
   /// Removes what is Tarn's own; the files of the folder stay. The lock is held by the caller. After a crash it
-  /// can be called again: the marker goes when all else is gone.
+  /// can be called again: the marker goes when all else is gone. The folder may be gone itself.
   ///
-  /// A directory of `--state` keeps what Tarn did not make there.
+  /// What Tarn did not make there stays, and its directory with it.
   package func remove() throws(FolderFailure) {
-    let root = try Descriptor.directory(at: folder)
+    let root = try FileStat.following(folder) == nil ? nil : Descriptor.directory(at: folder)
     let state = OwnDirectory(descriptor: try Descriptor.directory(at: stateDirectory), label: "state")
     for name in ["partial", "trash"] { try Self.removeAll(name, in: state) }
     let last: Set<String> = [Self.idName, "lock"]
     let names = try state.list().map(\.name)
-    for name in names where !last.contains(name) && (isInner || Self.isOwn(name)) { try state.remove(name) }
-    if !isInner { try kernel("remove", folder.utf8, Self.unlink(Self.markerName, in: root)) }
+    for name in names where !last.contains(name) && Self.isOwn(name) { try state.remove(name) }
+    if !isInner, let root { try kernel("remove", folder.utf8, Self.unlink(Self.markerName, in: root)) }
     for name in last.sorted() { try state.remove(name) }
     let result = tarn_remove_directory(AT_FDCWD, cString(stateDirectory))
-    if isInner || result != -ENOTEMPTY { try kernel("remove", stateDirectory.utf8, result) }
+    if result != -ENOTEMPTY { try kernel("remove", stateDirectory.utf8, result) }
+    try root?.sync(folder.utf8)
+  }
+
+  /// Removes a file `FOLDER/.tarn` that names a state which is gone.
+  ///
+  /// - Returns: false when it is no file.
+  package static func removePointer(folder: String) throws(FolderFailure) -> Bool {
+    let root = try Descriptor.directory(at: folder)
+    guard try FileStat.at(root, cString(markerName))?.kind == .regular else { return false }
+    try kernel("remove", folder.utf8, unlink(markerName, in: root))
     try root.sync(folder.utf8)
+    return true
+  }
+
+  /// What lies in `trash/`, of whatever kind. Needs no lock, and makes nothing.
+  package func trashed() throws(FolderFailure) -> [(name: String, size: UInt64)] {
+    let path = stateDirectory + "/trash"
+    let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
+    if number == -ENOENT { return [] }
+    return try OwnDirectory(descriptor: Descriptor(try kernel("open", path.utf8, number)), label: "trash")
+      .list()
   }
 
   private static func removeAll(_ name: String, in state: OwnDirectory) throws(FolderFailure) {
@@ -29,9 +49,12 @@ extension FolderHome {
     try kernel("remove", name.utf8, state.descriptor.use { tarn_remove_directory($0, cString(name)) })
   }
 
-  /// The databases with what SQLite and a rebuilding put beside them, and the marker in the making.
+  /// The databases with what SQLite and a rebuilding put beside them, the marker in the making, and a spool that a
+  /// crash left.
   private static func isOwn(_ name: String) -> Bool {
-    ["ledger.sqlite", "stage.sqlite", "id.", markerName + "."].contains { name.hasPrefix($0) }
+    ["ledger.sqlite", "stage.sqlite", "id.", markerName + ".", markerName + "-"].contains {
+      name.hasPrefix($0)
+    }
   }
 
   private static func unlink(_ name: String, in directory: Descriptor) -> Int32 {

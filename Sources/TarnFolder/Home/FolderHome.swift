@@ -58,6 +58,17 @@ package struct FolderHome: Sendable, Equatable {
     }
   }
 
+  /// What is left of a mirror whose marker is gone: for `tarn forget`.
+  ///
+  /// - Parameter state: `--state`, absolute; nil for the one in the folder.
+  /// - Returns: nil when nothing is; the id is empty when it cannot be read.
+  package static func remains(folder: String, state: String?) throws(FolderFailure) -> FolderHome? {
+    let directory = state ?? folder + "/" + markerName
+    let id = readID(directory)
+    if id == nil, try !knowsMirror(directory) { return nil }
+    return FolderHome(folder: folder, stateDirectory: directory, id: id ?? "")
+  }
+
   /// - Returns: nil when `state` knows no mirror either.
   private static func missingMarker(_ reason: String, _ state: String?) throws(FolderFailure) -> State? {
     guard let state, try knowsMirror(state) else { return nil }

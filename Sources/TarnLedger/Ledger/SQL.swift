@@ -1,5 +1,10 @@
 /// The longer statements, and the lists of columns that they share with `Columns.swift`.
 enum SQL {
+  static let countHeldPathDown = """
+    UPDATE held SET count = count - 1
+    WHERE EXISTS (SELECT 1 FROM held_paths WHERE held_paths.plan = held.plan AND path = ?)
+    """
+
   /// Of `rows` and `intents`, in the order of `Row.values`.
   static let rowColumns = """
     device, inode, size, modified, changed, algorithm, digest, verified, fingerprint, etag, last_modified, placed

@@ -52,6 +52,10 @@ extension Connection {
     case .heldPath(let plan, let path):
       try run(
         "INSERT OR IGNORE INTO held_paths (plan, path) VALUES (?, ?)", [.text(plan), .blob(path.bytes)])
+    case .dropHeldPath(let path):
+      try run(SQL.countHeldPathDown, [.blob(path.bytes)])
+      try run("DELETE FROM held_paths WHERE plan = (SELECT plan FROM held) AND path = ?", [.blob(path.bytes)])
+      try run("DELETE FROM held WHERE count < 1")
     case .dropHolds:
       try run("DELETE FROM held")
       try run("DELETE FROM held_paths")

@@ -40,8 +40,10 @@ struct ApproveCommand: ParsableCommand {
     let narrator = Narrator(
       console: session.console, style: session.messageStyle, mode: session.isJSON ? .json : .silent,
       isVerbose: session.isVerbose, schema: "tarn-approve/1", mirror: nil, clock: session.clock)
-    let report = try session.tarn.approve(folder: mirror, state: record.state, plan: id, observer: narrator)
-    let status = report.problems.isEmpty ? ExitStatus.inSync : .partial
+    let report = try session.stoppable { stop throws(PassFailure) in
+      try session.tarn.approve(folder: mirror, state: record.state, plan: id, observer: narrator, stop: stop)
+    }
+    let status = ExitStatus(report, signal: Interruption.shared.received)
     show(report, session, status: status)
     try status.end()
   }

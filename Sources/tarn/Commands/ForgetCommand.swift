@@ -20,11 +20,19 @@ struct ForgetCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     session.console.outliveReader()
-    try session.tarn.forget(folder: mirror, state: record.state)
+    let forgotten = try session.tarn.forget(folder: mirror, state: record.state)
     if session.isJSON {
       session.console.data(JSONText.document(ForgetReport(folder: Printable.escape(mirror))))
     } else if !session.isQuiet {
-      session.console.data("forgot \(ShellWord.quote(mirror)): it follows no feed any more; its files stay")
+      session.console.data("forgot \(ShellWord.quote(mirror)): \(said(forgotten))")
+    }
+  }
+
+  private func said(_ forgotten: Tarn.Forgotten) -> String {
+    switch forgotten {
+    case .mirror: "it follows no feed any more; its files stay"
+    case .line:
+      "it was a mirror no more; if it had its state elsewhere: tarn forget --state DIR \(ShellWord.quote(mirror))"
     }
   }
 }

@@ -29,12 +29,18 @@ struct TrashEmptyCommand: ParsableCommand {
       session.console.message("nothing was removed")
       return try ExitStatus.partial.end()
     }
-    let result = try session.tarn.emptyTrash(folder: mirror, state: record.state, names: names)
-    if session.isJSON {
-      session.console.data(JSONText.document(EmptiedReport(files: result.files, bytes: result.bytes)))
-    } else if !session.isQuiet {
-      session.console.data("removed \(Numbers.count(result.files, "file")), \(Units.show(result.bytes))")
+    let report = try session.stoppable { stop throws(PassFailure) in
+      try session.tarn.emptyTrash(folder: mirror, state: record.state, names: names, stop: stop)
     }
+    if session.isJSON {
+      session.console.data(JSONText.document(EmptiedReport(report)))
+    } else if !session.isQuiet || report.left > 0 {
+      let left =
+        report.left > 0 ? "; stopped, and \(Numbers.count(report.left, "file")) stay in the trash" : ""
+      session.console.data(
+        "removed \(Numbers.count(report.files, "file")), \(Units.show(report.bytes))\(left)")
+    }
+    if report.left > 0 { try ExitStatus.stopped(by: Interruption.shared.received).end() }
   }
 
   private func isWanted(_ session: Session) throws(PassFailure) -> Bool {

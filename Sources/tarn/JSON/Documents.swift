@@ -58,6 +58,7 @@ struct ApprovalLine: Encodable {
   var plan: String
   var deleted: Int
   var spared: Int
+  var left: Int
   var failed: Int
 
   init(_ report: ApprovalReport, status: ExitStatus) {
@@ -65,6 +66,7 @@ struct ApprovalLine: Encodable {
     plan = report.plan.id
     deleted = report.deleted
     spared = report.spared
+    left = report.left
     failed = report.problems.count
   }
 }
@@ -101,6 +103,13 @@ struct EmptiedReport: Encodable {
   var schema = "tarn-trash/1"
   var files: Int
   var bytes: UInt64
+  var left: Int
+
+  init(_ report: EmptyReport) {
+    files = report.files
+    bytes = report.bytes
+    left = report.left
+  }
 }
 
 /// `forget --json`.

@@ -11,14 +11,16 @@ struct PassTargets {
   ///
   /// - Throws: `PassFailure` when the words make no sense together.
   func requests(_ words: [String], flags: PassFlags) throws(PassFailure) -> [SyncRequest] {
-    let feeds = words.filter(session.tarn.isFeed)
+    var words = words
+    if words.count == 2 { words[0] = try StandardInput.take(words[0]) }
+    let feeds = words.filter { session.tarn.meaning(of: $0) == .feed }
     if let feed = feeds.first {
       guard words.count == 2, words[0] == feed, feeds.count == 1 else {
         throw Self.oddWords(feed, count: words.count)
       }
       return [request(feed: feed, folder: words[1], flags)]
     }
-    if words.count == 2 { try refuseMissingFeed(words[0]) }
+    if words.count == 2 { try refuseMissingFeed(words[0], folder: words[1]) }
     let folders = try mirrors(words)
     if folders.count > 1, flags.folder.state != nil {
       throw PassFailure(.usage, code: "usage", "--state goes with one mirror")
@@ -46,8 +48,22 @@ struct PassTargets {
     return request
   }
 
-  /// `tarn sync ./SHA256SUM iso` with a slip in the name would else complain of a mirror.
-  private func refuseMissingFeed(_ word: String) throws(PassFailure) {
+  /// `tarn sync ./SHA256SUM iso` with a slip in the name would else complain of a mirror, and so would a file written
+  /// as a mirror, or a directory where the list in it was meant.
+  private func refuseMissingFeed(_ word: String, folder: String) throws(PassFailure) {
+    let quoted = ShellWord.quote(word)
+    switch session.tarn.meaning(of: word) {
+    case .file:
+      throw PassFailure(
+        .usage, code: "feed-not-understood", "\(quoted) is a file, and a feed's path begins with / ./ or ../",
+        hint: "tarn sync ./\(quoted) \(ShellWord.quote(folder))")
+    case .directory where word != folder:
+      throw PassFailure(
+        .usage, code: "feed-not-a-file", "\(quoted) is a directory: neither a feed nor a mirror",
+        hint:
+          "as a feed, give the list that is in it: tarn sync \(quoted)/SHA256SUMS \(ShellWord.quote(folder))")
+    case .feed, .directory, .other: break
+    }
     let isPath = word.hasPrefix("/") || word.hasPrefix("./") || word.hasPrefix("../")
     guard isPath, access(word, F_OK) != 0, errno == ENOENT else { return }
     throw PassFailure(

@@ -18,9 +18,14 @@ enum ApprovalText {
 
   static func lines(_ report: ApprovalReport, mirror: String, style: Style) -> [String] {
     var lines = [
-      style.paint("approved", .good)
+      (report.wasStopped ? style.paint("stopped", .warning) : style.paint("approved", .good))
         + " plan \(report.plan.id): \(Numbers.count(report.deleted, "file")) moved to the trash"
     ]
+    if report.left > 0 {
+      lines.append(
+        "  \(Numbers.count(report.left, "file")) still held; to go on: tarn approve \(mirror) \(report.plan.id)"
+      )
+    }
     if report.spared > 0 {
       lines.append("  \(Numbers.count(report.spared, "file")) left: wanted again, edited, or gone already")
     }

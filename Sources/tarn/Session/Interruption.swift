@@ -2,8 +2,8 @@ import Glibc
 import TarnEngine
 import TarnRuntime
 
-/// What the signals do: the first SIGINT or SIGTERM asks what runs to stop, the second ends the process at
-/// once; SIGUSR1 prints how far it is.
+/// What the signals do: the first SIGINT, SIGTERM or SIGHUP (the terminal is gone) asks what runs to stop, the second
+/// ends the process at once; SIGUSR1 prints how far it is.
 final class Interruption: Sendable {
   static let shared = Interruption()
 
@@ -23,8 +23,7 @@ final class Interruption: Sendable {
   /// Call it before any other thread is made. A signal that the parent process ignores, as nohup and `&` in
   /// scripts have it, stays ignored.
   func start() {
-    let signals = [SIGINT, SIGTERM, SIGUSR1].filter { !isIgnored($0) }
-    guard !signals.isEmpty else { return }
+    let signals = [SIGUSR1] + [SIGINT, SIGTERM, SIGHUP].filter { !isIgnored($0) }
     // Without the thread the signals keep their default action, which the folder survives as well.
     let watch = try? SignalWatch(signals) { [unowned self] in take($0) }
     state.withLock { $0.watch = watch }
@@ -72,7 +71,7 @@ final class Interruption: Sendable {
     }
     guard let (stop, announce) = first else {
       state.withLock { $0.restore }?()
-      _exit(128 + signal)
+      _exit(ExitStatus.stopped(by: signal).rawValue)
     }
     announce?()
     stop.set()

@@ -95,6 +95,18 @@ struct Session: Sendable {
     return try body(narrator, progress, stop)
   }
 
+  /// Runs something that a signal stops between two of its groups; it has nothing to display.
+  func stoppable<Result>(_ body: (StopFlag) throws(PassFailure) -> Result) throws(PassFailure) -> Result {
+    let stop = StopFlag()
+    let console = console
+    Interruption.shared.arm(stop) {
+      console.message("stopping after this group; press Ctrl-C again to end at once")
+    } report: {
+    }
+    defer { Interruption.shared.disarm() }
+    return try body(stop)
+  }
+
   private var narration: Narrator.Mode {
     if isJSON { return isQuiet ? .silent : .json }
     if isQuiet { return .silent }

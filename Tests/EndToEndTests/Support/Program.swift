@@ -71,6 +71,11 @@ final class Program {
     return outcome()
   }
 
+  /// Standard error, as far as it got.
+  var errorsSoFar: String {
+    (try? String(contentsOf: directory.url.appendingPathComponent("err"), encoding: .utf8)) ?? ""
+  }
+
   private func outcome() -> Outcome {
     func text(_ stream: String) -> String {
       String(

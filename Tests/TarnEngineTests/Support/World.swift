@@ -17,7 +17,7 @@ final class World {
   /// What the feed says.
   var items: [FeedItem] = []
   var end = FeedEnd(format: "test list", isComplete: true)
-  var location = FeedLocation.local(path: Array("/dev/null".utf8))
+  var location = FeedLocation.local(path: Array(#filePath.utf8))
   /// Documents by their address, for feeds that lie on the server.
   var documents: [String: [FeedItem]] = [:]
   var ends: [String: FeedEnd] = [:]
@@ -131,8 +131,10 @@ final class World {
     GivenFeed(items: items, end: end, failure: feedFailure, documents: documents, ends: ends)
   }
 
-  var approval: Approval {
-    Approval(ledger: ledger, folder: folder, clock: clock, random: random, observer: log)
+  var approval: Approval { approval(stop: StopFlag()) }
+
+  func approval(stop: StopFlag) -> Approval {
+    Approval(ledger: ledger, folder: folder, clock: clock, random: random, observer: log, stop: stop)
   }
 
   // MARK: Looking

@@ -1,0 +1,116 @@
+import TarnCore
+package import TarnEngine
+import TarnFolder
+import TarnLedger
+import TarnRuntime
+
+/// `tarn forget`.
+extension Tarn {
+  /// What was forgotten.
+  package enum Forgotten: Sendable {
+    case mirror
+    /// There was no mirror any more, only its line in the list of this user's mirrors.
+    case line
+  }
+
+  /// Stops following: Tarn's own directory goes, the files stay. Refused while the trash holds anything that no row
+  /// says Tarn placed, for that would go with it; so a ledger that is new, because the old one was lost or
+  /// damaged, vouches for nothing.
+  package func forget(folder: String, state: String?) throws(PassFailure) -> Forgotten {
+    let path = absolute(folder)
+    switch try inspect(path, state: state.map(absolute)) {
+    case .mirror(let home): try leave(home, as: folder)
+    case .markerMissing(let reason): try leaveRemains(path, as: folder, state: state.map(absolute), reason)
+    case .missing, .empty, .foreign, .notDirectory:
+      guard registry?.mirrors().contains(where: { $0.isAt(path) }) == true else {
+        throw PassFailure(
+          .folderUnusable, code: "not-a-mirror",
+          "\(Printable.escape(path)) is no mirror: there is nothing to forget",
+          hint: "'tarn status' lists the mirrors that are known")
+      }
+      registry?.remove(folder: path)
+      return .line
+    }
+    registry?.remove(folder: path)
+    return .mirror
+  }
+
+  private func leave(_ home: FolderHome, as name: String) throws(PassFailure) {
+    let mirror = try OpenMirror.open(home, now: now)
+    defer { mirror.close() }
+    do {
+      try recover(mirror)
+      let foreign = try unvouched(home, mirror.ledger)
+      guard foreign == 0 else {
+        throw PassFailure(
+          .usage, code: "trash-not-empty", wouldLose(foreign, home),
+          hint: "look at them with 'tarn trash list \(Printable.escape(name))'; "
+            + "restore them, or 'tarn trash empty \(Printable.escape(name))'")
+      }
+      mirror.ledger.close()
+      try home.remove()
+    } catch {
+      throw PassFailure(translating: error).explainingDamage(of: home)
+    }
+  }
+
+  /// A mirror whose marker is gone: what is left of its state goes, if that is surely its own.
+  private func leaveRemains(
+    _ path: String, as name: String, state: String?, _ reason: String
+  ) throws(PassFailure) {
+    let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }
+    guard let home = remains else {
+      guard try PassFailure.translating({ try FolderHome.removePointer(folder: path) }) else {
+        throw markerMissing(path, reason)
+      }
+      return
+    }
+    try refuseOthers(home)
+    let lock = try OpenMirror.takeLock(home)
+    defer { lock.release() }
+    do {
+      let ledger = try SQLiteLedger(directory: home.stateDirectory)
+      defer { ledger.close() }
+      // Without its folder nothing can be put right: what no row vouches for is somebody's.
+      let foreign = try unvouched(home, ledger)
+      guard foreign == 0 else {
+        throw PassFailure(
+          .usage, code: "trash-not-empty", wouldLose(foreign, home),
+          hint: "take them out of \(Printable.escape(home.stateDirectory))/trash, then 'tarn forget' again")
+      }
+      ledger.close()
+      try home.remove()
+    } catch {
+      throw PassFailure(translating: error)
+    }
+  }
+
+  /// How many files of the trash no row says Tarn placed.
+  private func unvouched(_ home: FolderHome, _ ledger: any LedgerPort) throws -> Int {
+    let own = Set(try ledger.trash().filter(\.isOwn).map(\.name))
+    return try home.trashed().count { !own.contains($0.name) }
+  }
+
+  private func wouldLose(_ count: Int, _ home: FolderHome) -> String {
+    "the trash of \(Printable.escape(home.folder)) holds \(count) files that Tarn did not place, "
+      + "or does not know of"
+  }
+
+  /// A state directory serves one mirror.
+  ///
+  /// - Throws: `usage` when the list of mirrors says that this one is another's.
+  func refuseOthers(_ home: FolderHome) throws(PassFailure) {
+    let known = registry?.mirrors() ?? []
+    let state = Printable.escape(home.stateDirectory)
+    if let other = known.first(where: { $0.id == home.id && !$0.isAt(home.folder) }) {
+      throw PassFailure(
+        .usage, code: "state-of-another", "\(state) is the state of \(Printable.escape(other.folder))",
+        hint: "each mirror needs a directory of its own: give this one another --state")
+    }
+    if known.contains(where: { $0.isAt(home.folder) && $0.id != home.id }), !home.id.isEmpty {
+      throw PassFailure(
+        .usage, code: "state-of-another", "\(state) is not the state of \(Printable.escape(home.folder))",
+        hint: "give the --state that it was made with")
+    }
+  }
+}

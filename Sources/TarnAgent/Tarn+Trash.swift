@@ -1,0 +1,76 @@
+package import TarnCore
+package import TarnEngine
+import TarnFolder
+import TarnLedger
+import TarnRuntime
+
+/// `tarn trash`.
+extension Tarn {
+  /// What the ledger knows of, and what lies in the trash without a row: a crash or a lost ledger leaves that.
+  /// Answers beside a running pass as well.
+  package func trash(folder: String, state: String?) throws(PassFailure) -> [TrashRow] {
+    let home = try home(folder: folder, state: state)
+    let ledger = try readLedger(home)
+    defer { ledger.close() }
+    do {
+      // Files first: a row that comes meanwhile is not taken for missing.
+      let files = try home.trashed()
+      let rows = try ledger.trash()
+      let intents = try Dictionary(ledger.intents().map { ($0.trashName, $0.path) }) { first, _ in first }
+      let known = Set(rows.map(\.name))
+      let isBusy = home.holder() != nil
+      let found = files.filter { !known.contains($0.name) && !(isBusy && intents[$0.name] != nil) }
+      return rows
+        + found.map { file in
+          var row = TrashRow(found: file.name, size: file.size, when: now)
+          row.path = intents[file.name] ?? row.path
+          return row
+        }
+    } catch {
+      throw PassFailure(translating: error).explainingDamage(of: home)
+    }
+  }
+
+  /// - Parameters:
+  ///   - name: an id, the beginning of one, or the path that the file had (the newest one then).
+  ///   - path: where to put it; nil for where it was.
+  package func restoreTrash(
+    folder: String, state: String?, name: String, to path: String?
+  ) throws(PassFailure) -> TrashRow {
+    return try withMirror(folder, state) { mirror in
+      try recover(mirror)
+      let row = try find(name, in: mirror)
+      let target = try path.map { path throws(PassFailure) in try self.path(path, in: mirror.home) }
+      try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).restore(
+        row, to: target)
+      return row
+    }
+  }
+
+  /// - Parameter names: as for `restoreTrash`; none means all.
+  package func emptyTrash(
+    folder: String, state: String?, names: [String], stop: StopFlag
+  ) throws(PassFailure) -> EmptyReport {
+    return try withMirror(folder, state) { mirror in
+      try recover(mirror)
+      let rows = names.isEmpty ? try mirror.ledger.trash() : try names.map { try find($0, in: mirror) }
+      return try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).empty(
+        rows, stop: stop)
+    }
+  }
+
+  private func find(_ name: String, in mirror: OpenMirror) throws(PassFailure) -> TrashRow {
+    let rows = try PassFailure.translating { try mirror.ledger.trash() }
+    if let row = rows.first(where: { $0.name == name }) { return row }
+    let named = rows.filter { $0.path.bytes == Array(name.utf8) }.sorted { $0.when > $1.when }
+    if let newest = named.first { return newest }
+    let matches = rows.filter { name.count >= 4 && $0.name.hasPrefix(name) }
+    guard let row = matches.first, matches.count == 1 else {
+      let what = matches.isEmpty ? "nothing in the trash is" : "several files in the trash begin with"
+      throw PassFailure(
+        .usage, code: "not-in-trash", "\(what) '\(Printable.escape(name))'",
+        hint: "tarn trash list \(Printable.escape(mirror.home.folder))")
+    }
+    return row
+  }
+}

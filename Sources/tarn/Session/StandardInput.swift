@@ -1,0 +1,39 @@
+import Glibc
+import TarnCore
+import TarnEngine
+
+/// The first descriptors of the process, and feeds that come by one.
+enum StandardInput {
+  /// Call it before anything is opened. A descriptor that the parent closed would be given to the next file that is
+  /// opened, which was then read as standard input or got what is printed; it is taken by one that can do neither.
+  static func occupy() {
+    for number in STDIN_FILENO...STDERR_FILENO where fcntl(number, F_GETFD) < 0 {
+      _ = open("/dev/null", number == STDIN_FILENO ? O_WRONLY : O_RDONLY)
+    }
+  }
+
+  /// Makes the descriptor that a word names standard input: it is what a shell gives for `<(command)`, and can be
+  /// read once, like any pipe.
+  ///
+  /// - Returns: `-` then; every other word as it is.
+  static func take(_ word: String) throws(PassFailure) -> String {
+    guard let number = descriptor(word) else { return word }
+    guard number == STDIN_FILENO || dup2(number, STDIN_FILENO) >= 0 else {
+      throw PassFailure(
+        .feedUnreachable, code: "feed-not-there",
+        "cannot read the feed \(ShellWord.quote(word)): there is no such descriptor",
+        hint: "nothing was changed")
+    }
+    return "-"
+  }
+
+  /// `/dev/stdin`, `/dev/fd/N`, `/proc/self/fd/N`, also as a file URL.
+  static func descriptor(_ word: String) -> Int32? {
+    let path = word.hasPrefix("file://") ? word.dropFirst("file://".count) : word[...]
+    if path == "/dev/stdin" { return STDIN_FILENO }
+    for place in ["/dev/fd/", "/proc/self/fd/"] where path.hasPrefix(place) {
+      return Int32(path.dropFirst(place.count)).flatMap { $0 < 0 ? nil : $0 }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,92 @@
+import Foundation
+import Testing
+
+/// Slips that users make: each ends with the status of its kind, and says what to do.
+@Suite(.serialized, .enabled(if: Tarn.obstacle == nil, "\(Tarn.obstacle ?? "")"))
+struct MessageTests {
+  private let place: TemporaryDirectory
+
+  init() throws {
+    place = try TemporaryDirectory()
+    try Feeds.publish(["a.txt": "a\n"], in: place)
+  }
+
+  private func tarn(_ arguments: String...) throws -> Outcome {
+    try Tarn.run(arguments, environment: ["HOME": place.path + "/home"], in: place.url, limit: 30)
+  }
+
+  private func expect(_ outcome: Outcome, _ status: Int32, _ words: String, without other: String = "\0") {
+    #expect(outcome.status == status, "\(outcome)")
+    #expect(outcome.errors.contains(words) && !outcome.errors.contains(other), "\(outcome)")
+  }
+
+  @Test func aProxyThatIsNoURLIsWrongUsage() throws {
+    expect(try tarn("sync", "--proxy", "foo", "http://127.0.0.1:9/x", "m"), 64, "--proxy")
+    #expect(!place.exists("m"))
+  }
+
+  @Test func aFeedWithoutItsDotIsNamed() throws {
+    expect(try tarn("sync", "SHA256SUMS", "m"), 64, "hint: tarn sync ./SHA256SUMS m")
+    expect(try tarn("plan", "SHA256SUMS", "m"), 64, "./SHA256SUMS")
+  }
+
+  @Test func aDirectoryIsNoFeed() throws {
+    try place.write("x\n", to: "dir/x")
+    for feed in ["./dir", "file://" + place.path + "/dir"] {
+      expect(try tarn("sync", feed, "m"), 64, "dir/SHA256SUMS", without: "--adopt")
+    }
+    #expect(!place.exists("m") && !place.exists("dir/.tarn"))
+  }
+
+  /// One file has one text, however it is written.
+  @Test func aFeedsPathIsKeptOnce() throws {
+    #expect(try tarn("sync", "./SHA256SUMS", "m").status == 0)
+    let path = place.path + "/SHA256SUMS"
+    for feed in [path, "file://" + path, "./././SHA256SUMS", "../\(place.url.lastPathComponent)//SHA256SUMS"]
+    {
+      let outcome = try tarn("sync", feed, "m")
+      #expect(outcome.status == 0, "\(feed): \(outcome)")
+    }
+    #expect(try tarn("status", "--json", "m").output.contains("\(path)\""))
+  }
+
+  @Test func restoringOverAFileNamesTheOption() throws {
+    #expect(try tarn("sync", "-q", "./SHA256SUMS", "m").status == 0)
+    try place.write("mine\n", to: "m/a.txt")
+    #expect(try tarn("sync", "-q", "m").status == 0)
+    expect(try tarn("trash", "restore", "m", "a.txt"), 64, "--to")
+    #expect(try tarn("trash", "restore", "m", "a.txt", "--to", "b.txt").status == 0)
+    #expect(place.text("m/b.txt") == "mine\n")
+  }
+
+  @Test func aStateThatCannotBeMovedIsWrongUsage() throws {
+    #expect(try tarn("sync", "-q", "./SHA256SUMS", "m").status == 0)
+    expect(try tarn("sync", "--state", "elsewhere", "m"), 64, "leave --state out")
+  }
+
+  @Test func forgettingNothingAsksForNoFeed() throws {
+    expect(try tarn("forget", "nope"), 73, "nothing to forget", without: "tarn sync")
+  }
+
+  static let canRemount: Bool = {
+    guard getuid() == 0, let unshare = Program.find("unshare") else { return false }
+    return (try? Program(unshare, ["-m", "true"]).wait().status) == 0
+  }()
+
+  @Test(.enabled(if: canRemount, "needs the right to mount"))
+  func whatNobodyCanWriteIsVerifiedWithoutALock() throws {
+    #expect(try tarn("sync", "-q", "./SHA256SUMS", "m").status == 0)
+    let remount = "mount --bind m m && mount -o remount,bind,ro m m && cd . && exec '\(Tarn.path)' verify"
+    func verify(_ options: String) throws -> Outcome {
+      try Program(
+        "/usr/bin/env", ["unshare", "-m", "sh", "-c", "\(remount) \(options) m"],
+        environment: Tarn.environment(["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]), in: place.url
+      ).wait(limit: 30)
+    }
+    let good = try verify("")
+    #expect(good.status == 0 && good.output.contains("all good"), "\(good)")
+    try place.write("b\n", to: "m/a.txt")
+    #expect(try verify("").status == 3)
+    expect(try verify("--repair"), 74, "read-only file system")
+  }
+}
