@@ -191,6 +191,40 @@ struct BadInputTests {
     #expect(place.files().filter { !$0.hasPrefix("mirror/.tarn/") } == ["mirror/good.txt"])
   }
 
+  /// Else a pass from below would follow a feed of the attacker's and send it the secrets that its ledger names.
+  @Test func aFeedCannotPlantAMirror() throws {
+    try Feeds.publish(["good.txt": "good\n"], in: server.files)
+    let sum = try Feeds.sha256(server.files.url.appendingPathComponent("good.txt"))
+    let list = ["good.txt", "sub/.tarn", "deep/er/.tarn/id", "deep/er/.tarn/ledger.sqlite", "sub/hi"].map {
+      "\(sum)  \($0)\n"
+    }
+    for name in ["sub/.tarn", "deep/er/.tarn/id", "deep/er/.tarn/ledger.sqlite", "sub/hi"] {
+      try server.files.write("good\n", to: name)
+    }
+    try server.files.write(list.joined(), to: "SHA256SUMS")
+    let outcome = try Tarn.sync(server.url("SHA256SUMS"), folder, "--retries", "0")
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(outcome.errors.contains("[path-reserved]"), "\(outcome)")
+    let found = place.files().filter { !$0.hasPrefix("mirror/.tarn/") }
+    #expect(found == ["mirror/good.txt", "mirror/sub/hi"])
+  }
+
+  /// A mirror that the user made below another one: neither named nor touched, not even by deletions.
+  @Test func aMirrorBelowAnotherIsLeftAlone() throws {
+    try Feeds.publish(["a.txt": "a\n", "sub/b.txt": "b\n"], in: server.files)
+    let feed = server.url("SHA256SUMS")
+    try #require(try Tarn.sync(feed, folder, "--delete").status == 0)
+    try #require(try Tarn.sync(feed, folder + "/sub", "--adopt").status == 0)
+    let inner = place.files().filter { $0.hasPrefix("mirror/sub/.tarn/") }
+    #expect(inner.contains("mirror/sub/.tarn/id"))
+    try Feeds.publish(["a.txt": "a\n"], in: server.files)
+    let outcome = try Tarn.sync(feed, folder, "--delete")
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(!(outcome.output + outcome.errors).contains(".tarn/"), "\(outcome)")
+    #expect(!place.exists("mirror/sub/b.txt"))
+    #expect(place.files().filter { $0.hasPrefix("mirror/sub/.tarn/") } == inner)
+  }
+
   @Test func aSecondTarnIsTurnedAway() throws {
     try Feeds.publish(["slow.bin": String(repeating: "slow", count: 100_000)], in: server.files)
     let first = try Tarn.start(["sync", server.url("SHA256SUMS"), folder, "--no-input"])
