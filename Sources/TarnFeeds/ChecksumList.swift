@@ -108,15 +108,16 @@ private struct ChecksumReading {
       understood += 1
       try flush(to: sink)
       try sink(
-        Refusal.of(
-          ListedFile.withoutDot(name), code: "digest-unsupported",
-          reason: "Tarn cannot check this kind of digest"))
+        .refused(
+          Refusal(
+            name: ListedFile.withoutDot(name), code: "digest-unsupported",
+            reason: "Tarn cannot check this kind of digest")))
     case .malformed where !isEnded && understood > 0:
       throw FeedFailure(
         code: "feed-truncated", message: "the list ends in the middle of a line", line: number)
     case .malformed:
       try flush(to: sink)
-      try sink(Refusal.of(line, code: "line-malformed", reason: "line \(number) is no checksum line"))
+      try sink(Refusal.of(text: line, code: "line-malformed", reason: "line \(number) is no checksum line"))
       note("line \(number) is not understood")
     }
     if !isEnded { note("line \(number), the last one, has no end: it may be cut") }
@@ -130,7 +131,7 @@ private struct ChecksumReading {
 
   private mutating func take(_ name: [UInt8], _ digest: Digest, sink: FeedSink) throws {
     let bytes = ListedFile.withoutDot(name)
-    if let known = pending, known.path.bytes.elementsEqual(bytes),
+    if let known = pending, known.path.bytes == bytes,
       !known.digests.contains(where: { $0.algorithm == digest.algorithm })
     {
       pending = Entry(
@@ -138,14 +139,15 @@ private struct ChecksumReading {
       return
     }
     try flush(to: sink)
+    let path: RelativePath
     do throws(PathRefusal) {
-      let path = try RelativePath(Array(bytes), rule: context.document.rule)
-      let size = announced.flatMap { $0.name == name ? $0.size : nil }
-      let sources = context.sources(beside: path)
-      if !sources.isEmpty { pending = Entry(path: path, size: size, digests: [digest], sources: sources) }
+      path = try RelativePath(bytes, rule: context.document.rule)
     } catch {
-      return try sink(.refused(Refusal(name: Array(bytes), error)))
+      return try sink(.refused(Refusal(name: bytes, error)))
     }
-    if pending == nil { try sink(Refusal.withoutSource(bytes)) }
+    let size = announced.flatMap { $0.name == name ? $0.size : nil }
+    let sources = context.sources(beside: path)
+    guard !sources.isEmpty else { return try sink(Refusal.withoutSource(path)) }
+    pending = Entry(path: path, size: size, digests: [digest], sources: sources)
   }
 }

@@ -74,14 +74,26 @@ struct FeedContext {
 }
 
 extension Refusal {
-  /// - Parameter name: the path of the entry where it is known, so that nothing is deleted under it.
-  static func of(_ name: some Sequence<UInt8>, code: String, reason: String) -> FeedItem {
-    .refused(Refusal(name: Array(name), code: code, reason: reason))
+  /// What names no path.
+  static func of(text: some Sequence<UInt8>, code: String, reason: String) -> FeedItem {
+    .refused(Refusal(text: Array(text), code: code, reason: reason))
   }
 
-  static func withoutSource(_ name: some Sequence<UInt8>) -> FeedItem {
-    of(name, code: "no-usable-source", reason: "the feed names no URL that Tarn may fetch this file from")
+  static func of(_ path: RelativePath, code: String, reason: String) -> FeedItem {
+    .refused(Refusal(path: path, code: code, reason: reason))
   }
+
+  static func withoutSource(text: some Sequence<UInt8>) -> FeedItem {
+    of(text: text, code: noSource.code, reason: noSource.reason)
+  }
+
+  static func withoutSource(_ path: RelativePath) -> FeedItem {
+    of(path, code: noSource.code, reason: noSource.reason)
+  }
+
+  private static let noSource = (
+    code: "no-usable-source", reason: "the feed names no URL that Tarn may fetch this file from"
+  )
 }
 
 extension FeedFailure {

@@ -64,32 +64,31 @@ struct ManifestFile {
 
   /// The item of the feed; nil for a directory, which files imply.
   func item(in context: FeedContext, _ header: ManifestHeader) -> FeedItem? {
-    let written = path ?? pathBytes ?? []
     let kind = String(decoding: type, as: UTF8.self)
     if kind == "dir" { return nil }
+    let raw = rawPath()
     let path: RelativePath
     do throws(PathRefusal) {
-      path = try RelativePath(rawPath() ?? [], rule: context.document.rule)
+      path = try RelativePath(raw ?? [], rule: context.document.rule)
     } catch {
-      return .refused(Refusal(name: written, error))
+      return .refused(Refusal(name: raw ?? self.path ?? [], error))
     }
-    let shown = path.bytes
     switch kind {
     case "file": break
     case "deleted": return .deleted(path)
     default:
       return Refusal.of(
-        shown, code: "type-not-supported", reason: "Tarn mirrors files only, not \(Printable.escape(kind))")
+        path, code: "type-not-supported", reason: "Tarn mirrors files only, not \(Printable.escape(kind))")
     }
     if isSizeBad {
-      return Refusal.of(shown, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1")
+      return Refusal.of(path, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1")
     }
     if isDigestBad {
       return Refusal.of(
-        shown, code: "digest-malformed", reason: "a digest is not hexadecimal of the right length")
+        path, code: "digest-malformed", reason: "a digest is not hexadecimal of the right length")
     }
     let sources = sources(of: path, in: context, header)
-    guard !sources.isEmpty else { return Refusal.withoutSource(shown) }
+    guard !sources.isEmpty else { return Refusal.withoutSource(path) }
     return .entry(
       Entry(path: path, size: size, modified: modified, digests: digests, sources: sources, pieces: pieces))
   }

@@ -71,10 +71,10 @@ struct MetalinkFile {
       let what =
         fault == "size-malformed"
         ? "the size is no whole number from 0 to 2^63-1" : "a digest is malformed, or two of one kind differ"
-      return Refusal.of(name, code: fault, reason: what)
+      return Refusal.of(path, code: fault, reason: what)
     }
     let sources = urls.compactMap { context.source($0.url, priority: $0.priority) }
-    guard !sources.isEmpty else { return Refusal.withoutSource(name) }
+    guard !sources.isEmpty else { return Refusal.withoutSource(path) }
     // Swift's sort is stable: equal ones stay in the order of the document.
     return .entry(
       Entry(
