@@ -147,7 +147,7 @@ private struct ChecksumReading {
     }
     let size = announced.flatMap { $0.name == name ? $0.size : nil }
     let sources = context.sources(beside: path)
-    guard !sources.isEmpty else { return try sink(Refusal.withoutSource(path)) }
+    guard !sources.isEmpty else { return try sink(context.withoutSource(path)) }
     pending = Entry(path: path, size: size, digests: [digest], sources: sources)
   }
 }

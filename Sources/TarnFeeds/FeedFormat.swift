@@ -63,6 +63,23 @@ struct FeedContext {
     return isUsable(resolved) ? Source(url: resolved.text, priority: priority) : nil
   }
 
+  /// Refuses a file that `source` gave nothing for.
+  func withoutSource(_ path: RelativePath) -> FeedItem {
+    Refusal.of(path, code: Self.noSource, reason: noSourceReason)
+  }
+
+  /// The same for one that has no path.
+  func withoutSource(text: some Sequence<UInt8>) -> FeedItem {
+    Refusal.of(text: text, code: Self.noSource, reason: noSourceReason)
+  }
+
+  private static let noSource = "no-usable-source"
+  private var noSourceReason: String {
+    url.scheme == nil
+      ? "a feed on standard input has no address: it has to name whole http or https URLs, and this one has none"
+      : "the feed names no URL that Tarn may fetch this file from"
+  }
+
   func isUsable(_ url: URLReference) -> Bool {
     let host = url.authority ?? []
     guard !host.contains(UInt8(ascii: "@")), !host.contains(UInt8(ascii: "%")) else { return false }
@@ -82,18 +99,6 @@ extension Refusal {
   static func of(_ path: RelativePath, code: String, reason: String) -> FeedItem {
     .refused(Refusal(path: path, code: code, reason: reason))
   }
-
-  static func withoutSource(text: some Sequence<UInt8>) -> FeedItem {
-    of(text: text, code: noSource.code, reason: noSource.reason)
-  }
-
-  static func withoutSource(_ path: RelativePath) -> FeedItem {
-    of(path, code: noSource.code, reason: noSource.reason)
-  }
-
-  private static let noSource = (
-    code: "no-usable-source", reason: "the feed names no URL that Tarn may fetch this file from"
-  )
 }
 
 extension FeedFailure {

@@ -91,7 +91,7 @@ struct IndexPlace {
     } catch {
       return try sink(.refused(Refusal(name: target.name, below: prefix, error)))
     }
-    guard context.isUsable(context.url) else { return try sink(Refusal.withoutSource(path)) }
+    guard context.isUsable(context.url) else { return try sink(context.withoutSource(path)) }
     try sink(target.isDirectory ? .directory(url: target.url, path: path) : .entry(make(path)))
   }
 

@@ -17,7 +17,7 @@ enum ListedFile {
     do throws(PathRefusal) {
       let path = try RelativePath(bytes, rule: context.document.rule)
       let sources = context.sources(beside: path)
-      guard !sources.isEmpty else { return Refusal.withoutSource(path) }
+      guard !sources.isEmpty else { return context.withoutSource(path) }
       return .entry(Entry(path: path, size: size, digests: digests, sources: sources, listing: listing))
     } catch {
       return .refused(Refusal(name: bytes, error))

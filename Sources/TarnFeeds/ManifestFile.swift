@@ -88,7 +88,7 @@ struct ManifestFile {
         path, code: "digest-malformed", reason: "a digest is not hexadecimal of the right length")
     }
     let sources = sources(of: path, in: context, header)
-    guard !sources.isEmpty else { return Refusal.withoutSource(path) }
+    guard !sources.isEmpty else { return context.withoutSource(path) }
     return .entry(
       Entry(path: path, size: size, modified: modified, digests: digests, sources: sources, pieces: pieces))
   }

@@ -74,7 +74,7 @@ struct MetalinkFile {
       return Refusal.of(path, code: fault, reason: what)
     }
     let sources = urls.compactMap { context.source($0.url, priority: $0.priority) }
-    guard !sources.isEmpty else { return Refusal.withoutSource(path) }
+    guard !sources.isEmpty else { return context.withoutSource(path) }
     // Swift's sort is stable: equal ones stay in the order of the document.
     return .entry(
       Entry(

@@ -43,7 +43,7 @@ struct MirrorList: FeedFormat {
       }
     }
     if sources.isEmpty {
-      try sink(Refusal.withoutSource(RelativePath(trusted: Self.file)))
+      try sink(context.withoutSource(RelativePath(trusted: Self.file)))
     } else {
       try sink(.entry(Entry(path: RelativePath(trusted: Self.file), sources: sources)))
     }

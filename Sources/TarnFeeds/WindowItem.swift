@@ -99,7 +99,7 @@ struct WindowItem {
         text: shown, code: "scheme-not-supported",
         reason: "Tarn fetches the files of a feed over http and https only")
     }
-    guard context.isUsable(file.url) else { return Refusal.withoutSource(text: shown) }
+    guard context.isUsable(file.url) else { return context.withoutSource(text: shown) }
     var sources = [Source(url: file.url.text)]
     for url in file.alternates where context.isUsable(url) {
       sources.append(Source(url: url.text, priority: 2))

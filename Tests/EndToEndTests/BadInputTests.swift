@@ -225,6 +225,27 @@ struct BadInputTests {
     #expect(place.files().filter { $0.hasPrefix("mirror/sub/.tarn/") } == inner)
   }
 
+  /// What comes through a pipe may be anybody's: `curl ... | tarn sync - FOLDER`.
+  @Test func aFeedOnStandardInputReadsNoLocalFile() throws {
+    try server.files.write("good\n", to: "good.txt")
+    let secret = try place.write("secret\n", to: "secret.txt")
+    let sources = [
+      ("file", secret.absoluteString), ("beside", "secret.txt"), ("path", secret.path),
+      ("good.txt", server.url("good.txt")),
+    ]
+    let files = sources.map { #"{"path":"\#($0)","url":"\#($1)"}"# }.joined(separator: ",")
+    try place.write(#"{"manifest":{"format":"mirror-manifest/1"},"files":[\#(files)]}"#, to: "feed")
+    let outcome = try Program(
+      "/bin/sh", ["-c", "exec \"$0\" sync - mirror --no-input < feed", Tarn.path],
+      environment: Tarn.environment(), in: place.url
+    ).wait()
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(outcome.errors.contains("[no-usable-source]"), "\(outcome)")
+    #expect(outcome.errors.contains("standard input"), "\(outcome)")
+    let found = place.files().filter { $0.hasPrefix("mirror/") && !$0.hasPrefix("mirror/.tarn/") }
+    #expect(found == ["mirror/good.txt"])
+  }
+
   @Test func aSecondTarnIsTurnedAway() throws {
     try Feeds.publish(["slow.bin": String(repeating: "slow", count: 100_000)], in: server.files)
     let first = try Tarn.start(["sync", server.url("SHA256SUMS"), folder, "--no-input"])

@@ -24,13 +24,12 @@ struct FeedReader {
   /// Fetches or opens the feed itself.
   ///
   /// - Throws: `feedUnreachable` with the cause.
-  func open(_ feed: FeedLocation, workingDirectory: String) throws(PassFailure) -> Document {
+  func open(_ feed: FeedLocation) throws(PassFailure) -> Document {
     if case .remote(let url) = feed { return try finish(start(url, limit: Self.mostBytes)) }
     do throws(SpoolFailure) {
       let spool = try openLocal(feed)
       // A pipe that breaks looks like one that ends.
-      return Document(
-        spool: spool, url: feed.baseURL(workingDirectory: workingDirectory), isWhole: feed != .standardInput)
+      return Document(spool: spool, url: feed.baseURL, isWhole: feed != .standardInput)
     } catch {
       throw PassFailure(.feedUnreachable, code: "feed-not-readable", "cannot read the feed: \(error.message)")
     }
