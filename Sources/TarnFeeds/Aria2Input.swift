@@ -96,7 +96,7 @@ private struct Aria2Download {
     fault = ("digest-malformed", "the checksum is not 'type=digest'")
     guard parts.count == 2 else { return }
     guard let algorithm = DigestAlgorithm(name: String(decoding: parts[0], as: UTF8.self)) else {
-      fault = ("digest-unsupported", "Tarn cannot check this kind of digest")
+      fault = ("digest-unsupported", Refusal.noCheck)
       return
     }
     digest = Digest(algorithm, hex: trimmed(parts[1]))

@@ -82,6 +82,8 @@ private struct ChecksumReading {
   /// Why the list is not complete.
   private(set) var reason: String?
   private var pending: Entry?
+  /// A file whose lines so far have digests that Tarn cannot check.
+  private var unchecked: [UInt8]?
   private var announced: (name: [UInt8], size: UInt64)?
 
   init(context: FeedContext) {
@@ -106,12 +108,10 @@ private struct ChecksumReading {
       try take(name, digest, sink: sink)
     case .unsupported(let name):
       understood += 1
+      let bytes = ListedFile.withoutDot(name)
+      if pending?.path.bytes == bytes || unchecked == bytes { break }
       try flush(to: sink)
-      try sink(
-        .refused(
-          Refusal(
-            name: ListedFile.withoutDot(name), code: "digest-unsupported",
-            reason: "Tarn cannot check this kind of digest")))
+      unchecked = bytes
     case .malformed where !isEnded && understood > 0:
       throw FeedFailure(
         code: "feed-truncated", message: "the list ends in the middle of a line", line: number)
@@ -124,9 +124,12 @@ private struct ChecksumReading {
   }
 
   mutating func flush(to sink: FeedSink) throws {
-    guard let entry = pending else { return }
+    if let entry = pending { try sink(.entry(entry)) }
     pending = nil
-    try sink(.entry(entry))
+    if let name = unchecked {
+      try sink(.refused(Refusal(name: name, code: "digest-unsupported", reason: Refusal.noCheck)))
+    }
+    unchecked = nil
   }
 
   private mutating func take(_ name: [UInt8], _ digest: Digest, sink: FeedSink) throws {
@@ -138,6 +141,7 @@ private struct ChecksumReading {
         path: known.path, size: known.size, digests: known.digests + [digest], sources: known.sources)
       return
     }
+    if unchecked == bytes { unchecked = nil }
     try flush(to: sink)
     let path: RelativePath
     do throws(PathRefusal) {

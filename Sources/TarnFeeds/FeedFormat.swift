@@ -99,6 +99,14 @@ extension Refusal {
   static func of(_ path: RelativePath, code: String, reason: String) -> FeedItem {
     .refused(Refusal(path: path, code: code, reason: reason))
   }
+
+  /// An entry that would be published unverified although the feed gives digests. One beside these that Tarn can
+  /// check is enough.
+  static func unsupportedDigest(_ path: RelativePath) -> FeedItem {
+    of(path, code: "digest-unsupported", reason: noCheck)
+  }
+
+  static let noCheck = "Tarn cannot check this kind of digest"
 }
 
 extension FeedFailure {

@@ -133,7 +133,7 @@ private struct HashdeepReading {
       let reason =
         switch fault {
         case "size-malformed": "the size is no whole number from 0 to 2^63-1"
-        case "digest-unsupported": "Tarn cannot check this kind of digest"
+        case "digest-unsupported": Refusal.noCheck
         default: "a digest is of the wrong length"
         }
       return .refused(Refusal(name: name, code: fault, reason: reason))

@@ -10,6 +10,8 @@ struct ManifestFile {
   private var modified: Timestamp?
   private var digests: [Digest] = []
   private var isDigestBad = false
+  /// The entry has digests that Tarn cannot check.
+  private var hasUnknownDigest = false
   private var pieceLength: UInt64?
   private var pieceDigests: [Digest]?
   private var urls: [(url: [UInt8], priority: Int)] = []
@@ -87,6 +89,7 @@ struct ManifestFile {
       return Refusal.of(
         path, code: "digest-malformed", reason: "a digest is not hexadecimal of the right length")
     }
+    if digests.isEmpty, pieces == nil, hasUnknownDigest { return Refusal.unsupportedDigest(path) }
     let sources = sources(of: path, in: context, header)
     guard !sources.isEmpty else { return context.withoutSource(path) }
     return .entry(
@@ -138,9 +141,11 @@ struct ManifestFile {
 
   private mutating func readDigests(_ reader: inout JSONReader) throws(FeedFailure) {
     digests = []
+    hasUnknownDigest = false
     try reader.beginObject()
     while let key = try reader.nextKey() {
       guard let algorithm = DigestAlgorithm(name: String(decoding: key, as: UTF8.self)) else {
+        hasUnknownDigest = true
         try reader.skip()
         continue
       }
@@ -166,15 +171,21 @@ struct ManifestFile {
       default: try reader.skip()
       }
     }
+    if !texts.isEmpty, !PieceDigests.checks(algorithm) { hasUnknownDigest = true }
     pieceDigests = PieceDigests.parse(texts, algorithm)
   }
 }
 
 /// Digests of pieces as feeds write them.
 enum PieceDigests {
+  /// - Parameter algorithm: nil for one that Tarn does not know.
+  static func checks(_ algorithm: DigestAlgorithm?) -> Bool {
+    algorithm.map { [.sha1, .sha256, .sha512].contains($0) } ?? false
+  }
+
   /// - Returns: nil when the algorithm is none that pieces are checked with, or a digest is malformed.
   static func parse(_ texts: [[UInt8]], _ algorithm: DigestAlgorithm?) -> [Digest]? {
-    guard let algorithm, [.sha1, .sha256, .sha512].contains(algorithm) else { return nil }
+    guard let algorithm, checks(algorithm) else { return nil }
     let digests = texts.compactMap { Digest(algorithm, hex: $0) }
     return digests.count == texts.count ? digests : nil
   }

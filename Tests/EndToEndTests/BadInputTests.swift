@@ -246,6 +246,21 @@ struct BadInputTests {
     #expect(found == ["mirror/good.txt"])
   }
 
+  @Test func aDigestThatCannotBeCheckedIsSaid() throws {
+    for name in ["a.txt", "b.txt"] { try server.files.write("a\n", to: name) }
+    let sum = try Feeds.sha256(server.files.url.appendingPathComponent("b.txt"))
+    try server.files.write(
+      #"{"manifest":{"format":"mirror-manifest/1"},"files":[{"path":"a.txt","hashes":{"blake3":"00"}},"#
+        + #"{"path":"b.txt","hashes":{"blake3":"00","sha-256":"\#(sum)"}}]}"#, to: "manifest.json")
+    let outcome = try Tarn.sync(server.url("manifest.json"), folder)
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(outcome.errors.contains("[digest-unsupported]"), "\(outcome)")
+    #expect(!place.exists("mirror/a.txt"))
+    #expect(place.text("mirror/b.txt") == "a\n")
+    let status = try Tarn.run(["status", folder])
+    #expect(status.output.contains("digest-unsupported"), "\(status)")
+  }
+
   @Test func aSecondTarnIsTurnedAway() throws {
     try Feeds.publish(["slow.bin": String(repeating: "slow", count: 100_000)], in: server.files)
     let first = try Tarn.start(["sync", server.url("SHA256SUMS"), folder, "--no-input"])
