@@ -59,7 +59,7 @@ extension Tarn {
     }
     let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
     var pass = PassRequest(
-      feed: feed, folderName: home.folder, policy: try policy(options), workingDirectory: workingDirectory)
+      feed: feed, folderName: home.folder, policy: try policy(options))
     pass.wasRebuilt = mirror.setAside != nil
     pass.facts = [("feed", feed.text), ("options", options.encoded)]
     let ports = try makePorts(
@@ -85,8 +85,7 @@ extension Tarn {
     defer { ledger.close() }
     let (feed, options) = try settled(request, given: given, ledger: ledger)
     let pass = PassRequest(
-      feed: feed, folderName: absolute(request.folder), policy: try policy(options),
-      workingDirectory: workingDirectory)
+      feed: feed, folderName: absolute(request.folder), policy: try policy(options))
     let ports = try makePorts(feed, options, ledger: ledger, scratch: temporaryDirectory, stage: nil)
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)

@@ -3,7 +3,7 @@ package import TarnCore
 /// The composition root: every command of Tarn as a function of values. It builds the graph of adapters, holds the
 /// folder's lock where a command changes something, and maps whatever goes wrong to a `PassFailure`. Blocking.
 package struct Tarn: Sendable {
-  /// Absolute; the base of relative folders and of a feed on standard input.
+  /// Absolute; the base of relative folders and of feeds that are files.
   package var workingDirectory: String
   /// The process's environment.
   package var environment: [String: String]

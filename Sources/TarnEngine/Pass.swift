@@ -7,18 +7,15 @@ package struct PassRequest: Sendable {
   /// The folder as users see it; for messages only.
   package var folderName: String
   package var policy: PassPolicy
-  /// For the base of a feed on standard input.
-  package var workingDirectory: String
   /// The ledger is new beside an old folder (it was damaged): this pass deletes nothing.
   package var wasRebuilt = false
   /// What the ledger remembers once the feed was read: a mistyped feed is not followed from then on.
   package var facts: [(name: String, value: String)] = []
 
-  package init(feed: FeedLocation, folderName: String, policy: PassPolicy, workingDirectory: String) {
+  package init(feed: FeedLocation, folderName: String, policy: PassPolicy) {
     self.feed = feed
     self.folderName = folderName
     self.policy = policy
-    self.workingDirectory = workingDirectory
   }
 }
 
@@ -117,7 +114,7 @@ package struct Pass {
   ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
     enter(.reading)
     let reader = FeedReader(ports: ports, policy: request.policy, observer: observer, stop: stop)
-    let document = try reader.open(request.feed, workingDirectory: request.workingDirectory)
+    let document = try reader.open(request.feed)
     let builder = PlanBuilder(
       ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
       stop: stop, started: started)

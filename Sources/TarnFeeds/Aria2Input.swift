@@ -41,7 +41,7 @@ struct Aria2Input: FeedFormat {
       }
       try sink(
         Refusal.of(
-          text, code: "line-malformed", reason: "line \(input.line) is no absolute URL, and no option"))
+          text: text, code: "line-malformed", reason: "line \(input.line) is no absolute URL, and no option"))
       reason = reason ?? "line \(input.line) is not understood"
     }
     if let item = download?.item(in: context) { try sink(item) }
@@ -96,7 +96,7 @@ private struct Aria2Download {
     fault = ("digest-malformed", "the checksum is not 'type=digest'")
     guard parts.count == 2 else { return }
     guard let algorithm = DigestAlgorithm(name: String(decoding: parts[0], as: UTF8.self)) else {
-      fault = ("digest-unsupported", "Tarn cannot check this kind of digest")
+      fault = ("digest-unsupported", Refusal.noCheck)
       return
     }
     digest = Digest(algorithm, hex: trimmed(parts[1]))
@@ -105,7 +105,7 @@ private struct Aria2Download {
 
   func item(in context: FeedContext) -> FeedItem {
     URLList.item(
-      urls, shown: shown, out: Array(ListedFile.withoutDot(out)), directory: below,
+      urls, shown: shown, out: ListedFile.withoutDot(out), directory: below,
       digests: digest.map { [$0] } ?? [], fault: fault, in: context)
   }
 
@@ -113,6 +113,6 @@ private struct Aria2Download {
   private var below: [UInt8] {
     var bytes = ListedFile.withoutDot(directory)
     while bytes.count > 1, bytes.last == 0x2F { bytes.removeLast() }
-    return bytes.elementsEqual([0x2E]) ? [] : Array(bytes)
+    return bytes.elementsEqual([0x2E]) ? [] : bytes
   }
 }

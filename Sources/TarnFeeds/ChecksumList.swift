@@ -82,6 +82,8 @@ private struct ChecksumReading {
   /// Why the list is not complete.
   private(set) var reason: String?
   private var pending: Entry?
+  /// A file whose lines so far have digests that Tarn cannot check.
+  private var unchecked: [UInt8]?
   private var announced: (name: [UInt8], size: UInt64)?
 
   init(context: FeedContext) {
@@ -108,46 +110,50 @@ private struct ChecksumReading {
       try take(name, digest, sink: sink)
     case .unsupported(let name):
       understood += 1
+      let bytes = ListedFile.withoutDot(name)
+      if pending?.path.bytes == bytes || unchecked == bytes { break }
       try flush(to: sink)
-      try sink(
-        Refusal.of(
-          ListedFile.withoutDot(name), code: "digest-unsupported",
-          reason: "Tarn cannot check this kind of digest"))
+      unchecked = bytes
     case .malformed where !isEnded && understood > 0:
       throw FeedFailure(
         code: "feed-truncated", message: "the list ends in the middle of a line", line: number)
     case .malformed:
       try flush(to: sink)
-      try sink(Refusal.of(line, code: "line-malformed", reason: "line \(number) is no checksum line"))
+      try sink(Refusal.of(text: line, code: "line-malformed", reason: "line \(number) is no checksum line"))
       note("line \(number) is not understood")
     }
     if !isEnded { note("line \(number), the last one, has no end: it may be cut") }
   }
 
   mutating func flush(to sink: FeedSink) throws {
-    guard let entry = pending else { return }
+    if let entry = pending { try sink(.entry(entry)) }
     pending = nil
-    try sink(.entry(entry))
+    if let name = unchecked {
+      try sink(.refused(Refusal(name: name, code: "digest-unsupported", reason: Refusal.noCheck)))
+    }
+    unchecked = nil
   }
 
   private mutating func take(_ name: [UInt8], _ digest: Digest, sink: FeedSink) throws {
     let bytes = ListedFile.withoutDot(name)
-    if let known = pending, known.path.bytes.elementsEqual(bytes),
+    if let known = pending, known.path.bytes == bytes,
       !known.digests.contains(where: { $0.algorithm == digest.algorithm })
     {
       pending = Entry(
         path: known.path, size: known.size, digests: known.digests + [digest], sources: known.sources)
       return
     }
+    if unchecked == bytes { unchecked = nil }
     try flush(to: sink)
+    let path: RelativePath
     do throws(PathRefusal) {
-      let path = try RelativePath(Array(bytes), rule: context.document.rule)
-      let size = announced.flatMap { $0.name == name ? $0.size : nil }
-      let sources = context.sources(beside: path)
-      if !sources.isEmpty { pending = Entry(path: path, size: size, digests: [digest], sources: sources) }
+      path = try RelativePath(bytes, rule: context.document.rule)
     } catch {
-      return try sink(.refused(Refusal(name: Array(bytes), error)))
+      return try sink(.refused(Refusal(name: bytes, error)))
     }
-    if pending == nil { try sink(Refusal.withoutSource(bytes)) }
+    let size = announced.flatMap { $0.name == name ? $0.size : nil }
+    let sources = context.sources(beside: path)
+    guard !sources.isEmpty else { return try sink(context.withoutSource(path)) }
+    pending = Entry(path: path, size: size, digests: [digest], sources: sources)
   }
 }

@@ -63,6 +63,23 @@ struct FeedContext {
     return isUsable(resolved) ? Source(url: resolved.text, priority: priority) : nil
   }
 
+  /// Refuses a file that `source` gave nothing for.
+  func withoutSource(_ path: RelativePath) -> FeedItem {
+    Refusal.of(path, code: Self.noSource, reason: noSourceReason)
+  }
+
+  /// The same for one that has no path.
+  func withoutSource(text: some Sequence<UInt8>) -> FeedItem {
+    Refusal.of(text: text, code: Self.noSource, reason: noSourceReason)
+  }
+
+  private static let noSource = "no-usable-source"
+  private var noSourceReason: String {
+    url.scheme == nil
+      ? "a feed on standard input has no address: it has to name whole http or https URLs, and this one has none"
+      : "the feed names no URL that Tarn may fetch this file from"
+  }
+
   func isUsable(_ url: URLReference) -> Bool {
     let host = url.authority ?? []
     guard !host.contains(UInt8(ascii: "@")), !host.contains(UInt8(ascii: "%")) else { return false }
@@ -74,14 +91,22 @@ struct FeedContext {
 }
 
 extension Refusal {
-  /// - Parameter name: the path of the entry where it is known, so that nothing is deleted under it.
-  static func of(_ name: some Sequence<UInt8>, code: String, reason: String) -> FeedItem {
-    .refused(Refusal(name: Array(name), code: code, reason: reason))
+  /// What names no path.
+  static func of(text: some Sequence<UInt8>, code: String, reason: String) -> FeedItem {
+    .refused(Refusal(text: Array(text), code: code, reason: reason))
   }
 
-  static func withoutSource(_ name: some Sequence<UInt8>) -> FeedItem {
-    of(name, code: "no-usable-source", reason: "the feed names no URL that Tarn may fetch this file from")
+  static func of(_ path: RelativePath, code: String, reason: String) -> FeedItem {
+    .refused(Refusal(path: path, code: code, reason: reason))
   }
+
+  /// An entry that would be published unverified although the feed gives digests. One beside these that Tarn can
+  /// check is enough.
+  static func unsupportedDigest(_ path: RelativePath) -> FeedItem {
+    of(path, code: "digest-unsupported", reason: noCheck)
+  }
+
+  static let noCheck = "Tarn cannot check this kind of digest"
 }
 
 extension FeedFailure {

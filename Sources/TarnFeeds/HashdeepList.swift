@@ -72,7 +72,7 @@ private struct HashdeepReading {
       note("line \(number) is not understood")
     } else if !line.allSatisfy(isBlank) {
       try flush(to: sink)
-      try sink(Refusal.of(line, code: "line-malformed", reason: "line \(number) is no row of the list"))
+      try sink(Refusal.of(text: line, code: "line-malformed", reason: "line \(number) is no row of the list"))
       note("line \(number) is not understood")
     }
   }
@@ -128,16 +128,15 @@ private struct HashdeepReading {
 
   private func item(_ row: Row) -> FeedItem {
     let isBelow = !root.isEmpty && row.name.starts(with: root)
-    let name = Array(isBelow ? row.name[root.count...] : ListedFile.withoutDot(row.name))
-    switch row.fault {
-    case "size-malformed"?:
-      return Refusal.of(
-        name, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1")
-    case "digest-unsupported"?:
-      return Refusal.of(
-        name, code: "digest-unsupported", reason: "Tarn cannot check this kind of digest")
-    case let code?: return Refusal.of(name, code: code, reason: "a digest is of the wrong length")
-    case nil: break
+    let name = isBelow ? Array(row.name[root.count...]) : ListedFile.withoutDot(row.name)
+    if let fault = row.fault {
+      let reason =
+        switch fault {
+        case "size-malformed": "the size is no whole number from 0 to 2^63-1"
+        case "digest-unsupported": Refusal.noCheck
+        default: "a digest is of the wrong length"
+        }
+      return .refused(Refusal(name: name, code: fault, reason: reason))
     }
     return ListedFile.item(name, size: row.size, digests: row.digests, in: context)
   }

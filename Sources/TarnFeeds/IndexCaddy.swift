@@ -104,12 +104,13 @@ struct CaddyJSON: FeedFormat {
   /// - Returns: false for a row that does not lead to a child of the directory.
   private static func take(_ row: CaddyRow, _ place: IndexPlace, sink: FeedSink) throws -> Bool {
     guard let target = place.target(of: row.url), target.isDirectory == row.isDirectory else {
-      try sink(Refusal.of(row.name, code: "url-outside", reason: "its URL does not lead into this directory"))
+      try sink(
+        place.refusal(row.name, code: "url-outside", reason: "its URL does not lead into this directory"))
       return false
     }
     guard !row.isSpecial else {
       try sink(
-        Refusal.of(
+        place.refusal(
           target.name, code: "type-not-supported", reason: "Tarn mirrors files only, not pipes or devices"))
       return true
     }

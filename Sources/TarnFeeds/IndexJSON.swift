@@ -37,13 +37,14 @@ struct IndexJSON: FeedFormat {
   private static func take(_ row: NginxJSONRow, _ place: IndexPlace, sink: FeedSink) throws {
     guard row.type == "file" || row.type == "directory" else {
       return try sink(
-        Refusal.of(
+        place.refusal(
           row.name, code: "type-not-supported",
           reason: "Tarn mirrors files only, not \(Printable.escape(row.type))"))
     }
     if row.isSizeBad {
       return try sink(
-        Refusal.of(row.name, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1"))
+        place.refusal(
+          row.name, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1"))
     }
     let target = place.target(named: row.name, isDirectory: row.type == "directory")
     try place.take(target, sink: sink) { path in

@@ -83,16 +83,27 @@ struct IndexPlace {
   func take(_ target: Target, sink: FeedSink, make: (RelativePath) -> Entry) throws {
     guard !target.name.contains(0x2F) else {
       return try sink(
-        Refusal.of(target.name, code: "path-encoded-slash", reason: "the name of one file holds a slash"))
+        refusal(target.name, code: "path-encoded-slash", reason: "the name of one file holds a slash"))
     }
     let path: RelativePath
     do throws(PathRefusal) {
       path = try RelativePath(prefix + target.name, rule: context.document.rule)
     } catch {
-      return try sink(.refused(Refusal(name: target.name, error)))
+      return try sink(.refused(Refusal(name: target.name, below: prefix, error)))
     }
-    guard context.isUsable(context.url) else { return try sink(Refusal.withoutSource(target.name)) }
+    guard context.isUsable(context.url) else { return try sink(context.withoutSource(path)) }
     try sink(target.isDirectory ? .directory(url: target.url, path: path) : .entry(make(path)))
+  }
+
+  /// Refuses a child of the listing. A name with a slash is no child's: no path is meant, and it is shown so that it
+  /// does not look like one.
+  func refusal(_ name: [UInt8], code: String, reason: String) -> FeedItem {
+    guard name.contains(0x2F) else {
+      return .refused(Refusal(name: name, below: prefix, code: code, reason: reason))
+    }
+    let shown = Array(
+      name.split(separator: 0x2F, omittingEmptySubsequences: false).joined(separator: "%2F".utf8))
+    return .refused(Refusal(text: shown, below: prefix, code: code, reason: reason))
   }
 
   private static func segments(_ path: [UInt8]) -> [[UInt8]] {

@@ -3,21 +3,21 @@ import TarnCore
 /// A file that a list names and that lies beside the list, as in all checksum lists.
 enum ListedFile {
   /// The name without `./` at the front.
-  static func withoutDot(_ name: some Collection<UInt8>) -> ArraySlice<UInt8> {
+  static func withoutDot(_ name: some Collection<UInt8>) -> [UInt8] {
     var bytes = Array(name)[...]
     while bytes.begins(with: "./") { bytes = bytes.dropFirst(2).drop { $0 == 0x2F } }
-    return bytes
+    return Array(bytes)
   }
 
   static func item(
     _ name: [UInt8], size: UInt64? = nil, digests: [Digest] = [], listing: [UInt8] = [],
     in context: FeedContext
   ) -> FeedItem {
-    let bytes = Array(withoutDot(name))
+    let bytes = withoutDot(name)
     do throws(PathRefusal) {
       let path = try RelativePath(bytes, rule: context.document.rule)
       let sources = context.sources(beside: path)
-      guard !sources.isEmpty else { return Refusal.withoutSource(bytes) }
+      guard !sources.isEmpty else { return context.withoutSource(path) }
       return .entry(Entry(path: path, size: size, digests: digests, sources: sources, listing: listing))
     } catch {
       return .refused(Refusal(name: bytes, error))

@@ -10,6 +10,8 @@ struct ManifestFile {
   private var modified: Timestamp?
   private var digests: [Digest] = []
   private var isDigestBad = false
+  /// The entry has digests that Tarn cannot check.
+  private var hasUnknownDigest = false
   private var pieceLength: UInt64?
   private var pieceDigests: [Digest]?
   private var urls: [(url: [UInt8], priority: Int)] = []
@@ -64,32 +66,32 @@ struct ManifestFile {
 
   /// The item of the feed; nil for a directory, which files imply.
   func item(in context: FeedContext, _ header: ManifestHeader) -> FeedItem? {
-    let written = path ?? pathBytes ?? []
     let kind = String(decoding: type, as: UTF8.self)
     if kind == "dir" { return nil }
+    let raw = rawPath()
     let path: RelativePath
     do throws(PathRefusal) {
-      path = try RelativePath(rawPath() ?? [], rule: context.document.rule)
+      path = try RelativePath(raw ?? [], rule: context.document.rule)
     } catch {
-      return .refused(Refusal(name: written, error))
+      return .refused(Refusal(name: raw ?? self.path ?? [], error))
     }
-    let shown = path.bytes
     switch kind {
     case "file": break
     case "deleted": return .deleted(path)
     default:
       return Refusal.of(
-        shown, code: "type-not-supported", reason: "Tarn mirrors files only, not \(Printable.escape(kind))")
+        path, code: "type-not-supported", reason: "Tarn mirrors files only, not \(Printable.escape(kind))")
     }
     if isSizeBad {
-      return Refusal.of(shown, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1")
+      return Refusal.of(path, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1")
     }
     if isDigestBad {
       return Refusal.of(
-        shown, code: "digest-malformed", reason: "a digest is not hexadecimal of the right length")
+        path, code: "digest-malformed", reason: "a digest is not hexadecimal of the right length")
     }
+    if digests.isEmpty, pieces == nil, hasUnknownDigest { return Refusal.unsupportedDigest(path) }
     let sources = sources(of: path, in: context, header)
-    guard !sources.isEmpty else { return Refusal.withoutSource(shown) }
+    guard !sources.isEmpty else { return context.withoutSource(path) }
     return .entry(
       Entry(path: path, size: size, modified: modified, digests: digests, sources: sources, pieces: pieces))
   }
@@ -139,9 +141,11 @@ struct ManifestFile {
 
   private mutating func readDigests(_ reader: inout JSONReader) throws(FeedFailure) {
     digests = []
+    hasUnknownDigest = false
     try reader.beginObject()
     while let key = try reader.nextKey() {
       guard let algorithm = DigestAlgorithm(name: String(decoding: key, as: UTF8.self)) else {
+        hasUnknownDigest = true
         try reader.skip()
         continue
       }
@@ -167,15 +171,21 @@ struct ManifestFile {
       default: try reader.skip()
       }
     }
+    if !texts.isEmpty, !PieceDigests.checks(algorithm) { hasUnknownDigest = true }
     pieceDigests = PieceDigests.parse(texts, algorithm)
   }
 }
 
 /// Digests of pieces as feeds write them.
 enum PieceDigests {
+  /// - Parameter algorithm: nil for one that Tarn does not know.
+  static func checks(_ algorithm: DigestAlgorithm?) -> Bool {
+    algorithm.map { [.sha1, .sha256, .sha512].contains($0) } ?? false
+  }
+
   /// - Returns: nil when the algorithm is none that pieces are checked with, or a digest is malformed.
   static func parse(_ texts: [[UInt8]], _ algorithm: DigestAlgorithm?) -> [Digest]? {
-    guard let algorithm, [.sha1, .sha256, .sha512].contains(algorithm) else { return nil }
+    guard let algorithm, checks(algorithm) else { return nil }
     let digests = texts.compactMap { Digest(algorithm, hex: $0) }
     return digests.count == texts.count ? digests : nil
   }

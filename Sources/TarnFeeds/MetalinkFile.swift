@@ -16,6 +16,8 @@ struct MetalinkFile {
   private var pieceLength: UInt64?
   private var pieceTexts: [(index: Int, text: [UInt8])] = []
   private var hasTooManyPieces = false
+  /// The file has digests that Tarn cannot check.
+  private var hasUnknownDigest = false
   /// The code of the first field that cannot be read.
   private var fault: String?
 
@@ -26,7 +28,10 @@ struct MetalinkFile {
 
   /// - Parameter type: nil when the element names none that Tarn knows; then it is passed over.
   mutating func takeHash(_ text: [UInt8], type: DigestAlgorithm?) {
-    guard let type else { return }
+    guard let type else {
+      hasUnknownDigest = true
+      return
+    }
     let digest = Digest(type, hex: text)
     let known = digests.first { $0.algorithm == type }
     if let digest, known == nil {
@@ -43,6 +48,7 @@ struct MetalinkFile {
 
   /// Begins the digests of the pieces; the last set that Tarn can check is kept.
   mutating func beginPieces(type: DigestAlgorithm?, length: [UInt8]?) -> Bool {
+    if !PieceDigests.checks(type) { hasUnknownDigest = true }
     guard let type else { return false }
     pieceType = type
     pieceLength = length.flatMap { UInt64(String(decoding: trimmed($0), as: UTF8.self)) }
@@ -71,10 +77,12 @@ struct MetalinkFile {
       let what =
         fault == "size-malformed"
         ? "the size is no whole number from 0 to 2^63-1" : "a digest is malformed, or two of one kind differ"
-      return Refusal.of(name, code: fault, reason: what)
+      return Refusal.of(path, code: fault, reason: what)
     }
+    let pieces = pieces
+    if digests.isEmpty, pieces == nil, hasUnknownDigest { return Refusal.unsupportedDigest(path) }
     let sources = urls.compactMap { context.source($0.url, priority: $0.priority) }
-    guard !sources.isEmpty else { return Refusal.withoutSource(name) }
+    guard !sources.isEmpty else { return context.withoutSource(path) }
     // Swift's sort is stable: equal ones stay in the order of the document.
     return .entry(
       Entry(

@@ -33,7 +33,8 @@ struct MirrorList: FeedFormat {
       if text.isEmpty || text.first == UInt8(ascii: "#") { continue }
       guard var url = Self.mirror(text) else {
         try sink(
-          Refusal.of(text, code: "line-malformed", reason: "line \(input.line) is no URL of a directory"))
+          Refusal.of(
+            text: text, code: "line-malformed", reason: "line \(input.line) is no URL of a directory"))
         continue
       }
       url.path += Array("repodata/".utf8) + Self.file
@@ -42,7 +43,7 @@ struct MirrorList: FeedFormat {
       }
     }
     if sources.isEmpty {
-      try sink(Refusal.withoutSource(Self.file))
+      try sink(context.withoutSource(RelativePath(trusted: Self.file)))
     } else {
       try sink(.entry(Entry(path: RelativePath(trusted: Self.file), sources: sources)))
     }

@@ -37,7 +37,8 @@ struct SFVList: FeedFormat {
         try sink(ListedFile.item(name, size: sizes.size(of: name), listing: listing, in: context))
       case .malformed:
         try sink(
-          Refusal.of(raw, code: "line-malformed", reason: "line \(input.line) is no name with a CRC-32"))
+          Refusal.of(text: raw, code: "line-malformed", reason: "line \(input.line) is no name with a CRC-32")
+        )
         if reason == nil { reason = "line \(input.line) is not understood" }
       }
       if !isEnded, reason == nil { reason = "line \(input.line), the last one, has no end: it may be cut" }

@@ -24,7 +24,8 @@ struct URLList: FeedFormat {
       guard !text.contains(0), urls.allSatisfy({ $0.scheme != nil }),
         !references.contains(where: { $0.contains(0x20) })
       else {
-        try sink(Refusal.of(text, code: "line-malformed", reason: "line \(input.line) is no absolute URL"))
+        try sink(
+          Refusal.of(text: text, code: "line-malformed", reason: "line \(input.line) is no absolute URL"))
         if reason == nil { reason = "line \(input.line) is not understood" }
         continue
       }
@@ -44,25 +45,26 @@ struct URLList: FeedFormat {
     digests: [Digest] = [], fault: (code: String, reason: String)? = nil, in context: FeedContext
   ) -> FeedItem {
     let known = urls.filter { $0.hasScheme("http", "https") }
-    guard let first = known.first ?? urls.first else { return Refusal.withoutSource(shown) }
-    let name = Percent.decode(first.path.split(separator: 0x2F, omittingEmptySubsequences: false).last ?? [])
+    let first = known.first ?? urls.first
+    let name = Percent.decode(first?.path.split(separator: 0x2F, omittingEmptySubsequences: false).last ?? [])
     guard !name.contains(0x2F) || !out.isEmpty else {
-      return Refusal.of(name, code: "path-encoded-slash", reason: "the name of one file holds a slash")
+      return Refusal.of(text: shown, code: "path-encoded-slash", reason: "the name of one file holds a slash")
     }
     let place = (directory.isEmpty ? [] : directory + [0x2F]) + (out.isEmpty ? name : out)
     let path: RelativePath
     do throws(PathRefusal) {
       path = try RelativePath(place, rule: context.document.rule)
     } catch {
-      return .refused(Refusal(name: place.isEmpty ? shown : place, error))
+      guard !place.isEmpty else { return Refusal.of(text: shown, code: error.rawValue, reason: error.reason) }
+      return .refused(Refusal(name: place, error))
     }
-    if let fault { return Refusal.of(place, code: fault.code, reason: fault.reason) }
+    if let fault { return Refusal.of(path, code: fault.code, reason: fault.reason) }
     guard !known.isEmpty else {
       return Refusal.of(
-        place, code: "scheme-not-supported", reason: "Tarn fetches http and https URLs only in a URL list")
+        path, code: "scheme-not-supported", reason: "Tarn fetches http and https URLs only in a URL list")
     }
     let sources = known.filter { context.isUsable($0) }.map { Source(url: $0.text) }
-    guard !sources.isEmpty else { return Refusal.withoutSource(place) }
+    guard !sources.isEmpty else { return context.withoutSource(path) }
     return .entry(Entry(path: path, digests: digests, sources: sources))
   }
 }

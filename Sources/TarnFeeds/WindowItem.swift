@@ -78,11 +78,11 @@ struct WindowItem {
     for (ordinal, file) in merged(context).enumerated() { items.append(item(file, ordinal, context)) }
     if nameless > 0 {
       let reason = "an enclosure of the item '\(Printable.escape(label))' has no URL"
-      items.append(Refusal.of(label, code: "enclosure-without-url", reason: reason))
+      items.append(Refusal.of(text: label, code: "enclosure-without-url", reason: reason))
     }
     if count > Self.maximumFiles {
       let reason = "the item names more than \(Self.maximumFiles) files; the others are not taken"
-      items.append(Refusal.of(label, code: "item-too-many-files", reason: reason))
+      items.append(Refusal.of(text: label, code: "item-too-many-files", reason: reason))
     }
     return items
   }
@@ -96,10 +96,10 @@ struct WindowItem {
     let shown = file.shown.isEmpty ? label : file.shown
     guard file.url.hasScheme("http", "https") || context.isUsable(file.url) else {
       return Refusal.of(
-        shown, code: "scheme-not-supported",
+        text: shown, code: "scheme-not-supported",
         reason: "Tarn fetches the files of a feed over http and https only")
     }
-    guard context.isUsable(file.url) else { return Refusal.withoutSource(shown) }
+    guard context.isUsable(file.url) else { return context.withoutSource(text: shown) }
     var sources = [Source(url: file.url.text)]
     for url in file.alternates where context.isUsable(url) {
       sources.append(Source(url: url.text, priority: 2))

@@ -12,16 +12,15 @@ struct Beneath: Sendable {
     let parent: RelativePath?
     let leaf: [CChar]
 
-    /// - Throws: `other` for what is no path of the folder: a `..`, a NUL, an empty segment, Tarn's own directory.
+    /// - Throws: `other` for what is no path of the folder: a `..`, a NUL, an empty segment, what is Tarn's own
+    ///   at any depth.
     init(_ path: RelativePath) throws(FolderFailure) {
-      var first = true
       for segment in path.bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
         let isDots = segment.count <= 2 && segment.allSatisfy { $0 == UInt8(ascii: ".") }
-        let isOwn = first && segment.elementsEqual(PathRule.reservedName)
+        let isOwn = segment.elementsEqual(PathRule.reservedName)
         if isDots || isOwn || segment.contains(0) {
           throw FolderFailure(.other, "\(path.printable) is no path of the folder", path: path)
         }
-        first = false
       }
       parent = path.parent
       leaf = cString(path.name)

@@ -220,6 +220,76 @@ struct BadInputTests {
     #expect(place.files().filter { !$0.hasPrefix("mirror/.tarn/") } == ["mirror/good.txt"])
   }
 
+  /// Else a pass from below would follow a feed of the attacker's and send it the secrets that its ledger names.
+  @Test func aFeedCannotPlantAMirror() throws {
+    try Feeds.publish(["good.txt": "good\n"], in: server.files)
+    let sum = try Feeds.sha256(server.files.url.appendingPathComponent("good.txt"))
+    let list = ["good.txt", "sub/.tarn", "deep/er/.tarn/id", "deep/er/.tarn/ledger.sqlite", "sub/hi"].map {
+      "\(sum)  \($0)\n"
+    }
+    for name in ["sub/.tarn", "deep/er/.tarn/id", "deep/er/.tarn/ledger.sqlite", "sub/hi"] {
+      try server.files.write("good\n", to: name)
+    }
+    try server.files.write(list.joined(), to: "SHA256SUMS")
+    let outcome = try Tarn.sync(server.url("SHA256SUMS"), folder, "--retries", "0")
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(outcome.errors.contains("[path-reserved]"), "\(outcome)")
+    let found = place.files().filter { !$0.hasPrefix("mirror/.tarn/") }
+    #expect(found == ["mirror/good.txt", "mirror/sub/hi"])
+  }
+
+  /// A mirror that the user made below another one: neither named nor touched, not even by deletions.
+  @Test func aMirrorBelowAnotherIsLeftAlone() throws {
+    try Feeds.publish(["a.txt": "a\n", "sub/b.txt": "b\n"], in: server.files)
+    let feed = server.url("SHA256SUMS")
+    try #require(try Tarn.sync(feed, folder, "--delete").status == 0)
+    try #require(try Tarn.sync(feed, folder + "/sub", "--adopt").status == 0)
+    let inner = place.files().filter { $0.hasPrefix("mirror/sub/.tarn/") }
+    #expect(inner.contains("mirror/sub/.tarn/id"))
+    try Feeds.publish(["a.txt": "a\n"], in: server.files)
+    let outcome = try Tarn.sync(feed, folder, "--delete")
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(!(outcome.output + outcome.errors).contains(".tarn/"), "\(outcome)")
+    #expect(!place.exists("mirror/sub/b.txt"))
+    #expect(place.files().filter { $0.hasPrefix("mirror/sub/.tarn/") } == inner)
+  }
+
+  /// What comes through a pipe may be anybody's: `curl ... | tarn sync - FOLDER`.
+  @Test func aFeedOnStandardInputReadsNoLocalFile() throws {
+    try server.files.write("good\n", to: "good.txt")
+    let secret = try place.write("secret\n", to: "secret.txt")
+    let sources = [
+      ("file", secret.absoluteString), ("beside", "secret.txt"), ("path", secret.path),
+      ("good.txt", server.url("good.txt")),
+    ]
+    let files = sources.map { #"{"path":"\#($0)","url":"\#($1)"}"# }.joined(separator: ",")
+    try place.write(#"{"manifest":{"format":"mirror-manifest/1"},"files":[\#(files)]}"#, to: "feed")
+    let outcome = try Program(
+      "/bin/sh", ["-c", "exec \"$0\" sync - mirror --no-input < feed", Tarn.path],
+      environment: Tarn.environment(), in: place.url
+    ).wait()
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(outcome.errors.contains("[no-usable-source]"), "\(outcome)")
+    #expect(outcome.errors.contains("standard input"), "\(outcome)")
+    let found = place.files().filter { $0.hasPrefix("mirror/") && !$0.hasPrefix("mirror/.tarn/") }
+    #expect(found == ["mirror/good.txt"])
+  }
+
+  @Test func aDigestThatCannotBeCheckedIsSaid() throws {
+    for name in ["a.txt", "b.txt"] { try server.files.write("a\n", to: name) }
+    let sum = try Feeds.sha256(server.files.url.appendingPathComponent("b.txt"))
+    try server.files.write(
+      #"{"manifest":{"format":"mirror-manifest/1"},"files":[{"path":"a.txt","hashes":{"blake3":"00"}},"#
+        + #"{"path":"b.txt","hashes":{"blake3":"00","sha-256":"\#(sum)"}}]}"#, to: "manifest.json")
+    let outcome = try Tarn.sync(server.url("manifest.json"), folder)
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(outcome.errors.contains("[digest-unsupported]"), "\(outcome)")
+    #expect(!place.exists("mirror/a.txt"))
+    #expect(place.text("mirror/b.txt") == "a\n")
+    let status = try Tarn.run(["status", folder])
+    #expect(status.output.contains("digest-unsupported"), "\(status)")
+  }
+
   @Test func aSecondTarnIsTurnedAway() throws {
     try Feeds.publish(["slow.bin": String(repeating: "slow", count: 100_000)], in: server.files)
     let first = try Tarn.start(["sync", server.url("SHA256SUMS"), folder, "--no-input"])

@@ -85,6 +85,25 @@ struct IndexTests {
     #expect(!said.unicodeScalars.contains { $0.value == 0x1B || $0.value == 0x202E }, "names are escaped")
   }
 
+  /// Of a dangling link nginx says in JSON that it is neither file nor directory. `sub/README` was a file before.
+  @Test func whatIsRefusedBelowIsMeantBelow() throws {
+    let tree = try TemporaryDirectory()
+    let place = try TemporaryDirectory()
+    for name in ["README", "sub/README", "sub/other"] { try tree.write("\(name)\n", to: name) }
+    let server = try Nginx(files: tree)
+    let folder = place.path + "/mirror"
+    try #require(try Tarn.sync(server.url("json/"), folder, "--delete").status == 0)
+    try tree.remove("sub/README")
+    try FileManager.default.createSymbolicLink(
+      atPath: tree.path + "/sub/README", withDestinationPath: "/nowhere")
+    try tree.write("new\n", to: "README")
+    let outcome = try Tarn.sync(server.url("json/"), folder, "--delete")
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(outcome.errors.contains("sub/README"), "\(outcome)")
+    #expect(place.text("mirror/README") == "new\n")
+    #expect(place.text("mirror/sub/README") == "sub/README\n")
+  }
+
   static let bigObstacle: String? = {
     let space = try? FileManager.default.attributesOfFileSystem(forPath: NSTemporaryDirectory())[
       .systemFreeSize]

@@ -122,16 +122,13 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
       ])
   }
 
-  /// A directory is one even when what lies in it is refused.
+  /// A directory is one even when the entries in it do not agree.
   @Test func fileAndRefusedDirectory() throws {
-    let refused = Situation(entries: [entry("a"), entry("a/b"), entry("a/b", "V")])
-    let marked = Situation(entries: [entry("a"), Entry(path: path("a/b"))])
-    for situation in [refused, marked] {
-      #expect(
-        try situation.lines() == [
-          "a refused path-file-and-directory", "a/b refused path-file-and-directory",
-        ])
-    }
+    let situation = Situation(entries: [entry("a"), entry("a/b"), entry("a/b", "V")])
+    #expect(
+      try situation.lines() == [
+        "a refused path-file-and-directory", "a/b refused path-file-and-directory",
+      ])
   }
 
   @Test func aFileOfTarnsMakesWayForADirectory() throws {
@@ -208,9 +205,31 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
   /// An entry without sources marks a name that the feed gave and that was refused: it protects the path.
   @Test func refusedEntriesProtectTheirPath() throws {
     let situation = Situation(
-      entries: [Entry(path: path("a"))], rows: [row("a"), row("b")], objects: [object("a"), object("b")],
+      entries: [Entry(refused: path("a"))], rows: [row("a"), row("b")], objects: [object("a"), object("b")],
       policy: Self.deletes)
     #expect(try situation.lines() == ["a refused refused", "b delete"])
+  }
+
+  /// It may have been a directory: `a-b` sorts between it and what lies in it.
+  @Test func refusedEntriesProtectWhatLiesBelow() throws {
+    let situation = Situation(
+      entries: [Entry(refused: path("a")), entry("a/new")],
+      rows: [row("a-b"), row("a/b"), row("a/gone"), row("ab")],
+      objects: [object("a", .directory)] + ["a-b", "a/b", "ab"].map { object($0) }, policy: Self.deletes)
+    #expect(
+      try situation.lines() == [
+        "a refused refused", "a-b delete", "a/b unlisted", "a/gone unlisted", "a/new fetch", "ab delete",
+      ])
+  }
+
+  /// Neither an entry of the same path nor one above or below is refused because of a refused name.
+  @Test func refusedEntriesRefuseNoOther() throws {
+    let refused = ["a", "b", "c/d"].map { Entry(refused: path($0)) }
+    let situation = Situation(entries: refused + [entry("a"), entry("b/x"), entry("c")] + refused)
+    #expect(
+      try situation.lines() == [
+        "a fetch", "b refused refused", "b/x fetch", "c fetch", "c/d refused refused",
+      ])
   }
 
   @Test func directoriesThatCannotBeReadAreReported() throws {
@@ -286,7 +305,7 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
     }
     situation.entries = (0..<random.below(8)).map { _ in
       let at = random.chance(50) && !rowPaths.isEmpty ? random.pick(rowPaths.sorted()) : randomPath(&random)
-      if random.chance(8) { return Entry(path: path(at)) }
+      if random.chance(8) { return Entry(refused: path(at)) }
       return entry(at, random.pick(["W", "W", "W", "V", nil]), size: random.pick([nil, 100]))
     }
     situation.objects = randomFolder(&random, rows: situation.rows)
@@ -305,7 +324,8 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
     let rows = Dictionary(uniqueKeysWithValues: situation.rows.map { ($0.path, $0) })
     let objects = Dictionary(uniqueKeysWithValues: situation.objects.map { ($0.path, $0) })
     // In the order that they came, as the stage keeps them.
-    let wanted = Dictionary(grouping: situation.entries, by: \.path)
+    let wanted = Dictionary(grouping: situation.entries.filter { !$0.isRefused }, by: \.path)
+    let refused = Set(situation.entries.map(\.path)).subtracting(wanted.keys)
     var lines: [RelativePath: String] = [:]
     var makeWay: Set<RelativePath> = []
     for (at, all) in wanted {
@@ -315,16 +335,14 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
         lines[at] = "refused path-file-and-directory"
       } else if merged == nil {
         lines[at] = "refused path-twice"
-      } else if let merged, merged.sources.isEmpty {
-        lines[at] = "refused refused"
       } else if let merged {
         let above = sequence(first: at, next: \.parent).dropFirst()
         guard let blocker = above.first(where: { objects[$0].map { $0.kind != .directory } ?? false }) else {
           lines[at] = planner.decide(merged, row: rows[at], present: objects[at]).word
           continue
         }
-        if situation.policy.deletes, let own = rows[blocker], let object = objects[blocker],
-          object.kind == .regular,
+        if situation.policy.deletes, !refused.contains(blocker), let own = rows[blocker],
+          let object = objects[blocker], object.kind == .regular,
           own.identity.isSame(as: object.identity), !situation.policy.filter.excludes(blocker)
         {
           let decision = planner.decide(merged, row: rows[at], present: nil)
@@ -336,10 +354,11 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
       }
     }
     for row in situation.rows where wanted[row.path] == nil {
-      lines[row.path] =
-        makeWay.contains(row.path)
-        ? "make-way" : planner.decideUnlisted(row, present: objects[row.path]).word
+      let decision = planner.decideUnlisted(row, present: objects[row.path])
+      let isKept = refused.contains { $0.isAncestor(of: row.path) }
+      lines[row.path] = makeWay.contains(row.path) ? "make-way" : isKept ? "unlisted" : decision.word
     }
+    for at in refused { lines[at] = "refused refused" }
     return lines.sorted { $0.key < $1.key }.map { "\($0.key.printable) \($0.value)" }
   }
 
@@ -353,7 +372,7 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
         Issue.record(
           """
           seed \(seed), round \(round)
-          entries \(situation.entries.map { "\($0.path.printable)\($0.sources.isEmpty ? " refused" : "")" })
+          entries \(situation.entries.map { "\($0.path.printable)\($0.isRefused ? " refused" : "")" })
           rows \(situation.rows.map(\.path.printable))
           objects \(situation.objects.map { "\($0.path.printable) \($0.kind)" })
           merge \(lines)

@@ -188,7 +188,7 @@ import Testing
     var ports = world.ports(downloader)
     ports.stage = stage
     let request = PassRequest(
-      feed: world.location, folderName: "/folder", policy: world.policy, workingDirectory: "/")
+      feed: world.location, folderName: "/folder", policy: world.policy)
     let pass = Pass(
       ports: ports, request: request, observer: world.log, progress: PassProgress(clock: world.clock),
       stop: StopFlag())

@@ -262,7 +262,7 @@ import Testing
     world.policy.deletes = true
     world.items =
       world.items.dropLast() + [
-        .refused(Refusal(name: "f".bytes, code: "path-not-portable", reason: "as told"))
+        .refused(Refusal(path: "f".path, code: "path-not-portable", reason: "as told"))
       ]
     let report = try world.run()
     #expect(report.counts.refused == 1)
@@ -270,6 +270,39 @@ import Testing
     #expect(report.counts.deleted == 0)
     #expect(world.text("f") == "text of f")
     #expect(world.row("f") != nil)
+  }
+
+  /// A name that is longer than what is shown of one that is no path.
+  @Test func whatLongRefusedNamesStandForIsNeverDeleted() throws {
+    let world = World()
+    let long = "\(String(repeating: "d", count: 200))/\(String(repeating: "n", count: 202))"
+    world.want(long, "text")
+    world.want("below/\(long)", "text")
+    try world.run()
+    world.policy.deletes = true
+    world.items = [
+      .refused(Refusal(name: "below".bytes, code: "type-not-supported", reason: "as told")),
+      .refused(Refusal(name: long.bytes, code: "digest-malformed", reason: "as told")),
+    ]
+    let report = try world.run()
+    #expect(report.counts.deleted == 0)
+    #expect(report.problems.map(\.name) == ["below".bytes, long.bytes])
+    #expect(world.files == [long: "text", "below/\(long)": "text"])
+  }
+
+  /// A heading of a checksum list, `a%2Fb` in an index.
+  @Test func whatNamesNoPathRefusesNothingElse() throws {
+    let world = World()
+    let good = [world.serve("a/b", "ab"), world.serve("pool/x", "x")]
+    world.items = [
+      .refused(Refusal(text: "a/b".bytes, code: "path-encoded-slash", reason: "as told")),
+      .refused(Refusal(text: "pool".bytes, code: "line-malformed", reason: "as told")),
+    ]
+    world.items += good.map { .entry($0) }
+    let report = try world.run()
+    #expect(report.counts.refused == 2)
+    #expect(report.counts.conflict == 0)
+    #expect(world.files == ["a/b": "ab", "pool/x": "x"])
   }
 
   @Test func refusedNamesAreReportedAsTheyCame() throws {

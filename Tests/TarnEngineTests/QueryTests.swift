@@ -217,7 +217,7 @@ import Testing
     let pass = Pass(
       ports: ports,
       request: PassRequest(
-        feed: world.location, folderName: "/folder", policy: world.policy, workingDirectory: "/"),
+        feed: world.location, folderName: "/folder", policy: world.policy),
       observer: world.log, progress: PassProgress(clock: world.clock), stop: StopFlag())
     var kinds: [Action.Kind] = []
     let report = try pass.plan(folder: AbsentFolder()) { kinds.append($0.kind) }

@@ -51,6 +51,26 @@ import Testing
     #expect(outcome.isComplete)
   }
 
+  /// A digest that can be checked beside one that cannot is enough, whichever comes first.
+  @Test func oneDigestThatCanBeCheckedIsEnough() {
+    let text = """
+      BLAKE2b-256 (a) = \(Self.hash)
+      SHA256 (./a) = \(Self.hash)
+      SHA256 (b) = \(Self.hash)
+      BLAKE2b-256 (b) = \(Self.hash)
+      MD5 (b) = \(Self.hash.prefix(32))
+      BLAKE2b-256 (c) = \(Self.hash)
+      SM3 (c) = \(Self.hash)
+      SHA256 (d) = \(Self.hash)
+      BLAKE2b-256 (e) = \(Self.hash)
+
+      """
+    let outcome = parse(text)
+    #expect(outcome.names == ["a", "b", "d"])
+    #expect(outcome.entries[1].digests.map(\.algorithm) == [.sha256, .md5])
+    #expect(outcome.refused.map { $0.path?.printable } == ["c", "e"])
+  }
+
   @Test func takesTheAlgorithmFromTheLength() {
     for (length, algorithm) in [
       (32, DigestAlgorithm.md5), (40, .sha1), (56, .sha224), (64, .sha256), (96, .sha384), (128, .sha512),

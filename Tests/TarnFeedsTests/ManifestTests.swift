@@ -47,6 +47,21 @@ import Testing
     #expect(outcome.entries[1].sources.first?.url == "https://example.org/pub/latin1-%E9.txt")
   }
 
+  /// Each entry is judged by itself: digests of one are not those of the next.
+  @Test func refusesWhatCannotBeVerified() {
+    let text = Self.closed(
+      [
+        Self.header, #"{"path":"a","hashes":{"blake3":"00"}}"#, #"{"path":"b"}"#,
+        #"{"path":"c","hashes":{"blake3":"00","sha-256":"\#(Self.hash)"}}"#, #"{"path":"d","hashes":{}}"#,
+        #"{"path":"e","size":3,"hashes":{"x":1},"pieces":{"length":3,"type":"sha-256","hashes":["\#(Self.hash)"]}}"#,
+      ], files: 5, bytes: 3)
+    let outcome = parse(text)
+    #expect(outcome.refused.map(\.path) == [RelativePath(trusted: Array("a".utf8))])
+    #expect(outcome.codes == ["digest-unsupported"])
+    #expect(outcome.names == ["b", "c", "d", "e"])
+    #expect(outcome.isComplete)
+  }
+
   @Test func checksTheEndLine() {
     let good = Self.closed([Self.header, #"{"path":"a","size":3}"#], files: 1, bytes: 3)
     #expect(parse(good).isComplete)
@@ -94,6 +109,8 @@ import Testing
     (#"{"path":"x","size":9223372036854775808}"#, "size-malformed"),
     (#"{"path":"x","size":"1"}"#, "size-malformed"),
     (#"{"path":"x","hashes":{"sha-256":"abcd"}}"#, "digest-malformed"),
+    (#"{"path":"x","hashes":{"blake3":"00"}}"#, "digest-unsupported"),
+    (#"{"path":"x","size":3,"pieces":{"length":3,"type":"blake3","hashes":["00"]}}"#, "digest-unsupported"),
     (#"{"path":"x","url":"https://me:pw@h/x"}"#, "no-usable-source"),
     (#"{"path":"x","url":"file:///etc/passwd"}"#, "no-usable-source"),
     (#"{"path":"x","url":"javascript:x"}"#, "no-usable-source"),

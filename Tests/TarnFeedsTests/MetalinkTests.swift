@@ -38,6 +38,24 @@ import Testing
       ])
   }
 
+  @Test func refusesWhatCannotBeVerified() {
+    let url = "<url>https://c.example/b</url>"
+    let unknown = "<hash type=\"blake3\">00</hash>"
+    let pieces = "<pieces length=\"3\" type=\"blake3\"><hash>00</hash></pieces>"
+    let outcome = parse(
+      Self.document(
+        """
+        <file name="a">\(unknown)\(url)</file><file name="b">\(url)</file>
+        <file name="c">\(unknown)<hash type="md5">\(Self.hash.prefix(32))</hash>\(url)</file>
+        <file name="d"><size>3</size>\(pieces)\(url)</file>
+        <file name="e"><size>3</size>\(unknown)<pieces length="3" type="sha-1"><hash>\(Self.hash.prefix(40))</hash></pieces>
+        \(url)</file>
+        """))
+    #expect(outcome.codes == ["digest-unsupported", "digest-unsupported"])
+    #expect(outcome.refused.map { $0.path?.printable } == ["a", "d"])
+    #expect(outcome.names == ["b", "c", "e"])
+  }
+
   @Test func refusesOneFileOnly() {
     let url = "<url>https://c.example/b</url>"
     let outcome = parse(

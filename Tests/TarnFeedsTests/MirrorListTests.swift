@@ -60,6 +60,7 @@ import Testing
         <file name="../up">\(url)</file><file name="/abs">\(url)</file><file>\(url)</file>
         <file name="s"><size>-1</size>\(url)</file>
         <file name="h"><verification><hash type="sha1">xx</hash></verification>\(url)</file>
+        <file name="u"><verification><hash type="tiger">00</hash></verification>\(url)</file>
         <file name="two"><verification><hash type="md5">\(Self.hash.prefix(32))</hash>
         <hash type="md5">\(Self.older.prefix(32))</hash></verification>\(url)</file>
         <file name="none"/><file name="torrent"><resources><url type="bittorrent">http://x.example/</url>
@@ -68,6 +69,7 @@ import Testing
     #expect(
       outcome.codes == [
         "path-dot-segment", "path-absolute", "path-empty", "size-malformed", "digest-malformed",
+        "digest-unsupported",
         "digest-malformed", "no-usable-source", "no-usable-source",
       ])
     #expect(outcome.names == ["good"])

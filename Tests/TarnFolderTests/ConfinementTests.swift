@@ -83,7 +83,7 @@ import Testing
   @Test(arguments: [
     "..", "../victim", "a/../../victim", "d/..", ".", "./x", "a//b", "/etc/passwd", "a/", "", ".tarn",
     ".tarn/id",
-    ".tarn/ledger.sqlite", "d/./x", "x\0y", "..\0",
+    ".tarn/ledger.sqlite", "d/.tarn", "d/.tarn/id", "d/e/.tarn/ledger.sqlite", "d/./x", "x\0y", "..\0",
   ])
   func whatIsNoPathOfTheFolderIsRefused(_ text: String) throws {
     let world = try DiskWorld()

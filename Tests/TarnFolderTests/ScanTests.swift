@@ -45,6 +45,29 @@ import Testing
     #expect(Set(paths).count == paths.count)
   }
 
+  /// `.tarn` is Tarn's own in every directory: a mirror below this one, a pointer file, a link.
+  @Test func mirrorsBelowAreLeftOut() throws {
+    let world = try DiskWorld()
+    world.makeDirectory(at("sub"))
+    world.makeDirectory(at("sub/.tarn"))
+    world.write(at("sub/.tarn-x"), [1])
+    for file in ["sub/.tarn/id", "deep/er/.tarn"] {
+      try? FileManager.default.createDirectory(
+        atPath: world.folder + "/deep/er", withIntermediateDirectories: true)
+      #expect(DiskWorld.store(world.raw(at(file)), [1], O_CREAT))
+    }
+    world.makeDirectory(at("z"))
+    #expect(symlink("../sub/.tarn", world.folder + "/z/.tarn") == 0)
+    let (objects, failures) = world.scanned()
+    #expect(failures.isEmpty)
+    #expect(objects.map(\.path) == ["deep", "deep/er", "sub", "sub/.tarn-x", "z"].map(at))
+    // The directory stays when the last file beside it goes.
+    let own = try world.identity(at("sub/.tarn-x"))
+    let outcomes = world.port.remove([Removal(path: at("sub/.tarn-x"), expected: own, trashName: "0123")])
+    #expect(outcomes.first?.failure == nil)
+    #expect(FileManager.default.fileExists(atPath: world.folder + "/sub/.tarn/id"))
+  }
+
   /// Deeper than a path may be long: every step goes from the directory above.
   @Test func aTreeDeeperThanAPathIsWalked() throws {
     let world = try DiskWorld()

@@ -124,12 +124,16 @@ def one_file(sample, file, prefix, found, order):
             good &= digests.setdefault(kind, value) == value
     if size is not None:
         good &= bool(re.fullmatch(r"\d{1,18}", size.strip()))
-    if not good:
+    pieces = pieces_of(sets, prefix, size)
+    # What is only known by digests of other kinds would be taken unverified.
+    unknown = any(not algorithm(h.get("type") or "") for h in hashes) or any(
+        algorithm(s.get("type") or "") not in ("sha1", "sha256", "sha512") for s in sets)
+    if not good or unknown and not digests and pieces == "-":
         sample.refused += 1
         return
     sources = [(order(u), url_of((u.text or "").strip())) for u in urls if u.get("type") != "bittorrent"]
     sources = sorted((s for s in sources if s[1]), key=lambda s: s[0])
-    sample.entry((file.get("name") or "").encode(), sources, size and int(size), digests, pieces_of(sets, prefix, size))
+    sample.entry((file.get("name") or "").encode(), sources, size and int(size), digests, pieces)
 
 
 def priority4(url):
@@ -184,12 +188,18 @@ def checksums(data, name):
                 last = (path, sizes.get(k[1]), {k[2]: k[3]})
                 merged.append(last)
         elif k[0] == "unknown":
-            sample.refused, last = sample.refused + 1, None
+            path = re.sub(rb"\A(?:\./+)+", b"", k[1])
+            if not last or last[0] != path:
+                last = (path, None, {})
+                merged.append(last)
         elif k[0] == "malformed":
             sample.malformed()
             last = None
     for path, size, digests in merged:
-        sample.entry(path, beside(path), size, digests)
+        if digests:
+            sample.entry(path, beside(path), size, digests)
+        else:
+            sample.refused += 1
     if not signed and not ended:
         if kinds[-1][0] == "malformed":
             return None
@@ -233,7 +243,7 @@ def judged(escape, name, named, digest):
         if re.search(rb"(?<!\\)(?:\\\\)*\\(?![\\nr])", name):
             return ("malformed",)
         name = re.sub(rb"\\([\\nr])", lambda m: {b"n": b"\n", b"r": b"\r"}.get(m.group(1), b"\\"), name)
-    return ("file", name, named, digest) if named else ("unknown",)
+    return ("file", name, named, digest) if named else ("unknown", name)
 
 
 def sfv(lines, ended):

@@ -81,6 +81,8 @@ package final class Comparison {
   package struct OutOfOrder: Error {}
 
   private func merge(_ known: Wanted, _ entry: Entry) -> Wanted {
+    guard !entry.isRefused else { return known }
+    guard !known.entry.isRefused else { return Wanted(entry: entry) }
     var merged = known
     guard known.refusal == nil else { return merged }
     guard let entry = known.entry.merged(with: entry) else {
@@ -104,13 +106,13 @@ package final class Comparison {
     if present != nil { try nextPresent() }
 
     var finding = Finding(path: path, entry: wanted.entry, row: row, decision: .current)
-    if nested.contains(where: { $0.entry.path.isAncestor(of: path) }) {
+    if wanted.entry.isRefused {
+      finding.refusal = ("refused", "")
+    } else if nested.contains(where: { !$0.entry.isRefused && $0.entry.path.isAncestor(of: path) }) {
       refuseAncestors(of: path)
       finding.refusal = Self.fileAndDirectory
     } else if let refusal = wanted.refusal {
       finding.refusal = refusal
-    } else if wanted.entry.sources.isEmpty {
-      finding.refusal = ("refused", "")
     } else {
       finding.decision = decide(wanted.entry, row: row, present: present)
     }
@@ -142,7 +144,8 @@ package final class Comparison {
   }
 
   private func refuseAncestors(of path: RelativePath) {
-    for index in nested.indices where nested[index].entry.path.isAncestor(of: path) {
+    for index in nested.indices
+    where !nested[index].entry.isRefused && nested[index].entry.path.isAncestor(of: path) {
       nested[index].finding.refusal = Self.fileAndDirectory
     }
   }
@@ -201,8 +204,10 @@ package final class Comparison {
     let present = self.present?.path == path ? self.present : nil
     if row != nil { try nextRow() }
     if present != nil { try nextPresent() }
-    let finding = row.map {
-      Finding(path: path, entry: nil, row: $0, decision: planner.decideUnlisted($0, present: present))
+    let finding = row.map { row in
+      Finding(
+        path: path, entry: nil, row: row,
+        decision: isBelowRefused(path) ? .unlisted : planner.decideUnlisted(row, present: present))
     }
     if let present, row == nil, present.kind == .regular { stranger(present) }
     if let present, present.kind != .directory {
@@ -210,6 +215,11 @@ package final class Comparison {
     } else if let finding {
       try emit(finding)
     }
+  }
+
+  /// A name that was refused may have been a directory's.
+  private func isBelowRefused(_ path: RelativePath) -> Bool {
+    nested.contains { $0.entry.isRefused && $0.entry.path.isAncestor(of: path) }
   }
 
   private func nextRow() throws {

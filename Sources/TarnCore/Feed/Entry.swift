@@ -10,7 +10,7 @@ package struct Entry: Sendable, Equatable {
   package var modifiedIsExact: Bool
   /// Every digest that the feed gives and Tarn can check, the strongest first. The strongest decides.
   package var digests: [Digest]
-  /// Where to fetch it, best first; never empty in a parsed entry.
+  /// Where to fetch it, best first; empty only in what stands for a refused name.
   package var sources: [Source]
   package var pieces: Pieces?
   /// What the listing said that may tell one version from the next, as text: a rounded size, an ETag, a
@@ -30,6 +30,14 @@ package struct Entry: Sendable, Equatable {
     self.pieces = pieces
     self.listing = listing
   }
+
+  /// Stands for a name that was refused: it keeps what is at the path, and below it, from being deleted.
+  package init(refused path: RelativePath) {
+    self.init(path: path)
+  }
+
+  /// True for what stands for a refused name. It is not wanted, and no other entry is refused because of it.
+  package var isRefused: Bool { sources.isEmpty }
 
   /// The digest that decides; nil when the feed gives none.
   package var digest: Digest? { digests.first }
@@ -71,20 +79,45 @@ package struct Pieces: Sendable, Equatable {
 
 /// A name in the feed that is not taken.
 package struct Refusal: Sendable, Equatable {
-  /// The path that the feed gives the entry, or what it says instead: nothing is deleted under this path. Cut to
-  /// the longest path that there is.
+  /// Bytes of a name that are worth showing when it is no path.
+  package static let mostShown = 255
+
+  /// Below the feed's root: what it stands for. Nothing there is deleted because the feed is bad. nil when no path
+  /// can be meant.
+  package var path: RelativePath?
+  /// For people: the path, else what the feed gave.
   package var name: [UInt8]
   /// A stable code such as `path-dot-segment`.
   package var code: String
   package var reason: String
 
-  package init(name: [UInt8], code: String, reason: String) {
-    self.name = name.count > PathRule.maximumLength ? Array(name.prefix(PathRule.maximumLength)) : name
+  package init(path: RelativePath, code: String, reason: String) {
+    self.path = path
+    name = path.bytes
     self.code = code
     self.reason = reason
   }
 
-  package init(name: [UInt8], _ refusal: PathRefusal) {
-    self.init(name: name, code: refusal.rawValue, reason: refusal.reason)
+  /// Refuses a name, which may be no path.
+  ///
+  /// - Parameter place: of the listing that holds it, with its slash.
+  package init(name: [UInt8], below place: [UInt8] = [], code: String, reason: String) {
+    // Without `--portable-names`: a file may stand there from before it was given.
+    path = try? RelativePath(place + name)
+    self.name = path?.bytes ?? place + name.prefix(Self.mostShown)
+    self.code = code
+    self.reason = reason
+  }
+
+  package init(name: [UInt8], below place: [UInt8] = [], _ refusal: PathRefusal) {
+    self.init(name: name, below: place, code: refusal.rawValue, reason: refusal.reason)
+  }
+
+  /// Refuses what names no path: a line that is not understood, a title.
+  package init(text: [UInt8], below place: [UInt8] = [], code: String, reason: String) {
+    path = nil
+    name = place + text.prefix(Self.mostShown)
+    self.code = code
+    self.reason = reason
   }
 }

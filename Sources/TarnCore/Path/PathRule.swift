@@ -26,7 +26,7 @@ package enum PathRefusal: String, Error, Sendable, CaseIterable {
     case .tooDeep: "the path has more than \(PathRule.maximumDepth) segments"
     case .control: "the path holds a control character"
     case .bidi: "the path holds a character that reverses text (bidi control)"
-    case .reserved: "the path lies in .tarn, which is Tarn's own"
+    case .reserved: "the path holds .tarn, a name that is Tarn's own in every directory"
     case .notPortable: "the name does not exist on other systems (--portable-names)"
     }
   }
@@ -39,7 +39,8 @@ package struct PathRule: Sendable, Equatable {
   /// PATH_MAX less the terminating NUL, bytes.
   package static let maximumLength = 4095
   package static let maximumDepth = 512
-  /// The name of Tarn's own directory in a folder.
+  /// The name of Tarn's own directory in a folder, and so of the marker by which any directory of the folder would
+  /// be taken for a mirror: no segment may have it.
   package static let reservedName: [UInt8] = Array(".tarn".utf8)
 
   /// Refuse names that Windows and macOS cannot hold, too (`--portable-names`).
@@ -58,20 +59,20 @@ package struct PathRule: Sendable, Equatable {
     guard bytes.count <= Self.maximumLength else { throw .tooLong }
     var depth = 0
     for segment in bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-      try check(segment: segment, first: depth == 0)
+      try check(segment: segment)
       depth += 1
     }
     guard depth <= Self.maximumDepth else { throw .tooDeep }
     try checkCharacters(bytes)
   }
 
-  private func check(segment: ArraySlice<UInt8>, first: Bool) throws(PathRefusal) {
+  private func check(segment: ArraySlice<UInt8>) throws(PathRefusal) {
     let dot = UInt8(ascii: ".")
     guard !segment.isEmpty else { throw .emptySegment }
     if segment.count == 1, segment.first == dot { throw .dotSegment }
     if segment.count == 2, segment.allSatisfy({ $0 == dot }) { throw .dotSegment }
     guard segment.count <= Self.maximumSegment else { throw .segmentTooLong }
-    if first, segment.elementsEqual(Self.reservedName) { throw .reserved }
+    if segment.elementsEqual(Self.reservedName) { throw .reserved }
     if portable { try checkPortable(segment) }
   }
 

@@ -96,8 +96,8 @@ package struct FeedFailure: Error, Sendable, Equatable {
 
 /// A document to parse, and what is known of it.
 package struct FeedDocument: Sendable {
-  /// Where it came from after redirects: the base of relative references. `file:` for a local feed and for
-  /// standard input (then the working directory).
+  /// Where it came from after redirects: the base of relative references. `file:` for a local feed; empty for
+  /// standard input, which has no base: then only absolute http and https URLs are sources.
   package var url: String
   /// The Content-Type header as sent; nil for a local feed.
   package var contentType: String?

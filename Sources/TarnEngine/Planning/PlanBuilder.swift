@@ -75,8 +75,7 @@ final class PlanBuilder {
       entriesInFeed += 1
       counts.wanted += 1
       refuse(name: refusal.name, code: refusal.code, message: refusal.reason)
-      // Nothing under this name may be deleted because the feed is bad.
-      if let path = try? RelativePath(refusal.name) { try want(Entry(path: path)) }
+      if let path = refusal.path { try want(Entry(refused: path)) }
     // An enclosure has no path yet: the window's catalog hands it on as an entry.
     case .directory, .deleted, .enclosure: break
     }
@@ -156,12 +155,12 @@ final class PlanBuilder {
       counts.failed += 1
       return
     }
-    if let entry = finding.entry, !entry.sources.isEmpty {
+    if let entry = finding.entry, !entry.isRefused {
       counts.wanted += 1
       bytes.wanted.addSaturated(entry.size ?? 0)
     }
     if let refusal = finding.refusal {
-      if finding.entry?.sources.isEmpty != true {
+      if finding.entry?.isRefused != true {
         refuse(name: finding.path.bytes, code: refusal.code, message: refusal.message)
       }
       return

@@ -6,14 +6,13 @@ package enum FeedLocation: Sendable, Equatable {
   case local(path: [UInt8])
   case standardInput
 
-  /// The base of relative references.
-  ///
-  /// - Parameter directory: the working directory, for standard input.
-  package func baseURL(workingDirectory directory: String) -> String {
+  /// The base of relative references. Standard input has none: what comes through a pipe may be anybody's, and must
+  /// not make Tarn read local files (I5).
+  package var baseURL: String {
     switch self {
     case .remote(let url): url
     case .local(let path): "file://" + Self.percentEncoded(path)
-    case .standardInput: "file://" + Self.percentEncoded(Array(directory.utf8)) + "/"
+    case .standardInput: ""
     }
   }
 

@@ -24,7 +24,7 @@ struct FeedReader {
   /// Fetches or opens the feed itself.
   ///
   /// - Throws: `feedUnreachable` with the cause.
-  func open(_ feed: FeedLocation, workingDirectory: String) throws(PassFailure) -> Document {
+  func open(_ feed: FeedLocation) throws(PassFailure) -> Document {
     if case .remote(let url) = feed { return try finish(start(url, limit: Self.mostBytes)) }
     let spool: SpoolFile
     do throws(SpoolFailure) {
@@ -34,8 +34,7 @@ struct FeedReader {
     }
     if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
     // A pipe that breaks looks like one that ends.
-    return Document(
-      spool: spool, url: feed.baseURL(workingDirectory: workingDirectory), isWhole: feed != .standardInput)
+    return Document(spool: spool, url: feed.baseURL, isWhole: feed != .standardInput)
   }
 
   private func openLocal(_ feed: FeedLocation) throws(SpoolFailure) -> SpoolFile {

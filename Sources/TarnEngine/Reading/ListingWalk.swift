@@ -129,7 +129,7 @@ private struct ListingSum {
       hasFiles = true
       add(entry.path.bytes.dropFirst(skip), entry.fingerprint)
     case .directory(_, let path): add(path.bytes.dropFirst(skip), [1])
-    case .refused(let refusal): add(refusal.name[...], Array(refusal.code.utf8))
+    case .refused(let refusal): add(refusal.name.dropFirst(skip), Array(refusal.code.utf8))
     case .deleted(let path): add(path.bytes.dropFirst(skip), [2])
     case .enclosure(let enclosure): add([], Array((enclosure.sources.first?.url ?? "").utf8))
     }

@@ -72,7 +72,8 @@ final class FolderScan: SnapshotCursor {
   /// - Returns: nil when it is Tarn's own, or gone since it was listed.
   private func announce(_ index: Int, _ level: Int) throws(FolderFailure) -> Present? {
     let path = child(level, index)
-    if path.bytes == PathRule.reservedName { return nil }
+    // At any depth: a mirror that the user made below this one is not this one's business.
+    if path.name.elementsEqual(PathRule.reservedName) { return nil }
     do throws(FolderFailure) {
       let (names, directory) = (levels[level].names, levels[level].directory)
       let stat = try names.withName(index) { name throws(FolderFailure) in

@@ -113,7 +113,7 @@ final class World {
 
   func pass(_ downloader: any Downloading) -> Pass {
     var request = PassRequest(
-      feed: location, folderName: "/folder", policy: policy, workingDirectory: "/")
+      feed: location, folderName: "/folder", policy: policy)
     request.wasRebuilt = wasRebuilt
     let ports = self.ports(downloader)
     return Pass(
