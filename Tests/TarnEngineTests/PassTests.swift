@@ -314,16 +314,6 @@ import Testing
     #expect(!report.isInSync)
   }
 
-  @Test func filesOfAWindowHaveNoNamesYet() throws {
-    let world = World()
-    world.items = [.enclosure(Enclosure(sources: [Source(url: "https://a.example/1.mp3")]))]
-    world.end.isComplete = false
-    let report = try world.run()
-    #expect(report.problems.map(\.code) == ["enclosure-unnamed"])
-    #expect(report.problems.map(\.name) == ["https://a.example/1.mp3".bytes])
-    #expect(report.counts.refused == 1)
-  }
-
   @Test func filtersLeaveOutAndDoNotDelete() throws {
     let world = try filled()
     world.policy.deletes = true
