@@ -281,6 +281,18 @@ import Testing
     #expect(!report.isInSync)
   }
 
+  /// A refused name is cut to the longest path that there is, and that may be another entry's.
+  @Test func aNameThatIsTooLongRefusesNoOther() throws {
+    let world = World()
+    let long = String(repeating: "0123456/", count: 511) + "0123456"
+    world.items = [
+      .entry(world.serve(long, "text")), .refused(Refusal(name: (long + "more").bytes, .tooLong)),
+    ]
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["path-too-long"])
+    #expect(world.text(long) == "text")
+  }
+
   @Test func filesOfAWindowHaveNoNamesYet() throws {
     let world = World()
     world.items = [.enclosure(Enclosure(sources: [Source(url: "https://a.example/1.mp3")]))]

@@ -302,6 +302,10 @@ enum IndexPages {
     let outcome = parse(IndexPages.h2o, url: Self.url)
     #expect(outcome.names == ["subdir", "a&b.txt"])
     #expect(outcome.end?.isComplete == false)
+    #expect(outcome.entries.allSatisfy(\.mayBeDirectory))
+    for (name, text) in IndexPages.all where name != "h2o index" {
+      #expect(!parse(text, url: Self.url).entries.contains(where: \.mayBeDirectory), "\(name)")
+    }
   }
 
   @Test func tellsPartsFromWholeLists() {

@@ -70,8 +70,11 @@ final class PlanBuilder {
       entriesInFeed += 1
       counts.wanted += 1
       refuse(name: refusal.name, code: refusal.code, message: refusal.reason)
-      // Nothing under this name may be deleted because the feed is bad.
-      if let path = try? RelativePath(refusal.name) { try want(Entry(path: path)) }
+      // Nothing under this name may be deleted because the feed is bad. One that is too long stands for nothing, and
+      // its beginning may be another entry's path.
+      if refusal.code != PathRefusal.tooLong.rawValue, let path = try? RelativePath(refusal.name) {
+        try want(Entry(path: path))
+      }
     case .enclosure(let enclosure):
       entriesInFeed += 1
       counts.wanted += 1
