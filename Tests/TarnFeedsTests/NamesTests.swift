@@ -12,10 +12,14 @@ struct NamesTests {
     let script = "names_grid.py"
     let documents = try #require(Corpus.output(of: script, ["--documents"]), "\(script) failed")
     var result = ""
-    for line in documents.split(separator: 0x0A) {
-      let fields = line.split(separator: 0x09).map { String(decoding: $0, as: UTF8.self) }
+    var rest = documents[...]
+    while let end = rest.firstIndex(of: 0x0A) {
+      let fields = rest[..<end].split(separator: 0x09).map { String(decoding: $0, as: UTF8.self) }
       try #require(fields.count == 4)
-      result += "case\t\(fields[0])\t\(fields[1])\n" + Self.found(in: Self.bytes(fields[3]), url: fields[2])
+      let length = try #require(Int(fields[3]))
+      let document = rest[(end + 1)...].prefix(length)
+      rest = rest[document.endIndex...]
+      result += "case\t\(fields[0])\t\(fields[1])\n" + Self.found(in: Array(document), url: fields[2])
     }
     let path = "/tmp/tarn-names.\(getpid())"
     defer { unlink(path) }
@@ -59,10 +63,5 @@ struct NamesTests {
   private static func hex(_ bytes: some Sequence<UInt8>) -> String {
     let digits = Array("0123456789abcdef".utf8)
     return String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-  }
-
-  private static func bytes(_ hex: String) -> [UInt8] {
-    let digits = hex.utf8.compactMap { Percent.hexValue($0) }
-    return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
   }
 }

@@ -227,7 +227,9 @@ def hashdeep(name):
 def sfv(name):
     rows = [each + b" 00000000" for each in (BEFORE, name, AFTER)]
     is_exact = bool(name) and b"\n" not in name and name[-1:] not in b" \t\n\v\f\r" and name[:1] not in b";"
-    return lines(rows), is_exact and not (name[:1] == b'"' and name[-1:] == b'"')
+    # A row of a checksum list makes the whole document one.
+    is_exact = is_exact and not (name[:1] == b'"' and name[-1:] == b'"') and not name.startswith(SUM.encode())
+    return lines(rows), is_exact
 
 
 def manifest_row(fields):
@@ -258,7 +260,8 @@ def document_json(name, is_raw=False):
         files, is_exact = manifest_files(name, is_raw)
     except UnicodeDecodeError:
         return None
-    return json.dumps({"header": {"format": "mirror-manifest/1", "version": 1}, "files": files}).encode(), is_exact
+    document = {"manifest": {"format": "mirror-manifest/1", "version": 1}, "files": files}
+    return json.dumps(document).encode(), is_exact
 
 
 def attribute(name):
@@ -299,7 +302,9 @@ def hrefs(name, is_raw, quote=quoted):
     link = escaped_html(name.decode("latin-1")).encode("latin-1") if is_raw else escaped_html(quote(name)).encode()
     shown = escaped_html(name.decode("utf-8", "replace")).encode()
     before = b"" if is_raw or b":" not in link else b"./"
-    return [(BEFORE, BEFORE), (before + link, shown), (AFTER, AFTER)], bool(name) and not is_raw
+    # To itself and to the directory above every listing leads.
+    is_exact = name not in (b"", b".", b"..") and not is_raw
+    return [(BEFORE, BEFORE), (before + link, shown), (AFTER, AFTER)], is_exact
 
 
 def nginx(name, is_raw=False):
@@ -356,7 +361,7 @@ def caddy_json(name):
 
 def python_server(name, is_raw=False):
     def quote(text):
-        return urllib.parse.quote(os.fsdecode(text), errors="surrogatepass")
+        return urllib.parse.quote(os.fsdecode(text), safe="", errors="surrogatepass")
     links, is_exact = hrefs(name, is_raw, quote)
     rows = [b'<li><a href="' + href + b'">x</a></li>' for href, _ in links]
     return (b"<!DOCTYPE HTML>\n<html>\n<head>\n<title>Directory listing for /pub/</title>\n</head>\n<body>\n"

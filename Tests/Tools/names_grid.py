@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Hostile names in every format of feeds, and through a whole pass.
 
-  names_grid.py --documents            prints format, number, URL and document of every case, in hexadecimal, by tabs;
-                                       a test parses them all and writes what came out
+  names_grid.py --documents            prints every case: a line of format, number, URL and length, by tabs, and so many
+                                       bytes of a document; a test parses them all and writes what came out
   names_grid.py --judge FILE           judges that: format x (accepted, refused, violations)
   names_grid.py --tarn BINARY          a pass over all names into a folder beside a canary
   names_grid.py --self-test            shows that the judge and the pass's checks can fail
@@ -34,7 +34,8 @@ LIMIT = 120  # Seconds for one command.
 # --- formats ----------------------------------------------------------------------------------------------------
 def print_documents():
     for case in hostile_names.cases():
-        sys.stdout.write("\t".join([case.format, str(case.number), case.url, case.document.hex()]) + "\n")
+        head = "\t".join([case.format, str(case.number), case.url, str(len(case.document))])
+        sys.stdout.buffer.write(head.encode() + b"\n" + case.document)
 
 
 def expected_name(case):

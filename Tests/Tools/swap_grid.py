@@ -149,7 +149,7 @@ class World:
         self.codes = collections.Counter()
 
     def run(self, tarn, words=()):
-        environment = {**os.environ, "HOME": self.root + "/home", "XDG_STATE_HOME": self.root + "/home/state",
+        environment = {**os.environ, "HOME": self.root, "XDG_STATE_HOME": self.root + "/state",
                        "NO_COLOR": "1"}
         return subprocess.run([*tarn, "sync", self.url + "/list", self.folder, "--json", "--retries", "0", *self.words, *words],
                               env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -356,7 +356,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tarn", metavar="BINARY")
     parser.add_argument("--swaps", type=int, default=20_000)
-    parser.add_argument("--passes", type=int, default=40)
+    parser.add_argument("--passes", type=int, default=20)
     parser.add_argument("--inner", action="store_true", help="swap .tarn/partial and .tarn/trash, too")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--self-test", action="store_true")
