@@ -62,6 +62,8 @@ protocol IndexDialect: Sendable {
   var name: String { get }
   /// True when the server's pages always end with `</html>`.
   var endsTheDocument: Bool { get }
+  /// False when a row looks the same for a file and for a directory.
+  var tellsDirectories: Bool { get }
   /// True when rows may hold links of the server's owner behind the one that counts.
   var hasDescriptions: Bool { get }
   /// What begins the list on this page; nil when the page is none of this server's.
@@ -79,6 +81,7 @@ protocol IndexDialect: Sendable {
 
 extension IndexDialect {
   var endsTheDocument: Bool { true }
+  var tellsDirectories: Bool { true }
   var hasDescriptions: Bool { false }
   func take(_ tag: HTMLTag, into row: inout IndexRow) {}
   func fileName(_ name: [UInt8]) -> [UInt8] { name }

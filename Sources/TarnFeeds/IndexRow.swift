@@ -122,7 +122,8 @@ struct IndexRows {
       let facts = dialect.facts(row)
       return Entry(
         path: path, size: facts.size, modified: facts.modified, modifiedIsExact: facts.modifiedIsExact,
-        sources: [Source(url: target.url)], listing: facts.listing)
+        sources: [Source(url: target.url)], listing: facts.listing,
+        mayBeDirectory: !dialect.tellsDirectories)
     }
   }
 }

@@ -17,10 +17,12 @@ struct LighttpdIndex: IndexDialect {
   }
 }
 
-/// h2o's file.dirlisting: names only, and nothing tells a directory from a file.
+/// h2o's file.dirlisting: names only, and nothing tells a directory from a file but the redirect that a directory
+/// answers with.
 struct H2OIndex: IndexDialect {
   var name: String { "h2o index" }
   var endsTheDocument: Bool { false }
+  var tellsDirectories: Bool { false }
 
   func mark(in head: [UInt8]) -> IndexMark? {
     let isListing =

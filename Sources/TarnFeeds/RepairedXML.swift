@@ -46,11 +46,13 @@ final class RepairedXML: ByteSource {
   /// Repairs what is at hand; false at the end.
   private func work() throws(FeedFailure) -> Bool {
     try fill(Self.lookahead + 1)
-    let limit = isAtEnd ? buffer.count : buffer.count - Self.lookahead
     guard position < limit else { return false }
     while position < limit { try step() }
     return true
   }
+
+  /// Where what is at hand is too little to be judged. A step that reads more moves it.
+  private var limit: Int { isAtEnd ? buffer.count : buffer.count - Self.lookahead }
 
   /// Reads until so many bytes are ahead, or the document ends.
   private func fill(_ count: Int) throws(FeedFailure) {

@@ -76,4 +76,16 @@ import Testing
     folder.setIntact(true)
     #expect(try world.run().isInSync)
   }
+
+  /// A refused name that is too long stands for no path, and its beginning may be another entry's.
+  @Test func aNameThatIsTooLongRefusesNoOther() throws {
+    let world = World()
+    let long = String(repeating: "0123456/", count: 511) + "0123456"
+    world.items = [
+      .entry(world.serve(long, "text")), .refused(Refusal(name: (long + "more").bytes, .tooLong)),
+    ]
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["path-too-long"])
+    #expect(world.text(long) == "text")
+  }
 }

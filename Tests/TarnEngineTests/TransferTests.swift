@@ -94,6 +94,35 @@ import Testing
     #expect(world.log.retries.isEmpty)
   }
 
+  /// An index that names directories as files: the page of a directory is no file.
+  @Test func aDirectoryThatIsListedAsAFileIsNotStored() throws {
+    let world = World()
+    world.rushes = true
+    let ends = [
+      "sub": World.host + "sub/", "secure": "https://other.example/secure/", "file": World.host + "file",
+      "moved": World.host + "elsewhere/moved", "deep": World.host + "deep/index/",
+    ]
+    for (name, end) in ends {
+      var entry = world.bareEntry(name)
+      entry.mayBeDirectory = true
+      world.add(entry)
+      var answer = FakeAnswer(body: "page".bytes)
+      answer.finalURL = end
+      world.server.answer(World.host + name, answer)
+    }
+    // Where the list says that it is a file, it is one.
+    world.add(world.bareEntry("told"))
+    var answer = FakeAnswer(body: "page".bytes)
+    answer.finalURL = World.host + "told/"
+    world.server.answer(World.host + "told", answer)
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["is-a-directory", "is-a-directory"])
+    #expect(Set(report.problems.map(\.name)) == ["secure".bytes, "sub".bytes])
+    #expect(world.files.keys.sorted() == ["deep", "file", "moved", "told"])
+    #expect(report.bytes.received == 16)
+    #expect(world.partialNames.isEmpty)
+  }
+
   // MARK: Retries
 
   @Test func aTransientFailureIsTriedAgain() throws {

@@ -302,6 +302,10 @@ enum IndexPages {
     let outcome = parse(IndexPages.h2o, url: Self.url)
     #expect(outcome.names == ["subdir", "a&b.txt"])
     #expect(outcome.end?.isComplete == false)
+    #expect(outcome.entries.allSatisfy { $0.mayBeDirectory })
+    for (name, text) in IndexPages.all where name != "h2o index" {
+      #expect(!parse(text, url: Self.url).entries.contains { $0.mayBeDirectory }, "\(name)")
+    }
   }
 
   @Test func tellsPartsFromWholeLists() {

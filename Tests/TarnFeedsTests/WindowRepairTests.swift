@@ -111,6 +111,13 @@ import Testing
     "<?xml version=\"1.0\"?>\n\(doctype)<rss><channel><item>\(Self.enclosure)<title>\(title)</title></item></channel></rss>"
   }
 
+  /// Reading more for the DOCTYPE moves what was read before.
+  @Test(arguments: [0, 1, 63, 64, 65, 200, 5000])
+  func readsADoctypeFarIntoAShortDocument(distance: Int) {
+    let comment = "<!--" + String(repeating: "x", count: distance) + "-->"
+    #expect(titles(parse(rss(doctype: comment + "<!DOCTYPE rss>", title: "t"))) == ["t"])
+  }
+
   @Test func takesADoctypeOfItsOwn() {
     for doctype in [
       "<!DOCTYPE rss>", "<!DOCTYPE rss [<!ENTITY x 'a&amp;b &#99;'><!-- > ]> % --><!ELEMENT rss ANY>]>",

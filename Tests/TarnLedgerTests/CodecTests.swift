@@ -25,6 +25,7 @@ import Testing
       return Source(url: "https://example.org/\(random.next())", priority: priority)
     }
     entry.listing = random.bytes(upTo: 300)
+    entry.mayBeDirectory = .random(using: &random)
     return entry
   }
 

@@ -11,6 +11,8 @@ package struct FakeAnswer: Sendable {
   package var failure: (after: Int, DownloadFailure)?
   /// No head ever comes.
   package var hangs = false
+  /// Where redirects led; nil for none.
+  package var finalURL: String?
 
   package init(
     status: Int = 200, etag: String? = nil, body: [UInt8] = [], honoursRanges: Bool = true,
@@ -154,7 +156,7 @@ package final class FakeDownloader: Downloading {
   /// The head, and the body cut to the range.
   private static func respond(_ exchange: inout Running) -> ResponseHead {
     let (request, answer) = (exchange.request, exchange.answer)
-    var head = ResponseHead(status: answer.status, url: request.url)
+    var head = ResponseHead(status: answer.status, url: answer.finalURL ?? request.url)
     head.etag = answer.etag
     let total = UInt64(answer.body.count)
     if answer.status == 200, let etag = answer.etag, request.ifNoneMatch == etag {

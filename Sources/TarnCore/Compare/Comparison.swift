@@ -289,6 +289,7 @@ extension Entry {
     merged.digests.sort { $0.algorithm > $1.algorithm }
     merged.sources = Self.best(of: sources + other.sources)
     merged.pieces = pieces ?? other.pieces
+    merged.mayBeDirectory = mayBeDirectory && other.mayBeDirectory
     return merged
   }
 

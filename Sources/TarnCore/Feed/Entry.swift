@@ -16,10 +16,14 @@ package struct Entry: Sendable, Equatable {
   /// What the listing said that may tell one version from the next, as text: a rounded size, an ETag, a
   /// time as printed. Compared listing with listing when there is no digest; empty when it said nothing.
   package var listing: [UInt8]
+  /// The listing does not tell files from directories: when the URL leads to one with a slash at its end, it is none
+  /// of a file.
+  package var mayBeDirectory: Bool
 
   package init(
     path: RelativePath, size: UInt64? = nil, modified: Timestamp? = nil, modifiedIsExact: Bool = true,
-    digests: [Digest] = [], sources: [Source] = [], pieces: Pieces? = nil, listing: [UInt8] = []
+    digests: [Digest] = [], sources: [Source] = [], pieces: Pieces? = nil, listing: [UInt8] = [],
+    mayBeDirectory: Bool = false
   ) {
     self.path = path
     self.size = size
@@ -29,6 +33,7 @@ package struct Entry: Sendable, Equatable {
     self.sources = sources
     self.pieces = pieces
     self.listing = listing
+    self.mayBeDirectory = mayBeDirectory
   }
 
   /// Stands for a name that was refused: it keeps what is at the path, and below it, from being deleted.

@@ -15,6 +15,11 @@ extension Conductor {
       trouble(
         job, code: "size-mismatch",
         "\(Printable.escape(job.url)): has \(said) bytes, the feed says \(size)", isTransient: false)
+    case .isDirectory:
+      trouble(
+        job, code: "is-a-directory",
+        "\(Printable.escape(job.url)): is a directory, which this kind of index does not tell from a file; nothing "
+          + "below it is mirrored", isTransient: false)
     case .network(let failure, let partial, let known):
       keep(id, partial, known)
       if failure.code == .cancelled { return drop(id) }

@@ -25,6 +25,7 @@ final class Intake: DownloadReceiver {
   private struct State {
     var verdict: ResumeLadder.Verdict?
     var wrongSize: UInt64?
+    var isDirectory = false
     /// Taken from the budget for a size that only the answer told; given back at the end.
     var reserved: UInt64 = 0
     /// Bytes until free space is looked at again, for an answer that tells no size.
@@ -80,7 +81,8 @@ final class Intake: DownloadReceiver {
       let verdict = ResumeLadder.judge(head, rung: rung, known: state.known, url: url)
       state.head = head
       state.verdict = verdict
-      guard let said = Self.announced(head, verdict) else { return verdict }
+      state.isDirectory = entry.mayBeDirectory && Self.isSlashAdded(head.url, to: url)
+      guard !state.isDirectory, let said = Self.announced(head, verdict) else { return verdict }
       if let size = check.size {
         if said != size { state.wrongSize = said }
       } else if context.space.take(said) {
@@ -90,7 +92,7 @@ final class Intake: DownloadReceiver {
       }
       return verdict
     }
-    let isWanted = state.withLock { $0.wrongSize == nil && $0.failure == nil }
+    let isWanted = state.withLock { $0.wrongSize == nil && $0.failure == nil && !$0.isDirectory }
     guard isWanted, verdict == .append || verdict == .takeFromZero else { return .headOnly }
     submit { $0.open() }
     return .accept
@@ -116,6 +118,16 @@ final class Intake: DownloadReceiver {
   func end(_ outcome: DownloadOutcome) {
     context.progress.end(job)
     submit { $0.close(outcome) }
+  }
+
+  /// True when redirects only added the slash of a directory. They may have led to another scheme or host.
+  private static func isSlashAdded(_ end: String, to start: String) -> Bool {
+    func path(_ url: String) -> Substring.UTF8View {
+      let rest = url.utf8.split(separator: 0x3F, maxSplits: 1, omittingEmptySubsequences: false)[0]
+      let parts = rest.split(separator: 0x2F, maxSplits: 3, omittingEmptySubsequences: false)
+      return parts.count == 4 ? parts[3] : rest.suffix(0)
+    }
+    return path(end).elementsEqual(Array(path(start)) + [0x2F])
   }
 
   private static func announced(_ head: ResponseHead, _ verdict: ResumeLadder.Verdict) -> UInt64? {
@@ -217,6 +229,7 @@ final class Intake: DownloadReceiver {
 
   private func verdict(on outcome: DownloadOutcome, _ state: State) -> JobEnd {
     if let failure = state.failure { return .folder(failure, state.partial, known(state)) }
+    if state.isDirectory, state.head.map({ (200..<300).contains($0.status) }) == true { return .isDirectory }
     if let said = state.wrongSize { return .wrongSize(said: said) }
     switch outcome {
     case .failed(let failure): return .network(failure, state.partial, known(state))

@@ -99,4 +99,6 @@ enum JobEnd: Sendable {
   case verdict(ResumeLadder.Verdict, ResponseHead)
   /// The server announces another size than the feed.
   case wrongSize(said: UInt64)
+  /// What the listing names as a file led to the page of a directory.
+  case isDirectory
 }

@@ -10,7 +10,9 @@ enum EntryCodec {
     static let pieces = Parts(rawValue: 4)
     /// Not a part: the value of `modifiedIsExact`.
     static let exact = Parts(rawValue: 8)
-    static let all: Parts = [.size, .modified, .pieces, .exact]
+    /// Not a part either: the value of `mayBeDirectory`.
+    static let mayBeDirectory = Parts(rawValue: 16)
+    static let all: Parts = [.size, .modified, .pieces, .exact, .mayBeDirectory]
   }
 
   static func encode(_ entry: Entry, into writer: inout ByteWriter) {
@@ -19,6 +21,7 @@ enum EntryCodec {
     if entry.modified != nil { parts.insert(.modified) }
     if entry.pieces != nil { parts.insert(.pieces) }
     if entry.modifiedIsExact { parts.insert(.exact) }
+    if entry.mayBeDirectory { parts.insert(.mayBeDirectory) }
     writer.put(byte: parts.rawValue)
     if let size = entry.size { writer.put(size) }
     if let modified = entry.modified { writer.put(modified.nanoseconds) }
@@ -37,7 +40,8 @@ enum EntryCodec {
   static func decode(path: RelativePath, from reader: inout ByteReader) throws(DamagedBytes) -> Entry {
     let parts = Parts(rawValue: try reader.byte())
     guard parts.isSubset(of: .all) else { throw DamagedBytes() }
-    var entry = Entry(path: path, modifiedIsExact: parts.contains(.exact))
+    var entry = Entry(
+      path: path, modifiedIsExact: parts.contains(.exact), mayBeDirectory: parts.contains(.mayBeDirectory))
     if parts.contains(.size) { entry.size = try reader.unsigned() }
     if parts.contains(.modified) { entry.modified = Timestamp(nanoseconds: try reader.signed()) }
     if parts.contains(.pieces) {
