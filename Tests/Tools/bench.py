@@ -435,12 +435,20 @@ def last_words(result):
     return lines[-1][:1000] if lines else "it wrote nothing"
 
 
-def spread(points, wanted):
-    """So many of the points, evenly; the first of each kind of call is always among them."""
+def find_tarn(name):
+    """The program's absolute path. The tools that all grids use have to be there."""
+    if not shutil.which("strace") or not shutil.which("nginx"):
+        raise SystemExit("strace and nginx are needed")
+    return os.path.abspath(shutil.which(name) or name)
+
+
+def spread(points, wanted, whole=True):
+    """So many of the points, evenly; with `whole` the first of each kind of call is always among them."""
     if len(points) <= wanted:
         return points
     kept = {round(index * (len(points) - 1) / max(1, wanted - 1)) for index in range(wanted)}
-    kept |= {next(i for i, p in enumerate(points) if p[0] == name) for name in {p[0] for p in points}}
+    if whole:
+        kept |= {next(i for i, p in enumerate(points) if p[0] == name) for name in {p[0] for p in points}}
     return [points[index] for index in sorted(kept)]
 
 

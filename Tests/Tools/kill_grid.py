@@ -217,9 +217,7 @@ def main():
     parser.add_argument("--keep", action="store_true", help="leave the scratch directory")
     arguments = parser.parse_args()
     os.environ["PATH"] += ":/usr/sbin:/sbin"
-    arguments.tarn = os.path.abspath(shutil.which(arguments.tarn) or arguments.tarn)
-    if not shutil.which("strace") or not shutil.which("nginx"):
-        raise SystemExit("strace and nginx are needed")
+    arguments.tarn = bench.find_tarn(arguments.tarn)
     if arguments.self_test:
         sys.exit(0 if self_test(arguments) else 1)
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="tarn-kill-grid."))
