@@ -39,6 +39,7 @@ DISKS = {
     "xfs": (["mkfs.xfs", "-q", "-f"], 300, ""),
     "btrfs": (["mkfs.btrfs", "-q", "-f"], 256, ""),
 }
+LIMIT = 30  # Seconds until a disk has to be free.
 END = ("exit", 0)  # Not a call: the image is copied right after the pass.
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -58,22 +59,36 @@ class Disk:
         with open(self.blank, "wb") as stream:
             stream.truncate(size << 20)
         run(*make, self.blank)
-        self.is_mounted = False
+        self.is_mounted, self.device = False, ""
 
     def mount(self, image):
         self.unmount()
-        run("mount", "-o", ",".join(filter(None, ["loop", self.options])), image, self.place)
+        command = ["mount", "-o", ",".join(filter(None, ["loop", self.options])), image, self.place]
+        result = subprocess.run(command, stderr=subprocess.PIPE, check=False)
+        if result.returncode != 0:
+            raise SystemExit(f"{os.path.basename(image)} cannot be mounted: {result.stderr.decode().strip()}")
         self.is_mounted = True
+        with open("/proc/self/mountinfo", encoding="utf-8") as stream:
+            source = next(line.split(" - ")[1].split()[1] for line in stream if line.split()[4] == self.place)
+        self.device = os.path.join("/sys/block", os.path.basename(source))
 
     def unmount(self):
-        deadline = time.monotonic() + 20
-        while self.is_mounted:
-            result = subprocess.run(["umount", self.place], stderr=subprocess.PIPE, check=False)
-            self.is_mounted = result.returncode != 0
-            if self.is_mounted and time.monotonic() > deadline:
-                raise SystemExit(f"umount: {result.stderr.decode().strip()}")
-            if self.is_mounted:
-                time.sleep(0.02)
+        """Until the device is free: a pass of another worker may hold a copy of the mount for a moment, and two disks
+        with one identity cannot be mounted at once."""
+        deadline = time.monotonic() + LIMIT
+        while self.is_mounted or self.has_device():
+            result = subprocess.run(["umount", self.place], stderr=subprocess.PIPE, check=False) if self.is_mounted else None
+            self.is_mounted = bool(result and result.returncode)
+            if time.monotonic() > deadline:
+                raise SystemExit(f"the disk stays in use: {result.stderr.decode().strip() if result else ''}")
+            time.sleep(0.005)
+
+    def has_device(self):
+        try:
+            with open(os.path.join(self.device, "loop", "backing_file"), encoding="utf-8") as stream:
+                return stream.read().strip() in (self.image, self.copy)
+        except OSError:
+            return False
 
     def renew(self):
         """A blank one, mounted."""
@@ -84,12 +99,8 @@ class Disk:
     def cut(self):
         """Copies the image as it is now. Repeated when the disk was written meanwhile: a copy that saw a later block
         without an earlier one would be no state that a disk ever had."""
-        with open("/proc/self/mountinfo", encoding="utf-8") as stream:
-            source = next(line.split(" - ")[1].split()[1] for line in stream if line.split()[4] == self.place)
-        statistics = f"/sys/block/{os.path.basename(source)}/stat"
-
         def writes():
-            with open(statistics, encoding="ascii") as stream:
+            with open(os.path.join(self.device, "stat"), encoding="ascii") as stream:
                 fields = stream.read().split()
             return fields[4], fields[6], fields[8]
         for _ in range(50):
@@ -99,7 +110,7 @@ class Disk:
                 if writes() == before:
                     return
             time.sleep(0.02)
-        raise SystemExit(f"the disk {source} does not come to rest")
+        raise SystemExit(f"the disk {self.device} does not come to rest")
 
 
 class PowerWorker(bench.Worker):
@@ -110,7 +121,9 @@ class PowerWorker(bench.Worker):
         self.boot = os.path.join(self.directory, "boot")
 
     def new_folder(self):
+        """On a blank disk, which no list of the user's mirrors knows."""
         self.disk.renew()
+        shutil.rmtree(self.environment["XDG_STATE_HOME"], ignore_errors=True)
         folder = os.path.join(self.disk.place, "mirror")
         os.mkdir(folder)
         return folder
@@ -238,7 +251,9 @@ def obstacle(arguments):
             disk.unmount()
         run("unshare", "-m", "true")
     except subprocess.CalledProcessError as error:
-        return f"{' '.join(error.cmd[:1])}: {error.stderr.decode(errors='replace').strip()}"
+        return f"{error.cmd[0]}: {error.stderr.decode(errors='replace').strip()}"
+    except SystemExit as error:
+        return str(error)
     finally:
         shutil.rmtree(scratch, ignore_errors=True)
     return None
