@@ -328,10 +328,17 @@ class Worker:
         feed = f"http://127.0.0.1:{self.server.port}/SHA256SUMS"
         return [self.tarn, "sync", feed, folder, "--no-input", "--json", "--verbose", *self.scenario.options]
 
-    def run(self, folder, prefix=(), environment=None, limit=LIMIT):
-        return subprocess.run([*prefix, *self.command(folder)], env={**self.environment, **(environment or {})},
-                              cwd=self.directory, timeout=limit, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.PIPE, check=False)
+    def run(self, folder, prefix=(), limit=LIMIT):
+        """Whoever is over the limit is killed with all its children: a strace alone would let its tracee go on."""
+        command = [*prefix, *self.command(folder)]
+        with subprocess.Popen(command, env=self.environment, cwd=self.directory, start_new_session=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            try:
+                output, messages = process.communicate(timeout=limit)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise
+        return subprocess.CompletedProcess(command, process.returncode, output, messages)
 
     def new_folder(self):
         shutil.rmtree(os.path.join(self.directory, "out"), ignore_errors=True)

@@ -215,14 +215,34 @@ def self_test():
              ("displaced", {"f/.tarn/trash/x": None, "f/.tarn/partial/y": b"mine"}, False, "I2"),
              ("canary", {"out/canary": b"silent"}, False, "I5"),
              ("ledger", {"f/.tarn/ledger.sqlite": b"SQLite format 3\0" + b"\7" * 4096}, False, "I11")]
+    cases.append(("set aside", {"f/.tarn/ledger.sqlite.corrupt-1": b""}, False, "I11"))
     for name, changes, final, rule in cases:
         top = build(changes)
         _, violations = check(top + "/f", versions, users, {top + "/out": expected}, final)
         rules = {text.split()[0] for text in violations}
         assert rules == ({rule} if rule else set()), (name, violations)
         shutil.rmtree(top)
+    special = [[b"l".hex(), "link", "a"], [b"p".hex(), "fifo", ""], [b"d".hex(), "directory", ""]]
+    os.symlink("a", sound + "/f/l")
+    os.mkfifo(sound + "/f/p")
+    os.mkdir(sound + "/f/d")
+    assert not check(sound + "/f", versions, users + special)[1]
+    os.replace(sound + "/f/p", sound + "/f/.tarn/trash/p")
+    assert not check(sound + "/f", versions, users + special)[1]
+    os.unlink(sound + "/f/l")
+    os.symlink("b", sound + "/f/l")
+    os.rmdir(sound + "/f/d")
+    rules = sorted(text.split()[0] for text in check(sound + "/f", versions, users + special)[1])
+    assert rules == ["I1", "I2", "I2"], rules
+    before = {**inventory(sound + "/f"), b"x".hex(): identity(b"mine"), b"y".hex(): identity(b"lost")}
+    assert not check_removals(sound + "/f", inventory(sound + "/f"), 0)
+    assert [text.split()[0] for text in check_removals(sound + "/f", before, 2)] == ["I8"]
+    assert [text.split()[0] for text in check_removals(sound + "/f", before, 1)] == ["I8", "I8"]
+    assert not check_promises(sound + "/f", [(b"a".hex(), [identity(b"new")]), (b"gone".hex(), [])])
+    assert len(check_promises(sound + "/f", [(b"a".hex(), [identity(b"old")]), (b"b".hex(), [identity(b"?")]),
+                                             (b"a".hex(), [])])) == 3
     shutil.rmtree(sound)
-    print(f"check_tree.py: {len(cases)} trees judged rightly")
+    print(f"check_tree.py: {len(cases)} trees judged rightly, and what was removed, promised and put in the way")
 
 
 def load(path, default):
