@@ -5,9 +5,9 @@ import Testing
 @Suite struct SpoolTests {
   /// A fault is told with the file that it befell (I10).
   @Test func failedWriteNamesTheFile() throws {
-    let spool = try SpoolFile(reading: "/proc/self/status")
+    let spool = try SpoolFile(reading: #filePath)
     let failure = #expect(throws: SpoolFailure.self) { try spool.append([1, 2, 3]) }
-    #expect(failure?.operation == "write /proc/self/status")
+    #expect(failure?.operation == "write \(#filePath)")
     #expect(failure?.number == EBADF)
   }
 
