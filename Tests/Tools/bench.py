@@ -206,10 +206,10 @@ class Scenario:
         for path in sorted(first)[8:28:4] + sorted(first)[10:28:8]:
             del then[path]
             self.held += 1
-        self.obstacles = {"way/link": ("link", "../../../home/canary"), "way/fifo": ("fifo", ""),
+        self.obstacles = {"way/link": ("link", "../../../user/canary"), "way/fifo": ("fifo", ""),
                           "way/directory": ("directory", ""), "way/directory/mine": b"of the user\n",
                           "way/other": b"another file of the user\n", "way/fits": then["way/fits"],
-                          "linked": ("link", "../../home")}
+                          "linked": ("link", "../../user")}
         for path, what in self.obstacles.items():
             self.users.append([path.encode().hex(), *(identity(what) if isinstance(what, bytes) else what)])
         self.status = 3
@@ -316,7 +316,7 @@ class Worker:
         self.directory = tempfile.mkdtemp(dir=scratch)
         os.mkdir(os.path.join(self.directory, "server"))
         self.server = Server(os.path.join(self.directory, "server"))
-        self.home = os.path.join(self.directory, "home")
+        self.home = os.path.join(self.directory, "user")
         os.mkdir(self.home)
         with open(os.path.join(self.home, "canary"), "w", encoding="utf-8") as stream:
             stream.write("sings\n")

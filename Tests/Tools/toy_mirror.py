@@ -3,7 +3,7 @@
 
 Mirrors a list of SHA-256 sums the right way, or with one sin named in $TOY_SIN, which the harness has to find:
 torn (writes in place), unsynced (renames before the fsync), lossy (overwrites what the user edited), boastful (prints
-that a file is done before it is).
+that all is done before anything is).
 """
 import hashlib
 import json
@@ -69,8 +69,6 @@ class Toy:
         print(json.dumps({"type": "done", "code": code, "path": path}), flush=True)
 
     def place(self, path, data, value):
-        if SIN == "boastful":
-            self.say("fetched", path)
         full = os.path.join(self.folder, path)
         self.make_directories(os.path.dirname(full))
         if os.path.exists(full) and SIN != "lossy":
@@ -97,6 +95,8 @@ class Toy:
         for line in fetch(self.feed).decode().splitlines():
             value, _, path = line.partition("  ")
             wanted[path] = value
+            if SIN == "boastful":
+                self.say("fetched", path)
         for path, value in sorted(wanted.items()):
             full = os.path.join(self.folder, path)
             if not os.path.exists(full) or digest(full) != value:
