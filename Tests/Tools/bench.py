@@ -322,7 +322,7 @@ class Worker:
             stream.write("sings\n")
         self.environment = {"PATH": os.environ["PATH"], "HOME": self.home, "LC_ALL": "C.UTF-8",
                             "XDG_STATE_HOME": os.path.join(self.directory, "state")}
-        self.middle = None
+        self.middle, self.label = None, scenario.name
 
     def command(self, folder):
         feed = f"http://127.0.0.1:{self.server.port}/SHA256SUMS"
@@ -466,7 +466,8 @@ def shard(points, which):
 
 
 def examine_all(workers, points, examine):
-    """(point, reached, violations) for each of the points, in their order; each worker does one at a time."""
+    """(point, reached, violations) for each of the points, in their order; each worker does one at a time. Violations
+    are printed as they come."""
     idle = queue.SimpleQueue()
     for worker in workers:
         idle.put(worker)
@@ -474,11 +475,14 @@ def examine_all(workers, points, examine):
     def one(point):
         worker = idle.get()
         try:
-            return (point, *examine(worker, point))
+            reached, violations = examine(worker, point)
         except (SystemExit, OSError, subprocess.SubprocessError) as error:
-            return point, False, [f"{point}: {type(error).__name__} {error}"]
+            reached, violations = False, [f"{point}: {type(error).__name__} {error}"]
         finally:
             idle.put(worker)
+        for text in violations:
+            print(f"{worker.label}: {text}", flush=True)
+        return point, reached, violations
 
     with concurrent.futures.ThreadPoolExecutor(len(workers)) as pool:
         return list(pool.map(one, points))

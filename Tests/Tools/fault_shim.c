@@ -3,7 +3,7 @@
 // FAULT_FOLDER   the folder, absolute
 // FAULT_LOG      a line for each fault: its number, bytes or 0, path
 // FAULT_AT       the number of the call, from 1, over all threads; 0 makes no fault and logs every call that would count
-// FAULT_ALWAYS   set: from that call on
+// FAULT_ALWAYS   set: from that call on, so many faults
 // FAULT_ERRNO    0 for short writes (half of the bytes is written); else opens fail with it. Those that create a file are
 //                counted; with FAULT_ALWAYS all others fail as well once the time has come
 #define _GNU_SOURCE
@@ -18,7 +18,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
-static long seen;
+static long seen, faults;
 
 static long setting(const char *name) {
   const char *text = getenv(name);
@@ -55,6 +55,7 @@ static int falls(int counts, size_t bytes, const char *path) {
   long at = setting("FAULT_AT");
   long number = counts ? __atomic_add_fetch(&seen, 1, __ATOMIC_SEQ_CST) : __atomic_load_n(&seen, __ATOMIC_SEQ_CST);
   int hit = at > 0 && (getenv("FAULT_ALWAYS") ? number >= at : counts && number == at);
+  if (hit && getenv("FAULT_ALWAYS") && __atomic_add_fetch(&faults, 1, __ATOMIC_SEQ_CST) > setting("FAULT_ALWAYS")) hit = 0;
   if (hit || (at == 0 && counts)) note(number, bytes, path);
   return hit;
 }

@@ -151,8 +151,6 @@ def grid(arguments, scratch):
             worker.stop()
     violations = [text for _, _, texts in results for text in texts]
     reached = sum(1 for _, hit, _ in results if hit)
-    for text in violations:
-        print(text)
     for (name, number), hit, _ in results:
         if not hit:
             print(f"not reached: {name} #{number}")

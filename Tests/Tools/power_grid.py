@@ -117,7 +117,7 @@ class Disk:
 class PowerWorker(bench.Worker):
     def __init__(self, tarn, scenario, scratch, kind):
         super().__init__(tarn, scenario, scratch)
-        self.disk = Disk(kind, self.directory)
+        self.disk, self.label = Disk(kind, self.directory), f"{kind}, {scenario.name}"
         self.said = os.path.join(self.directory, "said")
         self.boot = os.path.join(self.directory, "boot")
 
@@ -155,7 +155,7 @@ class PowerWorker(bench.Worker):
         found += [f"I3 {path} had been called done and was fetched again"
                   for path, _ in self.server.bodies_between(marker, self.server.marker()) if path in done]
         self.disk.unmount()
-        return reached, [f"{scenario.name}, {point[0]} #{point[1]}: {text}" for text in found]
+        return reached, [f"{point[0]} #{point[1]}: {text}" for text in found]
 
     def cut(self, folder, point):
         """Runs the pass up to the point and copies the image; whatever it printed by then is in `said`."""
@@ -215,7 +215,6 @@ def grid(arguments, kind, name, points, scratch):
         shutil.rmtree(inner, ignore_errors=True)
     for point, reached, violations in results:
         for text in violations:
-            print(f"{kind}: {text}", flush=True)
             arguments.rules |= set(re.findall(r": (I\d+) ", text))
         if not reached:
             print(f"{kind}: {name}, not reached: {point[0]} #{point[1]}", flush=True)
