@@ -424,13 +424,16 @@ class Worker:
                 break
         else:
             return passes, [f"I6 {passes} passes, and the last ended with {result.returncode}: {last_words(result)}"]
-        if scenario.status == 0:
-            return count, []
+        return count, [] if self.ended_well(result) else [f"I6 the pass names something else: {last_words(result)}"]
+
+    def ended_well(self, result):
+        """True when a pass ended as one has to that did all there is to do: with its status, and with each conflict and
+        the number of what is held, and nothing else, in its summary."""
+        if result.returncode != self.scenario.status or self.scenario.status == 0:
+            return result.returncode == self.scenario.status
         summary = json.loads(result.stdout.splitlines()[-1])
-        problems = {problem["path"]: problem["code"] for problem in summary["problems"] if problem["kind"] == "conflict"}
-        if problems != scenario.problems or summary["counts"]["held"] != scenario.held:
-            return count, [f"I6 the pass names {problems} and holds {summary['counts']['held']}"]
-        return count, []
+        problems = {problem["path"]: problem["code"] for problem in summary["problems"] if problem["kind"] != "held"}
+        return problems == self.scenario.problems and summary["counts"]["held"] == self.scenario.held
 
     def stop(self):
         self.server.stop()

@@ -11,8 +11,8 @@ With --final every path has exactly its one wanted version and nothing else is t
 
 VERSIONS is JSON {path hex: [[size, sha256], ...]}; an empty list names a path that has to be gone in the end.
 USERS is JSON [[path hex, size, sha256], ...], where "link" and its target, or "fifo" or "directory" and "", may stand for
-size and sha256. Other programs call check_removals (I8) and check_promises (I4) as well. Prints JSON {"checked": N, "violations": [...]}; ends with 1 if there
-is any violation.
+size and sha256. Other programs call check_removals (I8) and check_promises (I4) as well. Prints JSON
+{"checked": N, "violations": [...]}; ends with 1 if there is any violation.
 """
 import argparse
 import hashlib

@@ -91,7 +91,7 @@ class ErrnoWorker(bench.Worker):
                 found = self.judge(result, name, calls, hits, folder)
         except subprocess.TimeoutExpired:
             hits, found, result = [call], [f"I9 the pass did not end in {LIMIT} s"], None
-        ended_well = result is not None and result.returncode == scenario.status
+        ended_well = result is not None and self.ended_well(result)
         wanted = scenario.final if ended_well else scenario.versions
         _, violations = check_tree.check(folder, wanted, scenario.users, canary, final=ended_well)
         violations += check_tree.check_removals(folder, before, scenario.most_removed)
@@ -147,7 +147,7 @@ class ErrnoWorker(bench.Worker):
             return [f"I6 refuses the folder: {bench.last_words(result)}"]
         if not hits or self.is_told(result, name, hits, folder):
             return []
-        if result.returncode not in (0, self.scenario.status):
+        if not self.ended_well(result):
             return [f"I10 ended with {result.returncode} and does not tell {name} with a path: {bench.last_words(result)}"]
         silent = [hit for hit in hits if excuse(hit, calls, name) is None]
         return [f"I10 ended with {result.returncode} and says nothing of {hit.name}({hit.raw[:160]})" for hit in silent[:2]]
@@ -158,7 +158,8 @@ class ErrnoWorker(bench.Worker):
         places = [folder, *self.scenario.sizes, *(path for hit in hits for path in hit.paths())]
         text = (result.stdout + b"\n" + result.stderr).decode(errors="replace")
         if all(re.search(LEDGER, " ".join(hit.paths())) and hit.name in OPENS for hit in hits):
-            signs.append("unable to open database file")  # SQLite keeps the errno of its second attempt only.
+            # SQLite tries again to read only, and keeps that second answer.
+            signs += ["unable to open database file", "attempt to write a readonly database"]
         if any(hit.name == "unlink" and hit.paths()[0].endswith("/stage.sqlite") for hit in hits):
             signs.append(os.strerror(errno.EEXIST).lower())  # What is still there cannot be made anew.
         return any(any(sign in line.lower() for sign in signs) and any(place in line for place in places)
@@ -209,8 +210,9 @@ def is_note(hit, calls):
 
 
 def was_redone(hit, calls, name):
-    """True when the same call was let through later; what it answered then is the kernel's. A sync that failed proves nothing when it is repeated: its file must not have
-    got a final name; a sync of the whole file system may be made up for by one of each file."""
+    """True when the same call was let through later; what it answered then is the kernel's. A sync that failed proves
+    nothing when it is repeated: its file must not have got a final name; a sync of the whole file system may be made up
+    for by one of each file."""
     later = [call for call in calls if call.begin > hit.begin and call.worked]
     if hit.name in SYNCS and name != "EINTR":
         if hit.name == "syncfs":
