@@ -14,7 +14,9 @@ BUILD_PACKAGES=(
 # What the example needs: a real server to mirror from.
 DEMO_PACKAGES=(nginx-light)
 # What the tests use beyond that. gdb's and lldb's needs are not among them.
-TEST_PACKAGES=(nginx-light apache2-bin caddy python3-minimal python3 strace openssl procps systemd)
+TEST_PACKAGES=(
+  nginx-light apache2-bin caddy python3-minimal python3 strace openssl procps systemd e2fsprogs xfsprogs btrfs-progs
+)
 
 say() { printf '%s\n' "==> $*" >&2; }
 

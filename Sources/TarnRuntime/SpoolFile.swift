@@ -4,6 +4,8 @@ import Glibc
 /// process ends. One thread at a time.
 package final class SpoolFile {
   private let descriptor: Int32
+  /// What messages call it.
+  private let place: String
   private var readOffset: off_t = 0
   /// Bytes written.
   package private(set) var size: UInt64 = 0
@@ -19,6 +21,7 @@ package final class SpoolFile {
       throw SpoolFailure(operation: "create a temporary file in \(directory)", number: errno)
     }
     self.descriptor = descriptor
+    place = "a temporary file in \(directory)"
   }
 
   /// Reads a regular file that is there, such as a local feed; it is not changed. Never waits.
@@ -38,6 +41,7 @@ package final class SpoolFile {
       throw SpoolFailure(operation: "read \(path)", number: kind == S_IFDIR ? EISDIR : ESPIPE)
     }
     self.descriptor = descriptor
+    place = path
     size = UInt64(clamping: status.st_size)
   }
 
@@ -52,7 +56,7 @@ package final class SpoolFile {
       let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
       let count = pwrite(descriptor, rest.baseAddress, rest.count, off_t(size))
       if count < 0, errno == EINTR { continue }
-      guard count > 0 else { throw SpoolFailure(operation: "write a temporary file", number: errno) }
+      guard count > 0 else { throw SpoolFailure(operation: "write \(place)", number: errno) }
       done += count
       size += UInt64(count)
     }
@@ -75,7 +79,7 @@ package final class SpoolFile {
     while true {
       let count = pread(descriptor, buffer.baseAddress, buffer.count, readOffset)
       if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw SpoolFailure(operation: "read a temporary file", number: errno) }
+      guard count >= 0 else { throw SpoolFailure(operation: "read \(place)", number: errno) }
       readOffset += off_t(count)
       return count
     }

@@ -254,7 +254,7 @@ import Testing
   /// More bytes than are taken at once come before the exchange has an id: it is resumed all the same.
   @Test func aTransferThatPausesAtOnceIsResumed() throws {
     let world = World(hashing: QuickHashing())
-    let text = String(repeating: "0123456789abcdef", count: 200_000)
+    let text = String(repeating: "0123456789abcdef", count: 50_000)
     world.want("a", text)
     let downloader = HastyDownloader(text.bytes, folder: world.folder)
     let report = try world.pass(downloader).run(folder: world.folder)

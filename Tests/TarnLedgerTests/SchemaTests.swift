@@ -158,6 +158,17 @@ private enum SQLite {
     #expect(ErrorTable.code(for: code, errno: errno) == expected)
   }
 
+  /// SQLite keeps no errno of a COMMIT that fails; the thread's is taken when a disk may have given it.
+  @Test(
+    arguments: [(EDQUOT, .noSpace), (EROFS, .readOnly), (EIO, .inputOutput), (ENOENT, .inputOutput)]
+      as [(Int32, LedgerFailure.Code)])
+  func errnoOfTheThread(number: Int32, expected: LedgerFailure.Code) {
+    errno = number
+    let failure = ErrorTable.failure(code: SQLite.ioerr | 3 << 8, database: nil, file: "/f")
+    #expect(failure.code == expected)
+    #expect(failure.message.contains("errno \(number)") == (number != ENOENT))
+  }
+
   @Test func messagesNameTheFileAndAreSafe() {
     let failure = ErrorTable.failure(
       code: SQLite.full, errno: 0, detail: "disk\nfull", file: "/srv/\u{1B}x/ledger.sqlite")

@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """The independent checker of a mirror's folder. Shares no code with Tarn, and asks it nothing.
 
-  I1  every regular file outside .tarn is whole: one of the versions that a feed ever named, or the user's own
-  I2  every byte string that a user put there still exists: at its path, or in the trash
+  I1  every regular file outside .tarn is whole: one of the versions that a feed ever named, or the user's own; what is
+      no regular file is the user's own
+  I2  every byte string, link, FIFO and directory that a user put there still exists: at its path, or in the trash
   I5  nothing outside the folder changed: the digest of a canary directory is what it was
-  I11 the ledger is a sound SQLite file
+  I11 the ledger is a sound SQLite file, and none was set aside as damaged
 
 With --final every path has exactly its one wanted version and nothing else is there but the user's files.
 
 VERSIONS is JSON {path hex: [[size, sha256], ...]}; an empty list names a path that has to be gone in the end.
-USERS is JSON [[path hex, size, sha256], ...]. Prints JSON {"checked": N, "violations": [...]}; ends with 1 if there
-is any violation.
+USERS is JSON [[path hex, size, sha256], ...], where "link" and its target, or "fifo" or "directory" and "", may stand for
+size and sha256. Other programs call check_removals (I8) and check_promises (I4) as well. Prints JSON
+{"checked": N, "violations": [...]}; ends with 1 if there is any violation.
 """
 import argparse
 import hashlib
@@ -61,9 +63,72 @@ def regular_files(root):
             yield relative, full, os.lstat(full)
 
 
+def object_of(path, status):
+    """What something is that is no regular file, as USERS writes it; None when users make no such things."""
+    if stat.S_ISLNK(status.st_mode):
+        return ["link", os.fsdecode(os.readlink(path))]
+    if stat.S_ISFIFO(status.st_mode):
+        return ["fifo", ""]
+    return ["directory", ""] if stat.S_ISDIR(status.st_mode) else None
+
+
+def inventory(folder):
+    """{path hex: [size, sha256]} of the regular files outside .tarn."""
+    return {relative.hex(): digest_of(full) for relative, full, status in regular_files(os.fsencode(folder))
+            if stat.S_ISREG(status.st_mode)}
+
+
+def stamps(folder):
+    """{path: inode, mode, size, time} of everything outside .tarn: the same before and after when nothing was written."""
+    found, root = {}, os.fsencode(folder)
+    for parent, directories, files in os.walk(root):
+        if parent == root and b".tarn" in directories:
+            directories.remove(b".tarn")
+        for name in directories + files:
+            status = os.lstat(os.path.join(parent, name))
+            found[os.path.relpath(os.path.join(parent, name), root)] = (
+                status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns)
+    return found
+
+
+def trash_of(state):
+    """[[size, sha256] or as object_of, ...] of what lies in the trash."""
+    found = []
+    for parent, directories, files in os.walk(os.path.join(state, b"trash")):
+        for name in directories + files:
+            full = os.path.join(parent, name)
+            status = os.lstat(full)
+            found.append(digest_of(full) if stat.S_ISREG(status.st_mode) else object_of(full, status))
+    return found
+
+
+def check_removals(folder, before, most, state=None):
+    """I8: of what was there before, an inventory, at most so many files are gone, and each of them is in the trash."""
+    root, now = os.fsencode(folder), inventory(folder)
+    trash = trash_of(os.fsencode(state) if state else os.path.join(root, b".tarn"))
+    gone = [name for name in before if name not in now]
+    lost = [f"I8 {bytes.fromhex(name)!r} is gone and not in the trash" for name in gone if before[name] not in trash]
+    return lost + ([f"I8 {len(gone)} files are gone, {most} may be"] if len(gone) > most else [])
+
+
+def check_promises(folder, promises):
+    """I4: [(path hex, [[size, sha256], ...]), ...]: each path has one of its versions; with none it is gone."""
+    now, violations = inventory(folder), []
+    for name, wanted in promises:
+        if wanted and now.get(name) not in wanted:
+            what = f"{now[name][0]} bytes, {now[name][1][:16]}" if name in now else "missing"
+            violations.append(f"I4 {bytes.fromhex(name)!r} was said to be in place: {what}")
+        elif not wanted and name in now:
+            violations.append(f"I4 {bytes.fromhex(name)!r} was said to be deleted")
+    return violations
+
+
 def check_ledger(state):
     """integrity_check on a copy, with the write-ahead log: the original is not to be recovered by the checker."""
     ledger = os.path.join(state, b"ledger.sqlite")
+    aside = [name for name in os.listdir(state) if name.startswith(b"ledger.sqlite.corrupt")] if os.path.isdir(state) else []
+    if aside:
+        return [f"I11 a ledger was set aside as damaged: {aside}"]
     if not os.path.exists(ledger):
         return []
     scratch = tempfile.mkdtemp()
@@ -95,7 +160,9 @@ def check(folder, versions, users=(), canary=None, final=False, state=None):
     for relative, full, status in regular_files(root):
         name = relative.hex()
         if not stat.S_ISREG(status.st_mode):
-            violations.append(f"I1 {relative!r} is no regular file")
+            found[name] = object_of(full, status)
+            if found[name] not in of_users.get(name, []):
+                violations.append(f"I1 {relative!r} is no regular file")
             continue
         found[name] = identity = digest_of(full)
         wanted = versions.get(name, [])
@@ -109,11 +176,12 @@ def check(folder, versions, users=(), canary=None, final=False, state=None):
             if wanted and name not in found:
                 violations.append(f"I6 {bytes.fromhex(name)!r} is missing")
 
-    trash = [digest_of(os.path.join(parent, name))
-             for parent, _, files in os.walk(os.path.join(state, b"trash")) for name in files]
+    trash = trash_of(state)
     for path, size, sha256 in users:
+        if size == "directory" and os.path.isdir(os.path.join(root, bytes.fromhex(path))):
+            continue
         if found.get(path) != [size, sha256] and [size, sha256] not in trash:
-            violations.append(f"I2 the user's {bytes.fromhex(path)!r} is lost: {size} bytes, {sha256[:16]}")
+            violations.append(f"I2 the user's {bytes.fromhex(path)!r} is lost: {size} {sha256[:16]}")
     for directory, expected in (canary or {}).items():
         if canary_of(directory) != expected:
             violations.append(f"I5 {directory} changed")
@@ -147,14 +215,34 @@ def self_test():
              ("displaced", {"f/.tarn/trash/x": None, "f/.tarn/partial/y": b"mine"}, False, "I2"),
              ("canary", {"out/canary": b"silent"}, False, "I5"),
              ("ledger", {"f/.tarn/ledger.sqlite": b"SQLite format 3\0" + b"\7" * 4096}, False, "I11")]
+    cases.append(("set aside", {"f/.tarn/ledger.sqlite.corrupt-1": b""}, False, "I11"))
     for name, changes, final, rule in cases:
         top = build(changes)
         _, violations = check(top + "/f", versions, users, {top + "/out": expected}, final)
         rules = {text.split()[0] for text in violations}
         assert rules == ({rule} if rule else set()), (name, violations)
         shutil.rmtree(top)
+    special = [[b"l".hex(), "link", "a"], [b"p".hex(), "fifo", ""], [b"d".hex(), "directory", ""]]
+    os.symlink("a", sound + "/f/l")
+    os.mkfifo(sound + "/f/p")
+    os.mkdir(sound + "/f/d")
+    assert not check(sound + "/f", versions, users + special)[1]
+    os.replace(sound + "/f/p", sound + "/f/.tarn/trash/p")
+    assert not check(sound + "/f", versions, users + special)[1]
+    os.unlink(sound + "/f/l")
+    os.symlink("b", sound + "/f/l")
+    os.rmdir(sound + "/f/d")
+    rules = sorted(text.split()[0] for text in check(sound + "/f", versions, users + special)[1])
+    assert rules == ["I1", "I2", "I2"], rules
+    before = {**inventory(sound + "/f"), b"x".hex(): identity(b"mine"), b"y".hex(): identity(b"lost")}
+    assert not check_removals(sound + "/f", inventory(sound + "/f"), 0)
+    assert [text.split()[0] for text in check_removals(sound + "/f", before, 2)] == ["I8"]
+    assert [text.split()[0] for text in check_removals(sound + "/f", before, 1)] == ["I8", "I8"]
+    assert not check_promises(sound + "/f", [(b"a".hex(), [identity(b"new")]), (b"gone".hex(), [])])
+    assert len(check_promises(sound + "/f", [(b"a".hex(), [identity(b"old")]), (b"b".hex(), [identity(b"?")]),
+                                             (b"a".hex(), [])])) == 3
     shutil.rmtree(sound)
-    print(f"check_tree.py: {len(cases)} trees judged rightly")
+    print(f"check_tree.py: {len(cases)} trees judged rightly, and what was removed, promised and put in the way")
 
 
 def load(path, default):

@@ -269,6 +269,8 @@ def cases_of(arguments):
                 case = Case(behaviour, mode, feed)
                 if not arguments.quick or case.seconds <= SECONDS:
                     cases.append(case)
+    if arguments.points and arguments.points < len(cases):
+        cases = [cases[number * len(cases) // arguments.points] for number in range(arguments.points)]
     return len(behaviours), cases
 
 
@@ -277,6 +279,7 @@ def main():
     parser.add_argument("--tarn", required=True)
     parser.add_argument("--only", help="names of behaviours, separated by commas")
     parser.add_argument("--quick", action="store_true", help="leave out what has to wait for a time-out")
+    parser.add_argument("--points", type=int, help="only so many runs, spread evenly over all")
     parser.add_argument("--jobs", type=int, default=6)
     parser.add_argument("--verbose", action="store_true")
     arguments = parser.parse_args()

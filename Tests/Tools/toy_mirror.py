@@ -2,9 +2,11 @@
 """A toy that stands in for Tarn where the harness itself is tested: `toy_mirror.py sync FEED FOLDER [options]`.
 
 Mirrors a list of SHA-256 sums the right way, or with one sin named in $TOY_SIN, which the harness has to find:
-torn (writes in place), unsynced (renames before the fsync), lossy (overwrites what the user edited).
+torn (writes in place), unsynced (renames before the fsync), lossy (overwrites what the user edited), boastful (prints
+that all is done before anything is).
 """
 import hashlib
+import json
 import os
 import sqlite3
 import sys
@@ -63,6 +65,9 @@ class Toy:
             os.mkdir(path)
             sync_path(os.path.dirname(path))
 
+    def say(self, code, path):
+        print(json.dumps({"type": "done", "code": code, "path": path}), flush=True)
+
     def place(self, path, data, value):
         full = os.path.join(self.folder, path)
         self.make_directories(os.path.dirname(full))
@@ -82,12 +87,16 @@ class Toy:
             os.rename(partial, full)
         sync_path(os.path.dirname(full))
         self.record(path, value)
+        if SIN != "boastful":
+            self.say("fetched", path)
 
     def run(self):
         wanted = {}
         for line in fetch(self.feed).decode().splitlines():
             value, _, path = line.partition("  ")
             wanted[path] = value
+            if SIN == "boastful":
+                self.say("fetched", path)
         for path, value in sorted(wanted.items()):
             full = os.path.join(self.folder, path)
             if not os.path.exists(full) or digest(full) != value:

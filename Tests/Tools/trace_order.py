@@ -39,8 +39,9 @@ def unescape(text):
 class Call:
     """One system call: what, with which arguments, and the lines on which it began and came back."""
 
-    def __init__(self, thread, name, arguments, result, begin, end):
+    def __init__(self, thread, name, arguments, result, begin, end, tail=""):
         self.thread, self.name, self.result, self.begin, self.end = thread, name, result, begin, end
+        self.tail = tail  # What follows the result: the name of the errno, and whether it was injected.
         self.raw = arguments
         self.tokens = [("fd", unescape(m[2])) if m[1] else ("text", unescape(m[3])) if m[3] is not None
                        else ("word", m[4]) for m in TOKEN.finditer(arguments)]
@@ -82,7 +83,7 @@ def parse(lines):
             text = head.rstrip() + text.partition("resumed>")[2]
         found = CALL.match(text)
         if found:
-            calls.append(Call(thread, found[1], found[2], found[3], begin, number))
+            calls.append(Call(thread, found[1], found[2], found[3], begin, number, found[4]))
     return calls
 
 

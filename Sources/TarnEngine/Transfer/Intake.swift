@@ -17,8 +17,9 @@ struct IntakeContext: Sendable {
 
 /// Takes one exchange's bytes: copies them on the network's thread, writes and hashes them on a lane.
 final class Intake: DownloadReceiver {
-  /// Bytes of one transfer that wait for the lane; more makes the transfer pause.
-  private static let most = 2 << 20
+  /// Bytes of one transfer that wait for the lane; more makes the transfer pause. A kill loses them, and with them the
+  /// chunk that goes beyond it and the one that libcurl holds while it pauses: 1 MiB in all (I3).
+  static let most = 1 << 19
   /// Files up to this size, when it is known, are begun anew after a crash and need no row.
   static let rowless: UInt64 = 1 << 20
 

@@ -25,9 +25,7 @@ final class Connection {
       throw ErrorTable.failure(code: code, errno: 0, detail: "out of memory", file: file)
     }
     guard code == SQLITE_OK else {
-      let failure = ErrorTable.failure(
-        code: code, errno: sqlite3_system_errno(handle), detail: String(cString: sqlite3_errmsg(handle)),
-        file: file)
+      let failure = ErrorTable.failure(code: code, database: handle, file: file)
       sqlite3_close_v2(handle)
       throw failure
     }
@@ -137,8 +135,6 @@ final class Connection {
   }
 
   private func failure(_ code: Int32) -> LedgerFailure {
-    ErrorTable.failure(
-      code: code, errno: sqlite3_system_errno(handle), detail: String(cString: sqlite3_errmsg(handle)),
-      file: file)
+    ErrorTable.failure(code: code, database: handle, file: file)
   }
 }

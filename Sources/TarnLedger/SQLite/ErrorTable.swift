@@ -56,6 +56,20 @@ enum ErrorTable {
     return primary[base] ?? .other
   }
 
+  /// What a disk answers; anything else may be left from a call that failed for good reason.
+  private static let faults: Set<Int32> = [EIO, ENOSPC, EDQUOT, EROFS, ENOMEM, EMFILE, ENFILE]
+
+  /// Of a call on this thread that failed just now.
+  static func failure(code: Int32, database: OpaquePointer?, file: String) -> LedgerFailure {
+    let last = errno
+    var number = sqlite3_system_errno(database)
+    // SQLite does not look for it when a COMMIT fails: that of the thread is what it would have read.
+    if number == 0, code & 0xFF == SQLITE_IOERR, faults.contains(last) { number = last }
+    // A file beside the database could not be opened, and SQLite tells how its second attempt failed.
+    if number == ENOENT, code & 0xFF == SQLITE_CANTOPEN, access(file, F_OK) == 0 { number = 0 }
+    return failure(code: code, errno: number, detail: String(cString: sqlite3_errmsg(database)), file: file)
+  }
+
   /// - Parameters:
   ///   - detail: SQLite's own message.
   ///   - file: the path of the database, as it goes into the message.

@@ -74,9 +74,7 @@ final class Statement {
   }
 
   private func failure(_ code: Int32) -> LedgerFailure {
-    ErrorTable.failure(
-      code: code, errno: sqlite3_system_errno(database), detail: String(cString: sqlite3_errmsg(database)),
-      file: file)
+    ErrorTable.failure(code: code, database: database, file: file)
   }
 }
 
