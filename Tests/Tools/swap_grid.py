@@ -163,9 +163,11 @@ class World:
         if is_inner:
             targets.update({".tarn/partial": "partial", ".tarn/trash": "trash"})
         for name, target in targets.items():
+            # A pass does not even begin while a link stands for a directory of Tarn's own: there and back at once.
+            times = 2 if name.startswith(".tarn") else 1
             link = os.path.join(self.folder, name + ".link")
             os.symlink(os.path.join(self.canary, target), link)
-            pairs.append((os.path.join(self.folder, name), link))
+            pairs += [(os.path.join(self.folder, name), link)] * times
         return pairs
 
     def one_pass(self, tarn, random_source):
@@ -304,7 +306,7 @@ def grid(tarn, swaps_wanted, passes_wanted, is_inner, seed, words=()):
             print("VIOLATION", violation)
         codes = sum((world.codes for world in worlds), collections.Counter())
         print("met: " + ", ".join(f"{code} {count}" for code, count in codes.most_common()))
-        print(f"swap grid: {swaps} swaps of {sum(map(len, pairs))} names, {sum(w.passes for w in worlds)} passes, "
+        print(f"swap grid: {swaps} swaps of {sum(len(set(each)) for each in pairs)} names, {sum(w.passes for w in worlds)} passes, "
               f"{sum(w.disturbed for w in worlds)} of them met one, {sum(w.placed for w in worlds)} files placed, violations {len(violations)}, "
               f"{time.monotonic() - started:.0f} s")
         return not violations and sum(w.disturbed for w in worlds) > 0

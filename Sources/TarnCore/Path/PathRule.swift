@@ -104,8 +104,11 @@ package struct PathRule: Sendable, Equatable {
     let blanks = base.reversed().prefix { $0 == UInt8(ascii: " ") }.count
     let stem = String(decoding: base.dropLast(blanks), as: UTF8.self).uppercased()
     let devices: Set<String> = ["CON", "PRN", "AUX", "NUL"]
+    // Scalars, not characters: a mark that joins the digit makes it another name.
+    let scalars = stem.unicodeScalars
     let numbered =
-      stem.count == 4 && (stem.hasPrefix("COM") || stem.hasPrefix("LPT")) && stem.last?.isNumber == true
+      scalars.count == 4 && (stem.hasPrefix("COM") || stem.hasPrefix("LPT"))
+      && scalars.last.map("0123456789\u{B9}\u{B2}\u{B3}".unicodeScalars.contains) == true
     if devices.contains(stem) || numbered { throw .notPortable }
   }
 }
