@@ -88,4 +88,34 @@ import Testing
     #expect(report.problems.map(\.code) == ["path-too-long"])
     #expect(world.text(long) == "text")
   }
+
+  /// 304 to a request that set no condition names no bytes: nothing is in sync by it.
+  @Test(arguments: [false, true]) func aNotModifiedThatNobodyAskedForFails(hasDigest: Bool) throws {
+    let world = World()
+    world.policy.retries = 0
+    world.add(hasDigest ? world.entry("a", "text") : world.bareEntry("a", listing: "one"))
+    world.server.answer(World.host + "a", FakeAnswer(status: 304))
+    let report = try world.run()
+    #expect(!report.isInSync)
+    #expect(report.problems.map(\.code) == ["bad-response"])
+    #expect(world.files.isEmpty)
+  }
+
+  /// A feed that turns every file into a directory must not clear the folder.
+  @Test func moreThanTheGuardAllowsDoNotMakeWay() throws {
+    let world = World()
+    world.policy.deletes = true
+    for number in 0..<20 { world.want("f\(number)", "\(number)") }
+    try world.run()
+    for number in 0..<20 {
+      world.unlist("f\(number)")
+      world.want("f\(number)/x", "new")
+    }
+    let report = try world.run()
+    #expect(world.files.count == 20)
+    #expect(world.text("f7") == "7")
+    #expect(world.trash.isEmpty)
+    #expect(!report.isInSync)
+    #expect(report.problems.contains { $0.code == "too-many-in-the-way" })
+  }
 }

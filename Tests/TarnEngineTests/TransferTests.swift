@@ -265,18 +265,6 @@ import Testing
     #expect(try world.plan().actions.isEmpty)
   }
 
-  /// 304 to a request that set no condition names no bytes: nothing is in sync by it.
-  @Test(arguments: [false, true]) func aNotModifiedThatNobodyAskedForFails(hasDigest: Bool) throws {
-    let world = World()
-    world.policy.retries = 0
-    world.add(hasDigest ? world.entry("a", "text") : world.bareEntry("a", listing: "one"))
-    world.server.answer(World.host + "a", FakeAnswer(status: 304))
-    let report = try world.run()
-    #expect(!report.isInSync)
-    #expect(report.problems.map(\.code) == ["bad-response"])
-    #expect(world.files.isEmpty)
-  }
-
   @Test func inTheSameBootEveryByteIsKept() throws {
     let world = try interrupted(String(Self.long.prefix(300)))
     let report = try world.run()
