@@ -62,14 +62,15 @@ extension Tarn {
     ).run(forgetDamage: false)
   }
 
+  /// The held plan and its first paths.
   package func heldPaths(
-    folder: String, state: String?
+    folder: String, state: String?, limit: Int
   ) throws(PassFailure) -> (plan: HeldPlan, paths: [RelativePath])? {
     let ledger = try readLedger(home(folder: folder, state: state))
     defer { ledger.close() }
     return try PassFailure.translating {
       guard let plan = try ledger.held() else { return nil }
-      return (plan, try ledger.heldPaths(plan: plan.id))
+      return (plan, try ledger.heldPaths(plan: plan.id, after: nil, limit: limit))
     }
   }
 

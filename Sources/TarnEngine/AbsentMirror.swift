@@ -43,7 +43,12 @@ package struct AbsentLedger: LedgerPort {
   package func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event] { [] }
   package func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int { 0 }
   package func held() throws(LedgerFailure) -> HeldPlan? { nil }
-  package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] { [] }
+  package func heldPaths(plan: String, after: RelativePath?, limit: Int) throws(LedgerFailure)
+    -> [RelativePath]
+  {
+    []
+  }
+  package func isHeld(_ path: RelativePath, plan: String) throws(LedgerFailure) -> Bool { false }
   package func names(guid: [UInt8]) throws(LedgerFailure) -> [NameRow] { [] }
   package func names(place: [UInt8]) throws(LedgerFailure) -> [NameRow] { [] }
   package func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow] { [] }

@@ -222,6 +222,10 @@ import Testing
     ])
     #expect(try ledger.held() == first)
     #expect(try ledger.heldPaths(plan: first.id) == [path("x"), path("y")])
+    #expect(try ledger.heldPaths(plan: first.id, after: nil, limit: 1) == [path("x")])
+    #expect(try ledger.heldPaths(plan: first.id, after: path("x"), limit: 9) == [path("y")])
+    #expect(try ledger.isHeld(path("y"), plan: first.id))
+    #expect(try !ledger.isHeld(path("y"), plan: "other") && !ledger.isHeld(path("w"), plan: first.id))
     // The paths of a large plan may be written before it, in several transactions.
     try ledger.apply([.heldPath(plan: second.id, path: path("z"))])
     #expect(try ledger.held() == first)

@@ -75,8 +75,17 @@ extension MemoryLedger {
     try read { $0.held }
   }
 
-  package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] {
-    try read { ($0.heldPaths[plan] ?? []).sorted() }
+  package func heldPaths(
+    plan: String, after: RelativePath?, limit: Int
+  ) throws(LedgerFailure) -> [RelativePath] {
+    try read { state in
+      let paths = (state.heldPaths[plan] ?? []).sorted().filter { path in after.map { $0 < path } ?? true }
+      return Array(paths.prefix(limit))
+    }
+  }
+
+  package func isHeld(_ path: RelativePath, plan: String) throws(LedgerFailure) -> Bool {
+    try read { $0.heldPaths[plan]?.contains(path) ?? false }
   }
 
   package func names(guid: [UInt8]) throws(LedgerFailure) -> [NameRow] {

@@ -270,7 +270,9 @@ package protocol LedgerPort: Sendable {
   /// How many events with that code there were since a moment (the guard's window).
   func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int
   func held() throws(LedgerFailure) -> HeldPlan?
-  func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath]
+  /// At most `limit` paths of a plan, by path bytes; those behind `after` when it is given.
+  func heldPaths(plan: String, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [RelativePath]
+  func isHeld(_ path: RelativePath, plan: String) throws(LedgerFailure) -> Bool
   /// The files of windows that are known by a guid.
   func names(guid: [UInt8]) throws(LedgerFailure) -> [NameRow]
   /// Those known by a URL without query and fragment.
@@ -282,6 +284,13 @@ package protocol LedgerPort: Sendable {
   func activity() throws(LedgerFailure) -> [Activity]
   func fact(_ name: String) throws(LedgerFailure) -> String?
   func close()
+}
+
+extension LedgerPort {
+  /// All paths of a plan.
+  package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] {
+    try heldPaths(plan: plan, after: nil, limit: .max)
+  }
 }
 
 /// Rows one at a time. One thread.

@@ -55,24 +55,29 @@ package struct Approval {
     }
     var report = ApprovalReport(plan: held)
     let removals = Removals(ledger: ledger, folder: folder, clock: clock, random: random)
-    var paths = try ledger.heldPaths(plan: held.id)[...]
-    while !paths.isEmpty, !stop.isSet {
-      let asked = paths.prefix(PublishThread.largestGroup)
+    var asked = try page(held, after: nil)
+    while !asked.isEmpty, !stop.isSet {
       let group = try asked.compactMap(action)
       report.spared += asked.count - group.count
-      paths = paths.dropFirst(PublishThread.largestGroup)
       for (action, outcome) in try removals.carryOut(group) { take(outcome, action, into: &report) }
+      let next = try page(held, after: asked.last)
       // What is over is held no more, whatever comes next.
-      if !paths.isEmpty { try ledger.apply(asked.map { .dropHeldPath($0) }) }
+      if !next.isEmpty { try ledger.apply(asked.map { .dropHeldPath($0) }) }
+      asked = next
     }
-    report.left = paths.count
-    report.wasStopped = !paths.isEmpty
+    report.wasStopped = !asked.isEmpty
+    report.left = report.wasStopped ? try ledger.held()?.count ?? 0 : 0
     let left = report.wasStopped ? ", \(report.left) left" : ""
     let end = Event(
       when: Timestamp(nanoseconds: clock.now()), code: "plan-approved",
       detail: "plan \(held.id): \(report.deleted) deletions\(left)")
     try ledger.apply(report.wasStopped ? [.event(end)] : [.dropHolds, .event(end)])
     return report
+  }
+
+  /// One group of the plan's paths: there may be millions.
+  private func page(_ held: HeldPlan, after: RelativePath?) throws(LedgerFailure) -> [RelativePath] {
+    try ledger.heldPaths(plan: held.id, after: after, limit: PublishThread.largestGroup)
   }
 
   /// The deletion of a path, if what stands there is still what was to be deleted.

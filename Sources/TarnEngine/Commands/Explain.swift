@@ -61,7 +61,7 @@ package struct ExplainQuery {
     let present = try folder.look(path)
     let problem = try ledger.problem(name: path.bytes)
     let held = try ledger.held()
-    let isHeld = try held.map { try ledger.heldPaths(plan: $0.id).contains(path) } ?? false
+    let isHeld = try held.map { try ledger.isHeld(path, plan: $0.id) } ?? false
     var answer = Explanation(path: path.printable, state: "unknown", summary: "")
     (answer.state, answer.summary, answer.hint) = Self.verdict(
       row: row, present: present, problem: problem, held: isHeld ? held : nil, mirror: mirror)

@@ -103,10 +103,20 @@ extension SQLiteLedger {
     }
   }
 
-  package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] {
-    try all("SELECT path FROM held_paths WHERE plan = ? ORDER BY path", [.text(plan)]) {
-      row throws(LedgerFailure) in try row.path(0)
-    }
+  package func heldPaths(
+    plan: String, after: RelativePath?, limit: Int
+  ) throws(LedgerFailure) -> [RelativePath] {
+    try all(
+      "SELECT path FROM held_paths WHERE plan = ? AND path > ? ORDER BY path LIMIT ?",
+      [.text(plan), .blob(after?.bytes ?? []), .limit(limit)]
+    ) { row throws(LedgerFailure) in try row.path(0) }
+  }
+
+  package func isHeld(_ path: RelativePath, plan: String) throws(LedgerFailure) -> Bool {
+    let sql = "SELECT 1 FROM held_paths WHERE plan = ? AND path = ?"
+    return try first(sql, [.text(plan), .blob(path.bytes)]) { row throws(LedgerFailure) in
+      try row.integer(0)
+    } != nil
   }
 
   package func names(guid: [UInt8]) throws(LedgerFailure) -> [NameRow] {

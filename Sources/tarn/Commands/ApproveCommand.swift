@@ -28,7 +28,8 @@ struct ApproveCommand: ParsableCommand {
     session.console.outliveReader()
     // What is asked for by id is done by id; without one, exactly what was shown.
     var id = plan
-    if let held = try session.tarn.heldPaths(folder: mirror, state: record.state),
+    let shown = ApprovalText.mostPaths
+    if let held = try session.tarn.heldPaths(folder: mirror, state: record.state, limit: shown),
       plan ?? held.plan.id == held.plan.id
     {
       guard try isApproved(held.plan, held.paths, session) else {

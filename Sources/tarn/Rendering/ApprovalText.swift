@@ -11,7 +11,7 @@ enum ApprovalText {
       "plan \(plan.id), held \(Durations.ago(plan.when, now: now)), moves \(files) to the trash:"
     ]
     lines += paths.prefix(mostPaths).map { "  \($0.printable)" }
-    let more = paths.count - mostPaths
+    let more = plan.count - min(paths.count, mostPaths)
     if more > 0 { lines.append("  and \(Numbers.grouped(more)) more") }
     return lines
   }
