@@ -73,7 +73,9 @@ private enum PathModel {
     if lengths.contains(where: { $0 >= 256 }) { broken.insert(.segmentTooLong) }
     if lengths.count > 512 { broken.insert(.tooDeep) }
     let text = String(decoding: bytes, as: UTF8.self)
-    if lengths[0] == 5, text.hasPrefix(".tarn") { broken.insert(.reserved) }
+    let framed = [0x2F] + bytes + [0x2F]
+    let own = Array("/.tarn/".utf8)
+    if framed.indices.contains(where: { framed[$0...].starts(with: own) }) { broken.insert(.reserved) }
     for scalar in text.unicodeScalars {
       if scalar == "\0" { broken.insert(.nul) }
       if scalar.properties.generalCategory == .control { broken.insert(.control) }

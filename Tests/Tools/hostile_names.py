@@ -29,7 +29,7 @@ def why_unsafe(name):
         return "segment"
     if max(map(len, parts)) > 255:
         return "long segment"
-    if parts[0] == b".tarn":
+    if b".tarn" in parts:
         return "reserved"
     for character in name.decode("utf-8", "replace"):
         if unicodedata.category(character) == "Cc":
