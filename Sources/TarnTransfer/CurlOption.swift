@@ -98,7 +98,6 @@ extension CurlOption {
         CURLOPT_BUFFERSIZE, .long(RateBucket.bufferSize(rate: settings.rate)),
         "fewer callbacks; small under a rate limit so that the flow is even"),
       .init(CURLOPT_HTTP_VERSION, .long(Int(CURL_HTTP_VERSION_2TLS)), "HTTP/2 by ALPN, else 1.1"),
-      .init(CURLOPT_PIPEWAIT, .long(1), "wait for a connection that may multiplex"),
       .init(CURLOPT_MAXAGE_CONN, .long(60), "an idle connection older than this is not trusted"),
       .init(CURLOPT_MAXLIFETIME_CONN, .long(600), "changes of DNS are seen"),
       .init(CURLOPT_USERAGENT, .text(settings.userAgent), "operators can tell who asks"),
@@ -114,7 +113,11 @@ extension CurlOption {
     _ url: SourceURL, settings: NetworkSettings, isTrusted: Bool, secondsLeft: Int?
   ) -> [CurlOption] {
     var options: [CurlOption] = [
-      .init(CURLOPT_URL, .text(url.text), "as parsed and checked by SourceURL")
+      .init(CURLOPT_URL, .text(url.text), "as parsed and checked by SourceURL"),
+      // Over plain HTTP, libcurl 7.88 wakes those that wait only when the first transfer is over.
+      .init(
+        CURLOPT_PIPEWAIT, .long(url.origin.scheme == "https" ? 1 : 0),
+        "wait for a connection that may multiplex, where ALPN can say so"),
     ]
     if let seconds = secondsLeft {
       options.append(.init(CURLOPT_TIMEOUT_MS, .long(seconds * 1000), "the cap holds over all hops"))

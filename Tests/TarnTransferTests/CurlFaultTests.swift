@@ -69,6 +69,27 @@ struct CurlFaultTests {
         || fault.code == .tooLarge)
   }
 
+  /// Asked for all at once: none waits until a transfer that hangs is over.
+  @Test(arguments: [false, true]) func aTransferThatHangsHoldsNoOther(isSecure: Bool) throws {
+    var settings = NetworkSettings()
+    settings.allowsPrivateAddresses = true
+    settings.connectionsPerHost = 16
+    settings.lowSpeedTime = 120
+    settings.caFile = server.certificate
+    let host = isSecure ? server.tls : server.plain
+    let downloader = try CurlDownloader(settings: settings)
+    let stalled = Collector()
+    _ = downloader.start(DownloadRequest(url: "\(host)/body-stalls/hang/5000/f", limit: 1 << 20), to: stalled)
+    let others = (0..<12).map { number in
+      let receiver = Collector()
+      let url = "\(host)/ok/beside\(number)/5000/f"
+      _ = downloader.start(DownloadRequest(url: url, limit: 1 << 20), to: receiver)
+      return receiver
+    }
+    for receiver in others { #expect(receiver.outcome()?.head?.status == 200) }
+    downloader.shutDown()
+  }
+
   @Test(arguments: ["ok", "ok-close", "chunked", "length-none", "early-hints", "length-shorter"])
   func takesWhatIsRight(behaviour: String) throws {
     let (outcome, bytes) = try fetch(behaviour)
