@@ -50,7 +50,8 @@ package struct AbsentLedger: LedgerPort {
   }
   package func isHeld(_ path: RelativePath, plan: String) throws(LedgerFailure) -> Bool { false }
   package func names(guid: [UInt8]) throws(LedgerFailure) -> [NameRow] { [] }
-  package func names(place: [UInt8]) throws(LedgerFailure) -> [NameRow] { [] }
+  package func names(url: [UInt8]) throws(LedgerFailure) -> [NameRow] { [] }
+  package func names(place: [UInt8], limit: Int) throws(LedgerFailure) -> [NameRow] { [] }
   package func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow] { [] }
   package func name(_ path: RelativePath) throws(LedgerFailure) -> NameRow? { nil }
   package func placedNames() throws(LedgerFailure) -> [(path: RelativePath, age: Timestamp)] { [] }

@@ -147,7 +147,7 @@ package struct Pass {
   private func readWindow(
     _ document: FeedReader.Document, _ reader: FeedReader, _ builder: PlanBuilder
   ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
-    let catalog = WindowCatalog(ports: ports, policy: request.policy)
+    let catalog = WindowCatalog(ports: ports, policy: request.policy, stop: stop)
     var others: [FeedItem] = []
     let end = try reader.parse(document, place: nil) { item in
       if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }

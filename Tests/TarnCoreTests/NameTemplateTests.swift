@@ -62,7 +62,10 @@ import Testing
     }
   }
 
-  @Test(arguments: ["", "fixed", "{unknown}", "{title", "title}", "{date}.{ext}", "/{title}", "a}{title}"])
+  @Test(arguments: [
+    "", "fixed", "{unknown}", "{title", "title}", "{date}.{ext}", "/{title}", "a}{title}", "../{title}",
+    "{title}/../x", "a//{title}", "{title}/", ".tarn/{title}",
+  ])
   func badTemplates(text: String) {
     #expect(NameTemplate(text) == nil)
   }

@@ -58,7 +58,6 @@ import Testing
       (episode(1, guid: "another"), .url),
       (episode(1, guid: "another", url: World.host + "1.mp3?token=abc"), .url),
       (episode(1, guid: "another", url: World.host + "moved.mp3"), .titleDate),
-      (episode(1, title: "Corrected", guid: "another", day: 9), .url),
     ]
     for (edit, rule) in edits {
       let world = world([original])
@@ -71,6 +70,32 @@ import Testing
       #expect(world.ledger.contents.names.values.map(\.rule) == [rule])
       #expect(world.ledger.contents.names.values.map(\.guid) == [edit.guid])
     }
+  }
+
+  /// Guid, title and date are others: a feed that gives each item the same address, or one program for all.
+  @Test(arguments: ["latest.mp3", "get.php?id="]) func anotherItemUnderALikeURLIsANewFile(url: String) throws
+  {
+    func item(_ number: Int) -> Enclosure {
+      episode(number, url: World.host + url + (url.hasSuffix("=") ? "\(number)" : ""))
+    }
+    let world = world([item(1)])
+    try world.run()
+    show([item(2)], world)
+    #expect(try world.run().counts.fetched == 1)
+    show([item(3), item(2)], world)
+    #expect(try world.run().counts.fetched == 1)
+    #expect(world.files.count == 3)
+  }
+
+  /// The newest comes first, and is like the one below it: that one keeps its row, by its guid.
+  @Test func aLikenessTakesNoRowOfAnItemThatIsStillNamed() throws {
+    let world = world([episode(1, title: "News", day: 5)])
+    try world.run()
+    show([episode(2, title: "News", day: 5), episode(1, title: "News", day: 5)], world)
+    #expect(try world.run().counts.fetched == 1)
+    #expect(Set(world.files.values).count == 2)
+    #expect(world.text("2025-01-05 News.mp3")?.hasSuffix("1.mp3") == true)
+    #expect(try world.plan().actions.isEmpty)
   }
 
   @Test func aNewItemIsANewFile() throws {

@@ -92,8 +92,12 @@ extension MemoryLedger {
     try names { $0.guid == guid }
   }
 
-  package func names(place: [UInt8]) throws(LedgerFailure) -> [NameRow] {
-    try names { $0.place == place }
+  package func names(url: [UInt8]) throws(LedgerFailure) -> [NameRow] {
+    try names { $0.url == url }
+  }
+
+  package func names(place: [UInt8], limit: Int) throws(LedgerFailure) -> [NameRow] {
+    try Array(names { $0.place == place }.prefix(limit))
   }
 
   package func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow] {

@@ -240,6 +240,8 @@ def obstacle(arguments):
     """Why no image can be mounted here; None when one can."""
     if os.geteuid() != 0:
         return "root is needed to mount images"
+    if not os.path.isdir("/sys/block"):
+        return "sysfs is not mounted, so nobody can tell when a disk is at rest"
     for kind in arguments.file_system or list(DISKS):
         if not shutil.which(DISKS[kind][0][0]):
             return f"{DISKS[kind][0][0]} is not there"

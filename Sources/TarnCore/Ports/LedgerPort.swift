@@ -275,8 +275,9 @@ package protocol LedgerPort: Sendable {
   func isHeld(_ path: RelativePath, plan: String) throws(LedgerFailure) -> Bool
   /// The files of windows that are known by a guid.
   func names(guid: [UInt8]) throws(LedgerFailure) -> [NameRow]
-  /// Those known by a URL without query and fragment.
-  func names(place: [UInt8]) throws(LedgerFailure) -> [NameRow]
+  func names(url: [UInt8]) throws(LedgerFailure) -> [NameRow]
+  /// At most `limit` of those known by a URL without query and fragment.
+  func names(place: [UInt8], limit: Int) throws(LedgerFailure) -> [NameRow]
   func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow]
   func name(_ path: RelativePath) throws(LedgerFailure) -> NameRow?
   /// Path and age of the files of windows that have a row, the newest first, then by path.

@@ -28,7 +28,7 @@ package struct NameTemplate: Sendable, Equatable {
     self.parts = parts
   }
 
-  /// - Returns: nil for an unknown field, a lone brace, an absolute path, and a text without any of `{title}`,
+  /// - Returns: nil for an unknown field, a lone brace, a path that is absolute or has an empty, `.` or `..` segment, and a text without any of `{title}`,
   ///   `{name}` and `{id8}`, which would give every file one name.
   package init?(_ text: String) {
     var parts: [Part] = []
@@ -48,6 +48,8 @@ package struct NameTemplate: Sendable, Equatable {
       }
     }
     let isTelling = [Field.title, .name, .id8].contains { parts.contains(.field($0)) }
+    let segments = text.split(separator: "/", omittingEmptySubsequences: false)
+    guard !segments.contains(where: { ["", ".", "..", ".tarn"].contains($0) }) else { return nil }
     guard isTelling, text.utf8.first != UInt8(ascii: "/"), !text.utf8.contains(0) else { return nil }
     self.parts = parts
   }

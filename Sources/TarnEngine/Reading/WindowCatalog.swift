@@ -1,10 +1,12 @@
 import TarnCore
+import TarnRuntime
 
 /// The files of a window: known again or named, and held to `--keep` and `--max-age`. A window is short, so it is held
 /// in memory, up to a limit. On the pass's thread.
 final class WindowCatalog {
   private let ports: PassPorts
   private let policy: PassPolicy
+  private let stop: StopFlag
   private var enclosures: [Enclosure] = []
 
   /// More files are no window.
@@ -23,9 +25,10 @@ final class WindowCatalog {
     var tooOld = 0
   }
 
-  init(ports: PassPorts, policy: PassPolicy) {
+  init(ports: PassPorts, policy: PassPolicy, stop: StopFlag) {
     self.ports = ports
     self.policy = policy
+    self.stop = stop
   }
 
   func take(_ enclosure: Enclosure) throws(FeedFailure) {
@@ -37,11 +40,11 @@ final class WindowCatalog {
   }
 
   func resolve() throws -> Resolution {
-    var recognition = Recognition(ports: ports, policy: policy, enclosures: enclosures)
+    var recognition = try Recognition(ports: ports, policy: policy, enclosures: enclosures, stop: stop)
     var resolution = Resolution()
     var found: [(enclosure: Enclosure, name: NameRow, isNew: Bool)] = []
-    for enclosure in enclosures {
-      switch try recognition.name(of: enclosure) {
+    for (index, enclosure) in enclosures.enumerated() {
+      switch try recognition.name(of: enclosure, at: index) {
       case .known(let name, let isChanged):
         found.append((enclosure, name, false))
         if isChanged { resolution.names.append(name) }
@@ -91,14 +94,20 @@ final class WindowCatalog {
   }
 }
 
-/// Which file of the ledger an enclosure is: by guid, then by URL, then by title and date (feeds.md 4).
+/// Which file of the ledger an enclosure is: by guid, then by URL, then by title and date (feeds.md 4). Each rule goes
+/// over the whole feed before the next one, and takes no row that a stronger rule has claimed: feeds name the newest item
+/// first, and a weak likeness must not take the row of an item that is named further down.
 private struct Recognition {
   private let ports: PassPorts
   private let policy: PassPolicy
   /// Guids that several items of this feed carry say nothing.
   private var commonGuids: Set<[UInt8]> = []
+  /// All that this feed carries.
+  private var guids: Set<[UInt8]> = []
   /// URLs that differ in the query only: there the query counts.
   private var commonPlaces: Set<[UInt8]> = []
+  /// By the number of the enclosure.
+  private var found: [Int: (row: NameRow, rule: NameRow.Rule)] = [:]
   private var taken: Set<RelativePath> = []
 
   enum Answer {
@@ -107,24 +116,37 @@ private struct Recognition {
     case refused(Refusal)
   }
 
-  init(ports: PassPorts, policy: PassPolicy, enclosures: [Enclosure]) {
+  init(ports: PassPorts, policy: PassPolicy, enclosures: [Enclosure], stop: StopFlag) throws {
     self.ports = ports
     self.policy = policy
+    survey(enclosures)
+    for rule in [NameRow.Rule.guid, .url, .titleDate] {
+      for (index, enclosure) in enclosures.enumerated() where found[index] == nil {
+        if index & 63 == 0, stop.isSet {
+          throw PassFailure(.stopped, code: "stopped", "ended on request")
+        }
+        guard let row = try find(enclosure, by: rule), taken.insert(row.path).inserted else { continue }
+        found[index] = (row, rule)
+      }
+    }
+  }
+
+  private mutating func survey(_ enclosures: [Enclosure]) {
     var positions: [[UInt8]: Int] = [:]
     var places: Set<[UInt8]> = []
     for enclosure in enclosures {
-      if let guid = enclosure.guid, let known = positions.updateValue(enclosure.position, forKey: guid),
-        known != enclosure.position
-      {
-        commonGuids.insert(guid)
+      if let guid = enclosure.guid {
+        guids.insert(guid)
+        if let known = positions.updateValue(enclosure.position, forKey: guid), known != enclosure.position {
+          commonGuids.insert(guid)
+        }
       }
       if !places.insert(enclosure.place).inserted { commonPlaces.insert(enclosure.place) }
     }
   }
 
-  mutating func name(of enclosure: Enclosure) throws -> Answer {
-    guard let (known, rule) = try find(enclosure) else { return try make(enclosure) }
-    taken.insert(known.path)
+  mutating func name(of enclosure: Enclosure, at index: Int) throws -> Answer {
+    guard let (known, rule) = found[index] else { return try make(enclosure) }
     var name = known
     name.guid = guid(enclosure) ?? known.guid
     name.ordinal = enclosure.ordinal
@@ -140,22 +162,47 @@ private struct Recognition {
     enclosure.guid.flatMap { commonGuids.contains($0) ? nil : $0 }
   }
 
-  private func find(_ enclosure: Enclosure) throws -> (NameRow, NameRow.Rule)? {
-    if let guid = guid(enclosure) {
+  private func find(_ enclosure: Enclosure, by rule: NameRow.Rule) throws -> NameRow? {
+    switch rule {
+    case .new: return nil
+    case .guid:
+      guard let guid = guid(enclosure) else { return nil }
       let rows = try free(ports.ledger.names(guid: guid))
-      let row = rows.first { $0.place == enclosure.place } ?? rows.first { $0.ordinal == enclosure.ordinal }
-      if let row { return (row, .guid) }
+      return rows.first { $0.place == enclosure.place } ?? rows.first { $0.ordinal == enclosure.ordinal }
+    case .url:
+      let same = try free(ports.ledger.names(url: enclosure.url))
+      if let row = same.first(where: { !contradicts($0, enclosure) }) { return row }
+      let rows = try free(ports.ledger.names(place: enclosure.place, limit: Self.mostLikely)).filter {
+        !contradicts($0, enclosure)
+      }
+      // Without its query the URL has to be the only one of its kind, here and in the ledger.
+      let isOnly = rows.count == 1 && !commonPlaces.contains(enclosure.place)
+      return isOnly && isLike(rows[0], enclosure) ? rows[0] : nil
+    case .titleDate:
+      guard !enclosure.title.isEmpty, let date = enclosure.date else { return nil }
+      let rows = try free(ports.ledger.names(title: enclosure.title, date: date)).filter {
+        !contradicts($0, enclosure)
+      }
+      return rows.first { $0.ordinal == enclosure.ordinal } ?? (rows.count == 1 ? rows[0] : nil)
     }
-    let rows = try free(ports.ledger.names(place: enclosure.place))
-    if let row = rows.first(where: { $0.url == enclosure.url }) { return (row, .url) }
-    if rows.count == 1, !commonPlaces.contains(enclosure.place) { return (rows[0], .url) }
-    if !enclosure.title.isEmpty, let date = enclosure.date {
-      let rows = try free(ports.ledger.names(title: enclosure.title, date: date))
-      let row = rows.first { $0.ordinal == enclosure.ordinal } ?? (rows.count == 1 ? rows[0] : nil)
-      if let row { return (row, .titleDate) }
-    }
-    return nil
   }
+
+  /// Another item, for the feed still names the one that the row is of; or both its title and its date are others
+  /// and its guid, too.
+  private func contradicts(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
+    guard let known = row.guid, let guid = guid(enclosure), known != guid else { return false }
+    return guids.contains(known) || (row.title != enclosure.title && row.date != enclosure.date)
+  }
+
+  /// Where only the query differs, the guid or title and date have to agree.
+  private func isLike(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
+    if row.url == enclosure.url || row.url == row.place || enclosure.url == enclosure.place { return true }
+    if let known = row.guid, known == guid(enclosure) { return true }
+    return row.title == enclosure.title && row.date == enclosure.date
+  }
+
+  /// Rows of one URL without its query that are looked at: one program may serve all files of a feed.
+  private static let mostLikely = 64
 
   private func free(_ rows: [NameRow]) -> [NameRow] {
     rows.filter { !taken.contains($0.path) }

@@ -125,10 +125,14 @@ extension SQLiteLedger {
     }
   }
 
-  package func names(place: [UInt8]) throws(LedgerFailure) -> [NameRow] {
-    try all("\(SQL.name) WHERE place = ? ORDER BY path", [.blob(place)]) { row throws(LedgerFailure) in
-      try row.name()
+  package func names(place: [UInt8], limit: Int) throws(LedgerFailure) -> [NameRow] {
+    try all("\(SQL.name) WHERE place = ? LIMIT ?", [.blob(place), .limit(limit)]) {
+      row throws(LedgerFailure) in try row.name()
     }
+  }
+
+  package func names(url: [UInt8]) throws(LedgerFailure) -> [NameRow] {
+    try all("\(SQL.name) WHERE url = ?", [.blob(url)]) { row throws(LedgerFailure) in try row.name() }
   }
 
   package func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow] {

@@ -18,6 +18,8 @@ extension Schema {
 
     CREATE INDEX names_by_place ON names (place);
 
+    CREATE INDEX names_by_url ON names (url);
+
     CREATE INDEX names_by_title ON names (title, date) WHERE date IS NOT NULL;
     """
 }
