@@ -155,20 +155,7 @@ struct HTMLTag {
 
   /// Decodes the five predefined entities and numbers; others stay as they are.
   static func decodeEntities(_ text: ArraySlice<UInt8>) -> [UInt8] {
-    var result: [UInt8] = []
-    var rest = text
-    while let byte = rest.first {
-      if byte == UInt8(ascii: "&"), let end = rest.prefix(12).firstIndex(of: UInt8(ascii: ";")),
-        let character = entity(rest[(rest.startIndex + 1)..<end])
-      {
-        result += character
-        rest = rest[(end + 1)...]
-      } else {
-        result.append(byte)
-        rest = rest.dropFirst()
-      }
-    }
-    return result
+    PlainText.decoded(text, by: entity)
   }
 
   private static func entity(_ name: ArraySlice<UInt8>) -> [UInt8]? {

@@ -6,20 +6,10 @@ struct JSONFeed: FeedFormat {
   var isListing: Bool { false }
 
   func recognises(_ head: [UInt8]) -> Bool {
-    guard head.first(where: { !isBlank($0) }) == UInt8(ascii: "{") else { return false }
-    var reader = JSONReader(head)
-    do throws(FeedFailure) {
-      try reader.beginObject()
-      while let key = try reader.nextKey() {
-        if key.elementsEqual("version".utf8), try reader.kind() == .string {
-          return Self.isVersion(try reader.string())
-        }
-        try reader.skip()
-      }
-    } catch {
-      return false
+    JSONReader.tells(head) { key, reader throws(FeedFailure) in
+      guard key.elementsEqual("version".utf8), try reader.kind() == .string else { return nil }
+      return Self.isVersion(try reader.string())
     }
-    return false
   }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {

@@ -35,6 +35,25 @@ struct JSONReader {
     self.line = line
   }
 
+  /// What a rule says of the first key of the object at the head of a document that it knows; false when it knows
+  /// none, or when the head ends or is no object. The rule may read the key's value.
+  static func tells(
+    _ head: [UInt8], _ rule: ([UInt8], inout JSONReader) throws(FeedFailure) -> Bool?
+  ) -> Bool {
+    guard head.first(where: { !isBlank($0) }) == UInt8(ascii: "{") else { return false }
+    var reader = JSONReader(head)
+    do throws(FeedFailure) {
+      try reader.beginObject()
+      while let key = try reader.nextKey() {
+        if let answer = try rule(key, &reader) { return answer }
+        try reader.skip()
+      }
+    } catch {
+      return false
+    }
+    return false
+  }
+
   // MARK: Values
 
   mutating func kind() throws(FeedFailure) -> Kind {
@@ -229,7 +248,7 @@ struct JSONReader {
     }
   }
 
-  /// The character of `\uXXXX` or of a surrogate pair, behind the first `u`.
+  /// The character of a `\u` escape (RFC 8259, 7) or of a surrogate pair, behind the first `u`.
   private mutating func unicode() throws(FeedFailure) -> Unicode.Scalar {
     var value = try hexDigits()
     if (0xD800..<0xDC00).contains(value) {

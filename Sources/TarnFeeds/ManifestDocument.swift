@@ -6,18 +6,9 @@ struct ManifestDocument: FeedFormat {
   var isListing: Bool { false }
 
   func recognises(_ head: [UInt8]) -> Bool {
-    guard head.first(where: { !isBlank($0) }) == UInt8(ascii: "{") else { return false }
-    var reader = JSONReader(head)
-    do throws(FeedFailure) {
-      try reader.beginObject()
-      while let key = try reader.nextKey() {
-        if key.elementsEqual("manifest".utf8) || key.elementsEqual("files".utf8) { return true }
-        try reader.skip()
-      }
-    } catch {
-      return false
+    JSONReader.tells(head) { key, _ throws(FeedFailure) in
+      key.elementsEqual("manifest".utf8) || key.elementsEqual("files".utf8) ? true : nil
     }
-    return false
   }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {

@@ -29,14 +29,19 @@ enum PlainText {
 
   /// Entities decoded once; what is none stays.
   static func decoded(_ text: [UInt8]) -> [UInt8] {
-    guard text.contains(UInt8(ascii: "&")) else { return text }
+    text.contains(UInt8(ascii: "&")) ? decoded(text[...], by: character(named:)) : text
+  }
+
+  /// References decoded once by a rule of the caller's, which is given what stands between `&` and `;`; what it
+  /// knows nothing of stays.
+  static func decoded(_ text: ArraySlice<UInt8>, by character: (ArraySlice<UInt8>) -> [UInt8]?) -> [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(text.count)
-    var rest = text[...]
+    var rest = text
     while let byte = rest.first {
       if byte == UInt8(ascii: "&"),
         let end = rest.prefix(maximumReference).firstIndex(of: UInt8(ascii: ";")),
-        let character = character(named: rest[(rest.startIndex + 1)..<end])
+        let character = character(rest[(rest.startIndex + 1)..<end])
       {
         result += character
         rest = rest[(end + 1)...]

@@ -160,12 +160,6 @@ private final class EventQueue {
     guard let queue = EventQueue.queue(context), let error, error.pointee.level == XML_ERR_FATAL,
       queue.fault == nil
     else { return }
-    let message = error.pointee.message.map { String(cString: $0) } ?? "no message"
-    let ends = [XML_ERR_DOCUMENT_END, XML_ERR_DOCUMENT_EMPTY, XML_ERR_TAG_NOT_FINISHED]
-    let isCut = ends.contains { $0.rawValue == UInt32(bitPattern: error.pointee.code) }
-    queue.fault = FeedFailure(
-      code: isCut ? "feed-truncated" : "feed-malformed",
-      message: "the XML is not well-formed: \(Printable.escape(trimmed(message.utf8)))",
-      line: Int(error.pointee.line))
+    queue.fault = FeedFailure(xml: error.pointee)
   }
 }

@@ -128,12 +128,19 @@ private final class XMLFeed {
     guard let context, let error, error.pointee.level == XML_ERR_FATAL else { return }
     let feed = Unmanaged<XMLFeed>.fromOpaque(context).takeUnretainedValue()
     guard feed.failure == nil else { return }
-    let text = error.pointee.message.map { String(cString: $0) } ?? "no message"
+    feed.failure = FeedFailure(xml: error.pointee)
+  }
+}
+
+extension FeedFailure {
+  /// What libxml2 found wrong with a document.
+  init(xml error: xmlError) {
+    let text = error.message.map { String(cString: $0) } ?? "no message"
     let ends = [XML_ERR_DOCUMENT_END, XML_ERR_DOCUMENT_EMPTY, XML_ERR_TAG_NOT_FINISHED]
-    let isCut = ends.contains { $0.rawValue == UInt32(bitPattern: error.pointee.code) }
-    feed.failure = FeedFailure(
+    let isCut = ends.contains { $0.rawValue == UInt32(bitPattern: error.code) }
+    self.init(
       code: isCut ? "feed-truncated" : "feed-malformed",
       message: "the XML is not well-formed: \(Printable.escape(trimmed(text.utf8)))",
-      line: Int(error.pointee.line))
+      line: Int(error.line))
   }
 }
