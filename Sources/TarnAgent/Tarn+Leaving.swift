@@ -44,8 +44,8 @@ extension Tarn {
       guard foreign == 0 else {
         throw PassFailure(
           .usage, code: "trash-not-empty", wouldLose(foreign, home),
-          hint: "look at them with 'tarn trash list \(Printable.escape(name))'; "
-            + "restore them, or 'tarn trash empty \(Printable.escape(name))'")
+          hint: "look at them: tarn trash list \(ShellWord.quote(name)); "
+            + "restore them, or: tarn trash empty \(ShellWord.quote(name))")
       }
       mirror.ledger.close()
       try home.remove()

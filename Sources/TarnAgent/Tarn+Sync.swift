@@ -109,7 +109,7 @@ extension Tarn {
       guard let remembered else {
         throw PassFailure(
           .usage, code: "no-feed", "\(Printable.escape(absolute(request.folder))) does not know its feed",
-          hint: "say it once: tarn sync FEED \(Printable.escape(request.folder))")
+          hint: "say it once: tarn sync FEED \(ShellWord.quote(request.folder))")
       }
       return (try FeedText.parse(remembered, workingDirectory: workingDirectory), options)
     }

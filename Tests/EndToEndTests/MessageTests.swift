@@ -68,6 +68,33 @@ struct MessageTests {
     expect(try tarn("forget", "nope"), 73, "nothing to forget", without: "tarn sync")
   }
 
+  /// SQLite wants real paths as text, and a repaired one would be that of another directory.
+  @Test(arguments: ["link", "link/sub", "--state link/state m"])
+  func aLinkToANameThatIsNotUTF8IsRefused(folder: String) throws {
+    let script =
+      "mkdir $'real\\xfe'; ln -s $'real\\xfe' link; '\(Tarn.path)' sync ./SHA256SUMS \(folder); status=$?; "
+      + "[ -z \"$(ls -A link)\" ] && [ ! -e m ] && exit $status"
+    let outcome = try Program(
+      "/bin/bash", ["-c", script], environment: Tarn.environment(), in: place.url
+    ).wait(limit: 30)
+    expect(outcome, 64, "real\\xfe", without: "through a link")
+  }
+
+  /// What is said to be typed next can be typed: with the feed, and in quotes.
+  @Test func theWayBackToALostMarkerIsAWholeCommand() throws {
+    #expect(try tarn("sync", "-q", "./SHA256SUMS", "my mirror").status == 0)
+    try place.remove("my mirror/.tarn")
+    expect(try tarn("sync", "my mirror"), 64, "tarn sync --adopt FEED 'my mirror'")
+    expect(try tarn("status", "my mirror"), 73, "tarn sync --adopt FEED 'my mirror'")
+    expect(
+      try tarn("sync", "--state", "s t", "./SHA256SUMS", "my mirror"), 64,
+      "tarn sync --adopt --state 's t' ./SHA256SUMS 'my mirror'")
+    #expect(try tarn("sync", "--adopt", "./SHA256SUMS", "my mirror").status == 0)
+    try place.remove("my mirror/.tarn/id")
+    expect(
+      try tarn("sync", "my mirror"), 73, "tarn forget '\(place.path)/my mirror'")
+  }
+
   static let canRemount: Bool = {
     guard getuid() == 0, let unshare = Program.find("unshare") else { return false }
     return (try? Program(unshare, ["-m", "true"]).wait().status) == 0
