@@ -275,6 +275,20 @@ struct BadInputTests {
     #expect(found == ["mirror/good.txt"])
   }
 
+  /// What a local feed names elsewhere is refused, and the rest goes on.
+  @Test func aLocalFeedNamesNoFileElsewhere() throws {
+    let secret = try place.write("secret\n", to: "secret.txt")
+    try place.write("good\n", to: "feeds/good.txt")
+    let urls = [secret.absoluteString, secret.path, "../secret.txt", "%2e%2e/secret.txt", "good.txt"]
+    let files = urls.enumerated().map { #"{"path":"f\#($0)","url":"\#($1)"}"# }.joined(separator: ",")
+    try place.write(#"{"manifest":{"format":"mirror-manifest/1"},"files":[\#(files)]}"#, to: "feeds/list")
+    let outcome = try Tarn.run(["sync", "./feeds/list", "mirror", "--no-input"], in: place.url)
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(outcome.errors.contains("[no-usable-source]") && outcome.errors.contains("own directory"))
+    let found = place.files().filter { $0.hasPrefix("mirror/") && !$0.hasPrefix("mirror/.tarn/") }
+    #expect(found == ["mirror/f4"])
+  }
+
   @Test func aDigestThatCannotBeCheckedIsSaid() throws {
     for name in ["a.txt", "b.txt"] { try server.files.write("a\n", to: name) }
     let sum = try Feeds.sha256(server.files.url.appendingPathComponent("b.txt"))
