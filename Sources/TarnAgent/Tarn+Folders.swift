@@ -36,10 +36,16 @@ extension Tarn {
         .folderUnusable, code: "no-folder", "there is no folder \(Printable.escape(path))",
         hint: "tarn sync FEED \(ShellWord.quote(folder))")
     case .notDirectory:
-      throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
+      throw notFolder(path)
     case .empty: throw notMirror(path, "tarn sync FEED \(ShellWord.quote(folder))")
     case .foreign: throw notMirror(path, "tarn sync --adopt FEED \(ShellWord.quote(folder))")
     }
+  }
+
+  func notFolder(_ path: String) -> PassFailure {
+    PassFailure(
+      .folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder",
+      hint: "a mirror is a directory: give the name of one, or of one to make")
   }
 
   private func notMirror(_ path: String, _ command: String) -> PassFailure {
@@ -61,7 +67,7 @@ extension Tarn {
       if state != nil, let remains { try refuseOthers(remains) }
       throw markerMissing(path, reason, state: state)
     case .notDirectory:
-      throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
+      throw notFolder(path)
     case .foreign where !request.adopt: throw notEmpty(path, request)
     case .missing, .empty, .foreign:
       guard request.feed != nil else {

@@ -190,7 +190,7 @@ extension Tarn {
       }
     case .markerMissing(let reason): throw markerMissing(path, reason)
     case .notDirectory:
-      throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
+      throw notFolder(path)
     case .missing, .empty: return (AbsentFolder(), AbsentLedger())
     }
   }

@@ -30,6 +30,32 @@ struct MessageTests {
     expect(try tarn("plan", "SHA256SUMS", "m"), 64, "./SHA256SUMS")
   }
 
+  /// Addresses as browsers show them.
+  @Test(arguments: [
+    ("127.0.0.1:9/SHA256SUMS", "tarn sync https://127.0.0.1:9/SHA256SUMS 'my iso'"),
+    ("www.example.org/a b/", "tarn sync 'https://www.example.org/a b/' 'my iso'"),
+    ("http:/example.org/list", "tarn sync http://example.org/list 'my iso'"),
+    ("https:example.org/list", "tarn sync https://example.org/list 'my iso'"),
+  ])
+  func aFeedWithoutItsSchemeIsNamed(word: String, command: String) throws {
+    expect(try tarn("sync", word, "my iso"), 64, "hint: \(command)", without: "mirror of Tarn's")
+  }
+
+  @Test func feedAndFolderSwappedAreSwappedBack() throws {
+    expect(
+      try tarn("sync", "my iso", "http://127.0.0.1:9/list"), 64,
+      "hint: tarn sync http://127.0.0.1:9/list 'my iso'")
+  }
+
+  @Test func nothingToDoIsSaid() throws {
+    #expect(try tarn("sync", "-q", "./SHA256SUMS", "m").status == 0)
+    let emptied = try tarn("trash", "empty", "m")
+    #expect(emptied.status == 0 && emptied.output.contains("removed 0 files"), "\(emptied)")
+    expect(try tarn("trash", "empty", "m", "gone.txt"), 64, "gone.txt")
+    expect(try tarn("approve", "m"), 64, "nothing to approve")
+    expect(try tarn("sync", "./SHA256SUMS", "a.txt"), 73, "is no folder\n  hint:")
+  }
+
   @Test func aDirectoryIsNoFeed() throws {
     try place.write("x\n", to: "dir/x")
     for feed in ["./dir", "file://" + place.path + "/dir"] {
@@ -78,6 +104,17 @@ struct MessageTests {
       "/bin/bash", ["-c", script], environment: Tarn.environment(), in: place.url
     ).wait(limit: 30)
     expect(outcome, 64, "real\\xfe", without: "through a link")
+  }
+
+  /// Names are bytes, also on the way from a local feed to its files.
+  @Test func aLocalFileWhoseNameIsNotUTF8IsFetched() throws {
+    let script =
+      "mkdir feed && cd feed && echo x > $'n\\xff' && sha256sum n* > SHA256SUMS && '\(Tarn.path)' sync ./SHA256SUMS ../m "
+      + "&& cmp $'n\\xff' $'../m/n\\xff'"
+    let outcome = try Program(
+      "/bin/bash", ["-c", script], environment: Tarn.environment(), in: place.url
+    ).wait(limit: 30)
+    #expect(outcome.status == 0, "\(outcome)")
   }
 
   /// What is said to be typed next can be typed: with the feed, and in quotes.

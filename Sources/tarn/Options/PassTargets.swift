@@ -16,11 +16,14 @@ struct PassTargets {
     let feeds = words.filter { session.tarn.meaning(of: $0) == .feed }
     if let feed = feeds.first {
       guard words.count == 2, words[0] == feed, feeds.count == 1 else {
-        throw Self.oddWords(feed, count: words.count)
+        throw Self.oddWords(words, feed)
       }
       return [request(feed: feed, folder: words[1], flags)]
     }
-    if words.count == 2 { try refuseMissingFeed(words[0], folder: words[1]) }
+    if words.count == 2 {
+      try refuseMissingFeed(words[0], folder: words[1])
+      try refuseMissingScheme(words[0], folder: words[1])
+    }
     let folders = try mirrors(words)
     if folders.count > 1, flags.folder.state != nil {
       throw PassFailure(.usage, code: "usage", "--state goes with one mirror")
@@ -71,12 +74,33 @@ struct PassTargets {
       "cannot read the feed \(ShellWord.quote(word)): there is no such file", hint: "nothing was changed")
   }
 
-  private static func oddWords(_ feed: String, count: Int) -> PassFailure {
-    let feed = ShellWord.quote(feed)
+  /// As addresses are copied from a browser: `example.org/iso/SHA256SUMS`, `localhost:8000/list`, `http:/host/list`.
+  private func refuseMissingScheme(_ word: String, folder: String) throws(PassFailure) {
+    var address = word[...]
+    var scheme = "https"
+    for written in ["https", "http"] where address.lowercased().hasPrefix(written + ":") {
+      scheme = written
+      address = address.dropFirst(written.count + 1).drop { $0 == "/" }
+      break
+    }
+    guard let slash = address.firstIndex(of: "/"), access(word, F_OK) != 0, errno == ENOENT else { return }
+    let host = address[..<slash]
+    let isHost = host.contains { ".:".contains($0) } || address.startIndex != word.startIndex
+    guard isHost, host.first?.isLetter == true || host.first?.isNumber == true else { return }
+    throw PassFailure(
+      .usage, code: "feed-not-understood",
+      "\(ShellWord.quote(word)) is no folder that is there, and a feed's URL begins with http:// or https://",
+      hint: "tarn sync \(ShellWord.quote("\(scheme)://\(address)")) \(ShellWord.quote(folder))")
+  }
+
+  private static func oddWords(_ words: [String], _ feed: String) -> PassFailure {
+    let isSwapped = words.count == 2 && words[0] != feed
+    let folder = isSwapped ? ShellWord.quote(words[0]) : "FOLDER"
     return PassFailure(
       .usage, code: "usage",
-      count == 1
-        ? "\(feed) is a feed, and its folder is missing" : "a feed goes with one folder, and before it",
-      hint: "tarn sync \(feed) FOLDER")
+      words.count == 1
+        ? "\(ShellWord.quote(feed)) is a feed, and its folder is missing"
+        : "a feed goes with one folder, and before it",
+      hint: "tarn sync \(ShellWord.quote(feed)) \(folder)")
   }
 }
