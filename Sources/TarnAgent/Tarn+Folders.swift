@@ -26,6 +26,7 @@ extension Tarn {
   ///
   /// - Throws: `folderUnusable` when there is none, or its marker is gone.
   func home(folder: String, state: String?) throws(PassFailure) -> FolderHome {
+    try refuseEmptyNames(folder, state)
     let path = absolute(folder)
     let state = state.map(absolute)
     switch try inspect(path, state: state) {
@@ -58,6 +59,7 @@ extension Tarn {
   ///
   /// - Returns: the mirror, and what this process made for it now.
   func homeForSync(_ request: SyncRequest) throws(PassFailure) -> (FolderHome, made: FolderHome.Made) {
+    try refuseEmptyNames(request.folder, request.state)
     let path = try admissible(request.folder)
     let state = request.state.map(absolute)
     switch try inspect(path, state: state) {
@@ -83,6 +85,14 @@ extension Tarn {
           "cannot make a mirror of \(Printable.escape(path)): \(error.message)")
       }
     }
+  }
+
+  /// `tarn sync FEED "$DIR"` where nothing set DIR: taken as a path it would be the working directory.
+  func refuseEmptyNames(_ folder: String, _ state: String?) throws(PassFailure) {
+    guard folder.isEmpty || state?.isEmpty == true else { return }
+    throw PassFailure(
+      .usage, code: "empty-name", "the name of the \(folder.isEmpty ? "folder" : "state") is empty",
+      hint: "is a variable not set? '.' is the working directory")
   }
 
   /// `/` and `$HOME` are never mirrors, whatever the options, also by another name.

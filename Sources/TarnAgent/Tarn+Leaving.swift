@@ -17,6 +17,7 @@ extension Tarn {
   /// says Tarn placed, for that would go with it; so a ledger that is new, because the old one was lost or
   /// damaged, vouches for nothing.
   package func forget(folder: String, state: String?) throws(PassFailure) -> Forgotten {
+    try refuseEmptyNames(folder, state)
     let path = absolute(folder)
     switch try inspect(path, state: state.map(absolute)) {
     case .mirror(let home): try leave(home, as: folder)

@@ -176,6 +176,7 @@ extension Tarn {
   /// The folder and the ledger as they are, without a lock; nothing is made.
   private func openForPlan(_ request: SyncRequest) throws(PassFailure) -> (any FolderReading, any LedgerPort)
   {
+    try refuseEmptyNames(request.folder, request.state)
     let path = absolute(request.folder)
     switch try inspect(path, state: request.state.map(absolute)) {
     case .mirror(let home):

@@ -289,6 +289,15 @@ struct BadInputTests {
     #expect(found == ["mirror/f4"])
   }
 
+  /// A server of http:// addresses, asked by https://.
+  @Test func aServerWithoutTLSIsNotAskedForACertificate() throws {
+    let url = "https" + server.url("SHA256SUMS").dropFirst("http".count)
+    let outcome = try Tarn.sync(url, folder)
+    #expect(outcome.status == 66 && outcome.errors.contains("may begin with http://"), "\(outcome)")
+    #expect(!outcome.errors.contains("OpenSSL") && !outcome.errors.contains("--cacert"), "\(outcome)")
+    #expect(!outcome.errors.contains("trying again"), "\(outcome)")
+  }
+
   @Test func aDigestThatCannotBeCheckedIsSaid() throws {
     for name in ["a.txt", "b.txt"] { try server.files.write("a\n", to: name) }
     let sum = try Feeds.sha256(server.files.url.appendingPathComponent("b.txt"))

@@ -47,6 +47,24 @@ struct MessageTests {
       "hint: tarn sync http://127.0.0.1:9/list 'my iso'")
   }
 
+  /// `tarn sync FEED "$DIR"` without DIR is not meant for the working directory.
+  @Test(arguments: [
+    ["sync", "--adopt", "./SHA256SUMS", ""], ["sync", ""], ["sync", "", "m"], ["plan", "./SHA256SUMS", ""],
+    ["status", ""], ["verify", ""], ["forget", ""], ["approve", ""], ["trash", "empty", "-y", ""],
+    ["sync", "--state", "", "./SHA256SUMS", "m"], ["forget", "--state", "", "m"],
+  ])
+  func anEmptyNameIsNotTheWorkingDirectory(arguments: [String]) throws {
+    let outcome = try Tarn.run(arguments, environment: ["HOME": place.path + "/home"], in: place.url)
+    expect(outcome, 64, "is empty\n  hint: is a variable not set?")
+    #expect(!place.exists(".tarn") && !place.exists("m"))
+  }
+
+  @Test func aFileInTheFoldersPlaceIsNoSecondFeed() throws {
+    expect(
+      try tarn("sync", "http://127.0.0.1:9/list", place.path + "/a.txt"), 73, "a.txt is no folder",
+      without: "FOLDER")
+  }
+
   @Test func nothingToDoIsSaid() throws {
     #expect(try tarn("sync", "-q", "./SHA256SUMS", "m").status == 0)
     let emptied = try tarn("trash", "empty", "m")
