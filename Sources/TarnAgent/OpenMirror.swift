@@ -117,7 +117,7 @@ extension PassFailure {
     guard code == LedgerFailure.Code.corrupt.rawValue, hint == nil else { return self }
     var failure = self
     failure.hint =
-      "run 'tarn sync \(Printable.escape(home.folder))': it keeps the damaged ledger and makes a new one"
+      "to keep the damaged ledger and make a new one: tarn sync \(ShellWord.quote(home.folder))"
     return failure
   }
 }

@@ -1,9 +1,16 @@
+import Glibc
 import TarnCore
 import TarnEngine
 
 /// Reads the files that options point to into the network's settings.
 enum Secrets {
-  /// - Parameter notice: hears of files that others can read.
+  /// Of a file that Tarn or libcurl holds in memory. The authorities that Debian ships are 0.2 MiB.
+  private static let limit = 16 << 20
+  /// Of the header file: a request carries all of it.
+  private static let headerLimit = 1 << 20
+
+  /// - Throws: `usage` for a value that is none, and for a file of another kind or of absurd size; `configuration`
+  ///   for one that cannot be read.
   static func settings(
     _ options: PassOptions, feed: FeedLocation, home: String?
   ) throws(PassFailure) -> NetworkSettings {
@@ -24,23 +31,53 @@ enum Secrets {
       }
       settings.netrcFile = home + "/.netrc"
     }
-    for path in [settings.netrcFile, settings.cookieFile, settings.caFile].compactMap({ $0 }) {
-      guard TextFile.isReadable(path) else {
-        throw PassFailure(
-          .configuration, code: "file-not-readable", "'\(Printable.escape(path))' cannot be read",
-          hint: "give a file that exists and that this user can read")
+    for (path, name) in [
+      (
+        settings.netrcFile,
+        settings.netrcFile == options.last(.netrcFile) ? PassOptions.Name.netrcFile : .netrc
+      ),
+      (settings.cookieFile, .cookies), (settings.caFile, .cacert),
+    ] {
+      guard let path else { continue }
+      // libcurl opens these by their paths, and would wait for a writer of a FIFO.
+      do throws(TextFile.Refusal) {
+        try TextFile.check(path, limit: limit)
+      } catch {
+        throw failure(error, path, name, limit: limit)
       }
     }
     if case .remote(let url) = feed { settings.credentialOrigin = url }
     return settings
   }
 
+  private static func failure(
+    _ refusal: TextFile.Refusal, _ path: String, _ name: PassOptions.Name, limit: Int
+  ) -> PassFailure {
+    let what = "--\(name.rawValue): '\(Printable.escape(path))'"
+    switch refusal {
+    case .cannotRead(let number):
+      let words = strerror(number).map { String(cString: $0).lowercased() } ?? "error \(number)"
+      return PassFailure(
+        .configuration, code: "file-not-readable", "\(what) cannot be read: \(words)",
+        hint: "give a file that exists and that this user can read")
+    case .notRegular:
+      return PassFailure(
+        .usage, code: "file-not-regular", "\(what) is no regular file",
+        hint: "write its text into a file that only you can read (chmod 600), and give that")
+    case .tooLarge:
+      return PassFailure(
+        .usage, code: "file-too-large", "\(what) is larger than \(limit >> 20) MiB",
+        hint: "is it the right file? give the one that holds just what this option is for")
+    }
+  }
+
   /// `Name: value` lines; blank lines and `#` comments are left out.
   private static func headers(_ path: String) throws(PassFailure) -> [String] {
-    guard let text = TextFile.read(path, limit: 1 << 20) else {
-      throw PassFailure(
-        .configuration, code: "file-not-readable",
-        "the header file '\(Printable.escape(path))' cannot be read (at most 1 MiB)")
+    let text: String
+    do throws(TextFile.Refusal) {
+      text = try TextFile.contents(path, limit: headerLimit)
+    } catch {
+      throw failure(error, path, .headerFile, limit: headerLimit)
     }
     var headers: [String] = []
     for (index, raw) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated()

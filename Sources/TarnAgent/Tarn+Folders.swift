@@ -26,6 +26,7 @@ extension Tarn {
   ///
   /// - Throws: `folderUnusable` when there is none, or its marker is gone.
   func home(folder: String, state: String?) throws(PassFailure) -> FolderHome {
+    try refuseEmptyNames(folder, state)
     let path = absolute(folder)
     let state = state.map(absolute)
     switch try inspect(path, state: state) {
@@ -34,20 +35,31 @@ extension Tarn {
     case .missing:
       throw PassFailure(
         .folderUnusable, code: "no-folder", "there is no folder \(Printable.escape(path))",
-        hint: "tarn sync FEED \(Printable.escape(folder))")
+        hint: "tarn sync FEED \(ShellWord.quote(folder))")
     case .notDirectory:
-      throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
-    case .empty, .foreign:
-      throw PassFailure(
-        .folderUnusable, code: "not-a-mirror", "\(Printable.escape(path)) is no mirror of Tarn's",
-        hint: "make it one: tarn sync FEED \(Printable.escape(folder))")
+      throw notFolder(path)
+    case .empty: throw notMirror(path, "tarn sync FEED \(ShellWord.quote(folder))")
+    case .foreign: throw notMirror(path, "tarn sync --adopt FEED \(ShellWord.quote(folder))")
     }
+  }
+
+  func notFolder(_ path: String) -> PassFailure {
+    PassFailure(
+      .folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder",
+      hint: "a mirror is a directory: give the name of one, or of one to make")
+  }
+
+  private func notMirror(_ path: String, _ command: String) -> PassFailure {
+    PassFailure(
+      .folderUnusable, code: "not-a-mirror", "\(Printable.escape(path)) is no mirror of Tarn's",
+      hint: "make it one: \(command)")
   }
 
   /// The folder for a pass: made, or taken with `--adopt`, when it is not a mirror yet.
   ///
   /// - Returns: the mirror, and what this process made for it now.
   func homeForSync(_ request: SyncRequest) throws(PassFailure) -> (FolderHome, made: FolderHome.Made) {
+    try refuseEmptyNames(request.folder, request.state)
     let path = try admissible(request.folder)
     let state = request.state.map(absolute)
     switch try inspect(path, state: state) {
@@ -57,13 +69,11 @@ extension Tarn {
       if state != nil, let remains { try refuseOthers(remains) }
       throw markerMissing(path, reason, state: state)
     case .notDirectory:
-      throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
+      throw notFolder(path)
     case .foreign where !request.adopt: throw notEmpty(path, request)
     case .missing, .empty, .foreign:
       guard request.feed != nil else {
-        throw PassFailure(
-          .folderUnusable, code: "not-a-mirror", "\(Printable.escape(path)) is no mirror of Tarn's",
-          hint: "make it one: tarn sync FEED \(Printable.escape(request.folder))")
+        throw notMirror(path, "tarn sync FEED \(ShellWord.quote(request.folder))")
       }
       try refuseUnmounted(path)
       do {
@@ -75,6 +85,14 @@ extension Tarn {
           "cannot make a mirror of \(Printable.escape(path)): \(error.message)")
       }
     }
+  }
+
+  /// `tarn sync FEED "$DIR"` where nothing set DIR: taken as a path it would be the working directory.
+  func refuseEmptyNames(_ folder: String, _ state: String?) throws(PassFailure) {
+    guard folder.isEmpty || state?.isEmpty == true else { return }
+    throw PassFailure(
+      .usage, code: "empty-name", "the name of the \(folder.isEmpty ? "folder" : "state") is empty",
+      hint: "is a variable not set? '.' is the working directory")
   }
 
   /// `/` and `$HOME` are never mirrors, whatever the options, also by another name.
@@ -96,7 +114,11 @@ extension Tarn {
       && first.st_dev == second.st_dev
   }
 
+  /// What a folder is now. Changes nothing.
+  ///
+  /// - Throws: `usage` also where links lead to a path that is not UTF-8.
   func inspect(_ path: String, state: String?) throws(PassFailure) -> FolderHome.State {
+    for path in [path, state].compactMap({ $0 }) { try refuseOtherEncoding(path) }
     do {
       return try FolderHome.inspect(folder: path, state: state)
     } catch  where error.code == .exists {
@@ -108,21 +130,26 @@ extension Tarn {
   }
 
   private func notEmpty(_ path: String, _ request: SyncRequest) -> PassFailure {
-    let feed = request.feed.map { " " + Printable.escape($0) } ?? ""
+    // A marker that is lost takes the feed and the options with it.
+    let wasMirror = registry?.mirrors().contains { $0.isAt(path) } == true
+    let what =
+      wasMirror ? "was a mirror, and its marker .tarn is gone" : "is not empty, and no mirror of Tarn's"
+    let feed = request.feed.map(ShellWord.quote) ?? "FEED"
+    let state = request.state.map { " --state \(ShellWord.quote($0))" } ?? ""
+    let command = "tarn sync --adopt\(state) \(feed) \(ShellWord.quote(request.folder))"
     return PassFailure(
-      .usage, code: "folder-not-empty", "\(Printable.escape(path)) is not empty, and no mirror of Tarn's",
-      hint:
-        "to take it, keeping every file that is in it: tarn sync --adopt\(feed) \(Printable.escape(request.folder))"
-    )
+      .usage, code: "folder-not-empty", "\(Printable.escape(path)) \(what)",
+      hint: (wasMirror ? "mount what belongs there, or put the marker back; " : "")
+        + "to take it, keeping every file that is in it: \(command)")
   }
 
   func markerMissing(_ path: String, _ reason: String, state: String? = nil) -> PassFailure {
-    let option = state.map { "--state \(Printable.escape($0)) " } ?? ""
+    let option = state.map { "--state \(ShellWord.quote($0)) " } ?? ""
     return PassFailure(
       .folderUnusable, code: "marker-missing", "\(Printable.escape(path)): \(reason); nothing was changed",
       hint:
         "mount what belongs there, or put the right folder back; to give the mirror up, keeping its files: "
-        + "tarn forget \(option)\(Printable.escape(path))")
+        + "tarn forget \(option)\(ShellWord.quote(path))")
   }
 
   /// An empty folder where a mirror was, on another file system than the mirror: not mounted.
@@ -134,7 +161,18 @@ extension Tarn {
     throw PassFailure(
       .folderUnusable, code: "marker-missing",
       "\(Printable.escape(path)) was a mirror on another file system, which is not there now; nothing was changed",
-      hint: "mount it; or, to begin anew here: tarn forget \(Printable.escape(path))")
+      hint: "mount it; or, to begin anew here: tarn forget \(ShellWord.quote(path))")
+  }
+
+  /// SQLite gets real paths, as text: it then refuses whatever link somebody puts there later.
+  private func refuseOtherEncoding(_ path: String) throws(PassFailure) {
+    guard let real = realpath(nearestDirectory(path), nil) else { return }
+    defer { free(real) }
+    guard String(validatingCString: real) == nil else { return }
+    let bytes = Printable.escape(Array(UnsafeRawBufferPointer(start: real, count: strlen(real))))
+    throw PassFailure(
+      .usage, code: "not-utf-8", "\(Printable.escape(path)) leads to \(bytes), whose name is not UTF-8",
+      hint: "rename that directory with mv (names inside a mirror may be any bytes)")
   }
 
   private func nearestDirectory(_ path: String) -> String {

@@ -17,6 +17,7 @@ extension Tarn {
   /// says Tarn placed, for that would go with it; so a ledger that is new, because the old one was lost or
   /// damaged, vouches for nothing.
   package func forget(folder: String, state: String?) throws(PassFailure) -> Forgotten {
+    try refuseEmptyNames(folder, state)
     let path = absolute(folder)
     switch try inspect(path, state: state.map(absolute)) {
     case .mirror(let home): try leave(home, as: folder)
@@ -44,8 +45,8 @@ extension Tarn {
       guard foreign == 0 else {
         throw PassFailure(
           .usage, code: "trash-not-empty", wouldLose(foreign, home),
-          hint: "look at them with 'tarn trash list \(Printable.escape(name))'; "
-            + "restore them, or 'tarn trash empty \(Printable.escape(name))'")
+          hint: "look at them: tarn trash list \(ShellWord.quote(name)); "
+            + "restore them, or: tarn trash empty \(ShellWord.quote(name))")
       }
       mirror.ledger.close()
       try home.remove()

@@ -109,7 +109,7 @@ extension Tarn {
       guard let remembered else {
         throw PassFailure(
           .usage, code: "no-feed", "\(Printable.escape(absolute(request.folder))) does not know its feed",
-          hint: "say it once: tarn sync FEED \(Printable.escape(request.folder))")
+          hint: "say it once: tarn sync FEED \(ShellWord.quote(request.folder))")
       }
       return (try FeedText.parse(remembered, workingDirectory: workingDirectory), options)
     }
@@ -176,6 +176,7 @@ extension Tarn {
   /// The folder and the ledger as they are, without a lock; nothing is made.
   private func openForPlan(_ request: SyncRequest) throws(PassFailure) -> (any FolderReading, any LedgerPort)
   {
+    try refuseEmptyNames(request.folder, request.state)
     let path = absolute(request.folder)
     switch try inspect(path, state: request.state.map(absolute)) {
     case .mirror(let home):
@@ -190,7 +191,7 @@ extension Tarn {
       }
     case .markerMissing(let reason): throw markerMissing(path, reason)
     case .notDirectory:
-      throw PassFailure(.folderUnusable, code: "not-a-folder", "\(Printable.escape(path)) is no folder")
+      throw notFolder(path)
     case .missing, .empty: return (AbsentFolder(), AbsentLedger())
     }
   }

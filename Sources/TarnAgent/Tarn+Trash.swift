@@ -69,7 +69,7 @@ extension Tarn {
       let what = matches.isEmpty ? "nothing in the trash is" : "several files in the trash begin with"
       throw PassFailure(
         .usage, code: "not-in-trash", "\(what) '\(Printable.escape(name))'",
-        hint: "tarn trash list \(Printable.escape(mirror.home.folder))")
+        hint: "tarn trash list \(ShellWord.quote(mirror.home.folder))")
     }
     return row
   }

@@ -28,6 +28,8 @@ struct FeedContext {
   let hashing: any Hashing
   /// The URL of the document's directory, ending in a slash.
   private let directory: [UInt8]
+  /// The same of a local feed as the names of a path; nil for others.
+  private let localDirectory: [[UInt8]]?
 
   /// Why a list without an end mark of its own cannot be known to be whole; nil when it is.
   var doubt: String? {
@@ -42,6 +44,7 @@ struct FeedContext {
     self.url = url
     directory =
       URLReference(scheme: url.scheme, authority: url.authority, path: url.directory, query: nil).bytes
+    localDirectory = url.hasScheme("file") ? Self.names(ofLocal: url.directory) : nil
   }
 
   /// The URL of a raw path below the document's directory.
@@ -56,8 +59,8 @@ struct FeedContext {
 
   /// A URL of the document that may be fetched from, resolved against the document.
   ///
-  /// - Returns: nil for other schemes than http, https and (in a local feed only) file, for a URL with a
-  ///   user name or password, and for a URL without a host.
+  /// - Returns: nil for other schemes than http, https and (in a local feed only, and of its own directory and below)
+  ///   file, for a URL with a user name or password, and for a URL without a host.
   func source(_ reference: some Sequence<UInt8>, priority: Int = 1) -> Source? {
     let resolved = url.resolve(URLReference(reference))
     return isUsable(resolved) ? Source(url: resolved.text, priority: priority) : nil
@@ -75,18 +78,41 @@ struct FeedContext {
 
   private static let noSource = "no-usable-source"
   private var noSourceReason: String {
-    url.scheme == nil
-      ? "a feed on standard input has no address: it has to name whole http or https URLs, and this one has none"
-      : "the feed names no URL that Tarn may fetch this file from"
+    if url.scheme == nil {
+      return
+        "a feed on standard input has no address: it has to name whole http or https URLs, and this one has none"
+    }
+    return "the feed names no URL that Tarn may fetch this file from"
+      + (localDirectory == nil ? "" : " (of local files only those in the feed's own directory and below)")
   }
 
   func isUsable(_ url: URLReference) -> Bool {
     let host = url.authority ?? []
     guard !host.contains(UInt8(ascii: "@")), !host.contains(UInt8(ascii: "%")) else { return false }
     if url.hasScheme("file") {
-      return self.url.hasScheme("file") && (host.isEmpty || host.elementsEqual("localhost".utf8))
+      return (host.isEmpty || host.elementsEqual("localhost".utf8)) && isInLocalDirectory(url.path)
     }
     return url.hasScheme("http", "https") && !host.isEmpty && host.first != UInt8(ascii: ":")
+  }
+
+  /// What the feed names may be anybody's, as when it was unpacked from an archive: it must not bring in a file that
+  /// only lies on the same machine.
+  private func isInLocalDirectory(_ path: [UInt8]) -> Bool {
+    guard let localDirectory, let names = Self.names(ofLocal: path) else { return false }
+    return names.starts(with: localDirectory)
+  }
+
+  /// The names along a path once it is decoded, as it will be when it is opened; `.` and `..` are taken out.
+  ///
+  /// - Returns: nil for a path that holds NUL.
+  private static func names(ofLocal path: [UInt8]) -> [[UInt8]]? {
+    let decoded = Percent.decode(path)
+    guard !decoded.contains(0) else { return nil }
+    var names: [[UInt8]] = []
+    for name in decoded.split(separator: 0x2F) where !name.elementsEqual(".".utf8) {
+      if name.elementsEqual("..".utf8) { _ = names.popLast() } else { names.append(Array(name)) }
+    }
+    return names
   }
 }
 

@@ -94,7 +94,8 @@ struct WindowItem {
 
   private func item(_ file: File, _ ordinal: Int, _ context: FeedContext) -> FeedItem {
     let shown = file.shown.isEmpty ? label : file.shown
-    guard file.url.hasScheme("http", "https") || context.isUsable(file.url) else {
+    let isLocal = file.url.hasScheme("file") && context.url.hasScheme("file")
+    guard file.url.hasScheme("http", "https") || isLocal else {
       return Refusal.of(
         text: shown, code: "scheme-not-supported",
         reason: "Tarn fetches the files of a feed over http and https only")

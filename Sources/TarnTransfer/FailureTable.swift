@@ -65,6 +65,10 @@ enum FailureTable {
     if code == CURLE_COULDNT_CONNECT, number == ETIMEDOUT {
       return DownloadFailure(.timeout, "no connection in time to \(place)", isTransient: true)
     }
+    if code == CURLE_SSL_CONNECT_ERROR, detail.contains("wrong version number") {
+      return DownloadFailure(
+        row.code, "\(place) does not speak TLS: its addresses may begin with http://", isTransient: false)
+    }
     return DownloadFailure(
       row.code, "\(row.words) \(place)\(cause(code, detail))", isTransient: row.isTransient)
   }
@@ -77,6 +81,8 @@ enum FailureTable {
     for prefix in ["SSL certificate problem: ", "SSL: "] where text.hasPrefix(prefix) {
       text.removeFirst(prefix.count)
     }
+    // `OpenSSL/3.0.22: error:0A000126:SSL routines::unexpected eof while reading`
+    if text.hasPrefix("OpenSSL/"), let last = text.split(separator: ":").last { text = String(last) }
     return text.isEmpty ? "" : ": \(Printable.escape(text))"
   }
 }

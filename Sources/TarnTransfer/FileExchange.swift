@@ -19,13 +19,13 @@ final class FileExchange {
   /// Opens a regular file.
   init(_ url: SourceURL, _ request: DownloadRequest) throws(DownloadFailure) {
     // Non-blocking, so that a FIFO cannot hold the thread until it has been looked at.
-    let descriptor = open(url.filePath ?? "", O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    let descriptor = open(url.filePath ?? [0], O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw Self.unreadable(url, errno) }
     var status = stat()
     guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
       close(descriptor)
       throw DownloadFailure(
-        .fileNotReadable, "\(Printable.escape(url.filePath ?? "")) is no regular file", isTransient: false)
+        .fileNotReadable, "\(url.shownPath) is no regular file", isTransient: false)
     }
     self.descriptor = descriptor
     self.request = request
@@ -102,7 +102,13 @@ final class FileExchange {
   private static func unreadable(_ url: SourceURL, _ number: Int32) -> DownloadFailure {
     let words = strerror(number).map { String(cString: $0) } ?? "error \(number)"
     return DownloadFailure(
-      .fileNotReadable, "\(Printable.escape(url.filePath ?? "")): \(words.lowercased())",
+      .fileNotReadable, "\(url.shownPath): \(words.lowercased())",
       isTransient: number == EMFILE || number == ENFILE || number == EINTR)
+  }
+}
+
+extension SourceURL {
+  fileprivate var shownPath: String {
+    Printable.escape((filePath ?? []).dropLast().map(UInt8.init(bitPattern:)))
   }
 }

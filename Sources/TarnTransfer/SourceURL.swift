@@ -1,4 +1,5 @@
 import CurlShim
+import Glibc
 
 /// Where a URL points: what connections, limits and secrets are kept apart by.
 struct Origin: Hashable, Sendable {
@@ -20,8 +21,8 @@ struct SourceURL: Sendable {
 
   let text: String
   let origin: Origin
-  /// The decoded path of a `file:` URL.
-  let filePath: String?
+  /// The decoded path of a `file:` URL, with a NUL at its end: bytes, as names of files are.
+  let filePath: [CChar]?
 
   /// Reads an absolute URL.
   init(_ text: String) throws(Refusal) {
@@ -56,10 +57,11 @@ struct SourceURL: Sendable {
     }
     self.text = whole
     if scheme == "file" {
-      guard let path = Self.get(CURLUPART_PATH, of: handle, flags: UInt32(CURLU_URLDECODE)) else {
+      guard let path = Self.part(CURLUPART_PATH, of: handle, flags: UInt32(CURLU_URLDECODE)) else {
         throw Refusal(reason: "its path cannot be decoded")
       }
-      filePath = path
+      defer { curl_free(path) }
+      filePath = Array(UnsafeBufferPointer(start: path, count: strlen(path) + 1))
       origin = Origin(scheme: scheme, host: "", port: "")
     } else {
       filePath = nil
@@ -82,11 +84,18 @@ struct SourceURL: Sendable {
     }
   }
 
-  private static func get(_ part: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0) -> String? {
+  private static func get(_ name: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0) -> String? {
+    guard let text = part(name, of: handle, flags: flags) else { return nil }
+    defer { curl_free(text) }
+    return String(cString: text)
+  }
+
+  /// To be freed by the caller.
+  private static func part(
+    _ name: CURLUPart, of handle: OpaquePointer, flags: UInt32
+  ) -> UnsafeMutablePointer<CChar>? {
     var pointer: UnsafeMutablePointer<CChar>?
-    guard curl_url_get(handle, part, &pointer, flags) == CURLUE_OK, let pointer else { return nil }
-    defer { curl_free(pointer) }
-    return String(cString: pointer)
+    return curl_url_get(handle, name, &pointer, flags) == CURLUE_OK ? pointer : nil
   }
 }
 

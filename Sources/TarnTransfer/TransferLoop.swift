@@ -100,17 +100,30 @@ final class TransferLoop {
   private func start(_ exchange: Exchange) {
     let seconds = exchange.secondsLeft(now: network.clock.monotonic())
     guard seconds != 0 else { return fail(exchange, CURLE_OPERATION_TIMEDOUT) }
-    guard let handle = idle.popLast() ?? EasyHandle() else { return fail(exchange, CURLE_OUT_OF_MEMORY) }
     let settings = network.settings
     let isTrusted = exchange.url.origin == network.trusted
-    let hop = Hop(exchange, handle: handle, network: network)
     let options = CurlOption.hop(exchange.url, settings: settings, isTrusted: isTrusted, secondsLeft: seconds)
     let headers = CurlOption.headers(exchange.request, isTrusted: isTrusted, settings: settings)
-    let code = handle.prepare(network.options + options, headers: headers, hop: hop)
-    guard code == CURLE_OK else { return fail(exchange, code) }
-    guard multi.add(handle) else { return fail(exchange, CURLE_OUT_OF_MEMORY) }
+    let (code, hop) = prepare(exchange, network.options + options, headers: headers)
+    guard let hop else { return fail(exchange, code) }
+    guard multi.add(hop.handle) else { return fail(exchange, CURLE_OUT_OF_MEMORY) }
     exchange.hop = hop
-    hops[handle.easy] = hop
+    hops[hop.handle.easy] = hop
+  }
+
+  /// A hop on an idle handle, or on a new one: after a name that was not found libcurl keeps a handle's buffer over
+  /// its reset, and then refuses to be told its size.
+  private func prepare(
+    _ exchange: Exchange, _ options: [CurlOption], headers: [String]
+  ) -> (CURLcode, Hop?) {
+    while true {
+      let used = idle.popLast()
+      guard let handle = used ?? EasyHandle() else { return (CURLE_OUT_OF_MEMORY, nil) }
+      let hop = Hop(exchange, handle: handle, network: network)
+      let code = handle.prepare(options, headers: headers, hop: hop)
+      if code == CURLE_OK { return (code, hop) }
+      if used == nil { return (code, nil) }
+    }
   }
 
   private func fail(_ exchange: Exchange, _ code: CURLcode) {

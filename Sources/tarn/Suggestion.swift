@@ -40,6 +40,7 @@ enum Suggestion {
   /// The name that is at most a third of the word away, or that the word is the front of.
   static func nearest(_ word: String, _ names: [String]) -> String? {
     let word = word.lowercased()
+    if word == "version" { return "--version" }
     if let known = otherWords[word], names.contains(known) { return known }
     if word.count >= 2, let longer = names.first(where: { $0.hasPrefix(word) }) { return longer }
     let ranked = names.map { (distance: distance(word, $0), name: $0) }.min { $0.distance < $1.distance }

@@ -33,6 +33,13 @@ import Testing
     try Golden.check(result.output, (["help"] + command).joined(separator: "-"))
   }
 
+  /// A line that the terminal's width breaks looks like text, and cannot be copied.
+  @Test(arguments: commands) func noExampleIsBroken(_ command: [String]) {
+    let lines = help(command).split(separator: "\n", omittingEmptySubsequences: false)
+    let examples = lines.drop { $0 != "Examples:" }.dropFirst().prefix { !$0.isEmpty }
+    #expect(!examples.isEmpty && examples.allSatisfy { $0.hasPrefix("  tarn ") }, "\(examples)")
+  }
+
   @Test(arguments: commands) func helpLeadsWithExamples(_ command: [String]) {
     let lines = help(command).split(separator: "\n")
     #expect(lines.dropFirst().first == "Examples:")

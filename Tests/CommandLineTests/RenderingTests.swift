@@ -77,6 +77,11 @@ import Testing
     #expect(Table.lines(rows, right: [1], style: Self.plain) == ["A       N", "日本    1", "b     234"])
   }
 
+  @Test func tablesEndWithTheirLastWord() {
+    let rows = [["a", "1", ""], ["b", "", ""], ["c", "22", "end"]].map { $0.map { Table.Cell($0) } }
+    #expect(Table.lines(rows, right: [1], style: Self.plain) == ["a   1", "b", "c  22  end"])
+  }
+
   @Test func wordsForTheShell() {
     #expect(ShellWord.quote("/srv/iso") == "/srv/iso")
     #expect(ShellWord.quote("my files") == "'my files'")

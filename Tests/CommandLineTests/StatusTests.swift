@@ -125,7 +125,7 @@ import Testing
         "  digest  sha256:00, as the feed says",
         "  placed  2 hours ago (2026-11-21T10:00:00Z)",
         "events, the newest first:",
-        "  2026-11-21T10:00:00Z  fetched  2.0 KiB  ",
+        "  2026-11-21T10:00:00Z  fetched  2.0 KiB",
         "next: tarn sync iso",
       ])
   }

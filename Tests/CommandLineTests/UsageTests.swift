@@ -44,7 +44,8 @@ import Testing
   @Test(
     arguments: [
       ("snyc", "sync"), ("synx", "sync"), ("stat", "status"), ("satus", "status"), ("verfiy", "verify"),
-      ("exlpain", "explain"), ("aprove", "approve"), ("pull", "sync"), ("check", "verify"), ("rm", nil),
+      ("exlpain", "explain"), ("aprove", "approve"), ("pull", "sync"), ("version", "--version"),
+      ("check", "verify"), ("rm", nil),
       ("xyz", nil),
     ] as [(String, String?)]) func suggestions(_ word: String, _ meant: String?)
   {

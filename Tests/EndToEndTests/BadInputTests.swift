@@ -275,6 +275,29 @@ struct BadInputTests {
     #expect(found == ["mirror/good.txt"])
   }
 
+  /// What a local feed names elsewhere is refused, and the rest goes on.
+  @Test func aLocalFeedNamesNoFileElsewhere() throws {
+    let secret = try place.write("secret\n", to: "secret.txt")
+    try place.write("good\n", to: "feeds/good.txt")
+    let urls = [secret.absoluteString, secret.path, "../secret.txt", "%2e%2e/secret.txt", "good.txt"]
+    let files = urls.enumerated().map { #"{"path":"f\#($0)","url":"\#($1)"}"# }.joined(separator: ",")
+    try place.write(#"{"manifest":{"format":"mirror-manifest/1"},"files":[\#(files)]}"#, to: "feeds/list")
+    let outcome = try Tarn.run(["sync", "./feeds/list", "mirror", "--no-input"], in: place.url)
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(outcome.errors.contains("[no-usable-source]") && outcome.errors.contains("own directory"))
+    let found = place.files().filter { $0.hasPrefix("mirror/") && !$0.hasPrefix("mirror/.tarn/") }
+    #expect(found == ["mirror/f4"])
+  }
+
+  /// A server of http:// addresses, asked by https://.
+  @Test func aServerWithoutTLSIsNotAskedForACertificate() throws {
+    let url = "https" + server.url("SHA256SUMS").dropFirst("http".count)
+    let outcome = try Tarn.sync(url, folder)
+    #expect(outcome.status == 66 && outcome.errors.contains("may begin with http://"), "\(outcome)")
+    #expect(!outcome.errors.contains("OpenSSL") && !outcome.errors.contains("--cacert"), "\(outcome)")
+    #expect(!outcome.errors.contains("trying again"), "\(outcome)")
+  }
+
   @Test func aDigestThatCannotBeCheckedIsSaid() throws {
     for name in ["a.txt", "b.txt"] { try server.files.write("a\n", to: name) }
     let sum = try Feeds.sha256(server.files.url.appendingPathComponent("b.txt"))

@@ -30,6 +30,50 @@ struct MessageTests {
     expect(try tarn("plan", "SHA256SUMS", "m"), 64, "./SHA256SUMS")
   }
 
+  /// Addresses as browsers show them.
+  @Test(arguments: [
+    ("127.0.0.1:9/SHA256SUMS", "tarn sync https://127.0.0.1:9/SHA256SUMS 'my iso'"),
+    ("www.example.org/a b/", "tarn sync 'https://www.example.org/a b/' 'my iso'"),
+    ("http:/example.org/list", "tarn sync http://example.org/list 'my iso'"),
+    ("https:example.org/list", "tarn sync https://example.org/list 'my iso'"),
+  ])
+  func aFeedWithoutItsSchemeIsNamed(word: String, command: String) throws {
+    expect(try tarn("sync", word, "my iso"), 64, "hint: \(command)", without: "mirror of Tarn's")
+  }
+
+  @Test func feedAndFolderSwappedAreSwappedBack() throws {
+    expect(
+      try tarn("sync", "my iso", "http://127.0.0.1:9/list"), 64,
+      "hint: tarn sync http://127.0.0.1:9/list 'my iso'")
+  }
+
+  /// `tarn sync FEED "$DIR"` without DIR is not meant for the working directory.
+  @Test(arguments: [
+    ["sync", "--adopt", "./SHA256SUMS", ""], ["sync", ""], ["sync", "", "m"], ["plan", "./SHA256SUMS", ""],
+    ["status", ""], ["verify", ""], ["forget", ""], ["approve", ""], ["trash", "empty", "-y", ""],
+    ["sync", "--state", "", "./SHA256SUMS", "m"], ["forget", "--state", "", "m"],
+  ])
+  func anEmptyNameIsNotTheWorkingDirectory(arguments: [String]) throws {
+    let outcome = try Tarn.run(arguments, environment: ["HOME": place.path + "/home"], in: place.url)
+    expect(outcome, 64, "is empty\n  hint: is a variable not set?")
+    #expect(!place.exists(".tarn") && !place.exists("m"))
+  }
+
+  @Test func aFileInTheFoldersPlaceIsNoSecondFeed() throws {
+    expect(
+      try tarn("sync", "http://127.0.0.1:9/list", place.path + "/a.txt"), 73, "a.txt is no folder",
+      without: "FOLDER")
+  }
+
+  @Test func nothingToDoIsSaid() throws {
+    #expect(try tarn("sync", "-q", "./SHA256SUMS", "m").status == 0)
+    let emptied = try tarn("trash", "empty", "m")
+    #expect(emptied.status == 0 && emptied.output.contains("removed 0 files"), "\(emptied)")
+    expect(try tarn("trash", "empty", "m", "gone.txt"), 64, "gone.txt")
+    expect(try tarn("approve", "m"), 64, "nothing to approve")
+    expect(try tarn("sync", "./SHA256SUMS", "a.txt"), 73, "is no folder\n  hint:")
+  }
+
   @Test func aDirectoryIsNoFeed() throws {
     try place.write("x\n", to: "dir/x")
     for feed in ["./dir", "file://" + place.path + "/dir"] {
@@ -66,6 +110,44 @@ struct MessageTests {
 
   @Test func forgettingNothingAsksForNoFeed() throws {
     expect(try tarn("forget", "nope"), 73, "nothing to forget", without: "tarn sync")
+  }
+
+  /// SQLite wants real paths as text, and a repaired one would be that of another directory.
+  @Test(arguments: ["link", "link/sub", "--state link/state m"])
+  func aLinkToANameThatIsNotUTF8IsRefused(folder: String) throws {
+    let script =
+      "mkdir $'real\\xfe'; ln -s $'real\\xfe' link; '\(Tarn.path)' sync ./SHA256SUMS \(folder); status=$?; "
+      + "[ -z \"$(ls -A link)\" ] && [ ! -e m ] && exit $status"
+    let outcome = try Program(
+      "/bin/bash", ["-c", script], environment: Tarn.environment(), in: place.url
+    ).wait(limit: 30)
+    expect(outcome, 64, "real\\xfe", without: "through a link")
+  }
+
+  /// Names are bytes, also on the way from a local feed to its files.
+  @Test func aLocalFileWhoseNameIsNotUTF8IsFetched() throws {
+    let script =
+      "mkdir feed && cd feed && echo x > $'n\\xff' && sha256sum n* > SHA256SUMS && '\(Tarn.path)' sync ./SHA256SUMS ../m "
+      + "&& cmp $'n\\xff' $'../m/n\\xff'"
+    let outcome = try Program(
+      "/bin/bash", ["-c", script], environment: Tarn.environment(), in: place.url
+    ).wait(limit: 30)
+    #expect(outcome.status == 0, "\(outcome)")
+  }
+
+  /// What is said to be typed next can be typed: with the feed, and in quotes.
+  @Test func theWayBackToALostMarkerIsAWholeCommand() throws {
+    #expect(try tarn("sync", "-q", "./SHA256SUMS", "my mirror").status == 0)
+    try place.remove("my mirror/.tarn")
+    expect(try tarn("sync", "my mirror"), 64, "tarn sync --adopt FEED 'my mirror'")
+    expect(try tarn("status", "my mirror"), 73, "tarn sync --adopt FEED 'my mirror'")
+    expect(
+      try tarn("sync", "--state", "s t", "./SHA256SUMS", "my mirror"), 64,
+      "tarn sync --adopt --state 's t' ./SHA256SUMS 'my mirror'")
+    #expect(try tarn("sync", "--adopt", "./SHA256SUMS", "my mirror").status == 0)
+    try place.remove("my mirror/.tarn/id")
+    expect(
+      try tarn("sync", "my mirror"), 73, "tarn forget '\(place.path)/my mirror'")
   }
 
   static let canRemount: Bool = {

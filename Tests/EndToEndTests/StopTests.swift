@@ -70,6 +70,23 @@ struct StopTests {
     #expect(outcome.status == 143 && !outcome.wasKilled, "\(outcome)")
   }
 
+  /// Not even in the first moment, before anybody waits for signals: the first thing that Tarn does is a look at its
+  /// descriptors.
+  @Test(.enabled(if: Program.find("strace") != nil, "strace is not installed"))
+  func anEarlyQuestionEndsNothing() throws {
+    let strace = try #require(Program.find("strace"))
+    let outcome = try Program(
+      strace,
+      [
+        "-f", "-o", place.path + "/trace", "-e", "trace=fcntl", "-e", "inject=fcntl:signal=USR1:when=1",
+        Tarn.path, "sync", "./SHA256SUMS", "mirror",
+      ], environment: Tarn.environment(), in: place.url
+    ).wait(limit: 60)
+    #expect(place.text("trace")?.contains("F_GETFD") == true)
+    #expect(outcome.status == 0 && !outcome.wasKilled, "\(outcome)")
+    #expect(place.text("mirror/a.txt") == "a\n")
+  }
+
   @Test func aClosedStandardInputIsSaidToBeClosed() throws {
     let outcome = try shell("<&-", "sync - mirror").wait(limit: 20)
     #expect(outcome.status == 66 && outcome.errors.contains("standard input is closed"), "\(outcome)")

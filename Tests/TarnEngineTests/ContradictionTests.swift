@@ -11,9 +11,7 @@ import Testing
   @Test(arguments: [(false, true), (true, false), (false, false)])
   func noFileMakesWayUnlessDeletionsAreAllowed(deletes: Bool, isComplete: Bool) throws {
     let world = World()
-    world.want("a", "file")
-    for number in 0..<20 { world.want("other-\(number)", "\(number)") }
-    try world.run()
+    try world.fill("a", "file")
     world.policy.deletes = deletes
     if !isComplete { world.end = FeedEnd(format: "test list", isComplete: false, incompleteReason: "cut") }
     world.unlist("a")
@@ -60,10 +58,7 @@ import Testing
 
   @Test func aFolderThatIsReplacedMeanwhileIsLeftAlone() throws {
     let world = World()
-    world.want("a", "one")
-    for number in 0..<20 { world.want("other-\(number)", "\(number)") }
-    try world.run()
-    world.policy.deletes = true
+    try world.fill("a", "one")
     world.unlist("other-3")
     world.want("b", "two")
     let folder = world.folder
@@ -92,10 +87,16 @@ import Testing
   /// 304 to a request that set no condition names no bytes: nothing is in sync by it.
   @Test(arguments: [false, true]) func aNotModifiedThatNobodyAskedForFails(hasDigest: Bool) throws {
     let world = World()
-    world.policy.retries = 0
+    world.rushes = true
     world.add(hasDigest ? world.entry("a", "text") : world.bareEntry("a", listing: "one"))
     world.server.answer(World.host + "a", FakeAnswer(status: 304))
+    let asked = Locked(0)
+    world.server.onRequest { request in
+      if request.url == World.host + "a" { asked.withLock { $0 += 1 } }
+    }
     let report = try world.run()
+    // Asking again would get the same contradiction.
+    #expect(asked.withLock { $0 } == 1)
     #expect(!report.isInSync)
     #expect(report.problems.map(\.code) == ["bad-response"])
     #expect(world.files.isEmpty)

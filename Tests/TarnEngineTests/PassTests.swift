@@ -354,10 +354,7 @@ import Testing
 
   @Test func aFileMakesWayForADirectory() throws {
     let world = World()
-    world.want("a", "file")
-    for number in 0..<20 { world.want("other-\(number)", "\(number)") }
-    try world.run()
-    world.policy.deletes = true
+    try world.fill("a", "file")
     world.unlist("a")
     world.want("a/b", "one")
     world.want("a/c", "two")
@@ -374,10 +371,7 @@ import Testing
 
   @Test func aDirectoryMakesWayForAFileInTwoPasses() throws {
     let world = World()
-    world.want("a/b", "below")
-    for number in 0..<20 { world.want("other-\(number)", "\(number)") }
-    try world.run()
-    world.policy.deletes = true
+    try world.fill("a/b", "below")
     world.unlist("a/b")
     world.want("a", "file")
     #expect(try world.run().counts.conflict == 1)

@@ -19,8 +19,8 @@ import Testing
       name: "m", folder: "/folder", holder: holder, problemLimit: limit)
   }
 
-  private func explain(_ world: World, _ path: String) throws -> Explanation {
-    try ExplainQuery(ledger: world.ledger, folder: world.folder).explain(path.path, mirror: "m")
+  private func explain(_ world: World, _ path: String, mirror: String = "m") throws -> Explanation {
+    try ExplainQuery(ledger: world.ledger, folder: world.folder).explain(path.path, mirror: mirror)
   }
 
   private func verify(_ world: World, repair: Bool = false, stop: StopFlag = StopFlag()) throws
@@ -137,6 +137,22 @@ import Testing
     let held = try #require(try world.run().held)
     #expect(try explain(world, "f14").state == "held")
     #expect(try explain(world, "f14").hint == "tarn approve m \(held.id)")
+  }
+
+  /// What is said to come next helps: another pass alone moves nothing out of the way and mends no feed.
+  @Test func whatComesNextHelps() throws {
+    let world = try filled(3)
+    world.folder.write("mine".path, "mine".bytes)
+    world.want("mine", "theirs")
+    world.want("gone-wrong", "x")
+    world.server.remove(World.host + "gone-wrong")
+    world.items.append(.refused(Refusal(name: "bad".bytes, code: "no-usable-source", reason: "no source")))
+    try world.run()
+    #expect(try explain(world, "mine", mirror: "my iso").state == "conflict")
+    #expect(try explain(world, "mine", mirror: "my iso").hint == "move it away, then: tarn sync 'my iso'")
+    #expect(try explain(world, "bad").state == "refused")
+    #expect(try explain(world, "bad").hint == nil)
+    #expect(try explain(world, "gone-wrong", mirror: "my iso").hint == "tarn sync 'my iso'")
   }
 
   // MARK: Verify

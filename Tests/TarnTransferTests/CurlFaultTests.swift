@@ -31,6 +31,22 @@ struct CurlFaultTests {
     return (outcome, receiver.bytes)
   }
 
+  /// On a handle that was used before, too. A label of more than 63 letters is asked of no name server.
+  @Test func aNameThatIsNotFoundStaysThat() throws {
+    let downloader = try CurlDownloader(settings: NetworkSettings())
+    let url = "http://" + String(repeating: "x", count: 70) + ".invalid/f"
+    for _ in 0..<4 {
+      let receiver = Collector()
+      _ = downloader.start(DownloadRequest(url: url, limit: 1 << 20), to: receiver)
+      guard case .failed(let failure) = receiver.outcome() else {
+        Issue.record("no failure")
+        continue
+      }
+      #expect(failure.code == .resolve && failure.message.contains("no address found"), "\(failure)")
+    }
+    downloader.shutDown()
+  }
+
   struct Case: Sendable, CustomTestStringConvertible {
     var behaviour: String
     var code: DownloadFailure.Code

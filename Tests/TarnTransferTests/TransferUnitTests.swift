@@ -172,6 +172,19 @@ import Testing
     #expect(row.isTransient == isTransient)
   }
 
+  /// Raw words of OpenSSL say nothing to people.
+  @Test(arguments: [
+    ("wrong version number", "h:443 does not speak TLS: its addresses may begin with http://", false),
+    ("unexpected eof while reading", "no secure connection to h:443: unexpected eof while reading", true),
+  ]) func failuresOfTLSAreInPlainWords(words: String, message: String, isTransient: Bool) {
+    let origin = Origin(scheme: "https", host: "h", port: "443")
+    let failure = FailureTable.failure(
+      CURLE_SSL_CONNECT_ERROR, origin: origin,
+      detail: "OpenSSL/3.0.22: error:0A00010B:SSL routines::\(words)", errno: 0)
+    #expect(failure.code == .tls && failure.isTransient == isTransient)
+    #expect(failure.message == message)
+  }
+
   /// Each option is set once, has a reason, and is known to the libcurl at hand.
   @Test func optionTable() throws {
     var settings = NetworkSettings()

@@ -15,17 +15,16 @@ import argparse
 import base64
 import collections
 import hashlib
-import http.server
 import json
 import os
 import subprocess
 import sys
 import tempfile
-import threading
 import urllib.parse
 
 import check_tree
 import hostile_names
+import loopback_server
 from hostile_names import AFTER, BEFORE, DROPS_DOT, HOST, PLACE, why_unprintable, why_unsafe
 
 LIMIT = 120  # Seconds for one command.
@@ -172,27 +171,6 @@ def names_of_the_pass():
     return [name for name in names if name not in directories]
 
 
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        body = self.server.files.get(urllib.parse.unquote_to_bytes(self.path))
-        self.send_response(404 if body is None else 200)
-        self.send_header("Content-Length", str(len(body or b"")))
-        self.end_headers()
-        self.wfile.write(body or b"")
-
-    def log_message(self, *arguments):
-        pass
-
-
-def serve(files):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.files = files
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server, f"http://127.0.0.1:{server.server_port}"
-
-
 def manifest(names):
     rows = [json.dumps({"header": {"format": "mirror-manifest/1", "version": 1}})]
     for name in names:
@@ -275,7 +253,7 @@ def pass_over_names(tarn):
         before = canary_beside(world, folder)
         files = {b"/pub/" + name: content_of(name) for name in names}
         files[b"/pub/list"] = manifest(names)
-        server, url = serve(files)
+        server, url = loopback_server.serve(lambda path: files.get(urllib.parse.unquote_to_bytes(path)))
         environment = {**os.environ, "HOME": work, "XDG_STATE_HOME": work + "/state", "XDG_CONFIG_HOME": work + "/config",
                        "NO_COLOR": "1"}
         violations = []

@@ -15,7 +15,6 @@ import argparse
 import collections
 import ctypes
 import hashlib
-import http.server
 import json
 import mmap
 import os
@@ -29,6 +28,7 @@ import threading
 import time
 
 import check_tree
+import loopback_server
 
 EXCHANGE, AT_FDCWD, ENOENT = 2, -100, 2
 LIMIT = 60  # Seconds for one pass.
@@ -104,27 +104,8 @@ class Feed:
         rows.append({"end": {"files": len(files)}})
         self.bodies["/list"] = "".join(json.dumps(row) + "\n" for row in rows).encode()
 
-
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-
-    def do_GET(self):
-        # What a pass asks for may have changed since it read the list: the digest tells.
-        body = self.server.feed.bodies.get(self.path)
-        self.send_response(404 if body is None else 200)
-        self.send_header("Content-Length", str(len(body or b"")))
-        self.end_headers()
-        self.wfile.write(body or b"")
-
-    def log_message(self, *arguments):
-        pass
-
-
-def serve(feed):
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.feed = feed
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server, f"http://127.0.0.1:{server.server_port}"
+    def body_of(self, path):
+        return self.bodies.get(path)
 
 
 # --- the world --------------------------------------------------------------------------------------------------
@@ -267,7 +248,7 @@ def grid(tarn, swaps_wanted, passes_wanted, is_inner, seed, words=()):
         worlds, servers = [], []
         for number, extra in enumerate([[], ["--delete"]]):
             feed = Feed(seed + number)
-            server, url = serve(feed)
+            server, url = loopback_server.serve(feed.body_of)
             servers.append(server)
             worlds.append(World(os.path.join(scratch, f"world{number}"), feed, url, [*extra, *words]))
         for world in worlds:

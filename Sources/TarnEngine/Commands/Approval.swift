@@ -46,7 +46,9 @@ package struct Approval {
 
   private func approve(_ id: String?) throws -> ApprovalReport {
     guard let held = try ledger.held() else {
-      throw PassFailure(.usage, code: "nothing-held", "no plan is held for this mirror")
+      throw PassFailure(
+        .usage, code: "nothing-held", "no plan is held for this mirror",
+        hint: "there is nothing to approve: 'tarn status' shows what waits")
     }
     if let id, id != held.id {
       throw PassFailure(

@@ -63,6 +63,7 @@ package struct ExplainQuery {
     let held = try ledger.held()
     let isHeld = try held.map { try ledger.isHeld(path, plan: $0.id) } ?? false
     var answer = Explanation(path: path.printable, state: "unknown", summary: "")
+    let mirror = ShellWord.quote(mirror)
     (answer.state, answer.summary, answer.hint) = Self.verdict(
       row: row, present: present, problem: problem, held: isHeld ? held : nil, mirror: mirror)
     answer.record = row.map { row in
@@ -89,6 +90,15 @@ package struct ExplainQuery {
     return answer
   }
 
+  /// What the next pass alone would not mend needs a person first; what is refused, the feed's author.
+  private static func hint(_ kind: Problem.Kind, mirror: String) -> String? {
+    switch kind {
+    case .conflict: "move it away, then: tarn sync \(mirror)"
+    case .refused: nil
+    default: "tarn sync \(mirror)"
+    }
+  }
+
   private static func verdict(
     row: Row?, present: Present?, problem: Problem?, held: HeldPlan?, mirror: String
   ) -> (String, String, String?) {
@@ -100,7 +110,9 @@ package struct ExplainQuery {
       )
     }
     if let problem {
-      return (problem.kind.rawValue, "\(problem.message) [\(problem.code)]", "tarn sync \(mirror)")
+      return (
+        problem.kind.rawValue, "\(problem.message) [\(problem.code)]", hint(problem.kind, mirror: mirror)
+      )
     }
     switch (row, present) {
     case (nil, nil):

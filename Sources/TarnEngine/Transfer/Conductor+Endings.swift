@@ -60,7 +60,7 @@ extension Conductor {
       trouble(
         job, code: "bad-response",
         "\(Printable.escape(job.url)): the server says 'not modified' (304) to a request without a condition",
-        isTransient: true)
+        isTransient: false)
     case .status(let status):
       trouble(
         job, code: status.name, "\(Printable.escape(job.url)): \(status.message)",

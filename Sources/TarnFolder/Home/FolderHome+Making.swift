@@ -203,7 +203,10 @@ extension FolderHome {
       throw FolderFailure(cannot: "resolve", path.utf8, errno: -error)
     }
     defer { free(real) }
-    return String(cString: real)
+    guard let text = String(validatingCString: real) else {
+      throw FolderFailure(.other, "\(Printable.escape(path)): its real path is not UTF-8")
+    }
+    return text
   }
 
   /// State inside of the folder would be taken for its contents, and the other way round for Tarn's own.

@@ -54,7 +54,7 @@ extension FolderHome {
 
   /// The process that holds the lock now; nil when nobody does, or when it cannot be told. Takes no lock.
   package func holder() -> Int32? {
-    let number = tarn_open_at(AT_FDCWD, cString(lockPath), O_RDONLY | O_NOFOLLOW, 0)
+    let number = tarn_open_at(AT_FDCWD, cString(lockPath), O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
     guard number >= 0 else { return nil }
     let file = Descriptor(number)
     guard file.use(tarn_is_locked) == 1 else { return nil }

@@ -18,7 +18,11 @@ struct DatabaseFile: Sendable {
       throw LedgerFailure(ErrorTable.system[errno] ?? .inputOutput, Printable.escape(message))
     }
     defer { free(resolved) }
-    self.directory = String(cString: resolved)
+    // A repaired name would be that of another file.
+    guard let real = String(validatingCString: resolved) else {
+      throw LedgerFailure(.other, Printable.escape("\(directory): its real path is not UTF-8"))
+    }
+    self.directory = real
     self.name = name
     path = self.directory + "/" + name
   }

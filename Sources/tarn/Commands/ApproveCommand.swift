@@ -12,7 +12,7 @@ struct ApproveCommand: ParsableCommand {
     discussion: """
       Examples:
         tarn approve /srv/iso                show what would be deleted, and ask
-        tarn approve /srv/iso 1a2b3c4d       that set of deletions, never a newer or larger one
+        tarn approve /srv/iso 1a2b3c4d       that set, never a newer or larger one
 
       Far more deletions than usual are held back until you say so. Approved ones go to the trash: \
       'tarn trash restore' brings a file back.

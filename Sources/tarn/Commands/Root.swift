@@ -12,10 +12,10 @@ struct Root: ParsableCommand {
         tarn sync /srv/iso                                      bring it up to date
         tarn plan /srv/iso                                      what would that do?
         tarn status                                             how are my mirrors?
-        tarn explain /srv/iso debian.iso                        why is this file (not) here?
+        tarn explain /srv/iso debian.iso                        why is it (not) here?
 
-      A feed is a checksum list, a Metalink 4, an nginx directory index, a list of URLs or a native \
-      manifest: a URL, a file (beginning with / or ./) or - for standard input. \
+      A feed is a checksum list, a Metalink, a directory index, a podcast or news feed, a list of URLs or \
+      a native manifest, among others: a URL, a file (beginning with / or ./) or - for standard input. \
       A mirror is a folder that follows a feed. 'tarn help exit-status' lists the exit statuses.
       """,
     version: "tarn \(Tarn.version)",

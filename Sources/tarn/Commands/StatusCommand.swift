@@ -12,7 +12,7 @@ struct StatusCommand: ParsableCommand {
     usage: "tarn status [options] [MIRROR...]",
     discussion: """
       Examples:
-        tarn status                              the mirror around this directory, or all known ones
+        tarn status                              the mirror you are in, or all
         tarn status --watch /srv/iso             live
         tarn status --check --max-age 26h        for monitoring: one line, 0 or 3
         tarn status --json | jq .mirrors[].state

@@ -16,7 +16,7 @@ struct SyncCommand: ParsableCommand {
         tarn sync https://example.org/iso/SHA256SUMS /srv/iso
         tarn sync --delete --exclude '*.tmp' https://example.org/pub/ pub
         tarn sync /srv/iso            again: feed and options are remembered
-        tarn sync                     the mirror around this directory, or all known ones
+        tarn sync                     the mirror you are in, or all known ones
 
       What is fetched is verified before it appears under its name. An interrupted sync goes on \
       where it was. Options given again replace the remembered ones.

@@ -45,13 +45,13 @@ struct TrashEmptyCommand: ParsableCommand {
 
   private func isWanted(_ session: Session) throws(PassFailure) -> Bool {
     if session.saysYes { return true }
+    let rows = try session.tarn.trash(folder: mirror, state: record.state)
+    guard !rows.isEmpty else { return true }
     guard session.mayAsk else {
       throw PassFailure(
         .usage, code: "not-asked", "cannot ask whether to remove files for good",
         hint: "say it with --yes: tarn trash empty --yes \(ShellWord.quote(mirror))")
     }
-    let rows = try session.tarn.trash(folder: mirror, state: record.state)
-    guard !rows.isEmpty else { return true }
     let bytes = rows.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
     let all = "all \(Numbers.count(rows.count, "file")), \(Units.show(bytes)),"
     let what = names.isEmpty ? all : names.map { Printable.escape($0) }.joined(separator: ", ")

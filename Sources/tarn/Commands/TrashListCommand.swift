@@ -1,5 +1,6 @@
 import ArgumentParser
 import TarnAgent
+import TarnCore
 
 /// `tarn trash list`.
 struct TrashListCommand: ParsableCommand {

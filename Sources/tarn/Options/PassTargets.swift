@@ -15,12 +15,17 @@ struct PassTargets {
     if words.count == 2 { words[0] = try StandardInput.take(words[0]) }
     let feeds = words.filter { session.tarn.meaning(of: $0) == .feed }
     if let feed = feeds.first {
-      guard words.count == 2, words[0] == feed, feeds.count == 1 else {
-        throw Self.oddWords(feed, count: words.count)
+      // A file in the folder's place is no second feed: that it is no folder is said later.
+      let isFolder = words.last.map { session.tarn.meaning(of: $0) != .feed || FeedWord.isPath($0) } ?? false
+      guard words.count == 2, words[0] == feed, isFolder else {
+        throw Self.oddWords(words, feed)
       }
       return [request(feed: feed, folder: words[1], flags)]
     }
-    if words.count == 2 { try refuseMissingFeed(words[0], folder: words[1]) }
+    if words.count == 2 {
+      try refuseMissingFeed(words[0], folder: words[1])
+      try refuseMissingScheme(words[0], folder: words[1])
+    }
     let folders = try mirrors(words)
     if folders.count > 1, flags.folder.state != nil {
       throw PassFailure(.usage, code: "usage", "--state goes with one mirror")
@@ -51,6 +56,10 @@ struct PassTargets {
   /// `tarn sync ./SHA256SUM iso` with a slip in the name would else complain of a mirror, and so would a file written
   /// as a mirror, or a directory where the list in it was meant.
   private func refuseMissingFeed(_ word: String, folder: String) throws(PassFailure) {
+    guard !word.isEmpty else {
+      throw PassFailure(
+        .usage, code: "empty-name", "the feed's address is empty", hint: "is a variable not set?")
+    }
     let quoted = ShellWord.quote(word)
     switch session.tarn.meaning(of: word) {
     case .file:
@@ -64,19 +73,48 @@ struct PassTargets {
           "as a feed, give the list that is in it: tarn sync \(quoted)/SHA256SUMS \(ShellWord.quote(folder))")
     case .feed, .directory, .other: break
     }
-    let isPath = word.hasPrefix("/") || word.hasPrefix("./") || word.hasPrefix("../")
-    guard isPath, access(word, F_OK) != 0, errno == ENOENT else { return }
+    guard FeedWord.isPath(word), access(word, F_OK) != 0, errno == ENOENT else { return }
     throw PassFailure(
       .feedUnreachable, code: "feed-not-there",
       "cannot read the feed \(ShellWord.quote(word)): there is no such file", hint: "nothing was changed")
   }
 
-  private static func oddWords(_ feed: String, count: Int) -> PassFailure {
-    let feed = ShellWord.quote(feed)
+  /// As addresses are copied from a browser: `example.org/iso/SHA256SUMS`, `localhost:8000/list`, `http:/host/list`.
+  private func refuseMissingScheme(_ word: String, folder: String) throws(PassFailure) {
+    var address = word[...]
+    var scheme = "https"
+    for written in ["https", "http"] where address.lowercased().hasPrefix(written + ":") {
+      scheme = written
+      address = address.dropFirst(written.count + 1).drop { $0 == "/" }
+      break
+    }
+    guard let slash = address.firstIndex(of: "/"), access(word, F_OK) != 0, errno == ENOENT else { return }
+    let parts = address[..<slash].split(separator: ":", omittingEmptySubsequences: false)
+    let isHost = parts[0].contains(".") || parts.count == 2 || address.startIndex != word.startIndex
+    guard isHost, parts[0].first?.isLetter == true || parts[0].first?.isNumber == true,
+      parts.dropFirst().allSatisfy({ UInt16($0) != nil })
+    else { return }
+    throw PassFailure(
+      .usage, code: "feed-not-understood",
+      "\(ShellWord.quote(word)) is no folder that is there, and a feed's URL begins with http:// or https://",
+      hint: "tarn sync \(ShellWord.quote("\(scheme)://\(address)")) \(ShellWord.quote(folder))")
+  }
+
+  private static func oddWords(_ words: [String], _ feed: String) -> PassFailure {
+    let isSwapped = words.count == 2 && words[0] != feed
+    let folder = isSwapped ? ShellWord.quote(words[0]) : "FOLDER"
     return PassFailure(
       .usage, code: "usage",
-      count == 1
-        ? "\(feed) is a feed, and its folder is missing" : "a feed goes with one folder, and before it",
-      hint: "tarn sync \(feed) FOLDER")
+      words.count == 1
+        ? "\(ShellWord.quote(feed)) is a feed, and its folder is missing"
+        : "a feed goes with one folder, and before it",
+      hint: "tarn sync \(ShellWord.quote(feed)) \(folder)")
+  }
+}
+
+/// A FEED that is a path (contract.md, Commands).
+private enum FeedWord {
+  static func isPath(_ word: String) -> Bool {
+    word.hasPrefix("/") || word.hasPrefix("./") || word.hasPrefix("../")
   }
 }

@@ -19,8 +19,6 @@ enum RawArguments {
   static func refusal(_ what: String, _ bytes: UnsafeRawBufferPointer) -> PassFailure {
     PassFailure(
       .usage, code: "not-utf-8", "\(what) is not UTF-8: \(Printable.escape(Array(bytes)))",
-      hint:
-        "rename it with mv, or reach it from elsewhere through a link (names inside a mirror may be any bytes)"
-    )
+      hint: "rename it with mv (names inside a mirror may be any bytes)")
   }
 }

@@ -20,7 +20,9 @@ enum Table {
       }
     }
     return rows.map { row in
-      row.enumerated().map { column, cell in
+      // Blanks behind the last word only show when they are copied.
+      let row = row.prefix((row.lastIndex { !$0.text.isEmpty } ?? -1) + 1)
+      return row.enumerated().map { column, cell in
         let isLast = column == row.count - 1 && !right.contains(column)
         let text =
           isLast ? cell.text : Columns.padded(cell.text, widths[column], right: right.contains(column))

@@ -36,28 +36,16 @@ final class IndexServer {
     guard let executable = Program.find(kind.program) else {
       throw Program.TimedOut(description: "\(kind.program) is not installed")
     }
-    for _ in 0..<10 {
-      let port = try Loopback.freePort()
+    let directory = directory
+    (program, port) = try Loopback.start(kind.program, in: directory) { port in
       let arguments = try Self.arguments(kind, root: files.path, port: port, in: directory)
       let home = ["HOME": directory.path, "PATH": "/usr/bin:/bin", "LC_ALL": "C.UTF-8"]
-      let program = try Program(executable, arguments, environment: home, in: directory.url)
-      let isUp: Void? = try? waitUntil(limit: 20, "\(kind.program) answers") {
-        !program.isRunning || Loopback.isListening(port)
-      }
-      if isUp != nil, program.isRunning {
-        self.port = port
-        self.program = program
-        return
-      }
-      program.signal(SIGTERM)
-      _ = try? program.wait(limit: 10)
+      return try Program(executable, arguments, environment: home, in: directory.url)
     }
-    throw Program.TimedOut(description: "\(kind.program) did not start: \(directory.text("error.log") ?? "")")
   }
 
   deinit {
-    program.signal(SIGTERM)
-    _ = try? program.wait(limit: 10)
+    Loopback.end(program)
   }
 
   func url(_ path: String) -> String { "http://127.0.0.1:\(port)/\(path)" }

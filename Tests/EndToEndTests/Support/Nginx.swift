@@ -31,32 +31,19 @@ final class Nginx {
     self.files = try files ?? TemporaryDirectory()
     directory = try TemporaryDirectory()
     guard let nginx = Self.path else { throw Program.TimedOut(description: "nginx is not installed") }
-    for _ in 0..<10 {
-      let port = try Loopback.freePort()
+    let files = self.files.path
+    let directory = directory
+    (program, port) = try Loopback.start("nginx", in: directory) { port in
       let configuration = Self.configuration(
-        port: port, root: self.files.path, prefix: directory.path, locations: locations)
+        port: port, root: files, prefix: directory.path, locations: locations)
       let file = try directory.write(configuration, to: "nginx.conf")
-      let program = try Program(
+      return try Program(
         nginx, ["-p", directory.path, "-c", file.path, "-e", directory.path + "/error.log"])
-      if Self.isReady(program, port: port) {
-        self.port = port
-        self.program = program
-        return
-      }
-      program.signal(SIGTERM)
-      _ = try? program.wait(limit: 10)
     }
-    throw Program.TimedOut(description: "nginx did not start: \(directory.text("error.log") ?? "")")
   }
 
   deinit {
-    program.signal(SIGTERM)
-    _ = try? program.wait(limit: 10)
-  }
-
-  private static func isReady(_ program: Program, port: UInt16) -> Bool {
-    (try? waitUntil(limit: 10, "nginx answers") { !program.isRunning || Loopback.isListening(port) }) != nil
-      && program.isRunning
+    Loopback.end(program)
   }
 
   private static func configuration(port: UInt16, root: String, prefix: String, locations: String) -> String {
@@ -108,61 +95,5 @@ final class Nginx {
     let before = try requests().count
     try body()
     return Array(try requests().dropFirst(before))
-  }
-}
-
-/// Sockets of this machine, just enough to find a free port and to see that someone listens.
-enum Loopback {
-  struct Failed: Error {
-    var call: String
-    var code: Int32
-  }
-
-  private static func withSocket<Result>(
-    _ port: UInt16, _ body: (Int32, UnsafePointer<sockaddr>) throws -> Result
-  ) throws -> Result {
-    let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    guard descriptor >= 0 else { throw Failed(call: "socket", code: errno) }
-    defer { close(descriptor) }
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    return try withUnsafePointer(to: &address) { pointer in
-      try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { try body(descriptor, $0) }
-    }
-  }
-
-  private static let length = socklen_t(MemoryLayout<sockaddr_in>.size)
-
-  /// A port that was free a moment ago.
-  static func freePort() throws -> UInt16 {
-    try withSocket(0) { descriptor, address in
-      guard bind(descriptor, address, length) == 0 else { throw Failed(call: "bind", code: errno) }
-      var bound = sockaddr_in()
-      var size = length
-      let status = withUnsafeMutablePointer(to: &bound) { pointer in
-        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &size) }
-      }
-      guard status == 0 else { throw Failed(call: "getsockname", code: errno) }
-      return UInt16(bigEndian: bound.sin_port)
-    }
-  }
-
-  static func isListening(_ port: UInt16) -> Bool {
-    (try? withSocket(port) { descriptor, address in connect(descriptor, address, length) == 0 }) ?? false
-  }
-
-  /// A HEAD request, answered to its end.
-  static func head(_ path: String, port: UInt16) throws {
-    try withSocket(port) { descriptor, address in
-      guard connect(descriptor, address, length) == 0 else { throw Failed(call: "connect", code: errno) }
-      let request = Array("HEAD \(path) HTTP/1.0\r\n\r\n".utf8)
-      guard send(descriptor, request, request.count, Int32(MSG_NOSIGNAL)) == request.count else {
-        throw Failed(call: "send", code: errno)
-      }
-      var buffer = [UInt8](repeating: 0, count: 4096)
-      while recv(descriptor, &buffer, buffer.count, 0) > 0 {}
-    }
   }
 }

@@ -1,0 +1,87 @@
+import Glibc
+
+/// Small text files of the user's.
+enum TextFile {
+  /// Why a file is not read.
+  enum Refusal: Error, Equatable {
+    /// errno of opening or reading it.
+    case cannotRead(Int32)
+    /// A directory, a FIFO, a device or a socket.
+    case notRegular
+    /// Longer than the limit.
+    case tooLarge
+  }
+
+  /// - Returns: nil when it cannot be read, is no regular file, or is longer than `limit` bytes.
+  static func read(_ path: String, limit: Int) -> String? {
+    try? contents(path, limit: limit)
+  }
+
+  /// Reads a regular file of at most `limit` bytes. Never waits: a FIFO is not opened for reading until its kind is
+  /// known.
+  static func contents(_ path: String, limit: Int) throws(Refusal) -> String {
+    let descriptor = try openRegular(path, limit: limit)
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+      let count = Glibc.read(descriptor, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw .cannotRead(errno) }
+      // The size was looked at before: it may have grown since.
+      guard bytes.count + count <= limit else { throw .tooLarge }
+      if count == 0 { return String(decoding: bytes, as: UTF8.self) }
+      bytes += buffer[..<count]
+    }
+  }
+
+  /// Looks whether a library may be handed this path, without reading the file.
+  static func check(_ path: String, limit: Int) throws(Refusal) {
+    close(try openRegular(path, limit: limit))
+  }
+
+  private static func openRegular(_ path: String, limit: Int) throws(Refusal) -> Int32 {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK)
+    // What a socket answers.
+    guard descriptor >= 0 else { throw errno == ENXIO ? .notRegular : .cannotRead(errno) }
+    var status = stat()
+    let refusal: Refusal? =
+      fstat(descriptor, &status) != 0
+      ? .cannotRead(errno)
+      : status.st_mode & S_IFMT != S_IFREG ? .notRegular : status.st_size > limit ? .tooLarge : nil
+    guard let refusal else { return descriptor }
+    close(descriptor)
+    throw refusal
+  }
+
+  /// Writes by a new file and a rename; makes the directory. Failures are ignored.
+  static func write(_ text: String, to path: String) {
+    guard let slash = path.lastIndex(of: "/") else { return }
+    makeDirectories(String(path[..<slash]))
+    let fresh = "\(path).\(getpid())"
+    let descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { return }
+    let bytes = Array(text.utf8)
+    let count = Glibc.write(descriptor, bytes, bytes.count)
+    close(descriptor)
+    if count != bytes.count || rename(fresh, path) != 0 { unlink(fresh) }
+  }
+
+  private static func makeDirectories(_ path: String) {
+    var prefix = ""
+    for segment in path.split(separator: "/") {
+      prefix += "/" + segment
+      mkdir(prefix, 0o700)
+    }
+  }
+}
+
+extension TextFile {
+  static func isDirectory(_ path: String) -> Bool {
+    var status = stat()
+    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+  }
+
+  /// Of whatever kind, links followed.
+  static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import Testing
+
+/// Options that name a file: whatever stands there, Tarn neither waits for it nor swallows it whole.
+@Suite(.serialized, .enabled(if: Tarn.obstacle == nil, "\(Tarn.obstacle ?? "")"))
+struct FileOptionTests {
+  static let options = ["--header-file", "--cookies", "--netrc-file", "--cacert"]
+  private let place: TemporaryDirectory
+
+  init() throws {
+    place = try TemporaryDirectory()
+    try Feeds.publish(["a.txt": "a\n"], in: place)
+    try #require(mkfifo(place.path + "/fifo", 0o600) == 0)
+  }
+
+  private func sync(_ option: String, _ file: String) throws -> Outcome {
+    try Tarn.run(["sync", option, file, "./SHA256SUMS", "m"], in: place.url, limit: 20)
+  }
+
+  @Test(arguments: options, ["fifo", "/dev/zero", "."])
+  func onlyARegularFileIsTaken(option: String, file: String) throws {
+    let outcome = try sync(option, file)
+    #expect(outcome.status == 64 && !outcome.wasKilled, "\(outcome)")
+    #expect(outcome.errors.contains("\(option): '") && outcome.errors.contains("is no regular file"))
+    #expect(outcome.errors.contains("hint:"), "\(outcome)")
+    #expect(!place.exists("m"))
+  }
+
+  @Test func aFIFOAsTheUsersNetrcIsNotWaitedFor() throws {
+    try #require(mkfifo(place.path + "/.netrc", 0o600) == 0)
+    let outcome = try Tarn.run(
+      ["sync", "--netrc", "./SHA256SUMS", "m"], environment: ["HOME": place.path], in: place.url, limit: 20)
+    #expect(outcome.status == 64 && outcome.errors.contains("--netrc: '"), "\(outcome)")
+  }
+
+  @Test(arguments: options)
+  func aFileOfAbsurdSizeIsRefused(option: String) throws {
+    try place.write("", to: "huge")
+    try #require(truncate(place.path + "/huge", 1 << 40) == 0)
+    let outcome = try sync(option, "huge")
+    #expect(outcome.status == 64 && outcome.errors.contains("is larger than"), "\(outcome)")
+    #expect(!place.exists("m"))
+  }
+
+  @Test(arguments: options)
+  func aFileThatIsNotThereIsNamed(option: String) throws {
+    let outcome = try sync(option, "nowhere")
+    #expect(outcome.status == 78, "\(outcome)")
+    #expect(outcome.errors.contains("\(option): '") && outcome.errors.contains("no such file"), "\(outcome)")
+  }
+
+  /// A list of mirrors is a hint: one that cannot be read is as good as none.
+  @Test func aFIFOAsTheListOfMirrorsIsNotWaitedFor() throws {
+    try FileManager.default.createDirectory(
+      atPath: place.path + "/state/tarn", withIntermediateDirectories: true)
+    try #require(mkfifo(place.path + "/state/tarn/mirrors", 0o600) == 0)
+    let outcome = try Tarn.run(
+      ["status"], environment: ["XDG_STATE_HOME": place.path + "/state"], in: place.url, limit: 20)
+    #expect(!outcome.wasKilled, "\(outcome)")
+  }
+}
