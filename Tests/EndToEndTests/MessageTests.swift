@@ -47,6 +47,14 @@ struct MessageTests {
       "hint: tarn sync http://127.0.0.1:9/list 'my iso'")
   }
 
+  /// `tarn sync --delete` in no mirror would make every known one delete, for good.
+  @Test func optionsForAllMirrorsAreRefused() throws {
+    for folder in ["m", "n"] { #expect(try tarn("sync", "./SHA256SUMS", folder).status == 0) }
+    expect(try tarn("sync", "--delete"), 64, "--delete would be remembered by all 2 known mirrors")
+    #expect(try tarn("sync").status == 0)
+    #expect(try tarn("sync", "--delete", "m", "n").status == 0)
+  }
+
   /// `tarn sync FEED "$DIR"` without DIR is not meant for the working directory.
   @Test(arguments: [
     ["sync", "--adopt", "./SHA256SUMS", ""], ["sync", ""], ["sync", "", "m"], ["plan", "./SHA256SUMS", ""],

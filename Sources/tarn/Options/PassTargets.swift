@@ -30,7 +30,9 @@ struct PassTargets {
     if folders.count > 1, flags.folder.state != nil {
       throw PassFailure(.usage, code: "usage", "--state goes with one mirror")
     }
-    return folders.map { request(feed: nil, folder: $0, flags) }
+    let requests = folders.map { request(feed: nil, folder: $0, flags) }
+    if words.isEmpty { try refuseOptionsForAll(requests) }
+    return requests
   }
 
   /// The given mirrors, or else the one that the working directory lies in, or else all that are known.
@@ -42,6 +44,18 @@ struct PassTargets {
     throw PassFailure(
       .usage, code: "no-mirror", "this directory is in no mirror, and no mirror is known yet",
       hint: "make one with 'tarn sync FEED FOLDER'")
+  }
+
+  /// Options are remembered: those of a command that names no mirror would change the ways of all that are known.
+  private func refuseOptionsForAll(_ requests: [SyncRequest]) throws(PassFailure) {
+    guard requests.count > 1, let options = requests.first?.options.values.keys, !options.isEmpty else {
+      return
+    }
+    let given = PassOptions.Name.allCases.filter { options.contains($0) }.map { "--\($0.rawValue)" }
+    throw PassFailure(
+      .usage, code: "usage",
+      "\(given.joined(separator: ", ")) would be remembered by all \(requests.count) known mirrors",
+      hint: "name the mirrors that are meant, such as \(ShellWord.quote(requests[0].folder))")
   }
 
   private func request(feed: String?, folder: String, _ flags: PassFlags) -> SyncRequest {
