@@ -73,6 +73,15 @@ import Testing
         "  12 deletions held as plan 1a2b3c4d, more than usual at once",
         "next: tarn approve /srv/iso 1a2b3c4d",
       ])
+    report.counts.held = 1
+    report.counts.waiting = 2
+    report.held?.count = 1
+    report.listingFailures = 1
+    #expect(
+      lines(report)[0]
+        == "not in sync: 2 waiting for approval, 1 unreadable listing, 1 deletion held; 5 of 5 files in place, in 2.1 s"
+    )
+    #expect(lines(report)[1] == "  1 deletion held as plan 1a2b3c4d, more than usual at once")
   }
 
   @Test func stoppedSaysWhatIsKept() {

@@ -59,6 +59,8 @@ import Testing
 
   @Test(arguments: Subject.allCases) func actionsComeByPhaseThenByPath(_ subject: Subject) throws {
     let stage = try make(subject)
+    var below = Action(.fetch, phase: .payload, path: path("c"), entry: entry(path("c"), 2))
+    below.blocker = path("blocker")
     let actions = [
       Action(.delete, phase: .deletion, path: path("a"), row: row(path("a"))),
       Action(.fetch, phase: .index, path: path("b"), entry: entry(path("b"))),
@@ -66,7 +68,7 @@ import Testing
       Action(
         .inspect, phase: .payload, path: path("c"), entry: entry(path("c")), present: row(path("c")).identity),
       Action(.forget, phase: .payload, path: RelativePath(trusted: [0xFF]), row: row(path("q"))),
-      Action(.fetch, phase: .payload, path: path("c"), entry: entry(path("c"), 2)),
+      below,
     ]
     for action in actions { try stage.add(action) }
     #expect(try stage.actionCount() == 6)

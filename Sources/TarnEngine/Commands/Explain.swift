@@ -100,7 +100,8 @@ package struct ExplainQuery {
       )
     }
     if let problem {
-      return (problem.kind.rawValue, "\(problem.message) [\(problem.code)]", "tarn sync \(mirror)")
+      let next = problem.kind == .held ? "tarn approve \(mirror)" : "tarn sync \(mirror)"
+      return (problem.kind.rawValue, "\(problem.message) [\(problem.code)]", next)
     }
     switch (row, present) {
     case (nil, nil):

@@ -29,15 +29,15 @@ final class Conductor {
   private var adoptions: [Row] = []
   private var twins = Twins()
   private let space: SpaceBudget
-  /// Whether files may make way for directories; the guard's word.
-  var mayMakeWay = true
+  /// Whether files may make way for directories.
+  var makingWay = MakingWay.allowed
   private var ticked: UInt64 = 0
   private var publishing = 0
-  private(set) var counts = PassCounts()
+  var counts = PassCounts()
   private(set) var bytes = PassBytes()
-  private(set) var problems: [Problem] = []
+  var problems: [Problem] = []
   /// Actions whose path was not as the plan saw it, to be decided over again.
-  private var stale: [Action] = []
+  var stale: [Action] = []
 
   init(
     ports: PassPorts, folder: any FolderPort, policy: PassPolicy, strangers: Strangers,
@@ -115,6 +115,7 @@ final class Conductor {
       stale.append(action)
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
+      if let blocker = action.blocker, makingWay != .allowed { return wait(action, for: blocker) }
       nextID += 1
       var job = Job(id: nextID, action: action, entry: entry)
       guard space.take(entry.size ?? 0) else {
@@ -124,29 +125,6 @@ final class Conductor {
       observer.pass(.action(action))
       prepare(job)
     }
-  }
-
-  /// A file that Tarn placed, where the feed now has a directory.
-  private func removeInTheWay(_ action: Action) throws {
-    guard action.kind == .delete else { return }
-    guard mayMakeWay else {
-      let problem = Problem(
-        name: action.path.bytes, kind: .conflict, code: "too-many-in-the-way",
-        message:
-          "the feed has a directory where this file stands, and deletions are not allowed now: the list is not "
-          + "complete, or more files would go than one day may take away", seen: ports.now
-      )
-      counts.conflict += 1
-      if problems.count < PassReport.mostProblems { problems.append(problem) }
-      observer.pass(.problem(problem))
-      return
-    }
-    let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
-    guard case .removed(let identity) = try removals.carryOut([action]).first?.outcome else {
-      return stale.append(action)
-    }
-    progress.finish(bytes: 0)
-    observer.pass(.done(code: action.kind.doneCode, path: action.path, bytes: identity.size))
   }
 
   private func flushAdoptions() throws {

@@ -27,7 +27,10 @@ package struct PassCounts: Sendable, Equatable {
   package var failed = 0
   package var refused = 0
   package var conflict = 0
+  /// Deletions.
   package var held = 0
+  /// Wanted entries that lie below a file whose deletion is held.
+  package var waiting = 0
 
   package init() {}
 
@@ -35,7 +38,7 @@ package struct PassCounts: Sendable, Equatable {
   package var inPlace: Int { current + fetched + updated + restored + replaced + adopted + revalidated }
 
   /// Wanted entries that are not in place.
-  package var wanting: Int { failed + refused + conflict }
+  package var wanting: Int { failed + refused + conflict + waiting }
 }
 
 /// How many bytes.

@@ -66,9 +66,12 @@ enum SyncSummary {
     let counts = report.counts
     let reasons: [(Int, String)] = [
       (counts.failed, "failed"), (counts.refused, "refused"), (counts.conflict, "in conflict"),
-      (report.listingFailures, "unreadable listings"), (counts.held, "deletions held"),
+      (counts.waiting, "waiting for approval"),
     ]
-    let why = reasons.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
+    let counted = [(report.listingFailures, "unreadable listing", ""), (counts.held, "deletion", " held")]
+    let why =
+      (reasons.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }
+      + counted.filter { $0.0 > 0 }.map { Numbers.count($0.0, $0.1) + $0.2 }).joined(separator: ", ")
     let place = "\(Numbers.grouped(counts.inPlace)) of \(Numbers.count(counts.wanted, "file")) in place"
     var lines = [style.paint("not in sync:", .bad) + " \(why); \(place), in \(time(report))"]
     lines += problems(report, mirror: mirror, style: style)
