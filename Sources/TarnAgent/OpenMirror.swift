@@ -59,13 +59,18 @@ struct OpenMirror {
     } catch let busy as FolderBusy {
       throw PassFailure(
         .locked, code: "folder-busy",
-        "another Tarn holds \(name): process \(busy.process) (\(Printable.escape(busy.command)))",
+        "another Tarn holds \(name): \(holder(busy))",
         hint: "wait for it, or look at 'tarn status \(name)'")
     } catch let failure as FolderFailure where failure.code == .missing {
       throw vanished(home)
     } catch {
       throw PassFailure(translating: error)
     }
+  }
+
+  private static func holder(_ busy: FolderBusy) -> String {
+    guard busy.process != 0 else { return "another process" }
+    return "process \(busy.process)" + (busy.command.isEmpty ? "" : " (\(Printable.escape(busy.command)))")
   }
 
   /// Nothing was recorded in it yet, and nothing lies in it.
