@@ -419,7 +419,7 @@ import Testing
     world.want("b/copy", "the same")
     let report = try world.run()
     #expect(report.counts.copied == 1)
-    #expect(report.counts.fetched == 1)
+    #expect(report.counts.fetched == 0)
     #expect(world.text("b/copy") == "the same")
     #expect(world.server.requests.isEmpty)
     #expect(report.bytes.received == 0)

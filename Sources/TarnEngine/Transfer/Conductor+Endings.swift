@@ -128,7 +128,7 @@ extension Conductor {
       attempt: job.round, isTransient: troubles.contains(where: \.isTransient),
       asked: troubles.compactMap(\.retryAfter).min(), random: ports.random.unit())
     guard case .retry(let seconds) = verdict else {
-      return giveUp(id, code: code, message: jobs[id]?.troubleText ?? message)
+      return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
     }
     jobs[id]?.source = 0
     jobs[id]?.round += 1

@@ -14,10 +14,10 @@ final class Conductor {
   let retry: RetryPolicy
 
   private let mailbox: LockedCondition<[JobMessage]>
-  private let lanes: Lanes
+  let lanes: Lanes
   private let checkpoints: Checkpoints
   private let publisher: PublishThread
-  private let context: IntakeContext
+  let context: IntakeContext
   /// Paths that have a partial file to go on with.
   private let resumable: Set<RelativePath>
   /// Any rows at the start: else no bytes of the folder can be used again.
@@ -28,7 +28,9 @@ final class Conductor {
   private var delayed: [(due: UInt64, job: UInt64)] = []
   private var adoptions: [Row] = []
   private var twins = Twins()
-  private let space: SpaceBudget
+  /// Entries whose sources all failed, until no twin of theirs can be placed any more.
+  var forlorn: [Job] = []
+  let space: SpaceBudget
   /// Whether files may make way for directories.
   var makingWay = MakingWay.allowed
   private var ticked: UInt64 = 0
@@ -69,7 +71,7 @@ final class Conductor {
   /// Actions at work at a time: enough sealed files for a full group beside the running transfers.
   ///
   /// Each may hold a file and a connection, and some descriptors are the process's own.
-  private let mostJobs = min(PublishThread.largestGroup + 128, max(4, (OpenFiles.limit - 40) / 2))
+  let mostJobs = min(PublishThread.largestGroup + 128, max(4, (OpenFiles.limit - 40) / 2))
 
   /// Carries out the actions up to the deletions.
   ///
@@ -83,7 +85,7 @@ final class Conductor {
           front = try actions.next()
         }
         let isLast = stop.isSet || front.map { $0.phase != phase } ?? true
-        if isLast, jobs.isEmpty { break }
+        if isLast, jobs.isEmpty, try !copyForlorn(isLast: phase == .index) { break }
         publisher.setFlushing(isLast && jobs.count == publishing)
         try step()
       }
@@ -127,7 +129,7 @@ final class Conductor {
     }
   }
 
-  private func flushAdoptions() throws {
+  func flushAdoptions() throws {
     guard !adoptions.isEmpty else { return }
     try folder.flush()
     let now = ports.now
@@ -164,7 +166,7 @@ final class Conductor {
   }
 
   /// A job has ended: those that waited for its bytes go on.
-  private func over(_ job: Job, isPlaced: Bool = false) {
+  func over(_ job: Job, isPlaced: Bool = false) {
     for id in twins.over(job, isPlaced: isPlaced) {
       if let waiting = jobs[id] { prepare(waiting) }
     }
@@ -228,11 +230,15 @@ final class Conductor {
 
   private func prepared(_ id: UInt64, _ preparation: Preparation) {
     switch preparation {
-    case .nothing, .failed: ask(id)
+    case .nothing, .failed:
+      if let failure = jobs[id]?.failure { return giveUp(id, code: failure.code, message: failure.message) }
+      ask(id)
     case .copied(let partial, let sealed):
       jobs[id]?.isCopy = true
       publish(id, partial, sealed, head: nil)
     case .kept(let partial, let known):
+      // What was fetched of it is of no use any more; its row goes when this is published.
+      jobs[id]?.partial?.discard()
       jobs[id]?.partial = partial
       jobs[id]?.known = known
       // Where neither digest nor listing vouches for the bytes, only the server can.
@@ -304,10 +310,12 @@ final class Conductor {
     switch outcome {
     case .installed(let identity, _):
       space.giveBack(job.reserved)
-      count(job.action.kind, isCopy: job.isCopy)
+      if job.isCopy { counts.copied += 1 } else { count(job.action.kind) }
       bytes.published.addSaturated(identity.size)
       progress.finish(bytes: identity.size)
-      observer.pass(.done(code: job.action.kind.doneCode, path: job.entry.path, bytes: identity.size))
+      observer.pass(
+        .done(
+          code: job.action.kind.doneCode(isCopy: job.isCopy), path: job.entry.path, bytes: identity.size))
     case .stale:
       space.giveBack(job.reserved)
       stale.append(job.action)
@@ -320,8 +328,7 @@ final class Conductor {
     over(job, isPlaced: outcome.isInstalled)
   }
 
-  private func count(_ kind: Action.Kind, isCopy: Bool) {
-    if isCopy { counts.copied += 1 }
+  private func count(_ kind: Action.Kind) {
     switch kind {
     case .fetch: counts.fetched += 1
     case .update, .revalidate: counts.updated += 1
@@ -356,7 +363,7 @@ final class Conductor {
     over(job)
   }
 
-  private func fail(_ job: Job, code: String, message: String) {
+  func fail(_ job: Job, code: String, message: String) {
     counts.failed += 1
     progress.change { $0.failed += 1 }
     let problem = Problem(

@@ -13,7 +13,7 @@ package struct PassCounts: Sendable, Equatable {
   package var restored = 0
   package var replaced = 0
   package var adopted = 0
-  /// Of the ones above: made from bytes that were in the folder already.
+  /// Put in place, for whatever reason, with bytes that were in the folder already: nothing was fetched for them.
   package var copied = 0
   /// Asked the server, and it said that nothing changed.
   package var revalidated = 0
@@ -35,7 +35,9 @@ package struct PassCounts: Sendable, Equatable {
   package init() {}
 
   /// Wanted entries that are in place.
-  package var inPlace: Int { current + fetched + updated + restored + replaced + adopted + revalidated }
+  package var inPlace: Int {
+    current + fetched + updated + restored + replaced + adopted + copied + revalidated
+  }
 
   /// Wanted entries that are not in place.
   package var wanting: Int { failed + refused + conflict + waiting }

@@ -43,11 +43,12 @@ enum SyncSummary {
 
   private static func deeds(_ counts: PassCounts) -> [String] {
     let isChanged =
-      counts.fetched + counts.updated + counts.restored + counts.replaced + counts.adopted + counts.deleted
-      > 0
+      counts.fetched + counts.updated + counts.restored + counts.replaced + counts.adopted + counts.copied
+      + counts.deleted > 0
     let named: [(Int, String)] = [
       (counts.fetched, "fetched"), (counts.updated, "updated"), (counts.restored, "restored"),
-      (counts.replaced, "put back"), (counts.adopted, "adopted"), (counts.deleted, "moved to the trash"),
+      (counts.replaced, "put back"), (counts.copied, "copied"), (counts.adopted, "adopted"),
+      (counts.deleted, "moved to the trash"),
       (counts.kept, "kept as you left them"),
       (isChanged ? counts.current + counts.revalidated : 0, "already there"),
     ]
