@@ -212,8 +212,9 @@ package struct Pass {
     var changes = request.facts.map { LedgerChange.fact($0.name, $0.value) }
     changes += [
       .fact("format", end.format), .fact("entries-wanted", String(builder.counts.wanted)),
-      .fact("bytes-wanted", String(builder.bytes.wanted)),
+      .fact("entries-current", String(builder.counts.current)),
     ]
+    changes += sizes(builder.bytes)
     if let version = end.version { changes.append(.fact("manifest-version", String(version))) }
     changes.append(.fact("refresh", end.refreshSeconds.map { String($0) }))
     changes += builder.names.map { .name($0) }
@@ -237,6 +238,7 @@ package struct Pass {
     try tellSpace(folder, builder.bytes.planned)
     // A plan that is held is of an older manifest: what it names may be wanted again.
     try note([.dropHolds])
+    conductor.standing = (builder.counts.current, builder.bytes.current)
     let deletions = Deletions(ports: ports, folder: folder, observer: observer, stop: stop)
     if let held = try holdWhatMakesWay(deletions, report, builder, rows: rows) {
       report.take(held)
@@ -257,6 +259,7 @@ package struct Pass {
     }
     let before = builder.counts
     try settleStale(conductor, builder, into: &report)
+    report.bytes = builder.bytes
     report.take(conductor)
     report.take(builder, since: before)
     report.wasStopped = stop.isSet
@@ -349,13 +352,20 @@ package struct Pass {
       .fact("entries-wanted", String(report.counts.wanted)),
       .fact("entries-current", String(report.counts.inPlace)),
       .fact("entries-kept", String(report.counts.kept)),
-      .fact("bytes-wanted", String(report.bytes.wanted)),
       .fact("complete", report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
       .fact("outcome", report.isInSync ? "in-sync" : report.wasStopped ? "stopped" : "partial"),
     ]
+    changes += sizes(report.bytes)
     if report.isInSync { changes.append(.fact("success", report.ended.rfc3339)) }
     changes.append(.pruneEvents(keeping: 100_000, now: report.ended))
     try note(changes)
+  }
+
+  private func sizes(_ bytes: PassBytes) -> [LedgerChange] {
+    [
+      .fact("bytes-wanted", String(bytes.wanted)), .fact("sizes-unknown", String(bytes.unknownSizes)),
+      .fact("bytes-current", String(bytes.inPlace)),
+    ]
   }
 
   private func note(_ changes: [LedgerChange]) throws {
@@ -402,6 +412,7 @@ extension PassReport {
     bytes.received = conductor.bytes.received
     bytes.published = conductor.bytes.published
     bytes.confirmed = conductor.bytes.confirmed
+    conductor.learned.apply(to: &bytes)
     problems += conductor.problems.prefix(max(0, Self.mostProblems - problems.count))
   }
 

@@ -37,6 +37,9 @@ final class Conductor {
   private var publishing = 0
   var counts = PassCounts()
   private(set) var bytes = PassBytes()
+  private(set) var learned = LearnedSizes()
+  /// What was in place already when the pass began to change the folder.
+  var standing: (entries: Int, bytes: UInt64) = (0, 0)
   var problems: [Problem] = []
   /// Actions whose path was not as the plan saw it, to be decided over again.
   var stale: [Action] = []
@@ -234,11 +237,11 @@ final class Conductor {
       if let failure = jobs[id]?.failure { return giveUp(id, code: failure.code, message: failure.message) }
       ask(id)
     case .copied(let partial, let sealed):
+      // What was fetched of it is of no use any more; its row goes when this is published.
+      jobs[id]?.partial?.discard()
       jobs[id]?.isCopy = true
       publish(id, partial, sealed, head: nil)
     case .kept(let partial, let known):
-      // What was fetched of it is of no use any more; its row goes when this is published.
-      jobs[id]?.partial?.discard()
       jobs[id]?.partial = partial
       jobs[id]?.known = known
       // Where neither digest nor listing vouches for the bytes, only the server can.
@@ -312,6 +315,7 @@ final class Conductor {
       space.giveBack(job.reserved)
       if job.isCopy { counts.copied += 1 } else { count(job.action.kind) }
       bytes.published.addSaturated(identity.size)
+      if job.entry.size == nil { learned.add(identity.size, before: job.action.row?.identity.size) }
       progress.finish(bytes: identity.size)
       observer.pass(
         .done(
@@ -389,6 +393,9 @@ final class Conductor {
     ticked = now
     let snapshot = progress.snapshot()
     // Stale in a second, so a failure is of no account here.
-    try? ports.ledger.applyVolatile([.activity(snapshot.transfers)])
+    try? ports.ledger.applyVolatile([
+      .activity(snapshot.transfers), .fact("entries-current", String(standing.entries + counts.inPlace)),
+      .fact("bytes-current", String(standing.bytes.addingSaturated(bytes.inPlace))),
+    ])
   }
 }

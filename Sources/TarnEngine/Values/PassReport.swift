@@ -45,8 +45,10 @@ package struct PassCounts: Sendable, Equatable {
 
 /// How many bytes.
 package struct PassBytes: Sendable, Equatable {
-  /// Of all wanted entries whose size is known.
+  /// Of all wanted entries whose size is known: from the feed, else from the file that is in place.
   package var wanted: UInt64 = 0
+  /// Wanted entries whose size is not known.
+  package var unknownSizes = 0
   package var current: UInt64 = 0
   /// To fetch, as planned; entries of unknown size left out.
   package var planned: UInt64 = 0
@@ -58,6 +60,26 @@ package struct PassBytes: Sendable, Equatable {
   package var confirmed: UInt64 = 0
 
   package init() {}
+}
+
+/// Sizes that a pass learned of entries without one in the feed.
+struct LearnedSizes {
+  /// Of entries whose size was not known at all.
+  private var count = 0
+  private var more: UInt64 = 0
+  /// What the files had before that they replace.
+  private var less: UInt64 = 0
+
+  mutating func add(_ size: UInt64, before: UInt64?) {
+    more.addSaturated(size)
+    if let before { less.addSaturated(before) } else { count += 1 }
+  }
+
+  func apply(to bytes: inout PassBytes) {
+    bytes.wanted.addSaturated(more)
+    bytes.wanted -= min(bytes.wanted, less)
+    bytes.unknownSizes -= count
+  }
 }
 
 extension PassBytes {
