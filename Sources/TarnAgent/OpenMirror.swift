@@ -76,7 +76,7 @@ struct OpenMirror {
   /// Nothing was recorded in it yet, and nothing lies in it.
   var isBlank: Bool {
     let isBlank =
-      try? ledger.rowCount() == 0 && ledger.fact("feed") == nil && ledger.trash().isEmpty
+      try? setAside == nil && ledger.rowCount() == 0 && ledger.fact("feed") == nil && ledger.trash().isEmpty
       && ledger.partials().isEmpty && folder.trashed().isEmpty && folder.partials().isEmpty
     return isBlank ?? false
   }
