@@ -44,8 +44,8 @@ extension Tarn {
       guard foreign == 0 else {
         throw PassFailure(
           .usage, code: "trash-not-empty", wouldLose(foreign, home),
-          hint: "look at them with 'tarn trash list \(Printable.escape(name))'; "
-            + "restore them, or 'tarn trash empty \(Printable.escape(name))'")
+          hint: "look at what is there with 'tarn trash list \(Printable.escape(name))'; "
+            + "restore it, or 'tarn trash empty \(Printable.escape(name))'")
       }
       mirror.ledger.close()
       try home.remove()
@@ -76,7 +76,9 @@ extension Tarn {
       guard foreign == 0 else {
         throw PassFailure(
           .usage, code: "trash-not-empty", wouldLose(foreign, home),
-          hint: "take them out of \(Printable.escape(home.stateDirectory))/trash, then 'tarn forget' again")
+          hint:
+            "take what is there out of \(Printable.escape(home.stateDirectory))/trash, then 'tarn forget' again"
+        )
       }
       ledger.close()
       try home.remove()
@@ -92,7 +94,7 @@ extension Tarn {
   }
 
   private func wouldLose(_ count: Int, _ home: FolderHome) -> String {
-    "the trash of \(Printable.escape(home.folder)) holds \(count) files that Tarn did not place, "
+    "the trash of \(Printable.escape(home.folder)) holds \(Units.count(count, "file")) that Tarn did not place, "
       + "or does not know of"
   }
 

@@ -101,7 +101,7 @@ struct Deletions {
       .event(
         Event(
           when: plan.when, code: "deletions-held", bytes: nil,
-          detail: "plan \(plan.id): \(plan.count) deletions wait for approval")),
+          detail: "plan \(plan.id): \(Units.count(plan.count, "deletion")) held until approved")),
     ]
     try ports.ledger.apply(changes)
     return plan

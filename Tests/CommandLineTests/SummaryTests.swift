@@ -145,6 +145,30 @@ import Testing
       ])
   }
 
+  /// One of a thing is told as one.
+  @Test func oneIsNoPlural() {
+    var report = Samples.report()
+    report.counts.unlisted = 1
+    #expect(
+      lines(report).last
+        == "  1 file no longer in the feed; to move it to the trash: tarn sync --delete /srv/iso")
+    var approved = ApprovalReport(plan: HeldPlan(id: "1a2b3c4d", when: Samples.now, count: 1))
+    approved.deleted = 1
+    #expect(
+      ApprovalText.lines(approved, mirror: "iso", style: Self.plain) == [
+        "approved plan 1a2b3c4d: 1 file moved to the trash", "to see or restore it: tarn trash list iso",
+      ])
+    var snapshot = ProgressTests.snapshot()
+    snapshot.filesDone = 0
+    snapshot.filesTotal = 1
+    #expect(ProgressText.total(snapshot, elapsed: 1).contains("  0 of 1 file  "))
+    var answer = Explanation(path: "a", state: "current", summary: "it is there")
+    answer.record = Explanation.Record(
+      size: 1, digest: "sha256:00", verified: true, placed: "2026-11-21T10:00:00Z", etag: nil,
+      lastModified: nil)
+    #expect(ExplainText.lines(answer, now: Samples.now, style: Self.plain).contains("  size    1 B (1 byte)"))
+  }
+
   @Test func trash() {
     func row(_ name: String, own: Bool) -> TrashRow {
       TrashRow(

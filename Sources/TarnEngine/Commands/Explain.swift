@@ -95,7 +95,9 @@ package struct ExplainQuery {
     if let held {
       return (
         "held",
-        "the feed no longer has it; its deletion is one of \(held.count) that wait in plan \(held.id)",
+        "the feed no longer has it; its deletion "
+          + (held.count == 1 ? "waits" : "is one of \(Units.grouped(held.count)) that wait")
+          + " in plan \(held.id)",
         "tarn approve \(mirror) \(held.id)"
       )
     }

@@ -14,7 +14,8 @@ extension Conductor {
       let size = job.entry.size ?? 0
       trouble(
         job, code: "size-mismatch",
-        "\(Printable.escape(job.url)): has \(said) bytes, the feed says \(size)", isTransient: false)
+        "\(Printable.escape(job.url)): has \(Units.count(said, "byte")), the feed says \(Units.grouped(size))",
+        isTransient: false)
     case .isDirectory:
       trouble(
         job, code: "is-a-directory",

@@ -94,7 +94,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     guard let limit = contents?.limit else { throw FolderFailure(.other, "partial/\(name) is not begun") }
     let start = length
     guard UInt64(bytes.count) <= limit - min(limit, start) else {
-      throw FolderFailure(.sizeMismatch, "there are more than the \(limit) bytes that the feed says")
+      throw FolderFailure(
+        .sizeMismatch, "there is more than the \(Units.count(limit, "byte")) that the feed says")
     }
     do throws(FolderFailure) {
       try write(bytes, to: file, at: start)
@@ -116,7 +117,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     guard let contents else { throw FolderFailure(.other, "partial/\(name) is not begun") }
     let length = self.length
     if let size = contents.check.size, size != length {
-      throw FolderFailure(.sizeMismatch, "there are \(length) bytes, the feed says \(size)")
+      throw FolderFailure(
+        .sizeMismatch, "it has \(Units.count(length, "byte")), the feed says \(Units.grouped(size))")
     }
     if let wrong = self.contents?.pieces?.finish() { throw try rejectPiece(at: wrong, file) }
     self.contents = nil
@@ -129,7 +131,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     guard identity.size == length else {
       throw FolderFailure(
         .sizeMismatch,
-        "partial/\(name) has \(identity.size) bytes, and Tarn wrote \(length): somebody changed it")
+        "partial/\(name) has \(Units.count(identity.size, "byte")), and Tarn wrote \(length): somebody changed it"
+      )
     }
     let result = Sealed(identity: identity, digest: digest, isVerified: contents.check.digest != nil)
     sealed = result
@@ -255,7 +258,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     case ENOSPC, EDQUOT, EFBIG, EIO, EROFS:
       // What was reserved of it goes back.
       _ = file.use { tarn_truncate($0, kept) }
-      try kernel("reserve \(size) bytes for", label, result)
+      try kernel("reserve \(Units.count(size, "byte")) for", label, result)
     default: break  // Not every file system can.
     }
   }

@@ -58,7 +58,8 @@ enum SyncSummary {
   private static func notes(_ report: PassReport, mirror: String) -> [String] {
     guard report.counts.unlisted > 0, report.isComplete else { return [] }
     let files = Numbers.count(report.counts.unlisted, "file")
-    return ["  \(files) no longer in the feed; to move them to the trash: tarn sync --delete \(mirror)"]
+    let them = Numbers.pronoun(report.counts.unlisted)
+    return ["  \(files) no longer in the feed; to move \(them) to the trash: tarn sync --delete \(mirror)"]
   }
 
   // MARK: Not in sync
