@@ -1,3 +1,4 @@
+import Foundation
 import TarnCore
 import TestSupport
 import Testing
@@ -73,6 +74,15 @@ import Testing
     for action in actions { try stage.add(action) }
     #expect(try stage.actionCount() == 6)
     #expect(try stage.actions().drain() == [3, 5, 2, 4, 1, 0].map { actions[$0] })
+  }
+
+  /// What cannot be removed is named, and not what follows from it.
+  @Test func anOldStageThatStaysIsReported() throws {
+    let scratch = Scratch()
+    let path = scratch.path + "/stage.sqlite"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    let failure = #expect(throws: LedgerFailure.self) { _ = try SQLiteStage(path: path) }
+    #expect(failure?.message.contains("removing the one before: Is a directory (errno 21)") == true)
   }
 
   @Test(arguments: Subject.allCases) func everyKindOfActionIsKept(_ subject: Subject) throws {

@@ -108,7 +108,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     if let wrong = contents?.pieces?.update(bytes) { throw try rejectPiece(at: wrong, file) }
     let end = start + UInt64(bytes.count)
     shared.withLock { $0.length = end }
-    startWriteBack(file, upTo: end)
+    try startWriteBack(file, upTo: end)
   }
 
   package func seal(modified: Timestamp?) throws(FolderFailure) -> Sealed {
@@ -173,9 +173,14 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   func checkWriteback() throws(FolderFailure) {
     let file = try opened()
     let result = file.use { number in take(.checkWriteback, probe) { tarn_check_writeback(number) } }
-    if result == -ENOSYS || result == -EINVAL || result == -ESPIPE { return try syncAll() }
-    try makeDurable(.checkWriteback, result)
+    guard result < 0, !Self.lostBytes.contains(-result) else {
+      return try makeDurable(.checkWriteback, result)
+    }
+    try syncAll()
   }
+
+  /// What an error of writing back is called; anything else says that the kernel could not be asked.
+  private static let lostBytes: Set<Int32> = [EIO, ENOSPC, EDQUOT]
 
   private func makeDurable(_ step: FolderStep, _ result: Int32) throws(FolderFailure) {
     guard result < 0 else { return }
@@ -263,9 +268,13 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     }
   }
 
-  private func startWriteBack(_ file: Descriptor, upTo end: UInt64) {
+  /// A hint: what it fails with is of no account, but for bytes that are lost.
+  private func startWriteBack(_ file: Descriptor, upTo end: UInt64) throws(FolderFailure) {
     guard end - writtenBack >= Self.writeBackStep else { return }
-    _ = file.use { tarn_start_writeback($0, writtenBack, end - writtenBack) }
+    let result = file.use { number in
+      take(.startWriteback, probe) { tarn_start_writeback(number, writtenBack, end - writtenBack) }
+    }
+    if result == -EIO { try makeDurable(.startWriteback, result) }
     writtenBack = end
   }
 
