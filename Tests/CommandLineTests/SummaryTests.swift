@@ -18,6 +18,17 @@ import Testing
       ])
   }
 
+  /// What was not fetched is not called so.
+  @Test func copiesAreTold() {
+    var report = Samples.report()
+    report.counts.fetched = 1
+    report.counts.copied = 2
+    #expect(
+      lines(report) == [
+        "in sync: 5 files, 1.2 MiB (1 fetched, 1 updated, 2 copied, 1 already there) in 2.1 s"
+      ])
+  }
+
   @Test func nothingToDo() {
     var report = Samples.report()
     report.counts.fetched = 0
