@@ -59,7 +59,7 @@ struct OpenMirror {
     } catch let busy as FolderBusy {
       throw PassFailure(
         .locked, code: "folder-busy",
-        "another Tarn holds \(name): process \(busy.process) (\(Printable.escape(busy.command)))",
+        "another Tarn holds \(name): \(holder(busy))",
         hint: "wait for it, or look at 'tarn status \(name)'")
     } catch let failure as FolderFailure where failure.code == .missing {
       throw vanished(home)
@@ -68,10 +68,15 @@ struct OpenMirror {
     }
   }
 
+  private static func holder(_ busy: FolderBusy) -> String {
+    guard busy.process != 0 else { return "another process" }
+    return "process \(busy.process)" + (busy.command.isEmpty ? "" : " (\(Printable.escape(busy.command)))")
+  }
+
   /// Nothing was recorded in it yet, and nothing lies in it.
   var isBlank: Bool {
     let isBlank =
-      try? ledger.rowCount() == 0 && ledger.fact("feed") == nil && ledger.trash().isEmpty
+      try? setAside == nil && ledger.rowCount() == 0 && ledger.fact("feed") == nil && ledger.trash().isEmpty
       && ledger.partials().isEmpty && folder.trashed().isEmpty && folder.partials().isEmpty
     return isBlank ?? false
   }

@@ -184,15 +184,34 @@ extension Tarn {
     return path.isEmpty ? "/" : path
   }
 
-  /// Takes back a mirror that this process made a moment ago, unless somebody used it since. The lock, which is
-  /// held, keeps others out until it is gone.
+  /// Takes back a mirror that nobody has used so far: one that this process made a moment ago, or that another
+  /// first sync left, with nothing beside it in the folder. The lock, which is held, keeps others out until it is
+  /// gone.
   func unmake(_ mirror: OpenMirror, _ made: FolderHome.Made) {
-    guard made.isMirror, mirror.isBlank else { return }
+    guard mirror.isBlank, made.isMirror || mirror.home.isBare() else { return }
     registry?.remove(folder: mirror.home.folder)
     mirror.ledger.close()
     // What cannot be removed is an empty mirror, which the next sync takes as it is.
     try? mirror.home.remove()
     made.removeDirectories()
+  }
+
+  /// Takes back what this process made of a mirror that it cannot open, unless somebody else uses it.
+  func abandon(_ home: FolderHome, _ made: FolderHome.Made) {
+    defer { made.removeDirectories() }
+    guard made.isMirror, let lock = try? home.lock() else { return }
+    defer { lock.release() }
+    guard !isGone(home), home.isBare(), !SQLiteLedger.isUsed(directory: home.stateDirectory) else { return }
+    try? home.remove()
+  }
+
+  /// Whether the folder is not this mirror any more, and no other one either.
+  func isGone(_ home: FolderHome) -> Bool {
+    switch try? FolderHome.inspect(folder: home.folder, state: nil) {
+    case .missing, .empty, .foreign: true
+    case .mirror(let there): there.id != home.id
+    case .markerMissing, .notDirectory, nil: false
+    }
   }
 
   func remember(_ home: FolderHome) {

@@ -45,8 +45,8 @@ extension Tarn {
       guard foreign == 0 else {
         throw PassFailure(
           .usage, code: "trash-not-empty", wouldLose(foreign, home),
-          hint: "look at them: tarn trash list \(ShellWord.quote(name)); "
-            + "restore them, or: tarn trash empty \(ShellWord.quote(name))")
+          hint: "look at what is there: tarn trash list \(ShellWord.quote(name)); "
+            + "restore it, or: tarn trash empty \(ShellWord.quote(name))")
       }
       mirror.ledger.close()
       try home.remove()
@@ -77,7 +77,9 @@ extension Tarn {
       guard foreign == 0 else {
         throw PassFailure(
           .usage, code: "trash-not-empty", wouldLose(foreign, home),
-          hint: "take them out of \(Printable.escape(home.stateDirectory))/trash, then 'tarn forget' again")
+          hint:
+            "take what is there out of \(Printable.escape(home.stateDirectory))/trash, then 'tarn forget' again"
+        )
       }
       ledger.close()
       try home.remove()
@@ -93,7 +95,7 @@ extension Tarn {
   }
 
   private func wouldLose(_ count: Int, _ home: FolderHome) -> String {
-    "the trash of \(Printable.escape(home.folder)) holds \(count) files that Tarn did not place, "
+    "the trash of \(Printable.escape(home.folder)) holds \(Units.count(count, "file")) that Tarn did not place, "
       + "or does not know of"
   }
 

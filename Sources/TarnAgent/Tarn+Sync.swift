@@ -16,23 +16,49 @@ extension Tarn {
       try FeedText.parse(text, workingDirectory: workingDirectory)
     }
     try validate(request.options)
-    let (home, made) = try homeForSync(request)
+    var (mirror, made) = try openForSync(request)
     do {
       return try syncOnce(
-        home, made, request, given: given, damage: .setAside, observer: observer, progress: progress,
-        stop: stop)
+        mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
     } catch  where error.code == LedgerFailure.Code.corrupt.rawValue {
       // Damage that only reading found: the same as damage found when it was opened.
+      mirror = try OpenMirror.open(mirror.home, now: now, damage: .known)
       return try syncOnce(
-        home, made, request, given: given, damage: .known, observer: observer, progress: progress, stop: stop)
+        mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
     }
   }
 
+  /// The mirror, open, and what this process made for it. What it made is taken back when it cannot be opened.
+  private func openForSync(
+    _ request: SyncRequest
+  ) throws(PassFailure) -> (mirror: OpenMirror, made: FolderHome.Made) {
+    var directories: [String] = []
+    var attempt = 1
+    while true {
+      var (home, made) = try homeForSync(request)
+      made.directories = directories + made.directories
+      do throws(PassFailure) {
+        return (try OpenMirror.open(home, now: now, damage: .setAside), made)
+      } catch {
+        // A first sync of another process failed, and took the mirror back that this one was about to use.
+        if attempt < Self.mostOpenings, error.kind != .locked, isGone(home) {
+          attempt += 1
+          directories = made.directories
+          continue
+        }
+        abandon(home, made)
+        throw error
+      }
+    }
+  }
+
+  private static let mostOpenings = 5
+
   private func syncOnce(
-    _ home: FolderHome, _ made: FolderHome.Made, _ request: SyncRequest, given: FeedLocation?,
-    damage: OpenMirror.Damage, observer: any PassObserver, progress: PassProgress, stop: StopFlag
+    _ mirror: OpenMirror, _ made: FolderHome.Made, _ request: SyncRequest, given: FeedLocation?,
+    observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
-    let mirror = try OpenMirror.open(home, now: now, damage: damage)
+    let home = mirror.home
     defer { mirror.close() }
     remember(home)
     do {

@@ -19,22 +19,25 @@ struct Deletions {
 
   /// - Parameters:
   ///   - first: the first action, taken from `rest` already.
-  ///   - again: the deletions from the first on, once more.
+  ///   - again: all actions of the plan, once more.
   ///   - planned: how many of the actions are deletions.
   ///   - rows: files recorded before the pass.
   func run(
     first: Action, rest: any ActionCursor, again: () throws -> any ActionCursor, planned: Int, rows: Int,
     manifestIsEmpty: Bool
   ) throws -> Result {
-    let now = ports.now
-    let recent = try ports.ledger.eventCount(
-      code: "deleted", since: now.adding(seconds: -DeletionGuard.window))
-    let verdict = DeletionGuard.judge(
-      planned: planned, recent: recent, rows: rows, manifestIsEmpty: manifestIsEmpty)
-    switch verdict {
+    switch try judge(planned: planned, rows: rows, manifestIsEmpty: manifestIsEmpty) {
     case .allow: return try carryOut(first: first, rest: rest)
-    case .hold: return try hold(first: first, rest: rest, again: again, now: now)
+    case .hold: return Result(held: try hold(from: .deletion, again))
     }
+  }
+
+  /// - Parameter rows: files recorded before the pass.
+  func judge(planned: Int, rows: Int, manifestIsEmpty: Bool) throws -> DeletionGuard.Verdict {
+    let recent = try ports.ledger.eventCount(
+      code: "deleted", since: ports.now.adding(seconds: -DeletionGuard.window))
+    return DeletionGuard.judge(
+      planned: planned, recent: recent, rows: rows, manifestIsEmpty: manifestIsEmpty)
   }
 
   private func carryOut(first: Action, rest: any ActionCursor) throws -> Result {
@@ -73,41 +76,42 @@ struct Deletions {
 
   /// Keeps the set under an id of its paths and digests. `forget` needs no asking: nothing is lost by it, but it
   /// waits with the others, so that the set stays one.
-  private func hold(
-    first: Action, rest: any ActionCursor, again: () throws -> any ActionCursor, now: Timestamp
-  ) throws -> Result {
+  ///
+  /// - Parameters:
+  ///   - phase: `deletion`, or `payload` for what makes way for directories as well.
+  ///   - actions: all of the plan, from the first on at each call.
+  func hold(from phase: Action.Phase, _ actions: () throws -> any ActionCursor) throws -> HeldPlan {
     let hasher = ports.hashing.hasher(.sha256)
     var count = 0
-    var next: Action? = first
-    while let action = next {
-      if action.kind == .delete {
-        count += 1
-        (action.path.bytes + [0] + (action.row?.digest.bytes ?? [])).withUnsafeBytes { hasher.update($0) }
-      }
-      next = try rest.next()
+    try eachDeletion(from: phase, of: actions()) { action in
+      count += 1
+      (action.path.bytes + [0] + (action.row?.digest.bytes ?? [])).withUnsafeBytes { hasher.update($0) }
     }
-    let plan = HeldPlan(id: String(hasher.finish().hex.prefix(8)), when: now, count: count)
+    let plan = HeldPlan(id: String(hasher.finish().hex.prefix(8)), when: ports.now, count: count)
     // The paths first, in parts: without its plan a path means nothing, and there may be millions.
     var changes: [LedgerChange] = []
-    let cursor = try again()
-    while let action = try cursor.next() {
-      guard action.kind == .delete, action.phase == .deletion else { continue }
+    try eachDeletion(from: phase, of: actions()) { action in
       changes.append(.heldPath(plan: plan.id, path: action.path))
-      if changes.count >= Self.mostAtOnce {
-        try ports.ledger.apply(changes)
-        changes = []
-      }
+      guard changes.count >= Self.mostAtOnce else { return }
+      try ports.ledger.apply(changes)
+      changes = []
     }
     changes += [
       .hold(plan),
       .event(
         Event(
-          when: now, code: "deletions-held", bytes: nil,
-          detail: "plan \(plan.id): \(plan.count) deletions wait for approval")),
+          when: plan.when, code: "deletions-held", bytes: nil,
+          detail: "plan \(plan.id): \(Units.count(plan.count, "deletion")) held until approved")),
     ]
     try ports.ledger.apply(changes)
-    var result = Result()
-    result.held = plan
-    return result
+    return plan
+  }
+
+  private func eachDeletion(
+    from phase: Action.Phase, of actions: any ActionCursor, _ body: (Action) throws -> Void
+  ) throws {
+    while let action = try actions.next() {
+      if action.kind == .delete, action.phase >= phase { try body(action) }
+    }
   }
 }

@@ -50,9 +50,15 @@ package struct Pass {
       let actions = try ports.stage.actions()
       while let action = try actions.next() {
         if action.phase == .deletion, !isAllowed { break }
+        if !isAllowed, action.kind == .delete { continue }
+        if !isAllowed, action.blocker != nil {
+          report.counts.planned -= 1
+          report.counts.conflict += 1
+          continue
+        }
         each(action)
       }
-      report.counts.deleted = isAllowed ? builder.plannedDeletions : 0
+      report.counts.deleted = isAllowed ? builder.plannedDeletions + builder.makingWay : 0
       report.counts.planned += report.counts.deleted
       report.ended = ports.now
       return report
@@ -206,8 +212,9 @@ package struct Pass {
     var changes = request.facts.map { LedgerChange.fact($0.name, $0.value) }
     changes += [
       .fact("format", end.format), .fact("entries-wanted", String(builder.counts.wanted)),
-      .fact("bytes-wanted", String(builder.bytes.wanted)),
+      .fact("entries-current", String(builder.counts.current)),
     ]
+    changes += sizes(builder.bytes)
     if let version = end.version { changes.append(.fact("manifest-version", String(version))) }
     changes.append(.fact("refresh", end.refreshSeconds.map { String($0) }))
     changes += builder.names.map { .name($0) }
@@ -231,12 +238,18 @@ package struct Pass {
     try tellSpace(folder, builder.bytes.planned)
     // A plan that is held is of an older manifest: what it names may be wanted again.
     try note([.dropHolds])
-    conductor.mayMakeWay = try mayDelete(report, builder) && guardAllows(builder.makingWay, rows: rows)
+    conductor.standing = (builder.counts.current, builder.bytes.current)
+    let deletions = Deletions(ports: ports, folder: folder, observer: observer, stop: stop)
+    if let held = try holdWhatMakesWay(deletions, report, builder, rows: rows) {
+      report.take(held)
+      conductor.makingWay = .held(plan: held.id)
+    } else if let reason = whyNothingIsDeleted(report, builder) {
+      conductor.makingWay = .forbidden(reason)
+    }
     let actions = try ports.stage.actions()
     let first = try conductor.run(actions)
-    if let first, !stop.isSet, mayDelete(report, builder), folder.isIntact() {
+    if let first, report.held == nil, !stop.isSet, mayDelete(report, builder), folder.isIntact() {
       enter(.deleting)
-      let deletions = Deletions(ports: ports, folder: folder, observer: observer, stop: stop)
       let result = try deletions.run(
         first: first, rest: actions, again: { try ports.stage.actions() }, planned: builder.plannedDeletions,
         rows: rows,
@@ -246,6 +259,7 @@ package struct Pass {
     }
     let before = builder.counts
     try settleStale(conductor, builder, into: &report)
+    report.bytes = builder.bytes
     report.take(conductor)
     report.take(builder, since: before)
     report.wasStopped = stop.isSet
@@ -264,11 +278,15 @@ package struct Pass {
           + "the reserve; what does not fit is reported, the rest is done"))
   }
 
-  /// Whether so many own files may make way for directories: the same limit as for deletions.
-  private func guardAllows(_ count: Int, rows: Int) throws -> Bool {
-    let recent = try ports.ledger.eventCount(
-      code: "deleted", since: ports.now.adding(seconds: -DeletionGuard.window))
-    return DeletionGuard.judge(planned: count, recent: recent, rows: rows, manifestIsEmpty: false) == .allow
+  /// When more own files would make way for directories than the guard lets go, they are held with all other
+  /// deletions of the plan: one set, under one id, before anything below them is tried.
+  private func holdWhatMakesWay(
+    _ deletions: Deletions, _ report: PassReport, _ builder: PlanBuilder, rows: Int
+  ) throws -> HeldPlan? {
+    guard builder.makingWay > 0, mayDelete(report, builder),
+      try deletions.judge(planned: builder.makingWay, rows: rows, manifestIsEmpty: false) != .allow
+    else { return nil }
+    return try deletions.hold(from: .payload) { try ports.stage.actions() }
   }
 
   /// Paths that changed while the pass ran go back to the start, twice at most.
@@ -284,10 +302,17 @@ package struct Pass {
     for action in conductor.takeStale() { report.add(changed(action.path)) }
   }
 
-  /// Deletions follow only from a complete manifest, or from the age of a window's files, and a folder that was read whole. Whether a row is dropped
-  /// or a file is moved away: neither happens on less.
+  /// Deletions follow only from a complete manifest, or from the age of a window's files, and a folder that was read
+  /// whole. Whether a row is dropped or a file is moved away: neither happens on less.
   private func mayDelete(_ report: PassReport, _ builder: PlanBuilder) -> Bool {
-    (report.isComplete || builder.isWindow) && !builder.hasBlindSpot && !request.wasRebuilt
+    whyNothingIsDeleted(report, builder) == nil
+  }
+
+  /// - Returns: nil when deletions may follow.
+  private func whyNothingIsDeleted(_ report: PassReport, _ builder: PlanBuilder) -> String? {
+    if !report.isComplete, !builder.isWindow { return "the list is not complete" }
+    if builder.hasBlindSpot { return "the folder could not be read whole" }
+    return request.wasRebuilt ? "the ledger is new" : nil
   }
 
   private func changed(_ path: RelativePath) -> Problem {
@@ -327,13 +352,20 @@ package struct Pass {
       .fact("entries-wanted", String(report.counts.wanted)),
       .fact("entries-current", String(report.counts.inPlace)),
       .fact("entries-kept", String(report.counts.kept)),
-      .fact("bytes-wanted", String(report.bytes.wanted)),
       .fact("complete", report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
       .fact("outcome", report.isInSync ? "in-sync" : report.wasStopped ? "stopped" : "partial"),
     ]
+    changes += sizes(report.bytes)
     if report.isInSync { changes.append(.fact("success", report.ended.rfc3339)) }
     changes.append(.pruneEvents(keeping: 100_000, now: report.ended))
     try note(changes)
+  }
+
+  private func sizes(_ bytes: PassBytes) -> [LedgerChange] {
+    [
+      .fact("bytes-wanted", String(bytes.wanted)), .fact("sizes-unknown", String(bytes.unknownSizes)),
+      .fact("bytes-current", String(bytes.inPlace)),
+    ]
   }
 
   private func note(_ changes: [LedgerChange]) throws {
@@ -373,11 +405,14 @@ extension PassReport {
     counts.adopted = done.adopted
     counts.copied = done.copied
     counts.revalidated = done.revalidated
+    counts.deleted += done.deleted
     counts.failed += done.failed
     counts.conflict += done.conflict
+    counts.waiting = done.waiting
     bytes.received = conductor.bytes.received
     bytes.published = conductor.bytes.published
     bytes.confirmed = conductor.bytes.confirmed
+    conductor.learned.apply(to: &bytes)
     problems += conductor.problems.prefix(max(0, Self.mostProblems - problems.count))
   }
 
@@ -395,8 +430,12 @@ extension PassReport {
   mutating func take(_ result: Deletions.Result) {
     counts.deleted = result.deleted
     counts.forgotten = result.forgotten
-    held = result.held
-    counts.held = result.held?.count ?? 0
+    if let plan = result.held { take(plan) }
     for problem in result.problems { add(problem) }
+  }
+
+  mutating func take(_ plan: HeldPlan) {
+    held = plan
+    counts.held = plan.count
   }
 }

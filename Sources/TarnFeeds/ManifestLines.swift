@@ -118,10 +118,14 @@ private struct EndLine {
     try reader.end()
     guard let expected = wanted.files else { throw reader.malformed("the end line gives no 'files'") }
     guard expected == files else {
-      throw reader.malformed("the end line announces \(expected) files, \(files) came", code: "feed-damaged")
+      throw reader.malformed(
+        "the end line announces \(Units.count(expected, "file")), \(Units.grouped(files)) came",
+        code: "feed-damaged")
     }
     if let expected = wanted.bytes, expected != bytes {
-      throw reader.malformed("the end line announces \(expected) bytes, \(bytes) came", code: "feed-damaged")
+      throw reader.malformed(
+        "the end line announces \(Units.count(expected, "byte")), \(Units.grouped(bytes)) came",
+        code: "feed-damaged")
     }
     if let expected = wanted.digest, expected != hasher.finish() {
       throw reader.malformed(

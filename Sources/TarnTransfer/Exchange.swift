@@ -223,7 +223,8 @@ final class Hop {
 
   private var tooLarge: DownloadFailure {
     DownloadFailure(
-      .tooLarge, "\(place) sends more than the \(exchange.request.limit) bytes expected", isTransient: false)
+      .tooLarge, "\(place) sends more than the \(Units.count(exchange.request.limit, "byte")) expected",
+      isTransient: false)
   }
 
   private var place: String { Printable.escape(exchange.url.origin.hostAndPort) }

@@ -72,7 +72,8 @@ final class FileExchange {
 
   private var tooLarge: DownloadFailure {
     DownloadFailure(
-      .tooLarge, "the file has more than the \(request.limit) bytes expected", isTransient: false)
+      .tooLarge, "the file has more than the \(Units.count(request.limit, "byte")) expected",
+      isTransient: false)
   }
 
   private var changed: DownloadFailure {

@@ -18,6 +18,17 @@ import Testing
       ])
   }
 
+  /// What was not fetched is not called so.
+  @Test func copiesAreTold() {
+    var report = Samples.report()
+    report.counts.fetched = 1
+    report.counts.copied = 2
+    #expect(
+      lines(report) == [
+        "in sync: 5 files, 1.2 MiB (1 fetched, 1 updated, 2 copied, 1 already there) in 2.1 s"
+      ])
+  }
+
   @Test func nothingToDo() {
     var report = Samples.report()
     report.counts.fetched = 0
@@ -73,6 +84,15 @@ import Testing
         "  12 deletions held as plan 1a2b3c4d, more than usual at once",
         "next: tarn approve /srv/iso 1a2b3c4d",
       ])
+    report.counts.held = 1
+    report.counts.waiting = 2
+    report.held?.count = 1
+    report.listingFailures = 1
+    #expect(
+      lines(report)[0]
+        == "not in sync: 2 waiting for approval, 1 unreadable listing, 1 deletion held; 5 of 5 files in place, in 2.1 s"
+    )
+    #expect(lines(report)[1] == "  1 deletion held as plan 1a2b3c4d, more than usual at once")
   }
 
   @Test func stoppedSaysWhatIsKept() {
@@ -134,6 +154,30 @@ import Testing
         "  1 file left: wanted again, edited, or gone already",
         "to see or restore them: tarn trash list iso",
       ])
+  }
+
+  /// One of a thing is told as one.
+  @Test func oneIsNoPlural() {
+    var report = Samples.report()
+    report.counts.unlisted = 1
+    #expect(
+      lines(report).last
+        == "  1 file no longer in the feed; to move it to the trash: tarn sync --delete /srv/iso")
+    var approved = ApprovalReport(plan: HeldPlan(id: "1a2b3c4d", when: Samples.now, count: 1))
+    approved.deleted = 1
+    #expect(
+      ApprovalText.lines(approved, mirror: "iso", style: Self.plain) == [
+        "approved plan 1a2b3c4d: 1 file moved to the trash", "to see or restore it: tarn trash list iso",
+      ])
+    var snapshot = ProgressTests.snapshot()
+    snapshot.filesDone = 0
+    snapshot.filesTotal = 1
+    #expect(ProgressText.total(snapshot, elapsed: 1).contains("  0 of 1 file  "))
+    var answer = Explanation(path: "a", state: "current", summary: "it is there")
+    answer.record = Explanation.Record(
+      size: 1, digest: "sha256:00", verified: true, placed: "2026-11-21T10:00:00Z", etag: nil,
+      lastModified: nil)
+    #expect(ExplainText.lines(answer, now: Samples.now, style: Self.plain).contains("  size    1 B (1 byte)"))
   }
 
   @Test func trash() {

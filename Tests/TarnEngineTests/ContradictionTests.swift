@@ -101,22 +101,4 @@ import Testing
     #expect(report.problems.map(\.code) == ["bad-response"])
     #expect(world.files.isEmpty)
   }
-
-  /// A feed that turns every file into a directory must not clear the folder.
-  @Test func moreThanTheGuardAllowsDoNotMakeWay() throws {
-    let world = World()
-    world.policy.deletes = true
-    for number in 0..<20 { world.want("f\(number)", "\(number)") }
-    try world.run()
-    for number in 0..<20 {
-      world.unlist("f\(number)")
-      world.want("f\(number)/x", "new")
-    }
-    let report = try world.run()
-    #expect(world.files.count == 20)
-    #expect(world.text("f7") == "7")
-    #expect(world.trash.isEmpty)
-    #expect(!report.isInSync)
-    #expect(report.problems.contains { $0.code == "too-many-in-the-way" })
-  }
 }

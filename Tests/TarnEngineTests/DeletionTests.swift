@@ -221,6 +221,13 @@ import Testing
     let report = try world.run()
     #expect(report.counts.held == 1)
     #expect(world.files.count == 1)
+    let id = try #require(report.held?.id)
+    #expect(world.ledger.contents.events.last?.detail == "plan \(id): 1 deletion held until approved")
+    let answer = try ExplainQuery(ledger: world.ledger, folder: world.folder).explain(
+      name(0).path, mirror: "m")
+    #expect(answer.summary == "the feed no longer has it; its deletion waits in plan \(id)")
+    #expect(try world.approval.run(plan: id).deleted == 1)
+    #expect(world.ledger.contents.events.last?.detail == "plan \(id): 1 deletion")
   }
 
   @Test func anIncompleteManifestDeletesNothing() throws {

@@ -49,6 +49,66 @@ import Testing
     #expect(document.problems.isEmpty)
   }
 
+  /// Rows of files that the feed dropped, or that are not as it wants them, are no part of what is current.
+  @Test func onlyWhatTheFeedWantsCounts() throws {
+    let world = try filled(3)
+    world.unlist("f10")
+    world.want("f11", "newer text")
+    world.server.remove(World.host + "f11")
+    try world.run()
+    let document = try status(world)
+    #expect(document.entries.current == 1)
+    #expect(document.bytes.current == 6)
+    #expect(document.bytes.wanted == 16)
+    #expect(document.bytes.pending == 10)
+  }
+
+  /// Where the feed gives no sizes, those of the files that are in place are taken.
+  @Test func sizesThatTheFeedDoesNotGive() throws {
+    let world = World()
+    for (name, text) in [("a", "12345"), ("b", "1234567")] {
+      world.server.put(World.host + name, text.bytes)
+      world.add(world.bareEntry(name, listing: text))
+    }
+    try world.run()
+    #expect(try status(world).bytes.wanted == 12)
+    #expect(try status(world).bytes.current == 12)
+    #expect(try status(world).bytes.pending == 0)
+    // Another version of one of them, and it is longer.
+    world.server.put(World.host + "b", "123456789".bytes)
+    world.add(world.bareEntry("b", listing: "new"))
+    try world.run()
+    #expect(try status(world).bytes.wanted == 14)
+    #expect(try status(world).bytes.current == 14)
+    try world.run()
+    #expect(try status(world).bytes.wanted == 14)
+    #expect(try status(world).bytes.current == 14)
+  }
+
+  /// What nobody can know is not told as nothing.
+  @Test func unknownSizesAreSaid() throws {
+    let world = World()
+    for name in ["a", "b"] { world.add(world.bareEntry(name, listing: "one")) }
+    try world.run()
+    var document = try status(world)
+    #expect(document.bytes.wanted == nil && document.bytes.pending == nil)
+    #expect(document.bytes.current == 0 && document.bytes.unknownSizes == 2)
+    world.server.put(World.host + "a", "12345".bytes)
+    try world.run()
+    document = try status(world)
+    #expect(document.bytes.wanted == 5 && document.bytes.current == 5)
+    #expect(document.bytes.pending == nil && document.bytes.unknownSizes == 1)
+    // A file that was there, and was taken.
+    world.folder.write("c".path, "123".bytes)
+    var entry = world.entry("c", "123")
+    entry.size = nil
+    world.add(entry)
+    try world.run()
+    #expect(try status(world).bytes.wanted == 8)
+    #expect(try status(world).bytes.current == 8)
+    #expect(try status(world).bytes.unknownSizes == 1)
+  }
+
   @Test func whatIsMissingIsPendingOrFailed() throws {
     let world = try filled(3)
     world.want("new", "new")

@@ -48,16 +48,63 @@ import Testing
     #expect(try world.plan().actions.isEmpty)
   }
 
-  /// The first one fails: the next one that waited is asked for, not forgotten.
-  @Test func whoWaitedForAFailureGoesOnAlone() throws {
+  /// The first one fails: the next one that waited is asked for, and once its bytes are there the first one gets them.
+  @Test(arguments: [long, "short"]) func aFailureIsCopiedFromItsTwin(text: String) throws {
     let world = World()
     world.policy.retries = 0
-    for number in 0..<4 { world.want("f\(number)", Self.long) }
+    for number in 0..<4 { world.want("f\(number)", text) }
     world.server.answer(World.host + "f0", FakeAnswer(status: 404))
     let report = try world.run()
-    #expect(report.counts.failed == 1)
-    #expect(world.files == ["f1": Self.long, "f2": Self.long, "f3": Self.long])
-    #expect(world.server.requests.count == 2)
+    #expect(report.isInSync)
+    #expect(world.files == ["f0": text, "f1": text, "f2": text, "f3": text])
+    #expect(world.log.problems.isEmpty && world.ledger.contents.problems.isEmpty)
+    #expect(world.partialNames.isEmpty)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
+  /// The twin comes long after the failure, and in the other phase.
+  @Test func aFailureIsCopiedFromATwinThatComesLater() throws {
+    let world = World()
+    world.policy.retries = 0
+    world.policy.publishLast = PathPatterns(["/z"])
+    world.want("a", "wanted")
+    for number in 0..<1500 { world.want("f\(number)", "text \(number)") }
+    world.want("z", "wanted")
+    world.server.answer(World.host + "a", FakeAnswer(status: 404))
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.text("a") == "wanted")
+  }
+
+  /// All of them fail, each for its own reason, and what came of one of them is kept.
+  @Test func failuresWithoutATwinAreReported() throws {
+    let world = World()
+    world.policy.retries = 0
+    for name in ["a", "b", "c"] { world.want(name, Self.long) }
+    world.want("d", "other")
+    world.server.answer(World.host + "a", FakeAnswer(status: 404))
+    world.server.answer(World.host + "b", FakeAnswer(status: 403))
+    world.server.answer(World.host + "c", FakeAnswer(status: 404))
+    let report = try world.run()
+    #expect(report.counts.failed == 3)
+    #expect(
+      Set(report.problems.map { "\($0.name.map { String(UnicodeScalar($0)) }.joined()) \($0.code)" }).count
+        == 3)
+    #expect(report.problems.count == 3 && world.log.problems.count == 3)
+    #expect(world.files == ["d": "other"])
+  }
+
+  /// What was not fetched is not called so.
+  @Test func copiesAreCountedAsCopies() throws {
+    let world = World()
+    for number in 0..<300 { world.want("f\(number)", Self.long) }
+    let report = try world.run()
+    #expect(report.counts.fetched == 1)
+    #expect(report.counts.copied == 299)
+    #expect(report.counts.inPlace == 300)
+    #expect(report.bytes.received == UInt64(Self.long.utf8.count))
+    #expect(world.log.done.filter { $0.hasPrefix("copied ") }.count == 299)
+    #expect(world.ledger.contents.events.filter { $0.code == "copied" }.count == 299)
   }
 
   /// Small files are not waited for; all the same each is there once it is asked for.

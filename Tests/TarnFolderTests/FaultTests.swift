@@ -228,6 +228,29 @@ import Testing
     #expect(faults.count(.syncFile) == 2)
   }
 
+  /// Asking is cheap, and not every kernel or container answers: fsync does.
+  @Test(arguments: [EPERM, ENOMEM, EINTR, EINVAL, ENOSYS]) func whatCannotBeAskedIsSynced(errno: Int32) throws
+  {
+    let world = try makeWorld()
+    let files = try (0..<4).map { try world.sealed([UInt8($0)]) }
+    faults.failAlways(.checkWriteback, errno)
+    #expect(world.port.makeDurable(files).map { $0?.code } == [nil, nil, nil, nil])
+    #expect(faults.count(.syncFile) == 4)
+  }
+
+  /// Beginning early is a hint; only what says that bytes are lost counts.
+  @Test(arguments: [(EPERM, nil), (ENOMEM, nil), (EIO, FolderFailure.Code.inputOutput)])
+  func theHintMayFail(errno: Int32, expected: FolderFailure.Code?) throws {
+    let world = try makeWorld()
+    let partial = try world.port.makePartial()
+    _ = try partial.begin(keeping: 0, check: ContentCheck())
+    faults.failAlways(.startWriteback, errno)
+    let bytes = [UInt8](repeating: 7, count: 9 << 20)
+    #expect(code { try partial.append(bytes) } == expected)
+    #expect(faults.count(.startWriteback) == 1)
+    #expect(code { _ = try partial.seal(modified: nil) } == expected)
+  }
+
   @Test func aFailedCheckpointSpoilsTheFile() throws {
     let world = try makeWorld()
     let partial = try world.port.makePartial()

@@ -36,6 +36,21 @@ import Testing
 
   // MARK: States
 
+  /// Tarn's own directories are followed nowhere, and the failure says what stands there.
+  @Test(arguments: ["partial", "trash"]) func aLinkInPlaceOfItsOwnDirectoryIsNamed(name: String) throws {
+    let home = try FolderHome.create(folder: folder, state: nil)
+    let path = folder + "/.tarn/" + name
+    #expect(rmdir(path) == 0 && symlink(base, path) == 0)
+    var failure = #expect(throws: FolderFailure.self) { _ = try home.open() }
+    #expect(failure?.code == .link)
+    #expect(failure?.message.contains("\(path) is a symbolic link") == true)
+    #expect(unlink(path) == 0)
+    store(path)
+    failure = #expect(throws: FolderFailure.self) { _ = try home.open() }
+    #expect(failure?.code == .notDirectory)
+    #expect(failure?.message.contains("\(path) is no directory") == true)
+  }
+
   @Test func whatIsNoMirrorIsTold() throws {
     #expect(try inspect() == .missing)
     store(folder)

@@ -102,6 +102,36 @@ import Testing
     try home.lock().release()
   }
 
+  /// Between the lock and the signature of its holder the file is empty, or tells of the one before.
+  @Test(arguments: ["", "1 12345678901\n"]) func whoIsStillSigningIsWaitedFor(before: String) throws {
+    let base = try DiskWorld.makeBase()
+    defer { DiskWorld.removeBase(base) }
+    let home = try home(base)
+    let lock = try home.lock()
+    defer { lock.release() }
+    let path = DiskWorld.raw(home.stateDirectory, Array("lock".utf8))
+    let signature = try #require(FileManager.default.contents(atPath: home.stateDirectory + "/lock"))
+    #expect(DiskWorld.store(path, Array(before.utf8), O_TRUNC))
+    // Signs at the second look.
+    var looks = 0
+    let busy = #expect(throws: FolderBusy.self) {
+      _ = try home.lock(pause: {
+        looks += 1
+        #expect(DiskWorld.store(path, Array(signature), O_TRUNC))
+      })
+    }
+    #expect(busy?.process == getpid() && looks == 1)
+  }
+
+  /// Nothing of the last holder stays to be taken for the next one's.
+  @Test func aReleasedLockNamesNobody() throws {
+    let base = try DiskWorld.makeBase()
+    defer { DiskWorld.removeBase(base) }
+    let home = try home(base)
+    try home.lock().release()
+    #expect(FileManager.default.contents(atPath: home.stateDirectory + "/lock") == Data())
+  }
+
   /// The number of a process that is gone may be somebody else's by now.
   @Test func aStaleSignatureNamesNobody() throws {
     let base = try DiskWorld.makeBase()

@@ -147,7 +147,7 @@ private enum SQLite {
       (SQLite.ioerr | 2 << 8, 0, .corrupt), (SQLite.ioerr | 19 << 8, 0, .noSpace),
       (SQLite.cantopen, ENOENT, .missing), (SQLite.cantopen, EACCES, .permission),
       (SQLite.cantopen, EROFS, .readOnly),
-      (SQLite.cantopen, EMFILE, .inputOutput), (SQLite.cantopen | 6 << 8, 0, .permission),
+      (SQLite.cantopen, EMFILE, .tooManyFiles), (SQLite.cantopen | 6 << 8, 0, .permission),
       (SQLite.readonly, 0, .readOnly), (SQLite.readonly | 4 << 8, 0, .missing),
       (SQLite.readonly | 6 << 8, EACCES, .permission), (SQLite.busy, 0, .busy),
       (SQLite.busy | 2 << 8, 0, .busy),

@@ -1,3 +1,4 @@
+import Foundation
 import TarnCore
 import TestSupport
 import Testing
@@ -59,6 +60,8 @@ import Testing
 
   @Test(arguments: Subject.allCases) func actionsComeByPhaseThenByPath(_ subject: Subject) throws {
     let stage = try make(subject)
+    var below = Action(.fetch, phase: .payload, path: path("c"), entry: entry(path("c"), 2))
+    below.blocker = path("blocker")
     let actions = [
       Action(.delete, phase: .deletion, path: path("a"), row: row(path("a"))),
       Action(.fetch, phase: .index, path: path("b"), entry: entry(path("b"))),
@@ -66,11 +69,20 @@ import Testing
       Action(
         .inspect, phase: .payload, path: path("c"), entry: entry(path("c")), present: row(path("c")).identity),
       Action(.forget, phase: .payload, path: RelativePath(trusted: [0xFF]), row: row(path("q"))),
-      Action(.fetch, phase: .payload, path: path("c"), entry: entry(path("c"), 2)),
+      below,
     ]
     for action in actions { try stage.add(action) }
     #expect(try stage.actionCount() == 6)
     #expect(try stage.actions().drain() == [3, 5, 2, 4, 1, 0].map { actions[$0] })
+  }
+
+  /// What cannot be removed is named, and not what follows from it.
+  @Test func anOldStageThatStaysIsReported() throws {
+    let scratch = Scratch()
+    let path = scratch.path + "/stage.sqlite"
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
+    let failure = #expect(throws: LedgerFailure.self) { _ = try SQLiteStage(path: path) }
+    #expect(failure?.message.contains("removing the one before: Is a directory (errno 21)") == true)
   }
 
   @Test(arguments: Subject.allCases) func everyKindOfActionIsKept(_ subject: Subject) throws {

@@ -171,7 +171,7 @@ class World:
             if line.startswith(b'{') and b'"summary"' in line:
                 summary = json.loads(line)
                 counts = summary["counts"]
-                self.placed += sum(counts.get(name, 0) for name in ("fetched", "updated", "restored"))
+                self.placed += sum(counts.get(name, 0) for name in ("fetched", "updated", "restored", "copied"))
                 self.codes.update(problem["code"] for problem in summary.get("problems", []))
 
     def vanish(self, random_source):

@@ -124,7 +124,12 @@ package final class Comparison {
     guard let blocker = blockers.first(where: { $0.present.path.isAncestor(of: entry.path) }) else {
       return planner.decide(entry, row: row, present: present)
     }
-    if canMakeWay(blocker) { return planner.decide(entry, row: row, present: nil) }
+    if canMakeWay(blocker) {
+      let decision = planner.decide(entry, row: row, present: nil)
+      guard case .action(var action) = decision else { return decision }
+      action.blocker = blocker.present.path
+      return .action(action)
+    }
     let name = blocker.present.path.printable
     return .conflict(
       code: "parent-not-a-directory",

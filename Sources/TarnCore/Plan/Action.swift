@@ -39,6 +39,8 @@ package struct Action: Sendable, Equatable {
   package var present: FileIdentity?
   /// What the ledger says of the path.
   package var row: Row?
+  /// A file of Tarn's that has to make way first: the path lies below it.
+  package var blocker: RelativePath?
 
   package init(
     _ kind: Kind, phase: Phase = .payload, path: RelativePath, entry: Entry? = nil,

@@ -65,6 +65,24 @@ package enum Units {
     }
   }
 
+  /// `1,234,567`.
+  package static func grouped(_ number: some BinaryInteger) -> String {
+    let digits = String(number.magnitude)
+    var text = ""
+    for (index, digit) in digits.enumerated() {
+      if index > 0, (digits.count - index) % 3 == 0 { text += "," }
+      text.append(digit)
+    }
+    return number < 0 ? "-" + text : text
+  }
+
+  /// `1 file`, `2,345 files`, `2 entries`.
+  package static func count(_ number: some BinaryInteger, _ noun: String) -> String {
+    guard number != 1 else { return "1 \(noun)" }
+    let plural = noun.hasSuffix("ry") ? noun.dropLast() + "ies" : noun + "s"
+    return "\(grouped(number)) \(plural)"
+  }
+
   /// `3.2 GiB`, four characters of number at most; exact below 1 KiB.
   package static func show(_ bytes: UInt64) -> String {
     guard bytes >= 1024 else { return "\(bytes) B" }

@@ -311,6 +311,7 @@ package struct LedgerFailure: Error, Sendable, Equatable {
     case readOnly = "read-only"
     case permission = "permission-denied"
     case inputOutput = "input-output-error"
+    case tooManyFiles = "too-many-open-files"
     case busy = "ledger-busy"
     case missing = "ledger-missing"
     case other = "ledger-error"

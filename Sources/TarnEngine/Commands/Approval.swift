@@ -72,7 +72,7 @@ package struct Approval {
     let left = report.wasStopped ? ", \(report.left) left" : ""
     let end = Event(
       when: Timestamp(nanoseconds: clock.now()), code: "plan-approved",
-      detail: "plan \(held.id): \(report.deleted) deletions\(left)")
+      detail: "plan \(held.id): \(Units.count(report.deleted, "deletion"))\(left)")
     try ledger.apply(report.wasStopped ? [.event(end)] : [.dropHolds, .event(end)])
     return report
   }

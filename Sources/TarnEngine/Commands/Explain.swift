@@ -94,6 +94,7 @@ package struct ExplainQuery {
   private static func hint(_ kind: Problem.Kind, mirror: String) -> String? {
     switch kind {
     case .conflict: "move it away, then: tarn sync \(mirror)"
+    case .held: "tarn approve \(mirror)"
     case .refused: nil
     default: "tarn sync \(mirror)"
     }
@@ -105,7 +106,9 @@ package struct ExplainQuery {
     if let held {
       return (
         "held",
-        "the feed no longer has it; its deletion is one of \(held.count) that wait in plan \(held.id)",
+        "the feed no longer has it; its deletion "
+          + (held.count == 1 ? "waits" : "is one of \(Units.grouped(held.count)) that wait")
+          + " in plan \(held.id)",
         "tarn approve \(mirror) \(held.id)"
       )
     }

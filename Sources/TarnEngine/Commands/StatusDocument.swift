@@ -14,9 +14,25 @@ package struct StatusDocument: Encodable, Sendable {
     package var kept = 0
   }
   package struct Bytes: Encodable, Sendable {
-    package var wanted: UInt64 = 0
+    /// Of wanted entries whose size is known, from the feed or from the file in place; nil when none is known.
+    package var wanted: UInt64? = 0
+    /// Of files that the feed wants and that are in place.
     package var current: UInt64 = 0
-    package var pending: UInt64 = 0
+    /// nil when nothing is known of what is missing.
+    package var pending: UInt64? = 0
+    /// Wanted entries whose size is not known.
+    package var unknownSizes = 0
+
+    private enum CodingKeys: String, CodingKey { case wanted, current, pending, unknownSizes }
+
+    /// Every key is there; what is not known is null.
+    package func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(wanted, forKey: .wanted)
+      try container.encode(current, forKey: .current)
+      try container.encode(pending, forKey: .pending)
+      try container.encode(unknownSizes, forKey: .unknownSizes)
+    }
   }
   package struct Transfer: Encodable, Sendable {
     package var path: String
@@ -163,17 +179,24 @@ package struct StatusQuery {
     document.entries.failed = counts[.failed] ?? 0
     document.entries.refused = counts[.refused] ?? 0
     document.entries.conflict = counts[.conflict] ?? 0
-    let recorded = try ledger.fact("entries-current").flatMap { Int($0) }
-    document.entries.current =
-      if document.process == nil, let recorded { recorded } else { min(wanted, try ledger.rowCount()) }
+    document.entries.current = try ledger.fact("entries-current").flatMap { Int($0) } ?? 0
     document.entries.kept = try ledger.fact("entries-kept").flatMap { Int($0) } ?? 0
     document.entries.pending = max(
       0,
       wanted - document.entries.current - document.entries.refused - document.entries.conflict
         - document.entries.kept)
-    document.bytes.wanted = try ledger.fact("bytes-wanted").flatMap { UInt64($0) } ?? 0
-    document.bytes.current = try ledger.rowBytes()
-    document.bytes.pending = document.bytes.wanted - min(document.bytes.wanted, document.bytes.current)
+    try fillBytes(&document.bytes)
+  }
+
+  private func fillBytes(_ bytes: inout StatusDocument.Bytes) throws(LedgerFailure) {
+    let known = try ledger.fact("bytes-wanted").flatMap { UInt64($0) } ?? 0
+    bytes.unknownSizes = try ledger.fact("sizes-unknown").flatMap { Int($0) } ?? 0
+    // A ledger of an earlier Tarn does not say; its next pass does.
+    let recorded = try ledger.fact("bytes-current").flatMap { UInt64($0) }
+    bytes.current = if let recorded { recorded } else { try ledger.rowBytes() }
+    let pending = known - min(known, bytes.current)
+    bytes.wanted = known == 0 && bytes.unknownSizes > 0 ? nil : known
+    bytes.pending = pending == 0 && bytes.unknownSizes > 0 ? nil : pending
   }
 
   private func fillProblems(_ document: inout StatusDocument, limit: Int) throws(LedgerFailure) {

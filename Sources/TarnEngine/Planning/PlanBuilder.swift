@@ -157,7 +157,11 @@ final class PlanBuilder {
     }
     if let entry = finding.entry, !entry.isRefused {
       counts.wanted += 1
-      bytes.wanted.addSaturated(entry.size ?? 0)
+      if let size = entry.size ?? finding.row?.identity.size {
+        bytes.wanted.addSaturated(size)
+      } else {
+        bytes.unknownSizes += 1
+      }
     }
     if let refusal = finding.refusal {
       if finding.entry?.isRefused != true {
@@ -213,6 +217,11 @@ final class PlanBuilder {
       return
     }
     if case .adopt(let digest, let isVerified) = decision {
+      if entry.size == nil {
+        var learned = LearnedSizes()
+        learned.add(identity.size, before: action.row?.identity.size)
+        learned.apply(to: &bytes)
+      }
       var adoption = action
       adoption.kind = .adopt
       adoption.row = Row(

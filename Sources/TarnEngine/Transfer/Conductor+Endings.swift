@@ -14,7 +14,8 @@ extension Conductor {
       let size = job.entry.size ?? 0
       trouble(
         job, code: "size-mismatch",
-        "\(Printable.escape(job.url)): has \(said) bytes, the feed says \(size)", isTransient: false)
+        "\(Printable.escape(job.url)): has \(Units.count(said, "byte")), the feed says \(Units.grouped(size))",
+        isTransient: false)
     case .isDirectory:
       trouble(
         job, code: "is-a-directory",
@@ -128,7 +129,7 @@ extension Conductor {
       attempt: job.round, isTransient: troubles.contains(where: \.isTransient),
       asked: troubles.compactMap(\.retryAfter).min(), random: ports.random.unit())
     guard case .retry(let seconds) = verdict else {
-      return giveUp(id, code: code, message: jobs[id]?.troubleText ?? message)
+      return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
     }
     jobs[id]?.source = 0
     jobs[id]?.round += 1

@@ -14,10 +14,10 @@ final class Conductor {
   let retry: RetryPolicy
 
   private let mailbox: LockedCondition<[JobMessage]>
-  private let lanes: Lanes
+  let lanes: Lanes
   private let checkpoints: Checkpoints
   private let publisher: PublishThread
-  private let context: IntakeContext
+  let context: IntakeContext
   /// Paths that have a partial file to go on with.
   private let resumable: Set<RelativePath>
   /// Any rows at the start: else no bytes of the folder can be used again.
@@ -28,16 +28,21 @@ final class Conductor {
   private var delayed: [(due: UInt64, job: UInt64)] = []
   private var adoptions: [Row] = []
   private var twins = Twins()
-  private let space: SpaceBudget
-  /// Whether files may make way for directories; the guard's word.
-  var mayMakeWay = true
+  /// Entries whose sources all failed, until no twin of theirs can be placed any more.
+  var forlorn: [Job] = []
+  let space: SpaceBudget
+  /// Whether files may make way for directories.
+  var makingWay = MakingWay.allowed
   private var ticked: UInt64 = 0
   private var publishing = 0
-  private(set) var counts = PassCounts()
+  var counts = PassCounts()
   private(set) var bytes = PassBytes()
-  private(set) var problems: [Problem] = []
+  private(set) var learned = LearnedSizes()
+  /// What was in place already when the pass began to change the folder.
+  var standing: (entries: Int, bytes: UInt64) = (0, 0)
+  var problems: [Problem] = []
   /// Actions whose path was not as the plan saw it, to be decided over again.
-  private var stale: [Action] = []
+  var stale: [Action] = []
 
   init(
     ports: PassPorts, folder: any FolderPort, policy: PassPolicy, strangers: Strangers,
@@ -69,7 +74,7 @@ final class Conductor {
   /// Actions at work at a time: enough sealed files for a full group beside the running transfers.
   ///
   /// Each may hold a file and a connection, and some descriptors are the process's own.
-  private let mostJobs = min(PublishThread.largestGroup + 128, max(4, (OpenFiles.limit - 40) / 2))
+  let mostJobs = min(PublishThread.largestGroup + 128, max(4, (OpenFiles.limit - 40) / 2))
 
   /// Carries out the actions up to the deletions.
   ///
@@ -83,7 +88,7 @@ final class Conductor {
           front = try actions.next()
         }
         let isLast = stop.isSet || front.map { $0.phase != phase } ?? true
-        if isLast, jobs.isEmpty { break }
+        if isLast, jobs.isEmpty, try !copyForlorn(isLast: phase == .index) { break }
         publisher.setFlushing(isLast && jobs.count == publishing)
         try step()
       }
@@ -115,6 +120,7 @@ final class Conductor {
       stale.append(action)
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
+      if let blocker = action.blocker, makingWay != .allowed { return wait(action, for: blocker) }
       nextID += 1
       var job = Job(id: nextID, action: action, entry: entry)
       guard space.take(entry.size ?? 0) else {
@@ -126,30 +132,7 @@ final class Conductor {
     }
   }
 
-  /// A file that Tarn placed, where the feed now has a directory.
-  private func removeInTheWay(_ action: Action) throws {
-    guard action.kind == .delete else { return }
-    guard mayMakeWay else {
-      let problem = Problem(
-        name: action.path.bytes, kind: .conflict, code: "too-many-in-the-way",
-        message:
-          "the feed has a directory where this file stands, and deletions are not allowed now: the list is not "
-          + "complete, or more files would go than one day may take away", seen: ports.now
-      )
-      counts.conflict += 1
-      if problems.count < PassReport.mostProblems { problems.append(problem) }
-      observer.pass(.problem(problem))
-      return
-    }
-    let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
-    guard case .removed(let identity) = try removals.carryOut([action]).first?.outcome else {
-      return stale.append(action)
-    }
-    progress.finish(bytes: 0)
-    observer.pass(.done(code: action.kind.doneCode, path: action.path, bytes: identity.size))
-  }
-
-  private func flushAdoptions() throws {
+  func flushAdoptions() throws {
     guard !adoptions.isEmpty else { return }
     try folder.flush()
     let now = ports.now
@@ -186,7 +169,7 @@ final class Conductor {
   }
 
   /// A job has ended: those that waited for its bytes go on.
-  private func over(_ job: Job, isPlaced: Bool = false) {
+  func over(_ job: Job, isPlaced: Bool = false) {
     for id in twins.over(job, isPlaced: isPlaced) {
       if let waiting = jobs[id] { prepare(waiting) }
     }
@@ -250,8 +233,12 @@ final class Conductor {
 
   private func prepared(_ id: UInt64, _ preparation: Preparation) {
     switch preparation {
-    case .nothing, .failed: ask(id)
+    case .nothing, .failed:
+      if let failure = jobs[id]?.failure { return giveUp(id, code: failure.code, message: failure.message) }
+      ask(id)
     case .copied(let partial, let sealed):
+      // What was fetched of it is of no use any more; its row goes when this is published.
+      jobs[id]?.partial?.discard()
       jobs[id]?.isCopy = true
       publish(id, partial, sealed, head: nil)
     case .kept(let partial, let known):
@@ -326,10 +313,13 @@ final class Conductor {
     switch outcome {
     case .installed(let identity, _):
       space.giveBack(job.reserved)
-      count(job.action.kind, isCopy: job.isCopy)
+      if job.isCopy { counts.copied += 1 } else { count(job.action.kind) }
       bytes.published.addSaturated(identity.size)
+      if job.entry.size == nil { learned.add(identity.size, before: job.action.row?.identity.size) }
       progress.finish(bytes: identity.size)
-      observer.pass(.done(code: job.action.kind.doneCode, path: job.entry.path, bytes: identity.size))
+      observer.pass(
+        .done(
+          code: job.action.kind.doneCode(isCopy: job.isCopy), path: job.entry.path, bytes: identity.size))
     case .stale:
       space.giveBack(job.reserved)
       stale.append(job.action)
@@ -342,8 +332,7 @@ final class Conductor {
     over(job, isPlaced: outcome.isInstalled)
   }
 
-  private func count(_ kind: Action.Kind, isCopy: Bool) {
-    if isCopy { counts.copied += 1 }
+  private func count(_ kind: Action.Kind) {
     switch kind {
     case .fetch: counts.fetched += 1
     case .update, .revalidate: counts.updated += 1
@@ -378,7 +367,7 @@ final class Conductor {
     over(job)
   }
 
-  private func fail(_ job: Job, code: String, message: String) {
+  func fail(_ job: Job, code: String, message: String) {
     counts.failed += 1
     progress.change { $0.failed += 1 }
     let problem = Problem(
@@ -404,6 +393,9 @@ final class Conductor {
     ticked = now
     let snapshot = progress.snapshot()
     // Stale in a second, so a failure is of no account here.
-    try? ports.ledger.applyVolatile([.activity(snapshot.transfers)])
+    try? ports.ledger.applyVolatile([
+      .activity(snapshot.transfers), .fact("entries-current", String(standing.entries + counts.inPlace)),
+      .fact("bytes-current", String(standing.bytes.addingSaturated(bytes.inPlace))),
+    ])
   }
 }

@@ -19,6 +19,8 @@ struct Job {
   var download: DownloadID?
   /// One line per source that failed, the newest last.
   var troubles: [Trouble] = []
+  /// Why no source can be asked any more: only a twin can still bring its bytes.
+  var failure: Trouble?
   /// Bytes held of the pass's space.
   var reserved: UInt64 = 0
   /// The running request set a condition, so 304 is an answer to it.

@@ -6,6 +6,7 @@ struct Preparing: Sendable {
   private let entry: Entry
   private let check: ContentCheck
   private let row: Row?
+  private let isResumable: Bool
   private let context: IntakeContext
 
   init(job: Job, context: IntakeContext) {
@@ -13,6 +14,7 @@ struct Preparing: Sendable {
     entry = job.entry
     check = job.check
     row = job.action.row
+    isResumable = job.failure == nil
     self.context = context
   }
 
@@ -21,7 +23,7 @@ struct Preparing: Sendable {
   }
 
   private func prepare() -> Preparation {
-    if let kept = resume() { return kept }
+    if isResumable, let kept = resume() { return kept }
     return reuse() ?? .nothing
   }
 

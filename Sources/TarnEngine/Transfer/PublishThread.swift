@@ -158,7 +158,8 @@ struct PublishGroup: Sendable {
       .row(row), .dropProblem(name: row.path.bytes),
       .event(
         Event(
-          when: now, code: publication.kind.doneCode, path: row.path, bytes: identity.size,
+          when: now, code: publication.kind.doneCode(isCopy: publication.isCopy), path: row.path,
+          bytes: identity.size,
           detail: publication.isCopy ? "copied from a file of the folder" : "")),
     ]
     guard let displaced else { return changes }
@@ -180,7 +181,9 @@ extension Publication {
 }
 
 extension Action.Kind {
-  /// The code of the event once it is done.
+  /// The code of the event once it is done with bytes that were in the folder, or that came from a server.
+  func doneCode(isCopy: Bool) -> String { isCopy ? "copied" : doneCode }
+
   var doneCode: String {
     switch self {
     case .fetch: "fetched"

@@ -13,7 +13,7 @@ package struct PassCounts: Sendable, Equatable {
   package var restored = 0
   package var replaced = 0
   package var adopted = 0
-  /// Of the ones above: made from bytes that were in the folder already.
+  /// Put in place, for whatever reason, with bytes that were in the folder already: nothing was fetched for them.
   package var copied = 0
   /// Asked the server, and it said that nothing changed.
   package var revalidated = 0
@@ -27,21 +27,28 @@ package struct PassCounts: Sendable, Equatable {
   package var failed = 0
   package var refused = 0
   package var conflict = 0
+  /// Deletions.
   package var held = 0
+  /// Wanted entries that lie below a file whose deletion is held.
+  package var waiting = 0
 
   package init() {}
 
   /// Wanted entries that are in place.
-  package var inPlace: Int { current + fetched + updated + restored + replaced + adopted + revalidated }
+  package var inPlace: Int {
+    current + fetched + updated + restored + replaced + adopted + copied + revalidated
+  }
 
   /// Wanted entries that are not in place.
-  package var wanting: Int { failed + refused + conflict }
+  package var wanting: Int { failed + refused + conflict + waiting }
 }
 
 /// How many bytes.
 package struct PassBytes: Sendable, Equatable {
-  /// Of all wanted entries whose size is known.
+  /// Of all wanted entries whose size is known: from the feed, else from the file that is in place.
   package var wanted: UInt64 = 0
+  /// Wanted entries whose size is not known.
+  package var unknownSizes = 0
   package var current: UInt64 = 0
   /// To fetch, as planned; entries of unknown size left out.
   package var planned: UInt64 = 0
@@ -53,6 +60,26 @@ package struct PassBytes: Sendable, Equatable {
   package var confirmed: UInt64 = 0
 
   package init() {}
+}
+
+/// Sizes that a pass learned of entries without one in the feed.
+struct LearnedSizes {
+  /// Of entries whose size was not known at all.
+  private var count = 0
+  private var more: UInt64 = 0
+  /// What the files had before that they replace.
+  private var less: UInt64 = 0
+
+  mutating func add(_ size: UInt64, before: UInt64?) {
+    more.addSaturated(size)
+    if let before { less.addSaturated(before) } else { count += 1 }
+  }
+
+  func apply(to bytes: inout PassBytes) {
+    bytes.wanted.addSaturated(more)
+    bytes.wanted -= min(bytes.wanted, less)
+    bytes.unknownSizes -= count
+  }
 }
 
 extension PassBytes {

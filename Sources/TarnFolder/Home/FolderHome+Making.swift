@@ -168,6 +168,15 @@ extension FolderHome {
     _ name: String, in parent: Descriptor, _ path: String
   ) throws(FolderFailure) -> Descriptor {
     let number = parent.openBeneath(cString(name), O_RDONLY | O_DIRECTORY)
+    if number == -ELOOP || number == -ENOTDIR {
+      // A link says either, by where it leads.
+      let isLink = try FileStat.at(parent, cString(name))?.kind == .symbolicLink
+      throw FolderFailure(
+        isLink ? .link : .notDirectory,
+        "\(Printable.escape(path)) is \(isLink ? "a symbolic link" : "no directory"): Tarn keeps its own there, and "
+          + "follows nothing; put the directory back, or remove what stands there, and a new one is made",
+        errno: -number)
+    }
     let opened = Descriptor(try kernel("open the directory", path.utf8, number))
     try checkOwn(opened, path)
     return opened

@@ -21,6 +21,30 @@ extension FolderHome {
     try root?.sync(folder.utf8)
   }
 
+  /// Whether the folder holds nothing but Tarn's own, and the state nothing but what a first pass makes: no ledger
+  /// that was set aside, no file on its way or in the trash. False when it cannot be told.
+  package func isBare() -> Bool {
+    do throws(FolderFailure) {
+      let root = try Descriptor.directory(at: folder)
+      let state = OwnDirectory(descriptor: try Descriptor.directory(at: stateDirectory), label: "state")
+      for name in ["partial", "trash"] {
+        let number = state.descriptor.openBeneath(cString(name), O_RDONLY | O_DIRECTORY)
+        if number == -ENOENT { continue }
+        let own = OwnDirectory(descriptor: Descriptor(try kernel("open", name.utf8, number)), label: name)
+        guard try own.list().isEmpty else { return false }
+      }
+      guard try Self.isEmpty(root) else { return false }
+      return try state.list().allSatisfy { Self.isOfFirstPass($0.name) }
+    } catch {
+      return false
+    }
+  }
+
+  private static func isOfFirstPass(_ name: String) -> Bool {
+    ["partial", "trash", "lock", idName].contains(name)
+      || isOwn(name) && !name.hasPrefix(ledgerName + ".")
+  }
+
   /// Removes a file `FOLDER/.tarn` that names a state which is gone.
   ///
   /// - Returns: false when it is no file.

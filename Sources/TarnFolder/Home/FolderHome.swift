@@ -149,7 +149,7 @@ package struct FolderHome: Sendable, Equatable {
   }
 
   /// Tarn's own name does not count.
-  private static func isEmpty(_ root: Descriptor) throws(FolderFailure) -> Bool {
+  static func isEmpty(_ root: Descriptor) throws(FolderFailure) -> Bool {
     try FolderScan(root: root).next() == nil
   }
 }

@@ -25,23 +25,26 @@ package final class FolderLock: Sendable {
   }
 
   package func release() {
-    let held = descriptor.withLock { $0.take() }
-    if let held { _ = held.use(tarn_unlock) }
+    guard let held = descriptor.withLock({ $0.take() }) else { return }
+    // Who looks between the next one's lock and its signature is not to be told of this process.
+    _ = held.use { tarn_truncate($0, 0) }
+    _ = held.use(tarn_unlock)
   }
 }
 
 extension FolderHome {
   private var lockPath: String { stateDirectory + "/lock" }
 
-  /// Never waits.
+  /// Never waits for the lock; for its holder's signature, which may be being written, a tenth of a second.
   ///
+  /// - Parameter pause: between two looks for the signature.
   /// - Throws: `FolderBusy`, or a `FolderFailure`.
-  package func lock() throws -> FolderLock {
+  package func lock(pause: () -> Void = shortPause) throws -> FolderLock {
     while true {
       let number = tarn_open_at(AT_FDCWD, cString(lockPath), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
       let file = Descriptor(try kernel("open", lockPath.utf8, number))
       let result = file.use(tarn_lock)
-      if result == -EAGAIN { throw Self.busy(Self.holder(in: lockPath)) }
+      if result == -EAGAIN { throw Self.busy(lockPath, pause) }
       try kernel("lock", lockPath.utf8, result)
       // Removed between the opening and the lock (`tarn forget`): then this is a lock of nothing.
       guard let there = try FileStat.following(lockPath),
@@ -58,8 +61,11 @@ extension FolderHome {
     guard number >= 0 else { return nil }
     let file = Descriptor(number)
     guard file.use(tarn_is_locked) == 1 else { return nil }
-    return Self.holder(in: lockPath).map(\.process)
+    return Self.settled(lockPath, Self.shortPause)?.process
   }
+
+  package static let shortPause: @Sendable () -> Void = { usleep(10_000) }
+  private static let mostLooks = 10
 
   /// Who holds it, for the next one who asks: the process, and when it started, in the kernel's ticks.
   private static func sign(_ file: Descriptor, _ path: String) throws(FolderFailure) {
@@ -68,15 +74,27 @@ extension FolderHome {
     try kernel("write", path.utf8, file.use { tarn_write_at($0, text, text.count, 0) })
   }
 
+  /// The signature once it is whole and its process is there; else what was read last: that of a process that ended,
+  /// or that lives in another container. nil when nothing can be read.
+  private static func settled(_ path: String, _ pause: () -> Void) -> (process: Int32, started: UInt64)? {
+    var last: (process: Int32, started: UInt64)?
+    for look in 1...mostLooks {
+      last = holder(in: path)
+      if let last, startTime(of: last.process) == last.started { break }
+      if look < mostLooks { pause() }
+    }
+    return last
+  }
+
   private static func holder(in path: String) -> (process: Int32, started: UInt64)? {
     let words = (SmallFile.read(path) ?? "").split(whereSeparator: { $0 == " " || $0 == "\n" })
     guard words.count == 2, let process = Int32(words[0]), let started = UInt64(words[1]) else { return nil }
     return (process, started)
   }
 
-  private static func busy(_ holder: (process: Int32, started: UInt64)?) -> FolderBusy {
+  private static func busy(_ path: String, _ pause: () -> Void) -> FolderBusy {
     // Another start time: the number belongs to somebody else by now, or to another container.
-    guard let holder else { return FolderBusy(process: 0, command: "") }
+    guard let holder = settled(path, pause) else { return FolderBusy(process: 0, command: "") }
     guard startTime(of: holder.process) == holder.started,
       let text = SmallFile.readProc("/proc/\(holder.process)/cmdline")
     else { return FolderBusy(process: holder.process, command: "") }

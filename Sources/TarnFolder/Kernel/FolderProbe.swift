@@ -2,6 +2,8 @@
 package enum FolderStep: String, Sendable, CaseIterable {
   case reserve
   case write
+  /// The kernel is asked to begin with writing back.
+  case startWriteback
   case syncData
   case syncFileSystem
   case checkWriteback

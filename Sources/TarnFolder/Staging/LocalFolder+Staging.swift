@@ -37,7 +37,9 @@ extension LocalFolder {
     else { return nil }
     if let size = check.size, size != expected.size {
       throw FolderFailure(
-        .sizeMismatch, "\(path.printable) has \(expected.size) bytes, the feed says \(size)", path: path)
+        .sizeMismatch,
+        "\(path.printable) has \(Units.count(expected.size, "byte")), the feed says \(Units.grouped(size))",
+        path: path)
     }
     let copy = try makeStaged()
     do throws(FolderFailure) {

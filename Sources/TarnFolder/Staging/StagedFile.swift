@@ -94,7 +94,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     guard let limit = contents?.limit else { throw FolderFailure(.other, "partial/\(name) is not begun") }
     let start = length
     guard UInt64(bytes.count) <= limit - min(limit, start) else {
-      throw FolderFailure(.sizeMismatch, "there are more than the \(limit) bytes that the feed says")
+      throw FolderFailure(
+        .sizeMismatch, "there is more than the \(Units.count(limit, "byte")) that the feed says")
     }
     do throws(FolderFailure) {
       try write(bytes, to: file, at: start)
@@ -107,7 +108,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     if let wrong = contents?.pieces?.update(bytes) { throw try rejectPiece(at: wrong, file) }
     let end = start + UInt64(bytes.count)
     shared.withLock { $0.length = end }
-    startWriteBack(file, upTo: end)
+    try startWriteBack(file, upTo: end)
   }
 
   package func seal(modified: Timestamp?) throws(FolderFailure) -> Sealed {
@@ -116,7 +117,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     guard let contents else { throw FolderFailure(.other, "partial/\(name) is not begun") }
     let length = self.length
     if let size = contents.check.size, size != length {
-      throw FolderFailure(.sizeMismatch, "there are \(length) bytes, the feed says \(size)")
+      throw FolderFailure(
+        .sizeMismatch, "it has \(Units.count(length, "byte")), the feed says \(Units.grouped(size))")
     }
     if let wrong = self.contents?.pieces?.finish() { throw try rejectPiece(at: wrong, file) }
     self.contents = nil
@@ -129,7 +131,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     guard identity.size == length else {
       throw FolderFailure(
         .sizeMismatch,
-        "partial/\(name) has \(identity.size) bytes, and Tarn wrote \(length): somebody changed it")
+        "partial/\(name) has \(Units.count(identity.size, "byte")), and Tarn wrote \(length): somebody changed it"
+      )
     }
     let result = Sealed(identity: identity, digest: digest, isVerified: contents.check.digest != nil)
     sealed = result
@@ -170,9 +173,14 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   func checkWriteback() throws(FolderFailure) {
     let file = try opened()
     let result = file.use { number in take(.checkWriteback, probe) { tarn_check_writeback(number) } }
-    if result == -ENOSYS || result == -EINVAL || result == -ESPIPE { return try syncAll() }
-    try makeDurable(.checkWriteback, result)
+    guard result < 0, !Self.lostBytes.contains(-result) else {
+      return try makeDurable(.checkWriteback, result)
+    }
+    try syncAll()
   }
+
+  /// What an error of writing back is called; anything else says that the kernel could not be asked.
+  private static let lostBytes: Set<Int32> = [EIO, ENOSPC, EDQUOT]
 
   private func makeDurable(_ step: FolderStep, _ result: Int32) throws(FolderFailure) {
     guard result < 0 else { return }
@@ -255,14 +263,18 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     case ENOSPC, EDQUOT, EFBIG, EIO, EROFS:
       // What was reserved of it goes back.
       _ = file.use { tarn_truncate($0, kept) }
-      try kernel("reserve \(size) bytes for", label, result)
+      try kernel("reserve \(Units.count(size, "byte")) for", label, result)
     default: break  // Not every file system can.
     }
   }
 
-  private func startWriteBack(_ file: Descriptor, upTo end: UInt64) {
+  /// A hint: what it fails with is of no account, but for bytes that are lost.
+  private func startWriteBack(_ file: Descriptor, upTo end: UInt64) throws(FolderFailure) {
     guard end - writtenBack >= Self.writeBackStep else { return }
-    _ = file.use { tarn_start_writeback($0, writtenBack, end - writtenBack) }
+    let result = file.use { number in
+      take(.startWriteback, probe) { tarn_start_writeback(number, writtenBack, end - writtenBack) }
+    }
+    if result == -EIO { try makeDurable(.startWriteback, result) }
     writtenBack = end
   }
 

@@ -20,23 +20,42 @@ struct LedgerOpener: Sendable {
 
   /// The connection for durable writes, on a database that exists, is Tarn's, is of the newest version and, if
   /// it was not closed in order, has been checked.
+  ///
+  /// What fails for a lack of descriptors, or for no reason that can be told, is tried once more: SQLite then opens for
+  /// reading what it cannot open for writing, and forgets why.
   func openWriter() throws(LedgerFailure) -> Connection {
+    do throws(LedgerFailure) {
+      return try openWriterOnce()
+    } catch {
+      switch error.code {
+      case .tooManyFiles, .inputOutput, .readOnly: return try openWriterOnce()
+      case .corrupt, .newer, .noSpace, .permission, .busy, .missing, .other: throw error
+      }
+    }
+  }
+
+  private func openWriterOnce() throws(LedgerFailure) -> Connection {
     if try file.size(of: file.path) == nil {
       file.removeLeftovers()
       try file.create(file.path)
     } else {
       try probe()
     }
+    errno = 0
     let connection = try Connection(file.path, flags: SQLITE_OPEN_READWRITE, file: file.path)
-    try requireWritable(connection)
+    try requireOpenedWritable(connection)
     try settle(connection)
     let standing = try migrator.standing(of: connection)
-    // Once more: the header of the file has been read.
-    try requireWritable(connection)
+    // The header of the file has been read.
+    if connection.isReadOnly {
+      throw ErrorTable.failure(.corrupt, "its header forbids writing", file: file.path)
+    }
     try setWriting(connection, synchronous: "FULL", checkpoint: 1000)
     try migrator.migrate(connection, from: standing)
     try migrator.check(connection)
     try checkAfterCrash(connection)
+    // The log may have been opened for reading only, which shows no earlier.
+    try connection.execute("BEGIN IMMEDIATE; ROLLBACK")
     return connection
   }
 
@@ -76,7 +95,7 @@ struct LedgerOpener: Sendable {
     } catch {
       switch error.code {
       case .corrupt, .newer, .busy, .other: throw error
-      case .noSpace, .readOnly, .permission, .inputOutput, .missing:
+      case .noSpace, .readOnly, .permission, .inputOutput, .missing, .tooManyFiles:
         // The files of the log could not be made. Without them the file alone is the whole truth.
         guard try !file.hasLog() else { throw error }
         return (try openChecked(.immutable), .immutable)
@@ -150,10 +169,11 @@ struct LedgerOpener: Sendable {
   }
 
   /// SQLite opens for reading what it cannot open for writing, and says nothing.
-  private func requireWritable(_ connection: Connection) throws(LedgerFailure) {
+  private func requireOpenedWritable(_ connection: Connection) throws(LedgerFailure) {
     guard connection.isReadOnly else { return }
+    let last = errno
     if access(file.path, W_OK) != 0 { throw file.failure(errno, "opening it for writing") }
-    throw ErrorTable.failure(.corrupt, "its header forbids writing", file: file.path)
+    throw file.failure(ErrorTable.faults.contains(last) ? last : EIO, "opening it for writing")
   }
 
   private func checkAfterCrash(_ connection: Connection) throws(LedgerFailure) {

@@ -59,6 +59,19 @@ package final class SQLiteLedger: LedgerPort {
     return try DatabaseFile(directory: directory, name: DatabaseFile.ledger).setAside(stamp: stamp)
   }
 
+  /// Whether a pass ever got so far as to record something there. True when it cannot be told.
+  package static func isUsed(directory: String) -> Bool {
+    do throws(LedgerFailure) {
+      let ledger = try SQLiteLedger(directory: directory, mode: .readOnly)
+      defer { ledger.close() }
+      let follows = try ledger.fact("feed") != nil
+      let rows = try ledger.rowCount()
+      return follows || rows > 0
+    } catch {
+      return error.code != .missing
+    }
+  }
+
   /// Reads the whole database and tells what is wrong with it; empty when nothing is.
   package func integrityFindings() throws(LedgerFailure) -> [String] {
     try read { connection throws(LedgerFailure) in

@@ -35,7 +35,8 @@ enum ErrorTable {
     SQLITE_PROTOCOL: .busy,
   ]
 
-  /// What the kernel said, for the codes that only mean "the call failed": IOERR and CANTOPEN.
+  /// What the kernel said, for the codes that only mean "the call failed": IOERR and CANTOPEN, and READONLY where a
+  /// file was opened for reading because it could not be for writing.
   static let system: [Int32: LedgerFailure.Code] = [
     ENOSPC: .noSpace,
     EDQUOT: .noSpace,
@@ -44,6 +45,8 @@ enum ErrorTable {
     EACCES: .permission,
     EPERM: .permission,
     EROFS: .readOnly,
+    EMFILE: .tooManyFiles,
+    ENFILE: .tooManyFiles,
   ]
 
   /// - Parameters:
@@ -52,19 +55,24 @@ enum ErrorTable {
   static func code(for code: Int32, errno: Int32) -> LedgerFailure.Code {
     if let known = extended[code] { return known }
     let base = code & 0xFF
-    if base == SQLITE_IOERR || base == SQLITE_CANTOPEN, let known = system[errno] { return known }
+    if [SQLITE_IOERR, SQLITE_CANTOPEN, SQLITE_READONLY].contains(base), let known = system[errno] {
+      return known
+    }
     return primary[base] ?? .other
   }
 
   /// What a disk answers; anything else may be left from a call that failed for good reason.
-  private static let faults: Set<Int32> = [EIO, ENOSPC, EDQUOT, EROFS, ENOMEM, EMFILE, ENFILE]
+  static let faults: Set<Int32> = [EIO, ENOSPC, EDQUOT, EROFS, ENOMEM, EMFILE, ENFILE]
 
   /// Of a call on this thread that failed just now.
   static func failure(code: Int32, database: OpaquePointer?, file: String) -> LedgerFailure {
     let last = errno
     var number = sqlite3_system_errno(database)
-    // SQLite does not look for it when a COMMIT fails: that of the thread is what it would have read.
-    if number == 0, code & 0xFF == SQLITE_IOERR, faults.contains(last) { number = last }
+    // SQLite does not look for it when a COMMIT fails, nor when it opens for reading what it cannot for writing: that
+    // of the thread is what it would have read.
+    if number == 0, [SQLITE_IOERR, SQLITE_READONLY].contains(code & 0xFF), faults.contains(last) {
+      number = last
+    }
     // A file beside the database could not be opened, and SQLite tells how its second attempt failed.
     if number == ENOENT, code & 0xFF == SQLITE_CANTOPEN, access(file, F_OK) == 0 { number = 0 }
     return failure(code: code, errno: number, detail: String(cString: sqlite3_errmsg(database)), file: file)
@@ -92,6 +100,7 @@ enum ErrorTable {
     case .readOnly: "the database cannot be written"
     case .permission: "no permission for the database"
     case .inputOutput: "reading or writing the database failed; check the disk"
+    case .tooManyFiles: "too many open files; raise the limit (ulimit -n) and try again"
     case .busy: "the database is in use by another process"
     case .missing: "the database is not there"
     case .other: "the database failed"

@@ -7,7 +7,8 @@ enum ActionCodec {
     static let entry = Parts(rawValue: 1)
     static let present = Parts(rawValue: 2)
     static let row = Parts(rawValue: 4)
-    static let all: Parts = [.entry, .present, .row]
+    static let blocker = Parts(rawValue: 8)
+    static let all: Parts = [.entry, .present, .row, .blocker]
   }
 
   static func encode(_ action: Action, into writer: inout ByteWriter) {
@@ -15,6 +16,7 @@ enum ActionCodec {
     if action.entry != nil { parts.insert(.entry) }
     if action.present != nil { parts.insert(.present) }
     if action.row != nil { parts.insert(.row) }
+    if action.blocker != nil { parts.insert(.blocker) }
     writer.put(byte: parts.rawValue)
     writer.put(action.kind.rawValue)
     if let entry = action.entry {
@@ -23,6 +25,7 @@ enum ActionCodec {
     }
     if let present = action.present { writer.put(present) }
     if let row = action.row { writer.put(row) }
+    if let blocker = action.blocker { writer.put(blocker.bytes) }
   }
 
   static func decode(
@@ -39,6 +42,7 @@ enum ActionCodec {
     }
     if parts.contains(.present) { action.present = try reader.identity() }
     if parts.contains(.row) { action.row = try reader.row() }
+    if parts.contains(.blocker) { action.blocker = RelativePath(trusted: try reader.string()) }
     return action
   }
 }

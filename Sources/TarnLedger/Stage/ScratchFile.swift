@@ -40,7 +40,7 @@ struct ScratchFile: Sendable {
   /// An empty stage; what was there before is deleted. The file has no name once this returns, so that no end
   /// of the program leaves it behind.
   func open() throws(LedgerFailure) -> Connection {
-    remove()
+    try remove()
     let connection = try connect()
     try connection.execute(
       """
@@ -52,7 +52,7 @@ struct ScratchFile: Sendable {
       BEGIN;
       """)
     try connection.execute(Self.schema)
-    remove()
+    try remove()
     return connection
   }
 
@@ -65,9 +65,11 @@ struct ScratchFile: Sendable {
     return try Connection(file.path, flags: SQLITE_OPEN_READWRITE, file: file.path)
   }
 
-  private func remove() {
+  private func remove() throws(LedgerFailure) {
     guard let file else { return }
-    unlink(file.path)
+    guard unlink(file.path) == 0 || errno == ENOENT else {
+      throw file.failure(errno, "removing the one before")
+    }
     file.removeLeftovers()
   }
 }

@@ -56,7 +56,7 @@ struct ApproveCommand: ParsableCommand {
       for line in ApprovalText.question(held, paths, now: session.now) { session.console.message(line) }
     }
     if session.saysYes { return true }
-    if session.mayAsk { return session.confirm("Move them to the trash?") }
+    if session.mayAsk { return session.confirm("Move \(Numbers.pronoun(held.count)) to the trash?") }
     if plan != nil { return true }
     throw PassFailure(
       .usage, code: "not-asked", "cannot ask whether plan \(held.id) shall go ahead",

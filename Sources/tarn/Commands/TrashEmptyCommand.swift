@@ -36,7 +36,9 @@ struct TrashEmptyCommand: ParsableCommand {
       session.console.data(JSONText.document(EmptiedReport(report)))
     } else if !session.isQuiet || report.left > 0 {
       let left =
-        report.left > 0 ? "; stopped, and \(Numbers.count(report.left, "file")) stay in the trash" : ""
+        report.left > 0
+        ? "; stopped, and \(Numbers.count(report.left, "file")) \(report.left == 1 ? "stays" : "stay") in the trash"
+        : ""
       session.console.data(
         "removed \(Numbers.count(report.files, "file")), \(Units.show(report.bytes))\(left)")
     }
@@ -53,7 +55,8 @@ struct TrashEmptyCommand: ParsableCommand {
         hint: "say it with --yes: tarn trash empty --yes \(ShellWord.quote(mirror))")
     }
     let bytes = rows.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
-    let all = "all \(Numbers.count(rows.count, "file")), \(Units.show(bytes)),"
+    let files = (rows.count == 1 ? "" : "all ") + Numbers.count(rows.count, "file")
+    let all = "\(files), \(Units.show(bytes)),"
     let what = names.isEmpty ? all : names.map { Printable.escape($0) }.joined(separator: ", ")
     return session.confirm("Remove \(what) from the trash for good?")
   }

@@ -105,7 +105,7 @@ extension PassCounts {
       "updated": updated, "restored": restored, "replaced": replaced, "adopted": adopted, "copied": copied,
       "revalidated": revalidated, "deleted": deleted, "forgotten": forgotten, "unlisted": unlisted,
       "excluded": excluded, "kept": kept, "failed": failed, "refused": refused, "conflict": conflict,
-      "held": held,
+      "held": held, "waiting": waiting,
     ]
   }
 }

@@ -32,7 +32,9 @@ enum ApprovalText {
     lines += report.problems.prefix(SyncSummary.mostProblems).map {
       "  \(style.paint($0.kind.rawValue, .bad))  \($0.line)"
     }
-    if report.deleted > 0 { lines.append("to see or restore them: tarn trash list \(mirror)") }
+    if report.deleted > 0 {
+      lines.append("to see or restore \(Numbers.pronoun(report.deleted)): tarn trash list \(mirror)")
+    }
     return lines
   }
 }

@@ -28,7 +28,7 @@ enum ExplainText {
 
   private static func record(_ record: Explanation.Record, now: Timestamp) -> [String] {
     var rows = [
-      ("size", "\(Units.show(record.size)) (\(Numbers.grouped(Int(clamping: record.size))) bytes)"),
+      ("size", "\(Units.show(record.size)) (\(Units.count(record.size, "byte")))"),
       ("digest", record.digest + (record.verified ? ", as the feed says" : ", not from the feed")),
       ("placed", when(record.placed, now: now)),
     ]

@@ -3,22 +3,13 @@ import TarnCore
 /// Counts, sizes and shares as people read them.
 enum Numbers {
   /// `1,234,567`.
-  static func grouped(_ number: Int) -> String {
-    let digits = String(number.magnitude)
-    var text = ""
-    for (index, digit) in digits.enumerated() {
-      if index > 0, (digits.count - index) % 3 == 0 { text += "," }
-      text.append(digit)
-    }
-    return number < 0 ? "-" + text : text
-  }
+  static func grouped(_ number: Int) -> String { Units.grouped(number) }
 
   /// `1 file`, `2,345 files`, `2 entries`.
-  static func count(_ number: Int, _ noun: String) -> String {
-    guard number != 1 else { return "1 \(noun)" }
-    let plural = noun.hasSuffix("ry") ? noun.dropLast() + "ies" : noun + "s"
-    return "\(grouped(number)) \(plural)"
-  }
+  static func count(_ number: Int, _ noun: String) -> String { Units.count(number, noun) }
+
+  /// What was counted, once it was named.
+  static func pronoun(_ number: Int) -> String { number == 1 ? "it" : "them" }
 
   /// `1.2 of 2.8 GiB`; the unit is said once when both have the same.
   static func part(_ done: UInt64, of total: UInt64) -> String {

@@ -93,6 +93,7 @@ enum StatusText {
     let named: [(Int, String)] = [
       (counts.pending, "pending"), (counts.failed, "failed"), (counts.refused, "refused"),
       (counts.conflict, "in conflict"), (counts.kept, "kept as you left them"),
+      (document.bytes.unknownSizes, "of unknown size"),
     ]
     let current = "\(Numbers.grouped(counts.current)) of \(Numbers.grouped(counts.wanted)) current"
     let size = document.bytes.current > 0 ? [Units.show(document.bytes.current)] : []

@@ -43,11 +43,12 @@ enum SyncSummary {
 
   private static func deeds(_ counts: PassCounts) -> [String] {
     let isChanged =
-      counts.fetched + counts.updated + counts.restored + counts.replaced + counts.adopted + counts.deleted
-      > 0
+      counts.fetched + counts.updated + counts.restored + counts.replaced + counts.adopted + counts.copied
+      + counts.deleted > 0
     let named: [(Int, String)] = [
       (counts.fetched, "fetched"), (counts.updated, "updated"), (counts.restored, "restored"),
-      (counts.replaced, "put back"), (counts.adopted, "adopted"), (counts.deleted, "moved to the trash"),
+      (counts.replaced, "put back"), (counts.copied, "copied"), (counts.adopted, "adopted"),
+      (counts.deleted, "moved to the trash"),
       (counts.kept, "kept as you left them"),
       (isChanged ? counts.current + counts.revalidated : 0, "already there"),
     ]
@@ -57,7 +58,8 @@ enum SyncSummary {
   private static func notes(_ report: PassReport, mirror: String) -> [String] {
     guard report.counts.unlisted > 0, report.isComplete else { return [] }
     let files = Numbers.count(report.counts.unlisted, "file")
-    return ["  \(files) no longer in the feed; to move them to the trash: tarn sync --delete \(mirror)"]
+    let them = Numbers.pronoun(report.counts.unlisted)
+    return ["  \(files) no longer in the feed; to move \(them) to the trash: tarn sync --delete \(mirror)"]
   }
 
   // MARK: Not in sync
@@ -66,9 +68,12 @@ enum SyncSummary {
     let counts = report.counts
     let reasons: [(Int, String)] = [
       (counts.failed, "failed"), (counts.refused, "refused"), (counts.conflict, "in conflict"),
-      (report.listingFailures, "unreadable listings"), (counts.held, "deletions held"),
+      (counts.waiting, "waiting for approval"),
     ]
-    let why = reasons.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
+    let counted = [(report.listingFailures, "unreadable listing", ""), (counts.held, "deletion", " held")]
+    let why =
+      (reasons.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }
+      + counted.filter { $0.0 > 0 }.map { Numbers.count($0.0, $0.1) + $0.2 }).joined(separator: ", ")
     let place = "\(Numbers.grouped(counts.inPlace)) of \(Numbers.count(counts.wanted, "file")) in place"
     var lines = [style.paint("not in sync:", .bad) + " \(why); \(place), in \(time(report))"]
     lines += problems(report, mirror: mirror, style: style)

@@ -1,0 +1,62 @@
+import Foundation
+import Testing
+
+/// A ledger that cannot be opened for a lack of descriptors is neither damaged nor read-only.
+@Suite(
+  .serialized, .enabled(if: Tarn.obstacle == nil, "\(Tarn.obstacle ?? "")"),
+  .enabled(if: Program.find("strace") != nil, "strace is not installed"))
+struct DescriptorTests {
+  private let place: TemporaryDirectory
+  private var ledger: String { place.path + "/m/.tarn/ledger.sqlite" }
+
+  init() throws {
+    place = try TemporaryDirectory()
+    try Feeds.publish(["a.txt": "a\n"], in: place)
+  }
+
+  private var environment: [String: String] { ["HOME": place.path + "/home"] }
+
+  /// A pass whose nth opening of a file of the ledger fails with EMFILE.
+  private func syncFailing(_ number: Int, of file: String) throws -> Outcome {
+    let strace = try #require(Program.find("strace"))
+    let arguments = [
+      "-f", "-o", place.path + "/trace", "-P", file, "-e", "trace=openat", "-e",
+      "inject=openat:error=EMFILE:when=\(number)", Tarn.path, "sync", "./SHA256SUMS", "m",
+    ]
+    return try Program(
+      strace, arguments, environment: Tarn.environment(environment), in: place.url
+    ).wait(limit: 60)
+  }
+
+  @Test(arguments: ["", "-wal", "-shm"], 1...8) func aLackOfDescriptorsIsNamed(file: String, turn: Int) throws
+  {
+    let number = (turn + 1) / 2
+    #expect(
+      try Tarn.run(["sync", "-q", "./SHA256SUMS", "m"], environment: environment, in: place.url).status == 0)
+    if turn % 2 == 0 { try leaveALog() }
+    let outcome = try syncFailing(number, of: ledger + file)
+    if outcome.status != 0 {
+      #expect(outcome.status == 74 && outcome.errors.contains("too many open files"), "\(outcome)")
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: place.path + "/m/.tarn")
+    #expect(!names.contains { $0.contains("corrupt") }, "\(outcome)")
+    let next = try Tarn.run(["sync", "m"], environment: environment, in: place.url)
+    #expect(next.status == 0 && next.output.contains("nothing to do"), "\(next)")
+  }
+
+  /// As a crash leaves it.
+  private func leaveALog() throws {
+    let script = """
+      import os, sqlite3, sys
+      connection = sqlite3.connect(sys.argv[1])
+      connection.execute("UPDATE state SET clean = 0")
+      connection.commit()
+      os._exit(0)
+      """
+    let python = try #require(Program.find("python3"))
+    #expect(
+      try Program(python, ["-c", script, ledger], environment: Tarn.environment()).wait(limit: 30).status == 0
+    )
+    #expect(FileManager.default.fileExists(atPath: ledger + "-wal"))
+  }
+}
