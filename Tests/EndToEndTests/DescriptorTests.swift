@@ -55,7 +55,8 @@ struct DescriptorTests {
       """
     let python = try #require(Program.find("python3"))
     #expect(
-      try Program(python, ["-c", script, ledger], environment: Tarn.environment()).wait(limit: 30).status == 0
+      try Program(python, ["-c", script, ledger], environment: Tarn.environment()).wait(limit: 120).status
+        == 0
     )
     #expect(FileManager.default.fileExists(atPath: ledger + "-wal"))
   }

@@ -49,6 +49,7 @@ struct MessageTests {
 
   /// `tarn sync --delete` in no mirror would make every known one delete, for good.
   @Test func optionsForAllMirrorsAreRefused() throws {
+    try FileManager.default.createDirectory(atPath: place.path + "/home", withIntermediateDirectories: false)
     for folder in ["m", "n"] { #expect(try tarn("sync", "./SHA256SUMS", folder).status == 0) }
     expect(try tarn("sync", "--delete"), 64, "--delete would be remembered by all 2 known mirrors")
     #expect(try tarn("sync").status == 0)
