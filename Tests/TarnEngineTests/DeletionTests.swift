@@ -277,6 +277,18 @@ import Testing
     #expect(world.text(name(0)) == "text 0")
   }
 
+  /// Even with rows: one that was filled by halves does not say what the folder's files are.
+  @Test func aPassWithARebuiltLedgerDeletesNothing() throws {
+    let world = try filled(20)
+    unlist(0..<1, world)
+    world.wasRebuilt = true
+    #expect(try world.run().counts.deleted == 0)
+    #expect(world.text(name(0)) == "text 0")
+    #expect(world.row(name(0)) != nil)
+    world.wasRebuilt = false
+    #expect(try world.run().counts.deleted == 1)
+  }
+
   @Test func theTrashExpiresButNotForForeignBytes() throws {
     let world = try filled(20)
     unlist(0..<1, world)

@@ -203,6 +203,16 @@ import Testing
     #expect(faults.count(.syncDirectory) == 7)
   }
 
+  @Test func whatGoesBackToPartialIsDurableInBoth() throws {
+    let world = try makeWorld(old: "old")
+    #expect(try replace(world).displaced != nil)
+    let before = faults.count(.syncDirectory)
+    faults.fail(.syncDirectory, 2)
+    #expect(code { try world.port.unstage("t", as: "p") } == .inputOutput)
+    #expect(faults.count(.syncDirectory) == before + 2)
+    #expect(try world.port.partialIdentity("p") != nil)
+  }
+
   // MARK: Contents
 
   @Test func afterAFailedSyncfsEachFileIsAskedFor() throws {
