@@ -215,6 +215,18 @@ import Testing
     #expect(world.text(name(0)) == "mine")
   }
 
+  /// A crash right after the rename: only the intent tells what the file in the trash is.
+  @Test func aDeletionIsIntendedBeforeItIsDone() throws {
+    let world = try filled(40)
+    unlist(0..<1, world)
+    let ledger = world.ledger
+    let intended = Locked<[RelativePath]>([])
+    world.folder.beforeRemove { _ in intended.withLock { $0 += ledger.contents.intents.keys } }
+    #expect(try world.run().counts.deleted == 1)
+    #expect(intended.withLock { $0 } == [name(0).path])
+    #expect(ledger.contents.intents.isEmpty)
+  }
+
   @Test func anEmptyManifestIsHeld() throws {
     let world = try filled(1)
     unlist(0..<1, world)

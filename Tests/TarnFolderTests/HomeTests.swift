@@ -253,6 +253,27 @@ import Testing
     #expect(!opened.isIntact())
   }
 
+  /// Copied with its marker: the id is the same, and so is the state.
+  @Test func aCopyOfTheFolderIsNotIntact() throws {
+    let opened = try FolderHome.create(folder: folder, state: state).open()
+    rename(folder, base + "/moved")
+    mkdir(folder, 0o755)
+    try FileManager.default.copyItem(atPath: base + "/moved/.tarn", toPath: folder + "/.tarn")
+    #expect(try inspect() == FolderHome.inspect(folder: folder, state: state))
+    #expect(!isMarkerMissing(try inspect()))
+    #expect(!opened.isIntact())
+  }
+
+  /// What is written there would be lost.
+  @Test func aFolderWhosePartialFilesWereMovedIsNotIntact() throws {
+    let home = try FolderHome.create(folder: folder, state: nil)
+    let opened = try home.open()
+    rename(home.stateDirectory + "/partial", base + "/partial")
+    #expect(!opened.isIntact())
+    mkdir(home.stateDirectory + "/partial", 0o700)
+    #expect(!opened.isIntact())
+  }
+
   @Test(.enabled(if: Mounts.areAllowed, "needs the right to mount")) func aFolderUnderAMountIsNotIntact()
     throws
   {

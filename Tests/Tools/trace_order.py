@@ -11,7 +11,7 @@ For each small file of Tarn's own that gets its name by a rename (the id, the ma
 set aside): its bytes, when they were written here, -> fsync -> the rename -> fsync of its directory -> whatever comes
 next: a write to the ledger, the marker's rename, a publication.
 For the marker that goes: fsync of the folder before the end. For a partial file: never more than 64 MiB that were not
-synced. Every openat2 in the folder: all four flags that keep it there.
+synced. Every openat2 in the folder: all four flags that keep it there; every openat in partial/ and trash/: O_NOFOLLOW.
 
 A call counts from where it began to where it came back: a sync that began before the last write returned proves
 nothing. Ends with 1 on a violation, or when fewer files were published than --expect.
@@ -146,6 +146,10 @@ class Order:
                 self.counts["settled"] += 1
                 if self.sync(self.folder, call.end) is None:
                     self.violations.append(f"{paths[0]}: gone, but the folder was never synced")
+            elif call.name == "openat" and os.path.dirname(call.descriptor or "") == self.state:
+                # By its name in partial/ or trash/.
+                if "O_NOFOLLOW" not in call.raw:
+                    self.violations.append(f"{paths[0]}: opened without O_NOFOLLOW")
             elif call.name == "openat2" and (call.descriptor or "").startswith((self.folder, self.state)):
                 self.counts["opened"] += 1
                 missing = [flag for flag in FLAGS if flag not in call.raw]
@@ -281,6 +285,7 @@ WHOLE_LIFE = r'''
 10 fsync(3</d/m>) = 0
 10 pwrite64(8</d/m/.tarn/ledger.sqlite-wal>, "abc"..., 3, 0) = 3
 10 openat2(3</d/m>, "a", {flags=O_RDONLY, resolve=RESOLVE_NO_XDEV|RESOLVE_NO_MAGICLINKS|RESOLVE_NO_SYMLINKS|RESOLVE_BENEATH}, 24) = 9
+10 openat(4</d/m/.tarn/partial>, "x1", O_RDWR|O_CREAT|O_EXCL|O_NOFOLLOW|O_CLOEXEC, 0600) = 5
 10 write(5</d/m/.tarn/partial/x1>, "abc"..., 60000000) = 60000000
 10 fdatasync(5</d/m/.tarn/partial/x1>) = 0
 10 write(5</d/m/.tarn/partial/x1>, "abc"..., 60000000) = 60000000
@@ -313,7 +318,7 @@ def self_test():
     for call, word in WHOLE_LIFE_SINS:
         result = verdict(WHOLE_LIFE.replace(f"10 {call} = 0\n", ""), "/d/m")
         assert isinstance(result, list) and len(result) == 1 and word in result[0], (call, result)
-    for flag in FLAGS:
+    for flag in FLAGS + ("O_NOFOLLOW",):
         assert f"without {flag}" in str(verdict(WHOLE_LIFE.replace(flag, "0"), "/d/m")), flag
     # The state beside the folder: the marker is named after the id is there for good.
     beside = WHOLE_LIFE.replace("/d/m/.tarn", "/d/s").replace('3</d/m>, ".tarn", 0700', '3</d>, "s", 0700').replace(
@@ -342,7 +347,7 @@ def self_test():
     broken("RENAME_EXCHANGE", "0", "renamed over")
     swapped = "10 fdatasync(8</m/.tarn/ledger.sqlite-wal>) = 0\n10 fsync(7</m/sub>) = 0"
     broken("10 fsync(7</m/sub>) = 0\n10 fdatasync(8</m/.tarn/ledger.sqlite-wal>) = 0", swapped, "ledger was not synced")
-    print("trace_order.py: three good traces pass, 24 bad ones do not")
+    print("trace_order.py: three good traces pass, 25 bad ones do not")
 
 
 def main():
