@@ -1,3 +1,4 @@
+import Glibc
 import TarnCore
 import TarnRuntime
 import TestSupport
@@ -41,9 +42,43 @@ import Testing
     #expect(folder.count(.sync) == 0)
   }
 
+  /// Else a fast network would be ever further ahead of a slow disk.
+  @Test func theWriterWaitsForTheDisk() throws {
+    let checkpoints = try Checkpoints(ledger: ledger)
+    defer { checkpoints.close() }
+    for _ in 0..<20 {
+      let partial = SlowPartial()
+      let mark = checkpoints.mark(partial, path: "a".path)
+      checkpoints.wrote(mark, upTo: Checkpoints.mostLag + Checkpoints.step)
+      #expect(partial.isSynced)
+      checkpoints.forget(mark)
+    }
+  }
+
   @Test func whatCouldNotBeSyncedIsNotDurable() throws {
     folder.fail(.sync)
     #expect(try durable(upTo: Checkpoints.mostLag + Checkpoints.step) == 0)
     #expect(folder.count(.sync) == 1)
   }
+}
+
+/// A file on a disk that takes its time; nothing else is asked of it.
+private final class SlowPartial: PartialFile {
+  let name = "p"
+  let length: UInt64 = 0
+  private let synced = Locked(false)
+
+  var isSynced: Bool { synced.withLock { $0 } }
+
+  func sync() throws(FolderFailure) -> UInt64 {
+    for _ in 0..<1000 { sched_yield() }
+    synced.withLock { $0 = true }
+    return 1
+  }
+
+  func begin(keeping keep: UInt64, check: ContentCheck) throws(FolderFailure) -> UInt64 { 0 }
+  func append(_ bytes: UnsafeRawBufferPointer) throws(FolderFailure) {}
+  func seal(modified: Timestamp?) throws(FolderFailure) -> Sealed { throw FolderFailure(.other, "not asked") }
+  func close() {}
+  func discard() {}
 }

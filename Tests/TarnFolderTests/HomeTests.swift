@@ -284,6 +284,16 @@ import Testing
     #expect(try inspect() == .empty)
   }
 
+  @Test(.enabled(if: Mounts.areAllowed, "needs the right to mount")) func theStateIsOnTheSameFileSystem()
+    throws
+  {
+    mkdir(state, 0o700)
+    #expect(Mounts.mount(at: state, "size=1m,mode=700"))
+    defer { Mounts.unmount(state) }
+    #expect(code { _ = try FolderHome.create(folder: folder, state: state) } == .otherFileSystem)
+    #expect(try inspect() == .empty)
+  }
+
   // MARK: Leaving
 
   @Test func leavingKeepsTheFiles() throws {

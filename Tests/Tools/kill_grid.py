@@ -163,7 +163,7 @@ def grid(arguments, scratch):
 
 
 # What is traced for the order of the durable steps, and what has to be seen in it.
-CASES = {"fresh": "published", "update": "published", "migration": "settled", "large": "published",
+CASES = {"fresh": "told", "update": "published", "migration": "settled", "large": "published",
          "new": "settled", "state": "settled", "damaged": "settled", "adopt": None, "forget": "settled",
          "marker": "settled"}
 

@@ -4,7 +4,7 @@
 For each file that was renamed or linked from .tarn/partial to its final name, or from there to .tarn/trash and then
 exchanged with what had its final name (then the trash's directory has to be synced as well):
   last write of its bytes -> fsync or fdatasync of it, or syncfs -> the rename -> fsync of the parent directory (or
-  syncfs) -> fsync or fdatasync of the ledger -> the end.
+  syncfs) -> fsync or fdatasync of the ledger -> the line that reports it, if there is one -> the end.
 For each directory made in the folder: fsync of its parent (or syncfs) before the end; for the folder itself, the
 directories above it, Tarn's own: before the next file is published.
 For each small file of Tarn's own that gets its name by a rename (the id, the marker, a ledger's backup, a ledger that is
@@ -17,6 +17,7 @@ A call counts from where it began to where it came back: a sync that began befor
 nothing. Ends with 1 on a violation, or when fewer files were published than --expect.
 """
 import argparse
+import json
 import os
 import re
 import sys
@@ -105,7 +106,7 @@ class Order:
         self.state = os.path.abspath(state or self.marker)
         self.calls = [call for call in calls if call.worked]
         self.violations = []
-        self.counts = {"published": 0, "exchanged": 0, "directories": 0, "settled": 0, "opened": 0}
+        self.counts = {"published": 0, "exchanged": 0, "directories": 0, "settled": 0, "opened": 0, "told": 0}
         self.trash = os.path.join(self.state, "trash")
         self.partial = os.path.join(self.state, "partial")
         # Path in the trash -> path in partial/ under which the file was written.
@@ -246,8 +247,20 @@ class Order:
                 what = "the trash" if directory == also else "its directory"
                 self.violations.append(f"{target}: {what} was not synced after the rename")
             last = max(last, synced or 0)
-        if self.ledger_sync(last) is None:
+        recorded = self.ledger_sync(last)
+        if recorded is None:
             self.violations.append(f"{target}: the ledger was not synced after the directory")
+        told = self.told(target)
+        if told is not None:
+            self.counts["told"] += 1
+            if recorded is not None and told < recorded:
+                self.violations.append(f"{target}: reported before the ledger was synced")
+
+    def told(self, path):
+        """Where the line of standard output that names a path begins to be written; None without one."""
+        words = f'"path":{json.dumps(os.path.relpath(path, self.folder), ensure_ascii=False)}'
+        return next((call.begin for call in self.calls if call.name == "write" and call.raw.startswith("1<")
+                     and words in call.tokens[1][1] and '"type":"done"' in call.tokens[1][1]), None)
 
 
 GOOD = r'''
@@ -293,6 +306,7 @@ WHOLE_LIFE = r'''
 10 renameat2(4</d/m/.tarn/partial>, "x1", 3</d/m>, "a", RENAME_NOREPLACE) = 0
 10 fsync(7</d/m>) = 0
 10 fdatasync(8</d/m/.tarn/ledger.sqlite-wal>) = 0
+10 write(1<pipe:[7]>, "{\"code\":\"fetched\",\"path\":\"a\",\"type\":\"done\"}\n", 44) = 44
 10 rename("/d/m/.tarn/ledger.sqlite", "/d/m/.tarn/ledger.sqlite.corrupt-1") = 0
 10 fsync(14</d/m/.tarn>) = 0
 10 pwrite64(8</d/m/.tarn/ledger.sqlite>, "abc"..., 3, 0) = 3
@@ -320,6 +334,9 @@ def self_test():
         assert isinstance(result, list) and len(result) == 1 and word in result[0], (call, result)
     for flag in FLAGS + ("O_NOFOLLOW",):
         assert f"without {flag}" in str(verdict(WHOLE_LIFE.replace(flag, "0"), "/d/m")), flag
+    line = next(line for line in WHOLE_LIFE.splitlines(True) if "write(1<" in line)
+    early = WHOLE_LIFE.replace(line, "").replace("10 fsync(7</d/m>)", line + "10 fsync(7</d/m>)")
+    assert "reported before" in str(verdict(early, "/d/m")), verdict(early, "/d/m")
     # The state beside the folder: the marker is named after the id is there for good.
     beside = WHOLE_LIFE.replace("/d/m/.tarn", "/d/s").replace('3</d/m>, ".tarn", 0700', '3</d>, "s", 0700').replace(
         "10 fsync(3</d/m>)", '10 renameat2(4</d/s>, "y", 3</d/m>, ".tarn", RENAME_NOREPLACE) = 0\n10 fsync(3</d/m>)')
@@ -347,7 +364,7 @@ def self_test():
     broken("RENAME_EXCHANGE", "0", "renamed over")
     swapped = "10 fdatasync(8</m/.tarn/ledger.sqlite-wal>) = 0\n10 fsync(7</m/sub>) = 0"
     broken("10 fsync(7</m/sub>) = 0\n10 fdatasync(8</m/.tarn/ledger.sqlite-wal>) = 0", swapped, "ledger was not synced")
-    print("trace_order.py: three good traces pass, 25 bad ones do not")
+    print("trace_order.py: three good traces pass, 26 bad ones do not")
 
 
 def main():
