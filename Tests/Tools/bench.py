@@ -5,6 +5,7 @@ Scenarios, each a state of the folder and a pass over it:
   fresh      an empty folder
   update     half of the files changed upstream, one edited by the user
   resume     a large file half there, left by a kill
+  few        an empty folder, and so few files that each is made durable by itself
   large      an empty folder, and one file that is made durable several times while it arrives
   delete     two files gone upstream, --delete
   conflict   a link, a FIFO, a directory and a file of the user's where the feed wants files, a link where it wants a
@@ -168,6 +169,8 @@ class Scenario:
         if name == "resume":
             first = {f"small{n}.bin": chooser.randbytes(5000) for n in range(4)}
             first["large.bin"] = chooser.randbytes(32 << 20)
+        if name == "few":
+            first = {f"dir/few{n}.bin": chooser.randbytes(5000) for n in range(2)}
         if name == "large":
             first = {"large.bin": chooser.randbytes(96 << 20)}
         then = dict(first)
