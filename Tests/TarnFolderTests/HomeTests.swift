@@ -292,6 +292,18 @@ import Testing
     defer { Mounts.unmount(state) }
     #expect(code { _ = try FolderHome.create(folder: folder, state: state) } == .otherFileSystem)
     #expect(try inspect() == .empty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: state) == [])
+  }
+
+  /// Mounted there later: no rename leads from one mount to another.
+  @Test(.enabled(if: Mounts.areAllowed, "needs the right to mount")) func theStateIsOnTheSameMountLater()
+    throws
+  {
+    let home = try FolderHome.create(folder: folder, state: state)
+    #expect(Mounts.bind(state, at: state))
+    defer { Mounts.unmount(state) }
+    #expect(try inspect() == .mirror(home))
+    #expect(code { _ = try home.open() } == .otherFileSystem)
   }
 
   // MARK: Leaving

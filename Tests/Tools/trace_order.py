@@ -118,10 +118,10 @@ class Order:
     def is_published(self, path):
         return path.startswith(self.folder + "/") and not self.is_own(path)
 
-    def sync(self, path, after, before=None):
+    def sync(self, path, after, before=None, names=frozenset(SYNCS)):
         """The end of the first sync of a path (or of its file system) that began after one line; None without."""
         for call in self.calls:
-            covers = call.name == "syncfs" or (call.name in SYNCS and call.descriptor == path)
+            covers = call.name == "syncfs" or (call.name in names and call.descriptor == path)
             if covers and call.begin > after and (before is None or call.end < before):
                 return call.end
         return None
@@ -188,7 +188,9 @@ class Order:
         """A file of Tarn's own that got its name."""
         self.counts["settled"] += 1
         written = self.last_write(source, call.begin)
-        if written >= 0 and not self.is_database(source) and self.sync(source, written, call.begin) is None:
+        # For the copy that VACUUM INTO makes SQLite promises no sync: its own fdatasync, if there is one, does not count.
+        if (written >= 0 and not self.is_database(source)
+                and self.sync(source, written, call.begin, names={"fsync"}) is None):
             self.violations.append(f"{target}: renamed before its bytes were synced")
         if self.sync(os.path.dirname(target), call.end, self.next_of(call, self.depends)) is None:
             self.violations.append(f"{target}: its directory was not synced after the rename, before what needs it")
@@ -332,6 +334,7 @@ def self_test():
     for call, word in WHOLE_LIFE_SINS:
         result = verdict(WHOLE_LIFE.replace(f"10 {call} = 0\n", ""), "/d/m")
         assert isinstance(result, list) and len(result) == 1 and word in result[0], (call, result)
+    assert "id: renamed before" in str(verdict(WHOLE_LIFE.replace("fsync(5</d/m/.tarn/id", "fdatasync(5</d/m/.tarn/id"), "/d/m"))
     for flag in FLAGS + ("O_NOFOLLOW",):
         assert f"without {flag}" in str(verdict(WHOLE_LIFE.replace(flag, "0"), "/d/m")), flag
     line = next(line for line in WHOLE_LIFE.splitlines(True) if "write(1<" in line)
@@ -364,7 +367,7 @@ def self_test():
     broken("RENAME_EXCHANGE", "0", "renamed over")
     swapped = "10 fdatasync(8</m/.tarn/ledger.sqlite-wal>) = 0\n10 fsync(7</m/sub>) = 0"
     broken("10 fsync(7</m/sub>) = 0\n10 fdatasync(8</m/.tarn/ledger.sqlite-wal>) = 0", swapped, "ledger was not synced")
-    print("trace_order.py: three good traces pass, 26 bad ones do not")
+    print("trace_order.py: three good traces pass, 27 bad ones do not")
 
 
 def main():
