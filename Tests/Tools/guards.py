@@ -215,6 +215,7 @@ class Workshop:
         os.remove(binary)
         if "skipped" in last:
             raise Stale(f"the grid did not run: {last}")
+        first = re.sub(r"(?<!\S)/\S+/", "", first)  # Scratch directories say nothing.
         return [] if process.wait() == 0 else [f"{os.path.basename(command[0])}: {first[:120]}"]
 
     def judge(self, entry, known, broken, away=0):
