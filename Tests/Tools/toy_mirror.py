@@ -66,7 +66,7 @@ class Toy:
             sync_path(os.path.dirname(path))
 
     def say(self, code, path):
-        print(json.dumps({"type": "done", "code": code, "path": path}), flush=True)
+        print(json.dumps({"type": "done", "code": code, "path": path}, separators=(",", ":")), flush=True)
 
     def place(self, path, data, value):
         full = os.path.join(self.folder, path)

@@ -24,6 +24,9 @@ import sys
 
 WRITES = {"write", "pwrite64", "writev", "pwritev", "pwritev2", "ftruncate", "sendfile"}
 SYNCS = {"fsync", "fdatasync"}
+# Tarn's own. SQLite's fdatasync, of a copy that VACUUM INTO made or of a directory in which it made a file, is chance: it
+# promises none for the first, and the second is for a file of its own.
+OWN_SYNCS = {"fsync"}
 REMOVALS = {"unlink", "unlinkat", "rmdir"}
 FLAGS = ("RESOLVE_BENEATH", "RESOLVE_NO_SYMLINKS", "RESOLVE_NO_MAGICLINKS", "RESOLVE_NO_XDEV")
 MOST_UNSYNCED = 64 << 20  # Bytes of a partial file that a power cut may cost (I3).
@@ -167,7 +170,7 @@ class Order:
                 self.violations.append(f"{path}: made, but its parent directory was never synced")
         elif self.is_own(path) or (self.state + "/").startswith(path + "/") or (self.folder + "/").startswith(path + "/"):
             self.counts["directories"] += 1
-            if self.sync(parent, call.end, self.next_of(call, self.publishes)) is None:
+            if self.sync(parent, call.end, self.next_of(call, self.publishes), OWN_SYNCS) is None:
                 self.violations.append(f"{path}: made, but {parent} was not synced before a file was published")
 
     def next_of(self, call, test):
@@ -188,11 +191,10 @@ class Order:
         """A file of Tarn's own that got its name."""
         self.counts["settled"] += 1
         written = self.last_write(source, call.begin)
-        # For the copy that VACUUM INTO makes SQLite promises no sync: its own fdatasync, if there is one, does not count.
         if (written >= 0 and not self.is_database(source)
-                and self.sync(source, written, call.begin, names={"fsync"}) is None):
+                and self.sync(source, written, call.begin, OWN_SYNCS) is None):
             self.violations.append(f"{target}: renamed before its bytes were synced")
-        if self.sync(os.path.dirname(target), call.end, self.next_of(call, self.depends)) is None:
+        if self.sync(os.path.dirname(target), call.end, self.next_of(call, self.depends), OWN_SYNCS) is None:
             self.violations.append(f"{target}: its directory was not synced after the rename, before what needs it")
 
     def check_adopted(self):
