@@ -10,6 +10,7 @@ final class GzipSource: ByteSource {
   private static let blockSize = 65_536
 
   private let input: FeedInput
+  private let most: UInt64
   /// On the heap: zlib keeps the address.
   private let stream: UnsafeMutablePointer<z_stream>
   private let block: UnsafeMutableRawBufferPointer
@@ -19,8 +20,10 @@ final class GzipSource: ByteSource {
 
   static func recognises(_ head: [UInt8]) -> Bool { head.starts(with: [0x1F, 0x8B]) }
 
-  init(_ input: FeedInput) throws(FeedFailure) {
+  /// - Parameter most: more inflated bytes are refused.
+  init(_ input: FeedInput, most: UInt64 = maximumOutput) throws(FeedFailure) {
     self.input = input
+    self.most = most
     stream = .allocate(capacity: 1)
     stream.initialize(to: z_stream())
     block = .allocate(byteCount: Self.blockSize, alignment: 16)
@@ -86,10 +89,9 @@ final class GzipSource: ByteSource {
   }
 
   private func judge() throws(FeedFailure) {
-    if produced > Self.maximumOutput {
+    if produced > most {
       throw FeedFailure(
-        code: "feed-too-large",
-        message: "the feed is larger than \(Self.maximumOutput >> 30) GiB when inflated")
+        code: "feed-too-large", message: "the feed is larger than \(Units.show(most)) when inflated")
     }
     if produced > Self.unjudgedOutput,
       produced / Self.maximumRatio > consumed - UInt64(stream.pointee.avail_in)

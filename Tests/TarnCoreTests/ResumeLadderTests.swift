@@ -94,6 +94,13 @@ import Testing
     Answer(
       206, (100, 999, 1000), etag: "\"f\"", known: known(url: "http://two/a", etag: "\"e\"", digest: true),
       on: .digestAlone, gives: .append),
+    // Nor does it prove anything.
+    Answer(
+      206, (100, 999, 1000), etag: "\"e\"", known: known(url: "http://two/a", etag: "\"e\""),
+      gives: .askFromZero),
+    Answer(
+      416, (nil, nil, 100), etag: "\"e\"", known: known(url: "http://two/a", etag: "\"e\""),
+      gives: .askFromZero),
     // Two spellings of one letter are two ETags.
     Answer(
       206, (100, 999, 1000), etag: "\"e\u{301}\"", known: known(etag: "\"\u{E9}\""), gives: .askFromZero),
@@ -133,6 +140,18 @@ import Testing
     head.etag = answer.etag
     let verdict = ResumeLadder.judge(head, rung: answer.rung, known: answer.known, url: Self.url)
     #expect(verdict == answer.expected)
+  }
+
+  /// A date is a validator as an ETag is.
+  @Test(
+    arguments: [("d", .append), ("e", .askFromZero), (nil, .askFromZero)] as [(String?, ResumeLadder.Verdict)]
+  )
+  func aDateTellsAVersion(_ said: String?, _ expected: ResumeLadder.Verdict) {
+    var head = ResponseHead(status: 206, url: Self.url)
+    head.contentRange = ContentRange(first: 100, last: 999, total: 1000)
+    head.lastModified = said
+    let known = Self.known(lastModified: "d")
+    #expect(ResumeLadder.judge(head, rung: .lastModified, known: known, url: Self.url) == expected)
   }
 
   /// Whatever comes: bytes are only appended where it is proved that they belong there.

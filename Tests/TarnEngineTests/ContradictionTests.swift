@@ -56,6 +56,22 @@ import Testing
     #expect(report.bytes.wanted == .max)
   }
 
+  /// Nothing is read or asked for.
+  @Test func aFolderThatIsNotTheOneIsNotTouched() throws {
+    let world = World()
+    world.want("a", "one")
+    try world.run()
+    world.want("b", "two")
+    world.folder.setIntact(false)
+    let before = world.ledger.contents.facts["attempt"]
+    world.clock.advance(seconds: 1)
+    let failure = #expect(throws: PassFailure.self) { try world.run() }
+    #expect(failure?.kind == .folderUnusable)
+    #expect(world.server.requests.isEmpty)
+    #expect(world.ledger.contents.facts["attempt"] == before)
+    #expect(world.files == ["a": "one"])
+  }
+
   @Test func aFolderThatIsReplacedMeanwhileIsLeftAlone() throws {
     let world = World()
     try world.fill("a", "one")
@@ -100,5 +116,23 @@ import Testing
     #expect(!report.isInSync)
     #expect(report.problems.map(\.code) == ["bad-response"])
     #expect(world.files.isEmpty)
+  }
+
+  /// Without size and digest only the framing tells a whole body from a cut one.
+  @Test func aBodyWhoseEndNothingMarksIsNotTaken() throws {
+    let world = World()
+    world.policy.retries = 0
+    world.add(world.bareEntry("a", listing: "one"))
+    world.add(world.entry("b", "text"))
+    for name in ["a", "b"] {
+      var answer = FakeAnswer(body: "text".bytes)
+      answer.isFramed = false
+      world.server.answer(World.host + name, answer)
+    }
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["body-truncated"])
+    #expect(report.problems.map(\.name) == ["a".bytes])
+    // The digest tells that it is whole.
+    #expect(world.files == ["b": "text"])
   }
 }

@@ -215,6 +215,18 @@ import Testing
     #expect(world.text(name(0)) == "mine")
   }
 
+  /// A crash right after the rename: only the intent tells what the file in the trash is.
+  @Test func aDeletionIsIntendedBeforeItIsDone() throws {
+    let world = try filled(40)
+    unlist(0..<1, world)
+    let ledger = world.ledger
+    let intended = Locked<[RelativePath]>([])
+    world.folder.beforeRemove { _ in intended.withLock { $0 += ledger.contents.intents.keys } }
+    #expect(try world.run().counts.deleted == 1)
+    #expect(intended.withLock { $0 } == [name(0).path])
+    #expect(ledger.contents.intents.isEmpty)
+  }
+
   @Test func anEmptyManifestIsHeld() throws {
     let world = try filled(1)
     unlist(0..<1, world)
@@ -282,6 +294,18 @@ import Testing
     world.wasRebuilt = false
     #expect(try world.run().counts.deleted == 0)
     #expect(world.text(name(0)) == "text 0")
+  }
+
+  /// Even with rows: one that was filled by halves does not say what the folder's files are.
+  @Test func aPassWithARebuiltLedgerDeletesNothing() throws {
+    let world = try filled(20)
+    unlist(0..<1, world)
+    world.wasRebuilt = true
+    #expect(try world.run().counts.deleted == 0)
+    #expect(world.text(name(0)) == "text 0")
+    #expect(world.row(name(0)) != nil)
+    world.wasRebuilt = false
+    #expect(try world.run().counts.deleted == 1)
   }
 
   @Test func theTrashExpiresButNotForForeignBytes() throws {

@@ -475,15 +475,6 @@ import Testing
     #expect(world.ledger.contents.facts["manifest-version"] == "8")
   }
 
-  @Test func aFolderThatIsNotTheOneIsNotTouched() throws {
-    let world = World()
-    world.want("a", "one")
-    world.folder.setIntact(false)
-    let failure = #expect(throws: PassFailure.self) { try world.run() }
-    #expect(failure?.kind == .folderUnusable)
-    #expect(world.files.isEmpty)
-  }
-
   @Test func anUnreachableFeedSaysSo() throws {
     let world = World()
     world.location = .remote(url: "http://feed.example/list")

@@ -61,6 +61,24 @@ import Testing
     #expect(parse(bomb).isComplete)
     #expect(parse(gzip(bomb)).failure?.code == "feed-bomb")
   }
+
+  @Test func inflatesNoMoreThanTheMost() throws {
+    #expect(try inflated(200_000, most: 200_000) == 200_000)
+    let failure = #expect(throws: FeedFailure.self) { try inflated(200_000, most: 199_999) }
+    #expect(failure?.code == "feed-too-large")
+  }
+
+  private func inflated(_ count: Int, most: UInt64) throws -> Int {
+    let bytes = gzip([UInt8](repeating: 7, count: count))
+    let source = try GzipSource(FeedInput(SteppedSource(bytes)), most: most)
+    var block = [UInt8](repeating: 0, count: 50_000)
+    var sum = 0
+    while true {
+      let more = try block.withUnsafeMutableBytes { try source.read(into: $0) }
+      guard more > 0 else { return sum }
+      sum += more
+    }
+  }
 }
 
 private func gzip(_ bytes: [UInt8]) -> [UInt8] {

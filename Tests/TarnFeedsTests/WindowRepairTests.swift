@@ -134,6 +134,7 @@ import Testing
     "<!DOCTYPE rss [<!ENTITY x SYSTEM \"file:///etc/passwd\">]>",
     "<!DOCTYPE rss [<!ENTITY x PUBLIC \"a\" \"http://a.example/\">]>",
     "<!DOCTYPE rss [<!ENTITY % p SYSTEM \"http://a.example/\"> %p;]>", "<!DOCTYPE rss [<!ENTITY % p \"a\">]>",
+    "<!DOCTYPE rss [<!ENTITY x \"a\"> %p; ]>", "<!DOCTYPE rss [%p;<!ENTITY x \"a\">]>",
     "<!DOCTYPE rss [<!ENTITY a \"lol\"><!ENTITY x \"&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;\">]>",
   ])
   func refusesDoctypes(doctype: String) {

@@ -93,6 +93,16 @@ import Testing
     #expect(try world.port.trashed().isEmpty)
   }
 
+  /// It is not even moved: for a moment its place would be empty.
+  @Test func whatWasEditedBeforeTheRemovalStaysInItsPlace() throws {
+    let world = try makeWorld(old: "old")
+    let removal = Removal(path: at("d/f"), expected: try world.identity(at("d/f")), trashName: "t")
+    world.edit(at("d/f"), bytes("edited"))
+    #expect(world.port.remove([removal]).first?.isStale == true)
+    #expect(faults.count(.moveToTrash) == 0)
+    #expect(world.contents(at("d/f")) == bytes("edited"))
+  }
+
   @Test func whatCannotGoBackStaysInTheTrash() throws {
     let world = try makeWorld(old: "old")
     let expected = try world.identity(at("d/f"))
@@ -201,6 +211,29 @@ import Testing
     #expect(try replace(world).identity != nil)
     // d, partial/ and trash/.
     #expect(faults.count(.syncDirectory) == 7)
+  }
+
+  @Test func whatGoesBackToPartialIsDurableInBoth() throws {
+    let world = try makeWorld(old: "old")
+    #expect(try replace(world).displaced != nil)
+    let before = faults.count(.syncDirectory)
+    faults.fail(.syncDirectory, 2)
+    #expect(code { try world.port.unstage("t", as: "p") } == .inputOutput)
+    #expect(faults.count(.syncDirectory) == before + 2)
+    #expect(try world.port.partialIdentity("p") != nil)
+  }
+
+  @Test func whatGoesIsDurableBeforeTheOutcome() throws {
+    let world = try makeWorld(old: "old")
+    world.write(at("d/g"), bytes("stays"))
+    #expect(try removal(world).identity != nil)
+    // d and trash/.
+    #expect(faults.count(.syncDirectory) == 2)
+    let last = Removal(path: at("d/g"), expected: try world.identity(at("d/g")), trashName: "u")
+    #expect(world.port.remove([last]).first?.identity != nil)
+    // d is gone: the folder that it was in, and trash/.
+    #expect(try world.port.look(at("d")) == nil)
+    #expect(faults.count(.syncDirectory) == 4)
   }
 
   // MARK: Contents

@@ -268,6 +268,27 @@ import Testing
     #expect(!opened.isIntact())
   }
 
+  /// Copied with its marker: the id is the same, and so is the state.
+  @Test func aCopyOfTheFolderIsNotIntact() throws {
+    let opened = try FolderHome.create(folder: folder, state: state).open()
+    rename(folder, base + "/moved")
+    mkdir(folder, 0o755)
+    try FileManager.default.copyItem(atPath: base + "/moved/.tarn", toPath: folder + "/.tarn")
+    #expect(try inspect() == FolderHome.inspect(folder: folder, state: state))
+    #expect(!isMarkerMissing(try inspect()))
+    #expect(!opened.isIntact())
+  }
+
+  /// What is written there would be lost.
+  @Test func aFolderWhosePartialFilesWereMovedIsNotIntact() throws {
+    let home = try FolderHome.create(folder: folder, state: nil)
+    let opened = try home.open()
+    rename(home.stateDirectory + "/partial", base + "/partial")
+    #expect(!opened.isIntact())
+    mkdir(home.stateDirectory + "/partial", 0o700)
+    #expect(!opened.isIntact())
+  }
+
   @Test(.enabled(if: Mounts.areAllowed, "needs the right to mount")) func aFolderUnderAMountIsNotIntact()
     throws
   {
@@ -276,6 +297,28 @@ import Testing
     defer { Mounts.unmount(folder) }
     #expect(!opened.isIntact())
     #expect(try inspect() == .empty)
+  }
+
+  @Test(.enabled(if: Mounts.areAllowed, "needs the right to mount")) func theStateIsOnTheSameFileSystem()
+    throws
+  {
+    mkdir(state, 0o700)
+    #expect(Mounts.mount(at: state, "size=1m,mode=700"))
+    defer { Mounts.unmount(state) }
+    #expect(code { _ = try FolderHome.create(folder: folder, state: state) } == .otherFileSystem)
+    #expect(try inspect() == .empty)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: state) == [])
+  }
+
+  /// Mounted there later: no rename leads from one mount to another.
+  @Test(.enabled(if: Mounts.areAllowed, "needs the right to mount")) func theStateIsOnTheSameMountLater()
+    throws
+  {
+    let home = try FolderHome.create(folder: folder, state: state)
+    #expect(Mounts.bind(state, at: state))
+    defer { Mounts.unmount(state) }
+    #expect(try inspect() == .mirror(home))
+    #expect(code { _ = try home.open() } == .otherFileSystem)
   }
 
   // MARK: Leaving

@@ -34,6 +34,21 @@ import Testing
     #expect(home.holder() == nil)
   }
 
+  /// `tarn forget` removes the file while another one is about to lock it: a lock of a file that is gone holds nobody.
+  @Test func theLockIsOfTheFileThatIsThere() throws {
+    let base = try DiskWorld.makeBase()
+    defer { DiskWorld.removeBase(base) }
+    let home = try home(base)
+    let path = home.stateDirectory + "/lock"
+    let faults = Faults()
+    faults.before(.lock) { unlink(path) }
+    let lock = try home.lock(probe: faults.probe)
+    defer { lock.release() }
+    #expect(faults.count(.lock) == 2)
+    #expect(home.holder() == getpid())
+    #expect(throws: FolderBusy.self) { _ = try home.lock() }
+  }
+
   @Test func anotherPathToTheFolderIsTheSameFolder() throws {
     let base = try DiskWorld.makeBase()
     defer { DiskWorld.removeBase(base) }

@@ -53,6 +53,21 @@ import Testing
     #expect(try scratch.names() == ["ledger.sqlite", "ledger.sqlite-shm", "ledger.sqlite-wal"])
   }
 
+  /// Nor is its log: what it leads to may be anybody's.
+  @Test(arguments: ["ledger.sqlite", "ledger.sqlite-wal"]) func aLinkIsNoLedger(_ name: String) throws {
+    try filled()
+    let elsewhere = Scratch()
+    let file = scratch.path + "/" + name
+    if name == "ledger.sqlite" { try write(bytes(of: file), to: elsewhere.ledger) }
+    unlink(file)
+    #expect(symlink(elsewhere.ledger, file) == 0)
+    for mode in [SQLiteLedger.Mode.readWrite, .readOnly] {
+      let refused = failure { _ = try SQLiteLedger(directory: scratch.path, mode: mode) }
+      #expect(refused?.code == .permission)
+      #expect(refused?.message.contains("symbolic link") == true)
+    }
+  }
+
   @Test func aNewerSchemaIsRefusedUntouched() throws {
     let newer = Schema(steps: Schema.current.steps + ["CREATE TABLE later (a INTEGER) STRICT"])
     let ledger = try SQLiteLedger(directory: scratch.path, mode: .readWrite, schema: newer)

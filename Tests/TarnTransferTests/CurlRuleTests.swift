@@ -184,6 +184,23 @@ struct CurlRuleTests {
     #expect(try fetch("\(server.tls)/ok/x/10/f", trusting).outcome?.head?.status == 200)
   }
 
+  // MARK: Limits
+
+  /// Not a byte is taken of a body that says itself that it is too long.
+  @Test func aBodyThatIsAnnouncedTooLongIsNotBegun() throws {
+    let (outcome, bytes) = try fetch("\(server.plain)/ok/long/2000000/f", settings()) { $0.limit = 1_999_999 }
+    #expect(outcome?.failure?.code == .tooLarge)
+    #expect(bytes.isEmpty)
+  }
+
+  /// A body without an end costs the connection, not the exchange: its head was the answer.
+  @Test func anEndlessBodyThatNobodyWantsIsLeft() throws {
+    let receiver = Collector(.headOnly)
+    let (outcome, bytes) = try fetch("\(server.plain)/endless/x/10/f", settings(), to: receiver)
+    #expect(outcome?.head?.status == 200)
+    #expect(bytes.isEmpty)
+  }
+
   // MARK: Encodings
 
   @Test func encodingsAreRefusedOrDeliveredRaw() throws {

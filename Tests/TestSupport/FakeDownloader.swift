@@ -11,6 +11,8 @@ package struct FakeAnswer: Sendable {
   package var failure: (after: Int, DownloadFailure)?
   /// No head ever comes.
   package var hangs = false
+  /// False: the end of the body is that of the connection, and no length is told.
+  package var isFramed = true
   /// Where redirects led; nil for none.
   package var finalURL: String?
 
@@ -173,7 +175,8 @@ package final class FakeDownloader: Downloading {
         first: isWithin ? request.offset : nil, last: isWithin ? total - 1 : nil, total: total)
       exchange.answer.body = isWithin ? Array(answer.body[Int(request.offset)...]) : []
     }
-    head.contentLength = UInt64(exchange.answer.body.count)
+    head.isFramed = answer.isFramed
+    if answer.isFramed { head.contentLength = UInt64(exchange.answer.body.count) }
     return head
   }
 }

@@ -5,6 +5,8 @@ Scenarios, each a state of the folder and a pass over it:
   fresh      an empty folder
   update     half of the files changed upstream, one edited by the user
   resume     a large file half there, left by a kill
+  few        an empty folder, and so few files that each is made durable by itself
+  large      an empty folder, and one file that is made durable several times while it arrives
   delete     two files gone upstream, --delete
   conflict   a link, a FIFO, a directory and a file of the user's where the feed wants files, a link where it wants a
              directory, an edited file, a file that fits (--adopt), and more files gone than may be deleted (--delete)
@@ -167,6 +169,10 @@ class Scenario:
         if name == "resume":
             first = {f"small{n}.bin": chooser.randbytes(5000) for n in range(4)}
             first["large.bin"] = chooser.randbytes(32 << 20)
+        if name == "few":
+            first = {f"dir/few{n}.bin": chooser.randbytes(5000) for n in range(2)}
+        if name == "large":
+            first = {"large.bin": chooser.randbytes(96 << 20)}
         then = dict(first)
         if name in ("update", "migration"):
             for path in sorted(first)[::2]:
@@ -328,9 +334,10 @@ class Worker:
         feed = f"http://127.0.0.1:{self.server.port}/SHA256SUMS"
         return [self.tarn, "sync", feed, folder, "--no-input", "--json", "--verbose", *self.scenario.options]
 
-    def run(self, folder, prefix=(), limit=LIMIT):
-        """Whoever is over the limit is killed with all its children: a strace alone would let its tracee go on."""
-        command = [*prefix, *self.command(folder)]
+    def run(self, folder, prefix=(), limit=LIMIT, words=None):
+        """A pass, or other words of Tarn's. Whoever is over the limit is killed with all its children: a strace alone
+        would let its tracee go on."""
+        command = [*prefix, *(words or self.command(folder))]
         with subprocess.Popen(command, env=self.environment, cwd=self.directory, start_new_session=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
             try:
@@ -379,11 +386,11 @@ class Worker:
         if result.returncode != status:
             raise SystemExit(f"{what} ended with {result.returncode}, not {status}:\n{last_words(result)}")
 
-    def trace(self, folder, keep=None, status=0):
-        """One whole pass under strace; its calls in the order in which they began."""
+    def trace(self, folder, keep=None, status=0, words=None):
+        """One whole pass, or other words, under strace; its calls in the order in which they began."""
         path = keep or os.path.join(self.directory, "trace")
         result = self.run(folder, ["strace", "-f", "-y", "-qq", "-s", "256", "-e", "signal=none",
-                                   "-e", "trace=" + ",".join(CALLS), "-o", path])
+                                   "-e", "trace=" + ",".join(CALLS), "-o", path], words=words)
         self.expect(result, status, "the traced pass")
         with open(path, encoding="utf-8", errors="replace") as stream:
             return sorted(trace_order.parse(stream), key=lambda call: call.begin)

@@ -6,40 +6,46 @@ stands for it while the guard is away, and who has to notice: `filter`, a patter
 arguments of a Python program beside this one that ends with another status than 0; {tarn} in them is the freshly built
 binary.
 
-The tree is copied to --scratch, where the build directory stays from run to run. First all filters and grids run over
-the unchanged copy: what fails there proves nothing later. Then, for each entry: replace, build, test until the first
-failure, put back.
+The tree is copied to --scratch, where the build directory stays from run to run. All guards are put behind one switch
+(guard_switch.py) and built once; those that do not fit behind it are built one at a time in the end. First all filters and
+grids run with every guard in place: what fails there proves nothing later. Then, for each entry: away with the guard,
+test until the first failure.
 
-  red     a test that was green fails, crashes or hangs: the guard is guarded
+  red     a test that was green fails (and again, alone, but not alone with the guard), crashes or hangs
   green   nobody noticed: a hole
   stale   `old` does not occur exactly once, the result does not build, or no test ran: the entry is wrong
 
 A table (name, red by, seconds), then `guards: N removed, N red, N green, N stale`; ends with 1 unless all are red.
 """
 import argparse
+import io
 import json
 import os
 import re
 import shlex
-import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+
+import guard_switch
+from guard_switch import Stale, Switches, replaced, write_if_other
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 DATA = os.path.join(HERE, "guards.json")
+NO_TESTS = 69  # The status of the tests when the filter leaves none.
 BUILD_LIMIT = 1800  # Seconds; a first build takes long.
-ISSUE = re.compile(r"^\S+ Test (?!run\b)(.+?) (?:recorded an issue|failed after|with \d+ test cases? failed)(.*)$")
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+# Tests write at once: only the last of a line is whole.
+ISSUE = re.compile(r"^.*✘ Test (?!run\b|case\b)(.+?) (?:recorded an issue|failed after|with \d+ test cases? failed)(.*)$")
 PLACE = re.compile(r" at (\w+\.swift):\d+")
+ERROR = re.compile(r"^(/.+?):(\d+):\d+: error: (.*)$")
 RUN = re.compile(r"Test run with (\d+) tests?")
 KEPT = {"TERM", "HOME", "PATH", "TMPDIR", "LANG", "LC_ALL", "TARN_FEEDS"}
-
-
-class Stale(Exception):
-    """The entry is wrong; the text says how."""
 
 
 # --- entries ---------------------------------------------------------------------------------------------------
@@ -58,21 +64,6 @@ def load(path):
     return entries
 
 
-def replaced(tree, entry):
-    """The text of the entry's file without the guard."""
-    try:
-        with open(os.path.join(tree, entry["file"]), encoding="utf-8") as stream:
-            text = stream.read()
-    except FileNotFoundError:
-        raise Stale("there is no such file") from None
-    count = text.count(entry["old"])
-    if count != 1:
-        raise Stale(f"its text occurs {count} times")
-    if entry["old"] == entry["new"]:
-        raise Stale("it changes nothing")
-    return text.replace(entry["old"], entry["new"])
-
-
 def chosen(entries, only, shard):
     if only:
         unknown = set(only) - {entry["name"] for entry in entries}
@@ -85,37 +76,17 @@ def chosen(entries, only, shard):
 
 # --- the copy --------------------------------------------------------------------------------------------------
 
-def write_if_other(path, data):
-    """Leaves a file that is right alone: its time decides what is built."""
-    try:
-        with open(path, "rb") as stream:
-            if stream.read() == data:
-                return
-    except FileNotFoundError:
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as stream:
-        stream.write(data)
-
-
-def copy_tree(source, target):
-    """Brings a copy into line with what git knows of the tree, changed and new files included."""
+def snapshot(source):
+    """What git knows of the tree, changed and new files included: {name: (bytes, mode)}."""
     listed = subprocess.run(["git", "-C", source, "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
                             check=True, stdout=subprocess.PIPE).stdout.decode()
-    names = {name for name in listed.split("\0") if name and os.path.isfile(os.path.join(source, name))}
-    for extra in ("Package.resolved",):
-        if os.path.isfile(os.path.join(source, extra)):
-            names.add(extra)
-    for name in names:
-        path = os.path.join(target, name)
-        with open(os.path.join(source, name), "rb") as stream:
-            write_if_other(path, stream.read())
-        shutil.copymode(os.path.join(source, name), path)
-    for directory, inner, files in os.walk(target):
-        inner[:] = [name for name in inner if not name.startswith(".build")]
-        for name in files:
-            path = os.path.join(directory, name)
-            if os.path.relpath(path, target) not in names:
-                os.remove(path)
+    files = {}
+    for name in [*listed.split("\0"), "Package.resolved"]:
+        path = os.path.join(source, name)
+        if name and os.path.isfile(path):
+            with open(path, "rb") as stream:
+                files[name] = stream.read(), os.stat(path).st_mode & 0o777
+    return files
 
 
 # --- commands --------------------------------------------------------------------------------------------------
@@ -130,19 +101,20 @@ def end_group(process):
 
 def lines_of(process, limit):
     """The lines of a process's output as they come; ends it when the time is up, and says so in the last line."""
-    def alarm(*_):
-        raise TimeoutError
+    late = threading.Event()
 
-    before = signal.signal(signal.SIGALRM, alarm)
-    signal.alarm(limit)
+    def end():
+        late.set()
+        end_group(process)
+
+    timer = threading.Timer(limit, end)
+    timer.start()
     try:
         yield from process.stdout
-    except TimeoutError:
-        end_group(process)
-        yield "TIME IS UP\n"
+        if late.is_set():
+            yield "TIME IS UP\n"
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        timer.cancel()
 
 
 class Workshop:
@@ -152,43 +124,69 @@ class Workshop:
         self.tree, self.limit, self.log = os.path.join(scratch, "tree"), limit, log
         self.build_directory = os.path.join(scratch, "build")
         self.binary = os.path.join(self.build_directory, "debug", "tarn")
-        self.source = source
+        self.tests = os.path.join(self.build_directory, "debug", "tarnPackageTests.xctest")
+        self.files = snapshot(source)
         self.environment = {name: value for name, value in os.environ.items()
                             if name in KEPT or name.startswith("SWIFT")}
         self.environment.update(TARN_BINARY=self.binary, PYTHONDONTWRITEBYTECODE="1")
         self.environment["PATH"] += ":/usr/sbin:/sbin"
 
-    def start(self, command):
-        self.log.write(f"$ {shlex.join(command)}\n")
-        return subprocess.Popen(command, cwd=self.tree, env=self.environment, stdin=subprocess.DEVNULL, text=True,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
-                                start_new_session=True)
+    def start(self, command, away=0):
+        """A process in which the guard of that number is away."""
+        self.log.write(f"$ {shlex.join(command)} # {away or 'all'}\n")
+        return subprocess.Popen(command, cwd=self.tree, env={**self.environment, guard_switch.VARIABLE: str(away)},
+                                stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                errors="replace", start_new_session=True)
 
-    def lines(self, process, limit):
+    def lines(self, process, limit, away=0):
         for line in lines_of(process, limit):
-            self.log.write(line)
+            self.log.write(f"{away}: {line}")
             self.log.flush()
             yield line
 
-    def refresh(self):
-        copy_tree(self.source, self.tree)
+    def refresh(self, others=None):
+        """Makes the copy what the tree was at the start, but for other texts: {name: text}. Leaves alone what is so."""
+        others = others or {}
+        for name, (data, mode) in self.files.items():
+            path = os.path.join(self.tree, name)
+            write_if_other(path, others[name].encode() if name in others else data)
+            os.chmod(path, mode)
+        for name in others.keys() - self.files.keys():
+            write_if_other(os.path.join(self.tree, name), others[name].encode())
+        for directory, _, files in os.walk(self.tree):
+            for name in files:
+                path = os.path.join(directory, name)
+                if os.path.relpath(path, self.tree) not in self.files.keys() | others.keys():
+                    os.remove(path)
+
+    def text(self, name):
+        """The file's text at the start. Throws `Stale` without one."""
+        if name not in self.files:
+            raise Stale("there is no such file")
+        return self.files[name][0].decode()
+
+    def try_build(self):
+        """The errors, [(file, line, text)]; [] when it builds."""
+        process = self.start(["swift", "build", "--build-tests", "--scratch-path", self.build_directory])
+        errors, last = [], ""
+        for line in self.lines(process, BUILD_LIMIT):
+            last = line.strip() or last
+            if match := ERROR.match(line):
+                errors.append((os.path.relpath(match[1], self.tree), int(match[2]), match[3]))
+        if process.wait() == 0:
+            return []
+        return errors or [("", 0, last)]
 
     def build(self):
         """Throws `Stale` with the first error."""
-        process = self.start(["swift", "build", "--build-tests", "--scratch-path", self.build_directory])
-        error = ""
-        for line in self.lines(process, BUILD_LIMIT):
-            if "error: " in line and not error:
-                error = line.strip()
-        if process.wait() != 0:
-            raise Stale(f"it does not build: {error}")
+        if errors := self.try_build():
+            raise Stale(f"it does not build: {':'.join(str(part) for part in errors[0])}")
 
-    def test(self, pattern, known=(), whole=False):
+    def test(self, pattern, known=(), whole=False, away=0):
         """The names of the tests that fail, but for the known ones: the first, or all of them."""
-        process = self.start(["swift", "test", "--skip-build", "--disable-xctest", "--scratch-path",
-                              self.build_directory, "--filter", pattern])
+        process = self.start([self.tests, "--testing-library", "swift-testing", "--filter", pattern], away)
         failed, ran = [], 0
-        for line in self.lines(process, self.limit if not whole else 6 * self.limit):
+        for line in self.lines(process, self.limit if not whole else 6 * self.limit, away):
             ran = max(ran, *(int(count) for count in RUN.findall(line)), 0)
             name = "hangs" if line == "TIME IS UP\n" else failure(line)
             if name and name not in known and name not in failed:
@@ -197,28 +195,58 @@ class Workshop:
                     end_group(process)
                     return failed
         status = process.wait()
+        if ran == 0 and status in (0, NO_TESTS) and not failed:
+            raise Stale(f"no test is called {pattern}")
         if status != 0 and not failed and (ran == 0 or not known):
             failed.append(f"the tests end with {status}")
-        elif ran == 0 and not failed:
-            raise Stale(f"no test is called {pattern}")
         return failed
 
-    def grid(self, text):
+    def grid(self, text, away=0):
         """[] when the grid ends with 0, else the first thing that it says."""
-        command = [part.replace("{tarn}", self.binary) for part in shlex.split(text)]
+        binary = os.path.join(self.build_directory, f"tarn-without-{away}")
+        write_if_other(binary, f'#!/bin/sh\n{guard_switch.VARIABLE}={away} exec {self.binary} "$@"\n'.encode())
+        os.chmod(binary, 0o755)
+        command = [part.replace("{tarn}", binary) for part in shlex.split(text)]
         command[0] = os.path.join(self.tree, "Tests", "Tools", command[0])
         process, first, last = self.start([sys.executable] + command), "", ""
-        for line in self.lines(process, 2 * self.limit):
+        for line in self.lines(process, 2 * self.limit, away):
             last = line.strip() or last
             first = first or last
+        os.remove(binary)
         if "skipped" in last:
             raise Stale(f"the grid did not run: {last}")
+        first = re.sub(r"(?<!\S)/\S+/", "", first)  # Scratch directories say nothing.
         return [] if process.wait() == 0 else [f"{os.path.basename(command[0])}: {first[:120]}"]
+
+    def judge(self, entry, known, broken, away=0):
+        """(verdict, by whom) for the entry whose guard is away. `away` is 0 when it is built by itself."""
+        try:
+            if entry.get("grid") in broken:
+                raise Stale("its grid fails unchanged")
+            if "grid" in entry:
+                failed = self.grid(entry["grid"], away)
+                return ("red", failed[0]) if failed else ("green", "nobody")
+            doubted = set(known)
+            while failed := self.test(entry["filter"], doubted, away=away):
+                if self.is_sure(failed[0], known, away):
+                    return "red", failed[0]
+                doubted.add(failed[0])
+        except Stale as reason:
+            return "stale", str(reason)
+        return "green", "nobody"
+
+    def is_sure(self, name, known, away):
+        """Whether a test fails again without the guard, and passes with it: else it failed for another reason."""
+        function = re.search(r"(\w+)\(", name)
+        if not function:
+            return True
+        pattern = rf"[./]{function[1]}\("
+        return bool(self.test(pattern, known, away=away)) and (away == 0 or not self.test(pattern, known))
 
 
 def failure(line):
     """The file and name of a test that a line says to have failed; None for any other line."""
-    match = ISSUE.match(line)
+    match = ISSUE.match(COLOUR.sub("", line))
     if not match:
         return None
     place = PLACE.search(match[2])
@@ -229,9 +257,7 @@ def failure(line):
 # --- the run ---------------------------------------------------------------------------------------------------
 
 def baseline(workshop, entries):
-    """What fails although nothing was removed: names of tests, and grids."""
-    workshop.refresh()
-    workshop.build()
+    """What fails although every guard is in its place: names of tests, and grids."""
     filters = sorted({entry["filter"] for entry in entries if "filter" in entry})
     failed = set(workshop.test("|".join(f"({text})" for text in filters), whole=True)) if filters else set()
     short = {name.rpartition(".")[2] for name in failed}
@@ -242,55 +268,61 @@ def baseline(workshop, entries):
 
 
 def examine(workshop, entry, known, broken):
-    """(verdict, by whom) for one entry."""
-    path = os.path.join(workshop.tree, entry["file"])
+    """(verdict, by whom) for one entry that is built by itself."""
     try:
-        text = replaced(workshop.tree, entry)
-        if entry.get("grid") in broken:
-            raise Stale("its grid fails unchanged")
-        with open(path, encoding="utf-8") as stream:
-            before = stream.read()
+        workshop.refresh({entry["file"]: replaced(workshop.text(entry["file"]), entry)})
+        workshop.build()
     except Stale as reason:
         return "stale", str(reason)
-    try:
-        write_if_other(path, text.encode())
-        workshop.build()
-        failed = workshop.test(entry["filter"], known) if "filter" in entry else workshop.grid(entry["grid"])
-    except Stale as reason:
-        return "stale", str(reason)
-    finally:
-        write_if_other(path, before.encode())
-    return ("red", failed[0]) if failed else ("green", "nobody")
+    return workshop.judge(entry, known, broken)
 
 
-def run(workshop, entries, table, skip_baseline):
-    known, broken = (), ()
-    if skip_baseline:
-        workshop.refresh()
-        workshop.build()
-    else:
-        known, broken = baseline(workshop, entries)
-    counts = {"red": 0, "green": 0, "stale": 0}
-    width = max([len(entry["name"]) for entry in entries] + [4])
+class Table:
+    """The verdicts, printed as they come and appended to a file."""
 
-    def row(name, who, seconds):
-        line = f"{name:{width}} | {who} | {seconds}"
+    def __init__(self, entries, stream):
+        self.counts, self.stream = {"red": 0, "green": 0, "stale": 0}, stream
+        self.width = max([len(entry["name"]) for entry in entries] + [4])
+        self.say(f"{'name':{self.width}} | red by | seconds")
+
+    def say(self, line):
         print(line, flush=True)
-        table.write(line + "\n")
-        table.flush()
+        self.stream.write(line + "\n")
+        self.stream.flush()
 
-    row("name", "red by", "seconds")
-    # Entries of one file after another: what was put back is built together with what is removed next.
-    for entry in entries:
+    def row(self, entry, work):
         begin = time.monotonic()
-        verdict, who = examine(workshop, entry, known, broken)
-        counts[verdict] += 1
-        row(entry["name"], who if verdict == "red" else f"{verdict.upper()}: {who}", f"{time.monotonic() - begin:.0f}")
-    line = (f"guards: {sum(counts.values())} removed, {counts['red']} red, {counts['green']} green, "
-            f"{counts['stale']} stale")
-    print(line)
-    table.write(line + "\n")
-    return counts["red"] == len(entries) > 0
+        verdict, who = work()
+        self.counts[verdict] += 1
+        who = who if verdict == "red" else f"{verdict.upper()}: {who}"
+        self.say(f"{entry['name']:{self.width}} | {who} | {time.monotonic() - begin:.0f}")
+
+    def end(self):
+        self.say(f"guards: {sum(self.counts.values())} removed, {self.counts['red']} red, "
+                 f"{self.counts['green']} green, {self.counts['stale']} stale")
+
+
+def run(workshop, entries, stream, jobs=1):
+    """True when every guard was missed."""
+    table, switches = Table(entries, stream), Switches(workshop, entries)
+    switches.build()
+    known, broken = baseline(workshop, entries)
+    for name, reason in switches.alone.items():
+        print(f"built by itself: {name}: {reason}", flush=True)
+
+    def one(entry):
+        number = switches.numbers[entry["name"]]
+        table.row(entry, lambda: workshop.judge(entry, known, broken, number))
+
+    with ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(one, [entry for entry in entries if entry["name"] in switches.numbers]))
+    for name, reason in switches.stale.items():
+        table.row({"name": name}, lambda reason=reason: ("stale", reason))
+    for entry in entries:
+        if entry["name"] in switches.alone:
+            table.row(entry, lambda entry=entry: examine(workshop, entry, known, broken))
+    table.end()
+    return table.counts["red"] == len(entries) > 0
 
 
 def show(entries):
@@ -298,9 +330,10 @@ def show(entries):
     good = True
     for entry in entries:
         try:
-            replaced(ROOT, entry)
+            with open(os.path.join(ROOT, entry["file"]), encoding="utf-8") as stream:
+                replaced(stream.read(), entry)
             state = entry.get("filter") or entry["grid"]
-        except Stale as reason:
+        except (Stale, FileNotFoundError) as reason:
             state, good = f"STALE: {reason}", False
         print(f"{entry['name']} | {entry['file']} | {state}")
     print(f"guards: {len(entries)} in the list")
@@ -310,49 +343,70 @@ def show(entries):
 # --- the test of this file -------------------------------------------------------------------------------------
 
 FAKE_SWIFT = r'''#!/bin/sh
-# Builds and tests a text instead of a program.
-case $1 in
-  build) if grep -q broken limit.txt; then echo "limit.txt:1:1: error: broken"; exit 1; fi ;;
-  test)
-    case $* in *"--filter Nobody"*) exit 0 ;; esac
-    echo "✔ Test run with 2 tests in 1 suite passed"
-    echo '✘ Test alwaysRed() recorded an issue at FakeTests.swift:9:5: known'
-    grep -q 'limit 5' limit.txt || { echo '✘ Test keepsItsLimit() recorded an issue at FakeTests.swift:3:5: no'; sleep 60; }
-    exit 1 ;;
-esac
+# swift build --build-tests --scratch-path DIRECTORY
+mkdir -p "$4/debug" && exec clang -o "$4/debug/tarnPackageTests.xctest" "$PWD/limit.c"
+'''
+
+FAKE = r'''#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+static const int most = 7;
+int limit(void) {
+  return 5;
+}
+int spare(void) { return 1; }
+/* A test that fails for a reason of its own, once. */
+static bool fails_once(void) {
+  if (access("failed", F_OK) == 0) return false;
+  fclose(fopen("failed", "w"));
+  return true;
+}
+int main(int count, char **words) {
+  if (strcmp(words[count - 1], "Nobody") == 0) return 69;
+  printf("✔ Test run with 2 tests in 1 suite passed\n");
+  printf("✘ Test alwaysRed() recorded an issue at FakeTests.swift:9:5: known\n");
+  if (limit() != 5 || most != 7) {
+    printf("✘ Test keepsItsLimit() recorded an issue at FakeTests.swift:3:5: no\n");
+    fflush(stdout);
+    sleep(60);
+  }
+  if (spare() == 4 && fails_once()) printf("✘ Test sometimes() recorded an issue at FakeTests.swift:4:5: no\n");
+  return spare() > 0;
+}
 '''
 
 
 def self_test():
-    cases = [("guarded", "limit 5", "limit 9", "Fake", "red"), ("hole", "spare", "none", "Fake", "green"),
-             ("gone", "no such text", "x", "Fake", "stale"), ("twice", "e", "x", "Fake", "stale"),
-             ("unbuildable", "limit 5", "broken", "Fake", "stale"), ("unasked", "spare", "x", "Nobody", "stale")]
-    wrong = []
+    cases = [("guarded", "return 5", "return 9", "Fake", "red"), ("hole", "return 1", "return 2", "Fake", "green"),
+             ("gone", "no such text", "x", "Fake", "stale"), ("twice", "return", "x", "Fake", "stale"),
+             ("unbuildable", "return 5", "return broken", "Fake", "stale"),
+             ("unasked", "return 1", "return 3", "Nobody", "stale"), ("outside", "most = 7", "most = 8", "Fake", "red"),
+             ("doubtful", "return 1;", "return 4;", "Fake", "green")]
+    entries = [dict(name=name, file="limit.c", old=old, new=new, filter=pattern) for name, old, new, pattern, _ in cases]
+    wrong, table = [], io.StringIO()
     with tempfile.TemporaryDirectory(prefix="tarn-guards.") as scratch, open(os.devnull, "w", encoding="utf-8") as log:
         source = os.path.join(scratch, "source")
-        os.makedirs(os.path.join(scratch, "bin"))
         write_if_other(os.path.join(scratch, "bin", "swift"), FAKE_SWIFT.encode())
         os.chmod(os.path.join(scratch, "bin", "swift"), 0o755)
-        write_if_other(os.path.join(source, "limit.txt"), b"limit 5\nspare\nsee\n")
+        write_if_other(os.path.join(source, "limit.c"), FAKE.encode())
         subprocess.run(["git", "init", "-q", source], check=True)
         workshop = Workshop(source, scratch, 10, log)
         workshop.environment["PATH"] = os.path.join(scratch, "bin") + ":" + workshop.environment["PATH"]
-        entries = [dict(name=name, file="limit.txt", old=old, new=new, filter=pattern)
-                   for name, old, new, pattern, _ in cases]
-        known, broken = baseline(workshop, entries[:1])
-        for entry, case in zip(entries, cases):
-            verdict, who = examine(workshop, entry, known, broken)
-            if verdict != case[4] or (verdict == "red" and who != "FakeTests.keepsItsLimit()"):
-                wrong.append(f"{entry['name']}: {verdict} by {who}, not {case[4]}")
-        with open(os.path.join(workshop.tree, "limit.txt"), encoding="utf-8") as stream:
-            if stream.read() != "limit 5\nspare\nsee\n":
-                wrong.append("the copy was not put back")
-        for text, only, shard, count in (("all", [], "1/1", 6), ("shard", [], "2/4", 2), ("one", ["hole"], "1/1", 1)):
-            if len(chosen(entries, only, shard)) != count:
-                wrong.append(f"{text} were not {count}")
+        if run(workshop, entries, table, jobs=2):
+            wrong.append("the run was good, with a hole and four stale entries")
+    rows = {line.partition("|")[0].strip(): line.partition("|")[2].strip() for line in table.getvalue().splitlines()}
+    for name, _, _, _, verdict in cases:
+        text = rows.get(name, "missing")
+        start = {"red": "FakeTests.keepsItsLimit()", "green": "GREEN", "stale": "STALE"}[verdict]
+        if not text.startswith(start):
+            wrong.append(f"{name}: {text}, not {verdict}")
+    for text, only, shard, count in (("all", [], "1/1", 8), ("shard", [], "2/4", 2), ("one", ["hole"], "1/1", 1)):
+        if len(chosen(entries, only, shard)) != count:
+            wrong.append(f"{text} were not {count}")
     for text in wrong:
         print(f"guards.py: {text}")
-    print(f"guards.py: {len(cases) - len(wrong)} of {len(cases)} entries of a fake judged rightly")
+    print(f"guards.py: {len(cases)} entries of a fake, {len(wrong)} judged wrongly")
     return not wrong
 
 
@@ -365,7 +419,7 @@ def main():
                         help="where the copy is built; it stays (%(default)s)")
     parser.add_argument("--limit", type=int, default=240, help="seconds for the tests of an entry")
     parser.add_argument("--table", default=os.devnull, help="append the table to this file as well")
-    parser.add_argument("--skip-baseline", action="store_true", help="when the tests were just seen to pass unchanged")
+    parser.add_argument("--jobs", type=int, default=1, help="so many entries at once (%(default)s)")
     parser.add_argument("--self-test", action="store_true")
     arguments = parser.parse_args()
     if arguments.self_test:
@@ -377,7 +431,7 @@ def main():
     with open(os.path.join(arguments.scratch, "log"), "w", encoding="utf-8") as log, \
             open(arguments.table, "a", encoding="utf-8") as table:
         workshop = Workshop(ROOT, os.path.abspath(arguments.scratch), arguments.limit, log)
-        sys.exit(0 if run(workshop, entries, table, arguments.skip_baseline) else 1)
+        sys.exit(0 if run(workshop, entries, table, arguments.jobs) else 1)
 
 
 if __name__ == "__main__":

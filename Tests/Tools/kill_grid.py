@@ -14,7 +14,9 @@ but for 1 MiB, none of a file in place, I5 nothing outside touched, I6 convergen
 those in the trash, I11 the ledger sound and not set aside, I12 the second Tarn ends at once with 75 and changes nothing.
 
 Scenarios: see bench.py. The server is a real nginx; the bodies that were sent are counted from its log. --order checks
-the order of the durable steps with trace_order.py instead.
+the order of the durable steps with trace_order.py instead: of passes (fresh, update, migration, large), of a mirror that
+is made, with its directories (new) and with --state (state), of a partial/ that is gone (partial), of a damaged ledger that
+is set aside (damaged), of files that are adopted (adopt), of `tarn forget` (forget), also when the state is gone (marker).
 """
 import argparse
 import collections
@@ -160,23 +162,70 @@ def grid(arguments, scratch):
     return not violations and reached * 10 >= len(chosen) * 9 and len(chosen) >= min(arguments.points, len(every), 1)
 
 
+# What is traced for the order of the durable steps, and what has to be seen in it. Where directories are made few files
+# are fetched: the syncfs of a larger group would cover them.
+CASES = {"fresh": "told", "update": "published", "migration": "settled", "large": "published",
+         "new": "settled", "state": "settled", "partial": "published", "damaged": "settled", "adopt": None, "forget": "settled",
+         "marker": "settled"}
+
+
+def trace_case(worker, name):
+    """The calls of a case, the folder, and its state's directory when that lies elsewhere."""
+    folder, state = worker.prepare(), None
+    words, out = worker.command(folder), os.path.dirname(folder)
+    if name in ("new", "state", "marker"):
+        # Two directories above it are missing as well.
+        shutil.rmtree(out)
+        folder = os.path.join(out, "between", "mirror")
+        words = worker.command(folder)
+        if name != "new":
+            state = os.path.join(out, "beside")
+            words += ["--state", state]
+    if name in ("partial", "damaged", "forget", "marker"):
+        worker.expect(worker.run(folder, words=words), 0, "the first pass")
+    if name == "damaged":
+        with open(os.path.join(folder, ".tarn", "ledger.sqlite"), "r+b") as stream:
+            stream.write(b"no ledger" * 500)
+        words += ["--adopt"]
+    if name == "partial":
+        os.rmdir(os.path.join(folder, ".tarn", "partial"))
+        os.unlink(os.path.join(folder, sorted(worker.scenario.sizes)[0]))
+    if name == "adopt":
+        shutil.copytree(worker.server.root, folder, ignore=shutil.ignore_patterns("SHA256SUMS"), dirs_exist_ok=True)
+        words += ["--adopt"]
+    if name == "marker":
+        shutil.rmtree(state)
+        state = None
+    if name in ("forget", "marker"):
+        words = [worker.tarn, "forget", folder]
+    return worker.trace(folder, words=words), folder, state
+
+
 def order(arguments, scratch):
-    """The order of the durable steps, over a fresh pass and over an update."""
+    """The order of the durable steps, case by case."""
     good, lines = True, []
-    for name in ("fresh", "update"):
+    for name in arguments.case or CASES:
         inner = os.path.join(scratch, name)
         os.mkdir(inner)
-        worker = bench.Worker(arguments.tarn, bench.Scenario(name, arguments.seed, inner), inner)
+        scenario = name if name in ("update", "migration", "large") else "fresh"
+        if name in ("new", "state", "partial"):
+            scenario = "few"
+        worker = bench.Worker(arguments.tarn, bench.Scenario(scenario, arguments.seed, inner), inner)
         try:
-            folder = worker.prepare()
-            calls = worker.trace(folder)
+            calls, folder, state = trace_case(worker, name)
         finally:
             worker.stop()
-        judge = trace_order.Order(sorted(calls, key=lambda call: call.end), folder)
-        for violation in judge.check():
+        judge = trace_order.Order(sorted(calls, key=lambda call: call.end), folder, state)
+        violations = judge.check()
+        if name == "adopt":
+            violations = judge.check_adopted()
+        if CASES[name] and not judge.counts[CASES[name]]:
+            violations.append(f"nothing was {CASES[name]}: the case is none")
+        for violation in violations:
             print(f"{name}: {violation}")
-        good = good and not judge.violations and judge.counts["published"] > 0
-        lines.append(f"{name}: {judge.counts['published']} published, violations {len(judge.violations)}")
+        good = good and not violations
+        lines.append(f"{name}: {judge.counts['published']} published, violations {len(violations)}")
+        shutil.rmtree(inner)
     print("order: " + "; ".join(lines))
     return good
 
@@ -184,7 +233,7 @@ def order(arguments, scratch):
 def self_test(arguments):
     """The toy of toy_mirror.py passes when it behaves, and each of its sins is found."""
     toy = os.path.join(os.path.dirname(os.path.abspath(__file__)), "toy_mirror.py")
-    arguments.points = 10
+    arguments.points, arguments.case = 10, ["fresh", "update"]
     verdicts = {}
     for sin, scenario, wanted in (("", "update", True), ("torn", "update", False), ("lossy", "update", False),
                                   ("", "order", True), ("unsynced", "order", False)):
@@ -211,6 +260,7 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--shard", default="1/1", metavar="K/N", help="only each N-th of the points, from the K-th on")
     parser.add_argument("--order", action="store_true", help="check the order of one pass instead")
+    parser.add_argument("--case", action="append", choices=list(CASES), help="with --order, repeatable: only these")
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--keep", action="store_true", help="leave the scratch directory")
     arguments = parser.parse_args()

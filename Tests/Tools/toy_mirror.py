@@ -37,7 +37,7 @@ class Toy:
         self.feed, self.folder, self.delete = feed, os.path.abspath(folder), delete
         self.state = os.path.join(self.folder, ".tarn")
         for name in ("partial", "trash"):
-            os.makedirs(os.path.join(self.state, name), exist_ok=True)
+            self.make_directories(os.path.join(self.state, name))
         self.ledger = sqlite3.connect(os.path.join(self.state, "ledger.sqlite"), isolation_level=None)
         self.ledger.execute("PRAGMA synchronous=FULL")
         self.ledger.execute("CREATE TABLE IF NOT EXISTS rows (path TEXT PRIMARY KEY, digest TEXT)")
@@ -66,7 +66,7 @@ class Toy:
             sync_path(os.path.dirname(path))
 
     def say(self, code, path):
-        print(json.dumps({"type": "done", "code": code, "path": path}), flush=True)
+        print(json.dumps({"type": "done", "code": code, "path": path}, separators=(",", ":")), flush=True)
 
     def place(self, path, data, value):
         full = os.path.join(self.folder, path)

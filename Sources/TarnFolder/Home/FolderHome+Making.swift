@@ -38,8 +38,9 @@ extension FolderHome {
     try checkMount(root, held, folder, directory)
     for part in ["partial", "trash"] { try makeOwn(part, in: held, directory + "/" + part) }
     let (id, isNewID) = try makeID(held, directory, random)
-    if state != nil { isFresh = try makePointer(id, directory, held: held, root: root, folder) }
+    // The marker never names a state that a power cut takes back.
     try held.sync(directory.utf8)
+    if state != nil { isFresh = try makePointer(id, directory, held: held, root: root, folder) }
     try root.sync(folder.utf8)
     made.isMirror = isFresh && isNewID
     return (FolderHome(folder: folder, stateDirectory: directory, id: id), made)
@@ -85,7 +86,7 @@ extension FolderHome {
   /// `partial` or `trash`; made when it is gone.
   private func own(_ name: String, in state: Descriptor) throws(FolderFailure) -> Descriptor {
     let path = stateDirectory + "/" + name
-    try Self.makeOwn(name, in: state, path)
+    if try Self.makeOwn(name, in: state, path) { try state.sync(stateDirectory.utf8) }
     return try Self.openOwn(name, in: state, path)
   }
 
@@ -148,7 +149,7 @@ extension FolderHome {
     try Descriptor.directory(at: parent).sync(parent.utf8)
   }
 
-  /// One of Tarn's own directories, 0700 whatever the umask.
+  /// One of Tarn's own directories, 0700 whatever the umask. The caller makes its name durable.
   ///
   /// - Returns: false when it was there already: it is somebody else's doing then.
   @discardableResult
@@ -160,7 +161,6 @@ extension FolderHome {
     try kernel("make the directory", path.utf8, result)
     let fresh = try openOwn(name, in: parent, path)
     try kernel("set the mode of", path.utf8, fresh.use { tarn_set_mode($0, 0o700) })
-    try parent.sync(path.utf8)
     return true
   }
 

@@ -37,13 +37,15 @@ extension FolderHome {
 
   /// Never waits for the lock; for its holder's signature, which may be being written, a tenth of a second.
   ///
-  /// - Parameter pause: between two looks for the signature.
+  /// - Parameters:
+  ///   - probe: see `open`.
+  ///   - pause: between two looks for the signature.
   /// - Throws: `FolderBusy`, or a `FolderFailure`.
-  package func lock(pause: () -> Void = shortPause) throws -> FolderLock {
+  package func lock(probe: FolderProbe? = nil, pause: () -> Void = shortPause) throws -> FolderLock {
     while true {
       let number = tarn_open_at(AT_FDCWD, cString(lockPath), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
       let file = Descriptor(try kernel("open", lockPath.utf8, number))
-      let result = file.use(tarn_lock)
+      let result = take(.lock, probe) { file.use(tarn_lock) }
       if result == -EAGAIN { throw Self.busy(lockPath, pause) }
       try kernel("lock", lockPath.utf8, result)
       // Removed between the opening and the lock (`tarn forget`): then this is a lock of nothing.
@@ -57,7 +59,7 @@ extension FolderHome {
 
   /// The process that holds the lock now; nil when nobody does, or when it cannot be told. Takes no lock.
   package func holder() -> Int32? {
-    let number = tarn_open_at(AT_FDCWD, cString(lockPath), O_RDONLY | O_NOFOLLOW | O_NONBLOCK, 0)
+    let number = tarn_open_at(AT_FDCWD, cString(lockPath), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
     guard number >= 0 else { return nil }
     let file = Descriptor(number)
     guard file.use(tarn_is_locked) == 1 else { return nil }

@@ -25,7 +25,8 @@ enum SmallFile {
     return count < 0 ? nil : String(decoding: buffer[..<Int(count)], as: UTF8.self)
   }
 
-  /// Writes a new file under a name of its own first, then gives it its name, whole and durable.
+  /// Writes a new file under a name of its own first, then gives it its name, whole. Its bytes are durable; the
+  /// caller makes its name so.
   ///
   /// - Throws: `exists` when something has that name.
   static func write(
@@ -44,7 +45,6 @@ enum SmallFile {
       try file.sync(draft.utf8)
       let moved = Mover(probe: nil).moveOut(directory, draft, to: target, cString(name), .rename)
       try kernel("make", name.utf8, moved)
-      try target.sync(name.utf8)
     } catch {
       _ = directory.use { tarn_unlink($0, cString(draft)) }
       throw error

@@ -19,6 +19,8 @@ package enum FolderStep: String, Sendable, CaseIterable {
   /// Back to where it was, after a step that failed or met another object than expected.
   case moveBack
   case syncDirectory
+  /// Of the folder, once its file is open.
+  case lock
 }
 
 /// Called before each step, on the thread that takes it.

@@ -40,8 +40,11 @@ extension LocalFolder {
     let result = mover.moveIn(
       trash.descriptor, cString(trashName), to: partial.descriptor, name, .moveBack)
     try kernel("move back", trash.object(trashName), result)
-    try partial.sync()
-    try trash.sync()
+    let touched = TouchedDirectories(beneath, mover.probe)
+    touched.touch(partial)
+    touched.touch(trash)
+    touched.sync(items: 1)
+    if let failure = touched.failures[0] { throw failure }
   }
 
   package func removeTrash(_ name: String) throws(FolderFailure) { try trash.remove(name) }

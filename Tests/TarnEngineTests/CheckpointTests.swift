@@ -1,0 +1,84 @@
+import Glibc
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// How much of a running download is called durable (I3).
+@Suite struct CheckpointTests {
+  private let folder = MemoryFolder()
+  private let ledger = MemoryLedger()
+
+  /// What the ledger calls durable after so many bytes of a download that has ten.
+  private func durable(upTo length: UInt64) throws -> UInt64? {
+    let partial = try folder.makePartial()
+    _ = try partial.begin(keeping: 0, check: ContentCheck())
+    try "ten bytes!".bytes.withUnsafeBytes { try partial.append($0) }
+    try ledger.apply([
+      .partial(
+        PartialRow(
+          path: "a".path, name: partial.name, url: "http://a.example/a", etag: nil, lastModified: nil,
+          total: nil,
+          digest: nil, fingerprint: [], durable: 0, bootID: "boot-1"))
+    ])
+    let checkpoints = try Checkpoints(ledger: ledger)
+    defer { checkpoints.close() }
+    let mark = checkpoints.mark(partial, path: "a".path)
+    // So far ahead that the writer waits for the sync.
+    checkpoints.wrote(mark, upTo: length)
+    checkpoints.forget(mark)
+    return ledger.contents.partials["a".path]?.durable
+  }
+
+  @Test func whatWasSyncedIsDurable() throws {
+    #expect(try durable(upTo: Checkpoints.mostLag + Checkpoints.step) == 10)
+    #expect(folder.count(.sync) == 1)
+  }
+
+  @Test func aFewBytesAreNotSynced() throws {
+    #expect(try durable(upTo: Checkpoints.step - 1) == 0)
+    #expect(folder.count(.sync) == 0)
+  }
+
+  /// Else a fast network would be ever further ahead of a slow disk.
+  @Test func theWriterWaitsForTheDisk() throws {
+    let checkpoints = try Checkpoints(ledger: ledger)
+    defer { checkpoints.close() }
+    for _ in 0..<20 {
+      let partial = SlowPartial()
+      let mark = checkpoints.mark(partial, path: "a".path)
+      checkpoints.wrote(mark, upTo: Checkpoints.mostLag + Checkpoints.step)
+      #expect(partial.isSynced)
+      checkpoints.forget(mark)
+    }
+  }
+
+  @Test func whatCouldNotBeSyncedIsNotDurable() throws {
+    folder.fail(.sync)
+    #expect(try durable(upTo: Checkpoints.mostLag + Checkpoints.step) == 0)
+    #expect(folder.count(.sync) == 1)
+  }
+}
+
+/// A file on a disk that takes its time; nothing else is asked of it.
+private final class SlowPartial: PartialFile {
+  let name = "p"
+  let length: UInt64 = 0
+  private let synced = Locked(false)
+
+  var isSynced: Bool { synced.withLock { $0 } }
+
+  func sync() throws(FolderFailure) -> UInt64 {
+    for _ in 0..<1000 { sched_yield() }
+    synced.withLock { $0 = true }
+    return 1
+  }
+
+  func begin(keeping keep: UInt64, check: ContentCheck) throws(FolderFailure) -> UInt64 { 0 }
+  func append(_ bytes: UnsafeRawBufferPointer) throws(FolderFailure) {}
+  func seal(modified: Timestamp?) throws(FolderFailure) -> Sealed { throw FolderFailure(.other, "not asked") }
+  func close() {}
+  func discard() {}
+}

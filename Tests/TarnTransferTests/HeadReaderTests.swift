@@ -1,0 +1,73 @@
+import CurlShim
+import TarnCore
+import Testing
+
+@testable import TarnTransfer
+
+/// What is read of a head, whatever libcurl itself lets through; and what is sent and set, whatever its defaults are.
+@Suite struct HeadReaderTests {
+  /// What the last line came to, and the head.
+  private func read(_ lines: [String]) -> (step: HeadReader.Step, head: ResponseHead) {
+    var reader = HeadReader(url: "u")
+    var step = HeadReader.Step.more
+    for line in lines {
+      step = Array("\(line)\r\n".utf8).withUnsafeBytes { reader.take($0, now: 0) }
+    }
+    return (step, reader.head)
+  }
+
+  private func isMalformed(_ step: HeadReader.Step) -> Bool {
+    if case .failed(let failure) = step { failure.code == .protocolError } else { false }
+  }
+
+  @Test(arguments: ["x", "-1", "+5", "5x", "", "0x5", "5, 5", "99999999999999999999999"])
+  func aLengthIsANumber(_ text: String) {
+    #expect(isMalformed(read(["HTTP/1.1 200 OK", "Content-Length: \(text)"]).step))
+  }
+
+  @Test func lengthsAndRangesComeOnce() {
+    #expect(isMalformed(read(["HTTP/1.1 200 OK", "Content-Length: 5", "Content-Length: 5"]).step))
+    let range = "Content-Range: bytes 0-9/10"
+    #expect(isMalformed(read(["HTTP/1.1 206 Partial Content", range, range]).step))
+    #expect(read(["HTTP/1.1 206 Partial Content", range]).step == .more)
+  }
+
+  @Test(arguments: [
+    (["HTTP/1.1 200 OK"], false), (["HTTP/1.0 200 OK", "Content-Type: x/y"], false),
+    (["HTTP/1.1 200 OK", "Content-Length: 5"], true),
+    (["HTTP/1.1 200 OK", "Transfer-Encoding: chunked"], true),
+    (["HTTP/2 200"], true),
+    // What an informational response said is not of the final one.
+    (["HTTP/1.1 103 Early", "Content-Length: 5", "", "HTTP/1.1 200 OK"], false),
+  ]) func whatMarksTheEnd(_ lines: [String], _ isFramed: Bool) {
+    let (step, head) = read(lines + [""])
+    #expect(step == .complete)
+    #expect(head.isFramed == isFramed)
+  }
+
+  @Test func headersThatWouldBeTwoAreNotSent() {
+    var settings = NetworkSettings()
+    settings.headers = ["X-One: 1", "X-Two: 2\r\nX-Three: 3", "X-Four: \u{7F}"]
+    let request = DownloadRequest(url: "http://a.example/", limit: 1)
+    let trusted = CurlOption.headers(request, isTrusted: true, settings: settings)
+    #expect(trusted.filter { $0.hasPrefix("X-") } == ["X-One: 1"])
+    let other = CurlOption.headers(request, isTrusted: false, settings: settings)
+    #expect(other.filter { $0.hasPrefix("X-") } == [])
+  }
+
+  /// What no setting moves, and no server at hand could tell: the system's TLS refuses old versions by itself, a response
+  /// without a head fails later on, and the environment is emptied at the start.
+  @Test func safetyIsExplicit() {
+    let options = CurlOption.fixed(NetworkSettings())
+    let wanted: [(CURLoption, CurlOption.Value)] = [
+      (CURLOPT_SSL_VERIFYPEER, .long(1)), (CURLOPT_SSL_VERIFYHOST, .long(2)),
+      (CURLOPT_SSLVERSION, .long(Int(CURL_SSLVERSION_TLSv1_2))), (CURLOPT_HTTP09_ALLOWED, .long(0)),
+      (CURLOPT_PROXY, .text("")), (CURLOPT_NOPROXY, .text("")), (CURLOPT_FOLLOWLOCATION, .long(0)),
+      (CURLOPT_PROTOCOLS_STR, .text("http,https")), (CURLOPT_REDIR_PROTOCOLS_STR, .text("http,https")),
+      (CURLOPT_UNRESTRICTED_AUTH, .long(0)), (CURLOPT_DISALLOW_USERNAME_IN_URL, .long(1)),
+    ]
+    for (option, value) in wanted {
+      #expect(options.first { $0.option == option }?.value == value, "\(option)")
+    }
+  }
+}
