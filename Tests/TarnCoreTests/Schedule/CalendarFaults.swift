@@ -7,17 +7,16 @@ enum SystemdFault: String, CaseIterable {
   /// When the next value of a repetition lies beyond its field and the field above is full, too, the search goes on
   /// there and not at its beginning: `*-*-01/9` leaves out January 1.
   case carry = "a repetition carried over two fields loses the first values"
-  /// Where clocks are put forward but the summer flag is not set by it (Dublin, Casablanca, Apia), the search takes a step
-  /// back, sees that, and leaves out the rest of the hour, day, month or year.
-  case gap = "clocks put forward without a summer flag lose the rest of a unit"
-  /// Clocks put back without the summer flag being changed: which of two equal times is meant follows from what was
-  /// converted last.
-  case overlap = "clocks put back without a summer flag"
-
+  /// Where clocks are put forward but the summer flag is not set by it (Dublin, Casablanca, Apia), or within an hour (St
+  /// John's until 2011), the search takes a step back, sees that, and leaves out the rest of the hour or day.
+  case gap = "clocks put forward without a summer flag, or within an hour, lose the rest of the day"
+  /// A repetition carried to the day on which clocks are put back, or a day found from the month's end, is looked at with the
+  /// summer flag of the other side of the change: the day begins an hour late.
+  case staleFlag = "a day on which clocks are put back begins late after a carry"
   /// A repetition carried into a day whose clocks are changed, or a change in the midst of an hour (St John's until 2011,
   /// at 00:01), makes the search run in circles until it is ended.
   case circle = "a search across a change of clocks is given up"
-  /// Impossible dates: the search is ended after 1,000 steps, before the year 2199 is reached.
+  /// Impossible dates (`*-02,04,06,09,11-31`): the search is ended after 1,000 steps, before the year 2199 is reached.
   case impatience = "a date that never comes is given up"
   /// The month's end is looked up with the summer flag of another day, and found a day off.
   case monthEndClock = "days from the end of a month in which clocks are changed"
@@ -97,8 +96,10 @@ enum SystemdFault: String, CaseIterable {
       || (isOpen(spec.minutes) && second < 3600)
       || (isOpen(spec.seconds) && (second % 3600 < 60 || second % 60 == 0))
     if isCarried { return .carry }
-    let change = rules.nextTransition(after: seconds - 86_400 * 2)
-    guard let change, change <= seconds + 86_400 else { return nil }
-    return rules.offset(at: change) > rules.offset(at: change - 1) ? .gap : .overlap
+    guard let change = rules.nextTransition(after: seconds - 86_400), change < seconds + 86_400,
+      floorQuotient(change + Int64(rules.offset(at: change)), 86_400) == day
+    else { return nil }
+    if rules.offset(at: change) > rules.offset(at: change - 1) { return .gap }
+    return second < 7200 && (repeats(spec) || spec.countsFromMonthEnd) ? .staleFlag : nil
   }
 }
