@@ -92,6 +92,32 @@ private final class Line {
     #expect((49...51).contains(taken.filter { $0.mirror == 2 }.count))
   }
 
+  /// Nor by being away: at hosts of their own, only what was served everywhere counts.
+  @Test func whoComesBackHasNoCredit() {
+    let queue = self.queue(1, 1)
+    queue.add(-1, Request(mirror: 1, host: "a"))
+    for id in 0..<2000 { queue.add(id, Request(mirror: 2, host: "b")) }
+    _ = drain(queue, 1000)
+    for id in 5000..<5500 { queue.add(id, Request(mirror: 1, host: "a")) }
+    #expect((49...51).contains(drain(queue, 100).filter { $0.mirror == 1 }.count))
+  }
+
+  /// One who has a single request waiting, and the next one as soon as that runs, gains nothing by it.
+  @Test(arguments: ["a", "b"]) func leavingAndComingBackGainsNothing(host: String) {
+    let queue = self.queue(1, 1)
+    for id in 0..<1000 { queue.add(id, Request(mirror: 2, host: "b")) }
+    var served = 0
+    var isWaiting = false
+    for id in 1000..<1100 {
+      if !isWaiting { queue.add(id, Request(mirror: 1, host: host)) }
+      guard let (taken, request) = queue.take() else { break }
+      isWaiting = request.mirror != 1
+      if request.mirror == 1 { served += 1 }
+      queue.finish(taken)
+    }
+    #expect((49...51).contains(served))
+  }
+
   @Test func prioritiesAreWeights() {
     let queue = self.queue(1, 1)
     for id in 0..<1000 { queue.add(id, Request(mirror: 1, host: "a", priority: .low)) }
