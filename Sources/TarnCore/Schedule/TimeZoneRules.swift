@@ -50,13 +50,12 @@ package struct TimeZoneRules: Hashable, Sendable {
     return instants
   }
 
-  /// The first local time that clocks show when they have left out `local`.
+  /// The first local time that clocks show when they have left out `local`: where the first span begins later than that.
   func endOfGap(local: Int64) -> Int64 {
     var start = local - Int64(Self.mostOffset)
-    while start <= local + Int64(Self.mostOffset) {
-      guard let next = nextTransition(after: start) else { break }
-      let after = next + Int64(offset(at: next))
-      if after > local, next + Int64(offset(at: start)) <= local { return after }
+    while let next = nextTransition(after: start), next <= local + Int64(Self.mostOffset) {
+      let shown = next + Int64(offset(at: next))
+      if shown > local { return shown }
       start = next
     }
     return local + 1

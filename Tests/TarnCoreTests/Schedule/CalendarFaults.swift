@@ -97,7 +97,10 @@ enum SystemdFault: String, CaseIterable {
       || (isOpen(spec.seconds) && (second % 3600 < 60 || second % 60 == 0))
     if isCarried { return .carry }
     guard let change = rules.nextTransition(after: seconds - 86_400), change < seconds + 86_400,
-      floorQuotient(change + Int64(rules.offset(at: change)), 86_400) == day
+      // By the clocks before the change or after it: it may lie at midnight.
+      [change - 1, change].contains(where: {
+        floorQuotient(change + Int64(rules.offset(at: $0)), 86_400) == day
+      })
     else { return nil }
     if rules.offset(at: change) > rules.offset(at: change - 1) { return .gap }
     return second < 7200 && (repeats(spec) || spec.countsFromMonthEnd) ? .staleFlag : nil

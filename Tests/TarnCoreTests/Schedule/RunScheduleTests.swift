@@ -290,6 +290,21 @@ import Testing
     #expect(again.next().at == instant("2026-11-21T06:00:00"))
   }
 
+  @Test func aWaitEndsByWhicheverClockGetsThere() {
+    for jump in [-86_400.0, 0, 50, 100_000] {
+      let world = World(Self.early, history: history(attempt: "2026-11-20T06:00:00"))
+      world.run(.failedTransient, hints: RunSchedule.Hints(retryAfter: 100))
+      world.pass(40)
+      world.setWall(by: jump)
+      #expect(world.next().reason == .backingOff)
+      #expect(world.next().wait == (jump > 50 ? 0 : jump > 0 ? 10_000_000_000 : 60_000_000_000))
+    }
+    let early = Moment(wall: Timestamp(nanoseconds: .min), monotonic: 0)
+    let late = Moment(wall: Timestamp(nanoseconds: .max), monotonic: .max)
+    #expect(late.elapsed(since: early) == .max)
+    #expect(early.elapsed(since: late) == 0)
+  }
+
   @Test func anAttemptInTheFutureIsNoReasonToWait() {
     let world = World(Self.early, history: history(attempt: "2031-01-01"))
     #expect(world.next().at == instant("2026-11-21T06:00:00"))

@@ -119,7 +119,8 @@ import Testing
     // Dublin's winter is its summer turned round.
     ("IST-1GMT0,M10.5.0,M3.5.0/1", "2026-01-01", 0), ("IST-1GMT0,M10.5.0,M3.5.0/1", "2026-07-01", 3600),
     // Summer all year (RFC 8536 3.3.1), a time before the day (Nuuk), days of the year.
-    ("XXX3EDT4,0/0,J365/23", "2026-01-01", -14_400), ("XXX3EDT4,0/0,J365/23", "2027-01-01T00:00:00", -14_400),
+    ("XXX3EDT4,0/0,J365/23", "2026-01-01", -14_400), ("XXX3EDT4,0/0,J365/23", "2027-01-01T02:59:59", -14_400),
+    ("XXX3EDT4,0/0,J365/23", "2027-01-01T03:00:00", -14_400),
     ("<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "2026-03-29T00:59:59", -7200),
     ("<-02>2<-01>,M3.5.0/-1,M10.5.0/0", "2026-03-29T01:00:00", -3600),
     ("AAA0BBB,J60/0,300/0", "2028-02-29T23:59:59", 0), ("AAA0BBB,J60/0,300/0", "2028-03-01", 3600),
@@ -128,6 +129,18 @@ import Testing
   func rulesOfTheYearsToCome(text: String, at: String, offset: Int) throws {
     let rules = try #require(TimeZoneRules(posix: text))
     #expect(rules.offset(at: instant(at).seconds) == offset)
+  }
+
+  @Test func theEndOfAGapIsTheFirstTimeShown() throws {
+    let berlin = try #require(TimeZoneRules(posix: "CET-1CEST,M3.5.0,M10.5.0/3"))
+    for minute in [0, 1, 30, 59] {
+      let local = instant("2026-03-29T02:00:00").seconds + Int64(minute) * 60
+      #expect(berlin.instants(local: local) == [])
+      #expect(berlin.endOfGap(local: local) == instant("2026-03-29T03:00:00").seconds)
+    }
+    #expect(
+      berlin.instants(local: instant("2026-10-25T02:30:00").seconds)
+        == [instant("2026-10-25T00:30:00").seconds, instant("2026-10-25T01:30:00").seconds])
   }
 
   @Test(arguments: [
