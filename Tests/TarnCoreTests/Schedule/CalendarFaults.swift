@@ -10,8 +10,8 @@ enum SystemdFault: String, CaseIterable {
   /// Where clocks are put forward but the summer flag is not set by it (Dublin, Casablanca, Apia), or within an hour (St
   /// John's until 2011), the search takes a step back, sees that, and leaves out the rest of the hour or day.
   case gap = "clocks put forward without a summer flag, or within an hour, lose the rest of the day"
-  /// A repetition carried to the day on which clocks are put back, or a day found from the month's end, is looked at with the
-  /// summer flag of the other side of the change: the day begins an hour late.
+  /// A repetition that was carried past the moment when clocks are put back, or a day found from the month's end, is looked
+  /// at with the summer flag of the other side: the day begins late, or of two equal times the second one is taken.
   case staleFlag = "a day on which clocks are put back begins late after a carry"
   /// A repetition carried into a day whose clocks are changed, or a change in the midst of an hour (St John's until 2011,
   /// at 00:01), makes the search run in circles until it is ended.
@@ -96,13 +96,15 @@ enum SystemdFault: String, CaseIterable {
       || (isOpen(spec.minutes) && second < 3600)
       || (isOpen(spec.seconds) && (second % 3600 < 60 || second % 60 == 0))
     if isCarried { return .carry }
-    guard let change = rules.nextTransition(after: seconds - 86_400), change < seconds + 86_400,
-      // By the clocks before the change or after it: it may lie at midnight.
-      [change - 1, change].contains(where: {
-        floorQuotient(change + Int64(rules.offset(at: $0)), 86_400) == day
-      })
-    else { return nil }
-    if rules.offset(at: change) > rules.offset(at: change - 1) { return .gap }
-    return second < 7200 && (repeats(spec) || spec.countsFromMonthEnd) ? .staleFlag : nil
+    guard let change = rules.nextTransition(after: seconds - 86_400) else { return nil }
+    // By the clocks before the change or after it: it may lie at midnight.
+    let isThatDay = [change - 1, change].contains {
+      floorQuotient(change + Int64(rules.offset(at: $0)), 86_400) == day
+    }
+    if rules.offset(at: change) > rules.offset(at: change - 1) { return isThatDay ? .gap : nil }
+    let isLate = second < 7200 || rules.instants(local: local).count > 1
+    if isThatDay { return isLate && (repeats(spec) || spec.countsFromMonthEnd) ? .staleFlag : nil }
+    // Days are carried into the next month, past the change and back to the first.
+    return isLate && isOpen(spec.days) && date.day == 1 && change < seconds + 31 * 86_400 ? .staleFlag : nil
   }
 }
