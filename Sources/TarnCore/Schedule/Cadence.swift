@@ -1,0 +1,69 @@
+/// `every = "1h"`: a run per interval, at a phase of the mirror's own.
+///
+/// The phase follows from the machine and the mirror's name alone: it survives restarts, and neither the mirrors of one
+/// machine nor the machines of one mirror come to a server all at once. The times are those of a comb over UTC, so that
+/// they do not creep, however long runs take.
+package struct Cadence: Hashable, Sendable {
+  /// Seconds: what an interval may be; more often would be no politeness, less often is a calendar's business.
+  package static let bounds: ClosedRange<Int64> = 60...366 * 86_400
+
+  /// Nanoseconds.
+  let interval: Int64
+  /// Nanoseconds after each whole multiple of the interval since 1970; below the interval.
+  let phase: Int64
+
+  /// - Parameters:
+  ///   - seconds: the interval.
+  ///   - machine: what tells this machine from others (`/etc/machine-id`).
+  ///   - mirror: the mirror's name or folder.
+  /// - Returns: nil for an interval outside `bounds`.
+  package init?(every seconds: Int64, machine: some Collection<UInt8>, mirror: some Collection<UInt8>) {
+    guard Self.bounds.contains(seconds) else { return nil }
+    interval = seconds * 1_000_000_000
+    var hash = StableHash()
+    hash.add(machine)
+    hash.add(mirror)
+    // The high half of the product is uniform below the interval.
+    phase = Int64(hash.value.multipliedFullWidth(by: UInt64(interval)).high)
+  }
+
+  /// Seconds between two runs.
+  package var seconds: Int64 { interval / 1_000_000_000 }
+
+  /// The first time of the comb after `moment`; the end of all time when there is none.
+  package func next(after moment: Timestamp) -> Timestamp {
+    let step = floorQuotient(moment.nanoseconds, interval)
+    let start = step * interval + phase
+    if start > moment.nanoseconds { return Timestamp(nanoseconds: start) }
+    let (next, overflow) = start.addingReportingOverflow(interval)
+    return Timestamp(nanoseconds: overflow ? .max : next)
+  }
+}
+
+/// A hash of 64 bits that is the same in every run and every version: FNV-1a over the parts with their lengths, and the
+/// last step of MurmurHash3, for FNV alone leaves the high bits of short texts alike. Not for secrets.
+package struct StableHash: Sendable {
+  private var state: UInt64 = 0xCBF2_9CE4_8422_2325
+
+  package init() {}
+
+  package mutating func add(_ part: some Collection<UInt8>) {
+    var length = UInt64(part.count)
+    for _ in 0..<8 {
+      add(UInt8(truncatingIfNeeded: length))
+      length >>= 8
+    }
+    for byte in part { add(byte) }
+  }
+
+  private mutating func add(_ byte: UInt8) {
+    state = (state ^ UInt64(byte)) &* 0x100_0000_01B3
+  }
+
+  package var value: UInt64 {
+    var word = state
+    word = (word ^ (word >> 33)) &* 0xFF51_AFD7_ED55_8CCD
+    word = (word ^ (word >> 33)) &* 0xC4CE_B9FE_1A85_EC53
+    return word ^ (word >> 33)
+  }
+}

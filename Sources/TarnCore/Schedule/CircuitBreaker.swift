@@ -1,0 +1,132 @@
+/// Keeps requests away from a host that does not answer. A value per host, by the monotonic clock.
+///
+/// Closed: all may go. After some transport failures in a row it opens for a while; then one request may try (half-open),
+/// and what comes of it closes or opens it again. An answer is an answer: a 404 counts as life.
+package struct CircuitBreaker: Sendable {
+  package struct Settings: Sendable, Hashable {
+    /// Transport failures in a row that open it.
+    package var threshold = 5
+    /// Seconds open: doubled each time in a row.
+    package var backOff = BackOff(base: 30, most: 1800)
+    /// Seconds: a `Retry-After` counts for no more.
+    package var mostAsked: Int64 = 3600
+
+    package init() {}
+  }
+
+  /// What became of a request.
+  package enum Outcome: Sendable, Hashable {
+    /// Any answer, also a refusal such as 404.
+    case answered
+    /// No connection, no answer, an answer cut off, or a server's failure (5xx without a time).
+    case transportFailed
+    /// 429 or 503 with `Retry-After`, in seconds.
+    case asked(retryAfter: Int64)
+    /// Given up at this end: says nothing about the host.
+    case cancelled
+  }
+
+  package enum State: Sendable, Hashable {
+    case closed
+    /// Nanoseconds of the monotonic clock.
+    case open(until: UInt64)
+    /// One request is on its way.
+    case halfOpen
+  }
+
+  /// The right to send one request; its outcome is reported with it.
+  package struct Ticket: Sendable, Hashable {
+    fileprivate let era: UInt64
+  }
+
+  package private(set) var state = State.closed
+  private let settings: Settings
+  /// In a row, while closed.
+  private var failures = 0
+  /// In a row, without an answer between them.
+  private var openings = 0
+  /// Counts the changes of state, so that late news of an earlier one is told apart.
+  private var era: UInt64 = 0
+
+  package init(_ settings: Settings = Settings()) {
+    self.settings = settings
+  }
+
+  /// Asks to send a request.
+  ///
+  /// - Parameter now: nanoseconds of the monotonic clock.
+  /// - Returns: nil while the host is to be left alone.
+  package mutating func admit(now: UInt64) -> Ticket? {
+    switch state {
+    case .closed: return Ticket(era: era)
+    case .halfOpen: return nil
+    case .open(let until):
+      guard now >= until else { return nil }
+      change(to: .halfOpen)
+      return Ticket(era: era)
+    }
+  }
+
+  /// Nanoseconds until `admit` may say yes; 0 when it may now, nil when that hangs on the request on its way.
+  package func wait(now: UInt64) -> UInt64? {
+    switch state {
+    case .closed: 0
+    case .halfOpen: nil
+    case .open(let until): until > now ? until - now : 0
+    }
+  }
+
+  /// Tells what became of a request; each ticket once.
+  ///
+  /// - Parameters:
+  ///   - now: nanoseconds of the monotonic clock.
+  ///   - random: in 0..<1.
+  package mutating func report(_ ticket: Ticket, _ outcome: Outcome, now: UInt64, random: Double) {
+    if case .asked(let seconds) = outcome {
+      // A wish of the host counts whenever the request was sent, and is never made shorter.
+      open(until: later(now, by: Double(min(max(seconds, 0), settings.mostAsked))))
+      return
+    }
+    guard ticket.era == era else { return }
+    switch (outcome, state) {
+    case (.answered, .halfOpen):
+      openings = 0
+      change(to: .closed)
+    case (.answered, _):
+      failures = 0
+      openings = 0
+    case (.cancelled, .halfOpen): change(to: .open(until: now))
+    case (.cancelled, _): break
+    case (.transportFailed, .halfOpen): openForWhile(now: now, random: random)
+    case (.transportFailed, _):
+      failures += 1
+      if failures >= max(1, settings.threshold) { openForWhile(now: now, random: random) }
+    case (.asked, _): break
+    }
+  }
+
+  /// Half of the span is certain, the other half is jitter: a host that is down is never asked at once.
+  private mutating func openForWhile(now: UInt64, random: Double) {
+    openings += 1
+    let span = settings.backOff.ceiling(openings)
+    open(until: later(now, by: span / 2 + span / 2 * random))
+  }
+
+  private mutating func open(until: UInt64) {
+    if case .open(let before) = state {
+      state = .open(until: max(before, until))
+    } else {
+      change(to: .open(until: until))
+    }
+  }
+
+  private mutating func change(to state: State) {
+    self.state = state
+    failures = 0
+    era += 1
+  }
+
+  private func later(_ now: UInt64, by seconds: Double) -> UInt64 {
+    now.addingSaturated(UInt64(max(0, min(seconds, 1e9)) * 1e9))
+  }
+}

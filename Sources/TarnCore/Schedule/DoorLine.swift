@@ -1,0 +1,176 @@
+/// Who waits at one door of a `FairQueue`: each flow in its own order, the flows in turns by their weights.
+struct DoorLine<ID: Hashable & Sendable, Flow: Hashable & Sendable>: Sendable {
+  private struct Waiting: Sendable {
+    /// nil where one was removed.
+    var slots: [(id: ID, order: UInt64)?] = []
+    /// The number of the first slot; numbers are never given twice.
+    var base = 0
+    var head = 0
+    var live = 0
+    /// Turns had, in units of a stride.
+    var pass: UInt64 = 0
+    /// Of the flow's valid turn.
+    var stamp: UInt64 = 0
+  }
+
+  private struct Turn: Comparable, Sendable {
+    let pass: UInt64
+    let order: UInt64
+    let stamp: UInt64
+    let flow: Flow
+
+    static func < (left: Self, right: Self) -> Bool { (left.pass, left.order) < (right.pass, right.order) }
+    static func == (left: Self, right: Self) -> Bool { (left.pass, left.order) == (right.pass, right.order) }
+  }
+
+  private var flows: [Flow: Waiting] = [:]
+  private var turns = MinHeap<Turn>()
+  private var clock: UInt64 = 0
+  private var stamps: UInt64 = 0
+  /// How many wait.
+  private(set) var count = 0
+  /// The number of the proposal that stands for this door; nil for none.
+  var proposal: (number: UInt64, order: UInt64)?
+
+  var isEmpty: Bool { count == 0 }
+
+  /// Whose turn it is.
+  var first: (flow: Flow, order: UInt64)? {
+    guard let turn = turns.first, let flow = flows[turn.flow], let slot = flow.slots[flow.head] else {
+      return nil
+    }
+    return (turn.flow, slot.order)
+  }
+
+  /// - Returns: the number of its slot, and whether the flow had nobody here.
+  mutating func append(_ id: ID, _ flow: Flow, order: UInt64) -> (slot: Int, isNew: Bool) {
+    var waiting = flows[flow] ?? Waiting()
+    flows[flow] = nil
+    waiting.slots.append((id, order))
+    waiting.live += 1
+    count += 1
+    let slot = waiting.base + waiting.slots.count - 1
+    let isNew = waiting.live == 1
+    if isNew {
+      waiting.head = waiting.slots.count - 1
+      waiting.pass = max(waiting.pass, clock)
+      push(flow, &waiting)
+    }
+    flows[flow] = waiting
+    return (slot, isNew)
+  }
+
+  /// Takes the one whose turn it is.
+  ///
+  /// - Parameter stride: what a turn costs a flow.
+  /// - Returns: the id, and whether the flow has nobody left here.
+  mutating func popFirst(stride: (Flow) -> UInt64) -> (id: ID, flow: Flow, isLast: Bool)? {
+    guard let turn = turns.popFirst(), var waiting = flows[turn.flow], let slot = waiting.slots[waiting.head]
+    else { return nil }
+    flows[turn.flow] = nil
+    clock = max(clock, turn.pass)
+    waiting.pass = turn.pass + stride(turn.flow)
+    waiting.slots[waiting.head] = nil
+    waiting.live -= 1
+    count -= 1
+    settle(turn.flow, &waiting, needsTurn: true)
+    return (slot.id, turn.flow, waiting.live == 0)
+  }
+
+  /// - Returns: whether the flow has nobody left here.
+  mutating func remove(slot: Int, _ flow: Flow) -> Bool {
+    guard var waiting = flows[flow], waiting.slots.indices.contains(slot - waiting.base),
+      waiting.slots[slot - waiting.base] != nil
+    else { return false }
+    flows[flow] = nil
+    waiting.slots[slot - waiting.base] = nil
+    waiting.live -= 1
+    count -= 1
+    let isLast = waiting.live == 0
+    settle(flow, &waiting, needsTurn: false)
+    dropVoidTurns()
+    return isLast
+  }
+
+  /// Puts a flow back whose slots were changed.
+  private mutating func settle(_ flow: Flow, _ waiting: inout Waiting, needsTurn: Bool) {
+    if waiting.live == 0 {
+      waiting.base += waiting.slots.count
+      waiting.slots = []
+      waiting.head = 0
+      waiting.stamp = 0
+      // Who is ahead of the others is remembered, so that leaving and coming back gains nothing.
+      if waiting.pass > clock { flows[flow] = waiting }
+      prune()
+    } else {
+      while waiting.slots[waiting.head] == nil { waiting.head += 1 }
+      if waiting.head >= 64, waiting.head * 2 >= waiting.slots.count {
+        waiting.slots.removeFirst(waiting.head)
+        waiting.base += waiting.head
+        waiting.head = 0
+      }
+      if needsTurn { push(flow, &waiting) }
+      flows[flow] = waiting
+    }
+    dropVoidTurns()
+  }
+
+  private mutating func push(_ flow: Flow, _ waiting: inout Waiting) {
+    stamps += 1
+    waiting.stamp = stamps
+    let order = waiting.slots[waiting.head]?.order ?? 0
+    turns.push(Turn(pass: waiting.pass, order: order, stamp: stamps, flow: flow))
+  }
+
+  private mutating func dropVoidTurns() {
+    while let turn = turns.first, flows[turn.flow]?.stamp != turn.stamp { _ = turns.popFirst() }
+  }
+
+  private mutating func prune() {
+    guard flows.count > 64, flows.count > 4 * turns.count else { return }
+    flows = flows.filter { $0.value.live > 0 || $0.value.pass > clock }
+  }
+}
+
+/// A binary heap, the least first.
+struct MinHeap<Element: Comparable & Sendable>: Sendable {
+  private var nodes: [Element] = []
+
+  var first: Element? { nodes.first }
+
+  var count: Int { nodes.count }
+
+  mutating func push(_ element: Element) {
+    nodes.append(element)
+    var child = nodes.count - 1
+    while child > 0 {
+      let parent = (child - 1) / 2
+      guard nodes[child] < nodes[parent] else { return }
+      nodes.swapAt(child, parent)
+      child = parent
+    }
+  }
+
+  mutating func popFirst() -> Element? {
+    guard let last = nodes.popLast() else { return nil }
+    guard let first = nodes.first else { return last }
+    nodes[0] = last
+    var parent = 0
+    while true {
+      var least = parent
+      for child in [parent * 2 + 1, parent * 2 + 2]
+      where child < nodes.count && nodes[child] < nodes[least] {
+        least = child
+      }
+      guard least != parent else { return first }
+      nodes.swapAt(least, parent)
+      parent = least
+    }
+  }
+
+  /// O(n log n).
+  mutating func keep(where isKept: (Element) -> Bool) {
+    let kept = nodes.filter(isKept)
+    nodes = kept.sorted()
+  }
+}

@@ -1,0 +1,259 @@
+/// Requests of many mirrors that wait for a place: limits in all and per host, fair turns between mirrors, places kept for
+/// small files, priorities. A value; it holds ids, not what they stand for.
+///
+/// Turns are by stride: at each host the flows (a mirror's requests of one priority) that wait there are served in
+/// proportion to their weights; among hosts with a free place, the flow goes first that has been served least everywhere.
+/// What joins later starts where the others are, so that nobody saves up turns, and nobody waits for ever.
+///
+/// Adding, finishing and removing cost O(log n) amortised, n the flows and hosts at work; taking, too, and as much again for
+/// each other host at which the flow that was served stands first.
+package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, Host: Hashable & Sendable>:
+  Sendable
+{
+  package enum Priority: Int, Sendable, Hashable, CaseIterable, Comparable {
+    case low, normal, high
+
+    /// Turns to one of the lowest.
+    package var weight: UInt64 {
+      switch self {
+      case .low: 1
+      case .normal: 4
+      case .high: 16
+      }
+    }
+
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+  }
+
+  package struct Limits: Sendable, Hashable {
+    /// Places in all, at least 1.
+    package var total: Int
+    /// Places per host, at least 1.
+    package var perHost: Int
+    /// Of each host's places, so many take small files only; one place is always left to the others.
+    package var keptForSmall: Int
+
+    package init(total: Int, perHost: Int, keptForSmall: Int = 1) {
+      self.total = max(1, total)
+      self.perHost = max(1, perHost)
+      self.keptForSmall = max(0, min(keptForSmall, max(1, perHost) - 1))
+    }
+  }
+
+  package struct Request: Sendable, Hashable {
+    package var mirror: Mirror
+    package var host: Host
+    package var priority: Priority
+    package var isSmall: Bool
+
+    package init(mirror: Mirror, host: Host, priority: Priority = .normal, isSmall: Bool = false) {
+      self.mirror = mirror
+      self.host = host
+      self.priority = priority
+      self.isSmall = isSmall
+    }
+  }
+
+  struct Flow: Hashable, Sendable {
+    let mirror: Mirror
+    let priority: Priority
+  }
+
+  /// Where requests of one kind for one host stand.
+  struct Door: Hashable, Sendable {
+    let host: Host
+    let isSmall: Bool
+  }
+
+  private struct HostState: Sendable {
+    var running = 0
+    var runningLarge = 0
+    var isHeld = false
+    var lines = 0
+  }
+
+  package private(set) var limits: Limits
+  private var waiting: [ID: (request: Request, slot: Int)] = [:]
+  private var running: [ID: Request] = [:]
+  private var hosts: [Host: HostState] = [:]
+  private var lines: [Door: DoorLine<ID, Flow>] = [:]
+  /// Turns served, everywhere, in units of a stride.
+  private var served: [Flow: (pass: UInt64, doors: Int)] = [:]
+  /// The pass of the flow that was served last.
+  private var clock: UInt64 = 0
+  /// Doors that may open, by the least pass of whom they would let in; an entry may be out of date.
+  private var ready = MinHeap<Proposal>()
+  private var sequence: UInt64 = 0
+  private var proposals: UInt64 = 0
+
+  private struct Proposal: Comparable, Sendable {
+    let pass: UInt64
+    let order: UInt64
+    let door: Door
+    let number: UInt64
+
+    static func < (left: Self, right: Self) -> Bool { (left.pass, left.order) < (right.pass, right.order) }
+    static func == (left: Self, right: Self) -> Bool { (left.pass, left.order) == (right.pass, right.order) }
+  }
+
+  package init(_ limits: Limits) {
+    self.limits = limits
+  }
+
+  package var waitingCount: Int { waiting.count }
+
+  package var runningCount: Int { running.count }
+
+  // MARK: - In and out
+
+  /// - Returns: false when that id waits or runs already; nothing is changed then.
+  @discardableResult
+  package mutating func add(_ id: ID, _ request: Request) -> Bool {
+    guard waiting[id] == nil, running[id] == nil else { return false }
+    sequence += 1
+    let (door, flow) = Self.place(of: request)
+    if lines[door] == nil { hosts[request.host, default: HostState()].lines += 1 }
+    let (slot, isNew) = lines[door, default: DoorLine()].append(id, flow, order: sequence)
+    waiting[id] = (request, slot)
+    if isNew {
+      let entry = served[flow] ?? (clock, 0)
+      served[flow] = (entry.doors == 0 ? max(entry.pass, clock) : entry.pass, entry.doors + 1)
+    }
+    propose(door)
+    return true
+  }
+
+  /// Takes the next that may run, and counts it as running until `finish`.
+  ///
+  /// - Returns: nil when nobody may.
+  package mutating func take() -> (id: ID, request: Request)? {
+    while running.count < limits.total, let proposal = ready.popFirst() {
+      let door = proposal.door
+      guard lines[door]?.proposal?.number == proposal.number else { continue }
+      lines[door]?.proposal = nil
+      guard isOpen(door), let head = lines[door]?.first, let entry = served[head.flow] else { continue }
+      // Since it was proposed the flow was served elsewhere.
+      if entry.pass > proposal.pass {
+        propose(door)
+        continue
+      }
+      return takeFirst(of: door, pass: entry.pass)
+    }
+    return nil
+  }
+
+  private mutating func takeFirst(of door: Door, pass: UInt64) -> (id: ID, request: Request)? {
+    guard let (id, flow, isLast) = lines[door]?.popFirst(stride: Self.stride),
+      let request = waiting.removeValue(forKey: id)?.request
+    else { return nil }
+    clock = max(clock, pass)
+    served[flow]?.pass = pass + Self.stride(flow)
+    if isLast { leave(flow) }
+    running[id] = request
+    hosts[door.host]?.running += 1
+    if !door.isSmall { hosts[door.host]?.runningLarge += 1 }
+    clean(door)
+    propose(door)
+    return (id, request)
+  }
+
+  /// A running request has ended, and its place is free.
+  ///
+  /// - Returns: false when that id does not run.
+  @discardableResult
+  package mutating func finish(_ id: ID) -> Bool {
+    guard let request = running.removeValue(forKey: id) else { return false }
+    hosts[request.host]?.running -= 1
+    if !request.isSmall { hosts[request.host]?.runningLarge -= 1 }
+    propose(host: request.host)
+    drop(request.host)
+    return true
+  }
+
+  /// Takes a waiting request out of its line.
+  ///
+  /// - Returns: false when that id does not wait.
+  @discardableResult
+  package mutating func remove(_ id: ID) -> Bool {
+    guard let (request, slot) = waiting.removeValue(forKey: id) else { return false }
+    let (door, flow) = Self.place(of: request)
+    if lines[door]?.remove(slot: slot, flow) == true { leave(flow) }
+    clean(door)
+    propose(door)
+    drop(request.host)
+    return true
+  }
+
+  // MARK: - Steering
+
+  /// Lets nobody in to a host, or does so again: for a circuit that is open. Who runs there runs on.
+  package mutating func setHeld(_ isHeld: Bool, host: Host) {
+    hosts[host, default: HostState()].isHeld = isHeld
+    propose(host: host)
+    drop(host)
+  }
+
+  /// Takes effect at once: nobody is stopped, and nobody let in beyond the new limits.
+  package mutating func setLimits(_ limits: Limits) {
+    self.limits = limits
+    for host in hosts.keys { propose(host: host) }
+  }
+
+  // MARK: - Doors
+
+  /// What a turn costs a flow.
+  private static func stride(_ flow: Flow) -> UInt64 { (1 << 20) / flow.priority.weight }
+
+  private static func place(of request: Request) -> (Door, Flow) {
+    (
+      Door(host: request.host, isSmall: request.isSmall),
+      Flow(mirror: request.mirror, priority: request.priority)
+    )
+  }
+
+  private func isOpen(_ door: Door) -> Bool {
+    guard let host = hosts[door.host], !host.isHeld, host.running < limits.perHost else { return false }
+    return door.isSmall || host.runningLarge < limits.perHost - limits.keptForSmall
+  }
+
+  private mutating func propose(host: Host) {
+    propose(Door(host: host, isSmall: true))
+    propose(Door(host: host, isSmall: false))
+  }
+
+  /// Puts a door into `ready` with whom it would let in now; what was said of it before is void.
+  private mutating func propose(_ door: Door) {
+    guard isOpen(door), let line = lines[door], let head = line.first, line.proposal?.order != head.order,
+      let pass = served[head.flow]?.pass
+    else { return }
+    proposals += 1
+    lines[door]?.proposal = (proposals, head.order)
+    ready.push(Proposal(pass: pass, order: head.order, door: door, number: proposals))
+    // Void ones are bounded by the doors.
+    if ready.count > 64 + 4 * lines.count {
+      ready.keep { lines[$0.door]?.proposal?.number == $0.number }
+    }
+  }
+
+  /// The flow has nothing more at some door.
+  private mutating func leave(_ flow: Flow) {
+    guard let entry = served[flow] else { return }
+    served[flow] = (entry.pass, entry.doors - 1)
+    // A flow that is not ahead of the others is where a new one would be.
+    if entry.doors == 1, entry.pass <= clock { served[flow] = nil }
+    if served.count > 64 + 4 * lines.count {
+      served = served.filter { $0.value.doors > 0 || $0.value.pass > clock }
+    }
+  }
+
+  private mutating func clean(_ door: Door) {
+    guard lines[door]?.isEmpty == true else { return }
+    lines[door] = nil
+    hosts[door.host]?.lines -= 1
+  }
+
+  private mutating func drop(_ host: Host) {
+    guard let state = hosts[host], state.running == 0, state.lines == 0, !state.isHeld else { return }
+    hosts[host] = nil
+  }
+}

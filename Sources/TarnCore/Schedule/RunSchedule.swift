@@ -1,0 +1,281 @@
+/// When one mirror runs next, and why: a value that is told what happens, and asked.
+///
+/// Times of the calendar are kept by the wall clock, all waits (back-off, what a server asked for, the jitter of catching
+/// up) by whichever clock gets there first. The owner asks `next` after each event and at least once a minute, for the
+/// wall clock may be set at any time.
+package struct RunSchedule: Sendable {
+  /// What makes a mirror run without being asked.
+  package enum Timing: Sendable, Hashable {
+    case every(Cadence)
+    /// The rules are those of the zone that the text names, or of the machine.
+    case calendar(CalendarSpec, TimeZoneRules)
+    case onDemand
+  }
+
+  package enum Outcome: Sendable, Hashable {
+    case succeeded
+    /// Worth trying again before its time.
+    case failedTransient
+    /// Only a change at the other end or in the settings can help: it waits for its time.
+    case failedPermanent
+    /// A plan waits for approval; nothing is wrong with the network.
+    case held
+  }
+
+  /// The words of the status document.
+  package enum Reason: String, Sendable, Hashable {
+    case scheduled
+    case catchingUp = "catching-up"
+    case backingOff = "backing-off"
+    case asked
+    case paused
+    case none
+  }
+
+  package struct NextRun: Sendable, Hashable {
+    /// By the wall clock; nil when nothing is planned.
+    package var at: Timestamp?
+    /// Nanoseconds from now, 0 when it is due; nil when nothing is planned, and while it runs.
+    package var wait: Int64?
+    package var reason: Reason
+  }
+
+  /// What a server asked for with its answer, in seconds.
+  package struct Hints: Sendable, Hashable {
+    package var retryAfter: Int64?
+    /// The RSS `ttl`, or Cache-Control's `max-age`.
+    package var freshFor: Int64?
+
+    package init(retryAfter: Int64? = nil, freshFor: Int64? = nil) {
+      self.retryAfter = retryAfter
+      self.freshFor = freshFor
+    }
+  }
+
+  package struct Limits: Sendable, Hashable {
+    /// Back-off after transient failures; the mirror's own interval is a ceiling, too.
+    package var backOff = BackOff(base: 60, most: 3600)
+    /// Seconds: no hint of a server counts for more.
+    package var mostHint: Int64 = 86_400
+    /// Seconds over which missed runs are spread; a quarter of the interval at most.
+    package var catchUpSpread: Double = 300
+    /// Seconds: a run that is later is a missed one.
+    package var lateness: Double = 60
+    /// Seconds between the beginnings of two runs that nobody asked for.
+    package var spacing: Double = 10
+
+    package init() {}
+  }
+
+  /// What the ledger remembers between two processes.
+  package struct History: Sendable, Hashable {
+    /// When the mirror became known.
+    package var since: Timestamp?
+    package var lastAttempt: Timestamp?
+    package var lastSuccess: Timestamp?
+    /// Attempts since the last success that failed.
+    package var failures = 0
+    package var lastOutcome: Outcome?
+
+    package init() {}
+  }
+
+  package private(set) var history: History
+  package private(set) var isPaused = false
+  package private(set) var isRunning = false
+  private var isAsked = false
+  private var timing: Timing
+  private let limits: Limits
+  /// The planned time, and from when on it was looked for.
+  private var slot: (at: Timestamp, from: Timestamp)?
+  /// Until then only a person's wish counts: back-off, or what a server asked for.
+  private var hold: (wait: Wait, isBackOff: Bool)?
+  /// A missed run, and when it is made good.
+  private var catchUp: Wait?
+  private var lastBegin: Moment?
+  /// The last begin or end of a run of this process.
+  private var lastSign: Moment?
+  /// The planned time is looked for after this one; runs whose time came while another went on are not missed.
+  private var reference: Timestamp
+
+  /// - Parameters:
+  ///   - history: as the last process left it; of a new mirror all nil.
+  ///   - random: in 0..<1.
+  package init(
+    _ timing: Timing, limits: Limits = Limits(), history: History = History(), now: Moment, random: Double
+  ) {
+    self.timing = timing
+    self.limits = limits
+    self.history = history
+    if history.since == nil { self.history.since = now.wall }
+    reference = history.lastAttempt ?? history.since ?? now.wall
+    if history.lastOutcome == .failedTransient, history.failures > 0, timing != .onDemand {
+      hold = (backOffWait(Hints(), now: now, random: random), true)
+    }
+    plan(now: now)
+    if case .every = timing, history.lastAttempt == nil { miss(now: now, random: random) }
+  }
+
+  // MARK: - Events
+
+  /// Somebody wants a run now: it comes whatever else holds, also while the mirror is paused. Asked during a run, another
+  /// one follows, for the feed may have been read before.
+  package mutating func ask() {
+    isAsked = true
+  }
+
+  package mutating func setPaused(_ paused: Bool) {
+    isPaused = paused
+  }
+
+  /// The settings were changed.
+  package mutating func setTiming(_ timing: Timing, now: Moment) {
+    guard timing != self.timing else { return }
+    self.timing = timing
+    catchUp = nil
+    if timing == .onDemand { hold = nil }
+    plan(now: now)
+  }
+
+  /// A run begins.
+  package mutating func begin(now: Moment) {
+    isRunning = true
+    isAsked = false
+    catchUp = nil
+    hold = nil
+    history.lastAttempt = now.wall
+    lastBegin = now
+    lastSign = now
+    reference = now.wall
+    plan(now: now)
+  }
+
+  /// The run has ended.
+  ///
+  /// - Parameter random: in 0..<1.
+  package mutating func end(_ outcome: Outcome, hints: Hints = Hints(), now: Moment, random: Double) {
+    isRunning = false
+    history.lastOutcome = outcome
+    lastSign = now
+    reference = now.wall
+    switch outcome {
+    case .succeeded:
+      history.lastSuccess = now.wall
+      history.failures = 0
+    case .held: history.failures = 0
+    case .failedTransient, .failedPermanent: history.failures += 1
+    }
+    hold = nil
+    if outcome == .failedTransient {
+      if timing != .onDemand { hold = (backOffWait(hints, now: now, random: random), true) }
+    } else {
+      let asked = min(limits.mostHint, max(hints.retryAfter ?? 0, hints.freshFor ?? 0))
+      // A feed is as old as the run that read it.
+      if asked > 0 { hold = (Wait(from: lastBegin ?? now, seconds: Double(asked)), false) }
+    }
+    plan(now: now)
+  }
+
+  // MARK: - The answer
+
+  /// When the mirror runs next. Notes what was missed in the meantime.
+  ///
+  /// - Parameter random: in 0..<1; used when a run was missed.
+  package mutating func next(now: Moment, random: Double) -> NextRun {
+    look(now: now, random: random)
+    if isRunning {
+      return NextRun(at: isPaused ? nil : slot?.at, wait: nil, reason: isPaused ? .paused : slotReason)
+    }
+    if isAsked { return NextRun(at: now.wall, wait: 0, reason: .asked) }
+    if isPaused { return NextRun(at: nil, wait: nil, reason: .paused) }
+    let held = max(hold?.wait.remaining(at: now) ?? 0, spacing(at: now))
+    if let hold, hold.isBackOff { return run(after: held, .backingOff, now: now) }
+    if let catchUp { return run(after: max(held, catchUp.remaining(at: now)), .catchingUp, now: now) }
+    guard let slot else { return NextRun(at: nil, wait: nil, reason: .none) }
+    let (distance, overflow) = slot.at.nanoseconds.subtractingReportingOverflow(now.wall.nanoseconds)
+    return run(after: max(held, overflow ? .max : distance), .scheduled, now: now)
+  }
+
+  private var slotReason: Reason { slot == nil ? .none : .scheduled }
+
+  private func run(after wait: Int64, _ reason: Reason, now: Moment) -> NextRun {
+    let (at, overflow) = now.wall.nanoseconds.addingReportingOverflow(wait)
+    return NextRun(at: Timestamp(nanoseconds: overflow ? .max : at), wait: wait, reason: reason)
+  }
+
+  /// By the monotonic clock alone: a clock that is set to and fro starts no storm.
+  private func spacing(at now: Moment) -> Int64 {
+    guard let lastBegin, now.monotonic >= lastBegin.monotonic else { return 0 }
+    let passed = Int64(clamping: now.monotonic - lastBegin.monotonic)
+    return max(0, Int64(limits.spacing * 1e9) - passed)
+  }
+
+  // MARK: - Planning
+
+  /// Sees whether the planned time has gone by, or the clock was set back from it.
+  private mutating func look(now: Moment, random: Double) {
+    guard let slot else { return }
+    if isSetBack(now.wall, slot) { plan(now: now) }
+    guard catchUp == nil, !isRunning, isMissed(now: now) else { return }
+    miss(now: now, random: random)
+  }
+
+  /// Whether the time came, and more than the lateness has passed since it did.
+  private func isMissed(now: Moment) -> Bool {
+    let late = Int64(limits.lateness * 1e9)
+    if let hold, now.elapsed(since: hold.wait.from) - late <= hold.wait.length { return false }
+    if case .every(let cadence) = timing, let lastSign, now.monotonic > lastSign.monotonic,
+      (now.monotonic - lastSign.monotonic) / 2 > UInt64(cadence.interval)
+    {
+      // The clock is set back again and again.
+      return true
+    }
+    guard let slot else { return false }
+    return now.wall > slot.at.adding(seconds: Int64(limits.lateness))
+  }
+
+  /// By more than half the way to the planned time: what lies behind it is waited for, the rest is planned anew. Less
+  /// than that delays a run a little, and never brings one twice.
+  private func isSetBack(_ wall: Timestamp, _ slot: (at: Timestamp, from: Timestamp)) -> Bool {
+    guard wall < slot.from else { return false }
+    let (distance, overflow) = slot.from.nanoseconds.subtractingReportingOverflow(wall.nanoseconds)
+    return overflow || distance > (slot.at.nanoseconds - slot.from.nanoseconds) / 2
+  }
+
+  private mutating func plan(now: Moment) {
+    slot = slot(after: reference)
+    if let found = slot, isSetBack(now.wall, found) { slot = slot(after: now.wall) }
+  }
+
+  private func slot(after moment: Timestamp) -> (at: Timestamp, from: Timestamp)? {
+    let at: Timestamp?
+    switch timing {
+    case .every(let cadence): at = cadence.next(after: moment)
+    case .calendar(let spec, let rules): at = spec.next(after: moment, in: rules)
+    case .onDemand: at = nil
+    }
+    return at.map { ($0, moment) }
+  }
+
+  private mutating func miss(now: Moment, random: Double) {
+    catchUp = Wait(from: now, seconds: random * min(limits.catchUpSpread, interval(now: now) / 4))
+  }
+
+  /// Seconds between two runs, about now.
+  private func interval(now: Moment) -> Double {
+    switch timing {
+    case .every(let cadence): return Double(cadence.seconds)
+    case .calendar(let spec, let rules):
+      guard let first = spec.next(after: now.wall, in: rules), let second = spec.next(after: first, in: rules)
+      else { return .infinity }
+      return Double(second.nanoseconds - first.nanoseconds) / 1e9
+    case .onDemand: return .infinity
+    }
+  }
+
+  private func backOffWait(_ hints: Hints, now: Moment, random: Double) -> Wait {
+    let ceiling = min(limits.backOff.ceiling(history.failures), interval(now: now))
+    let asked = Double(min(limits.mostHint, hints.retryAfter ?? 0))
+    return Wait(from: now, seconds: max(ceiling * random, asked))
+  }
+}

@@ -1,0 +1,87 @@
+/// What the clocks of one place show at each moment. A value: read from TZif bytes once, asked often.
+///
+/// Seconds are those of `Timestamp`, without leap seconds. A local time is the number of seconds that UTC would call
+/// by the same date and time.
+package struct TimeZoneRules: Hashable, Sendable {
+  /// Moments from which another offset holds, ascending.
+  let transitions: [Int64]
+  /// Seconds east of UTC: before the first transition, and from each one on; one more than transitions.
+  let offsets: [Int32]
+  /// What holds after the last transition; nil for the last offset.
+  let footer: PosixZone?
+
+  package static let utc = TimeZoneRules(transitions: [], offsets: [0], footer: nil)
+
+  /// Beyond it no zone's clocks are off UTC: RFC 8536 3.2.
+  static let mostOffset = 26 * 3600
+
+  init(transitions: [Int64], offsets: [Int32], footer: PosixZone?) {
+    self.transitions = transitions
+    self.offsets = offsets
+    self.footer = footer
+  }
+
+  /// Seconds east of UTC at a moment. O(log transitions).
+  package func offset(at seconds: Int64) -> Int {
+    let index = transitionsUpTo(seconds)
+    if index == transitions.count, let footer { return footer.offset(at: seconds) }
+    return Int(offsets[index])
+  }
+
+  /// The first moment after `seconds` from which another rule may hold; nil when there is none. The offset need not
+  /// differ.
+  package func nextTransition(after seconds: Int64) -> Int64? {
+    let index = transitionsUpTo(seconds)
+    if index < transitions.count { return transitions[index] }
+    return footer?.nextTransition(after: seconds)
+  }
+
+  /// The moments at which clocks show that local time, ascending: none when they leave it out, two or more when they are
+  /// put back over it.
+  func instants(local: Int64) -> [Int64] {
+    var instants: [Int64] = []
+    var start = local - Int64(Self.mostOffset)
+    while start <= local + Int64(Self.mostOffset) {
+      let end = nextTransition(after: start) ?? .max
+      let instant = local - Int64(offset(at: start))
+      if instant >= start, instant < end { instants.append(instant) }
+      start = end
+    }
+    return instants
+  }
+
+  /// The first local time that clocks show when they have left out `local`: where the first span begins later than that.
+  func endOfGap(local: Int64) -> Int64 {
+    var start = local - Int64(Self.mostOffset)
+    while let next = nextTransition(after: start), next <= local + Int64(Self.mostOffset) {
+      let shown = next + Int64(offset(at: next))
+      if shown > local { return shown }
+      start = next
+    }
+    return local + 1
+  }
+
+  /// How many transitions have happened by then.
+  private func transitionsUpTo(_ seconds: Int64) -> Int {
+    var low = 0
+    var high = transitions.count
+    while low < high {
+      let middle = (low + high) / 2
+      if transitions[middle] <= seconds { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+}
+
+/// The name of a zone in the time zone database, which becomes a path below its directory.
+package enum TimeZoneName {
+  /// Whether the name cannot lead out of the directory: letters, digits, `+`, `-`, `_` in parts between single slashes.
+  package static func isSafe(_ name: String) -> Bool {
+    let parts = name.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+    return name.utf8.count <= 255
+      && parts.allSatisfy { part in
+        !part.isEmpty
+          && part.allSatisfy { TextCursor.isLetter($0) || TextCursor.isDigit($0) || "+-_".utf8.contains($0) }
+      }
+  }
+}

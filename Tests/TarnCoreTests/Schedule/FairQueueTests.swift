@@ -1,0 +1,303 @@
+import Testing
+
+@testable import TarnCore
+
+/// A queue by reference: an expectation may not change a value.
+private final class Line {
+  typealias Queue = FairQueue<Int, Int, String>
+
+  private var queue: Queue
+
+  init(_ limits: Queue.Limits) { queue = Queue(limits) }
+
+  var waitingCount: Int { queue.waitingCount }
+  var runningCount: Int { queue.runningCount }
+
+  @discardableResult func add(_ id: Int, _ request: Queue.Request) -> Bool { queue.add(id, request) }
+  func take() -> (id: Int, request: Queue.Request)? { queue.take() }
+  @discardableResult func finish(_ id: Int) -> Bool { queue.finish(id) }
+  func remove(_ id: Int) -> Bool { queue.remove(id) }
+  func setHeld(_ isHeld: Bool, host: String) { queue.setHeld(isHeld, host: host) }
+  func setLimits(_ limits: Queue.Limits) { queue.setLimits(limits) }
+}
+
+@Suite struct FairQueueTests {
+  typealias Queue = FairQueue<Int, Int, String>
+  typealias Request = Queue.Request
+
+  private func queue(_ total: Int, _ perHost: Int, kept: Int = 0) -> Line {
+    Line(Queue.Limits(total: total, perHost: perHost, keptForSmall: kept))
+  }
+
+  /// Takes and finishes one after the other.
+  private func drain(_ queue: Line, _ count: Int = .max) -> [Request] {
+    var taken: [Request] = []
+    while taken.count < count, let (id, request) = queue.take() {
+      taken.append(request)
+      queue.finish(id)
+    }
+    return taken
+  }
+
+  @Test func firstComeFirstServedInOneMirror() {
+    let queue = self.queue(1, 1)
+    for id in 0..<5 { queue.add(id, Request(mirror: 1, host: "a")) }
+    var ids: [Int] = []
+    while let (id, _) = queue.take() {
+      ids.append(id)
+      #expect(queue.take() == nil)
+      queue.finish(id)
+    }
+    #expect(ids == [0, 1, 2, 3, 4])
+    #expect(queue.waitingCount == 0 && queue.runningCount == 0)
+  }
+
+  @Test func anIdWaitsOnce() {
+    let queue = self.queue(2, 2)
+    #expect(queue.add(1, Request(mirror: 1, host: "a")))
+    #expect(!queue.add(1, Request(mirror: 2, host: "b")))
+    #expect(queue.take()?.id == 1)
+    #expect(!queue.add(1, Request(mirror: 1, host: "a")))
+    #expect(!queue.remove(1))
+    #expect(queue.finish(1))
+    #expect(!queue.finish(1))
+    #expect(queue.add(1, Request(mirror: 1, host: "a")))
+    #expect(queue.remove(1))
+    #expect(!queue.remove(1))
+    #expect(queue.take() == nil)
+  }
+
+  @Test func aFullHostHoldsUpNoOther() {
+    let queue = self.queue(10, 2)
+    for id in 0..<50 { queue.add(id, Request(mirror: 1, host: "a")) }
+    queue.add(50, Request(mirror: 1, host: "b"))
+    #expect((0..<3).compactMap { _ in queue.take()?.request.host } == ["a", "a", "b"])
+    #expect(queue.take() == nil)
+  }
+
+  @Test func mirrorsTakeTurns() {
+    let queue = self.queue(1, 1)
+    for id in 0..<1000 { queue.add(id, Request(mirror: 1, host: "a")) }
+    for id in 1000..<1010 { queue.add(id, Request(mirror: 2, host: "a")) }
+    #expect(drain(queue, 20).filter { $0.mirror == 2 }.count >= 9)
+  }
+
+  /// One who was served long before the other came has no debt beyond a turn, nor the other a credit.
+  @Test func nobodySavesUpTurns() {
+    let queue = self.queue(1, 1)
+    for id in 0..<2000 { queue.add(id, Request(mirror: 1, host: "a")) }
+    _ = drain(queue, 1000)
+    for id in 5000..<5500 { queue.add(id, Request(mirror: 2, host: "a")) }
+    let taken = drain(queue, 100)
+    #expect((49...51).contains(taken.filter { $0.mirror == 2 }.count))
+  }
+
+  /// Nor by being away: at hosts of their own, only what was served everywhere counts.
+  @Test func whoComesBackHasNoCredit() {
+    let queue = self.queue(1, 1)
+    queue.add(-1, Request(mirror: 1, host: "a"))
+    for id in 0..<2000 { queue.add(id, Request(mirror: 2, host: "b")) }
+    _ = drain(queue, 1000)
+    for id in 5000..<5500 { queue.add(id, Request(mirror: 1, host: "a")) }
+    #expect((49...51).contains(drain(queue, 100).filter { $0.mirror == 1 }.count))
+  }
+
+  /// One who has a single request waiting, and the next one as soon as that runs, gains nothing by it.
+  @Test(arguments: ["a", "b"]) func leavingAndComingBackGainsNothing(host: String) {
+    let queue = self.queue(1, 1)
+    for id in 0..<1000 { queue.add(id, Request(mirror: 2, host: "b")) }
+    var served = 0
+    var isWaiting = false
+    for id in 1000..<1100 {
+      if !isWaiting { queue.add(id, Request(mirror: 1, host: host)) }
+      guard let (taken, request) = queue.take() else { break }
+      isWaiting = request.mirror != 1
+      if request.mirror == 1 { served += 1 }
+      queue.finish(taken)
+    }
+    #expect((49...51).contains(served))
+  }
+
+  @Test func prioritiesAreWeights() {
+    let queue = self.queue(1, 1)
+    for id in 0..<1000 { queue.add(id, Request(mirror: 1, host: "a", priority: .low)) }
+    for id in 1000..<2000 { queue.add(id, Request(mirror: 2, host: "a", priority: .normal)) }
+    for id in 2000..<3000 { queue.add(id, Request(mirror: 3, host: "a", priority: .high)) }
+    let taken = drain(queue, 210)
+    #expect((1...3).map { mirror in taken.filter { $0.mirror == mirror }.count } == [10, 40, 160])
+  }
+
+  @Test func aPlaceIsKeptForSmallFiles() {
+    let queue = self.queue(10, 3, kept: 1)
+    for id in 0..<10 { queue.add(id, Request(mirror: 1, host: "a")) }
+    #expect((0..<3).compactMap { _ in queue.take()?.id } == [0, 1])
+    queue.add(10, Request(mirror: 2, host: "a", isSmall: true))
+    queue.add(11, Request(mirror: 2, host: "a", isSmall: true))
+    #expect(queue.take()?.id == 10)
+    #expect(queue.take() == nil)
+    queue.finish(0)
+    #expect(queue.take()?.id == 2)
+    #expect(queue.take() == nil)
+    queue.finish(10)
+    #expect(queue.take()?.id == 11)
+    // Small files take the other places, too.
+    queue.finish(1)
+    queue.finish(2)
+    queue.add(12, Request(mirror: 3, host: "a", isSmall: true))
+    #expect(Set((0..<3).compactMap { _ in queue.take()?.id }) == [12, 3])
+    // With one place nothing is kept.
+    #expect(Queue.Limits(total: 1, perHost: 1, keptForSmall: 5).keptForSmall == 0)
+  }
+
+  @Test func aHeldHostLetsNobodyIn() {
+    let queue = self.queue(10, 3)
+    queue.setHeld(true, host: "a")
+    for id in 0..<4 { queue.add(id, Request(mirror: 1, host: "a")) }
+    queue.add(4, Request(mirror: 2, host: "b"))
+    #expect(queue.take()?.id == 4)
+    #expect(queue.take() == nil)
+    queue.setHeld(false, host: "a")
+    #expect(queue.take()?.id == 0)
+  }
+
+  @Test func limitsChangeAtOnce() {
+    let queue = self.queue(4, 2)
+    for id in 0..<20 { queue.add(id, Request(mirror: 1, host: id % 2 == 0 ? "a" : "b")) }
+    while queue.take() != nil {}
+    #expect(queue.runningCount == 4)
+    queue.setLimits(Queue.Limits(total: 6, perHost: 4, keptForSmall: 0))
+    while queue.take() != nil {}
+    #expect(queue.runningCount == 6)
+    queue.setLimits(Queue.Limits(total: 1, perHost: 1, keptForSmall: 0))
+    #expect(queue.take() == nil)
+  }
+
+  /// A model that looks at every waiting request says when there is nobody to take.
+  @Test(arguments: 1...30) func limitsHoldAndNoPlaceStaysFree(seed: Int) {
+    var random = Seeded(UInt64(seed))
+    let limits = Queue.Limits(
+      total: 1 + random.below(8), perHost: 1 + random.below(4), keptForSmall: random.below(3))
+    let queue = Line(limits)
+    var waiting: [Int: Request] = [:]
+    var running: [Int: Request] = [:]
+    var held: Set<String> = []
+    var miscounts = 0
+    func mayRun(_ request: Request) -> Bool {
+      let there = running.values.filter { $0.host == request.host }
+      let large = there.filter { !$0.isSmall }.count
+      return running.count < limits.total && !held.contains(request.host) && there.count < limits.perHost
+        && (request.isSmall || large < limits.perHost - limits.keptForSmall)
+    }
+    for id in 0..<1000 {
+      switch random.below(10) {
+      case 0...3:
+        let request = Request(
+          mirror: random.below(4), host: random.pick(["a", "b", "c"]),
+          priority: random.pick([.low, .normal, .high]),
+          isSmall: random.chance(40))
+        queue.add(id, request)
+        waiting[id] = request
+      case 4...6:
+        guard let (taken, request) = queue.take() else {
+          #expect(!waiting.values.contains(where: mayRun))
+          continue
+        }
+        #expect(waiting[taken] == request && mayRun(request))
+        waiting[taken] = nil
+        running[taken] = request
+      case 7, 8:
+        guard let one = running.keys.sorted().randomElement(using: &random) else { continue }
+        #expect(queue.finish(one))
+        running[one] = nil
+      default:
+        if random.chance(20) {
+          let host = random.pick(["a", "b", "c"])
+          let isHeld = random.chance(40)
+          queue.setHeld(isHeld, host: host)
+          if isHeld { held.insert(host) } else { held.remove(host) }
+        } else if let one = waiting.keys.sorted().randomElement(using: &random) {
+          #expect(queue.remove(one))
+          waiting[one] = nil
+        }
+      }
+      if queue.waitingCount != waiting.count || queue.runningCount != running.count { miscounts += 1 }
+    }
+    #expect(miscounts == 0)
+    for host in held { queue.setHeld(false, host: host) }
+    for id in running.keys { queue.finish(id) }
+    #expect(drain(queue).count == waiting.count)
+  }
+
+  /// At one host, mirrors that always have someone waiting are served alike, within two turns at any time.
+  @Test(arguments: 1...20) func turnsAreFairWithinABound(seed: Int) {
+    var random = Seeded(UInt64(seed))
+    let queue = self.queue(1 + random.below(4), 8)
+    var next = 0
+    var served: [Int: Int] = [:]
+    var running: [Int] = []
+    var widest = 0
+    for mirror in 0..<5 {
+      for _ in 0..<(2 + random.below(40)) {
+        queue.add(next, Request(mirror: mirror, host: "a"))
+        next += 1
+      }
+    }
+    for _ in 0..<2000 {
+      if let (id, request) = queue.take() {
+        running.append(id)
+        served[request.mirror, default: 0] += 1
+        // Who is served comes back, with one or several.
+        for _ in 0...random.below(2) {
+          queue.add(next, Request(mirror: request.mirror, host: "a"))
+          next += 1
+        }
+      } else {
+        queue.finish(running.remove(at: random.below(running.count)))
+      }
+      let counts = (0..<5).map { served[$0] ?? 0 }
+      widest = max(widest, (counts.max() ?? 0) - (counts.min() ?? 0))
+    }
+    #expect((served[0] ?? 0) > 100)
+    #expect(widest <= 2)
+  }
+
+  /// Over hosts of their own, too, mirrors share the places in all; one with many hosts gets no more of them.
+  @Test func manyHostsAreNoAdvantage() {
+    let queue = self.queue(1, 1)
+    for id in 0..<1000 { queue.add(id, Request(mirror: 1, host: "h\(id % 10)")) }
+    for id in 1000..<2000 { queue.add(id, Request(mirror: 2, host: "z")) }
+    let taken = drain(queue, 400)
+    #expect((199...201).contains(taken.filter { $0.mirror == 1 }.count))
+  }
+
+  /// A stream of important requests, and others everywhere: each one waits for a bounded number of turns.
+  @Test(arguments: 1...10) func nobodyStarves(seed: Int) {
+    var random = Seeded(UInt64(seed))
+    let queue = self.queue(2, 2, kept: 1)
+    var added: [Int: Int] = [:]
+    var running: [Int] = []
+    var next = 0
+    var longest = 0
+    for turn in 0..<4000 {
+      while queue.waitingCount < 60 {
+        let mirror = random.below(6)
+        // A mirror has at most so many waiting, which bounds how many are before one of them.
+        queue.add(
+          next,
+          Request(
+            mirror: mirror, host: random.pick(["a", "b", "c"]),
+            priority: mirror < 3 ? .high : random.pick([.low, .normal]), isSmall: random.chance(50)))
+        added[next] = turn
+        next += 1
+      }
+      if let (id, _) = queue.take() {
+        longest = max(longest, turn - (added.removeValue(forKey: id) ?? 0))
+        running.append(id)
+      } else {
+        queue.finish(running.remove(at: random.below(running.count)))
+      }
+    }
+    #expect(added.values.allSatisfy { 4000 - $0 < 2000 })
+    #expect(longest < 2000)
+  }
+}

@@ -1,0 +1,345 @@
+import Testing
+
+@testable import TarnCore
+
+@Suite struct RunScheduleTests {
+  /// A schedule and the two clocks that it is shown.
+  final class World {
+    var now = Moment(wall: instant("2026-11-20T12:00:00"), monotonic: 1_000_000_000)
+    var schedule: RunSchedule
+    var runs: [(at: Moment, reason: RunSchedule.Reason)] = []
+
+    init(
+      _ timing: RunSchedule.Timing, history: RunSchedule.History = RunSchedule.History(), random: Double = 0.5
+    ) {
+      schedule = RunSchedule(timing, history: history, now: now, random: random)
+    }
+
+    func pass(_ seconds: Double) {
+      now.wall = Timestamp(nanoseconds: now.wall.nanoseconds + Int64(seconds * 1e9))
+      now.monotonic += UInt64(seconds * 1e9)
+    }
+
+    func setWall(by seconds: Double) {
+      now.wall = Timestamp(nanoseconds: now.wall.nanoseconds + Int64(seconds * 1e9))
+    }
+
+    func next(random: Double = 0.5) -> RunSchedule.NextRun {
+      schedule.next(now: now, random: random)
+    }
+
+    func run(
+      _ outcome: RunSchedule.Outcome = .succeeded, hints: RunSchedule.Hints = RunSchedule.Hints(),
+      taking seconds: Double = 1, random: Double = 0.5
+    ) {
+      runs.append((now, next().reason))
+      schedule.begin(now: now)
+      pass(seconds)
+      schedule.end(outcome, hints: hints, now: now, random: random)
+    }
+
+    /// Lets time go by as the agent does: sleeps as long as it is told, a minute at most.
+    func live(
+      _ seconds: Double, outcome: RunSchedule.Outcome = .succeeded,
+      hints: RunSchedule.Hints = RunSchedule.Hints()
+    ) {
+      let end = now.monotonic + UInt64(seconds * 1e9)
+      while now.monotonic < end {
+        let answer = next()
+        if answer.wait == 0 {
+          run(outcome, hints: hints)
+        } else {
+          pass(min(60, Double(answer.wait ?? .max) / 1e9 + 0.001))
+        }
+      }
+    }
+  }
+
+  private static let hourly = RunSchedule.Timing.every(
+    Cadence(every: 3600, machine: "m".utf8, mirror: "x".utf8)!)
+  private static let early = RunSchedule.Timing.calendar(try! CalendarSpec("06:00"), .utc)
+
+  private func history(
+    attempt: String?, _ outcome: RunSchedule.Outcome? = .succeeded, failures: Int = 0
+  ) -> RunSchedule.History {
+    var history = RunSchedule.History()
+    history.since = instant("2026-01-01")
+    history.lastAttempt = attempt.map(instant)
+    history.lastOutcome = outcome
+    history.failures = failures
+    return history
+  }
+
+  @Test func hoursGoByOneRunEach() {
+    let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
+    world.live(24 * 3600)
+    #expect((23...25).contains(world.runs.count))
+    #expect(world.runs.allSatisfy { $0.reason == .scheduled })
+    #expect(world.schedule.history.lastSuccess == world.schedule.history.lastAttempt?.adding(seconds: 1))
+  }
+
+  @Test func aCalendarIsKept() {
+    let world = World(Self.early, history: history(attempt: "2026-11-20T06:00:00"))
+    let next = world.next()
+    #expect(next.at == instant("2026-11-21T06:00:00"))
+    #expect(next.wait == 64_800_000_000_000)
+    #expect(next.reason == .scheduled)
+    world.live(72 * 3600)
+    #expect(world.runs.count == 3)
+  }
+
+  // MARK: - After downtime
+
+  @Test func whatWasMissedIsMadeGoodOnce() {
+    let world = World(Self.early, history: history(attempt: "2026-11-01T06:00:00"))
+    let next = world.next(random: 0.5)
+    #expect(next.reason == .catchingUp)
+    #expect(next.wait == 150_000_000_000)
+    world.live(3600)
+    #expect(world.runs.map(\.reason) == [.catchingUp])
+    #expect(world.next().at == instant("2026-11-21T06:00:00"))
+  }
+
+  @Test func aNewMirrorRunsSoonByIntervalAndInTimeByCalendar() {
+    let every = World(Self.hourly)
+    #expect(every.next().reason == .catchingUp)
+    let calendar = World(Self.early)
+    #expect(calendar.next().reason == .scheduled)
+    #expect(calendar.next().at == instant("2026-11-21T06:00:00"))
+    // Known for long, and never run: its time was missed.
+    let missed = World(Self.early, history: history(attempt: nil, nil))
+    #expect(missed.next().reason == .catchingUp)
+  }
+
+  @Test func catchingUpIsSpread() {
+    var waits: Set<Int64> = []
+    for step in 0..<10 {
+      let world = World(Self.hourly, history: history(attempt: "2026-11-19T00:00:00"))
+      waits.insert(world.next(random: Double(step) / 10).wait ?? -1)
+    }
+    #expect(waits.count == 10)
+    #expect(waits.allSatisfy { (0...300_000_000_000).contains($0) })
+  }
+
+  @Test func aMachineThatSleptRunsOnce() {
+    let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
+    world.setWall(by: 10 * 3600)
+    world.live(600)
+    #expect(world.runs.map(\.reason) == [.catchingUp])
+  }
+
+  @Test func aLongRunMissesNothing() {
+    let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
+    world.run(taking: 5 * 3600)
+    #expect(world.next().reason == .scheduled)
+    #expect((world.next().wait ?? 0) > 0)
+  }
+
+  // MARK: - Failures and hints
+
+  @Test func pausesGrowToTheHour() {
+    let world = World(Self.early, history: history(attempt: "2026-11-20T06:00:00"))
+    var pauses: [Int64] = []
+    for _ in 0..<9 {
+      world.run(.failedTransient, random: 0.999999)
+      #expect(world.next().reason == .backingOff)
+      pauses.append((Int64(world.next().wait ?? 0) + 500_000_000) / 1_000_000_000)
+    }
+    #expect(pauses == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600])
+    #expect(world.schedule.history.failures == 9)
+    world.run()
+    #expect(world.schedule.history.failures == 0)
+    #expect(world.next().reason == .scheduled)
+  }
+
+  @Test func pausesAreBoundedByTheInterval() {
+    let often = RunSchedule.Timing.every(Cadence(every: 300, machine: "m".utf8, mirror: "x".utf8)!)
+    let world = World(often)
+    for _ in 0..<9 { world.run(.failedTransient, random: 0.999999) }
+    #expect((world.next().wait ?? .max) <= 300_000_000_000)
+  }
+
+  @Test func retriesAreSpacedHoweverTheDiceFall() {
+    let world = World(Self.hourly)
+    world.run(.failedTransient, taking: 0, random: 0)
+    #expect(world.next().wait == 10_000_000_000)
+  }
+
+  @Test func permanentFailuresAndHeldPlansWaitForTheirTime() {
+    for outcome in [RunSchedule.Outcome.failedPermanent, .held] {
+      let world = World(Self.early, history: history(attempt: "2026-11-20T06:00:00"))
+      world.run(outcome)
+      #expect(world.next().reason == .scheduled)
+      #expect(world.next().at == instant("2026-11-21T06:00:00"))
+      #expect(world.schedule.history.failures == (outcome == .held ? 0 : 1))
+    }
+  }
+
+  @Test func aServerCanOnlyMakeItLater() {
+    // ttl of two hours: every second hour, and never called missed.
+    let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
+    world.live(24 * 3600, hints: RunSchedule.Hints(freshFor: 7200))
+    #expect((11...13).contains(world.runs.count))
+    #expect(world.runs.allSatisfy { $0.reason == .scheduled })
+    // As long as the interval, or shorter: nothing is skipped.
+    for ttl in [60, 3600] as [Int64] {
+      let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
+      world.live(24 * 3600, hints: RunSchedule.Hints(freshFor: ttl))
+      #expect((23...25).contains(world.runs.count))
+    }
+  }
+
+  @Test func whatAServerAsksForIsCapped() {
+    let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
+    world.run(.failedTransient, hints: RunSchedule.Hints(retryAfter: .max))
+    #expect(world.next().wait == 86_400_000_000_000)
+    world.run(.succeeded, hints: RunSchedule.Hints(freshFor: .max), taking: 0)
+    #expect(world.next().wait == 86_400_000_000_000)
+    world.run(.succeeded, hints: RunSchedule.Hints(retryAfter: -5, freshFor: .min))
+    #expect((world.next().wait ?? .max) <= 3600_000_000_000)
+    world.run(.failedTransient, hints: RunSchedule.Hints(retryAfter: 1800))
+    #expect(world.next().wait == 1_800_000_000_000)
+    #expect(world.next().reason == .backingOff)
+  }
+
+  @Test func backOffOutlivesTheProcess() {
+    let world = World(
+      Self.early, history: history(attempt: "2026-11-20T11:59:00", .failedTransient, failures: 3), random: 0.5
+    )
+    #expect(world.next().reason == .backingOff)
+    #expect(world.next().wait == 120_000_000_000)
+  }
+
+  // MARK: - People
+
+  @Test func whoAsksIsServedAtOnce() {
+    let world = World(Self.early, history: history(attempt: "2026-11-20T06:00:00"))
+    world.run(.failedTransient)
+    world.schedule.setPaused(true)
+    #expect(world.next() == RunSchedule.NextRun(at: nil, wait: nil, reason: .paused))
+    world.schedule.ask()
+    #expect(world.next() == RunSchedule.NextRun(at: world.now.wall, wait: 0, reason: .asked))
+    world.run()
+    #expect(world.next().reason == .paused)
+    world.schedule.setPaused(false)
+    #expect(world.next().reason == .scheduled)
+  }
+
+  @Test func askedDuringARunAnotherFollows() {
+    let world = World(Self.early)
+    world.schedule.begin(now: world.now)
+    world.schedule.ask()
+    #expect(world.next().wait == nil)
+    world.schedule.end(.succeeded, now: world.now, random: 0)
+    #expect(world.next().reason == .asked)
+    world.run()
+    #expect(world.next().reason == .scheduled)
+  }
+
+  @Test func onDemandRunsOnlyWhenAsked() {
+    let world = World(.onDemand)
+    #expect(world.next() == RunSchedule.NextRun(at: nil, wait: nil, reason: .none))
+    world.schedule.ask()
+    world.run(.failedTransient)
+    #expect(world.next().reason == .none)
+    world.live(48 * 3600)
+    #expect(world.runs.count == 1)
+    world.schedule.setTiming(Self.hourly, now: world.now)
+    world.live(7200)
+    #expect(world.runs.count > 1)
+  }
+
+  @Test func afterAPauseWhatWasMissedIsMadeGood() {
+    let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
+    world.schedule.setPaused(true)
+    world.live(10 * 3600)
+    #expect(world.runs.isEmpty)
+    world.schedule.setPaused(false)
+    world.live(600)
+    #expect(world.runs.filter { $0.reason == .catchingUp }.count == 1)
+    #expect(world.runs.count <= 2)
+  }
+
+  // MARK: - Clocks that are set
+
+  @Test(arguments: [-10, -3000, -86_400, -400 * 86_400, -20 * 365 * 86_400] as [Double])
+  func aClockSetBackStopsNothing(seconds: Double) {
+    for timing in [Self.hourly, Self.early] {
+      let world = World(timing, history: history(attempt: "2026-11-20T11:50:00"))
+      world.run()
+      world.setWall(by: seconds)
+      let period: Double = timing == Self.hourly ? 3600 : 86_400
+      world.live(period * 2.6)
+      // One a period, and the slot that the clock came by again.
+      #expect((2...5).contains(world.runs.count), "\(seconds) \(world.runs.count)")
+      for (one, other) in zip(world.runs.dropFirst(), world.runs.dropFirst(2)) {
+        #expect(other.at.monotonic - one.at.monotonic > UInt64(period * 0.4e9), "\(seconds)")
+      }
+    }
+  }
+
+  @Test func aClockSetBackALittleBringsNoRunTwice() {
+    let world = World(Self.early, history: history(attempt: "2026-11-20T06:00:00"))
+    world.live(18 * 3600 + 1)
+    #expect(world.runs.count == 1)
+    world.setWall(by: -30)
+    world.live(3600)
+    #expect(world.runs.count == 1)
+    // Nor does a restart.
+    let again = World(Self.early, history: history(attempt: "2026-11-20T12:00:10"))
+    #expect(again.next().at == instant("2026-11-21T06:00:00"))
+  }
+
+  @Test func aWaitEndsByWhicheverClockGetsThere() {
+    for jump in [-86_400.0, 0, 50, 100_000] {
+      let world = World(Self.early, history: history(attempt: "2026-11-20T06:00:00"))
+      world.run(.failedTransient, hints: RunSchedule.Hints(retryAfter: 100))
+      world.pass(40)
+      world.setWall(by: jump)
+      #expect(world.next().reason == .backingOff)
+      #expect(world.next().wait == (jump > 50 ? 0 : jump > 0 ? 10_000_000_000 : 60_000_000_000))
+    }
+    let early = Moment(wall: Timestamp(nanoseconds: .min), monotonic: 0)
+    let late = Moment(wall: Timestamp(nanoseconds: .max), monotonic: .max)
+    #expect(late.elapsed(since: early) == .max)
+    #expect(early.elapsed(since: late) == 0)
+  }
+
+  @Test func anAttemptInTheFutureIsNoReasonToWait() {
+    let world = World(Self.early, history: history(attempt: "2031-01-01"))
+    #expect(world.next().at == instant("2026-11-21T06:00:00"))
+  }
+
+  /// However the clock is set, there is a run now and then, and never a storm.
+  @Test(arguments: 1...20) func neitherStormNorStandstill(seed: Int) {
+    var random = Seeded(UInt64(seed))
+    let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
+    let start = world.now.monotonic
+    var settings = 0
+    while world.now.monotonic - start < 100 * 3600 * 1_000_000_000 {
+      world.live(Double(60 + random.below(7200)), outcome: random.chance(80) ? .succeeded : .failedPermanent)
+      if random.chance(30) {
+        let range = random.pick([10, 1000, 100_000, 100_000_000])
+        world.setWall(by: Double(random.below(2 * range) - range))
+        settings += 1
+      }
+    }
+    #expect(world.runs.count <= 102 + 2 * settings)
+    for (one, other) in zip(world.runs, world.runs.dropFirst()) {
+      let gap = other.at.monotonic - one.at.monotonic
+      #expect(gap >= 10 * 1_000_000_000)
+      #expect(gap < 9000 * 1_000_000_000)
+    }
+  }
+
+  /// Each half hour the clock is put back by half an hour: it shows the same times again and again.
+  @Test func aClockThatDoesNotGetOnStopsNothing() {
+    let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
+    world.run()
+    for _ in 0..<40 {
+      world.live(1800)
+      world.setWall(by: -1800)
+    }
+    #expect(world.runs.count >= 8)
+  }
+}
