@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 #include <new>
 #include <string>
 #include <string_view>
@@ -41,9 +42,8 @@ void set(tarn_toml_fault *fault, uint32_t line, uint32_t column, std::string_vie
   fault->text[length] = 0;
 }
 
-// Finds what toml++ must not see: keys of too many parts, of which it makes a tree as deep, and the name of a table that
-// begins like none, which it asserts. This scan need not know what is valid, only where strings, comments and brackets
-// end in what is: toml++ goes no further than the first fault.
+// Finds keys of too many parts before toml++ makes a tree of them. It need not know what is valid, only where strings
+// and comments end in what is: toml++ goes no further than the first fault.
 class Scan {
  public:
   Scan(const char *bytes, size_t length) : at_(bytes), end_(bytes + length) {
@@ -51,31 +51,22 @@ class Scan {
     if (length >= 3 && std::memcmp(bytes, "\xEF\xBB\xBF", 3) == 0) at_ += 3;
   }
 
-  bool has_fault(tarn_toml_fault *fault) {
+  bool has_long_key(tarn_toml_fault *fault) {
     size_t dots = 0;
-    size_t depth = 0;
-    bool is_new_line = true;
     while (at_ < end_) {
       char byte = *at_;
       if (byte == '#') {
         while (at_ < end_ && *at_ != '\n') step();
-        continue;
-      }
-      if (byte == '"' || byte == '\'') {
+      } else if (byte == '"' || byte == '\'') {
         skip_string(byte);
-        is_new_line = false;
-        continue;
+      } else {
+        if (byte == '\n' || byte == '=' || byte == ',' || byte == '[' || byte == '{') dots = 0;
+        if (byte == '.' && ++dots >= TARN_TOML_PARTS) {
+          set(fault, line_, column_, "a key of too many parts");
+          return true;
+        }
+        step();
       }
-      if (byte == '[' && depth == 0 && is_new_line && has_bad_name(fault)) return true;
-      if (byte == '[' || byte == '{') depth++;
-      if ((byte == ']' || byte == '}') && depth > 0) depth--;
-      if (byte == '\n' || byte == '=' || byte == ',' || byte == '[' || byte == '{') dots = 0;
-      if (byte == '.' && ++dots >= TARN_TOML_PARTS) {
-        set(fault, line_, column_, "a key of too many parts");
-        return true;
-      }
-      is_new_line = byte == '\n' || (is_new_line && is_blank(byte));
-      step();
     }
     return false;
   }
@@ -85,22 +76,6 @@ class Scan {
   const char *end_;
   uint32_t line_ = 1;
   uint32_t column_ = 1;
-
-  static bool is_blank(char byte) { return byte == ' ' || byte == '\t' || byte == '\r'; }
-
-  // At the bracket of a table's header; looks at what follows without going there.
-  bool has_bad_name(tarn_toml_fault *fault) const {
-    const char *next = at_ + 1;
-    while (next < end_ && is_blank(*next)) next++;
-    if (next < end_ && *next == '[') next++;
-    while (next < end_ && is_blank(*next)) next++;
-    if (next == end_ || *next == ']' || *next == '[') return false;
-    bool is_key = (*next >= '0' && *next <= '9') || (*next >= 'A' && *next <= 'Z') || (*next >= 'a' && *next <= 'z') ||
-                  *next == '-' || *next == '_' || *next == '"' || *next == '\'';
-    if (is_key) return false;
-    set(fault, line_, column_ + static_cast<uint32_t>(next - at_), "expected the name of a table");
-    return true;
-  }
 
   void step() {
     unsigned char byte = static_cast<unsigned char>(*at_++);
@@ -195,6 +170,55 @@ class Flattener {
   }
 };
 
+// False when toml++ breaks a promise on this beginning of a document.
+bool keeps_promises(std::string_view beginning) {
+  try {
+    toml::parse_result parsed = toml::parse(beginning);
+    return true;
+  } catch (const broken_promise &) {
+    return false;
+  }
+}
+
+// Where toml++ was when it broke its promise: the last byte of the shortest beginning on which it does so. A parse for
+// each bit of the length; only a broken document gets here.
+void find_broken_promise(std::string_view text, tarn_toml_fault *fault) {
+  size_t good = 0;
+  size_t bad = text.size();
+  while (bad - good > 1) {
+    size_t middle = good + (bad - good) / 2;
+    (keeps_promises(text.substr(0, middle)) ? good : bad) = middle;
+  }
+  uint32_t line = 1;
+  uint32_t column = 1;
+  size_t start = text.substr(0, 3) == "\xEF\xBB\xBF" ? 3 : 0;
+  // The code point that the byte belongs to.
+  while (good > start && (static_cast<unsigned char>(text[good]) & 0xC0) == 0x80) good--;
+  for (size_t index = start; index < good; index++) {
+    unsigned char byte = static_cast<unsigned char>(text[index]);
+    if (byte == '\n') {
+      line++;
+      column = 1;
+    } else if ((byte & 0xC0) != 0x80) {
+      column++;
+    }
+  }
+  set(fault, line, column, "something else is expected here");
+}
+
+tarn_toml_document *parse(std::string_view text, tarn_toml_fault *fault) {
+  toml::parse_result parsed = toml::parse(text);
+  if (!parsed) {
+    const toml::parse_error &error = parsed.error();
+    set(fault, error.source().begin.line, error.source().begin.column, error.description());
+    return nullptr;
+  }
+  auto document = std::make_unique<tarn_toml_document>();
+  document->root = std::move(parsed).table();
+  Flattener(document->nodes).add(document->root, nullptr);
+  return document.release();
+}
+
 }  // namespace
 
 tarn_toml_document *tarn_toml_parse(const char *bytes, size_t length, tarn_toml_fault *fault) {
@@ -203,24 +227,14 @@ tarn_toml_document *tarn_toml_parse(const char *bytes, size_t length, tarn_toml_
       set(fault, 1, 1, "the file is longer than 1 MiB");
       return nullptr;
     }
-    if (Scan(bytes, length).has_fault(fault)) return nullptr;
-    toml::parse_result parsed = toml::parse(std::string_view(bytes, length));
-    if (!parsed) {
-      const toml::parse_error &error = parsed.error();
-      set(fault, error.source().begin.line, error.source().begin.column, error.description());
+    if (Scan(bytes, length).has_long_key(fault)) return nullptr;
+    std::string_view text(bytes, length);
+    try {
+      return parse(text, fault);
+    } catch (const broken_promise &) {
+      find_broken_promise(text, fault);
       return nullptr;
     }
-    auto *document = new tarn_toml_document{std::move(parsed).table(), {}};
-    try {
-      Flattener(document->nodes).add(document->root, nullptr);
-    } catch (...) {
-      delete document;
-      throw;
-    }
-    return document;
-  } catch (const broken_promise &) {
-    set(fault, 1, 1, "the file is beyond what Tarn's reader of TOML understands");
-    return nullptr;
   } catch (...) {
     set(fault, 1, 1, "no memory is left to read the file");
     return nullptr;

@@ -10,6 +10,15 @@ final class SettingsSource: Sendable {
     lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
   }
 
+  /// The same place, or the end of the line or the file that it is behind.
+  func clamped(_ position: SettingPosition) -> SettingPosition {
+    guard position.line <= lines.count else {
+      return SettingPosition(line: lines.count, column: line(lines.count).unicodeScalars.count + 1)
+    }
+    let end = line(position.line).unicodeScalars.count + 1
+    return SettingPosition(line: position.line, column: min(position.column, end))
+  }
+
   /// - Returns: the line without its end; empty for one that is not there.
   func line(_ number: Int) -> String {
     guard lines.indices.contains(number - 1) else { return "" }

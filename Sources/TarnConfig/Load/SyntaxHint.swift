@@ -3,9 +3,9 @@ import TarnCore
 /// How to mend what TOML does not allow, told from the line that it stands on.
 enum SyntaxHint {
   static func problem(_ fault: TOMLDocument.Fault, in source: SettingsSource) -> SettingsProblem {
-    SettingPlace(source: source, position: fault.position).problem(
-      .syntax, "this is not TOML: \(fault.message)",
-      hint: hint(fault, line: source.line(fault.position.line)))
+    let position = source.clamped(fault.position)
+    return SettingPlace(source: source, position: position).problem(
+      .syntax, "this is not TOML: \(fault.message)", hint: hint(fault, line: source.line(position.line)))
   }
 
   private static func hint(_ fault: TOMLDocument.Fault, line: String) -> String? {
