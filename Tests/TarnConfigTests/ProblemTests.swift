@@ -138,6 +138,17 @@ import Testing
       ])
   }
 
+  /// Each has an excerpt and a suggestion, and some file is no settings at all.
+  @Test func afterManyErrorsTheRestOfAFileIsNotLookedAt() {
+    let lines = (0..<3000).map { "kepe\($0) = 1" }
+    let long = "[mirror]\na = { " + lines.joined(separator: ", ") + " }"
+    for text in [Sample.mirror(lines.joined(separator: "\n")), lines.joined(separator: "\n"), long] {
+      let loaded = Sample.load(text)
+      #expect(loaded.settings == nil)
+      #expect(loaded.problems.count == DocumentWalk.mostProblems)
+    }
+  }
+
   // MARK: - How they look
 
   @Test func asText() {
@@ -187,5 +198,22 @@ import Testing
     let loaded = Sample.load("[mirror.a]\nfolder = \"/srv/a\"\n" + line)
     #expect(loaded.settings == nil)
     for problem in loaded.problems { #expect(!problem.text.contains("hunter2"), "\(problem.text)") }
+  }
+
+  /// Where the mark behind a password is not in the window any more, or the one before it.
+  @Test func noWindowShowsASecret() {
+    let secret = String(repeating: "hunter2", count: 30)
+    for line in [
+      "feed = \"https://ann:\(secret)@example.org/x\"", "feed = \"https://ann:\(secret)@example.org/x",
+      "feed = \"https://ann:\(secret)\u{1}@example.org/x\"",
+      "state = \"https://ann:\(secret)@example.org/x\"",
+      "local-changes = \"https://ann:\(secret)@example.org/x\"",
+      "exclude = [\"https://ann:\(secret)@example.org/x\", 7]",
+      "'https://ann:\(secret)@example.org/x' = 1",
+    ] {
+      let loaded = Sample.load("[mirror.a]\nfolder = \"/srv/a\"\n" + line)
+      #expect(loaded.settings == nil)
+      for problem in loaded.problems { #expect(!problem.text.contains("hunter"), "\(problem.text)") }
+    }
   }
 }

@@ -17,6 +17,9 @@ struct DocumentWalk {
   let source: SettingsSource
   let rank: Int
   let values: ValueReading
+  /// A file with more faults than this is of another kind; the rest is not looked at.
+  static let mostProblems = 100
+  private var isFull: Bool { problems.count >= Self.mostProblems }
   private(set) var found: [FoundSetting] = []
   private(set) var problems: [SettingsProblem] = []
   /// Where each mirror is first named.
@@ -30,7 +33,7 @@ struct DocumentWalk {
 
   mutating func walk(_ root: SettingNode) {
     guard case .table(let members) = root.value else { return }
-    for member in members {
+    for member in members where !isFull {
       switch member.key {
       case "agent": settings(member, in: .agent)
       case "limits": settings(member, in: .limits)
@@ -64,7 +67,7 @@ struct DocumentWalk {
         hint: "write [mirror.NAME] above each mirror", showing: .key)
       return
     }
-    for mirror in members {
+    for mirror in members where !isFull {
       let name = Redaction.short(mirror.key)
       guard case .table = mirror.node.value else {
         let isSetting = Setting.find(mirror.key, in: .mirror) != nil
@@ -95,7 +98,7 @@ struct DocumentWalk {
         hint: "write \(table.header) above its settings", showing: .key)
       return
     }
-    for member in members {
+    for member in members where !isFull {
       guard let setting = Setting.find(member.key, in: table.scope) else {
         refuseSetting(member, in: table)
         continue

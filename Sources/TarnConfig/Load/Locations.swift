@@ -27,15 +27,6 @@ enum SettingPath {
     }
     return "the agent has no working directory: write a path that begins with /"
   }
-
-  /// Whether `inner` is `outer` or lies in it. Both as `absolute` gives them.
-  static func contains(_ outer: String, _ inner: String) -> Bool {
-    let outer = Array(outer.utf8)
-    let inner = Array(inner.utf8)
-    guard outer != [UInt8(ascii: "/")] else { return true }
-    return inner.starts(with: outer)
-      && (inner.count == outer.count || inner[outer.count] == UInt8(ascii: "/"))
-  }
 }
 
 /// Feeds as the agent takes them: the command line's rules, without standard input and relative paths.

@@ -27,9 +27,11 @@ package struct Setting: Sendable, Equatable {
     index[scope]?[name]
   }
 
-  package static func all(in scope: Scope) -> [Setting] { all.filter { $0.scope == scope } }
+  package static func all(in scope: Scope) -> [Setting] { byScope[scope] ?? [] }
 
-  private static let index = Dictionary(grouping: all, by: \.scope).mapValues {
+  private static let byScope = Dictionary(grouping: all, by: \.scope)
+
+  private static let index = byScope.mapValues {
     Dictionary($0.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
   }
 

@@ -44,7 +44,7 @@ package struct RateWindow: Sendable, Equatable {
     return isOn(weekday) && minute >= start || isOn(yesterday) && minute < end
   }
 
-  private func isOn(_ weekday: Int) -> Bool { days >> UInt8(weekday % 7) & 1 == 1 }
+  private func isOn(_ weekday: Int) -> Bool { (0..<7).contains(weekday) && days >> UInt8(weekday) & 1 == 1 }
 
   /// `08:00`; `24:00` is the day's end.
   private static func minute(_ text: Substring) -> Int? {

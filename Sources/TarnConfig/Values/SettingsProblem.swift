@@ -78,27 +78,33 @@ extension SettingsProblem.Excerpt {
 
   /// - Parameter column: from 1; one behind the line's end is its end.
   init(line: String, column: Int, showing extent: Extent) {
-    let scalars = Array(line.unicodeScalars)
-    let start = min(max(0, column - 1), scalars.count)
+    // The window begins a little before the place. A line may be as long as a file: no more of it is looked at.
+    let before = max(0, column - 1)
+    let first = before <= Self.width * 2 / 3 ? 0 : before - Self.width / 3
+    let scalars = Array(line.unicodeScalars.dropFirst(first).prefix(Self.width * 2))
+    let start = min(before - first, scalars.count)
     let end = max(start, Self.wordEnd(scalars, from: start))
-    var shown = scalars[...]
+    let shown: [Unicode.Scalar]
     switch extent {
-    case .whole: break
+    case .whole: shown = scalars
     case .key: shown = scalars[..<end] + (end < scalars.count ? [" ", "\u{2026}"] : [])
     case .nothing: shown = scalars[..<start] + ["\u{2026}"]
     }
-    // The window begins a little before the place.
-    let first = start <= Self.width * 2 / 3 ? 0 : start - Self.width / 3
-    let last = min(shown.count, first + Self.width)
-    let before = (first > 0 ? "\u{2026}" : "") + Self.safe(scalars[first..<start])
-    let visible = start < last ? Self.safe(Array(shown)[start..<last]) : ""
-    text = Redaction.text(before + visible + (last < shown.count ? "\u{2026}" : ""))
+    // Nor does it begin inside a URL, whose password could not be told from its path.
+    let edge = first == 0 ? 0 : shown[..<start].firstIndex { Self.edges.contains($0) }.map { $0 + 1 }
+    let front = (first > 0 ? "\u{2026}" : "") + Self.safe(shown[(edge ?? start)..<start])
+    let rest = edge == nil ? [] : shown[start...].prefix(Self.width - start)
+    let isCut = edge == nil || shown.count > Self.width
+    text = Redaction.text(front + Self.safe(rest), isCut: isCut) + (isCut ? "\u{2026}" : "")
     // What is redacted before the place moves it.
-    offset = zip(text.unicodeScalars, Redaction.text(before).unicodeScalars).prefix { $0 == $1 }.count
+    offset = zip(text.unicodeScalars, Redaction.text(front).unicodeScalars).prefix { $0 == $1 }.count
     let meant =
-      extent == .nothing ? 1 : Self.safe(scalars[start..<min(end, max(start, last))]).unicodeScalars.count
+      extent == .nothing
+      ? 1 : Self.safe(scalars[start..<min(end, max(start, Self.width))]).unicodeScalars.count
     length = max(1, min(meant, text.unicodeScalars.count - offset))
   }
+
+  private static let edges: Set<Unicode.Scalar> = [" ", "\t", "\"", "'"]
 
   /// Blanks for tabs, escapes for what must not reach a terminal.
   private static func safe(_ scalars: ArraySlice<Unicode.Scalar>) -> String {

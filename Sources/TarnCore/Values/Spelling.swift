@@ -11,10 +11,10 @@ package enum Spelling {
     return ranked.name
   }
 
-  /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
+  /// Insertions, deletions, replacements and swaps of neighbouring code points (optimal string alignment).
   package static func distance(_ left: String, _ right: String) -> Int {
-    let left = Array(left)
-    let right = Array(right)
+    let left = Array(left.unicodeScalars)
+    let right = Array(right.unicodeScalars)
     var rows = [Array(0...right.count)]
     for (i, character) in left.enumerated() {
       var row = [i + 1]
