@@ -68,6 +68,11 @@ import Testing
     #expect(load([("/srv/a", folder)]).problems.map(\.code) == [.folderRefused])
   }
 
+  @Test func otherErrorsHideNoOverlap() {
+    let text = Sample.mirror("kepe = 1") + "[mirror.b]\nfeed = 7\nfolder = \"/srv/a/b\""
+    #expect(Sample.load(text).problems.map(\.code) == [.unknownSetting, .wrongType, .folderOverlap])
+  }
+
   @Test func manyMirrorsAreNoMatter() {
     let loaded = load((0..<1000).map { ("/srv/deep/er/m\($0)", nil) })
     #expect(loaded.problems == [] && loaded.settings?.mirrors.count == 1000)

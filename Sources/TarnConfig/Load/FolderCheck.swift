@@ -3,7 +3,6 @@ import TarnCore
 /// No two mirrors may work on the same files: folders and records lie beside one another, never in one another,
 /// whatever links lead there; and neither `/` nor the home directory is a mirror.
 struct FolderCheck {
-  let settings: Settings
   let merged: MergedSettings
   let home: String?
   let reading: any SettingsReading
@@ -19,16 +18,20 @@ struct FolderCheck {
   func problems() -> [SettingsProblem] {
     var problems: [SettingsProblem] = []
     var claims: [Claim] = []
-    for mirror in settings.mirrors {
-      for (name, path) in [("folder", mirror.folder), ("state", mirror.state)] {
-        guard let path, let found = merged.effective(name, in: .mirror(mirror.name)) else { continue }
+    // Also of mirrors that something else is wrong with.
+    for table in merged.mirrorTables {
+      guard case .mirror(let mirror) = table else { continue }
+      for name in ["folder", "state"] {
+        guard let found = merged.effective(name, in: table), case .text(let path) = found.value else {
+          continue
+        }
         let real = resolved(path)
         if let refusal = refusal(found, name, [path, real]) {
           problems.append(refusal)
           continue
         }
         claims.append(
-          Claim(found: found, what: "the \(name) of '\(Redaction.short(mirror.name))'", path: real))
+          Claim(found: found, what: "the \(name) of '\(Redaction.short(mirror))'", path: real))
       }
     }
     return problems + overlaps(claims)

@@ -55,7 +55,7 @@ package struct SettingsLoader: Sendable {
     var assembly = Assembly(merged: merged, mirrors: mirrors, isWhole: isWhole, paths: paths)
     let settings = assembly.settings()
     loaded.problems += assembly.problems
-    loaded.problems += FolderCheck(settings: settings, merged: merged, home: paths.home, reading: reading)
+    loaded.problems += FolderCheck(merged: merged, home: paths.home, reading: reading)
       .problems()
     loaded.problems += SecretCheck(
       merged: merged, credentials: paths.credentials, isRunning: purpose == .run, reading: reading
