@@ -57,6 +57,15 @@ import Testing
     #expect(SettingPath.absolute(text, home: "/users/ann") == path)
   }
 
+  @Test func pathsAreNoLongerThanTheKernelTakesThem() {
+    let deep = String(repeating: "/a", count: 2047)
+    #expect(SettingPath.absolute(deep, home: nil) == deep)
+    #expect(SettingPath.absolute(deep + "/a", home: nil) == nil)
+    let loaded = Sample.load(Sample.mirror("state = \"\(String(repeating: "/a", count: 200_000))\""))
+    #expect(loaded.problems.first?.hint == "a path has less than 4096 bytes")
+    #expect(loaded.problems.first?.text.utf8.count ?? .max < 600)
+  }
+
   @Test func withoutAHomeATildeLeadsNowhere() {
     #expect(SettingPath.absolute("~/a", home: nil) == nil)
   }

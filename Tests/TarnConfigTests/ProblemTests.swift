@@ -139,7 +139,7 @@ import Testing
   }
 
   /// Each has an excerpt and a suggestion, and some file is no settings at all.
-  @Test func afterManyErrorsTheRestOfAFileIsNotLookedAt() {
+  @Test func afterManyErrorsTheRestIsNotTold() {
     let lines = (0..<3000).map { "kepe\($0) = 1" }
     let long = "[mirror]\na = { " + lines.joined(separator: ", ") + " }"
     for text in [Sample.mirror(lines.joined(separator: "\n")), lines.joined(separator: "\n"), long] {
@@ -147,6 +147,10 @@ import Testing
       #expect(loaded.settings == nil)
       #expect(loaded.problems.count == DocumentWalk.mostProblems)
     }
+    let empty = Sample.load((0..<200).map { "[mirror.m\($0)]\n" }.joined())
+    #expect(empty.settings == nil && empty.problems.count == DocumentWalk.mostProblems)
+    let same = Sample.load((0..<200).map { "[mirror.m\($0)]\nfeed = \"/x\"\nfolder = \"/srv\"\n" }.joined())
+    #expect(same.settings == nil && same.problems.count == DocumentWalk.mostProblems)
   }
 
   // MARK: - How they look

@@ -59,7 +59,7 @@ struct Assembly {
     let table = SettingsTable.mirror(name)
     let feed = text("feed", table)
     let folder = text("folder", table)
-    if isWhole, let place = mirrors[name] {
+    if isWhole, problems.count < DocumentWalk.mostProblems, let place = mirrors[name] {
       for (setting, value) in [("feed", feed), ("folder", folder)] where value == nil {
         let example = Setting.find(setting, in: .mirror)?.example ?? ""
         problems.append(

@@ -52,7 +52,7 @@ struct FolderCheck {
   private func overlaps(_ claims: [Claim]) -> [SettingsProblem] {
     var problems: [SettingsProblem] = []
     let byPath = Dictionary(claims.indices.map { (Array(claims[$0].path.utf8), $0) }) { first, _ in first }
-    for (index, claim) in claims.enumerated() {
+    for (index, claim) in claims.enumerated() where problems.count < DocumentWalk.mostProblems {
       let bytes = Array(claim.path.utf8)
       // Itself and every directory above it.
       let ends = [bytes.count] + bytes.indices.reversed().filter { $0 > 0 && bytes[$0] == UInt8(ascii: "/") }

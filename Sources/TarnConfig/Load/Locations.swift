@@ -4,14 +4,17 @@ import TarnCore
 enum SettingPath {
   /// Without empty segments and `.`; `~/` is the home directory.
   ///
-  /// - Returns: nil for a path that is relative, has `..` (which leads elsewhere where a link is in it) or control bytes.
+  /// - Returns: nil for a path that is relative, longer than the kernel takes, has `..` (which leads elsewhere where a
+  ///   link is in it) or control bytes.
   static func absolute(_ text: String, home: String?) -> String? {
     var text = text
     if text.utf8.starts(with: "~/".utf8) || text == "~" {
       guard let home else { return nil }
       text = home + String(text.dropFirst())
     }
-    guard text.utf8.first == UInt8(ascii: "/"), text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+    guard text.utf8.count < longest, text.utf8.first == UInt8(ascii: "/"),
+      text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+    else {
       return nil
     }
     // By bytes: as characters, a slash before a combining mark would be none.
@@ -20,7 +23,11 @@ enum SettingPath {
     return segments.isEmpty ? "/" : segments.map { "/" + String(Substring($0)) }.joined()
   }
 
+  /// PATH_MAX, the NUL with it.
+  private static let longest = 4096
+
   static func hint(_ text: String) -> String {
+    if text.utf8.count >= longest { return "a path has less than \(longest) bytes" }
     if text.isEmpty { return "write a path that begins with /" }
     if text.utf8.split(separator: UInt8(ascii: "/")).contains(where: { $0.elementsEqual("..".utf8) }) {
       return "write the path without .."
