@@ -50,6 +50,10 @@ let package = Package(
     system("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
     .target(name: "CurlShim", dependencies: ["CCurl"]),
     .target(name: "LinuxShim"),
+    // toml++, C++ and headers only: libtomlplusplus-dev. Its pkg-config file is for the shared library.
+    .target(
+      name: "TOMLShim",
+      cxxSettings: fuzzer == nil ? [] : [.unsafeFlags(["-fsanitize=fuzzer-no-link"])]),
 
     // The core: values and decisions, no input or output.
     library("TarnCore", []),
@@ -60,6 +64,7 @@ let package = Package(
     library("TarnTransfer", ["TarnCore", "TarnRuntime", "CurlShim"]),
     library("TarnFolder", ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto"]),
     library("TarnLedger", ["TarnCore", "TarnRuntime", "CSQLite"]),
+    library("TarnConfig", ["TarnCore", "TOMLShim"]),
 
     // The pass, its composition, the command line.
     library("TarnEngine", ["TarnCore", "TarnRuntime"]),
@@ -78,13 +83,16 @@ let package = Package(
       swiftSettings: settings),
 
     // Tests.
-    .target(name: "TestSupport", dependencies: ["TarnCore", "TarnRuntime"], path: "Tests/TestSupport", swiftSettings: settings),
+    .target(
+      name: "TestSupport", dependencies: ["TarnCore", "TarnRuntime"], path: "Tests/TestSupport",
+      swiftSettings: settings),
     tests("TarnCoreTests", ["TarnCore"]),
     tests("TarnRuntimeTests", ["TarnRuntime"]),
     tests("TarnFeedsTests", ["TarnFeeds", "TarnCore"]),
     tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnLedgerTests", ["TarnLedger", "TarnCore", "TestSupport"]),
+    tests("TarnConfigTests", ["TarnConfig", "TarnCore"]),
     tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),
     tests(
       "CommandLineTests",
@@ -94,13 +102,14 @@ let package = Package(
       ]),
     tests("RepositoryTests", []),
     tests("EndToEndTests", []),
-  ]
+  ],
+  cxxLanguageStandard: .cxx17
 )
 
 if let fuzzer {
   package.targets.append(
     .executableTarget(
-      name: "tarn-fuzz", dependencies: ["TarnFeeds", "TarnCore"], path: "Tests/Fuzz",
+      name: "tarn-fuzz", dependencies: ["TarnFeeds", "TarnConfig", "TarnCore"], path: "Tests/Fuzz",
       swiftSettings: settings,
       linkerSettings: [.unsafeFlags(["-Xlinker", fuzzer, "-lstdc++", "-lm"])]))
 }

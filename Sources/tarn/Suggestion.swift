@@ -1,4 +1,5 @@
 import ArgumentParser
+import TarnCore
 
 /// What somebody who typed an unknown command meant.
 enum Suggestion {
@@ -37,33 +38,10 @@ enum Suggestion {
     return nil
   }
 
-  /// The name that is at most a third of the word away, or that the word is the front of.
-  static func nearest(_ word: String, _ names: [String]) -> String? {
+  private static func nearest(_ word: String, _ names: [String]) -> String? {
     let word = word.lowercased()
     if word == "version" { return "--version" }
     if let known = otherWords[word], names.contains(known) { return known }
-    if word.count >= 2, let longer = names.first(where: { $0.hasPrefix(word) }) { return longer }
-    let ranked = names.map { (distance: distance(word, $0), name: $0) }.min { $0.distance < $1.distance }
-    guard let ranked, ranked.distance <= max(1, (word.count + 1) / 3) else { return nil }
-    return ranked.name
-  }
-
-  /// Insertions, deletions, replacements and swaps of neighbours (optimal string alignment).
-  static func distance(_ left: String, _ right: String) -> Int {
-    let left = Array(left)
-    let right = Array(right)
-    var rows = [Array(0...right.count)]
-    for (i, character) in left.enumerated() {
-      var row = [i + 1]
-      for (j, other) in right.enumerated() {
-        var best = min(row[j] + 1, rows[i][j + 1] + 1, rows[i][j] + (character == other ? 0 : 1))
-        if i > 0, j > 0, character == right[j - 1], left[i - 1] == other {
-          best = min(best, rows[i - 1][j - 1] + 1)
-        }
-        row.append(best)
-      }
-      rows.append(row)
-    }
-    return rows[left.count][right.count]
+    return Spelling.nearest(word, names)
   }
 }

@@ -60,13 +60,6 @@ import Testing
     #expect(Suggestion.unknown([]) == nil)
   }
 
-  @Test func distanceCountsSwaps() {
-    #expect(Suggestion.distance("sync", "sync") == 0)
-    #expect(Suggestion.distance("snyc", "sync") == 1)
-    #expect(Suggestion.distance("", "abc") == 3)
-    #expect(Suggestion.distance("kitten", "sitting") == 3)
-  }
-
   @Test func relativePathsOfExplain() {
     func relative(_ path: String, _ mirror: String, in directory: String = "/srv/iso") -> String {
       ExplainCommand.relative(path, mirror: mirror, workingDirectory: directory)

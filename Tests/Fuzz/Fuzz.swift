@@ -6,13 +6,13 @@ import TarnCore
 /// A driver of libFuzzer for one format of feeds: `TARN_FUZZ_FORMAT=metalink-4 tarn-fuzz -runs=1000 CORPUS`.
 ///
 /// The format is read whatever the document looks like; `document` stands for the whole way of a document,
-/// through gzip and the recognition. Built and run by `Tests/Tools/fuzz.sh` only.
+/// through gzip and the recognition, and `settings` for a file of settings. Built and run by `Tests/Tools/fuzz.sh` only.
 @main
 enum Fuzz {
   static func main() {
     let wanted = getenv("TARN_FUZZ_FORMAT").map { String(cString: $0) } ?? ""
-    guard wanted == "document" || FeedParser.formats.contains(where: { $0.slug == wanted }) else {
-      print((["document"] + FeedParser.formats.map(\.slug)).joined(separator: "\n"))
+    guard others.contains(wanted) || FeedParser.formats.contains(where: { $0.slug == wanted }) else {
+      print((others + FeedParser.formats.map(\.slug)).joined(separator: "\n"))
       exit(wanted.isEmpty ? 0 : 64)
     }
     var count = CommandLine.argc
@@ -24,11 +24,20 @@ enum Fuzz {
       })
   }
 
+  private static let others = ["document", "settings"]
+
+  private static let isSettings = getenv("TARN_FUZZ_FORMAT").map { String(cString: $0) } == "settings"
+
   private static let format = FeedParser.formats.first {
     $0.slug == getenv("TARN_FUZZ_FORMAT").map { String(cString: $0) }
   }
 
   private static func take(_ bytes: [UInt8]) {
+    if isSettings {
+      let faults = SettingsOutcome(bytes).faults
+      guard faults.isEmpty else { fail(faults.joined(separator: "; ")) }
+      return
+    }
     let whole = read(bytes, step: 1 << 20)
     let faults = whole.faults
     guard faults.isEmpty else { fail(faults.joined(separator: "; ")) }

@@ -8,6 +8,7 @@ enum Rules {
     "TarnTransfer": ["TarnCore", "TarnRuntime", "CurlShim", "CCurl", "Glibc"],
     "TarnFolder": ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto", "Glibc"],
     "TarnLedger": ["TarnCore", "TarnRuntime", "CSQLite", "Glibc"],
+    "TarnConfig": ["TarnCore", "TOMLShim", "Glibc"],
     "TarnEngine": ["TarnCore", "TarnRuntime"],
     "TarnAgent": [
       "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger", "TarnEngine",
@@ -20,7 +21,7 @@ enum Rules {
 
   /// C modules, each for one Swift target.
   static let cModules: Set<String> = [
-    "CurlShim", "CCurl", "LinuxShim", "CXML", "CZlib", "CCrypto", "CSQLite",
+    "CurlShim", "CCurl", "LinuxShim", "CXML", "CZlib", "CCrypto", "CSQLite", "TOMLShim",
   ]
 
   /// Where code may vouch for what the compiler cannot see.

@@ -58,6 +58,24 @@ import Testing
     #expect(Units.show(bytes) == text)
   }
 
+  @Test(
+    arguments: [
+      ("1h30m", 5400), ("90s", 90), ("1h 30min", 5400), ("2 days", 172_800), ("1w2d", 777_600),
+      ("1 week", 604_800),
+      ("1hr", 3600), ("2hours 1minute 1second", 7261), ("5  min", 300), ("1sec2sec", 3), ("0s", 0),
+      ("007s", 7),
+      (" 1h", nil), ("1h ", nil), ("1 ", nil), ("1", nil), ("h", nil), ("1.5h", nil), ("-1h", nil),
+      ("1M", nil),
+      ("1y", nil), ("1month", nil), ("1H", nil), ("1h\t1m", nil), ("1h,1m", nil), ("1ms", nil), ("٣s", nil),
+      ("", nil),
+      (" ", nil), ("9223372036854775807s", .max), ("9223372036854775807s1s", nil),
+      ("9223372036854775808s", nil),
+      ("9223372036854775807min", nil),
+    ] as [(String, Int64?)]) func spans(_ text: String, _ seconds: Int64?)
+  {
+    #expect(Units.duration(text) == seconds)
+  }
+
   @Test func shownIsShort() {
     var random = Seeded(1)
     for _ in 0..<5000 {

@@ -4,7 +4,8 @@
 #   Tests/Tools/fuzz.sh                        the formats
 #   Tests/Tools/fuzz.sh FORMAT RUNS [SECONDS]  stops after so many runs or, sooner, seconds
 #
-# The format `document` is the way of any document: gzip, recognition, parser. What is found lies in .build-fuzz:
+# The format `document` is the way of any document: gzip, recognition, parser; `settings` is a file of settings. What is
+# found lies in .build-fuzz:
 # corpus/FORMAT (kept for the next run) and crashes/FORMAT-*. A crash, a run of over a second or over 256 MiB
 # ends the run with status 1: mend it, and add the file to the seeds under a name that says what it was.
 set -eu

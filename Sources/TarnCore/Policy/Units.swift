@@ -32,35 +32,36 @@ package enum Units {
     return .share(percent: percent)
   }
 
-  /// `90s`, `15m`, `24h`, `7d`, `2w`, and sums such as `1h30m`.
+  /// `90s`, `15m`, `24h`, `7d`, `2w`, and sums such as `1h30m`; also as systemd.time(7) has them: `1h 30min`,
+  /// `2 days`. `m` is minutes; months and years, whose lengths vary, and parts of seconds are not taken.
   ///
   /// - Returns: seconds; nil for anything else.
   package static func duration(_ text: String) -> Int64? {
+    var rest = text.utf8[...]
     var total: Int64 = 0
-    var digits = ""
-    guard !text.isEmpty else { return nil }
-    for character in text {
-      if character.isASCII, character.isNumber {
-        digits.append(character)
-        continue
-      }
-      guard let number = Int64(digits), let factor = seconds(character) else { return nil }
+    repeat {
+      let digits = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+      rest = rest[digits.endIndex...].drop { $0 == UInt8(ascii: " ") }
+      let unit = rest.prefix { (UInt8(ascii: "a")...UInt8(ascii: "z")).contains($0) }
+      guard let number = Int64(Substring(digits)), let factor = seconds(Substring(unit)) else { return nil }
       let (product, overflow) = number.multipliedReportingOverflow(by: factor)
       let (sum, overflow2) = total.addingReportingOverflow(product)
       guard !overflow, !overflow2 else { return nil }
       total = sum
-      digits = ""
-    }
-    return digits.isEmpty ? total : nil
+      let behind = rest[unit.endIndex...]
+      rest = behind.drop { $0 == UInt8(ascii: " ") }
+      // A blank at the end announces a part that is not there.
+      if rest.isEmpty { return behind.isEmpty ? total : nil }
+    } while true
   }
 
-  private static func seconds(_ unit: Character) -> Int64? {
+  private static func seconds(_ unit: Substring) -> Int64? {
     switch unit {
-    case "s": 1
-    case "m": 60
-    case "h": 3600
-    case "d": 86_400
-    case "w": 604_800
+    case "s", "sec", "second", "seconds": 1
+    case "m", "min", "minute", "minutes": 60
+    case "h", "hr", "hour", "hours": 3600
+    case "d", "day", "days": 86_400
+    case "w", "week", "weeks": 604_800
     default: nil
     }
   }

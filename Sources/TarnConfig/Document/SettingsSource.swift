@@ -1,0 +1,36 @@
+import TarnCore
+
+/// A file of settings as it was read, to quote from.
+final class SettingsSource: Sendable {
+  let path: String
+  private let lines: [ArraySlice<UInt8>]
+
+  init(path: String, bytes: [UInt8]) {
+    self.path = path
+    lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+  }
+
+  /// The same place, or the end of the line or the file that it is behind.
+  func clamped(_ position: SettingPosition) -> SettingPosition {
+    guard position.line <= lines.count else {
+      return SettingPosition(line: lines.count, column: line(lines.count).unicodeScalars.count + 1)
+    }
+    let end = line(position.line).unicodeScalars.count + 1
+    return SettingPosition(line: position.line, column: min(position.column, end))
+  }
+
+  /// - Returns: the line without its end; empty for one that is not there.
+  func line(_ number: Int) -> String {
+    guard lines.indices.contains(number - 1) else { return "" }
+    let line = lines[number - 1]
+    return String(decoding: line.last == UInt8(ascii: "\r") ? line.dropLast() : line, as: UTF8.self)
+  }
+}
+
+/// Something to point at: a key or a value of a file.
+struct SettingPlace: Sendable {
+  var source: SettingsSource
+  var position: SettingPosition
+
+  var origin: SettingOrigin { .file(source.path, position) }
+}

@@ -1,0 +1,102 @@
+/// Which files and directories an instance of Tarn uses. Found from the environment and the flags alone: nothing is
+/// looked up.
+package struct SettingsPaths: Sendable, Equatable {
+  package enum Instance: String, Sendable {
+    /// `/etc/tarn`, `/run/tarn`, `/var/lib/tarn`.
+    case system
+    /// The XDG directories.
+    case user
+  }
+
+  package var instance: Instance
+  /// `--config FILE`, which replaces all others.
+  package var file: String?
+  /// In each `tarn.toml`, then `conf.d/*.toml` by the bytes of their names; what is read later wins.
+  package var directories: [String] = []
+  /// Where the agent keeps what is no mirror's.
+  package var state: String?
+  package var runtime: String?
+  /// `$CREDENTIALS_DIRECTORY`.
+  package var credentials: String?
+  package var home: String?
+  /// What stands above every file: `$TARN_SOCKET`, then the flags.
+  package var overrides: [SettingOverride] = []
+
+  /// The control socket when nobody says another.
+  package var socket: String? { runtime.map { "\($0)/tarn.sock" } }
+
+  /// - Parameters:
+  ///   - isRoot: by root's user id; outside of a service this tells the instance.
+  ///   - config: `--config`.
+  ///   - flags: other flags that are settings, each with its origin.
+  ///   - workingDirectory: what relative paths of flags and variables begin at.
+  package init(
+    environment: [String: String], isRoot: Bool, config: String? = nil, socket: String? = nil,
+    flags: [SettingOverride] = [], workingDirectory: String
+  ) {
+    func absolute(_ path: String) -> String { path.utf8.first == 0x2F ? path : "\(workingDirectory)/\(path)" }
+    /// Relative ones are not valid (XDG Base Directory Specification), and systemd gives none.
+    func directories(_ name: String) -> [String] {
+      (environment[name] ?? "").utf8.split(separator: UInt8(ascii: ":")).map { String(Substring($0)) }
+        .filter { $0.utf8.first == 0x2F }
+    }
+    func directory(_ name: String) -> String? { directories(name).first }
+
+    home = directory("HOME")
+    credentials = directory("CREDENTIALS_DIRECTORY")
+    let runtimeOfUser = directory("XDG_RUNTIME_DIR")
+    // A service of a user's manager has both; root's services only the first.
+    let configured = directories("CONFIGURATION_DIRECTORY")
+    instance = isRoot || (!configured.isEmpty && runtimeOfUser == nil) ? .system : .user
+    file = config.map(absolute)
+    switch instance {
+    case .system:
+      self.directories = configured.isEmpty ? ["/etc/tarn"] : configured
+      state = directory("STATE_DIRECTORY") ?? "/var/lib/tarn"
+      runtime = directory("RUNTIME_DIRECTORY") ?? "/run/tarn"
+    case .user:
+      let base = directory("XDG_CONFIG_HOME") ?? home.map { "\($0)/.config" }
+      self.directories = configured.isEmpty ? base.map { ["\($0)/tarn"] } ?? [] : configured
+      state =
+        directory("STATE_DIRECTORY") ?? directory("XDG_STATE_HOME").map { "\($0)/tarn" }
+        ?? home.map { "\($0)/.local/state/tarn" }
+      runtime = directory("RUNTIME_DIRECTORY") ?? runtimeOfUser.map { "\($0)/tarn" }
+    }
+    if let path = environment["TARN_SOCKET"], !path.isEmpty {
+      overrides.append(
+        SettingOverride(.agent, "socket", absolute(path), origin: .environment("TARN_SOCKET")))
+    }
+    if let socket {
+      overrides.append(SettingOverride(.agent, "socket", absolute(socket), origin: .flag("--socket")))
+    }
+    overrides += flags
+  }
+}
+
+/// A value that does not stand in a file.
+package struct SettingOverride: Sendable, Equatable {
+  package var scope: Setting.Scope
+  package var name: String
+  /// Without quotes, as on a command line.
+  package var text: String
+  package var origin: SettingOrigin
+
+  /// - Parameter scope: `agent` or `limits`.
+  package init(_ scope: Setting.Scope, _ name: String, _ text: String, origin: SettingOrigin) {
+    self.scope = scope
+    self.name = name
+    self.text = text
+    self.origin = origin
+  }
+
+  /// As a document would have it.
+  var node: SettingNode {
+    let value: SettingNode.Value =
+      switch Setting.find(name, in: scope)?.kind {
+      case .boolean where ["true", "false"].contains(text): .boolean(text == "true")
+      case .number: Int64(text).map { .integer($0) } ?? .text(text)
+      default: .text(text)
+      }
+    return SettingNode(value: value, position: SettingPosition(line: 1, column: 1))
+  }
+}

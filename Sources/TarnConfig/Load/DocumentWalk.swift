@@ -1,0 +1,175 @@
+import TarnCore
+
+/// A setting as a file has it.
+struct FoundSetting {
+  var table: SettingsTable
+  var setting: Setting
+  var value: SettingValue
+  var origin: SettingOrigin
+  /// nil for what stands in no file.
+  var place: SettingPlace?
+  /// The order of reading: a later file wins.
+  var rank: Int
+}
+
+/// Finds the settings of one document, and everything that is none.
+struct DocumentWalk {
+  let source: SettingsSource
+  let rank: Int
+  let values: ValueReading
+  /// A file with more faults than this is of another kind; the rest is not looked at.
+  static let mostProblems = 100
+  private var isFull: Bool { problems.count >= Self.mostProblems }
+  private(set) var found: [FoundSetting] = []
+  private(set) var problems: [SettingsProblem] = []
+  /// Where each mirror is first named.
+  private(set) var mirrors: [String: SettingPlace] = [:]
+
+  init(source: SettingsSource, rank: Int, values: ValueReading) {
+    self.source = source
+    self.rank = rank
+    self.values = values
+  }
+
+  mutating func walk(_ root: SettingNode) {
+    guard case .table(let members) = root.value else { return }
+    for member in members where !isFull {
+      switch member.key {
+      case "agent": settings(member, in: .agent)
+      case "limits": settings(member, in: .limits)
+      case "mirror": mirrors(member)
+      default: refuseTable(member)
+      }
+    }
+  }
+
+  private mutating func refuseTable(_ member: SettingNode.Member) {
+    let name = Redaction.short(member.key)
+    let homes = Setting.all.filter { $0.name == member.key }.map(\.scope.header)
+    if !homes.isEmpty {
+      add(
+        .unknownSetting, member.keyPosition, "'\(name)' stands outside of every table",
+        hint: "it belongs below \(homes.joined(separator: " or "))", showing: .key)
+      return
+    }
+    let near = Spelling.nearest(member.key, ["mirror", "limits", "agent"])
+    add(
+      .unknownTable, member.keyPosition, "there is no table '\(name)'",
+      hint: near.map { "write [\($0 == "mirror" ? "mirror.NAME" : $0)]" }
+        ?? "the tables are [agent], [limits] and [mirror.NAME]", showing: .key)
+  }
+
+  private mutating func mirrors(_ member: SettingNode.Member) {
+    guard case .table(let members) = member.node.value else {
+      add(
+        .wrongType, member.keyPosition,
+        "'mirror' takes tables with names, and this is \(member.node.kindName)",
+        hint: "write [mirror.NAME] above each mirror", showing: .key)
+      return
+    }
+    for mirror in members where !isFull {
+      let name = Redaction.short(mirror.key)
+      guard case .table = mirror.node.value else {
+        let isSetting = Setting.find(mirror.key, in: .mirror) != nil
+        add(
+          .wrongType, mirror.keyPosition,
+          isSetting
+            ? "'\(name)' stands below [mirror], which is no mirror's name"
+            : "the mirror '\(name)' takes a table, and this is \(mirror.node.kindName)",
+          hint: "write [mirror.NAME] above the settings of the mirror", showing: .key)
+        continue
+      }
+      guard MirrorSettings.isName(mirror.key) else {
+        add(
+          .badName, mirror.keyPosition, "'\(name)' cannot be a mirror's name",
+          hint: "a name has up to 64 bytes, no blanks, none of / . : and no - in front", showing: .key)
+        continue
+      }
+      mirrors[mirror.key] = mirrors[mirror.key] ?? SettingPlace(source: source, position: mirror.keyPosition)
+      settings(mirror, in: .mirror(mirror.key))
+    }
+  }
+
+  private mutating func settings(_ member: SettingNode.Member, in table: SettingsTable) {
+    guard case .table(let members) = member.node.value else {
+      add(
+        .wrongType, member.keyPosition,
+        "'\(Redaction.short(member.key))' takes a table, and this is \(member.node.kindName)",
+        hint: "write \(table.header) above its settings", showing: .key)
+      return
+    }
+    for member in members where !isFull {
+      guard let setting = Setting.find(member.key, in: table.scope) else {
+        refuseSetting(member, in: table)
+        continue
+      }
+      let place = SettingPlace(source: source, position: member.node.position)
+      do throws(Refusal) {
+        found.append(
+          FoundSetting(
+            table: table, setting: setting, value: try values.read(member.node, as: setting),
+            origin: place.origin, place: place, rank: rank))
+      } catch {
+        let position = error.position ?? member.node.position
+        add(
+          error.code, position, "'\(setting.name)' \(error.message)", hint: error.hint,
+          showing: setting.kind.isSecret ? .nothing : .whole)
+      }
+    }
+  }
+
+  private mutating func refuseSetting(_ member: SettingNode.Member, in table: SettingsTable) {
+    let name = Redaction.short(member.key)
+    let names = Setting.all(in: table.scope).map(\.name)
+    let others = Setting.all.filter { $0.name == member.key }.map(\.scope.header)
+    let hint: String
+    if case .table = member.node.value, case .mirror(let mirror) = table, others.isEmpty {
+      hint =
+        "a mirror has no tables in it, and a name no dots: write [mirror.\(Redaction.short(mirror))-\(name)]"
+    } else if !others.isEmpty {
+      hint = "it belongs below \(others.joined(separator: " or "))"
+    } else if let known = Self.otherWords[member.key.lowercased()], names.contains(known) {
+      hint = "write '\(known)'"
+    } else if let near = Spelling.nearest(member.key, names) {
+      hint = "write '\(near)'"
+    } else {
+      hint = "\(table.header) takes \(names.joined(separator: ", "))"
+    }
+    add(
+      .unknownSetting, member.keyPosition, "\(table.header) has no setting '\(name)'", hint: hint,
+      showing: .key)
+  }
+
+  /// Words of other tools for what Tarn calls otherwise.
+  private static let otherWords = [
+    "url": "feed", "source": "feed", "src": "feed", "uri": "feed", "path": "folder", "dir": "folder",
+    "directory": "folder", "target": "folder", "destination": "folder", "dest": "folder", "to": "folder",
+    "interval": "every", "period": "every", "cron": "schedule", "calendar": "schedule",
+    "oncalendar": "schedule", "when": "schedule", "bandwidth": "limit-rate", "bwlimit": "limit-rate",
+    "speed": "limit-rate", "purge": "delete", "prune": "delete", "headers": "header-file",
+    "header": "header-file", "ignore": "exclude", "filter": "include", "netrcfile": "netrc-file",
+    "ca": "cacert", "jobs": "connections", "parallel": "connections", "concurrency": "passes",
+    "max-connections": "connections", "log": "log-format", "retention": "keep-events",
+  ]
+
+  private mutating func add(
+    _ code: SettingsProblem.Code, _ position: SettingPosition, _ message: String, hint: String?,
+    showing extent: SettingsProblem.Excerpt.Extent = .whole
+  ) {
+    let place = SettingPlace(source: source, position: position)
+    problems.append(place.problem(code, message, hint: hint, showing: extent))
+  }
+}
+
+extension SettingPlace {
+  func problem(
+    _ code: SettingsProblem.Code, severity: SettingsProblem.Severity = .error, _ message: String,
+    hint: String?, showing extent: SettingsProblem.Excerpt.Extent = .whole
+  ) -> SettingsProblem {
+    SettingsProblem(
+      code: code, severity: severity, origin: origin,
+      excerpt: SettingsProblem.Excerpt(
+        line: source.line(position.line), column: position.column, showing: extent),
+      message: message, hint: hint)
+  }
+}

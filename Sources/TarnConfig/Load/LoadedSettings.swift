@@ -1,0 +1,65 @@
+/// What came of reading all settings once.
+package struct LoadedSettings: Sendable, Equatable {
+  /// nil when there is any error among the problems.
+  package var settings: Settings?
+  /// All of them, file by file in the order of reading, by line in each.
+  package var problems: [SettingsProblem] = []
+  /// What was set, with standard values in between: by table and in the order of `Setting.all`.
+  package var records: [SettingRecord] = []
+  package var files: [SettingsFileState] = []
+}
+
+/// A file that was read or looked for.
+package struct SettingsFileState: Sendable, Equatable {
+  package enum State: Sendable, Equatable {
+    case read
+    /// No fault, unless `--config` names it.
+    case missing
+    case failed
+  }
+
+  package var path: String
+  package var state: State
+}
+
+/// The table that a setting stands in.
+package enum SettingsTable: Sendable, Hashable {
+  case agent
+  case limits
+  case mirror(String)
+
+  package var scope: Setting.Scope {
+    switch self {
+    case .agent: .agent
+    case .limits: .limits
+    case .mirror: .mirror
+    }
+  }
+
+  /// As it is written: `[mirror.podcasts]`.
+  package var header: String {
+    switch self {
+    case .agent: "[agent]"
+    case .limits: "[limits]"
+    case .mirror(let name): "[mirror.\(SettingValue.key(name))]"
+    }
+  }
+}
+
+/// The value of one setting, where it came from, and what it stands in front of.
+package struct SettingRecord: Sendable, Equatable {
+  package struct Shadowed: Sendable, Equatable {
+    /// Another than the record's where `every` and `schedule` replace each other.
+    package var name: String
+    package var value: SettingValue
+    package var origin: SettingOrigin
+  }
+
+  package var table: SettingsTable
+  package var name: String
+  /// As TOML; of secrets only the place.
+  package var toml: String
+  package var origin: SettingOrigin
+  /// The latest first.
+  package var shadowed: [Shadowed] = []
+}

@@ -1,0 +1,86 @@
+import TarnCore
+
+/// Paths as users write them into settings.
+enum SettingPath {
+  /// Without empty segments and `.`; `~/` is the home directory.
+  ///
+  /// - Returns: nil for a path that is relative, longer than the kernel takes, has `..` (which leads elsewhere where a
+  ///   link is in it) or control bytes.
+  static func absolute(_ text: String, home: String?) -> String? {
+    var text = text
+    if text.utf8.starts(with: "~/".utf8) || text == "~" {
+      guard let home else { return nil }
+      text = home + String(text.dropFirst())
+    }
+    guard text.utf8.count < longest, text.utf8.first == UInt8(ascii: "/"),
+      text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
+    else {
+      return nil
+    }
+    // By bytes: as characters, a slash before a combining mark would be none.
+    let segments = text.utf8.split(separator: UInt8(ascii: "/")).filter { !$0.elementsEqual(".".utf8) }
+    guard !segments.contains(where: { $0.elementsEqual("..".utf8) }) else { return nil }
+    return segments.isEmpty ? "/" : segments.map { "/" + String(Substring($0)) }.joined()
+  }
+
+  /// PATH_MAX, the NUL with it.
+  private static let longest = 4096
+
+  static func hint(_ text: String) -> String {
+    if text.utf8.count >= longest { return "a path has less than \(longest) bytes" }
+    if text.isEmpty { return "write a path that begins with /" }
+    if text.utf8.split(separator: UInt8(ascii: "/")).contains(where: { $0.elementsEqual("..".utf8) }) {
+      return "write the path without .."
+    }
+    return "the agent has no working directory: write a path that begins with /"
+  }
+}
+
+/// Feeds as the agent takes them: the command line's rules, without standard input and relative paths.
+enum FeedRule {
+  static func check(_ text: String) throws(Refusal) -> String {
+    if text == "-" {
+      throw Refusal(
+        .badValue, "is standard input, which an agent does not have", hint: "write the feed's URL or path")
+    }
+    guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+      throw Refusal(.badValue, "has control bytes in it", hint: "write the feed's URL or path")
+    }
+    if text.utf8.first == UInt8(ascii: "/") { return text }
+    guard let mark = text.firstRange(of: "://") else {
+      throw Refusal(
+        .badValue, "takes \(SettingKind.feed.takes)",
+        hint: text.utf8.first == UInt8(ascii: ".")
+          ? "the agent has no working directory: write a path that begins with /"
+          : "write https:// before a host's name, or a path that begins with /")
+    }
+    let scheme = text[..<mark.lowerBound].lowercased()
+    let rest = text[mark.upperBound...]
+    switch scheme {
+    case "http", "https":
+      try refusePassword(
+        text,
+        hint: "put them into a netrc file and set netrc-file, or the header into a file and set header-file")
+      guard let first = rest.utf8.first, !"/?#".utf8.contains(first) else {
+        throw Refusal(.badValue, "names no host", hint: "write \(scheme)://HOST/PATH")
+      }
+      guard !text.utf8.contains(0x20) else {
+        throw Refusal(.badValue, "has a blank in its URL", hint: "write %20 for it")
+      }
+    case "file":
+      guard rest.hasPrefix("/") || rest.hasPrefix("localhost/") else {
+        throw Refusal(.badValue, "is no local file", hint: "write file:///absolute/path")
+      }
+    default:
+      throw Refusal(
+        .badValue, "has a scheme that Tarn does not read", hint: "http, https and file are supported")
+    }
+    return text
+  }
+
+  static func refusePassword(_ text: String, hint: String) throws(Refusal) {
+    guard Redaction.text(text).utf8.elementsEqual(text.utf8) else {
+      throw Refusal(.urlWithPassword, "carries a user name or a password in its URL", hint: hint)
+    }
+  }
+}

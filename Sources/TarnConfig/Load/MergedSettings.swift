@@ -1,0 +1,74 @@
+import TarnCore
+
+/// What stands where, of all places that were read: for each setting the value that holds, and those it stands in
+/// front of.
+struct MergedSettings {
+  struct Key: Hashable {
+    var table: SettingsTable
+    var name: String
+  }
+
+  /// In the order of reading; the last one holds.
+  private var values: [Key: [FoundSetting]]
+
+  init(_ found: [FoundSetting]) {
+    values = Dictionary(grouping: found) { Key(table: $0.table, name: $0.setting.name) }
+    for table in Set(found.map(\.table)) { chooseRhythm(in: table) }
+  }
+
+  /// A later file's rhythm replaces an earlier one's, whichever of both words it uses.
+  private mutating func chooseRhythm(in table: SettingsTable) {
+    let every = Key(table: table, name: "every")
+    let schedule = Key(table: table, name: "schedule")
+    guard let one = values[every]?.last, let other = values[schedule]?.last, one.rank != other.rank else {
+      return
+    }
+    let (kept, replaced) = one.rank > other.rank ? (every, schedule) : (schedule, every)
+    let all = (values[kept] ?? []) + (values[replaced] ?? [])
+    values[replaced] = nil
+    values[kept] = all.enumerated().sorted { ($0.element.rank, $0.offset) < ($1.element.rank, $1.offset) }
+      .map(\.element)
+  }
+
+  func effective(_ name: String, in table: SettingsTable) -> FoundSetting? {
+    values[Key(table: table, name: name)]?.last
+  }
+
+  /// Every value that holds, by table and in the order of `Setting.all`.
+  func effective(in tables: [SettingsTable]) -> [FoundSetting] {
+    tables.flatMap { table in
+      Setting.all(in: table.scope).compactMap { effective($0.name, in: table) }
+    }
+  }
+
+  /// By the bytes of their names.
+  var mirrorTables: [SettingsTable] {
+    let names = Set(
+      values.keys.compactMap { key -> String? in
+        if case .mirror(let name) = key.table { name } else { nil }
+      })
+    return names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.map { .mirror($0) }
+  }
+
+  func records(_ settings: Settings) -> [SettingRecord] {
+    ([.agent, .limits] + mirrorTables).flatMap { table in
+      Setting.all(in: table.scope).compactMap { setting in record(setting, table, settings) }
+    }
+  }
+
+  private func record(
+    _ setting: Setting, _ table: SettingsTable, _ settings: Settings
+  ) -> SettingRecord? {
+    let all = values[Key(table: table, name: setting.name)] ?? []
+    if let last = all.last {
+      let shadowed = all.dropLast().reversed().map {
+        SettingRecord.Shadowed(name: $0.setting.name, value: $0.value, origin: $0.origin)
+      }
+      return SettingRecord(
+        table: table, name: setting.name, toml: last.value.toml, origin: last.origin, shadowed: shadowed)
+    }
+    let socket = setting.name == "socket" ? settings.agent.socket.map(SettingValue.quote) : nil
+    guard let toml = setting.standard ?? socket else { return nil }
+    return SettingRecord(table: table, name: setting.name, toml: toml, origin: .standard)
+  }
+}

@@ -1,0 +1,69 @@
+import TarnCore
+
+/// Looks whether each secret is where its setting says, and hidden from others. Reads none.
+struct SecretCheck {
+  let merged: MergedSettings
+  /// `$CREDENTIALS_DIRECTORY`.
+  let credentials: String?
+  let isRunning: Bool
+  let reading: any SettingsReading
+
+  func problems() -> [SettingsProblem] {
+    merged.effective(in: merged.mirrorTables).compactMap { found in
+      guard case .secret(let place) = found.value else { return nil }
+      return problem(found, place)
+    }
+  }
+
+  private func problem(_ found: FoundSetting, _ place: SecretPlace) -> SettingsProblem? {
+    let severity: SettingsProblem.Severity = isRunning ? .error : .warning
+    let name = found.setting.name
+    guard let path = place.path(credentials: credentials) else {
+      return found.problem(
+        .secretMissing, severity: severity,
+        "'\(name)' is a credential, and there is no $CREDENTIALS_DIRECTORY\(isRunning ? "" : " here")",
+        hint: isRunning
+          ? "run Tarn as a service with LoadCredential=, or use { file = \"/path\" }"
+          : "systemd sets it for the service: nothing to mend if the unit has LoadCredential=")
+    }
+    let shown = Printable.escape(path)
+    let attributes: SettingsFileAttributes
+    do throws(SettingsReadFailure) {
+      attributes = try reading.attributes(path)
+    } catch .denied {
+      return denied(found, shown, severity)
+    } catch {
+      return found.problem(
+        .secretMissing, "the file of '\(name)' cannot be read: \(shown): \(Printable.escape(error.text))",
+        hint: credentialName(place).map { "add LoadCredential=\($0):/path to the unit" }
+          ?? "write the file, then chmod 600 it")
+    }
+    guard attributes.isRegular else {
+      return found.problem(
+        .secretNotReadable, "the file of '\(name)' is no regular file: \(shown)", hint: "put a file there")
+    }
+    // Those of the credentials directory are systemd's to guard.
+    if case .file = place, SecretPlace.isExposed(mode: attributes.mode) {
+      return found.problem(
+        .secretExposed,
+        "the file of '\(name)' is open to others: \(shown) has mode \(String(attributes.mode, radix: 8))",
+        hint: "chmod 600 \(shown)")
+    }
+    return attributes.isReadable ? nil : denied(found, shown, severity)
+  }
+
+  private func credentialName(_ place: SecretPlace) -> String? {
+    if case .credential(let name) = place { name } else { nil }
+  }
+
+  private func denied(
+    _ found: FoundSetting, _ path: String, _ severity: SettingsProblem.Severity
+  ) -> SettingsProblem {
+    found.problem(
+      .secretNotReadable, severity: severity,
+      "the file of '\(found.setting.name)' cannot be read by this user: \(path)",
+      hint: isRunning
+        ? "chown it to the user that Tarn runs as"
+        : "look as the user that Tarn runs as: sudo -u tarn tarn config check")
+  }
+}

@@ -1,0 +1,186 @@
+import TarnCore
+
+/// Why a value is not taken.
+struct Refusal: Error, Equatable {
+  var code: SettingsProblem.Code
+  /// Follows the setting's name: `takes a whole number ..., and this is a text`.
+  var message: String
+  var hint: String?
+  /// Inside the value; nil for its beginning.
+  var position: SettingPosition?
+}
+
+/// Reads the value of one setting from a document: its type, its units, its range.
+struct ValueReading {
+  /// `$HOME`, for paths that begin with `~/`.
+  var home: String?
+  /// What is wrong with an expression of systemd.time(7); nil when it is one.
+  var scheduleFault: @Sendable (String) -> String?
+
+  func read(_ node: SettingNode, as setting: Setting) throws(Refusal) -> SettingValue {
+    do throws(Refusal) {
+      let value = try value(node, as: setting)
+      if let option = setting.option { try check(value, as: option) }
+      return value
+    } catch {
+      var refusal = error
+      // What stands there by mistake may be the secret itself.
+      if setting.kind.isSecret, refusal.code == .badValue { refusal.message = "takes \(setting.kind.takes)" }
+      throw refusal
+    }
+  }
+
+  private func value(_ node: SettingNode, as setting: Setting) throws(Refusal) -> SettingValue {
+    switch (setting.kind, node.value) {
+    case (.boolean, .boolean(let value)): return .boolean(value)
+    case (.number(let range, _), .integer(let number)):
+      guard range.contains(number) else { throw range.refusal(setting, number: number) }
+      return .number(number)
+    case (.number(_, let word), .text(let text)) where text == word: return .text(text)
+    case (.reserve, .integer(let bytes)): return .text(String(bytes))
+    case (.reserve, .text(let text)), (.rate, .text(let text)), (.span, .text(let text)),
+      (.choice, .text(let text)), (.text, .text(let text)):
+      return .text(try checked(text, as: setting))
+    case (.patterns, .array(let nodes)): return .texts(try texts(nodes, setting))
+    case (.path, .text(let text)): return .text(try path(text))
+    case (.feed, .text(let text)): return .text(try FeedRule.check(text))
+    case (.secretFile, .text(let text)): return .secret(.file(try path(text)))
+    case (.secretURL, .text(let text)):
+      try FeedRule.refusePassword(
+        text, hint: "write the whole URL into a file of its own: proxy = { file = \"/path\" }")
+      return .text(text)
+    case (.secretFile, .table(let members)), (.secretURL, .table(let members)):
+      return .secret(try secret(members, setting))
+    case (.rates, .array(let nodes)): return .rates(try rates(nodes))
+    case (.calendar, .text(let text)): return .texts([try schedule(text)])
+    case (.calendar, .array(let nodes)):
+      let texts = try texts(nodes, setting)
+      for text in texts { _ = try schedule(text) }
+      guard !texts.isEmpty else { throw Refusal(.badValue, "is an empty list", hint: "leave it out instead") }
+      return .texts(texts)
+    default: throw wrongType(node, setting)
+    }
+  }
+
+  private func checked(_ text: String, as setting: Setting) throws(Refusal) -> String {
+    let isTaken =
+      switch setting.kind {
+      case .reserve: Units.reserve(text) != nil
+      case .rate: Units.rate(text) != nil
+      case .span(let word): text == word || Units.duration(text).map { $0 > 0 } ?? false
+      case .choice(let words): words.contains(text)
+      default: true
+      }
+    guard !isTaken else { return text }
+    var hint = "write for example \(setting.name) = \(setting.example)"
+    if case .choice(let words) = setting.kind, let near = Spelling.nearest(text, words) {
+      hint = "write \(setting.name) = \"\(near)\""
+    }
+    throw Refusal(.badValue, "takes \(setting.kind.takes), not '\(Redaction.short(text))'", hint: hint)
+  }
+
+  private func texts(_ nodes: [SettingNode], _ setting: Setting) throws(Refusal) -> [String] {
+    var texts: [String] = []
+    for node in nodes {
+      guard case .text(let text) = node.value else {
+        var refusal = wrongType(node, setting)
+        refusal.message = "takes \(setting.kind.takes), and \(node.kindName) is in it"
+        refusal.position = node.position
+        throw refusal
+      }
+      texts.append(text)
+    }
+    return texts
+  }
+
+  private func path(_ text: String) throws(Refusal) -> String {
+    guard let path = SettingPath.absolute(text, home: home) else {
+      throw Refusal(
+        .badValue, "takes an absolute path, not '\(Redaction.short(text))'",
+        hint: text.hasPrefix("~") && home == nil
+          ? "$HOME is not set here: write the whole path" : SettingPath.hint(text))
+    }
+    return path
+  }
+
+  private func secret(_ members: [SettingNode.Member], _ setting: Setting) throws(Refusal)
+    -> SettingValue.Secret
+  {
+    let hint = "write \(setting.name) = { file = \"/path\" } or { credential = \"name\" }"
+    guard members.count == 1, let member = members.first else {
+      throw Refusal(.badValue, "takes one of file and credential", hint: hint)
+    }
+    switch (member.key, member.node.value) {
+    case ("file", .text(let text)):
+      return .file(try path(text))
+    case ("credential", .text(let name)):
+      guard SecretPlace.isCredentialName(name) else {
+        throw Refusal(
+          .badValue, "names no credential", hint: "a name is printable ASCII without blanks, / and :",
+          position: member.node.position)
+      }
+      return .credential(name)
+    case ("file", _), ("credential", _):
+      throw Refusal(
+        .wrongType, "takes a text for '\(member.key)', and this is \(member.node.kindName)", hint: hint,
+        position: member.node.position)
+    default:
+      throw Refusal(
+        .unknownSetting, "knows no '\(Redaction.short(member.key))', only file and credential", hint: hint,
+        position: member.keyPosition)
+    }
+  }
+
+  private func schedule(_ text: String) throws(Refusal) -> String {
+    if let fault = scheduleFault(text) {
+      throw Refusal(
+        .badValue, "takes a time as in systemd.time(7): \(Printable.escape(fault))",
+        hint: "write for example schedule = \"*-*-* 03:00\", or every = \"1h\"")
+    }
+    return text
+  }
+
+  /// What `PassOptions` says, which knows each option's range.
+  private func check(_ value: SettingValue, as option: PassOptions.Name) throws(Refusal) {
+    guard let texts = value.optionTexts else { return }
+    let options = PassOptions(values: [option: texts])
+    do throws(PassOptions.Failure) {
+      _ = try options.policy()
+      _ = try options.network()
+    } catch {
+      throw Refusal(
+        .badValue, "takes \(error.expected), not '\(Redaction.short(error.value))'",
+        hint: "write for example \(option.rawValue) = \(option.setting.example)")
+    }
+  }
+}
+
+extension SettingValue {
+  typealias Secret = SecretPlace
+
+  /// As `PassOptions` has values; nil for what it does not see.
+  var optionTexts: [String]? {
+    switch self {
+    case .boolean(let value): [String(value)]
+    case .number(let value): [String(value)]
+    case .text(let text): [text]
+    case .texts(let texts): texts
+    case .secret, .rates: nil
+    }
+  }
+}
+
+extension Refusal {
+  init(_ code: SettingsProblem.Code, _ message: String, hint: String? = nil, position: SettingPosition? = nil)
+  {
+    self.init(code: code, message: message, hint: hint, position: position)
+  }
+}
+
+extension ClosedRange<Int64> {
+  fileprivate func refusal(_ setting: Setting, number: Int64) -> Refusal {
+    Refusal(
+      .outOfRange, "takes \(setting.kind.takes), not \(number)",
+      hint: "write \(setting.name) = \(Swift.min(Swift.max(number, lowerBound), upperBound))")
+  }
+}

@@ -1,0 +1,131 @@
+/// The settings as a JSON Schema (draft-07), for editors that know TOML: `config/tarn.schema.json` is this text.
+///
+/// It takes all that the loader takes from one file, and refuses most of what the loader refuses; what several values
+/// or files show together is the loader's alone.
+package enum SettingsSchema {
+  package static func json() -> String {
+    JSONText.object([
+      ("$schema", .text("http://json-schema.org/draft-07/schema#")),
+      ("title", .text("Settings of Tarn (tarn.toml, conf.d/*.toml)")),
+      ("type", .text("object")),
+      ("additionalProperties", .boolean(false)),
+      (
+        "properties",
+        .object([
+          ("agent", table(.agent, "The agent's own affairs")),
+          ("limits", table(.limits, "What all mirrors share")),
+          (
+            "mirror",
+            .object([
+              ("description", .text("Mirrors, each in a table of its own: [mirror.NAME]")),
+              ("type", .text("object")),
+              ("propertyNames", .object([("pattern", .text(namePattern)), ("maxLength", .number(64))])),
+              ("additionalProperties", table(.mirror, "A feed, a folder and a policy")),
+            ])
+          ),
+        ])
+      ),
+    ]).written() + "\n"
+  }
+
+  static let namePattern = "^[^-/.:\\s][^/.:\\s]*$"
+
+  private static func table(_ scope: Setting.Scope, _ help: String) -> JSONText {
+    var members: [(String, JSONText)] = [
+      ("description", .text(help)),
+      ("type", .text("object")),
+      ("additionalProperties", .boolean(false)),
+      ("properties", .object(Setting.all(in: scope).map { ($0.name, schema(of: $0)) })),
+    ]
+    if scope == .mirror {
+      members.append(("not", .object([("required", .list([.text("every"), .text("schedule")]))])))
+    }
+    return .object(members)
+  }
+
+  private static func schema(of setting: Setting) -> JSONText {
+    let standard = setting.standard.map { " (standard: \($0))" } ?? ""
+    return .object([("description", .text(setting.help + standard))] + rule(setting.kind))
+  }
+
+  private static func rule(_ kind: SettingKind) -> [(String, JSONText)] {
+    switch kind {
+    case .boolean: [("type", .text("boolean"))]
+    case .number(let range, let word): either(integer(range), word)
+    case .reserve:
+      [("anyOf", .list([.object(integer(0...Int64.max)), .object(pattern("\(size)|[0-9.]+%"))]))]
+    case .rate: pattern("\(size)(/s)?|off")
+    case .span(let word): pattern(span + (word.map { "|\($0)" } ?? ""))
+    case .choice(let words): [("enum", .list(words.map { .text($0) }))]
+    case .text: [("type", .text("string"))]
+    case .patterns: strings
+    case .path: path
+    case .secretFile: [("anyOf", .list([.object(path)] + places))]
+    case .secretURL: [("anyOf", .list([.object([("type", .text("string"))])] + places))]
+    case .feed:
+      pattern(
+        "/.*|[Hh][Tt][Tt][Pp][Ss]?://[^@/?# ]+([/?#][^ ]*)?|[Ff][Ii][Ll][Ee]://(localhost)?/.*")
+    case .rates: rates
+    case .calendar:
+      [
+        (
+          "anyOf",
+          .list([.object([("type", .text("string"))]), .object(strings + [("minItems", .number(1))])])
+        )
+      ]
+    }
+  }
+
+  // MARK: - Parts
+
+  /// As `Units.bytes` reads it.
+  static let size =
+    "([0-9]+\\.?[0-9]*|\\.[0-9]+) *([Bb]|[KkMmGgTt]([Ii]?[Bb]|[Ii])?)?"
+  /// As `Units.duration` reads it.
+  static let span =
+    "([0-9]+ *(s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?|w|weeks?) *)*"
+    + "[0-9]+ *(s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?|w|weeks?)"
+
+  private static let strings: [(String, JSONText)] = [
+    ("type", .text("array")), ("items", .object([("type", .text("string"))])),
+  ]
+
+  private static let path = pattern("/.*|~|~/.*")
+
+  private static let places: [JSONText] = [
+    exactly([("file", .object(path))]),
+    exactly([("credential", .object(pattern("[!-.0-9;-~]+")))]),
+  ]
+
+  private static let rates: [(String, JSONText)] = [
+    ("type", .text("array")),
+    (
+      "items",
+      exactly([
+        ("at", .object(pattern("([A-Za-z.,]+ +)?[0-9]{1,2}:[0-9]{2}-[0-9]{1,2}:[0-9]{2}"))),
+        ("limit", .object(pattern("\(size)(/s)?|off"))),
+      ])
+    ),
+  ]
+
+  private static func integer(_ range: ClosedRange<Int64>) -> [(String, JSONText)] {
+    [("type", .text("integer")), ("minimum", .number(range.lowerBound))]
+      + (range.upperBound == .max ? [] : [("maximum", .number(range.upperBound))])
+  }
+
+  private static func either(_ rule: [(String, JSONText)], _ word: String?) -> [(String, JSONText)] {
+    guard let word else { return rule }
+    return [("anyOf", .list([.object(rule), .object([("const", .text(word))])]))]
+  }
+
+  private static func pattern(_ pattern: String) -> [(String, JSONText)] {
+    [("type", .text("string")), ("pattern", .text("^(\(pattern))$"))]
+  }
+
+  private static func exactly(_ members: [(String, JSONText)]) -> JSONText {
+    .object([
+      ("type", .text("object")), ("additionalProperties", .boolean(false)),
+      ("required", .list(members.map { .text($0.0) })), ("properties", .object(members)),
+    ])
+  }
+}

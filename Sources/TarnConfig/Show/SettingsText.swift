@@ -1,0 +1,51 @@
+import TarnCore
+
+/// Settings as `tarn config show` and `tarn config paths` print them. Safe to print; without secrets.
+package enum SettingsText {
+  /// TOML that gives the same settings again, each value with where it came from.
+  ///
+  /// - Parameter standard: also what nobody set.
+  package static func show(_ loaded: LoadedSettings, standard: Bool = true) -> String {
+    var text = ""
+    var table: SettingsTable?
+    for record in loaded.records where standard || record.origin != .standard {
+      if record.table != table {
+        text += (table == nil ? "" : "\n") + record.table.header + "\n"
+        table = record.table
+      }
+      text += "\(record.name) = \(record.toml)  # \(origins(record))\n"
+    }
+    return text
+  }
+
+  private static func origins(_ record: SettingRecord) -> String {
+    let shadowed = record.shadowed.map {
+      let name = $0.name == record.name ? "" : "\($0.name) = "
+      return "instead of \(name)\(Printable.escape($0.value.toml)) from \($0.origin.text)"
+    }
+    return ([record.origin.text] + shadowed).joined(separator: ", ")
+  }
+
+  /// One line per file and directory: what it is for, and where.
+  package static func paths(_ paths: SettingsPaths, _ loaded: LoadedSettings) -> String {
+    var rows: [(String, String)] = loaded.files.map { file in
+      let note =
+        switch file.state {
+        case .read: ""
+        case .missing: " (not there)"
+        case .failed: " (not taken)"
+        }
+      return ("settings", file.path + note)
+    }
+    if paths.file == nil { rows += paths.directories.map { ("settings", "\($0)/conf.d/*.toml") } }
+    let socket = loaded.records.first { $0.table == .agent && $0.name == "socket" }
+    rows += [
+      ("socket", socket.map { "\($0.toml) (\($0.origin.text))" } ?? "none: there is no runtime directory"),
+      ("state", paths.state ?? "none: $HOME is not set"),
+      ("credentials", paths.credentials ?? "none: $CREDENTIALS_DIRECTORY is not set"),
+    ]
+    return rows.map { row in
+      row.0 + String(repeating: " ", count: 12 - row.0.utf8.count) + Printable.escape(row.1) + "\n"
+    }.joined()
+  }
+}

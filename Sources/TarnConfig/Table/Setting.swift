@@ -1,0 +1,116 @@
+package import TarnCore
+
+/// One setting: the source of what is read, shown, documented and put into the schema.
+package struct Setting: Sendable, Equatable {
+  package enum Scope: String, Sendable, CaseIterable {
+    case agent, limits, mirror
+
+    /// As it is written: `[mirror.NAME]`.
+    package var header: String { self == .mirror ? "[mirror.NAME]" : "[\(rawValue)]" }
+  }
+
+  package var scope: Scope
+  package var name: String
+  package var kind: SettingKind
+  /// One line, without a full stop at its end.
+  package var help: String
+  /// What holds when nobody sets it, as TOML; nil for nothing, or what depends on the place.
+  package var standard: String?
+  /// A value that could be meant, as TOML.
+  package var example: String
+  /// Which option of a pass this is.
+  package var option: PassOptions.Name?
+
+  package static let all: [Setting] = agent + limits + mirror
+
+  package static func find(_ name: String, in scope: Scope) -> Setting? {
+    index[scope]?[name]
+  }
+
+  package static func all(in scope: Scope) -> [Setting] { byScope[scope] ?? [] }
+
+  private static let byScope = Dictionary(grouping: all, by: \.scope)
+
+  private static let index = byScope.mapValues {
+    Dictionary($0.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+  }
+
+  private static func words<Choice: RawRepresentable & CaseIterable>(
+    _ type: Choice.Type
+  ) -> SettingKind where Choice.RawValue == String {
+    .choice(type.allCases.map(\.rawValue))
+  }
+
+  private static let agent = [
+    Setting(
+      scope: .agent, name: "socket", kind: .path,
+      help: "The control socket; $TARN_SOCKET and --socket go before it",
+      example: "\"/run/tarn/tarn.sock\""),
+    Setting(
+      scope: .agent, name: "log-format", kind: words(AgentSettings.LogFormat.self),
+      help: "How messages are written; auto: the journal's way where systemd reads them, text elsewhere",
+      standard: SettingValue.quote(AgentSettings().logFormat.rawValue), example: "\"json\""),
+    Setting(
+      scope: .agent, name: "keep-events", kind: .span(or: nil),
+      help: "How long events are kept for readers that were away", standard: "\"14d\"",
+      example: "\"30 days\""),
+    Setting(
+      scope: .agent, name: "status-access", kind: words(AgentSettings.StatusAccess.self),
+      help: "Who may ask for the status; to steer is the owner's",
+      standard: SettingValue.quote(AgentSettings().statusAccess.rawValue), example: "\"owner\""),
+  ]
+
+  private static let limits = [
+    Setting(
+      scope: .limits, name: "passes", kind: .number(1...64, or: nil), help: "Mirrors at work at once",
+      standard: String(LimitSettings().passes), example: "2"),
+    Setting(
+      scope: .limits, name: "connections", kind: .number(1...256, or: nil),
+      help: "Connections of all mirrors together", standard: String(LimitSettings().connections),
+      example: "64"),
+    Setting(
+      scope: .limits, name: "connections-per-host", kind: .number(1...64, or: nil),
+      help: "Connections of all mirrors to one host",
+      standard: String(LimitSettings().connectionsPerHost), example: "2"),
+    Setting(
+      scope: .limits, name: "limit-rate", kind: .rate, help: "Bytes per second of all mirrors together",
+      standard: "\"off\"", example: "\"10MiB/s\""),
+    Setting(
+      scope: .limits, name: "rate", kind: .rates,
+      help: "The same at some times of the day; the first that holds, at other times limit-rate",
+      example: "[{ at = \"Mon..Fri 08:00-18:00\", limit = \"2MiB/s\" }]"),
+  ]
+
+  private static let mirror =
+    [
+      Setting(
+        scope: .mirror, name: "feed", kind: .feed, help: "What to follow: a URL, or an absolute path",
+        example: "\"https://example.org/iso/SHA256SUMS\""),
+      Setting(
+        scope: .mirror, name: "folder", kind: .path, help: "The directory to keep current",
+        example: "\"/srv/mirrors/iso\""),
+      Setting(
+        scope: .mirror, name: "every", kind: .span(or: nil),
+        help: "The time from one pass to the next; without it and schedule only by command",
+        example: "\"1h\""),
+      Setting(
+        scope: .mirror, name: "schedule", kind: .calendar,
+        help: "When to begin a pass, as in systemd.time(7); instead of every",
+        example: "\"Mon..Fri *-*-* 06:00\""),
+      Setting(
+        scope: .mirror, name: "rate", kind: .rates,
+        help: "A rate at some times of the day; the first that holds, at other times limit-rate",
+        example: "[{ at = \"08:00-18:00\", limit = \"2MiB/s\" }, { at = \"22:00-06:00\", limit = \"off\" }]"),
+      Setting(
+        scope: .mirror, name: "state", kind: .path,
+        help: "Where the mirror's record is, if not in the folder; on the same file system",
+        example: "\"/srv/mirrors/.iso-state\""),
+      Setting(
+        scope: .mirror, name: "adopt", kind: .boolean,
+        help: "Take a folder that is not empty; what fits the feed becomes the mirror's", standard: "false",
+        example: "true"),
+      Setting(
+        scope: .mirror, name: "dry-run", kind: .boolean, help: "Only plan: change nothing",
+        standard: "false", example: "true"),
+    ] + PassOptions.Name.allCases.map(\.setting)
+}

@@ -1,0 +1,113 @@
+import TarnCore
+
+/// What a setting takes, and how it is written in TOML.
+package enum SettingKind: Sendable, Equatable {
+  case boolean
+  /// A whole number, or a word in quotes.
+  case number(ClosedRange<Int64>, or: String?)
+  /// `10GiB`, a whole number of bytes, or a share of the file system such as `1%`.
+  case reserve
+  /// `2MiB/s` or `off`.
+  case rate
+  /// `1h 30min`, at least a second, or a word.
+  case span(or: String?)
+  case choice([String])
+  /// What the field of a pass takes; described by the words given.
+  case text(String)
+  case patterns
+  /// A path that is absolute or begins with `~/`.
+  case path
+  /// A file of secrets: its path, `{ file = "/path" }` or `{ credential = "name" }`.
+  case secretFile
+  /// A URL, or where a secret one lies.
+  case secretURL
+  case feed
+  /// `[{ at = "08:00-18:00", limit = "2MiB/s" }]`.
+  case rates
+  /// One expression of systemd.time(7), or a list of them.
+  case calendar
+
+  /// With its article, for messages and the documentation.
+  package var takes: String {
+    switch self {
+    case .boolean: "true or false"
+    case .number(let range, let word):
+      "a whole number from \(range.lowerBound) to \(range.upperBound)" + Self.or(word)
+    case .reserve: "a size such as \"10GiB\" or a share such as \"1%\""
+    case .rate: "a rate such as \"2MiB/s\", or \"off\""
+    case .span(let word): "a span such as \"90s\", \"1h 30min\" or \"7d\"" + Self.or(word)
+    case .choice(let words):
+      words.dropLast().map { "\"\($0)\"" }.joined(separator: ", ") + " or \"\(words.last ?? "")\""
+    case .text(let what): what
+    case .patterns: "a list of patterns such as [\"*.tmp\", \"old/\"]"
+    case .path: "an absolute path such as \"/srv/tarn\""
+    case .secretFile: "the path of a file, or { credential = \"name\" }"
+    case .secretURL:
+      "a URL such as \"http://host:port\", or { file = \"/path\" } or { credential = \"name\" }"
+    case .feed: "a URL such as \"https://example.org/SHA256SUMS\", or an absolute path"
+    case .rates: "a list such as [{ at = \"08:00-18:00\", limit = \"2MiB/s\" }]"
+    case .calendar: "a time such as \"Mon..Fri *-*-* 06:00\", or a list of them"
+    }
+  }
+
+  private static func or(_ word: String?) -> String { word.map { ", or \"\($0)\"" } ?? "" }
+
+  /// Names where a secret lies.
+  package var isSecret: Bool { self == .secretFile || self == .secretURL }
+}
+
+/// A value as it was written, read and checked for itself.
+package enum SettingValue: Sendable, Equatable {
+  case boolean(Bool)
+  case number(Int64)
+  case text(String)
+  case texts([String])
+  case secret(SecretPlace)
+  case rates([RateWindow])
+
+  /// As TOML, on one line; URLs without names and passwords.
+  package var toml: String {
+    switch self {
+    case .boolean(let value): String(value)
+    case .number(let value): String(value)
+    case .text(let text): Self.quote(text)
+    case .texts(let texts): "[" + texts.map(Self.quote).joined(separator: ", ") + "]"
+    case .secret(.file(let path)): "{ file = \(Self.quote(path)) }"
+    case .secret(.credential(let name)): "{ credential = \(Self.quote(name)) }"
+    case .rates(let windows):
+      "["
+        + windows.map { "{ at = \(Self.quote($0.text)), limit = \(Self.quote($0.rateText)) }" }
+        .joined(separator: ", ") + "]"
+    }
+  }
+
+  /// A basic string: what does not print is escaped.
+  static func quote(_ text: String) -> String {
+    var quoted = "\""
+    for scalar in Redaction.text(text).unicodeScalars {
+      switch scalar {
+      case "\"": quoted += "\\\""
+      case "\\": quoted += "\\\\"
+      default:
+        let isPlain = Printable.escape(String(scalar)) == String(scalar)
+        if isPlain {
+          quoted.unicodeScalars.append(scalar)
+        } else {
+          let digits = String(scalar.value, radix: 16, uppercase: true)
+          quoted += "\\U" + String(repeating: "0", count: 8 - digits.count) + digits
+        }
+      }
+    }
+    return quoted + "\""
+  }
+
+  /// The same as a bare key where that is possible.
+  static func key(_ text: String) -> String {
+    let isBare =
+      !text.isEmpty
+      && text.utf8.allSatisfy {
+        (0x30...0x39).contains($0) || (0x61...0x7A).contains($0 | 0x20) || $0 == 0x2D || $0 == 0x5F
+      }
+    return isBare ? text : quote(text)
+  }
+}

@@ -1,0 +1,68 @@
+/// What new settings mean for an agent that runs with old ones.
+package struct SettingsChanges: Sendable, Equatable {
+  /// Names of mirrors, each in one list.
+  package var added: [String] = []
+  package var removed: [String] = []
+  package var changed: [String] = []
+  /// Not to be disturbed.
+  package var untouched: [String] = []
+  package var limits = false
+  package var agent = false
+  /// Settings that only a restart takes up, as `agent.socket`.
+  package var needRestart: [String] = []
+
+  package init() {}
+
+  package var isEmpty: Bool { added.isEmpty && removed.isEmpty && changed.isEmpty && !limits && !agent }
+}
+
+extension Settings {
+  package func changes(from old: Settings) -> SettingsChanges {
+    var changes = SettingsChanges()
+    for mirror in mirrors {
+      switch old.mirror(mirror.name) {
+      case nil: changes.added.append(mirror.name)
+      case .some(let before) where before.isSame(as: mirror): changes.untouched.append(mirror.name)
+      default: changes.changed.append(mirror.name)
+      }
+    }
+    changes.removed = old.mirrors.map(\.name).filter { mirror($0) == nil }
+    changes.limits = limits != old.limits
+    changes.agent = agent != old.agent
+    if agent.socket != old.agent.socket { changes.needRestart.append("agent.socket") }
+    return changes
+  }
+}
+
+extension MirrorSettings {
+  /// `String` holds two spellings of one name for equal, the file system does not.
+  fileprivate func isSame(as other: MirrorSettings) -> Bool {
+    self == other && folder.utf8.elementsEqual(other.folder.utf8) && feed.utf8.elementsEqual(other.feed.utf8)
+  }
+}
+
+/// The settings that an agent runs with: a reload either takes all of the new ones, or leaves all as they are.
+package struct RunningSettings: Sendable {
+  package enum Reload: Sendable, Equatable {
+    /// The old ones go on; these are the reasons.
+    case kept([SettingsProblem])
+    case taken(SettingsChanges)
+  }
+
+  package private(set) var loaded: LoadedSettings
+
+  /// - Returns: nil when there are errors among the problems.
+  package init?(_ loaded: LoadedSettings) {
+    guard loaded.settings != nil else { return nil }
+    self.loaded = loaded
+  }
+
+  package var settings: Settings { loaded.settings ?? Settings() }
+
+  package mutating func reload(_ fresh: LoadedSettings) -> Reload {
+    guard let new = fresh.settings else { return .kept(fresh.problems) }
+    let changes = new.changes(from: settings)
+    loaded = fresh
+    return .taken(changes)
+  }
+}

@@ -1,0 +1,1 @@
+../TarnConfigTests/SettingsOutcome.swift

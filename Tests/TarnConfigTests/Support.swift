@@ -1,0 +1,69 @@
+import TarnCore
+
+@testable import TarnConfig
+
+/// Files that are only in memory.
+struct FakeFiles: SettingsReading {
+  var files: [String: [UInt8]] = [:]
+  var failures: [String: SettingsReadFailure] = [:]
+  var modes: [String: SettingsFileAttributes] = [:]
+  /// Where links lead; what is not here and no file's directory does not exist.
+  var links: [String: String] = [:]
+  var otherNames: [String] = []
+
+  init(_ texts: [String: String] = [:]) { files = texts.mapValues { Array($0.utf8) } }
+
+  func read(_ path: String, limit: Int) throws(SettingsReadFailure) -> [UInt8] {
+    if let failure = failures[path] { throw failure }
+    guard let bytes = files[path] else { throw .missing }
+    guard bytes.count <= limit else { throw .tooLong }
+    return bytes
+  }
+
+  func names(in directory: String) throws(SettingsReadFailure) -> SettingsDirectory {
+    if let failure = failures[directory] { throw failure }
+    let names = files.keys.filter { $0.hasPrefix(directory + "/") }.map {
+      String($0.dropFirst(directory.count + 1))
+    }
+    guard !names.isEmpty || !otherNames.isEmpty else { throw .missing }
+    return SettingsDirectory(names: names, others: otherNames)
+  }
+
+  func attributes(_ path: String) throws(SettingsReadFailure) -> SettingsFileAttributes {
+    if let failure = failures[path] { throw failure }
+    guard let known = modes[path] else { throw .missing }
+    return known
+  }
+
+  func realPath(_ path: String) -> String? { links[path] }
+}
+
+enum Sample {
+  static let main = "/etc/tarn/tarn.toml"
+
+  static func paths(
+    _ environment: [String: String] = [:], isRoot: Bool = true, config: String? = nil, socket: String? = nil,
+    flags: [SettingOverride] = []
+  ) -> SettingsPaths {
+    SettingsPaths(
+      environment: ["HOME": "/users/ann"].merging(environment) { $1 }, isRoot: isRoot, config: config,
+      socket: socket, flags: flags, workingDirectory: "/here")
+  }
+
+  static func load(
+    _ files: FakeFiles, _ paths: SettingsPaths = paths(), purpose: SettingsLoader.Purpose = .run
+  ) -> LoadedSettings {
+    SettingsLoader(paths: paths, purpose: purpose, reading: files) { text in
+      text.contains("moon") ? "'moon' is no time" : nil
+    }.load()
+  }
+
+  static func load(_ text: String, purpose: SettingsLoader.Purpose = .run) -> LoadedSettings {
+    load(FakeFiles([main: text]), purpose: purpose)
+  }
+
+  /// A mirror with these lines beside its feed and its folder.
+  static func mirror(_ lines: String) -> String {
+    "[mirror.a]\nfeed = \"https://example.org/SHA256SUMS\"\nfolder = \"/srv/a\"\n\(lines)\n"
+  }
+}
