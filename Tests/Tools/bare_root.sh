@@ -51,7 +51,7 @@ if [ -n "${APT_SOURCES:-}" ]; then
 fi
 [ -z "${APT_CONFIG_DIR:-}" ] || cp "$APT_CONFIG_DIR"/* "$root/etc/apt/apt.conf.d/"
 [ -z "${GIT_CONFIG:-}" ] || cp "$GIT_CONFIG" "$root/etc/gitconfig"
-mkdir -p "$root/src/tarn" "$root/opt/swift" "$root/proc" "$root/dev"
+mkdir -p "$root/src/tarn" "$root/opt/swift" "$root/proc" "$root/sys" "$root/dev"
 git -C "$repository" archive HEAD | tar -C "$root/src/tarn" -xf -
 echo "bare_root.sh: installed in the root: $(chroot "$root" dpkg-query -W | wc -l) packages of minbase" >&2
 
@@ -64,6 +64,7 @@ inside='
   mount --bind "$root" "$root"
   mount -t proc proc "$root/proc"
   mount --rbind /dev "$root/dev"
+  mount -t sysfs -o ro sysfs "$root/sys"
   mount --bind "$swift_root" "$root/opt/swift"
   mount -o remount,bind,ro "$root/opt/swift"
   for directory in $binds; do
