@@ -42,7 +42,7 @@ struct Registry {
     return text.unicodeScalars.split(separator: "\n").compactMap { line in
       let parts = Substring(line).split(separator: "\t", maxSplits: 2, omittingEmptySubsequences: false)
       guard parts.count == 3 else { return nil }
-      return Mirror(folder: unescape(parts[2]), id: String(parts[0]), fileSystem: String(parts[1]))
+      return Mirror(folder: EscapedLine.unescape(parts[2].unicodeScalars), id: String(parts[0]), fileSystem: String(parts[1]))
     }
   }
 
@@ -60,28 +60,8 @@ struct Registry {
   }
 
   private func write(_ mirrors: [Mirror]) {
-    let text = mirrors.map { "\($0.id)\t\($0.fileSystem)\t\(escape($0.folder))\n" }.joined()
+    let text = mirrors.map { "\($0.id)\t\($0.fileSystem)\t\(EscapedLine.escape($0.folder))\n" }.joined()
     TextFile.write(text, to: path)
-  }
-
-  private func escape(_ text: String) -> String {
-    text.unicodeScalars.map { $0 == "\\" ? "\\\\" : $0 == "\n" ? "\\n" : String($0) }.joined()
-  }
-
-  private func unescape(_ text: Substring) -> String {
-    var plain = String.UnicodeScalarView()
-    var isEscaped = false
-    for scalar in text.unicodeScalars {
-      if isEscaped {
-        plain.append(scalar == "n" ? "\n" : scalar)
-        isEscaped = false
-      } else if scalar == "\\" {
-        isEscaped = true
-      } else {
-        plain.append(scalar)
-      }
-    }
-    return String(plain)
   }
 
   static func isReadOnly(_ path: String) -> Bool {

@@ -105,18 +105,6 @@ server {{ listen 127.0.0.1:{self.port}; root {self.root}; }} }}"""
         return [(urllib.parse.unquote(f[3][1:]), int(f[1])) for f in fields
                 if f[2] == "GET" and f[0] in ("200", "206") and not f[3].endswith("SHA256SUMS")]
 
-    def unread(self):
-        """Bytes that the server has handed to the kernel and that no client has read, from the sockets' queues."""
-        total, port = 0, f":{self.port:04X}"
-        with open("/proc/net/tcp", encoding="ascii") as stream:
-            for line in stream.readlines()[1:]:
-                fields = line.split()
-                sent, received = (int(part, 16) for part in fields[4].split(":"))
-                if fields[3] == "0A":
-                    continue
-                total += sent if fields[1].endswith(port) else received if fields[2].endswith(port) else 0
-        return total
-
     def stop(self):
         self.process.terminate()
         self.process.wait(10)

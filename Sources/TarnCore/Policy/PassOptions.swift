@@ -59,7 +59,7 @@ package struct PassOptions: Sendable, Equatable {
   /// One line per value, for the ledger; reads back as the same.
   package var encoded: String {
     Name.allCases.flatMap { name in
-      (values[name] ?? []).map { "\(name.rawValue)=\(Self.escape($0))" }
+      (values[name] ?? []).map { "\(name.rawValue)=\(EscapedLine.escape($0))" }
     }.joined(separator: "\n")
   }
 
@@ -71,28 +71,8 @@ package struct PassOptions: Sendable, Equatable {
       guard let equals = line.firstIndex(of: "="), let name = Name(rawValue: String(line[..<equals])) else {
         continue
       }
-      values[name, default: []].append(Self.unescape(line[line.index(after: equals)...]))
+      values[name, default: []].append(EscapedLine.unescape(line[line.index(after: equals)...]))
     }
-  }
-
-  private static func escape(_ text: String) -> String {
-    text.unicodeScalars.map { $0 == "\\" ? "\\\\" : $0 == "\n" ? "\\n" : String($0) }.joined()
-  }
-
-  private static func unescape(_ text: Substring.UnicodeScalarView) -> String {
-    var plain = ""
-    var isEscaped = false
-    for scalar in text {
-      if isEscaped {
-        plain.unicodeScalars.append(scalar == "n" ? "\n" : scalar)
-        isEscaped = false
-      } else if scalar == "\\" {
-        isEscaped = true
-      } else {
-        plain.unicodeScalars.append(scalar)
-      }
-    }
-    return plain
   }
 
   /// What a pass may do to the folder.

@@ -1,0 +1,25 @@
+/// Text as one line of a record: a line feed is written `\n`, a backslash `\\`.
+package enum EscapedLine {
+  // By scalars: as characters, a line feed after "\r" would not be found.
+
+  package static func escape(_ text: String) -> String {
+    text.unicodeScalars.map { $0 == "\\" ? "\\\\" : $0 == "\n" ? "\\n" : String($0) }.joined()
+  }
+
+  /// What `escape` was given. A backslash at the end stands for nothing.
+  package static func unescape(_ text: Substring.UnicodeScalarView) -> String {
+    var plain = String.UnicodeScalarView()
+    var isEscaped = false
+    for scalar in text {
+      if isEscaped {
+        plain.append(scalar == "n" ? "\n" : scalar)
+        isEscaped = false
+      } else if scalar == "\\" {
+        isEscaped = true
+      } else {
+        plain.append(scalar)
+      }
+    }
+    return String(plain)
+  }
+}
