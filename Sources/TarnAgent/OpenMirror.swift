@@ -28,7 +28,7 @@ struct OpenMirror {
     let lock = try takeLock(home)
     do {
       // Between the look and the lock another Tarn may have ended the mirror.
-      guard folder.isIntact() else { throw vanished(home) }
+      guard try folder.isIntact() else { throw vanished(home) }
       let (ledger, setAside) = try openLedger(home.stateDirectory, now: now, damage: damage)
       return OpenMirror(home: home, folder: folder, lock: lock, ledger: ledger, setAside: setAside)
     } catch {

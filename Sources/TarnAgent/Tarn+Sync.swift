@@ -144,7 +144,7 @@ extension Tarn {
         .usage, code: "other-feed",
         "\(Printable.escape(absolute(request.folder))) follows \(Printable.escape(remembered)) already",
         hint: "to follow the new feed from now on: tarn sync --change-feed "
-          + "\(Printable.escape(given.text)) \(Printable.escape(request.folder))")
+          + "\(ShellWord.quote(given.text)) \(ShellWord.quote(request.folder))")
     }
     return (given, options)
   }

@@ -85,7 +85,7 @@ package struct Pass {
 
   private func runToEnd(_ folder: any FolderPort) throws -> PassReport {
     try PassFailure.translating(feed: request.feed.text) {
-      guard folder.isIntact() else {
+      guard try folder.isIntact() else {
         throw Self.replaced(folder: request.folderName)
       }
       let started = ports.now
@@ -98,7 +98,7 @@ package struct Pass {
       observer.pass(.planned(report))
       let rows = try ports.ledger.rowCount()
       try carryOut(folder, builder, rows: rows, into: &report)
-      guard folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
+      guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
       try recovery.expireTrash()
       report.ended = ports.now
       try record(report, end)
@@ -248,7 +248,7 @@ package struct Pass {
     }
     let actions = try ports.stage.actions()
     let first = try conductor.run(actions)
-    if let first, report.held == nil, !stop.isSet, mayDelete(report, builder), folder.isIntact() {
+    if let first, report.held == nil, !stop.isSet, mayDelete(report, builder), try folder.isIntact() {
       enter(.deleting)
       let result = try deletions.run(
         first: first, rest: actions, again: { try ports.stage.actions() }, planned: builder.plannedDeletions,

@@ -54,7 +54,24 @@ package final class LocalFolder: FolderPort {
     return (free, total)
   }
 
-  package func isIntact() -> Bool {
+  package func isIntact() throws(FolderFailure) -> Bool {
+    if isTheSame { return true }
+    // Without a descriptor to look with everything seems gone.
+    var spare: [Descriptor] = []
+    for _ in 0..<Self.looking {
+      let number = beneath.root.openBeneath(cString(".".utf8), O_RDONLY | O_DIRECTORY)
+      guard number != -EMFILE, number != -ENFILE else {
+        throw FolderFailure(cannot: "look at", home.folder.utf8, errno: -number)
+      }
+      if number >= 0 { spare.append(Descriptor(number)) }
+    }
+    return isTheSame
+  }
+
+  /// Descriptors that a look takes at a time, at most.
+  private static let looking = 4
+
+  private var isTheSame: Bool {
     guard let there = try? FileStat.following(home.folder),
       let held = try? FileStat.of(beneath.root, []), there.isSameObject(as: held),
       case .mirror(let now)? = try? FolderHome.inspect(folder: home.folder, state: nil), now.id == home.id,

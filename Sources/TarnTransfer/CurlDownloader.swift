@@ -13,12 +13,10 @@ package final class CurlDownloader: Downloading {
 
   /// Starts the thread.
   ///
-  /// - Throws: `.outOfMemory` when the thread or libcurl's handles cannot be made.
+  /// - Throws: `.outOfMemory` or `.tooManyOpenFiles` when the thread or libcurl's handles cannot be made.
   package init(settings: NetworkSettings, clock: any Clock = SystemClock()) throws(DownloadFailure) {
     Self.prepareProcess()
-    guard let multi = MultiHandle(settings) else {
-      throw DownloadFailure(.outOfMemory, "libcurl gave no multi handle", isTransient: true)
-    }
+    let multi = try MultiHandle(settings)
     let inbox = Inbox(multi)
     self.inbox = inbox
     do throws(ThreadFailure) {

@@ -10,9 +10,18 @@ final class MultiHandle: @unchecked Sendable {
   private let multi: UnsafeMutableRawPointer
   private var isClosed = false
 
-  /// - Returns: nil when there is no memory.
-  init?(_ settings: NetworkSettings) {
-    guard let multi = curl_multi_init() else { return nil }
+  /// - Throws: `.outOfMemory`; `.tooManyOpenFiles` when libcurl has no descriptor by which it could be woken, without
+  ///   which `wake` would do nothing and `poll` would sleep on.
+  init(_ settings: NetworkSettings) throws(DownloadFailure) {
+    guard let multi = curl_multi_init() else {
+      throw DownloadFailure(.outOfMemory, "libcurl gave no multi handle", isTransient: true)
+    }
+    guard curl_multi_wakeup(multi) == CURLM_OK else {
+      curl_multi_cleanup(multi)
+      throw DownloadFailure(
+        .tooManyOpenFiles, "no thread for the network: too many open files; raise the limit (ulimit -n)",
+        isTransient: true)
+    }
     self.multi = multi
     for (option, value, _) in CurlOption.multi(settings) { tarn_curl_multi_set_long(multi, option, value) }
   }

@@ -44,6 +44,30 @@ struct DescriptorTests {
     #expect(next.status == 0 && next.output.contains("nothing to do"), "\(next)")
   }
 
+  /// However few there are: no hang, no false alarm over the folder, and a first pass leaves nothing half made.
+  @Test(arguments: 13...24) func fewDescriptorsAreNamed(limit: Int) throws {
+    func sync(_ words: String...) throws -> Outcome {
+      let script = "ulimit -n \(limit); exec \"$0\" sync \"$@\""
+      return try Program(
+        "/bin/sh", ["-c", script, Tarn.path] + words, environment: Tarn.environment(environment),
+        in: place.url
+      ).wait(limit: 60)
+    }
+    for words in [["./SHA256SUMS", "new"], ["m"]] {
+      if words == ["m"] {
+        #expect(
+          try Tarn.run(["sync", "-q", "./SHA256SUMS", "m"], environment: environment, in: place.url).status
+            == 0)
+      }
+      let outcome = try words.count == 2 ? sync(words[0], words[1]) : sync(words[0])
+      if outcome.status != 0 {
+        #expect([3, 66, 74].contains(outcome.status), "\(outcome)")
+        #expect((outcome.errors + outcome.output).lowercased().contains("too many open files"), "\(outcome)")
+      }
+      if [66, 74].contains(outcome.status), words.count == 2 { #expect(!place.exists("new"), "\(outcome)") }
+    }
+  }
+
   /// As a crash leaves it.
   private func leaveALog() throws {
     let script = """

@@ -56,6 +56,22 @@ struct MessageTests {
     #expect(try tarn("sync", "--delete", "m", "n").status == 0)
   }
 
+  @Test func theHintToFollowAnotherFeedIsQuoted() throws {
+    #expect(try tarn("sync", "./SHA256SUMS", "my dir").status == 0)
+    try Data().write(to: place.url.appending(path: "a&b"))
+    expect(
+      try tarn("sync", "./a&b", "my dir"), 64, "tarn sync --change-feed '\(place.path)/a&b' 'my dir'")
+  }
+
+  /// 73 says that nothing was changed.
+  @Test func aStateThatCannotBeLeavesNothing() throws {
+    #expect(mkfifo(place.path + "/fifo", 0o600) == 0)
+    for state in ["fifo", "fifo/x", "/proc/x"] {
+      #expect(try tarn("sync", "--state", state, "./SHA256SUMS", "q/deep/er").status == 73)
+      #expect(!place.exists("q"))
+    }
+  }
+
   /// `tarn sync FEED "$DIR"` without DIR is not meant for the working directory.
   @Test(arguments: [
     ["sync", "--adopt", "./SHA256SUMS", ""], ["sync", ""], ["sync", "", "m"], ["plan", "./SHA256SUMS", ""],

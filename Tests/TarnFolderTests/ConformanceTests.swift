@@ -15,7 +15,7 @@ import Testing
     #expect(try world.port.digest(of: at("a"), .sha256) == nil)
     #expect(try world.port.partials().isEmpty)
     #expect(try world.port.trashed().isEmpty)
-    #expect(world.port.isIntact())
+    #expect(try world.port.isIntact())
   }
 
   /// The contents of `a` sort as `a/`, behind `a-b` and `a.txt`.

@@ -112,7 +112,7 @@ import Testing
     let last = try world.identity(at("a/keep"))
     _ = world.port.remove([Removal(path: at("a/keep"), expected: last, trashName: "t2")])
     #expect(world.scanned().objects.isEmpty)
-    #expect(world.port.isIntact())
+    #expect(try world.port.isIntact())
   }
 
   @Test(arguments: Adapter.allCases) func onlyTheExpectedFileIsRemoved(_ adapter: Adapter) throws {

@@ -217,7 +217,7 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
     }
   }
 
-  package func isIntact() -> Bool {
+  package func isIntact() throws(FolderFailure) -> Bool {
     reading { $0.intact }
   }
 }

@@ -124,6 +124,7 @@ package struct DownloadFailure: Error, Sendable, Equatable {
     case refusedByReceiver = "receiver-gave-up"
     case cancelled = "cancelled"
     case outOfMemory = "out-of-memory"
+    case tooManyOpenFiles = "too-many-open-files"
   }
   package var code: Code
   /// What happened, for a person; no secrets, escaped.

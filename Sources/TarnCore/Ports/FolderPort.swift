@@ -261,5 +261,7 @@ package protocol FolderPort: FolderReading {
   /// Bytes free for unprivileged writers, and the size of the file system.
   func space() throws(FolderFailure) -> (free: UInt64, total: UInt64)
   /// Still the folder that was opened: same directory at its path, marker with the same id.
-  func isIntact() -> Bool
+  ///
+  /// - Throws: when the process has no descriptors to look with: then nobody can tell.
+  func isIntact() throws(FolderFailure) -> Bool
 }

@@ -172,12 +172,12 @@ extension PassFailure {
     case (.directory, .local):
       self.init(
         .usage, code: "feed-not-a-file", "\(name) is a directory, and no feed",
-        hint: "give the list in it, as \(name)/SHA256SUMS")
+        hint: "give the list in it, as \(ShellWord.quote(feed.text + "/SHA256SUMS"))")
     case (.noFile, .local):
       self.init(
         .usage, code: "feed-not-a-file",
         "\(name) is no regular file: Tarn does not wait for what may never end",
-        hint: "let it come by standard input: tarn sync - FOLDER < \(name)")
+        hint: "let it come by standard input: tarn sync - FOLDER < \(ShellWord.quote(feed.text))")
     case (.closed, .standardInput):
       self.init(
         .feedUnreachable, code: "feed-not-readable",

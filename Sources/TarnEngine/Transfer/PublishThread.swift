@@ -84,15 +84,21 @@ struct PublishGroup: Sendable {
   let clock: any Clock
   let post: @Sendable (JobMessage) -> Void
 
+  /// Why nothing is published into the folder now; nil when it is the one that was opened.
+  private func obstacle() -> FolderFailure? {
+    do throws(FolderFailure) {
+      guard try !folder.isIntact() else { return nil }
+      return FolderFailure(.markerMissing, "the folder was moved, replaced or unmounted while the pass ran")
+    } catch {
+      return error
+    }
+  }
+
   func publish(_ batch: [Publication]) {
-    guard folder.isIntact() else {
+    if let failure = obstacle() {
       for publication in batch {
         finish(
-          publication,
-          .failed(
-            FolderFailure(
-              .markerMissing, "the folder was moved, replaced or unmounted while the pass ran",
-              path: publication.path)))
+          publication, .failed(FolderFailure(failure.code, failure.message, path: publication.path)))
       }
       return
     }

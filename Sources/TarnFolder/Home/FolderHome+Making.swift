@@ -22,6 +22,17 @@ extension FolderHome {
     folder: String, state: String?, random: any RandomSource = SystemRandom()
   ) throws(FolderFailure) -> (home: FolderHome, made: Made) {
     var made = Made()
+    do throws(FolderFailure) {
+      return (try make(folder, state, random, &made), made)
+    } catch {
+      made.removeDirectories()
+      throw error
+    }
+  }
+
+  private static func make(
+    _ folder: String, _ state: String?, _ random: any RandomSource, _ made: inout Made
+  ) throws(FolderFailure) -> FolderHome {
     try makeDirectories(folder, mode: 0o755, &made.directories)
     let root = try Descriptor.directory(at: folder)
     var directory = folder + "/" + markerName
@@ -43,7 +54,7 @@ extension FolderHome {
     if state != nil { isFresh = try makePointer(id, directory, held: held, root: root, folder) }
     try root.sync(folder.utf8)
     made.isMirror = isFresh && isNewID
-    return (FolderHome(folder: folder, stateDirectory: directory, id: id), made)
+    return FolderHome(folder: folder, stateDirectory: directory, id: id)
   }
 
   /// What one call of `make` made, and nobody else.
