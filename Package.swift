@@ -77,7 +77,7 @@ let package = Package(
     .executableTarget(
       name: "tarn",
       dependencies: [
-        "TarnAgent", "TarnCore", "TarnEngine", "TarnRuntime",
+        "TarnAgent", "TarnConfig", "TarnCore", "TarnEngine", "TarnRuntime",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
@@ -97,7 +97,7 @@ let package = Package(
     tests(
       "CommandLineTests",
       [
-        "tarn", "TarnCore", "TarnEngine",
+        "tarn", "TarnConfig", "TarnCore", "TarnEngine",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     tests("RepositoryTests", []),

@@ -8,7 +8,7 @@ enum Suggestion {
     "pull": "sync", "fetch": "sync", "mirror": "sync", "update": "sync", "run": "sync", "add": "sync",
     "diff": "plan", "dry-run": "plan", "ls": "status", "info": "status", "show": "status", "why": "explain",
     "check": "verify", "fsck": "verify", "repair": "verify", "remove": "forget", "delete": "forget",
-    "unfollow": "forget", "undelete": "trash", "restore": "trash",
+    "unfollow": "forget", "undelete": "trash", "restore": "trash", "settings": "config",
   ]
 
   /// A word that stands where a command is expected and is none.

@@ -65,8 +65,9 @@ import Testing
   }
 
   /// contract.md, Options: these are everywhere.
-  @Test(arguments: commands.filter { ![[], ["trash"]].contains($0) }) func commonOptions(_ command: [String])
-  {
+  @Test(arguments: commands.filter { ![[], ["trash"], ["config"]].contains($0) }) func commonOptions(
+    _ command: [String]
+  ) {
     let help = help(command)
     for option in ["--json", "-q, --quiet", "-v, --verbose", "--color", "--no-input", "-y, --yes"] {
       #expect(help.contains("  \(option) "), "\(option)")

@@ -5,7 +5,7 @@ import Testing
 @Suite struct UsageTests {
   @Test(arguments: [
     ("unknown-command", ["snyc"]), ("unknown-command-far", ["frobnicate"]),
-    ("unknown-trash-command", ["trash", "lst"]),
+    ("unknown-trash-command", ["trash", "lst"]), ("unknown-config-command", ["config", "chek"]),
     ("unknown-option", ["sync", "--delte", "/srv/iso"]), ("missing-argument", ["explain", "/srv/iso"]),
     ("bad-number", ["sync", "--connections", "0", "/srv/iso"]),
     ("bad-rate", ["plan", "--limit-rate", "fast", "/srv/iso"]),

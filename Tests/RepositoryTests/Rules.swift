@@ -15,7 +15,8 @@ enum Rules {
       "Glibc",
     ],
     "tarn": [
-      "TarnAgent", "TarnCore", "TarnEngine", "TarnRuntime", "ArgumentParser", "FoundationEssentials", "Glibc",
+      "TarnAgent", "TarnConfig", "TarnCore", "TarnEngine", "TarnRuntime", "ArgumentParser",
+      "FoundationEssentials", "Glibc",
     ],
   ]
 

@@ -68,7 +68,12 @@ import Testing
     #expect(mirror.adopts && mirror.isDryRun)
     #expect(mirror.state == "/users/ann/.local/tarn/a")
     #expect(mirror.rhythm == .calendar(["Mon 06:00", "Sat 10:00"]))
-    #expect(mirror.rates.map(\.rate) == [2_097_152, nil])
+    #expect(mirror.rates.map(\.limit) == [2_097_152, nil])
+    let shown = loaded.records.first { $0.name == "rate" && $0.table == .mirror("a") }?.toml
+    #expect(
+      shown
+        == "[{ at = \"08:00-18:00\", limit = \"2MiB/s\" }, { at = \"Sat,Sun 00:00-24:00\", limit = \"off\" }]"
+    )
     #expect(try mirror.options.policy().reserve == .bytes(1 << 30))
     #expect(try mirror.options.policy().window.maxAge == 777_600)
     #expect(try mirror.options.policy().window.keep == nil)
@@ -94,7 +99,7 @@ import Testing
     let settings = try #require(loaded.settings)
     #expect(settings.limits.passes == 2 && settings.limits.connections == 64)
     #expect(settings.limits.connectionsPerHost == 3 && settings.limits.rate == 10 << 20)
-    #expect(settings.limits.rates.first?.rate == 1_000_000)
+    #expect(settings.limits.rates.first?.limit == 1_000_000)
     #expect(settings.agent.socket == "/run/other.sock" && settings.agent.logFormat == .json)
     #expect(settings.agent.keepEvents == 2_592_000 && settings.agent.statusAccess == .owner)
   }

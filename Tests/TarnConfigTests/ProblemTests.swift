@@ -34,10 +34,18 @@ import Testing
       ("exclude = [\"a\", 7]", .wrongType, 17, "exclude"),
       ("cacert = \"ca.pem\"", .badValue, 10, "begins with /"),
       ("state = \"/a/../b\"", .badValue, 9, "without .."), ("state = \"\"", .badValue, 9, "begins with /"),
-      ("schedule = \"full moon\"", .badValue, 12, "03:00"), ("schedule = []", .badValue, 12, "leave it out"),
-      ("schedule = [\"06:00\", \"moon\"]", .badValue, 12, "03:00"),
+      ("schedule = \"full moon\"", .badValue, 12, "06:00 Europe/Berlin"),
+      ("schedule = []", .badValue, 12, "leave it out"),
+      ("schedule = [\"06:00\", \"moon\"]", .badValue, 22, "every = \"1h\""),
+      ("schedule = \"\"", .badValue, 12, "Mon..Fri"),
+      ("schedule = \"24:00\"", .badValue, 12, "every = \"1h\""),
+      ("schedule = \"06:00 Europe/Berlin\"", nil, 0, ""),
+      ("schedule = \"06:00 Europe/Berlon\"", .badValue, 12, "06:00"),
       ("rate = \"2MiB/s\"", .wrongType, 8, "write a list"), ("rate = [\"x\"]", .wrongType, 9, "08:00-18:00"),
       ("rate = [{ at = \"8-18\", limit = \"1M\" }]", .badValue, 16, "08:00-18:00"),
+      ("rate = [{ at = \"12:00-00:00\", limit = \"1M\" }]", .badValue, 16, "at = \"12:00-24:00\""),
+      ("rate = [{ at = \"8:00-8:00\", limit = \"1M\" }]", .badValue, 16, "at = \"00:00-24:00\""),
+      ("rate = [{ at = \"Sat..Mon 8:00-9:00\", limit = \"1M\" }]", .badValue, 16, "Mon..Fri"),
       ("rate = [{ at = \"08:00-18:00\", limit = \"x\" }]", .badValue, 39, "2MiB/s"),
       ("rate = [{ at = \"08:00-18:00\", limt = \"1M\" }]", .unknownSetting, 31, "write 'limit'"),
       ("rate = [{ at = 8, limit = \"1M\" }]", .wrongType, 16, "at"),
@@ -219,5 +227,22 @@ import Testing
       #expect(loaded.settings == nil)
       for problem in loaded.problems { #expect(!problem.text.contains("hunter"), "\(problem.text)") }
     }
+  }
+
+  /// What a schedule or a span says of itself is told, and quotes no password.
+  @Test(arguments: [
+    ("schedule = \"é 24:00\"", "at its character 1: "),
+    ("schedule = \"*-*-* 24:00\"", "at its character 7: "),
+    ("schedule = \"06:00 Moon/Base\"", "at its character 7: the time zone Moon/Base is not known"),
+    ("schedule = \"06:00 https://ann:secret@x/\"", "https://***@x/"),
+    (
+      "rate = [{ at = \"12:00-0:00\", limit = \"1M\" }]",
+      "at its character 7: midnight as an end is written 24:00"
+    ),
+  ])
+  func timesSayWhatIsWrong(line: String, said: String) throws {
+    let problem = try #require(Sample.load(Sample.mirror(line)).problems.first)
+    #expect(problem.message.contains(said), "\(problem.text)")
+    #expect(!problem.text.contains("secret"))
   }
 }

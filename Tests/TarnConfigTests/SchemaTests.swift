@@ -74,6 +74,24 @@ import Testing
     }
   }
 
+  /// What the loader takes, an editor takes, too.
+  @Test func thePatternOfASpanTakesWhatARowTakes() throws {
+    var taken = 0
+    for days in ["", "Mon ", "Mon..Fri  ", "monday-Fri,Sun ", "Sat,Sun, ", " ", "Sat..Mon ", "Mon"] {
+      for span in [
+        "08:00-18:00", "8:5-9:5", "008:00-24:00", "22:00-06:00", "8-18", "08:00", "08:00 - 18:00", "",
+      ] {
+        guard (try? RateTimetable.Row(days + span, limit: 1)) != nil else { continue }
+        taken += 1
+        #expect(try matches(days + span, "^(\(SettingsSchema.daySpan))$"), "\(days + span)")
+      }
+    }
+    #expect(taken == 20)
+    for text in ["8-18", "08:00", "08:00 - 18:00", "soon", ""] {
+      #expect(try !matches(text, "^(\(SettingsSchema.daySpan))$"), "\(text)")
+    }
+  }
+
   @Test func jsonIsEscaped() throws {
     let text = "a\"\\\n\u{1}é/"
     let written = JSONText.object([

@@ -35,7 +35,7 @@ import Testing
     Sample.mirror(
       "rate = [{ at = \"22:00-06:00\", limit = \"off\" }]\nreserve = 5\ndelete = true\nmax-age = \"1h 30min\""
     ),
-    "[mirror.\"é-1\"]\nfeed = \"/a b\"\nfolder = \"/srv/é\"\nschedule = [\"a\", \"b\"]\nstate = \"/var/x\"",
+    "[mirror.\"é-1\"]\nfeed = \"/a b\"\nfolder = \"/srv/é\"\nschedule = [\"06:00\", \"Mon  7:5\"]\nstate = \"/var/x\"",
     "[limits]\npasses = 3\nrate = []\n[agent]\nlog-format = \"text\"\nsocket = \"/s\"",
     Sample.mirror("proxy = { credential = \"p\" }\nheader-file = { credential = \"h\" }\ninclude = []"),
   ])

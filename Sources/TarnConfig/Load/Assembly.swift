@@ -120,8 +120,8 @@ struct Assembly {
     merged.effective(name, in: table)?.value == .boolean(true)
   }
 
-  private func rates(_ table: SettingsTable) -> [RateWindow] {
-    if case .rates(let windows)? = merged.effective("rate", in: table)?.value { windows } else { [] }
+  private func rates(_ table: SettingsTable) -> [RateTimetable.Row] {
+    if case .rates(let rates)? = merged.effective("rate", in: table)?.value { rates.map(\.row) } else { [] }
   }
 }
 

@@ -12,17 +12,17 @@ package struct SettingsLoader: Sendable {
   package var paths: SettingsPaths
   package var purpose: Purpose
   private let reading: any SettingsReading
-  private let scheduleFault: @Sendable (String) -> String?
+  private let isKnownZone: @Sendable (String) -> Bool
 
-  /// - Parameter scheduleFault: what is wrong with an expression of systemd.time(7); nil when it is one.
+  /// - Parameter isKnownZone: whether the time zone database has that name.
   package init(
     paths: SettingsPaths, purpose: Purpose, reading: any SettingsReading,
-    scheduleFault: @escaping @Sendable (String) -> String?
+    isKnownZone: @escaping @Sendable (String) -> Bool
   ) {
     self.paths = paths
     self.purpose = purpose
     self.reading = reading
-    self.scheduleFault = scheduleFault
+    self.isKnownZone = isKnownZone
   }
 
   /// The longest file, in bytes.
@@ -31,7 +31,7 @@ package struct SettingsLoader: Sendable {
   /// Blocks for as long as the files do. Never fails: what is wrong is among the problems.
   package func load() -> LoadedSettings {
     var loaded = LoadedSettings()
-    let values = ValueReading(home: paths.home, scheduleFault: scheduleFault)
+    let values = ValueReading(home: paths.home, isKnownZone: isKnownZone)
     var found: [FoundSetting] = []
     var mirrors: [String: SettingPlace] = [:]
     for path in files(&loaded) {

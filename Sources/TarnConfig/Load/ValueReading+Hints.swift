@@ -30,13 +30,13 @@ extension ValueReading {
     return Refusal(.wrongType, "takes \(setting.kind.takes), and this is \(node.kindName)", hint: hint)
   }
 
-  func rates(_ nodes: [SettingNode]) throws(Refusal) -> [RateWindow] {
-    var windows: [RateWindow] = []
-    for node in nodes { windows.append(try window(node)) }
-    return windows
+  func rates(_ nodes: [SettingNode]) throws(Refusal) -> [SettingValue.Rate] {
+    var rates: [SettingValue.Rate] = []
+    for node in nodes { rates.append(try rate(node)) }
+    return rates
   }
 
-  private func window(_ node: SettingNode) throws(Refusal) -> RateWindow {
+  private func rate(_ node: SettingNode) throws(Refusal) -> SettingValue.Rate {
     let example = "write for example { at = \"08:00-18:00\", limit = \"2MiB/s\" }"
     guard case .table(let members) = node.value else {
       throw Refusal(
@@ -63,15 +63,17 @@ extension ValueReading {
         .missing, "has a window without '\(texts["at"] == nil ? "at" : "limit")'", hint: example,
         position: node.position)
     }
-    guard let window = RateWindow(at: at, limit: limit) else {
-      let isRate = Units.rate(limit) != nil
-      let wrong = members.first { $0.key == (isRate ? "at" : "limit") }
+    func position(_ key: String) -> SettingPosition? { members.first { $0.key == key }?.node.position }
+    guard let bytes = Units.rate(limit) else {
       throw Refusal(
-        .badValue,
-        isRate
-          ? "takes \(RateWindow.help) for 'at'" : "takes \(SettingKind.rate.takes) for 'limit'",
-        hint: example, position: wrong?.node.position)
+        .badValue, "takes \(SettingKind.rate.takes) for 'limit'", hint: example, position: position("limit"))
     }
-    return window
+    do throws(ScheduleTextError) {
+      return SettingValue.Rate(row: try RateTimetable.Row(at, limit: bytes), at: at, limit: limit)
+    } catch {
+      throw Refusal(
+        .badValue, "takes a span of the day for 'at'; \(error.place(in: at))",
+        hint: "write for example at = \(SettingValue.quote(error.example))", position: position("at"))
+    }
   }
 }

@@ -14,8 +14,8 @@ struct Refusal: Error, Equatable {
 struct ValueReading {
   /// `$HOME`, for paths that begin with `~/`.
   var home: String?
-  /// What is wrong with an expression of systemd.time(7); nil when it is one.
-  var scheduleFault: @Sendable (String) -> String?
+  /// Whether the time zone database has that name.
+  var isKnownZone: @Sendable (String) -> Bool
 
   func read(_ node: SettingNode, as setting: Setting) throws(Refusal) -> SettingValue {
     do throws(Refusal) {
@@ -52,10 +52,12 @@ struct ValueReading {
     case (.secretFile, .table(let members)), (.secretURL, .table(let members)):
       return .secret(try secret(members, setting))
     case (.rates, .array(let nodes)): return .rates(try rates(nodes))
-    case (.calendar, .text(let text)): return .texts([try schedule(text)])
+    case (.calendar, .text(let text)):
+      try checkSchedule(text, at: node.position)
+      return .texts([text])
     case (.calendar, .array(let nodes)):
       let texts = try texts(nodes, setting)
-      for text in texts { _ = try schedule(text) }
+      for (text, node) in zip(texts, nodes) { try checkSchedule(text, at: node.position) }
       guard !texts.isEmpty else { throw Refusal(.badValue, "is an empty list", hint: "leave it out instead") }
       return .texts(texts)
     default: throw wrongType(node, setting)
@@ -131,13 +133,15 @@ struct ValueReading {
     }
   }
 
-  private func schedule(_ text: String) throws(Refusal) -> String {
-    if let fault = scheduleFault(text) {
+  private func checkSchedule(_ text: String, at position: SettingPosition) throws(Refusal) {
+    do throws(ScheduleTextError) {
+      _ = try CalendarSpec(text, isKnownZone: isKnownZone)
+    } catch {
       throw Refusal(
-        .badValue, "takes a time as in systemd.time(7): \(Printable.escape(fault))",
-        hint: "write for example schedule = \"*-*-* 03:00\", or every = \"1h\"")
+        .badValue, "takes a time as in systemd.time(7); \(error.place(in: text))",
+        hint: "write for example schedule = \(SettingValue.quote(error.example)), or every = \"1h\"",
+        position: position)
     }
-    return text
   }
 
   /// What `PassOptions` says, which knows each option's range.
@@ -152,6 +156,18 @@ struct ValueReading {
         .badValue, "takes \(error.expected), not '\(Redaction.short(error.value))'",
         hint: "write for example \(option.rawValue) = \(option.setting.example)")
     }
+  }
+}
+
+extension ScheduleTextError {
+  /// `at its character 4: hour 24 is not in 0..23`; short, without secrets.
+  func place(in text: String) -> String {
+    let before = String(decoding: text.utf8.prefix(offset), as: UTF8.self).unicodeScalars.count
+    // It may quote a word of the text, of any length.
+    let isCut = reason.unicodeScalars.count > 120
+    let front = String(String.UnicodeScalarView(reason.unicodeScalars.prefix(120)))
+    return "at its character \(before + 1): \(Redaction.text(front, isCut: isCut))"
+      + (isCut ? "\u{2026}" : "")
   }
 }
 

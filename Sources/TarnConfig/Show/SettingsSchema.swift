@@ -78,6 +78,9 @@ package enum SettingsSchema {
 
   // MARK: - Parts
 
+  /// A span of the day, as `RateTimetable.Row` takes it.
+  static let daySpan = "([A-Za-z.,-]+ +)?[0-9]+:[0-9]+-[0-9]+:[0-9]+"
+
   /// As `Units.bytes` reads it.
   static let size =
     "([0-9]+\\.?[0-9]*|\\.[0-9]+) *([Bb]|[KkMmGgTt]([Ii]?[Bb]|[Ii])?)?"
@@ -102,7 +105,7 @@ package enum SettingsSchema {
     (
       "items",
       exactly([
-        ("at", .object(pattern("([A-Za-z.,]+ +)?[0-9]{1,2}:[0-9]{2}-[0-9]{1,2}:[0-9]{2}"))),
+        ("at", .object(pattern(daySpan))),
         ("limit", .object(pattern("\(size)(/s)?|off"))),
       ])
     ),

@@ -1,4 +1,4 @@
-import TarnCore
+package import TarnCore
 
 /// What a setting takes, and how it is written in TOML.
 package enum SettingKind: Sendable, Equatable {
@@ -63,7 +63,14 @@ package enum SettingValue: Sendable, Equatable {
   case text(String)
   case texts([String])
   case secret(SecretPlace)
-  case rates([RateWindow])
+  case rates([Rate])
+
+  /// One row of a timetable, and how it was written.
+  package struct Rate: Sendable, Equatable {
+    package var row: RateTimetable.Row
+    package var at: String
+    package var limit: String
+  }
 
   /// As TOML, on one line; URLs without names and passwords.
   package var toml: String {
@@ -74,9 +81,9 @@ package enum SettingValue: Sendable, Equatable {
     case .texts(let texts): "[" + texts.map(Self.quote).joined(separator: ", ") + "]"
     case .secret(.file(let path)): "{ file = \(Self.quote(path)) }"
     case .secret(.credential(let name)): "{ credential = \(Self.quote(name)) }"
-    case .rates(let windows):
+    case .rates(let rates):
       "["
-        + windows.map { "{ at = \(Self.quote($0.text)), limit = \(Self.quote($0.rateText)) }" }
+        + rates.map { "{ at = \(Self.quote($0.at)), limit = \(Self.quote($0.limit)) }" }
         .joined(separator: ", ") + "]"
     }
   }

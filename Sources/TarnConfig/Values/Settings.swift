@@ -33,7 +33,7 @@ package struct MirrorSettings: Sendable, Equatable {
   package var state: String?
   package var rhythm = Rhythm.command
   /// A rate at some times of the day; at others `limit-rate` holds.
-  package var rates: [RateWindow] = []
+  package var rates: [RateTimetable.Row] = []
   package var adopts = false
   package var isDryRun = false
   /// Valid. Files of secrets are named by their paths; a proxy that is a secret is not among these.
@@ -66,7 +66,7 @@ package struct LimitSettings: Sendable, Equatable {
   /// Bytes per second of all mirrors together; nil for no limit.
   package var rate: UInt64?
   /// A rate at some times of the day; at others `rate` holds.
-  package var rates: [RateWindow] = []
+  package var rates: [RateTimetable.Row] = []
 
   package init() {}
 }

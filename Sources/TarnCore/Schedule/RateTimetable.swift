@@ -2,8 +2,8 @@
 package struct RateTimetable: Hashable, Sendable {
   /// A span of the day by local time, on some or all days of the week.
   package struct Row: Hashable, Sendable {
-    /// Minutes of the day, 0 to 1439, and 1 to 1440. When `end` is not after `start`, the span goes over midnight and
-    /// belongs to the day on which it began; from a time to itself it is a whole day.
+    /// Minutes of the day, 0 to 1439, and 1 to 1440; never the same. When `end` is before `start`, the span goes over
+    /// midnight and belongs to the day on which it began.
     let start: Int
     let end: Int
     /// Bit 0 is Monday; 0 stands for every day.
@@ -24,7 +24,14 @@ package struct RateTimetable: Hashable, Sendable {
       let offset = text.offset
       end = try Self.minute(&text, most: 1440)
       guard text.isAtEnd else { throw text.error("nothing is expected after the span", Self.example) }
-      guard end > 0 else { throw text.error("midnight as an end is written 24:00", Self.example, at: offset) }
+      let front = String(decoding: span.utf8.prefix(offset), as: UTF8.self)
+      guard end > 0 else {
+        throw text.error("midnight as an end is written 24:00", front + "24:00", at: offset)
+      }
+      guard end != start else {
+        throw text.error(
+          "a whole day is written 00:00-24:00, not from a time to itself", "00:00-24:00", at: offset)
+      }
       self.limit = limit
     }
 

@@ -36,10 +36,10 @@ import Testing
   }
 
   @Test func daysOfTheWeek() throws {
-    let table = try table([("Mon..Fri 08:00-18:00", 2), ("Sun 12:00-12:00", 3)], standard: nil)
+    let table = try table([("Mon..Fri 08:00-18:00", 2), ("Sun 12:00-11:59", 3)], standard: nil)
     #expect(table.limit(at: instant("2026-11-20T10:00:00"), in: .utc) == 2)
     #expect(table.limit(at: instant("2026-11-21T10:00:00"), in: .utc) == nil)
-    // From noon to noon: a whole day.
+    // Until the next noon, nearly.
     #expect(table.limit(at: instant("2026-11-23T07:00:00"), in: .utc) == 3)
     #expect(table.limit(at: instant("2026-11-22T11:00:00"), in: .utc) == nil)
   }
@@ -78,7 +78,8 @@ import Testing
     func time(_ minute: Int) -> String { "\(minute / 60):\(minute % 60)" }
     let rows = try (0...random.below(4)).map { _ in
       let days = random.pick(["", "Mon..Fri ", "Sat,Sun ", "Wed "])
-      let span = time(random.below(1440)) + "-" + time(1 + random.below(1440))
+      let start = random.below(1440)
+      let span = time(start) + "-" + time((start + random.below(1439)) % 1440 + 1)
       return try RateTimetable.Row(days + span, limit: UInt64(random.below(3)))
     }
     let table = RateTimetable(rows, standard: 7)
@@ -93,6 +94,11 @@ import Testing
     ("", 0), ("8-18", 1), ("08:00", 5), ("08:00-", 6), ("08:00-25:00", 6), ("08:60-09:00", 3),
     ("24:00-06:00", 0),
     ("08:00-24:01", 6), ("08:00-00:00", 6), ("08:00-18:00 UTC", 11), ("Fri..Mon 08:00-18:00", 5), ("Mon", 3),
+    ("08:00-08:00", 6), ("00:00-00:00", 6), ("Sun 12:00-0:00", 10), ("08:00 - 18:00", 5),
+    ("Mon.Fri 08:00-18:00", 3),
+    ("Mo 08:00-18:00", 0), (", 08:00-18:00", 0), ("Mon.. 08:00-18:00", 5), ("Mon Tue 08:00-18:00", 4),
+    ("+8:00-18:00", 0),
+    ("\u{660}8:00-18:00", 0), ("08:00-18:00-20:00", 11), ("-18:00", 0),
   ])
   func otherSpansAreRefused(text: String, offset: Int) {
     let error = #expect(throws: ScheduleTextError.self) { try RateTimetable.Row(text, limit: 1) }

@@ -1,0 +1,40 @@
+import ArgumentParser
+import TarnConfig
+import TarnCore
+
+/// `tarn config check`.
+struct ConfigCheckCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "check",
+    abstract: "Check the settings: every error with its file, line and column.",
+    usage: "tarn config check [options]",
+    discussion: """
+      Examples:
+        tarn config check
+        tarn config check --config ./tarn.toml
+        tarn config check --json | jq .problems
+
+      Nothing is changed and no server is asked. It ends with 0 or 78.
+      """)
+
+  @OptionGroup var settings: SettingsOptions
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    let session = try Session(common)
+    let report = SettingsReport(settings, session)
+    if session.isJSON {
+      session.console.data(JSONText.document(ConfigCheckDocument(report)))
+    } else {
+      report.tellProblems(session)
+      if let settings = report.loaded.settings, !session.isQuiet {
+        let files = report.files.map { Printable.escape($0) }.joined(separator: ", ")
+        session.console.data(
+          files.isEmpty
+            ? "no settings: 'tarn config paths' lists where they are looked for"
+            : "\(files): \(Numbers.count(settings.mirrors.count, "mirror"))")
+      }
+    }
+    try report.status.end()
+  }
+}

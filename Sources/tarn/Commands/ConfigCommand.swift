@@ -1,0 +1,15 @@
+import ArgumentParser
+
+/// `tarn config`.
+struct ConfigCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "config",
+    abstract: "Check and show the settings, and where each came from.",
+    discussion: """
+      Examples:
+        tarn config check
+        tarn config show
+        tarn config paths
+      """,
+    subcommands: [ConfigCheckCommand.self, ConfigShowCommand.self, ConfigPathsCommand.self])
+}

@@ -1,0 +1,133 @@
+import TarnConfig
+
+/// Where a value or a problem stands: in a file at a line and column, from 1, or elsewhere.
+private struct OriginDocument: Encodable {
+  /// `/etc/tarn/tarn.toml:3:8`, `$TARN_SOCKET`, `--socket` or `standard`.
+  var text: String
+  var file: String?
+  var line: Int?
+  var column: Int?
+
+  init(_ origin: SettingOrigin) {
+    text = origin.text
+    if case .file(let path, let position) = origin {
+      file = path
+      line = position.line
+      column = position.column
+    }
+  }
+}
+
+struct ConfigProblemDocument: Encodable {
+  private var severity: String
+  private var code: String
+  private var origin: OriginDocument
+  private var message: String
+  private var hint: String?
+
+  init(_ problem: SettingsProblem) {
+    severity = problem.severity.rawValue
+    code = problem.code.rawValue
+    origin = OriginDocument(problem.origin)
+    message = problem.message
+    hint = problem.hint
+  }
+}
+
+struct ConfigFileDocument: Encodable {
+  var path: String
+  /// `read`, `missing` or `failed`.
+  var state: String
+
+  init(_ file: SettingsFileState) {
+    path = file.path
+    state =
+      switch file.state {
+      case .read: "read"
+      case .missing: "missing"
+      case .failed: "failed"
+      }
+  }
+}
+
+/// `config check --json`.
+struct ConfigCheckDocument: Encodable {
+  var schema = "tarn-config/1"
+  var exitStatus: Int32
+  /// The names of the mirrors; none when there is an error.
+  var mirrors: [String]
+  var files: [ConfigFileDocument]
+  var problems: [ConfigProblemDocument]
+
+  init(_ report: SettingsReport) {
+    exitStatus = report.status.rawValue
+    mirrors = report.loaded.settings?.mirrors.map(\.name) ?? []
+    files = report.loaded.files.map(ConfigFileDocument.init)
+    problems = report.loaded.problems.map(ConfigProblemDocument.init)
+  }
+}
+
+/// `config show --json`.
+struct ConfigShowDocument: Encodable {
+  private struct Record: Encodable {
+    struct Shadowed: Encodable {
+      var name: String
+      var toml: String
+      var origin: OriginDocument
+    }
+    /// `agent`, `limits` or `mirror`.
+    var table: String
+    var mirror: String?
+    var name: String
+    /// The value as TOML; of a secret only the place.
+    var toml: String
+    var origin: OriginDocument
+    /// What this value stands in front of, the latest first.
+    var insteadOf: [Shadowed]
+
+    init(_ record: SettingRecord) {
+      table = record.table.scope.rawValue
+      if case .mirror(let name) = record.table { mirror = name }
+      name = record.name
+      toml = record.toml
+      origin = OriginDocument(record.origin)
+      insteadOf = record.shadowed.map {
+        Shadowed(name: $0.name, toml: $0.value.toml, origin: OriginDocument($0.origin))
+      }
+    }
+  }
+  private var schema = "tarn-config/1"
+  private var exitStatus: Int32
+  private var settings: [Record]
+  private var problems: [ConfigProblemDocument]
+
+  init(_ report: SettingsReport) {
+    exitStatus = report.status.rawValue
+    settings = report.loaded.records.map(Record.init)
+    problems = report.loaded.problems.map(ConfigProblemDocument.init)
+  }
+}
+
+/// `config paths --json`.
+struct ConfigPathsDocument: Encodable {
+  var schema = "tarn-config/1"
+  /// `system` or `user`.
+  var instance: String
+  var files: [ConfigFileDocument]
+  /// In each `tarn.toml` and `conf.d/*.toml`; none beside `--config`.
+  var directories: [String]
+  /// None when there is an error in the settings, or no runtime directory.
+  var socket: String?
+  var state: String?
+  var credentials: String?
+
+  init(_ report: SettingsReport) {
+    let paths = report.paths
+    instance = paths.instance.rawValue
+    files = report.loaded.files.map(ConfigFileDocument.init)
+    directories = paths.file == nil ? paths.directories : []
+    socket = report.loaded.settings?.agent.socket
+    state = paths.state
+    credentials = paths.credentials
+  }
+}

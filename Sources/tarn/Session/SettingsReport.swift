@@ -1,0 +1,48 @@
+import Glibc
+import TarnAgent
+import TarnConfig
+import TarnCore
+import TarnRuntime
+
+/// The settings as they are on the disk now, read once to be looked at.
+struct SettingsReport {
+  let paths: SettingsPaths
+  let loaded: LoadedSettings
+
+  private static let variables = [
+    "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "CONFIGURATION_DIRECTORY",
+    "STATE_DIRECTORY",
+    "RUNTIME_DIRECTORY", "CREDENTIALS_DIRECTORY", "TARN_SOCKET", "TZDIR",
+  ]
+
+  /// Blocks for as long as the files do; never fails.
+  init(_ options: SettingsOptions, _ session: Session) {
+    var variables: [String: String] = [:]
+    for name in Self.variables { variables[name] = environment(name) }
+    paths = SettingsPaths(
+      environment: variables, isRoot: geteuid() == 0, config: options.config, socket: options.socket,
+      workingDirectory: session.tarn.workingDirectory)
+    let zones = ZoneFiles(environment: variables)
+    loaded = SettingsLoader(paths: paths, purpose: .check, reading: DiskSettings()) { name in
+      guard let bytes = try? zones.bytes(of: name) else { return false }
+      return (try? TZif.parse(bytes)) != nil
+    }.load()
+  }
+
+  var status: ExitStatus { loaded.settings == nil ? .configuration : .inSync }
+
+  /// The files that were read.
+  var files: [String] { loaded.files.filter { $0.state == .read }.map(\.path) }
+
+  /// Prints every problem on standard error; under `--quiet` the errors alone.
+  func tellProblems(_ session: Session) {
+    let problems = loaded.problems.filter { $0.severity == .error || !session.isQuiet }
+    for problem in problems { session.console.message(String(problem.text.dropLast())) }
+    let errors = problems.count { $0.severity == .error }
+    if errors > 0 {
+      let count = Numbers.count(errors, "error")
+      session.console.message(
+        session.messageStyle.paint("tarn:", .bad) + " \(count): these settings are not taken")
+    }
+  }
+}
