@@ -208,7 +208,7 @@ import Testing
     #expect(Mounts.mount(at: state, "size=1m"))
     defer { Mounts.unmount(state) }
     #expect(code { _ = try FolderHome.create(folder: folder, state: state + "/s") } == .otherFileSystem)
-    #expect(try inspect() == .empty)
+    #expect(try inspect() == .missing)
   }
 
   /// One file system, but renames between the two mounts of it are refused by the kernel.
@@ -306,7 +306,7 @@ import Testing
     #expect(Mounts.mount(at: state, "size=1m,mode=700"))
     defer { Mounts.unmount(state) }
     #expect(code { _ = try FolderHome.create(folder: folder, state: state) } == .otherFileSystem)
-    #expect(try inspect() == .empty)
+    #expect(try inspect() == .missing)
     #expect(try FileManager.default.contentsOfDirectory(atPath: state) == [])
   }
 
