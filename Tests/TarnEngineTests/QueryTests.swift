@@ -137,6 +137,9 @@ import Testing
     #expect(try status(world).lastFailure?.contains("cut") == true)
     world.feedFailure = nil
     world.policy.deletes = true
+    world.unlist("f29")
+    try world.run()
+    #expect(try status(world, holder: 42).state == "deleting")
     for number in 0..<5 { world.unlist("f\(number + 10)") }
     try world.run()
     var document = try status(world)
@@ -145,7 +148,8 @@ import Testing
     #expect(document.entries.held == 5)
     document = try status(world, holder: 42)
     #expect(document.process == 42)
-    #expect(document.state == "deleting")
+    // What is held is so before anything is carried out, and there was nothing else.
+    #expect(document.state == "planning")
     try world.ledger.apply([.fact("outcome", "running")])
     #expect(try status(world).state == "interrupted")
   }
@@ -296,7 +300,7 @@ import Testing
         feed: world.location, folderName: "/folder", policy: world.policy),
       observer: world.log, progress: PassProgress(clock: world.clock), stop: StopFlag())
     var kinds: [Action.Kind] = []
-    let report = try pass.plan(folder: AbsentFolder()) { kinds.append($0.kind) }
+    let report = try pass.plan(folder: AbsentFolder()) { action, _ in kinds.append(action.kind) }
     #expect(kinds == [.fetch, .fetch])
     #expect(report.counts.planned == 2)
   }
