@@ -219,6 +219,43 @@ import Testing
     #expect(try explain(world, "gone-wrong", mirror: "my iso").hint == "tarn sync 'my iso'")
   }
 
+  /// A file where the feed has a directory by now: it is what is in the way, whether it may go or not.
+  @Test func aFileThatIsInTheWay() throws {
+    let world = try filled()
+    world.folder.write("mine".path, "mine".bytes)
+    for name in ["f10", "f11", "mine"] { world.want("\(name)/x", "new") }
+    for name in ["f10", "f11"] { world.unlist(name) }
+    try world.run()
+    for name in ["f10", "mine"] {
+      let answer = try explain(world, name)
+      #expect(answer.state == "conflict", "\(name)")
+      #expect(answer.summary == (try explain(world, "\(name)/x")).summary)
+      #expect(answer.hint == "move it away, then: tarn sync m")
+    }
+    #expect(
+      try explain(world, "f10").summary
+        == "f10 is a file, and the feed now has a directory there; --delete lets the file go to the trash "
+        + "[parent-not-a-directory]")
+    #expect(try explain(world, "f12").state == "current")
+    world.folder.delete("f11".path)
+    #expect(try explain(world, "f11").state == "missing")
+  }
+
+  @Test func whatWaitsForAnApproval() throws {
+    let world = try filled()
+    world.policy.deletes = true
+    for number in 10..<15 {
+      world.unlist("f\(number)")
+      world.want("f\(number)/x", "new")
+    }
+    let id = try #require(try world.run().held?.id)
+    #expect(try explain(world, "f10").hint == "tarn approve m \(id)")
+    #expect(try explain(world, "f10/x").state == "held")
+    #expect(try explain(world, "f10/x").hint == "tarn approve m \(id)")
+    _ = try world.approval.run(plan: id)
+    #expect(try explain(world, "f10/x").hint == "tarn sync m")
+  }
+
   // MARK: Verify
 
   @Test func aGoodMirrorIsVerified() throws {
