@@ -98,10 +98,10 @@ extension Tarn {
 
   /// What a sync would do; see `Pass.plan`.
   ///
-  /// - Parameter each: gets every action, in order.
+  /// - Parameter each: gets every action, in order, and whether it is a deletion that would be held.
   package func plan(
     _ request: SyncRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag,
-    each: (Action) -> Void
+    each: (_ action: Action, _ isHeld: Bool) -> Void
   ) throws(PassFailure) -> PassReport {
     let given = try request.feed.map { text throws(PassFailure) in
       try FeedText.parse(text, workingDirectory: workingDirectory)

@@ -38,6 +38,7 @@ package struct AbsentLedger: LedgerPort {
   package func trash() throws(LedgerFailure) -> [TrashRow] { [] }
   package func problems(limit: Int) throws(LedgerFailure) -> [Problem] { [] }
   package func problem(name: [UInt8]) throws(LedgerFailure) -> Problem? { nil }
+  package func problem(below path: RelativePath, code: String) throws(LedgerFailure) -> Problem? { nil }
   package func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int] { [:] }
   package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event] { [] }
   package func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event] { [] }

@@ -1,7 +1,34 @@
 import TarnCore
 
-/// The last step of a pass: what a complete manifest no longer names goes to the trash, if the guard lets it.
-/// On the pass's thread.
+/// What becomes of a plan's deletions, of files that make way for directories and of all others alike: judged once,
+/// before anything is carried out.
+enum DeletionVerdict: Equatable {
+  case allowed
+  /// More than the guard lets go: all of them wait.
+  case held(HeldPlan)
+  /// Nothing may be deleted by this pass, and so nothing is held either; why.
+  case forbidden(String)
+
+  /// Of an entry below a file that stays for now. The file itself is told by the plan that holds it, or by this.
+  ///
+  /// - Returns: of kind `held` or `conflict`; nil when nothing stays.
+  func problem(of path: RelativePath, below blocker: RelativePath, seen: Timestamp) -> Problem? {
+    let file = "\(blocker.printable) is a file, and the feed now has a directory there"
+    switch self {
+    case .allowed: return nil
+    case .held(let plan):
+      return Problem(
+        name: path.bytes, kind: .held, code: "waits-for-approval",
+        message: "\(file); its deletion needs approval, in plan \(plan.id)", seen: seen)
+    case .forbidden(let reason):
+      return Problem(
+        name: path.bytes, kind: .conflict, code: "parent-not-a-directory",
+        message: "\(file), but nothing is deleted: \(reason)", seen: seen)
+    }
+  }
+}
+
+/// The last step of a pass: what a complete manifest no longer names goes to the trash. On the pass's thread.
 struct Deletions {
   let ports: PassPorts
   let folder: any FolderPort
@@ -11,36 +38,16 @@ struct Deletions {
   struct Result {
     var deleted = 0
     var forgotten = 0
-    var held: HeldPlan?
     /// Not as the plan saw them: left where they are, for the next pass.
     var changed: [RelativePath] = []
     var problems: [Problem] = []
   }
 
+  /// Carries out deletions that the guard allowed.
+  ///
   /// - Parameters:
   ///   - first: the first action, taken from `rest` already.
-  ///   - again: all actions of the plan, once more.
-  ///   - planned: how many of the actions are deletions.
-  ///   - rows: files recorded before the pass.
-  func run(
-    first: Action, rest: any ActionCursor, again: () throws -> any ActionCursor, planned: Int, rows: Int,
-    manifestIsEmpty: Bool
-  ) throws -> Result {
-    switch try judge(planned: planned, rows: rows, manifestIsEmpty: manifestIsEmpty) {
-    case .allow: return try carryOut(first: first, rest: rest)
-    case .hold: return Result(held: try hold(from: .deletion, again))
-    }
-  }
-
-  /// - Parameter rows: files recorded before the pass.
-  func judge(planned: Int, rows: Int, manifestIsEmpty: Bool) throws -> DeletionGuard.Verdict {
-    let recent = try ports.ledger.eventCount(
-      code: "deleted", since: ports.now.adding(seconds: -DeletionGuard.window))
-    return DeletionGuard.judge(
-      planned: planned, recent: recent, rows: rows, manifestIsEmpty: manifestIsEmpty)
-  }
-
-  private func carryOut(first: Action, rest: any ActionCursor) throws -> Result {
+  func run(first: Action, rest: any ActionCursor) throws -> Result {
     var result = Result()
     let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
     var next: Action? = first
@@ -70,27 +77,50 @@ struct Deletions {
       result.changed.append(action.path)
     }
   }
+}
+
+/// Asks the guard (I8) over all deletions of a plan, and keeps the set that it holds. On the pass's thread.
+struct DeletionHold {
+  let ports: PassPorts
+
+  /// Reads the ledger and writes nothing: a plan asks what a pass would be told.
+  ///
+  /// - Parameters:
+  ///   - planned: how many files would be deleted.
+  ///   - manifestIsEmpty: a complete manifest that names nothing.
+  /// - Returns: nil when they may go, else the set that has to wait, which `keep` records.
+  func judge(planned: Int, manifestIsEmpty: Bool) throws -> HeldPlan? {
+    let recent = try ports.ledger.eventCount(
+      code: "deleted", since: ports.now.adding(seconds: -DeletionGuard.window))
+    let rows = try ports.ledger.rowCount()
+    switch DeletionGuard.judge(
+      planned: planned, recent: recent, rows: rows, manifestIsEmpty: manifestIsEmpty)
+    {
+    case .allow: return nil
+    case .hold: return try plan()
+    }
+  }
+
+  /// The set under an id of its paths and digests. `forget` needs no asking: nothing is lost by it, but it waits with
+  /// the others, so that the set stays one.
+  private func plan() throws -> HeldPlan {
+    let hasher = ports.hashing.hasher(.sha256)
+    var count = 0
+    try eachDeletion { action in
+      count += 1
+      (action.path.bytes + [0] + (action.row?.digest.bytes ?? [])).withUnsafeBytes { hasher.update($0) }
+    }
+    return HeldPlan(id: String(hasher.finish().hex.prefix(8)), when: ports.now, count: count)
+  }
 
   /// Changes in one transaction.
   private static let mostAtOnce = 4096
 
-  /// Keeps the set under an id of its paths and digests. `forget` needs no asking: nothing is lost by it, but it
-  /// waits with the others, so that the set stays one.
-  ///
-  /// - Parameters:
-  ///   - phase: `deletion`, or `payload` for what makes way for directories as well.
-  ///   - actions: all of the plan, from the first on at each call.
-  func hold(from phase: Action.Phase, _ actions: () throws -> any ActionCursor) throws -> HeldPlan {
-    let hasher = ports.hashing.hasher(.sha256)
-    var count = 0
-    try eachDeletion(from: phase, of: actions()) { action in
-      count += 1
-      (action.path.bytes + [0] + (action.row?.digest.bytes ?? [])).withUnsafeBytes { hasher.update($0) }
-    }
-    let plan = HeldPlan(id: String(hasher.finish().hex.prefix(8)), when: ports.now, count: count)
+  /// Records the plan and its paths, for `approve`; durable when it returns.
+  func keep(_ plan: HeldPlan) throws {
     // The paths first, in parts: without its plan a path means nothing, and there may be millions.
     var changes: [LedgerChange] = []
-    try eachDeletion(from: phase, of: actions()) { action in
+    try eachDeletion { action in
       changes.append(.heldPath(plan: plan.id, path: action.path))
       guard changes.count >= Self.mostAtOnce else { return }
       try ports.ledger.apply(changes)
@@ -104,14 +134,12 @@ struct Deletions {
           detail: "plan \(plan.id): \(Units.count(plan.count, "deletion")) held until approved")),
     ]
     try ports.ledger.apply(changes)
-    return plan
   }
 
-  private func eachDeletion(
-    from phase: Action.Phase, of actions: any ActionCursor, _ body: (Action) throws -> Void
-  ) throws {
+  private func eachDeletion(_ body: (Action) throws -> Void) throws {
+    let actions = try ports.stage.actions()
     while let action = try actions.next() {
-      if action.kind == .delete, action.phase >= phase { try body(action) }
+      if action.kind == .delete { try body(action) }
     }
   }
 }

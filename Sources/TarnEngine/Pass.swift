@@ -37,28 +37,34 @@ package struct Pass {
     self.stop = stop
   }
 
-  /// What a sync would do. Changes nothing.
+  /// What a sync would do: also what the guard would hold, and what would wait for it. Changes nothing.
   ///
-  /// - Parameter each: gets every planned action, in order.
+  /// - Parameter each: gets every planned action, in order, and whether it is a deletion that would be held.
   /// - Throws: `PassFailure`.
-  package func plan(folder: any FolderReading, each: (Action) -> Void) throws -> PassReport {
+  package func plan(
+    folder: any FolderReading, each: (_ action: Action, _ isHeld: Bool) -> Void
+  ) throws -> PassReport {
     try PassFailure.translating(feed: request.feed.text) {
       let started = ports.now
       let (builder, end, walk) = try read(folder, started: started)
+      let verdict = try judge(builder, isComplete: isComplete(end, walk))
       var report = report(builder, end, walk, started: started)
-      let isAllowed = mayDelete(report, builder)
+      report.isPlan = true
+      if case .held(let plan) = verdict { report.take(plan) }
       let actions = try ports.stage.actions()
       while let action = try actions.next() {
-        if action.phase == .deletion, !isAllowed { break }
-        if !isAllowed, action.kind == .delete { continue }
-        if !isAllowed, action.blocker != nil {
-          report.counts.planned -= 1
-          report.counts.conflict += 1
-          continue
+        if let blocker = action.blocker,
+          let problem = verdict.problem(of: action.path, below: blocker, seen: started)
+        {
+          report.take(waiting: problem)
+          observer.pass(.problem(problem))
+        } else if verdict == .allowed || (action.kind != .delete && action.kind != .forget) {
+          each(action, false)
+        } else if report.held != nil, action.kind == .delete {
+          each(action, true)
         }
-        each(action)
       }
-      report.counts.deleted = isAllowed ? builder.plannedDeletions + builder.makingWay : 0
+      report.counts.deleted = verdict == .allowed ? builder.plannedDeletions : 0
       report.counts.planned += report.counts.deleted
       report.ended = ports.now
       return report
@@ -94,10 +100,16 @@ package struct Pass {
       try note([.fact("attempt", started.rfc3339), .fact("outcome", "running"), .fact("failure", nil)])
       let (builder, end, walk) = try read(folder, started: started)
       try accept(end, builder)
+      // A plan that is held is of an older manifest: what it names may be wanted again.
+      try note([.dropHolds])
+      let verdict = try judge(builder, isComplete: isComplete(end, walk))
       var report = report(builder, end, walk, started: started)
+      if case .held(let plan) = verdict {
+        try DeletionHold(ports: ports).keep(plan)
+        report.take(plan)
+      }
       observer.pass(.planned(report))
-      let rows = try ports.ledger.rowCount()
-      try carryOut(folder, builder, rows: rows, into: &report)
+      try carryOut(folder, builder, verdict, into: &report)
       guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
       try recovery.expireTrash()
       report.ended = ports.now
@@ -224,7 +236,8 @@ package struct Pass {
   // MARK: Carrying out
 
   private func carryOut(
-    _ folder: any FolderPort, _ builder: PlanBuilder, rows: Int, into report: inout PassReport
+    _ folder: any FolderPort, _ builder: PlanBuilder, _ verdict: DeletionVerdict,
+    into report: inout PassReport
   ) throws {
     progress.change { snapshot in
       snapshot.filesTotal = builder.counts.planned
@@ -236,24 +249,14 @@ package struct Pass {
       progress: progress, stop: stop)
     defer { conductor.close() }
     try tellSpace(folder, builder.bytes.planned)
-    // A plan that is held is of an older manifest: what it names may be wanted again.
-    try note([.dropHolds])
     conductor.standing = (builder.counts.current, builder.bytes.current)
-    let deletions = Deletions(ports: ports, folder: folder, observer: observer, stop: stop)
-    if let held = try holdWhatMakesWay(deletions, report, builder, rows: rows) {
-      report.take(held)
-      conductor.makingWay = .held(plan: held.id)
-    } else if let reason = whyNothingIsDeleted(report, builder) {
-      conductor.makingWay = .forbidden(reason)
-    }
+    conductor.deletions = verdict
     let actions = try ports.stage.actions()
     let first = try conductor.run(actions)
-    if let first, report.held == nil, !stop.isSet, mayDelete(report, builder), try folder.isIntact() {
+    if let first, verdict == .allowed, !stop.isSet, try folder.isIntact() {
       enter(.deleting)
-      let result = try deletions.run(
-        first: first, rest: actions, again: { try ports.stage.actions() }, planned: builder.plannedDeletions,
-        rows: rows,
-        manifestIsEmpty: builder.entriesInFeed == 0)
+      let deletions = Deletions(ports: ports, folder: folder, observer: observer, stop: stop)
+      let result = try deletions.run(first: first, rest: actions)
       report.take(result)
       for path in result.changed { report.add(changed(path)) }
     }
@@ -278,17 +281,6 @@ package struct Pass {
           + "the reserve; what does not fit is reported, the rest is done"))
   }
 
-  /// When more own files would make way for directories than the guard lets go, they are held with all other
-  /// deletions of the plan: one set, under one id, before anything below them is tried.
-  private func holdWhatMakesWay(
-    _ deletions: Deletions, _ report: PassReport, _ builder: PlanBuilder, rows: Int
-  ) throws -> HeldPlan? {
-    guard builder.makingWay > 0, mayDelete(report, builder),
-      try deletions.judge(planned: builder.makingWay, rows: rows, manifestIsEmpty: false) != .allow
-    else { return nil }
-    return try deletions.hold(from: .payload) { try ports.stage.actions() }
-  }
-
   /// Paths that changed while the pass ran go back to the start, twice at most.
   private func settleStale(
     _ conductor: Conductor, _ builder: PlanBuilder, into report: inout PassReport
@@ -302,17 +294,30 @@ package struct Pass {
     for action in conductor.takeStale() { report.add(changed(action.path)) }
   }
 
-  /// Deletions follow only from a complete manifest, or from the age of a window's files, and a folder that was read
-  /// whole. Whether a row is dropped or a file is moved away: neither happens on less.
-  private func mayDelete(_ report: PassReport, _ builder: PlanBuilder) -> Bool {
-    whyNothingIsDeleted(report, builder) == nil
+  // MARK: Deletions
+
+  /// Judges all deletions of the plan as one set: all of them go, or all are held.
+  private func judge(_ builder: PlanBuilder, isComplete: Bool) throws -> DeletionVerdict {
+    if let reason = whyNothingIsDeleted(builder, isComplete: isComplete) { return .forbidden(reason) }
+    let held = try DeletionHold(ports: ports).judge(
+      planned: builder.plannedDeletions, manifestIsEmpty: builder.entriesInFeed == 0)
+    if let held { return .held(held) }
+    builder.admitBlocked()
+    return .allowed
   }
 
+  /// Deletions follow only from a complete manifest, or from the age of a window's files, and a folder that was read
+  /// whole. Whether a row is dropped or a file is moved away: neither happens on less.
+  ///
   /// - Returns: nil when deletions may follow.
-  private func whyNothingIsDeleted(_ report: PassReport, _ builder: PlanBuilder) -> String? {
-    if !report.isComplete, !builder.isWindow { return "the list is not complete" }
+  private func whyNothingIsDeleted(_ builder: PlanBuilder, isComplete: Bool) -> String? {
+    if !isComplete, !builder.isWindow { return "the list is not complete" }
     if builder.hasBlindSpot { return "the folder could not be read whole" }
     return request.wasRebuilt ? "the ledger is new" : nil
+  }
+
+  private func isComplete(_ end: FeedEnd, _ walk: ListingWalk?) -> Bool {
+    end.isComplete && (walk?.failures.isEmpty ?? true)
   }
 
   private func changed(_ path: RelativePath) -> Problem {
@@ -330,7 +335,7 @@ package struct Pass {
   ) -> PassReport {
     var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
     report.format = end.format
-    report.isComplete = end.isComplete && (walk?.failures.isEmpty ?? true)
+    report.isComplete = isComplete(end, walk)
     report.incompleteReason = end.incompleteReason
     if end.isComplete, let failure = walk?.failures.first {
       let name = Printable.escape(failure.name)
@@ -430,12 +435,17 @@ extension PassReport {
   mutating func take(_ result: Deletions.Result) {
     counts.deleted = result.deleted
     counts.forgotten = result.forgotten
-    if let plan = result.held { take(plan) }
     for problem in result.problems { add(problem) }
   }
 
   mutating func take(_ plan: HeldPlan) {
     held = plan
     counts.held = plan.count
+  }
+
+  /// An entry below a file that stays for now.
+  mutating func take(waiting problem: Problem) {
+    counts.countWaiting(problem)
+    if problems.count < Self.mostProblems { problems.append(problem) }
   }
 }

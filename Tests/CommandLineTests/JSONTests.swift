@@ -45,6 +45,26 @@ import Testing
     #expect(counts["inPlace"] == 5)
   }
 
+  /// Beside something to do a plan is not in sync; a pass is, once it has done it.
+  @Test func summaryOfAPlan() throws {
+    var report = Samples.report()
+    report.counts.planned = 4
+    func isInSync() throws -> Bool? {
+      let line = SummaryLine(report, schema: "tarn-plan/1", type: "summary", status: .inSync)
+      return try object(JSONText.line(line))["inSync"] as? Bool
+    }
+    #expect(try isInSync() == true)
+    report.isPlan = true
+    #expect(try isInSync() == false)
+    report.counts.planned = 0
+    #expect(try isInSync() == true)
+    report.counts.held = 1
+    #expect(try isInSync() == false)
+    var line = EventLine(Action(.delete, path: Samples.path("old")))
+    line.held = true
+    #expect(JSONText.line(line).contains(#""held":true"#))
+  }
+
   @Test func summaryOfSeveral() throws {
     let line = SummaryLine(
       [Samples.report(), Samples.report()], schema: "tarn-sync/1", mirrors: 3, status: .feedUnreachable)

@@ -123,6 +123,26 @@ import Testing
         == ["nothing to do: 1 of 5 files current"])
   }
 
+  @Test func planOfWhatWouldBeHeld() {
+    #expect(
+      PlanText.line(Action(.delete, path: Samples.path("old")), isHeld: true, style: Self.plain)
+        == "hold                    old")
+    var report = Samples.report()
+    report.isPlan = true
+    report.held = HeldPlan(id: "1a2b3c4d", when: Samples.now, count: 50)
+    #expect(
+      PlanText.summary(report, kinds: [.fetch: 1], mirror: "iso", style: Self.plain) == [
+        "to do: 1 to fetch; 1 of 5 files current",
+        "  50 deletions would be held as plan 1a2b3c4d until approved, more than usual at once",
+      ])
+    report.held?.count = 1
+    report.counts.waiting = 60
+    #expect(
+      PlanText.summary(report, kinds: [:], mirror: "iso", style: Self.plain).last
+        == "  1 deletion would be held as plan 1a2b3c4d until approved, more than usual at once, "
+        + "and 60 files would wait for that")
+  }
+
   @Test func verification() {
     var report = VerifyReport()
     report.checked = 3

@@ -74,6 +74,79 @@ import Testing
     #expect(world.isConverged)
   }
 
+  /// What makes way and what is gone are judged together: neither uses up the other's share twice.
+  @Test(arguments: [(10, 1), (5, 30), (1, 10)]) func beyondTheGuardAllAreHeld(turned: Int, gone: Int) throws {
+    let world = try world(100, turned: turned)
+    for number in 100 - gone..<100 { world.unlist(name(number)) }
+    world.want("new", "new")
+    let planned = try world.plan()
+    let report = try world.run()
+    let id = try #require(report.held?.id)
+    #expect(report.counts.held == turned + gone && report.counts.deleted == 0)
+    #expect(report.counts.waiting == turned && report.counts.fetched == 1)
+    #expect(world.files.count == 101 && world.trash.isEmpty)
+    #expect(try world.ledger.heldPaths(plan: id).count == turned + gone)
+    #expect(planned.report.held?.id == id)
+    #expect(try world.approval.run(plan: id).deleted == turned + gone)
+    #expect(try world.run().isInSync)
+    #expect(world.isConverged)
+  }
+
+  @Test func withinTheGuardBothGo() throws {
+    let world = try world(100, turned: 9)
+    world.unlist(name(99))
+    let report = try world.run()
+    #expect(report.isInSync && report.counts.deleted == 10 && report.held == nil)
+    #expect(world.isConverged)
+  }
+
+  // MARK: Planning
+
+  /// A plan tells what the pass then does, and writes nothing.
+  @Test func aPlanTellsWhatWillBeHeld() throws {
+    let world = try world(100, turned: 30)
+    for number in 0..<30 { world.want(name(number) + "/y", "too") }
+    for number in 80..<100 { world.unlist(name(number)) }
+    world.folder.delete(name(99).path)
+    world.want("new", "new")
+    let events = world.ledger.contents.events.count
+    let (planned, actions) = try world.plan()
+    #expect(world.ledger.contents.held == nil && world.ledger.contents.heldPaths.isEmpty)
+    #expect(world.ledger.contents.events.count == events)
+    #expect(planned.counts.planned == 1 && planned.bytes.planned == 3)
+    #expect(planned.counts.held == 49 && planned.counts.deleted == 0 && planned.counts.waiting == 60)
+    #expect(planned.counts.conflict == 0 && !planned.isInSync)
+    #expect(actions.map(\.path) == ["new".path])
+    #expect(world.wouldHold == ((0..<30).map { name($0).path } + (80..<99).map { name($0).path }))
+    #expect(planned.problems.count == 60 && world.log.problems.count == 60)
+    let report = try world.run()
+    #expect(report.counts.fetched == 1 && report.counts.deleted == 0 && report.counts.planned == 1)
+    #expect(report.counts.held == 49 && report.counts.waiting == 60 && report.counts.forgotten == 0)
+    #expect(planned.held?.id == report.held?.id && planned.held?.count == 49)
+    #expect(planned.problems.map(\.message) == report.problems.map(\.message))
+  }
+
+  @Test func aPlanIsInSyncWhenNothingIsToDo() throws {
+    let world = try world(100, turned: 2)
+    world.unlist(name(99))
+    var planned = try world.plan().report
+    #expect(planned.counts.deleted == 3 && planned.counts.planned == 5 && planned.counts.held == 0)
+    #expect(planned.held == nil && !planned.isInSync)
+    #expect(try world.run().isInSync)
+    planned = try world.plan().report
+    #expect(planned.counts.planned == 0 && planned.isInSync)
+  }
+
+  /// Where nothing may be deleted a plan tells the conflicts of the pass, and counts no bytes for them.
+  @Test func aPlanOfAnIncompleteListTellsTheConflicts() throws {
+    let world = try world(20, turned: 1)
+    world.end.isComplete = false
+    let (planned, actions) = try world.plan()
+    #expect(actions.isEmpty && planned.counts.planned == 0 && planned.bytes.planned == 0)
+    #expect(planned.counts.conflict == 1 && planned.counts.held == 0 && planned.counts.waiting == 0)
+    #expect(try world.run().problems.map(\.message) == planned.problems.map(\.message))
+  }
+
   /// An index file below one of them waits as well.
   @Test func anIndexBelowWaits() throws {
     let world = try world(20, turned: 3)

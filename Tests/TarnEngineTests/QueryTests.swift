@@ -137,6 +137,9 @@ import Testing
     #expect(try status(world).lastFailure?.contains("cut") == true)
     world.feedFailure = nil
     world.policy.deletes = true
+    world.unlist("f29")
+    try world.run()
+    #expect(try status(world, holder: 42).state == "deleting")
     for number in 0..<5 { world.unlist("f\(number + 10)") }
     try world.run()
     var document = try status(world)
@@ -145,7 +148,8 @@ import Testing
     #expect(document.entries.held == 5)
     document = try status(world, holder: 42)
     #expect(document.process == 42)
-    #expect(document.state == "deleting")
+    // What is held is so before anything is carried out, and there was nothing else.
+    #expect(document.state == "planning")
     try world.ledger.apply([.fact("outcome", "running")])
     #expect(try status(world).state == "interrupted")
   }
@@ -213,6 +217,43 @@ import Testing
     #expect(try explain(world, "bad").state == "refused")
     #expect(try explain(world, "bad").hint == nil)
     #expect(try explain(world, "gone-wrong", mirror: "my iso").hint == "tarn sync 'my iso'")
+  }
+
+  /// A file where the feed has a directory by now: it is what is in the way, whether it may go or not.
+  @Test func aFileThatIsInTheWay() throws {
+    let world = try filled()
+    world.folder.write("mine".path, "mine".bytes)
+    for name in ["f10", "f11", "mine"] { world.want("\(name)/x", "new") }
+    for name in ["f10", "f11"] { world.unlist(name) }
+    try world.run()
+    for name in ["f10", "mine"] {
+      let answer = try explain(world, name)
+      #expect(answer.state == "conflict", "\(name)")
+      #expect(answer.summary == (try explain(world, "\(name)/x")).summary)
+      #expect(answer.hint == "move it away, then: tarn sync m")
+    }
+    #expect(
+      try explain(world, "f10").summary
+        == "f10 is a file, and the feed now has a directory there; --delete lets the file go to the trash "
+        + "[parent-not-a-directory]")
+    #expect(try explain(world, "f12").state == "current")
+    world.folder.delete("f11".path)
+    #expect(try explain(world, "f11").state == "missing")
+  }
+
+  @Test func whatWaitsForAnApproval() throws {
+    let world = try filled()
+    world.policy.deletes = true
+    for number in 10..<15 {
+      world.unlist("f\(number)")
+      world.want("f\(number)/x", "new")
+    }
+    let id = try #require(try world.run().held?.id)
+    #expect(try explain(world, "f10").hint == "tarn approve m \(id)")
+    #expect(try explain(world, "f10/x").state == "held")
+    #expect(try explain(world, "f10/x").hint == "tarn approve m \(id)")
+    _ = try world.approval.run(plan: id)
+    #expect(try explain(world, "f10/x").hint == "tarn sync m")
   }
 
   // MARK: Verify
@@ -296,7 +337,7 @@ import Testing
         feed: world.location, folderName: "/folder", policy: world.policy),
       observer: world.log, progress: PassProgress(clock: world.clock), stop: StopFlag())
     var kinds: [Action.Kind] = []
-    let report = try pass.plan(folder: AbsentFolder()) { kinds.append($0.kind) }
+    let report = try pass.plan(folder: AbsentFolder()) { action, _ in kinds.append(action.kind) }
     #expect(kinds == [.fetch, .fetch])
     #expect(report.counts.planned == 2)
   }

@@ -164,6 +164,23 @@ import Testing
     withExtendedLifetime(scratch) {}
   }
 
+  @Test(arguments: Subject.allCases) func problemsBelowAPath(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    func problem(_ name: String, _ code: String) -> Problem {
+      Problem(name: Array(name.utf8), kind: .conflict, code: code, message: "", seen: moment(1))
+    }
+    for name in ["a", "a-b", "a/", "a/x", "a/y/z", "a0", "b/x"] {
+      try ledger.apply([.problem(problem(name, name == "a/x" ? "other" : "code"))])
+    }
+    let path = RelativePath(trusted: Array("a".utf8))
+    #expect(try ledger.problem(below: path, code: "other") == problem("a/x", "other"))
+    #expect(try ledger.problem(below: path, code: "none") == nil)
+    #expect(try ledger.problem(below: path, code: "code") == problem("a/y/z", "code"))
+    try ledger.apply([.dropProblem(name: Array("a/y/z".utf8))])
+    #expect(try ledger.problem(below: path, code: "code") == nil)
+    withExtendedLifetime(scratch) {}
+  }
+
   @Test(arguments: Subject.allCases) func aKnownProblemKeepsItsBeginning(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
     func problem(_ code: String, _ seconds: Int64, _ kind: Problem.Kind = .failed) -> Problem {

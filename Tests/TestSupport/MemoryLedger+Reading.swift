@@ -55,6 +55,13 @@ extension MemoryLedger {
     try read { $0.problems[name] }
   }
 
+  package func problem(below path: RelativePath, code: String) throws(LedgerFailure) -> Problem? {
+    let start = path.bytes + [UInt8(ascii: "/")]
+    return try problems(limit: .max).first {
+      $0.code == code && $0.name.count > start.count && $0.name.starts(with: start)
+    }
+  }
+
   package func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int] {
     try read { state in Dictionary(grouping: state.problems.values, by: \.kind).mapValues(\.count) }
   }

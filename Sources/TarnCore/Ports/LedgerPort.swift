@@ -262,6 +262,8 @@ package protocol LedgerPort: Sendable {
   func trash() throws(LedgerFailure) -> [TrashRow]
   func problems(limit: Int) throws(LedgerFailure) -> [Problem]
   func problem(name: [UInt8]) throws(LedgerFailure) -> Problem?
+  /// The first by name, of this code, of what lies below a path.
+  func problem(below path: RelativePath, code: String) throws(LedgerFailure) -> Problem?
   func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int]
   /// Events after a number, oldest first.
   func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event]

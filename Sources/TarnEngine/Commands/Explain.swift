@@ -59,13 +59,13 @@ package struct ExplainQuery {
   private func answer(_ path: RelativePath, mirror: String) throws -> Explanation {
     let row = try ledger.row(path)
     let present = try folder.look(path)
-    let problem = try ledger.problem(name: path.bytes)
+    let problem = try ledger.problem(name: path.bytes) ?? inTheWay(path, present)
     let held = try ledger.held()
     let isHeld = try held.map { try ledger.isHeld(path, plan: $0.id) } ?? false
     var answer = Explanation(path: path.printable, state: "unknown", summary: "")
     let mirror = ShellWord.quote(mirror)
     (answer.state, answer.summary, answer.hint) = Self.verdict(
-      row: row, present: present, problem: problem, held: isHeld ? held : nil, mirror: mirror)
+      row: row, present: present, problem: problem, held: held, isHeld: isHeld, mirror: mirror)
     answer.record = row.map { row in
       Explanation.Record(
         size: row.identity.size, digest: row.digest.description, verified: row.isVerified,
@@ -90,20 +90,28 @@ package struct ExplainQuery {
     return answer
   }
 
+  /// What stands where the feed has a directory: the pass reports each entry below, and this is what to move.
+  private func inTheWay(_ path: RelativePath, _ present: Present?) throws -> Problem? {
+    guard let present, present.kind != .directory else { return nil }
+    return try ledger.problem(below: path, code: "parent-not-a-directory")
+  }
+
   /// What the next pass alone would not mend needs a person first; what is refused, the feed's author.
-  private static func hint(_ kind: Problem.Kind, mirror: String) -> String? {
+  ///
+  /// - Parameter plan: the one that is held; nil when what was held was approved since.
+  private static func hint(_ kind: Problem.Kind, plan: HeldPlan?, mirror: String) -> String? {
     switch kind {
     case .conflict: "move it away, then: tarn sync \(mirror)"
-    case .held: "tarn approve \(mirror)"
+    case .held: plan.map { "tarn approve \(mirror) \($0.id)" } ?? "tarn sync \(mirror)"
     case .refused: nil
     default: "tarn sync \(mirror)"
     }
   }
 
   private static func verdict(
-    row: Row?, present: Present?, problem: Problem?, held: HeldPlan?, mirror: String
+    row: Row?, present: Present?, problem: Problem?, held: HeldPlan?, isHeld: Bool, mirror: String
   ) -> (String, String, String?) {
-    if let held {
+    if let held, isHeld {
       return (
         "held",
         "the feed no longer has it; its deletion "
@@ -114,7 +122,8 @@ package struct ExplainQuery {
     }
     if let problem {
       return (
-        problem.kind.rawValue, "\(problem.message) [\(problem.code)]", hint(problem.kind, mirror: mirror)
+        problem.kind.rawValue, "\(problem.message) [\(problem.code)]",
+        hint(problem.kind, plan: held, mirror: mirror)
       )
     }
     switch (row, present) {

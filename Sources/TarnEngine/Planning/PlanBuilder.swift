@@ -24,9 +24,10 @@ final class PlanBuilder {
   /// Names and codes that the observer has heard: a feed that is read again would tell them twice.
   private var told: Set<[UInt8]> = []
   private(set) var hasBlindSpot = false
+  /// Of files that are gone from the feed, and of own files that a directory of the feed takes the place of.
   private(set) var plannedDeletions = 0
-  /// Own files that a directory of the feed takes the place of.
-  private(set) var makingWay = 0
+  /// Entries below files that have to make way first, which are planned only if those may go: see `admitBlocked`.
+  private var blocked: (count: Int, bytes: UInt64) = (0, 0)
   private(set) var strangers = Strangers()
   /// What the ledger has to learn of a window's files once the feed is accepted.
   var names: [NameRow] = []
@@ -131,7 +132,7 @@ final class PlanBuilder {
     problems = []
     hasBlindSpot = false
     plannedDeletions = 0
-    makingWay = 0
+    blocked = (0, 0)
     strangers = Strangers()
     entriesInFeed = 0
   }
@@ -237,19 +238,27 @@ final class PlanBuilder {
 
   private func plan(_ action: Action) throws {
     try ports.stage.add(action)
-    if action.phase == .deletion {
-      if action.kind == .delete { plannedDeletions += 1 }
-      return
+    if action.kind == .delete { plannedDeletions += 1 }
+    guard action.kind != .delete, action.phase != .deletion else { return }
+    let size =
+      switch action.kind {
+      case .fetch, .update, .restore, .replace: action.entry?.size ?? 0
+      default: 0 as UInt64
+      }
+    if action.blocker == nil {
+      counts.planned += 1
+      bytes.planned.addSaturated(size)
+    } else {
+      blocked.count += 1
+      blocked.bytes.addSaturated(size)
     }
-    if action.kind == .delete {
-      makingWay += 1
-      return
-    }
-    counts.planned += 1
-    switch action.kind {
-    case .fetch, .update, .restore, .replace: bytes.planned.addSaturated(action.entry?.size ?? 0)
-    default: break
-    }
+  }
+
+  /// What is in the way may go: what lies below it is to be fetched like anything else.
+  func admitBlocked() {
+    counts.planned += blocked.count
+    bytes.planned.addSaturated(blocked.bytes)
+    blocked = (0, 0)
   }
 
   /// An item of a window that is no file: its name is no path, so it protects none.

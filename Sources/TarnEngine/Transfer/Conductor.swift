@@ -31,8 +31,8 @@ final class Conductor {
   /// Entries whose sources all failed, until no twin of theirs can be placed any more.
   var forlorn: [Job] = []
   let space: SpaceBudget
-  /// Whether files may make way for directories.
-  var makingWay = MakingWay.allowed
+  /// Whether files may make way for directories: they are deletions like any other.
+  var deletions = DeletionVerdict.allowed
   private var ticked: UInt64 = 0
   private var publishing = 0
   var counts = PassCounts()
@@ -120,7 +120,7 @@ final class Conductor {
       stale.append(action)
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
-      if let blocker = action.blocker, makingWay != .allowed { return wait(action, for: blocker) }
+      if let blocker = action.blocker, deletions != .allowed { return wait(action, for: blocker) }
       nextID += 1
       var job = Job(id: nextID, action: action, entry: entry)
       guard space.take(entry.size ?? 0) else {

@@ -101,7 +101,10 @@ package struct PassReport: Sendable {
   package var bytes = PassBytes()
   /// At most 10,000; `counts` has them all.
   package var problems: [Problem] = []
+  /// Of a plan: what would be held. Nothing is until a pass holds it.
   package var held: HeldPlan?
+  /// Says what would be done, and nothing was.
+  package var isPlan = false
   /// Ended early on request: what was fetched is kept and will be resumed.
   package var wasStopped = false
 
@@ -112,9 +115,10 @@ package struct PassReport: Sendable {
     self.ended = started
   }
 
-  /// True for exit status 0.
+  /// True for exit status 0 of a pass; of a plan when nothing is to do as well.
   package var isInSync: Bool {
-    counts.wanting == 0 && counts.held == 0 && !wasStopped && listingFailures == 0
+    (!isPlan || counts.planned == 0) && counts.wanting == 0 && counts.held == 0 && !wasStopped
+      && listingFailures == 0
   }
 
   /// Listings of a recursive index that could not be read.

@@ -70,6 +70,14 @@ extension SQLiteLedger {
     }
   }
 
+  package func problem(below path: RelativePath, code: String) throws(LedgerFailure) -> Problem? {
+    let slash = UInt8(ascii: "/")
+    return try first(
+      "SELECT \(SQL.problemColumns) FROM problems WHERE name > ? AND name < ? AND code = ? ORDER BY name LIMIT 1",
+      [.blob(path.bytes + [slash]), .blob(path.bytes + [slash + 1]), .text(code)]
+    ) { row throws(LedgerFailure) in try row.problem() }
+  }
+
   package func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int] {
     let counts = try all("SELECT kind, count(*) FROM problems GROUP BY kind") { row throws(LedgerFailure) in
       (try row.problemKind(0), Int(try row.integer(1)))

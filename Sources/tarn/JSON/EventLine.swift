@@ -9,6 +9,8 @@ struct EventLine: Encodable {
   var mirror: String?
   var phase: String?
   var action: String?
+  /// A deletion that the plan would hold; left out of all others.
+  var held: Bool?
   var path: String?
   var pathBytes: String?
   var kind: String?

@@ -3,11 +3,12 @@ import TarnEngine
 
 /// What a sync would do, for people.
 enum PlanText {
-  /// `fetch       1.2 MiB  path`.
-  static func line(_ action: Action, style: Style) -> String {
+  /// `fetch       1.2 MiB  path`; a deletion that would be held is called `hold`.
+  static func line(_ action: Action, isHeld: Bool = false, style: Style) -> String {
     let size =
       (action.entry?.size ?? (action.kind == .delete ? action.present?.size : nil)).map(Units.show) ?? ""
-    let word = style.paint(Columns.padded(action.kind.rawValue, 10), paint(action.kind))
+    let word = style.paint(
+      Columns.padded(isHeld ? "hold" : action.kind.rawValue, 10), isHeld ? .warning : paint(action.kind))
     return "\(word)  \(Columns.padded(size, 10, right: true))  \(action.path.printable)"
   }
 
@@ -20,12 +21,12 @@ enum PlanText {
   }
 
   /// - Parameters:
-  ///   - kinds: how many actions of each kind.
+  ///   - kinds: how many actions of each kind, without deletions that would be held.
   ///   - mirror: as the user would type it.
   static func summary(_ report: PassReport, kinds: [Action.Kind: Int], mirror: String, style: Style)
     -> [String]
   {
-    let problems = SyncSummary.problems(report, mirror: mirror, style: style)
+    let problems = SyncSummary.problems(report, mirror: mirror, style: style) + held(report)
     let what = Action.Kind.allCases.compactMap { kind in
       kinds[kind].map { "\(Numbers.grouped($0)) to \(kind.rawValue)" }
     }
@@ -35,5 +36,13 @@ enum PlanText {
     let bytes = report.bytes.planned > 0 ? "\(Units.show(report.bytes.planned)) to download, " : ""
     return [style.paint("to do:", .strong) + " \(what.joined(separator: ", ")); \(bytes)\(current)"]
       + problems
+  }
+
+  private static func held(_ report: PassReport) -> [String] {
+    guard let held = report.held else { return [] }
+    let waiting = report.counts.waiting
+    let files = waiting > 0 ? ", and \(Numbers.count(waiting, "file")) would wait for that" : ""
+    let deletions = Numbers.count(held.count, "deletion")
+    return ["  \(deletions) would be held as plan \(held.id) until approved, more than usual at once\(files)"]
   }
 }

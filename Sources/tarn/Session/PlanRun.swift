@@ -42,22 +42,23 @@ struct PlanRun {
     var kinds: [Action.Kind: Int] = [:]
     let report = try session.attend(schema: Self.schema, mirror: name) {
       observer, progress, stop throws(PassFailure) -> PassReport in
-      try session.tarn.plan(request, observer: observer, progress: progress, stop: stop) { action in
-        kinds[action.kind, default: 0] += 1
-        show(action, mirror: name)
+      try session.tarn.plan(request, observer: observer, progress: progress, stop: stop) { action, isHeld in
+        if !isHeld { kinds[action.kind, default: 0] += 1 }
+        show(action, isHeld: isHeld, mirror: name)
       }
     }
     return (report, kinds)
   }
 
-  private func show(_ action: Action, mirror: String?) {
+  private func show(_ action: Action, isHeld: Bool, mirror: String?) {
     if session.isJSON {
       var line = EventLine(action)
+      line.held = isHeld ? true : nil
       line.schema = Self.schema
       line.mirror = mirror
       session.console.data(JSONText.line(line), now: false)
     } else if !session.isQuiet {
-      session.console.data(PlanText.line(action, style: session.style), now: false)
+      session.console.data(PlanText.line(action, isHeld: isHeld, style: session.style), now: false)
     }
   }
 

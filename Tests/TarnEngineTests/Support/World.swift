@@ -30,6 +30,8 @@ final class World {
   let log = EventLog()
   /// Of the pass that runs.
   private(set) var stop = StopFlag()
+  /// What the last plan would hold.
+  private(set) var wouldHold: [RelativePath] = []
 
   init(seed: UInt64 = 1, hashing: any Hashing = PlainHashing()) {
     random = SeededRandom(seed: seed)
@@ -108,6 +110,7 @@ final class World {
     return try pass(downloader).run(folder: folder)
   }
 
+  /// - Returns: the actions without deletions that would be held: those are in `wouldHold`.
   func plan() throws -> (report: PassReport, actions: [Action]) {
     log.clear()
     stop = StopFlag()
@@ -115,7 +118,10 @@ final class World {
     let downloader = try server.downloader()
     defer { downloader.shutDown() }
     var actions: [Action] = []
-    let report = try pass(downloader).plan(folder: folder) { actions.append($0) }
+    wouldHold = []
+    let report = try pass(downloader).plan(folder: folder) { action, isHeld in
+      if isHeld { wouldHold.append(action.path) } else { actions.append(action) }
+    }
     return (report, actions)
   }
 
