@@ -11,6 +11,9 @@ package struct PassRequest: Sendable {
   package var wasRebuilt = false
   /// What the ledger remembers once the feed was read: a mistyped feed is not followed from then on.
   package var facts: [(name: String, value: String)] = []
+  /// Entries in memory that wait for a twin's bytes, and as many whose sources all failed; for more of them the plan is
+  /// read again.
+  package var mostHeldBack = 4096
 
   package init(feed: FeedLocation, folderName: String, policy: PassPolicy) {
     self.feed = feed
@@ -246,7 +249,7 @@ package struct Pass {
     if builder.counts.planned > 0 { enter(.transferring) }
     let conductor = try Conductor(
       ports: ports, folder: folder, policy: request.policy, strangers: builder.strangers, observer: observer,
-      progress: progress, stop: stop)
+      progress: progress, stop: stop, mostHeldBack: request.mostHeldBack)
     defer { conductor.close() }
     try tellSpace(folder, builder.bytes.planned)
     conductor.standing = (builder.counts.current, builder.bytes.current)

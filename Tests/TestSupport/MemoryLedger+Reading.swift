@@ -24,8 +24,14 @@ extension MemoryLedger {
 
   package func rows(digest: Digest, limit: Int) throws(LedgerFailure) -> [Row] {
     try read { state in
-      let rows = state.rows.values.filter { $0.digest == digest }.sorted { $0.path < $1.path }
-      return Array(rows.prefix(max(0, limit)))
+      var rows: [Row] = []
+      for row in state.rows.values where row.digest == digest {
+        // The first ones by path, without sorting all of them at each call.
+        if rows.count == limit, let last = rows.last, last.path < row.path { continue }
+        rows.insert(row, at: rows.firstIndex { row.path < $0.path } ?? rows.count)
+        if rows.count > max(0, limit) { rows.removeLast() }
+      }
+      return rows
     }
   }
 

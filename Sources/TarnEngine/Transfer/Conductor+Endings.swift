@@ -23,7 +23,7 @@ extension Conductor {
           + "below it is mirrored", isTransient: false)
     case .network(let failure, let partial, let known):
       keep(id, partial, known)
-      if failure.code == .cancelled { return drop(id) }
+      if failure.code == .cancelled { return cancelled(id) }
       trouble(
         jobs[id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
         isTransient: failure.isTransient)
@@ -134,6 +134,7 @@ extension Conductor {
     jobs[id]?.source = 0
     jobs[id]?.round += 1
     again(id, after: seconds, message)
+    ready += twins.failed(job)
   }
 
   private func again(_ id: UInt64, after seconds: Double, _ message: String) {

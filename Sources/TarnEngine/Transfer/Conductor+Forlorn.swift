@@ -3,47 +3,93 @@ import TarnRuntime
 
 /// Entries whose sources all failed: another entry with the same digest may still bring their bytes.
 extension Conductor {
-  /// More than so many at a time fail at once.
-  private static let mostForlorn = 4096
-
   /// No source is left for the job. Its failure is told when no twin can be placed any more.
   func forsake(_ id: UInt64, code: String, message: String) {
-    guard jobs[id]?.entry.digest != nil, forlorn.count < Self.mostForlorn, !stop.isSet,
-      var job = jobs.removeValue(forKey: id)
-    else { return giveUp(id, code: code, message: message) }
+    guard let digest = jobs[id]?.entry.digest, !stop.isSet, var job = jobs.removeValue(forKey: id) else {
+      return giveUp(id, code: code, message: message)
+    }
     job.partial?.close()
     space.giveBack(job.reserved)
     job.reserved = 0
     job.failure = Job.Trouble(code: code, message: message, isTransient: false, retryAfter: nil)
-    forlorn.append(job)
+    if twins.isPlaced(job), (try? hasRow(digest)) == true {
+      copy(job)
+    } else if forlorn.count < mostHeldBack {
+      forlorn.append(job)
+    } else {
+      left.forsake(job, code: code, message: job.troubles.last?.message ?? message)
+    }
     over(job)
   }
 
-  /// Once nothing else is at work: copies those whose twin is in place by now.
+  /// Once nothing else is at work: goes back to what was not begun, and copies those whose twin is in place by now.
   ///
   /// - Parameter isLast: nothing more is going to be placed, so that the others fail.
-  /// - Returns: false when nothing is at work now, either.
-  func copyForlorn(isLast: Bool) throws -> Bool {
-    guard !forlorn.isEmpty else { return false }
+  /// - Returns: false when nothing is left to do.
+  func settle(isLast: Bool) throws -> Bool {
+    guard !stop.isSet else {
+      for job in forlorn { tell(job) }
+      forlorn = []
+      // Their problems are told by the next pass: to name them here would mean to read the plan to its end.
+      counts.failed += left.forsakenCount
+      left = Leftovers()
+      return false
+    }
     // What was adopted is a twin as good as any.
     try flushAdoptions()
+    if left.untried.isEmpty, try copyForlorn(isLast: isLast) { return true }
+    return try left.begin { try ports.stage.actions() }
+  }
+
+  /// Goes on reading the plan again.
+  ///
+  /// - Returns: false when it is not being read again, or came to its end.
+  func comeBack(isLast: Bool) throws -> Bool {
+    guard let isOfForsaken = left.walk?.isOfForsaken, let (ordinal, action) = try left.next() else {
+      return false
+    }
+    guard isOfForsaken else {
+      try admit(action, ordinal: ordinal, isAgain: true)
+      return true
+    }
+    guard let entry = action.entry, let digest = entry.digest, let failure = left.failure(ordinal, entry)
+    else {
+      return true
+    }
+    let isPlaced = try hasRow(digest)
+    guard isPlaced || isLast else { return true }
+    left.drop(ordinal)
+    var job = makeJob(action, entry, ordinal: ordinal)
+    job.failure = failure
+    if isPlaced { copy(job) } else { tell(job) }
+    return true
+  }
+
+  private func copyForlorn(isLast: Bool) throws -> Bool {
+    guard !forlorn.isEmpty else { return false }
     let waiting = forlorn
     forlorn = []
     for job in waiting {
-      guard let failure = job.failure else { continue }
-      if !stop.isSet, jobs.count >= mostJobs {
+      if jobs.count >= mostJobs {
         forlorn.append(job)
-      } else if !stop.isSet, let digest = job.entry.digest,
-        try !ports.ledger.rows(digest: digest, limit: 1).isEmpty
-      {
+      } else if let digest = job.entry.digest, try hasRow(digest) {
         copy(job)
-      } else if isLast || stop.isSet {
-        fail(job, code: failure.code, message: failure.message)
+      } else if isLast {
+        tell(job)
       } else {
         forlorn.append(job)
       }
     }
     return !jobs.isEmpty
+  }
+
+  private func hasRow(_ digest: Digest) throws -> Bool {
+    try !ports.ledger.rows(digest: digest, limit: 1).isEmpty
+  }
+
+  private func tell(_ job: Job) {
+    guard let failure = job.failure else { return }
+    fail(job, code: failure.code, message: failure.message)
   }
 
   private func copy(_ forlorn: Job) {
@@ -54,7 +100,6 @@ extension Conductor {
     }
     job.reserved = size
     jobs[job.id] = job
-    let preparing = Preparing(job: job, context: context)
-    lanes.submit(lane: Int(truncatingIfNeeded: job.id)) { preparing.run() }
+    look(job)
   }
 }

@@ -12,6 +12,8 @@ final class Conductor {
   let progress: PassProgress
   let stop: StopFlag
   let retry: RetryPolicy
+  /// Of `forlorn`, and of the jobs that wait for a twin.
+  let mostHeldBack: Int
 
   private let mailbox: LockedCondition<[JobMessage]>
   let lanes: Lanes
@@ -25,11 +27,19 @@ final class Conductor {
 
   var jobs: [UInt64: Job] = [:]
   private var nextID: UInt64 = 0
-  private var delayed: [(due: UInt64, job: UInt64)] = []
+  var delayed: [(due: UInt64, job: UInt64)] = []
   private var adoptions: [Row] = []
-  private var twins = Twins()
+  var twins: Twins
+  /// Jobs that waited for a twin and may begin.
+  var ready: [UInt64] = []
+  /// The next action of the plan.
+  private var front: Action?
+  /// Actions taken from the plan so far.
+  private var position = 0
   /// Entries whose sources all failed, until no twin of theirs can be placed any more.
   var forlorn: [Job] = []
+  /// Actions of the plan that are come back to.
+  var left = Leftovers()
   let space: SpaceBudget
   /// Whether files may make way for directories: they are deletions like any other.
   var deletions = DeletionVerdict.allowed
@@ -46,7 +56,7 @@ final class Conductor {
 
   init(
     ports: PassPorts, folder: any FolderPort, policy: PassPolicy, strangers: Strangers,
-    observer: any PassObserver, progress: PassProgress, stop: StopFlag
+    observer: any PassObserver, progress: PassProgress, stop: StopFlag, mostHeldBack: Int
   ) throws {
     self.ports = ports
     self.folder = folder
@@ -54,6 +64,8 @@ final class Conductor {
     self.observer = observer
     self.progress = progress
     self.stop = stop
+    self.mostHeldBack = mostHeldBack
+    twins = Twins(mostWaiting: mostHeldBack)
     retry = RetryPolicy(retries: policy.retries)
     let mailbox = LockedCondition<[JobMessage]>([])
     self.mailbox = mailbox
@@ -80,16 +92,16 @@ final class Conductor {
   ///
   /// - Returns: the first deletion, if any; the cursor goes on after it.
   func run(_ actions: any ActionCursor) throws -> Action? {
-    var front = try actions.next()
+    front = try actions.next()
+    position = 0
+    left = Leftovers()
     for phase in [Action.Phase.payload, .index] {
+      left.isSettled = false
       while true {
-        while !stop.isSet, let action = front, action.phase == phase, jobs.count < mostJobs {
-          try admit(action)
-          front = try actions.next()
-        }
-        let isLast = stop.isSet || front.map { $0.phase != phase } ?? true
-        if isLast, jobs.isEmpty, try !copyForlorn(isLast: phase == .index) { break }
-        publisher.setFlushing(isLast && jobs.count == publishing)
+        try fill(from: actions, phase)
+        let isLast = stop.isSet || (front?.phase != phase && left.walk == nil)
+        if isLast, jobs.isEmpty, try !settle(isLast: phase == .index) { break }
+        publisher.setFlushing(isLast && active == publishing)
         try step()
       }
       try flushAdoptions()
@@ -97,6 +109,9 @@ final class Conductor {
     }
     return front
   }
+
+  /// Jobs at work: those that wait for a twin hold no file, no connection and no space.
+  var active: Int { jobs.count - twins.waitingCount - ready.count }
 
   /// Waits for all threads. The pass is over afterwards.
   func close() {
@@ -109,7 +124,28 @@ final class Conductor {
 
   // MARK: Admitting
 
-  private func admit(_ action: Action) throws {
+  /// Begins as many jobs as may be at work: those that waited and new ones in turn.
+  private func fill(from actions: any ActionCursor, _ phase: Action.Phase) throws {
+    while !stop.isSet, active < mostJobs {
+      let hasStarted = startReady()
+      guard active < mostJobs else { break }
+      if try !admitNext(of: actions, phase), try !comeBack(isLast: phase == .index), !hasStarted { break }
+    }
+    if stop.isSet { dropWaiting() }
+  }
+
+  /// - Returns: false when the plan has none of this phase any more.
+  private func admitNext(of actions: any ActionCursor, _ phase: Action.Phase) throws -> Bool {
+    guard let action = front, action.phase == phase else { return false }
+    let ordinal = position
+    position += 1
+    try admit(action, ordinal: ordinal)
+    front = try actions.next()
+    return true
+  }
+
+  /// - Parameter isAgain: it was left once, and is not left again.
+  func admit(_ action: Action, ordinal: Int, isAgain: Bool = false) throws {
     switch action.kind {
     case .adopt:
       if let row = action.row { adoptions.append(row) }
@@ -121,15 +157,19 @@ final class Conductor {
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
       if let blocker = action.blocker, deletions != .allowed { return wait(action, for: blocker) }
-      nextID += 1
-      var job = Job(id: nextID, action: action, entry: entry)
-      guard space.take(entry.size ?? 0) else {
-        return fail(job, code: "no-space", message: space.refusal(entry.size))
+      let job = makeJob(action, entry, ordinal: ordinal)
+      switch twins.admit(job, mustBegin: isAgain) {
+      case .wait: jobs[job.id] = job
+      case .full: left.untried.insert(ordinal)
+      case .first: start(job, mayReuse: false)
+      case .placed: start(job, mayReuse: true)
       }
-      job.reserved = entry.size ?? 0
-      observer.pass(.action(action))
-      prepare(job)
     }
+  }
+
+  func makeJob(_ action: Action, _ entry: Entry, ordinal: Int) -> Job {
+    nextID += 1
+    return Job(id: nextID, action: action, entry: entry, ordinal: ordinal)
   }
 
   func flushAdoptions() throws {
@@ -155,24 +195,30 @@ final class Conductor {
   // MARK: Transfers
 
   /// Looks for bytes that are at hand already: a partial file, or the same contents elsewhere in the folder.
-  private func prepare(_ job: Job) {
-    jobs[job.id] = job
-    var mayReuse = job.entry.digest != nil && hasRows
-    switch twins.admit(job) {
-    case .wait: return
-    case .placed: mayReuse = true
-    case .first: mayReuse = mayReuse || !context.strangers.candidates(job.entry, row: job.action.row).isEmpty
+  ///
+  /// - Parameter mayReuse: this pass brought its contents, or was bringing them.
+  func start(_ begun: Job, mayReuse: Bool) {
+    var job = begun
+    guard space.take(job.entry.size ?? 0) else {
+      jobs[job.id] = nil
+      fail(job, code: "no-space", message: space.refusal(job.entry.size))
+      return over(job)
     }
-    guard resumable.contains(job.entry.path) || mayReuse else { return ask(job.id) }
-    let preparing = Preparing(job: job, context: context)
-    lanes.submit(lane: Int(truncatingIfNeeded: job.id)) { preparing.run() }
+    job.reserved = job.entry.size ?? 0
+    jobs[job.id] = job
+    observer.pass(.action(job.action))
+    let mayBeThere =
+      mayReuse || (job.entry.digest != nil && hasRows)
+      || !context.strangers.candidates(job.entry, row: job.action.row).isEmpty
+    guard resumable.contains(job.entry.path) || mayBeThere else { return ask(job.id) }
+    look(job)
   }
 
-  /// A job has ended: those that waited for its bytes go on.
-  func over(_ job: Job, isPlaced: Bool = false) {
-    for id in twins.over(job, isPlaced: isPlaced) {
-      if let waiting = jobs[id] { prepare(waiting) }
-    }
+  /// Answers with `prepared`.
+  func look(_ job: Job) {
+    jobs[job.id]?.knewTwin = twins.isPlaced(job)
+    let preparing = Preparing(job: job, context: context)
+    lanes.submit(lane: Int(truncatingIfNeeded: job.id)) { preparing.run() }
   }
 
   /// Starts an exchange with the job's source.
@@ -235,7 +281,7 @@ final class Conductor {
     switch preparation {
     case .nothing, .failed:
       if let failure = jobs[id]?.failure { return giveUp(id, code: failure.code, message: failure.message) }
-      ask(id)
+      go(id)
     case .copied(let partial, let sealed):
       // What was fetched of it is of no use any more; its row goes when this is published.
       jobs[id]?.partial?.discard()
@@ -249,7 +295,7 @@ final class Conductor {
       if isVouchedFor, let total = known.total, known.kept == total { return sealWhole(id) }
       let url = jobs[id]?.url ?? ""
       jobs[id]?.rung = ResumeLadder.rung(known, url: url)
-      ask(id)
+      go(id)
     }
   }
 
@@ -273,7 +319,7 @@ final class Conductor {
     let now = ports.clock.monotonic()
     let due = delayed.filter { $0.due <= now || stop.isSet }
     delayed.removeAll { $0.due <= now || stop.isSet }
-    for (_, id) in due { ask(id) }
+    for (_, id) in due { go(id) }
   }
 
   /// The transfers end; what they have stays for the next pass.

@@ -5,6 +5,8 @@ struct Job {
   let id: UInt64
   let action: Action
   let entry: Entry
+  /// The action's place in the plan.
+  let ordinal: Int
   /// Which source is asked now.
   var source = 0
   /// Rounds over all sources so far, the running one included.
@@ -29,6 +31,10 @@ struct Job {
   var isUnconditional = false
   /// Made from bytes of the folder.
   var isCopy = false
+  /// Its exchange was cancelled because a twin is in place.
+  var isOvertaken = false
+  /// A twin was in place when its bytes were last looked for in the folder.
+  var knewTwin = false
 
   /// More restarts than this, and the source is called unstable (reliability.md N13).
   static let mostRestarts = 3
@@ -40,10 +46,11 @@ struct Job {
     var retryAfter: Int64?
   }
 
-  init(id: UInt64, action: Action, entry: Entry) {
+  init(id: UInt64, action: Action, entry: Entry, ordinal: Int) {
     self.id = id
     self.action = action
     self.entry = entry
+    self.ordinal = ordinal
   }
 
   var url: String { entry.sources[source].url }

@@ -14,7 +14,7 @@ struct Preparing: Sendable {
     entry = job.entry
     check = job.check
     row = job.action.row
-    isResumable = job.failure == nil
+    isResumable = job.failure == nil && job.partial == nil
     self.context = context
   }
 

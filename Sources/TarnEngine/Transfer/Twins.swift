@@ -1,50 +1,117 @@
 import TarnCore
 
 /// Which contents this pass brings, so that the same bytes are fetched once and copied from then on. On the pass's
-/// thread. Its memory is bounded; what goes beyond is fetched like any other file.
+/// thread. Its memory is bounded.
+///
+/// One job asks for the contents, its twins wait. Each failure lets some more of them ask, so that sources that work
+/// are asked once, and sources that fail do not wait for one another for long.
 struct Twins {
   /// The first eight bytes of a digest; two that share them cost a look into the ledger.
   private typealias Key = UInt64
 
+  /// Contents that are on their way. While jobs wait, at least one asks.
+  private struct Coming {
+    var asking: Set<UInt64> = []
+    var waiting: [UInt64] = []
+    /// How many more may ask.
+    var allowed = 0
+  }
+
   private var placed: Set<Key> = []
-  private var running: [Key: UInt64] = [:]
-  private var waiting: [Key: [UInt64]] = [:]
+  private var coming: [Key: Coming] = [:]
+  /// Jobs that wait.
+  private(set) var waitingCount = 0
 
   private static let mostPlaced = 1 << 18
+  /// Jobs that wait at a time.
+  private let mostWaiting: Int
   /// Smaller files are not waited for: another request costs less than the wait.
   private static let leastSize: UInt64 = 64 << 10
+  /// How many more ask after a failure: 4,096 all ask after four that follow one another.
+  static let widening = 8
+
+  init(mostWaiting: Int) {
+    self.mostWaiting = mostWaiting
+  }
 
   enum Verdict {
-    /// Nothing of it in this pass so far.
+    /// Nothing of it in this pass so far, or what there is failed.
     case first
     /// In place by now, so it can be copied.
     case placed
-    /// On its way; `over` gives the job back.
+    /// On its way; `failed` or `over` gives the job back.
     case wait
+    /// On its way, and no more can wait.
+    case full
   }
 
-  mutating func admit(_ job: Job) -> Verdict {
+  /// - Parameter mustBegin: asks itself rather than be told `full`.
+  mutating func admit(_ job: Job, mustBegin: Bool) -> Verdict {
     guard let key = Self.key(job) else { return .first }
     if placed.contains(key) { return .placed }
     guard job.entry.size.map({ $0 >= Self.leastSize }) ?? true else { return .first }
-    guard let first = running[key], first != job.id else {
-      running[key] = job.id
+    var state = coming[key] ?? Coming(allowed: 1)
+    if state.allowed > 0 || (mustBegin && waitingCount >= mostWaiting) {
+      state.allowed = max(0, state.allowed - 1)
+      state.asking.insert(job.id)
+      coming[key] = state
       return .first
     }
-    waiting[key, default: []].append(job.id)
+    guard waitingCount < mostWaiting else { return .full }
+    coming[key]?.waiting.append(job.id)
+    waitingCount += 1
     return .wait
+  }
+
+  func isPlaced(_ job: Job) -> Bool {
+    Self.key(job).map(placed.contains) ?? false
+  }
+
+  /// The job has to try again later.
+  ///
+  /// - Returns: those that need not wait any more.
+  mutating func failed(_ job: Job) -> [UInt64] {
+    guard let key = Self.key(job), coming[key]?.asking.contains(job.id) == true else { return [] }
+    return widen(key)
   }
 
   /// The job has ended, one way or the other.
   ///
   /// - Parameter isPlaced: its bytes stand in the folder.
-  /// - Returns: the jobs that waited for it.
-  mutating func over(_ job: Job, isPlaced: Bool) -> [UInt64] {
-    guard let key = Self.key(job) else { return [] }
-    if isPlaced, placed.count < Self.mostPlaced { placed.insert(key) }
-    guard running[key] == job.id else { return [] }
-    running[key] = nil
-    return waiting.removeValue(forKey: key) ?? []
+  /// - Returns: the jobs that need not wait any more, and those that ask for what is in place.
+  mutating func over(_ job: Job, isPlaced: Bool) -> (ready: [UInt64], asking: Set<UInt64>) {
+    guard let key = Self.key(job) else { return ([], []) }
+    if isPlaced {
+      if placed.count < Self.mostPlaced { placed.insert(key) }
+      guard var state = coming.removeValue(forKey: key) else { return ([], []) }
+      waitingCount -= state.waiting.count
+      state.asking.remove(job.id)
+      return (state.waiting, state.asking)
+    }
+    guard coming[key]?.asking.remove(job.id) != nil else { return ([], []) }
+    let ready = widen(key)
+    if coming[key]?.asking.isEmpty == true { coming[key] = nil }
+    return (ready, [])
+  }
+
+  /// No job waits any more; whose jobs they are ends them.
+  mutating func takeWaiting() -> [UInt64] {
+    let all = coming.values.flatMap(\.waiting)
+    for key in coming.keys { coming[key]?.waiting = [] }
+    waitingCount = 0
+    return all
+  }
+
+  private mutating func widen(_ key: Key) -> [UInt64] {
+    guard var state = coming[key] else { return [] }
+    state.allowed += Self.widening
+    let ready = Array(state.waiting.prefix(state.allowed))
+    state.waiting.removeFirst(ready.count)
+    state.asking.formUnion(ready)
+    state.allowed -= ready.count
+    waitingCount -= ready.count
+    coming[key] = state
+    return ready
   }
 
   private static func key(_ job: Job) -> Key? {

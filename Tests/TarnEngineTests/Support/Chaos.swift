@@ -226,7 +226,7 @@ final class Chaos {
 }
 
 /// Sets the flag of the pass that runs.
-private final class StopBox: @unchecked Sendable {
+final class StopBox: @unchecked Sendable {
   // Safe because the flag is read only while that pass runs, on its thread.
   private let world: World
 

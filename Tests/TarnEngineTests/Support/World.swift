@@ -25,6 +25,7 @@ final class World {
   var feedFailure: FeedFailure?
   var bootID = "boot-1"
   var wasRebuilt = false
+  var mostHeldBack = 4096
   /// Each look at the monotonic clock finds it far on: pauses are over at once.
   var rushes = false
   let log = EventLog()
@@ -129,6 +130,7 @@ final class World {
     var request = PassRequest(
       feed: location, folderName: "/folder", policy: policy)
     request.wasRebuilt = wasRebuilt
+    request.mostHeldBack = mostHeldBack
     let ports = self.ports(downloader)
     return Pass(
       ports: ports, request: request, observer: log, progress: PassProgress(clock: ports.clock), stop: stop)

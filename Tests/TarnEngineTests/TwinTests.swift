@@ -1,0 +1,227 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// Entries of the same contents whose sources fail: none waits long for another, and one that works serves all.
+@Suite struct TwinTests {
+  private static let long = String(repeating: "0123456789abcdef", count: 4096)
+  private let world = World(hashing: QuickHashing())
+
+  /// So many entries of one content, in the order of the list; all of their sources answer alike.
+  private func wantTwins(_ count: Int, _ text: String, _ answer: FakeAnswer) {
+    let digest = world.digest(text)
+    for number in 0..<count {
+      let name = String("\(1_000_000 + number)".dropFirst())
+      world.server.answer(World.host + name, answer)
+      world.items.append(
+        .entry(
+          Entry(
+            path: name.path, size: UInt64(text.utf8.count), digests: [digest],
+            sources: [Source(url: World.host + name)])))
+    }
+  }
+
+  private var good: FakeAnswer { FakeAnswer(body: Self.long.bytes) }
+
+  // MARK: Sources that fail
+
+  /// What waits for a twin keeps nobody from beginning.
+  @Test func othersDoNotWaitForTwinsThatFail() throws {
+    world.rushes = true
+    wantTwins(1300, Self.long, FakeAnswer(status: 503))
+    world.want("z", "good")
+    let report = try world.run()
+    #expect(world.text("z") == "good")
+    #expect(try #require(world.server.urls.firstIndex(of: World.host + "z")) < 100)
+    #expect(report.counts.failed == 1300)
+    #expect(Set(report.problems.map(\.code)) == ["http-503"])
+    #expect(world.server.requests.count == 1300 * (1 + world.policy.retries) + 1)
+  }
+
+  /// Four failures that follow one another let all of them ask.
+  @Test func failuresWidenTheWay() {
+    var twins = Twins(mostWaiting: 4096)
+    let jobs = (0..<4096).map { job(UInt64($0)) }
+    var asking: [UInt64] = []
+    for job in jobs where twins.admit(job, mustBegin: false) == .first { asking.append(job.id) }
+    #expect(asking == [0] && twins.waitingCount == 4095)
+    var waves: [Int] = []
+    while !asking.isEmpty {
+      waves.append(asking.count)
+      asking = asking.flatMap { twins.failed(jobs[Int($0)]) }
+    }
+    #expect(waves == [1, 8, 64, 512, 3511])
+    #expect(twins.waitingCount == 0)
+    // There is leave to spare for those that come later.
+    #expect(twins.admit(job(5000), mustBegin: false) == .first)
+  }
+
+  /// Those that may ask end one by one, and so do those that they let ask; nobody waits for nobody.
+  @Test func whatWaitsIsLetGo() {
+    var twins = Twins(mostWaiting: 4096)
+    let jobs = (0..<100).map { job(UInt64($0)) }
+    for job in jobs { _ = twins.admit(job, mustBegin: false) }
+    var asking: [UInt64] = [0]
+    var ended = 0
+    while let id = asking.popLast() {
+      asking += twins.over(jobs[Int(id)], isPlaced: false).ready
+      ended += 1
+    }
+    #expect(ended == 100 && twins.waitingCount == 0)
+    #expect(twins.admit(job(100), mustBegin: false) == .first)
+    #expect(twins.admit(job(101), mustBegin: false) == .wait)
+    #expect(twins.over(job(100), isPlaced: true).ready == [101])
+    #expect(twins.admit(job(102), mustBegin: false) == .placed)
+  }
+
+  private func job(_ id: UInt64) -> Job {
+    let entry = world.entry("f\(id)", Self.long)
+    return Job(id: id, action: Action(.fetch, path: entry.path, entry: entry), entry: entry, ordinal: 0)
+  }
+
+  /// The clock stands still: the first one is in its pause when a twin is placed, and does not sit it out.
+  @Test func aPauseEndsOnceATwinIsPlaced() throws {
+    wantTwins(1000, Self.long, good)
+    world.server.answer(World.host + "000000", FakeAnswer(status: 503))
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(report.counts.inPlace == 1000)
+    #expect(world.server.requests.count <= 1 + Twins.widening)
+    #expect(Set(world.files.values) == [Self.long])
+    #expect(world.partialNames.isEmpty)
+  }
+
+  /// Exchanges that run when a twin is placed are ended, and the bytes copied.
+  @Test func anExchangeEndsOnceATwinIsPlaced() throws {
+    wantTwins(20, Self.long, good)
+    world.server.answer(World.host + "000000", FakeAnswer(status: 503))
+    // Of those that the failure lets ask, the last begin first; the others are asked and never answer.
+    for number in 1..<20 where !(6...8).contains(number) {
+      let name = String("\(1_000_000 + number)".dropFirst())
+      world.server.answer(World.host + name, FakeAnswer(hangs: true))
+    }
+    #expect(try world.run().isInSync)
+    #expect(world.files.count == 20)
+    #expect(world.partialNames.isEmpty)
+  }
+
+  // MARK: Beyond what memory keeps
+
+  @Test func moreTwinsThanMayWaitAreFetchedOnce() throws {
+    world.mostHeldBack = 20
+    wantTwins(1000, Self.long, good)
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.server.requests.count == 1)
+    #expect(world.files.count == 1000)
+  }
+
+  /// The one that works comes last, in either phase.
+  @Test(arguments: [(4300, 4096, false), (900, 100, false), (900, 100, true)])
+  func anyNumberOfFailuresIsCopied(count: Int, bound: Int, isLater: Bool) throws {
+    world.mostHeldBack = bound
+    world.policy.retries = 0
+    if isLater { world.policy.publishLast = PathPatterns(["/z"]) }
+    wantTwins(count, "wanted", FakeAnswer(status: 404))
+    for number in 0..<700 { world.items.append(.entry(world.serve("y\(1000 + number)", "text \(number)"))) }
+    world.items.append(.entry(world.serve("z", "wanted")))
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(report.counts.copied == count)
+    #expect(world.log.problems.isEmpty)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
+  @Test func anyNumberOfFailuresIsTold() throws {
+    world.policy.retries = 0
+    world.mostHeldBack = 100
+    let count = 900
+    wantTwins(count, "wanted", FakeAnswer(status: 404))
+    let report = try world.run()
+    #expect(report.counts.failed == count)
+    #expect(world.log.problems.count == count)
+    for problem in world.log.problems {
+      let url = World.host + String(decoding: problem.name, as: UTF8.self)
+      #expect(problem.code == "http-404" && problem.message.hasPrefix(url + ": "))
+    }
+    #expect(Set(world.log.problems.map { $0.message.split(separator: ": ").last }).count == 1)
+    #expect(world.server.requests.count == count)
+  }
+
+  // MARK: Ends
+
+  @Test func whatWaitsEndsWithThePass() throws {
+    wantTwins(3000, Self.long, FakeAnswer(hangs: true))
+    let world = StopBox(world)
+    self.world.server.onRequest { _ in world.set() }
+    let report = try self.world.run()
+    #expect(report.wasStopped)
+    #expect(report.counts.failed == 0 && self.world.log.problems.isEmpty)
+    #expect(self.world.files.isEmpty)
+  }
+
+  /// A file that takes nearly all the space that there is comes after failures that took all of it.
+  @Test func spaceIsGivenBack() throws {
+    world.policy.retries = 0
+    world.policy.reserve = .bytes(0)
+    world.policy.publishLast = PathPatterns(["/z"])
+    world.folder.setSpace(free: 30 * UInt64(Self.long.utf8.count))
+    wantTwins(30, Self.long, FakeAnswer(status: 404))
+    let large = String(repeating: Self.long, count: 29)
+    world.items.append(.entry(world.serve("z", large)))
+    let report = try world.run()
+    #expect(Set(report.problems.map(\.code)) == ["http-404"])
+    #expect(world.text("z") == large)
+  }
+
+  /// What waits holds no space: the first is over before the others need it.
+  @Test func whatWaitsHoldsNoSpace() throws {
+    world.policy.reserve = .bytes(0)
+    world.folder.setSpace(free: 3 * UInt64(Self.long.utf8.count))
+    wantTwins(30, Self.long, FakeAnswer(hangs: true))
+    world.items.append(.entry(world.serve("z", Self.long + "z")))
+    let world = StopBox(world)
+    self.world.log.onEvent { _, event in if case .done = event { world.set() } }
+    _ = try self.world.run()
+    #expect(self.world.text("z") == Self.long + "z")
+  }
+
+  /// Any failures of any twins: the pass ends, and contents that were placed are in place everywhere.
+  @Test(arguments: 1...40) func whatIsPlacedIsPlacedEverywhere(seed: UInt64) throws {
+    let dice = SeededRandom(seed: seed)
+    func roll(_ sides: UInt64) -> Int { Int(dice.next(below: sides)) }
+    let world = World(seed: seed, hashing: QuickHashing())
+    world.rushes = true
+    world.policy.retries = roll(3)
+    world.mostHeldBack = [0, 1, 5, 4096][roll(4)]
+    if roll(2) == 0 { world.policy.publishLast = PathPatterns(["/f1*"]) }
+    let texts = (0...roll(4)).map { String($0) + (roll(3) == 0 ? "" : Self.long) }
+    for number in 0..<(1 + roll(120)) {
+      let text = texts[roll(UInt64(texts.count))]
+      let entry = world.serve("f\(number)", text)
+      world.add(entry)
+      let broken = [
+        FakeAnswer(status: 404), FakeAnswer(status: 503),
+        Server.broken(text, after: roll(70000), etag: "\"1\""),
+        FakeAnswer(body: String(text.reversed()).bytes + [1]), FakeAnswer(body: text.bytes.reversed()),
+      ]
+      switch roll(4) {
+      case 0: world.server.answer(World.host + "f\(number)", broken[roll(5)])
+      case 1: world.server.script(World.host + "f\(number)", (0...roll(3)).map { _ in broken[roll(5)] })
+      default: if roll(3) == 0 { world.server.answer(World.host + "f\(number)", broken[roll(5)]) }
+      }
+    }
+    let report = try world.run()
+    let placed = Set(world.files.values)
+    let digests = Set(placed.map { world.digest($0) })
+    for case .entry(let entry) in world.items {
+      let isPlaced = entry.digests.contains(where: digests.contains)
+      #expect((world.folder.contents(entry.path) != nil) == isPlaced)
+    }
+    #expect(placed.isSubset(of: texts))
+    #expect(report.counts.failed + world.files.count == world.items.count)
+  }
+}
