@@ -42,7 +42,9 @@ struct Registry {
     return text.unicodeScalars.split(separator: "\n").compactMap { line in
       let parts = Substring(line).split(separator: "\t", maxSplits: 2, omittingEmptySubsequences: false)
       guard parts.count == 3 else { return nil }
-      return Mirror(folder: EscapedLine.unescape(parts[2].unicodeScalars), id: String(parts[0]), fileSystem: String(parts[1]))
+      return Mirror(
+        folder: EscapedLine.unescape(parts[2].unicodeScalars), id: String(parts[0]),
+        fileSystem: String(parts[1]))
     }
   }
 

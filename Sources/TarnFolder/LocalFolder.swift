@@ -56,7 +56,12 @@ package final class LocalFolder: FolderPort {
 
   package func isIntact() throws(FolderFailure) -> Bool {
     if isTheSame { return true }
-    // Without a descriptor to look with everything seems gone.
+    try checkDescriptors()
+    return isTheSame
+  }
+
+  /// Without a descriptor to look with everything seems gone.
+  private func checkDescriptors() throws(FolderFailure) {
     var spare: [Descriptor] = []
     for _ in 0..<Self.looking {
       let number = beneath.root.openBeneath(cString(".".utf8), O_RDONLY | O_DIRECTORY)
@@ -65,7 +70,6 @@ package final class LocalFolder: FolderPort {
       }
       if number >= 0 { spare.append(Descriptor(number)) }
     }
-    return isTheSame
   }
 
   /// Descriptors that a look takes at a time, at most.

@@ -22,6 +22,22 @@ import Testing
 
   private func name(_ number: Int) -> String { "f\(number + 100)" }
 
+  /// What lies below a refused name is not deleted, whatever the feed has below it.
+  @Test func whatARefusedNameProtectsMakesNoWay() throws {
+    let world = World()
+    world.policy.deletes = true
+    world.want("x/a", "one")
+    try world.run()
+    world.unlist("x/a")
+    world.want("x/a/b", "two")
+    world.items.insert(
+      .refused(Refusal(path: "x".path, code: "path-not-portable", reason: "as told")), at: 0)
+    let report = try world.run()
+    #expect(world.files == ["x/a": "one"] && world.trash.isEmpty)
+    #expect(report.counts.deleted == 0)
+    #expect(report.problems.contains { $0.code == "parent-not-a-directory" })
+  }
+
   /// A feed that turns every file into a directory must not clear the folder.
   @Test func moreThanTheGuardAllowsAreHeld() throws {
     let world = try world(20, turned: 20)

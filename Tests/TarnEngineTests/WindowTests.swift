@@ -244,6 +244,21 @@ import Testing
     #expect(Array(world.files.keys) == ["2025-01-01 Episode 1.mp3"])
   }
 
+  /// A template that puts new files into a directory of an older file's name deletes nothing either (I8).
+  @Test func aFileOfAWindowMakesNoWay() throws {
+    let world = world([episode(1, url: World.host + "talk")])
+    world.policy.deletes = true
+    world.policy.window.template = try #require(NameTemplate("{name}"))
+    try world.run()
+    #expect(Array(world.files.keys) == ["talk"])
+    show([episode(2, url: World.host + "2.mp3")], world)
+    world.policy.window.template = try #require(NameTemplate("talk/{name}"))
+    let report = try world.run()
+    #expect(Array(world.files.keys) == ["talk"] && world.trash.isEmpty)
+    #expect(report.problems.map(\.code) == ["parent-not-a-directory"])
+    #expect(report.problems.first?.message.contains("none that may be deleted") == true)
+  }
+
   @Test func aPlanWritesNoNames() throws {
     let world = world([episode(1)])
     #expect(try world.plan().actions.map(\.path.printable) == ["2025-01-01 Episode 1.mp3"])

@@ -7,6 +7,7 @@ package final class Comparison {
   private let snapshot: any SnapshotCursor
   private let emit: (Finding) throws -> Void
   private let stranger: (Present) -> Void
+  private let mayGo: (RelativePath) -> Bool
 
   private var row: Row?
   private var present: Present?
@@ -38,16 +39,19 @@ package final class Comparison {
 
   /// - Parameters:
   ///   - stranger: called for every regular file that is neither wanted nor recorded.
+  ///   - mayGo: whether an unlisted file of Tarn's may be deleted, where the policy deletes at all.
   ///   - emit: called for every path that is wanted or recorded, nearly in path order.
   package init(
     planner: Planner, rows: any RowCursor, snapshot: any SnapshotCursor,
     stranger: @escaping (Present) -> Void = { _ in },
+    mayGo: @escaping (RelativePath) -> Bool = { _ in true },
     emit: @escaping (Finding) throws -> Void
   ) throws {
     self.planner = planner
     self.rows = rows
     self.snapshot = snapshot
     self.stranger = stranger
+    self.mayGo = mayGo
     self.emit = emit
     try nextRow()
     try nextPresent()
@@ -134,13 +138,18 @@ package final class Comparison {
     return .conflict(
       code: "parent-not-a-directory",
       message: isOwn(blocker)
-        ? "\(name) is a file, and the feed now has a directory there; --delete lets the file go to the trash"
+        ? "\(name) is a file, and the feed now has a directory there; "
+          + (planner.policy.deletes
+            ? "this file is none that may be deleted: move it away"
+            : "--delete lets the file go to the trash")
         : "\(name) is no directory, and not as Tarn placed it")
   }
 
-  /// A file that Tarn placed, and that the feed now has as a directory: a deletion like any other.
+  /// A file that Tarn placed, and that the feed now has as a directory: a deletion like any other. What a refused name
+  /// protects stays, and what may not go.
   private func canMakeWay(_ blocker: Blocker) -> Bool {
-    planner.policy.deletes && isOwn(blocker)
+    guard isOwn(blocker), case .action(let action)? = blocker.unlisted?.decision else { return false }
+    return action.kind == .delete && mayGo(action.path)
   }
 
   private func isOwn(_ blocker: Blocker) -> Bool {

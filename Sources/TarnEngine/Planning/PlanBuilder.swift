@@ -145,6 +145,7 @@ final class PlanBuilder {
     try Comparison(
       planner: planner, rows: ports.ledger.rows(), snapshot: folder.scan(),
       stranger: { [unowned self] in strangers.add($0) },
+      mayGo: { [unowned self] in expired?.contains($0) ?? true },
       emit: { [unowned self] in try take($0) })
   }
 

@@ -57,7 +57,7 @@ import Testing
 
   private static let hourly = RunSchedule.Timing.every(
     Cadence(every: 3600, machine: "m".utf8, mirror: "x".utf8)!)
-  private static let early = RunSchedule.Timing.calendar(try! CalendarSpec("06:00"), .utc)
+  private static let early = RunSchedule.Timing.calendar((try? CalendarSpec("06:00"))!, .utc)
 
   private func history(
     attempt: String?, _ outcome: RunSchedule.Outcome? = .succeeded, failures: Int = 0
