@@ -22,6 +22,20 @@ import Testing
 
   private func name(_ number: Int) -> String { "f\(number + 100)" }
 
+  /// Why a file could not make way is told of that file.
+  @Test func aFileThatCannotGoIsTold() throws {
+    let world = try world(20, turned: 1)
+    world.policy.retries = 0
+    world.folder.fail(.remove)
+    let report = try world.run()
+    #expect(world.text(name(0)) == "0")
+    #expect(
+      report.problems.contains { $0.name == Array(name(0).utf8) && $0.code == "input-output-error" },
+      "\(report)")
+    #expect(try world.run().isInSync)
+    #expect(world.text(name(0) + "/x") == "new 0")
+  }
+
   /// What lies below a refused name is not deleted, whatever the feed has below it.
   @Test func whatARefusedNameProtectsMakesNoWay() throws {
     let world = World()

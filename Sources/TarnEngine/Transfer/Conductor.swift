@@ -414,10 +414,14 @@ final class Conductor {
   }
 
   func fail(_ job: Job, code: String, message: String) {
+    fail(job.entry.path, code: code, message: message)
+  }
+
+  func fail(_ path: RelativePath, code: String, message: String) {
     counts.failed += 1
     progress.change { $0.failed += 1 }
     let problem = Problem(
-      name: job.entry.path.bytes, kind: .failed, code: code, message: message, seen: ports.now)
+      name: path.bytes, kind: .failed, code: code, message: message, seen: ports.now)
     if problems.count < PassReport.mostProblems { problems.append(problem) }
     observer.pass(.problem(problem))
   }

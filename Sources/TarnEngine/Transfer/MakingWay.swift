@@ -5,11 +5,16 @@ extension Conductor {
   func removeInTheWay(_ action: Action) throws {
     guard action.kind == .delete, deletions == .allowed else { return }
     let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
-    guard case .removed(let identity) = try removals.carryOut([action]).first?.outcome else {
-      return stale.append(action)
+    switch try removals.carryOut([action]).first?.outcome {
+    case .removed(let identity):
+      counts.deleted += 1
+      observer.pass(.done(code: action.kind.doneCode, path: action.path, bytes: identity.size))
+    case .failed(let failure): fail(action.path, code: failure.code.rawValue, message: failure.message)
+    case .stale, .installed, nil:
+      fail(
+        action.path, code: "changed-meanwhile",
+        message: "the file changed while the pass ran; the next pass looks at it again")
     }
-    counts.deleted += 1
-    observer.pass(.done(code: action.kind.doneCode, path: action.path, bytes: identity.size))
   }
 
   /// An entry below a file that stays for now.
