@@ -77,7 +77,7 @@ import Testing
 
   /// contract.md, Status document.
   @Test func statusDocument() throws {
-    let object = try object(JSONText.document(StatusReport(mirrors: [Samples.status()])))
+    let object = try object(JSONText.document(StatusAnswer(mirrors: [Samples.status()])))
     #expect(object["schema"] as? String == "tarn-status/1")
     let mirror = try #require((object["mirrors"] as? [[String: Any]])?.first)
     for key in [

@@ -42,7 +42,7 @@ struct StatusCommand: ParsableCommand {
     let reading = read(session)
     // A failure alone leaves standard output empty; some mirrors beside a failure are a document.
     if session.isJSON, !reading.documents.isEmpty || reading.failures.isEmpty {
-      session.console.data(JSONText.document(StatusReport(mirrors: reading.documents)))
+      session.console.data(JSONText.document(StatusAnswer(mirrors: reading.documents)))
     } else if !session.isJSON {
       for line in Self.lines(reading.documents, session) { session.console.data(line, now: false) }
     }
@@ -97,7 +97,7 @@ struct StatusCommand: ParsableCommand {
     }
     let result = StatusText.check(documents, maxAge: Units.duration(maxAge) ?? 0, now: session.now)
     if session.isJSON {
-      session.console.data(JSONText.document(StatusReport(mirrors: documents)))
+      session.console.data(JSONText.document(StatusAnswer(mirrors: documents)))
     } else if !session.isQuiet || !result.isGood {
       session.console.data(result.line)
     }

@@ -1,12 +1,6 @@
 import TarnCore
 import TarnEngine
 
-/// `status --json`.
-struct StatusReport: Encodable {
-  var schema = "tarn-status/1"
-  var mirrors: [StatusDocument]
-}
-
 /// `explain --json`.
 struct ExplainReport: Encodable {
   let answer: Explanation

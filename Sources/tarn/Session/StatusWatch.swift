@@ -1,3 +1,4 @@
+import TarnCore
 import TarnEngine
 import TarnRuntime
 
@@ -37,7 +38,7 @@ struct StatusWatch {
 
   private func show(_ documents: [StatusDocument], isScreen: Bool) {
     if session.isJSON {
-      session.console.data(JSONText.line(StatusReport(mirrors: documents)))
+      session.console.data(JSONText.line(StatusAnswer(mirrors: documents)))
       return
     }
     let lines = StatusCommand.lines(documents, session)

@@ -1,0 +1,56 @@
+/// `tarn status --json`, and what the agent answers to the same question.
+package struct StatusAnswer: Codable, Sendable {
+  package var schema = "tarn-status/1"
+  /// nil when no agent answered: then the mirrors are as their ledgers say.
+  package var agent: AgentDocument?
+  package var mirrors: [StatusDocument]
+
+  package init(agent: AgentDocument? = nil, mirrors: [StatusDocument]) {
+    self.agent = agent
+    self.mirrors = mirrors
+  }
+}
+
+/// How a running agent is.
+package struct AgentDocument: Codable, Sendable, Equatable {
+  package var version: String
+  package var process: Int32
+  /// RFC 3339.
+  package var started: String
+  /// `running` or `stopping`.
+  package var state = "running"
+  /// Passes at work now, and how many may be.
+  package var passes = 0
+  package var mostPasses = 0
+  /// Transfers at work, and those that wait for a place.
+  package var transfers = 0
+  package var waiting = 0
+  /// Bytes per second over all mirrors now, and the limit; nil for none.
+  package var rate: UInt64 = 0
+  package var rateLimit: UInt64?
+  /// When the settings that hold were read (RFC 3339).
+  package var settingsRead: String
+  /// Why newer settings were not taken, one text per error; empty when the last reload was.
+  package var rejected: [String] = []
+  /// Settings that only a restart takes up.
+  package var needRestart: [String] = []
+  /// Hosts that are left alone for a while, and until when (RFC 3339).
+  package var restingHosts: [RestingHost] = []
+
+  package struct RestingHost: Codable, Sendable, Equatable {
+    package var host: String
+    package var until: String
+
+    package init(host: String, until: String) {
+      self.host = host
+      self.until = until
+    }
+  }
+
+  package init(version: String, process: Int32, started: String, settingsRead: String) {
+    self.version = version
+    self.process = process
+    self.started = started
+    self.settingsRead = settingsRead
+  }
+}

@@ -1,0 +1,124 @@
+/// What steers a running agent (contract.md, Commands). Encoded as the body of a request.
+package struct ControlCommand: Codable, Sendable, Equatable {
+  /// The raw value is the word of the command line.
+  package enum Verb: String, Codable, Sendable, CaseIterable {
+    /// A pass now, whatever else holds.
+    case sync
+    /// No pass, and no new transfer; what runs ends cleanly. Until `resume`, also across restarts.
+    case pause, resume
+    /// What waits after a failure is tried now.
+    case retry
+    /// The running pass or transfer ends now; the next pass comes as planned.
+    case cancel
+    case prioritize
+    /// The held plan goes ahead.
+    case approve
+  }
+
+  /// Turns among mirrors and transfers.
+  package enum Priority: String, Codable, Sendable, CaseIterable { case low, normal, high }
+
+  package var verb: Verb
+  package var target: ControlTarget
+  /// Of `prioritize` only.
+  package var priority: Priority?
+  /// Of `approve` only; nil for the plan that is held.
+  package var plan: String?
+
+  package init(_ verb: Verb, _ target: ControlTarget) {
+    self.verb = verb
+    self.target = target
+  }
+}
+
+/// TARGET: a mirror, or one path of it.
+package struct ControlTarget: Codable, Sendable, Equatable {
+  /// A configured name, or a folder as an absolute path.
+  package var mirror: String
+  /// Below the folder, as bytes in base64 when they are not UTF-8; nil for the whole mirror.
+  package var path: String?
+
+  package init(mirror: String, path: String? = nil) {
+    self.mirror = mirror
+    self.path = path
+  }
+}
+
+/// What the agent made of a command.
+package struct ControlAnswer: Codable, Sendable, Equatable {
+  package var schema = "tarn-control/1"
+  /// What happens now, for a person: one line.
+  package var message: String
+  /// Nothing had to be changed.
+  package var wasSo = false
+  /// The number of the pass that was asked for, to be followed in the status; nil where none was.
+  package var run: UInt64?
+
+  package init(_ message: String, wasSo: Bool = false, run: UInt64? = nil) {
+    self.message = message
+    self.wasSo = wasSo
+    self.run = run
+  }
+}
+
+/// What became of a reload.
+package struct ReloadAnswer: Codable, Sendable, Equatable {
+  package var schema = "tarn-reload/1"
+  package var isTaken: Bool
+  /// Why not, one text per error as `tarn config check` prints it.
+  package var problems: [String] = []
+  /// Names of mirrors.
+  package var added: [String] = []
+  package var removed: [String] = []
+  package var changed: [String] = []
+  package var needRestart: [String] = []
+
+  package init(isTaken: Bool) {
+    self.isTaken = isTaken
+  }
+}
+
+/// Why a question or a command was not answered. Encoded as the body of an error.
+package struct ControlFailure: Error, Codable, Sendable, Equatable {
+  package enum Kind: String, Codable, Sendable, CaseIterable {
+    /// The request makes no sense (400).
+    case usage
+    /// This peer may not ask that (403).
+    case permission
+    /// No such mirror, path or plan (404).
+    case notFound
+    /// It cannot be done as things are (409).
+    case conflict
+    /// Too long or too many (413).
+    case tooLarge
+    /// The agent is ending, or too busy (503).
+    case unavailable
+    /// A defect in Tarn (500).
+    case defect
+  }
+  package var schema = "tarn-error/1"
+  package var kind: Kind
+  /// Stable.
+  package var code: String
+  /// What and where.
+  package var message: String
+  /// How to mend it.
+  package var hint: String?
+
+  package init(_ kind: Kind, code: String, _ message: String, hint: String? = nil) {
+    self.kind = kind
+    self.code = code
+    self.message = message
+    self.hint = hint
+  }
+}
+
+/// A limit over all mirrors.
+package struct ControlRate: Codable, Sendable, Equatable {
+  /// Bytes per second; nil for no limit.
+  package var bytesPerSecond: UInt64?
+
+  package init(bytesPerSecond: UInt64?) {
+    self.bytesPerSecond = bytesPerSecond
+  }
+}

@@ -1,0 +1,42 @@
+/// One event of a mirror's journal, as programs see it (contract.md, Events).
+package struct EventDocument: Codable, Sendable, Equatable {
+  /// Of this mirror's journal; only grows.
+  package var number: Int64
+  package var mirror: String
+  /// RFC 3339.
+  package var time: String
+  /// Stable: `published`, `deleted`, `failed` ...; `events-dropped` says that the numbers up to this one are gone.
+  package var code: String
+  /// Safe to print; nil where none applies.
+  package var path: String?
+  /// The path's bytes in base64, when `path` is not them.
+  package var pathBytes: String?
+  package var bytes: UInt64?
+  package var detail: String?
+  /// Where to go on after this event: opaque, and valid across restarts of the agent.
+  package var cursor: String
+
+  package init(number: Int64, mirror: String, time: String, code: String, cursor: String) {
+    self.number = number
+    self.mirror = mirror
+    self.time = time
+    self.code = code
+    self.cursor = cursor
+  }
+}
+
+/// Some events, in the order to be read.
+package struct EventPage: Codable, Sendable, Equatable {
+  package var schema = "tarn-events/1"
+  package var events: [EventDocument]
+  /// Where to go on; that of the last event, or the one that was asked with when there is none.
+  package var cursor: String
+  /// There may be more already.
+  package var hasMore: Bool
+
+  package init(events: [EventDocument], cursor: String, hasMore: Bool) {
+    self.events = events
+    self.cursor = cursor
+    self.hasMore = hasMore
+  }
+}

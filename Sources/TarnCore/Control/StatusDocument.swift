@@ -1,0 +1,153 @@
+/// What `tarn status` says of one mirror (contract.md, Status document). Encoded as it stands.
+package struct StatusDocument: Codable, Sendable {
+  package struct Entries: Codable, Sendable {
+    package var wanted = 0
+    package var current = 0
+    package var pending = 0
+    package var failed = 0
+    package var refused = 0
+    package var conflict = 0
+    package var held = 0
+    /// Deleted or edited by the user, and left so by policy.
+    package var kept = 0
+  }
+  package struct Bytes: Codable, Sendable {
+    /// Of wanted entries whose size is known, from the feed or from the file in place; nil when none is known.
+    package var wanted: UInt64? = 0
+    /// Of files that the feed wants and that are in place.
+    package var current: UInt64 = 0
+    /// nil when nothing is known of what is missing.
+    package var pending: UInt64? = 0
+    /// Wanted entries whose size is not known.
+    package var unknownSizes = 0
+
+    private enum CodingKeys: String, CodingKey { case wanted, current, pending, unknownSizes }
+
+    /// Every key is there; what is not known is null.
+    package func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(wanted, forKey: .wanted)
+      try container.encode(current, forKey: .current)
+      try container.encode(pending, forKey: .pending)
+      try container.encode(unknownSizes, forKey: .unknownSizes)
+    }
+  }
+  package struct Transfer: Codable, Sendable {
+    package var path: String
+    package var received: UInt64
+    package var total: UInt64?
+    package var rate: UInt64
+    package var source: String
+
+    package init(path: String, received: UInt64, total: UInt64?, rate: UInt64, source: String) {
+      self.path = path
+      self.received = received
+      self.total = total
+      self.rate = rate
+      self.source = source
+    }
+  }
+  package struct Watch: Codable, Sendable {
+    package var mode = "off"
+    package var reason = "one pass at a time; no agent watches this folder"
+  }
+  package struct Held: Codable, Sendable {
+    package var plan: String
+    package var deletions: Int
+    package var since: String
+
+    package init(plan: String, deletions: Int, since: String) {
+      self.plan = plan
+      self.deletions = deletions
+      self.since = since
+    }
+  }
+  package struct ProblemLine: Codable, Sendable {
+    package var path: String
+    package var kind: String
+    package var code: String
+    package var message: String
+    package var since: String
+    package var attempts: Int
+    package var nextAttempt: String?
+
+    package init(path: String, kind: String, code: String, message: String, since: String, attempts: Int) {
+      self.path = path
+      self.kind = kind
+      self.code = code
+      self.message = message
+      self.since = since
+      self.attempts = attempts
+    }
+  }
+
+  package var name: String
+  package var feed: String
+  package var folder: String
+  /// idle, reading, planning, transferring, publishing, deleting, paused, held, failing or interrupted.
+  package var state: String
+  /// The process that holds the folder now.
+  package var process: Int32?
+  package var format: String?
+  package var lastSuccess: String?
+  package var lastAttempt: String?
+  package var nextRun: String?
+  /// Why then: `scheduled`, `catching-up`, `backing-off`, `asked`, `paused` or `none`; nil without an agent.
+  package var nextRunReason: String?
+  package var verifiedAt: String?
+  package var upstreamChangedAt: String?
+  /// Why the last pass ended without doing its work.
+  package var lastFailure: String?
+  package var entries = Entries()
+  package var bytes = Bytes()
+  package var transfers: [Transfer] = []
+  package var watch = Watch()
+  package var held: Held?
+  package var problems: [ProblemLine] = []
+  /// Problems beyond those listed.
+  package var moreProblems = 0
+  /// Files and bytes in the trash.
+  package var trashFiles = 0
+  package var trashBytes: UInt64 = 0
+
+  package init(name: String, feed: String, folder: String, state: String) {
+    self.name = name
+    self.feed = feed
+    self.folder = folder
+    self.state = state
+  }
+}
+
+extension StatusDocument {
+  private enum CodingKeys: String, CodingKey {
+    case name, feed, folder, state, process, format, lastSuccess, lastAttempt, nextRun, nextRunReason,
+      verifiedAt,
+      upstreamChangedAt, lastFailure, entries, bytes, transfers, watch, held, problems, moreProblems,
+      trashFiles,
+      trashBytes
+  }
+
+  /// Every key is there; what is not known is null.
+  package func encode(to encoder: any Encoder) throws {
+    var container = encoder.container(keyedBy: CodingKeys.self)
+    for (key, value) in [
+      (CodingKeys.name, name), (.feed, feed), (.folder, folder), (.state, state), (.format, format),
+      (.lastSuccess, lastSuccess), (.lastAttempt, lastAttempt), (.nextRun, nextRun),
+      (.nextRunReason, nextRunReason),
+      (.verifiedAt, verifiedAt),
+      (.upstreamChangedAt, upstreamChangedAt), (.lastFailure, lastFailure),
+    ] as [(CodingKeys, String?)] {
+      try container.encode(value, forKey: key)
+    }
+    try container.encode(process, forKey: .process)
+    try container.encode(entries, forKey: .entries)
+    try container.encode(bytes, forKey: .bytes)
+    try container.encode(transfers, forKey: .transfers)
+    try container.encode(watch, forKey: .watch)
+    try container.encode(held, forKey: .held)
+    try container.encode(problems, forKey: .problems)
+    try container.encode(moreProblems, forKey: .moreProblems)
+    try container.encode(trashFiles, forKey: .trashFiles)
+    try container.encode(trashBytes, forKey: .trashBytes)
+  }
+}
