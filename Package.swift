@@ -72,7 +72,7 @@ let package = Package(
       "TarnAgent",
       [
         "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger",
-        "TarnEngine",
+        "TarnConfig", "TarnEngine",
       ]),
     .executableTarget(
       name: "tarn",

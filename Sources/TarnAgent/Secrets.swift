@@ -50,6 +50,24 @@ enum Secrets {
     return settings
   }
 
+  /// The URL of a proxy from a file of its own: the first line.
+  static func proxy(_ path: String) throws(PassFailure) -> String {
+    let text: String
+    do throws(TextFile.Refusal) {
+      text = try TextFile.contents(path, limit: headerLimit)
+    } catch {
+      throw failure(error, path, .proxy, limit: headerLimit)
+    }
+    let url = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
+    guard (try? PassOptions(values: [.proxy: [url]]).network())?.proxy != nil else {
+      throw PassFailure(
+        .configuration, code: "proxy-malformed",
+        "\(Printable.escape(path)): its first line is no proxy's URL",
+        hint: "write a URL such as http://user:password@host:port into it")
+    }
+    return url
+  }
+
   private static func failure(
     _ refusal: TextFile.Refusal, _ path: String, _ name: PassOptions.Name, limit: Int
   ) -> PassFailure {

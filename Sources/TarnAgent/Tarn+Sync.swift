@@ -89,7 +89,7 @@ extension Tarn {
     pass.wasRebuilt = mirror.setAside != nil
     pass.facts = [("feed", feed.text), ("options", options.encoded)]
     let ports = try makePorts(
-      feed, options, ledger: mirror.ledger, scratch: home.stateDirectory,
+      feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,
       stage: home.stateDirectory + "/stage.sqlite")
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
@@ -112,7 +112,7 @@ extension Tarn {
     let (feed, options) = try settled(request, given: given, ledger: ledger)
     let pass = PassRequest(
       feed: feed, folderName: absolute(request.folder), policy: try policy(options))
-    let ports = try makePorts(feed, options, ledger: ledger, scratch: temporaryDirectory, stage: nil)
+    let ports = try makePorts(feed, options, request, ledger: ledger, scratch: temporaryDirectory, stage: nil)
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
     return try PassFailure.translating { try run.plan(folder: folder, each: each) }
@@ -127,7 +127,8 @@ extension Tarn {
     let options: PassOptions
     do {
       remembered = try ledger.fact("feed")
-      options = request.options.over(PassOptions(encoded: try ledger.fact("options") ?? ""))
+      let earlier = request.forgetsOptions ? "" : try ledger.fact("options") ?? ""
+      options = request.options.over(PassOptions(encoded: earlier))
     } catch {
       throw PassFailure(error)
     }
@@ -175,9 +176,11 @@ extension Tarn {
   // MARK: The graph
 
   private func makePorts(
-    _ feed: FeedLocation, _ options: PassOptions, ledger: any LedgerPort, scratch: String, stage: String?
+    _ feed: FeedLocation, _ options: PassOptions, _ request: SyncRequest, ledger: any LedgerPort,
+    scratch: String, stage: String?
   ) throws(PassFailure) -> PassPorts {
     var settings = try Secrets.settings(options, feed: feed, home: homeDirectory)
+    if let file = request.proxyFile { settings.proxy = try Secrets.proxy(file) }
     settings.userAgent = "tarn/\(Self.version)"
     CurlDownloader.prepareProcess()
     do {

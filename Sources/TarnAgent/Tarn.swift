@@ -36,6 +36,14 @@ package struct SyncRequest: Sendable {
   package var adopt = false
   /// Follow another feed from now on.
   package var changeFeed = false
+  /// These options are all that hold: what the mirror remembers of earlier ones counts for nothing.
+  package var forgetsOptions = false
+  /// Say what would be done; for `plan`, which does no more anyway.
+  package var isDryRun = false
+  /// A file with the proxy's URL, which holds a password: it is read now and never remembered.
+  package var proxyFile: String?
+  /// Files of secrets that must be nobody else's to read.
+  package var secretFiles: [String] = []
 
   package init(feed: String?, folder: String) {
     self.feed = feed

@@ -67,6 +67,29 @@ enum TextFile {
     if count != bytes.count || rename(fresh, path) != 0 { unlink(fresh) }
   }
 
+  /// Writes by a new file, synced, and a rename, synced; makes the directory.
+  ///
+  /// - Returns: false when it is not sure that the new text is there; the old one or the new one is whole.
+  static func replace(_ path: String, with text: String) -> Bool {
+    guard let slash = path.lastIndex(of: "/") else { return false }
+    let directory = String(path[..<slash])
+    makeDirectories(directory)
+    let fresh = "\(path).new"
+    let descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { return false }
+    let bytes = Array(text.utf8)
+    let isWritten = Glibc.write(descriptor, bytes, bytes.count) == bytes.count && fsync(descriptor) == 0
+    close(descriptor)
+    guard isWritten, rename(fresh, path) == 0 else {
+      unlink(fresh)
+      return false
+    }
+    let parent = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+    guard parent >= 0 else { return false }
+    defer { close(parent) }
+    return fsync(parent) == 0
+  }
+
   private static func makeDirectories(_ path: String) {
     var prefix = ""
     for segment in path.split(separator: "/") {
@@ -77,6 +100,12 @@ enum TextFile {
 }
 
 extension TextFile {
+  /// Of stat(2); nil when it is not there.
+  static func mode(_ path: String) -> UInt32? {
+    var status = stat()
+    return stat(path, &status) == 0 ? status.st_mode : nil
+  }
+
   static func isDirectory(_ path: String) -> Bool {
     var status = stat()
     return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR

@@ -36,6 +36,8 @@ package struct AbsentLedger: LedgerPort {
   package func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow? { nil }
   package func partials() throws(LedgerFailure) -> [PartialRow] { [] }
   package func trash() throws(LedgerFailure) -> [TrashRow] { [] }
+  package func trashTotals() throws(LedgerFailure) -> (files: Int, bytes: UInt64) { (0, 0) }
+  package func lastEvent() throws(LedgerFailure) -> Int64 { 0 }
   package func problems(limit: Int) throws(LedgerFailure) -> [Problem] { [] }
   package func problem(name: [UInt8]) throws(LedgerFailure) -> Problem? { nil }
   package func problem(below path: RelativePath, code: String) throws(LedgerFailure) -> Problem? { nil }

@@ -338,6 +338,7 @@ package struct Pass {
   ) -> PassReport {
     var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
     report.format = end.format
+    report.refreshSeconds = end.refreshSeconds.map { Int64(clamping: $0) }
     report.isComplete = isComplete(end, walk)
     report.incompleteReason = end.incompleteReason
     if end.isComplete, let failure = walk?.failures.first {

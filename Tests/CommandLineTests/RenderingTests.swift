@@ -56,9 +56,9 @@ import Testing
     #expect(ago(7200) == "2 hours ago")
     #expect(ago(-3) == "just now")
     #expect(ago(-3600).hasPrefix("in the future"))
-    #expect(Durations.moment(Samples.now.rfc3339) == Samples.now)
-    #expect(Durations.moment("yesterday") == nil)
-    #expect(Durations.moment("") == nil)
+    #expect(Timestamp(rfc3339: Samples.now.rfc3339) == Samples.now)
+    #expect(Timestamp(rfc3339: "yesterday") == nil)
+    #expect(Timestamp(rfc3339: "") == nil)
   }
 
   @Test func columnsCountWideCharacters() {

@@ -11,8 +11,8 @@ enum Rules {
     "TarnConfig": ["TarnCore", "TOMLShim", "Glibc"],
     "TarnEngine": ["TarnCore", "TarnRuntime"],
     "TarnAgent": [
-      "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger", "TarnEngine",
-      "Glibc",
+      "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger", "TarnConfig",
+      "TarnEngine", "Glibc",
     ],
     "tarn": [
       "TarnAgent", "TarnConfig", "TarnCore", "TarnEngine", "TarnRuntime", "ArgumentParser",

@@ -51,6 +51,11 @@ extension MemoryLedger {
     try read { $0.trash.values.sorted { ($0.when, $0.name) < ($1.when, $1.name) } }
   }
 
+  package func trashTotals() throws(LedgerFailure) -> (files: Int, bytes: UInt64) {
+    let rows = try trash()
+    return (rows.count, rows.reduce(0) { $0.addingSaturated($1.size) })
+  }
+
   package func problems(limit: Int) throws(LedgerFailure) -> [Problem] {
     try read { state in
       Array(state.problems.values.sorted { compareBytes($0.name, $1.name) < 0 }.prefix(max(0, limit)))
@@ -70,6 +75,12 @@ extension MemoryLedger {
 
   package func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int] {
     try read { state in Dictionary(grouping: state.problems.values, by: \.kind).mapValues(\.count) }
+  }
+
+  package func lastEvent() throws(LedgerFailure) -> Int64 {
+    try read { state in
+      max(state.events.last?.number ?? 0, state.facts["events-dropped"].flatMap { Int64($0) } ?? 0)
+    }
   }
 
   package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event] {

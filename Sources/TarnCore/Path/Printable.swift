@@ -62,3 +62,12 @@ package enum Printable {
     return text.unicodeScalars.count == 1 ? text.unicodeScalars.first : nil
   }
 }
+
+/// Text of other parts of Tarn, which have escaped the names in it already.
+package enum Message {
+  /// Safe on a terminal in any case; the backslashes of what is escaped stay as they are.
+  package static func safe(_ text: String) -> String {
+    text.split(separator: "\\", omittingEmptySubsequences: false).map { Printable.escape(String($0)) }
+      .joined(separator: "\\")
+  }
+}

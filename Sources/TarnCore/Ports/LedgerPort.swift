@@ -260,6 +260,8 @@ package protocol LedgerPort: Sendable {
   func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow?
   func partials() throws(LedgerFailure) -> [PartialRow]
   func trash() throws(LedgerFailure) -> [TrashRow]
+  /// How many files lie in the trash, and their bytes.
+  func trashTotals() throws(LedgerFailure) -> (files: Int, bytes: UInt64)
   func problems(limit: Int) throws(LedgerFailure) -> [Problem]
   func problem(name: [UInt8]) throws(LedgerFailure) -> Problem?
   /// The first by name, of this code, of what lies below a path.
@@ -267,6 +269,8 @@ package protocol LedgerPort: Sendable {
   func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int]
   /// Events after a number, oldest first.
   func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event]
+  /// The number of the newest event; 0 when there never was one.
+  func lastEvent() throws(LedgerFailure) -> Int64
   /// The newest events of one path, newest first.
   func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event]
   /// How many events with that code there were since a moment (the guard's window).

@@ -7,19 +7,37 @@ package struct RunSchedule: Sendable {
   /// What makes a mirror run without being asked.
   package enum Timing: Sendable, Hashable {
     case every(Cadence)
-    /// The rules are those of the zone that the text names, or of the machine.
-    case calendar(CalendarSpec, TimeZoneRules)
+    /// Whichever of them comes first.
+    case calendars([ZonedCalendar])
     case onDemand
+
+    package static func calendar(_ spec: CalendarSpec, _ rules: TimeZoneRules) -> Timing {
+      .calendars([ZonedCalendar(spec, rules)])
+    }
   }
 
-  package enum Outcome: Sendable, Hashable {
+  /// A calendar, and the rules of the zone that its text names, or of the machine.
+  package struct ZonedCalendar: Sendable, Hashable {
+    let spec: CalendarSpec
+    let rules: TimeZoneRules
+
+    package init(_ spec: CalendarSpec, _ rules: TimeZoneRules) {
+      self.spec = spec
+      self.rules = rules
+    }
+  }
+
+  /// The raw values are kept by the agent.
+  package enum Outcome: String, Sendable, Hashable {
     case succeeded
     /// Worth trying again before its time.
-    case failedTransient
+    case failedTransient = "failed-transient"
     /// Only a change at the other end or in the settings can help: it waits for its time.
-    case failedPermanent
+    case failedPermanent = "failed-permanent"
     /// A plan waits for approval; nothing is wrong with the network.
     case held
+    /// Ended on request: says nothing about the mirror, and the next run comes as planned.
+    case cancelled
   }
 
   /// The words of the status document.
@@ -155,10 +173,11 @@ package struct RunSchedule: Sendable {
   /// - Parameter random: in 0..<1.
   package mutating func end(_ outcome: Outcome, hints: Hints = Hints(), now: Moment, random: Double) {
     isRunning = false
-    history.lastOutcome = outcome
+    if outcome != .cancelled { history.lastOutcome = outcome }
     lastSign = now
     reference = now.wall
     switch outcome {
+    case .cancelled: break
     case .succeeded:
       history.lastSuccess = now.wall
       history.failures = 0
@@ -251,10 +270,14 @@ package struct RunSchedule: Sendable {
     let at: Timestamp?
     switch timing {
     case .every(let cadence): at = cadence.next(after: moment)
-    case .calendar(let spec, let rules): at = spec.next(after: moment, in: rules)
+    case .calendars(let calendars): at = Self.first(of: calendars, after: moment)
     case .onDemand: at = nil
     }
     return at.map { ($0, moment) }
+  }
+
+  private static func first(of calendars: [ZonedCalendar], after moment: Timestamp) -> Timestamp? {
+    calendars.compactMap { $0.spec.next(after: moment, in: $0.rules) }.min()
   }
 
   private mutating func miss(now: Moment, random: Double) {
@@ -265,8 +288,9 @@ package struct RunSchedule: Sendable {
   private func interval(now: Moment) -> Double {
     switch timing {
     case .every(let cadence): return Double(cadence.seconds)
-    case .calendar(let spec, let rules):
-      guard let first = spec.next(after: now.wall, in: rules), let second = spec.next(after: first, in: rules)
+    case .calendars(let calendars):
+      guard let first = Self.first(of: calendars, after: now.wall),
+        let second = Self.first(of: calendars, after: first)
       else { return .infinity }
       return Double(second.nanoseconds - first.nanoseconds) / 1e9
     case .onDemand: return .infinity

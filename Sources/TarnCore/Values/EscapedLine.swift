@@ -1,9 +1,16 @@
-/// Text as one line of a record: a line feed is written `\n`, a backslash `\\`.
+/// Text as one line of a record: a line feed is written `\n`, a tab `\t`, a backslash `\\`.
 package enum EscapedLine {
   // By scalars: as characters, a line feed after "\r" would not be found.
 
   package static func escape(_ text: String) -> String {
-    text.unicodeScalars.map { $0 == "\\" ? "\\\\" : $0 == "\n" ? "\\n" : String($0) }.joined()
+    text.unicodeScalars.map { scalar in
+      switch scalar {
+      case "\\": "\\\\"
+      case "\n": "\\n"
+      case "\t": "\\t"
+      default: String(scalar)
+      }
+    }.joined()
   }
 
   /// What `escape` was given. A backslash at the end stands for nothing.
@@ -12,7 +19,7 @@ package enum EscapedLine {
     var isEscaped = false
     for scalar in text {
       if isEscaped {
-        plain.append(scalar == "n" ? "\n" : scalar)
+        plain.append(scalar == "n" ? "\n" : scalar == "t" ? "\t" : scalar)
         isEscaped = false
       } else if scalar == "\\" {
         isEscaped = true

@@ -35,6 +35,15 @@ package struct Timestamp: Hashable, Comparable, Sendable {
   package var seconds: Int64 { floorDivide(nanoseconds, 1_000_000_000) }
 
   /// `2026-11-21T04:30:00Z` (RFC 3339), whole seconds.
+  /// What `rfc3339` gives, and nothing else.
+  package init?(rfc3339 text: String) {
+    let fields = text.split { "-T:Z".contains($0) }.compactMap { Int($0) }
+    guard text.hasSuffix("Z"), text.utf8.count == 20, fields.count == 6 else { return nil }
+    self.init(
+      year: fields[0], month: fields[1], day: fields[2], hour: fields[3], minute: fields[4], second: fields[5]
+    )
+  }
+
   package var rfc3339: String {
     let civil = Civil(daysSince1970: Int(floorDivide(seconds, 86_400)))
     let second = Int(seconds - floorDivide(seconds, 86_400) * 86_400)

@@ -28,9 +28,7 @@ package struct StatusQuery {
       document.held = StatusDocument.Held(plan: held.id, deletions: held.count, since: held.when.rfc3339)
       document.entries.held = held.count
     }
-    let trash = try ledger.trash()
-    document.trashFiles = trash.count
-    document.trashBytes = trash.reduce(0) { $0.addingSaturated($1.size) }
+    (document.trashFiles, document.trashBytes) = try ledger.trashTotals()
     document.state = try state(document)
     if holder != nil { document.transfers = try ledger.activity().map(StatusDocument.Transfer.init) }
     return document
@@ -80,7 +78,7 @@ package struct StatusQuery {
 }
 
 extension StatusDocument.Transfer {
-  init(_ activity: Activity) {
+  package init(_ activity: Activity) {
     self.init(
       path: activity.path.printable, received: activity.received, total: activity.total, rate: activity.rate,
       source: Printable.escape(activity.source))

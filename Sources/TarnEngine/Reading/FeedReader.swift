@@ -145,9 +145,11 @@ struct FeedReader {
     func failure(_ url: String) -> PassFailure {
       let isMalformed = [DownloadFailure.Code.tooLarge, .truncated].contains { $0.rawValue == code }
       let isSlowed = retryAfter.map { "; it asks to come back in \($0) s" } ?? ""
-      return PassFailure(
+      var failure = PassFailure(
         isMalformed ? .feedMalformed : .feedUnreachable, code: code,
         "cannot read the feed \(Printable.escape(url)): \(message)\(isSlowed)", hint: hint)
+      failure.retryAfter = retryAfter
+      return failure
     }
 
     private var hint: String? {

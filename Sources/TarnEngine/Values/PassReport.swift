@@ -121,6 +121,9 @@ package struct PassReport: Sendable {
       && listingFailures == 0
   }
 
+  /// How long the feed wants to be left alone (RSS `ttl`), in seconds; nil when it does not say.
+  package var refreshSeconds: Int64?
+
   /// Listings of a recursive index that could not be read.
   package var listingFailures = 0
 
@@ -150,6 +153,8 @@ package struct PassFailure: Error, Sendable, Equatable {
   package var message: String
   /// How to mend it; a command where there is one.
   package var hint: String?
+  /// When a server asks to come back, in seconds from now.
+  package var retryAfter: Int64?
 
   package init(_ kind: Kind, code: String, _ message: String, hint: String? = nil) {
     self.kind = kind

@@ -57,6 +57,13 @@ extension SQLiteLedger {
     }
   }
 
+  package func trashTotals() throws(LedgerFailure) -> (files: Int, bytes: UInt64) {
+    let totals = try first("SELECT count(*), coalesce(sum(size), 0) FROM trash", []) {
+      row throws(LedgerFailure) in (Int(try row.integer(0)), UInt64(clamping: try row.integer(1)))
+    }
+    return totals ?? (0, 0)
+  }
+
   /// By name.
   package func problems(limit: Int) throws(LedgerFailure) -> [Problem] {
     try all("SELECT \(SQL.problemColumns) FROM problems ORDER BY name LIMIT ?", [.limit(limit)]) {
@@ -83,6 +90,15 @@ extension SQLiteLedger {
       (try row.problemKind(0), Int(try row.integer(1)))
     }
     return Dictionary(counts, uniquingKeysWith: +)
+  }
+
+  package func lastEvent() throws(LedgerFailure) -> Int64 {
+    // What was dropped had numbers, too.
+    let dropped = try fact(SQL.eventsDropped).flatMap { Int64($0) } ?? 0
+    let last = try first("SELECT max(number) FROM events", []) { row throws(LedgerFailure) in
+      row.isNull(0) ? 0 : try row.integer(0)
+    }
+    return max(dropped, last ?? 0)
   }
 
   package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event] {

@@ -21,6 +21,6 @@ struct Root: ParsableCommand {
     version: "tarn \(Tarn.version)",
     subcommands: [
       SyncCommand.self, PlanCommand.self, StatusCommand.self, ExplainCommand.self, VerifyCommand.self,
-      ApproveCommand.self, TrashCommand.self, ForgetCommand.self, ConfigCommand.self,
+      ApproveCommand.self, TrashCommand.self, ForgetCommand.self, AgentCommand.self, ConfigCommand.self,
     ])
 }

@@ -28,6 +28,6 @@ struct NameDocument {
 
   init(_ bytes: [UInt8]) {
     path = Printable.escape(bytes)
-    pathBytes = path.utf8.elementsEqual(bytes) ? nil : Data(bytes).base64EncodedString()
+    pathBytes = path.utf8.elementsEqual(bytes) ? nil : Base64.encode(bytes)
   }
 }

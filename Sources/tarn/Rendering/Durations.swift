@@ -40,14 +40,5 @@ enum Durations {
     Double(end.nanoseconds - start.nanoseconds) / 1e9
   }
 
-  /// A moment as `Timestamp.rfc3339` writes it.
-  static func moment(_ text: String) -> Timestamp? {
-    let fields = text.split { "-T:Z".contains($0) }.compactMap { Int($0) }
-    guard text.hasSuffix("Z"), text.utf8.count == 20, fields.count == 6 else { return nil }
-    return Timestamp(
-      year: fields[0], month: fields[1], day: fields[2], hour: fields[3], minute: fields[4], second: fields[5]
-    )
-  }
-
   private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : String(number) }
 }

@@ -52,7 +52,7 @@ enum ExplainText {
   }
 
   private static func when(_ text: String, now: Timestamp) -> String {
-    guard let moment = Durations.moment(text) else { return Printable.escape(text) }
+    guard let moment = Timestamp(rfc3339: text) else { return Printable.escape(text) }
     return "\(Durations.ago(moment, now: now)) (\(text))"
   }
 }

@@ -1,3 +1,4 @@
+import TarnCore
 import TarnEngine
 
 /// Why a command did not do its work, for people and for programs.

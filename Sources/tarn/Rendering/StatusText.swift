@@ -53,7 +53,7 @@ enum StatusText {
     isGood: Bool, line: String
   ) {
     let late = documents.filter { document in
-      guard let success = document.lastSuccess.flatMap(Durations.moment) else { return true }
+      guard let success = document.lastSuccess.flatMap({ Timestamp(rfc3339: $0) }) else { return true }
       return now.seconds - success.seconds > maxAge
     }
     guard late.isEmpty, !documents.isEmpty else {
@@ -66,7 +66,7 @@ enum StatusText {
       let why = documents.isEmpty ? "no mirror is known" : what.joined(separator: ", ") + more
       return (false, "late: \(why); expected within \(Durations.span(maxAge))")
     }
-    let oldest = documents.compactMap { $0.lastSuccess.flatMap(Durations.moment) }.min()
+    let oldest = documents.compactMap { $0.lastSuccess.flatMap { Timestamp(rfc3339: $0) } }.min()
     let when = oldest.map { Durations.ago($0, now: now) } ?? "never"
     let mirrors = Numbers.count(documents.count, "mirror")
     return (true, "in sync within \(Durations.span(maxAge)): \(mirrors), last success \(when)")
@@ -103,7 +103,7 @@ enum StatusText {
 
   private static func age(_ text: String?, now: Timestamp) -> String {
     guard let text else { return "never" }
-    return Durations.moment(text).map { Durations.ago($0, now: now) } ?? Printable.escape(text)
+    return Timestamp(rfc3339: text).map { Durations.ago($0, now: now) } ?? Printable.escape(text)
   }
 
   private static func moment(_ text: String?, now: Timestamp) -> String {

@@ -14,6 +14,8 @@ final class Interruption: Sendable {
     var announce: (@Sendable () -> Void)?
     var report: (@Sendable () -> Void)?
     var restore: (@Sendable () -> Void)?
+    /// For a service: SIGHUP means to read the settings again.
+    var reload: (@Sendable () -> Void)?
   }
   private let state = Locked(State())
 
@@ -45,6 +47,19 @@ final class Interruption: Sendable {
     if wasReceived { stop.set() }
   }
 
+  /// For `tarn agent`: the first SIGINT or SIGTERM calls `end`, the second ends the process at once; SIGHUP calls
+  /// `reload`.
+  func attend(end: @escaping @Sendable () -> Void, reload: @escaping @Sendable () -> Void) {
+    let stop = StopFlag()
+    let wasReceived = state.withLock { state in
+      state.stop = stop
+      state.announce = end
+      state.reload = reload
+      return state.received != nil
+    }
+    if wasReceived { end() }
+  }
+
   /// A signal ends the process from now on.
   func disarm() {
     state.withLock { state in
@@ -64,6 +79,7 @@ final class Interruption: Sendable {
       state.withLock { $0.report }?()
       return
     }
+    if signal == SIGHUP, let reload = state.withLock({ $0.reload }) { return reload() }
     let first = state.withLock { state -> (StopFlag, (@Sendable () -> Void)?)? in
       guard state.received == nil, let stop = state.stop else { return nil }
       state.received = signal

@@ -4,29 +4,47 @@ import TarnConfig
 import TarnCore
 import TarnRuntime
 
+/// Where settings are looked for, by the environment and the flags; read as often as wanted.
+struct SettingsSources: Sendable {
+  let paths: SettingsPaths
+  /// What of the process's environment counts for an agent and its settings.
+  let variables: [String: String]
+
+  private static let names = [
+    "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "CONFIGURATION_DIRECTORY",
+    "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CREDENTIALS_DIRECTORY", "TARN_SOCKET", "TZ", "TZDIR",
+    "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM",
+  ]
+
+  init(_ options: SettingsOptions, _ session: Session) {
+    var found: [String: String] = [:]
+    for name in Self.names { found[name] = environment(name) }
+    variables = found
+    paths = SettingsPaths(
+      environment: found, isRoot: geteuid() == 0, config: options.config, socket: options.socket,
+      workingDirectory: session.tarn.workingDirectory)
+  }
+
+  /// Blocks for as long as the files do; never fails.
+  func load(_ purpose: SettingsLoader.Purpose) -> LoadedSettings {
+    let zones = ZoneFiles(environment: variables)
+    return SettingsLoader(paths: paths, purpose: purpose, reading: DiskSettings()) { name in
+      guard let bytes = try? zones.bytes(of: name) else { return false }
+      return (try? TZif.parse(bytes)) != nil
+    }.load()
+  }
+}
+
 /// The settings as they are on the disk now, read once to be looked at.
 struct SettingsReport {
   let paths: SettingsPaths
   let loaded: LoadedSettings
 
-  private static let variables = [
-    "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "CONFIGURATION_DIRECTORY",
-    "STATE_DIRECTORY",
-    "RUNTIME_DIRECTORY", "CREDENTIALS_DIRECTORY", "TARN_SOCKET", "TZDIR",
-  ]
-
   /// Blocks for as long as the files do; never fails.
   init(_ options: SettingsOptions, _ session: Session) {
-    var variables: [String: String] = [:]
-    for name in Self.variables { variables[name] = environment(name) }
-    paths = SettingsPaths(
-      environment: variables, isRoot: geteuid() == 0, config: options.config, socket: options.socket,
-      workingDirectory: session.tarn.workingDirectory)
-    let zones = ZoneFiles(environment: variables)
-    loaded = SettingsLoader(paths: paths, purpose: .check, reading: DiskSettings()) { name in
-      guard let bytes = try? zones.bytes(of: name) else { return false }
-      return (try? TZif.parse(bytes)) != nil
-    }.load()
+    let sources = SettingsSources(options, session)
+    paths = sources.paths
+    loaded = sources.load(.check)
   }
 
   var status: ExitStatus { loaded.settings == nil ? .configuration : .inSync }

@@ -1,0 +1,153 @@
+import TarnConfig
+package import TarnCore
+package import TarnEngine
+import TarnRuntime
+
+extension Agent: AgentPort {
+  package func perform(_ command: ControlCommand) throws(ControlFailure) -> ControlAnswer {
+    let name = try find(command.target.mirror)
+    guard command.target.path == nil else {
+      throw ControlFailure(
+        .usage, code: "path-not-steered", "single files cannot be steered yet",
+        hint: "name the mirror alone: \(command.verb.rawValue) \(name)")
+    }
+    switch command.verb {
+    case .sync: return try sync(name)
+    case .retry: return try sync(name)
+    case .pause, .resume: return try setPaused(name, command.verb == .pause)
+    case .cancel: return try cancel(name)
+    case .prioritize: return try prioritize(name, command.priority ?? .high)
+    case .approve: return try approve(name, plan: command.plan)
+    }
+  }
+
+  /// A configured name, or the folder of one.
+  func find(_ mirror: String) throws(ControlFailure) -> String {
+    let found = shared.withLock { shared -> String? in
+      if shared.state.isKnown(mirror) { return mirror }
+      return shared.mirrors.values.first { $0.settings.folder.utf8.elementsEqual(mirror.utf8) }?.settings.name
+    }
+    if let found { return found }
+    throw ControlFailure(
+      .notFound, code: "no-such-mirror", "the agent has no mirror '\(Printable.escape(mirror))'",
+      hint: "tarn status lists them")
+  }
+
+  private func sync(_ name: String) throws(ControlFailure) -> ControlAnswer {
+    try refuseEnding()
+    let run = shared.change { shared -> UInt64? in
+      shared.wasWoken = true
+      return shared.state.ask(name)
+    }
+    return ControlAnswer("a pass of \(name) begins as soon as there is a place", run: run)
+  }
+
+  private func setPaused(_ name: String, _ paused: Bool) throws(ControlFailure) -> ControlAnswer {
+    let actions = shared.change { shared -> [AgentState.Action]? in
+      shared.wasWoken = true
+      return shared.state.setPaused(name, paused)
+    }
+    guard let actions else {
+      return ControlAnswer("\(name) \(paused ? "is paused already" : "is not paused")", wasSo: true)
+    }
+    for action in actions { carryOut(action) }
+    // What was promised holds, also when the next moment is a power cut.
+    save()
+    parts.log.tell(.notice, paused ? "paused" : "resumed", AgentLog.Fields(mirror: name))
+    return ControlAnswer(paused ? "\(name) is paused until 'tarn resume \(name)'" : "\(name) goes on")
+  }
+
+  private func cancel(_ name: String) throws(ControlFailure) -> ControlAnswer {
+    guard let actions = shared.change({ $0.state.cancel(name) }) else {
+      return ControlAnswer("no pass of \(name) is at work", wasSo: true)
+    }
+    for action in actions { carryOut(action) }
+    return ControlAnswer("the pass of \(name) ends; what it fetched is kept")
+  }
+
+  private func prioritize(
+    _ name: String, _ priority: ControlCommand.Priority
+  ) throws(ControlFailure) -> ControlAnswer {
+    let wasSo = shared.change { shared -> Bool in
+      defer { shared.mirrors[name]?.priority = priority }
+      shared.wasWoken = true
+      return shared.mirrors[name]?.priority == priority
+    }
+    save()
+    return ControlAnswer("\(name) has \(priority.rawValue) priority", wasSo: wasSo)
+  }
+
+  /// On the caller's thread; refused while a pass holds the folder.
+  private func approve(_ name: String, plan: String?) throws(ControlFailure) -> ControlAnswer {
+    guard let mirror = shared.withLock({ $0.mirrors[name] }) else { throw Self.gone(name) }
+    do throws(PassFailure) {
+      let report = try parts.tarn.approve(
+        folder: mirror.settings.folder, state: mirror.settings.state, plan: plan,
+        observer: AgentObserver(mirror: name, agent: self), stop: StopFlag())
+      tellListeners()
+      return ControlAnswer("plan \(report.plan.id): \(report.deleted) moved to the trash")
+    } catch {
+      throw ControlFailure(error)
+    }
+  }
+
+  private func refuseEnding() throws(ControlFailure) {
+    guard shared.withLock({ $0.isEnding }) else { return }
+    throw ControlFailure(.unavailable, code: "ending", "the agent is ending")
+  }
+
+  static func gone(_ name: String) -> ControlFailure {
+    ControlFailure(
+      .notFound, code: "no-such-mirror", "the mirror '\(Printable.escape(name))' was removed a moment ago")
+  }
+
+  package func limit(_ rate: ControlRate?) throws(ControlFailure) -> ControlAnswer {
+    let until = shared.change { shared -> Timestamp? in
+      shared.wasWoken = true
+      guard let rate else {
+        shared.limit = nil
+        return nil
+      }
+      let limits = shared.running.settings.limits
+      let until = RateTimetable(limits.rates, standard: limits.rate).nextChange(
+        after: Timestamp(nanoseconds: parts.clock.now()), in: schedules.local)
+      shared.limit = (rate.bytesPerSecond, until)
+      return until
+    }
+    guard let rate else { return ControlAnswer("the limit is what the settings say") }
+    let text = rate.bytesPerSecond.map { "\(Units.show($0))/s" } ?? "off"
+    let end = until.map { "until \($0.rfc3339)" } ?? "until the agent ends or the settings change"
+    return ControlAnswer("the limit over all mirrors is \(text), \(end)")
+  }
+
+  // MARK: - Listeners
+
+  package func subscribe(_ wake: @escaping @Sendable () -> Void) -> AgentSubscription {
+    let id = shared.change { shared -> UInt64 in
+      shared.lastListener += 1
+      shared.listeners[shared.lastListener] = wake
+      shared.wasWoken = true
+      return shared.lastListener
+    }
+    return AgentSubscription { [shared] in shared.withLock { _ = $0.listeners.removeValue(forKey: id) } }
+  }
+
+  func tellListeners() {
+    for wake in shared.withLock({ Array($0.listeners.values) }) { wake() }
+  }
+}
+
+extension ControlFailure {
+  init(_ failure: PassFailure) {
+    let kind: Kind =
+      switch failure.kind {
+      case .usage: .usage
+      case .locked, .stopped: .conflict
+      case .folderUnusable: .notFound
+      case .permission: .permission
+      case .feedMalformed, .feedUnreachable, .inputOutput, .configuration: .conflict
+      case .defect: .defect
+      }
+    self.init(kind, code: failure.code, failure.message, hint: failure.hint)
+  }
+}

@@ -1,0 +1,98 @@
+import TarnConfig
+package import TarnCore
+import TarnEngine
+import TarnRuntime
+
+extension Agent {
+  /// Reads the settings again and takes them whole, or leaves all as it is. Any thread; one after the other.
+  package func reload() -> ReloadAnswer {
+    reloading.wait { isTaken -> Void? in
+      guard !isTaken else { return nil }
+      isTaken = true
+      return ()
+    }
+    defer { reloading.change { $0 = false } }
+    notifier.reloading(monotonic: parts.clock.monotonic())
+    defer { wake() }
+    let loaded = parts.load()
+    for problem in loaded.problems { parts.log.tell(problem) }
+    let outcome = shared.withLock { $0.running.reload(loaded) }
+    switch outcome {
+    case .kept(let problems):
+      let errors = problems.filter { $0.severity == .error }
+      shared.withLock { $0.rejected = errors.map(\.text) }
+      parts.log.tell(
+        .error, "the settings were rejected; the old ones go on", AgentLog.Fields(code: "reload-rejected"))
+      notifier.ready("newer settings were rejected; the old ones go on")
+      var answer = ReloadAnswer(isTaken: false)
+      answer.problems = errors.map(\.text)
+      return answer
+    case .taken(let changes):
+      take(changes)
+      notifier.ready("settings read again")
+      var answer = ReloadAnswer(isTaken: true)
+      answer.added = changes.added
+      answer.removed = changes.removed
+      answer.changed = changes.changed
+      answer.needRestart = changes.needRestart
+      return answer
+    }
+  }
+
+  private func take(_ changes: SettingsChanges) {
+    let settings = self.settings
+    var actions: [AgentState.Action] = []
+    for name in changes.removed {
+      actions += shared.withLock { shared in
+        if shared.mirrors[name]?.run == nil { shared.mirrors[name] = nil }
+        return shared.state.remove(name)
+      }
+      parts.log.tell(.notice, "removed from the settings", AgentLog.Fields(mirror: name))
+    }
+    for name in changes.added {
+      guard let mirror = settings.mirror(name) else { continue }
+      add(mirror)
+      parts.log.tell(.notice, "added by the settings", AgentLog.Fields(mirror: name))
+    }
+    for name in changes.changed {
+      guard let mirror = settings.mirror(name) else { continue }
+      actions += change(mirror)
+      parts.log.tell(.notice, "changed by the settings", AgentLog.Fields(mirror: name))
+    }
+    shared.withLock { shared in
+      shared.state.setMostPasses(settings.limits.passes)
+      shared.rejected = []
+      shared.needRestart = changes.needRestart
+      shared.settingsRead = Timestamp(nanoseconds: parts.clock.now())
+      if changes.limits { shared.limit = nil }
+    }
+    for action in actions { carryOut(action) }
+    parts.log.tell(
+      .notice, changes.isEmpty ? "settings read again: nothing changed" : "settings read again",
+      AgentLog.Fields(code: "reloaded"))
+  }
+
+  private func change(_ settings: MirrorSettings) -> [AgentState.Action] {
+    let timing = schedules.timing(of: settings)
+    return shared.withLock { shared in
+      let before = shared.mirrors[settings.name]
+      var mirror = AgentMirror(settings)
+      mirror.priority = before?.priority ?? .normal
+      mirror.progress = before?.progress
+      mirror.stop = before?.stop
+      mirror.run = before?.run
+      mirror.lastEnded = before?.lastEnded ?? 0
+      shared.mirrors[settings.name] = mirror
+      return shared.state.change(settings.name, timing, now: moment)
+    }
+  }
+
+  /// When the rate of the settings, or of a mirror, changes next.
+  func nextRateChange(_ shared: Shared) -> Timestamp? {
+    let now = Timestamp(nanoseconds: parts.clock.now())
+    let rules = schedules.local
+    let limits = shared.running.settings.limits
+    let tables = [RateTimetable(limits.rates, standard: limits.rate)] + shared.mirrors.values.map(\.rates)
+    return tables.compactMap { $0.nextChange(after: now, in: rules) }.min()
+  }
+}

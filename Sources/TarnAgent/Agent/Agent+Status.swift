@@ -1,0 +1,133 @@
+import Glibc
+import TarnConfig
+package import TarnCore
+import TarnEngine
+import TarnRuntime
+
+extension Agent {
+  package func status(mirrors: [String], problemLimit: Int) throws(ControlFailure) -> StatusAnswer {
+    var names: [String] = []
+    for mirror in mirrors { names.append(try find(mirror)) }
+    if mirrors.isEmpty { names = shared.withLock { $0.mirrors.keys.sorted() } }
+    return StatusAnswer(
+      agent: document(), mirrors: names.compactMap { document(of: $0, problemLimit: problemLimit) })
+  }
+
+  /// How the agent itself is.
+  private func document() -> AgentDocument {
+    shared.withLock { shared in
+      var document = AgentDocument(
+        version: Tarn.version, process: getpid(), started: started.rfc3339,
+        settingsRead: shared.settingsRead.rfc3339)
+      document.state = shared.isEnding ? "stopping" : "running"
+      document.passes = shared.state.running.count
+      document.mostPasses = shared.running.settings.limits.passes
+      let snapshots = shared.mirrors.values.compactMap { $0.progress?.snapshot() }
+      document.transfers = snapshots.reduce(0) { $0 + $1.transfers.count }
+      document.rate = snapshots.reduce(0) { $0.addingSaturated($1.rate) }
+      document.rateLimit = rateLimit(shared)
+      document.rejected = shared.rejected
+      document.needRestart = shared.needRestart
+      return document
+    }
+  }
+
+  /// Bytes per second over all mirrors now; nil for no limit.
+  func rateLimit(_ shared: Shared) -> UInt64? {
+    let now = Timestamp(nanoseconds: parts.clock.now())
+    if let limit = shared.limit, limit.until.map({ now < $0 }) ?? true { return limit.rate }
+    let limits = shared.running.settings.limits
+    return RateTimetable(limits.rates, standard: limits.rate).limit(at: now, in: schedules.local)
+  }
+
+  private func document(of name: String, problemLimit: Int) -> StatusDocument? {
+    let now = moment
+    let known = shared.withLock { shared -> (AgentMirror, RunSchedule.NextRun?, Bool)? in
+      guard let mirror = shared.mirrors[name] else { return nil }
+      let next = shared.state.next(name, now: now, random: 0)
+      return (mirror, next, shared.state.isPaused(name))
+    }
+    guard let (mirror, next, isPaused) = known else { return nil }
+    var document = recorded(mirror, problemLimit: problemLimit)
+    document.name = name
+    document.nextRun = next?.at?.rfc3339
+    document.nextRunReason = next?.reason.rawValue
+    if let progress = mirror.progress {
+      show(progress.snapshot(), in: &document)
+    } else if isPaused {
+      document.state = "paused"
+    } else if let failure = mirror.failure {
+      document.state = "failing"
+      document.lastFailure = failure
+    }
+    return document
+  }
+
+  /// As the ledger has it; of a mirror that never came to be, what the settings say.
+  private func recorded(_ mirror: AgentMirror, problemLimit: Int) -> StatusDocument {
+    let settings = mirror.settings
+    do throws(PassFailure) {
+      return try parts.tarn.status(
+        folder: settings.folder, state: settings.state, problemLimit: problemLimit)
+    } catch {
+      var document = StatusDocument(
+        name: settings.name, feed: Printable.escape(settings.feed), folder: settings.folder, state: "idle")
+      let isNew = error.code == "no-folder" || error.code == "not-a-mirror"
+      if !isNew {
+        document.state = "failing"
+        document.lastFailure = error.message
+      }
+      return document
+    }
+  }
+
+  /// The pass at work, which is further than the ledger.
+  private func show(_ snapshot: PassProgress.Snapshot, in document: inout StatusDocument) {
+    document.state = snapshot.phase.rawValue
+    document.process = getpid()
+    document.lastFailure = nil
+    document.transfers = snapshot.transfers.map(StatusDocument.Transfer.init)
+  }
+
+  // MARK: - Events
+
+  package func events(
+    after cursor: String?, mirrors: [String], limit: Int
+  ) throws(ControlFailure) -> EventPage {
+    let place: EventCursor
+    if let cursor {
+      guard let read = EventCursor(cursor) else {
+        throw ControlFailure(
+          .usage, code: "bad-cursor", "'\(Printable.escape(cursor))' is no place in the journal",
+          hint: "give what an earlier answer had as its cursor, or leave it out for the oldest event")
+      }
+      place = read
+    } else {
+      place = EventCursor()
+    }
+    var names: [String] = []
+    for mirror in mirrors { names.append(try find(mirror)) }
+    let wanted = names.isEmpty ? shared.withLock { $0.mirrors.keys.sorted() } : names
+    let folders = shared.withLock { shared in
+      wanted.compactMap { name in
+        shared.mirrors[name].map { (name: name, folder: $0.settings.folder, state: $0.settings.state) }
+      }
+    }
+    do throws(PassFailure) {
+      return try parts.tarn.events(of: folders, after: place, limit: min(max(limit, 1), 1000))
+    } catch {
+      throw ControlFailure(error)
+    }
+  }
+
+  package func eventsEnd() throws(ControlFailure) -> String {
+    let folders = shared.withLock { shared in
+      shared.mirrors.map { (name: $0.key, folder: $0.value.settings.folder, state: $0.value.settings.state) }
+    }
+    do throws(PassFailure) {
+      return try parts.tarn.eventsEnd(of: folders)
+    } catch {
+      throw ControlFailure(error)
+    }
+  }
+}

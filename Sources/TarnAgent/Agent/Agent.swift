@@ -1,0 +1,300 @@
+import Glibc
+package import TarnConfig
+package import TarnCore
+package import TarnEngine
+package import TarnRuntime
+
+/// The long-running agent: settings, schedules, one pass per mirror at a time. What it decides is in `AgentState`; here it is
+/// carried out.
+///
+/// `run` is the loop, on the thread that calls it. All other calls come from any thread, and never wait for a pass: they
+/// change or read what is behind the lock, and wake the loop.
+package final class Agent: Sendable {
+  /// What the agent is made of.
+  package struct Parts: Sendable {
+    package var tarn: Tarn
+    package var paths: SettingsPaths
+    /// Reads the settings; blocks for as long as the files do.
+    package var load: @Sendable () -> LoadedSettings
+    package var log: AgentLog
+    package var clock: any Clock = SystemClock()
+    package var random: any RandomSource = SystemRandom()
+    /// The process's environment, for what systemd says in it.
+    package var environment: [String: String]
+
+    package init(
+      tarn: Tarn, paths: SettingsPaths, load: @escaping @Sendable () -> LoadedSettings, log: AgentLog,
+      environment: [String: String]
+    ) {
+      self.tarn = tarn
+      self.paths = paths
+      self.load = load
+      self.log = log
+      self.environment = environment
+    }
+  }
+
+  struct Shared {
+    var running: RunningSettings
+    var state: AgentState
+    var mirrors: [String: AgentMirror] = [:]
+    var settingsRead: Timestamp
+    var rejected: [String] = []
+    var needRestart: [String] = []
+    /// `tarn limit`, until the timetable's next row.
+    var limit: (rate: UInt64?, until: Timestamp?)?
+    var isEnding = false
+    var wasWoken = false
+    var wantsReload = false
+    var record: AgentRecord
+    var listeners: [UInt64: @Sendable () -> Void] = [:]
+    var lastListener: UInt64 = 0
+  }
+
+  let parts: Parts
+  let started: Timestamp
+  let schedules: Schedules
+  let notifier: ServiceNotifier
+  let shared: LockedCondition<Shared>
+  /// One reload at a time.
+  let reloading = LockedCondition(false)
+
+  /// Reads the settings and what an earlier agent left.
+  ///
+  /// - Throws: `configuration` when the settings have errors, which are in the log by then.
+  package init(_ parts: Parts) throws(PassFailure) {
+    let loaded = parts.load()
+    for problem in loaded.problems { parts.log.tell(problem) }
+    guard let running = RunningSettings(loaded) else {
+      throw PassFailure(
+        .configuration, code: "settings-not-taken", "the settings have errors, and no agent runs without",
+        hint: "tarn config check")
+    }
+    self.parts = parts
+    schedules = Schedules(environment: parts.environment)
+    notifier = ServiceNotifier(environment: parts.environment)
+    let now = Timestamp(nanoseconds: parts.clock.now())
+    started = now
+    let record = parts.paths.state.map(AgentRecord.read) ?? AgentRecord()
+    shared = LockedCondition(
+      Shared(
+        running: running, state: AgentState(mostPasses: running.settings.limits.passes), settingsRead: now,
+        record: record))
+    for mirror in running.settings.mirrors { add(mirror) }
+  }
+
+  package var settings: Settings { shared.withLock { $0.running.settings } }
+
+  var moment: Moment {
+    Moment(wall: Timestamp(nanoseconds: parts.clock.now()), monotonic: parts.clock.monotonic())
+  }
+
+  // MARK: - The loop
+
+  /// Runs until `end` was called and every pass has ended.
+  package func run() {
+    notifier.ready(summary())
+    while true {
+      notifier.alive()
+      if takeReload() { _ = reload() }
+      let (actions, isOver) = shared.withLock { shared -> ([AgentState.Action], Bool) in
+        let actions = shared.state.advance(now: moment) { parts.random.unit() }
+        return (actions, shared.isEnding && shared.state.running.isEmpty)
+      }
+      for action in actions { carryOut(action) }
+      if isOver { break }
+      save()
+      notifier.status(summary())
+      tellListeners()
+      sleep()
+    }
+    save()
+    tellListeners()
+  }
+
+  /// Asks the agent to end: passes keep what they fetched. Any thread.
+  package func end() {
+    notifier.stopping("ending; what was fetched is kept")
+    let actions = shared.change { shared -> [AgentState.Action] in
+      shared.isEnding = true
+      shared.wasWoken = true
+      return shared.state.end()
+    }
+    for action in actions { carryOut(action) }
+  }
+
+  /// SIGHUP: the settings are read again by the loop. Any thread.
+  package func askReload() {
+    shared.change { shared in
+      shared.wantsReload = true
+      shared.wasWoken = true
+    }
+  }
+
+  private func takeReload() -> Bool {
+    shared.withLock { shared in
+      defer { shared.wantsReload = false }
+      return shared.wantsReload
+    }
+  }
+
+  private func sleep() {
+    let wait = shared.withLock { shared -> UInt64 in
+      var wait = shared.state.wait(now: moment) { parts.random.unit() }
+      if let change = nextRateChange(shared) {
+        wait = min(wait, max(0, change.nanoseconds - parts.clock.now()))
+      }
+      // Events of a pass of another process are seen by looking.
+      if !shared.listeners.isEmpty { wait = min(wait, 1_000_000_000) }
+      return UInt64(max(wait, 1_000_000))
+    }
+    let half = notifier.watchdog.map { $0 * 1000 / 2 } ?? .max
+    _ = shared.wait(nanoseconds: min(wait, half)) { shared -> Void? in
+      guard shared.wasWoken else { return nil }
+      shared.wasWoken = false
+      return ()
+    }
+  }
+
+  func wake() { shared.change { $0.wasWoken = true } }
+
+  // MARK: - Actions
+
+  func carryOut(_ action: AgentState.Action) {
+    switch action {
+    case .stop(let name): shared.withLock { $0.mirrors[name]?.stop }?.set()
+    case .start(let name, let run): start(name, run)
+    }
+  }
+
+  private func start(_ name: String, _ run: UInt64) {
+    let progress = PassProgress(clock: parts.clock)
+    let stop = StopFlag()
+    let mirror = shared.withLock { shared -> AgentMirror? in
+      shared.mirrors[name]?.progress = progress
+      shared.mirrors[name]?.stop = stop
+      shared.mirrors[name]?.run = run
+      return shared.mirrors[name]
+    }
+    guard let mirror else { return ended(name, run, RunOutcome(Self.gone)) }
+    let work = AgentPass(agent: self, mirror: mirror, progress: progress, stop: stop)
+    do {
+      _ = try WorkerThread.start(name: "tarn-pass", stackSize: 8 << 20) { [self] in
+        ended(name, run, work.run())
+      }
+    } catch {
+      ended(name, run, RunOutcome(PassFailure(translating: error)))
+    }
+  }
+
+  private static let gone = PassFailure(
+    .stopped, code: "stopped", "the mirror is no longer among the settings")
+
+  private func ended(_ name: String, _ run: UInt64, _ result: RunOutcome) {
+    parts.log.tell(result.level, result.message, AgentLog.Fields(mirror: name, code: result.code))
+    shared.change { shared in
+      shared.state.ended(
+        name, result.outcome, hints: result.hints, now: moment, random: parts.random.unit())
+      shared.mirrors[name]?.progress = nil
+      shared.mirrors[name]?.stop = nil
+      shared.mirrors[name]?.run = nil
+      shared.mirrors[name]?.lastEnded = run
+      if result.outcome != .cancelled { shared.mirrors[name]?.failure = result.failure }
+      shared.wasWoken = true
+    }
+  }
+
+  // MARK: - Mirrors
+
+  /// Takes a mirror of the settings in. Reads its ledger, so not with the lock held.
+  func add(_ settings: MirrorSettings) {
+    let kept = shared.withLock { $0.record.mirrors[settings.name] }.flatMap {
+      $0.folder.utf8.elementsEqual(settings.folder.utf8) ? $0 : nil
+    }
+    let history = history(of: settings, kept)
+    let timing = schedules.timing(of: settings)
+    shared.withLock { shared in
+      var mirror = AgentMirror(settings)
+      mirror.priority = kept?.priority ?? .normal
+      mirror.failure = kept?.failure
+      // A pass that still ends belongs to the mirror that had the name before.
+      mirror.stop = shared.mirrors[settings.name]?.stop
+      mirror.progress = shared.mirrors[settings.name]?.progress
+      mirror.run = shared.mirrors[settings.name]?.run
+      shared.mirrors[settings.name] = mirror
+      shared.state.add(
+        settings.name, timing, history: history, isPaused: kept?.isPaused ?? false, now: moment,
+        random: parts.random.unit())
+    }
+  }
+
+  /// What the ledger says of the last pass, whoever made it, and what the last agent remembers.
+  private func history(of settings: MirrorSettings, _ kept: AgentRecord.Mirror?) -> RunSchedule.History {
+    var history = RunSchedule.History()
+    history.since = kept?.since
+    history.failures = kept?.failures ?? 0
+    history.lastOutcome = kept?.outcome
+    let facts = parts.tarn.lastPass(folder: settings.folder, state: settings.state)
+    history.lastAttempt = [facts.attempt, kept?.lastAttempt].compactMap { $0 }.max()
+    history.lastSuccess = facts.success
+    if let success = facts.success, let attempt = kept?.lastAttempt, success > attempt {
+      // Somebody synced by hand since.
+      history.failures = 0
+      history.lastOutcome = .succeeded
+    }
+    return history
+  }
+
+  // MARK: - The record
+
+  /// Writes down what is to outlive the agent, if it changed.
+  func save() {
+    guard let directory = parts.paths.state else { return }
+    let (record, hasChanged) = shared.withLock { shared -> (AgentRecord, Bool) in
+      var record = AgentRecord()
+      for (name, mirror) in shared.mirrors {
+        guard let history = shared.state.history(of: name) else { continue }
+        var kept = AgentRecord.Mirror(folder: mirror.settings.folder)
+        kept.isPaused = shared.state.isPaused(name)
+        kept.priority = mirror.priority
+        kept.failures = history.failures
+        kept.outcome = history.lastOutcome
+        kept.since = history.since
+        kept.lastAttempt = history.lastAttempt
+        kept.failure = mirror.failure
+        record.mirrors[name] = kept
+      }
+      return (record, record != shared.record)
+    }
+    guard hasChanged else { return }
+    if record.save(directory) {
+      shared.withLock { $0.record = record }
+    } else {
+      parts.log.tell(.warning, "cannot write \(AgentRecord.path(in: directory)): pauses may be forgotten")
+    }
+  }
+
+  /// For `systemctl status`.
+  private func summary() -> String {
+    shared.withLock { shared in
+      let running = shared.state.running.count
+      let failing = shared.mirrors.values.count { $0.failure != nil }
+      let paused = shared.mirrors.keys.count { shared.state.isPaused($0) }
+      let parts = [
+        "\(shared.mirrors.count) mirrors", running > 0 ? "\(running) at work" : "idle",
+        failing > 0 ? "\(failing) failing" : nil, paused > 0 ? "\(paused) paused" : nil,
+        shared.rejected.isEmpty ? nil : "newer settings were rejected: tarn config check",
+      ]
+      return parts.compactMap { $0 }.joined(separator: ", ")
+    }
+  }
+}
+
+extension AgentLog {
+  func tell(_ problem: SettingsProblem) {
+    let hint = problem.hint.map { "; \($0)" } ?? ""
+    tell(
+      problem.severity == .error ? .error : .warning, "\(problem.origin.text): \(problem.message)\(hint)",
+      Fields(code: problem.code.rawValue))
+  }
+}

@@ -1,0 +1,140 @@
+import Glibc
+import TarnCore
+package import TarnRuntime
+
+/// The agent's messages: one line each on standard error, or an entry of the journal with its fields. Any thread; lines are
+/// written whole.
+package final class AgentLog: Sendable {
+  /// As syslog(3) counts them.
+  package enum Level: Int, Sendable {
+    case error = 3
+    case warning = 4
+    case notice = 5
+    case info = 6
+    case debug = 7
+
+    var word: String {
+      switch self {
+      case .error: "error"
+      case .warning: "warning"
+      case .notice: "notice"
+      case .info: "info"
+      case .debug: "debug"
+      }
+    }
+  }
+
+  /// How a message is written.
+  package enum Form: Sendable {
+    /// With its time.
+    case text
+    /// `<6>text`: what systemd makes a priority of (sd-daemon(3)).
+    case prefixed
+    /// A JSON document per line.
+    case json
+    /// The journal's own protocol, each field by itself.
+    case journal
+  }
+
+  /// Which mirror, which path, which code: fields that a journal can be searched by.
+  package struct Fields: Sendable {
+    package var mirror: String?
+    package var code: String?
+    package var path: String?
+
+    package init(mirror: String? = nil, code: String? = nil, path: String? = nil) {
+      self.mirror = mirror
+      self.code = code
+      self.path = path
+    }
+  }
+
+  static let journalSocket = "/run/systemd/journal/socket"
+
+  private let form: Locked<Form>
+  private let level: Level
+  private let clock: any Clock
+  private let write: @Sendable ([UInt8]) -> Void
+  private let journal: String
+
+  /// - Parameter write: for lines; standard error by itself.
+  package init(
+    _ form: Form, level: Level = .info, clock: any Clock = SystemClock(), journal: String? = nil,
+    write: (@Sendable ([UInt8]) -> Void)? = nil
+  ) {
+    self.form = Locked(form)
+    self.level = level
+    self.clock = clock
+    self.journal = journal ?? Self.journalSocket
+    self.write = write ?? { bytes in Self.writeAll(bytes) }
+  }
+
+  /// The form that fits where standard error leads: the journal when systemd says that it is connected to it.
+  ///
+  /// - Parameter environment: `JOURNAL_STREAM` is looked at (systemd.exec(5)).
+  package static func form(environment: [String: String]) -> Form {
+    guard let stream = environment["JOURNAL_STREAM"] else { return .text }
+    let parts = stream.split(separator: ":")
+    var status = stat()
+    guard parts.count == 2, fstat(STDERR_FILENO, &status) == 0, UInt64(parts[0]) == UInt64(status.st_dev),
+      UInt64(parts[1]) == UInt64(status.st_ino)
+    else { return .text }
+    return access(journalSocket, W_OK) == 0 ? .journal : .prefixed
+  }
+
+  package func set(_ form: Form) { self.form.withLock { $0 = form } }
+
+  /// - Parameter message: escaped here; one line.
+  package func tell(_ level: Level, _ message: String, _ fields: Fields = Fields()) {
+    guard level.rawValue <= self.level.rawValue else { return }
+    let text = (fields.mirror.map { "\(Printable.escape($0)): " } ?? "") + Message.safe(message)
+    switch form.withLock({ $0 }) {
+    case .text: line("\(now) \(level == .info ? "" : "\(level.word): ")\(text)")
+    case .prefixed: line("<\(level.rawValue)>\(text)")
+    case .json: line(json(level, Message.safe(message), fields))
+    case .journal:
+      let entry = Self.entry(level, text, fields)
+      // A journal that is away, or an entry that is too long for a datagram: the plain way still works.
+      if !Datagram.send(entry, to: journal) { line("<\(level.rawValue)>\(text)") }
+    }
+  }
+
+  private var now: String { Timestamp(nanoseconds: clock.now()).rfc3339 }
+
+  private func line(_ text: String) { write(Array("\(text)\n".utf8)) }
+
+  /// Fields of the journal's native protocol: `NAME=value` lines, for no value has a line end.
+  static func entry(_ level: Level, _ message: String, _ fields: Fields) -> [UInt8] {
+    var lines = ["MESSAGE=\(message)", "PRIORITY=\(level.rawValue)", "SYSLOG_IDENTIFIER=tarn"]
+    if let mirror = fields.mirror { lines.append("TARN_MIRROR=\(Printable.escape(mirror))") }
+    if let code = fields.code { lines.append("TARN_CODE=\(Printable.escape(code))") }
+    if let path = fields.path { lines.append("TARN_PATH=\(Printable.escape(path))") }
+    return Array((lines.joined(separator: "\n") + "\n").utf8)
+  }
+
+  private func json(_ level: Level, _ message: String, _ fields: Fields) -> String {
+    let pairs: [(String, String?)] = [
+      ("schema", "tarn-log/1"), ("time", now), ("level", level.word), ("mirror", fields.mirror),
+      ("code", fields.code), ("path", fields.path), ("message", message),
+    ]
+    let members = pairs.compactMap { name, value in
+      value.map { "\"\(name)\":\"\(Self.jsonText(name == "message" ? $0 : Printable.escape($0)))\"" }
+    }
+    return "{" + members.joined(separator: ",") + "}"
+  }
+
+  /// What is printable needs only these two escaped.
+  private static func jsonText(_ text: String) -> String {
+    text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+  }
+
+  private static func writeAll(_ bytes: [UInt8]) {
+    var rest = bytes[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return }
+      rest = rest.dropFirst(count)
+    }
+  }
+}

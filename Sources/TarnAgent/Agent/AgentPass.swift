@@ -1,0 +1,75 @@
+import TarnConfig
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// One pass of a mirror of the agent's, on a thread of its own: the pass of `tarn sync`.
+struct AgentPass: Sendable {
+  let agent: Agent
+  let mirror: AgentMirror
+  let progress: PassProgress
+  let stop: StopFlag
+
+  func run() -> RunOutcome {
+    let request = mirror.request(credentials: agent.parts.paths.credentials)
+    let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
+    do throws(PassFailure) {
+      try SecretFiles.refuseExposed(request.secretFiles)
+      if request.isDryRun {
+        let report = try agent.parts.tarn.plan(request, observer: observer, progress: progress, stop: stop) {
+          _, _ in
+        }
+        return RunOutcome(report)
+      }
+      return RunOutcome(
+        try agent.parts.tarn.sync(request, observer: observer, progress: progress, stop: stop))
+    } catch {
+      return RunOutcome(error)
+    }
+  }
+}
+
+/// Hears a pass: what needs attention goes to the log, and who follows the events is woken.
+struct AgentObserver: PassObserver {
+  let mirror: String
+  let agent: Agent
+
+  func pass(_ event: PassEvent) {
+    let log = agent.parts.log
+    var fields = AgentLog.Fields(mirror: mirror)
+    switch event {
+    case .phase(let phase): log.tell(.debug, phase.rawValue, fields)
+    case .planned, .action: return
+    case .done(let code, let path, let bytes):
+      fields.code = code
+      fields.path = path.printable
+      log.tell(.debug, "\(code) \(path.printable) (\(Units.show(bytes)))", fields)
+    case .problem(let problem):
+      fields.code = problem.code
+      fields.path = Printable.escape(problem.name)
+      log.tell(
+        .warning, "\(problem.kind.rawValue): \(Printable.escape(problem.name)): \(problem.message)", fields)
+    case .retrying(let path, let message, let seconds):
+      fields.path = path.printable
+      log.tell(.debug, "again in \(Int(seconds.rounded(.up))) s: \(path.printable): \(message)", fields)
+    case .notice(let code, let message):
+      fields.code = code
+      log.tell(.notice, message, fields)
+    }
+    agent.tellListeners()
+  }
+}
+
+/// The files that hold secrets of the settings, looked at again when they are used.
+enum SecretFiles {
+  /// - Throws: `configuration` for a file that others can read by now.
+  static func refuseExposed(_ paths: [String]) throws(PassFailure) {
+    for path in paths {
+      guard let mode = TextFile.mode(path), SecretPlace.isExposed(mode: mode) else { continue }
+      throw PassFailure(
+        .configuration, code: "secret-exposed",
+        "\(Printable.escape(path)) holds a secret, and others can read it",
+        hint: "chmod 600 \(ShellWord.quote(path))")
+    }
+  }
+}

@@ -1,0 +1,85 @@
+import Glibc
+import TarnCore
+
+/// What an agent remembers of its own: pauses, priorities, failures in a row. What passes did is in the mirrors' ledgers.
+///
+/// One file, replaced whole and durably by each save. A file that cannot be read is as good as none: then nothing is paused,
+/// and nothing backs off.
+struct AgentRecord: Equatable, Sendable {
+  struct Mirror: Equatable, Sendable {
+    /// A name that leads to another folder now is another mirror.
+    var folder: String
+    var isPaused = false
+    var priority = ControlCommand.Priority.normal
+    var failures = 0
+    var outcome: RunSchedule.Outcome?
+    var since: Timestamp?
+    var lastAttempt: Timestamp?
+    /// Why the last pass did not do its work; for mirrors without a ledger yet.
+    var failure: String?
+  }
+
+  var mirrors: [String: Mirror] = [:]
+
+  static let header = "tarn-agent/1"
+
+  init() {}
+
+  // MARK: - Text
+
+  /// A line per mirror: its name, then `key=value`, parted by tabs.
+  var text: String {
+    let lines = mirrors.sorted { $0.key < $1.key }.map { name, mirror in
+      let pairs: [(String, String?)] = [
+        ("folder", mirror.folder), ("paused", mirror.isPaused ? "yes" : nil),
+        ("priority", mirror.priority == .normal ? nil : mirror.priority.rawValue),
+        ("failures", mirror.failures == 0 ? nil : String(mirror.failures)),
+        ("outcome", mirror.outcome?.rawValue), ("since", mirror.since.map { String($0.nanoseconds) }),
+        ("attempt", mirror.lastAttempt.map { String($0.nanoseconds) }), ("failure", mirror.failure),
+      ]
+      let fields = pairs.compactMap { key, value in value.map { "\(key)=\(EscapedLine.escape($0))" } }
+      return ([EscapedLine.escape(name)] + fields).joined(separator: "\t")
+    }
+    return ([Self.header] + lines).joined(separator: "\n") + "\n"
+  }
+
+  /// Fields that this Tarn does not know are left out; a text of another kind is none.
+  init(_ text: String) {
+    let lines = text.unicodeScalars.split(separator: "\n").map { Substring($0) }
+    guard lines.first == Self.header[...] else { return }
+    for line in lines.dropFirst() {
+      let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
+      guard let name = fields.first else { continue }
+      var values: [String: String] = [:]
+      for field in fields.dropFirst() {
+        guard let equals = field.firstIndex(of: "=") else { continue }
+        values[String(field[..<equals])] = EscapedLine.unescape(
+          field[field.index(after: equals)...].unicodeScalars)
+      }
+      guard let folder = values["folder"] else { continue }
+      var mirror = Mirror(folder: folder)
+      mirror.isPaused = values["paused"] == "yes"
+      mirror.priority = values["priority"].flatMap { ControlCommand.Priority(rawValue: $0) } ?? .normal
+      mirror.failures = values["failures"].flatMap { Int($0) }.map { max(0, $0) } ?? 0
+      mirror.outcome = values["outcome"].flatMap { RunSchedule.Outcome(rawValue: $0) }
+      mirror.since = values["since"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
+      mirror.lastAttempt = values["attempt"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
+      mirror.failure = values["failure"]
+      mirrors[EscapedLine.unescape(name.unicodeScalars)] = mirror
+    }
+  }
+
+  // MARK: - File
+
+  /// - Parameter directory: the agent's state directory.
+  static func path(in directory: String) -> String { "\(directory)/agent" }
+
+  static func read(_ directory: String) -> AgentRecord {
+    AgentRecord(TextFile.read(path(in: directory), limit: 16 << 20) ?? "")
+  }
+
+  /// - Returns: false when it could not be written; the old one is whole then.
+  func save(_ directory: String) -> Bool {
+    TextFile.replace(Self.path(in: directory), with: text)
+  }
+}

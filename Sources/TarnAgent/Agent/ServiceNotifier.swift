@@ -1,0 +1,72 @@
+import Glibc
+
+/// Tells systemd how the service is (sd_notify(3)): one datagram per message to `$NOTIFY_SOCKET`. Without that variable
+/// nothing is told. Any thread; never waits.
+struct ServiceNotifier: Sendable {
+  private let address: String?
+  /// Microseconds between two signs of life at most; nil when none is asked for.
+  let watchdog: UInt64?
+
+  init(environment: [String: String]) {
+    let path = environment["NOTIFY_SOCKET"] ?? ""
+    address = path.hasPrefix("/") || path.hasPrefix("@") ? path : nil
+    // Meant for another process of the unit when it names one.
+    let isOurs = environment["WATCHDOG_PID"].map { Int32($0) == getpid() } ?? true
+    watchdog =
+      isOurs ? environment["WATCHDOG_USEC"].flatMap { UInt64($0) }.flatMap { $0 > 0 ? $0 : nil } : nil
+  }
+
+  /// The service answers; `status` is what `systemctl status` shows.
+  func ready(_ status: String) { send("READY=1\n\(Self.line(status))") }
+
+  func status(_ status: String) { send(Self.line(status)) }
+
+  /// Settings are read again; `ready` ends it.
+  ///
+  /// - Parameter monotonic: nanoseconds of CLOCK_MONOTONIC, which systemd 253 and later wants.
+  func reloading(monotonic: UInt64) { send("RELOADING=1\nMONOTONIC_USEC=\(monotonic / 1000)") }
+
+  func stopping(_ status: String) { send("STOPPING=1\n\(Self.line(status))") }
+
+  /// The loop that does the work is alive.
+  func alive() { if watchdog != nil { send("WATCHDOG=1") } }
+
+  /// Asks for so many seconds more to end in.
+  func extend(seconds: UInt64) { send("EXTEND_TIMEOUT_USEC=\(seconds * 1_000_000)") }
+
+  private static func line(_ status: String) -> String {
+    "STATUS=" + status.split(whereSeparator: \.isNewline).joined(separator: " ")
+  }
+
+  private func send(_ message: String) {
+    guard let address else { return }
+    _ = Datagram.send(Array(message.utf8), to: address)
+  }
+}
+
+/// One datagram to a Unix socket.
+enum Datagram {
+  /// - Parameter address: a path, or `@` and an abstract name.
+  /// - Returns: false when it could not be sent, for whatever reason.
+  static func send(_ bytes: [UInt8], to address: String) -> Bool {
+    var name = sockaddr_un()
+    name.sun_family = sa_family_t(AF_UNIX)
+    let path = Array(address.utf8)
+    guard !path.isEmpty, path.count < MemoryLayout.size(ofValue: name.sun_path) else { return false }
+    withUnsafeMutableBytes(of: &name.sun_path) { buffer in
+      buffer.copyBytes(from: path)
+      if path[0] == UInt8(ascii: "@") { buffer[0] = 0 }
+    }
+    let length = socklen_t(
+      MemoryLayout<sa_family_t>.size + path.count + (path[0] == UInt8(ascii: "@") ? 0 : 1))
+    let descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    let sent = withUnsafePointer(to: &name) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+        sendto(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL), address, length)
+      }
+    }
+    return sent == bytes.count
+  }
+}

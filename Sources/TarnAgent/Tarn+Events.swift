@@ -1,0 +1,51 @@
+package import TarnCore
+package import TarnEngine
+import TarnFolder
+import TarnLedger
+
+/// The journals of mirrors, and what an agent wants to know of the last pass.
+extension Tarn {
+  /// A mirror to be asked: how it is called, and where it lies.
+  package typealias Place = (name: String, folder: String, state: String?)
+
+  /// - Parameter limit: 1 to 1,000.
+  /// - Throws: what keeps a ledger from being read; a mirror that is not made yet has no events.
+  package func events(
+    of places: [Place], after cursor: EventCursor, limit: Int
+  ) throws(PassFailure) -> EventPage {
+    try withJournals(places) { query throws(LedgerFailure) in try query.page(after: cursor, limit: limit) }
+  }
+
+  package func eventsEnd(of places: [Place]) throws(PassFailure) -> String {
+    try withJournals(places) { query throws(LedgerFailure) in try query.end().text }
+  }
+
+  private func withJournals<Result>(
+    _ places: [Place], _ body: (EventsQuery) throws(LedgerFailure) -> Result
+  ) throws(PassFailure) -> Result {
+    var journals: [EventsQuery.Journal] = []
+    defer { for journal in journals { journal.ledger.close() } }
+    for place in places {
+      do throws(PassFailure) {
+        let home = try home(folder: place.folder, state: place.state)
+        journals.append(EventsQuery.Journal(mirror: place.name, id: home.id, ledger: try readLedger(home)))
+      } catch {
+        guard error.code == "no-folder" || error.code == "not-a-mirror" else { throw error }
+      }
+    }
+    let query = EventsQuery(journals)
+    return try PassFailure.translating { try body(query) }
+  }
+
+  /// When the last pass began and the last success was; both nil for a mirror that cannot be read.
+  func lastPass(folder: String, state: String?) -> (attempt: Timestamp?, success: Timestamp?) {
+    guard let home = try? home(folder: folder, state: state), let ledger = try? readLedger(home) else {
+      return (nil, nil)
+    }
+    defer { ledger.close() }
+    func moment(_ fact: String) -> Timestamp? {
+      (try? ledger.fact(fact)).flatMap { $0 }.flatMap { Timestamp(rfc3339: $0) }
+    }
+    return (moment("attempt"), moment("success"))
+  }
+}

@@ -1,0 +1,213 @@
+package import TarnCore
+
+/// What a running agent decides: which mirror runs when, and what a command means. A value: it is told what happens, and
+/// answers with actions, which its owner carries out.
+///
+/// At most so many passes go at once; what a person asked for goes first, and has a place of its own when all are taken, so
+/// that no wish waits behind passes that take days.
+package struct AgentState: Sendable {
+  package enum Action: Sendable, Equatable {
+    case start(mirror: String, run: UInt64)
+    /// Asks the pass to end; its end is told by `ended`.
+    case stop(mirror: String)
+  }
+
+  private struct Mirror {
+    var schedule: RunSchedule
+    /// The number of the pass at work.
+    var run: UInt64?
+    /// The number that was promised to who asked; the next pass has it.
+    var promised: UInt64?
+    /// Is asked to end already.
+    var isStopping = false
+    /// No longer among the settings: goes once its pass has ended.
+    var isRemoved = false
+    /// The settings were changed: another pass follows the one that was asked to end.
+    var isChanged = false
+  }
+
+  /// Longest time between two looks, for the wall clock may be set: nanoseconds.
+  package static let longestWait: Int64 = 60_000_000_000
+
+  private var mirrors: [String: Mirror] = [:]
+  private var lastRun: UInt64 = 0
+  private var isEnding = false
+  private var mostPasses: Int
+
+  /// - Parameter mostPasses: at least 1.
+  package init(mostPasses: Int) {
+    self.mostPasses = max(1, mostPasses)
+  }
+
+  /// Passes at work.
+  package var running: [String] { mirrors.filter { $0.value.run != nil }.keys.sorted() }
+
+  package func isKnown(_ name: String) -> Bool { mirrors[name].map { !$0.isRemoved } ?? false }
+
+  package func isPaused(_ name: String) -> Bool { mirrors[name]?.schedule.isPaused ?? false }
+
+  /// The number of the pass at work; nil when none is.
+  package func run(of name: String) -> UInt64? { mirrors[name]?.run }
+
+  package func history(of name: String) -> RunSchedule.History? { mirrors[name]?.schedule.history }
+
+  // MARK: - Settings
+
+  package mutating func setMostPasses(_ count: Int) { mostPasses = max(1, count) }
+
+  /// A mirror of the settings. One that was removed while its pass still ends comes back as it was.
+  ///
+  /// - Parameter random: in 0..<1.
+  package mutating func add(
+    _ name: String, _ timing: RunSchedule.Timing, history: RunSchedule.History, isPaused: Bool, now: Moment,
+    random: Double
+  ) {
+    if mirrors[name] != nil {
+      mirrors[name]?.isRemoved = false
+      mirrors[name]?.isChanged = true
+      mirrors[name]?.schedule.setTiming(timing, now: now)
+      return
+    }
+    var schedule = RunSchedule(timing, history: history, now: now, random: random)
+    schedule.setPaused(isPaused)
+    mirrors[name] = Mirror(schedule: schedule)
+  }
+
+  /// Its settings are others: a pass at work ends, and another one follows with the new ones.
+  package mutating func change(_ name: String, _ timing: RunSchedule.Timing, now: Moment) -> [Action] {
+    guard mirrors[name] != nil else { return [] }
+    mirrors[name]?.schedule.setTiming(timing, now: now)
+    guard mirrors[name]?.run != nil else { return [] }
+    mirrors[name]?.isChanged = true
+    return stop(name)
+  }
+
+  package mutating func remove(_ name: String) -> [Action] {
+    guard mirrors[name]?.run != nil else {
+      mirrors[name] = nil
+      return []
+    }
+    mirrors[name]?.isRemoved = true
+    return stop(name)
+  }
+
+  /// The agent ends: nothing is started any more.
+  package mutating func end() -> [Action] {
+    isEnding = true
+    return running.flatMap { stop($0) }
+  }
+
+  // MARK: - Commands
+
+  /// A pass now. Asked during a pass, another one follows it, for the feed may have been read before.
+  ///
+  /// - Returns: the number of the pass that will do; nil for a mirror that is not known.
+  package mutating func ask(_ name: String) -> UInt64? {
+    guard isKnown(name) else { return nil }
+    mirrors[name]?.schedule.ask()
+    if let promised = mirrors[name]?.promised { return promised }
+    lastRun += 1
+    mirrors[name]?.promised = lastRun
+    return lastRun
+  }
+
+  /// - Returns: nil when it was so.
+  package mutating func setPaused(_ name: String, _ paused: Bool) -> [Action]? {
+    guard isKnown(name), isPaused(name) != paused else { return nil }
+    mirrors[name]?.schedule.setPaused(paused)
+    return paused ? stop(name) : []
+  }
+
+  /// The pass at work ends; the next one comes as planned.
+  ///
+  /// - Returns: nil when none is at work.
+  package mutating func cancel(_ name: String) -> [Action]? {
+    guard mirrors[name]?.run != nil else { return nil }
+    return stop(name)
+  }
+
+  private mutating func stop(_ name: String) -> [Action] {
+    guard let mirror = mirrors[name], mirror.run != nil, !mirror.isStopping else { return [] }
+    mirrors[name]?.isStopping = true
+    return [.stop(mirror: name)]
+  }
+
+  // MARK: - Passes
+
+  /// A pass has ended.
+  ///
+  /// - Parameter random: in 0..<1.
+  package mutating func ended(
+    _ name: String, _ outcome: RunSchedule.Outcome, hints: RunSchedule.Hints, now: Moment, random: Double
+  ) {
+    guard let mirror = mirrors[name], mirror.run != nil else { return }
+    guard !mirror.isRemoved else {
+      mirrors[name] = nil
+      return
+    }
+    mirrors[name]?.run = nil
+    mirrors[name]?.isStopping = false
+    mirrors[name]?.schedule.end(outcome, hints: hints, now: now, random: random)
+    if mirror.isChanged {
+      mirrors[name]?.isChanged = false
+      if !mirror.schedule.isPaused { _ = ask(name) }
+    }
+  }
+
+  /// What is to be begun now. Call it after every event, and when the wait is over.
+  ///
+  /// - Parameter random: gives numbers in 0..<1.
+  package mutating func advance(now: Moment, random: () -> Double) -> [Action] {
+    guard !isEnding else { return [] }
+    var due: [(name: String, isAsked: Bool, at: Timestamp)] = []
+    for name in mirrors.keys.sorted() where mirrors[name]?.run == nil && mirrors[name]?.isRemoved == false {
+      guard let next = mirrors[name]?.schedule.next(now: now, random: random()), next.wait == 0 else {
+        continue
+      }
+      due.append(
+        (
+          name, next.reason == .asked,
+          mirrors[name]?.schedule.history.lastAttempt ?? Timestamp(nanoseconds: .min)
+        ))
+    }
+    // Who ran longest ago goes first, so that with more mirrors than places each has its turn.
+    due.sort { ($0.isAsked ? 0 : 1, $0.at, $0.name) < ($1.isAsked ? 0 : 1, $1.at, $1.name) }
+    var count = running.count
+    var actions: [Action] = []
+    for mirror in due {
+      guard count < mostPasses || (mirror.isAsked && count == mostPasses) else { continue }
+      count += 1
+      actions.append(.start(mirror: mirror.name, run: begin(mirror.name, now: now)))
+    }
+    return actions
+  }
+
+  private mutating func begin(_ name: String, now: Moment) -> UInt64 {
+    let run = mirrors[name]?.promised ?? lastRun + 1
+    lastRun = max(lastRun, run)
+    mirrors[name]?.promised = nil
+    mirrors[name]?.run = run
+    mirrors[name]?.schedule.begin(now: now)
+    return run
+  }
+
+  // MARK: - Answers
+
+  /// When a mirror runs next; nil for one that is not known.
+  package mutating func next(_ name: String, now: Moment, random: Double) -> RunSchedule.NextRun? {
+    mirrors[name]?.schedule.next(now: now, random: random)
+  }
+
+  /// Nanoseconds until `advance` may have something to do, at most `longestWait`. What is due and has no place waits for
+  /// the end of a pass, not for a time.
+  package mutating func wait(now: Moment, random: () -> Double) -> Int64 {
+    var least = Self.longestWait
+    for name in Array(mirrors.keys) where mirrors[name]?.run == nil {
+      guard let wait = mirrors[name]?.schedule.next(now: now, random: random()).wait, wait > 0 else {
+        continue
+      }
+      least = min(least, wait)
+    }
+    return least
+  }
+}

@@ -1,0 +1,124 @@
+package import TarnCore
+
+/// Where a reader of several journals is: the number of the last event read of each. Opaque to users.
+package struct EventCursor: Sendable, Hashable {
+  /// By the first digits of the id in the mirror's marker: a folder that was made anew begins anew.
+  private(set) var numbers: [String: Int64] = [:]
+
+  package init() {}
+
+  /// `1`, then `.ID-NUMBER` for each journal.
+  package var text: String {
+    "1" + numbers.sorted { $0.key < $1.key }.map { ".\($0.key)-\($0.value)" }.joined()
+  }
+
+  /// - Returns: nil for what is no cursor of Tarn's.
+  package init?(_ text: String) {
+    let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.first == "1", parts.count <= Self.mostJournals + 1 else { return nil }
+    for part in parts.dropFirst() {
+      let pair = part.split(separator: "-", omittingEmptySubsequences: false)
+      guard pair.count == 2, pair[0].utf8.count == Self.digits, let number = Int64(pair[1]), number >= 0,
+        pair[0].utf8.allSatisfy({ Digest.value(ofHexDigit: $0) != nil })
+      else { return nil }
+      numbers[String(pair[0])] = number
+    }
+  }
+
+  subscript(id: String) -> Int64 {
+    get { numbers[Self.key(id)] ?? 0 }
+    set { numbers[Self.key(id)] = newValue }
+  }
+
+  private static func key(_ id: String) -> String { String(id.prefix(digits)) }
+
+  private static let digits = 8
+  private static let mostJournals = 10_000
+}
+
+/// Answers from the journals of several mirrors, in the order of time. Reads only; any thread.
+package struct EventsQuery {
+  package struct Journal: Sendable {
+    package var mirror: String
+    /// Of the mirror's marker.
+    package var id: String
+    package var ledger: any LedgerPort
+
+    package init(mirror: String, id: String, ledger: any LedgerPort) {
+      self.mirror = mirror
+      self.id = id
+      self.ledger = ledger
+    }
+  }
+
+  private let journals: [Journal]
+
+  package init(_ journals: [Journal]) {
+    self.journals = journals
+  }
+
+  /// The place after the newest events.
+  ///
+  /// - Parameter cursor: what is known of other journals is kept.
+  package func end(_ cursor: EventCursor = EventCursor()) throws(LedgerFailure) -> EventCursor {
+    var cursor = cursor
+    for journal in journals { cursor[journal.id] = try journal.ledger.lastEvent() }
+    return cursor
+  }
+
+  /// The next events after a place, of one mirror in the order of their numbers, over several by time.
+  ///
+  /// - Parameter limit: at least 1.
+  package func page(after cursor: EventCursor, limit: Int) throws(LedgerFailure) -> EventPage {
+    var heads: [Head] = []
+    for journal in journals {
+      let after = cursor[journal.id]
+      var events = try journal.ledger.events(after: after, limit: limit + 1)
+      let dropped = try journal.ledger.fact("events-dropped").flatMap { Int64($0) } ?? 0
+      if dropped > after { events.insert(Self.marker(dropped, before: events.first), at: 0) }
+      heads.append(Head(journal: journal, events: events[...]))
+    }
+    var place = cursor
+    var documents: [EventDocument] = []
+    while documents.count < limit, let index = Self.next(heads), let event = heads[index].events.popFirst() {
+      let journal = heads[index].journal
+      place[journal.id] = max(place[journal.id], event.number)
+      documents.append(EventDocument(event, mirror: journal.mirror, cursor: place.text))
+    }
+    return EventPage(
+      events: documents, cursor: place.text, hasMore: heads.contains { !$0.events.isEmpty })
+  }
+
+  private struct Head {
+    var journal: Journal
+    var events: ArraySlice<Event>
+  }
+
+  /// The journal whose next event is the oldest.
+  private static func next(_ heads: [Head]) -> Int? {
+    heads.indices.filter { !heads[$0].events.isEmpty }.min { left, right in
+      (heads[left].events.first?.when.nanoseconds ?? 0, heads[left].journal.mirror)
+        < (heads[right].events.first?.when.nanoseconds ?? 0, heads[right].journal.mirror)
+    }
+  }
+
+  /// Says which numbers are gone, at the time of the first that is left.
+  private static func marker(_ dropped: Int64, before event: Event?) -> Event {
+    Event(
+      number: dropped, when: event?.when ?? Timestamp(nanoseconds: 0), code: "events-dropped",
+      detail: "the events up to this number are gone")
+  }
+}
+
+extension EventDocument {
+  package init(_ event: Event, mirror: String, cursor: String) {
+    self.init(
+      number: event.number, mirror: mirror, time: event.when.rfc3339, code: event.code, cursor: cursor)
+    if let name = event.path {
+      path = name.printable
+      pathBytes = name.printable.utf8.elementsEqual(name.bytes) ? nil : Base64.encode(name.bytes)
+    }
+    bytes = event.bytes
+    detail = event.detail.isEmpty ? nil : Printable.escape(event.detail)
+  }
+}

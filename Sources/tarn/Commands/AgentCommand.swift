@@ -1,0 +1,40 @@
+import ArgumentParser
+import Glibc
+import TarnAgent
+import TarnConfig
+import TarnCore
+import TarnEngine
+
+/// `tarn agent`.
+struct AgentCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "agent",
+    abstract: "Run the long-running agent: all mirrors of the settings, on schedule.",
+    usage: "tarn agent [options]",
+    discussion: """
+      Examples:
+        tarn agent                             in the foreground, until Ctrl-C
+        tarn agent --config ./tarn.toml        with these settings and no others
+        systemctl enable --now tarn            as a service
+
+      Settings are read from /etc/tarn, or of a user from ~/.config/tarn: 'tarn config paths' tells. SIGHUP \
+      and 'tarn reload' read them again. 'tarn status' shows how it is going.
+      """)
+
+  @OptionGroup var settings: SettingsOptions
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    let session = try Session(common)
+    let sources = SettingsSources(settings, session)
+    let log = AgentLog(AgentLog.form(environment: sources.variables), level: level)
+    let parts = Agent.Parts(
+      tarn: session.tarn, paths: sources.paths, load: { sources.load(.run) }, log: log,
+      environment: sources.variables)
+    let agent = try Agent(parts)
+    Interruption.shared.attend(end: { agent.end() }, reload: { agent.askReload() })
+    agent.run()
+  }
+
+  private var level: AgentLog.Level { common.verbose ? .debug : common.quiet ? .warning : .info }
+}
