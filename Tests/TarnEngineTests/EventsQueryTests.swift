@@ -1,0 +1,102 @@
+import TarnCore
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// Several journals as one.
+@Suite struct EventsQueryTests {
+  private static let ids = ["a": "aaaaaaaa11111111", "b": "bbbbbbbb22222222"]
+
+  private func journal(_ name: String, _ seconds: [Int64]) throws -> EventsQuery.Journal {
+    let ledger = MemoryLedger()
+    try ledger.apply(
+      seconds.map { .event(Event(when: Timestamp(seconds: $0)!, code: "fetched", detail: "\(name)\($0)")) })
+    return EventsQuery.Journal(mirror: name, id: Self.ids[name] ?? "", ledger: ledger)
+  }
+
+  /// All events by pages of that size, each page asked with the cursor's text.
+  private func all(_ query: EventsQuery, limit: Int) throws -> [String] {
+    var found: [String] = []
+    var cursor = EventCursor()
+    while true {
+      let page = try query.page(after: cursor, limit: limit)
+      found += page.events.map { $0.detail ?? $0.code }
+      #expect(page.events.count <= limit)
+      #expect(page.events.last.map { $0.cursor == page.cursor } ?? true)
+      cursor = try #require(EventCursor(page.cursor))
+      if !page.hasMore { return found }
+    }
+  }
+
+  @Test(arguments: [1, 2, 3, 100]) func theyComeByTimeAndNoneIsMissed(limit: Int) throws {
+    let query = EventsQuery([try journal("a", [10, 30, 50]), try journal("b", [20, 30, 40, 60])])
+    #expect(try all(query, limit: limit) == ["a10", "b20", "a30", "b30", "b40", "a50", "b60"])
+  }
+
+  @Test func eachEventsOwnCursorGoesOnAfterIt() throws {
+    let query = EventsQuery([try journal("a", [10, 30]), try journal("b", [20, 40])])
+    let page = try query.page(after: EventCursor(), limit: 10)
+    for (index, event) in page.events.enumerated() {
+      let rest = try query.page(after: try #require(EventCursor(event.cursor)), limit: 10)
+      #expect(rest.events.map(\.detail) == page.events.dropFirst(index + 1).map(\.detail))
+    }
+  }
+
+  @Test func withinAMirrorNumbersGoBeforeClocks() throws {
+    // The clock was set back between the two.
+    let query = EventsQuery([try journal("a", [50, 10]), try journal("b", [20])])
+    #expect(try all(query, limit: 1) == ["b20", "a50", "a10"])
+  }
+
+  @Test func theEndIsAfterTheNewestAndKnowsWhatCameLater() throws {
+    let a = try journal("a", [10])
+    let query = EventsQuery([a, try journal("b", [])])
+    let end = try query.end()
+    #expect(try query.page(after: end, limit: 10).events.isEmpty)
+    try a.ledger.apply([.event(Event(when: Timestamp(seconds: 5)!, code: "deleted"))])
+    #expect(try query.page(after: end, limit: 10).events.map(\.code) == ["deleted"])
+  }
+
+  @Test func whatIsGoneIsSaid() throws {
+    let a = try journal("a", [10, 20, 30])
+    try a.ledger.apply([.pruneEvents(keeping: 1, now: Timestamp(seconds: 1_000_000)!)])
+    let query = EventsQuery([a])
+    let page = try query.page(after: EventCursor(), limit: 10)
+    #expect(page.events.map(\.code) == ["events-dropped", "fetched"])
+    #expect(page.events.first?.number == 2)
+    // Who was beyond it hears nothing of it.
+    let later = try query.page(after: try #require(EventCursor(page.events[0].cursor)), limit: 10)
+    #expect(later.events.map(\.code) == ["fetched"])
+  }
+
+  @Test func aMirrorThatIsNotAskedForKeepsItsPlace() throws {
+    let a = try journal("a", [10, 30])
+    let b = try journal("b", [20])
+    let both = try EventsQuery([a, b]).page(after: EventCursor(), limit: 2)
+    let one = try EventsQuery([a]).page(after: try #require(EventCursor(both.cursor)), limit: 10)
+    #expect(one.events.map(\.detail) == ["a30"])
+    #expect(
+      try EventsQuery([a, b]).page(after: try #require(EventCursor(one.cursor)), limit: 9).events.isEmpty)
+  }
+
+  @Test(
+    arguments: [
+      "", "2", "1.", "1.aaaaaaaa", "1.aaaaaaaa-", "1.aaaaaaaa-x", "1.aaaaaaaa--1", "1.zzzzzzzz-1", "1.aaaa-1",
+      "1.aaaaaaaa-99999999999999999999", "1 ", "1.aaaaaaaa-1\n",
+    ])
+  func whatIsNoCursorIsRefused(text: String) {
+    #expect(EventCursor(text) == nil)
+  }
+
+  @Test func pathsAreSafeAndWhole() throws {
+    let ledger = MemoryLedger()
+    let path = try RelativePath([0x66, 0xFF])
+    try ledger.apply([.event(Event(when: Timestamp(seconds: 1)!, code: "fetched", path: path, bytes: 7))])
+    let page = try EventsQuery([EventsQuery.Journal(mirror: "m", id: "cccccccc", ledger: ledger)]).page(
+      after: EventCursor(), limit: 1)
+    #expect(page.events.first?.path == "f\\xff")
+    #expect(page.events.first?.pathBytes == "Zv8=")
+    #expect(page.events.first?.bytes == 7)
+  }
+}
