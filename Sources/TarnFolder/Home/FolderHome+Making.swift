@@ -107,7 +107,7 @@ extension FolderHome {
   private static func makeID(
     _ held: Descriptor, _ directory: String, _ random: any RandomSource
   ) throws(FolderFailure) -> (id: String, isNew: Bool) {
-    if let id = readID(directory) { return (id, false) }
+    if let id = try readID(directory) { return (id, false) }
     let id = random.fileName()
     do throws(FolderFailure) {
       try SmallFile.write(id + "\n", beside: "\(idName).\(random.fileName())", in: held, as: idName, in: held)
@@ -116,7 +116,7 @@ extension FolderHome {
       // Another one was faster.
       guard error.code == .exists else { throw error }
     }
-    guard let made = readID(directory) else {
+    guard let made = try readID(directory) else {
       throw FolderFailure(.exists, "\(Printable.escape(directory))/\(idName) is no id of a mirror")
     }
     return (made, false)
@@ -131,7 +131,8 @@ extension FolderHome {
       try SmallFile.write(text, beside: "\(markerName).\(id)", in: held, as: markerName, in: root)
       return true
     } catch {
-      guard error.code == .exists, let there = readPointer(folder + "/" + markerName), there.id == id else {
+      guard error.code == .exists, let there = try readPointer(folder + "/" + markerName), there.id == id
+      else {
         throw error
       }
       return false

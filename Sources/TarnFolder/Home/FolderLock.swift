@@ -89,7 +89,7 @@ extension FolderHome {
   }
 
   private static func holder(in path: String) -> (process: Int32, started: UInt64)? {
-    let words = (SmallFile.read(path) ?? "").split(whereSeparator: { $0 == " " || $0 == "\n" })
+    let words = ((try? SmallFile.read(path)) ?? "").split(whereSeparator: { $0 == " " || $0 == "\n" })
     guard words.count == 2, let process = Int32(words[0]), let started = UInt64(words[1]) else { return nil }
     return (process, started)
   }
