@@ -196,15 +196,6 @@ extension Tarn {
     made.removeDirectories()
   }
 
-  /// Takes back what this process made of a mirror that it cannot open, unless somebody else uses it.
-  func abandon(_ home: FolderHome, _ made: FolderHome.Made) {
-    defer { made.removeDirectories() }
-    guard made.isMirror, let lock = try? home.lock() else { return }
-    defer { lock.release() }
-    guard !isGone(home), home.isBare(), !SQLiteLedger.isUsed(directory: home.stateDirectory) else { return }
-    try? home.remove()
-  }
-
   /// Whether the folder is not this mirror any more, and no other one either.
   func isGone(_ home: FolderHome) -> Bool {
     switch try? FolderHome.inspect(folder: home.folder, state: nil) {

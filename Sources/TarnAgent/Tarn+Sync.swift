@@ -46,7 +46,7 @@ extension Tarn {
           directories = made.directories
           continue
         }
-        abandon(home, made)
+        made.takeBack(isUsed: SQLiteLedger.isUsed)
         throw error
       }
     }

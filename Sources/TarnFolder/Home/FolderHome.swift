@@ -27,6 +27,8 @@ package struct FolderHome: Sendable, Equatable {
   static let markerName = ".tarn"
   static let idName = "id"
   static let ledgerName = "ledger.sqlite"
+  static let lockName = "lock"
+  static let ownDirectories = ["partial", "trash"]
 
   var isInner: Bool { stateDirectory == folder + "/" + Self.markerName }
 

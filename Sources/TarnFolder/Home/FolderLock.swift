@@ -33,7 +33,7 @@ package final class FolderLock: Sendable {
 }
 
 extension FolderHome {
-  private var lockPath: String { stateDirectory + "/lock" }
+  var lockPath: String { stateDirectory + "/" + Self.lockName }
 
   /// Never waits for the lock; for its holder's signature, which may be being written, a tenth of a second.
   ///
