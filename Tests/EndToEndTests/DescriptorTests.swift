@@ -45,7 +45,7 @@ struct DescriptorTests {
   }
 
   /// However few there are: no hang, no false alarm over the folder, and a first pass leaves nothing half made.
-  @Test(arguments: 13...24) func fewDescriptorsAreNamed(limit: Int) throws {
+  @Test(arguments: 8...24) func fewDescriptorsAreNamed(limit: Int) throws {
     func sync(_ words: String...) throws -> Outcome {
       let script = "ulimit -n \(limit); exec \"$0\" sync \"$@\""
       return try Program(
