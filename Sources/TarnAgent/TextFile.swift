@@ -78,8 +78,13 @@ enum TextFile {
 
 extension TextFile {
   static func isDirectory(_ path: String) -> Bool {
+    status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
+  }
+
+  /// Links followed; nil when it cannot be looked at.
+  static func status(_ path: String) -> stat? {
     var status = stat()
-    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    return stat(path, &status) == 0 ? status : nil
   }
 
   /// Of whatever kind, links followed.
