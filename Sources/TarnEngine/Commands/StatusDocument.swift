@@ -58,6 +58,12 @@ package struct StatusDocument: Encodable, Sendable {
     package var since: String
     package var attempts: Int
     package var nextAttempt: String?
+    /// The path's bytes, for commands to type; not encoded.
+    package var name: [UInt8] = []
+
+    private enum CodingKeys: String, CodingKey {
+      case path, kind, code, message, since, attempts, nextAttempt
+    }
   }
 
   package var name: String
@@ -218,6 +224,6 @@ extension StatusDocument.ProblemLine {
   package init(_ problem: Problem) {
     self.init(
       path: Printable.escape(problem.name), kind: problem.kind.rawValue, code: problem.code,
-      message: problem.message, since: problem.since.rfc3339, attempts: problem.attempts)
+      message: problem.message, since: problem.since.rfc3339, attempts: problem.attempts, name: problem.name)
   }
 }
