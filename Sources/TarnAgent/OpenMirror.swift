@@ -73,12 +73,18 @@ struct OpenMirror {
     return "process \(busy.process)" + (busy.command.isEmpty ? "" : " (\(Printable.escape(busy.command)))")
   }
 
-  /// Nothing was recorded in it yet, and nothing lies in it.
-  var isBlank: Bool {
+  /// Nothing was recorded in it yet. False when it cannot be told.
+  var recordsNothing: Bool {
     let isBlank =
       try? setAside == nil && ledger.rowCount() == 0 && ledger.fact("feed") == nil && ledger.trash().isEmpty
-      && ledger.partials().isEmpty && folder.trashed().isEmpty && folder.partials().isEmpty
+      && ledger.partials().isEmpty
     return isBlank ?? false
+  }
+
+  /// Nothing lies in the trash or is on its way. False when it cannot be told.
+  var holdsNothing: Bool {
+    let isEmpty = try? folder.trashed().isEmpty && folder.partials().isEmpty
+    return isEmpty ?? false
   }
 
   func close() {

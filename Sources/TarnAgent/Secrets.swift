@@ -68,6 +68,22 @@ enum Secrets {
     return url
   }
 
+  /// What to say of files that hold secrets and that others can read: the user's own are theirs to close. The
+  /// settings of an agent refuse such a file; who types a command is told only.
+  static func warnings(_ options: PassOptions, _ settings: NetworkSettings) -> [String] {
+    let files = [
+      (PassOptions.Name.headerFile, options.last(.headerFile)), (.netrcFile, settings.netrcFile),
+      (.cookies, settings.cookieFile),
+    ]
+    return files.compactMap { name, path in
+      guard let path, let status = TextFile.status(path), status.st_uid == geteuid(),
+        status.st_mode & 0o077 != 0
+      else { return nil }
+      return "the file of --\(name.rawValue) is open to other users, and may hold secrets: "
+        + "chmod 600 \(ShellWord.quote(path))"
+    }
+  }
+
   private static func failure(
     _ refusal: TextFile.Refusal, _ path: String, _ name: PassOptions.Name, limit: Int
   ) -> PassFailure {

@@ -188,21 +188,14 @@ extension Tarn {
   /// first sync left, with nothing beside it in the folder. The lock, which is held, keeps others out until it is
   /// gone.
   func unmake(_ mirror: OpenMirror, _ made: FolderHome.Made) {
-    guard mirror.isBlank, made.isMirror || mirror.home.isBare() else { return }
-    registry?.remove(folder: mirror.home.folder)
+    guard mirror.recordsNothing else { return }
+    // First, for its descriptors may be the last ones.
     mirror.ledger.close()
+    guard mirror.holdsNothing, made.isMirror || mirror.home.isBare() else { return }
+    registry?.remove(folder: mirror.home.folder)
     // What cannot be removed is an empty mirror, which the next sync takes as it is.
     try? mirror.home.remove()
     made.removeDirectories()
-  }
-
-  /// Takes back what this process made of a mirror that it cannot open, unless somebody else uses it.
-  func abandon(_ home: FolderHome, _ made: FolderHome.Made) {
-    defer { made.removeDirectories() }
-    guard made.isMirror, let lock = try? home.lock() else { return }
-    defer { lock.release() }
-    guard !isGone(home), home.isBare(), !SQLiteLedger.isUsed(directory: home.stateDirectory) else { return }
-    try? home.remove()
   }
 
   /// Whether the folder is not this mirror any more, and no other one either.

@@ -46,7 +46,7 @@ extension Tarn {
           directories = made.directories
           continue
         }
-        abandon(home, made)
+        made.takeBack(isUsed: SQLiteLedger.isUsed)
         throw error
       }
     }
@@ -90,7 +90,7 @@ extension Tarn {
     pass.facts = [("feed", feed.text), ("options", options.encoded)]
     let ports = try makePorts(
       feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,
-      stage: home.stateDirectory + "/stage.sqlite")
+      stage: home.stateDirectory + "/stage.sqlite", observer: observer)
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
     return try PassFailure.translating { try run.run(folder: mirror.folder) }
@@ -112,7 +112,8 @@ extension Tarn {
     let (feed, options) = try settled(request, given: given, ledger: ledger)
     let pass = PassRequest(
       feed: feed, folderName: absolute(request.folder), policy: try policy(options))
-    let ports = try makePorts(feed, options, request, ledger: ledger, scratch: temporaryDirectory, stage: nil)
+    let ports = try makePorts(
+      feed, options, request, ledger: ledger, scratch: temporaryDirectory, stage: nil, observer: observer)
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
     return try PassFailure.translating { try run.plan(folder: folder, each: each) }
@@ -177,10 +178,13 @@ extension Tarn {
 
   private func makePorts(
     _ feed: FeedLocation, _ options: PassOptions, _ request: SyncRequest, ledger: any LedgerPort,
-    scratch: String, stage: String?
+    scratch: String, stage: String?, observer: any PassObserver
   ) throws(PassFailure) -> PassPorts {
     var settings = try Secrets.settings(options, feed: feed, home: homeDirectory)
     if let file = request.proxyFile { settings.proxy = try Secrets.proxy(file) }
+    for warning in Secrets.warnings(options, settings) {
+      observer.pass(.notice(code: "secret-exposed", message: warning))
+    }
     settings.userAgent = "tarn/\(Self.version)"
     CurlDownloader.prepareProcess()
     do {

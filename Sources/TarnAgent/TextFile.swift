@@ -100,15 +100,14 @@ enum TextFile {
 }
 
 extension TextFile {
-  /// Of stat(2); nil when it is not there.
-  static func mode(_ path: String) -> UInt32? {
-    var status = stat()
-    return stat(path, &status) == 0 ? status.st_mode : nil
+  static func isDirectory(_ path: String) -> Bool {
+    status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
   }
 
-  static func isDirectory(_ path: String) -> Bool {
+  /// Links followed; nil when it cannot be looked at.
+  static func status(_ path: String) -> stat? {
     var status = stat()
-    return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+    return stat(path, &status) == 0 ? status : nil
   }
 
   /// Of whatever kind, links followed.

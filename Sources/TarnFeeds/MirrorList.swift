@@ -38,7 +38,7 @@ struct MirrorList: FeedFormat {
         continue
       }
       url.path += Array("repodata/".utf8) + Self.file
-      if url.hasScheme("http", "https"), context.isUsable(url), sources.count < Self.maximumMirrors {
+      if context.isUsable(url), sources.count < Self.maximumMirrors {
         sources.append(Source(url: url.text))
       }
     }

@@ -55,33 +55,23 @@ package final class LocalFolder: FolderPort {
   }
 
   package func isIntact() throws(FolderFailure) -> Bool {
-    if isTheSame { return true }
-    try checkDescriptors()
-    return isTheSame
-  }
-
-  /// Without a descriptor to look with everything seems gone.
-  private func checkDescriptors() throws(FolderFailure) {
-    var spare: [Descriptor] = []
-    for _ in 0..<Self.looking {
-      let number = beneath.root.openBeneath(cString(".".utf8), O_RDONLY | O_DIRECTORY)
-      guard number != -EMFILE, number != -ENFILE else {
-        throw FolderFailure(cannot: "look at", home.folder.utf8, errno: -number)
+    do throws(FolderFailure) {
+      return try isTheSame()
+    } catch {
+      switch error.code {
+      // Something else stands on the way by now.
+      case .missing, .notDirectory, .link: return false
+      default: throw error
       }
-      if number >= 0 { spare.append(Descriptor(number)) }
     }
   }
 
-  /// Descriptors that a look takes at a time, at most.
-  private static let looking = 4
-
-  private var isTheSame: Bool {
-    guard let there = try? FileStat.following(home.folder),
-      let held = try? FileStat.of(beneath.root, []), there.isSameObject(as: held),
-      case .mirror(let now)? = try? FolderHome.inspect(folder: home.folder, state: nil), now.id == home.id,
-      let partials = try? FileStat.following(now.stateDirectory + "/partial"),
-      let staging = try? FileStat.of(partial.descriptor, [])
+  private func isTheSame() throws(FolderFailure) -> Bool {
+    guard let there = try FileStat.following(home.folder),
+      there.isSameObject(as: try FileStat.of(beneath.root, home.folder.utf8)),
+      case .mirror(let now) = try FolderHome.inspect(folder: home.folder, state: nil), now.id == home.id,
+      let partials = try FileStat.following(now.stateDirectory + "/partial")
     else { return false }
-    return partials.isSameObject(as: staging)
+    return partials.isSameObject(as: try FileStat.of(partial.descriptor, partial.label.utf8))
   }
 }

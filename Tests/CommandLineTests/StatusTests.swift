@@ -45,9 +45,29 @@ import Testing
         "  trash         2 files, 2.0 KiB",
         "problems:",
         "  failed  a\\\\b: the server has no such file [http-404, 4 passes]",
-        "  and 3 more",
+        "  and 3 more: tarn status -v /srv/iso",
         "next: tarn sync /srv/iso",
       ])
+  }
+
+  /// Another sync meets the same file in the way; what to do about it is what `explain` says.
+  @Test(arguments: [Problem.Kind.conflict, .refused]) func whatNoSyncMendsIsExplained(kind: Problem.Kind) {
+    var status = Samples.status()
+    status.state = "failing"
+    status.entries.current = 1232
+    let problem = Samples.problem(kind, "-a b\u{7}", "in-the-way", "a file that Tarn did not place is there")
+    status.problems = [StatusDocument.ProblemLine(problem)]
+    status.entries.conflict = kind == .conflict ? 2 : 0
+    status.entries.refused = kind == .refused ? 2 : 0
+    #expect(card(status).last == "next: tarn explain -- /srv/iso $'-a b\\x07'")
+    for change in [
+      { (status: inout StatusDocument) in status.entries.failed = 1 },
+      { $0.entries.pending = 1 }, { $0.lastFailure = "the feed is gone" }, { $0.state = "interrupted" },
+    ] as [(inout StatusDocument) -> Void] {
+      var other = status
+      change(&other)
+      #expect(card(other).last == "next: tarn sync /srv/iso")
+    }
   }
 
   @Test func heldMirrorSaysWhatToType() {

@@ -52,7 +52,7 @@ import Testing
     report.bytes.planned = 1024
     #expect(SyncSummary.planned(report) == "planned: 4 files, 1.0 KiB; 1 already there")
     #expect(
-      PlanText.summary(Samples.report(), kinds: [.update: 1], mirror: "iso", style: Self.plain)
+      PlanText.summary(Samples.report(), kinds: [.update: 1], targets: "iso", style: Self.plain)
         == ["to do: 1 to update; 1 of 5 files current"])
   }
 
@@ -70,8 +70,19 @@ import Testing
     #expect(lines[1] == "  refused  ../up\\x07: leads out of the folder [path-dot-segment]")
     #expect(lines[2] == "  failed   a b/1: the server has no such file [http-404]")
     #expect(lines.count == 13)
-    #expect(lines[11] == "  and 3 more: tarn status /srv/iso")
+    #expect(lines[11] == "  and 3 more: tarn status -v /srv/iso")
     #expect(lines[12] == "next: tarn explain /srv/iso $'../up\\x07'")
+  }
+
+  /// A plan is recorded nowhere, so `status` cannot know what it found.
+  @Test func theRestOfAPlansProblemsIsInThePlan() {
+    var report = Samples.report()
+    report.isPlan = true
+    report.problems = (1...13).map { Samples.problem(.refused, "a/\($0)", "path-control", "control") }
+    let targets = "./SHA256SUMS 'my iso'"
+    #expect(
+      PlanText.summary(report, kinds: [:], targets: targets, style: Self.plain).last
+        == "  and 3 more: tarn plan --json ./SHA256SUMS 'my iso'")
   }
 
   @Test func heldPlanSaysWhatToType() {
@@ -116,10 +127,10 @@ import Testing
     var report = Samples.report()
     report.bytes.planned = 1_258_291
     #expect(
-      PlanText.summary(report, kinds: [.fetch: 3, .delete: 1], mirror: "iso", style: Self.plain)
+      PlanText.summary(report, kinds: [.fetch: 3, .delete: 1], targets: "iso", style: Self.plain)
         == ["to do: 3 to fetch, 1 to delete; 1.2 MiB to download, 1 of 5 files current"])
     #expect(
-      PlanText.summary(report, kinds: [:], mirror: "iso", style: Self.plain)
+      PlanText.summary(report, kinds: [:], targets: "iso", style: Self.plain)
         == ["nothing to do: 1 of 5 files current"])
   }
 
@@ -131,14 +142,14 @@ import Testing
     report.isPlan = true
     report.held = HeldPlan(id: "1a2b3c4d", when: Samples.now, count: 50)
     #expect(
-      PlanText.summary(report, kinds: [.fetch: 1], mirror: "iso", style: Self.plain) == [
+      PlanText.summary(report, kinds: [.fetch: 1], targets: "iso", style: Self.plain) == [
         "to do: 1 to fetch; 1 of 5 files current",
         "  50 deletions would be held as plan 1a2b3c4d until approved, more than usual at once",
       ])
     report.held?.count = 1
     report.counts.waiting = 60
     #expect(
-      PlanText.summary(report, kinds: [:], mirror: "iso", style: Self.plain).last
+      PlanText.summary(report, kinds: [:], targets: "iso", style: Self.plain).last
         == "  1 deletion would be held as plan 1a2b3c4d until approved, more than usual at once, "
         + "and 60 files would wait for that")
   }

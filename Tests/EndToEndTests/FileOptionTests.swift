@@ -49,6 +49,23 @@ struct FileOptionTests {
     #expect(outcome.errors.contains("\(option): '") && outcome.errors.contains("no such file"), "\(outcome)")
   }
 
+  /// Cookies and passwords in a file that everybody reads: said once a pass, with what to type.
+  @Test(arguments: ["--header-file", "--cookies", "--netrc-file", "--cacert"])
+  func aSecretThatOthersCanReadIsToldOnce(option: String) throws {
+    try place.write("# nothing\n", to: "secret's")
+    let file = place.path + "/secret's"
+    chmod(file, 0o640)
+    for command in ["sync", "plan"] {
+      let outcome = try Tarn.run([command, option, file, "./SHA256SUMS", "m"], in: place.url, limit: 20)
+      #expect(outcome.status == 0, "\(outcome)")
+      let count = outcome.errors.components(separatedBy: "chmod 600 '\(place.path)/secret'\\''s'").count - 1
+      #expect(count == (option == "--cacert" ? 0 : 1), "\(outcome)")
+    }
+    chmod(file, 0o600)
+    let outcome = try Tarn.run(["sync", option, file, "m"], in: place.url, limit: 20)
+    #expect(outcome.status == 0 && !outcome.errors.contains("chmod"), "\(outcome)")
+  }
+
   /// A list of mirrors is a hint: one that cannot be read is as good as none.
   @Test func aFIFOAsTheListOfMirrorsIsNotWaitedFor() throws {
     try FileManager.default.createDirectory(

@@ -25,6 +25,21 @@ struct MessageTests {
     #expect(!place.exists("m"))
   }
 
+  /// `--quiet` prints nothing unless something is wrong, here as in every command.
+  @Test func aQuietStatusTellsWhatIsWrongOnly() throws {
+    #expect(try tarn("sync", "-q", "./SHA256SUMS", "good").status == 0)
+    let calm = try tarn("status", "-q", "good")
+    #expect(calm.status == 0 && calm.output.isEmpty && calm.errors.isEmpty, "\(calm)")
+    try FileManager.default.createDirectory(
+      atPath: place.path + "/bad/a.txt", withIntermediateDirectories: true)
+    #expect(try tarn("sync", "-q", "--adopt", "./SHA256SUMS", "bad").status == 3)
+    let both = try tarn("status", "-q", "good", "bad")
+    #expect(both.status == 0 && both.errors.isEmpty, "\(both)")
+    #expect(both.output.hasPrefix("\(place.path)/bad: failing\n"), "\(both)")
+    #expect(both.output.hasSuffix("next: tarn explain \(place.path)/bad a.txt\n"), "\(both)")
+    #expect(!both.output.contains("good"), "\(both)")
+  }
+
   @Test func aFeedWithoutItsDotIsNamed() throws {
     expect(try tarn("sync", "SHA256SUMS", "m"), 64, "hint: tarn sync ./SHA256SUMS m")
     expect(try tarn("plan", "SHA256SUMS", "m"), 64, "./SHA256SUMS")

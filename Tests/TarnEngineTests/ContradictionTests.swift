@@ -88,6 +88,39 @@ import Testing
     #expect(try world.run().isInSync)
   }
 
+  /// What was fetched and checked is there for the next pass, and the ledger names just what lies there.
+  @Test(arguments: [false, true]) func whatWasFetchedForAFolderThatIsGoneIsKept(cannotTell: Bool) throws {
+    let world = World()
+    let large = String(repeating: "0123456789abcdef", count: 1 << 17)
+    world.want("large", large)
+    world.want("small", "small")
+    let folder = world.folder
+    world.server.onRequest { _ in
+      if cannotTell { for number in 1...9 { folder.fail(.isIntact, number: number) } }
+      if !cannotTell { folder.setIntact(false) }
+    }
+    let failure = #expect(throws: PassFailure.self) { try world.run() }
+    #expect(failure?.kind == (cannotTell ? .inputOutput : .folderUnusable))
+    world.server.onRequest(nil)
+    #expect(world.partialNames == (try world.ledger.partials().map(\.name)))
+    #expect(world.partialNames.map { folder.partialContents($0)?.count } == [large.utf8.count])
+    folder.setIntact(true)
+    for _ in 0..<9 { _ = try? folder.isIntact() }
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.url) == [World.host + "small"])
+    #expect(world.text("large") == large)
+  }
+
+  /// Bytes that could not be made durable are gone, and no row speaks of them.
+  @Test func aFileThatCannotBeMadeDurableHasNoRow() throws {
+    let world = World()
+    world.want("large", String(repeating: "0123456789abcdef", count: 1 << 17))
+    world.folder.fail(.makeDurable)
+    #expect(try world.run().counts.failed == 1)
+    #expect(world.partialNames.isEmpty)
+    #expect(try world.ledger.partials().isEmpty)
+  }
+
   /// A refused name that is too long stands for no path, and its beginning may be another entry's.
   @Test func aNameThatIsTooLongRefusesNoOther() throws {
     let world = World()

@@ -37,6 +37,31 @@ import Testing
     }
   }
 
+  /// First the file that Tarn placed, by all of its names; of the others, four, and none of another size.
+  @Test func fewStrangersAreTried() {
+    let time = Timestamp(nanoseconds: 0)
+    func identity(_ inode: UInt64, size: UInt64) -> FileIdentity {
+      FileIdentity(device: 1, inode: inode, size: size, modified: time, changed: time)
+    }
+    var strangers = Strangers()
+    for number in 0..<40 as Range<UInt64> {
+      let size: UInt64 = number % 2 == 0 ? 5 : 7
+      let found = identity(number == 30 ? 6 : number, size: size)
+      strangers.add(Present(path: "s-\(10 + number)".path, kind: .regular, identity: found))
+    }
+    let world = World()
+    let entry = world.entry("a", "12345")
+    let row = Row(
+      path: "a".path, identity: identity(6, size: 5), digest: world.digest("12345"), isVerified: true,
+      fingerprint: [], placed: time)
+    #expect(
+      strangers.candidates(entry, row: row).map(\.path)
+        == ["s-16", "s-40", "s-10", "s-12", "s-14", "s-18"].map(\.path))
+    #expect(
+      strangers.candidates(entry, row: nil).map(\.path) == ["s-10", "s-12", "s-14", "s-16"].map(\.path))
+    #expect(strangers.candidates(world.entry("a", "1234"), row: row).isEmpty)
+  }
+
   @Test(arguments: [2, 300]) func twoNamesOfOneContentAreFetchedOnce(count: Int) throws {
     let world = World()
     for number in 0..<count { world.want("f\(number)", Self.long) }

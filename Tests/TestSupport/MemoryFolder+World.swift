@@ -8,7 +8,7 @@ extension MemoryFolder {
     case begin, append, sync, seal
     /// Counted per file or item of the group.
     case makeDurable, install, remove
-    case trashed, restoreTrash, trashIdentity, unstage, removeTrash, flush, space
+    case trashed, restoreTrash, trashIdentity, unstage, removeTrash, flush, space, isIntact
   }
 
   /// The `number`th call of that kind from now (1 is the next) fails and changes nothing. `scan` cannot fail:

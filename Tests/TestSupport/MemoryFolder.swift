@@ -218,7 +218,10 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
   }
 
   package func isIntact() throws(FolderFailure) -> Bool {
-    reading { $0.intact }
+    try withState { state throws(FolderFailure) in
+      try state.run(.isIntact)
+      return state.intact
+    }
   }
 }
 

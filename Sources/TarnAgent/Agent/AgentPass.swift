@@ -1,3 +1,4 @@
+import Glibc
 import TarnConfig
 import TarnCore
 import TarnEngine
@@ -65,7 +66,7 @@ enum SecretFiles {
   /// - Throws: `configuration` for a file that others can read by now.
   static func refuseExposed(_ paths: [String]) throws(PassFailure) {
     for path in paths {
-      guard let mode = TextFile.mode(path), SecretPlace.isExposed(mode: mode) else { continue }
+      guard let status = TextFile.status(path), SecretPlace.isExposed(mode: status.st_mode) else { continue }
       throw PassFailure(
         .configuration, code: "secret-exposed",
         "\(Printable.escape(path)) holds a secret, and others can read it",

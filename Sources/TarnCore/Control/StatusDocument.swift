@@ -70,6 +70,13 @@ package struct StatusDocument: Codable, Sendable {
     package var since: String
     package var attempts: Int
     package var nextAttempt: String?
+    /// The path's bytes in Base64, when `path` is not them.
+    package var pathBytes: String?
+
+    /// The path's bytes.
+    package var name: [UInt8] {
+      pathBytes.flatMap { Base64.decode(Array($0.utf8)) } ?? Array(path.utf8)
+    }
 
     package init(path: String, kind: String, code: String, message: String, since: String, attempts: Int) {
       self.path = path

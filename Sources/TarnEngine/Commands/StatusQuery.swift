@@ -87,8 +87,10 @@ extension StatusDocument.Transfer {
 
 extension StatusDocument.ProblemLine {
   package init(_ problem: Problem) {
+    let path = Printable.escape(problem.name)
     self.init(
-      path: Printable.escape(problem.name), kind: problem.kind.rawValue, code: problem.code,
-      message: problem.message, since: problem.since.rfc3339, attempts: problem.attempts)
+      path: path, kind: problem.kind.rawValue, code: problem.code, message: problem.message,
+      since: problem.since.rfc3339, attempts: problem.attempts)
+    pathBytes = path.utf8.elementsEqual(problem.name) ? nil : Base64.encode(problem.name)
   }
 }

@@ -95,13 +95,20 @@ struct PublishGroup: Sendable {
   }
 
   func publish(_ batch: [Publication]) {
-    if let failure = obstacle() {
-      for publication in batch {
-        finish(
-          publication, .failed(FolderFailure(failure.code, failure.message, path: publication.path)))
+    do throws(LedgerFailure) {
+      if let failure = obstacle() {
+        for publication in batch { try leave(publication, failure) }
+      } else {
+        try install(durable(batch))
       }
-      return
+    } catch {
+      for publication in batch { publication.partial.close() }
+      post(.ledgerFailed(error))
     }
+  }
+
+  /// Those whose contents are durable; the others have failed.
+  private func durable(_ batch: [Publication]) throws(LedgerFailure) -> [Publication] {
     var ready: [Publication] = []
     for (publication, failure) in zip(batch, folder.makeDurable(batch.map(\.partial))) {
       guard let failure else {
@@ -109,19 +116,36 @@ struct PublishGroup: Sendable {
         continue
       }
       // After a failed fsync the bytes are lost: never synced again, always fetched again.
-      publication.partial.discard()
+      try drop(publication)
       post(.published(publication.job, .failed(failure)))
     }
-    guard !ready.isEmpty else { return }
-    do throws(LedgerFailure) {
-      try ledger.apply(ready.map { .intent(intent($0)) })
-      let outcomes = folder.install(ready.map(installation))
-      try ledger.apply(zip(ready, outcomes).flatMap { changes($0, $1) })
-      for (publication, outcome) in zip(ready, outcomes) { finish(publication, outcome) }
-    } catch {
-      for publication in ready { publication.partial.close() }
-      post(.ledgerFailed(error))
+    return ready
+  }
+
+  /// Checked, and not published: what the ledger knows as partial file is there for the next pass, anything else
+  /// nobody would find again.
+  private func leave(_ publication: Publication, _ failure: FolderFailure) throws(LedgerFailure) {
+    if try ledger.partial(publication.path)?.name == publication.partial.name {
+      publication.partial.close()
+    } else {
+      try drop(publication)
     }
+    let failure = FolderFailure(
+      failure.code, failure.message, errno: failure.errno, path: publication.path)
+    post(.published(publication.job, .failed(failure)))
+  }
+
+  private func drop(_ publication: Publication) throws(LedgerFailure) {
+    publication.partial.discard()
+    try ledger.apply([.dropPartial(publication.path)])
+  }
+
+  private func install(_ ready: [Publication]) throws(LedgerFailure) {
+    guard !ready.isEmpty else { return }
+    try ledger.apply(ready.map { .intent(intent($0)) })
+    let outcomes = folder.install(ready.map(installation))
+    try ledger.apply(zip(ready, outcomes).flatMap { changes($0, $1) })
+    for (publication, outcome) in zip(ready, outcomes) { finish(publication, outcome) }
   }
 
   private func finish(_ publication: Publication, _ outcome: PublishOutcome) {

@@ -126,7 +126,13 @@ struct Strangers: Sendable {
     var identity: FileIdentity
   }
 
-  private var bySize: [UInt64: [Stranger]] = [:]
+  /// Of one size, in the order of their paths; and where each inode is among them.
+  private struct OfSize {
+    var all: [Stranger] = []
+    var places: [UInt64: [Int]] = [:]
+  }
+
+  private var bySize: [UInt64: OfSize] = [:]
   private var count = 0
   private static let most = 100_000
   /// Files read for one entry.
@@ -135,17 +141,20 @@ struct Strangers: Sendable {
   mutating func add(_ present: Present) {
     guard count < Self.most, present.kind == .regular, present.identity.size > 0 else { return }
     count += 1
-    bySize[present.identity.size, default: []].append(
-      Stranger(path: present.path, identity: present.identity))
+    var group = bySize.removeValue(forKey: present.identity.size) ?? OfSize()
+    group.places[present.identity.inode, default: []].append(group.all.count)
+    group.all.append(Stranger(path: present.path, identity: present.identity))
+    bySize[present.identity.size] = group
   }
 
   /// Those that may hold an entry's bytes, the file that Tarn placed for it before the others.
   func candidates(_ entry: Entry, row: Row?) -> [Stranger] {
     let wasPlaced = row.map { entry.digests.contains($0.digest) } ?? false
-    guard let size = entry.size ?? (wasPlaced ? row?.identity.size : nil), let all = bySize[size] else {
+    guard let size = entry.size ?? (wasPlaced ? row?.identity.size : nil), let group = bySize[size] else {
       return []
     }
-    let renamed = all.filter { $0.identity.inode == row?.identity.inode }
-    return renamed + all.filter { $0.identity.inode != row?.identity.inode }.prefix(Self.mostTried)
+    let renamed = row.flatMap { group.places[$0.identity.inode] } ?? []
+    let others = group.all.lazy.filter { $0.identity.inode != row?.identity.inode }.prefix(Self.mostTried)
+    return renamed.map { group.all[$0] } + Array(others)
   }
 }

@@ -25,7 +25,7 @@ extension FolderHome {
     do throws(FolderFailure) {
       return (try make(folder, state, random, &made), made)
     } catch {
-      made.removeDirectories()
+      made.takeBack()
       throw error
     }
   }
@@ -35,41 +35,31 @@ extension FolderHome {
   ) throws(FolderFailure) -> FolderHome {
     try makeDirectories(folder, mode: 0o755, &made.directories)
     let root = try Descriptor.directory(at: folder)
-    var directory = folder + "/" + markerName
-    var isFresh = true
+    var home = FolderHome(folder: folder, stateDirectory: folder + "/" + markerName, id: "")
     if let state {
       try makeDirectories(state, mode: 0o700, &made.directories)
-      directory = try realPath(state)
-      try refuseNesting(try realPath(folder), directory)
+      home = FolderHome(folder: folder, stateDirectory: try realPath(state), id: "")
+      try refuseNesting(try realPath(folder), home.stateDirectory)
     } else {
-      isFresh = try makeOwn(markerName, in: root, directory)
+      try makeOwn(markerName, in: root, home.stateDirectory) { made.add($0, of: home) }
     }
+    let directory = home.stateDirectory
     let held = try Descriptor.directory(at: directory)
     try checkOwn(held, directory)
     try checkMount(root, held, folder, directory)
-    for part in ["partial", "trash"] { try makeOwn(part, in: held, directory + "/" + part) }
-    let (id, isNewID) = try makeID(held, directory, random)
+    for part in ownDirectories {
+      try makeOwn(part, in: held, directory + "/" + part) { made.add($0, of: home) }
+    }
+    let (id, isNew) = try makeID(held, directory, random)
+    home = FolderHome(folder: folder, stateDirectory: directory, id: id)
+    if isNew { made.add(directory + "/" + idName, of: home) }
     // The marker never names a state that a power cut takes back.
     try held.sync(directory.utf8)
-    if state != nil { isFresh = try makePointer(id, directory, held: held, root: root, folder) }
-    try root.sync(folder.utf8)
-    made.isMirror = isFresh && isNewID
-    return FolderHome(folder: folder, stateDirectory: directory, id: id)
-  }
-
-  /// What one call of `make` made, and nobody else.
-  package struct Made: Sendable, Equatable {
-    /// The mirror itself: its marker and its id.
-    package var isMirror = false
-    /// Outermost first.
-    package var directories: [String] = []
-
-    package init() {}
-
-    /// Those that are empty go.
-    package func removeDirectories() {
-      for path in directories.reversed() { _ = tarn_remove_directory(AT_FDCWD, cString(path)) }
+    if state != nil, try makePointer(id, directory, held: held, root: root, folder) {
+      made.add(folder + "/" + markerName, of: home)
     }
+    try root.sync(folder.utf8)
+    return home
   }
 
   /// Opens the folder; links in the path given are followed here, once.
@@ -107,7 +97,7 @@ extension FolderHome {
   private static func makeID(
     _ held: Descriptor, _ directory: String, _ random: any RandomSource
   ) throws(FolderFailure) -> (id: String, isNew: Bool) {
-    if let id = readID(directory) { return (id, false) }
+    if let id = try readID(directory) { return (id, false) }
     let id = random.fileName()
     do throws(FolderFailure) {
       try SmallFile.write(id + "\n", beside: "\(idName).\(random.fileName())", in: held, as: idName, in: held)
@@ -116,7 +106,7 @@ extension FolderHome {
       // Another one was faster.
       guard error.code == .exists else { throw error }
     }
-    guard let made = readID(directory) else {
+    guard let made = try readID(directory) else {
       throw FolderFailure(.exists, "\(Printable.escape(directory))/\(idName) is no id of a mirror")
     }
     return (made, false)
@@ -131,7 +121,8 @@ extension FolderHome {
       try SmallFile.write(text, beside: "\(markerName).\(id)", in: held, as: markerName, in: root)
       return true
     } catch {
-      guard error.code == .exists, let there = readPointer(folder + "/" + markerName), there.id == id else {
+      guard error.code == .exists, let there = try readPointer(folder + "/" + markerName), there.id == id
+      else {
         throw error
       }
       return false
@@ -162,14 +153,16 @@ extension FolderHome {
 
   /// One of Tarn's own directories, 0700 whatever the umask. The caller makes its name durable.
   ///
+  /// - Parameter made: gets the path as soon as it is there.
   /// - Returns: false when it was there already: it is somebody else's doing then.
   @discardableResult
   private static func makeOwn(
-    _ name: String, in parent: Descriptor, _ path: String
+    _ name: String, in parent: Descriptor, _ path: String, made: (String) -> Void = { _ in }
   ) throws(FolderFailure) -> Bool {
     let result = parent.use { tarn_make_directory($0, cString(name), 0o700) }
     if result == -EEXIST { return false }
     try kernel("make the directory", path.utf8, result)
+    made(path)
     let fresh = try openOwn(name, in: parent, path)
     try kernel("set the mode of", path.utf8, fresh.use { tarn_set_mode($0, 0o700) })
     return true

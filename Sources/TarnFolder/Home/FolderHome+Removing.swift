@@ -8,10 +8,11 @@ extension FolderHome {
   ///
   /// What Tarn did not make there stays, and its directory with it.
   package func remove() throws(FolderFailure) {
-    let root = try FileStat.following(folder) == nil ? nil : Descriptor.directory(at: folder)
     let state = OwnDirectory(descriptor: try Descriptor.directory(at: stateDirectory), label: "state")
-    for name in ["partial", "trash"] { try Self.removeAll(name, in: state) }
-    let last: Set<String> = [Self.idName, "lock"]
+    for name in Self.ownDirectories { try Self.removeAll(name, in: state) }
+    // Only now: a first pass that had hardly any descriptors is taken back, too.
+    let root = try FileStat.following(folder) == nil ? nil : Descriptor.directory(at: folder)
+    let last: Set<String> = [Self.idName, Self.lockName]
     let names = try state.list().map(\.name)
     for name in names where !last.contains(name) && Self.isOwn(name) { try state.remove(name) }
     if !isInner, let root { try kernel("remove", folder.utf8, Self.unlink(Self.markerName, in: root)) }
@@ -25,23 +26,27 @@ extension FolderHome {
   /// that was set aside, no file on its way or in the trash. False when it cannot be told.
   package func isBare() -> Bool {
     do throws(FolderFailure) {
-      let root = try Descriptor.directory(at: folder)
-      let state = OwnDirectory(descriptor: try Descriptor.directory(at: stateDirectory), label: "state")
-      for name in ["partial", "trash"] {
-        let number = state.descriptor.openBeneath(cString(name), O_RDONLY | O_DIRECTORY)
-        if number == -ENOENT { continue }
-        let own = OwnDirectory(descriptor: Descriptor(try kernel("open", name.utf8, number)), label: name)
-        guard try own.list().isEmpty else { return false }
-      }
-      guard try Self.isEmpty(root) else { return false }
-      return try state.list().allSatisfy { Self.isOfFirstPass($0.name) }
+      guard try Self.isEmpty(Descriptor.directory(at: folder)) else { return false }
+      return try isStateBare()
     } catch {
       return false
     }
   }
 
+  /// The half of `isBare` that is about the state.
+  func isStateBare() throws(FolderFailure) -> Bool {
+    let state = OwnDirectory(descriptor: try Descriptor.directory(at: stateDirectory), label: "state")
+    for name in Self.ownDirectories {
+      let number = state.descriptor.openBeneath(cString(name), O_RDONLY | O_DIRECTORY)
+      if number == -ENOENT { continue }
+      let own = OwnDirectory(descriptor: Descriptor(try kernel("open", name.utf8, number)), label: name)
+      guard try own.list().isEmpty else { return false }
+    }
+    return try state.list().allSatisfy { Self.isOfFirstPass($0.name) }
+  }
+
   private static func isOfFirstPass(_ name: String) -> Bool {
-    ["partial", "trash", "lock", idName].contains(name)
+    ownDirectories.contains(name) || [lockName, idName].contains(name)
       || isOwn(name) && !name.hasPrefix(ledgerName + ".")
   }
 

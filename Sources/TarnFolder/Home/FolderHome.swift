@@ -27,6 +27,8 @@ package struct FolderHome: Sendable, Equatable {
   static let markerName = ".tarn"
   static let idName = "id"
   static let ledgerName = "ledger.sqlite"
+  static let lockName = "lock"
+  static let ownDirectories = ["partial", "trash"]
 
   var isInner: Bool { stateDirectory == folder + "/" + Self.markerName }
 
@@ -64,7 +66,7 @@ package struct FolderHome: Sendable, Equatable {
   /// - Returns: nil when nothing is; the id is empty when it cannot be read.
   package static func remains(folder: String, state: String?) throws(FolderFailure) -> FolderHome? {
     let directory = state ?? folder + "/" + markerName
-    let id = readID(directory)
+    let id = try readID(directory)
     if id == nil, try !knowsMirror(directory) { return nil }
     return FolderHome(folder: folder, stateDirectory: directory, id: id ?? "")
   }
@@ -84,7 +86,7 @@ package struct FolderHome: Sendable, Equatable {
         .exists,
         "the mirror in \(Printable.escape(folder)) keeps its state in \(markerName): --state cannot move it")
     }
-    if let id = readID(directory) {
+    if let id = try readID(directory) {
       return .mirror(FolderHome(folder: folder, stateDirectory: directory, id: id))
     }
     if try knowsMirror(directory) { return .markerMissing("\(markerName)/\(idName) is gone or damaged") }
@@ -93,7 +95,7 @@ package struct FolderHome: Sendable, Equatable {
   }
 
   private static func inspectPointer(_ folder: String, _ state: String?) throws(FolderFailure) -> State {
-    guard let (id, directory) = readPointer(folder + "/" + markerName) else {
+    guard let (id, directory) = try readPointer(folder + "/" + markerName) else {
       return .markerMissing("\(markerName) is damaged")
     }
     if let state, try !isSame(state, directory) {
@@ -102,7 +104,7 @@ package struct FolderHome: Sendable, Equatable {
         "the mirror in \(Printable.escape(folder)) keeps its state in \(Printable.escape(directory)): --state cannot move it"
       )
     }
-    guard readID(directory) == id else {
+    guard try readID(directory) == id else {
       return .markerMissing("its state in \(Printable.escape(directory)) is gone, or that of another mirror")
     }
     return .mirror(FolderHome(folder: folder, stateDirectory: directory, id: id))
@@ -113,16 +115,16 @@ package struct FolderHome: Sendable, Equatable {
   /// The contents of `FOLDER/.tarn` when the state is elsewhere: the id, then the directory.
   static func pointer(id: String, directory: String) -> String { "\(id)\n\(directory)\n" }
 
-  static func readPointer(_ path: String) -> (id: String, directory: String)? {
-    let lines = (SmallFile.read(path) ?? "").split(separator: "\n", maxSplits: 1).map(String.init)
+  static func readPointer(_ path: String) throws(FolderFailure) -> (id: String, directory: String)? {
+    let lines = (try SmallFile.read(path) ?? "").split(separator: "\n", maxSplits: 1).map(String.init)
     guard lines.count == 2, isID(lines[0]), lines[1].hasPrefix("/"), lines[1].hasSuffix("\n") else {
       return nil
     }
     return (lines[0], String(lines[1].dropLast()))
   }
 
-  static func readID(_ directory: String) -> String? {
-    guard let text = SmallFile.read(directory + "/" + idName), text.hasSuffix("\n") else { return nil }
+  static func readID(_ directory: String) throws(FolderFailure) -> String? {
+    guard let text = try SmallFile.read(directory + "/" + idName), text.hasSuffix("\n") else { return nil }
     let id = String(text.dropLast())
     return isID(id) ? id : nil
   }

@@ -33,7 +33,7 @@ package final class FolderLock: Sendable {
 }
 
 extension FolderHome {
-  private var lockPath: String { stateDirectory + "/lock" }
+  var lockPath: String { stateDirectory + "/" + Self.lockName }
 
   /// Never waits for the lock; for its holder's signature, which may be being written, a tenth of a second.
   ///
@@ -89,7 +89,7 @@ extension FolderHome {
   }
 
   private static func holder(in path: String) -> (process: Int32, started: UInt64)? {
-    let words = (SmallFile.read(path) ?? "").split(whereSeparator: { $0 == " " || $0 == "\n" })
+    let words = ((try? SmallFile.read(path)) ?? "").split(whereSeparator: { $0 == " " || $0 == "\n" })
     guard words.count == 2, let process = Int32(words[0]), let started = UInt64(words[1]) else { return nil }
     return (process, started)
   }

@@ -4,25 +4,30 @@ import TarnCore
 
 /// The marker and the like: a few lines of text.
 enum SmallFile {
-  /// - Returns: nil when it is not there, cannot be read, or is no regular file of at most 8 KiB.
-  static func read(_ path: String) -> String? {
+  /// - Returns: nil when it is not there, or is no regular file of at most 8 KiB.
+  /// - Throws: what keeps it from being read: that says nothing of the file.
+  static func read(_ path: String) throws(FolderFailure) -> String? {
     let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
-    guard number >= 0 else { return nil }
-    let file = Descriptor(number)
-    guard let stat = try? FileStat.of(file, []), stat.kind == .regular, stat.size <= 8192 else { return nil }
-    return contents(file)
+    // Nothing, a link, a socket, a device without a driver.
+    if [ENOENT, ENOTDIR, ELOOP, ENXIO, ENODEV].contains(-number) { return nil }
+    let file = Descriptor(try kernel("open", path.utf8, number))
+    let stat = try FileStat.of(file, path.utf8)
+    guard stat.kind == .regular, stat.size <= 8192 else { return nil }
+    return try contents(file, path)
   }
 
   /// A file of /proc, whose size is not told.
+  ///
+  /// - Returns: nil when it cannot be read: its process has ended.
   static func readProc(_ path: String) -> String? {
     let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY, 0)
-    return number < 0 ? nil : contents(Descriptor(number))
+    return number < 0 ? nil : try? contents(Descriptor(number), path)
   }
 
-  private static func contents(_ file: Descriptor) -> String? {
+  private static func contents(_ file: Descriptor, _ path: String) throws(FolderFailure) -> String {
     var buffer = [UInt8](repeating: 0, count: 8192)
-    let count = file.use { tarn_read_at($0, &buffer, buffer.count, 0) }
-    return count < 0 ? nil : String(decoding: buffer[..<Int(count)], as: UTF8.self)
+    let count = try kernel("read", path.utf8, file.use { tarn_read_at($0, &buffer, buffer.count, 0) })
+    return String(decoding: buffer[..<Int(count)], as: UTF8.self)
   }
 
   /// Writes a new file under a name of its own first, then gives it its name, whole. Its bytes are durable; the

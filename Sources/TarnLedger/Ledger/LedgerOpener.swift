@@ -94,8 +94,9 @@ struct LedgerOpener: Sendable {
       return (try openChecked(.shared), .shared)
     } catch {
       switch error.code {
-      case .corrupt, .newer, .busy, .other: throw error
-      case .noSpace, .readOnly, .permission, .inputOutput, .missing, .tooManyFiles:
+      // Too many files are open here, which says nothing of who writes there.
+      case .corrupt, .newer, .busy, .tooManyFiles, .other: throw error
+      case .noSpace, .readOnly, .permission, .inputOutput, .missing:
         // The files of the log could not be made. Without them the file alone is the whole truth.
         guard try !file.hasLog() else { throw error }
         return (try openChecked(.immutable), .immutable)

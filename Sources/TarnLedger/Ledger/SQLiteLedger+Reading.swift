@@ -1,4 +1,5 @@
 package import TarnCore
+import TarnRuntime
 
 extension SQLiteLedger {
   package func row(_ path: RelativePath) throws(LedgerFailure) -> Row? {
@@ -185,13 +186,22 @@ extension SQLiteLedger {
     try first(SQL.fact, [.text(name)]) { row throws(LedgerFailure) in try row.text(0) }
   }
 
-  /// Lends a reader to `body`.
+  /// Lends a reader to `body`; the writer, for want of descriptors, which then does not keep a pass from ending in
+  /// order. `body` may be called twice.
   func read<Result>(
     _ body: (Connection) throws(LedgerFailure) -> Result
   ) throws(LedgerFailure) -> Result {
-    let connection = try readers.take()
-    defer { readers.give(connection) }
-    return try body(connection)
+    do throws(LedgerFailure) {
+      let connection = try readers.take()
+      defer { readers.give(connection) }
+      return try body(connection)
+    } catch {
+      guard error.code == .tooManyFiles else { throw error }
+      return try writers.withLock { (writers) throws(LedgerFailure) in
+        guard let writer = writers.durable else { throw error }
+        return try body(writer)
+      }
+    }
   }
 
   private func first<Result>(

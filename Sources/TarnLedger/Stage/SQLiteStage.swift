@@ -52,15 +52,30 @@ package final class SQLiteStage: StagePort {
       State(connection: try scratch.open(), buffer: RunBuffer(capacity: runCapacity)))
   }
 
+  /// The way to the scratch database. Damage there is a fault of the disk: called corrupt, it would be taken for
+  /// damage of the ledger, which is set aside for that.
+  private func change<Result>(
+    _ body: (inout State) throws(LedgerFailure) -> Result
+  ) throws(LedgerFailure) -> Result {
+    do throws(LedgerFailure) {
+      return try state.withLock(body)
+    } catch {
+      guard error.code == .corrupt else { throw error }
+      throw LedgerFailure(
+        .inputOutput,
+        "what this pass wrote into its scratch file is damaged; check the disk: \(error.message)")
+    }
+  }
+
   package func clear() throws(LedgerFailure) {
-    try state.withLock { (state) throws(LedgerFailure) in
+    try change { (state) throws(LedgerFailure) in
       // A new file: the space comes back, and a failure of the old one is forgotten.
       state = State(connection: try scratch.open(), buffer: RunBuffer(capacity: runCapacity))
     }
   }
 
   package func add(_ entry: Entry) throws(LedgerFailure) {
-    try state.withLock { (state) throws(LedgerFailure) in
+    try change { (state) throws(LedgerFailure) in
       state.writer.removeAll()
       EntryCodec.encode(entry, into: &state.writer)
       state.buffer.append(path: entry.path.bytes, body: state.writer.bytes)
@@ -69,7 +84,7 @@ package final class SQLiteStage: StagePort {
   }
 
   package func add(_ action: Action) throws(LedgerFailure) {
-    try state.withLock { (state) throws(LedgerFailure) in
+    try change { (state) throws(LedgerFailure) in
       state.writer.removeAll()
       ActionCodec.encode(action, into: &state.writer)
       try state.connection.run(
@@ -87,7 +102,7 @@ package final class SQLiteStage: StagePort {
   }
 
   package func entries() throws(LedgerFailure) -> any EntryCursor {
-    let merge = try state.withLock { (state) throws(LedgerFailure) in
+    let merge = try change { (state) throws(LedgerFailure) in
       try state.flush()
       var runs: [Statement] = []
       for run in state.runs {
@@ -102,7 +117,7 @@ package final class SQLiteStage: StagePort {
   }
 
   package func actions() throws(LedgerFailure) -> any ActionCursor {
-    let statement = try state.withLock { (state) throws(LedgerFailure) in
+    let statement = try change { (state) throws(LedgerFailure) in
       try state.connection.prepare("SELECT phase, path, body FROM actions ORDER BY phase, path, ordinal")
     }
     return ActionReader(stage: self, statement: statement)
@@ -119,7 +134,7 @@ package final class SQLiteStage: StagePort {
     }
 
     func next() throws(LedgerFailure) -> Entry? {
-      try stage.state.withLock { (_) throws(LedgerFailure) in
+      try stage.change { (_) throws(LedgerFailure) in
         try merge.next { (path, row) throws(LedgerFailure) in
           try row.decoded(1) { reader throws(DamagedBytes) in
             try EntryCodec.decode(path: RelativePath(trusted: path), from: &reader)
@@ -141,7 +156,7 @@ package final class SQLiteStage: StagePort {
 
     func next() throws(LedgerFailure) -> Action? {
       guard let row = statement else { return nil }
-      let action = try stage.state.withLock { (_) throws(LedgerFailure) -> Action? in
+      let action = try stage.change { (_) throws(LedgerFailure) -> Action? in
         guard try row.step() else { return nil }
         guard let phase = UInt8(exactly: try row.integer(0)).flatMap(Action.Phase.init(rawValue:)) else {
           throw row.damaged(0)

@@ -44,7 +44,8 @@ struct StatusCommand: ParsableCommand {
     if session.isJSON, !reading.documents.isEmpty || reading.failures.isEmpty {
       session.console.data(JSONText.document(StatusAnswer(mirrors: reading.documents)))
     } else if !session.isJSON {
-      for line in Self.lines(reading.documents, session) { session.console.data(line, now: false) }
+      let shown = reading.documents.filter { !session.isQuiet || !StatusText.isCalm($0) }
+      for line in Self.lines(shown, session) { session.console.data(line, now: false) }
     }
     session.console.flush()
     try ExitStatus.worst(reading.failures.map(session.tell)).end()

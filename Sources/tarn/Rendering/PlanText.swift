@@ -22,11 +22,13 @@ enum PlanText {
 
   /// - Parameters:
   ///   - kinds: how many actions of each kind, without deletions that would be held.
-  ///   - mirror: as the user would type it.
-  static func summary(_ report: PassReport, kinds: [Action.Kind: Int], mirror: String, style: Style)
+  ///   - targets: of the plan, as the user would type them: a mirror, or a feed and a folder.
+  static func summary(_ report: PassReport, kinds: [Action.Kind: Int], targets: String, style: Style)
     -> [String]
   {
-    let problems = SyncSummary.problems(report, mirror: mirror, style: style) + held(report)
+    // No ledger knows them: only a pass records what it finds.
+    let problems =
+      SyncSummary.problems(report, all: "tarn plan --json \(targets)", style: style) + held(report)
     let what = Action.Kind.allCases.compactMap { kind in
       kinds[kind].map { "\(Numbers.grouped($0)) to \(kind.rawValue)" }
     }

@@ -24,7 +24,7 @@ enum StatusText {
     }
     let head = "\(Printable.escape(document.folder)): \(style.paint(state.text, state.paint))"
     var lines = [head] + rows.map { "  \(Columns.padded($0.0, 12))  \($0.1)" }
-    lines += transfers(document) + problems(document, style: style)
+    lines += transfers(document) + problems(document, mirror: mirror, style: style)
     if let next = command(document, mirror: mirror) { lines.append("next: \(next)") }
     return lines
   }
@@ -125,7 +125,9 @@ enum StatusText {
     return ["transfers:"] + table.map { "  \($0)" }
   }
 
-  private static func problems(_ document: StatusDocument, style: Style) -> [String] {
+  private static func problems(
+    _ document: StatusDocument, mirror: String, style: Style
+  ) -> [String] {
     guard !document.problems.isEmpty else { return [] }
     let width = document.problems.map(\.kind.count).max() ?? 0
     var lines = document.problems.map { problem in
@@ -133,7 +135,11 @@ enum StatusText {
       return "  \(style.paint(Columns.padded(problem.kind, width), .bad))  \(Message.safe(problem.path)): "
         + "\(Message.safe(problem.message)) [\(problem.code)\(attempts)]"
     }
-    if document.moreProblems > 0 { lines.append("  and \(Numbers.grouped(document.moreProblems)) more") }
+    if document.moreProblems > 0 {
+      // With -v there are no more than that.
+      let all = document.problems.count < PassReport.mostProblems ? ": tarn status -v \(mirror)" : ""
+      lines.append("  and \(Numbers.grouped(document.moreProblems)) more\(all)")
+    }
     return ["problems:"] + lines
   }
 
@@ -141,7 +147,21 @@ enum StatusText {
   private static func command(_ document: StatusDocument, mirror: String) -> String? {
     if document.process != nil { return nil }
     if let held = document.held { return "tarn approve \(mirror) \(held.plan)" }
-    if document.state != "idle" || document.lastSuccess == nil { return "tarn sync \(mirror)" }
-    return nil
+    guard document.state != "idle" || document.lastSuccess == nil else { return nil }
+    if let problem = document.problems.first, needsPerson(document) {
+      return SyncSummary.explain(problem.name, mirror: mirror)
+    }
+    return "tarn sync \(mirror)"
+  }
+
+  /// What is left is in conflict or refused: another pass would find the same.
+  private static func needsPerson(_ document: StatusDocument) -> Bool {
+    document.state == "failing" && document.lastFailure == nil && document.entries.failed == 0
+      && document.entries.pending == 0 && document.entries.conflict + document.entries.refused > 0
+  }
+
+  /// A pass is needed, or a person: not what `--quiet` is silent about.
+  static func isCalm(_ document: StatusDocument) -> Bool {
+    document.process != nil || document.state == "idle" && document.lastSuccess != nil
   }
 }

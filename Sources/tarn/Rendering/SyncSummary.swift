@@ -76,30 +76,32 @@ enum SyncSummary {
       + counted.filter { $0.0 > 0 }.map { Numbers.count($0.0, $0.1) + $0.2 }).joined(separator: ", ")
     let place = "\(Numbers.grouped(counts.inPlace)) of \(Numbers.count(counts.wanted, "file")) in place"
     var lines = [style.paint("not in sync:", .bad) + " \(why); \(place), in \(time(report))"]
-    lines += problems(report, mirror: mirror, style: style)
+    lines += problems(report, all: "tarn status -v \(mirror)", style: style)
     if let held = report.held {
       lines.append(
         "  \(Numbers.count(held.count, "deletion")) held as plan \(held.id), more than usual at once")
       lines.append("next: tarn approve \(mirror) \(held.id)")
     } else if let problem = report.problems.first {
-      lines.append("next: \(explain(problem, mirror: mirror))")
+      lines.append("next: \(explain(problem.name, mirror: mirror))")
     }
     return lines
   }
 
-  static func explain(_ problem: Problem, mirror: String) -> String {
-    let end = problem.name.first == UInt8(ascii: "-") ? "-- " : ""
-    return "tarn explain \(end)\(mirror) \(ShellWord.quote(bytes: problem.name))"
+  /// - Parameter name: of a problem.
+  static func explain(_ name: [UInt8], mirror: String) -> String {
+    let end = name.first == UInt8(ascii: "-") ? "-- " : ""
+    return "tarn explain \(end)\(mirror) \(ShellWord.quote(bytes: name))"
   }
 
-  static func problems(_ report: PassReport, mirror: String, style: Style) -> [String] {
+  /// - Parameter all: the command that shows all of them.
+  static func problems(_ report: PassReport, all: String, style: Style) -> [String] {
     let shown = report.problems.prefix(mostProblems)
     let width = shown.map { $0.kind.rawValue.count }.max() ?? 0
     var lines = shown.map { problem in
       "  \(style.paint(Columns.padded(problem.kind.rawValue, width), .bad))  \(problem.line)"
     }
     let more = report.problems.count - shown.count
-    if more > 0 { lines.append("  and \(Numbers.grouped(more)) more: tarn status \(mirror)") }
+    if more > 0 { lines.append("  and \(Numbers.grouped(more)) more: \(all)") }
     return lines
   }
 

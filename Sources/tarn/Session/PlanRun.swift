@@ -77,8 +77,9 @@ struct PlanRun {
       session.console.data(
         JSONText.line(SummaryLine(report, schema: Self.schema, type: type, status: status)))
     } else if !session.isQuiet {
-      let mirror = ShellWord.quote(request.folder)
-      for line in PlanText.summary(report, kinds: kinds, mirror: mirror, style: session.style) {
+      let targets = [request.feed, request.folder].compactMap { $0.map(ShellWord.quote) }
+        .joined(separator: " ")
+      for line in PlanText.summary(report, kinds: kinds, targets: targets, style: session.style) {
         session.console.data(line)
       }
     }
