@@ -5,14 +5,14 @@ import TarnRuntime
 extension Conductor {
   /// No source is left for the job. Its failure is told when no twin can be placed any more.
   func forsake(_ id: UInt64, code: String, message: String) {
-    guard let digest = jobs[id]?.entry.digest, !stop.isSet, var job = jobs.removeValue(forKey: id) else {
+    guard jobs[id]?.entry.digest != nil, !stop.isSet, var job = jobs.removeValue(forKey: id) else {
       return giveUp(id, code: code, message: message)
     }
     job.partial?.close()
     space.giveBack(job.reserved)
     job.reserved = 0
     job.failure = Job.Trouble(code: code, message: message, isTransient: false, retryAfter: nil)
-    if twins.isPlaced(job), (try? hasRow(digest)) == true {
+    if twins.isPlaced(job), (try? hasCopy(job.entry)) == true {
       copy(job)
     } else if forlorn.count < mostHeldBack {
       forlorn.append(job)
@@ -52,11 +52,8 @@ extension Conductor {
       try admit(action, ordinal: ordinal, isAgain: true)
       return true
     }
-    guard let entry = action.entry, let digest = entry.digest, let failure = left.failure(ordinal, entry)
-    else {
-      return true
-    }
-    let isPlaced = try hasRow(digest)
+    guard let entry = action.entry, let failure = left.failure(ordinal, entry) else { return true }
+    let isPlaced = try hasCopy(entry)
     guard isPlaced || isLast else { return true }
     left.drop(ordinal)
     var job = makeJob(action, entry, ordinal: ordinal)
@@ -72,7 +69,7 @@ extension Conductor {
     for job in waiting {
       if jobs.count >= mostJobs {
         forlorn.append(job)
-      } else if let digest = job.entry.digest, try hasRow(digest) {
+      } else if try hasCopy(job.entry) {
         copy(job)
       } else if isLast {
         tell(job)
@@ -83,8 +80,9 @@ extension Conductor {
     return !jobs.isEmpty
   }
 
-  private func hasRow(_ digest: Digest) throws -> Bool {
-    try !ports.ledger.rows(digest: digest, limit: 1).isEmpty
+  private func hasCopy(_ entry: Entry) throws -> Bool {
+    guard let digest = entry.digest else { return false }
+    return try RecordedCopies(ledger: ports.ledger, folder: folder).exists(of: digest, for: entry.path)
   }
 
   private func tell(_ job: Job) {

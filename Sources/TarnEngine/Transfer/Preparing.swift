@@ -53,9 +53,9 @@ struct Preparing: Sendable {
   /// A file of the folder with the wanted digest: one that is recorded with it, else one that looks like it.
   private func reuse() -> Preparation? {
     guard let digest = check.digest else { return nil }
-    let rows = (try? context.ledger.rows(digest: digest, limit: 4)) ?? []
-    for row in rows where row.path != entry.path {
-      if let copied = copy(of: row.path, row.identity) { return copied }
+    let recorded = RecordedCopies(ledger: context.ledger, folder: context.folder)
+    if let copied = try? recorded.first(of: digest, for: entry.path, { copy(of: $0.path, $0.identity) }) {
+      return copied
     }
     for stranger in context.strangers.candidates(entry, row: row) {
       if let copied = copy(of: stranger.path, stranger.identity) { return copied }
