@@ -13,7 +13,7 @@ enum DeletionVerdict: Equatable {
   ///
   /// - Returns: of kind `held` or `conflict`; nil when nothing stays.
   func problem(of path: RelativePath, below blocker: RelativePath, seen: Timestamp) -> Problem? {
-    let file = "\(blocker.printable) is a file, and the feed now has a directory there"
+    let file = Self.inTheWay(blocker)
     switch self {
     case .allowed: return nil
     case .held(let plan):
@@ -25,6 +25,10 @@ enum DeletionVerdict: Equatable {
         name: path.bytes, kind: .conflict, code: "parent-not-a-directory",
         message: "\(file), but nothing is deleted: \(reason)", seen: seen)
     }
+  }
+
+  static func inTheWay(_ blocker: RelativePath) -> String {
+    "\(blocker.printable) is a file, and the feed now has a directory there"
   }
 }
 

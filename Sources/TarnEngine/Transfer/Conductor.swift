@@ -43,6 +43,8 @@ final class Conductor {
   let space: SpaceBudget
   /// Whether files may make way for directories: they are deletions like any other.
   var deletions = DeletionVerdict.allowed
+  /// Files that could not make way, and why: no more than the deletion guard lets go.
+  var stuck: [RelativePath: String] = [:]
   private var ticked: UInt64 = 0
   private var publishing = 0
   var counts = PassCounts()
@@ -156,7 +158,7 @@ final class Conductor {
       stale.append(action)
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
-      if let blocker = action.blocker, deletions != .allowed { return wait(action, for: blocker) }
+      if let blocker = action.blocker, isBlocked(action, by: blocker) { return }
       let job = makeJob(action, entry, ordinal: ordinal)
       switch twins.admit(job, mustBegin: isAgain) {
       case .wait: jobs[job.id] = job
