@@ -1,3 +1,4 @@
+import Foundation
 import TarnCore
 import TarnRuntime
 import TestSupport
@@ -106,6 +107,19 @@ import Testing
     #expect(try world.run().isInSync)
     #expect(world.files.count == 20)
     #expect(world.partialNames.isEmpty)
+  }
+
+  /// Each source is told once, however often it was asked.
+  @Test func aFailureTellsTheLastRound() throws {
+    world.rushes = true
+    let urls = ["one", "two"].map { World.host + $0 }
+    for url in urls { world.server.answer(url, FakeAnswer(status: 503)) }
+    world.add(world.entry("a", "text", sources: urls))
+    let report = try world.run()
+    #expect(world.server.requests.count == 2 * (1 + world.policy.retries))
+    let message = try #require(report.problems.first?.message)
+    #expect(message.components(separatedBy: World.host + "one").count == 2)
+    #expect(message.components(separatedBy: World.host + "two").count == 2)
   }
 
   // MARK: Beyond what memory keeps

@@ -11,13 +11,14 @@ extension Conductor {
     job.partial?.close()
     space.giveBack(job.reserved)
     job.reserved = 0
-    job.failure = Job.Trouble(code: code, message: message, isTransient: false, retryAfter: nil)
+    let last = job.troubles.last?.message ?? message
+    job.forsake(Job.Trouble(code: code, message: message, isTransient: false, retryAfter: nil))
     if twins.isPlaced(job), (try? hasCopy(job.entry)) == true {
       copy(job)
     } else if forlorn.count < mostHeldBack {
       forlorn.append(job)
     } else {
-      left.forsake(job, code: code, message: job.troubles.last?.message ?? message)
+      left.forsake(job, code: code, message: last)
     }
     over(job)
   }
@@ -57,7 +58,7 @@ extension Conductor {
     guard isPlaced || isLast else { return true }
     left.drop(ordinal)
     var job = makeJob(action, entry, ordinal: ordinal)
-    job.failure = failure
+    job.forsake(failure)
     if isPlaced { copy(job) } else { tell(job) }
     return true
   }

@@ -244,6 +244,7 @@ final class Conductor {
     let download = ports.downloader.start(request, to: intake)
     intake.started(download)
     job.download = download
+    job.isOvertaken = false
     jobs[id] = job
   }
 
