@@ -102,7 +102,11 @@ final class Conductor {
       while true {
         try fill(from: actions, phase)
         let isLast = stop.isSet || (front?.phase != phase && left.walk == nil)
-        if isLast, jobs.isEmpty, try !settle(isLast: phase == .index) { break }
+        if isLast, jobs.isEmpty {
+          // What it comes back to is begun before anything is waited for.
+          if try settle(isLast: phase == .index) { continue }
+          break
+        }
         publisher.setFlushing(isLast && active == publishing)
         try step()
       }
