@@ -427,6 +427,7 @@ extension PassReport {
   /// What deciding again over stale paths added.
   mutating func take(_ builder: PlanBuilder, since before: PassCounts) {
     counts.current += builder.counts.current - before.current
+    counts.planned += builder.counts.planned - before.planned
     counts.conflict += builder.counts.conflict - before.conflict
     counts.kept += builder.counts.kept - before.kept
     counts.failed += builder.counts.failed - before.failed

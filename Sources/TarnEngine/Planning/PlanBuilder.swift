@@ -115,6 +115,7 @@ final class PlanBuilder {
     for action in actions {
       guard let entry = action.entry else { continue }
       counts.planned -= 1
+      bytes.planned -= min(bytes.planned, Self.toFetch(action))
       let row = try ports.ledger.row(action.path)
       let decision = planner.decide(entry, row: row, present: try folder.look(action.path))
       try settle(Finding(path: action.path, entry: entry, row: row, decision: decision))
@@ -241,17 +242,21 @@ final class PlanBuilder {
     try ports.stage.add(action)
     if action.kind == .delete { plannedDeletions += 1 }
     guard action.kind != .delete, action.phase != .deletion else { return }
-    let size =
-      switch action.kind {
-      case .fetch, .update, .restore, .replace: action.entry?.size ?? 0
-      default: 0 as UInt64
-      }
+    let size = Self.toFetch(action)
     if action.blocker == nil {
       counts.planned += 1
       bytes.planned.addSaturated(size)
     } else {
       blocked.count += 1
       blocked.bytes.addSaturated(size)
+    }
+  }
+
+  /// Bytes, as far as the feed tells.
+  private static func toFetch(_ action: Action) -> UInt64 {
+    switch action.kind {
+    case .fetch, .update, .restore, .replace: action.entry?.size ?? 0
+    default: 0
     }
   }
 
