@@ -165,6 +165,47 @@ import Testing
     #expect(world.server.requests.count == count)
   }
 
+  /// Going back to them takes long: `tarn status` is told meanwhile.
+  @Test func thePassTellsHowFarItIsWhileItGoesBack() throws {
+    world.rushes = true
+    world.policy.retries = 0
+    world.mostHeldBack = 0
+    wantTwins(50, "wanted", FakeAnswer(status: 404))
+    let applies = Locked<[Int]>([])
+    let ledger = world.ledger
+    world.log.onEvent { _, event in
+      if case .problem = event { applies.withLock { $0.append(ledger.contents.applies) } }
+    }
+    try world.run()
+    let counts = applies.withLock { $0 }
+    #expect(counts.count == 50)
+    #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 < $1 })
+  }
+
+  /// A long plan is not read to its end once the pass is to stop.
+  @Test func readingThePlanAgainEndsWithThePass() throws {
+    let plan = LongPlan()
+    var left = Leftovers()
+    left.untried = [100_000]
+    #expect(left.begin { plan })
+    var asked = 0
+    let next = try left.next {
+      asked += 1
+      return asked < 3
+    }
+    #expect(next == nil && asked == 3)
+    #expect(plan.position == 3 * 1024)
+  }
+
+  private final class LongPlan: ActionCursor {
+    private(set) var position = 0
+
+    func next() -> Action? {
+      position += 1
+      return position > 200_000 ? nil : Action(.fetch, path: "f\(position)".path)
+    }
+  }
+
   // MARK: Ends
 
   @Test func whatWaitsEndsWithThePass() throws {

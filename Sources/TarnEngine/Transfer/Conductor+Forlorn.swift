@@ -46,7 +46,8 @@ extension Conductor {
   ///
   /// - Returns: false when it is not being read again, or came to its end.
   func comeBack(isLast: Bool) throws -> Bool {
-    guard let isOfForsaken = left.walk?.isOfForsaken, let (ordinal, action) = try left.next() else {
+    guard let isOfForsaken = left.walk?.isOfForsaken, let (ordinal, action) = try left.next(while: mayGoOn)
+    else {
       return false
     }
     guard isOfForsaken else {
@@ -63,12 +64,18 @@ extension Conductor {
     return true
   }
 
+  /// Asked now and then by what takes long on the pass's thread.
+  private func mayGoOn() -> Bool {
+    tick()
+    return !stop.isSet
+  }
+
   private func copyForlorn(isLast: Bool) throws -> Bool {
     guard !forlorn.isEmpty else { return false }
     let waiting = forlorn
     forlorn = []
     for job in waiting {
-      if jobs.count >= mostJobs {
+      if !mayGoOn() || jobs.count >= mostJobs {
         forlorn.append(job)
       } else if try hasCopy(job.entry) {
         copy(job)

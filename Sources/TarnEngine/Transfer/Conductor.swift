@@ -136,6 +136,8 @@ final class Conductor {
       let hasStarted = startReady()
       guard active < mostJobs else { break }
       if try !admitNext(of: actions, phase), try !comeBack(isLast: phase == .index), !hasStarted { break }
+      // Much of it may begin nothing.
+      tick()
     }
     if stop.isSet { dropWaiting() }
   }
@@ -444,7 +446,7 @@ final class Conductor {
   }
 
   /// Once a second, what `tarn status` shows beside a running pass.
-  private func tick() {
+  func tick() {
     let now = ports.clock.monotonic()
     guard now >= ticked + 1_000_000_000 else { return }
     ticked = now

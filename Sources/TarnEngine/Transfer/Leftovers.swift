@@ -72,12 +72,17 @@ struct Leftovers {
   }
 
   /// The next action that is come back to.
-  mutating func next() throws -> (ordinal: Int, action: Action)? {
+  ///
+  /// - Parameter mayGoOn: asked every 1,024 actions of the plan; false ends the reading.
+  mutating func next(while mayGoOn: () -> Bool) throws -> (ordinal: Int, action: Action)? {
     guard var walk else { return nil }
     while walk.ahead > 0, let action = try walk.actions.next() {
       let ordinal = walk.position
       walk.position += 1
-      guard walk.isOfForsaken ? forsaken[ordinal] != nil : untried.remove(ordinal) != nil else { continue }
+      guard walk.isOfForsaken ? forsaken[ordinal] != nil : untried.remove(ordinal) != nil else {
+        if walk.position & 1023 == 0, !mayGoOn() { break }
+        continue
+      }
       walk.ahead -= 1
       self.walk = walk
       return (ordinal, action)
