@@ -206,6 +206,23 @@ import Testing
     }
   }
 
+  /// What had come of those that are copied in the end is not kept.
+  @Test(arguments: [(4096, 1000), (0, 1000), (4096, 2_000_000), (0, 2_000_000)])
+  func whatHadComeOfThemIsDropped(bound: Int, size: Int) throws {
+    world.mostHeldBack = bound
+    world.policy.retries = 0
+    world.policy.publishLast = PathPatterns(["/z"])
+    let text = String(repeating: "x", count: size)
+    for number in 0..<5 {
+      world.want("a\(number)", text)
+      world.server.answer(World.host + "a\(number)", Server.broken(text, after: size / 2, etag: "\"1\""))
+    }
+    world.want("z", text)
+    let report = try world.run()
+    #expect(report.isInSync && report.counts.copied == 5)
+    #expect(world.partialNames.isEmpty && world.ledger.contents.partials.isEmpty)
+  }
+
   // MARK: Ends
 
   @Test func whatWaitsEndsWithThePass() throws {

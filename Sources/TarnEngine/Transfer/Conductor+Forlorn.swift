@@ -19,6 +19,8 @@ extension Conductor {
       forlorn.append(job)
     } else {
       left.forsake(job, code: code, message: last)
+      // Without a row nobody could go on with it, or drop it.
+      if (try? ports.ledger.partial(job.entry.path)) == nil { job.partial?.discard() }
     }
     over(job)
   }
