@@ -109,6 +109,56 @@ import Testing
     #expect(world.partialNames.isEmpty)
   }
 
+  /// Nor is a source asked after one that failed at the very moment when the twin was placed.
+  @Test func noSourceIsAskedOnceATwinIsPlaced() throws {
+    wantTwins(20, Self.long, FakeAnswer(hangs: true))
+    world.server.answer(World.host + "000000", FakeAnswer(status: 503))
+    // Whichever lane is ahead, one of these is among the four exchanges that run.
+    for number in 6...8 { world.server.answer(World.host + "00000\(number)", good) }
+    for (index, item) in world.items.enumerated() {
+      guard case .entry(var entry) = item else { continue }
+      let more = entry.sources[0].url + "-more"
+      world.server.answer(more, index == 0 ? FakeAnswer(status: 503) : good)
+      entry.sources.append(Source(url: more, priority: 2))
+      world.items[index] = .entry(entry)
+    }
+    let downloader = FailingToCancel(try world.server.downloader())
+    defer { downloader.shutDown() }
+    #expect(try world.pass(downloader).run(folder: world.folder).isInSync)
+    #expect(world.files.count == 20)
+    #expect(world.server.urls.filter { $0.hasSuffix("-more") } == [World.host + "000000-more"])
+  }
+
+  /// Exchanges fail just before they can be cancelled.
+  private final class FailingToCancel: Downloading {
+    private let inner: any Downloading
+
+    init(_ inner: any Downloading) { self.inner = inner }
+
+    func start(_ request: DownloadRequest, to receiver: any DownloadReceiver) -> DownloadID {
+      inner.start(request, to: Receiver(inner: receiver))
+    }
+
+    func resume(_ id: DownloadID) { inner.resume(id) }
+    func cancel(_ id: DownloadID) { inner.cancel(id) }
+    func shutDown() { inner.shutDown() }
+
+    private final class Receiver: DownloadReceiver {
+      private let inner: any DownloadReceiver
+
+      init(inner: any DownloadReceiver) { self.inner = inner }
+
+      func begin(_ head: ResponseHead) -> HeadVerdict { inner.begin(head) }
+      func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict { inner.receive(bytes) }
+      func end(_ outcome: DownloadOutcome) {
+        if case .failed(let failure) = outcome, failure.code == .cancelled {
+          return inner.end(.failed(Server.lost))
+        }
+        inner.end(outcome)
+      }
+    }
+  }
+
   /// Each source is told once, however often it was asked.
   @Test func aFailureTellsTheLastRound() throws {
     world.rushes = true
