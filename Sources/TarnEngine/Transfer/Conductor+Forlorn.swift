@@ -48,11 +48,9 @@ extension Conductor {
   ///
   /// - Returns: false when it is not being read again, or came to its end.
   func comeBack(isLast: Bool) throws -> Bool {
-    guard let isOfForsaken = left.walk?.isOfForsaken, let (ordinal, action) = try left.next(while: mayGoOn)
-    else {
-      return false
-    }
-    guard isOfForsaken else {
+    guard let comeback = try left.next(while: mayGoOn) else { return false }
+    let (action, ordinal) = (comeback.action, comeback.ordinal)
+    guard comeback.isForsaken else {
       try admit(action, ordinal: ordinal, isAgain: true)
       return true
     }

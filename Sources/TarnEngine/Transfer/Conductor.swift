@@ -98,10 +98,10 @@ final class Conductor {
     position = 0
     left = Leftovers()
     for phase in [Action.Phase.payload, .index] {
-      left.isSettled = false
+      left.beginPhase()
       while true {
         try fill(from: actions, phase)
-        let isLast = stop.isSet || (front?.phase != phase && left.walk == nil)
+        let isLast = stop.isSet || (front?.phase != phase && !left.isWalking)
         if isLast, jobs.isEmpty {
           // What it comes back to is begun before anything is waited for.
           if try settle(isLast: phase == .index) { continue }
@@ -158,10 +158,13 @@ final class Conductor {
     case .adopt:
       if let row = action.row { adoptions.append(row) }
       if adoptions.count >= PublishThread.largestGroup { try flushAdoptions() }
-    case .delete, .forget:
+    case .delete:
       try removeInTheWay(action)
     case .inspect:
       stale.append(action)
+    case .forget:
+      // Among the deletions only.
+      break
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
       if let blocker = action.blocker, isBlocked(action, by: blocker) { return }

@@ -3,7 +3,7 @@ import TarnCore
 extension Conductor {
   /// A file that Tarn placed, where the feed now has a directory.
   func removeInTheWay(_ action: Action) throws {
-    guard action.kind == .delete, deletions == .allowed else { return }
+    guard deletions == .allowed else { return }
     let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
     switch try removals.carryOut([action]).first?.outcome {
     case .removed(let identity):
