@@ -430,12 +430,10 @@ final class Conductor {
   }
 
   func fail(_ path: RelativePath, code: String, message: String) {
-    counts.failed += 1
     progress.change { $0.failed += 1 }
     let problem = Problem(
       name: path.bytes, kind: .failed, code: code, message: message, seen: ports.now)
-    if problems.count < PassReport.mostProblems { problems.append(problem) }
-    observer.pass(.problem(problem))
+    observer.take(problem, into: &problems, counting: &counts)
   }
 
   /// The stale actions so far; they are the caller's now.
