@@ -31,7 +31,7 @@ package struct AbsentLedger: LedgerPort {
   package func rows() throws(LedgerFailure) -> any RowCursor { Nothing() }
   package func rowCount() throws(LedgerFailure) -> Int { 0 }
   package func rowBytes() throws(LedgerFailure) -> UInt64 { 0 }
-  package func rows(digest: Digest, limit: Int) throws(LedgerFailure) -> [Row] { [] }
+  package func rows(digest: Digest, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [Row] { [] }
   package func intents() throws(LedgerFailure) -> [Intent] { [] }
   package func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow? { nil }
   package func partials() throws(LedgerFailure) -> [PartialRow] { [] }

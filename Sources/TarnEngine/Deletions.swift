@@ -13,7 +13,7 @@ enum DeletionVerdict: Equatable {
   ///
   /// - Returns: of kind `held` or `conflict`; nil when nothing stays.
   func problem(of path: RelativePath, below blocker: RelativePath, seen: Timestamp) -> Problem? {
-    let file = "\(blocker.printable) is a file, and the feed now has a directory there"
+    let file = Self.inTheWay(blocker)
     switch self {
     case .allowed: return nil
     case .held(let plan):
@@ -26,6 +26,10 @@ enum DeletionVerdict: Equatable {
         message: "\(file), but nothing is deleted: \(reason)", seen: seen)
     }
   }
+
+  static func inTheWay(_ blocker: RelativePath) -> String {
+    "\(blocker.printable) is a file, and the feed now has a directory there"
+  }
 }
 
 /// The last step of a pass: what a complete manifest no longer names goes to the trash. On the pass's thread.
@@ -35,20 +39,12 @@ struct Deletions {
   let observer: any PassObserver
   let stop: StopFlag
 
-  struct Result {
-    var deleted = 0
-    var forgotten = 0
-    /// Not as the plan saw them: left where they are, for the next pass.
-    var changed: [RelativePath] = []
-    var problems: [Problem] = []
-  }
-
   /// Carries out deletions that the guard allowed.
   ///
   /// - Parameters:
   ///   - first: the first action, taken from `rest` already.
-  func run(first: Action, rest: any ActionCursor) throws -> Result {
-    var result = Result()
+  ///   - report: learns what was done, and what was not.
+  func run(first: Action, rest: any ActionCursor, into report: inout PassReport) throws {
     let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
     var next: Action? = first
     while next != nil, !stop.isSet {
@@ -57,24 +53,10 @@ struct Deletions {
         group.append(action)
         next = try rest.next()
       }
-      for (action, outcome) in try removals.carryOut(group) { take(outcome, of: action, into: &result) }
-    }
-    return result
-  }
-
-  private func take(_ outcome: PublishOutcome, of action: Action, into result: inout Result) {
-    switch outcome {
-    case .removed(let identity):
-      if action.kind == .delete { result.deleted += 1 } else { result.forgotten += 1 }
-      observer.pass(.done(code: action.kind.doneCode, path: action.path, bytes: identity.size))
-    case .failed(let failure):
-      let problem = Problem(
-        name: action.path.bytes, kind: .failed, code: failure.code.rawValue, message: failure.message,
-        seen: ports.now)
-      result.problems.append(problem)
-      observer.pass(.problem(problem))
-    case .stale, .installed:
-      result.changed.append(action.path)
+      for (action, outcome) in try removals.carryOut(group) {
+        observer.take(
+          outcome, of: action, seen: ports.now, into: &report.problems, counting: &report.counts)
+      }
     }
   }
 }

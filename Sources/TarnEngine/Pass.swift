@@ -59,8 +59,7 @@ package struct Pass {
         if let blocker = action.blocker,
           let problem = verdict.problem(of: action.path, below: blocker, seen: started)
         {
-          report.take(waiting: problem)
-          observer.pass(.problem(problem))
+          observer.take(problem, into: &report)
         } else if verdict == .allowed || (action.kind != .delete && action.kind != .forget) {
           each(action, false)
         } else if report.held != nil, action.kind == .delete {
@@ -259,9 +258,7 @@ package struct Pass {
     if let first, verdict == .allowed, !stop.isSet, try folder.isIntact() {
       enter(.deleting)
       let deletions = Deletions(ports: ports, folder: folder, observer: observer, stop: stop)
-      let result = try deletions.run(first: first, rest: actions)
-      report.take(result)
-      for path in result.changed { report.add(changed(path)) }
+      try deletions.run(first: first, rest: actions, into: &report)
     }
     let before = builder.counts
     try settleStale(conductor, builder, into: &report)
@@ -294,7 +291,9 @@ package struct Pass {
       try builder.replan(stale)
       _ = try conductor.run(ports.stage.actions())
     }
-    for action in conductor.takeStale() { report.add(changed(action.path)) }
+    for action in conductor.takeStale() {
+      observer.take(Problem(changedMeanwhile: action.path, seen: ports.now), into: &report)
+    }
   }
 
   // MARK: Deletions
@@ -321,14 +320,6 @@ package struct Pass {
 
   private func isComplete(_ end: FeedEnd, _ walk: ListingWalk?) -> Bool {
     end.isComplete && (walk?.failures.isEmpty ?? true)
-  }
-
-  private func changed(_ path: RelativePath) -> Problem {
-    let problem = Problem(
-      name: path.bytes, kind: .failed, code: "changed-meanwhile",
-      message: "the file changed while the pass ran; the next pass looks at it again", seen: ports.now)
-    observer.pass(.problem(problem))
-    return problem
   }
 
   // MARK: Recording
@@ -400,11 +391,6 @@ extension PassFailure {
 }
 
 extension PassReport {
-  mutating func add(_ problem: Problem) {
-    counts.failed += 1
-    if problems.count < Self.mostProblems { problems.append(problem) }
-  }
-
   mutating func take(_ conductor: Conductor) {
     let done = conductor.counts
     counts.fetched = done.fetched
@@ -422,34 +408,22 @@ extension PassReport {
     bytes.published = conductor.bytes.published
     bytes.confirmed = conductor.bytes.confirmed
     conductor.learned.apply(to: &bytes)
-    problems += conductor.problems.prefix(max(0, Self.mostProblems - problems.count))
+    problems.keep(conductor.problems)
   }
 
   /// What deciding again over stale paths added.
   mutating func take(_ builder: PlanBuilder, since before: PassCounts) {
     counts.current += builder.counts.current - before.current
+    counts.planned += builder.counts.planned - before.planned
     counts.conflict += builder.counts.conflict - before.conflict
     counts.kept += builder.counts.kept - before.kept
     counts.failed += builder.counts.failed - before.failed
     let known = Set(problems.map(\.name))
-    problems += builder.problems.filter { !known.contains($0.name) }.prefix(
-      max(0, Self.mostProblems - problems.count))
-  }
-
-  mutating func take(_ result: Deletions.Result) {
-    counts.deleted = result.deleted
-    counts.forgotten = result.forgotten
-    for problem in result.problems { add(problem) }
+    problems.keep(builder.problems.filter { !known.contains($0.name) })
   }
 
   mutating func take(_ plan: HeldPlan) {
     held = plan
     counts.held = plan.count
-  }
-
-  /// An entry below a file that stays for now.
-  mutating func take(waiting problem: Problem) {
-    counts.countWaiting(problem)
-    if problems.count < Self.mostProblems { problems.append(problem) }
   }
 }

@@ -36,6 +36,27 @@ import Testing
     #expect(world.text(name(0) + "/x") == "new 0")
   }
 
+  /// What lies below is not fetched in vain, and is told what is in its way and why.
+  @Test(arguments: [false, true]) func belowAFileThatCannotGoNothingIsFetched(isEdited: Bool) throws {
+    let world = try world(20, turned: 1)
+    world.policy.publishLast = PathPatterns(["/\(name(0))/y"])
+    world.want(name(0) + "/y", "last")
+    world.want("z", "other")
+    let folder = world.folder
+    if isEdited { folder.beforeRemove { folder.edit($0, "mine".bytes) } } else { folder.fail(.remove) }
+    let report = try world.run()
+    #expect(world.server.urls == [World.host + "z"])
+    #expect(report.counts.failed == 3 && report.problems.count == 3)
+    for below in ["/x", "/y"] {
+      let problem = try #require(report.problems.first { $0.name == (name(0) + below).bytes })
+      #expect(problem.kind == .failed && problem.code == "parent-not-a-directory")
+      let reason = isEdited ? "the file changed while the pass ran" : "as told"
+      #expect(problem.message.contains(name(0) + " is a file") && problem.message.contains(reason))
+    }
+    folder.beforeRemove(nil)
+    #expect(try world.run().isInSync != isEdited)
+  }
+
   /// What lies below a refused name is not deleted, whatever the feed has below it.
   @Test func whatARefusedNameProtectsMakesNoWay() throws {
     let world = World()

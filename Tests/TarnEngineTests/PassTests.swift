@@ -394,6 +394,7 @@ import Testing
     #expect(report.counts.conflict == 1)
     #expect(report.counts.failed == 0)
     #expect(report.problems.map(\.code) == ["foreign-file"])
+    #expect(report.counts.planned == 1 && report.bytes.planned == 3)
   }
 
   @Test func aFileEditedMeanwhileGoesToTheTrash() throws {
@@ -412,6 +413,7 @@ import Testing
     #expect(world.text("a") == "new")
     #expect(world.trash == ["mine"])
     #expect(report.counts.replaced == 1)
+    #expect(report.counts.planned == 1 && report.bytes.planned == 3)
     #expect(report.isInSync)
   }
 

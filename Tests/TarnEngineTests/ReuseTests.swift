@@ -22,6 +22,60 @@ import Testing
     #expect(world.server.requests.isEmpty)
   }
 
+  /// The copy that is left comes behind those that are gone, in the folder and at the source.
+  @Test(arguments: [6, 150]) func aCopyIsFoundBehindThoseThatAreGone(count: Int) throws {
+    let world = World(hashing: QuickHashing())
+    world.policy.retries = 0
+    for number in 1...count { world.want("d\(1000 + number)", Self.long) }
+    try world.run()
+    for number in 1..<count {
+      world.folder.delete("d\(1000 + number)".path)
+      world.server.remove(World.host + "d\(1000 + number)")
+    }
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(report.counts.copied == count - 1)
+    #expect(world.server.requests.isEmpty)
+    #expect(world.files.count == count)
+  }
+
+  /// However many rows there are, a bounded number of them is looked at.
+  @Test func aBoundedNumberOfRowsIsLookedAt() throws {
+    let world = World(hashing: QuickHashing())
+    for number in 0..<600 { world.want("d\(1000 + number)", "wanted") }
+    try world.run()
+    let recorded = RecordedCopies(ledger: world.ledger, folder: world.folder)
+    var seen: [RelativePath] = []
+    let found = try recorded.first(of: world.digest("wanted"), for: "d1001".path) { row -> Bool? in
+      seen.append(row.path)
+      return nil
+    }
+    #expect(found == nil)
+    #expect(seen == (0..<RecordedCopies.most).filter { $0 != 1 }.map { "d\(1000 + $0)".path })
+    world.folder.delete("d1000".path)
+    #expect(try recorded.exists(of: world.digest("wanted"), for: "d1001".path))
+    for number in 0..<600 { world.folder.edit("d\(1000 + number)".path, "other".bytes) }
+    #expect(try !recorded.exists(of: world.digest("wanted"), for: "d1001".path))
+  }
+
+  /// Neither its own row nor that of another file that is gone is a twin: both wait for the one that comes later.
+  @Test(arguments: [4096, 0]) func rowsOfWhatIsGoneAreNoTwins(mostHeldBack: Int) throws {
+    let world = World()
+    world.policy.retries = 0
+    world.mostHeldBack = mostHeldBack
+    for name in ["a", "b"] { world.want(name, "wanted") }
+    try world.run()
+    for name in ["a", "b"] {
+      world.folder.delete(name.path)
+      world.server.remove(World.host + name)
+    }
+    world.policy.publishLast = PathPatterns(["/z"])
+    world.want("z", "wanted")
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.files == ["a": "wanted", "b": "wanted", "z": "wanted"])
+  }
+
   @Test func aStrangerThatLooksLikeItIsHashed() throws {
     for (text, copied) in [(Self.long, 1), (String(Self.long.dropLast() + "X"), 0)] {
       let world = World()

@@ -1,3 +1,4 @@
+import Foundation
 import TarnCore
 import TarnRuntime
 import TestSupport
@@ -108,6 +109,69 @@ import Testing
     #expect(world.partialNames.isEmpty)
   }
 
+  /// Nor is a source asked after one that failed at the very moment when the twin was placed.
+  @Test func noSourceIsAskedOnceATwinIsPlaced() throws {
+    wantTwins(20, Self.long, FakeAnswer(hangs: true))
+    world.server.answer(World.host + "000000", FakeAnswer(status: 503))
+    // Whichever lane is ahead, one of these is among the four exchanges that run.
+    for number in 6...8 { world.server.answer(World.host + "00000\(number)", good) }
+    for (index, item) in world.items.enumerated() {
+      guard case .entry(var entry) = item else { continue }
+      let more = entry.sources[0].url + "-more"
+      world.server.answer(more, index == 0 ? FakeAnswer(status: 503) : good)
+      entry.sources.append(Source(url: more, priority: 2))
+      world.items[index] = .entry(entry)
+    }
+    let downloader = FailingToCancel(try world.server.downloader())
+    defer { downloader.shutDown() }
+    #expect(try world.pass(downloader).run(folder: world.folder).isInSync)
+    #expect(world.files.count == 20)
+    #expect(world.server.urls.filter { $0.hasSuffix("-more") } == [World.host + "000000-more"])
+  }
+
+  /// Exchanges fail just before they can be cancelled.
+  private final class FailingToCancel: Downloading {
+    private let inner: any Downloading
+
+    init(_ inner: any Downloading) { self.inner = inner }
+
+    func start(_ request: DownloadRequest, to receiver: any DownloadReceiver) -> DownloadID {
+      inner.start(request, to: Receiver(inner: receiver))
+    }
+
+    func resume(_ id: DownloadID) { inner.resume(id) }
+    func cancel(_ id: DownloadID) { inner.cancel(id) }
+    func shutDown() { inner.shutDown() }
+
+    private final class Receiver: DownloadReceiver {
+      private let inner: any DownloadReceiver
+
+      init(inner: any DownloadReceiver) { self.inner = inner }
+
+      func begin(_ head: ResponseHead) -> HeadVerdict { inner.begin(head) }
+      func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict { inner.receive(bytes) }
+      func end(_ outcome: DownloadOutcome) {
+        if case .failed(let failure) = outcome, failure.code == .cancelled {
+          return inner.end(.failed(Server.lost))
+        }
+        inner.end(outcome)
+      }
+    }
+  }
+
+  /// Each source is told once, however often it was asked.
+  @Test func aFailureTellsTheLastRound() throws {
+    world.rushes = true
+    let urls = ["one", "two"].map { World.host + $0 }
+    for url in urls { world.server.answer(url, FakeAnswer(status: 503)) }
+    world.add(world.entry("a", "text", sources: urls))
+    let report = try world.run()
+    #expect(world.server.requests.count == 2 * (1 + world.policy.retries))
+    let message = try #require(report.problems.first?.message)
+    #expect(message.components(separatedBy: World.host + "one").count == 2)
+    #expect(message.components(separatedBy: World.host + "two").count == 2)
+  }
+
   // MARK: Beyond what memory keeps
 
   @Test func moreTwinsThanMayWaitAreFetchedOnce() throws {
@@ -149,6 +213,64 @@ import Testing
     }
     #expect(Set(world.log.problems.map { $0.message.split(separator: ": ").last }).count == 1)
     #expect(world.server.requests.count == count)
+  }
+
+  /// Going back to them takes long: `tarn status` is told meanwhile.
+  @Test func thePassTellsHowFarItIsWhileItGoesBack() throws {
+    world.rushes = true
+    world.policy.retries = 0
+    world.mostHeldBack = 0
+    wantTwins(50, "wanted", FakeAnswer(status: 404))
+    let applies = Locked<[Int]>([])
+    let ledger = world.ledger
+    world.log.onEvent { _, event in
+      if case .problem = event { applies.withLock { $0.append(ledger.contents.applies) } }
+    }
+    try world.run()
+    let counts = applies.withLock { $0 }
+    #expect(counts.count == 50)
+    #expect(zip(counts, counts.dropFirst()).allSatisfy { $0 < $1 })
+  }
+
+  /// A long plan is not read to its end once the pass is to stop.
+  @Test func readingThePlanAgainEndsWithThePass() throws {
+    let plan = LongPlan()
+    var left = Leftovers()
+    left.untried = [100_000]
+    #expect(left.begin { plan })
+    var asked = 0
+    let next = try left.next {
+      asked += 1
+      return asked < 3
+    }
+    #expect(next == nil && asked == 3)
+    #expect(plan.position == 3 * 1024)
+  }
+
+  private final class LongPlan: ActionCursor {
+    private(set) var position = 0
+
+    func next() -> Action? {
+      position += 1
+      return position > 200_000 ? nil : Action(.fetch, path: "f\(position)".path)
+    }
+  }
+
+  /// What had come of those that are copied in the end is not kept.
+  @Test(arguments: [(4096, 1000), (0, 1000), (4096, 2_000_000), (0, 2_000_000)])
+  func whatHadComeOfThemIsDropped(bound: Int, size: Int) throws {
+    world.mostHeldBack = bound
+    world.policy.retries = 0
+    world.policy.publishLast = PathPatterns(["/z"])
+    let text = String(repeating: "x", count: size)
+    for number in 0..<5 {
+      world.want("a\(number)", text)
+      world.server.answer(World.host + "a\(number)", Server.broken(text, after: size / 2, etag: "\"1\""))
+    }
+    world.want("z", text)
+    let report = try world.run()
+    #expect(report.isInSync && report.counts.copied == 5)
+    #expect(world.partialNames.isEmpty && world.ledger.contents.partials.isEmpty)
   }
 
   // MARK: Ends

@@ -22,7 +22,7 @@ import Testing
     let ledger = try SQLiteLedger(directory: scratch.path, mode: mode)
     _ = try ledger.rows().drain()
     _ = try ledger.row(path("1001"))
-    _ = try ledger.rows(digest: digest(1), limit: 100)
+    _ = try ledger.rows(digest: digest(1), after: nil, limit: 100)
     _ = try ledger.rowBytes()
     _ = try ledger.intents()
     _ = try ledger.partials()

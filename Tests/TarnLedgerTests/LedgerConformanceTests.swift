@@ -63,7 +63,7 @@ import Testing
     try ledger.apply([.row(row(path("a"))), .row(row(path("b")))])
     try ledger.apply([.row(row(path("a"), size: 99, digest: 3)), .dropRow(path("b")), .dropRow(path("none"))])
     #expect(try ledger.rows().drain() == [row(path("a"), size: 99, digest: 3)])
-    #expect(try ledger.rows(digest: digest(1), limit: 5) == [])
+    #expect(try ledger.rows(digest: digest(1), after: nil, limit: 5) == [])
     withExtendedLifetime(scratch) {}
   }
 
@@ -114,11 +114,15 @@ import Testing
     let (ledger, scratch) = try make(subject)
     try ledger.apply(
       ["c", "a", "b"].map { .row(row(path($0), digest: 7)) } + [.row(row(path("d"), digest: 8))])
-    #expect(try ledger.rows(digest: digest(7), limit: 2).map(\.path) == [path("a"), path("b")])
-    #expect(try ledger.rows(digest: digest(8), limit: 2).map(\.path) == [path("d")])
-    #expect(try ledger.rows(digest: digest(7), limit: 0) == [])
-    #expect(try ledger.rows(digest: digest(7), limit: -1) == [])
-    #expect(try ledger.rows(digest: digest(7, .sha1), limit: 2) == [])
+    #expect(try ledger.rows(digest: digest(7), after: nil, limit: 2).map(\.path) == [path("a"), path("b")])
+    #expect(try ledger.rows(digest: digest(8), after: nil, limit: 2).map(\.path) == [path("d")])
+    #expect(try ledger.rows(digest: digest(7), after: nil, limit: 0) == [])
+    #expect(try ledger.rows(digest: digest(7), after: nil, limit: -1) == [])
+    #expect(try ledger.rows(digest: digest(7, .sha1), after: nil, limit: 2) == [])
+    #expect(
+      try ledger.rows(digest: digest(7), after: path("a"), limit: 2).map(\.path) == [path("b"), path("c")])
+    #expect(try ledger.rows(digest: digest(7), after: path("b1"), limit: 2).map(\.path) == [path("c")])
+    #expect(try ledger.rows(digest: digest(7), after: path("c"), limit: 2) == [])
     withExtendedLifetime(scratch) {}
   }
 

@@ -22,10 +22,11 @@ extension MemoryLedger {
     }
   }
 
-  package func rows(digest: Digest, limit: Int) throws(LedgerFailure) -> [Row] {
+  package func rows(digest: Digest, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [Row] {
     try read { state in
       var rows: [Row] = []
       for row in state.rows.values where row.digest == digest {
+        if let after, row.path <= after { continue }
         // The first ones by path, without sorting all of them at each call.
         if rows.count == limit, let last = rows.last, last.path < row.path { continue }
         rows.insert(row, at: rows.firstIndex { row.path < $0.path } ?? rows.count)

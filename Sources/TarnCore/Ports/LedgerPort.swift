@@ -254,8 +254,8 @@ package protocol LedgerPort: Sendable {
   func rows() throws(LedgerFailure) -> any RowCursor
   func rowCount() throws(LedgerFailure) -> Int
   func rowBytes() throws(LedgerFailure) -> UInt64
-  /// At most `limit` rows with that digest.
-  func rows(digest: Digest, limit: Int) throws(LedgerFailure) -> [Row]
+  /// At most `limit` rows with that digest, by path bytes; those behind `after` when it is given.
+  func rows(digest: Digest, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [Row]
   func intents() throws(LedgerFailure) -> [Intent]
   func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow?
   func partials() throws(LedgerFailure) -> [PartialRow]

@@ -115,6 +115,7 @@ final class PlanBuilder {
     for action in actions {
       guard let entry = action.entry else { continue }
       counts.planned -= 1
+      bytes.planned -= min(bytes.planned, Self.toFetch(action))
       let row = try ports.ledger.row(action.path)
       let decision = planner.decide(entry, row: row, present: try folder.look(action.path))
       try settle(Finding(path: action.path, entry: entry, row: row, decision: decision))
@@ -154,7 +155,6 @@ final class PlanBuilder {
       hasBlindSpot = true
       let name = failure.path?.bytes ?? Array(".".utf8)
       report(name: name, kind: .failed, code: failure.code.rawValue, message: failure.message)
-      counts.failed += 1
       return
     }
     if let entry = finding.entry, !entry.isRefused {
@@ -184,7 +184,6 @@ final class PlanBuilder {
     case .action(let action): try plan(action)
     case .adopt: break
     case .conflict(let code, let message):
-      counts.conflict += 1
       report(name: finding.path.bytes, kind: .conflict, code: code, message: message)
     case .kept: counts.kept += 1
     case .unlisted:
@@ -214,7 +213,6 @@ final class PlanBuilder {
       }
     } catch {
       if error.code == .stopped { throw PassFailure(.stopped, code: "stopped", "ended on request") }
-      counts.failed += 1
       report(name: action.path.bytes, kind: .failed, code: error.code.rawValue, message: error.message)
       return
     }
@@ -241,17 +239,21 @@ final class PlanBuilder {
     try ports.stage.add(action)
     if action.kind == .delete { plannedDeletions += 1 }
     guard action.kind != .delete, action.phase != .deletion else { return }
-    let size =
-      switch action.kind {
-      case .fetch, .update, .restore, .replace: action.entry?.size ?? 0
-      default: 0 as UInt64
-      }
+    let size = Self.toFetch(action)
     if action.blocker == nil {
       counts.planned += 1
       bytes.planned.addSaturated(size)
     } else {
       blocked.count += 1
       blocked.bytes.addSaturated(size)
+    }
+  }
+
+  /// Bytes, as far as the feed tells.
+  private static func toFetch(_ action: Action) -> UInt64 {
+    switch action.kind {
+    case .fetch, .update, .restore, .replace: action.entry?.size ?? 0
+    default: 0
     }
   }
 
@@ -271,16 +273,16 @@ final class PlanBuilder {
   }
 
   private func refuse(name: [UInt8], code: String, message: String) {
-    counts.refused += 1
     report(name: name, kind: .refused, code: code, message: message)
   }
 
   private func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {
     let problem = Problem(name: name, kind: kind, code: code, message: message, seen: started)
-    if problems.count < PassReport.mostProblems { problems.append(problem) }
+    var isNew = true
     if told.count < PassReport.mostProblems {
-      guard told.insert(name + [0] + Array(code.utf8)).inserted else { return }
+      isNew = told.insert(name + [0] + Array(code.utf8)).inserted
     }
-    observer.pass(.problem(problem))
+    let observer: any PassObserver = isNew ? self.observer : SilentObserver()
+    observer.take(problem, into: &problems, counting: &counts)
   }
 }

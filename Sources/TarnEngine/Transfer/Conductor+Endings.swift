@@ -118,13 +118,13 @@ extension Conductor {
   ) {
     let id = job.id
     guard !stop.isSet else { return drop(id) }
-    jobs[id]?.troubles.append(
+    jobs[id]?.note(
       Job.Trouble(code: code, message: message, isTransient: isTransient, retryAfter: retryAfter))
     if job.source + 1 < job.entry.sources.count {
       jobs[id]?.source += 1
       return again(id, after: 0, message)
     }
-    guard let troubles = jobs[id]?.troubles.suffix(job.entry.sources.count) else { return }
+    guard let troubles = jobs[id]?.troubles else { return }
     let verdict = retry.judge(
       attempt: job.round, isTransient: troubles.contains(where: \.isTransient),
       asked: troubles.compactMap(\.retryAfter).min(), random: ports.random.unit())
@@ -141,6 +141,6 @@ extension Conductor {
     guard let job = jobs[id] else { return }
     jobs[id]?.rung = ResumeLadder.rung(job.known, url: job.url)
     observer.pass(.retrying(path: job.entry.path, message: message, seconds: seconds))
-    if seconds > 0 { delay(id, seconds: seconds) } else { ask(id) }
+    if seconds > 0 { delay(id, seconds: seconds) } else { go(id) }
   }
 }

@@ -5,19 +5,22 @@ import TarnRuntime
 extension Conductor {
   /// No source is left for the job. Its failure is told when no twin can be placed any more.
   func forsake(_ id: UInt64, code: String, message: String) {
-    guard let digest = jobs[id]?.entry.digest, !stop.isSet, var job = jobs.removeValue(forKey: id) else {
+    guard jobs[id]?.entry.digest != nil, !stop.isSet, var job = jobs.removeValue(forKey: id) else {
       return giveUp(id, code: code, message: message)
     }
     job.partial?.close()
     space.giveBack(job.reserved)
     job.reserved = 0
-    job.failure = Job.Trouble(code: code, message: message, isTransient: false, retryAfter: nil)
-    if twins.isPlaced(job), (try? hasRow(digest)) == true {
+    let last = job.troubles.last?.message ?? message
+    job.forsake(Job.Trouble(code: code, message: message, isTransient: false, retryAfter: nil))
+    if twins.isPlaced(job), (try? hasCopy(job.entry)) == true {
       copy(job)
     } else if forlorn.count < mostHeldBack {
       forlorn.append(job)
     } else {
-      left.forsake(job, code: code, message: job.troubles.last?.message ?? message)
+      left.forsake(job, code: code, message: last)
+      // Without a row nobody could go on with it, or drop it.
+      if (try? ports.ledger.partial(job.entry.path)) == nil { job.partial?.discard() }
     }
     over(job)
   }
@@ -45,24 +48,26 @@ extension Conductor {
   ///
   /// - Returns: false when it is not being read again, or came to its end.
   func comeBack(isLast: Bool) throws -> Bool {
-    guard let isOfForsaken = left.walk?.isOfForsaken, let (ordinal, action) = try left.next() else {
-      return false
-    }
-    guard isOfForsaken else {
+    guard let comeback = try left.next(while: mayGoOn) else { return false }
+    let (action, ordinal) = (comeback.action, comeback.ordinal)
+    guard comeback.isForsaken else {
       try admit(action, ordinal: ordinal, isAgain: true)
       return true
     }
-    guard let entry = action.entry, let digest = entry.digest, let failure = left.failure(ordinal, entry)
-    else {
-      return true
-    }
-    let isPlaced = try hasRow(digest)
+    guard let entry = action.entry, let failure = left.failure(ordinal, entry) else { return true }
+    let isPlaced = try hasCopy(entry)
     guard isPlaced || isLast else { return true }
     left.drop(ordinal)
     var job = makeJob(action, entry, ordinal: ordinal)
-    job.failure = failure
+    job.forsake(failure)
     if isPlaced { copy(job) } else { tell(job) }
     return true
+  }
+
+  /// Asked now and then by what takes long on the pass's thread.
+  private func mayGoOn() -> Bool {
+    tick()
+    return !stop.isSet
   }
 
   private func copyForlorn(isLast: Bool) throws -> Bool {
@@ -70,9 +75,9 @@ extension Conductor {
     let waiting = forlorn
     forlorn = []
     for job in waiting {
-      if jobs.count >= mostJobs {
+      if !mayGoOn() || jobs.count >= mostJobs {
         forlorn.append(job)
-      } else if let digest = job.entry.digest, try hasRow(digest) {
+      } else if try hasCopy(job.entry) {
         copy(job)
       } else if isLast {
         tell(job)
@@ -83,8 +88,9 @@ extension Conductor {
     return !jobs.isEmpty
   }
 
-  private func hasRow(_ digest: Digest) throws -> Bool {
-    try !ports.ledger.rows(digest: digest, limit: 1).isEmpty
+  private func hasCopy(_ entry: Entry) throws -> Bool {
+    guard let digest = entry.digest else { return false }
+    return try RecordedCopies(ledger: ports.ledger, folder: folder).exists(of: digest, for: entry.path)
   }
 
   private func tell(_ job: Job) {

@@ -43,6 +43,8 @@ final class Conductor {
   let space: SpaceBudget
   /// Whether files may make way for directories: they are deletions like any other.
   var deletions = DeletionVerdict.allowed
+  /// Files that could not make way, and why: no more than the deletion guard lets go.
+  var stuck: [RelativePath: String] = [:]
   private var ticked: UInt64 = 0
   private var publishing = 0
   var counts = PassCounts()
@@ -96,11 +98,15 @@ final class Conductor {
     position = 0
     left = Leftovers()
     for phase in [Action.Phase.payload, .index] {
-      left.isSettled = false
+      left.beginPhase()
       while true {
         try fill(from: actions, phase)
-        let isLast = stop.isSet || (front?.phase != phase && left.walk == nil)
-        if isLast, jobs.isEmpty, try !settle(isLast: phase == .index) { break }
+        let isLast = stop.isSet || (front?.phase != phase && !left.isWalking)
+        if isLast, jobs.isEmpty {
+          // What it comes back to is begun before anything is waited for.
+          if try settle(isLast: phase == .index) { continue }
+          break
+        }
         publisher.setFlushing(isLast && active == publishing)
         try step()
       }
@@ -130,6 +136,8 @@ final class Conductor {
       let hasStarted = startReady()
       guard active < mostJobs else { break }
       if try !admitNext(of: actions, phase), try !comeBack(isLast: phase == .index), !hasStarted { break }
+      // Much of it may begin nothing.
+      tick()
     }
     if stop.isSet { dropWaiting() }
   }
@@ -150,13 +158,16 @@ final class Conductor {
     case .adopt:
       if let row = action.row { adoptions.append(row) }
       if adoptions.count >= PublishThread.largestGroup { try flushAdoptions() }
-    case .delete, .forget:
+    case .delete:
       try removeInTheWay(action)
     case .inspect:
       stale.append(action)
+    case .forget:
+      // Among the deletions only.
+      break
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
-      if let blocker = action.blocker, deletions != .allowed { return wait(action, for: blocker) }
+      if let blocker = action.blocker, isBlocked(action, by: blocker) { return }
       let job = makeJob(action, entry, ordinal: ordinal)
       switch twins.admit(job, mustBegin: isAgain) {
       case .wait: jobs[job.id] = job
@@ -242,6 +253,7 @@ final class Conductor {
     let download = ports.downloader.start(request, to: intake)
     intake.started(download)
     job.download = download
+    job.isOvertaken = false
     jobs[id] = job
   }
 
@@ -418,12 +430,10 @@ final class Conductor {
   }
 
   func fail(_ path: RelativePath, code: String, message: String) {
-    counts.failed += 1
     progress.change { $0.failed += 1 }
     let problem = Problem(
       name: path.bytes, kind: .failed, code: code, message: message, seen: ports.now)
-    if problems.count < PassReport.mostProblems { problems.append(problem) }
-    observer.pass(.problem(problem))
+    observer.take(problem, into: &problems, counting: &counts)
   }
 
   /// The stale actions so far; they are the caller's now.
@@ -437,7 +447,7 @@ final class Conductor {
   }
 
   /// Once a second, what `tarn status` shows beside a running pass.
-  private func tick() {
+  func tick() {
     let now = ports.clock.monotonic()
     guard now >= ticked + 1_000_000_000 else { return }
     ticked = now

@@ -19,10 +19,10 @@ struct Job {
   /// What is proved of the bytes in `partial`.
   var known: ResumeLadder.Known?
   var download: DownloadID?
-  /// One line per source that failed, the newest last.
-  var troubles: [Trouble] = []
+  /// What the sources of the last round told, the newest last; at most one for each.
+  private(set) var troubles: [Trouble] = []
   /// Why no source can be asked any more: only a twin can still bring its bytes.
-  var failure: Trouble?
+  private(set) var failure: Trouble?
   /// Bytes held of the pass's space.
   var reserved: UInt64 = 0
   /// The running request set a condition, so 304 is an answer to it.
@@ -71,6 +71,17 @@ struct Job {
       action.kind == .update || action.kind == .revalidate, row.etag != nil || row.lastModified != nil
     else { return nil }
     return row
+  }
+
+  mutating func note(_ trouble: Trouble) {
+    troubles.append(trouble)
+    troubles.removeFirst(max(0, troubles.count - entry.sources.count))
+  }
+
+  /// No source is asked any more.
+  mutating func forsake(_ failure: Trouble) {
+    self.failure = failure
+    troubles = []
   }
 
   /// What went wrong, source by source.

@@ -7,10 +7,8 @@ struct Leftovers {
   var untried: Set<Int> = []
   /// Entries whose sources all failed, and why.
   private var forsaken: [Int: UInt32] = [:]
-  /// The plan is being read again.
-  var walk: Walk?
-  /// In this phase the forsaken ones were come back to.
-  var isSettled = false
+  /// How far it has come in this phase.
+  private var stage = Stage.waiting
 
   /// Reasons that were told, each once: a source's URL is not part of them.
   private var reasons: [Reason] = []
@@ -24,12 +22,33 @@ struct Leftovers {
     var text: String?
   }
 
-  struct Walk {
+  private enum Stage {
+    /// The plan is not being read again.
+    case waiting
+    /// It is being read again.
+    case walking(Walk)
+    /// So it was, for the forsaken ones: it is not read again in this phase.
+    case settled
+  }
+
+  private struct Walk {
     var actions: any ActionCursor
     var position = 0
     /// Those of the wanted that are still ahead.
     var ahead: Int
     var isOfForsaken: Bool
+  }
+
+  /// The plan is being read again.
+  var isWalking: Bool { if case .walking = stage { true } else { false } }
+
+  mutating func beginPhase() { stage = .waiting }
+
+  /// An action that is come back to.
+  struct Comeback {
+    var ordinal: Int
+    var action: Action
+    var isForsaken: Bool
   }
 
   var forsakenCount: Int { forsaken.count }
@@ -62,28 +81,31 @@ struct Leftovers {
   ///
   /// - Returns: false when there is nothing to come back to.
   mutating func begin(_ actions: () throws -> any ActionCursor) rethrows -> Bool {
-    guard !untried.isEmpty || (!forsaken.isEmpty && !isSettled) else { return false }
-    let isOfForsaken = untried.isEmpty
-    if isOfForsaken { isSettled = true }
-    walk = Walk(
-      actions: try actions(), ahead: isOfForsaken ? forsaken.count : untried.count,
-      isOfForsaken: isOfForsaken)
+    guard case .waiting = stage else { return false }
+    let ahead = untried.isEmpty ? forsaken.count : untried.count
+    guard ahead > 0 else { return false }
+    stage = .walking(Walk(actions: try actions(), ahead: ahead, isOfForsaken: untried.isEmpty))
     return true
   }
 
   /// The next action that is come back to.
-  mutating func next() throws -> (ordinal: Int, action: Action)? {
-    guard var walk else { return nil }
+  ///
+  /// - Parameter mayGoOn: asked every 1,024 actions of the plan; false ends the reading.
+  mutating func next(while mayGoOn: () -> Bool) throws -> Comeback? {
+    guard case .walking(var walk) = stage else { return nil }
     while walk.ahead > 0, let action = try walk.actions.next() {
       let ordinal = walk.position
       walk.position += 1
-      guard walk.isOfForsaken ? forsaken[ordinal] != nil : untried.remove(ordinal) != nil else { continue }
+      guard walk.isOfForsaken ? forsaken[ordinal] != nil : untried.remove(ordinal) != nil else {
+        if walk.position & 1023 == 0, !mayGoOn() { break }
+        continue
+      }
       walk.ahead -= 1
-      self.walk = walk
-      return (ordinal, action)
+      stage = .walking(walk)
+      return Comeback(ordinal: ordinal, action: action, isForsaken: walk.isOfForsaken)
     }
     if !walk.isOfForsaken { untried = [] }
-    self.walk = nil
+    stage = walk.isOfForsaken ? .settled : .waiting
     return nil
   }
 }

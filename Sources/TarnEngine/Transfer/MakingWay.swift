@@ -3,32 +3,28 @@ import TarnCore
 extension Conductor {
   /// A file that Tarn placed, where the feed now has a directory.
   func removeInTheWay(_ action: Action) throws {
-    guard action.kind == .delete, deletions == .allowed else { return }
+    guard deletions == .allowed else { return }
     let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
-    switch try removals.carryOut([action]).first?.outcome {
-    case .removed(let identity):
-      counts.deleted += 1
-      observer.pass(.done(code: action.kind.doneCode, path: action.path, bytes: identity.size))
-    case .failed(let failure): fail(action.path, code: failure.code.rawValue, message: failure.message)
-    case .stale, .installed, nil:
+    let outcome = try removals.carryOut([action]).first?.outcome ?? .stale("not there")
+    let problem = observer.take(
+      outcome, of: action, seen: ports.now, into: &problems, counting: &counts)
+    guard let problem else { return }
+    stuck[action.path] = problem.message
+    progress.change { $0.failed += 1 }
+  }
+
+  /// Whether an entry lies below a file that stays for now; then it waits, or has failed.
+  func isBlocked(_ action: Action, by blocker: RelativePath) -> Bool {
+    if let reason = stuck[blocker] {
       fail(
-        action.path, code: "changed-meanwhile",
-        message: "the file changed while the pass ran; the next pass looks at it again")
+        action.path, code: FolderFailure.Code.notDirectory.rawValue,
+        message: "\(DeletionVerdict.inTheWay(blocker)), but it could not make way: \(reason)")
+      return true
     }
-  }
-
-  /// An entry below a file that stays for now.
-  func wait(_ action: Action, for blocker: RelativePath) {
-    guard let problem = deletions.problem(of: action.path, below: blocker, seen: ports.now) else { return }
-    counts.countWaiting(problem)
-    if problems.count < PassReport.mostProblems { problems.append(problem) }
-    observer.pass(.problem(problem))
-  }
-}
-
-extension PassCounts {
-  /// An entry below a file that stays for now.
-  mutating func countWaiting(_ problem: Problem) {
-    if problem.kind == .held { waiting += 1 } else { conflict += 1 }
+    guard let problem = deletions.problem(of: action.path, below: blocker, seen: ports.now) else {
+      return false
+    }
+    observer.take(problem, into: &problems, counting: &counts)
+    return true
   }
 }

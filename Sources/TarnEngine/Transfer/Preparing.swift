@@ -7,6 +7,8 @@ struct Preparing: Sendable {
   private let check: ContentCheck
   private let row: Row?
   private let isResumable: Bool
+  /// An earlier partial file is known to the ledger at most.
+  private let hasNoPartial: Bool
   private let context: IntakeContext
 
   init(job: Job, context: IntakeContext) {
@@ -14,7 +16,8 @@ struct Preparing: Sendable {
     entry = job.entry
     check = job.check
     row = job.action.row
-    isResumable = job.failure == nil && job.partial == nil
+    hasNoPartial = job.partial == nil
+    isResumable = job.failure == nil && hasNoPartial
     self.context = context
   }
 
@@ -24,7 +27,16 @@ struct Preparing: Sendable {
 
   private func prepare() -> Preparation {
     if isResumable, let kept = resume() { return kept }
-    return reuse() ?? .nothing
+    guard let copied = reuse() else { return .nothing }
+    if hasNoPartial { dropPartial() }
+    return copied
+  }
+
+  /// What an earlier attempt left is of no use any more; its row goes when the copy is published. What cannot be removed
+  /// goes with the next `Recovery`.
+  private func dropPartial() {
+    guard let row = try? context.ledger.partial(entry.path) else { return }
+    try? context.folder.removePartial(row.name)
   }
 
   /// The partial file of an earlier attempt, as far as its bytes are proved.
@@ -53,9 +65,9 @@ struct Preparing: Sendable {
   /// A file of the folder with the wanted digest: one that is recorded with it, else one that looks like it.
   private func reuse() -> Preparation? {
     guard let digest = check.digest else { return nil }
-    let rows = (try? context.ledger.rows(digest: digest, limit: 4)) ?? []
-    for row in rows where row.path != entry.path {
-      if let copied = copy(of: row.path, row.identity) { return copied }
+    let recorded = RecordedCopies(ledger: context.ledger, folder: context.folder)
+    if let copied = try? recorded.first(of: digest, for: entry.path, { copy(of: $0.path, $0.identity) }) {
+      return copied
     }
     for stranger in context.strangers.candidates(entry, row: row) {
       if let copied = copy(of: stranger.path, stranger.identity) { return copied }

@@ -26,10 +26,13 @@ extension SQLiteLedger {
     return carried >> 32 == 0 ? carried << 32 | low & 0xFFFF_FFFF : .max
   }
 
-  package func rows(digest: Digest, limit: Int) throws(LedgerFailure) -> [Row] {
+  package func rows(digest: Digest, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [Row] {
     try all(
-      "\(SQL.row) WHERE digest = ? AND algorithm = ? ORDER BY path LIMIT ?",
-      [.blob(digest.bytes), .integer(Int64(digest.algorithm.rawValue)), .limit(limit)]
+      "\(SQL.row) WHERE digest = ? AND algorithm = ? AND path > ? ORDER BY path LIMIT ?",
+      [
+        .blob(digest.bytes), .integer(Int64(digest.algorithm.rawValue)), .blob(after?.bytes ?? []),
+        .limit(limit),
+      ]
     ) { row throws(LedgerFailure) in try row.row() }
   }
 

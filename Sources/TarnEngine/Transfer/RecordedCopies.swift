@@ -1,0 +1,42 @@
+import TarnCore
+
+/// The files of a folder that are recorded with the digest of another. Any thread.
+struct RecordedCopies: Sendable {
+  let ledger: any LedgerPort
+  let folder: any FolderReading
+
+  /// Rows of one digest that are looked at: most of them may be of files that are gone.
+  static let most = 512
+  /// Rows read at a time: the first are there in nearly all cases.
+  private static let pages = (first: 4, next: 64)
+
+  /// Goes through them by path.
+  ///
+  /// - Parameter path: the file that is wanted; its own row is passed over.
+  /// - Returns: the first result that is not nil; nil as well when `most` rows gave none.
+  func first<Result>(
+    of digest: Digest, for path: RelativePath, _ body: (Row) -> Result?
+  ) throws(LedgerFailure) -> Result? {
+    var last: RelativePath?
+    var seen = 0
+    while seen < Self.most {
+      let page = min(last == nil ? Self.pages.first : Self.pages.next, Self.most - seen)
+      let rows = try ledger.rows(digest: digest, after: last, limit: page)
+      for row in rows where row.path != path {
+        if let result = body(row) { return result }
+      }
+      guard rows.count == page else { return nil }
+      last = rows.last?.path
+      seen += page
+    }
+    return nil
+  }
+
+  /// Whether one of them stands there as it was recorded.
+  func exists(of digest: Digest, for path: RelativePath) throws(LedgerFailure) -> Bool {
+    try first(of: digest, for: path) { row -> Bool? in
+      guard let present = try? folder.look(row.path), present.kind == .regular else { return nil }
+      return present.identity.isSame(as: row.identity) ? true : nil
+    } ?? false
+  }
+}

@@ -1,0 +1,66 @@
+import TarnCore
+
+extension PassObserver {
+  /// Takes a problem of a pass: counts it by its kind, keeps it while there is room, and tells it.
+  func take(_ problem: Problem, into problems: inout [Problem], counting counts: inout PassCounts) {
+    counts.count(problem)
+    problems.keep(CollectionOfOne(problem))
+    pass(.problem(problem))
+  }
+
+  func take(_ problem: Problem, into report: inout PassReport) {
+    take(problem, into: &report.problems, counting: &report.counts)
+  }
+
+  /// Takes how a removal ended.
+  ///
+  /// - Parameter seen: when.
+  /// - Returns: why the file stays; nil when it is gone, or its row was forgotten.
+  @discardableResult
+  func take(
+    _ outcome: PublishOutcome, of action: Action, seen: Timestamp, into problems: inout [Problem],
+    counting counts: inout PassCounts
+  ) -> Problem? {
+    let problem: Problem
+    switch outcome {
+    case .removed(let identity):
+      if action.kind == .delete { counts.deleted += 1 } else { counts.forgotten += 1 }
+      pass(.done(code: action.kind.doneCode, path: action.path, bytes: identity.size))
+      return nil
+    case .failed(let failure):
+      problem = Problem(
+        name: action.path.bytes, kind: .failed, code: failure.code.rawValue, message: failure.message,
+        seen: seen)
+    case .stale, .installed: problem = Problem(changedMeanwhile: action.path, seen: seen)
+    }
+    take(problem, into: &problems, counting: &counts)
+    return problem
+  }
+}
+
+extension Problem {
+  /// A file that is not as the plan saw it.
+  init(changedMeanwhile path: RelativePath, seen: Timestamp) {
+    self.init(
+      name: path.bytes, kind: .failed, code: "changed-meanwhile",
+      message: "the file changed while the pass ran; the next pass looks at it again", seen: seen)
+  }
+}
+
+extension [Problem] {
+  /// Keeps the first of them, up to what a report has room for.
+  mutating func keep(_ more: some Sequence<Problem>) {
+    self += more.prefix(Swift.max(0, PassReport.mostProblems - count))
+  }
+}
+
+extension PassCounts {
+  fileprivate mutating func count(_ problem: Problem) {
+    switch problem.kind {
+    case .failed: failed += 1
+    case .refused: refused += 1
+    case .conflict: conflict += 1
+    case .held: waiting += 1
+    }
+  }
+}
