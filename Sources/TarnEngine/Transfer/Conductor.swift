@@ -284,6 +284,7 @@ final class Conductor {
       try ended(id, end)
     case .published(let id, let outcome): published(id, outcome)
     case .ledgerFailed(let failure): throw PassFailure(failure)
+    case .folderFailed(let failure): throw PassFailure(failure)
     case .wake:
       if stop.isSet { stopTransfers() }
     }

@@ -98,6 +98,8 @@ enum JobMessage: Sendable {
   case published(UInt64, PublishOutcome)
   /// The ledger cannot be written: the pass has to end.
   case ledgerFailed(LedgerFailure)
+  /// It cannot be told whether the folder is still the one that was opened: the pass has to end.
+  case folderFailed(FolderFailure)
   case wake
 }
 

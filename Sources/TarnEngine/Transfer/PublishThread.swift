@@ -84,22 +84,24 @@ struct PublishGroup: Sendable {
   let clock: any Clock
   let post: @Sendable (JobMessage) -> Void
 
-  /// Why nothing is published into the folder now; nil when it is the one that was opened.
-  private func obstacle() -> FolderFailure? {
-    do throws(FolderFailure) {
-      guard try !folder.isIntact() else { return nil }
-      return FolderFailure(.markerMissing, "the folder was moved, replaced or unmounted while the pass ran")
-    } catch {
-      return error
-    }
-  }
+  private static let replaced = FolderFailure(
+    .markerMissing, "the folder was moved, replaced or unmounted while the pass ran")
 
   func publish(_ batch: [Publication]) {
     do throws(LedgerFailure) {
-      if let failure = obstacle() {
-        for publication in batch { try leave(publication, failure) }
-      } else {
-        try install(durable(batch))
+      let isIntact: Bool
+      do throws(FolderFailure) {
+        isIntact = try folder.isIntact()
+      } catch {
+        for publication in batch { try leave(publication) }
+        return post(.folderFailed(error))
+      }
+      if isIntact { return try install(durable(batch)) }
+      for publication in batch {
+        try leave(publication)
+        var failure = Self.replaced
+        failure.path = publication.path
+        post(.published(publication.job, .failed(failure)))
       }
     } catch {
       for publication in batch { publication.partial.close() }
@@ -124,15 +126,12 @@ struct PublishGroup: Sendable {
 
   /// Checked, and not published: what the ledger knows as partial file is there for the next pass, anything else
   /// nobody would find again.
-  private func leave(_ publication: Publication, _ failure: FolderFailure) throws(LedgerFailure) {
+  private func leave(_ publication: Publication) throws(LedgerFailure) {
     if try ledger.partial(publication.path)?.name == publication.partial.name {
       publication.partial.close()
     } else {
       try drop(publication)
     }
-    let failure = FolderFailure(
-      failure.code, failure.message, errno: failure.errno, path: publication.path)
-    post(.published(publication.job, .failed(failure)))
   }
 
   private func drop(_ publication: Publication) throws(LedgerFailure) {

@@ -15,9 +15,8 @@ struct AgentCommand: ParsableCommand {
       Examples:
         tarn agent                             in the foreground, until Ctrl-C
         tarn agent --config ./tarn.toml        with these settings and no others
-        systemctl enable --now tarn            as a service
 
-      Settings are read from /etc/tarn, or of a user from ~/.config/tarn: 'tarn config paths' tells. SIGHUP \
+      As a service: systemctl enable --now tarn. Settings are read from /etc/tarn, or of a user from ~/.config/tarn: 'tarn config paths' tells. SIGHUP \
       and 'tarn reload' read them again. 'tarn status' shows how it is going.
       """)
 
