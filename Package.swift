@@ -39,7 +39,13 @@ let package = Package(
     .executable(name: "tarn", targets: ["tarn"])
   ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2")
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
+    // Hummingbird's own dependencies, whose types appear in its interface.
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
+    .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
+    .package(url: "https://github.com/apple/swift-nio-extras", from: "1.34.1"),
   ],
   targets: [
     // C: one Swift importer each.
@@ -68,6 +74,27 @@ let package = Package(
 
     // The pass, its composition, the command line.
     library("TarnEngine", ["TarnCore", "TarnRuntime"]),
+
+    // The control socket: its client, which the command line links, and its server, which only the agent does.
+    library(
+      "TarnControl",
+      [
+        "TarnCore", "TarnRuntime",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]),
+    library(
+      "TarnServer",
+      [
+        "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime",
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+        .product(name: "HummingbirdCore", package: "hummingbird"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOHTTPTypes", package: "swift-nio-extras"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]),
     library(
       "TarnAgent",
       [
@@ -94,6 +121,10 @@ let package = Package(
     tests("TarnLedgerTests", ["TarnLedger", "TarnCore", "TestSupport"]),
     tests("TarnConfigTests", ["TarnConfig", "TarnCore"]),
     tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),
+    tests("TarnControlTests", ["TarnControl", "TarnCore", "TarnRuntime", "TestSupport"]),
+    tests(
+      "TarnServerTests",
+      ["TarnServer", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "TestSupport"]),
     tests(
       "CommandLineTests",
       [

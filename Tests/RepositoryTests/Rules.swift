@@ -10,6 +10,14 @@ enum Rules {
     "TarnLedger": ["TarnCore", "TarnRuntime", "CSQLite", "Glibc"],
     "TarnConfig": ["TarnCore", "TOMLShim", "Glibc"],
     "TarnEngine": ["TarnCore", "TarnRuntime"],
+    "TarnControl": [
+      "TarnCore", "TarnRuntime", "NIOCore", "NIOHTTP1", "NIOPosix", "FoundationEssentials", "Glibc",
+    ],
+    "TarnServer": [
+      "TarnControl", "TarnEngine", "TarnCore", "TarnRuntime", "HTTPTypes", "HummingbirdCore", "Logging",
+      "NIOCore",
+      "NIOHTTPTypes", "NIOPosix", "Glibc",
+    ],
     "TarnAgent": [
       "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger", "TarnConfig",
       "TarnEngine", "Glibc",

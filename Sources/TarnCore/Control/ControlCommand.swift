@@ -122,3 +122,20 @@ package struct ControlRate: Codable, Sendable, Equatable {
     self.bytesPerSecond = bytesPerSecond
   }
 }
+
+extension ControlCommand {
+  /// Why the parts do not go together; nil when they do.
+  package var fault: ControlFailure? {
+    switch (verb, priority, plan) {
+    case (.prioritize, nil, _):
+      let words = Priority.allCases.map(\.rawValue).joined(separator: ", ")
+      return ControlFailure(
+        .usage, code: "priority-missing", "prioritize wants a priority", hint: "one of: \(words)")
+    case (let verb, .some, _) where verb != .prioritize:
+      return ControlFailure(.usage, code: "priority-unexpected", "\(verb.rawValue) takes no priority")
+    case (let verb, _, .some) where verb != .approve:
+      return ControlFailure(.usage, code: "plan-unexpected", "\(verb.rawValue) takes no plan")
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,263 @@
+internal import Glibc
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+package import TarnCore
+internal import TarnRuntime
+
+/// Asks a running agent over its socket. Every call blocks and makes a connection of its own; any thread, several at
+/// once.
+///
+/// Throws what the agent answered (`ControlFailure`), or why there was no answer (`ControlUnreachable`).
+package final class ControlClient: Sendable {
+  package struct Limits: Sendable {
+    package var connecting = Duration.seconds(2)
+    /// From the request to the end of the answer.
+    package var answering = Duration.seconds(60)
+    /// Without any byte of a stream, where the agent sends a sign of life every 15 s.
+    package var silence = Duration.seconds(60)
+    /// Bytes of an answer.
+    package var answer = 64 << 20
+
+    package init() {}
+  }
+
+  private struct Open {
+    var channels: [ObjectIdentifier: any Channel] = [:]
+    var hasEnded = false
+  }
+
+  private let path: String
+  private let limits: Limits
+  private let group: MultiThreadedEventLoopGroup
+  private let open = Locked(Open())
+
+  package init(socketPath: String, limits: Limits = Limits()) {
+    path = socketPath
+    self.limits = limits
+    group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+  }
+
+  deinit {
+    // Does not wait: this may be the loop's own thread.
+    group.shutdownGracefully { _ in }
+  }
+
+  // MARK: - Questions and commands
+
+  package func status(mirrors: [String] = [], problemLimit: Int = ControlRoute.usualProblems) throws
+    -> StatusAnswer
+  {
+    try ask(.status, parameters: [("problems", String(problemLimit))] + mirrors.map { ("mirror", $0) })
+  }
+
+  /// - Parameters:
+  ///   - cursor: of an earlier answer; nil for the oldest events that are kept.
+  ///   - limit: 1 to 1,000.
+  package func events(
+    after cursor: String? = nil, mirrors: [String] = [], limit: Int = ControlRoute.usualEvents
+  ) throws -> EventPage {
+    try ask(.events, parameters: [("limit", String(limit))] + place(cursor, mirrors))
+  }
+
+  package func perform(_ command: ControlCommand) throws -> ControlAnswer {
+    try ask(.command, method: .POST, body: try ControlJSON.encode(command))
+  }
+
+  package func reload() throws -> ReloadAnswer { try ask(.reload, method: .POST) }
+
+  /// - Parameter rate: nil for what the settings say.
+  package func limit(_ rate: ControlRate?) throws -> ControlAnswer {
+    guard let rate else { return try ask(.limit, method: .DELETE) }
+    return try ask(.limit, method: .PUT, body: try ControlJSON.encode(rate))
+  }
+
+  /// Hands on events as they come, on the calling thread, until `each` returns false, the agent ends the connection, or
+  /// `end()` is called. Nothing is lost between two calls when the second begins where the first ended.
+  ///
+  /// - Parameter cursor: nil for now.
+  /// - Returns: where to go on; nil when nothing is known of that.
+  package func follow(
+    after cursor: String?, mirrors: [String] = [], _ each: (EventDocument) throws -> Bool
+  ) throws -> String? {
+    let exchange = Exchange(limit: limits.answer, isStream: true)
+    let channel = try connect(exchange)
+    defer { leave(channel) }
+    send(.GET, .stream, parameters: place(cursor, mirrors), body: [], to: channel)
+    var cursor = cursor
+    while true {
+      channel.read()
+      switch exchange.next(within: limits.silence) {
+      case .events(let events):
+        for event in events {
+          cursor = event.id ?? cursor
+          guard let data = event.data else { continue }
+          if event.name == ControlRoute.failureEvent {
+            throw ControlJSON.decode(ControlFailure.self, from: data) ?? unreachable(.notATarn)
+          }
+          guard let document = ControlJSON.decode(EventDocument.self, from: data) else {
+            throw unreachable(.notATarn)
+          }
+          if try !each(document) { return cursor }
+        }
+      case .ended: return cursor
+      case .refused(let answer): throw failure(answer)
+      case .broken(let reason):
+        if open.withLock({ $0.hasEnded }) { return cursor }
+        throw unreachable(reason)
+      }
+    }
+  }
+
+  /// Ends a `follow` that is at work, and all that is asked later. Any thread; returns at once.
+  package func end() {
+    let channels = open.withLock { open in
+      open.hasEnded = true
+      return Array(open.channels.values)
+    }
+    for channel in channels { channel.close(promise: nil) }
+  }
+
+  // MARK: - One exchange
+
+  private func ask<Answer: Decodable>(
+    _ route: ControlRoute, method: HTTPMethod = .GET, parameters: [(String, String)] = [], body: [UInt8] = []
+  ) throws -> Answer {
+    let exchange = Exchange(limit: limits.answer, isStream: false)
+    let channel = try connect(exchange)
+    defer { leave(channel) }
+    send(method, route, parameters: parameters, body: body, to: channel)
+    switch exchange.answer(within: limits.answering) {
+    case .success(let answer):
+      guard answer.isTarn else { throw unreachable(.notATarn) }
+      guard answer.status == 200 else { throw failure(answer) }
+      guard let value = ControlJSON.decode(Answer.self, from: answer.body) else {
+        throw unreachable(.notATarn)
+      }
+      return value
+    case .failure(let fault): throw unreachable(fault.reason)
+    }
+  }
+
+  private func place(_ cursor: String?, _ mirrors: [String]) -> [(String, String)] {
+    (cursor.map { [("after", $0)] } ?? []) + mirrors.map { ("mirror", $0) }
+  }
+
+  private func failure(_ answer: Exchange.Answer) -> any Error {
+    if answer.isTarn, let failure = ControlJSON.decode(ControlFailure.self, from: answer.body) {
+      return failure
+    }
+    return unreachable(.notATarn)
+  }
+
+  private func unreachable(_ reason: ControlUnreachable.Reason) -> ControlUnreachable {
+    ControlUnreachable(reason, path)
+  }
+
+  private func connect(_ exchange: Exchange) throws -> any Channel {
+    let bootstrap = ClientBootstrap(group: group)
+      .connectTimeout(TimeAmount(limits.connecting))
+      .channelOption(.autoRead, value: !exchange.isStream)
+      .channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          try channel.pipeline.syncOperations.addHTTPClientHandlers()
+          try channel.pipeline.syncOperations.addHandler(ExchangeHandler(exchange))
+        }
+      }
+    let clock = ContinuousClock()
+    let deadline = clock.now + limits.connecting
+    while true {
+      do {
+        let channel = try bootstrap.connect(to: try Self.address(path)).wait()
+        try enter(channel)
+        return channel
+      } catch let failure as ControlUnreachable {
+        throw failure
+      } catch {
+        // EAGAIN: the agent lives, and its queue of connections is full.
+        guard (error as? IOError)?.errnoCode == EAGAIN else { throw unreachable(Self.reason(error)) }
+        guard clock.now < deadline else { throw unreachable(.timedOut) }
+        usleep(20_000)
+      }
+    }
+  }
+
+  /// NIO's own way from a path takes 103 bytes, what all its systems can; Linux has 107.
+  private static func address(_ path: String) throws -> SocketAddress {
+    var raw = sockaddr_un()
+    raw.sun_family = sa_family_t(AF_UNIX)
+    let bytes = Array(path.utf8)
+    let capacity = MemoryLayout.size(ofValue: raw.sun_path)
+    guard !bytes.isEmpty, bytes.count < capacity, !bytes.contains(0) else {
+      throw ControlUnreachable(.noSocket, path)
+    }
+    withUnsafeMutableBytes(of: &raw.sun_path) { $0.copyBytes(from: bytes) }
+    return SocketAddress(raw)
+  }
+
+  private static func reason(_ error: any Error) -> ControlUnreachable.Reason {
+    switch error {
+    case let error as IOError:
+      switch error.errnoCode {
+      case ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP: .noSocket
+      case EACCES, EPERM: .permission
+      case ECONNREFUSED: .refused
+      case EPROTOTYPE: .notATarn
+      default: .ended
+      }
+    case ChannelError.connectTimeout: .timedOut
+    default: .ended
+    }
+  }
+
+  private func enter(_ channel: any Channel) throws {
+    let isOpen = open.withLock { open in
+      if !open.hasEnded { open.channels[ObjectIdentifier(channel)] = channel }
+      return !open.hasEnded
+    }
+    guard isOpen else {
+      channel.close(promise: nil)
+      throw unreachable(.ended)
+    }
+  }
+
+  private func leave(_ channel: any Channel) {
+    open.withLock { _ = $0.channels.removeValue(forKey: ObjectIdentifier(channel)) }
+    channel.close(promise: nil)
+  }
+
+  private func send(
+    _ method: HTTPMethod, _ route: ControlRoute, parameters: [(String, String)], body: [UInt8],
+    to channel: any Channel
+  ) {
+    var headers = HTTPHeaders([("host", "tarn"), ("connection", "close")])
+    headers.add(name: "accept", value: route == .stream ? "text/event-stream" : "application/json")
+    if method != .GET { headers.add(name: "content-length", value: String(body.count)) }
+    let query = parameters.map { "\($0.0)=\(Self.encoded($0.1))" }.joined(separator: "&")
+    let head = HTTPRequestHead(
+      version: .http1_1, method: method, uri: route.rawValue + (query.isEmpty ? "" : "?" + query),
+      headers: headers)
+    // A write that fails shows as the end of the connection.
+    channel.write(HTTPClientRequestPart.head(head), promise: nil)
+    if !body.isEmpty {
+      channel.write(HTTPClientRequestPart.body(.byteBuffer(ByteBuffer(bytes: body))), promise: nil)
+    }
+    channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
+  }
+
+  /// RFC 3986 2.3: all but the unreserved characters as `%HH`.
+  private static func encoded(_ text: String) -> String {
+    let digits = Array("0123456789ABCDEF".utf8)
+    var bytes: [UInt8] = []
+    for byte in text.utf8 {
+      switch byte {
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+        UInt8(ascii: "~"):
+        bytes.append(byte)
+      default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+      }
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

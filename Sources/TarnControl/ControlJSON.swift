@@ -1,0 +1,83 @@
+internal import FoundationEssentials
+package import TarnCore
+
+/// JSON as it goes over the socket: UTF-8, keys sorted, one line.
+package enum ControlJSON {
+  /// - Throws: a defect; no document has a number that is not finite.
+  package static func encode(_ value: some Encodable) throws(ControlFailure) -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    do {
+      return Array(try encoder.encode(value))
+    } catch {
+      throw ControlFailure(.defect, code: "not-encodable", "the answer cannot be written as JSON")
+    }
+  }
+
+  /// For a client: keys that it does not know are passed over, for the agent may be newer. nil for anything else.
+  package static func decode<Value: Decodable>(_ type: Value.Type, from bytes: [UInt8]) -> Value? {
+    try? JSONDecoder().decode(type, from: Data(bytes))
+  }
+
+  /// For a server: what is not understood is refused, for it may be what matters.
+  ///
+  /// - Parameter keys: all that are taken, as `ControlRoute.keys(of:)` has them.
+  package static func decode<Value: Decodable>(
+    _ type: Value.Type, from bytes: [UInt8], taking keys: [String]
+  ) throws(ControlFailure) -> Value {
+    let data = Data(bytes)
+    let hint = "taken are: \(keys.joined(separator: ", "))"
+    do {
+      let decoder = JSONDecoder()
+      if let unknown = try decoder.decode(KeyPaths.self, from: data).paths.first(where: { !keys.contains($0) }
+      ) {
+        throw ControlFailure(
+          .usage, code: "body-key-unknown",
+          "the body has a key that is not known: \(Printable.escape(unknown))",
+          hint: hint)
+      }
+      return try decoder.decode(type, from: data)
+    } catch let failure as ControlFailure {
+      throw failure
+    } catch {
+      throw ControlFailure(.usage, code: "body-malformed", fault(error), hint: hint)
+    }
+  }
+
+  private static func fault(_ error: any Error) -> String {
+    func name(_ path: [any CodingKey]) -> String {
+      Printable.escape(path.map(\.stringValue).joined(separator: "."))
+    }
+    switch error {
+    case DecodingError.keyNotFound(let key, let context):
+      return "the body lacks \(name(context.codingPath + [key]))"
+    case DecodingError.typeMismatch(_, let context), DecodingError.valueNotFound(_, let context),
+      DecodingError.dataCorrupted(let context):
+      let place = name(context.codingPath)
+      return place.isEmpty
+        ? "the body is not a JSON object" : "the body's \(place) is not a value that is taken"
+    default: return "the body is not a JSON object"
+    }
+  }
+}
+
+/// The keys of an object and of the objects in it.
+private struct KeyPaths: Decodable {
+  private struct Key: CodingKey {
+    var stringValue: String
+    var intValue: Int? { nil }
+    init?(stringValue: String) { self.stringValue = stringValue }
+    init?(intValue: Int) { nil }
+  }
+
+  var paths: [String] = []
+
+  init(from decoder: any Decoder) throws {
+    guard let object = try? decoder.container(keyedBy: Key.self) else { return }
+    for key in object.allKeys {
+      paths.append(key.stringValue)
+      let inner = try KeyPaths(from: object.superDecoder(forKey: key))
+      paths += inner.paths.map { "\(key.stringValue).\($0)" }
+    }
+  }
+}

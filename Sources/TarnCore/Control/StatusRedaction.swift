@@ -1,0 +1,61 @@
+extension StatusAnswer {
+  /// What stands where a text is not shown.
+  package static let withheld = "withheld"
+
+  /// What everyone may read: states, counts, times. No path, no URL beyond scheme and host, no name of a host that
+  /// rests, no text that might hold one.
+  package var redacted: StatusAnswer {
+    var answer = self
+    answer.agent = agent?.redacted
+    answer.mirrors = mirrors.map(\.redacted)
+    return answer
+  }
+}
+
+extension AgentDocument {
+  var redacted: AgentDocument {
+    var document = self
+    document.rejected = []
+    document.needRestart = []
+    document.restingHosts = []
+    return document
+  }
+}
+
+extension StatusDocument {
+  var redacted: StatusDocument {
+    var document = self
+    // A mirror without a configured name goes by its folder.
+    document.name = Self.lastName(name)
+    document.feed = Self.origin(feed)
+    document.folder = Self.lastName(folder)
+    document.lastFailure = lastFailure.map { _ in StatusAnswer.withheld }
+    document.transfers = transfers.map { transfer in
+      var transfer = transfer
+      transfer.path = StatusAnswer.withheld
+      transfer.source = StatusAnswer.withheld
+      return transfer
+    }
+    document.watch.reason = StatusAnswer.withheld
+    document.held?.plan = StatusAnswer.withheld
+    document.problems = []
+    document.moreProblems = moreProblems + problems.count
+    return document
+  }
+
+  private static func lastName(_ path: String) -> String {
+    path.split(separator: "/").last.map(String.init) ?? StatusAnswer.withheld
+  }
+
+  /// `scheme://host`, without user, port, path and query; `file://` for what is local.
+  private static func origin(_ feed: String) -> String {
+    guard let mark = feed.firstRange(of: "://"), !feed.hasPrefix("/") else {
+      return feed.hasPrefix("/") ? "file://" : StatusAnswer.withheld
+    }
+    let authority = feed[mark.upperBound...].prefix { !"/?#\\".contains($0) }
+    let host = authority.split(separator: "@", omittingEmptySubsequences: false).last ?? ""
+    let end =
+      host.hasPrefix("[") ? host.firstIndex(of: "]").map { host.index(after: $0) } : host.firstIndex(of: ":")
+    return String(feed[..<mark.upperBound] + host[..<(end ?? host.endIndex)])
+  }
+}

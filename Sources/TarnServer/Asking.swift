@@ -1,0 +1,73 @@
+internal import HTTPTypes
+internal import HummingbirdCore
+internal import NIOCore
+internal import TarnControl
+internal import TarnCore
+
+/// A request as the table of routes has it.
+struct Asking: Sendable {
+  let route: ControlRoute
+  let method: HTTPRequest.Method
+  /// Where a reader of a stream was when its last connection ended.
+  let lastEventID: String?
+  private let values: [String: [String]]
+
+  /// - Throws: 404 and 400. A wrong method is the caller's to answer, who knows the header for it.
+  init(_ request: Request) throws(ControlFailure) {
+    guard let route = ControlRoute(rawValue: request.uri.path) else {
+      let known = ControlRoute.allCases.map(\.rawValue).joined(separator: ", ")
+      throw ControlFailure(
+        .notFound, code: "no-such-route", "nothing is at \(Printable.escape(request.uri.path))",
+        hint: "there are: \(known)")
+    }
+    self.route = route
+    method = request.method
+    lastEventID = request.headers.first { $0.name.canonicalName == "last-event-id" }?.value
+    var values: [String: [String]] = [:]
+    for (key, value) in request.uri.queryParameters {
+      let key = String(key)
+      guard route.parameters.contains(key) else {
+        let taken = route.parameters.isEmpty ? "none" : route.parameters.joined(separator: ", ")
+        throw ControlFailure(
+          .usage, code: "parameter-unknown", "no parameter \(Printable.escape(key)) is known here",
+          hint: "taken are: \(taken)")
+      }
+      values[key, default: []].append(String(value))
+      guard key == "mirror" || values[key]?.count == 1 else {
+        throw ControlFailure(.usage, code: "parameter-twice", "the parameter \(key) is there twice")
+      }
+    }
+    self.values = values
+  }
+
+  var mirrors: [String] { values["mirror"] ?? [] }
+  var cursor: String? { values["after"]?.first }
+
+  func number(_ name: String, usual: Int, range: ClosedRange<Int>) throws(ControlFailure) -> Int {
+    guard let text = values[name]?.first else { return usual }
+    guard let number = Int(text), range.contains(number) else {
+      throw ControlFailure(
+        .usage, code: "parameter-malformed",
+        "the parameter \(name) is a number from \(range.lowerBound) to \(range.upperBound), not \(Printable.escape(text))"
+      )
+    }
+    return number
+  }
+
+  /// The whole body. What is too long is read on for a while, so that a client that writes before it reads gets its answer.
+  ///
+  /// - Throws: `ControlFailure`, or what ended the connection.
+  static func body(_ request: Request, most: Int) async throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    var count = 0
+    for try await part in request.body {
+      count += part.readableBytes
+      if count <= most { bytes += part.readableBytesView }
+      if count > most + (1 << 20) { break }
+    }
+    guard count <= most else {
+      throw ControlFailure(.tooLarge, code: "body-too-large", "the body is longer than \(most) bytes")
+    }
+    return bytes
+  }
+}

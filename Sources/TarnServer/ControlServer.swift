@@ -1,0 +1,167 @@
+internal import Glibc
+internal import HummingbirdCore
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import TarnControl
+internal import TarnCore
+package import TarnEngine
+internal import TarnRuntime
+
+/// The control socket of an agent. One event loop, some threads for the agent's blocking calls, and a task for each
+/// connection, on the loop, which ends with it.
+package final class ControlServer: Sendable {
+  private struct Running {
+    var files: [SocketFile]
+    var listeners: [any Channel]
+    var group: MultiThreadedEventLoopGroup
+    var calls: BlockingCalls
+    var connections: [Connections]
+  }
+
+  private let agent: any AgentPort
+  private let sockets: [ControlSocket]
+  private let version: String
+  private let limits: ControlLimits
+  private let running = Locked<Running?>(nil)
+  // Connections have nothing to say that the agent's journal of events should hold.
+  private let logger = Logger(label: "tarn.control") { _ in SwiftLogNoOpLogHandler() }
+
+  /// - Parameter version: of Tarn.
+  package init(
+    agent: any AgentPort, sockets: [ControlSocket], version: String, limits: ControlLimits = ControlLimits()
+  ) {
+    self.agent = agent
+    self.sockets = sockets
+    self.version = version
+    self.limits = limits
+  }
+
+  /// Returns when all sockets are listened at; none is when it throws. Once; a stopped server stays so.
+  package func start() throws(ControlServerFailure) {
+    var files: [SocketFile] = []
+    for socket in sockets {
+      do throws(ControlServerFailure) {
+        files.append(try SocketFile.bind(socket))
+      } catch {
+        for file in files {
+          file.remove()
+          close(file.descriptor)
+        }
+        throw error
+      }
+    }
+    let calls = BlockingCalls(limits)
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    var started = Running(files: files, listeners: [], group: group, calls: calls, connections: [])
+    for (index, file) in files.enumerated() {
+      let connections = Connections(limits, file.socket.rights)
+      started.connections.append(connections)
+      let responder = Responder(
+        agent: agent, calls: calls, connections: connections, limits: limits, version: version)
+      do {
+        started.listeners.append(try listen(file, responder, group))
+      } catch {
+        for file in files[(index + 1)...] { close(file.descriptor) }
+        Self.stop(started, limits)
+        let path = Printable.escape(file.socket.path)
+        let number = (error as? IOError)?.errnoCode ?? EIO
+        throw ControlServerFailure(kind: .system(number), message: "\(path): cannot be listened at")
+      }
+    }
+    let whole = started
+    running.withLock { $0 = whole }
+  }
+
+  /// Takes no more connections, lets answers at work end, ends streams, and removes the sockets' files: at once, or in half a
+  /// second more than `limits.stopping`. Not on an event loop; nothing when it does not run.
+  package func stop() {
+    let running = running.withLock { running in
+      defer { running = nil }
+      return running
+    }
+    if let running { Self.stop(running, limits) }
+  }
+
+  private static func stop(_ running: Running, _ limits: ControlLimits) {
+    for file in running.files { file.remove() }
+    for listener in running.listeners { try? listener.close().wait() }
+    for connections in running.connections { connections.end() }
+    let deadline = ContinuousClock.now + limits.stopping
+    for connections in running.connections where !connections.areGone(by: deadline) { connections.close() }
+    // What is closed ends at once, but for what still waits for the agent.
+    let last = ContinuousClock.now + .milliseconds(500)
+    let areGone = running.connections.allSatisfy { $0.areGone(by: last) }
+    running.calls.stop()
+    // A task that still waits for the agent will want its event loop when it comes back; the process ends soon.
+    if areGone { try? running.group.syncShutdownGracefully() }
+  }
+
+  // MARK: - Connections
+
+  private func listen(
+    _ file: SocketFile, _ responder: Responder, _ group: MultiThreadedEventLoopGroup
+  ) throws -> any Channel {
+    let policy = PeerPolicy(file)
+    return try ServerBootstrap(group: group)
+      .serverChannelOption(.backlog, value: 128)
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelInitializer { channel in self.welcome(channel, file.socket, policy, responder) }
+      .withBoundSocket(file.descriptor)
+      .wait()
+  }
+
+  private func welcome(
+    _ channel: any Channel, _ socket: ControlSocket, _ policy: PeerPolicy, _ responder: Responder
+  ) -> EventLoopFuture<Void> {
+    guard let place = responder.connections.enter(channel) else { return channel.close() }
+    return Peer.read(channel).flatMap { peer in
+      let connection = Connection(
+        channel, rights: socket.rights,
+        refusal: self.refusal(place, responder.connections.most, peer, socket, policy))
+      responder.connections.serve(connection)
+      let http = self.http(connection, responder)
+      let logger = self.logger
+      return http.setup(channel: channel, logger: logger).map { requests in
+        Task(executorPreference: LoopTasks(channel.eventLoop)) {
+          await http.handle(value: requests, logger: logger)
+          responder.connections.leave(channel)
+        }
+        return
+      }
+    }.flatMapErrorThrowing { error in
+      responder.connections.leave(channel)
+      throw error
+    }
+  }
+
+  private func refusal(
+    _ place: Connections.Place, _ most: Int, _ peer: Peer?, _ socket: ControlSocket, _ policy: PeerPolicy
+  ) -> ControlFailure? {
+    if socket.rights == .full, !(peer.map(policy.admits) ?? false) {
+      let who = peer.map { "user \($0.user)" } ?? "a user that the kernel does not name"
+      let members = policy.group.map { ", and members of group \($0)" } ?? ""
+      return ControlFailure(
+        .permission, code: "peer-refused", "\(who) may not steer this agent",
+        hint: "user \(policy.user) and root may\(members)")
+    }
+    if place == .surplus {
+      return ControlFailure(
+        .unavailable, code: "too-many-connections", "\(most) connections are open already")
+    }
+    return nil
+  }
+
+  private func http(_ connection: Connection, _ responder: Responder) -> HTTP1Channel {
+    let (time, version) = (TimeAmount(limits.requesting), version)
+    return HTTP1Channel(
+      responder: { request, writer, _ in try await responder.respond(request, writer, connection) },
+      configuration: HTTP1Channel.Configuration(
+        additionalChannelHandlers: [
+          ConnectionHandler(time: time, version: version) { connection.endStream() }
+        ],
+        idleTimeout: TimeAmount(limits.idling),
+        httpDecoderConfiguration: .init(
+          maxHeaderFieldSize: limits.head, maxHeaderListSize: limits.head, maxHeaderFieldCount: 100)))
+  }
+}

@@ -1,0 +1,182 @@
+internal import HTTPTypes
+internal import HummingbirdCore
+internal import NIOCore
+internal import TarnControl
+internal import TarnCore
+internal import TarnEngine
+internal import TarnRuntime
+
+/// One reader's stream of events. At most one page of them is held for it: the next one is read from the agent when the
+/// last was taken.
+struct EventStream: Sendable {
+  /// Events as text, read after each other.
+  private struct Page: Sendable {
+    var text: [UInt8]
+    var cursor: String
+    var hasMore: Bool
+  }
+
+  private let responder: Responder
+  private let mirrors: [String]
+  private let bell: Bell
+  private let subscription: Subscription
+  private let beginning: String
+  private let first: Page
+
+  /// Everything that may fail does so here, before the head is written.
+  ///
+  /// - Throws: `ControlFailure`; then nothing is left behind.
+  static func open(
+    _ responder: Responder, _ asking: Asking, _ connection: Connection
+  ) async throws(ControlFailure) -> EventStream {
+    guard responder.connections.enterStream() else {
+      if responder.connections.isEnding { throw .stopping }
+      throw ControlFailure(
+        .unavailable, code: "too-many-streams", "\(responder.limits.streams) streams are read already")
+    }
+    let (bell, subscription) = (Bell(), Subscription())
+    connection.wakes(bell)
+    do throws(ControlFailure) {
+      let (agent, limit) = (responder.agent, responder.limits.page)
+      // A reader that comes again has both, and its last place is the later one.
+      let asked = asking.lastEventID ?? asking.cursor
+      return try await responder.calls.run(on: connection.channel.eventLoop, isStream: true) {
+        () throws(ControlFailure) in
+        // First of all: what comes between a page and the next rings.
+        subscription.hold(agent.subscribe { bell.ring() })
+        let beginning = if let asked { asked } else { try agent.eventsEnd() }
+        let page = try Self.page(try agent.events(after: beginning, mirrors: asking.mirrors, limit: limit))
+        return EventStream(
+          responder: responder, mirrors: asking.mirrors, bell: bell, subscription: subscription,
+          beginning: beginning, first: page)
+      }
+    } catch {
+      await subscription.end(responder, connection)
+      connection.wakes(nil)
+      responder.connections.leaveStream()
+      throw error
+    }
+  }
+
+  /// Returns when the reader is gone, the server ends or the agent fails; the stream is whole then.
+  ///
+  /// - Throws: what ended the connection.
+  func run(_ writer: consuming ResponseWriter, _ connection: Connection) async throws {
+    let (bell, beat) = (bell, TimeAmount(responder.limits.heartbeat))
+    let heart = connection.channel.eventLoop.scheduleRepeatedTask(initialDelay: beat, delay: beat) { _ in
+      bell.beat()
+    }
+    defer {
+      heart.cancel()
+      connection.wakes(nil)
+      responder.connections.leaveStream()
+    }
+    do {
+      var body = try await writer.writeHead(head)
+      try await write(Self.place(beginning), to: &body, connection)
+      try await send(to: &body, connection)
+      try await body.finish(nil)
+    } catch {
+      await subscription.end(responder, connection)
+      throw error
+    }
+    await subscription.end(responder, connection)
+  }
+
+  private func send(to body: inout some ResponseBodyWriter, _ connection: Connection) async throws {
+    var page = first
+    do {
+      while !bell.hasEnded {
+        if !page.text.isEmpty { try await write(page.text, to: &body, connection) }
+        if !page.hasMore {
+          switch await bell.wait() {
+          case .ended: continue
+          case .beat: try await write(Array(": \n\n".utf8), to: &body, connection)
+          case .events: break
+          }
+        }
+        page = try await next(after: page.cursor, connection.channel.eventLoop)
+      }
+    } catch let failure as ControlFailure {
+      let text = try Self.block(name: ControlRoute.failureEvent, data: ControlJSON.encode(failure))
+      try await write(text, to: &body, connection)
+    }
+  }
+
+  private func next(after cursor: String, _ loop: any EventLoop) async throws(ControlFailure) -> Page {
+    let (agent, mirrors, limit) = (responder.agent, mirrors, responder.limits.page)
+    return try await responder.calls.run(on: loop, isStream: true) { () throws(ControlFailure) in
+      try Self.page(try agent.events(after: cursor, mirrors: mirrors, limit: limit))
+    }
+  }
+
+  private func write(
+    _ bytes: [UInt8], to body: inout some ResponseBodyWriter, _ connection: Connection
+  ) async throws {
+    let deadline = WriteDeadline(connection.channel, responder.limits.writing)
+    defer { deadline.cancel() }
+    try await body.write(ByteBuffer(bytes: bytes))
+  }
+
+  // MARK: - Text
+
+  private var head: HTTPResponse {
+    HTTPResponse(
+      status: .ok,
+      headerFields: [
+        .server: "tarn/\(responder.version)", .contentType: "text/event-stream", .cacheControl: "no-store",
+        .connection: "close",
+      ])
+  }
+
+  /// Tells a reader where it is before the first event comes: it has no data, so nothing is dispatched for it.
+  private static func place(_ cursor: String) -> [UInt8] { Array("id: \(oneLine(cursor))\n\n".utf8) }
+
+  private static func page(_ page: EventPage) throws(ControlFailure) -> Page {
+    var text: [UInt8] = []
+    for event in page.events { text += try Self.text(event) }
+    return Page(text: text, cursor: page.cursor, hasMore: page.hasMore)
+  }
+
+  private static func text(_ event: EventDocument) throws(ControlFailure) -> [UInt8] {
+    Array("id: \(oneLine(event.cursor))\n".utf8)
+      + block(name: oneLine(event.code), data: try ControlJSON.encode(event))
+  }
+
+  private static func block(name: String, data: [UInt8]) -> [UInt8] {
+    Array("event: \(name)\ndata: ".utf8) + data + Array("\n\n".utf8)
+  }
+
+  private static func oneLine(_ text: String) -> String {
+    String(String.UnicodeScalarView(text.unicodeScalars.filter { $0.value >= 0x20 }))
+  }
+}
+
+/// A subscription that ends once, also when the agent makes it after the reader was given up.
+private final class Subscription: Sendable {
+  private struct State {
+    var subscription: AgentSubscription?
+    var hasEnded = false
+  }
+  private let state = Locked(State())
+
+  func hold(_ subscription: AgentSubscription) {
+    let hasEnded = state.withLock { state in
+      if !state.hasEnded { state.subscription = subscription }
+      return state.hasEnded
+    }
+    if hasEnded { subscription.end() }
+  }
+
+  func end(_ responder: Responder, _ connection: Connection) async {
+    let subscription = state.withLock { state in
+      defer { state = State(subscription: nil, hasEnded: true) }
+      return state.subscription
+    }
+    guard let subscription else { return }
+    try? await responder.calls.run(on: connection.channel.eventLoop, isStream: true) {
+      () throws(ControlFailure) in
+      subscription.end()
+    }
+  }
+}

@@ -1,0 +1,102 @@
+internal import Glibc
+internal import NIOCore
+
+/// Who is at the other end of a connection, as of its begin.
+struct Peer: Sendable, Equatable {
+  var process: Int32
+  var user: UInt32
+  var group: UInt32
+  /// Supplementary ones.
+  var groups: [UInt32]
+
+  /// - Returns: nil in the future when the kernel does not say.
+  static func read(_ channel: any Channel) -> EventLoopFuture<Peer?> {
+    guard let options = channel as? any SocketOptionProvider else {
+      return channel.eventLoop.makeSucceededFuture(nil)
+    }
+    let credentials: EventLoopFuture<PeerCredentials> = options.unsafeGetSocketOption(
+      level: .socket, name: NIOBSDSocket.Option(rawValue: PeerCredentials.option))
+    let groups: EventLoopFuture<PeerGroups> = options.unsafeGetSocketOption(
+      level: .socket, name: NIOBSDSocket.Option(rawValue: PeerGroups.option))
+    let unknown = PeerGroups()
+    return credentials.and(groups.recover { _ in unknown }).map { credentials, groups -> Peer? in
+      Peer(
+        process: credentials.process, user: credentials.user, group: credentials.group, groups: groups.numbers
+      )
+    }.recover { _ in nil }
+  }
+}
+
+/// `struct ucred` of unix(7), which Glibc's Swift module leaves out.
+struct PeerCredentials: Sendable {
+  static let option: Int32 = SO_PEERCRED
+
+  var process: Int32 = 0
+  var user: UInt32 = 0
+  var group: UInt32 = 0
+
+  static func read(_ descriptor: Int32) -> PeerCredentials? {
+    var credentials = PeerCredentials()
+    var length = socklen_t(MemoryLayout<PeerCredentials>.size)
+    guard getsockopt(descriptor, SOL_SOCKET, option, &credentials, &length) == 0 else { return nil }
+    return credentials
+  }
+}
+
+/// What SO_PEERGROUPS fills. More groups than these count as none, and so does group 0, which an unused place looks like:
+/// it is known only as the peer's first group.
+private struct PeerGroups: Sendable {
+  static let option: Int32 = 59
+
+  private var places = InlineArray<1024, UInt32>(repeating: 0)
+
+  var numbers: [UInt32] { places.indices.map { places[$0] }.filter { $0 != 0 } }
+}
+
+/// Who may steer an agent. The kernel has judged the file's mode already when a connection is there; this is judged
+/// again, because a mode can be changed and a directory be moved.
+struct PeerPolicy: Sendable, Equatable {
+  /// What the kernel shows for a user that a user namespace does not know.
+  static let unmappedUser: UInt32 = 65534
+
+  /// The agent's.
+  var user: UInt32
+  /// Whose members may, too; nil when the socket's mode has nothing for its group.
+  var group: UInt32?
+  /// The agent runs in a user namespace (`PrivateUsers=`) that knows only some users.
+  var isPartial: Bool
+
+  init(user: UInt32, group: UInt32?, isPartial: Bool) {
+    self.user = user
+    self.group = group
+    self.isPartial = isPartial
+  }
+
+  init(_ file: SocketFile) {
+    self.init(
+      user: geteuid(), group: file.socket.mode & 0o020 == 0 ? nil : file.group,
+      isPartial: Self.isPartialNamespace())
+  }
+
+  func admits(_ peer: Peer) -> Bool {
+    if peer.user == 0 || peer.user == user { return true }
+    if let group, peer.group == group || peer.groups.contains(group) { return true }
+    // Nobody can be told from nobody else then: the kernel's judgement stands.
+    return isPartial && peer.user == Self.unmappedUser
+  }
+
+  /// Of the first line of /proc/self/uid_map: where all users are known it says `0 0 4294967295`.
+  static func isPartial(uidMap: String) -> Bool {
+    let fields = uidMap.split(whereSeparator: { " \t\n".contains($0) })
+    return fields != ["0", "0", "4294967295"]
+  }
+
+  private static func isPartialNamespace() -> Bool {
+    let descriptor = open("/proc/self/uid_map", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    let count = Glibc.read(descriptor, &buffer, buffer.count)
+    return count > 0 && isPartial(uidMap: String(decoding: buffer[..<count], as: UTF8.self))
+  }
+}

@@ -1,0 +1,149 @@
+internal import HTTPTypes
+internal import HummingbirdCore
+internal import NIOCore
+internal import TarnControl
+internal import TarnCore
+internal import TarnEngine
+
+/// Answers the requests of every connection, by calls of the agent.
+struct Responder: Sendable {
+  let agent: any AgentPort
+  let calls: BlockingCalls
+  let connections: Connections
+  let limits: ControlLimits
+  let version: String
+
+  private enum Reply {
+    case whole(Answer)
+    case stream(EventStream)
+  }
+
+  /// - Throws: only what ends the connection.
+  func respond(_ request: Request, _ writer: consuming ResponseWriter, _ connection: Connection) async throws
+  {
+    switch try await reply(request, connection) {
+    case .whole(let answer): try await send(answer, to: writer, request, connection)
+    case .stream(let stream): try await stream.run(writer, connection)
+    }
+  }
+
+  private func reply(_ request: Request, _ connection: Connection) async throws -> Reply {
+    do {
+      if let refusal = connection.refusal { throw refusal }
+      if connections.isEnding { throw ControlFailure.stopping }
+      let asking = try Asking(request)
+      guard asking.route.methods.contains(request.method.rawValue) else {
+        return .whole(Self.wrongMethod(asking))
+      }
+      if asking.route == .stream, connection.rights == .full {
+        return .stream(try await EventStream.open(self, asking, connection))
+      }
+      return .whole(try await answer(asking, request, connection))
+    } catch let failure as ControlFailure {
+      var answer = Answer(failure)
+      answer.closes = answer.closes || connection.refusal != nil || connections.isEnding
+      return .whole(answer)
+    }
+  }
+
+  private static func wrongMethod(_ asking: Asking) -> Answer {
+    let methods = asking.route.methods.joined(separator: ", ")
+    var answer = Answer(
+      ControlFailure(
+        .usage, code: "method-not-allowed",
+        "\(asking.route.rawValue) does not take \(Printable.escape(asking.method.rawValue))",
+        hint: "taken are: \(methods)"))
+    answer.status = .methodNotAllowed
+    answer.allowed = asking.route.methods
+    return answer
+  }
+
+  private func send(
+    _ answer: Answer, to writer: consuming ResponseWriter, _ request: Request, _ connection: Connection
+  ) async throws {
+    let head = answer.head(version: version)
+    let deadline = WriteDeadline(connection.channel, limits.writing)
+    defer { deadline.cancel() }
+    if request.method == .head {
+      try await writer.writeResponse(head)
+    } else {
+      try await writer.write(response: head, body: ResponseBody(byteBuffer: ByteBuffer(bytes: answer.body)))
+    }
+  }
+
+  // MARK: - Routes
+
+  private func answer(_ asking: Asking, _ request: Request, _ connection: Connection) async throws -> Answer {
+    let (agent, loop) = (agent, connection.channel.eventLoop)
+    if connection.rights == .redactedStatus { return try await redacted(asking, loop) }
+    let keys = asking.route.keys(of: asking.method.rawValue)
+    let body = try await Asking.body(request, most: limits.body)
+    if keys.isEmpty, !body.isEmpty {
+      throw ControlFailure(.usage, code: "body-unexpected", "\(asking.route.rawValue) takes no body here")
+    }
+    switch asking.route {
+    case .status:
+      let limit = try asking.number(
+        "problems", usual: ControlRoute.usualProblems, range: 0...ControlRoute.mostProblems)
+      return try await call(loop) { () throws(ControlFailure) in
+        try agent.status(mirrors: asking.mirrors, problemLimit: limit)
+      }
+    case .events:
+      let limit = try asking.number(
+        "limit", usual: ControlRoute.usualEvents, range: 1...ControlRoute.mostEvents)
+      return try await call(loop) { () throws(ControlFailure) in
+        try agent.events(after: asking.cursor, mirrors: asking.mirrors, limit: limit)
+      }
+    case .command:
+      let command = try ControlJSON.decode(ControlCommand.self, from: body, taking: keys)
+      if let fault = command.fault { throw fault }
+      return try await call(loop) { () throws(ControlFailure) in try agent.perform(command) }
+    case .reload: return try await call(loop) { () throws(ControlFailure) in agent.reload() }
+    case .limit:
+      let isSet = asking.method == .put
+      let rate = isSet ? try ControlJSON.decode(ControlRate.self, from: body, taking: keys) : nil
+      return try await call(loop) { () throws(ControlFailure) in try agent.limit(rate) }
+    case .stream: throw ControlFailure(.defect, code: "no-answer", "a stream is no answer")
+    }
+  }
+
+  /// Written as JSON where it was made: a long status takes its time.
+  private func call(
+    _ loop: any EventLoop, _ body: @escaping @Sendable () throws(ControlFailure) -> some Encodable & Sendable
+  ) async throws(ControlFailure) -> Answer {
+    Answer(
+      body: try await calls.run(on: loop) { () throws(ControlFailure) in try ControlJSON.encode(try body()) })
+  }
+
+  /// What the socket for everyone has. A folder's name asks more than it shows, and an agent's text may tell more.
+  private func redacted(_ asking: Asking, _ loop: any EventLoop) async throws -> Answer {
+    guard asking.route == .status else {
+      throw ControlFailure(
+        .permission, code: "not-on-this-socket", "this socket answers for the status only",
+        hint: "GET \(ControlRoute.status.rawValue)")
+    }
+    let agent = agent
+    let unknown = ControlFailure(.notFound, code: "no-such-mirror", "there is no such mirror")
+    guard !asking.mirrors.contains(where: { $0.contains("/") }) else { throw unknown }
+    _ = try asking.number("problems", usual: 0, range: 0...ControlRoute.mostProblems)
+    do throws(ControlFailure) {
+      return try await call(loop) { () throws(ControlFailure) in
+        try agent.status(mirrors: asking.mirrors, problemLimit: 0).redacted
+      }
+    } catch {
+      if error.kind == .notFound { throw unknown }
+      throw ControlFailure(error.kind, code: error.code, "no status now")
+    }
+  }
+}
+
+/// Closes a connection whose reader does not take what is written.
+struct WriteDeadline: Sendable {
+  private let task: Scheduled<Void>
+
+  init(_ channel: any Channel, _ time: Duration) {
+    task = channel.eventLoop.scheduleTask(in: TimeAmount(time)) { channel.close(promise: nil) }
+  }
+
+  func cancel() { task.cancel() }
+}

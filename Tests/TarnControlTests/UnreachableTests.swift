@@ -1,0 +1,121 @@
+import Glibc
+import TarnControl
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+/// Why no agent answered.
+@Suite struct UnreachableTests {
+  private let directory = ScratchDirectory()
+  private var path: String { directory.file("s") }
+
+  private func client(_ change: (inout ControlClient.Limits) -> Void = { _ in }) -> ControlClient {
+    var limits = ControlClient.Limits()
+    change(&limits)
+    return ControlClient(socketPath: path, limits: limits)
+  }
+
+  private func reason(_ client: ControlClient) -> ControlUnreachable.Reason? {
+    let failure = #expect(throws: ControlUnreachable.self) { try client.status() }
+    #expect(failure?.socketPath == path)
+    return failure?.reason
+  }
+
+  @Test func nothingIsThere() { #expect(reason(client()) == .noSocket) }
+
+  @Test(arguments: [108, 200, 5_000])
+  func aPathThatNoSocketHas(length: Int) {
+    let client = ControlClient(socketPath: "/" + String(repeating: "x", count: length - 1))
+    let failure = #expect(throws: ControlUnreachable.self) { try client.status() }
+    #expect(failure?.reason == .noSocket)
+  }
+
+  @Test func theLongestPathWorks() throws {
+    let path = directory.file(String(repeating: "x", count: 107 - directory.path.utf8.count - 1))
+    let listener = try RawListener(
+      path, answer: "HTTP/1.1 200 OK\r\nServer: tarn/1\r\nContent-Length: 2\r\n\r\n{}")
+    let failure = #expect(throws: ControlUnreachable.self) { try ControlClient(socketPath: path).status() }
+    #expect(failure?.reason == .notATarn)
+    withExtendedLifetime(listener) {}
+  }
+
+  @Test func nobodyListens() {
+    RawListener.leave(path)
+    #expect(reason(client()) == .refused)
+  }
+
+  @Test func aPlainFileIsThere() {
+    close(open(path, O_CREAT | O_WRONLY, 0o600))
+    #expect(reason(client()) == .refused)
+  }
+
+  @Test(arguments: [
+    "SSH-2.0-OpenSSH_9.2\r\n",
+    "HTTP/1.1 200 OK\r\nServer: nginx\r\nContent-Length: 2\r\n\r\n{}",
+    "HTTP/1.1 404 Not Found\r\nServer: nginx\r\nContent-Length: 0\r\n\r\n",
+    "HTTP/1.1 200 OK\r\nServer: tarn/1\r\nContent-Length: 2\r\n\r\n[]",
+    "HTTP/1.1 400 Bad Request\r\nServer: tarn/1\r\nContent-Length: 2\r\n\r\n{}",
+  ])
+  func somethingElseAnswers(answer: String) throws {
+    let listener = try RawListener(path, answer: answer)
+    #expect(reason(client()) == .notATarn)
+    let failure = #expect(throws: ControlUnreachable.self) { try client().follow(after: nil) { _ in true } }
+    #expect(failure?.reason == .notATarn)
+    withExtendedLifetime(listener) {}
+  }
+
+  @Test(arguments: ["", "HTTP/1.1 200 OK\r\nServer: tarn/1\r\nContent-Length: 20\r\n\r\n{"])
+  func theConnectionEndsBeforeTheAnswerIsWhole(answer: String) throws {
+    let listener = try RawListener(path, answer: answer)
+    #expect(reason(client()) == .ended)
+    withExtendedLifetime(listener) {}
+  }
+
+  @Test func nobodyAnswersInTime() throws {
+    let listener = try RawListener(path)
+    #expect(reason(client { $0.answering = .milliseconds(50) }) == .timedOut)
+    withExtendedLifetime(listener) {}
+  }
+
+  @Test func aFullQueueIsWaitedForAndNoLonger() throws {
+    let listener = try RawListener(path)
+    let waiting = (0..<9).map { _ in RawClient(path) }
+    #expect(waiting.allSatisfy { $0.error == 0 })
+    #expect(reason(client { $0.connecting = .milliseconds(50) }) == .timedOut)
+    withExtendedLifetime(listener) {}
+  }
+
+  @Test func aStreamWithoutASignOfLifeIsGivenUp() throws {
+    let head =
+      "HTTP/1.1 200 OK\r\nServer: tarn/1\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+    let gate = Gate()
+    let listener = try RawListener(path) { connection in
+      var request = [UInt8](repeating: 0, count: 65_536)
+      _ = read(connection, &request, request.count)
+      _ = send(connection, head, head.utf8.count, Int32(MSG_NOSIGNAL))
+      gate.wait()
+    }
+    defer { gate.open() }
+    let client = client { $0.silence = .milliseconds(50) }
+    let failure = #expect(throws: ControlUnreachable.self) { try client.follow(after: nil) { _ in true } }
+    #expect(failure?.reason == .timedOut)
+    withExtendedLifetime(listener) {}
+  }
+
+  @Test func anAnswerLongerThanAnyIsNotTaken() throws {
+    let body = String(repeating: " ", count: 2_000)
+    let listener = try RawListener(
+      path, answer: "HTTP/1.1 200 OK\r\nServer: tarn/1\r\nContent-Length: 2000\r\n\r\n\(body)")
+    #expect(reason(client { $0.answer = 1_999 }) == .notATarn)
+    withExtendedLifetime(listener) {}
+  }
+
+  @Test func afterItsEndAClientAsksNothing() throws {
+    let listener = try RawListener(path)
+    let client = client()
+    client.end()
+    #expect(reason(client) == .ended)
+    withExtendedLifetime(listener) {}
+  }
+}
