@@ -235,7 +235,8 @@ final class TransferLoop {
     let untilShared = budget?.refill() ?? 0
     let now = clock.monotonic()
     for client in turns { client.refill(now: now) }
-    if let first = turns.first { turns = turns.dropFirst() + [first] }
+    guard turns.contains(where: { !$0.throttled.isEmpty }) else { return untilShared }
+    turns.append(turns.removeFirst())
     var goesOn = true
     while goesOn {
       goesOn = false
@@ -251,7 +252,8 @@ final class TransferLoop {
 
   /// - Parameter untilShared: milliseconds until the shared rate lets bytes pass.
   private func throttleTime(_ untilShared: Int32) -> Int32 {
-    turns.filter { !$0.throttled.isEmpty }.map { max(1, untilShared, $0.millisecondsToOpen) }.min() ?? .max
+    turns.lazy.filter { !$0.throttled.isEmpty }.map { max(1, untilShared, $0.millisecondsToOpen) }.min()
+      ?? .max
   }
 
   /// - Returns: whether a file has more to read, or ended, so that a place is free.

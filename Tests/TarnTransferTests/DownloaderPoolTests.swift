@@ -348,6 +348,55 @@ struct DownloaderPoolTests {
     client.shutDown()
   }
 
+  /// Clients come and go on several threads while limits, rate and priorities change: each exchange has one end, and all
+  /// places are given back.
+  @Test func manyClientsComeAndGo() throws {
+    let pool = pool(total: 6, perHost: 4, keptForSmall: 1)
+    let left = LockedCondition(4)
+    let offences = Locked<[String]>([])
+    let ends = Locked(0)
+    var threads: [WorkerThread] = []
+    for number in 0..<4 {
+      let settings = settings { if number == 3 { $0.headers = ["X-Canary: \(number)"] } }
+      let url = "\(number % 2 == 0 ? server.plain : server.other)/ok/many/2000/come-and-go"
+      threads.append(
+        try WorkerThread.start(name: "client-\(number)") {
+          for _ in 0..<5 {
+            guard let client = try? pool.downloader(mirror: "m\(number)", settings: settings) else {
+              return offences.withLock { $0.append("no downloader") }
+            }
+            let receivers = (0..<12).map { _ in Collector(onEnd: { ends.withLock { $0 += 1 } }) }
+            let ids = receivers.enumerated().map { index, receiver in
+              var request = DownloadRequest(url: url, limit: 1 << 20)
+              request.expected = index % 2 == 0 ? 2000 : nil
+              return client.start(request, to: receiver)
+            }
+            for id in ids.suffix(4) { client.cancel(id) }
+            _ = receivers[number].outcome()
+            client.shutDown()
+            let wrong = receivers.flatMap(\.offences)
+            offences.withLock { $0 += wrong }
+          }
+          left.change { $0 -= 1 }
+        })
+    }
+    var round = 0
+    while left.withLock({ $0 }) > 0, offences.withLock({ $0.isEmpty }) {
+      round += 1
+      pool.budget.setLimits(TransferBudget.Limits(total: 1 + round % 6, perHost: 1 + round % 4))
+      pool.budget.setRate(round % 3 == 0 ? 1 << 20 : nil)
+      pool.budget.setPriority(round % 2 == 0 ? .high : .low, mirror: "m\(round % 4)")
+      #expect(pool.budget.snapshot().resting.isEmpty)
+      _ = left.wait(nanoseconds: 1_000_000) { $0 == 0 ? true : nil }
+    }
+    for thread in threads { thread.join() }
+    #expect(offences.withLock { $0 } == [])
+    #expect(ends.withLock { $0 } == 4 * 5 * 12)
+    #expect(pool.budget.snapshot().running == 0)
+    #expect(pool.budget.snapshot().waiting == 0)
+    #expect(pool.sharedThreads == 0)
+  }
+
   @Test func filesAskForNoPlace() throws {
     let pool = pool(total: 1, perHost: 1)
     try Data("x".utf8).write(to: server.folder.appending(path: "pool-file"))
