@@ -24,17 +24,21 @@ final class Client {
 
   init(
     _ id: ClientID, settings: NetworkSettings, mirror: String, clock: any Clock, budget: TransferBudget?,
-    shared: SharedPace?
+    terms: TransferBudget.Terms
   ) {
     self.id = id
     self.settings = settings
     self.mirror = mirror
     self.clock = clock
     self.budget = budget
-    self.shared = shared
-    options = CurlOption.fixed(settings, shared: shared)
+    shared = terms.pace
+    options = CurlOption.fixed(settings, shared: terms.pace)
     trusted = settings.credentialOrigin.flatMap { try? SourceURL($0) }?.origin
-    line = WaitingLine(perHost: settings.connectionsPerHost, keptForSmall: budget == nil ? 0 : 1)
+    // Large files that wait for the shared places must not fill the mirror's own, or its small ones would not come to
+    // theirs. A mirror that may have fewer than there are does not fill them.
+    let isNarrow = settings.connectionsPerHost < terms.limits.perHost
+    line = WaitingLine(
+      perHost: settings.connectionsPerHost, keptForSmall: isNarrow ? 0 : terms.keptForSmall)
     bucket = settings.rate.map { RateBucket(rate: $0, now: clock.monotonic()) }
   }
 

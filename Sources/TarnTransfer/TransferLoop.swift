@@ -41,9 +41,9 @@ final class TransferLoop {
     while isOpen {
       let (commands, closed) = inbox.take()
       isOpen = !closed
+      followTerms()
       for command in commands { obey(command) }
       guard isOpen else { break }
-      followTerms()
       admit()
       let untilRests = budget?.look()
       let untilRates = refill()
@@ -78,7 +78,7 @@ final class TransferLoop {
 
   private func join(_ id: ClientID, _ settings: NetworkSettings, mirror: String) {
     let client = Client(
-      id, settings: settings, mirror: mirror, clock: clock, budget: budget, shared: terms.pace)
+      id, settings: settings, mirror: mirror, clock: clock, budget: budget, terms: terms)
     clients[id] = client
     turns.append(client)
   }

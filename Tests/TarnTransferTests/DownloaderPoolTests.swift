@@ -125,6 +125,16 @@ struct DownloaderPoolTests {
     client.shutDown()
   }
 
+  /// Its own two places are for any file: it leaves the host's others free.
+  @Test func aMirrorWithFewPlacesKeepsNoneForSmallFiles() throws {
+    let pool = pool(total: 16, perHost: 3, keptForSmall: 1)
+    let client = try pool.downloader(mirror: "a", settings: settings { $0.connectionsPerHost = 2 })
+    let large = (0..<2).map { _ in Collector { _ in .full } }
+    for receiver in large { start(client, "ok", "few-large", size: 5000, expected: 5 << 20, to: receiver) }
+    for receiver in large { #expect(receiver.paused(1)) }
+    client.shutDown()
+  }
+
   @Test func aPlaceThatGetsFreeWakesAnotherThread() throws {
     let pool = pool(total: 1, perHost: 1)
     let a = try pool.downloader(mirror: "a", settings: settings())

@@ -60,6 +60,7 @@ package final class TransferBudget: Sendable {
   /// What network threads set their handles by.
   struct Terms: Equatable {
     var limits: ConnectionLimits
+    var keptForSmall = 0
     var pace: SharedPace?
   }
 
@@ -149,7 +150,8 @@ package final class TransferBudget: Sendable {
       let limits = state.book.limits
       return Terms(
         limits: ConnectionLimits(total: limits.total, perHost: limits.perHost),
-        pace: state.rate.map { SharedPace(rate: $0, places: limits.total) })
+        keptForSmall: limits.keptForSmall, pace: state.rate.map { SharedPace(rate: $0, places: limits.total) }
+      )
     }
   }
 
