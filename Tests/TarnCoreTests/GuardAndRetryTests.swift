@@ -62,7 +62,8 @@ import Testing
     let policy = RetryPolicy(retries: 5)
     for (asked, verdict) in [(60, RetryPolicy.Verdict.retry(after: 60)), (61, .giveUp)] {
       #expect(
-        policy.judge(attempt: 1, isTransient: true, asked: Int64(asked), isResting: true, random: 0) == verdict)
+        policy.judge(attempt: 1, isTransient: true, asked: Int64(asked), isResting: true, random: 0)
+          == verdict)
     }
   }
 

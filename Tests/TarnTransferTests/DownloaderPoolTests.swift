@@ -318,7 +318,7 @@ struct DownloaderPoolTests {
     let id = start(client, "ok", "tried", to: probe)
     #expect(probe.paused(1))
     // Its head was life enough for all others.
-    for _ in 0..<5 { #expect(get(client, "ok", "tried")?.head?.status == 200) }
+    for _ in 0..<2 { #expect(get(client, "ok", "tried")?.head?.status == 200) }
     client.resume(id)
     #expect(probe.outcome()?.head?.status == 200)
     client.shutDown()
