@@ -3,29 +3,34 @@ import Glibc
 package import TarnCore
 package import TarnRuntime
 
-/// Downloads over libcurl: one thread, one multi handle, and one set of credentials.
+/// Downloads over libcurl for one client: a pass, with limits, a rate and receivers of its own. Its thread and multi handle
+/// are its own, too, or those of a `DownloaderPool`.
 ///
-/// libcurl keeps connections by host, so mirrors with different credentials need a downloader each. A receiver
-/// started after `shutDown()` hears `.cancelled` on the caller's thread, before `start` returns.
+/// A receiver started after `shutDown()` hears `.cancelled` on the caller's thread, before `start` returns.
 package final class CurlDownloader: Downloading {
-  private let inbox: Inbox
-  private let thread: WorkerThread
+  private let thread: NetworkThread
+  private let client: ClientID
+  private let left = Gate()
+  /// Called once the client has left; nil when the thread is its own.
+  private let giveBack: (@Sendable () -> Void)?
 
-  /// Starts the thread.
+  /// Starts a thread for this client alone.
   ///
   /// - Throws: `.outOfMemory` or `.tooManyOpenFiles` when the thread or libcurl's handles cannot be made.
   package init(settings: NetworkSettings, clock: any Clock = SystemClock()) throws(DownloadFailure) {
-    Self.prepareProcess()
-    let multi = try MultiHandle(settings)
-    let inbox = Inbox(multi)
-    self.inbox = inbox
-    do throws(ThreadFailure) {
-      thread = try WorkerThread.start(name: "tarn-network") {
-        TransferLoop(settings, clock: clock, multi: multi, inbox: inbox).run()
-      }
-    } catch {
-      throw DownloadFailure(.outOfMemory, "no thread for the network", isTransient: true)
-    }
+    let limits = ConnectionLimits(total: settings.connections, perHost: settings.connectionsPerHost)
+    thread = try NetworkThread(limits: limits, clock: clock, budget: nil)
+    client = thread.inbox.join(settings, mirror: "")
+    giveBack = nil
+  }
+
+  init(
+    on thread: NetworkThread, settings: NetworkSettings, mirror: String,
+    giveBack: @escaping @Sendable () -> Void
+  ) {
+    self.thread = thread
+    self.giveBack = giveBack
+    client = thread.inbox.join(settings, mirror: mirror)
   }
 
   deinit {
@@ -33,23 +38,36 @@ package final class CurlDownloader: Downloading {
   }
 
   package func start(_ request: DownloadRequest, to receiver: any DownloadReceiver) -> DownloadID {
-    let (id, isOpen) = inbox.start(request, receiver)
+    let (id, isOpen) = thread.inbox.start(client, request, receiver)
     if !isOpen { receiver.end(.failed(DownloadFailure(.cancelled, "cancelled", isTransient: false))) }
     return id
   }
 
   package func resume(_ id: DownloadID) {
-    inbox.put(.resume(id))
+    thread.inbox.put(.resume(id))
   }
 
   package func cancel(_ id: DownloadID) {
-    inbox.put(.cancel(id))
+    thread.inbox.put(.cancel(id))
   }
 
-  /// From a receiver's callback it only asks for the end: the thread cannot wait for itself.
+  /// Sets the rate of this client, also for what runs. Any thread.
+  ///
+  /// - Parameter bytesPerSecond: nil for no limit.
+  package func setRate(_ bytesPerSecond: UInt64?) {
+    thread.inbox.put(.setRate(client, bytesPerSecond))
+  }
+
+  /// Ends this client's exchanges and nobody else's. From a receiver's callback it only asks for the end: the thread cannot
+  /// wait for itself.
   package func shutDown() {
-    inbox.close()
-    if !thread.isCurrent { thread.join() }
+    let isFirst = thread.inbox.leave(client, left)
+    if !thread.isCurrent { left.wait() }
+    if let giveBack {
+      if isFirst { giveBack() }
+    } else {
+      thread.close()
+    }
   }
 
   /// Makes libcurl ready and takes out of the environment what would steer it. Once per process, best before other
@@ -68,63 +86,4 @@ package final class CurlDownloader: Downloading {
     for name in unwelcomeVariables { unsetenv(name) }
     curl_global_init(Int(CURL_GLOBAL_DEFAULT))
   }()
-}
-
-/// What other threads ask of the network thread.
-final class Inbox: Sendable {
-  enum Command: Sendable {
-    case start(DownloadID, DownloadRequest, any DownloadReceiver)
-    case resume(DownloadID)
-    case cancel(DownloadID)
-  }
-
-  private struct State {
-    var commands: [Command] = []
-    var lastID: UInt64 = 0
-    var isClosed = false
-  }
-
-  private let multi: MultiHandle
-  private let state = Locked(State())
-
-  init(_ multi: MultiHandle) {
-    self.multi = multi
-  }
-
-  /// - Returns: false with the id when the inbox is closed.
-  func start(_ request: DownloadRequest, _ receiver: any DownloadReceiver) -> (DownloadID, isOpen: Bool) {
-    state.withLock { state in
-      state.lastID += 1
-      let id = DownloadID(value: state.lastID)
-      return (id, append(.start(id, request, receiver), to: &state))
-    }
-  }
-
-  func put(_ command: Command) {
-    state.withLock { _ = append(command, to: &$0) }
-  }
-
-  func close() {
-    state.withLock { state in
-      guard !state.isClosed else { return }
-      state.isClosed = true
-      multi.wake()
-    }
-  }
-
-  /// Network thread: empties the inbox.
-  func take() -> (commands: [Command], isClosed: Bool) {
-    state.withLock { state in
-      defer { state.commands = [] }
-      return (state.commands, state.isClosed)
-    }
-  }
-
-  private func append(_ command: Command, to state: inout State) -> Bool {
-    guard !state.isClosed else { return false }
-    state.commands.append(command)
-    // The thread takes all at once: who finds others waiting need not wake it again.
-    if state.commands.count == 1 { multi.wake() }
-    return true
-  }
 }

@@ -14,12 +14,25 @@ enum CurlLimits {
   static let retryAfter: Int64 = 7 * 86_400
 }
 
+/// Connections that one multi handle may have.
+struct ConnectionLimits: Equatable, Sendable {
+  var total: Int
+  var perHost: Int
+}
+
+/// A rate that several clients share, and among how many transfers at most.
+struct SharedPace: Equatable, Sendable {
+  /// Bytes per second.
+  var rate: UInt64
+  var places: Int
+}
+
 /// One libcurl option: what it is set to and why. Every option that Tarn sets is in this file.
 ///
 /// Left at their defaults on purpose: FAILONERROR (a status is a result), ACCEPT_ENCODING and TRANSFER_ENCODING (no
 /// decoding: bodies are stored as sent, feeds are decoded under TarnFeeds' bounds), RESUME_FROM and RANGE (libcurl's
 /// own check ends a resumed transfer that answers 200; Tarn sends the header itself and lets the receiver decide),
-/// MAX_RECV_SPEED (RateBucket), SHARE (one multi handle is one domain of credentials), HSTS and ALTSVC (a mirror
+/// MAX_RECV_SPEED (RateBucket), SHARE (one multi handle is one domain of credentials, see DownloaderPool), HSTS and ALTSVC (a mirror
 /// goes where its feed says).
 struct CurlOption {
   enum Value: Equatable {
@@ -47,9 +60,27 @@ struct CurlOption {
 }
 
 extension CurlOption {
-  /// The same for every exchange of a downloader.
-  static func fixed(_ settings: NetworkSettings) -> [CurlOption] {
+  /// The same for every exchange of a client while the rates stay as they are.
+  ///
+  /// - Parameter shared: the rate of all clients together; nil for none.
+  static func fixed(_ settings: NetworkSettings, shared: SharedPace? = nil) -> [CurlOption] {
     safety(settings) + patience(settings) + connection(settings)
+      + [lowSpeed(settings, shared), buffer(settings, shared)]
+  }
+
+  /// Also set on running transfers when a rate changes.
+  static func lowSpeed(_ settings: NetworkSettings, _ shared: SharedPace?) -> CurlOption {
+    // Under a rate limit a fair share may be less than the low-speed limit: half the share is still alive.
+    let own = settings.rate.map { $0 / UInt64(max(1, settings.connections)) / 2 } ?? .max
+    let common = shared.map { $0.rate / UInt64(max(1, $0.places)) / 2 } ?? .max
+    return .init(
+      CURLOPT_LOW_SPEED_LIMIT, .long(Int(clamping: min(settings.lowSpeedLimit, own, common))), "drips end")
+  }
+
+  private static func buffer(_ settings: NetworkSettings, _ shared: SharedPace?) -> CurlOption {
+    .init(
+      CURLOPT_BUFFERSIZE, .long(RateBucket.bufferSize(rates: [settings.rate, shared?.rate])),
+      "fewer callbacks; small under a rate limit so that the flow is even")
   }
 
   private static func safety(_ settings: NetworkSettings) -> [CurlOption] {
@@ -80,13 +111,10 @@ extension CurlOption {
   }
 
   private static func patience(_ settings: NetworkSettings) -> [CurlOption] {
-    // Under a rate limit a fair share may be less than the low-speed limit: half the share is still alive.
-    let share = settings.rate.map { $0 / UInt64(max(1, settings.connections)) / 2 } ?? .max
-    return [
+    [
       .init(CURLOPT_NOSIGNAL, .long(1), "signals belong to SignalWatch"),
       .init(
         CURLOPT_CONNECTTIMEOUT_MS, .long(settings.connectTimeout * 1000), "covers name, TCP, proxy and TLS"),
-      .init(CURLOPT_LOW_SPEED_LIMIT, .long(Int(clamping: min(settings.lowSpeedLimit, share))), "drips end"),
       .init(CURLOPT_LOW_SPEED_TIME, .long(settings.lowSpeedTime), "also the longest wait for a head"),
       .init(CURLOPT_TCP_KEEPALIVE, .long(1), "a dead peer shows while a transfer is paused"),
     ]
@@ -94,9 +122,6 @@ extension CurlOption {
 
   private static func connection(_ settings: NetworkSettings) -> [CurlOption] {
     [
-      .init(
-        CURLOPT_BUFFERSIZE, .long(RateBucket.bufferSize(rate: settings.rate)),
-        "fewer callbacks; small under a rate limit so that the flow is even"),
       .init(CURLOPT_HTTP_VERSION, .long(Int(CURL_HTTP_VERSION_2TLS)), "HTTP/2 by ALPN, else 1.1"),
       .init(CURLOPT_MAXAGE_CONN, .long(60), "an idle connection older than this is not trusted"),
       .init(CURLOPT_MAXLIFETIME_CONN, .long(600), "changes of DNS are seen"),
@@ -133,14 +158,14 @@ extension CurlOption {
   }
 
   /// Options of the multi handle.
-  static func multi(_ settings: NetworkSettings) -> [(CURLMoption, Int, reason: String)] {
+  static func multi(_ places: ConnectionLimits) -> [(CURLMoption, Int, reason: String)] {
     [
       (
-        CURLMOPT_MAX_TOTAL_CONNECTIONS, settings.connections,
-        "WaitingLine keeps it; this holds for redirects too"
+        CURLMOPT_MAX_TOTAL_CONNECTIONS, places.total,
+        "WaitingLine or the budget keeps it; this holds for redirects too"
       ),
-      (CURLMOPT_MAX_HOST_CONNECTIONS, settings.connectionsPerHost, "the same"),
-      (CURLMOPT_MAXCONNECTS, settings.connections, "idle connections kept"),
+      (CURLMOPT_MAX_HOST_CONNECTIONS, places.perHost, "the same"),
+      (CURLMOPT_MAXCONNECTS, places.total, "idle connections kept"),
       (CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX), "HTTP/2 streams share a connection"),
     ]
   }

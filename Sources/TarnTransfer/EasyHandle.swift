@@ -43,6 +43,12 @@ final class EasyHandle {
       easy, receiveHeader, receiveBody, openSocket, Unmanaged.passUnretained(hop).toOpaque())
   }
 
+  /// Sets an option of a transfer that runs, between two calls of libcurl's.
+  func apply(_ option: CurlOption) {
+    // It fails only for options that this libcurl does not know, and `prepare` has set it before.
+    _ = option.apply(to: easy)
+  }
+
   /// libcurl's message about the last failure, raw.
   var detail: String { String(cString: errorBuffer) }
 

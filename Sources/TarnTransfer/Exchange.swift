@@ -3,31 +3,14 @@ import Glibc
 import TarnCore
 import TarnRuntime
 
-/// What all exchanges of a downloader share. Network thread only.
-final class Network {
-  let settings: NetworkSettings
-  let clock: any Clock
-  let options: [CurlOption]
-  /// The feed's own origin.
-  let trusted: Origin?
-  var bucket: RateBucket?
-  /// Hops that found the bucket empty, in the order they asked.
-  var throttled = Fifo<Hop>()
-
-  init(settings: NetworkSettings, clock: any Clock) {
-    self.settings = settings
-    self.clock = clock
-    options = CurlOption.fixed(settings)
-    trusted = settings.credentialOrigin.flatMap { try? SourceURL($0) }?.origin
-    bucket = settings.rate.map { RateBucket(rate: $0, now: clock.monotonic()) }
-  }
-}
-
 /// One exchange from `start` to `end`: a chain of hops. Network thread only.
 final class Exchange {
   let id: DownloadID
+  let client: Client
   let request: DownloadRequest
   let receiver: any DownloadReceiver
+  /// Its place in the shared budget, or its number in the queue for one.
+  var place: TransferBudget.Place?
   /// Of the hop that runs or waits.
   var url: SourceURL
   /// Redirects followed so far.
@@ -39,12 +22,18 @@ final class Exchange {
   var file: FileExchange?
   private(set) var isEnded = false
 
-  init(id: DownloadID, request: DownloadRequest, receiver: any DownloadReceiver, url: SourceURL) {
+  init(
+    id: DownloadID, client: Client, request: DownloadRequest, receiver: any DownloadReceiver, url: SourceURL
+  ) {
     self.id = id
+    self.client = client
     self.request = request
     self.receiver = receiver
     self.url = url
   }
+
+  /// It may have a place that is kept for small files.
+  var isSmall: Bool { request.expected.map { $0 <= TransferBudget.largestSmall } ?? false }
 
   /// Tells the receiver, once.
   func end(_ outcome: DownloadOutcome) {
@@ -87,7 +76,7 @@ final class Hop {
 
   let exchange: Exchange
   let handle: EasyHandle
-  private let network: Network
+  private let client: Client
   private var reader: HeadReader
   private var stage = Stage.head
   private var failure: DownloadFailure?
@@ -98,10 +87,10 @@ final class Hop {
   var isThrottled = false
   private var sockets = (opened: 0, refused: "")
 
-  init(_ exchange: Exchange, handle: EasyHandle, network: Network) {
+  init(_ exchange: Exchange, handle: EasyHandle) {
     self.exchange = exchange
     self.handle = handle
-    self.network = network
+    client = exchange.client
     reader = HeadReader(url: exchange.url.text)
   }
 
@@ -109,10 +98,13 @@ final class Hop {
 
   /// - Returns: false to end the transfer.
   func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
-    switch reader.take(line, now: network.clock.now()) {
+    switch reader.take(line, now: client.clock.now()) {
     case .more: return true
     case .failed(let failure): return fail(failure)
-    case .complete: return takeHead(reader.head)
+    case .complete:
+      // Life is told at once: a body may take hours.
+      if reader.head.isLife, let place = exchange.place { client.budget?.answered(place) }
+      return takeHead(reader.head)
     }
   }
 
@@ -125,15 +117,15 @@ final class Hop {
       _ = fail(tooLarge)
       return .stop
     }
-    if let bucket = network.bucket, !bucket.isOpen {
+    guard client.mayTake else {
       isThrottled = true
-      network.throttled.append(self)
+      client.throttled.append(self)
       return .pause
     }
     switch exchange.receiver.receive(bytes) {
     case .taken:
       count += UInt64(bytes.count)
-      network.bucket?.spend(bytes.count)
+      client.spend(bytes.count)
       return .goOn
     case .full:
       isFull = true
@@ -147,7 +139,7 @@ final class Hop {
   /// Makes the socket for one address that the resolver gave, when the address is allowed.
   func openSocket(to address: UnsafePointer<sockaddr>, _ kind: curl_sockaddr) -> curl_socket_t {
     // Behind a proxy the address is the proxy's, which the user chose.
-    let isFree = network.settings.allowsPrivateAddresses || network.settings.proxy != nil
+    let isFree = client.settings.allowsPrivateAddresses || client.settings.proxy != nil
     if !isFree, AddressRule.isPrivate(address, length: Int(kind.addrlen)) {
       sockets.refused = AddressRule.text(address, length: Int(kind.addrlen))
       return -1

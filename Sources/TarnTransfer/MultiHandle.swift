@@ -12,7 +12,7 @@ final class MultiHandle: @unchecked Sendable {
 
   /// - Throws: `.outOfMemory`; `.tooManyOpenFiles` when libcurl has no descriptor by which it could be woken, without
   ///   which `wake` would do nothing and `poll` would sleep on.
-  init(_ settings: NetworkSettings) throws(DownloadFailure) {
+  init(_ limits: ConnectionLimits) throws(DownloadFailure) {
     guard let multi = curl_multi_init() else {
       throw DownloadFailure(.outOfMemory, "libcurl gave no multi handle", isTransient: true)
     }
@@ -23,11 +23,16 @@ final class MultiHandle: @unchecked Sendable {
         isTransient: true)
     }
     self.multi = multi
-    for (option, value, _) in CurlOption.multi(settings) { tarn_curl_multi_set_long(multi, option, value) }
+    set(limits)
   }
 
   deinit {
     close()
+  }
+
+  /// Connections beyond new limits are closed once they are idle.
+  func set(_ limits: ConnectionLimits) {
+    for (option, value, _) in CurlOption.multi(limits) { tarn_curl_multi_set_long(multi, option, value) }
   }
 
   /// Any thread: makes a running or the next `poll` return.

@@ -1,4 +1,6 @@
-/// The rate limit over all transfers: a token bucket that may go into debt by one buffer.
+import TarnCore
+
+/// A rate limit over all transfers of a client or of several: a token bucket that may go into debt by one buffer.
 ///
 /// libcurl's own MAX_RECV_SPEED works for each transfer alone: shares would be lost by those that idle. Here whoever
 /// has bytes takes from one bucket; a transfer that finds it empty pauses until the bucket is refilled.
@@ -34,8 +36,38 @@ struct RateBucket {
   }
 
   /// A buffer that makes the flow even: a twentieth of a second, within libcurl's bounds.
-  static func bufferSize(rate: UInt64?) -> Int {
-    guard let rate else { return CurlLimits.buffer }
+  ///
+  /// - Parameter rates: all that hold; nil for no limit.
+  static func bufferSize(rates: [UInt64?]) -> Int {
+    guard let rate = rates.compactMap({ $0 }).min() else { return CurlLimits.buffer }
     return Int(min(UInt64(CurlLimits.buffer), max(1024, rate / 20)))
+  }
+}
+
+/// How many bytes came per second, over the last few seconds.
+struct RateMeter {
+  private static let window: UInt64 = 4
+  /// Bytes of one second each; the last is the running one.
+  private var slots: [(second: UInt64, bytes: UInt64)] = []
+
+  /// - Parameter now: nanoseconds of the monotonic clock.
+  mutating func add(_ bytes: Int, now: UInt64) {
+    let second = now / 1_000_000_000
+    if slots.last?.second == second {
+      slots[slots.count - 1].bytes.addSaturated(UInt64(bytes))
+    } else {
+      slots.append((second, UInt64(bytes)))
+      slots.removeAll { $0.second + Self.window < second }
+    }
+  }
+
+  /// Bytes per second over the last whole seconds; the running one is not over yet.
+  func bytesPerSecond(now: UInt64) -> UInt64 {
+    let second = now / 1_000_000_000
+    var sum: UInt64 = 0
+    for slot in slots where slot.second < second && slot.second + Self.window >= second {
+      sum.addSaturated(slot.bytes)
+    }
+    return sum / Self.window
   }
 }

@@ -10,6 +10,9 @@ struct Origin: Hashable, Sendable {
 
   /// `example.org:443`, for messages.
   var hostAndPort: String { "\(host):\(port)" }
+
+  /// `https://example.org:443`.
+  var text: String { "\(scheme)://\(hostAndPort)" }
 }
 
 /// A URL that libcurl's parser has read, without user, password and fragment.

@@ -2,38 +2,51 @@ import CurlShim
 import TarnCore
 import TarnRuntime
 
-/// The network thread: owns the multi handle and every exchange.
+/// The network thread: owns the multi handle, the clients and every exchange.
 ///
-/// A turn: take commands, admit who may run, refill the rate, step files, let libcurl work, end what is done. Only
-/// then it sleeps, until a socket, a timer, the rate or a command wakes it.
+/// A turn: take commands, admit who may run, refill the rates, step files, let libcurl work, end what is done. Only
+/// then it sleeps, until a socket, a timer, a rate, the budget or a command wakes it.
 final class TransferLoop {
   private let multi: MultiHandle
   private let inbox: Inbox
-  private let network: Network
+  private let clock: any Clock
+  /// What is shared with other threads; nil for nothing.
+  private let budget: TransferBudget?
+  private var terms: TransferBudget.Terms
+  private var clients: [ClientID: Client] = [:]
+  /// The clients in the order in which the shared rate serves them next.
+  private var turns: [Client] = []
   private var exchanges: [DownloadID: Exchange] = [:]
-  private var line: WaitingLine<Exchange>
+  /// Exchanges that wait for a place of the budget.
+  private var queued: [TransferBudget.Place: Exchange] = [:]
   /// Running exchanges, by their easy handles and by their ids for files.
   private var hops: [UnsafeMutableRawPointer: Hop] = [:]
   private var files: [DownloadID: Exchange] = [:]
   private var idle: [EasyHandle] = []
 
-  init(_ settings: NetworkSettings, clock: any Clock, multi: MultiHandle, inbox: Inbox) {
+  init(
+    _ limits: ConnectionLimits, clock: any Clock, budget: TransferBudget?, multi: MultiHandle, inbox: Inbox
+  ) {
     self.multi = multi
     self.inbox = inbox
-    network = Network(settings: settings, clock: clock)
-    line = WaitingLine(perHost: settings.connectionsPerHost)
+    self.clock = clock
+    self.budget = budget
+    terms = TransferBudget.Terms(limits: limits, pace: nil)
   }
 
   /// Returns when the inbox is closed and all receivers have heard their end.
   func run() {
+    budget?.join(inbox)
     var isOpen = true
     while isOpen {
       let (commands, closed) = inbox.take()
       isOpen = !closed
+      followTerms()
       for command in commands { obey(command) }
       guard isOpen else { break }
       admit()
-      refill()
+      let untilRests = budget?.look()
+      let untilRates = refill()
       let stepped = stepFiles()
       let code = multi.perform()
       if code != CURLM_OK {
@@ -41,51 +54,120 @@ final class TransferLoop {
       }
       let ended = collect()
       if stepped || ended { continue }
-      multi.poll(milliseconds: sleepTime)
+      multi.poll(milliseconds: min(untilRests ?? 60_000, throttleTime(untilRates), 60_000))
     }
-    cancelAll()
+    endAll()
   }
 
   private func obey(_ command: Inbox.Command) {
     switch command {
-    case .start(let id, let request, let receiver): begin(id, request, receiver)
+    case .join(let id, let settings, let mirror): join(id, settings, mirror: mirror)
+    case .start(let id, let client, let request, let receiver): begin(id, client, request, receiver)
     case .resume(let id): resume(id)
-    case .cancel(let id): cancel(id)
+    case .cancel(let id): if let exchange = exchanges[id] { cancel(exchange) }
+    case .setRate(let id, let rate): setRate(id, rate)
+    case .leave(let id, let gate):
+      leave(id)
+      gate.open()
+    case .hear(.granted(let place)): if let exchange = queued.removeValue(forKey: place) { start(exchange) }
+    case .hear(.refused(let place, let failure)): refuse(place, failure)
     }
+  }
+
+  // MARK: Clients
+
+  private func join(_ id: ClientID, _ settings: NetworkSettings, mirror: String) {
+    let client = Client(
+      id, settings: settings, mirror: mirror, clock: clock, budget: budget, terms: terms)
+    clients[id] = client
+    turns.append(client)
+  }
+
+  /// Ends what is the client's, and nothing else.
+  private func leave(_ id: ClientID) {
+    guard let client = clients.removeValue(forKey: id) else { return }
+    turns.removeAll { $0 === client }
+    let own = exchanges.values.filter { $0.client === client }
+    for exchange in own.sorted(by: { $0.id.value < $1.id.value }) { cancel(exchange) }
+    client.line.removeAll()
+  }
+
+  private func setRate(_ id: ClientID, _ rate: UInt64?) {
+    guard let client = clients[id] else { return }
+    client.setRate(rate)
+    for hop in hops.values where hop.exchange.client === client { hop.handle.apply(client.lowSpeed) }
+  }
+
+  /// Takes up limits and a rate of the budget that have changed.
+  private func followTerms() {
+    guard let now = budget?.terms, now != terms else { return }
+    if now.limits != terms.limits { multi.set(now.limits) }
+    if now.pace != terms.pace {
+      for client in turns { client.setShared(now.pace) }
+      for hop in hops.values { hop.handle.apply(hop.exchange.client.lowSpeed) }
+    }
+    terms = now
   }
 
   // MARK: From start to the first hop
 
-  private func begin(_ id: DownloadID, _ request: DownloadRequest, _ receiver: any DownloadReceiver) {
+  private func begin(
+    _ id: DownloadID, _ client: ClientID, _ request: DownloadRequest, _ receiver: any DownloadReceiver
+  ) {
+    // The inbox takes no start of a client that is not there.
+    guard let client = clients[client] else { return }
     let values = [request.ifRange, request.ifNoneMatch, request.ifModifiedSince, request.accept]
     do throws(SourceURL.Refusal) {
       let url = try SourceURL(request.url)
       guard values.allSatisfy({ HeaderValue.isSafe($0 ?? "") }) else {
         throw SourceURL.Refusal(reason: "a request header has control characters")
       }
-      let exchange = Exchange(id: id, request: request, receiver: receiver, url: url)
+      let exchange = Exchange(id: id, client: client, request: request, receiver: receiver, url: url)
       exchanges[id] = exchange
-      line.add(exchange, to: url.origin, order: id.value)
+      client.line.add(exchange, to: url.origin, order: id.value, isSmall: exchange.isSmall)
     } catch {
       let failure = DownloadFailure(.urlRefused, "the URL was refused: \(error.reason)", isTransient: false)
       receiver.end(.failed(failure))
     }
   }
 
-  /// Starts waiting exchanges while there are places. Handles never outnumber the connections.
+  /// Lets waiting exchanges go on while their clients have places. Handles never outnumber the connections.
   private func admit() {
-    while hops.count + files.count < max(1, network.settings.connections),
-      let (next, origin) = line.takeNext()
-    {
-      // Who was cancelled while waiting is still in line.
-      if next.isEnded {
-        line.leave(origin)
-      } else if origin.scheme == "file" {
-        open(next)
-      } else {
-        start(next)
+    for client in turns {
+      while client.hasPlace, let (next, origin) = client.line.takeNext() {
+        client.busy += 1
+        // Who was cancelled while waiting is still in line.
+        if next.isEnded {
+          leaveLine(next, origin)
+        } else if origin.scheme == "file" {
+          open(next)
+        } else {
+          enter(next)
+        }
       }
     }
+  }
+
+  /// Asks the budget for a place; without one there is nobody to ask.
+  private func enter(_ exchange: Exchange) {
+    guard let budget else { return start(exchange) }
+    let client = exchange.client
+    let route = Route(origin: exchange.url.origin, proxy: client.settings.proxy)
+    switch budget.enter(route, mirror: client.mirror, isSmall: exchange.isSmall, member: inbox) {
+    case .granted(let place):
+      exchange.place = place
+      start(exchange)
+    case .waits(let place):
+      exchange.place = place
+      queued[place] = exchange
+    case .refused(let failure): finish(exchange, .failed(failure))
+    }
+  }
+
+  private func refuse(_ place: TransferBudget.Place, _ failure: DownloadFailure) {
+    guard let exchange = queued.removeValue(forKey: place) else { return }
+    exchange.place = nil
+    finish(exchange, .failed(failure))
   }
 
   private func open(_ exchange: Exchange) {
@@ -98,13 +180,14 @@ final class TransferLoop {
   }
 
   private func start(_ exchange: Exchange) {
-    let seconds = exchange.secondsLeft(now: network.clock.monotonic())
+    let seconds = exchange.secondsLeft(now: clock.monotonic())
     guard seconds != 0 else { return fail(exchange, CURLE_OPERATION_TIMEDOUT) }
-    let settings = network.settings
-    let isTrusted = exchange.url.origin == network.trusted
-    let options = CurlOption.hop(exchange.url, settings: settings, isTrusted: isTrusted, secondsLeft: seconds)
-    let headers = CurlOption.headers(exchange.request, isTrusted: isTrusted, settings: settings)
-    let (code, hop) = prepare(exchange, network.options + options, headers: headers)
+    let client = exchange.client
+    let isTrusted = exchange.url.origin == client.trusted
+    let options = CurlOption.hop(
+      exchange.url, settings: client.settings, isTrusted: isTrusted, secondsLeft: seconds)
+    let headers = CurlOption.headers(exchange.request, isTrusted: isTrusted, settings: client.settings)
+    let (code, hop) = prepare(exchange, client.options + options, headers: headers)
     guard let hop else { return fail(exchange, code) }
     guard multi.add(hop.handle) else { return fail(exchange, CURLE_OUT_OF_MEMORY) }
     exchange.hop = hop
@@ -119,7 +202,7 @@ final class TransferLoop {
     while true {
       let used = idle.popLast()
       guard let handle = used ?? EasyHandle() else { return (CURLE_OUT_OF_MEMORY, nil) }
-      let hop = Hop(exchange, handle: handle, network: network)
+      let hop = Hop(exchange, handle: handle)
       let code = handle.prepare(options, headers: headers, hop: hop)
       if code == CURLE_OK { return (code, hop) }
       if used == nil { return (code, nil) }
@@ -145,14 +228,32 @@ final class TransferLoop {
     if code != CURLE_OK { done(hop, code) }
   }
 
-  /// Lets throttled hops go on, in turn, while there are tokens.
-  private func refill() {
-    guard network.bucket != nil else { return }
-    network.bucket?.refill(now: network.clock.monotonic())
-    while network.bucket?.isOpen == true, let hop = network.throttled.popFirst() {
-      hop.isThrottled = false
-      if hop.exchange.hop === hop { unpause(hop) }
+  /// Lets throttled hops go on, a buffer of each client in turn, while both rates let bytes pass.
+  ///
+  /// - Returns: milliseconds until the shared rate does.
+  private func refill() -> Int32 {
+    let untilShared = budget?.refill() ?? 0
+    let now = clock.monotonic()
+    for client in turns { client.refill(now: now) }
+    guard turns.contains(where: { !$0.throttled.isEmpty }) else { return untilShared }
+    turns.append(turns.removeFirst())
+    var goesOn = true
+    while goesOn {
+      goesOn = false
+      for client in turns where client.mayTake {
+        guard let hop = client.throttled.popFirst() else { continue }
+        goesOn = true
+        hop.isThrottled = false
+        if hop.exchange.hop === hop { unpause(hop) }
+      }
     }
+    return untilShared
+  }
+
+  /// - Parameter untilShared: milliseconds until the shared rate lets bytes pass.
+  private func throttleTime(_ untilShared: Int32) -> Int32 {
+    turns.lazy.filter { !$0.throttled.isEmpty }.map { max(1, untilShared, $0.millisecondsToOpen) }.min()
+      ?? .max
   }
 
   /// - Returns: whether a file has more to read, or ended, so that a place is free.
@@ -176,11 +277,6 @@ final class TransferLoop {
     return ended
   }
 
-  private var sleepTime: Int32 {
-    guard let bucket = network.bucket, !network.throttled.isEmpty else { return 60_000 }
-    return max(1, bucket.millisecondsToOpen)
-  }
-
   // MARK: Ending
 
   private func done(_ hop: Hop, _ code: CURLcode) {
@@ -190,10 +286,12 @@ final class TransferLoop {
     switch result {
     case .outcome(let outcome): finish(exchange, outcome)
     case .redirect(let target):
-      line.leave(exchange.url.origin)
+      leaveLine(exchange, exchange.url.origin)
+      givePlaceBack(exchange, .answered)
       exchange.redirects += 1
       exchange.url = target
-      line.addFirst(exchange, to: target.origin, order: exchange.id.value)
+      exchange.client.line.addFirst(
+        exchange, to: target.origin, order: exchange.id.value, isSmall: exchange.isSmall)
     }
   }
 
@@ -205,25 +303,37 @@ final class TransferLoop {
     idle.append(hop.handle)
   }
 
-  /// Ends an exchange that holds a place and no hop any more.
+  /// Ends an exchange that holds a place of its client and no hop any more.
   private func finish(_ exchange: Exchange, _ outcome: DownloadOutcome) {
-    line.leave(exchange.url.origin)
+    leaveLine(exchange, exchange.url.origin)
+    givePlaceBack(exchange, CircuitBreaker.Outcome(outcome))
     files[exchange.id] = nil
     exchange.file = nil
     exchanges[exchange.id] = nil
     exchange.end(outcome)
   }
 
-  private func cancel(_ id: DownloadID) {
-    guard let exchange = exchanges[id] else { return }
+  private func leaveLine(_ exchange: Exchange, _ origin: Origin) {
+    exchange.client.busy -= 1
+    exchange.client.line.leave(origin, isSmall: exchange.isSmall)
+  }
+
+  private func givePlaceBack(_ exchange: Exchange, _ outcome: CircuitBreaker.Outcome) {
+    guard let place = exchange.place else { return }
+    exchange.place = nil
+    queued[place] = nil
+    budget?.leave(place, outcome)
+  }
+
+  private func cancel(_ exchange: Exchange) {
     let outcome = DownloadOutcome.failed(DownloadFailure(.cancelled, "cancelled", isTransient: false))
     if let hop = exchange.hop {
       release(hop)
       finish(exchange, outcome)
-    } else if exchange.file != nil {
+    } else if exchange.file != nil || exchange.place != nil {
       finish(exchange, outcome)
     } else {
-      exchanges[id] = nil
+      exchanges[exchange.id] = nil
       exchange.end(outcome)
     }
   }
@@ -235,9 +345,9 @@ final class TransferLoop {
     }
   }
 
-  private func cancelAll() {
-    for id in exchanges.keys.sorted(by: { $0.value < $1.value }) { cancel(id) }
-    line.removeAll()
+  private func endAll() {
+    for id in clients.keys.sorted(by: { $0.value < $1.value }) { leave(id) }
+    budget?.leave(inbox)
     idle = []
     multi.close()
   }

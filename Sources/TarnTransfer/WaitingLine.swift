@@ -2,52 +2,78 @@
 ///
 /// A host at its limit keeps its own queue and holds up no other. Adding and taking cost O(log hosts).
 struct WaitingLine<Element> {
+  private typealias Queue = Fifo<(order: UInt64, element: Element)>
+
   private struct Host {
-    var waiting = Fifo<(order: UInt64, element: Element)>()
+    var large = Queue()
+    var small = Queue()
     var running = 0
-    var isReady = false
+    var runningLarge = 0
+    /// The order under which it stands in `ready`; nil when it does not.
+    var readyOrder: UInt64?
   }
 
   private let perHost: Int
+  /// Of each host's places, so many take small files only; one place is always left to the others.
+  private let keptForSmall: Int
   private var hosts: [Origin: Host] = [:]
   /// Hosts with someone waiting and a place free, by the order of who waits first.
   private var ready = Heap()
 
-  init(perHost: Int) {
+  init(perHost: Int, keptForSmall: Int = 0) {
     self.perHost = max(1, perHost)
+    self.keptForSmall = max(0, min(keptForSmall, self.perHost - 1))
   }
 
   /// - Parameter order: who came first; unique.
-  mutating func add(_ element: Element, to origin: Origin, order: UInt64) {
-    hosts[origin, default: Host()].waiting.append((order, element))
+  mutating func add(_ element: Element, to origin: Origin, order: UInt64, isSmall: Bool = false) {
+    if isApart(isSmall) {
+      hosts[origin, default: Host()].small.append((order, element))
+    } else {
+      hosts[origin, default: Host()].large.append((order, element))
+    }
     markReady(origin)
   }
 
   /// At the head of its host's queue: it has waited before, elsewhere.
-  mutating func addFirst(_ element: Element, to origin: Origin, order: UInt64) {
-    hosts[origin, default: Host()].waiting.prepend((order, element))
+  mutating func addFirst(_ element: Element, to origin: Origin, order: UInt64, isSmall: Bool = false) {
+    if isApart(isSmall) {
+      hosts[origin, default: Host()].small.prepend((order, element))
+    } else {
+      hosts[origin, default: Host()].large.prepend((order, element))
+    }
     markReady(origin)
   }
 
   /// Takes the first that may run, and counts it as running until `leave`.
   mutating func takeNext() -> (element: Element, origin: Origin)? {
-    guard let origin = ready.popFirst(), var host = hosts[origin] else { return nil }
-    host.isReady = false
-    guard let first = host.waiting.popFirst() else {
+    while let (origin, order) = ready.popFirst() {
+      // Who came since, at the head or in the other queue, stands in `ready` under an order of its own.
+      guard var host = hosts[origin], host.readyOrder == order else { continue }
+      host.readyOrder = nil
+      guard let isSmall = next(of: host)?.isSmall,
+        let first = isSmall ? host.small.popFirst() : host.large.popFirst()
+      else {
+        hosts[origin] = host
+        continue
+      }
+      host.running += 1
+      if !isSmall { host.runningLarge += 1 }
       hosts[origin] = host
-      return nil
+      markReady(origin)
+      return (first.element, origin)
     }
-    host.running += 1
-    hosts[origin] = host
-    markReady(origin)
-    return (first.element, origin)
+    return nil
   }
 
   /// One of `origin` no longer runs.
-  mutating func leave(_ origin: Origin) {
+  ///
+  /// - Parameter isSmall: as it was added.
+  mutating func leave(_ origin: Origin, isSmall: Bool = false) {
     guard var host = hosts[origin] else { return }
     host.running = max(0, host.running - 1)
-    if host.running == 0, host.waiting.isEmpty {
+    if !isApart(isSmall) { host.runningLarge = max(0, host.runningLarge - 1) }
+    if host.running == 0, host.large.isEmpty, host.small.isEmpty {
       hosts[origin] = nil
     } else {
       hosts[origin] = host
@@ -61,12 +87,24 @@ struct WaitingLine<Element> {
     ready = Heap()
   }
 
+  /// Whether it stands in the queue of small ones: without places of their own all stand in one.
+  private func isApart(_ isSmall: Bool) -> Bool { isSmall && keptForSmall > 0 }
+
   private mutating func markReady(_ origin: Origin) {
-    guard var host = hosts[origin], !host.isReady, host.running < perHost, let first = host.waiting.first
+    guard var host = hosts[origin], let order = next(of: host)?.order,
+      host.readyOrder.map({ order < $0 }) ?? true
     else { return }
-    host.isReady = true
+    host.readyOrder = order
     hosts[origin] = host
-    ready.push(origin, order: first.order)
+    ready.push(origin, order: order)
+  }
+
+  /// Who comes next at a host: the first of those for whom there is a place.
+  private func next(of host: Host) -> (order: UInt64, isSmall: Bool)? {
+    guard host.running < perHost else { return nil }
+    let large = host.runningLarge < perHost - keptForSmall ? host.large.first?.order : nil
+    guard let small = host.small.first?.order else { return large.map { ($0, false) } }
+    return large.map { $0 < small ? ($0, false) : (small, true) } ?? (small, true)
   }
 }
 
@@ -120,9 +158,9 @@ private struct Heap {
     }
   }
 
-  mutating func popFirst() -> Origin? {
+  mutating func popFirst() -> (origin: Origin, order: UInt64)? {
     guard let last = nodes.popLast() else { return nil }
-    guard let first = nodes.first else { return last.origin }
+    guard let first = nodes.first else { return (last.origin, last.order) }
     nodes[0] = last
     var parent = 0
     while true {
@@ -131,7 +169,7 @@ private struct Heap {
       where child < nodes.count && nodes[child].order < nodes[least].order {
         least = child
       }
-      guard least != parent else { return first.origin }
+      guard least != parent else { return (first.origin, first.order) }
       nodes.swapAt(least, parent)
       parent = least
     }

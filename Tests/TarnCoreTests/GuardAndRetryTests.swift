@@ -57,6 +57,16 @@ import Testing
     #expect(verdict == (pause.map { .retry(after: $0) } ?? .giveUp))
   }
 
+  /// A minute is worth waiting; whoever rests longer has failed several times by now.
+  @Test func aHostThatRestsLongIsNotWaitedFor() {
+    let policy = RetryPolicy(retries: 5)
+    for (asked, verdict) in [(60, RetryPolicy.Verdict.retry(after: 60)), (61, .giveUp)] {
+      #expect(
+        policy.judge(attempt: 1, isTransient: true, asked: Int64(asked), isResting: true, random: 0)
+          == verdict)
+    }
+  }
+
   @Test func pausesAreCapped() {
     let policy = RetryPolicy(retries: .max)
     for attempt in [7, 8, 20, 21, 64, 65, 1000, .max] {

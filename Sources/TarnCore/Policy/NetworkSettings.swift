@@ -28,4 +28,8 @@ package struct NetworkSettings: Sendable, Equatable {
   package var userAgent = "tarn"
 
   package init() {}
+
+  /// No secret goes out with these settings: their connections may be shared with others of the kind. What a proxy's URL
+  /// carries is the proxy's, and does not count.
+  package var isAnonymous: Bool { headers.isEmpty && cookieFile == nil && netrcFile == nil }
 }

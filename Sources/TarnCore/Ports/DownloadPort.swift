@@ -25,6 +25,9 @@ package struct DownloadRequest: Sendable {
   package var encoding = Encoding.refused
   /// The most body bytes to take, counted from `offset`; the transfer ends with `.tooLarge` beyond it.
   package var limit: UInt64
+  /// Body bytes that will come if the answer is as hoped, counted from `offset`; nil when not known. A hint: small files
+  /// have places of their own where mirrors share a host.
+  package var expected: UInt64?
   /// Seconds in all; nil for no cap beside the low-speed and connect time-outs.
   package var totalTimeout: Int?
 
@@ -125,17 +128,21 @@ package struct DownloadFailure: Error, Sendable, Equatable {
     case cancelled = "cancelled"
     case outOfMemory = "out-of-memory"
     case tooManyOpenFiles = "too-many-open-files"
+    case hostResting = "host-resting"
   }
   package var code: Code
   /// What happened, for a person; no secrets, escaped.
   package var message: String
   /// True when the same request may succeed later.
   package var isTransient: Bool
+  /// Seconds after which it may succeed; nil when nothing is known.
+  package var retryAfter: Int64?
 
-  package init(_ code: Code, _ message: String, isTransient: Bool) {
+  package init(_ code: Code, _ message: String, isTransient: Bool, retryAfter: Int64? = nil) {
     self.code = code
     self.message = message
     self.isTransient = isTransient
+    self.retryAfter = retryAfter
   }
 }
 

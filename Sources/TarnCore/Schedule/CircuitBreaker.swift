@@ -52,6 +52,9 @@ package struct CircuitBreaker: Sendable {
     self.settings = settings
   }
 
+  /// Nothing speaks against the host: a new breaker would say the same.
+  package var isFresh: Bool { state == .closed && failures == 0 && openings == 0 }
+
   /// Asks to send a request.
   ///
   /// - Parameter now: nanoseconds of the monotonic clock.

@@ -1,3 +1,19 @@
+/// How often a mirror's requests come before those of others.
+package enum TransferPriority: Int, Sendable, Hashable, CaseIterable, Comparable {
+  case low, normal, high
+
+  /// Turns to one of the lowest.
+  package var weight: UInt64 {
+    switch self {
+    case .low: 1
+    case .normal: 4
+    case .high: 16
+    }
+  }
+
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
 /// Requests of many mirrors that wait for a place: limits in all and per host, fair turns between mirrors, places kept for
 /// small files, priorities. A value; it holds ids, not what they stand for.
 ///
@@ -10,20 +26,7 @@
 package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, Host: Hashable & Sendable>:
   Sendable
 {
-  package enum Priority: Int, Sendable, Hashable, CaseIterable, Comparable {
-    case low, normal, high
-
-    /// Turns to one of the lowest.
-    package var weight: UInt64 {
-      switch self {
-      case .low: 1
-      case .normal: 4
-      case .high: 16
-      }
-    }
-
-    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
-  }
+  package typealias Priority = TransferPriority
 
   package struct Limits: Sendable, Hashable {
     /// Places in all, at least 1.

@@ -89,7 +89,7 @@ struct FeedReader {
       }
       let verdict = RetryPolicy(retries: min(policy.retries, 3)).judge(
         attempt: attempt, isTransient: trouble.isTransient, asked: trouble.retryAfter,
-        random: ports.random.unit())
+        isResting: trouble.isRest, random: ports.random.unit())
       guard case .retry(let seconds) = verdict else { throw trouble.failure(pending.url) }
       observer.pass(
         .notice(
@@ -140,11 +140,16 @@ struct FeedReader {
       code = failure.code.rawValue
       message = failure.message
       isTransient = failure.isTransient
+      retryAfter = failure.retryAfter
     }
+
+    /// The host was not asked: it is left alone.
+    var isRest: Bool { code == DownloadFailure.Code.hostResting.rawValue }
 
     func failure(_ url: String) -> PassFailure {
       let isMalformed = [DownloadFailure.Code.tooLarge, .truncated].contains { $0.rawValue == code }
-      let isSlowed = retryAfter.map { "; it asks to come back in \($0) s" } ?? ""
+      // The message of a host that rests says until when.
+      let isSlowed = isRest ? "" : retryAfter.map { "; it asks to come back in \($0) s" } ?? ""
       var failure = PassFailure(
         isMalformed ? .feedMalformed : .feedUnreachable, code: code,
         "cannot read the feed \(Printable.escape(url)): \(message)\(isSlowed)", hint: hint)

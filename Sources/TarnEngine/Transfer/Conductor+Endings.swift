@@ -26,7 +26,7 @@ extension Conductor {
       if failure.code == .cancelled { return cancelled(id) }
       trouble(
         jobs[id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
-        isTransient: failure.isTransient)
+        isTransient: failure.isTransient, retryAfter: failure.retryAfter)
     case .folder(let failure, let partial, let known):
       failedLocally(job, failure, partial, known)
     }
@@ -125,9 +125,13 @@ extension Conductor {
       return again(id, after: 0, message)
     }
     guard let troubles = jobs[id]?.troubles else { return }
+    // A host that rests is waited for only where no other source may be back before.
+    let asked = troubles.filter { !$0.isRest }
+    let isResting = !asked.contains(where: \.isTransient)
     let verdict = retry.judge(
       attempt: job.round, isTransient: troubles.contains(where: \.isTransient),
-      asked: troubles.compactMap(\.retryAfter).min(), random: ports.random.unit())
+      asked: (isResting ? troubles : asked).compactMap(\.retryAfter).min(), isResting: isResting,
+      random: ports.random.unit())
     guard case .retry(let seconds) = verdict else {
       return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
     }

@@ -245,6 +245,7 @@ final class Conductor {
       request.ifNoneMatch = row.etag
       request.ifModifiedSince = row.lastModified
     }
+    request.expected = job.entry.size.map { $0 - min($0, request.offset) }
     request.encoding = job.takesEncoding ? .taken : .refused
     job.isConditional = request.ifNoneMatch != nil || request.ifModifiedSince != nil
     let intake = Intake(job, context: context)

@@ -44,6 +44,9 @@ struct Job {
     var message: String
     var isTransient: Bool
     var retryAfter: Int64?
+
+    /// The source was not asked: its host is left alone.
+    var isRest: Bool { code == DownloadFailure.Code.hostResting.rawValue }
   }
 
   init(id: UInt64, action: Action, entry: Entry, ordinal: Int) {

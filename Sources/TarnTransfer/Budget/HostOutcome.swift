@@ -1,0 +1,43 @@
+import TarnCore
+
+extension ResponseHead {
+  /// The host works, whatever it says of this request.
+  var isLife: Bool { status < 500 && status != 429 }
+}
+
+extension CircuitBreaker.Outcome {
+  /// What the end of an exchange says about the host that was asked last.
+  init(_ outcome: DownloadOutcome) {
+    switch outcome {
+    case .complete(let head): self.init(head)
+    case .failed(let failure): self.init(failure)
+    }
+  }
+
+  /// The host asked to be left alone.
+  var isRequest: Bool {
+    if case .asked = self { true } else { false }
+  }
+
+  private init(_ head: ResponseHead) {
+    switch (head.status, head.retryAfter) {
+    case (429, let seconds?), (503, let seconds?): self = .asked(retryAfter: seconds)
+    case (500..., _): self = .transportFailed
+    default: self = .answered
+    }
+  }
+
+  private init(_ failure: DownloadFailure) {
+    switch failure.code {
+    case .resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .protocolError: self = .transportFailed
+    // A certificate that this client does not trust may be right for another.
+    case .tls: self = failure.isTransient ? .transportFailed : .cancelled
+    case .tooLarge, .headersTooLarge, .tooManyRedirects, .redirectRefused, .contentEncoding,
+      .refusedByReceiver:
+      self = .answered
+    case .addressRefused, .urlRefused, .fileNotReadable, .cancelled, .outOfMemory, .tooManyOpenFiles,
+      .hostResting:
+      self = .cancelled
+    }
+  }
+}

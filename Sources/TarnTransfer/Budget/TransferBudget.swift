@@ -1,0 +1,242 @@
+package import TarnCore
+package import TarnRuntime
+
+/// What the transfers of several mirrors share: places in all and per host with fair turns between the mirrors, one rate,
+/// and a circuit breaker per host. Any thread may call; nothing blocks.
+///
+/// Each exchange asks for a place before each of its hops, and is told on its own thread when it has one. A breaker that
+/// opens for a few seconds makes the host's exchanges wait; for longer it ends them with `.hostResting`. Afterwards one of
+/// them tries.
+package final class TransferBudget: Sendable {
+  package struct Limits: Sendable, Hashable {
+    /// Transfers in all, at least 1.
+    package var total: Int
+    /// Transfers per host, at least 1.
+    package var perHost: Int
+    /// Of each host's places, so many take small files only; one is always left to the others.
+    package var keptForSmall: Int
+
+    package init(total: Int, perHost: Int, keptForSmall: Int = 1) {
+      self.total = max(1, total)
+      self.perHost = max(1, perHost)
+      self.keptForSmall = keptForSmall
+    }
+  }
+
+  /// How things stand.
+  package struct Snapshot: Sendable, Equatable {
+    package struct Resting: Sendable, Equatable {
+      /// `https://example.org:443`.
+      package var host: String
+      /// When it may be asked again; nil while one request tries whether it is back.
+      package var until: Timestamp?
+      /// The same by the monotonic clock, in nanoseconds.
+      package var monotonicUntil: UInt64?
+    }
+
+    /// Exchanges that have a place, and those that wait for one. What waits for its own mirror's limits does not count.
+    package var running: Int
+    package var waiting: Int
+    /// Received over the last few seconds.
+    package var bytesPerSecond: UInt64
+    /// nil for no limit.
+    package var rate: UInt64?
+    package var limits: Limits
+    /// Sorted by host.
+    package var resting: [Resting]
+  }
+
+  /// A place, or a number in the queue for one; never given twice.
+  typealias Place = UInt64
+
+  /// Whether there is a place.
+  enum Admission: Equatable {
+    case granted(Place)
+    /// The member hears of it.
+    case waits(Place)
+    case refused(DownloadFailure)
+  }
+
+  /// What network threads set their handles by.
+  struct Terms: Equatable {
+    var limits: ConnectionLimits
+    var keptForSmall = 0
+    var pace: SharedPace?
+  }
+
+  /// Bytes: a file of a known size up to this one may have a place that is kept for small files.
+  package static let largestSmall: UInt64 = 1 << 20
+
+  private struct State {
+    var book: BudgetBook
+    var rate: UInt64?
+    var bucket: RateBucket?
+    var meter = RateMeter()
+    var members: [ObjectIdentifier: any BudgetMember] = [:]
+    var priorities: [String: TransferPriority] = [:]
+  }
+
+  private let state: Locked<State>
+  private let clock: any Clock
+  private let random: any RandomSource
+
+  package init(
+    _ limits: Limits, breaker: CircuitBreaker.Settings = CircuitBreaker.Settings(),
+    clock: any Clock = SystemClock(), random: any RandomSource = SystemRandom()
+  ) {
+    self.clock = clock
+    self.random = random
+    state = Locked(State(book: BudgetBook(Self.queueLimits(limits), breaker: breaker)))
+  }
+
+  // MARK: - Steering
+
+  /// Nobody is stopped, and nobody let in beyond the new limits.
+  package func setLimits(_ limits: Limits) {
+    let now = now
+    change(tellsAll: true) { $0.book.setLimits(Self.queueLimits(limits), now: now) }
+  }
+
+  /// Sets the rate of all mirrors together, beside each one's own.
+  ///
+  /// - Parameter bytesPerSecond: nil for no limit.
+  package func setRate(_ bytesPerSecond: UInt64?) {
+    let now = now
+    change(tellsAll: true) { state in
+      guard state.rate != bytesPerSecond else { return }
+      state.rate = bytesPerSecond
+      state.bucket = bytesPerSecond.map { RateBucket(rate: $0, now: now.monotonic) }
+    }
+  }
+
+  /// Holds for what asks for a place from now on; a mirror without one is normal.
+  package func setPriority(_ priority: TransferPriority, mirror: String) {
+    state.withLock { $0.priorities[mirror] = priority == .normal ? nil : priority }
+  }
+
+  package func snapshot() -> Snapshot {
+    let now = now
+    return state.withLock { state in
+      let limits = state.book.limits
+      return Snapshot(
+        running: state.book.runningCount, waiting: state.book.waitingCount,
+        bytesPerSecond: state.meter.bytesPerSecond(now: now.monotonic), rate: state.rate,
+        limits: Limits(
+          total: limits.total, perHost: limits.perHost, keptForSmall: limits.keptForSmall),
+        resting: state.book.rests(now: now.monotonic).map { rest in
+          Snapshot.Resting(
+            host: rest.origin.text,
+            until: rest.until.map {
+              Timestamp(nanoseconds: now.wall).adding(
+                seconds: Int64(clamping: ($0 - now.monotonic) / 1_000_000_000))
+            }, monotonicUntil: rest.until)
+        })
+    }
+  }
+
+  // MARK: - Network threads
+
+  func join(_ member: any BudgetMember) {
+    state.withLock { $0.members[ObjectIdentifier(member)] = member }
+  }
+
+  /// The member's places have been given back.
+  func leave(_ member: any BudgetMember) {
+    state.withLock { $0.members[ObjectIdentifier(member)] = nil }
+  }
+
+  var terms: Terms {
+    state.withLock { state in
+      let limits = state.book.limits
+      return Terms(
+        limits: ConnectionLimits(total: limits.total, perHost: limits.perHost),
+        keptForSmall: limits.keptForSmall, pace: state.rate.map { SharedPace(rate: $0, places: limits.total) }
+      )
+    }
+  }
+
+  /// Asks for a place.
+  func enter(_ route: Route, mirror: String, isSmall: Bool, member: any BudgetMember) -> Admission {
+    let now = now
+    let (place, notices) = state.withLock { state in
+      let priority = state.priorities[mirror] ?? .normal
+      let place = state.book.enter(
+        route, mirror: mirror, priority: priority, isSmall: isSmall, member: member, now: now)
+      return (place, state.book.takeNotices())
+    }
+    var admission = Admission.waits(place)
+    for (member, notice) in notices {
+      switch notice {
+      case .granted(place): admission = .granted(place)
+      case .refused(place, let failure): admission = .refused(failure)
+      default: member.hear(notice)
+      }
+    }
+    return admission
+  }
+
+  /// The hop is over, or nobody waits for it any more. A place that was refused is none.
+  func leave(_ place: Place, _ outcome: CircuitBreaker.Outcome) {
+    let now = now
+    let random = random.unit()
+    change { $0.book.leave(place, outcome, now: now, random: random) }
+  }
+
+  /// The host that was asked has answered.
+  func answered(_ place: Place) {
+    let now = now
+    change { $0.book.answered(place, now: now) }
+  }
+
+  /// Lets in whom time lets in.
+  ///
+  /// - Returns: milliseconds until it may be of use again; nil when that does not hang on time.
+  func look() -> Int32? {
+    let now = now
+    change { $0.book.look(now: now) }
+    return state.withLock { $0.book.wait(now: now.monotonic) }.map {
+      Int32(clamping: $0 / 1_000_000 + 1)
+    }
+  }
+
+  // MARK: - Rate
+
+  /// Whether the shared rate lets bytes pass.
+  var mayTake: Bool { state.withLock { $0.bucket?.isOpen ?? true } }
+
+  /// Counts received bytes.
+  func spend(_ bytes: Int) {
+    let now = clock.monotonic()
+    state.withLock { state in
+      state.bucket?.spend(bytes)
+      state.meter.add(bytes, now: now)
+    }
+  }
+
+  /// - Returns: milliseconds until the shared rate lets bytes pass; 0 when it does.
+  func refill() -> Int32 {
+    let now = clock.monotonic()
+    return state.withLock { state in
+      state.bucket?.refill(now: now)
+      return state.bucket?.millisecondsToOpen ?? 0
+    }
+  }
+
+  // MARK: - Inside
+
+  private var now: BudgetTime { BudgetTime(wall: clock.now(), monotonic: clock.monotonic()) }
+
+  private static func queueLimits(_ limits: Limits) -> BudgetBook.Queue.Limits {
+    BudgetBook.Queue.Limits(total: limits.total, perHost: limits.perHost, keptForSmall: limits.keptForSmall)
+  }
+
+  /// Changes the state, then tells whom it concerns: never under the lock, for members have locks of their own.
+  private func change(tellsAll: Bool = false, _ body: (inout State) -> Void) {
+    let (notices, members) = state.withLock { state in
+      body(&state)
+      return (state.book.takeNotices(), tellsAll ? Array(state.members.values) : [])
+    }
+    for (member, notice) in notices { member.hear(notice) }
+    for member in members { member.look() }
+  }
+}

@@ -1,0 +1,78 @@
+import TarnCore
+import TarnRuntime
+
+/// One client of a network thread: what all its exchanges share. Network thread only.
+final class Client {
+  let id: ClientID
+  /// For fair turns.
+  let mirror: String
+  private(set) var settings: NetworkSettings
+  let clock: any Clock
+  let budget: TransferBudget?
+  /// The feed's own origin.
+  let trusted: Origin?
+  /// Of every hop.
+  private(set) var options: [CurlOption]
+  /// Those that wait for a place of this client.
+  var line: WaitingLine<Exchange>
+  /// Places that are taken, the exchanges that wait for a shared place included.
+  var busy = 0
+  /// Hops that found a bucket empty, in the order they asked.
+  var throttled = Fifo<Hop>()
+  private var shared: SharedPace?
+  private var bucket: RateBucket?
+
+  init(
+    _ id: ClientID, settings: NetworkSettings, mirror: String, clock: any Clock, budget: TransferBudget?,
+    terms: TransferBudget.Terms
+  ) {
+    self.id = id
+    self.settings = settings
+    self.mirror = mirror
+    self.clock = clock
+    self.budget = budget
+    shared = terms.pace
+    options = CurlOption.fixed(settings, shared: terms.pace)
+    trusted = settings.credentialOrigin.flatMap { try? SourceURL($0) }?.origin
+    // Large files that wait for the shared places must not fill the mirror's own, or its small ones would not come to
+    // theirs. A mirror that may have fewer than there are does not fill them.
+    let isNarrow = settings.connectionsPerHost < terms.limits.perHost
+    line = WaitingLine(
+      perHost: settings.connectionsPerHost, keptForSmall: isNarrow ? 0 : terms.keptForSmall)
+    bucket = settings.rate.map { RateBucket(rate: $0, now: clock.monotonic()) }
+  }
+
+  var hasPlace: Bool { busy < max(1, settings.connections) }
+
+  // MARK: Rate
+
+  /// What is owed to the old rate is forgotten: a buffer at most.
+  func setRate(_ rate: UInt64?) {
+    settings.rate = rate
+    options = CurlOption.fixed(settings, shared: shared)
+    bucket = rate.map { RateBucket(rate: $0, now: clock.monotonic()) }
+  }
+
+  func setShared(_ pace: SharedPace?) {
+    shared = pace
+    options = CurlOption.fixed(settings, shared: pace)
+  }
+
+  /// The option that holds for running hops, too.
+  var lowSpeed: CurlOption { CurlOption.lowSpeed(settings, shared) }
+
+  func refill(now: UInt64) {
+    bucket?.refill(now: now)
+  }
+
+  /// Whether both rates, the client's and that of all together, let bytes pass.
+  var mayTake: Bool { bucket?.isOpen ?? true && budget?.mayTake ?? true }
+
+  func spend(_ bytes: Int) {
+    bucket?.spend(bytes)
+    budget?.spend(bytes)
+  }
+
+  /// Until its own bucket opens.
+  var millisecondsToOpen: Int32 { bucket?.millisecondsToOpen ?? 0 }
+}

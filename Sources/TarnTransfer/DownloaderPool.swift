@@ -1,0 +1,90 @@
+package import TarnCore
+package import TarnRuntime
+
+/// Downloaders of several passes over few threads, under one budget. Any thread may call.
+///
+/// Clients without secrets share a thread and its connections, apart by authorities, proxy and by whether they may reach
+/// private addresses: a connection that is used again is not judged again. A client with secrets has a thread and
+/// connections of its own. A thread ends with its last client.
+package final class DownloaderPool: Sendable {
+  /// What clients of one thread have in common.
+  private struct Domain: Hashable {
+    let caFile: String?
+    let proxy: String?
+    let allowsPrivateAddresses: Bool
+  }
+
+  private struct Shared {
+    let thread: NetworkThread
+    var users = 1
+  }
+
+  package let budget: TransferBudget
+  private let clock: any Clock
+  private let shared = Locked<[Domain: Shared]>([:])
+
+  package init(budget: TransferBudget, clock: any Clock = SystemClock()) {
+    self.budget = budget
+    self.clock = clock
+  }
+
+  /// A downloader for one pass; its `shutDown()` gives back what it has.
+  ///
+  /// - Parameters:
+  ///   - mirror: whose turns its exchanges take; a mirror keeps its turns from pass to pass.
+  ///   - priority: nil for the one that the mirror has.
+  ///   - readsFiles: its sources are `file:` URLs. They are read on the thread, and a file system that hangs must hold up
+  ///     nobody else.
+  /// - Throws: `.outOfMemory` or `.tooManyOpenFiles` when a thread or libcurl's handles cannot be made.
+  package func downloader(
+    mirror: String, settings: NetworkSettings, priority: TransferPriority? = nil, readsFiles: Bool = false
+  ) throws(DownloadFailure) -> CurlDownloader {
+    if let priority { budget.setPriority(priority, mirror: mirror) }
+    guard settings.isAnonymous, !readsFiles else {
+      let thread = try makeThread()
+      return CurlDownloader(on: thread, settings: settings, mirror: mirror) { thread.close() }
+    }
+    let domain = Domain(
+      caFile: settings.caFile, proxy: settings.proxy, allowsPrivateAddresses: settings.allowsPrivateAddresses)
+    let thread = try borrow(domain)
+    return CurlDownloader(on: thread, settings: settings, mirror: mirror) { self.giveBack(domain) }
+  }
+
+  /// Threads that clients share now.
+  var sharedThreads: Int { shared.withLock { $0.count } }
+
+  private func makeThread() throws(DownloadFailure) -> NetworkThread {
+    try NetworkThread(limits: budget.terms.limits, clock: clock, budget: budget)
+  }
+
+  private func borrow(_ domain: Domain) throws(DownloadFailure) -> NetworkThread {
+    if let thread = join(domain, nil) { return thread }
+    // Not under the lock. Two may come at once; then one thread has nothing to do.
+    let thread = try makeThread()
+    guard let other = join(domain, thread), other !== thread else { return thread }
+    thread.close()
+    return other
+  }
+
+  /// - Returns: the thread that there is, or else the new one.
+  private func join(_ domain: Domain, _ new: NetworkThread?) -> NetworkThread? {
+    shared.withLock { shared in
+      if let thread = shared[domain]?.thread {
+        shared[domain]?.users += 1
+        return thread
+      }
+      shared[domain] = new.map { Shared(thread: $0) }
+      return new
+    }
+  }
+
+  private func giveBack(_ domain: Domain) {
+    let unused = shared.withLock { shared -> NetworkThread? in
+      guard var entry = shared[domain] else { return nil }
+      entry.users -= 1
+      shared[domain] = entry.users > 0 ? entry : nil
+      return entry.users > 0 ? nil : entry.thread
+    }
+    unused?.close()
+  }
+}

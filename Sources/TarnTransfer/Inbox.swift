@@ -1,0 +1,106 @@
+import TarnCore
+import TarnRuntime
+
+/// One user of a network thread, with settings, limits and exchanges of its own: a pass.
+struct ClientID: Hashable, Sendable {
+  let value: UInt64
+}
+
+/// What other threads ask of a network thread.
+final class Inbox: BudgetMember {
+  enum Command: Sendable {
+    case join(ClientID, NetworkSettings, mirror: String)
+    case start(DownloadID, ClientID, DownloadRequest, any DownloadReceiver)
+    case resume(DownloadID)
+    case cancel(DownloadID)
+    case setRate(ClientID, UInt64?)
+    /// The gate opens when no receiver of the client will be called again.
+    case leave(ClientID, Gate)
+    case hear(BudgetNotice)
+  }
+
+  private struct State {
+    var commands: [Command] = []
+    /// Of downloads and clients alike.
+    var lastID: UInt64 = 0
+    /// Those that have not left.
+    var clients: Set<ClientID> = []
+    var isClosed = false
+  }
+
+  private let multi: MultiHandle
+  private let state = Locked(State())
+
+  init(_ multi: MultiHandle) {
+    self.multi = multi
+  }
+
+  func join(_ settings: NetworkSettings, mirror: String) -> ClientID {
+    state.withLock { state in
+      state.lastID += 1
+      let client = ClientID(value: state.lastID)
+      state.clients.insert(client)
+      append(.join(client, settings, mirror: mirror), to: &state)
+      return client
+    }
+  }
+
+  /// - Returns: the gate of the command is not opened by a later call: whoever comes second waits for the first one's.
+  func leave(_ client: ClientID, _ gate: Gate) -> Bool {
+    state.withLock { state in
+      guard state.clients.remove(client) != nil else { return false }
+      append(.leave(client, gate), to: &state)
+      return true
+    }
+  }
+
+  /// - Returns: false with the id when the client has left.
+  func start(
+    _ client: ClientID, _ request: DownloadRequest, _ receiver: any DownloadReceiver
+  ) -> (DownloadID, isOpen: Bool) {
+    state.withLock { state in
+      state.lastID += 1
+      let id = DownloadID(value: state.lastID)
+      guard !state.isClosed, state.clients.contains(client) else { return (id, false) }
+      append(.start(id, client, request, receiver), to: &state)
+      return (id, true)
+    }
+  }
+
+  func put(_ command: Command) {
+    state.withLock { append(command, to: &$0) }
+  }
+
+  func hear(_ notice: BudgetNotice) {
+    put(.hear(notice))
+  }
+
+  func look() {
+    state.withLock { state in
+      if !state.isClosed { multi.wake() }
+    }
+  }
+
+  func close() {
+    state.withLock { state in
+      guard !state.isClosed else { return }
+      state.isClosed = true
+      multi.wake()
+    }
+  }
+
+  /// Network thread: empties the inbox.
+  func take() -> (commands: [Command], isClosed: Bool) {
+    state.withLock { state in
+      defer { state.commands = [] }
+      return (state.commands, state.isClosed)
+    }
+  }
+
+  private func append(_ command: Command, to state: inout State) {
+    guard !state.isClosed else { return }
+    state.commands.append(command)
+    // The thread takes all at once: who finds others waiting need not wake it again.
+    if state.commands.count == 1 { multi.wake() }
+  }
+}

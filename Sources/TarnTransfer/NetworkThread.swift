@@ -1,0 +1,38 @@
+import TarnCore
+import TarnRuntime
+
+/// A thread with one multi handle, and the clients whose exchanges run there. libcurl keeps connections by host: clients of
+/// one thread use each other's, so they must be such as may (see `DownloaderPool`).
+final class NetworkThread: Sendable {
+  let inbox: Inbox
+  private let thread: WorkerThread
+
+  /// Starts the thread.
+  ///
+  /// - Parameter budget: what its exchanges share with those of other threads; nil for nothing.
+  /// - Throws: `.outOfMemory` or `.tooManyOpenFiles` when the thread or libcurl's handles cannot be made.
+  init(
+    limits: ConnectionLimits, clock: any Clock, budget: TransferBudget?
+  ) throws(DownloadFailure) {
+    CurlDownloader.prepareProcess()
+    let multi = try MultiHandle(limits)
+    let inbox = Inbox(multi)
+    self.inbox = inbox
+    do throws(ThreadFailure) {
+      thread = try WorkerThread.start(name: "tarn-network") {
+        TransferLoop(limits, clock: clock, budget: budget, multi: multi, inbox: inbox).run()
+      }
+    } catch {
+      throw DownloadFailure(.outOfMemory, "no thread for the network", isTransient: true)
+    }
+  }
+
+  var isCurrent: Bool { thread.isCurrent }
+
+  /// Ends the thread with all that still runs. From a receiver's callback it only asks for the end: the thread cannot wait
+  /// for itself.
+  func close() {
+    inbox.close()
+    if !thread.isCurrent { thread.join() }
+  }
+}

@@ -1,0 +1,96 @@
+import TarnCore
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// Hosts that are left alone for a while: a source that fails at once, not one that is asked without end.
+@Suite struct RestingHostTests {
+  private let first = "http://one.example/a"
+  private let second = "http://two.example/a"
+  private let text = "the text"
+
+  private func world(_ sources: [String]) -> World {
+    let world = World()
+    world.rushes = true
+    world.policy.retries = 3
+    world.add(world.entry("a", text, sources: sources))
+    return world
+  }
+
+  private func resting(_ seconds: Int64) -> FakeAnswer {
+    let failure = DownloadFailure(
+      .hostResting, "one.example:80 rests", isTransient: true, retryAfter: seconds)
+    return FakeAnswer(body: text.bytes, failure: (0, failure))
+  }
+
+  @Test func theNextSourceIsAsked() throws {
+    let world = world([first, second])
+    world.server.answer(first, resting(600))
+    world.server.put(second, text.bytes)
+    #expect(try world.run().isInSync)
+    #expect(world.server.urls == [first, second])
+    #expect(world.log.retries == [0])
+  }
+
+  @Test func aLongRestIsNotWaitedFor() throws {
+    let world = world([first, second])
+    world.server.answer(first, resting(61))
+    world.server.answer(second, resting(600))
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["host-resting"])
+    #expect(report.problems.first?.message.contains("one.example:80 rests") == true)
+    #expect(world.server.urls == [first, second])
+  }
+
+  @Test func aShortRestIsWaitedFor() throws {
+    let world = world([first])
+    world.server.script(first, [resting(7)])
+    world.server.put(first, text.bytes)
+    #expect(try world.run().isInSync)
+    #expect(world.log.retries == [7])
+  }
+
+  /// Who rests long must not keep a source that fails for once from being asked again.
+  @Test func anotherSourceIsTriedAgain() throws {
+    let world = world([first, second])
+    world.server.answer(first, resting(600))
+    world.server.script(second, [Server.broken(text, after: 2)])
+    world.server.put(second, text.bytes)
+    #expect(try world.run().isInSync)
+    #expect(world.server.urls == [first, second, first, second])
+    #expect(world.log.retries.max().map { $0 < 1 } == true)
+  }
+
+  @Test func itIsNotAskedWithoutEnd() throws {
+    let world = world([first])
+    world.server.answer(first, resting(1))
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["host-resting"])
+    #expect(world.server.urls.count == 4)
+  }
+
+  /// Small files have places of their own: the network is told what to expect.
+  @Test func theNetworkIsToldHowMuchWillCome() throws {
+    let world = world([first])
+    world.server.script(first, [Server.broken(text, after: 3, etag: "\"1\"")])
+    world.server.put(first, text.bytes, etag: "\"1\"")
+    #expect(try world.run().isInSync)
+    let requests = world.server.requests
+    #expect(requests.map(\.expected) == requests.map { 8 - $0.offset })
+    #expect(requests.count == 2)
+  }
+
+  @Test func theFeedsHostIsNotWaitedForLong() {
+    let world = World()
+    world.rushes = true
+    let url = World.host + "feed"
+    world.location = .remote(url: url)
+    world.server.answer(url, resting(600))
+    let failure = #expect(throws: PassFailure.self) { try world.run() }
+    #expect(failure?.kind == .feedUnreachable)
+    #expect(failure?.code == "host-resting")
+    #expect(failure?.message == "cannot read the feed \(url): one.example:80 rests")
+    #expect(world.server.urls == [url])
+  }
+}

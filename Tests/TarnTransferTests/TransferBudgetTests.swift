@@ -1,0 +1,394 @@
+import TarnCore
+import TarnRuntime
+import Testing
+
+@testable import TarnTransfer
+
+/// The shared budget without a network: who gets a place, and what hosts that fail do to it.
+@Suite struct TransferBudgetTests {
+  private let bench = BudgetBench()
+
+  // MARK: Places
+
+  @Test func mirrorsTakeTurns() {
+    let budget = bench.budget(total: 1, perHost: 1)
+    let first = bench.enter(budget, mirror: "blocks")
+    for _ in 0..<10 { bench.enter(budget, mirror: "a") }
+    for _ in 0..<10 { bench.enter(budget, mirror: "b") }
+    bench.leave(budget, first)
+    var served: [String] = []
+    while let place = bench.running.first {
+      served.append(bench.mirrors[place] ?? "")
+      #expect(budget.snapshot().running == 1)
+      bench.leave(budget, place)
+    }
+    #expect(served.count == 20)
+    for count in 1...20 {
+      let ahead = served.prefix(count).reduce(0) { $0 + ($1 == "a" ? 1 : -1) }
+      #expect(abs(ahead) <= 1, "\(served)")
+    }
+  }
+
+  @Test func aHighPriorityHasFourTurnsToOne() {
+    let budget = bench.budget(total: 1, perHost: 1)
+    let first = bench.enter(budget, mirror: "blocks")
+    budget.setPriority(.high, mirror: "a")
+    for _ in 0..<40 { bench.enter(budget, mirror: "a") }
+    for _ in 0..<40 { bench.enter(budget, mirror: "b") }
+    bench.leave(budget, first)
+    var served: [String] = []
+    while served.count < 40, let place = bench.running.first {
+      served.append(bench.mirrors[place] ?? "")
+      bench.leave(budget, place)
+    }
+    #expect((30...34).contains(served.filter { $0 == "a" }.count), "\(served)")
+  }
+
+  @Test func aHostHasItsPlacesOverAllMirrors() {
+    let budget = bench.budget(total: 10, perHost: 3, keptForSmall: 0)
+    for mirror in ["a", "b", "c"] { for _ in 0..<3 { bench.enter(budget, mirror: mirror) } }
+    #expect(budget.snapshot().running == 3)
+    #expect(budget.snapshot().waiting == 6)
+    bench.enter(budget, mirror: "a", host: "other")
+    #expect(budget.snapshot().running == 4)
+  }
+
+  @Test func smallFilesHaveAPlaceOfTheirOwn() {
+    let budget = bench.budget(total: 10, perHost: 2)
+    bench.enter(budget, mirror: "a")
+    let large = bench.enter(budget, mirror: "a")
+    #expect(!bench.running.contains(large))
+    let small = bench.enter(budget, mirror: "b", isSmall: true)
+    #expect(bench.running.contains(small))
+  }
+
+  @Test func whoWaitsOnAnotherThreadIsTold() {
+    let budget = bench.budget(total: 1, perHost: 1)
+    let other = Member()
+    let first = bench.enter(budget, mirror: "a")
+    let second = bench.enter(budget, mirror: "b", member: other)
+    #expect(other.heard.withLock { $0.isEmpty })
+    bench.leave(budget, first)
+    #expect(other.heard.withLock { $0 } == [.granted(second)])
+  }
+
+  @Test func whoGaveUpGetsNoPlace() {
+    let budget = bench.budget(total: 1, perHost: 1)
+    let first = bench.enter(budget, mirror: "a")
+    let second = bench.enter(budget, mirror: "a")
+    let third = bench.enter(budget, mirror: "a")
+    bench.leave(budget, second, .cancelled)
+    bench.leave(budget, first)
+    #expect(bench.running == [third])
+  }
+
+  @Test func newLimitsLetInAtOnce() {
+    let budget = bench.budget(total: 1, perHost: 1)
+    let member = Member()
+    budget.join(member)
+    for _ in 0..<5 { bench.enter(budget, mirror: "a") }
+    budget.setLimits(TransferBudget.Limits(total: 4, perHost: 4, keptForSmall: 0))
+    #expect(budget.snapshot().running == 4)
+    #expect(member.looks.withLock { $0 } == 1)
+    #expect(budget.terms.limits == ConnectionLimits(total: 4, perHost: 4))
+  }
+
+  // MARK: Hosts that fail
+
+  @Test func failuresInARowEndWhatWaits() throws {
+    let budget = bench.budget(total: 10, perHost: 1, keptForSmall: 0)
+    var place = bench.enter(budget, mirror: "a")
+    for _ in 0..<4 {
+      bench.leave(budget, place, .transportFailed)
+      place = bench.enter(budget, mirror: "a")
+    }
+    #expect(bench.running == [place])
+    let waiting = bench.enter(budget, mirror: "b")
+    let beside = bench.enter(budget, mirror: "b", host: "alive")
+    bench.leave(budget, place, .transportFailed)
+    let failure = try #require(bench.refused[waiting])
+    #expect(failure.code == .hostResting)
+    #expect(failure.isTransient)
+    #expect(failure.retryAfter == 30)
+    #expect(failure.message == "dead:80 failed again and again, and is left alone until 1970-01-01T00:00:30Z")
+    #expect(bench.running == [beside])
+    // Who comes later hears it at once, and the place is not lost.
+    #expect(bench.admission(budget, mirror: "c") == .refused(failure))
+    #expect(budget.snapshot().waiting == 0)
+    #expect(
+      budget.snapshot().resting == [
+        .init(
+          host: "http://dead:80", until: Timestamp(seconds: 30), monotonicUntil: 30_000_000_000)
+      ])
+  }
+
+  @Test func oneTriesWhenTheRestIsOver() {
+    let budget = bench.restingBudget()
+    bench.clock.advance(seconds: 31)
+    let probe = bench.enter(budget, mirror: "a")
+    let others = (0..<3).map { _ in bench.enter(budget, mirror: "b") }
+    #expect(bench.running == [probe])
+    #expect(budget.snapshot().resting.map(\.until) == [nil])
+    bench.leave(budget, probe, .answered)
+    #expect(bench.running == others)
+    #expect(budget.snapshot().resting.isEmpty)
+  }
+
+  @Test func oneThatTriesAndFailsEndsWhatWaits() {
+    let budget = bench.restingBudget()
+    bench.clock.advance(seconds: 31)
+    let probe = bench.enter(budget, mirror: "a")
+    let other = bench.enter(budget, mirror: "b")
+    bench.leave(budget, probe, .transportFailed)
+    #expect(bench.running.isEmpty)
+    #expect(bench.refused[other]?.retryAfter == 60)
+  }
+
+  /// Or nobody would try any more.
+  @Test func oneThatIsCancelledLetsTheNextTry() {
+    let budget = bench.restingBudget()
+    bench.clock.advance(seconds: 31)
+    let probe = bench.enter(budget, mirror: "a")
+    let other = bench.enter(budget, mirror: "b")
+    bench.leave(budget, probe, .cancelled)
+    #expect(bench.running == [other])
+  }
+
+  /// A body may take hours: the head is life enough.
+  @Test func aHeadLetsTheOthersGo() {
+    let budget = bench.restingBudget()
+    bench.clock.advance(seconds: 31)
+    let probe = bench.enter(budget, mirror: "a")
+    let other = bench.enter(budget, mirror: "b")
+    budget.answered(probe)
+    #expect(bench.running == [probe, other])
+  }
+
+  @Test func aShortRestIsWaitedFor() {
+    let budget = bench.budget(total: 10, perHost: 2, keptForSmall: 0)
+    let first = bench.enter(budget, mirror: "a")
+    bench.leave(budget, first, .asked(retryAfter: 3))
+    let waiting = (0..<2).map { _ in bench.enter(budget, mirror: "a") }
+    #expect(bench.running.isEmpty && bench.refused.isEmpty)
+    #expect(budget.look() == 3001)
+    bench.clock.advance(seconds: 3)
+    #expect(budget.look() == nil)
+    #expect(bench.running == [waiting[0]])
+    bench.leave(budget, waiting[0])
+    #expect(bench.running == [waiting[1]])
+  }
+
+  @Test func aLongRetryAfterEndsWhatWaits() {
+    let budget = bench.budget(total: 10, perHost: 1)
+    let first = bench.enter(budget, mirror: "a")
+    let waiting = bench.enter(budget, mirror: "b")
+    bench.leave(budget, first, .asked(retryAfter: 600))
+    #expect(bench.refused[waiting]?.message.contains("dead:80 asked to be left alone until") == true)
+    #expect(bench.refused[waiting]?.retryAfter == 600)
+  }
+
+  /// What goes through a proxy says nothing about those who do without.
+  @Test func aProxyIsAnotherWay() {
+    let budget = bench.budget(total: 10, perHost: 1)
+    for _ in 0..<5 {
+      bench.leave(budget, bench.enter(budget, mirror: "a", proxy: "http://p"), .transportFailed)
+    }
+    #expect(bench.admission(budget, mirror: "a", proxy: "http://p").isRefused)
+    #expect(!bench.admission(budget, mirror: "b").isRefused)
+  }
+
+  static let outcomes: [(DownloadOutcome, CircuitBreaker.Outcome)] = [
+    (.complete(ResponseHead(status: 200, url: "u")), .answered),
+    (.complete(ResponseHead(status: 404, url: "u")), .answered),
+    (.complete(ResponseHead(status: 429, url: "u")), .answered),
+    (.complete(ResponseHead(status: 500, url: "u")), .transportFailed),
+    (.complete(ResponseHead(status: 503, url: "u")), .transportFailed),
+    (.failed(DownloadFailure(.connect, "", isTransient: true)), .transportFailed),
+    (.failed(DownloadFailure(.truncated, "", isTransient: true)), .transportFailed),
+    (.failed(DownloadFailure(.tls, "", isTransient: true)), .transportFailed),
+    (.failed(DownloadFailure(.tls, "", isTransient: false)), .cancelled),
+    (.failed(DownloadFailure(.tooLarge, "", isTransient: false)), .answered),
+    (.failed(DownloadFailure(.refusedByReceiver, "", isTransient: false)), .answered),
+    (.failed(DownloadFailure(.addressRefused, "", isTransient: false)), .cancelled),
+    (.failed(DownloadFailure(.cancelled, "", isTransient: false)), .cancelled),
+  ]
+
+  @Test(arguments: outcomes) func whatAnEndSaysOfTheHost(end: DownloadOutcome, says: CircuitBreaker.Outcome) {
+    #expect(CircuitBreaker.Outcome(end) == says)
+  }
+
+  @Test(arguments: [429, 503]) func aServerMayAskForRest(status: Int) {
+    var head = ResponseHead(status: status, url: "u")
+    head.retryAfter = 7
+    #expect(CircuitBreaker.Outcome(.complete(head)) == .asked(retryAfter: 7))
+    #expect(!head.isLife)
+  }
+
+  /// A feed may name hosts without end.
+  @Test func hostsThatNobodyAsksAreForgotten() {
+    var book = BudgetBook(
+      BudgetBook.Queue.Limits(total: 10, perHost: 1), breaker: CircuitBreaker.Settings())
+    let now = BudgetTime(wall: 0, monotonic: 0)
+    for number in 0..<5000 {
+      let origin = Origin(scheme: "http", host: "h\(number)", port: "80")
+      let place = book.enter(
+        Route(origin: origin, proxy: nil), mirror: "a", priority: .normal, isSmall: false, member: Member(),
+        now: now)
+      book.leave(place, .transportFailed, now: now, random: 0)
+      _ = book.takeNotices()
+    }
+    #expect(book.routeCount <= 2 * BudgetBook.mostIdle)
+  }
+
+  // MARK: Rate
+
+  @Test func theSharedRateHolds() {
+    let budget = bench.budget(total: 10, perHost: 10)
+    budget.setRate(1_000_000)
+    var taken = 0
+    while bench.clock.monotonic() < 10_000_000_000 {
+      let milliseconds = budget.refill()
+      while budget.mayTake {
+        budget.spend(50_000)
+        taken += 50_000
+      }
+      bench.clock.advance(nanoseconds: UInt64(max(1, milliseconds)) * 1_000_000)
+    }
+    #expect((9_500_000...10_500_000).contains(taken))
+    #expect((950_000...1_050_000).contains(budget.snapshot().bytesPerSecond))
+    budget.setRate(nil)
+    #expect(budget.mayTake)
+    #expect(budget.snapshot().rate == nil)
+  }
+
+  @Test func theMeterForgets() {
+    let budget = bench.budget(total: 1, perHost: 1)
+    bench.clock.advance(seconds: 100)
+    budget.spend(4000)
+    #expect(budget.snapshot().bytesPerSecond == 0)
+    bench.clock.advance(seconds: 1)
+    #expect(budget.snapshot().bytesPerSecond == 1000)
+    bench.clock.advance(seconds: 4)
+    #expect(budget.snapshot().bytesPerSecond == 0)
+  }
+
+  @Test func twoRatesMakeTheSmallerShare() {
+    var settings = NetworkSettings()
+    settings.connections = 4
+    settings.rate = 4000
+    #expect(CurlOption.lowSpeed(settings, nil).value == .long(500))
+    #expect(CurlOption.lowSpeed(settings, SharedPace(rate: 800, places: 4)).value == .long(100))
+    #expect(RateBucket.bufferSize(rates: [nil, 100_000]) == 5000)
+  }
+
+  // MARK: A client's own line
+
+  @Test func smallOnesPassLargeOnesInTheLine() {
+    let host = Origin(scheme: "http", host: "a", port: "80")
+    var line = WaitingLine<Int>(perHost: 2, keptForSmall: 1)
+    for number in 0..<3 { line.add(number, to: host, order: UInt64(number)) }
+    for number in 3..<5 { line.add(number, to: host, order: UInt64(number), isSmall: true) }
+    #expect(line.takeNext()?.element == 0)
+    #expect(line.takeNext()?.element == 3)
+    #expect(line.takeNext() == nil)
+    line.leave(host, isSmall: true)
+    #expect(line.takeNext()?.element == 4)
+    line.leave(host)
+    #expect(line.takeNext()?.element == 1)
+    line.leave(host, isSmall: true)
+    #expect(line.takeNext() == nil)
+    line.leave(host)
+    #expect(line.takeNext()?.element == 2)
+  }
+}
+
+/// A network thread that only listens.
+final class Member: BudgetMember {
+  let heard = Locked<[BudgetNotice]>([])
+  let looks = Locked(0)
+
+  func hear(_ notice: BudgetNotice) { heard.withLock { $0.append(notice) } }
+  func look() { looks.withLock { $0 += 1 } }
+}
+
+/// A budget with a clock of its own, and what became of each request.
+private final class BudgetBench {
+  let clock = ManualClock()
+  private let member = Member()
+  private(set) var mirrors: [TransferBudget.Place: String] = [:]
+  private var granted: [TransferBudget.Place] = []
+  private var over: Set<TransferBudget.Place> = []
+
+  func budget(total: Int, perHost: Int, keptForSmall: Int = 1) -> TransferBudget {
+    TransferBudget(
+      TransferBudget.Limits(total: total, perHost: perHost, keptForSmall: keptForSmall), clock: clock,
+      random: MostRandom())
+  }
+
+  /// `dead` has failed five times, and rests for 30 s.
+  func restingBudget() -> TransferBudget {
+    let budget = budget(total: 10, perHost: 10, keptForSmall: 0)
+    for _ in 0..<5 { leave(budget, enter(budget, mirror: "a"), .transportFailed) }
+    return budget
+  }
+
+  func admission(
+    _ budget: TransferBudget, mirror: String, host: String = "dead", proxy: String? = nil,
+    isSmall: Bool = false, member other: Member? = nil
+  ) -> TransferBudget.Admission {
+    let route = Route(origin: Origin(scheme: "http", host: host, port: "80"), proxy: proxy)
+    return budget.enter(route, mirror: mirror, isSmall: isSmall, member: other ?? member)
+  }
+
+  /// - Returns: the place; 0 when it was refused at once.
+  @discardableResult
+  func enter(
+    _ budget: TransferBudget, mirror: String, host: String = "dead", proxy: String? = nil,
+    isSmall: Bool = false, member: Member? = nil
+  ) -> TransferBudget.Place {
+    switch admission(
+      budget, mirror: mirror, host: host, proxy: proxy, isSmall: isSmall, member: member)
+    {
+    case .granted(let place):
+      granted.append(place)
+      mirrors[place] = mirror
+      return place
+    case .waits(let place):
+      mirrors[place] = mirror
+      return place
+    case .refused: return 0
+    }
+  }
+
+  func leave(
+    _ budget: TransferBudget, _ place: TransferBudget.Place, _ outcome: CircuitBreaker.Outcome = .answered
+  ) {
+    over.insert(place)
+    budget.leave(place, outcome)
+  }
+
+  /// Those that have a place, in the order of their numbers.
+  var running: [TransferBudget.Place] {
+    let heard = member.heard.withLock { $0 }.compactMap { notice -> TransferBudget.Place? in
+      if case .granted(let place) = notice { place } else { nil }
+    }
+    return Set(granted + heard).subtracting(over).sorted()
+  }
+
+  var refused: [TransferBudget.Place: DownloadFailure] {
+    var refused: [TransferBudget.Place: DownloadFailure] = [:]
+    for case .refused(let place, let failure) in member.heard.withLock({ $0 }) { refused[place] = failure }
+    return refused
+  }
+}
+
+extension TransferBudget.Admission {
+  fileprivate var isRefused: Bool {
+    if case .refused = self { true } else { false }
+  }
+}
+
+/// The largest number each time: rests are as long as they may be.
+struct MostRandom: RandomSource {
+  func next() -> UInt64 { .max }
+}
