@@ -99,12 +99,12 @@ let package = Package(
       "TarnAgent",
       [
         "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger",
-        "TarnConfig", "TarnEngine",
+        "TarnConfig", "TarnEngine", "TarnServer",
       ]),
     .executableTarget(
       name: "tarn",
       dependencies: [
-        "TarnAgent", "TarnConfig", "TarnCore", "TarnEngine", "TarnRuntime",
+        "TarnAgent", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),

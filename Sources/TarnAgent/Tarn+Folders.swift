@@ -9,7 +9,7 @@ extension Tarn {
   var registry: Registry? { Registry(environment: environment) }
 
   /// Absolute and without `.`, `..`, doubled or trailing slashes; links are left as they are.
-  func absolute(_ folder: String) -> String {
+  package func absolute(_ folder: String) -> String {
     var segments: [Substring] = []
     let full = folder.hasPrefix("/") ? folder : workingDirectory + "/" + folder
     for segment in full.split(separator: "/") {
@@ -27,8 +27,9 @@ extension Tarn {
   /// - Throws: `folderUnusable` when there is none, or its marker is gone.
   func home(folder: String, state: String?) throws(PassFailure) -> FolderHome {
     try refuseEmptyNames(folder, state)
-    let path = absolute(folder)
-    let state = state.map(absolute)
+    let place = place(of: folder)
+    let path = absolute(place?.folder ?? folder)
+    let state = (state ?? place?.state).map(absolute)
     switch try inspect(path, state: state) {
     case .mirror(let home): return home
     case .markerMissing(let reason): throw markerMissing(path, reason, state: state)
@@ -41,6 +42,11 @@ extension Tarn {
     case .empty: throw notMirror(path, "tarn sync FEED \(ShellWord.quote(folder))")
     case .foreign: throw notMirror(path, "tarn sync --adopt FEED \(ShellWord.quote(folder))")
     }
+  }
+
+  /// Where a configured mirror lies, for a word that can be the name of one (contract.md, Commands).
+  package func place(of word: String) -> (folder: String, state: String?)? {
+    word.contains { "/.:".contains($0) } ? nil : configured(word)
   }
 
   func notFolder(_ path: String) -> PassFailure {

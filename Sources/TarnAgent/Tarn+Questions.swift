@@ -17,14 +17,20 @@ extension Tarn {
     }
   }
 
-  /// - Parameter path: below the folder, or absolute within it.
-  package func explain(folder: String, state: String?, path: String) throws(PassFailure) -> Explanation {
+  /// - Parameters:
+  ///   - path: below the folder, or absolute within it.
+  ///   - name: the path as it was given: it may be a name that a pass refused, and any bytes.
+  package func explain(
+    folder: String, state: String?, path: String, name: [UInt8]
+  ) throws(PassFailure) -> Explanation {
     let home = try home(folder: folder, state: state)
     let ledger = try readLedger(home)
     defer { ledger.close() }
-    let local = try openFolder(home)
-    let relative = try self.path(path, in: home)
-    return try ExplainQuery(ledger: ledger, folder: local).explain(relative, mirror: folder)
+    let query = ExplainQuery(ledger: ledger, folder: try openFolder(home))
+    if let refused = try query.explain(refused: name) { return refused }
+    let isText = String(validating: name, as: UTF8.self) != nil
+    let relative = isText ? try self.path(path, in: home) : try relative(name)
+    return try query.explain(relative, mirror: folder)
   }
 
   /// - Parameter marking: let the next pass fetch again what is damaged.
@@ -159,6 +165,14 @@ extension Tarn {
   func openFolder(_ home: FolderHome) throws(PassFailure) -> LocalFolder {
     return try PassFailure.translating {
       return try home.open()
+    }
+  }
+
+  private func relative(_ name: [UInt8]) throws(PassFailure) -> RelativePath {
+    do {
+      return try RelativePath(name)
+    } catch {
+      throw PassFailure(.usage, code: error.rawValue, "'\(Printable.escape(name))': \(error.reason)")
     }
   }
 

@@ -35,7 +35,17 @@ extension Tarn {
     var directories: [String] = []
     var attempt = 1
     while true {
-      var (home, made) = try homeForSync(request)
+      var (home, made): (FolderHome, FolderHome.Made)
+      do throws(PassFailure) {
+        (home, made) = try homeForSync(request)
+      } catch {
+        // Another first sync took back what both were about to make.
+        guard attempt < Self.mostOpenings, error.code == FolderFailure.Code.missing.rawValue else {
+          throw error
+        }
+        attempt += 1
+        continue
+      }
       made.directories = directories + made.directories
       do throws(PassFailure) {
         return (try OpenMirror.open(home, now: now, damage: .setAside), made)
@@ -181,8 +191,10 @@ extension Tarn {
     scratch: String, stage: String?, observer: any PassObserver
   ) throws(PassFailure) -> PassPorts {
     var settings = try Secrets.settings(options, feed: feed, home: homeDirectory)
+    try SecretFiles.refuseExposed(request.secretFiles)
     if let file = request.proxyFile { settings.proxy = try Secrets.proxy(file) }
-    for warning in Secrets.warnings(options, settings) {
+    let warnings = request.secretFiles.isEmpty ? Secrets.warnings(options, settings) : []
+    for warning in warnings {
       observer.pass(.notice(code: "secret-exposed", message: warning))
     }
     settings.userAgent = "tarn/\(Self.version)"
@@ -194,9 +206,10 @@ extension Tarn {
         settings.allowsPrivateAddresses = true
       }
       let hashing = OpenSSLHashing()
+      let downloader = try downloader(settings, feed, request)
       return PassPorts(
         ledger: ledger, stage: try SQLiteStage(path: stage), parser: FeedParser(hashing: hashing),
-        downloader: try CurlDownloader(settings: settings), hashing: hashing, clock: SystemClock(),
+        downloader: downloader, hashing: hashing, clock: SystemClock(),
         random: SystemRandom(), bootID: BootID.read(), spoolDirectory: scratch)
     } catch let failure as DownloadFailure {
       let kind: PassFailure.Kind = failure.code == .urlRefused ? .usage : .inputOutput
@@ -204,6 +217,24 @@ extension Tarn {
     } catch {
       throw PassFailure(translating: error)
     }
+  }
+
+  private func downloader(
+    _ settings: NetworkSettings, _ feed: FeedLocation, _ request: SyncRequest
+  ) throws(DownloadFailure) -> CurlDownloader {
+    var settings = settings
+    if let rates = request.rates { settings.rate = rates.rate }
+    var isLocal = true
+    if case .remote = feed { isLocal = false }
+    let downloader: CurlDownloader
+    if let pool {
+      downloader = try pool.downloader(
+        mirror: request.name ?? absolute(request.folder), settings: settings, readsFiles: isLocal)
+    } else {
+      downloader = try CurlDownloader(settings: settings)
+    }
+    request.rates?.attach(downloader)
+    return downloader
   }
 
   /// The folder and the ledger as they are, without a lock; nothing is made.

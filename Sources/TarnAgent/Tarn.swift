@@ -1,4 +1,5 @@
 package import TarnCore
+import TarnTransfer
 
 /// The composition root: every command of Tarn as a function of values. It builds the graph of adapters, holds the
 /// folder's lock where a command changes something, and maps whatever goes wrong to a `PassFailure`. Blocking.
@@ -7,6 +8,12 @@ package struct Tarn: Sendable {
   package var workingDirectory: String
   /// The process's environment.
   package var environment: [String: String]
+
+  /// The folder and state of a configured mirror; nil for a word that is none. May read the settings.
+  package var configured: @Sendable (String) -> (folder: String, state: String?)? = { _ in nil }
+
+  /// Where passes of one process get their transfers; nil for a thread of its own for each.
+  var pool: DownloaderPool?
 
   package init(workingDirectory: String, environment: [String: String]) {
     self.workingDirectory = workingDirectory
@@ -24,6 +31,8 @@ package struct Tarn: Sendable {
 
 /// A pass to make.
 package struct SyncRequest: Sendable {
+  /// Of a configured mirror; nil for one that is known by its folder.
+  package var name: String?
   /// As given; nil for the feed that the mirror remembers.
   package var feed: String?
   /// As given, relative or absolute.
@@ -44,6 +53,11 @@ package struct SyncRequest: Sendable {
   package var proxyFile: String?
   /// Files of secrets that must be nobody else's to read.
   package var secretFiles: [String] = []
+
+  /// Sets the rate while the pass goes on; nil for what the options say.
+  var rates: RateControl?
+  /// Nothing is asked of this pass that an agent's own would not do.
+  package var mayBeTheAgents = false
 
   package init(feed: String?, folder: String) {
     self.feed = feed

@@ -104,6 +104,8 @@ package struct Pass {
       try accept(end, builder)
       // A plan that is held is of an older manifest: what it names may be wanted again.
       try note([.dropHolds])
+      let saysAll = isComplete(end, walk) || builder.isWindow
+      try recovery.drop(partials: builder.deadPartials(saysAll: saysAll && !builder.hasBlindSpot))
       let verdict = try judge(builder, isComplete: isComplete(end, walk))
       var report = report(builder, end, walk, started: started)
       if case .held(let plan) = verdict {

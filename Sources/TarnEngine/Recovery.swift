@@ -121,6 +121,14 @@ package struct Recovery {
     if !gone.isEmpty { try ledger.apply(gone.map { .dropPartial($0.path) }) }
   }
 
+  /// Removes unfinished downloads that no pass will go on with, and their rows.
+  func drop(partials paths: Set<RelativePath>) throws {
+    guard !paths.isEmpty else { return }
+    let rows = try ledger.partials().filter { paths.contains($0.path) }
+    for row in rows { try folder.removePartial(row.name) }
+    try ledger.apply(rows.map { .dropPartial($0.path) })
+  }
+
   /// Files of the trash that no row speaks of: kept until `trash empty`, as if a user had made them. Rows whose
   /// file is gone are dropped.
   private func sweepTrash() throws {

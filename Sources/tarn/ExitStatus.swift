@@ -43,18 +43,7 @@ enum ExitStatus: Int32, CaseIterable {
 
   /// - Parameter signal: the one that asked to stop, for `stopped`.
   init(_ kind: PassFailure.Kind, signal: Int32? = nil) {
-    switch kind {
-    case .usage: self = .usage
-    case .feedMalformed: self = .feedMalformed
-    case .feedUnreachable: self = .feedUnreachable
-    case .folderUnusable: self = .folderUnusable
-    case .inputOutput: self = .inputOutput
-    case .locked: self = .locked
-    case .permission: self = .permission
-    case .configuration: self = .configuration
-    case .stopped: self = Self.stopped(by: signal)
-    case .defect: self = .defect
-    }
+    self = kind == .stopped ? Self.stopped(by: signal) : ExitStatus(rawValue: kind.exitStatus) ?? .defect
   }
 
   /// Of a pass that came to its end or was asked to stop.

@@ -20,10 +20,10 @@ enum Rules {
     ],
     "TarnAgent": [
       "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger", "TarnConfig",
-      "TarnEngine", "Glibc",
+      "TarnEngine", "TarnServer", "Glibc",
     ],
     "tarn": [
-      "TarnAgent", "TarnConfig", "TarnCore", "TarnEngine", "TarnRuntime", "ArgumentParser",
+      "TarnAgent", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "ArgumentParser",
       "FoundationEssentials", "Glibc",
     ],
   ]

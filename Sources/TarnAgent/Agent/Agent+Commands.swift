@@ -2,6 +2,7 @@ import TarnConfig
 package import TarnCore
 package import TarnEngine
 import TarnRuntime
+import TarnTransfer
 
 extension Agent: AgentPort {
   package func perform(_ command: ControlCommand) throws(ControlFailure) -> ControlAnswer {
@@ -73,6 +74,7 @@ extension Agent: AgentPort {
       shared.wasWoken = true
       return shared.mirrors[name]?.priority == priority
     }
+    budget.setPriority(TransferPriority(priority), mirror: name)
     save()
     return ControlAnswer("\(name) has \(priority.rawValue) priority", wasSo: wasSo)
   }
@@ -137,6 +139,16 @@ extension Agent: AgentPort {
   }
 }
 
+extension TransferPriority {
+  init(_ priority: ControlCommand.Priority) {
+    switch priority {
+    case .low: self = .low
+    case .normal: self = .normal
+    case .high: self = .high
+    }
+  }
+}
+
 extension ControlFailure {
   init(_ failure: PassFailure) {
     let kind: Kind =
@@ -145,7 +157,7 @@ extension ControlFailure {
       case .locked, .stopped: .conflict
       case .folderUnusable: .notFound
       case .permission: .permission
-      case .feedMalformed, .feedUnreachable, .inputOutput, .configuration: .conflict
+      case .feedMalformed, .feedUnreachable, .inputOutput, .configuration, .noAgent: .conflict
       case .defect: .defect
       }
     self.init(kind, code: failure.code, failure.message, hint: failure.hint)

@@ -2,16 +2,13 @@ import TarnConfig
 package import TarnCore
 import TarnEngine
 import TarnRuntime
+import TarnTransfer
 
 extension Agent {
   /// Reads the settings again and takes them whole, or leaves all as it is. Any thread; one after the other.
   package func reload() -> ReloadAnswer {
-    reloading.wait { isTaken -> Void? in
-      guard !isTaken else { return nil }
-      isTaken = true
-      return ()
-    }
-    defer { reloading.change { $0 = false } }
+    reloading.enter()
+    defer { reloading.leave() }
     notifier.reloading(monotonic: parts.clock.monotonic())
     defer { wake() }
     let loaded = parts.load()
@@ -66,6 +63,7 @@ extension Agent {
       shared.settingsRead = Timestamp(nanoseconds: parts.clock.now())
       if changes.limits { shared.limit = nil }
     }
+    if changes.limits { budget.setLimits(TransferBudget.Limits(settings.limits)) }
     for action in actions { carryOut(action) }
     parts.log.tell(
       .notice, changes.isEmpty ? "settings read again: nothing changed" : "settings read again",
@@ -81,10 +79,25 @@ extension Agent {
       mirror.progress = before?.progress
       mirror.stop = before?.stop
       mirror.run = before?.run
-      mirror.lastEnded = before?.lastEnded ?? 0
+      mirror.lastRun = before?.lastRun
+      mirror.rateControl = before?.rateControl
       shared.mirrors[settings.name] = mirror
       return shared.state.change(settings.name, timing, now: moment)
     }
+  }
+
+  /// The rates that hold now: of all mirrors together, and of each at work.
+  func setRates() {
+    let now = Timestamp(nanoseconds: parts.clock.now())
+    let rules = schedules.local
+    let (limit, rates) = shared.withLock { shared in
+      (
+        rateLimit(shared),
+        shared.mirrors.values.compactMap { mirror in mirror.rateControl.map { ($0, mirror.rates) } }
+      )
+    }
+    budget.setRate(limit)
+    for (control, table) in rates { control.set(table.limit(at: now, in: rules)) }
   }
 
   /// When the rate of the settings, or of a mirror, changes next.

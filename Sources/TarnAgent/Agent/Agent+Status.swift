@@ -3,6 +3,7 @@ import TarnConfig
 package import TarnCore
 import TarnEngine
 import TarnRuntime
+import TarnTransfer
 
 extension Agent {
   package func status(mirrors: [String], problemLimit: Int) throws(ControlFailure) -> StatusAnswer {
@@ -22,10 +23,15 @@ extension Agent {
       document.state = shared.isEnding ? "stopping" : "running"
       document.passes = shared.state.running.count
       document.mostPasses = shared.running.settings.limits.passes
-      let snapshots = shared.mirrors.values.compactMap { $0.progress?.snapshot() }
-      document.transfers = snapshots.reduce(0) { $0 + $1.transfers.count }
-      document.rate = snapshots.reduce(0) { $0.addingSaturated($1.rate) }
+      let transfers = budget.snapshot()
+      document.transfers = transfers.running
+      document.waiting = transfers.waiting
+      document.rate = transfers.bytesPerSecond
       document.rateLimit = rateLimit(shared)
+      document.restingHosts = transfers.resting.map { resting in
+        AgentDocument.RestingHost(
+          host: resting.host, until: (resting.until ?? Timestamp(nanoseconds: parts.clock.now())).rfc3339)
+      }
       document.rejected = shared.rejected
       document.needRestart = shared.needRestart
       return document
@@ -52,6 +58,8 @@ extension Agent {
     document.name = name
     document.nextRun = next?.at?.rfc3339
     document.nextRunReason = next?.reason.rawValue
+    document.run = mirror.run
+    document.lastRun = mirror.lastRun
     if let progress = mirror.progress {
       show(progress.snapshot(), in: &document)
     } else if isPaused {
@@ -67,16 +75,11 @@ extension Agent {
   private func recorded(_ mirror: AgentMirror, problemLimit: Int) -> StatusDocument {
     let settings = mirror.settings
     do throws(PassFailure) {
-      return try parts.tarn.status(
-        folder: settings.folder, state: settings.state, problemLimit: problemLimit)
+      return try parts.tarn.status(of: settings, problemLimit: problemLimit)
     } catch {
-      var document = StatusDocument(
-        name: settings.name, feed: Printable.escape(settings.feed), folder: settings.folder, state: "idle")
-      let isNew = error.code == "no-folder" || error.code == "not-a-mirror"
-      if !isNew {
-        document.state = "failing"
-        document.lastFailure = error.message
-      }
+      var document = StatusDocument(settings)
+      document.state = "failing"
+      document.lastFailure = error.message
       return document
     }
   }

@@ -3,6 +3,7 @@ package import TarnConfig
 package import TarnCore
 package import TarnEngine
 package import TarnRuntime
+import TarnTransfer
 
 /// The long-running agent: settings, schedules, one pass per mirror at a time. What it decides is in `AgentState`; here it is
 /// carried out.
@@ -52,12 +53,14 @@ package final class Agent: Sendable {
   }
 
   let parts: Parts
+  let budget: TransferBudget
   let started: Timestamp
   let schedules: Schedules
   let notifier: ServiceNotifier
   let shared: LockedCondition<Shared>
-  /// One reload at a time.
+  /// One reload at a time, and one save.
   let reloading = LockedCondition(false)
+  let saving = LockedCondition(false)
 
   /// Reads the settings and what an earlier agent left.
   ///
@@ -70,6 +73,10 @@ package final class Agent: Sendable {
         .configuration, code: "settings-not-taken", "the settings have errors, and no agent runs without",
         hint: "tarn config check")
     }
+    let budget = TransferBudget(TransferBudget.Limits(running.settings.limits), clock: parts.clock)
+    self.budget = budget
+    var parts = parts
+    parts.tarn.pool = DownloaderPool(budget: budget, clock: parts.clock)
     self.parts = parts
     schedules = Schedules(environment: parts.environment)
     notifier = ServiceNotifier(environment: parts.environment)
@@ -103,6 +110,7 @@ package final class Agent: Sendable {
       }
       for action in actions { carryOut(action) }
       if isOver { break }
+      setRates()
       save()
       notifier.status(summary())
       tellListeners()
@@ -170,10 +178,14 @@ package final class Agent: Sendable {
   private func start(_ name: String, _ run: UInt64) {
     let progress = PassProgress(clock: parts.clock)
     let stop = StopFlag()
+    let now = Timestamp(nanoseconds: parts.clock.now())
+    let rules = schedules.local
     let mirror = shared.withLock { shared -> AgentMirror? in
       shared.mirrors[name]?.progress = progress
       shared.mirrors[name]?.stop = stop
       shared.mirrors[name]?.run = run
+      let rate = shared.mirrors[name]?.rates.limit(at: now, in: rules)
+      shared.mirrors[name]?.rateControl = RateControl(rate)
       return shared.mirrors[name]
     }
     guard let mirror else { return ended(name, run, RunOutcome(Self.gone)) }
@@ -198,7 +210,9 @@ package final class Agent: Sendable {
       shared.mirrors[name]?.progress = nil
       shared.mirrors[name]?.stop = nil
       shared.mirrors[name]?.run = nil
-      shared.mirrors[name]?.lastEnded = run
+      shared.mirrors[name]?.rateControl = nil
+      shared.mirrors[name]?.lastRun = StatusDocument.LastRun(
+        number: run, code: result.code, message: result.message, exitStatus: result.exitStatus)
       if result.outcome != .cancelled { shared.mirrors[name]?.failure = result.failure }
       shared.wasWoken = true
     }
@@ -221,7 +235,9 @@ package final class Agent: Sendable {
       mirror.stop = shared.mirrors[settings.name]?.stop
       mirror.progress = shared.mirrors[settings.name]?.progress
       mirror.run = shared.mirrors[settings.name]?.run
+      mirror.rateControl = shared.mirrors[settings.name]?.rateControl
       shared.mirrors[settings.name] = mirror
+      budget.setPriority(TransferPriority(mirror.priority), mirror: settings.name)
       shared.state.add(
         settings.name, timing, history: history, isPaused: kept?.isPaused ?? false, now: moment,
         random: parts.random.unit())
@@ -250,6 +266,8 @@ package final class Agent: Sendable {
   /// Writes down what is to outlive the agent, if it changed.
   func save() {
     guard let directory = parts.paths.state else { return }
+    saving.enter()
+    defer { saving.leave() }
     let (record, hasChanged) = shared.withLock { shared -> (AgentRecord, Bool) in
       var record = AgentRecord()
       for (name, mirror) in shared.mirrors {
@@ -297,4 +315,17 @@ extension AgentLog {
       problem.severity == .error ? .error : .warning, "\(problem.origin.text): \(problem.message)\(hint)",
       Fields(code: problem.code.rawValue))
   }
+}
+
+/// One at a time, for something slow; `Locked` is for short sections.
+extension LockedCondition where Value == Bool {
+  func enter() {
+    wait { isTaken -> Void? in
+      guard !isTaken else { return nil }
+      isTaken = true
+      return ()
+    }
+  }
+
+  func leave() { change { $0 = false } }
 }

@@ -12,10 +12,10 @@ struct AgentPass: Sendable {
   let stop: StopFlag
 
   func run() -> RunOutcome {
-    let request = mirror.request(credentials: agent.parts.paths.credentials)
+    var request = SyncRequest(mirror.settings, credentials: agent.parts.paths.credentials)
+    request.rates = mirror.rateControl
     let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
     do throws(PassFailure) {
-      try SecretFiles.refuseExposed(request.secretFiles)
       if request.isDryRun {
         let report = try agent.parts.tarn.plan(request, observer: observer, progress: progress, stop: stop) {
           _, _ in

@@ -11,8 +11,11 @@ struct RunOutcome: Sendable {
   /// Why the pass did not do its work; nil when it did, though some entries may have failed.
   var failure: String?
   var code: String
+  /// What `tarn sync` ends with after such a pass.
+  var exitStatus: Int32
 
   init(_ report: PassReport) {
+    exitStatus = report.isInSync || report.isPlan ? 0 : 3
     hints.freshFor = report.refreshSeconds
     message = report.counts.sentence
     level = .info
@@ -40,6 +43,7 @@ struct RunOutcome: Sendable {
   init(_ failure: PassFailure) {
     hints.retryAfter = failure.retryAfter
     code = failure.code
+    exitStatus = failure.kind.exitStatus
     message = failure.message
     level = .error
     self.failure = failure.message
@@ -52,7 +56,7 @@ struct RunOutcome: Sendable {
       outcome =
         ["http-404", "http-410", "http-401", "http-403"].contains(code) ? .failedPermanent : .failedTransient
     case .locked, .inputOutput: outcome = .failedTransient
-    case .usage, .feedMalformed, .folderUnusable, .permission, .configuration, .defect:
+    case .usage, .feedMalformed, .folderUnusable, .permission, .configuration, .noAgent, .defect:
       outcome = .failedPermanent
     }
   }

@@ -7,6 +7,17 @@ package struct LoadedSettings: Sendable, Equatable {
   /// What was set, with standard values in between: by table and in the order of `Setting.all`.
   package var records: [SettingRecord] = []
   package var files: [SettingsFileState] = []
+
+  /// Where the agent listens that runs with these settings: also when they have errors elsewhere, for then it runs with
+  /// older ones.
+  package var socket: String? {
+    if let settings { return settings.agent.socket }
+    let record = records.first { $0.table == .agent && $0.name == "socket" }
+    guard let text = record?.toml, text.hasPrefix("\""), text.hasSuffix("\""), !text.contains("\\") else {
+      return nil
+    }
+    return String(text.dropFirst().dropLast())
+  }
 }
 
 /// A file that was read or looked for.

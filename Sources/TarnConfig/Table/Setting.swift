@@ -56,7 +56,7 @@ package struct Setting: Sendable, Equatable {
       example: "\"30 days\""),
     Setting(
       scope: .agent, name: "status-access", kind: words(AgentSettings.StatusAccess.self),
-      help: "Who may ask for the status; to steer is the owner's",
+      help: "Who may ask for the status; the owner and the socket's group may steer",
       standard: SettingValue.quote(AgentSettings().statusAccess.rawValue), example: "\"owner\""),
   ]
 

@@ -79,7 +79,8 @@ package struct AgentSettings: Sendable, Equatable {
     case text, json, journal
   }
 
-  /// Who may ask for the status over the socket; to steer is the owner's.
+  /// Who may connect: the owner alone, the socket's group as well (both may steer), or everyone, who is told the status
+  /// without paths and addresses.
   package enum StatusAccess: String, Sendable, CaseIterable {
     case owner, group, everyone
   }
@@ -89,7 +90,7 @@ package struct AgentSettings: Sendable, Equatable {
   package var logFormat = LogFormat.auto
   /// How many seconds events are kept.
   package var keepEvents: Int64 = 14 * 86_400
-  package var statusAccess = StatusAccess.group
+  package var statusAccess = StatusAccess.everyone
 
   package init() {}
 }

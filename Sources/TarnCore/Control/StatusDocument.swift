@@ -88,6 +88,24 @@ package struct StatusDocument: Codable, Sendable {
     }
   }
 
+  /// The last pass of this agent that ended.
+  package struct LastRun: Codable, Sendable, Equatable {
+    /// As promised to who asked for it.
+    package var number: UInt64
+    /// `in-sync`, `partial`, `held`, `stopped`, or the code of a failure.
+    package var code: String
+    package var message: String
+    /// What `tarn sync` would have ended with.
+    package var exitStatus: Int32
+
+    package init(number: UInt64, code: String, message: String, exitStatus: Int32) {
+      self.number = number
+      self.code = code
+      self.message = message
+      self.exitStatus = exitStatus
+    }
+  }
+
   package var name: String
   package var feed: String
   package var folder: String
@@ -101,6 +119,9 @@ package struct StatusDocument: Codable, Sendable {
   package var nextRun: String?
   /// Why then: `scheduled`, `catching-up`, `backing-off`, `asked`, `paused` or `none`; nil without an agent.
   package var nextRunReason: String?
+  /// The number of the agent's pass at work; nil without one.
+  package var run: UInt64?
+  package var lastRun: LastRun?
   package var verifiedAt: String?
   package var upstreamChangedAt: String?
   /// Why the last pass ended without doing its work.
@@ -127,7 +148,8 @@ package struct StatusDocument: Codable, Sendable {
 
 extension StatusDocument {
   private enum CodingKeys: String, CodingKey {
-    case name, feed, folder, state, process, format, lastSuccess, lastAttempt, nextRun, nextRunReason,
+    case name, feed, folder, state, process, format, lastSuccess, lastAttempt, nextRun, nextRunReason, run,
+      lastRun,
       verifiedAt,
       upstreamChangedAt, lastFailure, entries, bytes, transfers, watch, held, problems, moreProblems,
       trashFiles,
@@ -147,6 +169,8 @@ extension StatusDocument {
       try container.encode(value, forKey: key)
     }
     try container.encode(process, forKey: .process)
+    try container.encode(run, forKey: .run)
+    try container.encode(lastRun, forKey: .lastRun)
     try container.encode(entries, forKey: .entries)
     try container.encode(bytes, forKey: .bytes)
     try container.encode(transfers, forKey: .transfers)

@@ -40,6 +40,16 @@ package struct Explanation: Encodable, Sendable {
   package var events: [Happening] = []
 }
 
+extension Explanation {
+  /// Of a name that was refused, and is no path.
+  init(refused problem: Problem) {
+    self.init(
+      path: Printable.escape(problem.name), state: problem.kind.rawValue,
+      summary: "\(problem.message) [\(problem.code)]")
+    self.problem = StatusDocument.ProblemLine(problem)
+  }
+}
+
 package struct ExplainQuery {
   let ledger: any LedgerPort
   let folder: any FolderReading
@@ -53,6 +63,16 @@ package struct ExplainQuery {
   package func explain(_ path: RelativePath, mirror: String) throws(PassFailure) -> Explanation {
     try PassFailure.translating {
       return try answer(path, mirror: mirror)
+    }
+  }
+
+  /// A name as the feed gave it that was refused; nil for any other.
+  ///
+  /// - Throws: `PassFailure`.
+  package func explain(refused name: [UInt8]) throws(PassFailure) -> Explanation? {
+    try PassFailure.translating {
+      guard let problem = try ledger.problem(name: name), problem.kind == .refused else { return nil }
+      return Explanation(refused: problem)
     }
   }
 

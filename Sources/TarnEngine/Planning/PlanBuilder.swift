@@ -33,6 +33,8 @@ final class PlanBuilder {
   var names: [NameRow] = []
   /// Entries taken from the feed, filters not applied.
   private(set) var entriesInFeed = 0
+  /// Unfinished downloads of paths that nothing was found out about so far, and of paths that are in place.
+  private var partials = (unnamed: Set<RelativePath>(), settled: Set<RelativePath>())
 
   init(
     ports: PassPorts, folder: any FolderReading, policy: PassPolicy, observer: any PassObserver,
@@ -136,6 +138,25 @@ final class PlanBuilder {
     blocked = (0, 0)
     strangers = Strangers()
     entriesInFeed = 0
+    partials = (Set(try ports.ledger.partials().map(\.path)), [])
+  }
+
+  /// Unfinished downloads that no pass will go on with: of paths that are in place by other means, and, where the feed says
+  /// all that it wants, of paths that it does not name.
+  ///
+  /// - Parameter saysAll: the feed is complete, or a window, which does not name again what it dropped.
+  func deadPartials(saysAll: Bool) -> Set<RelativePath> {
+    saysAll ? partials.settled.union(partials.unnamed) : partials.settled
+  }
+
+  private func note(_ finding: Finding) {
+    guard !partials.unnamed.isEmpty, finding.entry != nil || finding.scanFailure != nil,
+      partials.unnamed.remove(finding.path) != nil
+    else { return }
+    switch finding.decision {
+    case .current, .adopt: partials.settled.insert(finding.path)
+    default: break
+    }
   }
 
   private func noteProgress() {
@@ -166,6 +187,7 @@ final class PlanBuilder {
       }
     }
     if let refusal = finding.refusal {
+      partials.unnamed.remove(finding.path)
       if finding.entry?.isRefused != true {
         refuse(name: finding.path.bytes, code: refusal.code, message: refusal.message)
       }
@@ -175,6 +197,7 @@ final class PlanBuilder {
   }
 
   private func settle(_ finding: Finding) throws {
+    note(finding)
     switch finding.decision {
     case .current:
       counts.current += 1
@@ -224,6 +247,7 @@ final class PlanBuilder {
       }
       var adoption = action
       adoption.kind = .adopt
+      if try ports.ledger.partial(action.path) != nil { partials.settled.insert(action.path) }
       adoption.row = Row(
         path: action.path, identity: identity, digest: digest, isVerified: isVerified,
         fingerprint: entry.fingerprint, etag: action.row?.etag, lastModified: action.row?.lastModified,

@@ -93,19 +93,24 @@ struct PublishGroup: Sendable {
       do throws(FolderFailure) {
         isIntact = try folder.isIntact()
       } catch {
+        // A lack that may be over in a moment fails these files; anything else may be true of the whole folder.
+        if error.code == .tooManyFiles || error.code == .outOfMemory { return try leave(batch, error) }
         for publication in batch { try leave(publication) }
         return post(.folderFailed(error))
       }
-      if isIntact { return try install(durable(batch)) }
-      for publication in batch {
-        try leave(publication)
-        var failure = Self.replaced
-        failure.path = publication.path
-        post(.published(publication.job, .failed(failure)))
-      }
+      if isIntact { try install(durable(batch)) } else { try leave(batch, Self.replaced) }
     } catch {
       for publication in batch { publication.partial.close() }
       post(.ledgerFailed(error))
+    }
+  }
+
+  private func leave(_ batch: [Publication], _ failure: FolderFailure) throws(LedgerFailure) {
+    for publication in batch {
+      try leave(publication)
+      var failure = failure
+      failure.path = publication.path
+      post(.published(publication.job, .failed(failure)))
     }
   }
 

@@ -143,8 +143,27 @@ package struct PassFailure: Error, Sendable, Equatable {
     case locked
     case permission
     case configuration
+    /// No agent answers.
+    case noAgent
     case stopped
     case defect
+
+    /// Those of sysexits.h where one fits (contract.md, Exit status).
+    package var exitStatus: Int32 {
+      switch self {
+      case .usage: 64
+      case .feedMalformed: 65
+      case .feedUnreachable: 66
+      case .noAgent: 69
+      case .defect: 70
+      case .folderUnusable: 73
+      case .inputOutput: 74
+      case .locked: 75
+      case .permission: 77
+      case .configuration: 78
+      case .stopped: 130
+      }
+    }
   }
   package var kind: Kind
   /// A stable code such as `feed-truncated`.

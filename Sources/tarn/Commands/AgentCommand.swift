@@ -20,19 +20,18 @@ struct AgentCommand: ParsableCommand {
       and 'tarn reload' read them again. 'tarn status' shows how it is going.
       """)
 
-  @OptionGroup var settings: SettingsOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     let session = try Session(common)
-    let sources = SettingsSources(settings, session)
+    let sources = session.sources
     let log = AgentLog(AgentLog.form(environment: sources.variables), level: level)
     let parts = Agent.Parts(
       tarn: session.tarn, paths: sources.paths, load: { sources.load(.run) }, log: log,
       environment: sources.variables)
     let agent = try Agent(parts)
     Interruption.shared.attend(end: { agent.end() }, reload: { agent.askReload() })
-    agent.run()
+    try agent.serveAndRun()
   }
 
   private var level: AgentLog.Level { common.verbose ? .debug : common.quiet ? .warning : .info }

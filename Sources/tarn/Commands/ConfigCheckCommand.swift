@@ -17,12 +17,11 @@ struct ConfigCheckCommand: ParsableCommand {
       Nothing is changed and no server is asked. It ends with 0 or 78.
       """)
 
-  @OptionGroup var settings: SettingsOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     let session = try Session(common)
-    let report = SettingsReport(settings, session)
+    let report = SettingsReport(session)
     if session.isJSON {
       session.console.data(JSONText.document(ConfigCheckDocument(report)))
     } else {

@@ -15,12 +15,11 @@ struct ConfigPathsCommand: ParsableCommand {
       What is read later goes before what is read earlier. 'tarn config check' says what is wrong.
       """)
 
-  @OptionGroup var settings: SettingsOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     let session = try Session(common)
-    let report = SettingsReport(settings, session)
+    let report = SettingsReport(session)
     if session.isJSON {
       session.console.data(JSONText.document(ConfigPathsDocument(report)))
     } else {

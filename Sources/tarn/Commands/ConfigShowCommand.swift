@@ -16,12 +16,11 @@ struct ConfigShowCommand: ParsableCommand {
       It is TOML that gives the same settings again. Of a secret only the place is shown.
       """)
 
-  @OptionGroup var settings: SettingsOptions
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     let session = try Session(common)
-    let report = SettingsReport(settings, session)
+    let report = SettingsReport(session)
     if session.isJSON {
       session.console.data(JSONText.document(ConfigShowDocument(report)))
     } else {

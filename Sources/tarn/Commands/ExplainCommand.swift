@@ -22,10 +22,12 @@ struct ExplainCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    let name = RawArguments.bytes(of: path)
     let path = Self.relative(path, mirror: mirror, workingDirectory: session.tarn.workingDirectory)
-    let answer = try session.tarn.explain(folder: mirror, state: record.state, path: path)
+    let answer = try session.tarn.explain(folder: mirror, state: record.state, path: path, name: name)
     if session.isJSON {
-      let bytes = NameDocument(Array(path.utf8)).pathBytes
+      let bytes = NameDocument(String(validating: name, as: UTF8.self) == nil ? name : Array(path.utf8))
+        .pathBytes
       session.console.data(JSONText.document(ExplainReport(answer: answer, pathBytes: bytes)))
       return
     }

@@ -24,7 +24,7 @@ struct StatusCommand: ParsableCommand {
   @Flag(help: "Print again each second until Ctrl-C.") var watch = false
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("Folders.", valueName: "mirror"), completion: .directory) var mirrors:
+  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror"), completion: .directory) var mirrors:
     [String] = []
 
   func validate() throws {
@@ -42,33 +42,51 @@ struct StatusCommand: ParsableCommand {
     let reading = read(session)
     // A failure alone leaves standard output empty; some mirrors beside a failure are a document.
     if session.isJSON, !reading.documents.isEmpty || reading.failures.isEmpty {
-      session.console.data(JSONText.document(StatusAnswer(mirrors: reading.documents)))
+      session.console.data(JSONText.document(StatusAnswer(agent: reading.agent, mirrors: reading.documents)))
     } else if !session.isJSON {
       let shown = reading.documents.filter { !session.isQuiet || !StatusText.isCalm($0) }
-      for line in Self.lines(shown, session) { session.console.data(line, now: false) }
+      for line in Self.lines(shown, session, agent: reading.agent) { session.console.data(line, now: false) }
     }
     session.console.flush()
     try ExitStatus.worst(reading.failures.map(session.tell)).end()
   }
 
-  static func lines(_ documents: [StatusDocument], _ session: Session) -> [String] {
+  static func lines(_ documents: [StatusDocument], _ session: Session, agent: AgentDocument?) -> [String] {
     let now = session.now
-    if documents.count == 1 { return StatusText.card(documents[0], now: now, style: session.style) }
-    return documents.isEmpty ? [] : StatusText.table(documents, now: now, style: session.style)
+    let style = session.style
+    let head = agent.map { session.isQuiet ? [] : AgentText.lines($0, now: now, style: style) } ?? []
+    if documents.count == 1 { return head + StatusText.card(documents[0], now: now, style: style) }
+    return head + (documents.isEmpty ? [] : StatusText.table(documents, now: now, style: style))
   }
 
   /// What could be read, and why the rest could not.
   struct Reading {
+    var agent: AgentDocument?
     var documents: [StatusDocument] = []
     var failures: [PassFailure] = []
   }
 
+  /// From the agent where it has the mirror, else from the ledger.
   private func read(_ session: Session) -> Reading {
     var reading = Reading()
+    var known: [StatusDocument] = []
     do throws(PassFailure) {
-      for folder in try PassTargets(session: session).mirrors(mirrors) {
+      if let answer = try AgentLink(session.sources).status(problemLimit: problemLimit(session)) {
+        reading.agent = answer.agent
+        known = answer.mirrors
+      }
+    } catch {
+      // A ledger may still be readable.
+      if !mirrors.isEmpty || error.kind == .defect { reading.failures.append(error) }
+    }
+    do throws(PassFailure) {
+      for place in try places(session, known) {
+        if let document = known.first(where: { Self.isOf($0, place, session) }) {
+          reading.documents.append(document)
+          continue
+        }
         do throws(PassFailure) {
-          reading.documents.append(try document(folder, session))
+          reading.documents.append(try document(place, session))
         } catch {
           reading.failures.append(error)
         }
@@ -79,26 +97,45 @@ struct StatusCommand: ParsableCommand {
     return reading
   }
 
-  private func document(_ folder: String, _ session: Session) throws(PassFailure) -> StatusDocument {
-    let limit = session.isVerbose ? PassReport.mostProblems : 20
-    return try session.tarn.status(folder: folder, state: record.state, problemLimit: limit)
+  /// The mirrors that are meant; without words also those that only the agent knows.
+  private func places(_ session: Session, _ known: [StatusDocument]) throws(PassFailure) -> [Tarn.Place] {
+    let targets = PassTargets(session: session)
+    guard mirrors.isEmpty, !known.isEmpty,
+      session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) == nil
+    else { return try targets.places(mirrors) }
+    let found = (try? targets.places([])) ?? []
+    let others = found.filter { place in !known.contains { Self.isOf($0, place, session) } }
+    return known.map { ($0.name, $0.folder, nil) } + others
+  }
+
+  private static func isOf(_ document: StatusDocument, _ place: Tarn.Place, _ session: Session) -> Bool {
+    document.name.utf8.elementsEqual(place.name.utf8)
+      || document.folder.utf8.elementsEqual(session.tarn.absolute(place.folder).utf8)
+  }
+
+  private func problemLimit(_ session: Session) -> Int { session.isVerbose ? PassReport.mostProblems : 20 }
+
+  private func document(_ place: Tarn.Place, _ session: Session) throws(PassFailure) -> StatusDocument {
+    if record.state == nil, let settings = session.configured(place.name) {
+      return try session.tarn.status(of: settings, problemLimit: problemLimit(session))
+    }
+    var document = try session.tarn.status(
+      folder: place.folder, state: record.state ?? place.state, problemLimit: problemLimit(session))
+    document.name = place.name == place.folder ? document.folder : place.name
+    return document
   }
 
   private func check(_ session: Session) throws -> ExitStatus {
-    var documents: [StatusDocument] = []
-    let folders = try PassTargets(session: session).mirrors(mirrors)
-    for folder in folders {
-      do throws(PassFailure) {
-        documents.append(try document(folder, session))
-      } catch {
-        guard error.kind != .usage else { throw error }
-        session.console.data("late: \(ShellWord.quote(folder)): \(Message.safe(error.message))")
-        return .partial
-      }
+    let reading = read(session)
+    if let failure = reading.failures.first {
+      guard failure.kind != .usage else { throw failure }
+      session.console.data("late: \(Message.safe(failure.message))")
+      return .partial
     }
+    let documents = reading.documents
     let result = StatusText.check(documents, maxAge: Units.duration(maxAge) ?? 0, now: session.now)
     if session.isJSON {
-      session.console.data(JSONText.document(StatusAnswer(mirrors: documents)))
+      session.console.data(JSONText.document(StatusAnswer(agent: reading.agent, mirrors: documents)))
     } else if !session.isQuiet || !result.isGood {
       session.console.data(result.line)
     }

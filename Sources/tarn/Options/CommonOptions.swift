@@ -12,8 +12,15 @@ struct CommonOptions: ParsableArguments {
   @Option(help: ArgumentHelp("Colour.", valueName: "when")) var color = ColorChoice.auto
   @Flag(help: "Never ask.") var noInput = false
   @Flag(name: .shortAndLong, help: "Answer every question with yes.") var yes = false
+  @Option(
+    help: ArgumentHelp("Read this file of settings and no other.", valueName: "file"), completion: .file())
+  var config: String?
+  @Option(help: ArgumentHelp("The agent's control socket.", valueName: "path"), completion: .file())
+  var socket: String?
 
   func validate() throws {
+    if config?.isEmpty == true { throw ValidationError("--config: a file is expected") }
+    if socket?.isEmpty == true { throw ValidationError("--socket: a path is expected") }
     if quiet, verbose { throw ValidationError("--quiet and --verbose exclude each other") }
   }
 }

@@ -12,6 +12,10 @@ struct PassFlags: ParsableArguments {
   @OptionGroup(title: "The folder") var folder: FolderFlags
   @OptionGroup(title: "The network") var network: NetworkFlags
 
+  var isAnyGiven: Bool {
+    !options(workingDirectory: "").values.isEmpty || folder.adopt || folder.changeFeed || folder.state != nil
+  }
+
   /// - Parameter directory: the base of relative file names, which are remembered as absolute ones.
   func options(workingDirectory directory: String) -> PassOptions {
     var values = selection.given

@@ -1,5 +1,6 @@
 import Glibc
 import TarnAgent
+import TarnConfig
 import TarnCore
 import TarnEngine
 
@@ -26,13 +27,21 @@ struct PassTargets {
       try refuseMissingFeed(words[0], folder: words[1])
       try refuseMissingScheme(words[0], folder: words[1])
     }
-    let folders = try mirrors(words)
-    if folders.count > 1, flags.folder.state != nil {
+    let places = try places(words)
+    if places.count > 1, flags.folder.state != nil {
       throw PassFailure(.usage, code: "usage", "--state goes with one mirror")
     }
-    let requests = folders.map { request(feed: nil, folder: $0, flags) }
+    let settings = session.sources.load(.check).settings
+    let requests = places.map { place in
+      settings?.mirror(place.name).map { request($0, flags) }
+        ?? request(feed: nil, folder: place.folder, flags)
+    }
     if words.isEmpty { try refuseOptionsForAll(requests) }
-    return requests
+    return requests.map { request in
+      var request = request
+      request.mayBeTheAgents = !flags.isAnyGiven
+      return request
+    }
   }
 
   /// The given mirrors, or else the one that the working directory lies in, or else all that are known.
@@ -46,6 +55,24 @@ struct PassTargets {
       hint: "make one with 'tarn sync FEED FOLDER'")
   }
 
+  /// The same, with what they are called: a configured mirror by its name, others by their folder.
+  func places(_ words: [String]) throws(PassFailure) -> [Tarn.Place] {
+    let configured = words.isEmpty ? session.sources.load(.check).settings?.mirrors ?? [] : []
+    if words.isEmpty, session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) == nil,
+      !configured.isEmpty
+    {
+      // Those that are followed without settings as well.
+      let others = session.tarn.knownFolders().filter { folder in
+        !configured.contains { $0.folder.utf8.elementsEqual(folder.utf8) }
+      }
+      return configured.map { ($0.name, $0.folder, $0.state) } + others.map { ($0, $0, nil) }
+    }
+    return try mirrors(words).map { word in
+      if let place = session.tarn.place(of: word) { return (word, place.folder, place.state) }
+      return (word, word, nil)
+    }
+  }
+
   /// Options are remembered: those of a command that names no mirror would change the ways of all that are known.
   private func refuseOptionsForAll(_ requests: [SyncRequest]) throws(PassFailure) {
     guard requests.count > 1, let options = requests.first?.options.values.keys, !options.isEmpty else {
@@ -56,6 +83,15 @@ struct PassTargets {
       .usage, code: "usage",
       "\(given.joined(separator: ", ")) would be remembered by all \(requests.count) known mirrors",
       hint: "name the mirrors that are meant, such as \(ShellWord.quote(requests[0].folder))")
+  }
+
+  /// Of a configured mirror: what is given now goes before the settings, for this pass.
+  private func request(_ settings: MirrorSettings, _ flags: PassFlags) -> SyncRequest {
+    var request = SyncRequest(settings, credentials: session.sources.paths.credentials)
+    request.options = flags.options(workingDirectory: session.tarn.workingDirectory).over(request.options)
+    request.state = flags.folder.state ?? request.state
+    request.adopt = request.adopt || flags.folder.adopt
+    return request
   }
 
   private func request(feed: String?, folder: String, _ flags: PassFlags) -> SyncRequest {

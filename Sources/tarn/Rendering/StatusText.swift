@@ -6,13 +6,14 @@ enum StatusText {
   /// One mirror.
   static func card(_ document: StatusDocument, now: Timestamp, style: Style) -> [String] {
     let state = word(document)
-    let mirror = ShellWord.quote(document.folder)
+    let mirror = called(document)
     var rows = [("feed", feed(document)), ("last success", moment(document.lastSuccess, now: now))]
     // Both are RFC 3339 in UTC, so that text sorts as time does.
     if let attempt = document.lastAttempt, attempt > document.lastSuccess ?? "" {
       rows.append(("last pass", moment(attempt, now: now)))
     }
     if let verified = document.verifiedAt { rows.append(("verified", moment(verified, now: now))) }
+    if let next = nextRun(document, now: now) { rows.append(("next run", next)) }
     rows.append(("entries", entries(document)))
     if let failure = document.lastFailure { rows.append(("failure", Message.safe(failure))) }
     if document.trashFiles > 0 {
@@ -22,30 +23,67 @@ enum StatusText {
     if let held = document.held {
       rows.append(("held", "\(Numbers.count(held.deletions, "deletion")) in plan \(held.plan)"))
     }
-    let head = "\(Printable.escape(document.folder)): \(style.paint(state.text, state.paint))"
+    let place = hasName(document) ? "\(Printable.escape(document.name)) in " : ""
+    let head = "\(place)\(Printable.escape(document.folder)): \(style.paint(state.text, state.paint))"
     var lines = [head] + rows.map { "  \(Columns.padded($0.0, 12))  \($0.1)" }
     lines += transfers(document) + problems(document, mirror: mirror, style: style)
     if let next = command(document, mirror: mirror) { lines.append("next: \(next)") }
     return lines
   }
 
+  /// A configured mirror by its name, others by their folder; as a word of a command.
+  private static func called(_ document: StatusDocument) -> String {
+    ShellWord.quote(hasName(document) ? document.name : document.folder)
+  }
+
+  private static func hasName(_ document: StatusDocument) -> Bool {
+    !document.name.isEmpty && !document.name.contains("/")
+  }
+
   /// Several mirrors.
   static func table(_ documents: [StatusDocument], now: Timestamp, style: Style) -> [String] {
-    let head = ["MIRROR", "STATE", "ENTRIES", "SIZE", "LAST SUCCESS"].map { Table.Cell($0, .faint) }
+    let isPlanned = documents.contains { $0.nextRunReason != nil }
+    let titles = ["MIRROR", "STATE", "ENTRIES", "SIZE", "LAST SUCCESS"] + (isPlanned ? ["NEXT RUN"] : [])
+    let head = titles.map { Table.Cell($0, .faint) }
     let rows = documents.map { document -> [Table.Cell] in
       let state = word(document)
       return [
-        Table.Cell(Printable.escape(document.folder)), Table.Cell(state.text, state.paint),
+        Table.Cell(Printable.escape(hasName(document) ? document.name : document.folder)),
+        Table.Cell(state.text, state.paint),
         Table.Cell(
           "\(Numbers.grouped(document.entries.current))/\(Numbers.grouped(document.entries.wanted))"),
         Table.Cell(Units.show(document.bytes.current)),
         Table.Cell(age(document.lastSuccess, now: now)),
-      ]
+      ] + (isPlanned ? [Table.Cell(nextRun(document, now: now) ?? "")] : [])
     }
     let next = documents.compactMap { document in
-      command(document, mirror: ShellWord.quote(document.folder)).map { "next: \($0)" }
+      command(document, mirror: called(document)).map { "next: \($0)" }
     }
     return Table.lines([head] + rows, right: [2, 3], style: style) + next.prefix(3)
+  }
+
+  /// What a live screen of several mirrors shows below their table: transfers and problems of all of them.
+  static func live(_ documents: [StatusDocument], style: Style) -> [String] {
+    guard documents.count > 1 else { return [] }
+    var all = StatusDocument(name: "", feed: "", folder: "", state: "idle")
+    for document in documents {
+      let mirror = hasName(document) ? document.name : document.folder
+      all.transfers += document.transfers.map { transfer in
+        var transfer = transfer
+        transfer.path = "\(Printable.escape(mirror)): \(transfer.path)"
+        return transfer
+      }
+      all.problems += document.problems.prefix(5).map { problem in
+        var problem = problem
+        problem.path = "\(Printable.escape(mirror)): \(problem.path)"
+        return problem
+      }
+    }
+    let failures = documents.compactMap { document in
+      document.lastFailure.map { "  \(called(document)): \(Message.safe($0))" }
+    }
+    return transfers(all) + (failures.isEmpty ? [] : ["failures:"] + failures)
+      + problems(all, mirror: "", style: style)
   }
 
   /// For monitoring: every mirror was in sync within `maxAge` seconds.
@@ -77,10 +115,22 @@ enum StatusText {
   static func word(_ document: StatusDocument) -> (text: String, paint: Style.Paint) {
     switch document.state {
     case "idle": document.lastSuccess == nil ? ("never synced", .warning) : ("in sync", .good)
-    case "held", "interrupted": (document.state, .warning)
+    case "held", "interrupted", "paused": (document.state, .warning)
     case "failing": ("failing", .bad)
     default: (document.process.map { "\(document.state), process \($0)" } ?? document.state, .strong)
     }
+  }
+
+  /// `in 5 minutes`, `now`, `in 2 minutes (backing off)`; nil when nothing is planned.
+  private static func nextRun(_ document: StatusDocument, now: Timestamp) -> String? {
+    guard let reason = document.nextRunReason else { return nil }
+    guard let at = document.nextRun.flatMap({ Timestamp(rfc3339: $0) }) else {
+      return reason == "paused" ? "paused" : document.process == nil ? "by command only" : nil
+    }
+    let seconds = at.seconds - now.seconds
+    let when = seconds < 1 ? "now" : "in \(Durations.span(seconds))"
+    let why = ["backing-off": " (backing off)", "catching-up": " (catching up)", "asked": " (asked)"][reason]
+    return when + (why ?? "")
   }
 
   private static func feed(_ document: StatusDocument) -> String {
@@ -111,18 +161,24 @@ enum StatusText {
     return "\(age(text, now: now)) (\(Printable.escape(text)))"
   }
 
-  private static func transfers(_ document: StatusDocument) -> [String] {
+  static func transfers(_ document: StatusDocument) -> [String] {
     guard !document.transfers.isEmpty else { return [] }
     let rows = document.transfers.map { transfer -> [Table.Cell] in
       let amount =
         transfer.total.map { Numbers.part(transfer.received, of: $0) } ?? Units.show(transfer.received)
       let percent = transfer.total.flatMap { Numbers.percent(transfer.received, of: $0) } ?? ""
-      return [percent, amount, Numbers.rate(transfer.rate), Message.safe(transfer.path)].map {
+      return [percent, amount, Numbers.rate(transfer.rate), left(transfer), Message.safe(transfer.path)].map {
         Table.Cell($0)
       }
     }
-    let table = Table.lines(rows, right: [0, 1, 2], style: Style(isOn: false))
+    let table = Table.lines(rows, right: [0, 1, 2, 3], style: Style(isOn: false))
     return ["transfers:"] + table.map { "  \($0)" }
+  }
+
+  /// The time that is left at this rate; empty when it cannot be told.
+  private static func left(_ transfer: StatusDocument.Transfer) -> String {
+    guard let total = transfer.total, total > transfer.received, transfer.rate > 0 else { return "" }
+    return Durations.clock(Double(total - transfer.received) / Double(transfer.rate))
   }
 
   private static func problems(
@@ -146,6 +202,7 @@ enum StatusText {
   /// The command to type next; nil when there is nothing to do.
   private static func command(_ document: StatusDocument, mirror: String) -> String? {
     if document.process != nil { return nil }
+    if document.state == "paused" { return "tarn resume \(mirror)" }
     if let held = document.held { return "tarn approve \(mirror) \(held.plan)" }
     guard document.state != "idle" || document.lastSuccess == nil else { return nil }
     if let problem = document.problems.first, needsPerson(document) {

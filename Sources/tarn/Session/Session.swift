@@ -1,5 +1,6 @@
 import Glibc
 import TarnAgent
+import TarnConfig
 import TarnCore
 import TarnEngine
 import TarnRuntime
@@ -7,6 +8,7 @@ import TarnRuntime
 /// What a command works with: the composition root, where its words go, and how they look.
 struct Session: Sendable {
   let tarn: Tarn
+  let sources: SettingsSources
   let console = Console.shared
   let clock = SystemClock()
   let isJSON: Bool
@@ -33,7 +35,11 @@ struct Session: Sendable {
     for name in ["HOME", "TMPDIR", "STATE_DIRECTORY", "XDG_STATE_HOME"] {
       variables[name] = environment(name)
     }
-    tarn = Tarn(workingDirectory: place, environment: variables)
+    let sources = SettingsSources(config: options.config, socket: options.socket, workingDirectory: place)
+    self.sources = sources
+    var tarn = Tarn(workingDirectory: place, environment: variables)
+    tarn.configured = { word in sources.load(.check).settings?.mirror(word).map { ($0.folder, $0.state) } }
+    self.tarn = tarn
     isJSON = options.json
     isQuiet = options.quiet
     isVerbose = options.verbose
@@ -42,6 +48,9 @@ struct Session: Sendable {
     style = options.json ? Style(isOn: false) : Terminal.output.style(options.color)
     messageStyle = Terminal.messages.style(options.color)
   }
+
+  /// A mirror of the settings by its name; they are read for it.
+  func configured(_ name: String) -> MirrorSettings? { sources.load(.check).settings?.mirror(name) }
 
   var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
 

@@ -16,13 +16,14 @@ struct SettingsSources: Sendable {
     "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM",
   ]
 
-  init(_ options: SettingsOptions, _ session: Session) {
+  /// - Parameter workingDirectory: the base of relative names.
+  init(config: String?, socket: String?, workingDirectory: String) {
     var found: [String: String] = [:]
     for name in Self.names { found[name] = environment(name) }
     variables = found
     paths = SettingsPaths(
-      environment: found, isRoot: geteuid() == 0, config: options.config, socket: options.socket,
-      workingDirectory: session.tarn.workingDirectory)
+      environment: found, isRoot: geteuid() == 0, config: config, socket: socket,
+      workingDirectory: workingDirectory)
   }
 
   /// Blocks for as long as the files do; never fails.
@@ -41,10 +42,9 @@ struct SettingsReport {
   let loaded: LoadedSettings
 
   /// Blocks for as long as the files do; never fails.
-  init(_ options: SettingsOptions, _ session: Session) {
-    let sources = SettingsSources(options, session)
-    paths = sources.paths
-    loaded = sources.load(.check)
+  init(_ session: Session) {
+    paths = session.sources.paths
+    loaded = session.sources.load(.check)
   }
 
   var status: ExitStatus { loaded.settings == nil ? .configuration : .inSync }

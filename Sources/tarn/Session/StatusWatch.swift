@@ -24,7 +24,7 @@ struct StatusWatch {
       Interruption.shared.beforeEnding { console.frame(Self.leave) }
     }
     while !reading.documents.isEmpty {
-      show(reading.documents, isScreen: isScreen)
+      show(reading, isScreen: isScreen)
       guard !ended.wait(nanoseconds: 1_000_000_000) else { break }
       reading = read()
     }
@@ -36,12 +36,14 @@ struct StatusWatch {
     return ended.isOpen ? ExitStatus.stopped(by: Interruption.shared.received) : ExitStatus.worst(statuses)
   }
 
-  private func show(_ documents: [StatusDocument], isScreen: Bool) {
+  private func show(_ reading: StatusCommand.Reading, isScreen: Bool) {
     if session.isJSON {
-      session.console.data(JSONText.line(StatusAnswer(mirrors: documents)))
+      session.console.data(JSONText.line(StatusAnswer(agent: reading.agent, mirrors: reading.documents)))
       return
     }
-    let lines = StatusCommand.lines(documents, session)
+    let lines =
+      StatusCommand.lines(reading.documents, session, agent: reading.agent)
+      + StatusText.live(reading.documents, style: session.style)
     guard isScreen else {
       session.console.data(lines.joined(separator: "\n") + "\n")
       return

@@ -11,8 +11,13 @@ struct SyncRun {
     session.console.outliveReader()
     var statuses: [ExitStatus] = []
     var reports: [PassReport] = []
+    let agent = AgentSync(session: session, link: AgentLink(session.sources))
     for request in requests where Interruption.shared.received == nil {
       do throws(PassFailure) {
+        if request.mayBeTheAgents, let status = try agent.run(request, isOnlyOne: requests.count == 1) {
+          statuses.append(status)
+          continue
+        }
         let report = try pass(request, isOnlyOne: requests.count == 1)
         let status = ExitStatus(report, signal: Interruption.shared.received)
         show(report, request, status: status, isOnlyOne: requests.count == 1)

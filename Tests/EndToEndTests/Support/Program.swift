@@ -76,6 +76,11 @@ final class Program {
     (try? String(contentsOf: directory.url.appendingPathComponent("err"), encoding: .utf8)) ?? ""
   }
 
+  /// Standard output, as far as it got.
+  var outputSoFar: String {
+    (try? String(contentsOf: directory.url.appendingPathComponent("out"), encoding: .utf8)) ?? ""
+  }
+
   private func outcome() -> Outcome {
     func text(_ stream: String) -> String {
       String(

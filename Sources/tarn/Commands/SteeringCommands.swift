@@ -1,0 +1,221 @@
+import ArgumentParser
+import TarnAgent
+import TarnControl
+import TarnCore
+import TarnEngine
+
+/// What the commands that steer a running agent have in common.
+struct Steering {
+  let session: Session
+
+  /// Performs one command per target, and ends with the worst status.
+  func run(
+    _ verb: ControlCommand.Verb, _ words: [String], priority: ControlCommand.Priority? = nil
+  ) throws {
+    let link = AgentLink(session.sources)
+    var statuses: [ExitStatus] = []
+    for word in words {
+      var command = ControlCommand(verb, target(word))
+      command.priority = priority
+      do throws(PassFailure) {
+        show(try link.ask { try $0.perform(command) })
+        statuses.append(.inSync)
+      } catch {
+        statuses.append(session.tell(error))
+      }
+    }
+    try ExitStatus.worst(statuses).end()
+  }
+
+  /// MIRROR, or MIRROR:PATH. A word with a slash before its first colon is a folder.
+  func target(_ word: String) -> ControlTarget {
+    guard let colon = word.firstIndex(of: ":"), colon != word.startIndex, !word[..<colon].contains("/") else {
+      return ControlTarget(mirror: mirror(word))
+    }
+    return ControlTarget(
+      mirror: mirror(String(word[..<colon])), path: String(word[word.index(after: colon)...]))
+  }
+
+  /// A folder goes by its whole path.
+  private func mirror(_ word: String) -> String {
+    word.contains("/") || word.hasPrefix(".") ? session.tarn.absolute(word) : word
+  }
+
+  func show(_ answer: ControlAnswer) {
+    if session.isJSON {
+      session.console.data(JSONText.line(answer))
+    } else if !session.isQuiet {
+      session.console.data(Message.safe(answer.message))
+    }
+  }
+}
+
+/// `tarn pause`.
+struct PauseCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "pause",
+    abstract: "Let the agent leave mirrors alone until 'tarn resume'.",
+    usage: "tarn pause [options] MIRROR...",
+    discussion: """
+      Examples:
+        tarn pause podcasts
+        tarn pause podcasts iso
+
+      A pass at work ends; what it fetched is kept. A pause outlives the agent.
+      """)
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String]
+
+  func run() throws { try Steering(session: Session(common)).run(.pause, mirrors) }
+}
+
+/// `tarn resume`.
+struct ResumeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "resume",
+    abstract: "Let the agent go on with paused mirrors.",
+    usage: "tarn resume [options] MIRROR...",
+    discussion: """
+      Examples:
+        tarn resume podcasts
+      """)
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String]
+
+  func run() throws { try Steering(session: Session(common)).run(.resume, mirrors) }
+}
+
+/// `tarn retry`.
+struct RetryCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "retry",
+    abstract: "Let the agent try failed mirrors now, without waiting.",
+    usage: "tarn retry [options] MIRROR...",
+    discussion: """
+      Examples:
+        tarn retry iso
+      """)
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String]
+
+  func run() throws { try Steering(session: Session(common)).run(.retry, mirrors) }
+}
+
+/// `tarn cancel`.
+struct CancelCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "cancel",
+    abstract: "Let the agent end the pass of a mirror; the next one comes as planned.",
+    usage: "tarn cancel [options] MIRROR...",
+    discussion: """
+      Examples:
+        tarn cancel iso
+
+      What was fetched is kept, and the next pass goes on there.
+      """)
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String]
+
+  func run() throws { try Steering(session: Session(common)).run(.cancel, mirrors) }
+}
+
+/// `tarn prioritize`.
+struct PrioritizeCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "prioritize",
+    abstract: "Give mirrors more or less of the agent's turns.",
+    usage: "tarn prioritize [options] MIRROR...",
+    discussion: """
+      Examples:
+        tarn prioritize iso                 four turns to one of the others
+        tarn prioritize --priority low iso  when nobody else waits
+        tarn prioritize --priority normal iso
+      """)
+  @Option(help: ArgumentHelp("high, normal or low.", valueName: "priority")) var priority =
+    ControlCommand.Priority.high
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String]
+
+  func run() throws { try Steering(session: Session(common)).run(.prioritize, mirrors, priority: priority) }
+}
+
+extension ControlCommand.Priority: ExpressibleByArgument {}
+
+/// `tarn limit`.
+struct LimitCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "limit",
+    abstract: "Limit the rate of all mirrors of the agent, from now on.",
+    usage: "tarn limit [options] RATE",
+    discussion: """
+      Examples:
+        tarn limit 2MiB/s
+        tarn limit off
+        tarn limit settings      what the settings say again
+
+      It holds until the settings' timetable comes to its next row, they are changed, or the agent ends.
+      """)
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("Such as 2MiB/s, off or settings.", valueName: "rate")) var rate: String
+
+  func validate() throws {
+    if rate != "settings", Units.rate(rate) == nil {
+      throw ValidationError("'\(Printable.escape(rate))' is not a rate such as 2MiB/s, off or settings")
+    }
+  }
+
+  func run() throws {
+    let session = try Session(common)
+    let limit = rate == "settings" ? nil : ControlRate(bytesPerSecond: Units.rate(rate) ?? nil)
+    let answer = try AgentLink(session.sources).ask { try $0.limit(limit) }
+    Steering(session: session).show(answer)
+  }
+}
+
+/// `tarn reload`.
+struct ReloadCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "reload",
+    abstract: "Let the agent read its settings again.",
+    usage: "tarn reload [options]",
+    discussion: """
+      Examples:
+        tarn reload
+
+      It returns when the new settings hold. With an error in them the old ones go on, and it ends with 78. \
+      Mirrors whose settings did not change are not disturbed.
+      """)
+  @OptionGroup var common: CommonOptions
+
+  func run() throws {
+    let session = try Session(common)
+    let answer = try AgentLink(session.sources).ask { try $0.reload() }
+    if session.isJSON {
+      session.console.data(JSONText.document(answer))
+    } else {
+      for problem in answer.problems { session.console.message(Self.lines(problem)) }
+      if !answer.isTaken {
+        session.console.message(
+          session.messageStyle.paint("tarn:", .bad) + " the settings were not taken; the old ones go on")
+      } else if !session.isQuiet {
+        session.console.data(Self.summary(answer))
+      }
+    }
+    if !answer.isTaken { try ExitStatus.configuration.end() }
+  }
+
+  private static func lines(_ problem: String) -> String {
+    problem.split(whereSeparator: \.isNewline).map { Message.safe(String($0)) }.joined(separator: "\n")
+  }
+
+  private static func summary(_ answer: ReloadAnswer) -> String {
+    let parts = [("added", answer.added), ("removed", answer.removed), ("changed", answer.changed)]
+      .filter { !$0.1.isEmpty }.map {
+        "\($0.0): \($0.1.map { Printable.escape($0) }.joined(separator: ", "))"
+      }
+    let restart =
+      answer.needRestart.isEmpty ? "" : "; a restart takes up \(answer.needRestart.joined(separator: ", "))"
+    return "settings read again: " + (parts.isEmpty ? "no mirror changed" : parts.joined(separator: "; "))
+      + restart
+  }
+}

@@ -1,0 +1,101 @@
+import Glibc
+import TarnConfig
+import TarnControl
+import TarnCore
+import TarnEngine
+
+/// The way to a running agent: the sockets where one may listen, in the order of contract.md.
+struct AgentLink: Sendable {
+  /// Looked at one after the other; one that was given explicitly is the only one.
+  let sockets: [String]
+
+  init(_ sources: SettingsSources) {
+    let paths = sources.paths
+    let loaded = sources.load(.check)
+    let isGiven = !paths.overrides.filter { $0.name == "socket" }.isEmpty || paths.file != nil
+    var sockets = [loaded.socket ?? paths.socket].compactMap { $0 }
+    if !isGiven {
+      sockets += [environment("XDG_RUNTIME_DIR").map { "\($0)/tarn/tarn.sock" }].compactMap { $0 }
+      sockets.append("/run/tarn/tarn.sock")
+    }
+    self.sockets = sockets.enumerated().filter { index, path in !sockets[..<index].contains(path) }.map(
+      \.element)
+  }
+
+  /// Asks the first agent that answers.
+  ///
+  /// - Throws: `noAgent` when none does; what the agent answered otherwise.
+  func ask<Answer>(_ body: (ControlClient) throws -> Answer) throws(PassFailure) -> Answer {
+    guard let answer = try tryAsking(body) else {
+      throw PassFailure(
+        .noAgent, code: "no-agent",
+        "no agent answers at \(sockets.map { Printable.escape($0) }.joined(separator: ", "))",
+        hint: "start one with 'tarn agent', or 'systemctl start tarn'")
+    }
+    return answer
+  }
+
+  /// How all of its mirrors are; redacted for who may know no more. nil when no agent is there.
+  func status(problemLimit: Int) throws(PassFailure) -> StatusAnswer? {
+    do throws(PassFailure) {
+      return try tryAsking { try $0.status(problemLimit: problemLimit) }
+    } catch {
+      guard error.code == "socket-refused" else { throw error }
+      for path in sockets {
+        guard let slash = path.lastIndex(of: "/") else { continue }
+        let open = ControlClient(socketPath: path[...slash] + "status.sock")
+        if let answer = try? open.status(problemLimit: problemLimit) { return answer }
+      }
+      throw error
+    }
+  }
+
+  /// The same; nil when no agent is there.
+  func tryAsking<Answer>(_ body: (ControlClient) throws -> Answer) throws(PassFailure) -> Answer? {
+    for path in sockets where access(path, F_OK) == 0 || errno != ENOENT {
+      do {
+        return try body(ControlClient(socketPath: path))
+      } catch let failure as ControlFailure {
+        throw PassFailure(failure)
+      } catch let unreachable as ControlUnreachable {
+        if [.noSocket, .refused].contains(unreachable.reason) { continue }
+        throw PassFailure(unreachable)
+      } catch {
+        throw PassFailure(translating: error)
+      }
+    }
+    return nil
+  }
+}
+
+extension PassFailure {
+  init(_ failure: ControlFailure) {
+    let kind: Kind =
+      switch failure.kind {
+      case .usage, .notFound, .tooLarge: .usage
+      case .permission: .permission
+      case .conflict: .locked
+      case .unavailable: .noAgent
+      case .defect: .defect
+      }
+    self.init(kind, code: failure.code, failure.message, hint: failure.hint)
+  }
+
+  init(_ unreachable: ControlUnreachable) {
+    let path = Printable.escape(unreachable.socketPath)
+    switch unreachable.reason {
+    case .permission:
+      self.init(
+        .permission, code: "socket-refused", "this user may not connect to \(path)",
+        hint: "become the agent's user, or a member of the socket's group")
+    case .timedOut:
+      self.init(.noAgent, code: "agent-silent", "the agent at \(path) did not answer in time")
+    case .notATarn:
+      self.init(
+        .noAgent, code: "not-an-agent", "what answers at \(path) is no agent of Tarn's",
+        hint: "is another program's socket there? give the right one with --socket")
+    case .noSocket, .refused, .ended:
+      self.init(.noAgent, code: "no-agent", "no agent answers at \(path)")
+    }
+  }
+}

@@ -1,0 +1,109 @@
+import TarnAgent
+import TarnControl
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// A pass that the agent makes, followed from here: for `tarn sync MIRROR` of a mirror that an agent looks after.
+struct AgentSync {
+  let session: Session
+  let link: AgentLink
+
+  /// Asks for a pass, and shows how far it is until it has ended. A signal ends the watching, not the pass.
+  ///
+  /// - Returns: nil when no agent has this mirror.
+  func run(_ request: SyncRequest, isOnlyOne: Bool) throws(PassFailure) -> ExitStatus? {
+    guard request.feed == nil || request.name != nil else { return nil }
+    let mirror = request.name ?? session.tarn.absolute(request.folder)
+    let answer: ControlAnswer?
+    do throws(PassFailure) {
+      answer = try link.tryAsking { try $0.perform(ControlCommand(.sync, ControlTarget(mirror: mirror))) }
+    } catch {
+      // A mirror of this user's that the agent does not know, or an agent that is not for this user.
+      guard ["no-such-mirror", "socket-refused", "peer-refused"].contains(error.code) else { throw error }
+      return nil
+    }
+    guard let run = answer?.run else { return nil }
+    return try follow(mirror, run, isOnlyOne: isOnlyOne)
+  }
+
+  private func follow(_ mirror: String, _ run: UInt64, isOnlyOne: Bool) throws(PassFailure) -> ExitStatus {
+    let ended = Gate()
+    Interruption.shared.arm(StopFlag()) {
+      ended.open()
+    } report: {
+    }
+    defer {
+      Interruption.shared.disarm()
+      session.console.draw([])
+    }
+    var state = ""
+    while !ended.isOpen {
+      let document = try link.ask { try $0.status(mirrors: [mirror], problemLimit: 10) }.mirrors.first
+      guard let document else { break }
+      if let last = document.lastRun, last.number >= run { return show(last, document, isOnlyOne: isOnlyOne) }
+      tell(document, run, &state)
+      _ = ended.wait(nanoseconds: Terminal.messages.canRedraw ? 200_000_000 : 500_000_000)
+    }
+    session.say("the agent goes on with the pass: 'tarn cancel \(ShellWord.quote(mirror))' ends it")
+    return ExitStatus.stopped(by: Interruption.shared.received)
+  }
+
+  private func tell(_ document: StatusDocument, _ run: UInt64, _ state: inout String) {
+    guard !session.isQuiet, !session.isJSON else { return }
+    let now = document.run == run ? document.state : "waiting for a place"
+    if Terminal.messages.canRedraw {
+      let width = Terminal.messages.size.columns - 1
+      session.console.draw(
+        (StatusText.transfers(document) + ["the agent: \(now)"]).map { Columns.front($0, width) })
+    } else if now != state {
+      session.console.message("\(session.now.rfc3339) the agent: \(now)")
+    }
+    state = now
+  }
+
+  private func show(
+    _ last: StatusDocument.LastRun, _ document: StatusDocument, isOnlyOne: Bool
+  ) -> ExitStatus {
+    let status = ExitStatus(rawValue: last.exitStatus) ?? .defect
+    session.console.draw([])
+    if session.isJSON {
+      session.console.data(JSONText.line(AgentSummary(document, last, isOnlyOne: isOnlyOne)))
+    } else if !session.isQuiet || status != .inSync {
+      let line = (isOnlyOne ? "" : "\(Printable.escape(document.name)): ") + Message.safe(last.message)
+      let isFailure = status.rawValue >= 64
+      if isFailure {
+        session.console.message(session.messageStyle.paint("tarn:", .bad) + " " + line)
+      } else {
+        session.console.data(line)
+      }
+      if status == .partial {
+        for text in StatusText.card(document, now: session.now, style: session.style).dropFirst() {
+          session.console.data(text)
+        }
+      }
+    }
+    return status
+  }
+}
+
+/// The end of a pass of the agent's, as a line of `sync --json`.
+struct AgentSummary: Encodable {
+  var schema = SyncRun.schema
+  var type: String
+  var exitStatus: Int32
+  var inSync: Bool
+  var code: String
+  var message: String
+  /// How the mirror is now, as in `status --json`.
+  var mirror: StatusDocument
+
+  init(_ document: StatusDocument, _ last: StatusDocument.LastRun, isOnlyOne: Bool) {
+    type = isOnlyOne ? "summary" : "mirror"
+    exitStatus = last.exitStatus
+    inSync = last.exitStatus == 0
+    code = last.code
+    message = Message.safe(last.message)
+    mirror = document
+  }
+}

@@ -1,0 +1,161 @@
+import Foundation
+import Testing
+
+/// `tarn agent` and the commands that ask and steer it, with the built binary.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+final class AgentTests {
+  private let server: Nginx
+  private let place: TemporaryDirectory
+  private var agent: Program?
+  private var home: [String: String] {
+    [
+      "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state",
+      "RUNTIME_DIRECTORY": place.path + "/run",
+    ]
+  }
+
+  init() throws {
+    server = try Nginx(locations: "")
+    place = try TemporaryDirectory()
+    try place.write("", to: "home/.keep")
+    try Feeds.publish(["f1": "one\n", "f2": "two\n"], in: server.files)
+    try settings(
+      """
+      [mirror.files]
+      feed = "\(server.url("SHA256SUMS"))"
+      folder = "\(place.path)/files"
+
+      """)
+  }
+
+  deinit {
+    agent?.signal(SIGKILL)
+  }
+
+  private func settings(_ text: String) throws {
+    try place.write(text, to: "tarn.toml")
+  }
+
+  private var config: [String] { ["--config", place.path + "/tarn.toml"] }
+
+  private func tarn(_ arguments: String...) throws -> Outcome {
+    try Tarn.run(arguments + config, environment: home, in: place.url)
+  }
+
+  private func start() throws {
+    let program = try Tarn.start(["agent"] + config, environment: home, in: place.url)
+    agent = program
+    try waitUntil("it answers") { program.errorsSoFar.contains("answers at") }
+  }
+
+  private func status() throws -> [String: Any] {
+    let outcome = try tarn("status", "--json")
+    return try #require(try JSON.documents(outcome.output).first)
+  }
+
+  private func mirror() throws -> [String: Any] {
+    try #require((try status()["mirrors"] as? [[String: Any]])?.first)
+  }
+
+  @Test func aMirrorIsSyncedByNameAndAsked() throws {
+    try start()
+    let sync = try tarn("sync", "files")
+    #expect(sync.status == 0 && sync.output.contains("2 fetched"), "\(sync)")
+    #expect(place.text("files/f1") == "one\n")
+    let document = try mirror()
+    #expect(document["name"] as? String == "files")
+    #expect(document["state"] as? String == "idle")
+    #expect((document["lastRun"] as? [String: Any])?["code"] as? String == "in-sync")
+    #expect((try status()["agent"] as? [String: Any])?["state"] as? String == "running")
+    let events = try tarn("events")
+    #expect(events.output.contains("fetched  f1"), "\(events)")
+    #expect(try tarn("sync", "nobody").status != 0)
+  }
+
+  @Test func aServerThatIsGoneIsSaid() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    try server.files.remove("SHA256SUMS")
+    let sync = try tarn("sync", "files")
+    #expect(sync.status == 66 && sync.errors.contains("404"), "\(sync)")
+    let document = try mirror()
+    #expect(document["state"] as? String == "failing")
+    #expect((document["lastFailure"] as? String)?.contains("404") == true)
+    #expect(place.text("files/f2") == "two\n")
+  }
+
+  /// A pause outlives a kill -9, and so does what was fetched.
+  @Test func aKilledAgentComesBackAsItWas() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    #expect(try tarn("pause", "files").output.contains("paused until"))
+    agent?.signal(SIGKILL)
+    _ = try agent?.wait(limit: 10)
+    #expect(try tarn("pause", "files").status == 69)
+    // The ledger answers without an agent.
+    #expect(try mirror()["state"] as? String == "idle")
+    try start()
+    #expect(try mirror()["state"] as? String == "paused")
+    #expect(try tarn("resume", "files").status == 0)
+    #expect(try mirror()["state"] as? String == "idle")
+    #expect(try tarn("events").output.split(separator: "\n").count == 2)
+  }
+
+  @Test func aBadFileKeepsTheOldSettings() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    let good = place.text("tarn.toml") ?? ""
+    try settings(good + "evry = \"1h\"\n")
+    let refused = try tarn("reload")
+    #expect(
+      refused.status == 78 && refused.errors.contains("did you mean") && refused.errors.contains(":4:"),
+      "\(refused)")
+    #expect(((try status()["agent"] as? [String: Any])?["rejected"] as? [String])?.count == 1)
+    #expect(try tarn("sync", "files").status == 0)
+    try settings(
+      good + """
+
+        [mirror.more]
+        feed = "\(server.url("SHA256SUMS"))"
+        folder = "\(place.path)/more"
+
+        """)
+    agent?.signal(SIGHUP)
+    try waitUntil("the settings are taken") { agent?.errorsSoFar.contains("more: added") == true }
+    #expect(try tarn("sync", "more").status == 0)
+    #expect(place.text("more/f2") == "two\n")
+    let reload = try tarn("reload")
+    #expect(reload.status == 0 && reload.output.contains("no mirror changed"), "\(reload)")
+  }
+
+  @Test func itEndsWithZeroAndLeavesNoSocket() throws {
+    try start()
+    let socket = place.path + "/run/tarn.sock"
+    #expect(FileManager.default.fileExists(atPath: socket))
+    let second = try tarn("agent")
+    #expect(second.status == 75 && second.errors.contains("another agent"), "\(second)")
+    agent?.signal(SIGTERM)
+    let outcome = try #require(try agent?.wait(limit: 20))
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(!FileManager.default.fileExists(atPath: socket))
+  }
+
+  @Test func anAgentWithoutValidSettingsDoesNotStart() throws {
+    try settings("[mirror.files]\nfeed = 3\n")
+    let outcome = try tarn("agent")
+    #expect(outcome.status == 78 && outcome.errors.contains("tarn config check"), "\(outcome)")
+  }
+
+  @Test func theJournalIsFollowed() throws {
+    try start()
+    let reader = try Tarn.start(["events", "--follow", "--json"] + config, environment: home, in: place.url)
+    #expect(try tarn("sync", "files").status == 0)
+    try waitUntil("both are told") {
+      reader.outputSoFar.contains("\"f1\"") && reader.outputSoFar.contains("\"f2\"")
+    }
+    reader.signal(SIGINT)
+    #expect(try reader.wait(limit: 20).status == 130)
+    let numbers = try JSON.documents(reader.outputSoFar).compactMap { $0["number"] as? Int }
+    #expect(numbers == [1, 2])
+  }
+}
