@@ -30,7 +30,7 @@ enum Samples {
 
   static func status() -> StatusDocument {
     var status = StatusDocument(
-      name: "iso", feed: "https://example.org/iso/SHA256SUMS", folder: "/srv/iso", state: "idle")
+      name: "/srv/iso", feed: "https://example.org/iso/SHA256SUMS", folder: "/srv/iso", state: "idle")
     status.format = "checksum list"
     status.lastSuccess = "2026-11-21T10:00:00Z"
     status.lastAttempt = status.lastSuccess

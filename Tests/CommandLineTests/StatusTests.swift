@@ -90,7 +90,7 @@ import Testing
     ]
     let lines = card(status)
     #expect(lines.first == "/srv/iso: transferring, process 42")
-    #expect(lines.suffix(2) == ["transfers:", "  50%  512 MiB of 1.0 GiB  1.0 MiB/s  a.iso"])
+    #expect(lines.suffix(2) == ["transfers:", "  50%  512 MiB of 1.0 GiB  1.0 MiB/s  8:32  a.iso"])
   }
 
   @Test func severalMirrorsAreATable() {
@@ -148,5 +148,23 @@ import Testing
         "  2026-11-21T10:00:00Z  fetched  2.0 KiB",
         "next: tarn sync iso",
       ])
+  }
+
+  /// A mirror of an agent's goes by its name, and tells when it runs next.
+  @Test func anAgentsMirrorHasANameAndANextRun() {
+    var status = Samples.status()
+    status.name = "iso"
+    status.nextRunReason = "scheduled"
+    status.nextRun = Samples.now.adding(seconds: 300).rfc3339
+    let lines = StatusText.card(status, now: Samples.now, style: Self.plain)
+    #expect(lines.first == "iso in /srv/iso: in sync")
+    #expect(lines.contains("  next run      in 5 minutes"))
+    status.state = "paused"
+    status.nextRun = nil
+    status.nextRunReason = "paused"
+    let paused = StatusText.card(status, now: Samples.now, style: Self.plain)
+    #expect(paused.last == "next: tarn resume iso")
+    let table = StatusText.table([status, Samples.status()], now: Samples.now, style: Self.plain)
+    #expect(table[0].hasSuffix("NEXT RUN") && table[1].hasSuffix("paused"), "\(table)")
   }
 }

@@ -19,7 +19,7 @@ import Testing
   @Test func everyFailureHasItsExitStatus() {
     let table: [(PassFailure.Kind, Int32)] = [
       (.usage, 64), (.feedMalformed, 65), (.feedUnreachable, 66), (.folderUnusable, 73), (.inputOutput, 74),
-      (.locked, 75), (.permission, 77), (.configuration, 78), (.stopped, 130), (.defect, 70),
+      (.locked, 75), (.permission, 77), (.configuration, 78), (.noAgent, 69), (.stopped, 130), (.defect, 70),
     ]
     #expect(table.count == PassFailure.Kind.allCases.count)
     for (kind, status) in table { #expect(ExitStatus(kind).rawValue == status, "\(kind)") }

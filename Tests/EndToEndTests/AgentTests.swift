@@ -108,7 +108,7 @@ final class AgentTests {
     try settings(good + "evry = \"1h\"\n")
     let refused = try tarn("reload")
     #expect(
-      refused.status == 78 && refused.errors.contains("did you mean") && refused.errors.contains(":4:"),
+      refused.status == 78 && refused.errors.contains("write 'every'") && refused.errors.contains(":4:"),
       "\(refused)")
     #expect(((try status()["agent"] as? [String: Any])?["rejected"] as? [String])?.count == 1)
     #expect(try tarn("sync", "files").status == 0)

@@ -49,6 +49,23 @@ struct BadInputTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder + "/.tarn/trash").isEmpty)
   }
 
+  /// Every name that a pass tells can be asked about, whatever its bytes.
+  @Test func everyNameThatIsToldIsExplained() throws {
+    try Feeds.publish(["good": "good\n"], in: server.files)
+    let good = try #require(server.files.text("SHA256SUMS"))
+    try server.files.write(good + "\(Self.sum)  ../x\n\(Self.sum)  a\u{202E}b\n", to: "SHA256SUMS")
+    #expect(try Tarn.sync(server.url("SHA256SUMS"), folder, limit: 60).status == 3)
+    for name in ["../x", "a\u{202E}b"] {
+      let outcome = try Tarn.run(["explain", folder, name])
+      #expect(outcome.status == 0 && outcome.output.contains("refused"), "\(outcome)")
+    }
+    let shell = try Program(
+      "/bin/sh", ["-c", "exec '\(Tarn.path)' explain mirror \"$(printf 'lat\\351')\""],
+      environment: Tarn.environment(), in: place.url)
+    let outcome = try shell.wait(limit: 20)
+    #expect(outcome.status == 0 && outcome.output.contains("lat\\xe9"), "\(outcome)")
+  }
+
   private static let sum = String(repeating: "0", count: 64)
 
   /// A feed, by what the server says: its name, type by extension, contents.

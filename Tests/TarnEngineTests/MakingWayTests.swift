@@ -58,6 +58,16 @@ import Testing
   }
 
   /// What lies below a refused name is not deleted, whatever the feed has below it.
+  /// A new link or another mode makes no other file of it: the deletion and the conflict see the same.
+  @Test func aFileWhoseNumberOfLinksChangedMakesWay() throws {
+    let world = try world(20, turned: 1)
+    world.folder.rename(name(0).path, to: "elsewhere".path)
+    world.folder.rename("elsewhere".path, to: name(0).path)
+    let report = try world.run()
+    #expect(report.isInSync, "\(report)")
+    #expect(world.text(name(0) + "/x") == "new 0")
+  }
+
   @Test func whatARefusedNameProtectsMakesNoWay() throws {
     let world = World()
     world.policy.deletes = true

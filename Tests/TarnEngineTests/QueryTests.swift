@@ -32,6 +32,20 @@ import Testing
     ).run(forgetDamage: repair)
   }
 
+  // MARK: Refused names
+
+  @Test func aRefusedNameIsExplainedThoughItIsNoPath() throws {
+    let world = World()
+    world.items = [
+      .refused(Refusal(name: "../x".bytes, code: "path-dot-segment", reason: "it leads out of the folder"))
+    ]
+    try world.run()
+    let query = ExplainQuery(ledger: world.ledger, folder: world.folder)
+    let answer = try #require(try query.explain(refused: "../x".bytes))
+    #expect(answer.state == "refused" && answer.summary.contains("it leads out of the folder"))
+    #expect(try query.explain(refused: "..x".bytes) == nil)
+  }
+
   // MARK: Status
 
   @Test func aMirrorInSyncIsIdle() throws {

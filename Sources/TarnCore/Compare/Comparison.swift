@@ -155,7 +155,8 @@ package final class Comparison {
   private func isOwn(_ blocker: Blocker) -> Bool {
     guard let own = blocker.unlisted?.row, blocker.present.kind == .regular else { return false }
     // As a deletion has it: a file whose mode or links changed is the same file.
-    return own.identity.isSameContents(as: blocker.present.identity) && !planner.policy.filter.excludes(own.path)
+    return own.identity.isSameContents(as: blocker.present.identity)
+      && !planner.policy.filter.excludes(own.path)
   }
 
   private func refuseAncestors(of path: RelativePath) {

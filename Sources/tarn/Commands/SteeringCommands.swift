@@ -105,13 +105,13 @@ struct RetryCommand: ParsableCommand {
 struct CancelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cancel",
-    abstract: "Let the agent end the pass of a mirror; the next one comes as planned.",
+    abstract: "Let the agent end the passes of mirrors that are at work.",
     usage: "tarn cancel [options] MIRROR...",
     discussion: """
       Examples:
         tarn cancel iso
 
-      What was fetched is kept, and the next pass goes on there.
+      What was fetched is kept, and the next pass, which comes as planned, goes on there.
       """)
   @OptionGroup var common: CommonOptions
   @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String]
