@@ -72,7 +72,8 @@ enum Secrets {
   /// settings of an agent refuse such a file; who types a command is told only.
   static func warnings(_ options: PassOptions, _ settings: NetworkSettings) -> [String] {
     let files = [
-      (PassOptions.Name.headerFile, options.last(.headerFile)), (.netrcFile, settings.netrcFile),
+      (PassOptions.Name.headerFile, options.last(.headerFile)),
+      (options.last(.netrcFile) == nil ? .netrc : .netrcFile, settings.netrcFile),
       (.cookies, settings.cookieFile),
     ]
     return files.compactMap { name, path in

@@ -4,6 +4,7 @@ import Testing
 /// The units, the example and the scripts are what the README says.
 @Suite struct PackagingTests {
   static let hasSystemd = Command.exists("systemd-analyze")
+  private static let units = ["tarn@.service", "tarn@.timer", "tarn.service"]
 
   /// Copies of the units in a directory of their own, with a program that exists; `change` may spoil the service.
   private func withUnits(_ change: (String) -> String = { $0 }, _ body: (URL) throws -> Void) throws {
@@ -11,7 +12,7 @@ import Testing
       "tarn-units-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: directory) }
-    for name in ["tarn@.service", "tarn@.timer"] {
+    for name in Self.units {
       let text = try Repository.text("packaging/systemd/\(name)").replacingOccurrences(
         of: "/usr/bin/tarn ", with: "/bin/true ")
       try change(text).write(to: directory.appendingPathComponent(name), atomically: true, encoding: .utf8)
@@ -21,7 +22,7 @@ import Testing
 
   /// `verify` ends with 0 even for a key that it does not know: only empty messages will do.
   private func verify(_ directory: URL) throws -> String {
-    let units = ["tarn@.service", "tarn@.timer"].map { directory.appendingPathComponent($0).path }
+    let units = Self.units.map { directory.appendingPathComponent($0).path }
     let result = try Command.run("systemd-analyze", ["verify", "--man=no"] + units)
     return result.errors + (result.status == 0 ? "" : "status \(result.status)")
   }
@@ -52,6 +53,19 @@ import Testing
     }
     #expect(
       try Repository.text("packaging/systemd/tarn@.service").contains("\nSystemCallErrorNumber=EPERM\n"))
+  }
+
+  @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
+  func theAgentsServiceIsConfined() throws {
+    try withUnits { directory in
+      let unit = directory.appendingPathComponent("tarn.service").path
+      let result = try Command.run("systemd-analyze", ["security", "--offline=true", "--threshold=15", unit])
+      #expect(result.status == 0, "\(result.output.suffix(300)) \(result.errors)")
+    }
+    let unit = try Repository.text("packaging/systemd/tarn.service")
+    #expect(unit.contains("\nSystemCallErrorNumber=EPERM\n") && unit.contains("\nType=notify\n"))
+    // The peers of its socket are known by their users.
+    #expect(!unit.split(separator: "\n").contains { $0.hasPrefix("PrivateUsers=") })
   }
 
   /// The boot's id lies in /proc/sys, which ProcSubset=pid hides; without it every pass counts as the first of a new

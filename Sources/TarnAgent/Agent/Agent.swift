@@ -1,6 +1,6 @@
 import Glibc
 package import TarnConfig
-package import TarnCore
+import TarnCore
 package import TarnEngine
 package import TarnRuntime
 import TarnTransfer

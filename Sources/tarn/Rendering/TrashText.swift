@@ -20,7 +20,8 @@ enum TrashText {
   }
 
   private static func why(_ row: TrashRow) -> String {
-    row.isOwn ? row.reason.rawValue : "\(row.reason.rawValue) by you"
+    if row.isOwn { return row.reason.rawValue }
+    return row.reason == .edited ? "edited by you" : "\(row.reason.rawValue), not Tarn's"
   }
 
   /// As many characters, 8 at least, as tell each id from every other.
