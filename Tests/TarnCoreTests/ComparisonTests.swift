@@ -152,9 +152,8 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
     arguments: [
       // Nobody recorded it.
       (nil, Present.Kind.regular, identity(), "parent-not-a-directory", nil),
-      // Edited, or touched: not as it was placed.
+      // Edited: not as it was placed.
       (row("a"), .regular, identity(size: 5), "parent-not-a-directory", "a forget"),
-      (row("a"), .regular, identity(changed: 5), "parent-not-a-directory", "a delete"),
       // Something else was put in its place.
       (row("a"), .symbolicLink, identity(), "parent-not-a-directory", "a forget"),
       (row("a"), .special, identity(), "parent-not-a-directory", "a forget"),
@@ -170,6 +169,14 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
       try situation.lines() == (unlisted.map { [$0] } ?? []) + [
         "a/b conflict \(code)", "a/c/d conflict \(code)",
       ])
+  }
+
+  /// A file whose mode or links changed is deleted like any other, so it makes way like any other.
+  @Test func whatOnlyItsInodeTellsApartMakesWay() throws {
+    let situation = Situation(
+      entries: [entry("a/b")], rows: [row("a")], objects: [object("a", .regular, identity(changed: 5))],
+      policy: Self.deletes)
+    #expect(try situation.lines() == ["a make-way", "a/b fetch"])
   }
 
   /// A file makes way for a directory only if something is going to be in it.
@@ -343,7 +350,7 @@ func object(_ at: String, _ kind: Present.Kind = .regular, _ stat: FileIdentity 
         }
         if situation.policy.deletes, !refused.contains(blocker), let own = rows[blocker],
           let object = objects[blocker], object.kind == .regular,
-          own.identity.isSame(as: object.identity), !situation.policy.filter.excludes(blocker)
+          own.identity.isSameContents(as: object.identity), !situation.policy.filter.excludes(blocker)
         {
           let decision = planner.decide(merged, row: rows[at], present: nil)
           lines[at] = decision.word
