@@ -146,6 +146,24 @@ final class AgentTests {
     #expect(outcome.status == 78 && outcome.errors.contains("tarn config check"), "\(outcome)")
   }
 
+  /// By the settings, by the command line; every line is a document then.
+  @Test(arguments: [false, true]) func itsLogCanBeJSON(isOption: Bool) throws {
+    let text = place.text("tarn.toml") ?? ""
+    if !isOption { try settings(text + "[agent]\nlog-format = \"json\"\n") }
+    let more = isOption ? ["--json"] : []
+    let program = try Tarn.start(["agent"] + more + config, environment: home, in: place.url)
+    agent = program
+    try waitUntil("it answers") { program.errorsSoFar.contains("answers at") }
+    #expect(try tarn("sync", "files").status == 0)
+    program.signal(SIGTERM)
+    let outcome = try program.wait(limit: 20)
+    let lines = try JSON.documents(outcome.errors)
+    #expect(
+      lines.contains { $0["mirror"] as? String == "files" && $0["code"] as? String == "in-sync" },
+      "\(outcome)")
+    #expect(lines.allSatisfy { $0["schema"] as? String == "tarn-log/1" })
+  }
+
   @Test func theJournalIsFollowed() throws {
     try start()
     let reader = try Tarn.start(["events", "--follow", "--json"] + config, environment: home, in: place.url)

@@ -63,6 +63,9 @@ extension Agent {
       shared.settingsRead = Timestamp(nanoseconds: parts.clock.now())
       if changes.limits { shared.limit = nil }
     }
+    if changes.agent, !parts.keepsLogForm {
+      parts.log.set(settings.agent.logFormat, environment: parts.environment)
+    }
     if changes.limits { budget.setLimits(TransferBudget.Limits(settings.limits)) }
     for action in actions { carryOut(action) }
     parts.log.tell(

@@ -18,6 +18,8 @@ package final class Agent: Sendable {
     /// Reads the settings; blocks for as long as the files do.
     package var load: @Sendable () -> LoadedSettings
     package var log: AgentLog
+    /// The log's form is given on the command line: the settings' counts for nothing.
+    package var keepsLogForm = false
     package var clock: any Clock = SystemClock()
     package var random: any RandomSource = SystemRandom()
     /// The process's environment, for what systemd says in it.
@@ -72,6 +74,9 @@ package final class Agent: Sendable {
       throw PassFailure(
         .configuration, code: "settings-not-taken", "the settings have errors, and no agent runs without",
         hint: "tarn config check")
+    }
+    if !parts.keepsLogForm {
+      parts.log.set(running.settings.agent.logFormat, environment: parts.environment)
     }
     let budget = TransferBudget(TransferBudget.Limits(running.settings.limits), clock: parts.clock)
     self.budget = budget

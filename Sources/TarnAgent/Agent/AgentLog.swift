@@ -1,4 +1,5 @@
 import Glibc
+import TarnConfig
 import TarnCore
 package import TarnRuntime
 
@@ -80,6 +81,16 @@ package final class AgentLog: Sendable {
       UInt64(parts[1]) == UInt64(status.st_ino)
     else { return .text }
     return access(journalSocket, W_OK) == 0 ? .journal : .prefixed
+  }
+
+  /// As the settings want it; `auto` is where standard error leads.
+  func set(_ format: AgentSettings.LogFormat, environment: [String: String]) {
+    switch format {
+    case .auto: set(Self.form(environment: environment))
+    case .text: set(.text)
+    case .json: set(.json)
+    case .journal: set(.journal)
+    }
   }
 
   package func set(_ form: Form) { self.form.withLock { $0 = form } }

@@ -25,10 +25,12 @@ struct AgentCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     let sources = session.sources
-    let log = AgentLog(AgentLog.form(environment: sources.variables), level: level)
-    let parts = Agent.Parts(
+    let form = common.json ? AgentLog.Form.json : AgentLog.form(environment: sources.variables)
+    let log = AgentLog(form, level: level)
+    var parts = Agent.Parts(
       tarn: session.tarn, paths: sources.paths, load: { sources.load(.run) }, log: log,
       environment: sources.variables)
+    parts.keepsLogForm = common.json
     let agent = try Agent(parts)
     Interruption.shared.attend(end: { agent.end() }, reload: { agent.askReload() })
     try agent.serveAndRun()
