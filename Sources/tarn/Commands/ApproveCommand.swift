@@ -20,7 +20,8 @@ struct ApproveCommand: ParsableCommand {
 
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .directory) var mirror: String
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  var mirror: String
   @Argument(help: ArgumentHelp("The plan's id, from 'tarn status'.", valueName: "plan")) var plan: String?
 
   func run() throws {

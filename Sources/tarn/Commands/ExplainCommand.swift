@@ -17,7 +17,8 @@ struct ExplainCommand: ParsableCommand {
 
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .directory) var mirror: String
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  var mirror: String
   @Argument(help: ArgumentHelp("A path of the mirror.", valueName: "path")) var path: String
 
   func run() throws {

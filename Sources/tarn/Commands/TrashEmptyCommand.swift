@@ -18,7 +18,8 @@ struct TrashEmptyCommand: ParsableCommand {
 
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .directory) var mirror: String
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  var mirror: String
   @Argument(help: ArgumentHelp("Ids or the front of them, or paths; all without any.", valueName: "name"))
   var names: [String] = []
 

@@ -16,7 +16,8 @@ struct TrashListCommand: ParsableCommand {
 
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .directory) var mirror: String
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  var mirror: String
 
   func run() throws {
     let session = try Session(common)

@@ -19,7 +19,8 @@ struct TrashRestoreCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Where to, in the mirror.", valueName: "path")) var to: String?
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .directory) var mirror: String
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  var mirror: String
   @Argument(
     help: ArgumentHelp("Its id or the front of it, from 'tarn trash list', or its path.", valueName: "name"))
   var name: String

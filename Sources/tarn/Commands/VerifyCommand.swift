@@ -20,7 +20,8 @@ struct VerifyCommand: ParsableCommand {
   @Flag(help: "Sync afterwards; damaged files are fetched again.") var repair = false
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("A folder.", valueName: "mirror"), completion: .directory) var mirror: String
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  var mirror: String
 
   func run() throws {
     let session = try Session(common)

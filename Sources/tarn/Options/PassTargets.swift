@@ -31,7 +31,7 @@ struct PassTargets {
     if places.count > 1, flags.folder.state != nil {
       throw PassFailure(.usage, code: "usage", "--state goes with one mirror")
     }
-    let settings = session.sources.load(.check).settings
+    let settings = session.sources.checked().settings
     let requests = places.map { place in
       settings?.mirror(place.name).map { request($0, flags) }
         ?? request(feed: nil, folder: place.folder, flags)
@@ -57,7 +57,7 @@ struct PassTargets {
 
   /// The same, with what they are called: a configured mirror by its name, others by their folder.
   func places(_ words: [String]) throws(PassFailure) -> [Tarn.Place] {
-    let configured = words.isEmpty ? session.sources.load(.check).settings?.mirrors ?? [] : []
+    let configured = words.isEmpty ? session.sources.checked().settings?.mirrors ?? [] : []
     if words.isEmpty, session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) == nil,
       !configured.isEmpty
     {

@@ -11,7 +11,7 @@ struct AgentLink: Sendable {
 
   init(_ sources: SettingsSources) {
     let paths = sources.paths
-    let loaded = sources.load(.check)
+    let loaded = sources.checked()
     let isGiven = !paths.overrides.filter { $0.name == "socket" }.isEmpty || paths.file != nil
     var sockets = [loaded.socket ?? paths.socket].compactMap { $0 }
     if !isGiven {

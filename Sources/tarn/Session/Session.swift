@@ -38,7 +38,7 @@ struct Session: Sendable {
     let sources = SettingsSources(config: options.config, socket: options.socket, workingDirectory: place)
     self.sources = sources
     var tarn = Tarn(workingDirectory: place, environment: variables)
-    tarn.configured = { word in sources.load(.check).settings?.mirror(word).map { ($0.folder, $0.state) } }
+    tarn.configured = { word in sources.checked().settings?.mirror(word).map { ($0.folder, $0.state) } }
     self.tarn = tarn
     isJSON = options.json
     isQuiet = options.quiet
@@ -50,7 +50,7 @@ struct Session: Sendable {
   }
 
   /// A mirror of the settings by its name; they are read for it.
-  func configured(_ name: String) -> MirrorSettings? { sources.load(.check).settings?.mirror(name) }
+  func configured(_ name: String) -> MirrorSettings? { sources.checked().settings?.mirror(name) }
 
   var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
 

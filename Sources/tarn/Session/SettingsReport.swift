@@ -9,6 +9,7 @@ struct SettingsSources: Sendable {
   let paths: SettingsPaths
   /// What of the process's environment counts for an agent and its settings.
   let variables: [String: String]
+  private let known = Locked<LoadedSettings?>(nil)
 
   private static let names = [
     "HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_RUNTIME_DIR", "CONFIGURATION_DIRECTORY",
@@ -24,6 +25,14 @@ struct SettingsSources: Sendable {
     paths = SettingsPaths(
       environment: found, isRoot: geteuid() == 0, config: config, socket: socket,
       workingDirectory: workingDirectory)
+  }
+
+  /// To look at, read once per process: commands ask several times.
+  func checked() -> LoadedSettings {
+    if let known = known.withLock({ $0 }) { return known }
+    let loaded = load(.check)
+    known.withLock { $0 = loaded }
+    return loaded
   }
 
   /// Blocks for as long as the files do; never fails.
@@ -44,7 +53,7 @@ struct SettingsReport {
   /// Blocks for as long as the files do; never fails.
   init(_ session: Session) {
     paths = session.sources.paths
-    loaded = session.sources.load(.check)
+    loaded = session.sources.checked()
   }
 
   var status: ExitStatus { loaded.settings == nil ? .configuration : .inSync }
