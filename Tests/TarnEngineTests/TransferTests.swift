@@ -438,6 +438,21 @@ import Testing
     #expect(world.partialNames.isEmpty)
   }
 
+  /// It is fetched, but a disk that fails is not passed over in silence.
+  @Test(arguments: [MemoryFolder.Call.copyPartial, .seal])
+  func aCopyThatTheDiskRefusesIsTold(_ call: MemoryFolder.Call) throws {
+    let world = World()
+    world.want("a", "the same")
+    try world.run()
+    world.want("b", "the same")
+    world.folder.fail(call, with: FolderFailure(.inputOutput, "as told", errno: 5))
+    #expect(try world.run().isInSync)
+    let notices = world.log.events.compactMap { event in
+      if case .notice(let code, let message) = event { [code, message] } else { nil }
+    }
+    #expect(notices == [["input-output-error", "as told; b is not copied from a but looked for elsewhere"]])
+  }
+
   @Test func changedBytesElsewhereAreNotUsed() throws {
     let world = World()
     world.policy.localChanges = .keep

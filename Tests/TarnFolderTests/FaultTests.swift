@@ -173,6 +173,29 @@ import Testing
     #expect(world.trashContents("t") == bytes("earlier"))
   }
 
+  @Test func anEmptiedDirectoryThatCannotGoIsTold() throws {
+    let world = try makeWorld()
+    for path in ["d/e/1", "d/e/2", "d/f"] { world.write(at(path), bytes("old")) }
+    func removals(_ paths: String...) throws -> [Removal] {
+      try paths.map {
+        let trashName = $0.replacing("/", with: "-")
+        return Removal(path: at($0), expected: try world.identity(at($0)), trashName: trashName)
+      }
+    }
+    // Of two files that leave it, the first fails at it and the second does not: nothing is left to tell.
+    faults.fail(.removeDirectory)
+    #expect(
+      world.port.remove(try removals("d/e/1", "d/e/2")).allSatisfy {
+        $0.identity != nil && $0.leftover == nil
+      })
+    #expect(try world.port.look(at("d/e")) == nil)
+    faults.fail(.removeDirectory, 1, EDQUOT)
+    let outcome = try #require(world.port.remove(try removals("d/f")).first)
+    #expect(outcome.identity != nil)
+    #expect(outcome.leftover?.code == .quota && outcome.leftover?.path == at("d"))
+    #expect(try world.port.look(at("d"))?.kind == .directory)
+  }
+
   @Test func aDirectoryThatIsNotDurableFailsItsItemsOnly() throws {
     let world = try makeWorld()
     world.makeDirectory(at("a"))

@@ -160,7 +160,10 @@ private enum SQLite {
 
   /// SQLite keeps no errno of a COMMIT that fails; the thread's is taken when a disk may have given it.
   @Test(
-    arguments: [(EDQUOT, .noSpace), (EROFS, .readOnly), (EIO, .inputOutput), (ENOENT, .inputOutput)]
+    arguments: [
+      (EDQUOT, .noSpace), (EROFS, .readOnly), (EIO, .inputOutput), (EINTR, .inputOutput),
+      (ENOENT, .inputOutput),
+    ]
       as [(Int32, LedgerFailure.Code)])
   func errnoOfTheThread(number: Int32, expected: LedgerFailure.Code) {
     errno = number

@@ -132,7 +132,7 @@ struct MemoryState {
       tree[item.path] = nil
       trash[item.trashName] = there
       removeEmptyParents(of: item.path)
-      return .removed(there.file.identity)
+      return .removed(there.file.identity, leftover: nil)
     } catch {
       return .failed(error)
     }

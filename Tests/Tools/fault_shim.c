@@ -1,7 +1,8 @@
 // Preloaded by errno_grid.py: makes short writes, and lets opens fail, in one folder only.
 //
 // FAULT_FOLDER   the folder, absolute
-// FAULT_LOG      a line for each fault: its number, bytes or 0, path
+// FAULT_LOG      a line for each fault: its number, bytes or 0, path; after faults of opens also one for each open that
+//                was let through, with 1 for the bytes
 // FAULT_AT       the number of the call, from 1, over all threads; 0 makes no fault and logs every call that would count
 // FAULT_ALWAYS   set: from that call on, so many faults
 // FAULT_ERRNO    0 for short writes (half of the bytes is written); else opens fail with it. Those that create a file are
@@ -56,7 +57,8 @@ static int falls(int counts, size_t bytes, const char *path) {
   long number = counts ? __atomic_add_fetch(&seen, 1, __ATOMIC_SEQ_CST) : __atomic_load_n(&seen, __ATOMIC_SEQ_CST);
   int hit = at > 0 && (getenv("FAULT_ALWAYS") ? number >= at : counts && number == at);
   if (hit && getenv("FAULT_ALWAYS") && __atomic_add_fetch(&faults, 1, __ATOMIC_SEQ_CST) > setting("FAULT_ALWAYS")) hit = 0;
-  if (hit || (at == 0 && counts)) note(number, bytes, path);
+  int is_later = !hit && counts && at > 0 && number > at && setting("FAULT_ERRNO") != 0;
+  if (hit || is_later || (at == 0 && counts)) note(number, is_later ? 1 : bytes, path);
   return hit;
 }
 

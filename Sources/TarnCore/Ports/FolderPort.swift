@@ -170,8 +170,8 @@ package struct Installation: Sendable {
 package enum PublishOutcome: Sendable, Equatable {
   /// Under its final name; the identity after the rename. `displaced` is what now lies in the trash.
   case installed(FileIdentity, displaced: FileIdentity?)
-  /// In the trash; its identity there.
-  case removed(FileIdentity)
+  /// In the trash; its identity there. `leftover`: why a directory that it emptied stays.
+  case removed(FileIdentity, leftover: FolderFailure?)
   /// The world is not as the plan saw it; nothing was changed. The path goes back to the comparison.
   case stale(String)
   case failed(FolderFailure)

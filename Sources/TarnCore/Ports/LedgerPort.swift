@@ -324,10 +324,13 @@ package struct LedgerFailure: Error, Sendable, Equatable {
   }
   package var code: Code
   package var message: String
+  /// What the kernel said; 0 when it was not asked, or when its answer was lost.
+  package var errno: Int32
 
-  package init(_ code: Code, _ message: String) {
+  package init(_ code: Code, _ message: String, errno: Int32 = 0) {
     self.code = code
     self.message = message
+    self.errno = errno
   }
 }
 

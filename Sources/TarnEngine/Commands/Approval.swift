@@ -91,18 +91,25 @@ package struct Approval {
   }
 
   private func take(_ outcome: PublishOutcome, _ action: Action, into report: inout ApprovalReport) {
+    let now = Timestamp(nanoseconds: clock.now())
     switch outcome {
-    case .removed(let identity):
+    case .removed(let identity, let leftover):
       report.deleted += 1
       observer.pass(.done(code: "deleted", path: action.path, bytes: identity.size))
+      if let leftover { take(Problem(leftover: leftover, of: action.path, seen: now), into: &report) }
     case .failed(let failure):
-      let problem = Problem(
-        name: action.path.bytes, kind: .failed, code: failure.code.rawValue, message: failure.message,
-        seen: Timestamp(nanoseconds: clock.now()))
-      report.problems.append(problem)
-      observer.pass(.problem(problem))
+      take(
+        Problem(
+          name: action.path.bytes, kind: .failed, code: failure.code.rawValue, message: failure.message,
+          seen: now),
+        into: &report)
     case .stale, .installed: report.spared += 1
     }
+  }
+
+  private func take(_ problem: Problem, into report: inout ApprovalReport) {
+    report.problems.append(problem)
+    observer.pass(.problem(problem))
   }
 }
 

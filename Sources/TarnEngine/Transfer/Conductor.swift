@@ -280,6 +280,8 @@ final class Conductor {
   private func handle(_ message: JobMessage) throws {
     switch message {
     case .prepared(let id, let preparation): prepared(id, preparation)
+    case .workedAround(let failure, let instead):
+      observer.pass(.notice(code: failure.code.rawValue, message: "\(failure.message); \(instead)"))
     case .ended(let id, let end):
       jobs[id]?.download = nil
       try ended(id, end)

@@ -99,6 +99,8 @@ enum JobMessage: Sendable {
   case prepared(UInt64, Preparation)
   case ended(UInt64, JobEnd)
   case published(UInt64, PublishOutcome)
+  /// A step failed that can be done without; what is done instead.
+  case workedAround(FolderFailure, instead: String)
   /// The ledger cannot be written: the pass has to end.
   case ledgerFailed(LedgerFailure)
   /// It cannot be told whether the folder is still the one that was opened: the pass has to end.

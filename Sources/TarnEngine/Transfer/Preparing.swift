@@ -36,7 +36,19 @@ struct Preparing: Sendable {
   /// goes with the next `Recovery`.
   private func dropPartial() {
     guard let row = try? context.ledger.partial(entry.path) else { return }
-    try? context.folder.removePartial(row.name)
+    do throws(FolderFailure) {
+      try context.folder.removePartial(row.name)
+    } catch {
+      tell(error, "the next pass removes it")
+    }
+  }
+
+  /// Not of a file that is gone or changed meanwhile, and so is no copy.
+  private func tell(_ failure: FolderFailure, _ instead: String) {
+    guard failure.errno != 0, ![.missing, .notDirectory, .link, .exists].contains(failure.code) else {
+      return
+    }
+    context.post(.workedAround(failure, instead: instead))
   }
 
   /// The partial file of an earlier attempt, as far as its bytes are proved.
@@ -58,6 +70,7 @@ struct Preparing: Sendable {
         total: row.total ?? check.size, digestDecides: check.digest != nil)
       return .kept(partial, known)
     } catch {
+      tell(error, "\(entry.path.printable) begins anew")
       return .failed(error)
     }
   }
@@ -76,11 +89,21 @@ struct Preparing: Sendable {
   }
 
   private func copy(of path: RelativePath, _ identity: FileIdentity) -> Preparation? {
-    guard let copy = try? context.folder.copyPartial(of: path, expected: identity, check: check) else {
+    let copy: any PartialFile
+    do throws(FolderFailure) {
+      guard let made = try context.folder.copyPartial(of: path, expected: identity, check: check) else {
+        return nil
+      }
+      copy = made
+    } catch {
+      tell(error, "\(entry.path.printable) is not copied from \(path.printable) but looked for elsewhere")
       return nil
     }
-    if case .sealed(let partial, let sealed, _) = Intake.seal(copy, entry, head: nil) {
-      return .copied(partial, sealed)
+    switch Intake.seal(copy, entry, head: nil) {
+    case .sealed(let partial, let sealed, _): return .copied(partial, sealed)
+    case .folder(let failure, _, _):
+      tell(failure, "\(entry.path.printable) is not copied from \(path.printable) but looked for elsewhere")
+    default: break
     }
     copy.discard()
     return nil

@@ -31,7 +31,7 @@ struct Removals {
     var changes: [LedgerChange] = []
     for (removal, outcome) in zip(removals, outcomes) {
       changes.append(.dropIntent(removal.path))
-      if case .removed(let identity) = outcome, let row = rows[removal.path] {
+      if case .removed(let identity, _) = outcome, let row = rows[removal.path] {
         changes += deleted(removal, identity, row)
       }
     }
@@ -45,7 +45,7 @@ struct Removals {
     }
     try ledger.apply(changes)
     return zip(deletions, outcomes).map { ($0, $1) }
-      + forgotten.compactMap { action in action.row.map { (action, .removed($0.identity)) } }
+      + forgotten.compactMap { action in action.row.map { (action, .removed($0.identity, leftover: nil)) } }
   }
 
   private func deleted(_ removal: Removal, _ identity: FileIdentity, _ row: Row) -> [LedgerChange] {

@@ -23,9 +23,12 @@ extension PassObserver {
   ) -> Problem? {
     let problem: Problem
     switch outcome {
-    case .removed(let identity):
+    case .removed(let identity, let leftover):
       if action.kind == .delete { counts.deleted += 1 } else { counts.forgotten += 1 }
       pass(.done(code: action.kind.doneCode, path: action.path, bytes: identity.size))
+      if let leftover {
+        take(Problem(leftover: leftover, of: action.path, seen: seen), into: &problems, counting: &counts)
+      }
       return nil
     case .failed(let failure):
       problem = Problem(
@@ -39,6 +42,14 @@ extension PassObserver {
 }
 
 extension Problem {
+  /// A directory that stays although the deletion of a file has emptied it.
+  init(leftover failure: FolderFailure, of file: RelativePath, seen: Timestamp) {
+    self.init(
+      name: (failure.path ?? file).bytes, kind: .failed, code: failure.code.rawValue,
+      message: failure.message,
+      seen: seen)
+  }
+
   /// A file that is not as the plan saw it.
   init(changedMeanwhile path: RelativePath, seen: Timestamp) {
     self.init(

@@ -9,6 +9,8 @@ package enum FolderStep: String, Sendable, CaseIterable {
   case checkWriteback
   case syncFile
   case makeDirectory
+  /// One that is empty now.
+  case removeDirectory
   /// Into the final name, where nothing stands.
   case rename
   /// Into the trash, under the name that what it will displace is to have there.

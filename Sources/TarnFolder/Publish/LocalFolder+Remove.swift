@@ -15,7 +15,7 @@ extension LocalFolder {
         outcomes.append(.failed(error.about(item.path)))
       }
     }
-    removeEmptied(items, outcomes, touched)
+    removeEmptied(items, &outcomes, touched)
     if outcomes.contains(where: { $0.isRemoved }) { touched.touch(trash) }
     touched.sync(items: items.count)
     for (index, failure) in touched.failures where outcomes[index].isRemoved {
@@ -41,24 +41,39 @@ extension LocalFolder {
       throw FolderFailure(.other, "\(item.path.printable) is gone from the trash")
     }
     if found.kind == .regular, found.identity.isSameContents(as: item.expected) {
-      return .removed(found.identity)
+      return .removed(found.identity, leftover: nil)
     }
     // Replaced in the moment before: back it goes. Where its place is taken by now it stays in the trash, and
     // its identity says that it is another object than expected.
     touched.touch(trash)
     let back = mover.moveOut(trash.descriptor, item.trashName, to: parent, place.leaf, .moveBack)
-    return back == 0 ? .stale("\(item.path.printable) was replaced") : .removed(found.identity)
+    return back == 0
+      ? .stale("\(item.path.printable) was replaced") : .removed(found.identity, leftover: nil)
   }
 
-  /// The directories that held nothing else, innermost first; never the folder itself.
+  /// The directories that held nothing else, innermost first; never the folder itself. The outcome of an item says
+  /// why one of its own stays.
   private func removeEmptied(
-    _ items: [Removal], _ outcomes: [PublishOutcome], _ touched: TouchedDirectories
+    _ items: [Removal], _ outcomes: inout [PublishOutcome], _ touched: TouchedDirectories
   ) {
+    var left: [RelativePath: (index: Int, failure: FolderFailure)] = [:]
     for (index, item) in items.enumerated() where outcomes[index].isRemoved {
       touched.beginItem()
       var parent = item.path.parent
-      while let directory = parent, touched.removeIfEmpty(directory, for: index) {
+      while let directory = parent {
+        do throws(FolderFailure) {
+          guard try touched.removeIfEmpty(directory, for: index) else { break }
+          left[directory] = nil
+        } catch {
+          left[directory] = (index, error.about(directory))
+          break
+        }
         parent = directory.parent
+      }
+    }
+    for (index, failure) in left.values {
+      if case .removed(let identity, _) = outcomes[index] {
+        outcomes[index] = .removed(identity, leftover: failure)
       }
     }
   }

@@ -101,18 +101,26 @@ final class TouchedDirectories {
   func removeMade() {
     for path in made.reversed() {
       directories[path] = nil
-      guard removeIfEmpty(path, for: nil) else { break }
+      guard (try? removeIfEmpty(path, for: nil)) == true else { break }
     }
     made = []
   }
 
   /// rmdir: never what is not empty.
   ///
-  /// - Returns: false when it stays.
-  func removeIfEmpty(_ path: RelativePath, for item: Int?) -> Bool {
-    guard let parent = try? open(path.parent) else { return false }
+  /// - Returns: false when it stays: it holds something, or something is mounted there, or it is gone already.
+  /// - Throws: why it stays although it is empty.
+  func removeIfEmpty(_ path: RelativePath, for item: Int?) throws(FolderFailure) -> Bool {
+    let parent: Descriptor
+    do throws(FolderFailure) {
+      parent = try open(path.parent)
+    } catch  where [.missing, .notDirectory, .link].contains(error.code) {
+      return false
+    }
     let name = cString(path.name)
-    guard parent.use({ tarn_remove_directory($0, name) }) == 0 else { return false }
+    let result = take(.removeDirectory, probe) { parent.use { tarn_remove_directory($0, name) } }
+    if [-ENOTEMPTY, -EEXIST, -EBUSY, -ENOENT, -ENOTDIR].contains(result) { return false }
+    try kernel("remove the empty directory", path.bytes, result)
     directories[path] = nil
     if let item { touch(path.parent, for: item) }
     return true

@@ -22,14 +22,17 @@ struct LedgerOpener: Sendable {
   /// it was not closed in order, has been checked.
   ///
   /// What fails for a lack of descriptors, or for no reason that can be told, is tried once more: SQLite then opens for
-  /// reading what it cannot open for writing, and forgets why.
+  /// reading what it cannot open for writing, and forgets why. Never what the disk refused: a sync that fails proves
+  /// nothing when it is repeated.
   func openWriter() throws(LedgerFailure) -> Connection {
     do throws(LedgerFailure) {
       return try openWriterOnce()
     } catch {
       switch error.code {
-      case .tooManyFiles, .inputOutput, .readOnly: return try openWriterOnce()
-      case .corrupt, .newer, .noSpace, .permission, .busy, .missing, .other: throw error
+      case .inputOutput where error.errno == 0, .readOnly where error.errno == 0, .tooManyFiles:
+        return try openWriterOnce()
+      case .inputOutput, .readOnly, .corrupt, .newer, .noSpace, .permission, .busy, .missing, .other:
+        throw error
       }
     }
   }
@@ -174,7 +177,10 @@ struct LedgerOpener: Sendable {
     guard connection.isReadOnly else { return }
     let last = errno
     if access(file.path, W_OK) != 0 { throw file.failure(errno, "opening it for writing") }
-    throw file.failure(ErrorTable.faults.contains(last) ? last : EIO, "opening it for writing")
+    guard ErrorTable.faults.contains(last) else {
+      throw ErrorTable.failure(.inputOutput, "opening it for writing", file: file.path)
+    }
+    throw file.failure(last, "opening it for writing")
   }
 
   private func checkAfterCrash(_ connection: Connection) throws(LedgerFailure) {

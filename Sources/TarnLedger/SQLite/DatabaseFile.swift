@@ -98,7 +98,7 @@ struct DatabaseFile: Sendable {
 
   func failure(_ code: Int32, _ doing: String) -> LedgerFailure {
     let detail = "\(doing): \(String(cString: strerror(code))) (errno \(code))"
-    return ErrorTable.failure(ErrorTable.system[code] ?? .inputOutput, detail, file: path)
+    return ErrorTable.failure(ErrorTable.system[code] ?? .inputOutput, detail, errno: code, file: path)
   }
 
   /// The path as a URI that SQLite reads without locks and without the files beside it: right when nobody can

@@ -61,8 +61,8 @@ enum ErrorTable {
     return primary[base] ?? .other
   }
 
-  /// What a disk answers; anything else may be left from a call that failed for good reason.
-  static let faults: Set<Int32> = [EIO, ENOSPC, EDQUOT, EROFS, ENOMEM, EMFILE, ENFILE]
+  /// What a disk answers, or a server of files (EINTR); anything else may be left from a call that failed for good reason.
+  static let faults: Set<Int32> = [EIO, ENOSPC, EDQUOT, EROFS, ENOMEM, EMFILE, ENFILE, EINTR]
 
   /// Of a call on this thread that failed just now.
   static func failure(code: Int32, database: OpaquePointer?, file: String) -> LedgerFailure {
@@ -84,12 +84,14 @@ enum ErrorTable {
   static func failure(code: Int32, errno: Int32, detail: String, file: String) -> LedgerFailure {
     let meaning = Self.code(for: code, errno: errno)
     let system = errno == 0 ? "" : ", errno \(errno)"
-    return failure(meaning, "\(detail) (SQLite \(code)\(system))", file: file)
+    return failure(meaning, "\(detail) (SQLite \(code)\(system))", errno: errno, file: file)
   }
 
   /// A failure that Tarn itself found.
-  static func failure(_ code: LedgerFailure.Code, _ detail: String, file: String) -> LedgerFailure {
-    LedgerFailure(code, Printable.escape("\(file): \(words(code)): \(detail)"))
+  static func failure(
+    _ code: LedgerFailure.Code, _ detail: String, errno: Int32 = 0, file: String
+  ) -> LedgerFailure {
+    LedgerFailure(code, Printable.escape("\(file): \(words(code)): \(detail)"), errno: errno)
   }
 
   private static func words(_ code: LedgerFailure.Code) -> String {

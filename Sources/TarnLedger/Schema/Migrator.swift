@@ -96,7 +96,9 @@ struct Migrator {
   private func backUp(_ connection: Connection, version: Int64) throws(LedgerFailure) {
     let final = file.path + ".backup-\(version)"
     let temporary = final + ".new"
-    unlink(temporary)
+    guard unlink(temporary) == 0 || errno == ENOENT else {
+      throw file.failure(errno, "making way for a backup")
+    }
     // VACUUM INTO takes an empty file as it is, and so the mode is ours.
     try file.create(temporary)
     try connection.run("VACUUM INTO ?", [.text(temporary)])

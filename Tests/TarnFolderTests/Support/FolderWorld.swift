@@ -125,13 +125,17 @@ extension FolderWorld {
 extension PublishOutcome {
   var identity: FileIdentity? {
     switch self {
-    case .installed(let identity, _), .removed(let identity): identity
+    case .installed(let identity, _), .removed(let identity, _): identity
     case .stale, .failed: nil
     }
   }
 
   var displaced: FileIdentity? {
     if case .installed(_, let displaced) = self { displaced } else { nil }
+  }
+
+  var leftover: FolderFailure? {
+    if case .removed(_, let leftover) = self { leftover } else { nil }
   }
 
   var isStale: Bool {
