@@ -1,0 +1,87 @@
+import ArgumentParser
+import Glibc
+import TarnAgent
+import TarnConfig
+import TarnCore
+import TarnEngine
+
+/// `tarn schedule`.
+struct ScheduleCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "schedule",
+    abstract: "Print a systemd timer for a mirror.",
+    usage: "tarn schedule [options] [--service] MIRROR",
+    discussion: """
+      Examples:
+        tarn schedule podcasts
+        tarn schedule --service podcasts
+        tarn schedule /srv/iso                  one without settings: hourly
+
+      The timer follows 'every' or 'schedule' of the mirror's settings; its first lines say where it and what \
+      --service prints belong. For root it is the system's, for others one of 'systemctl --user'. Without a timer \
+      'tarn agent' keeps to the schedules of all mirrors.
+      """)
+
+  @Flag(help: "Print the settings of the service that the timer starts.") var service = false
+  @OptionGroup var common: CommonOptions
+  @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
+  var mirror: String
+
+  func run() throws {
+    let session = try Session(common)
+    let timer = try timer(session)
+    if session.isJSON {
+      session.console.data(JSONText.document(ScheduleDocument(timer)))
+    } else {
+      for line in service ? timer.service : timer.lines { session.console.data(line) }
+    }
+  }
+
+  private func timer(_ session: Session) throws(PassFailure) -> TimerText {
+    let isSystem = session.sources.paths.instance == .system
+    let config = session.sources.paths.file.map { ["--config", $0] } ?? []
+    if let place = session.tarn.place(of: mirror), let settings = session.configured(mirror) {
+      return TimerText(
+        program: Self.program, arguments: config + [mirror], name: mirror, rhythm: settings.rhythm,
+        writes: [place.folder] + (place.state.map { [$0] } ?? []), isSystem: isSystem)
+    }
+    let folder = session.tarn.absolute(mirror)
+    guard session.tarn.mirrorFolder(containing: folder)?.utf8.elementsEqual(folder.utf8) == true else {
+      let broken =
+        session.sources.checked().settings == nil ? "; the settings have errors: tarn config check" : ""
+      throw PassFailure(
+        .folderUnusable, code: "not-a-mirror",
+        "'\(Printable.escape(mirror))' is neither a name in the settings nor the folder of a mirror\(broken)",
+        hint: "make it one: tarn sync FEED \(ShellWord.quote(mirror))")
+    }
+    return TimerText(
+      program: Self.program, arguments: [folder], name: folder, rhythm: .command, writes: [folder],
+      isSystem: isSystem)
+  }
+
+  /// This program, as a unit has to name it.
+  private static var program: String {
+    guard let path = realpath("/proc/self/exe", nil) else { return "/usr/bin/tarn" }
+    defer { free(path) }
+    return String(validatingCString: path) ?? "/usr/bin/tarn"
+  }
+}
+
+/// `tarn schedule --json`: what to write where.
+struct ScheduleDocument: Encodable {
+  struct File: Encodable {
+    var path: String
+    var text: String
+  }
+
+  var schema = "tarn-schedule/1"
+  var unit: String
+  var timer: File
+  var service: File
+
+  init(_ text: TimerText) {
+    unit = text.unit + ".timer"
+    timer = File(path: text.timerPath, text: text.lines.joined(separator: "\n") + "\n")
+    service = File(path: text.servicePath, text: text.service.joined(separator: "\n") + "\n")
+  }
+}

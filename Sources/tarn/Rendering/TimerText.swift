@@ -1,0 +1,154 @@
+import TarnConfig
+import TarnCore
+
+/// A systemd timer and the service that it starts, for one mirror: systemd.timer(5), systemd.unit(5).
+///
+/// The system's service is an instance of `tarn@.service` with a drop-in; a user's stands by itself.
+struct TimerText {
+  /// Absolute.
+  let program: String
+  /// Of `tarn sync`.
+  let arguments: [String]
+  /// The mirror's, or its folder.
+  let name: String
+  let rhythm: MirrorSettings.Rhythm
+  /// Directories that a pass writes to.
+  let writes: [String]
+  let isSystem: Bool
+
+  /// Without its suffix.
+  var unit: String { "tarn@\(Self.instance(name))" }
+
+  var timerPath: String { "\(directory)/\(unit).timer" }
+  var servicePath: String { "\(directory)/\(unit).service\(isSystem ? ".d/tarn-schedule.conf" : "")" }
+
+  private var directory: String { isSystem ? "/etc/systemd/system" : "~/.config/systemd/user" }
+  private var systemctl: String { isSystem ? "systemctl" : "systemctl --user" }
+
+  /// The timer.
+  var lines: [String] {
+    let word = ShellWord.quote(name)
+    return [
+      "# When \(unit).service runs. To install it:",
+      "#   mkdir -p \(Self.shell(parent(servicePath)))",
+      "#   tarn schedule \(word) > \(Self.shell(timerPath))",
+      "#   tarn schedule --service \(word) > \(Self.shell(servicePath))",
+      "#   \(systemctl) daemon-reload && \(systemctl) enable --now \(ShellWord.quote(unit + ".timer"))",
+      "# A mirror belongs to its timer or to 'tarn agent', not to both: the second one ends with 75.",
+      "[Unit]",
+      "Description=When the mirror \(Self.text(name)) is brought up to date",
+      "",
+      "[Timer]",
+    ] + when + ["", "[Install]", "WantedBy=timers.target"]
+  }
+
+  private var when: [String] {
+    switch rhythm {
+    case .command:
+      return [
+        "# The mirror has no schedule of its own.", "OnCalendar=hourly",
+        "# Not at the full hour with everyone else.", "RandomizedDelaySec=10min", "Persistent=true",
+      ]
+    case .every(let seconds):
+      return [
+        "OnActiveSec=1min", "OnUnitActiveSec=\(seconds)s",
+        "# The same on each day, and another on each machine.",
+        "RandomizedDelaySec=\(max(1, seconds / 10))s", "FixedRandomDelay=true",
+      ]
+    case .calendar(let expressions):
+      return expressions.map { "OnCalendar=\($0)" } + [
+        "# A run that was due while the machine was off happens at its next start.", "Persistent=true",
+      ]
+    }
+  }
+
+  /// The drop-in of the template, or the whole service of a user.
+  var service: [String] {
+    let start =
+      "ExecStart=" + ([program, "sync", "--no-input"] + arguments).map(Self.argument).joined(separator: " ")
+    guard isSystem else {
+      return [
+        "[Unit]", "Description=Tarn, one pass over the mirror \(Self.text(name))", "", "[Service]",
+        "Type=oneshot", start,
+        "# Another Tarn is at work on the folder, or a stop in the middle: no failures.",
+        "SuccessExitStatus=75 143", "TimeoutStartSec=infinity", "TimeoutStopSec=2min", "Nice=10",
+        "IOSchedulingClass=idle", "NoNewPrivileges=yes",
+      ]
+    }
+    return [
+      "[Service]", "# The settings name the feed and the folder.", "EnvironmentFile=", "ExecStart=", start,
+    ] + access
+  }
+
+  /// What `ProtectSystem=strict` and `ProtectHome=yes` of the template hide.
+  private var access: [String] {
+    let isHome = writes.contains { path in ["/home/", "/root/", "/run/user/"].contains { path.hasPrefix($0) }
+    }
+    let paths = writes.map { Self.word($0) }.joined(separator: " ")
+    return isHome ? ["ProtectHome=tmpfs", "BindPaths=\(paths)"] : ["ReadWritePaths=\(paths)"]
+  }
+
+  private func parent(_ path: String) -> String {
+    path.lastIndex(of: "/").map { String(path[..<$0]) } ?? path
+  }
+
+  /// A tilde in quotes would be a name.
+  private static func shell(_ path: String) -> String {
+    path.hasPrefix("~/") ? "~/" + ShellWord.quote(String(path.dropFirst(2))) : ShellWord.quote(path)
+  }
+
+  // MARK: systemd's notations
+
+  /// As `systemd-escape` does it, with `--path` for a folder.
+  static func instance(_ name: String) -> String {
+    let isPath = name.hasPrefix("/")
+    let trimmed = isPath ? name.split(separator: "/").joined(separator: "/") : name
+    guard !trimmed.isEmpty else { return "-" }
+    var escaped = ""
+    for (index, byte) in trimmed.utf8.enumerated() {
+      switch byte {
+      case UInt8(ascii: "/"): escaped += "-"
+      case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+        UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: ":"), UInt8(ascii: "_"),
+        UInt8(ascii: ".") where index > 0:
+        escaped.unicodeScalars.append(Unicode.Scalar(byte))
+      default:
+        let digits = String(byte, radix: 16)
+        escaped += "\\x" + (digits.count == 1 ? "0" : "") + digits
+      }
+    }
+    return escaped
+  }
+
+  /// A value to be read by people: `%` begins a specifier.
+  private static func text(_ value: String) -> String {
+    Printable.escape(value).replacing("%", with: "%%")
+  }
+
+  /// One word of a list.
+  private static func word(_ value: String) -> String {
+    let isPlain = value.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte)
+        || byte > 0x7F
+        || "/._-+:@=,%".utf8.contains(byte)
+    }
+    let escaped = value.replacing("%", with: "%%")
+    guard !isPlain else { return escaped }
+    var quoted = ""
+    for scalar in escaped.unicodeScalars {
+      switch scalar {
+      case "\"", "\\": quoted += "\\\(scalar)"
+      case let control where control.value < 0x20 || control.value == 0x7F:
+        let digits = String(control.value, radix: 16)
+        quoted += "\\x" + (digits.count == 1 ? "0" : "") + digits
+      default: quoted.unicodeScalars.append(scalar)
+      }
+    }
+    return "\"\(quoted)\""
+  }
+
+  /// One word of a command line, where `$` begins a variable as well.
+  private static func argument(_ value: String) -> String {
+    word(value).replacing("$", with: "$$")
+  }
+}
