@@ -82,7 +82,9 @@ struct TimerText {
 
   /// What `ProtectSystem=strict` and `ProtectHome=yes` of the template hide.
   private var access: [String] {
-    let isHome = writes.contains { path in ["/home/", "/root/", "/run/user/"].contains { path.hasPrefix($0) }
+    let isHome = writes.contains { path in
+      let parts = path.split(separator: "/")
+      return parts.first == "home" || parts.first == "root" || parts.starts(with: ["run", "user"])
     }
     let paths = writes.map { Self.word($0) }.joined(separator: " ")
     return isHome ? ["ProtectHome=tmpfs", "BindPaths=\(paths)"] : ["ReadWritePaths=\(paths)"]
