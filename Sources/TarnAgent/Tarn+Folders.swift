@@ -109,7 +109,23 @@ extension Tarn {
         .usage, code: "folder-refused", "\(Printable.escape(path)) is never a mirror",
         hint: "choose a folder of its own below it")
     }
+    try refuseInsideRecord(path)
     return path
+  }
+
+  /// What lies in a mirror's `.tarn` is that mirror's to remove; links are followed.
+  private func refuseInsideRecord(_ path: String) throws(PassFailure) {
+    var there = path
+    while access(there, F_OK) != 0, let slash = there.lastIndex(of: "/"), slash != there.startIndex {
+      there = String(there[..<slash])
+    }
+    let real = realpath(there, nil)
+    defer { free(real) }
+    let resolved = real.flatMap { String(validatingCString: $0) } ?? there
+    guard (path.split(separator: "/") + resolved.split(separator: "/")).contains(".tarn") else { return }
+    throw PassFailure(
+      .usage, code: "folder-refused", "\(Printable.escape(path)) is inside the record of a mirror (.tarn)",
+      hint: "choose a folder outside of it")
   }
 
   private func isSameDirectory(_ left: String, _ right: String) -> Bool {

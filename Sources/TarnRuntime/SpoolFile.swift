@@ -9,10 +9,19 @@ package final class SpoolFile {
   private var readOffset: off_t = 0
   /// Bytes written.
   package private(set) var size: UInt64 = 0
+  /// Bytes that have to stay free on a file system of so many.
+  private let reserve: (UInt64) -> UInt64
+  private var lookedAt: UInt64 = 0
 
-  /// - Parameter directory: where the bytes lie; a directory that can be written.
+  /// So many bytes are written between two looks at the free space.
+  private static let step: UInt64 = 4 << 20
+
+  /// - Parameters:
+  ///   - directory: where the bytes lie; a directory that can be written.
+  ///   - reserve: bytes that writing leaves free, of the size of the file system.
   /// - Throws: `SpoolFailure` with the errno of the open.
-  package init(directory: String) throws(SpoolFailure) {
+  package init(directory: String, reserve: @escaping (UInt64) -> UInt64 = { _ in 0 }) throws(SpoolFailure) {
+    self.reserve = reserve
     var descriptor = open(directory, openUnnamed | O_RDWR | O_CLOEXEC, 0o600)
     if descriptor < 0, errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL {
       descriptor = Self.openUnlinked(directory)
@@ -41,6 +50,7 @@ package final class SpoolFile {
       throw SpoolFailure(operation: "read \(path)", number: kind == S_IFDIR ? EISDIR : ESPIPE)
     }
     self.descriptor = descriptor
+    reserve = { _ in 0 }
     place = path
     size = UInt64(clamping: status.st_size)
   }
@@ -50,7 +60,10 @@ package final class SpoolFile {
   }
 
   /// Appends all of the bytes.
+  ///
+  /// - Throws: `SpoolFailure` with ENOSPC also where the reserve would be touched.
   package func append(_ bytes: UnsafeRawBufferPointer) throws(SpoolFailure) {
+    try keepReserve(UInt64(bytes.count))
     var done = 0
     while done < bytes.count {
       let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
@@ -60,6 +73,17 @@ package final class SpoolFile {
       done += count
       size += UInt64(count)
     }
+  }
+
+  private func keepReserve(_ count: UInt64) throws(SpoolFailure) {
+    guard size + count >= lookedAt + Self.step else { return }
+    lookedAt = size + count
+    var status = statvfs()
+    guard fstatvfs(descriptor, &status) == 0 else { return }
+    let unit = UInt64(status.f_frsize)
+    let (free, total) = (UInt64(status.f_bavail) * unit, UInt64(status.f_blocks) * unit)
+    guard free < reserve(total) + count else { return }
+    throw SpoolFailure(operation: "write \(place) and leave the reserve free (--reserve)", number: ENOSPC)
   }
 
   package func append(_ bytes: [UInt8]) throws(SpoolFailure) {

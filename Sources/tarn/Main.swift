@@ -10,9 +10,17 @@ enum Main {
     // First, for the thread of the signals opens files of its own.
     StandardInput.occupy()
     Interruption.shared.start()
+    // Not even the program's name: Swift reads the words from /proc, and an empty list would ask for the help.
+    guard !CommandLine.arguments.isEmpty else {
+      exit(Console.shared.finish(tell(noArguments, isJSON: false)))
+    }
     let arguments = Array(CommandLine.arguments.dropFirst())
     exit(Console.shared.finish(run(arguments)))
   }
+
+  private static let noArguments = PassFailure(
+    .defect, code: "no-arguments", "the words of the command line cannot be read from /proc/self/cmdline",
+    hint: "mount /proc, or raise the limit of open files")
 
   private static func run(_ arguments: [String]) -> Int32 {
     let isJSON = arguments.prefix { $0 != "--" }.contains("--json")

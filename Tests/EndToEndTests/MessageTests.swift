@@ -190,6 +190,32 @@ struct MessageTests {
       try tarn("sync", "my mirror"), 73, "tarn forget '\(place.path)/my mirror'")
   }
 
+  /// What lies there is the mirror's to remove.
+  @Test func aMirrorsRecordIsNoFolderForAnother() throws {
+    #expect(try tarn("sync", "-q", "./SHA256SUMS", "m").status == 0)
+    try FileManager.default.createSymbolicLink(
+      atPath: place.path + "/link", withDestinationPath: place.path + "/m/.tarn")
+    for folder in ["m/.tarn/partial", "m/.tarn/trash/new", "m/.tarn", "link/new", "other/.tarn"] {
+      let outcome = try tarn("sync", "./SHA256SUMS", folder)
+      #expect(
+        outcome.status == 64 && outcome.errors.contains("inside the record of a mirror"),
+        "\(folder): \(outcome)")
+    }
+    #expect(!place.exists("other") && !place.exists("m/.tarn/trash/new"))
+  }
+
+  /// Swift reads the words from there; without them a job would have printed the help, and ended with 0.
+  @Test(.enabled(if: canRemount, "needs the right to mount"))
+  func withoutProcNothingIsCalledDone() throws {
+    let command = "mount -t tmpfs none /proc && exec '\(Tarn.path)' sync ./SHA256SUMS m"
+    let outcome = try Program(
+      "/usr/bin/env", ["unshare", "-m", "sh", "-c", command],
+      environment: Tarn.environment(["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]), in: place.url
+    ).wait(limit: 30)
+    #expect(outcome.status == 70 && outcome.errors.contains("mount /proc"), "\(outcome)")
+    #expect(outcome.output.isEmpty && !place.exists("m"))
+  }
+
   static let canRemount: Bool = {
     guard getuid() == 0, let unshare = Program.find("unshare") else { return false }
     return (try? Program(unshare, ["-m", "true"]).wait().status) == 0

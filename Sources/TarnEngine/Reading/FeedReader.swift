@@ -39,7 +39,7 @@ struct FeedReader {
 
   private func openLocal(_ feed: FeedLocation) throws(SpoolFailure) -> SpoolFile {
     if case .local(let path) = feed { return try SpoolFile(reading: String(decoding: path, as: UTF8.self)) }
-    let spool = try SpoolFile(directory: ports.spoolDirectory)
+    let spool = try newSpool()
     try spool.appendStandardInput(limit: Self.mostBytes) { stop.isSet }
     return spool
   }
@@ -102,10 +102,15 @@ struct FeedReader {
 
   private func makeSpool() throws(PassFailure) -> SpoolFile {
     do {
-      return try SpoolFile(directory: ports.spoolDirectory)
+      return try newSpool()
     } catch {
       throw PassFailure(.inputOutput, code: "spool-failed", error.message)
     }
+  }
+
+  private func newSpool() throws(SpoolFailure) -> SpoolFile {
+    let reserve = policy.reserve
+    return try SpoolFile(directory: ports.spoolDirectory) { reserve.bytes(ofTotal: $0) }
   }
 
   private func drain(_ pending: Pending, into spool: SpoolFile) throws(PassFailure) -> DownloadOutcome {
