@@ -97,6 +97,7 @@ extension Tarn {
     var pass = PassRequest(
       feed: feed, folderName: home.folder, policy: try policy(options))
     pass.wasRebuilt = mirror.setAside != nil
+    pass.steering = request.steering
     pass.facts = [("feed", feed.text), ("options", options.encoded)]
     let ports = try makePorts(
       feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,

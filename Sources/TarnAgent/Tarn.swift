@@ -1,4 +1,5 @@
 package import TarnCore
+import TarnEngine
 import TarnTransfer
 
 /// The composition root: every command of Tarn as a function of values. It builds the graph of adapters, holds the
@@ -56,6 +57,8 @@ package struct SyncRequest: Sendable {
 
   /// Sets the rate while the pass goes on; nil for what the options say.
   var rates: RateControl?
+  /// Orders about single transfers.
+  var steering: PassSteering?
   /// Nothing is asked of this pass that an agent's own would not do.
   package var mayBeTheAgents = false
 

@@ -35,7 +35,8 @@ package enum ControlRoute: String, CaseIterable, Sendable {
   /// Keys of the body's JSON object, those of objects in it behind a dot; empty when no body is taken.
   package func keys(of method: String) -> [String] {
     switch (self, method) {
-    case (.command, _): ["plan", "priority", "target", "target.mirror", "target.path", "verb"]
+    case (.command, _):
+      ["plan", "priority", "target", "target.mirror", "target.path", "target.pathBytes", "verb"]
     case (.limit, "PUT"): ["bytesPerSecond"]
     default: []
     }

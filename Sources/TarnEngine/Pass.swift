@@ -15,6 +15,9 @@ package struct PassRequest: Sendable {
   /// read again.
   package var mostHeldBack = 4096
 
+  /// Orders about single transfers; nil for none.
+  package var steering: PassSteering?
+
   package init(feed: FeedLocation, folderName: String, policy: PassPolicy) {
     self.feed = feed
     self.folderName = folderName
@@ -250,7 +253,7 @@ package struct Pass {
     if builder.counts.planned > 0 { enter(.transferring) }
     let conductor = try Conductor(
       ports: ports, folder: folder, policy: request.policy, strangers: builder.strangers, observer: observer,
-      progress: progress, stop: stop, mostHeldBack: request.mostHeldBack)
+      progress: progress, stop: stop, steering: request.steering, mostHeldBack: request.mostHeldBack)
     defer { conductor.close() }
     try tellSpace(folder, builder.bytes.planned)
     conductor.standing = (builder.counts.current, builder.bytes.current)

@@ -51,6 +51,10 @@ package final class CurlDownloader: Downloading {
     thread.inbox.put(.cancel(id))
   }
 
+  package func prioritize(_ id: DownloadID) {
+    thread.inbox.put(.prioritize(id))
+  }
+
   /// Sets the rate of this client, also for what runs. Any thread.
   ///
   /// - Parameter bytesPerSecond: nil for no limit.

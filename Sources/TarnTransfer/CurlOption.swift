@@ -103,10 +103,6 @@ extension CurlOption {
     if let file = settings.caFile {
       options.append(.init(CURLOPT_CAINFO, .text(file), "the user's authorities in place of the system's"))
     }
-    if let file = settings.cookieFile {
-      options.append(.init(CURLOPT_COOKIELIST, .text("ALL"), "handles are reused: forget what servers set"))
-      options.append(.init(CURLOPT_COOKIEFILE, .text(file), "cookies of a session that the user gave"))
-    }
     return options
   }
 
@@ -133,9 +129,10 @@ extension CurlOption {
   ///
   /// - Parameters:
   ///   - isTrusted: whether the hop goes to the feed's own origin, the only one that gets the user's headers.
+  ///   - isLedAway: whether a redirect led to another origin than the one that was asked.
   ///   - secondsLeft: of the exchange's cap, at least 1; nil for no cap.
   static func hop(
-    _ url: SourceURL, settings: NetworkSettings, isTrusted: Bool, secondsLeft: Int?
+    _ url: SourceURL, settings: NetworkSettings, isTrusted: Bool, isLedAway: Bool = false, secondsLeft: Int?
   ) -> [CurlOption] {
     var options: [CurlOption] = [
       .init(CURLOPT_URL, .text(url.text), "as parsed and checked by SourceURL"),
@@ -146,6 +143,13 @@ extension CurlOption {
     ]
     if let seconds = secondsLeft {
       options.append(.init(CURLOPT_TIMEOUT_MS, .long(seconds * 1000), "the cap holds over all hops"))
+    }
+    if let file = settings.cookieFile {
+      options.append(.init(CURLOPT_COOKIELIST, .text("ALL"), "handles are reused: forget what servers set"))
+      if !isLedAway {
+        options.append(
+          .init(CURLOPT_COOKIEFILE, .text(file), "cookies of a session that the user gave, by their domains"))
+      }
     }
     if let file = settings.netrcFile, url.origin.scheme == "https" || isTrusted {
       options.append(

@@ -11,8 +11,14 @@ final class Exchange {
   let receiver: any DownloadReceiver
   /// Its place in the shared budget, or its number in the queue for one.
   var place: TransferBudget.Place?
+  /// In its client's line.
+  var isWaiting = true
+  /// Ahead of others wherever it waits.
+  var isUrgent: Bool
   /// Of the hop that runs or waits.
   var url: SourceURL
+  /// Of the first hop.
+  let asked: Origin
   /// Redirects followed so far.
   var redirects = 0
   /// Monotonic nanoseconds; set when the first hop starts.
@@ -30,6 +36,8 @@ final class Exchange {
     self.request = request
     self.receiver = receiver
     self.url = url
+    asked = url.origin
+    isUrgent = request.isUrgent
   }
 
   /// It may have a place that is kept for small files.

@@ -13,6 +13,7 @@ final class Inbox: BudgetMember {
     case start(DownloadID, ClientID, DownloadRequest, any DownloadReceiver)
     case resume(DownloadID)
     case cancel(DownloadID)
+    case prioritize(DownloadID)
     case setRate(ClientID, UInt64?)
     /// The gate opens when no receiver of the client will be called again.
     case leave(ClientID, Gate)

@@ -65,6 +65,7 @@ final class TransferLoop {
     case .start(let id, let client, let request, let receiver): begin(id, client, request, receiver)
     case .resume(let id): resume(id)
     case .cancel(let id): if let exchange = exchanges[id] { cancel(exchange) }
+    case .prioritize(let id): if let exchange = exchanges[id] { prioritize(exchange) }
     case .setRate(let id, let rate): setRate(id, rate)
     case .leave(let id, let gate):
       leave(id)
@@ -124,7 +125,11 @@ final class TransferLoop {
       }
       let exchange = Exchange(id: id, client: client, request: request, receiver: receiver, url: url)
       exchanges[id] = exchange
-      client.line.add(exchange, to: url.origin, order: id.value, isSmall: exchange.isSmall)
+      if request.isUrgent {
+        client.line.addFirst(exchange, to: url.origin, order: 0, isSmall: exchange.isSmall)
+      } else {
+        client.line.add(exchange, to: url.origin, order: id.value, isSmall: exchange.isSmall)
+      }
     } catch {
       let failure = DownloadFailure(.urlRefused, "the URL was refused: \(error.reason)", isTransient: false)
       receiver.end(.failed(failure))
@@ -136,10 +141,13 @@ final class TransferLoop {
     for client in turns {
       while client.hasPlace, let (next, origin) = client.line.takeNext() {
         client.busy += 1
-        // Who was cancelled while waiting is still in line.
-        if next.isEnded {
+        // Who was cancelled while waiting is still in line, and who went ahead of others stands there twice.
+        if next.isEnded || !next.isWaiting {
           leaveLine(next, origin)
-        } else if origin.scheme == "file" {
+          continue
+        }
+        next.isWaiting = false
+        if origin.scheme == "file" {
           open(next)
         } else {
           enter(next)
@@ -148,12 +156,26 @@ final class TransferLoop {
     }
   }
 
+  /// Who waits goes ahead of all others: in its client's line, or among those who wait for a shared place.
+  private func prioritize(_ exchange: Exchange) {
+    exchange.isUrgent = true
+    if exchange.isWaiting {
+      exchange.client.line.addFirst(exchange, to: exchange.url.origin, order: 0, isSmall: exchange.isSmall)
+    } else if let place = exchange.place, queued[place] != nil {
+      givePlaceBack(exchange, .cancelled)
+      enter(exchange)
+    }
+  }
+
   /// Asks the budget for a place; without one there is nobody to ask.
   private func enter(_ exchange: Exchange) {
     guard let budget else { return start(exchange) }
     let client = exchange.client
     let route = Route(origin: exchange.url.origin, proxy: client.settings.proxy)
-    switch budget.enter(route, mirror: client.mirror, isSmall: exchange.isSmall, member: inbox) {
+    let priority: TransferPriority? = exchange.isUrgent ? .urgent : nil
+    switch budget.enter(
+      route, mirror: client.mirror, priority: priority, isSmall: exchange.isSmall, member: inbox)
+    {
     case .granted(let place):
       exchange.place = place
       start(exchange)
@@ -185,7 +207,8 @@ final class TransferLoop {
     let client = exchange.client
     let isTrusted = exchange.url.origin == client.trusted
     let options = CurlOption.hop(
-      exchange.url, settings: client.settings, isTrusted: isTrusted, secondsLeft: seconds)
+      exchange.url, settings: client.settings, isTrusted: isTrusted,
+      isLedAway: exchange.url.origin != exchange.asked, secondsLeft: seconds)
     let headers = CurlOption.headers(exchange.request, isTrusted: isTrusted, settings: client.settings)
     let (code, hop) = prepare(exchange, client.options + options, headers: headers)
     guard let hop else { return fail(exchange, code) }
@@ -290,6 +313,7 @@ final class TransferLoop {
       givePlaceBack(exchange, .answered)
       exchange.redirects += 1
       exchange.url = target
+      exchange.isWaiting = true
       exchange.client.line.addFirst(
         exchange, to: target.origin, order: exchange.id.value, isSmall: exchange.isSmall)
     }

@@ -15,7 +15,7 @@ final class AgentTests {
   }
 
   init() throws {
-    server = try Nginx(locations: "")
+    server = try Nginx(locations: "location = /slow.bin { limit_rate 40k; }")
     place = try TemporaryDirectory()
     try place.write("", to: "home/.keep")
     try Feeds.publish(["f1": "one\n", "f2": "two\n"], in: server.files)
@@ -126,6 +126,37 @@ final class AgentTests {
     #expect(place.text("more/f2") == "two\n")
     let reload = try tarn("reload")
     #expect(reload.status == 0 && reload.output.contains("no mirror changed"), "\(reload)")
+  }
+
+  /// A single transfer is paused, and goes on where it was; the others do not wait.
+  @Test func oneTransferIsSteered() throws {
+    let long = String(repeating: "0123456789abcdef", count: 38_000)
+    try Feeds.publish(["f1": "one\n", "slow.bin": long], in: server.files)
+    try start()
+    #expect(try tarn("cancel", "files:slow.bin").status == 64)
+    #expect(try tarn("cancel", "files:../x").status == 64)
+    let sync = try Tarn.start(["sync", "files"] + config, environment: home, in: place.url)
+    try waitUntil("it is transferred") {
+      let transfers = (try? mirror())?["transfers"] as? [[String: Any]] ?? []
+      return transfers.contains { $0["path"] as? String == "slow.bin" && $0["received"] as? Int ?? 0 > 0 }
+    }
+    let paused = try tarn("pause", "files:slow.bin")
+    #expect(paused.status == 0 && paused.output.contains("tarn resume files:slow.bin"), "\(paused)")
+    let ended = try sync.wait(limit: 30)
+    #expect(ended.status == 3, "\(ended)")
+    #expect(place.text("files/f1") == "one\n" && !place.exists("files/slow.bin"))
+    #expect(try tarn("pause", "files:slow.bin").output.contains("is paused already"))
+    // It outlives the agent.
+    agent?.signal(SIGKILL)
+    _ = try agent?.wait(limit: 30)
+    try start()
+    #expect(try tarn("sync", "files").status == 3)
+    let explained = try tarn("explain", "files", "slow.bin")
+    #expect(explained.output.contains("paused"), "\(explained)")
+    #expect(try tarn("resume", "files:slow.bin").status == 0)
+    #expect(try tarn("sync", "files").status == 0)
+    #expect(place.text("files/slow.bin") == long)
+    #expect(try tarn("resume", "files:slow.bin").output.contains("is not paused"))
   }
 
   @Test func itEndsWithZeroAndLeavesNoSocket() throws {

@@ -12,7 +12,7 @@ import Testing
 
   /// What the table says is taken is what the documents have.
   @Test func theKeysOfABodyAreThoseOfItsDocument() throws {
-    var command = ControlCommand(.prioritize, ControlTarget(mirror: "m", path: "p"))
+    var command = ControlCommand(.prioritize, ControlTarget(mirror: "m", path: [0xFF]))
     command.priority = .high
     command.plan = "x"
     #expect(try keys(command) == ControlRoute.command.keys(of: "POST"))
@@ -23,11 +23,11 @@ import Testing
   private func keys(_ value: some Encodable) throws -> [String] {
     let text = String(decoding: try ControlJSON.encode(value), as: UTF8.self)
     let names = text.split(separator: "\"").filter { text.contains("\"\($0)\":") }.map(String.init)
-    return names.map { ["mirror", "path"].contains($0) ? "target.\($0)" : $0 }.sorted()
+    return names.map { ["mirror", "path", "pathBytes"].contains($0) ? "target.\($0)" : $0 }.sorted()
   }
 
   @Test func keysAreSortedAndTheTextIsOneLine() throws {
-    var command = ControlCommand(.sync, ControlTarget(mirror: "a\n/é", path: "b"))
+    var command = ControlCommand(.sync, ControlTarget(mirror: "a\n/é", path: Array("b".utf8)))
     command.plan = nil
     let text = String(decoding: try ControlJSON.encode(command), as: UTF8.self)
     #expect(text == #"{"target":{"mirror":"a\n/é","path":"b"},"verb":"sync"}"#)

@@ -308,5 +308,6 @@ private final class HastyDownloader: Downloading {
 
   func resume(_ id: DownloadID) { resumed.open() }
   func cancel(_ id: DownloadID) {}
+  func prioritize(_ id: DownloadID) {}
   func shutDown() { lanes?.close() }
 }

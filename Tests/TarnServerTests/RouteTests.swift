@@ -42,7 +42,7 @@ import Testing
 
   @Test(arguments: ControlCommand.Verb.allCases)
   func commandsReachTheAgent(verb: ControlCommand.Verb) throws {
-    var command = ControlCommand(verb, ControlTarget(mirror: "m", path: "a b"))
+    var command = ControlCommand(verb, ControlTarget(mirror: "m", path: Array("a b".utf8)))
     if verb == .prioritize { command.priority = .high }
     if verb == .approve { command.plan = "abc" }
     #expect(try stage.client.perform(command) == ControlAnswer("done", run: 7))

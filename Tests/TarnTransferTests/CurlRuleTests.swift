@@ -132,6 +132,23 @@ struct CurlRuleTests {
     #expect(server.requests("/cookies").map { $0.headers["cookie"] } == ["session=abc", "session=abc"])
   }
 
+  /// Ports are no part of a cookie's domain: its own rules would let it go along.
+  @Test func noCookieGoesWhereARedirectLeadsAway() throws {
+    let file = server.folder.appending(path: "cookies-away").path
+    try "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tabc\n".write(
+      toFile: file, atomically: true, encoding: .utf8)
+    let downloader = try CurlDownloader(settings: settings { $0.cookieFile = file })
+    // The handle that was led away is used again.
+    for behaviour in ["redirect-other", "ok", "redirect-other", "redirect"] {
+      let receiver = Collector()
+      _ = downloader.start(
+        DownloadRequest(url: "\(server.plain)/\(behaviour)/x/10/away", limit: 100), to: receiver)
+      #expect(receiver.outcome()?.head?.status == 200)
+    }
+    let cookies = server.requests("/away").map { $0.headers["cookie"] }
+    #expect(cookies == ["session=abc", nil, "session=abc", "session=abc", nil, "session=abc", "session=abc"])
+  }
+
   @Test func theEnvironmentSteersNothing() {
     for name in CurlDownloader.unwelcomeVariables { #expect(getenv(name) == nil) }
   }

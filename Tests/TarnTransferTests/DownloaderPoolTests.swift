@@ -57,6 +57,25 @@ struct DownloaderPoolTests {
 
   // MARK: Turns and places
 
+  /// Its mirror's own line is short, and others of it stand in that for the shared place.
+  @Test func whoIsPrioritizedPassesThoseWhoWaitForAPlace() throws {
+    let pool = pool(total: 1, perHost: 1)
+    let a = try pool.downloader(mirror: "a", settings: settings())
+    let isOpen = Locked(false)
+    let blocking = Collector { _ in isOpen.withLock { $0 } ? .taken : .full }
+    let block = start(a, "ok", "urgent-block", to: blocking)
+    #expect(blocking.paused(1))
+    let ended = Locked<[Int]>([])
+    let receivers = (0..<8).map { number in Collector(onEnd: { ended.withLock { $0.append(number) } }) }
+    let ids = receivers.enumerated().map { start(a, "ok", "urgent-\($0)", to: $1) }
+    a.prioritize(ids[5])
+    isOpen.withLock { $0 = true }
+    a.resume(block)
+    for receiver in receivers { #expect(receiver.outcome()?.head != nil) }
+    #expect(ended.withLock { $0 } == [5, 0, 1, 2, 3, 4, 6, 7])
+    a.shutDown()
+  }
+
   @Test func twoClientsTakeTurnsAtOneHost() throws {
     let pool = pool(total: 1, perHost: 1)
     let a = try pool.downloader(mirror: "a", settings: settings())

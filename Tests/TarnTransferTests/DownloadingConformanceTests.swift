@@ -207,6 +207,27 @@ struct DownloadingConformanceTests {
   }
 }
 
+extension DownloadingConformanceTests {
+  @Test(arguments: Subject.allCases) func whoIsPrioritizedIsNext(subject: Subject) throws {
+    let bench = try Bench(subject, connections: 1)
+    let isOpen = Locked(false)
+    let held = Collector { _ in isOpen.withLock { $0 } ? .taken : .full }
+    let first = bench.start("ok", seed: "held", size: 10, to: held)
+    #expect(held.paused(1))
+    let ended = Locked<[Int]>([])
+    let receivers = (0..<10).map { number in Collector(onEnd: { ended.withLock { $0.append(number) } }) }
+    let ids = receivers.map { bench.start("ok", seed: "next", size: 10, to: $0) }
+    bench.downloader.prioritize(ids[7])
+    bench.downloader.prioritize(first)
+    isOpen.withLock { $0 = true }
+    bench.downloader.resume(first)
+    for receiver in receivers { #expect(receiver.outcome()?.head != nil) }
+    #expect(ended.withLock { $0 } == [7, 0, 1, 2, 3, 4, 5, 6, 8, 9])
+    #expect(held.outcome()?.head != nil)
+    bench.downloader.prioritize(ids[7])
+  }
+}
+
 /// One implementation with something to talk to.
 struct Bench {
   let downloader: any Downloading

@@ -45,6 +45,7 @@ package final class FakeDownloader: Downloading {
     case start(DownloadID, DownloadRequest, any DownloadReceiver)
     case resume(DownloadID)
     case cancel(DownloadID)
+    case prioritize(DownloadID)
   }
 
   private struct State {
@@ -79,6 +80,8 @@ package final class FakeDownloader: Downloading {
 
   package func cancel(_ id: DownloadID) { state.change { $0.commands.append(.cancel(id)) } }
 
+  package func prioritize(_ id: DownloadID) { state.change { $0.commands.append(.prioritize(id)) } }
+
   package func shutDown() {
     state.change { $0.isClosed = true }
     thread.join()
@@ -111,6 +114,9 @@ package final class FakeDownloader: Downloading {
         case .cancel(let id):
           guard let index = running.firstIndex(where: { $0.id == id }) else { continue }
           running.remove(at: index).receiver.end(cancelled)
+        case .prioritize(let id):
+          guard let index = running.firstIndex(where: { $0.id == id }), index > connections else { continue }
+          running.insert(running.remove(at: index), at: connections)
         }
       }
       if isClosed { break }

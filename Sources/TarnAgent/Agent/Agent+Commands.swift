@@ -7,11 +7,7 @@ import TarnTransfer
 extension Agent: AgentPort {
   package func perform(_ command: ControlCommand) throws(ControlFailure) -> ControlAnswer {
     let name = try find(command.target.mirror)
-    guard command.target.path == nil else {
-      throw ControlFailure(
-        .usage, code: "path-not-steered", "single files cannot be steered yet",
-        hint: "name the mirror alone: \(command.verb.rawValue) \(name)")
-    }
+    if let path = command.target.rawPath { return try steer(command, name, path) }
     switch command.verb {
     case .sync: return try sync(name)
     case .retry: return try sync(name)

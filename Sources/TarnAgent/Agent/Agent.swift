@@ -235,6 +235,12 @@ package final class Agent: Sendable {
     shared.withLock { shared in
       var mirror = AgentMirror(settings)
       mirror.priority = kept?.priority ?? .normal
+      let old = shared.mirrors[settings.name]
+      if let old, old.settings.folder.utf8.elementsEqual(settings.folder.utf8) {
+        mirror.steering = old.steering
+      } else {
+        mirror.steering = PassSteering(paused: Set(kept?.pausedPaths ?? []))
+      }
       mirror.failure = kept?.failure
       // A pass that still ends belongs to the mirror that had the name before.
       mirror.stop = shared.mirrors[settings.name]?.stop
@@ -285,6 +291,7 @@ package final class Agent: Sendable {
         kept.since = history.since
         kept.lastAttempt = history.lastAttempt
         kept.failure = mirror.failure
+        kept.pausedPaths = mirror.steering.paused.sorted()
         record.mirrors[name] = kept
       }
       return (record, record != shared.record)

@@ -11,6 +11,8 @@ struct AgentMirror: Sendable {
   var stop: StopFlag?
   var run: UInt64?
   var rateControl: RateControl?
+  /// Of its transfers, one by one.
+  var steering = PassSteering()
   var priority = ControlCommand.Priority.normal
   /// Why the last pass did not do its work; nil when it did.
   var failure: String?

@@ -14,6 +14,7 @@ struct AgentPass: Sendable {
   func run() -> RunOutcome {
     var request = SyncRequest(mirror.settings, credentials: agent.parts.paths.credentials)
     request.rates = mirror.rateControl
+    request.steering = mirror.steering
     let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
     do throws(PassFailure) {
       if request.isDryRun {

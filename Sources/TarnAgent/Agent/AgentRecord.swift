@@ -17,6 +17,8 @@ struct AgentRecord: Equatable, Sendable {
     var lastAttempt: Timestamp?
     /// Why the last pass did not do its work; for mirrors without a ledger yet.
     var failure: String?
+    /// Transfers that wait for `resume`, in the order of their bytes.
+    var pausedPaths: [RelativePath] = []
   }
 
   var mirrors: [String: Mirror] = [:]
@@ -38,7 +40,9 @@ struct AgentRecord: Equatable, Sendable {
         ("attempt", mirror.lastAttempt.map { String($0.nanoseconds) }), ("failure", mirror.failure),
       ]
       let fields = pairs.compactMap { key, value in value.map { "\(key)=\(EscapedLine.escape($0))" } }
-      return ([EscapedLine.escape(name)] + fields).joined(separator: "\t")
+      // Their bytes may be none of a text's.
+      let paths = mirror.pausedPaths.map { "path=" + Base64.encode($0.bytes) }
+      return ([EscapedLine.escape(name)] + fields + paths).joined(separator: "\t")
     }
     return ([Self.header] + lines).joined(separator: "\n") + "\n"
   }
@@ -51,8 +55,14 @@ struct AgentRecord: Equatable, Sendable {
       let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
       guard let name = fields.first else { continue }
       var values: [String: String] = [:]
+      var paths: [RelativePath] = []
       for field in fields.dropFirst() {
         guard let equals = field.firstIndex(of: "=") else { continue }
+        if field[..<equals] == "path" {
+          let bytes = Base64.decode(Array(field[field.index(after: equals)...].utf8))
+          if let bytes, let path = try? RelativePath(bytes) { paths.append(path) }
+          continue
+        }
         values[String(field[..<equals])] = EscapedLine.unescape(
           field[field.index(after: equals)...].unicodeScalars)
       }
@@ -65,6 +75,7 @@ struct AgentRecord: Equatable, Sendable {
       mirror.since = values["since"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
       mirror.lastAttempt = values["attempt"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
       mirror.failure = values["failure"]
+      mirror.pausedPaths = paths
       mirrors[EscapedLine.unescape(name.unicodeScalars)] = mirror
     }
   }

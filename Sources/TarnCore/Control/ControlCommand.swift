@@ -35,12 +35,22 @@ package struct ControlCommand: Codable, Sendable, Equatable {
 package struct ControlTarget: Codable, Sendable, Equatable {
   /// A configured name, or a folder as an absolute path.
   package var mirror: String
-  /// Below the folder, as bytes in base64 when they are not UTF-8; nil for the whole mirror.
+  /// Below the folder; nil for the whole mirror.
   package var path: String?
+  /// The path's bytes in Base64, when `path` is not them.
+  package var pathBytes: String?
 
-  package init(mirror: String, path: String? = nil) {
+  package init(mirror: String, path: [UInt8]? = nil) {
     self.mirror = mirror
-    self.path = path
+    guard let path else { return }
+    let text = String(decoding: path, as: UTF8.self)
+    self.path = text
+    pathBytes = text.utf8.elementsEqual(path) ? nil : Base64.encode(path)
+  }
+
+  /// As it is on disk; nil for the whole mirror, empty for bytes that are no Base64.
+  package var rawPath: [UInt8]? {
+    pathBytes.map { Base64.decode(Array($0.utf8)) ?? [] } ?? path.map { Array($0.utf8) }
   }
 }
 

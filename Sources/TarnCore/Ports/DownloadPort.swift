@@ -28,6 +28,8 @@ package struct DownloadRequest: Sendable {
   /// Body bytes that will come if the answer is as hoped, counted from `offset`; nil when not known. A hint: small files
   /// have places of their own where mirrors share a host.
   package var expected: UInt64?
+  /// It goes ahead of others that wait for a connection.
+  package var isUrgent = false
   /// Seconds in all; nil for no cap beside the low-speed and connect time-outs.
   package var totalTimeout: Int?
 
@@ -172,6 +174,8 @@ package protocol Downloading: Sendable {
   func resume(_ id: DownloadID)
   /// The receiver hears `.failed(.cancelled)` unless it has ended already.
   func cancel(_ id: DownloadID)
+  /// If it waits for a connection, it gets the next one that is free; else nothing happens.
+  func prioritize(_ id: DownloadID)
   /// Cancels all, and returns when no receiver will be called again.
   func shutDown()
 }

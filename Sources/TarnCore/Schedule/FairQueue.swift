@@ -1,6 +1,7 @@
 /// How often a mirror's requests come before those of others.
 package enum TransferPriority: Int, Sendable, Hashable, CaseIterable, Comparable {
-  case low, normal, high
+  /// `urgent` is for single requests that somebody waits for.
+  case low, normal, high, urgent
 
   /// Turns to one of the lowest.
   package var weight: UInt64 {
@@ -8,6 +9,7 @@ package enum TransferPriority: Int, Sendable, Hashable, CaseIterable, Comparable
     case .low: 1
     case .normal: 4
     case .high: 16
+    case .urgent: 64
     }
   }
 

@@ -118,6 +118,7 @@ extension Conductor {
   ) {
     let id = job.id
     guard !stop.isSet else { return drop(id) }
+    if endSteered(id) { return }
     jobs[id]?.note(
       Job.Trouble(code: code, message: message, isTransient: isTransient, retryAfter: retryAfter))
     if job.source + 1 < job.entry.sources.count {

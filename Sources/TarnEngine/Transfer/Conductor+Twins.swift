@@ -33,6 +33,7 @@ extension Conductor {
 
   /// An exchange was cancelled: its bytes are in place elsewhere, or the pass ends.
   func cancelled(_ id: UInt64) {
+    if endSteered(id) { return }
     guard !stop.isSet, var job = jobs[id], job.isOvertaken else { return drop(id) }
     job.isOvertaken = false
     job.rung = ResumeLadder.rung(job.known, url: job.url)

@@ -11,6 +11,7 @@ final class Conductor {
   let observer: any PassObserver
   let progress: PassProgress
   let stop: StopFlag
+  private let steering: PassSteering?
   let retry: RetryPolicy
   /// Of `forlorn`, and of the jobs that wait for a twin.
   let mostHeldBack: Int
@@ -58,7 +59,8 @@ final class Conductor {
 
   init(
     ports: PassPorts, folder: any FolderPort, policy: PassPolicy, strangers: Strangers,
-    observer: any PassObserver, progress: PassProgress, stop: StopFlag, mostHeldBack: Int
+    observer: any PassObserver, progress: PassProgress, stop: StopFlag, steering: PassSteering? = nil,
+    mostHeldBack: Int
   ) throws {
     self.ports = ports
     self.folder = folder
@@ -66,6 +68,7 @@ final class Conductor {
     self.observer = observer
     self.progress = progress
     self.stop = stop
+    self.steering = steering
     self.mostHeldBack = mostHeldBack
     twins = Twins(mostWaiting: mostHeldBack)
     retry = RetryPolicy(retries: policy.retries)
@@ -83,6 +86,7 @@ final class Conductor {
     resumable = Set(try ports.ledger.partials().map(\.path))
     hasRows = try ports.ledger.rowCount() > 0
     stop.onSet { post(.wake) }
+    steering?.attach { order, path, answer in post(.steer(order, path, answer)) }
   }
 
   /// Actions at work at a time: enough sealed files for a full group beside the running transfers.
@@ -121,6 +125,7 @@ final class Conductor {
 
   /// Waits for all threads. The pass is over afterwards.
   func close() {
+    steering?.detach()
     for job in jobs.values { job.download.map(ports.downloader.cancel) }
     publisher.close()
     lanes.close()
@@ -168,6 +173,7 @@ final class Conductor {
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
       if let blocker = action.blocker, isBlocked(action, by: blocker) { return }
+      if steering?.isPaused(action.path) == true { return hold(action.path) }
       let job = makeJob(action, entry, ordinal: ordinal)
       switch twins.admit(job, mustBegin: isAgain) {
       case .wait: jobs[job.id] = job
@@ -234,7 +240,7 @@ final class Conductor {
 
   /// Starts an exchange with the job's source.
   func ask(_ id: UInt64) {
-    guard var job = jobs[id] else { return }
+    guard var job = jobs[id], !endSteered(id) else { return }
     guard !stop.isSet else { return drop(id) }
     if !(job.known.map { $0.kept > 0 } ?? false) { job.known = nil }
     var request = DownloadRequest(url: job.url, limit: job.entry.size ?? max(space.available, 1))
@@ -246,6 +252,7 @@ final class Conductor {
       request.ifModifiedSince = row.lastModified
     }
     request.expected = job.entry.size.map { $0 - min($0, request.offset) }
+    request.isUrgent = job.isUrgent
     request.encoding = job.takesEncoding ? .taken : .refused
     job.isConditional = request.ifNoneMatch != nil || request.ifModifiedSince != nil
     let intake = Intake(job, context: context)
@@ -286,6 +293,7 @@ final class Conductor {
       jobs[id]?.download = nil
       try ended(id, end)
     case .published(let id, let outcome): published(id, outcome)
+    case .steer(let order, let path, let answer): answer(steer(order, path))
     case .ledgerFailed(let failure): throw PassFailure(failure)
     case .folderFailed(let failure): throw PassFailure(failure)
     case .wake:

@@ -33,6 +33,10 @@ struct Job {
   var isCopy = false
   /// Its exchange was cancelled because a twin is in place.
   var isOvertaken = false
+  /// An order ended it; nobody is asked any more.
+  var steered: PassSteering.Order?
+  /// It gets the next connection.
+  var isUrgent = false
   /// A twin was in place when its bytes were last looked for in the folder.
   var knewTwin = false
 
@@ -101,6 +105,8 @@ enum JobMessage: Sendable {
   case published(UInt64, PublishOutcome)
   /// A step failed that can be done without; what is done instead.
   case workedAround(FolderFailure, instead: String)
+  /// An order from outside, and who waits for the answer.
+  case steer(PassSteering.Order, RelativePath, @Sendable (PassSteering.Answer) -> Void)
   /// The ledger cannot be written: the pass has to end.
   case ledgerFailed(LedgerFailure)
   /// It cannot be told whether the folder is still the one that was opened: the pass has to end.

@@ -156,10 +156,14 @@ package final class TransferBudget: Sendable {
   }
 
   /// Asks for a place.
-  func enter(_ route: Route, mirror: String, isSmall: Bool, member: any BudgetMember) -> Admission {
+  ///
+  /// - Parameter priority: of this request; nil for its mirror's.
+  func enter(
+    _ route: Route, mirror: String, priority: TransferPriority? = nil, isSmall: Bool, member: any BudgetMember
+  ) -> Admission {
     let now = now
     let (place, notices) = state.withLock { state in
-      let priority = state.priorities[mirror] ?? .normal
+      let priority = priority ?? state.priorities[mirror] ?? .normal
       let place = state.book.enter(
         route, mirror: mirror, priority: priority, isSmall: isSmall, member: member, now: now)
       return (place, state.book.takeNotices())

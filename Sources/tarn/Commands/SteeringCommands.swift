@@ -32,8 +32,9 @@ struct Steering {
     guard let colon = word.firstIndex(of: ":"), colon != word.startIndex, !word[..<colon].contains("/") else {
       return ControlTarget(mirror: mirror(word))
     }
-    return ControlTarget(
-      mirror: mirror(String(word[..<colon])), path: String(word[word.index(after: colon)...]))
+    let bytes = RawArguments.bytes(of: word)
+    let path = bytes.firstIndex(of: UInt8(ascii: ":")).map { Array(bytes[($0 + 1)...]) }
+    return ControlTarget(mirror: mirror(String(word[..<colon])), path: path)
   }
 
   /// A folder goes by its whole path.
@@ -55,18 +56,20 @@ struct PauseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "pause",
     abstract: "Let the agent leave mirrors alone until 'tarn resume'.",
-    usage: "tarn pause [options] MIRROR...",
+    usage: "tarn pause [options] TARGET...",
     discussion: """
       Examples:
         tarn pause podcasts
         tarn pause podcasts iso
+        tarn pause iso:debian.iso    one transfer; the others go on
 
-      A pass at work ends; what it fetched is kept. A pause outlives the agent.
+      What is at work ends; what was fetched is kept. A pause outlives the agent.
       """)
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String]
+  @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:
+    [String]
 
-  func run() throws { try Steering(session: Session(common)).run(.pause, mirrors) }
+  func run() throws { try Steering(session: Session(common)).run(.pause, targets) }
 }
 
 /// `tarn resume`.
@@ -74,15 +77,17 @@ struct ResumeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "resume",
     abstract: "Let the agent go on with paused mirrors.",
-    usage: "tarn resume [options] MIRROR...",
+    usage: "tarn resume [options] TARGET...",
     discussion: """
       Examples:
         tarn resume podcasts
+        tarn resume iso:debian.iso
       """)
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String]
+  @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:
+    [String]
 
-  func run() throws { try Steering(session: Session(common)).run(.resume, mirrors) }
+  func run() throws { try Steering(session: Session(common)).run(.resume, targets) }
 }
 
 /// `tarn retry`.
@@ -90,15 +95,17 @@ struct RetryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "retry",
     abstract: "Let the agent try failed mirrors now, without waiting.",
-    usage: "tarn retry [options] MIRROR...",
+    usage: "tarn retry [options] TARGET...",
     discussion: """
       Examples:
         tarn retry iso
+        tarn retry iso:debian.iso    without the pause after its last failure
       """)
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String]
+  @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:
+    [String]
 
-  func run() throws { try Steering(session: Session(common)).run(.retry, mirrors) }
+  func run() throws { try Steering(session: Session(common)).run(.retry, targets) }
 }
 
 /// `tarn cancel`.
@@ -106,17 +113,19 @@ struct CancelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cancel",
     abstract: "Let the agent end the passes of mirrors that are at work.",
-    usage: "tarn cancel [options] MIRROR...",
+    usage: "tarn cancel [options] TARGET...",
     discussion: """
       Examples:
         tarn cancel iso
+        tarn cancel iso:debian.iso   one transfer of the pass at work
 
       What was fetched is kept, and the next pass, which comes as planned, goes on there.
       """)
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String]
+  @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:
+    [String]
 
-  func run() throws { try Steering(session: Session(common)).run(.cancel, mirrors) }
+  func run() throws { try Steering(session: Session(common)).run(.cancel, targets) }
 }
 
 /// `tarn prioritize`.
@@ -124,19 +133,21 @@ struct PrioritizeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "prioritize",
     abstract: "Give mirrors more or less of the agent's turns.",
-    usage: "tarn prioritize [options] MIRROR...",
+    usage: "tarn prioritize [options] TARGET...",
     discussion: """
       Examples:
         tarn prioritize iso                 four turns to one of the others
         tarn prioritize --priority low iso  when nobody else waits
         tarn prioritize --priority normal iso
+        tarn prioritize iso:debian.iso      it gets the next connection
       """)
   @Option(help: ArgumentHelp("high, normal or low.", valueName: "priority")) var priority =
     ControlCommand.Priority.high
   @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String]
+  @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:
+    [String]
 
-  func run() throws { try Steering(session: Session(common)).run(.prioritize, mirrors, priority: priority) }
+  func run() throws { try Steering(session: Session(common)).run(.prioritize, targets, priority: priority) }
 }
 
 extension ControlCommand.Priority: ExpressibleByArgument {}

@@ -98,6 +98,7 @@ final class HeadDownloader: Downloading {
 
   func resume(_ id: DownloadID) { inner.resume(id) }
   func cancel(_ id: DownloadID) { inner.cancel(id) }
+  func prioritize(_ id: DownloadID) { inner.prioritize(id) }
   func shutDown() { inner.shutDown() }
 }
 

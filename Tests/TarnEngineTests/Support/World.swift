@@ -28,6 +28,7 @@ final class World {
   var mostHeldBack = 4096
   /// Each look at the monotonic clock finds it far on: pauses are over at once.
   var rushes = false
+  var steering: PassSteering?
   let log = EventLog()
   /// Of the pass that runs.
   private(set) var stop = StopFlag()
@@ -132,6 +133,7 @@ final class World {
     request.wasRebuilt = wasRebuilt
     request.mostHeldBack = mostHeldBack
     let ports = self.ports(downloader)
+    request.steering = steering
     return Pass(
       ports: ports, request: request, observer: log, progress: PassProgress(clock: ports.clock), stop: stop)
   }

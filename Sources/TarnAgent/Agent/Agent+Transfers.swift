@@ -1,0 +1,63 @@
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// Orders about single transfers: TARGET is `MIRROR:PATH`.
+extension Agent {
+  /// Blocks until the pass at work has taken the order.
+  func steer(_ command: ControlCommand, _ name: String, _ bytes: [UInt8]) throws(ControlFailure)
+    -> ControlAnswer
+  {
+    let path: RelativePath
+    do throws(PathRefusal) {
+      path = try RelativePath(bytes)
+    } catch {
+      throw ControlFailure(
+        .usage, code: "bad-path", "'\(Printable.escape(bytes))' is no path: \(error.reason)")
+    }
+    guard let steering = shared.withLock({ $0.mirrors[name]?.steering }) else { throw Self.gone(name) }
+    let target = "\(name):\(path.printable)"
+    let words: (done: String, wasSo: String)
+    let order: PassSteering.Order
+    switch command.verb {
+    case .cancel:
+      (order, words) = (
+        .cancel, ("the transfer of \(target) ends; the next pass tries again", "it ends already")
+      )
+    case .retry:
+      (order, words) = (.retry, ("\(target) is tried now", "\(target) does not wait: it is at work"))
+    case .prioritize where command.priority == .high || command.priority == nil:
+      (order, words) = (.prioritize, ("\(target) gets the next connection", "\(target) has priority already"))
+    case .pause:
+      (order, words) = (
+        .pause,
+        ("\(target) is paused until 'tarn resume \(ShellWord.quote(target))'", "\(target) is paused already")
+      )
+    case .resume: return try resumeTransfer(name, path, steering, target)
+    case .sync, .approve, .prioritize:
+      throw ControlFailure(
+        .usage, code: "not-of-a-path", "\(command.verb.rawValue) is of whole mirrors here",
+        hint: "name the mirror alone: \(name)")
+    }
+    switch steering.give(order, path) {
+    case .done:
+      if order == .pause { save() }
+      return ControlAnswer(words.done)
+    case .wasSo: return ControlAnswer(words.wasSo, wasSo: true)
+    case .notThere:
+      throw ControlFailure(
+        .notFound, code: "no-such-transfer", "\(target) is not being transferred",
+        hint:
+          "tarn status --watch \(name) shows what is, tarn explain \(name) \(ShellWord.quote(bytes: bytes)) why not"
+      )
+    }
+  }
+
+  private func resumeTransfer(
+    _ name: String, _ path: RelativePath, _ steering: PassSteering, _ target: String
+  ) throws(ControlFailure) -> ControlAnswer {
+    guard steering.resume(path) else { return ControlAnswer("\(target) is not paused", wasSo: true) }
+    save()
+    return try perform(ControlCommand(.sync, ControlTarget(mirror: name)))
+  }
+}

@@ -1,0 +1,58 @@
+import TarnCore
+import TarnRuntime
+
+/// Orders about single transfers.
+extension Conductor {
+  /// Carries an order out, or says why there is nothing to do.
+  func steer(_ order: PassSteering.Order, _ path: RelativePath) -> PassSteering.Answer {
+    guard let (id, job) = jobs.first(where: { $0.value.entry.path == path }) else { return .notThere }
+    switch order {
+    case .cancel, .pause:
+      guard job.steered == nil else { return .wasSo }
+      jobs[id]?.steered = order
+      wake(id)
+      return .done
+    case .retry:
+      guard delayed.contains(where: { $0.job == id }) else { return .wasSo }
+      wake(id)
+      return .done
+    case .prioritize:
+      guard !job.isUrgent else { return .wasSo }
+      jobs[id]?.isUrgent = true
+      job.download.map(ports.downloader.prioritize)
+      return .done
+    }
+  }
+
+  /// Ends its exchange if it was ended by an order, and its pause.
+  private func wake(_ id: UInt64) {
+    if jobs[id]?.steered != nil { jobs[id]?.download.map(ports.downloader.cancel) }
+    for index in delayed.indices where delayed[index].job == id { delayed[index].due = 0 }
+  }
+
+  /// An order ended it: its bytes are kept, and the entry is told.
+  ///
+  /// - Returns: false when none did.
+  func endSteered(_ id: UInt64) -> Bool {
+    guard !stop.isSet, let order = jobs[id]?.steered, let job = jobs.removeValue(forKey: id) else {
+      return false
+    }
+    job.partial?.close()
+    space.giveBack(job.reserved)
+    if order == .pause {
+      hold(job.entry.path)
+    } else {
+      fail(job, code: "cancelled", message: "its transfer was cancelled; the next pass tries again")
+    }
+    over(job)
+    return true
+  }
+
+  /// Reports a path that no pass is to begin for now.
+  func hold(_ path: RelativePath) {
+    let problem = Problem(
+      name: path.bytes, kind: .held, code: "paused", message: "its transfer is paused until 'tarn resume'",
+      seen: ports.now)
+    observer.take(problem, into: &problems, counting: &counts)
+  }
+}

@@ -1,0 +1,93 @@
+package import TarnCore
+import TarnRuntime
+
+/// Steers single transfers of a mirror's passes from outside. It outlives them: what is paused stays so from pass to pass.
+/// Any thread.
+package final class PassSteering: Sendable {
+  package enum Order: Sendable, Equatable {
+    /// The transfer ends, and its entry fails in this pass; what was fetched is kept.
+    case cancel
+    /// The same, and no pass begins it until it is resumed.
+    case pause
+    /// What waits after a failure is tried now.
+    case retry
+    /// What waits for a connection gets the next one.
+    case prioritize
+  }
+
+  package enum Answer: Sendable, Equatable {
+    case done
+    /// Nothing had to be changed.
+    case wasSo
+    /// No pass is at work on it.
+    case notThere
+  }
+
+  /// Gets an order, on any thread, and answers once, on any thread.
+  typealias Receiver = @Sendable (Order, RelativePath, @escaping @Sendable (Answer) -> Void) -> Void
+
+  private struct State {
+    var paused: Set<RelativePath>
+    var receiver: Receiver?
+    var answers: [UInt64: Answer] = [:]
+    var open: Set<UInt64> = []
+    var last: UInt64 = 0
+  }
+
+  private let state: LockedCondition<State>
+  /// For an answer: longer than any step of a pass that is at work on transfers.
+  private static let patience: UInt64 = 10_000_000_000
+
+  /// - Parameter paused: paths that are paused already.
+  package init(paused: Set<RelativePath> = []) {
+    state = LockedCondition(State(paused: paused))
+  }
+
+  package var paused: Set<RelativePath> { state.withLock { $0.paused } }
+
+  func isPaused(_ path: RelativePath) -> Bool { state.withLock { $0.paused.contains(path) } }
+
+  /// Blocks until the pass has taken the order, for ten seconds at most.
+  package func give(_ order: Order, _ path: RelativePath) -> Answer {
+    if order == .pause, isPaused(path) { return .wasSo }
+    let answer = ask(order, path)
+    if order == .pause, answer == .done { state.change { _ = $0.paused.insert(path) } }
+    return answer
+  }
+
+  /// - Returns: false when it was not paused.
+  package func resume(_ path: RelativePath) -> Bool {
+    state.change { $0.paused.remove(path) != nil }
+  }
+
+  private func ask(_ order: Order, _ path: RelativePath) -> Answer {
+    let (receiver, number) = state.change { state -> (Receiver?, UInt64) in
+      guard let receiver = state.receiver else { return (nil, 0) }
+      state.last += 1
+      state.open.insert(state.last)
+      return (receiver, state.last)
+    }
+    guard let receiver else { return .notThere }
+    receiver(order, path) { [self] answer in
+      state.change { if $0.open.contains(number) { $0.answers[number] = answer } }
+    }
+    let answer = state.wait(nanoseconds: Self.patience) { state -> Answer? in
+      // The pass is over without an answer.
+      state.receiver == nil ? state.answers[number] ?? .notThere : state.answers[number]
+    }
+    state.change {
+      $0.open.remove(number)
+      $0.answers[number] = nil
+    }
+    return answer ?? .notThere
+  }
+
+  /// A pass at work, from now until `detach`.
+  func attach(_ receiver: @escaping Receiver) {
+    state.change { $0.receiver = receiver }
+  }
+
+  func detach() {
+    state.change { $0.receiver = nil }
+  }
+}

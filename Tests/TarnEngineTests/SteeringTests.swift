@@ -1,0 +1,111 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// Orders about single transfers while a pass runs.
+@Suite struct SteeringTests {
+  private let world = World()
+  private let steering = PassSteering()
+
+  /// An entry whose server never answers, beside one that comes.
+  private func makeStuck() {
+    world.steering = steering
+    world.want("stuck", "never")
+    world.want("well", "good")
+    world.server.answer(World.host + "stuck", FakeAnswer(hangs: true))
+  }
+
+  /// Gives an order from another thread as soon as a request for the path has gone out.
+  private func order(_ order: PassSteering.Order, _ path: String) -> Locked<[PassSteering.Answer]> {
+    let answers = Locked<[PassSteering.Answer]>([])
+    let steering = steering
+    world.server.onRequest { request in
+      guard request.url == World.host + path else { return }
+      _ = try? WorkerThread.start(name: "order") {
+        let answer = steering.give(order, path.path)
+        answers.withLock { $0.append(answer) }
+      }
+    }
+    return answers
+  }
+
+  @Test func aCancelledTransferFailsAndTheOthersGoOn() throws {
+    makeStuck()
+    let answers = order(.cancel, "stuck")
+    let report = try world.run()
+    #expect(answers.withLock { $0 } == [.done])
+    #expect(report.problems.map(\.code) == ["cancelled"])
+    #expect(report.counts.failed == 1)
+    #expect(world.text("well") == "good")
+    world.server.onRequest(nil)
+    world.want("stuck", "never")
+    #expect(try world.run().isInSync)
+  }
+
+  @Test func aPausedTransferWaitsUntilItIsResumed() throws {
+    makeStuck()
+    let answers = order(.pause, "stuck")
+    let first = try world.run()
+    #expect(answers.withLock { $0 } == [.done])
+    #expect(first.problems.map(\.code) == ["paused"])
+    #expect(first.counts.waiting == 1)
+    #expect(steering.paused == ["stuck".path])
+    world.server.onRequest(nil)
+    world.want("stuck", "never")
+    let second = try world.run()
+    #expect(second.problems.map(\.code) == ["paused"])
+    #expect(!second.isInSync)
+    #expect(world.server.requests.isEmpty)
+    #expect(steering.resume("stuck".path))
+    #expect(!steering.resume("stuck".path))
+    #expect(try world.run().isInSync)
+    #expect(world.text("stuck") == "never")
+  }
+
+  /// Its pause is over at once: the clock of this world stands still.
+  @Test func whatWaitsAfterAFailureIsTriedNow() throws {
+    world.steering = steering
+    world.want("late", "text")
+    world.server.script(World.host + "late", [FakeAnswer(status: 503)])
+    let steering = steering
+    let answers = Locked<[PassSteering.Answer]>([])
+    world.server.onRequest { _ in
+      _ = try? WorkerThread.start(name: "order") {
+        var answer = PassSteering.Answer.wasSo
+        // It does not wait yet, or not any more.
+        while answer == .wasSo { answer = steering.give(.retry, "late".path) }
+        answers.withLock { $0.append(answer) }
+      }
+    }
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.count == 2)
+    #expect(answers.withLock { $0 }.contains(.done))
+  }
+
+  @Test func whatIsNotTransferredIsSaid() throws {
+    #expect(steering.give(.cancel, "stuck".path) == .notThere)
+    makeStuck()
+    let path = "no-such"
+    let answers = Locked<[PassSteering.Answer]>([])
+    let steering = steering
+    world.server.onRequest { request in
+      guard request.url == World.host + "stuck" else { return }
+      _ = try? WorkerThread.start(name: "order") {
+        let orders: [(PassSteering.Order, String)] = [
+          (.pause, path), (.prioritize, "stuck"), (.cancel, "stuck"),
+        ]
+        for (order, path) in orders {
+          let answer = steering.give(order, path.path)
+          answers.withLock { $0.append(answer) }
+        }
+      }
+    }
+    _ = try world.run()
+    #expect(answers.withLock { $0 } == [.notThere, .done, .done])
+    #expect(steering.paused.isEmpty)
+    #expect(steering.give(.prioritize, "stuck".path) == .notThere)
+  }
+}
