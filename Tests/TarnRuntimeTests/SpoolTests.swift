@@ -31,3 +31,9 @@ import Testing
     #expect(failure?.number == ENOENT)
   }
 }
+
+@Suite struct UnusedMemoryTests {
+  @Test func theLibraryHasIt() {
+    #expect(UnusedMemory.giveBack())
+  }
+}

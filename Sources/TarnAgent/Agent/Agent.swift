@@ -106,13 +106,18 @@ package final class Agent: Sendable {
   /// Runs until `end` was called and every pass has ended.
   package func run() {
     notifier.ready(summary())
+    var wasBusy = false
     while true {
       notifier.alive()
       if takeReload() { _ = reload() }
-      let (actions, isOver) = shared.withLock { shared -> ([AgentState.Action], Bool) in
+      let (actions, isIdle, isOver) = shared.withLock { shared -> ([AgentState.Action], Bool, Bool) in
         let actions = shared.state.advance(now: moment) { parts.random.unit() }
-        return (actions, shared.isEnding && shared.state.running.isEmpty)
+        let isIdle = shared.state.running.isEmpty
+        return (actions, isIdle, shared.isEnding && isIdle)
       }
+      // What passes needed goes back to the system: it may be hours until the next one.
+      if wasBusy, isIdle { UnusedMemory.giveBack() }
+      wasBusy = !isIdle
       for action in actions { carryOut(action) }
       if isOver { break }
       setRates()
