@@ -42,7 +42,7 @@ import Testing
 
   /// An old row, or with the columns before it an old intent.
   private static func oldRow(etag: String = "NULL") -> String {
-    "1, 2, 10, -5, 7, 1, x'\(String(repeating: "01", count: 32))', 1, x'00', \(etag), NULL, 9)"
+    "1, 2, 10, -5, 7, 4, x'\(String(repeating: "01", count: 32))', 1, x'00', \(etag), NULL, 9)"
   }
 
   /// A ledger as part 1 wrote it.
@@ -123,6 +123,15 @@ import Testing
     let connection = try Connection(scratch.ledger, flags: 2, file: scratch.ledger)
     try connection.execute("DROP INDEX rows_by_digest")
     #expect(failure { _ = try SQLiteLedger(directory: scratch.path) }?.code == .corrupt)
+  }
+
+  /// A step would fail half-way, each time again.
+  @Test func anOlderVersionWithNewerTablesIsDamage() throws {
+    try SQLiteLedger(directory: scratch.path).close()
+    let connection = try Connection(scratch.ledger, flags: 2, file: scratch.ledger)
+    try connection.execute("PRAGMA user_version = \(Schema.current.version - 1)")
+    #expect(failure { _ = try SQLiteLedger(directory: scratch.path) }?.code == .corrupt)
+    #expect(try scratch.names().allSatisfy { !$0.contains("backup") })
   }
 
   @Test func theSettingsAreInForce() throws {
