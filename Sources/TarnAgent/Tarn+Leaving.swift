@@ -14,7 +14,7 @@ extension Tarn {
   }
 
   /// Stops following: Tarn's own directory goes, the files stay. Refused while the trash holds anything that no row
-  /// says Tarn placed, for that would go with it; so a ledger that is new, because the old one was lost or
+  /// says Tarn placed, or that was written into there, for that would go with it; so a ledger that is new, because the old one was lost or
   /// damaged, vouches for nothing.
   package func forget(folder: String, state: String?) throws(PassFailure) -> Forgotten {
     try refuseEmptyNames(folder, state)
@@ -90,8 +90,8 @@ extension Tarn {
 
   /// How many files of the trash no row says Tarn placed.
   private func unvouched(_ home: FolderHome, _ ledger: any LedgerPort) throws -> Int {
-    let own = Set(try ledger.trash().filter(\.isOwn).map(\.name))
-    return try home.trashed().count { !own.contains($0.name) }
+    let rows = try Dictionary(ledger.trash().map { ($0.name, $0) }) { first, _ in first }
+    return try home.trashed().count { rows[$0.name]?.lying($0.identity).isOwn != true }
   }
 
   private func wouldLose(_ count: Int, _ home: FolderHome) -> String {

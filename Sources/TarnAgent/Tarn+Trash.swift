@@ -18,11 +18,12 @@ extension Tarn {
       let rows = try ledger.trash()
       let intents = try Dictionary(ledger.intents().map { ($0.trashName, $0.path) }) { first, _ in first }
       let known = Set(rows.map(\.name))
+      let lying = Dictionary(files.map { ($0.name, $0.identity) }) { first, _ in first }
       let isBusy = home.holder() != nil
       let found = files.filter { !known.contains($0.name) && !(isBusy && intents[$0.name] != nil) }
-      return rows
+      return rows.map { row in lying[row.name].map(row.lying) ?? row }
         + found.map { file in
-          var row = TrashRow(found: file.name, size: file.size, when: now)
+          var row = TrashRow(found: file.name, size: file.identity.size, when: now)
           row.path = intents[file.name] ?? row.path
           return row
         }

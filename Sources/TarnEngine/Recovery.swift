@@ -19,12 +19,11 @@ package struct Recovery {
   package func run() throws {
     let intents = try ledger.intents()
     try makeRoom(intents)
-    var trashed = Dictionary(try folder.trashed().map { ($0.name, $0.size) }) { first, _ in first }
     var changes: [LedgerChange] = []
     for intent in intents {
       switch intent.kind {
-      case .install: changes += try finishInstall(intent, trashed: &trashed)
-      case .remove: changes += try finishRemoval(intent, trashed: trashed)
+      case .install: changes += try finishInstall(intent)
+      case .remove: changes += try finishRemoval(intent)
       }
     }
     // A rename that only the page cache knows must not be recorded as done.
@@ -46,9 +45,7 @@ package struct Recovery {
   /// Bytes that the ledger may need.
   private static let leastRoom: UInt64 = 4 << 20
 
-  private func finishInstall(
-    _ intent: Intent, trashed: inout [String: UInt64]
-  ) throws -> [LedgerChange] {
+  private func finishInstall(_ intent: Intent) throws -> [LedgerChange] {
     var changes: [LedgerChange] = [.dropIntent(intent.path)]
     let present = try folder.look(intent.path)
     if let present, present.kind == .regular, present.identity.isSameContents(as: intent.row.identity) {
@@ -62,50 +59,44 @@ package struct Recovery {
             detail: "finished after a crash")),
       ]
     }
-    if let waiting = try folder.trashIdentity(intent.trashName),
-      waiting.isSameContents(as: intent.row.identity)
-    {
+    var lying = try folder.trashIdentity(intent.trashName)
+    if let waiting = lying, waiting.isSameContents(as: intent.row.identity) {
       // The new file, not yet exchanged.
       try folder.unstage(intent.trashName, as: intent.partialName)
-      trashed[intent.trashName] = nil
+      lying = nil
     }
     // Not renamed, or left by a step that failed. A file without a row is fetched again.
     if try folder.partialIdentity(intent.partialName) != nil, try ledger.partial(intent.path) == nil {
       try folder.removePartial(intent.partialName)
     }
-    if let size = trashed[intent.trashName] {
-      // What somebody wrote into before the exchange does not expire.
-      let isOwn = try intent.displacesOwn && isAsRecorded(intent.trashName, ledger.row(intent.path))
-      changes.append(trashRow(intent, reason: isOwn ? .replaced : .edited, isOwn: isOwn, size: size))
-    }
+    if let lying { changes.append(try displaced(intent, by: ledger.row(intent.path), lying)) }
     return changes
   }
 
-  private func finishRemoval(_ intent: Intent, trashed: [String: UInt64]) throws -> [LedgerChange] {
-    guard let size = trashed[intent.trashName] else { return [.dropIntent(intent.path)] }
-    let isOwn = try intent.displacesOwn && isAsRecorded(intent.trashName, intent.row)
+  private func finishRemoval(_ intent: Intent) throws -> [LedgerChange] {
+    guard let lying = try folder.trashIdentity(intent.trashName) else { return [.dropIntent(intent.path)] }
     return [
       .dropIntent(intent.path), .dropRow(intent.path), .dropHeldPath(intent.path),
-      trashRow(intent, reason: .deleted, isOwn: isOwn, size: size),
+      displaced(intent, by: intent.row, lying),
       .event(
         Event(
-          when: now, code: "deleted", path: intent.path, bytes: size, detail: "finished after a crash")),
+          when: now, code: "deleted", path: intent.path, bytes: lying.size,
+          detail: "finished after a crash")),
     ]
   }
 
-  /// Whether what lies in the trash is the very file that a row speaks of, with the bytes that it had.
-  private func isAsRecorded(_ name: String, _ row: Row?) throws -> Bool {
-    guard let row, let identity = try folder.trashIdentity(name) else { return false }
-    return identity.isSameContents(as: row.identity)
-  }
-
-  private func trashRow(
-    _ intent: Intent, reason: TrashRow.Reason, isOwn: Bool, size: UInt64
-  ) -> LedgerChange {
-    .trash(
+  /// What lies in the trash. It is Tarn's when it is the very file that the row speaks of, with the bytes that it had:
+  /// what somebody wrote into before the move, or since, does not expire.
+  ///
+  /// - Parameter row: of what stood there; nil when nothing did that Tarn knew.
+  private func displaced(_ intent: Intent, by row: Row?, _ lying: FileIdentity) -> LedgerChange {
+    let isAsRecorded = row.map { lying.isSameContents(as: $0.identity) } ?? false
+    let isOwn = isAsRecorded && intent.displacesOwn && row?.isAdopted == false
+    let reason: TrashRow.Reason = isAsRecorded ? .replaced : .edited
+    return .trash(
       TrashRow(
-        name: intent.trashName, path: intent.path, reason: reason, isOwn: isOwn, size: size,
-        when: now))
+        name: intent.trashName, path: intent.path, reason: intent.kind == .remove ? .deleted : reason,
+        isOwn: isOwn, size: lying.size, when: now, identity: lying))
   }
 
   /// Partial files that no row speaks of: what lies there came from a server, never from a user.
@@ -143,12 +134,13 @@ package struct Recovery {
     if !changes.isEmpty { try ledger.apply(changes) }
   }
 
-  /// Removes from the trash what Tarn placed and what is older than seven days.
+  /// Removes from the trash what Tarn placed and what is older than seven days; not what somebody wrote into there.
   func expireTrash() throws {
     let limit = now.adding(seconds: -Self.trashLifetime)
     for row in try ledger.trash() where row.isOwn && row.when < limit {
-      try folder.removeTrash(row.name)
-      try ledger.apply([.dropTrash(name: row.name)])
+      let now = try folder.trashIdentity(row.name).map(row.lying) ?? row
+      if now.isOwn { try folder.removeTrash(row.name) }
+      try ledger.apply([now.isOwn ? .dropTrash(name: row.name) : .trash(now)])
     }
   }
 

@@ -18,12 +18,15 @@ import Testing
       for _ in 0..<(1 + chaos.roll(4)) {
         chaos.changeFeed()
         chaos.changeFolder()
+        chaos.writeLate()
+        chaos.letTimePass()
         chaos.breakServer()
         chaos.race()
         try guarded(chaos, seed)
       }
       chaos.calm()
       chaos.changeFolder()
+      chaos.writeLate()
       for _ in 0..<2 { try guarded(chaos, seed) }
       try expectRest(chaos, seed)
       try expectNothingExpires(chaos, seed)
@@ -38,6 +41,8 @@ import Testing
       for _ in 0..<(2 + chaos.roll(5)) {
         chaos.changeFeed()
         chaos.changeFolder()
+        chaos.writeLate()
+        chaos.letTimePass()
         chaos.breakServer()
         chaos.breakParts()
         if chaos.roll(2) == 0 { chaos.race() }
@@ -102,6 +107,7 @@ import Testing
 
   /// What users wrote is in the trash for good.
   private func expectNothingExpires(_ chaos: Chaos, _ seed: UInt64) throws {
+    for _ in 0..<3 { chaos.writeLate() }
     chaos.world.clock.advance(seconds: 30 * 24 * 3600)
     for _ in 0..<2 { try guarded(chaos, seed) }
     #expect(chaos.complaints() == [], "seed \(seed)")

@@ -47,6 +47,7 @@ import Testing
     extreme.identity.changed = Timestamp(nanoseconds: .max)
     extreme.digest = digest(0, .sha512)
     extreme.isVerified = false
+    extreme.isAdopted = true
     extreme.fingerprint = []
     extreme.etag = ""
     extreme.lastModified = String(repeating: "ö", count: 10_000)
@@ -131,6 +132,7 @@ import Testing
     var removal = intent(path("b"), .remove)
     removal.partialName = ""
     removal.displacesOwn = false
+    removal.row.isAdopted = true
     try ledger.apply([.intent(removal), .intent(intent(path("a"))), .intent(intent(path("c")))])
     #expect(try ledger.intents() == [intent(path("a")), removal, intent(path("c"))])
     try ledger.apply([.dropIntent(path("a")), .intent(intent(path("b"))), .dropIntent(path("none"))])
@@ -156,10 +158,12 @@ import Testing
   @Test(arguments: Subject.allCases) func keepsTrash(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
     let reasons: [TrashRow.Reason] = [.edited, .deleted, .replaced]
+    let there = FileIdentity(
+      device: .max, inode: 1 << 63, size: .max, modified: Timestamp(nanoseconds: .min), changed: moment(-1))
     let rows = reasons.enumerated().map { index, reason in
       TrashRow(
         name: "t\(9 - index)", path: path("a"), reason: reason, isOwn: reason == .deleted, size: .max,
-        when: moment(Int64(index)))
+        when: moment(Int64(index)), identity: reason == .replaced ? nil : there)
     }
     try ledger.apply(rows.reversed().map { .trash($0) })
     #expect(try ledger.trash() == rows)

@@ -33,17 +33,73 @@ import Testing
     #expect(try backup.integrityFindings() == [])
   }
 
+  /// A ledger as an older version left it, filled by hand: its columns are not those of today.
+  private func leave(_ steps: [String], _ filling: String) throws {
+    try SQLiteLedger(directory: scratch.path, mode: .readWrite, schema: Schema(steps: steps)).close()
+    let connection = try Connection(scratch.ledger, flags: 2, file: scratch.ledger)
+    try connection.execute(filling)
+  }
+
+  /// An old row, or with the columns before it an old intent.
+  private static func oldRow(etag: String = "NULL") -> String {
+    "1, 2, 10, -5, 7, 4, x'\(String(repeating: "01", count: 32))', 1, x'00', \(etag), NULL, 9)"
+  }
+
   /// A ledger as part 1 wrote it.
   @Test func aLedgerOfVersionOneIsBroughtUpToDate() throws {
-    let first = try SQLiteLedger(
-      directory: scratch.path, mode: .readWrite, schema: Schema(steps: [Schema.version1]))
-    try first.apply([.row(row(path("a"))), .fact("feed", "f")])
-    first.close()
+    try leave(
+      [Schema.version1],
+      """
+      INSERT INTO rows VALUES (x'61', \(Self.oldRow(etag: "'\"e\"'"));
+      INSERT INTO facts VALUES ('feed', 'f');
+      """)
     let now = try SQLiteLedger(directory: scratch.path)
-    #expect(try now.rows().drain() == [row(path("a"))])
+    let rows = try now.rows().drain()
+    #expect(rows.map(\.path) == [path("a")] && rows.map(\.etag) == ["\"e\""])
+    #expect(try now.fact("feed") == "f")
     #expect(try now.placedNames().isEmpty)
     #expect(try now.integrityFindings() == [])
     #expect(try scratch.names().contains("ledger.sqlite.backup-1"))
+  }
+
+  /// What the journal of a ledger of version 2 says of its rows; nil for nothing any more.
+  static let journals: [(events: [String], hasValidators: Bool, isAdopted: Bool)] = [
+    (["adopted"], false, true), (["adopted"], true, true), (["fetched"], false, false),
+    (["adopted", "failed", "updated"], false, false), (["fetched", "adopted", "kept"], true, true),
+    (["published"], false, false), (["restored"], false, false), (["replaced"], false, false),
+    (["copied"], false, false), (["adopted", "deleted", "fetched"], false, false),
+    ([], true, false), ([], false, true), (["failed"], false, true),
+  ]
+
+  @Test(arguments: journals)
+  func theJournalTellsWhoseOldRowsAre(_ events: [String], hasValidators: Bool, isAdopted: Bool) throws {
+    let row = Self.oldRow(etag: hasValidators ? "'e'" : "NULL")
+    let journal = events.map { "INSERT INTO events VALUES (NULL, 1, '\($0)', x'61', NULL, '');" }
+    try leave(
+      [Schema.version1, Schema.version2],
+      """
+      INSERT INTO rows VALUES (x'61', \(row);
+      INSERT INTO intents VALUES (x'61', 2, '', 't', 1, \(row);
+      INSERT INTO intents VALUES (x'62', 1, 'p', 'u', 0, \(row);
+      INSERT INTO events VALUES (NULL, 1, 'adopted', x'6161', NULL, '');
+      \(journal.joined(separator: "\n"))
+      INSERT INTO events VALUES (NULL, 1, 'adopted', NULL, NULL, '');
+      """)
+    let ledger = try SQLiteLedger(directory: scratch.path)
+    #expect(try ledger.row(path("a"))?.isAdopted == isAdopted)
+    #expect(try ledger.intents().map(\.row.isAdopted) == [isAdopted, false])
+    #expect(try ledger.intents().map(\.displacesOwn) == [true, false])
+  }
+
+  /// Nobody looked at it after it was moved there, nor knows who placed it.
+  @Test func oldTrashIsNobodysToRemove() throws {
+    try leave(
+      [Schema.version1, Schema.version2],
+      "INSERT INTO trash VALUES ('t', x'61', 'deleted', 1, 10, 5), ('u', x'62', 'edited', 0, 11, 6)")
+    let trash = try SQLiteLedger(directory: scratch.path).trash()
+    #expect(trash.map(\.name) == ["t", "u"] && trash.map(\.size) == [10, 11])
+    #expect(trash.map(\.isOwn) == [false, false] && trash.map(\.identity) == [nil, nil])
+    #expect(trash.map(\.reason) == [.deleted, .edited])
   }
 
   @Test func aStepThatFailsLeavesTheOldVersion() throws {
@@ -67,6 +123,15 @@ import Testing
     let connection = try Connection(scratch.ledger, flags: 2, file: scratch.ledger)
     try connection.execute("DROP INDEX rows_by_digest")
     #expect(failure { _ = try SQLiteLedger(directory: scratch.path) }?.code == .corrupt)
+  }
+
+  /// A step would fail half-way, each time again.
+  @Test func anOlderVersionWithNewerTablesIsDamage() throws {
+    try SQLiteLedger(directory: scratch.path).close()
+    let connection = try Connection(scratch.ledger, flags: 2, file: scratch.ledger)
+    try connection.execute("PRAGMA user_version = \(Schema.current.version - 1)")
+    #expect(failure { _ = try SQLiteLedger(directory: scratch.path) }?.code == .corrupt)
+    #expect(try scratch.names().allSatisfy { !$0.contains("backup") })
   }
 
   @Test func theSettingsAreInForce() throws {
@@ -108,6 +173,11 @@ import Testing
         columns += 1
         #expect(line.contains("  -- "), "\(line)")
       }
+    }
+    for line in Schema.current.steps.joined(separator: "\n").split(separator: "\n")
+    where line.hasPrefix("ALTER TABLE ") {
+      columns += 1
+      #expect(line.contains(";  -- "), "\(line)")
     }
     let connection = try Connection(":memory:", flags: 6, file: ":memory:")
     for step in Schema.current.steps { try connection.execute(step) }

@@ -62,13 +62,15 @@ import Testing
     let stage = try make(subject)
     var below = Action(.fetch, phase: .payload, path: path("c"), entry: entry(path("c"), 2))
     below.blocker = path("blocker")
+    var adopted = row(path("q"))
+    adopted.isAdopted = true
     let actions = [
       Action(.delete, phase: .deletion, path: path("a"), row: row(path("a"))),
       Action(.fetch, phase: .index, path: path("b"), entry: entry(path("b"))),
       Action(.update, phase: .payload, path: path("z"), entry: entry(path("z"))),
       Action(
         .inspect, phase: .payload, path: path("c"), entry: entry(path("c")), present: row(path("c")).identity),
-      Action(.forget, phase: .payload, path: RelativePath(trusted: [0xFF]), row: row(path("q"))),
+      Action(.forget, phase: .payload, path: RelativePath(trusted: [0xFF]), row: adopted),
       below,
     ]
     for action in actions { try stage.add(action) }

@@ -76,6 +76,38 @@ extension MemoryFolder {
     }
   }
 
+  /// A descriptor for writing, as another program holds it.
+  package struct OpenFile: @unchecked Sendable {
+    // Safe because the file is touched only with the folder's lock held.
+    fileprivate let file: MemoryFile
+  }
+
+  /// nil when no regular file stands there.
+  package func open(_ path: RelativePath) -> OpenFile? {
+    reading { $0.reachable(path)?.regular.map(OpenFile.init) }
+  }
+
+  /// Writes into the file, wherever it is by now.
+  ///
+  /// - Returns: what it held before; nil, and nothing is written, when no name leads to it any more.
+  package func write(_ open: OpenFile, _ bytes: [UInt8]) -> [UInt8]? {
+    reading { state in
+      let nodes = [Array(state.tree.values), Array(state.partial.values), Array(state.trash.values)].joined()
+      guard nodes.contains(where: { $0.file === open.file }) else { return nil }
+      defer {
+        open.file.bytes = bytes
+        open.file.modified = state.tick()
+        open.file.changed = open.file.modified
+      }
+      return open.file.bytes
+    }
+  }
+
+  /// Another mode or number of links: only the time of change moves.
+  package func changeMode(_ open: OpenFile) {
+    reading { open.file.touch(&$0) }
+  }
+
   /// Moves a file, as `mv` does: the same inode at another path.
   package func rename(_ path: RelativePath, to target: RelativePath) {
     reading { $0.tree[target] = $0.tree.removeValue(forKey: path) }

@@ -132,7 +132,13 @@ def publish(directory, files, before=None, former=None):
 
 # Schema version -> the statements that turn its ledger back into one of the version before it, exactly. A new schema
 # gets its line here; a ledger of another version has no migration to be killed in, and the scenario says so.
-OLDER = {2: "DROP TABLE names"}
+OLDER = {
+    2: "DROP TABLE names",
+    3: "ALTER TABLE rows DROP COLUMN adopted; ALTER TABLE intents DROP COLUMN adopted;"
+       "ALTER TABLE trash DROP COLUMN changed; ALTER TABLE trash DROP COLUMN modified;"
+       "ALTER TABLE trash DROP COLUMN inode; ALTER TABLE trash DROP COLUMN device;"
+       "UPDATE trash SET own = reason <> 'edited'",
+}
 
 
 class Skipped(Exception):

@@ -42,6 +42,7 @@ package struct Planner: Sendable {
     if digest == row.digest {
       var touched = row
       touched.identity = identity
+      touched.isAdopted = !row.isTarns(identity, digest)
       switch decideIntact(entry, row: touched) {
       case .current: return .adopt(digest, isVerified: row.isVerified)
       case .action(let action) where action.kind == .inspect:

@@ -10,12 +10,14 @@ package struct Row: Sendable, Equatable {
   /// Validators of the response that brought it; for conditional requests.
   package var etag: String?
   package var lastModified: String?
-  /// When it was placed.
+  /// When it was placed, or adopted.
   package var placed: Timestamp
+  /// True when somebody else placed these bytes: what becomes of them, they never expire.
+  package var isAdopted: Bool
 
   package init(
     path: RelativePath, identity: FileIdentity, digest: Digest, isVerified: Bool, fingerprint: [UInt8],
-    etag: String? = nil, lastModified: String? = nil, placed: Timestamp
+    etag: String? = nil, lastModified: String? = nil, placed: Timestamp, isAdopted: Bool = false
   ) {
     self.path = path
     self.identity = identity
@@ -25,6 +27,7 @@ package struct Row: Sendable, Equatable {
     self.etag = etag
     self.lastModified = lastModified
     self.placed = placed
+    self.isAdopted = isAdopted
   }
 }
 
@@ -34,6 +37,15 @@ extension Row {
   package var isDoubtful: Bool {
     get { identity.inode == 0 }
     set { if newValue { identity.inode = 0 } }
+  }
+
+  /// Whether a file found at the path is the one that Tarn placed, and holds what Tarn wrote; others' bytes may be the
+  /// same, and are theirs.
+  ///
+  /// - Parameter digest: of what the file holds now.
+  package func isTarns(_ found: FileIdentity, _ digest: Digest) -> Bool {
+    !isAdopted && found.inode == identity.inode
+      && (digest == self.digest || found.isSameContents(as: identity))
   }
 }
 
@@ -85,7 +97,7 @@ package struct Intent: Sendable, Equatable {
   /// install: the row to write once the file is seen there (its identity before the rename); remove: the row
   /// that goes.
   package var row: Row
-  /// True when what was expected at the path was placed by Tarn and not edited since.
+  /// True when what was expected at the path was placed by Tarn, not adopted, and not edited since.
   package var displacesOwn: Bool
 
   package init(
@@ -107,13 +119,17 @@ package struct TrashRow: Sendable, Equatable {
   package var name: String
   package var path: RelativePath
   package var reason: Reason
-  /// True when Tarn placed these bytes: then they expire.
+  /// True when Tarn placed these bytes: then they expire, as long as `identity` still fits.
   package var isOwn: Bool
   package var size: UInt64
   package var when: Timestamp
+  /// What stat said of it in the trash after the move, with the same `size`; nil when nobody looked: then it is not
+  /// Tarn's.
+  package var identity: FileIdentity?
 
   package init(
-    name: String, path: RelativePath, reason: Reason, isOwn: Bool, size: UInt64, when: Timestamp
+    name: String, path: RelativePath, reason: Reason, isOwn: Bool, size: UInt64, when: Timestamp,
+    identity: FileIdentity? = nil
   ) {
     self.name = name
     self.path = path
@@ -121,6 +137,19 @@ package struct TrashRow: Sendable, Equatable {
     self.isOwn = isOwn
     self.size = size
     self.when = when
+    self.identity = identity
+  }
+
+  /// The row as what lies there now makes it: bytes that somebody wrote after the move, through a descriptor that was
+  /// open still, are not Tarn's. Mode and links may change.
+  package func lying(_ now: FileIdentity) -> TrashRow {
+    if !isOwn || identity?.isSameContents(as: now) == true { return self }
+    var row = self
+    row.isOwn = false
+    row.reason = .edited
+    row.size = now.size
+    row.identity = now
+    return row
   }
 }
 

@@ -7,6 +7,8 @@ package struct Explanation: Encodable, Sendable {
     package var digest: String
     package var verified: Bool
     package var placed: String
+    /// It was there already: `placed` says when it was adopted.
+    package var adopted = false
     package var etag: String?
     package var lastModified: String?
   }
@@ -89,7 +91,7 @@ package struct ExplainQuery {
     answer.record = row.map { row in
       Explanation.Record(
         size: row.identity.size, digest: row.digest.description, verified: row.isVerified,
-        placed: row.placed.rfc3339, etag: row.etag, lastModified: row.lastModified)
+        placed: row.placed.rfc3339, adopted: row.isAdopted, etag: row.etag, lastModified: row.lastModified)
     }
     answer.item = try ledger.name(path).map { name in
       Explanation.Item(
@@ -151,15 +153,19 @@ package struct ExplainQuery {
       return ("unknown", "neither the feed of the last pass nor the ledger knows it", "tarn plan \(mirror)")
     case (nil, .some):
       return ("foreign", "it is in the folder, and Tarn did not place it; Tarn leaves it alone", nil)
-    case (.some, nil):
-      return ("missing", "Tarn placed it, and it is not there any more", "tarn sync \(mirror)")
+    case (.some(let row), nil):
+      return ("missing", "\(origin(row)), and it is not there any more", "tarn sync \(mirror)")
     case (.some(let row), .some(let present)):
       guard present.kind == .regular, row.identity.isSame(as: present.identity) else {
-        return ("changed", "Tarn placed it, and it was changed since", "tarn sync \(mirror)")
+        return ("changed", "\(origin(row)), and it was changed since", "tarn sync \(mirror)")
       }
       let how =
         row.isVerified ? "verified against the feed's digest" : "the feed gives no digest to verify it by"
-      return ("current", "Tarn placed it on \(row.placed.rfc3339), \(how)", nil)
+      return ("current", "\(origin(row)) on \(row.placed.rfc3339), \(how)", nil)
     }
+  }
+
+  private static func origin(_ row: Row) -> String {
+    row.isAdopted ? "it was there already, and was adopted" : "Tarn placed it"
   }
 }

@@ -248,10 +248,11 @@ final class PlanBuilder {
       var adoption = action
       adoption.kind = .adopt
       if try ports.ledger.partial(action.path) != nil { partials.settled.insert(action.path) }
+      let tarns = action.row.flatMap { $0.isTarns(identity, digest) ? $0 : nil }
       adoption.row = Row(
         path: action.path, identity: identity, digest: digest, isVerified: isVerified,
         fingerprint: entry.fingerprint, etag: action.row?.etag, lastModified: action.row?.lastModified,
-        placed: action.row?.placed ?? started)
+        placed: tarns?.placed ?? started, isAdopted: tarns == nil)
       return try plan(adoption)
     }
     var finding = Finding(path: action.path, entry: entry, row: action.row, decision: decision)

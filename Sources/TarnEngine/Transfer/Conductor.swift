@@ -374,7 +374,7 @@ final class Conductor {
         job: id, kind: job.action.kind, path: job.entry.path, partial: partial,
         expectation: job.action.present.map { .present($0) } ?? .absent, trashName: ports.random.name(),
         row: row,
-        displacesOwn: job.action.kind == .update || job.action.kind == .revalidate, isCopy: job.isCopy))
+        displacesOwn: job.displacesOwn, isCopy: job.isCopy))
   }
 
   private func published(_ id: UInt64, _ outcome: PublishOutcome) {

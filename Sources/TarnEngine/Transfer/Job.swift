@@ -72,6 +72,11 @@ struct Job {
     return entry.digest != nil || compressed.contains { name.suffix($0.utf8.count).elementsEqual($0.utf8) }
   }
 
+  /// What stands there is as Tarn placed it.
+  var displacesOwn: Bool {
+    (action.kind == .update || action.kind == .revalidate) && action.row?.isAdopted == false
+  }
+
   /// Ask conditionally: what stands there may be the server's version still. Only where no digest decides.
   var conditionalRow: Row? {
     guard !isUnconditional, entry.digest == nil, known == nil, let row = action.row, action.present != nil,

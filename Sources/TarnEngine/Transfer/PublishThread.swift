@@ -11,7 +11,7 @@ struct Publication: Sendable {
   var trashName: String
   /// The row to write; its identity is the one before the rename.
   var row: Row
-  /// What is expected at the path was placed by Tarn and is as it left it.
+  /// What is expected at the path was placed by Tarn, not adopted, and is as it left it.
   var displacesOwn: Bool
   var isCopy: Bool
 }
@@ -197,12 +197,14 @@ struct PublishGroup: Sendable {
           detail: publication.isCopy ? "copied from a file of the folder" : "")),
     ]
     guard let displaced else { return changes }
-    let isOwn = publication.displacesOwn && publication.expects(displaced)
+    let isAsPlanned = publication.expects(displaced)
     changes.append(
       .trash(
         TrashRow(
-          name: publication.trashName, path: row.path, reason: isOwn ? .replaced : .edited, isOwn: isOwn,
-          size: displaced.size, when: now)))
+          name: publication.trashName, path: row.path,
+          reason: isAsPlanned && publication.kind != .replace ? .replaced : .edited,
+          isOwn: publication.displacesOwn && isAsPlanned, size: displaced.size, when: now, identity: displaced
+        )))
     return changes
   }
 }

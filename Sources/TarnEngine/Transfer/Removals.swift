@@ -25,7 +25,7 @@ struct Removals {
         return .intent(
           Intent(
             kind: .remove, path: removal.path, partialName: "", trashName: removal.trashName, row: row,
-            displacesOwn: row.identity.isSame(as: removal.expected)))
+            displacesOwn: Self.isTarns(row, removal)))
       })
     let outcomes = folder.remove(removals)
     var changes: [LedgerChange] = []
@@ -55,9 +55,14 @@ struct Removals {
       .trash(
         TrashRow(
           name: removal.trashName, path: removal.path, reason: .deleted,
-          isOwn: row.identity.isSame(as: removal.expected)
-            && identity.isSameContents(as: removal.expected), size: identity.size, when: now)),
+          isOwn: Self.isTarns(row, removal) && identity.isSameContents(as: removal.expected),
+          size: identity.size, when: now, identity: identity)),
       .event(Event(when: now, code: "deleted", path: removal.path, bytes: identity.size)),
     ]
+  }
+
+  /// Whether Tarn placed what is to go, and nobody touched it since.
+  private static func isTarns(_ row: Row, _ removal: Removal) -> Bool {
+    !row.isAdopted && row.identity.isSame(as: removal.expected)
   }
 }

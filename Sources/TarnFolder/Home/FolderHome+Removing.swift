@@ -62,12 +62,12 @@ extension FolderHome {
   }
 
   /// What lies in `trash/`, of whatever kind. Needs no lock, and makes nothing.
-  package func trashed() throws(FolderFailure) -> [(name: String, size: UInt64)] {
+  package func trashed() throws(FolderFailure) -> [(name: String, identity: FileIdentity)] {
     let path = stateDirectory + "/trash"
     let number = tarn_open_at(AT_FDCWD, cString(path), O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
     if number == -ENOENT { return [] }
     return try OwnDirectory(descriptor: Descriptor(try kernel("open", path.utf8, number)), label: "trash")
-      .list()
+      .stats().map { ($0.name, $0.stat.identity) }
   }
 
   private static func removeAll(_ name: String, in state: OwnDirectory) throws(FolderFailure) {

@@ -22,18 +22,22 @@ struct OwnDirectory: Sendable {
     try FileStat.at(descriptor, cString(name))
   }
 
-  /// Everything in it, of whatever kind: what an exchange displaced may be a link or a directory.
   func list() throws(FolderFailure) -> [(name: String, size: UInt64)] {
+    try stats().map { ($0.name, $0.stat.size) }
+  }
+
+  /// Everything in it, of whatever kind: what an exchange displaced may be a link or a directory.
+  func stats() throws(FolderFailure) -> [(name: String, stat: FileStat)] {
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
     defer { buffer.deallocate() }
     // A descriptor of its own: reading moves the offset.
     let opened = descriptor.open(cString("."), O_RDONLY | O_DIRECTORY)
     let fresh = Descriptor(try kernel("list", label.utf8, opened))
     let names = try NameList(fresh, Array(label.utf8), buffer: buffer)
-    var files: [(name: String, size: UInt64)] = []
+    var files: [(name: String, stat: FileStat)] = []
     for index in 0..<names.count {
       let name = String(decoding: names.bytes(index), as: UTF8.self)
-      if let stat = try stat(name) { files.append((name, stat.size)) }
+      if let stat = try stat(name) { files.append((name, stat)) }
     }
     return files
   }

@@ -9,7 +9,7 @@ extension Row {
       .bits(identity.device), .bits(identity.inode), .bits(identity.size),
       .integer(identity.modified.nanoseconds), .integer(identity.changed.nanoseconds),
       .integer(Int64(digest.algorithm.rawValue)), .blob(digest.bytes), .flag(isVerified), .blob(fingerprint),
-      .optional(etag), .optional(lastModified), .integer(placed.nanoseconds),
+      .optional(etag), .optional(lastModified), .integer(placed.nanoseconds), .flag(isAdopted),
     ]
   }
 }
@@ -37,7 +37,9 @@ extension TrashRow {
   var values: [Value] {
     [
       .text(name), .blob(path.bytes), .text(reason.rawValue), .flag(isOwn), .bits(size),
-      .integer(when.nanoseconds),
+      .integer(when.nanoseconds), .bits(identity?.device), .bits(identity?.inode),
+      identity.map { .integer($0.modified.nanoseconds) } ?? .null,
+      identity.map { .integer($0.changed.nanoseconds) } ?? .null,
     ]
   }
 }
@@ -99,9 +101,16 @@ extension Statement {
 
   func trash() throws(LedgerFailure) -> TrashRow {
     guard let reason = TrashRow.Reason(rawValue: try text(2)) else { throw damaged(2) }
+    let size = try bits(4)
+    let identity =
+      isNull(7)
+      ? nil
+      : FileIdentity(
+        device: try bits(6), inode: try bits(7), size: size, modified: try timestamp(8),
+        changed: try timestamp(9))
     return TrashRow(
-      name: try text(0), path: try path(1), reason: reason, isOwn: try flag(3), size: try bits(4),
-      when: try timestamp(5))
+      name: try text(0), path: try path(1), reason: reason, isOwn: try flag(3), size: size,
+      when: try timestamp(5), identity: identity)
   }
 
   func problem() throws(LedgerFailure) -> Problem {
@@ -147,7 +156,8 @@ extension Statement {
     return Row(
       path: path, identity: identity, digest: try digest(first + 5), isVerified: try flag(first + 7),
       fingerprint: try blob(first + 8), etag: try optionalText(first + 9),
-      lastModified: try optionalText(first + 10), placed: try timestamp(first + 11))
+      lastModified: try optionalText(first + 10), placed: try timestamp(first + 11),
+      isAdopted: try flag(first + 12))
   }
 
   /// The algorithm is in `column`, the bytes follow it.

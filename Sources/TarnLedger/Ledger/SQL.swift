@@ -7,20 +7,21 @@ enum SQL {
 
   /// Of `rows` and `intents`, in the order of `Row.values`.
   static let rowColumns = """
-    device, inode, size, modified, changed, algorithm, digest, verified, fingerprint, etag, last_modified, placed
+    device, inode, size, modified, changed, algorithm, digest, verified, fingerprint, etag, last_modified, placed,
+    adopted
     """
   static let row = "SELECT path, \(rowColumns) FROM rows"
-  static let putRow = "INSERT OR REPLACE INTO rows (path, \(rowColumns)) VALUES (\(places(13)))"
+  static let putRow = "INSERT OR REPLACE INTO rows (path, \(rowColumns)) VALUES (\(places(14)))"
 
   static let intentColumns = "path, kind, partial_name, trash_name, displaces_own, \(rowColumns)"
-  static let putIntent = "INSERT OR REPLACE INTO intents (\(intentColumns)) VALUES (\(places(17)))"
+  static let putIntent = "INSERT OR REPLACE INTO intents (\(intentColumns)) VALUES (\(places(18)))"
 
   static let partialColumns =
     "path, name, url, etag, last_modified, total, algorithm, digest, fingerprint, durable, boot_id"
   static let putPartial = "INSERT OR REPLACE INTO partials (\(partialColumns)) VALUES (\(places(11)))"
 
-  static let trashColumns = "name, path, reason, own, size, moved"
-  static let putTrash = "INSERT OR REPLACE INTO trash (\(trashColumns)) VALUES (\(places(6)))"
+  static let trashColumns = "name, path, reason, own, size, moved, device, inode, modified, changed"
+  static let putTrash = "INSERT OR REPLACE INTO trash (\(trashColumns)) VALUES (\(places(10)))"
 
   static let problemColumns = "name, kind, code, message, since, seen, attempts"
   static let putProblem = """

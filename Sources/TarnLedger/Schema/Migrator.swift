@@ -47,11 +47,16 @@ struct Migrator {
 
   /// Brings the database to the newest version: one transaction per step. A database that holds something is
   /// first copied to `ledger.sqlite.backup-VERSION`, durably.
+  ///
+  /// - Throws: `.corrupt` when its tables are not those of its version, which no step is for.
   func migrate(_ connection: Connection, from standing: Standing) throws(LedgerFailure) {
     var reached: Int64 = 0
     if case .version(let version) = standing {
       reached = version
-      if version < schema.version { try backUp(connection, version: version) }
+      if version < schema.version {
+        try check(connection, version: version)
+        try backUp(connection, version: version)
+      }
     }
     while reached < schema.version {
       let step = schema.steps[Int(reached)]
@@ -67,22 +72,23 @@ struct Migrator {
 
   /// Holds the tables and indexes of the database against those that the steps make.
   ///
+  /// - Parameter version: nil for the newest.
   /// - Throws: `.corrupt` when they differ; a statement would fail, or mean something else.
-  func check(_ connection: Connection) throws(LedgerFailure) {
-    guard try model() == objects(of: connection) else {
-      throw ErrorTable.failure(
-        .corrupt, "its tables are not those of version \(schema.version)", file: file.path)
+  func check(_ connection: Connection, version: Int64? = nil) throws(LedgerFailure) {
+    let version = version ?? schema.version
+    guard try model(Array(schema.steps.prefix(Int(version)))) == objects(of: connection) else {
+      throw ErrorTable.failure(.corrupt, "its tables are not those of version \(version)", file: file.path)
     }
   }
 
-  /// What the steps make of an empty database; worked out once for each schema.
-  private func model() throws(LedgerFailure) -> [[String?]] {
-    if let known = Self.models.withLock({ $0[schema.steps] }) { return known }
+  /// What the steps make of an empty database; worked out once for each list of them.
+  private func model(_ steps: [String]) throws(LedgerFailure) -> [[String?]] {
+    if let known = Self.models.withLock({ $0[steps] }) { return known }
     let connection = try Connection(
       ":memory:", flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, file: ":memory:")
-    for step in schema.steps { try connection.execute(step) }
+    for step in steps { try connection.execute(step) }
     let objects = try objects(of: connection)
-    Self.models.withLock { $0[schema.steps] = objects }
+    Self.models.withLock { $0[steps] = objects }
     return objects
   }
 

@@ -65,6 +65,7 @@ extension ByteWriter {
     put(optional: row.etag)
     put(optional: row.lastModified)
     put(row.placed.nanoseconds)
+    put(byte: row.isAdopted ? 1 : 0)
   }
 
   private mutating func put(optional text: String?) {
@@ -84,7 +85,7 @@ extension ByteReader {
     Row(
       path: RelativePath(trusted: try string()), identity: try identity(), digest: try digest(),
       isVerified: try flag(), fingerprint: try string(), etag: try optionalText(),
-      lastModified: try optionalText(), placed: Timestamp(nanoseconds: try signed()))
+      lastModified: try optionalText(), placed: Timestamp(nanoseconds: try signed()), isAdopted: try flag())
   }
 
   private mutating func optionalText() throws(DamagedBytes) -> String? {

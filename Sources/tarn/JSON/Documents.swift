@@ -72,7 +72,7 @@ struct TrashReport: Encodable {
     var path: String
     var pathBytes: String?
     var reason: String
-    /// Tarn placed these bytes, so they expire.
+    /// Tarn placed these bytes, and nobody wrote into them since: they expire.
     var own: Bool
     var bytes: UInt64
     var time: String

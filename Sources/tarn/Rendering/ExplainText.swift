@@ -30,7 +30,7 @@ enum ExplainText {
     var rows = [
       ("size", "\(Units.show(record.size)) (\(Units.count(record.size, "byte")))"),
       ("digest", record.digest + (record.verified ? ", as the feed says" : ", not from the feed")),
-      ("placed", when(record.placed, now: now)),
+      (record.adopted ? "adopted" : "placed", when(record.placed, now: now)),
     ]
     if let etag = record.etag { rows.append(("etag", Printable.escape(etag))) }
     if let modified = record.lastModified { rows.append(("changed", Printable.escape(modified))) }

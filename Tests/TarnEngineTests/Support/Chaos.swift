@@ -10,11 +10,14 @@ final class Chaos {
   private let dice: SeededRandom
   private let model = Locked(Model())
 
+  /// Descriptors that users hold open for writing.
+  private var open: [MemoryFolder.OpenFile] = []
+
   /// What was ever said and written, by path and by text.
   struct Model {
     /// Every version that the feed had of a path.
     var versions: [String: Set<String>] = [:]
-    /// Texts that users wrote and did not themselves overwrite or delete.
+    /// Texts that users wrote and did not themselves overwrite or delete; also where the feed has the same.
     var userTexts: Set<String> = []
     var count = 0
   }
@@ -104,9 +107,29 @@ final class Chaos {
     if world.text(name) == nil, roll(4) == 0, let text = wanted(name) {
       guard isFree(name) else { return }
       world.folder.write(name.path, text.bytes)
+      model.withLock { _ = $0.userTexts.insert(text) }
       return
     }
     Self.write(name.path, world.folder, model)
+  }
+
+  /// Opens a file, and writes into one that was opened before, which may be in the trash by now.
+  func writeLate() {
+    if roll(2) == 0, let file = world.folder.open(Self.names[roll(Self.names.count)].path) {
+      open.append(file)
+    }
+    guard roll(3) == 0, !open.isEmpty else { return }
+    let text = "late \(next())"
+    guard let old = world.folder.write(open[roll(open.count)], text.bytes) else { return }
+    model.withLock { model in
+      model.userTexts.remove(String(decoding: old, as: UTF8.self))
+      model.userTexts.insert(text)
+    }
+  }
+
+  /// Long enough, now and then, for the trash to expire.
+  func letTimePass() {
+    if roll(4) == 0 { world.clock.advance(seconds: 8 * 24 * 3600) }
   }
 
   /// What the server has of it now.
