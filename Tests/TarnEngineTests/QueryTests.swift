@@ -327,8 +327,24 @@ import Testing
     #expect(report.damaged == ["f12".path])
     #expect(report.problems.map(\.name) == ["f13".bytes])
     #expect(report.good == 1)
+    // One is missing, and one could not be read.
+    #expect(report.checked == 3)
     #expect(Set(world.log.problems.map(\.code)) == ["missing", "changed", "damaged", "input-output-error"])
     #expect(try status(world).verifiedAt == nil)
+  }
+
+  @Test func whereNothingIsRecordedNothingIsVerified() throws {
+    let world = World()
+    world.want("a", "a")
+    #expect(try verify(world).isBlank && !verify(world).isGood && !verify(world).knowsFeed)
+    #expect(try status(world).verifiedAt == nil)
+    world.server.remove(World.host + "a")
+    try world.run()
+    #expect(try verify(world).isBlank)
+    // That nothing is wanted, a pass has found.
+    world.unlist("a")
+    try world.run()
+    #expect(try verify(world).isGood)
   }
 
   /// As a disk does it: other bytes, and stat says nothing.
