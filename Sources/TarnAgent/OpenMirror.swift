@@ -13,11 +13,13 @@ struct OpenMirror {
   let setAside: String?
 
   /// What becomes of a damaged ledger. Only a pass can fill a new one, so only a pass sets the old one aside.
-  enum Damage {
+  enum Damage: Equatable {
     case refused
-    case setAside
+    /// - Parameter unlessFeedIsLost: refused all the same when the feed can be read no more: nobody gives it anew, so
+    ///   there would be no pass to fill the new ledger.
+    case setAside(unlessFeedIsLost: Bool)
     /// Found while it was read: set aside without another look.
-    case known
+    case known(unlessFeedIsLost: Bool)
   }
 
   /// - Throws: `locked` when another Tarn holds the folder, naming it.
@@ -95,18 +97,26 @@ struct OpenMirror {
   private static func openLedger(
     _ directory: String, now: Timestamp, damage: Damage
   ) throws(LedgerFailure) -> (SQLiteLedger, String?) {
-    if damage == .known { return try beginAnew(directory, now: now) }
+    if case .known(let needsFeed) = damage {
+      return try beginAnew(directory, now: now, needsFeed: needsFeed)
+    }
     do {
       return (try SQLiteLedger(directory: directory), nil)
-    } catch  where error.code == .corrupt && damage == .setAside {
-      return try beginAnew(directory, now: now)
+    } catch {
+      guard error.code == .corrupt, case .setAside(let needsFeed) = damage else { throw error }
+      return try beginAnew(directory, now: now, needsFeed: needsFeed)
     }
   }
 
   /// Keeps the damaged ledger under another name, and takes over what the mirror follows, if that can be read.
   private static func beginAnew(
-    _ directory: String, now: Timestamp
+    _ directory: String, now: Timestamp, needsFeed: Bool
   ) throws(LedgerFailure) -> (SQLiteLedger, String?) {
+    if needsFeed, rememberedFeed(directory) == nil {
+      throw LedgerFailure(
+        .corrupt,
+        "\(Printable.escape(directory))/ledger.sqlite is damaged, and does not tell its feed any more")
+    }
     let names = ["feed", "options", "manifest-version"]
     var facts: [LedgerChange] = []
     if let old = try? SQLiteLedger(directory: directory, mode: .readOnly) {
@@ -120,6 +130,13 @@ struct OpenMirror {
     try ledger.apply(facts)
     return (ledger, aside)
   }
+
+  /// As far as a damaged ledger can tell.
+  fileprivate static func rememberedFeed(_ directory: String) -> String? {
+    guard let ledger = try? SQLiteLedger(directory: directory, mode: .readOnly) else { return nil }
+    defer { ledger.close() }
+    return try? ledger.fact("feed")
+  }
 }
 
 extension PassFailure {
@@ -127,8 +144,9 @@ extension PassFailure {
   func explainingDamage(of home: FolderHome) -> PassFailure {
     guard code == LedgerFailure.Code.corrupt.rawValue, hint == nil else { return self }
     var failure = self
+    let feed = OpenMirror.rememberedFeed(home.stateDirectory) == nil ? "FEED " : ""
     failure.hint =
-      "to keep the damaged ledger and make a new one: tarn sync \(ShellWord.quote(home.folder))"
+      "to keep the damaged ledger and make a new one: tarn sync \(feed)\(ShellWord.quote(home.folder))"
     return failure
   }
 }

@@ -34,12 +34,15 @@ extension Tarn {
     case .mirror(let home): return home
     case .markerMissing(let reason): throw markerMissing(path, reason, state: state)
     case .missing:
+      try refuseUnmounted(path)
       throw PassFailure(
         .folderUnusable, code: "no-folder", "there is no folder \(Printable.escape(path))",
         hint: "tarn sync FEED \(ShellWord.quote(folder))")
     case .notDirectory:
       throw notFolder(path)
-    case .empty: throw notMirror(path, "tarn sync FEED \(ShellWord.quote(folder))")
+    case .empty:
+      try refuseUnmounted(path)
+      throw notMirror(path, "tarn sync FEED \(ShellWord.quote(folder))")
     case .foreign: throw notMirror(path, "tarn sync --adopt FEED \(ShellWord.quote(folder))")
     }
   }
@@ -78,10 +81,10 @@ extension Tarn {
       throw notFolder(path)
     case .foreign where !request.adopt: throw notEmpty(path, request)
     case .missing, .empty, .foreign:
+      try refuseUnmounted(path)
       guard request.feed != nil else {
         throw notMirror(path, "tarn sync FEED \(ShellWord.quote(request.folder))")
       }
-      try refuseUnmounted(path)
       do {
         return try FolderHome.make(folder: path, state: state)
       } catch {
@@ -175,7 +178,7 @@ extension Tarn {
   }
 
   /// An empty folder where a mirror was, on another file system than the mirror: not mounted.
-  private func refuseUnmounted(_ path: String) throws(PassFailure) {
+  func refuseUnmounted(_ path: String) throws(PassFailure) {
     guard let known = registry?.mirrors().first(where: { $0.isAt(path) }), !known.fileSystem.isEmpty
     else { return }
     let now = Registry.fileSystem(of: nearestDirectory(path))

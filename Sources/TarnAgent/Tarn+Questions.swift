@@ -26,7 +26,7 @@ extension Tarn {
     let home = try home(folder: folder, state: state)
     let ledger = try readLedger(home)
     defer { ledger.close() }
-    let query = ExplainQuery(ledger: ledger, folder: try openFolder(home))
+    let query = ExplainQuery(ledger: ledger, folder: try openFolder(home), holder: home.holder())
     if let refused = try query.explain(refused: name) { return refused }
     let isText = String(validating: name, as: UTF8.self) != nil
     let relative = isText ? try self.path(path, in: home) : try relative(name)

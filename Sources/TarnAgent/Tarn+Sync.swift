@@ -22,7 +22,7 @@ extension Tarn {
         mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
     } catch  where error.code == LedgerFailure.Code.corrupt.rawValue {
       // Damage that only reading found: the same as damage found when it was opened.
-      mirror = try OpenMirror.open(mirror.home, now: now, damage: .known)
+      mirror = try OpenMirror.open(mirror.home, now: now, damage: .known(unlessFeedIsLost: given == nil))
       return try syncOnce(
         mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
     }
@@ -48,7 +48,9 @@ extension Tarn {
       }
       made.directories = directories + made.directories
       do throws(PassFailure) {
-        return (try OpenMirror.open(home, now: now, damage: .setAside), made)
+        return (
+          try OpenMirror.open(home, now: now, damage: .setAside(unlessFeedIsLost: request.feed == nil)), made
+        )
       } catch {
         // A first sync of another process failed, and took the mirror back that this one was about to use.
         if attempt < Self.mostOpenings, error.kind != .locked, isGone(home) {
@@ -91,7 +93,8 @@ extension Tarn {
         .notice(
           code: "ledger-rebuilt",
           message:
-            "the ledger was damaged; it is kept as \(name), and a new one is made by hashing the folder"))
+            "the ledger was damaged; it is kept as \(name), and a new one is begun: what the pass finds in the "
+            + "folder is hashed, and fetched only where it differs"))
     }
     let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
     var pass = PassRequest(
@@ -257,7 +260,9 @@ extension Tarn {
     case .markerMissing(let reason): throw markerMissing(path, reason)
     case .notDirectory:
       throw notFolder(path)
-    case .missing, .empty: return (AbsentFolder(), AbsentLedger())
+    case .missing, .empty:
+      try refuseUnmounted(path)
+      return (AbsentFolder(), AbsentLedger())
     }
   }
 

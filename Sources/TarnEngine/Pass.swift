@@ -358,7 +358,7 @@ package struct Pass {
       .fact("entries-current", String(report.counts.inPlace)),
       .fact("entries-kept", String(report.counts.kept)),
       .fact("complete", report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
-      .fact("outcome", report.isInSync ? "in-sync" : report.wasStopped ? "stopped" : "partial"),
+      .fact("outcome", report.outcome),
     ]
     changes += sizes(report.bytes)
     if report.isInSync { changes.append(.fact("success", report.ended.rfc3339)) }

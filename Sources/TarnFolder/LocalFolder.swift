@@ -19,8 +19,8 @@ package final class LocalFolder: FolderPort {
   ) {
     self.home = home
     beneath = Beneath(root: root)
-    self.partial = OwnDirectory(descriptor: partial, label: "partial")
-    self.trash = OwnDirectory(descriptor: trash, label: "trash")
+    self.partial = OwnDirectory(descriptor: partial, label: "partial", path: "\(home.stateDirectory)/partial")
+    self.trash = OwnDirectory(descriptor: trash, label: "trash", path: "\(home.stateDirectory)/trash")
     self.hashing = hashing
     self.random = random
     self.mover = mover

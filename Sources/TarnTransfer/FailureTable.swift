@@ -69,8 +69,19 @@ enum FailureTable {
       return DownloadFailure(
         row.code, "\(place) does not speak TLS: its addresses may begin with http://", isTransient: false)
     }
+    if code == CURLE_SSL_CACERT_BADFILE {
+      let file = authorities(detail).map { " from \(Printable.escape($0))" } ?? ""
+      return DownloadFailure(
+        row.code, "no authority's certificate could be read\(file), so \(place) cannot be trusted",
+        isTransient: false)
+    }
     return DownloadFailure(
       row.code, "\(row.words) \(place)\(cause(code, detail))", isTransient: row.isTransient)
+  }
+
+  /// The file that `error setting certificate file: FILE` names.
+  private static func authorities(_ detail: String) -> String? {
+    detail.ranges(of: "certificate file: ").first.map { String(detail[$0.upperBound...]) }
   }
 
   /// `: self-signed certificate`, from libcurl's message or its text for the code.

@@ -70,6 +70,26 @@ import Testing
     }
   }
 
+  /// A new ledger in place of a lost one: without FEED a sync would only ask for it. A configured mirror has it.
+  @Test func aMirrorWithoutAFeedAsksForIt() {
+    var status = Samples.status()
+    status.feed = ""
+    status.lastSuccess = nil
+    #expect(card(status).last == "next: tarn sync FEED /srv/iso")
+    status.name = "iso"
+    #expect(card(status).last == "next: tarn sync iso")
+  }
+
+  @Test func whatThePolicyLeavesIsSaid() {
+    var status = Samples.status()
+    status.entries.current = 1232
+    status.entries.kept = 2
+    #expect(
+      card(status).last
+        == "  entries       1,232 of 1,234 current, 3.2 GiB, 2 left as the policy says (--local-changes keep)"
+    )
+  }
+
   @Test func heldMirrorSaysWhatToType() {
     var status = Samples.status()
     status.state = "held"

@@ -170,6 +170,20 @@ import Testing
       ])
   }
 
+  @Test func verificationOfNothing() {
+    var report = VerifyReport()
+    report.isBlank = true
+    func lines(repairs: Bool = false) -> [String] {
+      VerifySummary.lines(report, mirror: "iso", repairs: repairs, style: Self.plain)
+    }
+    let head = "nothing verified: no file is recorded"
+    #expect(lines() == [head, "next: tarn sync iso"])
+    #expect(lines(repairs: true) == [head])
+    report.knowsFeed = false
+    #expect(lines() == [head, "next: tarn sync FEED iso"])
+    #expect(ExitStatus(report) == .partial)
+  }
+
   @Test func approval() {
     let plan = HeldPlan(id: "1a2b3c4d", when: Samples.now.adding(seconds: -7200), count: 12)
     let question = ApprovalText.question(plan, (1...12).map { Samples.path("\($0)") }, now: Samples.now)

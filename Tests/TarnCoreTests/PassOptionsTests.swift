@@ -151,4 +151,18 @@ import Testing
     filter.exclude = PathPatterns(exclude)
     #expect(filter.excludes(path(name)) == excluded)
   }
+
+  @Test func thePatternThatDecidesIsNamed() {
+    var filter = PathFilter()
+    filter.exclude = PathPatterns(["*.iso", "", "tmp/", "!keep.iso", "a*.iso"])
+    #expect(filter.exclusion(of: path("b.iso")) == .excluded(by: "*.iso"))
+    #expect(filter.exclusion(of: path("tmp/keep.iso")) == .excluded(by: "tmp/"))
+    #expect(filter.exclusion(of: path("a.iso")) == .excluded(by: "a*.iso"))
+    for name in ["keep.iso", "a.txt"] { #expect(filter.exclusion(of: path(name)) == nil) }
+    filter.include = PathPatterns(["*.txt", "!b.txt"])
+    #expect(filter.exclusion(of: path("a.txt")) == nil)
+    #expect(filter.exclusion(of: path("b.txt")) == .takenBack(by: "!b.txt"))
+    #expect(filter.exclusion(of: path("c.bin")) == .notIncluded)
+    #expect(filter.exclusion(of: path("b.iso")) == .excluded(by: "*.iso"))
+  }
 }

@@ -64,6 +64,24 @@ import Testing
     #expect(world.partialNames.count == 1)
   }
 
+  /// It could not be published, and somebody put a file there: its bytes wait, whole, and are not fetched again.
+  @Test func whatIsWholeAndInConflictStays() throws {
+    let world = World()
+    world.want("large", Self.large)
+    let folder = world.folder
+    world.server.onRequest { _ in folder.setIntact(false) }
+    #expect(throws: PassFailure.self) { try world.run() }
+    world.server.onRequest(nil)
+    folder.setIntact(true)
+    folder.write("large".path, "mine".bytes)
+    for _ in 0..<2 { #expect(try world.run().counts.conflict == 1) }
+    #expect(world.partialNames.map { folder.partialContents($0)?.count } == [Self.large.utf8.count])
+    folder.delete("large".path)
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.isEmpty)
+    #expect(try isClean(world))
+  }
+
   @Test func aPlanDropsNothing() throws {
     let world = try interrupted()
     world.unlist("large")

@@ -62,7 +62,7 @@ import Testing
   /// No digest: the server is asked, and the answer has other bytes.
   @Test func anAdoptedFileThatIsRevalidatedStaysInTheTrash() throws {
     let world = try withAdopted()
-    world.serve("mine", "version 2", etag: "\"2\"")
+    _ = world.serve("mine", "version 2", etag: "\"2\"")
     world.add(world.bareEntry("mine"))
     try world.run()
     #expect(world.text("mine") == "version 2")

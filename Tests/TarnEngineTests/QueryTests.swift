@@ -168,6 +168,38 @@ import Testing
     #expect(try status(world).state == "interrupted")
   }
 
+  /// What the last pass left undone is done by the approval, or not.
+  @Test func anApprovalEndsWhatWasHeld() throws {
+    for trouble in ["", "other", "stop", "deletion"] {
+      let world = try filled()
+      let success = try status(world).lastSuccess
+      world.clock.advance(seconds: 3600)
+      world.policy.deletes = true
+      for number in 0..<5 { world.unlist("f\(number + 10)") }
+      if trouble == "other" {
+        world.want("new", "new")
+        world.server.remove(World.host + "new")
+      }
+      let report = try world.run()
+      #expect(try status(world).state == "held")
+      #expect(try status(world).lastSuccess == success)
+      world.clock.advance(seconds: 3600)
+      if trouble == "stop" {
+        let stop = StopFlag()
+        stop.set()
+        #expect(try world.approval(stop: stop).run(plan: nil).wasStopped)
+        #expect(try status(world).state == "held")
+        continue
+      }
+      if trouble == "deletion" { for number in 1...5 { world.folder.fail(.remove, number: number) } }
+      let approved = try world.approval.run(plan: nil)
+      #expect(approved.problems.isEmpty == (trouble != "deletion"))
+      #expect(try status(world).state == (trouble.isEmpty ? "idle" : "failing"), "\(trouble)")
+      // In sync as of the feed that the pass read.
+      #expect(try status(world).lastSuccess == (trouble.isEmpty ? report.ended.rfc3339 : success))
+    }
+  }
+
   @Test func aStoppedPassIsNoFailure() throws {
     let world = try filled(3)
     world.want("new", "new")
@@ -295,8 +327,24 @@ import Testing
     #expect(report.damaged == ["f12".path])
     #expect(report.problems.map(\.name) == ["f13".bytes])
     #expect(report.good == 1)
+    // One is missing, and one could not be read.
+    #expect(report.checked == 3)
     #expect(Set(world.log.problems.map(\.code)) == ["missing", "changed", "damaged", "input-output-error"])
     #expect(try status(world).verifiedAt == nil)
+  }
+
+  @Test func whereNothingIsRecordedNothingIsVerified() throws {
+    let world = World()
+    world.want("a", "a")
+    #expect(try verify(world).isBlank && !verify(world).isGood && !verify(world).knowsFeed)
+    #expect(try status(world).verifiedAt == nil)
+    world.server.remove(World.host + "a")
+    try world.run()
+    #expect(try verify(world).isBlank)
+    // That nothing is wanted, a pass has found.
+    world.unlist("a")
+    try world.run()
+    #expect(try verify(world).isGood)
   }
 
   /// As a disk does it: other bytes, and stat says nothing.

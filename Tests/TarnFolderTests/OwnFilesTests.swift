@@ -36,6 +36,16 @@ import Testing
     #expect(try !world.disk.isIntact())
   }
 
+  /// Of several mirrors, whose `partial` it is has to be told.
+  @Test func aDirectoryThatCannotBeListedIsNamedWhole() throws {
+    let disk = world.disk
+    for name in ["partial", "trash"] { #expect(rmdir(own(name)) == 0) }
+    let partials = #expect(throws: FolderFailure.self) { try disk.partials() }
+    #expect(partials?.message.hasPrefix("cannot list \(world.home.stateDirectory)/partial: ") == true)
+    let trashed = #expect(throws: FolderFailure.self) { try disk.trashed() }
+    #expect(trashed?.message.hasPrefix("cannot list \(world.home.stateDirectory)/trash: ") == true)
+  }
+
   @Test func aLinkAtTheLockIsNotFollowed() throws {
     let path = outside("theirs")
     #expect(symlink(path, own("lock")) == 0)

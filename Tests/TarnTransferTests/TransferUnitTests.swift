@@ -185,6 +185,18 @@ import Testing
     #expect(failure.message == message)
   }
 
+  /// libcurl's words for a file of authorities that holds no certificate, or is none.
+  @Test(arguments: [
+    ("error setting certificate file: /my ca.pem", " from /my ca.pem"),
+    ("error setting certificate file: /ca\u{1B}.pem", " from /ca\\x1b.pem"), ("", ""),
+  ]) func aFileWithoutCertificatesIsNamed(detail: String, place: String) {
+    let origin = Origin(scheme: "https", host: "h", port: "443")
+    let failure = FailureTable.failure(CURLE_SSL_CACERT_BADFILE, origin: origin, detail: detail, errno: 0)
+    #expect(
+      failure.message == "no authority's certificate could be read\(place), so h:443 cannot be trusted")
+    #expect(failure.code == .tls && !failure.isTransient)
+  }
+
   /// Each option is set once, has a reason, and is known to the libcurl at hand.
   @Test func optionTable() throws {
     var settings = NetworkSettings()

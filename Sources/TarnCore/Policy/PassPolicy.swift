@@ -56,4 +56,21 @@ package struct PathFilter: Sendable, Equatable {
     if exclude.matches(path) == true { return true }
     return !include.isEmpty && include.matches(path) != true
   }
+
+  /// Why `excludes` says so.
+  package enum Exclusion: Sendable, Equatable {
+    /// This pattern of `--exclude`.
+    case excluded(by: String)
+    /// This pattern of `--include` takes it back.
+    case takenBack(by: String)
+    /// No pattern of `--include` has it.
+    case notIncluded
+  }
+
+  /// nil for a path that is not excluded.
+  package func exclusion(of path: RelativePath) -> Exclusion? {
+    guard excludes(path) else { return nil }
+    if exclude.matches(path) == true { return exclude.deciding(path).map { .excluded(by: $0) } }
+    return include.deciding(path).map { .takenBack(by: $0) } ?? .notIncluded
+  }
 }

@@ -8,6 +8,8 @@ package struct PathPatterns: Sendable, Equatable {
     var isNegated: Bool
     var isAnchored: Bool
     var isDirectoryOnly: Bool
+    /// As given.
+    var text: String
   }
 
   /// As given, for display and for the ledger.
@@ -24,17 +26,24 @@ package struct PathPatterns: Sendable, Equatable {
   /// - Returns: true when the path or a directory above it is matched, false when it is taken back, nil when
   ///   no pattern speaks of it.
   package func matches(_ path: RelativePath) -> Bool? {
+    decisive(path).map { !$0.isNegated }
+  }
+
+  /// The pattern, as given, that says what `matches` answers; nil when none speaks of the path.
+  package func deciding(_ path: RelativePath) -> String? {
+    decisive(path)?.text
+  }
+
+  private func decisive(_ path: RelativePath) -> Pattern? {
     guard !patterns.isEmpty else { return nil }
-    var verdict: Bool?
+    var last: Pattern?
     for end in Self.prefixEnds(path.bytes) {
       let prefix = path.bytes[..<end]
       let isDirectory = end < path.bytes.count
-      for pattern in patterns where Self.match(pattern, prefix, isDirectory: isDirectory) {
-        verdict = !pattern.isNegated
-      }
-      if isDirectory, verdict == true { return true }
+      for pattern in patterns where Self.match(pattern, prefix, isDirectory: isDirectory) { last = pattern }
+      if isDirectory, let last, !last.isNegated { return last }
     }
-    return verdict
+    return last
   }
 
   private static func parse(_ text: String) -> Pattern? {
@@ -48,7 +57,7 @@ package struct PathPatterns: Sendable, Equatable {
     if glob.first == UInt8(ascii: "/") { glob.removeFirst() }
     guard !glob.isEmpty else { return nil }
     return Pattern(
-      glob: glob, isNegated: isNegated, isAnchored: isAnchored, isDirectoryOnly: isDirectoryOnly)
+      glob: glob, isNegated: isNegated, isAnchored: isAnchored, isDirectoryOnly: isDirectoryOnly, text: text)
   }
 
   /// Where each leading part of a path ends: every directory above it, then the path itself.

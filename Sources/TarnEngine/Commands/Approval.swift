@@ -73,8 +73,17 @@ package struct Approval {
     let end = Event(
       when: Timestamp(nanoseconds: clock.now()), code: "plan-approved",
       detail: "plan \(held.id): \(Units.count(report.deleted, "deletion"))\(left)")
-    try ledger.apply(report.wasStopped ? [.event(end)] : [.dropHolds, .event(end)])
+    try ledger.apply((report.wasStopped ? [] : [.dropHolds]) + [.event(end)] + settled(report))
     return report
+  }
+
+  /// Where only these deletions kept the last pass from being in sync, it is so now: as of the feed that it read.
+  private func settled(_ report: ApprovalReport) throws(LedgerFailure) -> [LedgerChange] {
+    guard try ledger.fact("outcome") == "held" else { return [] }
+    guard report.problems.isEmpty else { return [.fact("outcome", "partial")] }
+    guard !report.wasStopped else { return [] }
+    let ended = try ledger.fact("ended")
+    return [.fact("outcome", "in-sync")] + (ended.map { [.fact("success", $0)] } ?? [])
   }
 
   /// One group of the plan's paths: there may be millions.

@@ -28,7 +28,7 @@ package struct Explanation: Encodable, Sendable {
     package var recognisedBy: String
   }
   package var path: String
-  /// current, changed, missing, foreign, gone, unknown, failed, refused, conflict or held.
+  /// current, changed, missing, foreign, gone, pending, excluded, unknown, failed, refused, conflict or held.
   package var state: String
   /// The answer in a sentence.
   package var summary: String
@@ -54,11 +54,14 @@ extension Explanation {
 
 package struct ExplainQuery {
   let ledger: any LedgerPort
-  let folder: any FolderReading
+  let folder: any FolderPort
+  let holder: Int32?
 
-  package init(ledger: any LedgerPort, folder: any FolderReading) {
+  /// - Parameter holder: the process that holds the folder's lock; nil when nobody does.
+  package init(ledger: any LedgerPort, folder: any FolderPort, holder: Int32? = nil) {
     self.ledger = ledger
     self.folder = folder
+    self.holder = holder
   }
 
   /// - Throws: `PassFailure`.
@@ -86,8 +89,9 @@ package struct ExplainQuery {
     let isHeld = try held.map { try ledger.isHeld(path, plan: $0.id) } ?? false
     var answer = Explanation(path: path.printable, state: "unknown", summary: "")
     let mirror = ShellWord.quote(mirror)
+    let about = try Circumstances(path, ledger: ledger, folder: folder, holder: holder)
     (answer.state, answer.summary, answer.hint) = Self.verdict(
-      row: row, present: present, problem: problem, held: held, isHeld: isHeld, mirror: mirror)
+      row: row, present: present, problem: problem, held: held, isHeld: isHeld, about: about, mirror: mirror)
     answer.record = row.map { row in
       Explanation.Record(
         size: row.identity.size, digest: row.digest.description, verified: row.isVerified,
@@ -104,9 +108,14 @@ package struct ExplainQuery {
         number: event.number, time: event.when.rfc3339, code: event.code, bytes: event.bytes,
         detail: event.detail)
     }
-    if row == nil, present == nil, problem == nil, answer.events.first?.code == "deleted" {
+    if row == nil, present == nil, problem == nil, answer.state != "pending",
+      answer.events.first?.code == "deleted"
+    {
       answer.state = "gone"
-      answer.summary = "the feed no longer had it, and it was moved to the trash"
+      answer.summary =
+        about.isOfWindow
+        ? "it was beyond what --keep and --max-age want, and was moved to the trash"
+        : "the feed no longer had it, and it was moved to the trash"
       answer.hint = "tarn trash list \(mirror)"
     }
     return answer
@@ -121,9 +130,11 @@ package struct ExplainQuery {
   /// What the next pass alone would not mend needs a person first; what is refused, the feed's author.
   ///
   /// - Parameter plan: the one that is held; nil when what was held was approved since.
-  private static func hint(_ kind: Problem.Kind, plan: HeldPlan?, mirror: String) -> String? {
-    switch kind {
-    case .conflict: "move it away, then: tarn sync \(mirror)"
+  private static func hint(
+    _ problem: Problem, row: Row?, plan: HeldPlan?, about: Circumstances, mirror: String
+  ) -> String? {
+    switch problem.kind {
+    case .conflict: about.afterConflict(problem.code, row: row, mirror: mirror)
     case .held: plan.map { "tarn approve \(mirror) \($0.id)" } ?? "tarn sync \(mirror)"
     case .refused: nil
     default: "tarn sync \(mirror)"
@@ -131,8 +142,12 @@ package struct ExplainQuery {
   }
 
   private static func verdict(
-    row: Row?, present: Present?, problem: Problem?, held: HeldPlan?, isHeld: Bool, mirror: String
-  ) -> (String, String, String?) {
+    row: Row?, present: Present?, problem: Problem?, held: HeldPlan?, isHeld: Bool, about: Circumstances,
+    mirror: String
+  ) -> Circumstances.Verdict {
+    if about.transfer != nil, let verdict = about.unfinished(isPlaced: row != nil, mirror: mirror) {
+      return verdict
+    }
     if let held, isHeld {
       return (
         "held",
@@ -145,27 +160,23 @@ package struct ExplainQuery {
     if let problem {
       return (
         problem.kind.rawValue, "\(problem.message) [\(problem.code)]",
-        hint(problem.kind, plan: held, mirror: mirror)
+        hint(problem, row: row, plan: held, about: about, mirror: mirror)
       )
     }
+    if let exclusion = about.exclusion { return about.leftOut(exclusion, row: row, present: present) }
     switch (row, present) {
-    case (nil, nil):
-      return ("unknown", "neither the feed of the last pass nor the ledger knows it", "tarn plan \(mirror)")
+    case (nil, nil): return about.unfinished(isPlaced: false, mirror: mirror) ?? about.unknown(mirror: mirror)
     case (nil, .some):
       return ("foreign", "it is in the folder, and Tarn did not place it; Tarn leaves it alone", nil)
-    case (.some(let row), nil):
-      return ("missing", "\(origin(row)), and it is not there any more", "tarn sync \(mirror)")
+    case (.some(let row), nil): return about.missing(row, mirror: mirror)
     case (.some(let row), .some(let present)):
       guard present.kind == .regular, row.identity.isSame(as: present.identity) else {
-        return ("changed", "\(origin(row)), and it was changed since", "tarn sync \(mirror)")
+        return about.changed(row, present, mirror: mirror)
       }
+      if let verdict = about.unfinished(isPlaced: true, mirror: mirror) { return verdict }
       let how =
         row.isVerified ? "verified against the feed's digest" : "the feed gives no digest to verify it by"
-      return ("current", "\(origin(row)) on \(row.placed.rfc3339), \(how)", nil)
+      return ("current", "\(row.origin) on \(row.placed.rfc3339), \(how)", nil)
     }
-  }
-
-  private static func origin(_ row: Row) -> String {
-    row.isAdopted ? "it was there already, and was adopted" : "Tarn placed it"
   }
 }

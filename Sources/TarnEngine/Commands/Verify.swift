@@ -3,6 +3,7 @@ package import TarnRuntime
 
 /// Hashes every recorded file again, without the network (`tarn verify`).
 package struct VerifyReport: Sendable {
+  /// Files that were read to their end.
   package var checked = 0
   package var bytes: UInt64 = 0
   package var good = 0
@@ -11,10 +12,14 @@ package struct VerifyReport: Sendable {
   package var changed: [RelativePath] = []
   package var problems: [Problem] = []
   package var wasStopped = false
+  /// There was nothing to compare with: no file is recorded, and no pass has found that none is wanted.
+  package var isBlank = false
+  /// The ledger knows what the mirror follows.
+  package var knowsFeed = true
 
   package init() {}
   package var isGood: Bool {
-    damaged.isEmpty && missing.isEmpty && changed.isEmpty && problems.isEmpty && !wasStopped
+    damaged.isEmpty && missing.isEmpty && changed.isEmpty && problems.isEmpty && !wasStopped && !isBlank
   }
 }
 
@@ -71,6 +76,8 @@ package struct Verification {
       snapshot.bytesTotal = totalBytes
     }
     var report = VerifyReport()
+    report.isBlank = try total == 0 && ports.ledger.fact("entries-wanted") != "0"
+    report.knowsFeed = try ports.ledger.fact("feed") != nil
     let rows = try ports.ledger.rows()
     while let row = try rows.next() {
       guard !stop.isSet else {
@@ -93,7 +100,6 @@ package struct Verification {
   }
 
   private func check(_ row: Row, into report: inout VerifyReport) -> Bool {
-    report.checked += 1
     do throws(FolderFailure) {
       guard let present = try folder.look(row.path) else {
         report.missing.append(row.path)
@@ -107,6 +113,7 @@ package struct Verification {
         tell(row.path, "changed", "it is no regular file any more, or changes while it is read")
         return false
       }
+      report.checked += 1
       report.bytes.addSaturated(identity.size)
       if digest == row.digest {
         report.good += 1
@@ -125,7 +132,6 @@ package struct Verification {
       return false
     } catch {
       guard error.code != .stopped else {
-        report.checked -= 1
         report.wasStopped = true
         return false
       }

@@ -167,6 +167,8 @@ struct FeedReader {
       case "http-404", "http-410": "check the address of the feed; nothing was changed"
       case "tls-failed" where message.contains("self-signed") || message.contains("issuer"):
         "give the authority that signed its certificate with --cacert FILE"
+      case "tls-failed" where message.contains("authority's certificate"):
+        "give --cacert a file of certificates in PEM (-----BEGIN CERTIFICATE-----), or leave it out"
       case "tls-failed" where message.contains("certificate"):
         "check the feed's address, and this machine's clock"
       case "address-refused": "redirects to private addresses are followed only from a private feed"

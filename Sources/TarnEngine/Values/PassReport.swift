@@ -121,6 +121,13 @@ package struct PassReport: Sendable {
       && listingFailures == 0
   }
 
+  /// As the ledger remembers it: `held` when nothing but deletions that wait for an approval keeps it from being in sync.
+  var outcome: String {
+    if isInSync { return "in-sync" }
+    if wasStopped { return "stopped" }
+    return counts.wanting == 0 && listingFailures == 0 ? "held" : "partial"
+  }
+
   /// How long the feed wants to be left alone (RSS `ttl`), in seconds; nil when it does not say.
   package var refreshSeconds: Int64?
 

@@ -7,6 +7,8 @@ import TarnRuntime
 struct OwnDirectory: Sendable {
   let descriptor: Descriptor
   let label: String
+  /// Where it lies, as users see it; nil where the label says enough.
+  var path: String?
 
   /// - Throws: `other` for what is no name, which would lead elsewhere.
   static func check(_ name: String) throws(FolderFailure) {
@@ -32,8 +34,9 @@ struct OwnDirectory: Sendable {
     defer { buffer.deallocate() }
     // A descriptor of its own: reading moves the offset.
     let opened = descriptor.open(cString("."), O_RDONLY | O_DIRECTORY)
-    let fresh = Descriptor(try kernel("list", label.utf8, opened))
-    let names = try NameList(fresh, Array(label.utf8), buffer: buffer)
+    let place = Array((path ?? label).utf8)
+    let fresh = Descriptor(try kernel("list", place, opened))
+    let names = try NameList(fresh, place, buffer: buffer)
     var files: [(name: String, stat: FileStat)] = []
     for index in 0..<names.count {
       let name = String(decoding: names.bytes(index), as: UTF8.self)

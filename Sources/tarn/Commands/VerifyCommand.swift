@@ -26,12 +26,14 @@ struct VerifyCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     session.console.outliveReader()
-    let report = try session.attend(schema: Self.schema, mirror: nil) {
+    var report = try session.attend(schema: Self.schema, mirror: nil) {
       observer, progress, stop throws(PassFailure) -> VerifyReport in
       try session.tarn.verify(
         folder: mirror, state: record.state, marking: repair, observer: observer, progress: progress,
         stop: stop)
     }
+    // A configured mirror's feed is in its settings.
+    if session.tarn.place(of: mirror) != nil { report.knowsFeed = true }
     let status = ExitStatus(report, signal: Interruption.shared.received)
     let repairs = repair && status == .partial
     show(report, session, status: status, repairs: repairs)

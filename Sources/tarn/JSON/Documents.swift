@@ -28,6 +28,8 @@ struct VerifyLine: Encodable {
   var missing: Int
   var changed: Int
   var unreadable: Int
+  /// No file is recorded that could be compared.
+  var blank: Bool
   var stopped: Bool
 
   init(_ report: VerifyReport, type: String, status: ExitStatus) {
@@ -40,6 +42,7 @@ struct VerifyLine: Encodable {
     missing = report.missing.count
     changed = report.changed.count
     unreadable = report.problems.count
+    blank = report.isBlank
     stopped = report.wasStopped
   }
 }

@@ -142,7 +142,7 @@ enum StatusText {
     let counts = document.entries
     let named: [(Int, String)] = [
       (counts.pending, "pending"), (counts.failed, "failed"), (counts.refused, "refused"),
-      (counts.conflict, "in conflict"), (counts.kept, "kept as you left them"),
+      (counts.conflict, "in conflict"), (counts.kept, "left as the policy says (--local-changes keep)"),
       (document.bytes.unknownSizes, "of unknown size"),
     ]
     let current = "\(Numbers.grouped(counts.current)) of \(Numbers.grouped(counts.wanted)) current"
@@ -208,7 +208,8 @@ enum StatusText {
     if let problem = document.problems.first, needsPerson(document) {
       return SyncSummary.explain(problem.name, mirror: mirror)
     }
-    return "tarn sync \(mirror)"
+    // Nothing remembers it: a new ledger, in place of one that was damaged or lost.
+    return document.feed.isEmpty && !hasName(document) ? "tarn sync FEED \(mirror)" : "tarn sync \(mirror)"
   }
 
   /// What is left is in conflict or refused: another pass would find the same.

@@ -49,7 +49,7 @@ enum SyncSummary {
       (counts.fetched, "fetched"), (counts.updated, "updated"), (counts.restored, "restored"),
       (counts.replaced, "put back"), (counts.copied, "copied"), (counts.adopted, "adopted"),
       (counts.deleted, "moved to the trash"),
-      (counts.kept, "kept as you left them"),
+      (counts.kept, "left as the policy says"),
       (isChanged ? counts.current + counts.revalidated : 0, "already there"),
     ]
     return named.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }

@@ -9,6 +9,12 @@ enum VerifySummary {
   static func lines(_ report: VerifyReport, mirror: String, repairs: Bool, style: Style) -> [String] {
     let checked = "\(Numbers.count(report.checked, "file")) checked, \(Units.show(report.bytes)) read"
     if report.wasStopped { return [style.paint("stopped:", .warning) + " \(checked)"] }
+    if report.isBlank {
+      // What sync would say itself: the feed has to be given where nothing remembers it.
+      let feed = report.knowsFeed ? "" : "FEED "
+      let next = repairs ? [] : ["next: tarn sync \(feed)\(mirror)"]
+      return [style.paint("nothing verified:", .bad) + " no file is recorded"] + next
+    }
     if report.isGood { return [style.paint("all good:", .good) + " \(checked)"] }
     let named: [(Int, String)] = [
       (report.damaged.count, "damaged"), (report.missing.count, "missing"), (report.changed.count, "changed"),

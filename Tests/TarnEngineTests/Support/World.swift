@@ -14,6 +14,8 @@ final class World {
   let random: SeededRandom
   let server = Server()
   var policy = PassPolicy()
+  /// Remembered by the next pass; see `choose`.
+  private var options = PassOptions()
   /// What the feed says.
   var items: [FeedItem] = []
   var end = FeedEnd(format: "test list", isComplete: true)
@@ -94,6 +96,12 @@ final class World {
 
   // MARK: Passes
 
+  /// Options as a user gives them: they make the policy, and the ledger remembers them.
+  func choose(_ values: [PassOptions.Name: [String]]) throws {
+    options = PassOptions(values: values)
+    policy = try options.policy()
+  }
+
   /// Makes a mirror of this file and 20 others, so many that the guard lets a few go; deletions are allowed after.
   func fill(_ path: String, _ text: String) throws {
     want(path, text)
@@ -132,6 +140,7 @@ final class World {
       feed: location, folderName: "/folder", policy: policy)
     request.wasRebuilt = wasRebuilt
     request.mostHeldBack = mostHeldBack
+    request.facts = [("options", options.encoded)]
     let ports = self.ports(downloader)
     request.steering = steering
     return Pass(

@@ -1,0 +1,216 @@
+import TarnCore
+
+/// What the ledger says of a path besides its row, its problem and its events: for `tarn explain`.
+struct Circumstances {
+  /// How far the last pass came.
+  enum LastPass: Equatable {
+    /// No pass has read the feed so far.
+    case none
+    /// It runs.
+    case atWork
+    /// It was stopped, or failed, with entries that nobody looked at.
+    case cut
+    /// - Parameters:
+    ///   - isComplete: the feed's list names all there is.
+    ///   - namesAll: each entry that it left undone has a problem in the ledger.
+    case ended(isComplete: Bool, namesAll: Bool)
+  }
+
+  /// Of the last pass.
+  private var filter = PathFilter()
+  /// Why the last pass left it out; nil when it did not.
+  var exclusion: PathFilter.Exclusion?
+  var localChanges = PassPolicy.LocalChanges.restore
+  var lastPass = LastPass.none
+  /// Now, in the pass at work.
+  var transfer: Activity?
+  /// A download that is not finished.
+  var partial: PartialRow?
+  /// Bytes of it that are on disk; nil when there is none.
+  var kept: UInt64?
+  /// A feed without paths named it once (RSS, Atom, JSON Feed).
+  var isOfWindow = false
+
+  /// - Parameter holder: the process that holds the folder's lock; nil when nobody does.
+  init(_ path: RelativePath, ledger: any LedgerPort, folder: any FolderPort, holder: Int32?) throws {
+    isOfWindow = try ledger.name(path) != nil
+    // Options of a newer Tarn may have values that this one does not take.
+    if let policy = try? PassOptions(encoded: ledger.fact("options") ?? "").policy() {
+      filter = policy.filter
+      exclusion = filter.exclusion(of: path)
+      localChanges = isOfWindow ? policy.window.localChanges : policy.localChanges
+    }
+    lastPass = try Self.lastPass(ledger, holder: holder)
+    if lastPass == .atWork { transfer = try ledger.activity().first { $0.path == path } }
+    partial = try ledger.partial(path)
+    kept = try partial.flatMap { try folder.partialIdentity($0.name) }?.size
+  }
+
+  private static func lastPass(_ ledger: any LedgerPort, holder: Int32?) throws -> LastPass {
+    let outcome = try ledger.fact("outcome")
+    if holder != nil, outcome == "running" { return .atWork }
+    guard let wanted = try ledger.fact("entries-wanted").flatMap({ Int($0) }) else { return .none }
+    if outcome == "running" || outcome == "stopped" { return .cut }
+    let named = try ledger.problemCounts().values.reduce(0, +)
+    let done = try ["entries-current", "entries-kept"].reduce(named) { sum, name in
+      try sum + (ledger.fact(name).flatMap { Int($0) } ?? 0)
+    }
+    // A pass that failed before it had read the feed leaves what the one before it said.
+    if outcome == "failed", done < wanted { return .cut }
+    let isComplete = try ledger.fact("complete").map { $0 == "yes" } ?? true
+    return .ended(isComplete: isComplete, namesAll: named < PassReport.mostProblems)
+  }
+}
+
+// MARK: - Sentences
+
+extension Circumstances {
+  typealias Verdict = (state: String, summary: String, hint: String?)
+
+  /// Of a path that is being fetched, or whose download is not finished; nil for any other.
+  ///
+  /// - Parameters:
+  ///   - isPlaced: Tarn placed a version before.
+  ///   - mirror: as a word of a command.
+  func unfinished(isPlaced: Bool, mirror: String) -> Verdict? {
+    let before =
+      isPlaced ? "an earlier version is in place; the one of the feed" : "the feed lists it, and it"
+    if let transfer {
+      let amount = Self.amount(transfer.received, of: transfer.total)
+      return ("pending", "\(before) is being fetched now: \(amount) so far", "tarn status \(mirror)")
+    }
+    guard let partial, let kept else { return nil }
+    let amount = Self.amount(kept, of: partial.total)
+    let rest = lastPass == .atWork ? "the pass at work goes on with it" : "the next pass goes on with it"
+    return (
+      "pending", "\(before) is not fetched whole yet: \(amount) kept, and \(rest)", next(mirror)
+    )
+  }
+
+  /// Of a path that a filter leaves out.
+  func leftOut(_ exclusion: PathFilter.Exclusion, row: Row?, present: Present?) -> Verdict {
+    let why =
+      switch exclusion {
+      case .excluded(let pattern): "--exclude \(ShellWord.quote(pattern)) leaves it out"
+      case .takenBack(let pattern): "--include \(ShellWord.quote(pattern)) leaves it out"
+      case .notIncluded:
+        "it is left out, for no --include names it: "
+          + filter.include.texts.map(ShellWord.quote).joined(separator: ", ")
+      }
+    let now =
+      switch (row, present) {
+      case (nil, nil): "whether the feed lists it or not"
+      case (nil, .some): "and Tarn did not place the one that is in the folder: it stays as it is"
+      case (.some, nil): "so what Tarn placed before, and what is not there any more, is not fetched again"
+      case (.some, .some): "and what Tarn placed before stays as it is: no pass looks after it"
+      }
+    return ("excluded", "\(why), \(now)", nil)
+  }
+
+  /// Of a path that is neither recorded nor there, and of which nothing else is known.
+  func unknown(mirror: String) -> Verdict {
+    switch lastPass {
+    case .none: return ("unknown", "no pass has read the feed so far", next(mirror))
+    case .atWork:
+      return (
+        "unknown",
+        "it is not there so far, and a pass is at work: if the feed lists it, it is among what is pending",
+        next(mirror)
+      )
+    case .cut:
+      return (
+        "unknown",
+        "it is not there, and the last pass did not get to its end: if the feed lists it, it is among what is pending",
+        next(mirror)
+      )
+    case .ended(_, namesAll: false):
+      return (
+        "unknown",
+        "it is not there, and the last pass left more undone than the ledger names: it may be among that",
+        next(mirror)
+      )
+    case .ended where isOfWindow:
+      return (
+        "unknown",
+        "the feed named it once, and wants it no more: it left the feed, or is beyond --keep or --max-age",
+        "tarn plan \(mirror)"
+      )
+    case .ended(let isComplete, _):
+      let list = isComplete ? "the feed" : "the feed's list, which was not complete,"
+      return (
+        "unknown", "neither \(list) when it was last read nor the ledger knows it", "tarn plan \(mirror)"
+      )
+    }
+  }
+
+  /// Of a file of Tarn's that is gone.
+  func missing(_ row: Row, mirror: String) -> Verdict {
+    switch localChanges {
+    case .restore: ("missing", "\(row.origin), and it is not there any more", "tarn sync \(mirror)")
+    case .keep, .report:
+      (
+        "missing",
+        "\(row.origin), it was deleted here, and --local-changes \(localChanges.rawValue) leaves it so",
+        Self.undo(mirror)
+      )
+    }
+  }
+
+  /// Of a file of Tarn's that is not as it was placed.
+  func changed(_ row: Row, _ present: Present, mirror: String) -> Verdict {
+    guard present.kind == .regular else {
+      let sync = localChanges == .restore ? "tarn sync \(mirror)" : Self.restore(mirror)
+      return (
+        "changed", "Tarn placed a file here, and what stands here now is none", "move it away, then: \(sync)"
+      )
+    }
+    if row.isDoubtful {
+      return (
+        "changed", "'tarn verify' found other bytes than Tarn placed, and the next pass sees to it",
+        "tarn sync \(mirror)"
+      )
+    }
+    guard localChanges != .restore else {
+      return ("changed", "\(row.origin), and it was changed since", "tarn sync \(mirror)")
+    }
+    return (
+      "changed",
+      "\(row.origin), it was changed since, and --local-changes \(localChanges.rawValue) leaves it so",
+      Self.undo(mirror)
+    )
+  }
+
+  /// What mends a conflict: mostly a person has to make room first.
+  func afterConflict(_ code: String, row: Row?, mirror: String) -> String {
+    switch code {
+    case "locally-changed", "locally-deleted": return Self.undo(mirror)
+    case "changing": return "tarn sync \(mirror)"
+    default:
+      // Of a recorded file it would then look as if somebody had deleted it.
+      let isLeft = row != nil && localChanges != .restore
+      return "move it away, then: " + (isLeft ? Self.restore(mirror) : "tarn sync \(mirror)")
+    }
+  }
+
+  private func next(_ mirror: String) -> String {
+    lastPass == .atWork ? "tarn status \(mirror)" : "tarn sync \(mirror)"
+  }
+
+  /// It holds for the whole mirror, and says so.
+  private static func undo(_ mirror: String) -> String {
+    "to undo all local changes: \(restore(mirror))"
+  }
+
+  private static func restore(_ mirror: String) -> String {
+    "tarn sync --local-changes restore \(mirror)"
+  }
+
+  private static func amount(_ bytes: UInt64, of total: UInt64?) -> String {
+    Units.show(bytes) + (total.map { " of \(Units.show($0))" } ?? "")
+  }
+}
+
+extension Row {
+  /// How its bytes came to be there.
+  var origin: String { isAdopted ? "it was there already, and was adopted" : "Tarn placed it" }
+}

@@ -1,0 +1,212 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// What `tarn explain` says of paths that are not simply in place or failed: it is so, and what is to be typed next helps.
+@Suite struct ExplainTests {
+  private static let large = String(repeating: "0123456789abcdef", count: 1 << 17)
+
+  private func explain(_ world: World, _ path: String, holder: Int32? = nil) throws -> Explanation {
+    try ExplainQuery(ledger: world.ledger, folder: world.folder, holder: holder).explain(
+      path.path, mirror: "m")
+  }
+
+  /// `large` broke off after 1,500,000 bytes, and the pass was stopped there.
+  private func interrupted(_ world: World = World()) throws -> World {
+    world.policy.retries = 0
+    world.want("large", Self.large)
+    world.server.answer(World.host + "large", Server.broken(Self.large, after: 1_500_000, etag: "\"1\""))
+    #expect(try world.run().counts.failed == 1)
+    try world.ledger.apply([
+      .dropProblem(name: "large".bytes), .fact("outcome", "stopped"),
+    ])
+    return world
+  }
+
+  // MARK: Pending
+
+  @Test func whatIsBeingFetchedIsPending() throws {
+    let world = try interrupted()
+    try world.ledger.apply([
+      .fact("outcome", "running"),
+      .activity([
+        Activity(path: "large".path, received: 1 << 20, total: 2 << 20, rate: 1, source: World.host)
+      ]),
+    ])
+    let answer = try explain(world, "large", holder: 42)
+    #expect(answer.state == "pending")
+    #expect(
+      answer.summary == "the feed lists it, and it is being fetched now: 1.0 MiB of 2.0 MiB so far")
+    #expect(answer.hint == "tarn status m")
+    // Whoever holds the folder after a kill is not the one that wrote of it.
+    let later = try explain(world, "large")
+    #expect(later.state == "pending" && !later.summary.contains("now"))
+    #expect(later.hint == "tarn sync m")
+  }
+
+  @Test func whatWasInterruptedIsPending() throws {
+    let world = try interrupted()
+    let answer = try explain(world, "large")
+    #expect(answer.state == "pending")
+    #expect(
+      answer.summary
+        == "the feed lists it, and it is not fetched whole yet: 1.4 MiB of 2.0 MiB kept, and the next pass goes on with it"
+    )
+    #expect(answer.hint == "tarn sync m")
+    try world.ledger.apply([.fact("outcome", "running")])
+    #expect(try explain(world, "large", holder: 42).summary.contains("the pass at work goes on with it"))
+    #expect(try explain(world, "large", holder: 42).hint == "tarn status m")
+  }
+
+  @Test func aNewerVersionIsPending() throws {
+    let world = World()
+    world.want("large", "small")
+    try world.run()
+    _ = try interrupted(world)
+    let answer = try explain(world, "large")
+    #expect(answer.state == "pending")
+    #expect(
+      answer.summary.hasPrefix("an earlier version is in place; the one of the feed is not fetched whole"))
+    #expect(answer.record?.size == 5)
+  }
+
+  /// Nothing is recorded of a small file that nobody came to: all that can be said is that it may be wanted.
+  @Test func whatAStoppedPassDidNotComeTo() throws {
+    let world = World()
+    for number in 0..<3 { world.want("f\(number)", "text \(number)") }
+    #expect(try explain(world, "f0").summary == "no pass has read the feed so far")
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    let pass = world.pass(downloader)
+    world.log.onEvent { _, event in if case .planned = event { pass.stop.set() } }
+    #expect(try pass.run(folder: world.folder).wasStopped)
+    let answer = try explain(world, "f0")
+    #expect(answer.state == "unknown")
+    #expect(
+      answer.summary
+        == "it is not there, and the last pass did not get to its end: if the feed lists it, it is among what is pending"
+    )
+    #expect(answer.hint == "tarn sync m")
+    // A pass that cannot read the feed learns no more of it.
+    world.feedFailure = FeedFailure(code: "feed-truncated", message: "cut")
+    #expect(throws: PassFailure.self) { try world.run() }
+    #expect(try explain(world, "f0").summary == answer.summary)
+    try world.ledger.apply([.fact("outcome", "running")])
+    #expect(try explain(world, "f0", holder: 42).summary.contains("a pass is at work"))
+    #expect(try explain(world, "f0", holder: 42).hint == "tarn status m")
+    world.feedFailure = nil
+    world.log.onEvent(nil)
+    try world.run()
+    #expect(
+      try explain(world, "nowhere").summary
+        == "neither the feed when it was last read nor the ledger knows it")
+    #expect(try explain(world, "nowhere").hint == "tarn plan m")
+  }
+
+  @Test func anIncompleteListIsSaidToBeOne() throws {
+    let world = World()
+    world.want("f", "text")
+    world.end.isComplete = false
+    try world.run()
+    #expect(try explain(world, "nowhere").summary.contains("the feed's list, which was not complete,"))
+  }
+
+  // MARK: Filters
+
+  @Test func aPatternThatLeavesAPathOutIsNamed() throws {
+    let world = World()
+    for name in ["f10", "f20", "f21"] { world.want(name, name) }
+    try world.run()
+    world.folder.delete("f21".path)
+    world.folder.write("f29".path, "mine".bytes)
+    try world.choose([.exclude: ["*.tmp", "f2*"]])
+    try world.run()
+    let ends = [
+      "f20": "and what Tarn placed before stays as it is: no pass looks after it",
+      "f21": "so what Tarn placed before, and what is not there any more, is not fetched again",
+      "f22": "whether the feed lists it or not",
+      "f29": "and Tarn did not place the one that is in the folder: it stays as it is",
+    ]
+    for (path, end) in ends {
+      let answer = try explain(world, path)
+      #expect(answer.state == "excluded", "\(path)")
+      #expect(answer.summary == "--exclude 'f2*' leaves it out, \(end)")
+      #expect(answer.hint == nil)
+    }
+    #expect(try explain(world, "f10").state == "current")
+  }
+
+  @Test func aMissingIncludeIsNamed() throws {
+    let world = World()
+    world.want("a.iso", "a")
+    try world.choose([.include: ["*.iso", "!b*"]])
+    try world.run()
+    #expect(
+      try explain(world, "a.txt").summary
+        == "it is left out, for no --include names it: '*.iso', '!b*', whether the feed lists it or not")
+    #expect(
+      try explain(world, "b.iso").summary
+        == "--include '!b*' leaves it out, whether the feed lists it or not")
+    #expect(try explain(world, "c.iso").state == "unknown")
+  }
+
+  // MARK: Local changes
+
+  @Test(arguments: ["keep", "report"])
+  func aPolicyThatLeavesLocalChangesIsNamed(_ policy: String) throws {
+    let world = World()
+    for name in ["a", "b", "c"] { world.want(name, name) }
+    try world.choose([.localChanges: [policy]])
+    try world.run()
+    world.folder.edit("a".path, "edited".bytes)
+    world.folder.delete("b".path)
+    let undo = "to undo all local changes: tarn sync --local-changes restore m"
+    #expect(
+      try explain(world, "a").summary
+        == "Tarn placed it, it was changed since, and --local-changes \(policy) leaves it so")
+    #expect(
+      try explain(world, "b").summary
+        == "Tarn placed it, it was deleted here, and --local-changes \(policy) leaves it so")
+    for path in ["a", "b"] { #expect(try explain(world, path).hint == undo) }
+    // The pass agrees: it does nothing, and nothing that it says changes what is to be typed.
+    #expect(try world.run().counts.inPlace == 1)
+    for path in ["a", "b"] { #expect(try explain(world, path).hint == undo) }
+    try world.choose([.localChanges: ["restore"]])
+    let report = try world.run()
+    #expect(report.counts.replaced == 1 && report.counts.restored == 1)
+    #expect(world.text("a") == "a" && world.text("b") == "b")
+  }
+
+  /// Moved away, a recorded file looks deleted: that has to be undone as well.
+  @Test func whatStandsInTheWayOfARecordedFile() throws {
+    let world = World()
+    for name in ["a", "b"] { world.want(name, name) }
+    try world.choose([.localChanges: ["keep"]])
+    try world.run()
+    world.folder.delete("a".path)
+    world.folder.makeLink("a".path)
+    let hint = "move it away, then: tarn sync --local-changes restore m"
+    #expect(try explain(world, "a").hint == hint)
+    #expect(try world.run().counts.conflict == 1)
+    #expect(try explain(world, "a").state == "conflict")
+    #expect(try explain(world, "a").hint == hint)
+    world.folder.delete("a".path)
+    try world.choose([.localChanges: ["restore"]])
+    #expect(try world.run().counts.restored == 1)
+  }
+
+  @Test func whatVerifyFoundDamagedIsFetchedAgain() throws {
+    let world = World()
+    world.want("a", "a")
+    try world.choose([.localChanges: ["keep"]])
+    try world.run()
+    var row = try #require(world.row("a"))
+    row.isDoubtful = true
+    try world.ledger.apply([.row(row)])
+    #expect(try explain(world, "a").summary.hasPrefix("'tarn verify' found other bytes"))
+    #expect(try explain(world, "a").hint == "tarn sync m")
+  }
+}
