@@ -98,6 +98,7 @@ extension Tarn {
       feed: feed, folderName: home.folder, policy: try policy(options))
     pass.wasRebuilt = mirror.setAside != nil
     pass.facts = [("feed", feed.text), ("options", options.encoded)]
+    pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
     let ports = try makePorts(
       feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,
       stage: home.stateDirectory + "/stage.sqlite", observer: observer)
