@@ -12,7 +12,7 @@ extension Pass {
 
   /// What is known of the feed; nil when it has to be read whole.
   func knownFeed(at now: Timestamp) throws -> FeedRecord? {
-    guard let settings = request.settings, !request.wasRebuilt,
+    guard let settings = request.settings,
       let record = try ports.ledger.fact(FeedRecord.fact).flatMap({ FeedRecord(encoded: $0) }),
       record.settings == settings, record.isFresh(at: now)
     else { return nil }
@@ -65,12 +65,12 @@ extension Pass {
   func feedRecord(
     _ document: FeedReader.Document, _ end: FeedEnd, _ builder: PlanBuilder, _ report: PassReport
   ) throws -> FeedRecord? {
-    guard let settings = request.settings, report.isInSync, !builder.wasReplanned,
+    guard let settings = request.settings, report.isInSync,
       let head = document.head, let validators = FeedValidators(head)
     else { return nil }
-    // One response that says all that is wanted, from its beginning to its end ...
-    guard document.isWhole, !end.isIndex, report.isComplete || builder.isWindow else { return nil }
-    // ... and says it of any time, and of the files' contents.
+    // One response that says all that is wanted, from its beginning to its end (a list that is not complete lets nothing be
+    // deleted, so its plan was not carried out), and says it of any time and of the files' contents.
+    guard document.isWhole, !end.isIndex else { return nil }
     guard end.expires == nil, !builder.asksForEach,
       !builder.isWindow || request.policy.window.maxAge == nil
     else { return nil }

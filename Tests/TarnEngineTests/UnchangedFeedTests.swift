@@ -120,10 +120,13 @@ import Testing
     #expect(try world.run().isFeedUnchanged)
   }
 
-  @Test func aFolderThatCannotBeReadWholeIsNotCalledTheSame() throws {
+  /// With files of the mirror in the directory, and without.
+  @Test(arguments: ["sub", "mine"])
+  func aFolderThatCannotBeReadWholeIsNotCalledTheSame(directory: String) throws {
     let world = world()
+    world.folder.write("mine/x".path, "mine".bytes)
     try world.run()
-    world.folder.makeUnreadable("sub".path)
+    world.folder.makeUnreadable(directory.path)
     let report = try world.run()
     #expect(asked(world) == ["\"1\"", nil])
     #expect(!report.isInSync)
@@ -143,6 +146,12 @@ import Testing
     #expect(try world.run().isInSync)
     #expect(asked(world) == [nil])
     #expect(try world.run().isFeedUnchanged)
+    // It fails before it has begun.
+    world.folder.setIntact(false)
+    #expect(throws: PassFailure.self) { try world.run() }
+    world.folder.setIntact(true)
+    #expect(try world.run().isInSync)
+    #expect(asked(world) == [nil])
   }
 
   /// Killed at any moment: what was known of the feed went when the pass began.
@@ -280,11 +289,32 @@ import Testing
     #expect(try world.run().counts.unlisted == 1)
     let unchanged = try world.run()
     #expect(unchanged.isFeedUnchanged && unchanged.counts.unlisted == 1 && unchanged.counts.current == 2)
+    world.folder.edit("b".path, "mine".bytes)
+    #expect(try world.run().counts.unlisted == 1)
+    #expect(asked(world) == ["\"2\"", nil])
+    #expect(try world.run().isFeedUnchanged)
     world.folder.delete("b".path)
     #expect(try world.run().counts.unlisted == 0)
     #expect(asked(world) == ["\"2\"", nil])
     #expect(world.row("b") == nil)
     #expect(try world.run().isFeedUnchanged)
+  }
+
+  /// Something was recorded that the plan knows nothing of: the pass cannot say how the folder stands.
+  @Test func aRowThatNobodyAccountsForIsFollowedByAWholeReading() throws {
+    let world = world()
+    try world.run()
+    var stray = try #require(world.row("a"))
+    stray.path = "stray".path
+    world.want("d", "new")
+    publish(world, etag: "\"2\"")
+    let (ledger, row) = (world.ledger, stray)
+    world.server.onRequest { request in
+      if request.url.hasSuffix("/d") { try? ledger.apply([.row(row)]) }
+    }
+    #expect(try world.run().isInSync)
+    try world.run()
+    #expect(asked(world) == [nil])
   }
 
   // MARK: Windows

@@ -37,8 +37,6 @@ final class PlanBuilder {
   private(set) var asksForEach = false
   /// Rows that are neither wanted nor to go, or kept by policy, as they are left.
   private(set) var left = Standing()
-  /// Paths were decided over again, and are not in `left` as they are.
-  private(set) var wasReplanned = false
   /// Unfinished downloads of paths that nothing was found out about so far, and of paths that are in place.
   private var partials = (unnamed: Set<RelativePath>(), settled: Set<RelativePath>())
 
@@ -121,7 +119,6 @@ final class PlanBuilder {
   /// Decides again over paths that were not as the plan saw them; the stage then holds these alone.
   func replan(_ actions: [Action]) throws {
     try ports.stage.clear()
-    wasReplanned = true
     for action in actions {
       guard let entry = action.entry else { continue }
       counts.planned -= 1
