@@ -102,6 +102,7 @@ extension Tarn {
     pass.wasRebuilt = mirror.setAside != nil
     pass.steering = request.steering
     pass.facts = [("feed", feed.text), ("options", options.encoded)]
+    pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
     let ports = try makePorts(
       feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,
       stage: home.stateDirectory + "/stage.sqlite", observer: observer)

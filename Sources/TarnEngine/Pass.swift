@@ -11,6 +11,9 @@ package struct PassRequest: Sendable {
   package var wasRebuilt = false
   /// What the ledger remembers once the feed was read: a mistyped feed is not followed from then on.
   package var facts: [(name: String, value: String)] = []
+  /// A digest of all that shapes what the feed comes to, beside the feed itself; nil to read it whole whatever is known
+  /// of it.
+  package var settings: String?
   /// Entries in memory that wait for a twin's bytes, and as many whose sources all failed; for more of them the plan is
   /// read again.
   package var mostHeldBack = 4096
@@ -52,7 +55,8 @@ package struct Pass {
   ) throws -> PassReport {
     try PassFailure.translating(feed: request.feed.text) {
       let started = ports.now
-      let (builder, end, walk) = try read(folder, started: started)
+      enter(.reading)
+      let (builder, end, walk) = try read(reader.open(request.feed), folder, started: started)
       let verdict = try judge(builder, isComplete: isComplete(end, walk))
       var report = report(builder, end, walk, started: started)
       report.isPlan = true
@@ -88,7 +92,7 @@ package struct Pass {
       // The pass has failed already; a ledger that cannot take this has its own message in `failure`.
       try? note([
         .activity([]), .fact("outcome", failure.kind == .stopped ? "stopped" : "failed"),
-        .fact("failure", failure.kind == .stopped ? nil : failure.message),
+        .fact("failure", failure.kind == .stopped ? nil : failure.message), .fact(FeedRecord.fact, nil),
       ])
       throw failure
     }
@@ -102,27 +106,50 @@ package struct Pass {
       let started = ports.now
       let recovery = Recovery(ledger: ports.ledger, folder: folder, clock: ports.clock)
       try recovery.run()
-      try note([.fact("attempt", started.rfc3339), .fact("outcome", "running"), .fact("failure", nil)])
-      let (builder, end, walk) = try read(folder, started: started)
-      try accept(end, builder)
-      // A plan that is held is of an older manifest: what it names may be wanted again.
-      try note([.dropHolds])
-      let saysAll = isComplete(end, walk) || builder.isWindow
-      try recovery.drop(partials: builder.deadPartials(saysAll: saysAll && !builder.hasBlindSpot))
-      let verdict = try judge(builder, isComplete: isComplete(end, walk))
-      var report = report(builder, end, walk, started: started)
-      if case .held(let plan) = verdict {
-        try DeletionHold(ports: ports).keep(plan)
-        report.take(plan)
+      let known = try knownFeed(at: started)
+      try note([
+        .fact("attempt", started.rfc3339), .fact("outcome", "running"), .fact("failure", nil),
+        .fact(FeedRecord.fact, nil),
+      ])
+      enter(.reading)
+      var (report, record): (PassReport, FeedRecord?)
+      switch try open(since: known, folder) {
+      case .unchanged(let known):
+        (report, record) = (unchanged(known, started: started), known)
+        observer.pass(.planned(report))
+      case .document(let document):
+        (report, record) = try follow(document, folder, recovery, started: started)
       }
-      observer.pass(.planned(report))
-      try carryOut(folder, builder, verdict, into: &report)
       guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
       try recovery.expireTrash()
       report.ended = ports.now
-      try record(report, end)
+      try self.record(report, record)
       return report
     }
+  }
+
+  /// Does what a feed asks for that was read.
+  ///
+  /// - Returns: what came of it, and what the next pass may build on.
+  private func follow(
+    _ document: FeedReader.Document, _ folder: any FolderPort, _ recovery: Recovery, started: Timestamp
+  ) throws -> (PassReport, FeedRecord?) {
+    let (builder, end, walk) = try read(document, folder, started: started)
+    try accept(end, document, builder)
+    // A plan that is held is of an older manifest: what it names may be wanted again.
+    try note([.dropHolds])
+    let saysAll = isComplete(end, walk) || builder.isWindow
+    try recovery.drop(partials: builder.deadPartials(saysAll: saysAll && !builder.hasBlindSpot))
+    let verdict = try judge(builder, isComplete: isComplete(end, walk))
+    var report = report(builder, end, walk, started: started)
+    if case .held(let plan) = verdict {
+      try DeletionHold(ports: ports).keep(plan)
+      report.take(plan)
+    }
+    observer.pass(.planned(report))
+    try carryOut(folder, builder, verdict, into: &report)
+    guard verdict == .allowed else { return (report, nil) }
+    return (report, try feedRecord(document, end, builder, report))
   }
 
   private static func replaced(folder: String) -> PassFailure {
@@ -134,12 +161,14 @@ package struct Pass {
 
   // MARK: Reading
 
+  var reader: FeedReader {
+    FeedReader(ports: ports, policy: request.policy, observer: observer, stop: stop)
+  }
+
   private func read(
-    _ folder: any FolderReading, started: Timestamp
+    _ document: FeedReader.Document, _ folder: any FolderReading, started: Timestamp
   ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
-    enter(.reading)
-    let reader = FeedReader(ports: ports, policy: request.policy, observer: observer, stop: stop)
-    let document = try reader.open(request.feed)
+    let reader = reader
     let builder = PlanBuilder(
       ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
       stop: stop, started: started)
@@ -227,7 +256,7 @@ package struct Pass {
   }
 
   /// The feed was read and is followed: what is to be remembered of it.
-  private func accept(_ end: FeedEnd, _ builder: PlanBuilder) throws {
+  private func accept(_ end: FeedEnd, _ document: FeedReader.Document, _ builder: PlanBuilder) throws {
     var changes = request.facts.map { LedgerChange.fact($0.name, $0.value) }
     changes += [
       .fact("format", end.format), .fact("entries-wanted", String(builder.counts.wanted)),
@@ -236,6 +265,7 @@ package struct Pass {
     changes += sizes(builder.bytes)
     if let version = end.version { changes.append(.fact("manifest-version", String(version))) }
     changes.append(.fact("refresh", end.refreshSeconds.map { String($0) }))
+    changes.append(.fact("upstream-changed", end.isIndex ? nil : document.head?.changed?.rfc3339))
     changes += builder.names.map { .name($0) }
     try note(changes)
   }
@@ -349,7 +379,7 @@ package struct Pass {
     return report
   }
 
-  private func record(_ report: PassReport, _ end: FeedEnd) throws {
+  private func record(_ report: PassReport, _ feed: FeedRecord?) throws {
     var changes: [LedgerChange] = report.problems.map { .problem($0) }
     if !report.wasStopped { changes.append(.dropProblems(seenBefore: report.started)) }
     changes += [
@@ -361,6 +391,7 @@ package struct Pass {
       .fact("outcome", report.outcome),
     ]
     changes += sizes(report.bytes)
+    changes.append(.fact(FeedRecord.fact, feed?.encoded))
     if report.isInSync { changes.append(.fact("success", report.ended.rfc3339)) }
     changes.append(.pruneEvents(keeping: 100_000, now: report.ended))
     try note(changes)
@@ -377,7 +408,7 @@ package struct Pass {
     try ports.ledger.apply(changes)
   }
 
-  private func enter(_ phase: PassEvent.Phase) {
+  func enter(_ phase: PassEvent.Phase) {
     progress.change { $0.phase = phase }
     observer.pass(.phase(phase))
     // What `tarn status` shows beside a running pass; soon stale, so a failure is of no account here.

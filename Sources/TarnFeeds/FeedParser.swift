@@ -43,7 +43,7 @@ package struct FeedParser: FeedParsing {
     let input = try Self.open(source)
     let format = try recognise(input, isBelow: document.place != nil)
     var count = 0
-    return try format.read(input, in: FeedContext(document: document, hashing: hashing)) { item in
+    var end = try format.read(input, in: FeedContext(document: document, hashing: hashing)) { item in
       count += 1
       guard count <= Self.maximumEntries else {
         throw FeedFailure(
@@ -52,6 +52,8 @@ package struct FeedParser: FeedParsing {
       }
       try sink(item)
     }
+    end.isIndex = format.isListing
+    return end
   }
 
   /// The document's bytes, inflated when they are gzip, whatever the headers say; one layer only.

@@ -132,4 +132,11 @@ import Testing
       ])
     #expect(outcome.end?.isComplete == false)
   }
+
+  /// Its validators are those of a page, not of what lies below it.
+  @Test func onlyAnIndexIsOne() {
+    #expect(parse("[\r\n]", url: Self.url).end?.isIndex == true)
+    let list = String(repeating: "0", count: 64) + "  a\n"
+    #expect(parse(list).end?.isIndex == false)
+  }
 }

@@ -87,6 +87,21 @@ struct DownloadingConformanceTests {
     #expect(receiver.bytes == [])
   }
 
+  /// As a feed is asked for: both conditions, and gzip.
+  @Test(arguments: Subject.allCases, [("same", 304), ("other", 200)])
+  func aFeedIsAskedForByBothConditions(subject: Subject, tag: (name: String, status: Int)) throws {
+    let receiver = try Bench(subject).get("ok", seed: "same", size: 100) {
+      $0.ifNoneMatch = "\"\(tag.name)-100-v1\""
+      // The tag decides where there is one.
+      $0.ifModifiedSince = "Wed, 01 Jan 2025 00:00:00 GMT"
+      $0.encoding = .gzipAsked
+    }
+    let head = try #require(receiver.outcome()?.head)
+    #expect(head.status == tag.status)
+    #expect(head.url.hasPrefix("http"))
+    #expect(receiver.bytes.count == (tag.status == 304 ? 0 : 100))
+  }
+
   @Test(arguments: Subject.allCases) func pausesUntilItIsResumed(subject: Subject) throws {
     let bench = try Bench(subject)
     // Every other call finds no room.

@@ -5,6 +5,9 @@ import TarnRuntime
 package struct FakeAnswer: Sendable {
   package var status = 200
   package var etag: String?
+  package var lastModified: Timestamp?
+  /// The response's Date.
+  package var sent: Timestamp?
   package var body: [UInt8] = []
   package var honoursRanges = true
   /// The exchange fails after so many body bytes.
@@ -166,8 +169,11 @@ package final class FakeDownloader: Downloading {
     let (request, answer) = (exchange.request, exchange.answer)
     var head = ResponseHead(status: answer.status, url: answer.finalURL ?? request.url)
     head.etag = answer.etag
+    head.modified = answer.lastModified
+    head.lastModified = answer.lastModified?.rfc3339
+    head.sent = answer.sent
     let total = UInt64(answer.body.count)
-    if answer.status == 200, let etag = answer.etag, request.ifNoneMatch == etag {
+    if answer.status == 200, isUnchanged(request, head) {
       head.status = 304
       exchange.answer.body = []
       return head
@@ -184,5 +190,10 @@ package final class FakeDownloader: Downloading {
     head.isFramed = answer.isFramed
     if answer.isFramed { head.contentLength = UInt64(exchange.answer.body.count) }
     return head
+  }
+  /// As RFC 9110 13.2.2 has it: the date counts only where no tag was sent.
+  private static func isUnchanged(_ request: DownloadRequest, _ head: ResponseHead) -> Bool {
+    if let tag = request.ifNoneMatch { return tag == head.etag }
+    return request.ifModifiedSince != nil && request.ifModifiedSince == head.lastModified
   }
 }

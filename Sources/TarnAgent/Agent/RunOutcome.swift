@@ -26,7 +26,7 @@ struct RunOutcome: Sendable {
       code = "stopped"
     } else if report.isInSync || report.isPlan {
       outcome = .succeeded
-      message = "in sync: \(message)"
+      message = "in sync: \(message)" + (report.isFeedUnchanged ? "; the feed has not changed" : "")
     } else if report.counts.failed == 0, report.counts.held > 0 {
       outcome = .held
       message = "held for approval: \(message)"

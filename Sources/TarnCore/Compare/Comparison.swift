@@ -110,6 +110,7 @@ package final class Comparison {
     if present != nil { try nextPresent() }
 
     var finding = Finding(path: path, entry: wanted.entry, row: row, decision: .current)
+    finding.mark = mark(row, present)
     if wanted.entry.isRefused {
       finding.refusal = ("refused", "")
     } else if nested.contains(where: { !$0.entry.isRefused && $0.entry.path.isAncestor(of: path) }) {
@@ -221,9 +222,11 @@ package final class Comparison {
     if row != nil { try nextRow() }
     if present != nil { try nextPresent() }
     let finding = row.map { row in
-      Finding(
+      var finding = Finding(
         path: path, entry: nil, row: row,
         decision: isBelowRefused(path) ? .unlisted : planner.decideUnlisted(row, present: present))
+      finding.mark = mark(row, present)
+      return finding
     }
     if let present, row == nil, present.kind == .regular { stranger(present) }
     if let present, present.kind != .directory {
@@ -231,6 +234,12 @@ package final class Comparison {
     } else if let finding {
       try emit(finding)
     }
+  }
+
+  private func mark(_ row: Row?, _ present: Present?) -> UInt64? {
+    guard let row else { return nil }
+    let isBelowFile = present == nil && blockers.contains { $0.present.path.isAncestor(of: row.path) }
+    return Standing.mark(row, present: present, isBelowFile: isBelowFile)
   }
 
   /// A name that was refused may have been a directory's.
@@ -260,6 +269,8 @@ package struct Finding: Sendable {
   package var entry: Entry?
   package var row: Row?
   package var decision: Decision
+  /// Of what stands there in place of what the row records (`Standing.mark`); nil when it is as recorded, or no row is.
+  package var mark: UInt64?
   /// The entry is not taken, whatever stands there.
   package var refusal: (code: String, message: String)?
   /// A directory could not be read: what lies in it counts as absent, so nothing in it may be deleted.

@@ -123,6 +123,7 @@ package struct StatusDocument: Codable, Sendable {
   package var run: UInt64?
   package var lastRun: LastRun?
   package var verifiedAt: String?
+  /// When the feed last changed, as its server said when it was last read.
   package var upstreamChangedAt: String?
   /// Why the last pass ended without doing its work.
   package var lastFailure: String?

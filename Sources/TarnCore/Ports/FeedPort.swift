@@ -60,6 +60,8 @@ package struct FeedEnd: Sendable, Equatable {
   package var expires: Timestamp?
   /// How often the feed asks to be read, at most: seconds between two readings; nil when it does not say.
   package var refreshSeconds: Int64?
+  /// A directory index: what changes in its files need not change the page, nor its validators.
+  package var isIndex = false
   /// The listing that this format was read from, as `tarn status` prints it: `checksum list`, `Metalink 4`.
   package var format: String
 

@@ -20,6 +20,7 @@ package struct StatusQuery {
     document.lastSuccess = try ledger.fact("success")
     document.lastAttempt = try ledger.fact("attempt")
     document.verifiedAt = try ledger.fact("verified")
+    document.upstreamChangedAt = try ledger.fact("upstream-changed")
     document.lastFailure = try ledger.fact("failure")
     document.process = holder
     try fillCounts(&document)

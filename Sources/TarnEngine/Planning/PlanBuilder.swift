@@ -33,6 +33,10 @@ final class PlanBuilder {
   var names: [NameRow] = []
   /// Entries taken from the feed, filters not applied.
   private(set) var entriesInFeed = 0
+  /// An entry says neither size nor time nor digest: only its server knows whether it has changed.
+  private(set) var asksForEach = false
+  /// Rows that are neither wanted nor to go, or kept by policy, as they are left.
+  private(set) var left = Standing()
   /// Unfinished downloads of paths that nothing was found out about so far, and of paths that are in place.
   private var partials = (unnamed: Set<RelativePath>(), settled: Set<RelativePath>())
 
@@ -73,6 +77,7 @@ final class PlanBuilder {
         counts.excluded += 1
         return
       }
+      if entry.fingerprint.isEmpty, entry.digest == nil { asksForEach = true }
       try want(entry)
     case .refused(let refusal):
       entriesInFeed += 1
@@ -138,6 +143,8 @@ final class PlanBuilder {
     blocked = (0, 0)
     strangers = Strangers()
     entriesInFeed = 0
+    asksForEach = false
+    left = Standing()
     partials = (Set(try ports.ledger.partials().map(\.path)), [])
   }
 
@@ -202,14 +209,17 @@ final class PlanBuilder {
     case .current:
       counts.current += 1
       bytes.current.addSaturated(finding.row?.identity.size ?? finding.entry?.size ?? 0)
-    case .action(let action) where action.phase == .deletion && !mayGo(action): break
+    case .action(let action) where action.phase == .deletion && !mayGo(action): left.add(finding.mark)
     case .action(let action) where action.kind == .inspect: try inspect(action)
     case .action(let action): try plan(action)
     case .adopt: break
     case .conflict(let code, let message):
       report(name: finding.path.bytes, kind: .conflict, code: code, message: message)
-    case .kept: counts.kept += 1
+    case .kept:
+      counts.kept += 1
+      left.add(finding.mark)
     case .unlisted:
+      left.add(finding.mark)
       // What a filter keeps may well be in the feed still, and a window drops what it has named.
       if !isWindow, !policy.filter.excludes(finding.path) { counts.unlisted += 1 }
     }
@@ -256,6 +266,10 @@ final class PlanBuilder {
       return try plan(adoption)
     }
     var finding = Finding(path: action.path, entry: entry, row: action.row, decision: decision)
+    finding.mark = action.row.flatMap { row in
+      let present = Present(path: row.path, kind: .regular, identity: identity)
+      return Standing.mark(row, present: present, isBelowFile: false)
+    }
     finding.row?.identity = identity
     try settle(finding)
   }

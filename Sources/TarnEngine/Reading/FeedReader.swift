@@ -14,12 +14,28 @@ struct FeedReader {
     var url: String
     var contentType: String?
     var isWhole = true
+    /// Of a document that a server sent.
+    var head: ResponseHead?
   }
 
   /// Bytes on the wire of one feed document (reliability.md N8).
   static let mostBytes: UInt64 = 4 << 30
   /// Bytes on the wire of one listing below the feed.
   static let mostListingBytes: UInt64 = 64 << 20
+
+  /// Asks whether the feed has changed, and fetches it in the same exchange if it has.
+  ///
+  /// - Returns: nil when it has not changed since.
+  /// - Throws: as `open`.
+  func open(_ url: String, since known: FeedRecord) throws(PassFailure) -> Document? {
+    let (head, spool) = try wait(for: start(url, limit: Self.mostBytes, since: known.validators))
+    switch head.status {
+    case 200: return Document(spool, head)
+    // Where redirects lead elsewhere by now, the tag or the date is another document's.
+    case 304 where head.url == known.url: return nil
+    default: return try finish(start(url, limit: Self.mostBytes))
+    }
+  }
 
   /// Fetches or opens the feed itself.
   ///
@@ -56,23 +72,39 @@ struct FeedReader {
   }
 
   /// Starts to fetch a document; see `finish`.
-  func start(_ url: String, limit: UInt64) -> Pending {
+  ///
+  /// - Parameter known: the document is wanted only if it is another one.
+  func start(_ url: String, limit: UInt64, since known: FeedValidators? = nil) -> Pending {
     var request = DownloadRequest(url: url, limit: limit)
     request.accept = "*/*"
     request.encoding = .gzipAsked
+    request.ifNoneMatch = known?.etag
+    request.ifModifiedSince = known?.lastModified
     let fetch = FeedFetch()
-    return Pending(url: url, limit: limit, fetch: fetch, id: ports.downloader.start(request, to: fetch))
+    return Pending(
+      url: url, limit: limit, known: known, fetch: fetch, id: ports.downloader.start(request, to: fetch))
   }
 
   struct Pending {
     var url: String
     var limit: UInt64
+    var known: FeedValidators?
     var fetch: FeedFetch
     var id: DownloadID
+
+    /// The status answers what was asked. 412 is no answer to a condition on what is read, and is sent all the same.
+    func isAnswered(by status: Int) -> Bool {
+      status == 200 || known != nil && (status == 304 || status == 412)
+    }
   }
 
   /// Waits for a document, trying again where that may help.
   func finish(_ first: Pending) throws(PassFailure) -> Document {
+    let (head, spool) = try wait(for: first)
+    return Document(spool, head)
+  }
+
+  private func wait(for first: Pending) throws(PassFailure) -> (ResponseHead, SpoolFile) {
     var pending = first
     var attempt = 1
     while true {
@@ -81,9 +113,7 @@ struct FeedReader {
       if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
       let trouble: Trouble
       switch outcome {
-      case .complete(let head) where head.status == 200:
-        return Document(
-          spool: spool, url: head.url, contentType: head.contentType, isWhole: head.isFramed)
+      case .complete(let head) where pending.isAnswered(by: head.status): return (head, spool)
       case .complete(let head): trouble = Trouble(head)
       case .failed(let failure): trouble = Trouble(failure)
       }
@@ -96,7 +126,7 @@ struct FeedReader {
           code: "feed-retry", message: "\(trouble.message); trying again in \(Int(seconds.rounded(.up))) s"))
       pause(seconds)
       attempt += 1
-      pending = start(pending.url, limit: pending.limit)
+      pending = start(pending.url, limit: pending.limit, since: pending.known)
     }
   }
 
@@ -175,6 +205,13 @@ struct FeedReader {
       default: nil
       }
     }
+  }
+}
+
+extension FeedReader.Document {
+  fileprivate init(_ spool: SpoolFile, _ head: ResponseHead) {
+    self.init(
+      spool: spool, url: head.url, contentType: head.contentType, isWhole: head.isFramed, head: head)
   }
 }
 

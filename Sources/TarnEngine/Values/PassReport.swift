@@ -103,6 +103,8 @@ package struct PassReport: Sendable {
   package var problems: [Problem] = []
   /// Of a plan: what would be held. Nothing is until a pass holds it.
   package var held: HeldPlan?
+  /// The server said that the feed has not changed, and the folder stands as it did: nothing was read.
+  package var isFeedUnchanged = false
   /// Says what would be done, and nothing was.
   package var isPlan = false
   /// Ended early on request: what was fetched is kept and will be resumed.

@@ -16,6 +16,8 @@ struct SummaryLine: Encodable {
   var feed: String?
   var folder: String?
   var format: String?
+  /// The server said that it has not changed, and it was not read again.
+  var feedUnchanged: Bool?
   var complete: Bool?
   var incompleteReason: String?
   var started: String?
@@ -48,6 +50,7 @@ struct SummaryLine: Encodable {
     feed = Printable.escape(report.feed)
     folder = Printable.escape(report.folder)
     format = report.format
+    feedUnchanged = report.isFeedUnchanged
     complete = report.isComplete
     incompleteReason = report.isComplete ? nil : Message.safe(report.incompleteReason)
     started = report.started.rfc3339

@@ -33,7 +33,8 @@ enum SyncSummary {
   /// `in sync: 5 files, 1.2 MiB (3 fetched, 1 updated, 1 already there) in 2.1 s`.
   private static func inSync(_ report: PassReport, style: Style) -> [String] {
     let deeds = deeds(report.counts)
-    let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
+    var done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
+    if report.isFeedUnchanged { done += "; the feed has not changed" }
     let files = amount(Numbers.count(report.counts.wanted, "file"), report.bytes.inPlace)
     return [
       style.paint("in sync:", .good)

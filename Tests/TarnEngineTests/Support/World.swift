@@ -27,6 +27,8 @@ final class World {
   var feedFailure: FeedFailure?
   var bootID = "boot-1"
   var wasRebuilt = false
+  /// nil for a feed that is read whole at each pass.
+  var settings: String?
   var mostHeldBack = 4096
   /// Each look at the monotonic clock finds it far on: pauses are over at once.
   var rushes = false
@@ -139,6 +141,7 @@ final class World {
     var request = PassRequest(
       feed: location, folderName: "/folder", policy: policy)
     request.wasRebuilt = wasRebuilt
+    request.settings = settings
     request.mostHeldBack = mostHeldBack
     request.facts = [("options", options.encoded)]
     let ports = self.ports(downloader)

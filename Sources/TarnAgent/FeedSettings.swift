@@ -1,0 +1,28 @@
+import Glibc
+import TarnCore
+import TarnEngine
+import TarnFolder
+
+/// All that shapes what a feed comes to beside its text. While it is the same, an unchanged feed means the same.
+enum FeedSettings {
+  /// - Returns: a digest in hexadecimal. Of files that hold secrets it has what stat says, never the contents: the ledger
+  ///   must not help to guess them.
+  static func digest(
+    _ feed: FeedLocation, _ options: PassOptions, _ request: SyncRequest, home: String?
+  ) -> String {
+    let netrc = options.last(.netrcFile) ?? (options.isOn(.netrc) ? home.map { $0 + "/.netrc" } : nil)
+    let files = [
+      netrc, options.last(.headerFile), options.last(.cookies), options.last(.cacert), request.proxyFile,
+    ]
+    // Another Tarn may read another manifest from the same text.
+    var lines = [Tarn.version, EscapedLine.escape(feed.text), options.encoded]
+    lines += (files.compactMap { $0 } + request.secretFiles).map(identity)
+    return OpenSSLHashing().digest(.sha256, of: Array(lines.joined(separator: "\n").utf8)).hex
+  }
+
+  private static func identity(_ path: String) -> String {
+    guard let status = TextFile.status(path) else { return "\(EscapedLine.escape(path)) -" }
+    let times = [status.st_mtim, status.st_ctim].map { "\($0.tv_sec).\($0.tv_nsec)" }.joined(separator: " ")
+    return "\(EscapedLine.escape(path)) \(status.st_ino) \(status.st_size) \(times)"
+  }
+}

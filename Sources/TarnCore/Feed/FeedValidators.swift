@@ -1,0 +1,51 @@
+/// What tells one text of a feed from the next, as its server says: for asking whether it has changed (RFC 9110 13.1).
+package struct FeedValidators: Sendable, Equatable {
+  /// As sent, weak or strong: it is about a text that is read, never about bytes that are joined.
+  package let etag: String?
+  /// As sent.
+  package let lastModified: String?
+
+  /// Seconds that Last-Modified lies before Date beside an ETag, which may be made of the same time and the length.
+  static let margin: Int64 = 2
+  /// The most bytes of an ETag that are sent back.
+  static let longestTag = 1024
+
+  /// - Returns: nil when the response has none that is sure to change with the text.
+  package init?(_ head: ResponseHead) {
+    let etag = head.etag.flatMap { Self.isTag($0) ? $0 : nil }
+    if head.modified != nil {
+      let isSettled = etag == nil ? head.strongLastModified != nil : Self.isSettled(head)
+      guard isSettled else { return nil }
+    }
+    self.init(etag: etag, lastModified: head.modified == nil ? nil : head.lastModified)
+  }
+
+  /// - Returns: nil when there is neither.
+  package init?(etag: String?, lastModified: String?) {
+    guard etag != nil || lastModified != nil else { return nil }
+    self.etag = etag
+    self.lastModified = lastModified
+  }
+
+  private static func isSettled(_ head: ResponseHead) -> Bool {
+    guard let modified = head.modified, let sent = head.sent else { return false }
+    return sent.seconds - modified.seconds >= margin
+  }
+
+  /// One entity tag that says something (RFC 9110 8.8.3). `*` and lists mean other things in a condition.
+  private static func isTag(_ text: String) -> Bool {
+    let bytes = Array(text.utf8)
+    guard bytes.count <= longestTag else { return false }
+    let tag = bytes.starts(with: "W/".utf8) ? bytes.dropFirst(2) : bytes[...]
+    guard tag.count > 2, tag.first == UInt8(ascii: "\""), tag.last == UInt8(ascii: "\"") else { return false }
+    return tag.dropFirst().dropLast().allSatisfy { $0 > 0x20 && $0 != 0x7F && $0 != UInt8(ascii: "\"") }
+  }
+}
+
+extension ResponseHead {
+  /// When what was sent last changed, as the server says; nil when it does not, or names a moment that was to come.
+  package var changed: Timestamp? {
+    guard let modified, let sent, modified <= sent else { return nil }
+    return modified
+  }
+}

@@ -1,0 +1,95 @@
+import TarnCore
+import TarnRuntime
+
+/// A feed that has not changed since a pass that ended in sync: what it came to then it comes to now, as long as the folder
+/// stands as it did. When it may be asked for so, and what else has to hold, is in ARCHITECTURE.md, Decisions.
+extension Pass {
+  enum Opening {
+    case document(FeedReader.Document)
+    /// And the folder stands as it did.
+    case unchanged(FeedRecord)
+  }
+
+  /// What is known of the feed; nil when it has to be read whole.
+  func knownFeed(at now: Timestamp) throws -> FeedRecord? {
+    guard let settings = request.settings,
+      let record = try ports.ledger.fact(FeedRecord.fact).flatMap({ FeedRecord(encoded: $0) }),
+      record.settings == settings, record.isFresh(at: now)
+    else { return nil }
+    return record
+  }
+
+  /// Opens the feed, unless neither it nor the folder has changed.
+  func open(since known: FeedRecord?, _ folder: any FolderReading) throws -> Opening {
+    guard let known, case .remote(let url) = request.feed else {
+      return .document(try reader.open(request.feed))
+    }
+    if let document = try reader.open(url, since: known) { return .document(document) }
+    enter(.planning)
+    if try standing(folder) == known.standing { return .unchanged(known) }
+    // What is to be done about it only the entries say.
+    enter(.reading)
+    return .document(try reader.open(request.feed))
+  }
+
+  /// How the folder stands now; nil when a part of it cannot be read.
+  private func standing(_ folder: any FolderReading) throws -> Standing? {
+    var standing = Standing()
+    var isWhole = true
+    let comparison = try Comparison(
+      planner: Planner(policy: PassPolicy()), rows: ports.ledger.rows(), snapshot: folder.scan()
+    ) { finding in
+      if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+      if finding.scanFailure != nil { isWhole = false } else { standing.add(finding.mark) }
+    }
+    try comparison.finish()
+    return isWhole ? standing : nil
+  }
+
+  /// What a pass over an unchanged feed reports: what one that reads it whole would.
+  func unchanged(_ known: FeedRecord, started: Timestamp) -> PassReport {
+    var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
+    report.isFeedUnchanged = true
+    report.format = known.format
+    report.isComplete = known.isComplete
+    report.incompleteReason = known.incompleteReason
+    report.refreshSeconds = known.refreshSeconds
+    report.counts = known.counts
+    report.bytes = known.bytes
+    return report
+  }
+
+  /// What the next pass may build on, after one that carried out all of its plan.
+  ///
+  /// - Returns: nil where an unchanged feed does not say that there is nothing to do.
+  func feedRecord(
+    _ document: FeedReader.Document, _ end: FeedEnd, _ builder: PlanBuilder, _ report: PassReport
+  ) throws -> FeedRecord? {
+    guard let settings = request.settings, report.isInSync,
+      let head = document.head, let validators = FeedValidators(head)
+    else { return nil }
+    // One response that says all that is wanted, from its beginning to its end (a list that is not complete lets nothing be
+    // deleted, so its plan was not carried out), and says it of any time and of the files' contents.
+    guard document.isWhole, !end.isIndex else { return nil }
+    guard end.expires == nil, !builder.asksForEach,
+      !builder.isWindow || request.policy.window.maxAge == nil
+    else { return nil }
+    var standing = builder.left
+    standing.rows = try ports.ledger.rowCount()
+    // Every wanted entry has its row, and nothing but these and what was left has one.
+    guard standing.rows == report.counts.inPlace + builder.left.rows else { return nil }
+    var record = FeedRecord(
+      validators: validators, url: head.url, settings: settings, read: report.started, standing: standing,
+      format: report.format, isComplete: report.isComplete, incompleteReason: report.incompleteReason,
+      refreshSeconds: report.refreshSeconds)
+    record.counts.wanted = report.counts.wanted
+    record.counts.current = report.counts.inPlace
+    record.counts.kept = report.counts.kept
+    record.counts.unlisted = report.counts.unlisted
+    record.counts.excluded = report.counts.excluded
+    record.bytes.wanted = report.bytes.wanted
+    record.bytes.current = report.bytes.inPlace
+    record.bytes.unknownSizes = report.bytes.unknownSizes
+    return record
+  }
+}

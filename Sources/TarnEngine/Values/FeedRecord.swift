@@ -1,0 +1,89 @@
+import TarnCore
+
+/// What a pass that ended in sync leaves for the next one: how to ask whether the feed has changed since, how the folder
+/// stood then, and what such a pass reports. Lies in the ledger as one fact.
+struct FeedRecord: Sendable, Equatable {
+  /// The name of the fact. A pass removes it as it begins.
+  static let fact = "feed-record"
+  /// Seconds after which the feed is read whole, whatever its server says.
+  static let longest: Int64 = 24 * 3600
+
+  var validators: FeedValidators
+  /// What answered, after redirects: whose validators these are.
+  var url: String
+  /// `PassRequest.settings` of the pass that read the feed.
+  var settings: String
+  /// When the feed was last read whole.
+  var read: Timestamp
+  var standing: Standing
+  var format = ""
+  var isComplete = false
+  var incompleteReason = ""
+  var refreshSeconds: Int64?
+  var counts = PassCounts()
+  var bytes = PassBytes()
+
+  /// Too old a record is none, and so is one of the future: the clock was set back.
+  func isFresh(at now: Timestamp) -> Bool {
+    read <= now && now < read.adding(seconds: Self.longest)
+  }
+}
+
+extension FeedRecord {
+  private enum Key: String {
+    case etag, lastModified, url, settings, read, rows, odd, sum, format, isComplete, incompleteReason,
+      refreshSeconds
+    case wanted, current, kept, unlisted, excluded, bytesWanted, bytesCurrent, unknownSizes
+  }
+
+  /// One line per value, for the ledger; reads back as the same.
+  var encoded: String {
+    let values: [(Key, String?)] = [
+      (.etag, validators.etag), (.lastModified, validators.lastModified), (.url, url), (.settings, settings),
+      (.read, String(read.nanoseconds)), (.rows, String(standing.rows)), (.odd, String(standing.odd)),
+      (.sum, String(standing.sum)), (.format, format), (.isComplete, String(isComplete)),
+      (.incompleteReason, incompleteReason), (.refreshSeconds, refreshSeconds.map { String($0) }),
+      (.wanted, String(counts.wanted)), (.current, String(counts.current)), (.kept, String(counts.kept)),
+      (.unlisted, String(counts.unlisted)), (.excluded, String(counts.excluded)),
+      (.bytesWanted, String(bytes.wanted)), (.bytesCurrent, String(bytes.current)),
+      (.unknownSizes, String(bytes.unknownSizes)),
+    ]
+    return values.compactMap { key, value in value.map { "\(key.rawValue)=\(EscapedLine.escape($0))" } }
+      .joined(separator: "\n")
+  }
+
+  /// - Returns: nil for what is no record, or one of another Tarn.
+  init?(encoded: String) {
+    var values: [String: String] = [:]
+    // By scalars: as characters, a line feed after "\r" would not be found.
+    for line in encoded.unicodeScalars.split(separator: "\n") {
+      guard let equals = line.firstIndex(of: "=") else { return nil }
+      values[String(line[..<equals])] = EscapedLine.unescape(line[line.index(after: equals)...])
+    }
+    func text(_ key: Key) -> String? { values[key.rawValue] }
+    func number<Number: FixedWidthInteger>(_ key: Key) -> Number? { text(key).flatMap { Number($0) } }
+    guard
+      let validators = FeedValidators(etag: text(.etag), lastModified: text(.lastModified)),
+      let url = text(.url), let settings = text(.settings), let read: Int64 = number(.read),
+      let rows: Int = number(.rows), let odd: Int = number(.odd), let sum: UInt64 = number(.sum),
+      let format = text(.format), let isComplete = text(.isComplete).flatMap({ Bool($0) }),
+      let incompleteReason = text(.incompleteReason), let wanted: Int = number(.wanted),
+      let current: Int = number(.current), let kept: Int = number(.kept),
+      let unlisted: Int = number(.unlisted), let excluded: Int = number(.excluded),
+      let bytesWanted: UInt64 = number(.bytesWanted), let bytesCurrent: UInt64 = number(.bytesCurrent),
+      let unknownSizes: Int = number(.unknownSizes)
+    else { return nil }
+    self.init(
+      validators: validators, url: url, settings: settings, read: Timestamp(nanoseconds: read),
+      standing: Standing(rows: rows, odd: odd, sum: sum), format: format, isComplete: isComplete,
+      incompleteReason: incompleteReason, refreshSeconds: number(.refreshSeconds))
+    counts.wanted = wanted
+    counts.current = current
+    counts.kept = kept
+    counts.unlisted = unlisted
+    counts.excluded = excluded
+    bytes.wanted = bytesWanted
+    bytes.current = bytesCurrent
+    bytes.unknownSizes = unknownSizes
+  }
+}
