@@ -255,6 +255,7 @@ package final class Agent: Sendable {
     history.since = kept?.since
     history.failures = kept?.failures ?? 0
     history.lastOutcome = kept?.outcome
+    history.wasCutShort = kept?.wasCutShort ?? false
     let facts = parts.tarn.lastPass(folder: settings.folder, state: settings.state)
     history.lastAttempt = [facts.attempt, kept?.lastAttempt].compactMap { $0 }.max()
     history.lastSuccess = facts.success
@@ -262,6 +263,7 @@ package final class Agent: Sendable {
       // Somebody synced by hand since.
       history.failures = 0
       history.lastOutcome = .succeeded
+      history.wasCutShort = false
     }
     return history
   }
@@ -283,6 +285,7 @@ package final class Agent: Sendable {
         kept.failures = history.failures
         kept.outcome = history.lastOutcome
         kept.since = history.since
+        kept.wasCutShort = history.wasCutShort
         kept.lastAttempt = history.lastAttempt
         kept.failure = mirror.failure
         record.mirrors[name] = kept
