@@ -126,6 +126,23 @@ def reload():
           f'[mirror.held]\nfeed = "{BASE}/held/SHA256SUMS"\nfolder = "/srv/mirrors/held"\nevery = "1h"\n')
 
 
+def elsewhere():
+    """A folder that the unit does not name is told from a broken disk, with what to add; and that works."""
+    os.mkdir("/srv/podcasts")
+    run(["chown", "tarn:", "/srv/podcasts"])
+    write("/etc/tarn/conf.d/podcasts.toml", f'[mirror.podcasts]\nfeed = "{BASE}/iso/SHA256SUMS"\nfolder = "/srv/podcasts"\n')
+    run(["systemctl", "reload", "tarn"])
+    done = run(["tarn", "sync", "podcasts"])
+    line = "ReadWritePaths=/srv/podcasts"
+    check("elsewhere: refused, with the line that the unit needs", done.status == 73 and line in done.errors, done)
+    drop_in("podcasts", f"[Service]\n{line}\n")
+    run(["systemctl", "restart", "tarn"])
+    done = run(["tarn", "sync", "podcasts"])
+    check("elsewhere: with that line it is in sync", done.status == 0 and os.path.exists("/srv/podcasts/one.iso"), done)
+    done = run(["tarn", "config", "check"], "bob")
+    check("elsewhere: config check tells another user of the system's settings", "sudo tarn config check" in done.output, done)
+
+
 def held_up():
     """The large file has come up to where the server holds it."""
     return wait_until(lambda: any(
@@ -264,7 +281,7 @@ def again():
 
 def main(phase):
     sections = {
-        "start": [prepare, readme, notify, files, security, reload, interruptions, fields, *boot_users.SECTIONS, timer,
+        "start": [prepare, readme, notify, files, security, reload, elsewhere, interruptions, fields, *boot_users.SECTIONS, timer,
                   oneshot_stop, boot_users.pause_for_reboot],
         "again": [again],
         "broken": [prepare, readme, notify],
