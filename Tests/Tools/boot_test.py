@@ -76,7 +76,7 @@ def make_root(root, log):
     if tarball and os.path.exists(tarball):
         subprocess.run(["tar", "-C", root, "--numeric-owner", "-xf", tarball], check=True)
         return
-    command = ["mmdebstrap", "--quiet", "--variant=minbase", "--include=" + PACKAGES]
+    command = ["mmdebstrap", "--variant=minbase", "--include=" + PACKAGES]
     command += ["--aptopt=Acquire::Languages none", "--aptopt=Acquire::Retries 2"]
     command += [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in WITHOUT]
     with open(log, "w") as stream:
@@ -84,7 +84,10 @@ def make_root(root, log):
         made = subprocess.run(command + ["bookworm", root, *sources], stdout=stream, stderr=stream, timeout=600)
     if made.returncode != 0:
         with open(log, errors="replace") as stream:
-            raise NoRoot("mmdebstrap: " + (stream.read().strip().splitlines() or ["no word"])[-1])
+            lines = stream.read().strip().splitlines() or ["no word"]
+        # Its last line says only that it failed.
+        told = [line for line in lines if line.startswith(("E: ", "W: "))] or lines
+        raise NoRoot("mmdebstrap: " + told[0])
     if tarball:
         subprocess.run(["tar", "-C", root, "--numeric-owner", "-cf", tarball + ".new", "."], check=True)
         os.rename(tarball + ".new", tarball)
