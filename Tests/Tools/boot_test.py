@@ -86,7 +86,7 @@ def make_root(root, log):
         with open(log, errors="replace") as stream:
             lines = stream.read().strip().splitlines() or ["no word"]
         # Its last line says only that it failed.
-        told = [line for line in lines if line.startswith(("E: ", "W: "))] or lines
+        told = [line for line in lines if line.startswith("E: ")] or lines
         raise NoRoot("mmdebstrap: " + told[0])
     if tarball:
         subprocess.run(["tar", "-C", root, "--numeric-owner", "-cf", tarball + ".new", "."], check=True)
