@@ -96,7 +96,9 @@ struct SocketFile: Sendable {
       throw failure("\(shown): cannot be made")
     }
     defer { if !isWhole { unlink(made) } }
-    if let group, chown(made, uid_t.max, group) != 0 {
+    // Only where it has another one: the filter of the service's system calls refuses chown, and what the service makes
+    // has its group.
+    if let group, look(made)?.group != group, chown(made, uid_t.max, group) != 0 {
       throw failure("\(shown): cannot be given to group \(group)")
     }
     guard chmod(made, socket.mode & 0o777) == 0 else { throw failure("\(shown): no mode can be set") }

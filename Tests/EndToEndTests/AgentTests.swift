@@ -72,6 +72,16 @@ final class AgentTests {
     #expect(try tarn("sync", "nobody").status != 0)
   }
 
+  /// As for a member of the group tarn, whose own settings name no mirror.
+  @Test func aMirrorThatOnlyTheAgentKnowsIsSyncedByName() throws {
+    try start()
+    let socket = ["--socket", place.path + "/run/tarn.sock"]
+    let sync = try Tarn.run(["sync", "files"] + socket, environment: home, in: place.url)
+    #expect(sync.status == 0 && sync.output.contains("2 fetched"), "\(sync)")
+    let nobody = try Tarn.run(["sync", "nobody"] + socket, environment: home, in: place.url)
+    #expect(nobody.status == 73 && nobody.errors.contains("is no mirror"), "\(nobody)")
+  }
+
   @Test func aServerThatIsGoneIsSaid() throws {
     try start()
     #expect(try tarn("sync", "files").status == 0)

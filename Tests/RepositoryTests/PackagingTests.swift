@@ -78,6 +78,14 @@ import Testing
       try Repository.text("Sources/TarnRuntime/BootID.swift").contains("/proc/sys/kernel/random/boot_id"))
   }
 
+  /// With RestrictSUIDSGID= the kernel answers openat2 with ENOSYS, and no folder can be opened (boot_test.py
+  /// shows it).
+  @Test(arguments: ["tarn.service", "tarn@.service"]) func theServiceHasOpenat2(unit: String) throws {
+    let lines = try Repository.text("packaging/systemd/\(unit)").split(separator: "\n")
+    #expect(!lines.contains { $0.hasPrefix("RestrictSUIDSGID=") })
+    #expect(try Repository.text("Sources/LinuxShim/shim.c").contains("SYS_openat2"))
+  }
+
   @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
   func theCalendarIsOne() throws {
     let timer = try Repository.text("packaging/systemd/tarn@.timer")

@@ -55,6 +55,19 @@ import Testing
     #expect(runs == ["a": 4, "b": 4])
   }
 
+  /// The end of the agent is no wish of anybody's for the mirror; `tarn cancel` is.
+  @Test func whatTheAgentsEndCutsShortIsKnownToTheNextOne() {
+    var world = World()
+    #expect(world.starts() == ["a", "b"])
+    #expect(world.state.cancel("b") == [.stop(mirror: "b")])
+    world.end("b", .cancelled)
+    #expect(world.state.end() == [.stop(mirror: "a")])
+    #expect(world.state.history(of: "a")?.wasCutShort == true)
+    world.end("a", .cancelled)
+    #expect(world.state.history(of: "a")?.wasCutShort == true)
+    #expect(world.state.history(of: "b")?.wasCutShort == false)
+  }
+
   @Test func noMorePassesThanAllowedButOneThatWasAskedFor() {
     var world = World(["a", "b", "c", "d"], mostPasses: 2)
     #expect(world.starts() == ["a", "b"])

@@ -266,6 +266,7 @@ package final class Agent: Sendable {
     history.since = kept?.since
     history.failures = kept?.failures ?? 0
     history.lastOutcome = kept?.outcome
+    history.wasCutShort = kept?.wasCutShort ?? false
     let facts = parts.tarn.lastPass(folder: settings.folder, state: settings.state)
     history.lastAttempt = [facts.attempt, kept?.lastAttempt].compactMap { $0 }.max()
     history.lastSuccess = facts.success
@@ -273,6 +274,7 @@ package final class Agent: Sendable {
       // Somebody synced by hand since.
       history.failures = 0
       history.lastOutcome = .succeeded
+      history.wasCutShort = false
     }
     return history
   }
@@ -294,6 +296,7 @@ package final class Agent: Sendable {
         kept.failures = history.failures
         kept.outcome = history.lastOutcome
         kept.since = history.since
+        kept.wasCutShort = history.wasCutShort
         kept.lastAttempt = history.lastAttempt
         kept.failure = mirror.failure
         kept.pausedPaths = mirror.steering.paused.sorted()

@@ -26,8 +26,30 @@ struct AgentPass: Sendable {
       return RunOutcome(
         try agent.parts.tarn.sync(request, observer: observer, progress: progress, stop: stop))
     } catch {
-      return RunOutcome(error)
+      return RunOutcome(explained(error))
     }
+  }
+
+  /// To a service every place that its unit does not name is a read-only file system (ProtectSystem=strict), which would
+  /// look like a broken disk.
+  private func explained(_ failure: PassFailure) -> PassFailure {
+    let folder = mirror.settings.folder
+    guard agent.parts.environment["NOTIFY_SOCKET"] != nil, Self.isReadOnly(folder) else { return failure }
+    var failure = failure
+    failure.message +=
+      "; a service may write only where its unit says: add ReadWritePaths=\(Printable.escape(folder)) (systemctl edit tarn)"
+    return failure
+  }
+
+  /// Of the nearest directory that is there.
+  private static func isReadOnly(_ folder: String) -> Bool {
+    var path = folder[...]
+    var status = statvfs()
+    while statvfs(path.isEmpty ? "/" : String(path), &status) != 0 {
+      guard errno == ENOENT, let slash = path.lastIndex(of: "/") else { return false }
+      path = path[..<slash]
+    }
+    return status.f_flag & UInt(ST_RDONLY) != 0
   }
 }
 

@@ -15,6 +15,8 @@ struct AgentRecord: Equatable, Sendable {
     var outcome: RunSchedule.Outcome?
     var since: Timestamp?
     var lastAttempt: Timestamp?
+    /// A pass was at work, as far as the record knows.
+    var wasCutShort = false
     /// Why the last pass did not do its work; for mirrors without a ledger yet.
     var failure: String?
     /// Transfers that wait for `resume`, in the order of their bytes.
@@ -37,7 +39,8 @@ struct AgentRecord: Equatable, Sendable {
         ("priority", mirror.priority == .normal ? nil : mirror.priority.rawValue),
         ("failures", mirror.failures == 0 ? nil : String(mirror.failures)),
         ("outcome", mirror.outcome?.rawValue), ("since", mirror.since.map { String($0.nanoseconds) }),
-        ("attempt", mirror.lastAttempt.map { String($0.nanoseconds) }), ("failure", mirror.failure),
+        ("attempt", mirror.lastAttempt.map { String($0.nanoseconds) }),
+        ("cut-short", mirror.wasCutShort ? "yes" : nil), ("failure", mirror.failure),
       ]
       let fields = pairs.compactMap { key, value in value.map { "\(key)=\(EscapedLine.escape($0))" } }
       // Their bytes may be none of a text's.
@@ -74,6 +77,7 @@ struct AgentRecord: Equatable, Sendable {
       mirror.outcome = values["outcome"].flatMap { RunSchedule.Outcome(rawValue: $0) }
       mirror.since = values["since"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
       mirror.lastAttempt = values["attempt"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
+      mirror.wasCutShort = values["cut-short"] == "yes"
       mirror.failure = values["failure"]
       mirror.pausedPaths = paths
       mirrors[EscapedLine.unescape(name.unicodeScalars)] = mirror

@@ -64,6 +64,6 @@ struct SecretCheck {
       "the file of '\(found.setting.name)' cannot be read by this user: \(path)",
       hint: isRunning
         ? "chown it to the user that Tarn runs as"
-        : "look as the user that Tarn runs as: sudo -u tarn tarn config check")
+        : "only the user that Tarn runs as has to; root can look: sudo tarn config check")
   }
 }

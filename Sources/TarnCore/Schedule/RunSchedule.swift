@@ -79,7 +79,7 @@ package struct RunSchedule: Sendable {
     package var catchUpSpread: Double = 300
     /// Seconds: a run that is later is a missed one.
     package var lateness: Double = 60
-    /// Seconds between the beginnings of two runs that nobody asked for.
+    /// Seconds between the beginnings of two runs that nobody asked for; a run that was cut short goes on within them.
     package var spacing: Double = 10
 
     package init() {}
@@ -94,6 +94,8 @@ package struct RunSchedule: Sendable {
     /// Attempts since the last success that failed.
     package var failures = 0
     package var lastOutcome: Outcome?
+    /// A run was at work when the process ended, or was killed: what it fetched waits for the next one.
+    package var wasCutShort = false
 
     package init() {}
   }
@@ -132,6 +134,7 @@ package struct RunSchedule: Sendable {
     }
     plan(now: now)
     if case .every = timing, history.lastAttempt == nil { miss(now: now, random: random) }
+    if history.wasCutShort { catchUp = Wait(from: now, seconds: random * limits.spacing) }
   }
 
   // MARK: - Events
@@ -162,6 +165,7 @@ package struct RunSchedule: Sendable {
     catchUp = nil
     hold = nil
     history.lastAttempt = now.wall
+    history.wasCutShort = true
     lastBegin = now
     lastSign = now
     reference = now.wall
@@ -170,9 +174,14 @@ package struct RunSchedule: Sendable {
 
   /// The run has ended.
   ///
-  /// - Parameter random: in 0..<1.
-  package mutating func end(_ outcome: Outcome, hints: Hints = Hints(), now: Moment, random: Double) {
+  /// - Parameters:
+  ///   - isCutShort: because the process ends: the next process goes on with it.
+  ///   - random: in 0..<1.
+  package mutating func end(
+    _ outcome: Outcome, hints: Hints = Hints(), isCutShort: Bool = false, now: Moment, random: Double
+  ) {
     isRunning = false
+    history.wasCutShort = isCutShort
     if outcome != .cancelled { history.lastOutcome = outcome }
     lastSign = now
     reference = now.wall

@@ -147,7 +147,8 @@ package struct AgentState: Sendable {
     }
     mirrors[name]?.run = nil
     mirrors[name]?.isStopping = false
-    mirrors[name]?.schedule.end(outcome, hints: hints, now: now, random: random)
+    mirrors[name]?.schedule.end(
+      outcome, hints: hints, isCutShort: isEnding && outcome == .cancelled, now: now, random: random)
     if mirror.isChanged {
       mirrors[name]?.isChanged = false
       if !mirror.schedule.isPaused { _ = ask(name) }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import TarnConfig
 import TarnCore
 
@@ -30,10 +31,16 @@ struct ConfigCheckCommand: ParsableCommand {
         let files = report.files.map { Printable.escape($0) }.joined(separator: ", ")
         session.console.data(
           files.isEmpty
-            ? "no settings: 'tarn config paths' lists where they are looked for"
+            ? "no settings: 'tarn config paths' lists where they are looked for" + systemsOwn(session)
             : "\(files): \(Numbers.count(settings.mirrors.count, "mirror"))")
       }
     }
     try report.status.end()
+  }
+
+  /// A running system's agent says 'tarn config check' when it rejects settings: those are not this user's.
+  private func systemsOwn(_ session: Session) -> String {
+    session.sources.paths.instance == .user && access("/etc/tarn", F_OK) == 0
+      ? "; those of the system's agent: sudo tarn config check" : ""
   }
 }

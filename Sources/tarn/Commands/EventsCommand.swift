@@ -119,8 +119,15 @@ struct Journal {
 
   private func page(after cursor: String?) throws(PassFailure) -> EventPage {
     let names = places.map(\.name)
-    let answer = try? link.tryAsking { try $0.events(after: cursor, mirrors: names, limit: 1000) }
-    if let answer { return answer }
+    do throws(PassFailure) {
+      let answer = try link.tryAsking { try $0.events(after: cursor, mirrors: names, limit: 1000) }
+      if let answer { return answer }
+    } catch {
+      // The ledgers are asked instead; of what has none here there would be nothing, as if nothing had happened.
+      if error.kind == .permission, let word = names.first(where: { link.isOnlyTheAgents($0, session) }) {
+        throw link.refusal(of: word, error)
+      }
+    }
     return try session.tarn.events(
       of: places, after: cursor.flatMap { EventCursor($0) } ?? EventCursor(), limit: 1000)
   }

@@ -1,4 +1,5 @@
 import Glibc
+import TarnAgent
 import TarnConfig
 import TarnControl
 import TarnCore
@@ -48,6 +49,20 @@ struct AgentLink: Sendable {
       }
       throw error
     }
+  }
+
+  /// A word that means nothing here, neither by this user's settings nor as a folder, may still be a name of the agent's.
+  func isOnlyTheAgents(_ word: String, _ session: Session) -> Bool {
+    !word.contains("/") && !word.hasPrefix(".") && session.tarn.place(of: word) == nil
+      && access(session.tarn.absolute(word), F_OK) != 0 && errno == ENOENT
+  }
+
+  /// That such a word means nothing here, and that the agent may not be asked.
+  func refusal(of word: String, _ failure: PassFailure) -> PassFailure {
+    PassFailure(
+      failure.kind, code: failure.code,
+      "\(ShellWord.quote(word)) is no mirror of this user's, and \(failure.message)",
+      hint: failure.hint)
   }
 
   /// The same; nil when no agent is there.

@@ -14,14 +14,17 @@ struct AgentSync {
   /// - Returns: nil when no agent has this mirror.
   func run(_ request: SyncRequest, isOnlyOne: Bool) throws(PassFailure) -> ExitStatus? {
     guard request.feed == nil || request.name != nil else { return nil }
-    let mirror = request.name ?? session.tarn.absolute(request.folder)
+    let isOnlyTheAgents = request.name == nil && link.isOnlyTheAgents(request.folder, session)
+    let mirror =
+      request.name ?? (isOnlyTheAgents ? request.folder : session.tarn.absolute(request.folder))
     let answer: ControlAnswer?
     do throws(PassFailure) {
       answer = try link.tryAsking { try $0.perform(ControlCommand(.sync, ControlTarget(mirror: mirror))) }
     } catch {
       // A mirror of this user's that the agent does not know, or an agent that is not for this user.
       guard ["no-such-mirror", "socket-refused", "peer-refused"].contains(error.code) else { throw error }
-      return nil
+      guard isOnlyTheAgents, error.kind == .permission else { return nil }
+      throw link.refusal(of: mirror, error)
     }
     guard let run = answer?.run else { return nil }
     return try follow(mirror, run, isOnlyOne: isOnlyOne)

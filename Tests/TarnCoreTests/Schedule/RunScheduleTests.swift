@@ -100,6 +100,36 @@ import Testing
     #expect(world.next().at == instant("2026-11-21T06:00:00"))
   }
 
+  /// Whatever its rhythm: what was fetched waits for the rest, and the next planned time may be days away.
+  @Test(arguments: [hourly, early, .onDemand]) func aRunThatWasCutShortGoesOnSoon(
+    timing: RunSchedule.Timing
+  ) {
+    let killed = World(timing, history: history(attempt: "2026-11-20T11:50:00"))
+    killed.schedule.begin(now: killed.now)
+    // kill -9: the next process has what was known in the middle of it.
+    let next = World(timing, history: killed.schedule.history)
+    #expect(next.next().reason == .catchingUp)
+    #expect(next.next().wait == 5_000_000_000)
+    next.live(3000)
+    #expect(next.runs.map(\.reason).prefix(2) != [.catchingUp, .catchingUp])
+    #expect(next.runs.first?.reason == .catchingUp && !next.schedule.history.wasCutShort)
+    // A stop in order says it as well; a person's cancel does not.
+    killed.schedule.end(.cancelled, isCutShort: true, now: killed.now, random: 0.5)
+    #expect(World(timing, history: killed.schedule.history).next().reason == .catchingUp)
+    killed.schedule.end(.cancelled, now: killed.now, random: 0.5)
+    #expect(World(timing, history: killed.schedule.history).next().reason != .catchingUp)
+  }
+
+  @Test func aPauseHoldsBackWhatWasCutShort() {
+    let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
+    world.schedule.begin(now: world.now)
+    let next = World(Self.hourly, history: world.schedule.history)
+    next.schedule.setPaused(true)
+    #expect(next.next().wait == nil)
+    next.schedule.setPaused(false)
+    #expect(next.next().reason == .catchingUp)
+  }
+
   @Test func aNewMirrorRunsSoonByIntervalAndInTimeByCalendar() {
     let every = World(Self.hourly)
     #expect(every.next().reason == .catchingUp)
