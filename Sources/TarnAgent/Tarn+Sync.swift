@@ -101,6 +101,7 @@ extension Tarn {
       feed: feed, folderName: home.folder, policy: try policy(options))
     pass.wasRebuilt = mirror.setAside != nil
     pass.steering = request.steering
+    if let keepEvents = request.keepEvents { pass.keepEvents = keepEvents }
     pass.facts = [("feed", feed.text), ("options", options.encoded)]
     pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
     let ports = try makePorts(

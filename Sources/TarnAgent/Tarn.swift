@@ -57,6 +57,8 @@ package struct SyncRequest: Sendable {
 
   /// Sets the rate while the pass goes on; nil for what the options say.
   var rates: RateControl?
+  /// Seconds for which events are kept; nil for the usual.
+  var keepEvents: Int64?
   /// Orders about single transfers.
   var steering: PassSteering?
   /// Nothing is asked of this pass that an agent's own would not do.

@@ -18,6 +18,8 @@ package struct PassRequest: Sendable {
   /// read again.
   package var mostHeldBack = 4096
 
+  /// Seconds for which events are kept for readers that were away.
+  package var keepEvents: Int64 = 14 * 86_400
   /// Orders about single transfers; nil for none.
   package var steering: PassSteering?
 
@@ -393,8 +395,17 @@ package struct Pass {
     changes += sizes(report.bytes)
     changes.append(.fact(FeedRecord.fact, feed?.encoded))
     if report.isInSync { changes.append(.fact("success", report.ended.rfc3339)) }
-    changes.append(.pruneEvents(keeping: 100_000, now: report.ended))
+    changes += prunings(now: report.ended)
     try note(changes)
+  }
+
+  /// Events that no reader has to be given any more: beyond the retention, but the newest are kept in any case, and beyond
+  /// the most that a ledger is to hold.
+  private func prunings(now: Timestamp) -> [LedgerChange] {
+    [
+      .pruneEvents(keeping: 100_000, before: now.adding(seconds: -request.keepEvents), now: now),
+      .pruneEvents(keeping: 1_000_000, before: .distantFuture, now: now),
+    ]
   }
 
   private func sizes(_ bytes: PassBytes) -> [LedgerChange] {

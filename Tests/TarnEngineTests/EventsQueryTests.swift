@@ -60,7 +60,8 @@ import Testing
 
   @Test func whatIsGoneIsSaid() throws {
     let a = try journal("a", [10, 20, 30])
-    try a.ledger.apply([.pruneEvents(keeping: 1, now: Timestamp(seconds: 1_000_000)!)])
+    try a.ledger.apply([.pruneEvents(keeping: 1, before: .distantFuture, now: Timestamp(seconds: 1_000_000)!)]
+    )
     let query = EventsQuery([a])
     let page = try query.page(after: EventCursor(), limit: 10)
     #expect(page.events.map(\.code) == ["events-dropped", "fetched"])

@@ -31,7 +31,7 @@ import Testing
     stored[0].number = 77
     stored[1].number = 0
     #expect(stored == [event, bare])
-    try ledger.apply([.pruneEvents(keeping: 0, now: moment(1_000_000))])
+    try ledger.apply([.pruneEvents(keeping: 0, before: .distantFuture, now: moment(1_000_000))])
     try ledger.apply([.event(bare)])
     #expect(try numbers(ledger) == [3])
   }
@@ -48,6 +48,17 @@ import Testing
     #expect(try ledger.eventCount(code: "other", since: moment(4)) == 0)
   }
 
+  @Test(arguments: Subject.allCases) func whatIsYoungIsKeptBeyondTheNumber(_ subject: Subject) throws {
+    let ledger = try make(subject)
+    try ledger.apply((0..<6).map { .event(Event(when: moment($0), code: "c")) })
+    try ledger.apply([.pruneEvents(keeping: 2, before: moment(3), now: moment(100))])
+    #expect(try numbers(ledger) == [4, 5, 6])
+    #expect(try ledger.fact("events-dropped") == "3")
+    try ledger.apply([.pruneEvents(keeping: 2, before: moment(3), now: moment(100))])
+    try ledger.apply([.pruneEvents(keeping: 2, before: moment(90), now: moment(100))])
+    #expect(try numbers(ledger) == [5, 6])
+  }
+
   @Test(arguments: Subject.allCases) func pruningKeepsTheGuardsWindow(_ subject: Subject) throws {
     let ledger = try make(subject)
     let day: Int64 = 86_400
@@ -60,17 +71,17 @@ import Testing
       .event(Event(when: moment(10 * day), code: "published")),
       .event(Event(when: moment(10 * day), code: "published")),
     ])
-    try ledger.apply([.pruneEvents(keeping: 6, now: now)])
+    try ledger.apply([.pruneEvents(keeping: 6, before: .distantFuture, now: now)])
     #expect(try numbers(ledger) == [1, 2, 3, 4, 5, 6])
     #expect(try ledger.fact("events-dropped") == nil)
-    try ledger.apply([.pruneEvents(keeping: 2, now: now)])
+    try ledger.apply([.pruneEvents(keeping: 2, before: .distantFuture, now: now)])
     #expect(try numbers(ledger) == [3, 5, 6])
     #expect(try ledger.fact("events-dropped") == "4")
     // The deletion goes later; what the fact says never goes down.
-    try ledger.apply([.pruneEvents(keeping: 2, now: moment(11 * day))])
+    try ledger.apply([.pruneEvents(keeping: 2, before: .distantFuture, now: moment(11 * day))])
     #expect(try numbers(ledger) == [5, 6])
     #expect(try ledger.fact("events-dropped") == "4")
-    try ledger.apply([.pruneEvents(keeping: -1, now: Timestamp(nanoseconds: .min))])
+    try ledger.apply([.pruneEvents(keeping: -1, before: .distantFuture, now: Timestamp(nanoseconds: .min))])
     #expect(try numbers(ledger) == [])
     #expect(try ledger.fact("events-dropped") == "6")
   }

@@ -95,7 +95,7 @@ extension MemoryLedger.State {
       lastNumber += 1
       event.number = lastNumber
       events.append(event)
-    case .pruneEvents(let keeping, let now): prune(keeping: keeping, now: now)
+    case .pruneEvents(let keeping, let before, let now): prune(keeping: keeping, before: before, now: now)
     case .hold(let plan):
       held = plan
       heldPaths = heldPaths.filter { $0.key == plan.id }
@@ -123,10 +123,12 @@ extension MemoryLedger.State {
     problems[problem.name] = noted
   }
 
-  private mutating func prune(keeping: Int, now: Timestamp) {
+  private mutating func prune(keeping: Int, before: Timestamp, now: Timestamp) {
     let (start, overflow) = now.nanoseconds.subtractingReportingOverflow(86_400 * 1_000_000_000)
     let window = Timestamp(nanoseconds: overflow ? .min : start)
-    let dropped = events.dropLast(max(0, keeping)).filter { $0.code != "deleted" || $0.when < window }
+    let dropped = events.dropLast(max(0, keeping)).filter { $0.when < before }.filter {
+      $0.code != "deleted" || $0.when < window
+    }
     guard let last = dropped.last else { return }
     let numbers = Set(dropped.map(\.number))
     events.removeAll { numbers.contains($0.number) }

@@ -15,6 +15,7 @@ struct AgentPass: Sendable {
     var request = SyncRequest(mirror.settings, credentials: agent.parts.paths.credentials)
     request.rates = mirror.rateControl
     request.steering = mirror.steering
+    request.keepEvents = agent.settings.agent.keepEvents
     let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
     do throws(PassFailure) {
       if request.isDryRun {

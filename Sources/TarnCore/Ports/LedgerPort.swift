@@ -254,9 +254,9 @@ package enum LedgerChange: Sendable, Equatable {
   case dropProblems(seenBefore: Timestamp)
   /// Appends, with the next number.
   case event(Event)
-  /// Drops the oldest events but the newest so many and the deletions of the last 24 hours (the guard's
-  /// window), and keeps the number of the last one dropped as the fact `events-dropped`.
-  case pruneEvents(keeping: Int, now: Timestamp)
+  /// Drops the events before a moment, but not the newest so many nor the deletions of the 24 hours before `now` (the
+  /// guard's window), and keeps the number of the last one dropped as the fact `events-dropped`.
+  case pruneEvents(keeping: Int, before: Timestamp, now: Timestamp)
   case hold(HeldPlan)
   case heldPath(plan: String, path: RelativePath)
   /// Out of the held plan: its count goes down, and with the last path it is held no more.

@@ -6,6 +6,9 @@ package struct Timestamp: Hashable, Comparable, Sendable {
     self.nanoseconds = nanoseconds
   }
 
+  /// After all others.
+  package static let distantFuture = Timestamp(nanoseconds: .max)
+
   /// - Returns: nil outside the range.
   package init?(seconds: Int64, nanoseconds: Int64 = 0) {
     let (scaled, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

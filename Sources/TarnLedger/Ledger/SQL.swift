@@ -38,8 +38,8 @@ enum SQL {
 
   /// The number of the newest event but so many.
   static let newestBeyond = "SELECT number FROM events ORDER BY number DESC LIMIT 1 OFFSET ?"
-  /// Up to a number, but not the deletions since a moment.
-  private static let prunable = "number <= ? AND NOT (code = 'deleted' AND moment >= ?)"
+  /// Up to a number and before a moment, but not the deletions since another.
+  private static let prunable = "number <= ? AND moment < ? AND NOT (code = 'deleted' AND moment >= ?)"
   static let lastPrunable = "SELECT number FROM events WHERE \(prunable) ORDER BY number DESC LIMIT 1"
   static let prune = "DELETE FROM events WHERE \(prunable)"
   /// The fact that holds the number of the last event dropped.

@@ -47,7 +47,8 @@ extension Connection {
     case .dropProblems(let seenBefore):
       try run("DELETE FROM problems WHERE seen < ?", [.integer(seenBefore.nanoseconds)])
     case .event(let event): try run(SQL.addEvent, event.values)
-    case .pruneEvents(let keeping, let now): try pruneEvents(keeping: keeping, now: now)
+    case .pruneEvents(let keeping, let before, let now):
+      try pruneEvents(keeping: keeping, before: before, now: now)
     case .hold(let plan): try write(plan)
     case .heldPath(let plan, let path):
       try run(
@@ -97,13 +98,15 @@ extension Connection {
     }
   }
 
-  private func pruneEvents(keeping: Int, now: Timestamp) throws(LedgerFailure) {
+  private func pruneEvents(keeping: Int, before: Timestamp, now: Timestamp) throws(LedgerFailure) {
     let newestDropped = try first(SQL.newestBeyond, [.limit(keeping)]) { row throws(LedgerFailure) in
       try row.integer(0)
     }
     guard let newestDropped else { return }
     let (start, overflow) = now.nanoseconds.subtractingReportingOverflow(86_400 * 1_000_000_000)
-    let window: [Value] = [.integer(newestDropped), .integer(overflow ? .min : start)]
+    let window: [Value] = [
+      .integer(newestDropped), .integer(before.nanoseconds), .integer(overflow ? .min : start),
+    ]
     let last = try first(SQL.lastPrunable, window) { row throws(LedgerFailure) in try row.integer(0) }
     guard let last else { return }
     try run(SQL.prune, window)
