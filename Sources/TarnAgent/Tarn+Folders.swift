@@ -71,6 +71,7 @@ extension Tarn {
     try refuseEmptyNames(request.folder, request.state)
     let path = try admissible(request.folder)
     let state = request.state.map(absolute)
+    if let state { try refuseInsideRecord(state, isState: true) }
     switch try inspect(path, state: state) {
     case .mirror(let home): return (home, FolderHome.Made())
     case .markerMissing(let reason):
@@ -116,19 +117,33 @@ extension Tarn {
     return path
   }
 
-  /// What lies in a mirror's `.tarn` is that mirror's to remove; links are followed.
-  private func refuseInsideRecord(_ path: String) throws(PassFailure) {
+  /// What lies in the record of a mirror is that mirror's to remove: `.tarn`, or the directory of its `--state`. Links are
+  /// followed.
+  ///
+  /// - Parameter isState: it is to be a record itself, and so may be one.
+  private func refuseInsideRecord(_ path: String, isState: Bool = false) throws(PassFailure) {
+    let words = Self.resolved(path).split(separator: "/", omittingEmptySubsequences: true)
+    let own = isState ? 1 : 0
+    let isInside =
+      (words.dropLast(own) + path.split(separator: "/").dropLast(own)).contains(".tarn")
+      || (1...max(1, words.count - own)).contains { count in
+        words.count - own >= count && FolderHome.isRecord("/" + words.prefix(count).joined(separator: "/"))
+      }
+    guard isInside else { return }
+    throw PassFailure(
+      .usage, code: "folder-refused", "\(Printable.escape(path)) is inside the record of a mirror",
+      hint: "choose a directory outside of it")
+  }
+
+  /// With the links of all that is there followed.
+  private static func resolved(_ path: String) -> String {
     var there = path
     while access(there, F_OK) != 0, let slash = there.lastIndex(of: "/"), slash != there.startIndex {
       there = String(there[..<slash])
     }
     let real = realpath(there, nil)
     defer { free(real) }
-    let resolved = real.flatMap { String(validatingCString: $0) } ?? there
-    guard (path.split(separator: "/") + resolved.split(separator: "/")).contains(".tarn") else { return }
-    throw PassFailure(
-      .usage, code: "folder-refused", "\(Printable.escape(path)) is inside the record of a mirror (.tarn)",
-      hint: "choose a folder outside of it")
+    return (real.flatMap { String(validatingCString: $0) } ?? there) + path.dropFirst(there.count)
   }
 
   private func isSameDirectory(_ left: String, _ right: String) -> Bool {

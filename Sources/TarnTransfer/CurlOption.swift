@@ -146,9 +146,12 @@ extension CurlOption {
     }
     if let file = settings.cookieFile {
       options.append(.init(CURLOPT_COOKIELIST, .text("ALL"), "handles are reused: forget what servers set"))
-      if !isLedAway {
+      if !isLedAway, url.origin.scheme == "https" || isTrusted {
         options.append(
-          .init(CURLOPT_COOKIEFILE, .text(file), "cookies of a session that the user gave, by their domains"))
+          .init(
+            CURLOPT_COOKIEFILE, .text(file),
+            "cookies that the user gave; over plain http only to the feed's own origin, as ports are no part of a domain"
+          ))
       }
     }
     if let file = settings.netrcFile, url.origin.scheme == "https" || isTrusted {

@@ -162,7 +162,7 @@ import Testing
         "a.iso: failed",
         "  the server has no such file [http-404]",
         "  size    2.0 KiB (2,048 bytes)",
-        "  digest  sha256:00, as the feed says",
+        "  digest  sha256:00, as the feed said",
         "  placed  2 hours ago (2026-11-21T10:00:00Z)",
         "events, the newest first:",
         "  2026-11-21T10:00:00Z  fetched  2.0 KiB",

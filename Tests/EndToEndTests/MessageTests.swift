@@ -195,13 +195,25 @@ struct MessageTests {
     #expect(try tarn("sync", "-q", "./SHA256SUMS", "m").status == 0)
     try FileManager.default.createSymbolicLink(
       atPath: place.path + "/link", withDestinationPath: place.path + "/m/.tarn")
-    for folder in ["m/.tarn/partial", "m/.tarn/trash/new", "m/.tarn", "link/new", "other/.tarn"] {
+    #expect(try tarn("sync", "-q", "--state", "record", "./SHA256SUMS", "n").status == 0)
+    for folder in [
+      "record/x", "record/partial", "record", "m/.tarn/partial", "m/.tarn/trash/new", "m/.tarn", "link/new",
+      "other/.tarn",
+    ] {
       let outcome = try tarn("sync", "./SHA256SUMS", folder)
       #expect(
         outcome.status == 64 && outcome.errors.contains("inside the record of a mirror"),
         "\(folder): \(outcome)")
     }
-    #expect(!place.exists("other") && !place.exists("m/.tarn/trash/new"))
+    for state in ["m/.tarn/partial", "m/.tarn/new/er", "record/trash", "record/new"] {
+      let outcome = try tarn("sync", "--state", state, "./SHA256SUMS", "o")
+      #expect(
+        outcome.status == 64 && outcome.errors.contains("inside the record of a mirror"),
+        "\(state): \(outcome)")
+    }
+    #expect(!place.exists("other") && !place.exists("m/.tarn/trash/new") && !place.exists("o"))
+    #expect(try tarn("sync", "n").status == 0)
+    #expect(try tarn("sync", "--state", "record", "n").status == 0)
   }
 
   /// Swift reads the words from there; without them a job would have printed the help, and ended with 0.

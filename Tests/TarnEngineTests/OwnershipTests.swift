@@ -159,6 +159,16 @@ import Testing
     #expect(world.row("a")?.isAdopted == true)
   }
 
+  /// The bytes are those that Tarn placed.
+  @Test func aModeOrALinkMakesItNobodyElses() throws {
+    let world = World()
+    try world.fill("a", "one")
+    world.folder.changeMode(try #require(world.folder.open("a".path)))
+    world.unlist("a")
+    #expect(try world.run().counts.deleted == 1)
+    #expect(try trashed(world).isOwn)
+  }
+
   // MARK: Bytes written after the move
 
   /// A file that somebody holds open goes to the trash.

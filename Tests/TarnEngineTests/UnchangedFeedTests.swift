@@ -268,6 +268,17 @@ import Testing
     #expect(asked(world) == ["\"1\"", nil])
   }
 
+  /// A cache on the way that knows another version: what it vouches for is not what was read.
+  @Test(arguments: ["\"1\"", "W/\"1\"", nil, "\"2\""] as [String?]) func a304IsAboutTheTagItHas(
+    _ tag: String?
+  ) throws {
+    let world = world()
+    try world.run()
+    world.server.script(Self.list, [FakeAnswer(status: 304, etag: tag)])
+    #expect(try world.run().isFeedUnchanged == (tag != "\"2\""))
+    #expect(asked(world).count == (tag == "\"2\"" ? 2 : 1))
+  }
+
   /// To a request that set no condition it names no bytes.
   @Test func a304ThatNobodyAskedForIsAFailure() throws {
     let world = world()

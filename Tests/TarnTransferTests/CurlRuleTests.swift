@@ -122,7 +122,11 @@ struct CurlRuleTests {
     let file = server.folder.appending(path: "cookies").path
     try "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tabc\n".write(
       toFile: file, atomically: true, encoding: .utf8)
-    let downloader = try CurlDownloader(settings: settings { $0.cookieFile = file })
+    let downloader = try CurlDownloader(
+      settings: settings {
+        $0.cookieFile = file
+        $0.credentialOrigin = server.plain
+      })
     for _ in 0..<2 {
       let receiver = Collector()
       _ = downloader.start(
@@ -137,7 +141,12 @@ struct CurlRuleTests {
     let file = server.folder.appending(path: "cookies-away").path
     try "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tabc\n".write(
       toFile: file, atomically: true, encoding: .utf8)
-    let downloader = try CurlDownloader(settings: settings { $0.cookieFile = file })
+    let downloader = try CurlDownloader(
+      settings: settings {
+        $0.cookieFile = file
+        $0.credentialOrigin = server.plain
+        $0.caFile = server.certificate
+      })
     // The handle that was led away is used again.
     for behaviour in ["redirect-other", "ok", "redirect-other", "redirect"] {
       let receiver = Collector()
@@ -147,6 +156,30 @@ struct CurlRuleTests {
     }
     let cookies = server.requests("/away").map { $0.headers["cookie"] }
     #expect(cookies == ["session=abc", nil, "session=abc", "session=abc", nil, "session=abc", "session=abc"])
+    let receiver = Collector()
+    _ = downloader.start(
+      DownloadRequest(url: "\(server.plain)/redirect-to-tls/x/10/safe", limit: 100), to: receiver)
+    #expect(receiver.outcome()?.head?.status == 200)
+    #expect(server.requests("/safe").map { $0.headers["cookie"] } == ["session=abc", nil])
+  }
+
+  /// Where the addresses of a list lead: a redirect of the list decides that as well.
+  @Test func cookiesOverPlainHTTPAreTheFeedsOwn() throws {
+    let file = server.folder.appending(path: "cookies-plain").path
+    try "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tabc\n".write(
+      toFile: file, atomically: true, encoding: .utf8)
+    let cookies = settings {
+      $0.cookieFile = file
+      $0.credentialOrigin = server.plain
+      $0.caFile = server.certificate
+    }
+    for (origin, expected) in [
+      (server.plain, "session=abc"), (server.other, nil), (server.tls, "session=abc"),
+    ] {
+      let name = "/plain-\(origin.suffix(5))"
+      _ = try fetch("\(origin)/ok/x/10\(name)", cookies)
+      #expect(server.requests(name).map { $0.headers["cookie"] } == [expected], "\(origin)")
+    }
   }
 
   @Test func theEnvironmentSteersNothing() {

@@ -27,6 +27,14 @@ package struct FeedValidators: Sendable, Equatable {
     self.lastModified = lastModified
   }
 
+  /// Whether a 304 is about these: it has the tag that a 200 would have (RFC 9110 15.4.5), compared weakly, or none.
+  package func fit(_ head: ResponseHead) -> Bool {
+    guard let etag, let answered = head.etag else { return true }
+    return Self.strong(etag) == Self.strong(answered)
+  }
+
+  private static func strong(_ tag: String) -> Substring { tag.hasPrefix("W/") ? tag.dropFirst(2) : tag[...] }
+
   private static func isSettled(_ head: ResponseHead) -> Bool {
     guard let modified = head.modified, let sent = head.sent else { return false }
     return sent.seconds - modified.seconds >= margin

@@ -14,7 +14,8 @@ package struct NetworkSettings: Sendable, Equatable {
   package var caFile: String?
   /// `Name: value` lines, sent to `credentialOrigin` only.
   package var headers: [String] = []
-  /// A Netscape cookie file, sent by its own domain rules; never to another origin that a redirect leads to.
+  /// A Netscape cookie file, sent by its own domain rules, but never to another origin that a redirect leads to, and over
+  /// plain http to the feed's own origin only: ports are no part of a cookie's domain.
   package var cookieFile: String?
   /// Look up names and passwords in this netrc file; nil for none.
   package var netrcFile: String?

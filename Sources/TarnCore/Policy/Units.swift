@@ -77,10 +77,10 @@ package enum Units {
     return number < 0 ? "-" + text : text
   }
 
-  /// `1 file`, `2,345 files`, `2 entries`.
+  /// `1 file`, `2,345 files`, `2 entries`, `3 passes`.
   package static func count(_ number: some BinaryInteger, _ noun: String) -> String {
     guard number != 1 else { return "1 \(noun)" }
-    let plural = noun.hasSuffix("ry") ? noun.dropLast() + "ies" : noun + "s"
+    let plural = noun.hasSuffix("ry") ? noun.dropLast() + "ies" : noun + (noun.hasSuffix("s") ? "es" : "s")
     return "\(grouped(number)) \(plural)"
   }
 

@@ -144,6 +144,11 @@ extension Circumstances {
   }
 
   /// Of a file of Tarn's that is gone.
+  /// Of a transfer that is paused; TARGET takes names only.
+  func resumption(of path: [UInt8], mirror: String) -> String? {
+    mirror.contains("/") ? nil : "tarn resume \(mirror):\(ShellWord.quote(bytes: path))"
+  }
+
   func missing(_ row: Row, mirror: String) -> Verdict {
     switch localChanges {
     case .restore: ("missing", "\(row.origin), and it is not there any more", "tarn sync \(mirror)")

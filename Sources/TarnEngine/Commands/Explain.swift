@@ -135,6 +135,7 @@ package struct ExplainQuery {
   ) -> String? {
     switch problem.kind {
     case .conflict: about.afterConflict(problem.code, row: row, mirror: mirror)
+    case .held where problem.code == "paused": about.resumption(of: problem.name, mirror: mirror)
     case .held: plan.map { "tarn approve \(mirror) \($0.id)" } ?? "tarn sync \(mirror)"
     case .refused: nil
     default: "tarn sync \(mirror)"

@@ -32,7 +32,7 @@ struct FeedReader {
     switch head.status {
     case 200: return Document(spool, head)
     // Where redirects lead elsewhere by now, the tag or the date is another document's.
-    case 304 where head.url == known.url: return nil
+    case 304 where head.url == known.url && known.validators.fit(head): return nil
     default: return try finish(start(url, limit: Self.mostBytes))
     }
   }

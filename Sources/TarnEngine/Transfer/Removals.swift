@@ -61,8 +61,8 @@ struct Removals {
     ]
   }
 
-  /// Whether Tarn placed what is to go, and nobody touched it since.
+  /// Whether Tarn placed the bytes that are to go. Mode and links may be others.
   private static func isTarns(_ row: Row, _ removal: Removal) -> Bool {
-    !row.isAdopted && row.identity.isSame(as: removal.expected)
+    !row.isAdopted && row.identity.isSameContents(as: removal.expected)
   }
 }

@@ -30,6 +30,12 @@ package struct FolderHome: Sendable, Equatable {
   static let lockName = "lock"
   static let ownDirectories = ["partial", "trash"]
 
+  /// Whether a directory is the record of some mirror: what lies in it belongs to that one.
+  package static func isRecord(_ path: String) -> Bool {
+    func kind(_ name: String) -> Present.Kind? { (try? FileStat.following("\(path)/\(name)"))?.kind }
+    return kind(idName) == .regular && ownDirectories.allSatisfy { kind($0) == .directory }
+  }
+
   var isInner: Bool { stateDirectory == folder + "/" + Self.markerName }
 
   /// Looks, and changes nothing.

@@ -29,7 +29,7 @@ enum ExplainText {
   private static func record(_ record: Explanation.Record, now: Timestamp) -> [String] {
     var rows = [
       ("size", "\(Units.show(record.size)) (\(Units.count(record.size, "byte")))"),
-      ("digest", record.digest + (record.verified ? ", as the feed says" : ", not from the feed")),
+      ("digest", record.digest + (record.verified ? ", as the feed said" : ", not from the feed")),
       (record.adopted ? "adopted" : "placed", when(record.placed, now: now)),
     ]
     if let etag = record.etag { rows.append(("etag", Printable.escape(etag))) }
