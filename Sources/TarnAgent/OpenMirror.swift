@@ -142,6 +142,11 @@ struct OpenMirror {
 extension PassFailure {
   /// With the way out of a damaged ledger, if that is what it is about.
   func explainingDamage(of home: FolderHome) -> PassFailure {
+    if code == LedgerFailure.Code.older.rawValue, hint == nil {
+      var failure = self
+      failure.hint = "to bring it up to date: tarn sync \(ShellWord.quote(home.folder))"
+      return failure
+    }
     guard code == LedgerFailure.Code.corrupt.rawValue, hint == nil else { return self }
     var failure = self
     let feed = OpenMirror.rememberedFeed(home.stateDirectory) == nil ? "FEED " : ""

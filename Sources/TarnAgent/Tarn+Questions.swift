@@ -157,9 +157,22 @@ extension Tarn {
       return try SQLiteLedger(directory: home.stateDirectory, mode: .readOnly)
     } catch  where error.code == .missing {
       return AbsentLedger()
+    } catch  where error.code == .older && bringUpToDate(home) {
+      return try readLedger(home)
     } catch {
       throw PassFailure(error).explainingDamage(of: home)
     }
+  }
+
+  /// Opens the ledger of an older Tarn once to write to it.
+  ///
+  /// - Returns: false when that cannot be: somebody else holds the folder, or nobody may write there.
+  private func bringUpToDate(_ home: FolderHome) -> Bool {
+    guard let lock = try? home.lock() else { return false }
+    defer { lock.release() }
+    guard let ledger = try? SQLiteLedger(directory: home.stateDirectory) else { return false }
+    ledger.close()
+    return true
   }
 
   func openFolder(_ home: FolderHome) throws(PassFailure) -> LocalFolder {

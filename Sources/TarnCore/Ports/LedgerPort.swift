@@ -342,6 +342,8 @@ package struct LedgerFailure: Error, Sendable, Equatable {
     case corrupt = "ledger-corrupt"
     /// Written by a newer Tarn: refused, untouched.
     case newer = "ledger-newer"
+    /// Written by an older Tarn, and opened to be read only: whoever writes to it brings it up to date.
+    case older = "ledger-older"
     case noSpace = "no-space"
     case readOnly = "read-only"
     case permission = "permission-denied"

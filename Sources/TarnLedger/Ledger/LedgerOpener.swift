@@ -31,7 +31,7 @@ struct LedgerOpener: Sendable {
       switch error.code {
       case .inputOutput where error.errno == 0, .readOnly where error.errno == 0, .tooManyFiles:
         return try openWriterOnce()
-      case .inputOutput, .readOnly, .corrupt, .newer, .noSpace, .permission, .busy, .missing, .other:
+      case .inputOutput, .readOnly, .corrupt, .newer, .older, .noSpace, .permission, .busy, .missing, .other:
         throw error
       }
     }
@@ -90,7 +90,7 @@ struct LedgerOpener: Sendable {
 
   /// The first connection of a ledger that is only read, and how to open more of them.
   ///
-  /// - Throws: `.missing` when there is no ledger yet; `.other` for one of an older version.
+  /// - Throws: `.missing` when there is no ledger yet; `.older` for one of an older version.
   func openForReading() throws(LedgerFailure) -> (Connection, ReaderKind) {
     guard try file.size(of: file.path) ?? 0 > 0 else { throw missing }
     do throws(LedgerFailure) {
@@ -98,7 +98,7 @@ struct LedgerOpener: Sendable {
     } catch {
       switch error.code {
       // Too many files are open here, which says nothing of who writes there.
-      case .corrupt, .newer, .busy, .tooManyFiles, .other: throw error
+      case .corrupt, .newer, .older, .busy, .tooManyFiles, .other: throw error
       case .noSpace, .readOnly, .permission, .inputOutput, .missing:
         // The files of the log could not be made. Without them the file alone is the whole truth.
         guard try !file.hasLog() else { throw error }
@@ -114,7 +114,7 @@ struct LedgerOpener: Sendable {
     case .version(let version):
       guard version == schema.version else {
         throw ErrorTable.failure(
-          .other, "its version is \(version); the next pass brings it to \(schema.version)", file: file.path)
+          .older, "its version is \(version), this Tarn's is \(schema.version)", file: file.path)
       }
     }
     try migrator.check(connection)

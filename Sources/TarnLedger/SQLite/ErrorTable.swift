@@ -98,6 +98,7 @@ enum ErrorTable {
     switch code {
     case .corrupt: "the database is damaged or is not Tarn's"
     case .newer: "the database was written by a newer Tarn; use that version, the file is left as it is"
+    case .older: "the database was written by an older Tarn"
     case .noSpace: "no space left for the database; free some and try again"
     case .readOnly: "the database cannot be written"
     case .permission: "no permission for the database"
