@@ -297,12 +297,28 @@ package struct Pass {
       let deletions = Deletions(ports: ports, folder: folder, observer: observer, stop: stop)
       try deletions.run(first: first, rest: actions, into: &report)
     }
+    try removeLeftovers(folder, into: &report)
     let before = builder.counts
     try settleStale(conductor, builder, into: &report)
     report.bytes = builder.bytes
     report.take(conductor)
     report.take(builder, since: before)
     report.wasStopped = stop.isSet
+  }
+
+  /// Tries again to remove directories that an earlier pass emptied and could not remove.
+  private func removeLeftovers(_ folder: any FolderPort, into report: inout PassReport) throws {
+    let known = try ports.ledger.problems(limit: PassReport.mostProblems).filter {
+      $0.code == Problem.leftoverCode
+    }
+    guard !known.isEmpty, !stop.isSet, try folder.isIntact() else { return }
+    for path in known.compactMap({ try? RelativePath($0.name) }) {
+      do throws(FolderFailure) {
+        try folder.removeEmptied(path)
+      } catch {
+        observer.take(Problem(leftover: error, of: path, seen: ports.now), into: &report)
+      }
+    }
   }
 
   /// Says before the first byte when the plan does not fit: replaced versions stay in the trash, so the peak is what

@@ -21,6 +21,25 @@ import Testing
     for number in numbers { world.unlist(name(number)) }
   }
 
+  /// The file is gone, the directory is not: told until it is gone as well.
+  @Test func anEmptiedDirectoryIsTriedAgain() throws {
+    let world = World()
+    try world.fill("d/a", "text")
+    world.unlist("d/a")
+    let failure = FolderFailure(.permission, "remove the empty directory d: no", errno: 1)
+    world.folder.fail(.removeDirectory, with: failure)
+    let first = try world.run()
+    #expect(first.counts.deleted == 1)
+    #expect(first.problems.map(\.code) == ["directory-not-removed"] && !first.isInSync)
+    world.folder.fail(.removeDirectory, with: failure)
+    let second = try world.run()
+    #expect(second.problems.map(\.name) == ["d".bytes] && !second.isInSync)
+    #expect(try world.folder.look("d".path) != nil)
+    let third = try world.run()
+    #expect(third.isInSync && third.problems.isEmpty)
+    #expect(try world.folder.look("d".path) == nil)
+  }
+
   @Test func nothingIsDeletedUnasked() throws {
     let world = try filled(20, deletes: false)
     unlist(0..<1, world)

@@ -17,7 +17,7 @@ import Testing
     old.close()
     #expect(
       failure { _ = try SQLiteLedger(directory: scratch.path, mode: .readOnly, schema: second) }?.code
-        == .other)
+        == .older)
     let new = try SQLiteLedger(directory: scratch.path, mode: .readWrite, schema: second)
     #expect(try new.row(path("a")) == row(path("a")))
     #expect(try new.fact("feed") == "f")

@@ -86,11 +86,18 @@ struct MemoryState {
     }
   }
 
-  mutating func removeEmptyParents(of path: RelativePath) {
-    var parent = path.parent
-    while let directory = parent, !tree.keys.contains(where: { directory.isAncestor(of: $0) }) {
+  mutating func removeEmptied(_ path: RelativePath?) throws(FolderFailure) {
+    var next = path
+    while let directory = next, tree[directory].map({ $0.kind == .directory }) ?? true,
+      !tree.keys.contains(where: { directory.isAncestor(of: $0) })
+    {
+      do throws(FolderFailure) {
+        try run(.removeDirectory)
+      } catch {
+        throw FolderFailure(error.code, error.message, errno: error.errno, path: directory)
+      }
       tree[directory] = nil
-      parent = directory.parent
+      next = directory.parent
     }
   }
 
@@ -131,8 +138,9 @@ struct MemoryState {
       there.file.touch(&self)
       tree[item.path] = nil
       trash[item.trashName] = there
-      removeEmptyParents(of: item.path)
-      return .removed(there.file.identity, leftover: nil)
+      var leftover: FolderFailure?
+      do throws(FolderFailure) { try removeEmptied(item.path.parent) } catch { leftover = error }
+      return .removed(there.file.identity, leftover: leftover)
     } catch {
       return .failed(error)
     }

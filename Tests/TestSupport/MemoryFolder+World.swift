@@ -7,7 +7,7 @@ extension MemoryFolder {
     case scan, look, digest, makePartial, openPartial, copyPartial, partials, removePartial
     case begin, append, sync, seal
     /// Counted per file or item of the group.
-    case makeDurable, install, remove
+    case makeDurable, install, remove, removeDirectory
     case trashed, restoreTrash, trashIdentity, unstage, removeTrash, flush, space, isIntact
   }
 

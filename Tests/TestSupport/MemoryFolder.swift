@@ -156,6 +156,13 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
     }
   }
 
+  package func removeEmptied(_ directory: RelativePath) throws(FolderFailure) {
+    let result = reading { state in
+      Result { () throws(FolderFailure) in try state.removeEmptied(directory) }
+    }
+    try result.get()
+  }
+
   // MARK: Trash
 
   package func trashed() throws(FolderFailure) -> [(name: String, size: UInt64)] {

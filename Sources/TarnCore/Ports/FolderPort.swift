@@ -243,6 +243,11 @@ package protocol FolderPort: FolderReading {
   func install(_ items: [Installation]) -> [PublishOutcome]
   /// Moves to the trash, then fsyncs; empty parent directories are removed. One result per item, in order.
   func remove(_ items: [Removal]) -> [PublishOutcome]
+  /// Removes a directory, and then its parents, as far as they are empty; durable on return. What is gone, holds something
+  /// or is no directory is left as it is.
+  ///
+  /// - Throws: why one stays although it is empty, with its path.
+  func removeEmptied(_ directory: RelativePath) throws(FolderFailure)
 
   /// Names and sizes in `trash/`.
   func trashed() throws(FolderFailure) -> [(name: String, size: UInt64)]

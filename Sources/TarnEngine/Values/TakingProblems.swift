@@ -42,11 +42,12 @@ extension PassObserver {
 }
 
 extension Problem {
-  /// A directory that stays although the deletion of a file has emptied it.
+  static let leftoverCode = "directory-not-removed"
+
+  /// A directory that stays although the deletion of a file has emptied it: the next pass tries again.
   init(leftover failure: FolderFailure, of file: RelativePath, seen: Timestamp) {
     self.init(
-      name: (failure.path ?? file).bytes, kind: .failed, code: failure.code.rawValue,
-      message: failure.message,
+      name: (failure.path ?? file).bytes, kind: .failed, code: Self.leftoverCode, message: failure.message,
       seen: seen)
   }
 

@@ -24,6 +24,21 @@ extension LocalFolder {
     return outcomes
   }
 
+  package func removeEmptied(_ directory: RelativePath) throws(FolderFailure) {
+    let touched = TouchedDirectories(beneath, mover.probe)
+    var next: RelativePath? = directory
+    while let path = next {
+      do throws(FolderFailure) {
+        guard try touched.removeIfEmpty(path, for: 0) else { break }
+      } catch {
+        throw error.about(path)
+      }
+      next = path.parent
+    }
+    touched.sync(items: 1)
+    if let failure = touched.failures[0] { throw failure }
+  }
+
   private func remove(
     _ item: Removal, _ index: Int, _ touched: TouchedDirectories
   ) throws(FolderFailure) -> PublishOutcome {
