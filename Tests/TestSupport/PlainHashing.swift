@@ -35,6 +35,8 @@ private struct SHA256 {
     0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a, 0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
   ]
   private var waiting: [UInt8] = []
+  /// Of the block at hand; kept, so that it is made once.
+  private var words = [UInt32](repeating: 0, count: 64)
   /// Bytes in whole blocks so far.
   private var count: UInt64 = 0
 
@@ -57,31 +59,66 @@ private struct SHA256 {
     return state.flatMap { word in (0..<4).reversed().map { UInt8(truncatingIfNeeded: word >> ($0 * 8)) } }
   }
 
+  /// Over pointers: tests hash megabytes, and without the optimiser every look into an array costs a call or two.
   private mutating func block(_ start: Int) {
-    var words = (0..<16).map { index in
-      (0..<4).reduce(UInt32(0)) { $0 << 8 | UInt32(waiting[start + index * 4 + $1]) }
+    waiting.withUnsafeBufferPointer { waiting in
+      Self.constants.withUnsafeBufferPointer { constants in
+        words.withUnsafeMutableBufferPointer { words in
+          state.withUnsafeMutableBufferPointer { state in
+            guard let bytes = waiting.baseAddress, let constants = constants.baseAddress,
+              let words = words.baseAddress, let state = state.baseAddress
+            else { return }
+            Self.expand(bytes + start, words)
+            Self.compress(state, words, constants)
+          }
+        }
+      }
     }
-    for index in 16..<64 {
-      let low = words[index - 15]
-      let high = words[index - 2]
-      let sum0 = rotate(low, 7) ^ rotate(low, 18) ^ (low >> 3)
-      let sum1 = rotate(high, 17) ^ rotate(high, 19) ^ (high >> 10)
-      words.append(words[index - 16] &+ sum0 &+ words[index - 7] &+ sum1)
+  }
+
+  private static func expand(_ bytes: UnsafePointer<UInt8>, _ words: UnsafeMutablePointer<UInt32>) {
+    var index = 0
+    while index < 16 {
+      let at = bytes + index &* 4
+      words[index] = UInt32(at[0]) &<< 24 | UInt32(at[1]) &<< 16 | UInt32(at[2]) &<< 8 | UInt32(at[3])
+      index &+= 1
     }
+    while index < 64 {
+      let low = words[index &- 15]
+      let high = words[index &- 2]
+      let sum0 = (low &>> 7 | low &<< 25) ^ (low &>> 18 | low &<< 14) ^ (low &>> 3)
+      let sum1 = (high &>> 17 | high &<< 15) ^ (high &>> 19 | high &<< 13) ^ (high &>> 10)
+      words[index] = words[index &- 16] &+ sum0 &+ words[index &- 7] &+ sum1
+      index &+= 1
+    }
+  }
+
+  private static func compress(
+    _ state: UnsafeMutablePointer<UInt32>, _ words: UnsafeMutablePointer<UInt32>,
+    _ constants: UnsafePointer<UInt32>
+  ) {
     var (a, b, c, d) = (state[0], state[1], state[2], state[3])
     var (e, f, g, h) = (state[4], state[5], state[6], state[7])
-    for index in 0..<64 {
-      let sum1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25)
-      let first = h &+ sum1 &+ ((e & f) ^ (~e & g)) &+ Self.constants[index] &+ words[index]
-      let sum0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22)
+    var index = 0
+    while index < 64 {
+      let sum1 = (e &>> 6 | e &<< 26) ^ (e &>> 11 | e &<< 21) ^ (e &>> 25 | e &<< 7)
+      let choice = (e & f) ^ (~e & g)
+      let first = h &+ sum1 &+ choice &+ constants[index] &+ words[index]
+      let sum0 = (a &>> 2 | a &<< 30) ^ (a &>> 13 | a &<< 19) ^ (a &>> 22 | a &<< 10)
       let second = sum0 &+ ((a & b) ^ (a & c) ^ (b & c))
       (h, g, f, e) = (g, f, e, d &+ first)
       (d, c, b, a) = (c, b, a, first &+ second)
+      index &+= 1
     }
-    for (index, value) in [a, b, c, d, e, f, g, h].enumerated() { state[index] &+= value }
+    state[0] &+= a
+    state[1] &+= b
+    state[2] &+= c
+    state[3] &+= d
+    state[4] &+= e
+    state[5] &+= f
+    state[6] &+= g
+    state[7] &+= h
   }
-
-  private func rotate(_ word: UInt32, _ by: UInt32) -> UInt32 { word >> by | word << (32 - by) }
 
   /// The fractional parts of the cube roots of the first 64 primes, computed as integers.
   private static let constants: [UInt32] = {
