@@ -160,11 +160,27 @@ final class TransferLoop {
   private func prioritize(_ exchange: Exchange) {
     exchange.isUrgent = true
     if exchange.isWaiting {
+      makeWay(for: exchange)
       exchange.client.line.addFirst(exchange, to: exchange.url.origin, order: 0, isSmall: exchange.isSmall)
+      // Before anything that ends now lets another one in.
+      admit()
     } else if let place = exchange.place, queued[place] != nil {
       givePlaceBack(exchange, .cancelled)
       enter(exchange)
     }
+  }
+
+  /// The newest of its client and host that waits for a shared place goes back into the line: it counts as one of those
+  /// that the client may have there.
+  private func makeWay(for exchange: Exchange) {
+    let others = queued.values.filter {
+      $0.client === exchange.client && $0.url.origin == exchange.url.origin && !$0.isUrgent
+    }
+    guard let last = others.max(by: { $0.id.value < $1.id.value }) else { return }
+    givePlaceBack(last, .cancelled)
+    leaveLine(last, last.url.origin)
+    last.isWaiting = true
+    last.client.line.addFirst(last, to: last.url.origin, order: last.id.value, isSmall: last.isSmall)
   }
 
   /// Asks the budget for a place; without one there is nobody to ask.

@@ -60,7 +60,7 @@ struct DownloaderPoolTests {
   /// Its mirror's own line is short, and others of it stand in that for the shared place.
   @Test func whoIsPrioritizedPassesThoseWhoWaitForAPlace() throws {
     let pool = pool(total: 1, perHost: 1)
-    let a = try pool.downloader(mirror: "a", settings: settings())
+    let a = try pool.downloader(mirror: "a", settings: settings { $0.connectionsPerHost = 3 })
     let isOpen = Locked(false)
     let blocking = Collector { _ in isOpen.withLock { $0 } ? .taken : .full }
     let block = start(a, "ok", "urgent-block", to: blocking)
@@ -68,6 +68,7 @@ struct DownloaderPoolTests {
     let ended = Locked<[Int]>([])
     let receivers = (0..<8).map { number in Collector(onEnd: { ended.withLock { $0.append(number) } }) }
     let ids = receivers.enumerated().map { start(a, "ok", "urgent-\($0)", to: $1) }
+    while pool.budget.snapshot().waiting < 2 { sched_yield() }
     a.prioritize(ids[5])
     isOpen.withLock { $0 = true }
     a.resume(block)

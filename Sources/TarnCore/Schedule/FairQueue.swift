@@ -118,7 +118,9 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     sequence += 1
     let (door, flow) = Self.place(of: request)
     if lines[door] == nil { hosts[request.host, default: HostState()].lines += 1 }
-    let (slot, isNew) = lines[door, default: DoorLine()].append(id, flow, order: sequence)
+    // Where turns are even, an urgent one goes first.
+    let order = request.priority == .urgent ? sequence : sequence | 1 << 63
+    let (slot, isNew) = lines[door, default: DoorLine()].append(id, flow, order: order)
     waiting[id] = (request, slot)
     if isNew {
       let entry = served[flow] ?? (clock, 0)
