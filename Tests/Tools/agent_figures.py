@@ -173,7 +173,7 @@ def restart(agent):
         agent.kill()
         quiet.append(agent.start())
     for number in range(5):
-        shutil.rmtree(os.path.join(agent.directory, "large", f"d{number}"))
+        shutil.rmtree(os.path.join(agent.directory, "large", f"d{number}"), ignore_errors=True)
         sync = subprocess.Popen([agent.tarn, "sync", "-q", "large", "--config", agent.config], env=agent.environment,
                                 cwd=agent.directory, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(0.3 + 0.3 * number)
