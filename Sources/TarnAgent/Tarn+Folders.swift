@@ -122,13 +122,15 @@ extension Tarn {
   ///
   /// - Parameter isState: it is to be a record itself, and so may be one.
   private func refuseInsideRecord(_ path: String, isState: Bool = false) throws(PassFailure) {
-    let words = Self.resolved(path).split(separator: "/", omittingEmptySubsequences: true)
-    let own = isState ? 1 : 0
-    let isInside =
-      (words.dropLast(own) + path.split(separator: "/").dropLast(own)).contains(".tarn")
-      || (1...max(1, words.count - own)).contains { count in
-        words.count - own >= count && FolderHome.isRecord("/" + words.prefix(count).joined(separator: "/"))
+    var isInside = false
+    for place in [path, Self.resolved(path)] {
+      var words = place.split(separator: "/")
+      if isState { _ = words.popLast() }
+      while let word = words.last, !isInside {
+        isInside = word == ".tarn" || FolderHome.isRecord("/" + words.joined(separator: "/"))
+        words.removeLast()
       }
+    }
     guard isInside else { return }
     throw PassFailure(
       .usage, code: "folder-refused", "\(Printable.escape(path)) is inside the record of a mirror",

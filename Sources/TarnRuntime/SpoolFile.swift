@@ -149,7 +149,7 @@ package struct SpoolFailure: Error, Equatable {
   /// errno.
   package let number: Int32
 
-  package enum Reason: Sendable { case directory, noFile, closed, other }
+  package enum Reason: Sendable { case directory, noFile, closed, noSpace, other }
 
   /// What callers tell apart.
   package var reason: Reason {
@@ -157,6 +157,7 @@ package struct SpoolFailure: Error, Equatable {
     case EISDIR: .directory
     case ESPIPE: .noFile
     case EBADF: .closed
+    case ENOSPC, EDQUOT: .noSpace
     default: .other
     }
   }

@@ -3,45 +3,12 @@ import Testing
 
 /// An agent that is killed again and again in the middle of a pass.
 @Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
-final class AgentKillTests {
-  private let server: Nginx
-  private let place: TemporaryDirectory
-  private var agent: Program?
-  private var home: [String: String] {
-    [
-      "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state",
-      "RUNTIME_DIRECTORY": place.path + "/run",
-    ]
-  }
-  private var config: [String] { ["--config", place.path + "/tarn.toml"] }
+final class AgentKillTests: AgentHouse {
   private static let count = 300
 
   init() throws {
-    server = try Nginx(locations: "")
-    place = try TemporaryDirectory()
-    try place.write("", to: "home/.keep")
-    var files: [String: String] = [:]
-    for number in 0..<Self.count { files["f\(number)"] = String(repeating: "\(number) ", count: 120) }
-    try Feeds.publish(files, in: server.files)
-    try place.write(
-      """
-      [mirror.files]
-      feed = "\(server.url("SHA256SUMS"))"
-      folder = "\(place.path)/files"
-      limit-rate = "30KiB/s"
-
-      """, to: "tarn.toml")
-  }
-
-  deinit {
-    agent?.signal(SIGKILL)
-  }
-
-  private func start() throws -> Program {
-    let program = try Tarn.start(["agent"] + config, environment: home, in: place.url)
-    agent = program
-    try waitUntil("it answers") { program.errorsSoFar.contains("answers at") }
-    return program
+    let files = (0..<Self.count).map { ("f\($0)", String(repeating: "\($0) ", count: 120)) }
+    try super.init(files: Dictionary(uniqueKeysWithValues: files), options: "limit-rate = \"30KiB/s\"")
   }
 
   private var placed: Int {
@@ -54,14 +21,14 @@ final class AgentKillTests {
     for round in 1...6 {
       let program = try start()
       let before = placed
-      let sync = try Tarn.start(["sync", "files"] + config, environment: home, in: place.url)
+      let sync = try begin("sync", "files")
       try waitUntil("the pass of round \(round) has placed some") { placed >= min(before + 20, Self.count) }
       program.signal(SIGKILL)
       _ = try program.wait(limit: 30)
       _ = try sync.wait(limit: 60)
     }
     let program = try start()
-    let sync = try Tarn.start(["sync", "files"] + config, environment: home, in: place.url).wait(limit: 120)
+    let sync = try begin("sync", "files").wait(limit: 120)
     #expect(sync.status == 0, "\(sync)")
     for number in 0..<Self.count {
       #expect(place.text("files/f\(number)") == String(repeating: "\(number) ", count: 120))

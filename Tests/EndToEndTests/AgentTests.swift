@@ -3,49 +3,10 @@ import Testing
 
 /// `tarn agent` and the commands that ask and steer it, with the built binary.
 @Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
-final class AgentTests {
-  private let server: Nginx
-  private let place: TemporaryDirectory
-  private var agent: Program?
-  private var home: [String: String] {
-    [
-      "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state",
-      "RUNTIME_DIRECTORY": place.path + "/run",
-    ]
-  }
-
+final class AgentTests: AgentHouse {
   init() throws {
-    server = try Nginx(locations: "location = /slow.bin { limit_rate 40k; }")
-    place = try TemporaryDirectory()
-    try place.write("", to: "home/.keep")
-    try Feeds.publish(["f1": "one\n", "f2": "two\n"], in: server.files)
-    try settings(
-      """
-      [mirror.files]
-      feed = "\(server.url("SHA256SUMS"))"
-      folder = "\(place.path)/files"
-
-      """)
-  }
-
-  deinit {
-    agent?.signal(SIGKILL)
-  }
-
-  private func settings(_ text: String) throws {
-    try place.write(text, to: "tarn.toml")
-  }
-
-  private var config: [String] { ["--config", place.path + "/tarn.toml"] }
-
-  private func tarn(_ arguments: String...) throws -> Outcome {
-    try Tarn.run(arguments + config, environment: home, in: place.url)
-  }
-
-  private func start() throws {
-    let program = try Tarn.start(["agent"] + config, environment: home, in: place.url)
-    agent = program
-    try waitUntil("it answers") { program.errorsSoFar.contains("answers at") }
+    try super.init(
+      locations: "location = /slow.bin { limit_rate 40k; }", files: ["f1": "one\n", "f2": "two\n"])
   }
 
   private func status() throws -> [String: Any] {
@@ -145,7 +106,7 @@ final class AgentTests {
     try start()
     #expect(try tarn("cancel", "files:slow.bin").status == 64)
     #expect(try tarn("cancel", "files:../x").status == 64)
-    let sync = try Tarn.start(["sync", "files"] + config, environment: home, in: place.url)
+    let sync = try begin("sync", "files")
     try waitUntil("it is transferred") {
       let transfers = (try? mirror())?["transfers"] as? [[String: Any]] ?? []
       return transfers.contains { $0["path"] as? String == "slow.bin" && $0["received"] as? Int ?? 0 > 0 }

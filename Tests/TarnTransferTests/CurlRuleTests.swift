@@ -118,10 +118,16 @@ struct CurlRuleTests {
     }
   }
 
-  @Test func cookiesComeFromTheFileOnly() throws {
+  /// One cookie for this machine, whatever the port.
+  private func cookieFile() throws -> String {
     let file = server.folder.appending(path: "cookies").path
     try "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tabc\n".write(
       toFile: file, atomically: true, encoding: .utf8)
+    return file
+  }
+
+  @Test func cookiesComeFromTheFileOnly() throws {
+    let file = try cookieFile()
     let downloader = try CurlDownloader(
       settings: settings {
         $0.cookieFile = file
@@ -138,9 +144,7 @@ struct CurlRuleTests {
 
   /// Ports are no part of a cookie's domain: its own rules would let it go along.
   @Test func noCookieGoesWhereARedirectLeadsAway() throws {
-    let file = server.folder.appending(path: "cookies-away").path
-    try "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tabc\n".write(
-      toFile: file, atomically: true, encoding: .utf8)
+    let file = try cookieFile()
     let downloader = try CurlDownloader(
       settings: settings {
         $0.cookieFile = file
@@ -165,9 +169,7 @@ struct CurlRuleTests {
 
   /// Where the addresses of a list lead: a redirect of the list decides that as well.
   @Test func cookiesOverPlainHTTPAreTheFeedsOwn() throws {
-    let file = server.folder.appending(path: "cookies-plain").path
-    try "# Netscape HTTP Cookie File\n127.0.0.1\tFALSE\t/\tFALSE\t0\tsession\tabc\n".write(
-      toFile: file, atomically: true, encoding: .utf8)
+    let file = try cookieFile()
     let cookies = settings {
       $0.cookieFile = file
       $0.credentialOrigin = server.plain

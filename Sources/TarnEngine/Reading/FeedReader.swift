@@ -134,7 +134,7 @@ struct FeedReader {
     do {
       return try newSpool()
     } catch {
-      throw PassFailure(.inputOutput, code: "spool-failed", error.message)
+      throw PassFailure(spool: error)
     }
   }
 
@@ -147,7 +147,7 @@ struct FeedReader {
     do {
       return try pending.fetch.drain(into: spool, id: pending.id, downloader: ports.downloader, stop: stop)
     } catch {
-      throw PassFailure(.inputOutput, code: "spool-failed", error.message)
+      throw PassFailure(spool: error)
     }
   }
 
@@ -234,8 +234,16 @@ extension PassFailure {
         .feedUnreachable, code: "feed-not-readable",
         "standard input is closed, and the feed was to come by it",
         hint: "tarn sync - FOLDER < FILE")
+    case (.noSpace, _): self.init(spool: failure)
     default:
       self.init(.feedUnreachable, code: "feed-not-readable", "cannot read the feed: \(failure.message)")
     }
+  }
+
+  /// The feed cannot be kept while it is read.
+  fileprivate init(spool failure: SpoolFailure) {
+    self.init(
+      .inputOutput, code: "spool-failed", failure.message,
+      hint: failure.reason == .noSpace ? "make room there, or lower --reserve" : nil)
   }
 }

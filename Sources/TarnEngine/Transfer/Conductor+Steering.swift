@@ -5,10 +5,13 @@ import TarnRuntime
 extension Conductor {
   /// Carries an order out, or says why there is nothing to do.
   func steer(_ order: PassSteering.Order, _ path: RelativePath) -> PassSteering.Answer {
-    guard let (id, job) = jobs.first(where: { $0.value.entry.path == path }) else { return .notThere }
+    guard let (id, job) = jobs.first(where: { $0.value.entry.path == path }), !job.isPublishing else {
+      return .notThere
+    }
     switch order {
     case .cancel, .pause:
-      guard job.steered == nil else { return .wasSo }
+      // What ends already can still be paused; a pause ends it as well.
+      guard job.steered == nil || (order == .pause && job.steered == .cancel) else { return .wasSo }
       jobs[id]?.steered = order
       wake(id)
       return .done

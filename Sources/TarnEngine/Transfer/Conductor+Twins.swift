@@ -8,7 +8,7 @@ extension Conductor {
   /// - Returns: false when there is none.
   func startReady() -> Bool {
     guard let id = ready.popLast() else { return false }
-    if let job = jobs[id] { start(job, mayReuse: true) }
+    if let job = jobs[id], !endSteered(id) { start(job, mayReuse: true) }
     return true
   }
 

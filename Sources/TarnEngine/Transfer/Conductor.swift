@@ -364,6 +364,7 @@ final class Conductor {
   func publish(_ id: UInt64, _ partial: any PartialFile, _ sealed: Sealed, head: ResponseHead?) {
     guard let job = jobs[id] else { return partial.close() }
     jobs[id]?.partial = partial
+    jobs[id]?.isPublishing = true
     publishing += 1
     let row = Row(
       path: job.entry.path, identity: sealed.identity, digest: sealed.digest, isVerified: sealed.isVerified,

@@ -33,6 +33,8 @@ struct Job {
   var isCopy = false
   /// Its exchange was cancelled because a twin is in place.
   var isOvertaken = false
+  /// Whole and checked: it gets its name.
+  var isPublishing = false
   /// An order ended it; nobody is asked any more.
   var steered: PassSteering.Order?
   /// It gets the next connection.
