@@ -30,6 +30,7 @@ package struct AbsentLedger: LedgerPort {
   package func row(_ path: RelativePath) throws(LedgerFailure) -> Row? { nil }
   package func rows() throws(LedgerFailure) -> any RowCursor { Nothing() }
   package func rowCount() throws(LedgerFailure) -> Int { 0 }
+  package func rowCount(below path: RelativePath) throws(LedgerFailure) -> Int { 0 }
   package func rowBytes() throws(LedgerFailure) -> UInt64 { 0 }
   package func rows(digest: Digest, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [Row] { [] }
   package func intents() throws(LedgerFailure) -> [Intent] { [] }

@@ -405,6 +405,7 @@ package struct Pass {
       .fact("entries-wanted", String(report.counts.wanted)),
       .fact("entries-current", String(report.counts.inPlace)),
       .fact("entries-kept", String(report.counts.kept)),
+      .fact("entries-unlisted", String(report.counts.unlisted)),
       .fact("complete", report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
       .fact("outcome", report.outcome),
     ]

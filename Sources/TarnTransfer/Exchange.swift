@@ -94,6 +94,8 @@ final class Hop {
   private(set) var isFull = false
   var isThrottled = false
   private var sockets = (opened: 0, refused: "")
+  /// errno of the last one that the kernel did not give; 0 for none.
+  private var socketError: Int32 = 0
 
   init(_ exchange: Exchange, handle: EasyHandle) {
     self.exchange = exchange
@@ -153,7 +155,9 @@ final class Hop {
       return -1
     }
     sockets.opened += 1
-    return socket(kind.family, kind.socktype | Int32(SOCK_CLOEXEC.rawValue), kind.protocol)
+    let made = socket(kind.family, kind.socktype | Int32(SOCK_CLOEXEC.rawValue), kind.protocol)
+    if made < 0 { socketError = errno }
+    return made
   }
 
   // MARK: Pausing
@@ -248,6 +252,13 @@ final class Hop {
           DownloadFailure(
             .addressRefused, "\(place) is at \(sockets.refused), a private or local address",
             isTransient: false)))
+    case .head where code == CURLE_COULDNT_CONNECT && [EMFILE, ENFILE].contains(socketError):
+      return .outcome(
+        .failed(
+          DownloadFailure(
+            .tooManyOpenFiles,
+            "no connection to \(place): too many open files; raise the limit (ulimit -n)",
+            isTransient: true)))
     case .head, .body:
       let code = code == CURLE_OK ? CURLE_WEIRD_SERVER_REPLY : code
       return .outcome(

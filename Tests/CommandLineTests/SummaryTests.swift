@@ -168,6 +168,19 @@ import Testing
         "not good: 1 damaged, 1 missing; 3 files checked, 0 B read", "  damaged  a", "  missing  b",
         "next: tarn verify --repair iso",
       ])
+    // What the policy leaves alone, no repair brings back.
+    report.leavesLocalChanges = true
+    #expect(
+      VerifySummary.lines(report, mirror: "iso", repairs: false, style: Self.plain).suffix(3) == [
+        "  what is missing or changed here stays so, as --local-changes says",
+        "next: tarn verify --repair iso",
+        "to undo all local changes: tarn sync --local-changes restore iso",
+      ])
+    report.damaged = []
+    #expect(
+      !VerifySummary.lines(report, mirror: "iso", repairs: false, style: Self.plain).contains {
+        $0.contains("--repair")
+      })
   }
 
   @Test func verificationOfNothing() {

@@ -52,6 +52,19 @@ struct DescriptorTests {
     #expect(next.status == 0 && next.output.contains("nothing to do"), "\(next)")
   }
 
+  /// The server is not to blame.
+  @Test func aSocketThatIsNotGivenIsNamed() throws {
+    let strace = try #require(Program.find("strace"))
+    let arguments = [
+      "-f", "-o", place.path + "/trace", "-e", "trace=socket", "-e", "inject=socket:error=EMFILE", Tarn.path,
+      "sync", "http://127.0.0.1:9/SHA256SUMS", "m",
+    ]
+    let outcome = try Program(
+      strace, arguments, environment: Tarn.environment(environment), in: place.url
+    ).wait(limit: 60)
+    #expect(outcome.status == 66 && outcome.errors.contains("too many open files"), "\(outcome)")
+  }
+
   /// However few there are: no hang, no false alarm over the folder, and a first pass leaves nothing half made.
   @Test(arguments: 8...24) func fewDescriptorsAreNamed(limit: Int) throws {
     func sync(_ words: String...) throws -> Outcome {

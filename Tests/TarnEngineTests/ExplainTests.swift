@@ -57,7 +57,8 @@ import Testing
     )
     #expect(answer.hint == "tarn sync m")
     try world.ledger.apply([.fact("outcome", "running")])
-    #expect(try explain(world, "large", holder: 42).summary.contains("the pass at work goes on with it"))
+    #expect(
+      try explain(world, "large", holder: 42).summary.contains("the pass at work has yet to come to it"))
     #expect(try explain(world, "large", holder: 42).hint == "tarn status m")
   }
 
@@ -112,6 +113,51 @@ import Testing
     world.end.isComplete = false
     try world.run()
     #expect(try explain(world, "nowhere").summary.contains("the feed's list, which was not complete,"))
+  }
+
+  // MARK: In place
+
+  /// Without `--delete` it stays, and nobody is to take it for what the feed has.
+  @Test func aFileThatTheFeedMayHaveDroppedIsNotSimplyCurrent() throws {
+    let world = World()
+    for name in ["a", "b"] { world.want(name, name) }
+    try world.run()
+    #expect(try explain(world, "a").hint == nil)
+    world.unlist("a")
+    try world.run()
+    let answer = try explain(world, "a")
+    #expect(answer.state == "current")
+    #expect(
+      answer.summary.hasSuffix(
+        "; the feed no longer lists 1 file of this mirror, and this may be one of them"))
+    #expect(answer.hint == "tarn plan --delete m")
+    world.want("a", "a")
+    try world.run()
+    #expect(try explain(world, "a").hint == nil)
+    #expect(try !explain(world, "a").summary.contains("no longer"))
+  }
+
+  @Test func aDirectoryOfItsFilesIsNoForeignOne() throws {
+    let world = World()
+    for name in ["d/a", "d/e/b", "d-c"] { world.want(name, name) }
+    try world.run()
+    let answer = try explain(world, "d")
+    #expect(answer.state == "current")
+    #expect(answer.summary == "a directory, with 2 files below it that Tarn placed or adopted")
+    #expect(try explain(world, "d/e").summary.hasPrefix("a directory, with 1 file below"))
+    world.folder.write("mine/x".path, "x".bytes)
+    #expect(try explain(world, "mine").state == "foreign")
+  }
+
+  @Test func aLimitThatMayHaveLeftAnEpisodeOutIsNamed() throws {
+    let world = World()
+    world.want("f", "text")
+    world.end.isComplete = false
+    try world.choose([.keep: ["5"], .maxAge: ["30d"]])
+    try world.run()
+    #expect(
+      try explain(world, "nowhere").summary.hasSuffix(
+        "did not list it when it was last read, or --keep 5 or --max-age 30d left it out"))
   }
 
   // MARK: Filters

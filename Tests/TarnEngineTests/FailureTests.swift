@@ -53,6 +53,7 @@ import Testing
       world.folder.fail(call, number: number, with: FolderFailure(.readOnly, "as told"))
     }
     for attempt in 1...2 {
+      world.clock.advance(seconds: 1)
       let report = try world.run()
       #expect(report.counts.failed == 3)
       #expect(report.problems.map(\.code) == ["read-only", "read-only", "read-only"])

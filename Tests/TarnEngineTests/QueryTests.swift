@@ -333,6 +333,16 @@ import Testing
     #expect(try status(world).verifiedAt == nil)
   }
 
+  @Test(arguments: [("keep", true), ("report", true), ("restore", false)])
+  func aPolicyThatLeavesWhatIsMissingIsKnown(_ policy: String, _ leaves: Bool) throws {
+    let world = try filled(2)
+    try world.choose([.localChanges: [policy]])
+    try world.run()
+    #expect(try !verify(world).leavesLocalChanges)
+    world.folder.delete("f10".path)
+    #expect(try verify(world).leavesLocalChanges == leaves)
+  }
+
   @Test func whereNothingIsRecordedNothingIsVerified() throws {
     let world = World()
     world.want("a", "a")

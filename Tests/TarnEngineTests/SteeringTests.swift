@@ -45,6 +45,28 @@ import Testing
     #expect(try world.run().isInSync)
   }
 
+  /// Who asks beside the pass is not told that it goes on.
+  @Test func theLedgerKnowsAtOnce() throws {
+    makeStuck()
+    let seen = Locked<Problem?>(nil)
+    let (ledger, steering) = (world.ledger, steering)
+    world.want("later", "never")
+    world.server.answer(World.host + "later", FakeAnswer(hangs: true))
+    world.server.onRequest { request in
+      guard request.url == World.host + "stuck" else { return }
+      _ = try? WorkerThread.start(name: "order") {
+        while steering.give(.cancel, "stuck".path) != .notThere {}
+        let problem = (try? ledger.problem(name: "stuck".bytes)) ?? nil
+        seen.withLock { $0 = problem }
+        _ = steering.give(.cancel, "later".path)
+      }
+    }
+    let report = try world.run()
+    #expect(Set(report.problems.map(\.code)) == ["cancelled"])
+    #expect(seen.withLock { $0?.code } == "cancelled")
+    #expect(try world.ledger.problem(name: "stuck".bytes)?.attempts == 1)
+  }
+
   @Test func aPausedTransferWaitsUntilItIsResumed() throws {
     makeStuck()
     let answers = order(.pause, "stuck")

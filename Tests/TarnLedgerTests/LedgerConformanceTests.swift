@@ -172,6 +172,28 @@ import Testing
     withExtendedLifetime(scratch) {}
   }
 
+  /// Told at once, and again in the report of the same pass.
+  @Test(arguments: Subject.allCases) func aProblemToldTwiceIsSeenOnce(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    func problem(_ time: Int64) -> Problem {
+      Problem(name: [1], kind: .failed, code: "code", message: "", seen: moment(time))
+    }
+    try ledger.apply([.problem(problem(1)), .problem(problem(1))])
+    #expect(try ledger.problem(name: [1])?.attempts == 1)
+    try ledger.apply([.problem(problem(2))])
+    #expect(try ledger.problem(name: [1])?.attempts == 2)
+    withExtendedLifetime(scratch) {}
+  }
+
+  @Test(arguments: Subject.allCases) func rowsBelowAPath(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    try ledger.apply(["a", "a-b", "a/x", "a/y/z", "a0", "b/x"].map { .row(row(path($0))) })
+    #expect(try ledger.rowCount(below: path("a")) == 2)
+    #expect(try ledger.rowCount(below: path("a/y")) == 1)
+    #expect(try ledger.rowCount(below: path("a/x")) == 0)
+    withExtendedLifetime(scratch) {}
+  }
+
   @Test(arguments: Subject.allCases) func problemsBelowAPath(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
     func problem(_ name: String, _ code: String) -> Problem {

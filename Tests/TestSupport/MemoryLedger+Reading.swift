@@ -13,6 +13,10 @@ extension MemoryLedger {
     try read { $0.rows.count }
   }
 
+  package func rowCount(below path: RelativePath) throws(LedgerFailure) -> Int {
+    try read { $0.rows.keys.count { $0.bytes.starts(with: path.bytes + [UInt8(ascii: "/")]) } }
+  }
+
   package func rowBytes() throws(LedgerFailure) -> UInt64 {
     try read { state in
       state.rows.values.reduce(0) { sum, row in

@@ -118,7 +118,7 @@ extension MemoryLedger.State {
     var noted = problem
     if let known = problems[problem.name], known.code == problem.code {
       noted.since = known.since
-      noted.attempts = known.attempts + 1
+      noted.attempts = known.attempts + (known.seen == problem.seen ? 0 : 1)
     }
     problems[problem.name] = noted
   }

@@ -167,7 +167,7 @@ package struct Problem: Sendable, Equatable {
   package var attempts: Int
 
   /// A problem seen now, for the first time as far as the caller knows; the ledger keeps `since` and counts
-  /// `attempts` when it knows the same name with the same code.
+  /// `attempts` when it knows the same name with the same code, seen at another time.
   package init(name: [UInt8], kind: Kind, code: String, message: String, seen: Timestamp) {
     self.name = name
     self.kind = kind
@@ -282,6 +282,8 @@ package protocol LedgerPort: Sendable {
   /// All rows by path bytes, as of now, whatever is written meanwhile.
   func rows() throws(LedgerFailure) -> any RowCursor
   func rowCount() throws(LedgerFailure) -> Int
+  /// How many rows lie below a directory.
+  func rowCount(below path: RelativePath) throws(LedgerFailure) -> Int
   func rowBytes() throws(LedgerFailure) -> UInt64
   /// At most `limit` rows with that digest, by path bytes; those behind `after` when it is given.
   func rows(digest: Digest, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [Row]

@@ -21,6 +21,8 @@ struct Circumstances {
   /// Why the last pass left it out; nil when it did not.
   var exclusion: PathFilter.Exclusion?
   var localChanges = PassPolicy.LocalChanges.restore
+  /// Which items of a window are wanted: `--keep`, `--max-age`, as they are typed; nil for all.
+  private var windowLimit: String?
   var lastPass = LastPass.none
   /// Now, in the pass at work.
   var transfer: Activity?
@@ -28,6 +30,10 @@ struct Circumstances {
   var partial: PartialRow?
   /// Bytes of it that are on disk; nil when there is none.
   var kept: UInt64?
+  /// Files of Tarn's that the feed no longer listed when it was last read, all told.
+  private var unlisted = 0
+  /// Files of Tarn's below it.
+  var below = 0
   /// A feed without paths named it once (RSS, Atom, JSON Feed).
   var isOfWindow = false
 
@@ -35,15 +41,26 @@ struct Circumstances {
   init(_ path: RelativePath, ledger: any LedgerPort, folder: any FolderPort, holder: Int32?) throws {
     isOfWindow = try ledger.name(path) != nil
     // Options of a newer Tarn may have values that this one does not take.
-    if let policy = try? PassOptions(encoded: ledger.fact("options") ?? "").policy() {
+    let options = PassOptions(encoded: try ledger.fact("options") ?? "")
+    if let policy = try? options.policy() {
       filter = policy.filter
       exclusion = filter.exclusion(of: path)
       localChanges = isOfWindow ? policy.window.localChanges : policy.localChanges
+      windowLimit = Self.windowLimit(options)
     }
+    unlisted = try ledger.fact("entries-unlisted").flatMap { Int($0) } ?? 0
+    below = try ledger.rowCount(below: path)
     lastPass = try Self.lastPass(ledger, holder: holder)
     if lastPass == .atWork { transfer = try ledger.activity().first { $0.path == path } }
     partial = try ledger.partial(path)
     kept = try partial.flatMap { try folder.partialIdentity($0.name) }?.size
+  }
+
+  private static func windowLimit(_ options: PassOptions) -> String? {
+    let given = [PassOptions.Name.keep, .maxAge].compactMap { name in
+      options.last(name).map { "--\(name.rawValue) \(ShellWord.quote($0))" }
+    }
+    return given.isEmpty ? nil : given.joined(separator: " or ")
   }
 
   private static func lastPass(_ ledger: any LedgerPort, holder: Int32?) throws -> LastPass {
@@ -81,7 +98,8 @@ extension Circumstances {
     }
     guard let partial, let kept else { return nil }
     let amount = Self.amount(kept, of: partial.total)
-    let rest = lastPass == .atWork ? "the pass at work goes on with it" : "the next pass goes on with it"
+    let rest =
+      lastPass == .atWork ? "the pass at work has yet to come to it" : "the next pass goes on with it"
     return (
       "pending", "\(before) is not fetched whole yet: \(amount) kept, and \(rest)", next(mirror)
     )
@@ -135,6 +153,12 @@ extension Circumstances {
         "the feed named it once, and wants it no more: it left the feed, or is beyond --keep or --max-age",
         "tarn plan \(mirror)"
       )
+    case .ended(isComplete: false, _) where windowLimit != nil:
+      return (
+        "unknown",
+        "the ledger does not know it: the feed did not list it when it was last read, or \(windowLimit ?? "") left it out",
+        "tarn plan \(mirror)"
+      )
     case .ended(let isComplete, _):
       let list = isComplete ? "the feed" : "the feed's list, which was not complete,"
       return (
@@ -143,12 +167,35 @@ extension Circumstances {
     }
   }
 
-  /// Of a file of Tarn's that is gone.
+  /// Of a file that is as Tarn placed it.
+  func current(_ row: Row, mirror: String) -> Verdict {
+    let how =
+      row.isVerified
+      ? "verified against the digest that the feed gave then" : "the feed gave no digest to verify it by"
+    let placed = "\(row.origin) on \(row.placed.rfc3339), \(how)"
+    guard unlisted > 0, case .ended(isComplete: true, _) = lastPass else { return ("current", placed, nil) }
+    let others = unlisted == 1 ? "1 file" : "\(Units.grouped(unlisted)) files"
+    return (
+      "current", "\(placed); the feed no longer lists \(others) of this mirror, and this may be one of them",
+      "tarn plan --delete \(mirror)"
+    )
+  }
+
+  /// Of what is in the folder without a row.
+  func foreign(_ present: Present) -> Verdict {
+    guard present.kind == .directory, below > 0 else {
+      return ("foreign", "it is in the folder, and Tarn did not place it; Tarn leaves it alone", nil)
+    }
+    let files = below == 1 ? "1 file" : "\(Units.grouped(below)) files"
+    return ("current", "a directory, with \(files) below it that Tarn placed or adopted", nil)
+  }
+
   /// Of a transfer that is paused; TARGET takes names only.
   func resumption(of path: [UInt8], mirror: String) -> String? {
     mirror.contains("/") ? nil : "tarn resume \(mirror):\(ShellWord.quote(bytes: path))"
   }
 
+  /// Of a file of Tarn's that is gone.
   func missing(_ row: Row, mirror: String) -> Verdict {
     switch localChanges {
     case .restore: ("missing", "\(row.origin), and it is not there any more", "tarn sync \(mirror)")

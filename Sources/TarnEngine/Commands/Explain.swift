@@ -167,17 +167,13 @@ package struct ExplainQuery {
     if let exclusion = about.exclusion { return about.leftOut(exclusion, row: row, present: present) }
     switch (row, present) {
     case (nil, nil): return about.unfinished(isPlaced: false, mirror: mirror) ?? about.unknown(mirror: mirror)
-    case (nil, .some):
-      return ("foreign", "it is in the folder, and Tarn did not place it; Tarn leaves it alone", nil)
+    case (nil, .some(let present)): return about.foreign(present)
     case (.some(let row), nil): return about.missing(row, mirror: mirror)
     case (.some(let row), .some(let present)):
       guard present.kind == .regular, row.identity.isSame(as: present.identity) else {
         return about.changed(row, present, mirror: mirror)
       }
-      if let verdict = about.unfinished(isPlaced: true, mirror: mirror) { return verdict }
-      let how =
-        row.isVerified ? "verified against the feed's digest" : "the feed gives no digest to verify it by"
-      return ("current", "\(row.origin) on \(row.placed.rfc3339), \(how)", nil)
+      return about.unfinished(isPlaced: true, mirror: mirror) ?? about.current(row, mirror: mirror)
     }
   }
 }

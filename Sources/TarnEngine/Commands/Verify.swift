@@ -14,6 +14,8 @@ package struct VerifyReport: Sendable {
   package var wasStopped = false
   /// There was nothing to compare with: no file is recorded, and no pass has found that none is wanted.
   package var isBlank = false
+  /// By policy no pass brings back what was deleted here, or undoes an edit.
+  package var leavesLocalChanges = false
   /// The ledger knows what the mirror follows.
   package var knowsFeed = true
 
@@ -93,10 +95,19 @@ package struct Verification {
       }
       progress.finish(bytes: row.identity.size)
     }
+    report.leavesLocalChanges = try leavesLocalChanges(report)
     if report.isGood, !ports.isReadOnly {
       try ports.ledger.apply([.fact("verified", Timestamp(nanoseconds: ports.clock.now()).rfc3339)])
     }
     return report
+  }
+
+  private func leavesLocalChanges(_ report: VerifyReport) throws -> Bool {
+    guard let path = report.missing.first ?? report.changed.first,
+      let policy = try? PassOptions(encoded: ports.ledger.fact("options") ?? "").policy()
+    else { return false }
+    let isOfWindow = try ports.ledger.name(path) != nil
+    return (isOfWindow ? policy.window.localChanges : policy.localChanges) != .restore
   }
 
   private func check(_ row: Row, into report: inout VerifyReport) -> Bool {

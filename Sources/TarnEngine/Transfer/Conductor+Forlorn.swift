@@ -102,7 +102,8 @@ extension Conductor {
     var job = forlorn
     let size = job.entry.size ?? 0
     guard space.take(size) else {
-      return fail(job, code: "no-space", message: space.refusal(job.entry.size))
+      fail(job, code: "no-space", message: space.refusal(job.entry.size))
+      return
     }
     job.reserved = size
     jobs[job.id] = job

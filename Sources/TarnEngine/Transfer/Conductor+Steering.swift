@@ -45,7 +45,8 @@ extension Conductor {
     if order == .pause {
       hold(job.entry.path)
     } else {
-      fail(job, code: "cancelled", message: "its transfer was cancelled; the next pass tries again")
+      let message = "its transfer was cancelled; the next pass tries again"
+      noteNow(fail(job, code: "cancelled", message: message))
     }
     over(job)
     return true
@@ -57,5 +58,11 @@ extension Conductor {
       name: path.bytes, kind: .held, code: "paused", message: "its transfer is paused until 'tarn resume'",
       seen: ports.now)
     observer.take(problem, into: &problems, counting: &counts)
+    noteNow(problem)
+  }
+
+  /// Questions beside the pass hear of it now; soon told again, so a failure is of no account here.
+  private func noteNow(_ problem: Problem) {
+    try? ports.ledger.applyVolatile([.problem(problem)])
   }
 }

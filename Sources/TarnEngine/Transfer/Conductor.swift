@@ -438,15 +438,18 @@ final class Conductor {
     over(job)
   }
 
-  func fail(_ job: Job, code: String, message: String) {
+  @discardableResult
+  func fail(_ job: Job, code: String, message: String) -> Problem {
     fail(job.entry.path, code: code, message: message)
   }
 
-  func fail(_ path: RelativePath, code: String, message: String) {
+  @discardableResult
+  func fail(_ path: RelativePath, code: String, message: String) -> Problem {
     progress.change { $0.failed += 1 }
     let problem = Problem(
       name: path.bytes, kind: .failed, code: code, message: message, seen: ports.now)
     observer.take(problem, into: &problems, counting: &counts)
+    return problem
   }
 
   /// The stale actions so far; they are the caller's now.

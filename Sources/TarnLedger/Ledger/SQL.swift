@@ -1,3 +1,5 @@
+import TarnCore
+
 /// The longer statements, and the lists of columns that they share with `Columns.swift`.
 enum SQL {
   static let countHeldPathDown = """
@@ -23,12 +25,19 @@ enum SQL {
   static let trashColumns = "name, path, reason, own, size, moved, device, inode, modified, changed"
   static let putTrash = "INSERT OR REPLACE INTO trash (\(trashColumns)) VALUES (\(places(10)))"
 
+  /// What two places, `> ?` and `< ?`, take for all that lies below a path.
+  static func below(_ path: RelativePath) -> [Value] {
+    let slash = UInt8(ascii: "/")
+    return [.blob(path.bytes + [slash]), .blob(path.bytes + [slash + 1])]
+  }
+
   static let problemColumns = "name, kind, code, message, since, seen, attempts"
   static let putProblem = """
     INSERT INTO problems (\(problemColumns)) VALUES (\(places(7)))
     ON CONFLICT (name) DO UPDATE SET
       since = CASE WHEN code = excluded.code THEN since ELSE excluded.since END,
-      attempts = CASE WHEN code = excluded.code THEN attempts + 1 ELSE excluded.attempts END,
+      attempts = CASE
+        WHEN code = excluded.code THEN attempts + (seen <> excluded.seen) ELSE excluded.attempts END,
       kind = excluded.kind, code = excluded.code, message = excluded.message, seen = excluded.seen
     """
 

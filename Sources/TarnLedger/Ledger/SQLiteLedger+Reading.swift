@@ -15,6 +15,13 @@ extension SQLiteLedger {
     return Int(count ?? 0)
   }
 
+  package func rowCount(below path: RelativePath) throws(LedgerFailure) -> Int {
+    let count = try first("SELECT count(*) FROM rows WHERE path > ? AND path < ?", SQL.below(path)) {
+      row throws(LedgerFailure) in try row.integer(0)
+    }
+    return Int(count ?? 0)
+  }
+
   /// Stops at `UInt64.max`. The sum goes in two halves, because SQLite's own fails beyond 2^63 - 1.
   package func rowBytes() throws(LedgerFailure) -> UInt64 {
     let sql = """
@@ -82,10 +89,9 @@ extension SQLiteLedger {
   }
 
   package func problem(below path: RelativePath, code: String) throws(LedgerFailure) -> Problem? {
-    let slash = UInt8(ascii: "/")
-    return try first(
+    try first(
       "SELECT \(SQL.problemColumns) FROM problems WHERE name > ? AND name < ? AND code = ? ORDER BY name LIMIT 1",
-      [.blob(path.bytes + [slash]), .blob(path.bytes + [slash + 1]), .text(code)]
+      SQL.below(path) + [.text(code)]
     ) { row throws(LedgerFailure) in try row.problem() }
   }
 

@@ -23,7 +23,17 @@ enum VerifySummary {
     let what = named.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
     var lines = [style.paint("not good:", .bad) + " \(what); \(checked)"]
     lines += findings(report, style: style)
-    if !repairs { lines.append("next: tarn verify --repair \(mirror)") }
+    return lines + next(report, mirror: mirror, repairs: repairs)
+  }
+
+  private static func next(_ report: VerifyReport, mirror: String, repairs: Bool) -> [String] {
+    let isLeft = report.leavesLocalChanges && !(report.missing.isEmpty && report.changed.isEmpty)
+    var lines: [String] = []
+    if isLeft { lines.append("  what is missing or changed here stays so, as --local-changes says") }
+    if !repairs, !isLeft || !report.damaged.isEmpty || !report.problems.isEmpty {
+      lines.append("next: tarn verify --repair \(mirror)")
+    }
+    if isLeft { lines.append("to undo all local changes: tarn sync --local-changes restore \(mirror)") }
     return lines
   }
 
