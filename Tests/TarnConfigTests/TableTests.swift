@@ -63,7 +63,8 @@ import Testing
     case .choice(let words): #expect(words.allSatisfy(isTaken) && !isTaken("word"))
     case .rate: #expect(isTaken("off") && isTaken("1B/s") && !isTaken("word"))
     case .reserve: #expect(isTaken("1%") && isTaken("5") && !isTaken("word"))
-    case .boolean, .text, .patterns, .path, .secretFile, .secretURL, .feed, .rates, .calendar: break
+    case .boolean, .interval, .text, .patterns, .path, .secretFile, .secretURL, .feed, .rates, .calendar:
+      break
     }
   }
 

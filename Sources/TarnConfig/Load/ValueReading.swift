@@ -39,7 +39,7 @@ struct ValueReading {
     case (.number(_, let word), .text(let text)) where text == word: return .text(text)
     case (.reserve, .integer(let bytes)): return .text(String(bytes))
     case (.reserve, .text(let text)), (.rate, .text(let text)), (.span, .text(let text)),
-      (.choice, .text(let text)), (.text, .text(let text)):
+      (.interval, .text(let text)), (.choice, .text(let text)), (.text, .text(let text)):
       return .text(try checked(text, as: setting))
     case (.patterns, .array(let nodes)): return .texts(try texts(nodes, setting))
     case (.path, .text(let text)): return .text(try path(text))
@@ -70,6 +70,7 @@ struct ValueReading {
       case .reserve: Units.reserve(text) != nil
       case .rate: Units.rate(text) != nil
       case .span(let word): text == word || Units.duration(text).map { $0 > 0 } ?? false
+      case .interval: try isInterval(text)
       case .choice(let words): words.contains(text)
       default: true
       }
@@ -79,6 +80,17 @@ struct ValueReading {
       hint = "write \(setting.name) = \"\(near)\""
     }
     throw Refusal(.badValue, "takes \(setting.kind.takes), not '\(Redaction.short(text))'", hint: hint)
+  }
+
+  private func isInterval(_ text: String) throws(Refusal) -> Bool {
+    guard let seconds = Units.duration(text), seconds > 0 else { return false }
+    guard !Cadence.bounds.contains(seconds) else { return true }
+    let isShort = seconds < Cadence.bounds.lowerBound
+    throw Refusal(
+      .outOfRange, "takes \(SettingKind.interval.takes), not '\(Redaction.short(text))'",
+      hint: isShort
+        ? "write every = \"1min\"; a pass at any other moment: 'tarn sync'"
+        : "write every = \"366d\", or a schedule such as \"*-01-01\"")
   }
 
   private func texts(_ nodes: [SettingNode], _ setting: Setting) throws(Refusal) -> [String] {

@@ -56,6 +56,7 @@ package enum SettingsSchema {
       [("anyOf", .list([.object(integer(0...Int64.max)), .object(pattern("\(size)|[0-9.]+%"))]))]
     case .rate: pattern("\(size)(/s)?|off")
     case .span(let word): pattern(span + (word.map { "|\($0)" } ?? ""))
+    case .interval: pattern(span)
     case .choice(let words): [("enum", .list(words.map { .text($0) }))]
     case .text: [("type", .text("string"))]
     case .patterns: strings

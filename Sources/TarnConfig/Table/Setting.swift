@@ -90,7 +90,7 @@ package struct Setting: Sendable, Equatable {
         scope: .mirror, name: "folder", kind: .path, help: "The directory to keep current",
         example: "\"/srv/mirrors/iso\""),
       Setting(
-        scope: .mirror, name: "every", kind: .span(or: nil),
+        scope: .mirror, name: "every", kind: .interval,
         help: "The time from one pass to the next; without it and schedule only by command",
         example: "\"1h\""),
       Setting(

@@ -11,6 +11,8 @@ package enum SettingKind: Sendable, Equatable {
   case rate
   /// `1h 30min`, at least a second, or a word.
   case span(or: String?)
+  /// A span that `Cadence` takes.
+  case interval
   case choice([String])
   /// What the field of a pass takes; described by the words given.
   case text(String)
@@ -36,6 +38,7 @@ package enum SettingKind: Sendable, Equatable {
     case .reserve: "a size such as \"10GiB\" or a share such as \"1%\""
     case .rate: "a rate such as \"2MiB/s\", or \"off\""
     case .span(let word): "a span such as \"90s\", \"1h 30min\" or \"7d\"" + Self.or(word)
+    case .interval: "a span from \"1min\" to \"366d\""
     case .choice(let words):
       words.dropLast().map { "\"\($0)\"" }.joined(separator: ", ") + " or \"\(words.last ?? "")\""
     case .text(let what): what

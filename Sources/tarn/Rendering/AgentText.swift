@@ -14,7 +14,7 @@ enum AgentText {
       agent.passes == 0 ? "idle" : "\(agent.passes) of \(Numbers.count(agent.mostPasses, "pass")) at work")
     if agent.transfers > 0 { parts.append(Numbers.count(agent.transfers, "transfer")) }
     if agent.waiting > 0 { parts.append("\(Numbers.grouped(agent.waiting)) waiting") }
-    if agent.rate > 0 { parts.append(Numbers.rate(agent.rate)) }
+    if agent.transfers > 0, agent.rate > 0 { parts.append(Numbers.rate(agent.rate)) }
     if let limit = agent.rateLimit { parts.append("limit \(Numbers.rate(limit))") }
     var lines = [style.paint("agent:", .strong) + " " + parts.joined(separator: ", ")]
     if !agent.rejected.isEmpty {
