@@ -13,11 +13,9 @@ Scenarios, each a state of the folder and a pass over it:
   migration  as update, with a ledger of the schema before the newest (see OLDER)
 """
 import collections
-import concurrent.futures
 import hashlib
 import json
 import os
-import queue
 import random
 import shutil
 import signal
@@ -259,7 +257,8 @@ class Frozen:
             pass
         inject = f"inject={name}:error=EINTR:signal=SIGSTOP:when={number}"
         self.process = subprocess.Popen(
-            ["strace", "-f", "-qq", "-e", "signal=SIGSTOP", "-e", f"trace={name}", "-e", inject, "-o", self.log,
+            # All calls, as where the points were counted: a pass at another pace shares its work otherwise.
+            ["strace", "-f", "-qq", "-e", "signal=SIGSTOP", "-e", "trace=" + ",".join(CALLS), "-e", inject, "-o", self.log,
              *worker.command(folder)], env=worker.environment, cwd=worker.directory, start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.DEVNULL)
 
@@ -392,7 +391,7 @@ class Worker:
     def kill(self, folder, point):
         """True when the pass was killed there. The pass may end before, when its threads share the work otherwise."""
         name, number = point
-        result = self.run(folder, ["strace", "-f", "-qq", "-e", "signal=none", "-e", f"trace={name}", "-o", "/dev/null",
+        result = self.run(folder, ["strace", "-f", "-qq", "-e", "signal=none", "-e", "trace=" + ",".join(CALLS), "-o", "/dev/null",
                                    "-e", f"inject={name}:signal=KILL:when={number}"])
         return result.returncode in (-9, 137)
 
@@ -467,26 +466,3 @@ def shard(points, which):
     """Those of the K-th of N shards, `which` being "K/N"."""
     first, step = (int(part) for part in which.split("/"))
     return points[first - 1::step]
-
-
-def examine_all(workers, points, examine):
-    """(point, reached, violations) for each of the points, in their order; each worker does one at a time. Violations
-    are printed as they come."""
-    idle = queue.SimpleQueue()
-    for worker in workers:
-        idle.put(worker)
-
-    def one(point):
-        worker = idle.get()
-        try:
-            reached, violations = examine(worker, point)
-        except (SystemExit, OSError, subprocess.SubprocessError) as error:
-            reached, violations = False, [f"{point}: {type(error).__name__} {error}"]
-        finally:
-            idle.put(worker)
-        for text in violations:
-            print(f"{worker.label}: {text}", flush=True)
-        return point, reached, violations
-
-    with concurrent.futures.ThreadPoolExecutor(len(workers)) as pool:
-        return list(pool.map(one, points))

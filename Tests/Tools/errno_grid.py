@@ -30,6 +30,7 @@ import tempfile
 
 import bench
 import check_tree
+import point_runs
 import trace_order
 
 SCENARIOS = ["fresh", "update", "resume", "delete", "conflict", "migration"]
@@ -106,6 +107,12 @@ class ErrnoWorker(bench.Worker):
         found += [f"after convergence: {text}" for text in violations]
         label = f"{name} at {call} #{number}{' and for ever' if forever else ''}"
         return bool(hits), [f"{label}: {text}" for text in found]
+
+    def all_points(self):
+        """The points of one pass, with those that the library counts."""
+        preloaded = [("openat", number) for number in self.preloaded_points("EMFILE")] if self.shim else []
+        shorts = [("write", number) for number in self.preloaded_points(SHORT)] if self.shim else []
+        return [point for point in self.points() if point[0] not in OPENS] + preloaded + shorts
 
     def run_failing(self, folder, name, call, number, forever):
         """(result, its calls)"""
@@ -271,7 +278,8 @@ def grid(arguments, name, points, scratch):
         cells = [cell for cell in cells if not arguments.errno or cell[0] in arguments.errno]
         for worker in workers[1:]:
             worker.middle = workers[0].middle
-        results = bench.examine_all(workers, bench.shard(cells, arguments.shard), ErrnoWorker.examine)
+        results = point_runs.examine_all(workers, bench.shard(cells, arguments.shard), ErrnoWorker.examine)
+        point_runs.tell_unreached(results, name, workers[0].all_points, lambda cell: cell[1:3])
     finally:
         for worker in workers:
             worker.stop()

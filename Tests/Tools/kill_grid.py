@@ -28,6 +28,7 @@ import time
 
 import bench
 import check_tree
+import point_runs
 import trace_order
 
 SCENARIOS = ["fresh", "update", "resume", "delete", "conflict", "migration"]
@@ -173,15 +174,13 @@ def grid(arguments, scratch):
             worker.middle = workers[0].middle
         kinds = collections.Counter(name for name, _ in every)
         print(f"{scenario.name}: {len(every)} changing calls in a pass ({dict(kinds)}), {len(chosen)} of them are killed")
-        results = bench.examine_all(workers, chosen, KillWorker.examine)
+        results = point_runs.examine_all(workers, chosen, KillWorker.examine)
+        point_runs.tell_unreached(results, scenario.name, workers[0].points)
     finally:
         for worker in workers:
             worker.stop()
     violations = [text for _, _, texts in results for text in texts]
     reached = sum(1 for _, hit, _ in results if hit)
-    for (name, number), hit, _ in results:
-        if not hit:
-            print(f"not reached: {name} #{number}")
     print(f"{scenario.name}: a second Tarn at {sum(w.contested for w in workers)} points, its slowest "
           f"{max(w.seconds for w in workers):.2f} s; fetched twice at most {max(w.wasted for w in workers)} bytes")
     print(f"kill grid: reached {reached}/{len(chosen)}, violations {len(violations)}")

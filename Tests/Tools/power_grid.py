@@ -30,6 +30,7 @@ import uuid
 
 import bench
 import check_tree
+import point_runs
 
 SCENARIOS = ["fresh", "update", "resume", "delete"]
 # File system -> (what mkfs takes, MiB, options of mount). xfs makes no smaller one, btrfs none for its two copies.
@@ -208,16 +209,15 @@ def grid(arguments, kind, name, points, scratch):
         chosen = bench.spread(every, points - 1, whole=False) + [END]
         for worker in workers[1:]:
             worker.middle = workers[0].middle
-        results = bench.examine_all(workers, chosen, PowerWorker.examine)
+        results = point_runs.examine_all(workers, chosen, PowerWorker.examine)
+        point_runs.tell_unreached(results, f"{kind}: {name}", workers[0].points)
     finally:
         for worker in workers:
             worker.stop()
         shutil.rmtree(inner, ignore_errors=True)
-    for point, reached, violations in results:
+    for _, _, violations in results:
         for text in violations:
             arguments.rules |= set(re.findall(r": (I\d+) ", text))
-        if not reached:
-            print(f"{kind}: {name}, not reached: {point[0]} #{point[1]}", flush=True)
     return len(every), len(chosen), sum(hit for _, hit, _ in results), sum(len(texts) for _, _, texts in results)
 
 

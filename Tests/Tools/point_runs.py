@@ -1,0 +1,47 @@
+"""Runs of a pass, one for each point that a grid enumerates, by several workers at once (bench.py)."""
+import collections
+import concurrent.futures
+import queue
+import subprocess
+
+TRIES = 3
+
+
+def examine_all(workers, points, examine):
+    """(point, reached, violations) for each of the points, in their order; each worker does one at a time. What a pass did
+    not reach is tried again, TRIES times in all. Violations are printed as they come."""
+    idle = queue.SimpleQueue()
+    for worker in workers:
+        idle.put(worker)
+
+    def one(point):
+        worker = idle.get()
+        try:
+            for _ in range(TRIES):
+                reached, violations = examine(worker, point)
+                if reached or violations:
+                    break
+        except (SystemExit, OSError, subprocess.SubprocessError) as error:
+            reached, violations = False, [f"{point}: {type(error).__name__} {error}"]
+        finally:
+            idle.put(worker)
+        for text in violations:
+            print(f"{worker.label}: {text}", flush=True)
+        return point, reached, violations
+
+    with concurrent.futures.ThreadPoolExecutor(len(workers)) as pool:
+        return list(pool.map(one, points))
+
+
+def tell_unreached(results, label, trace, call_of=lambda point: point):
+    """Prints the points that no pass reached, and why: the last such call of one more pass, as `trace` enumerates it. Which
+    thread does what, and in how many pieces, differs from pass to pass."""
+    missed = [point for point, reached, violations in results if not reached and not violations]
+    if not missed:
+        return
+    last = collections.Counter()
+    for name, number in trace():
+        last[name] = max(last[name], number)
+    for point in missed:
+        name, number = call_of(point)
+        print(f"{label}: {name} #{number} not reached in {TRIES} passes; one more pass made {last[name]} of them", flush=True)
