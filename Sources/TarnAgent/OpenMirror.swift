@@ -140,6 +140,9 @@ struct OpenMirror {
 }
 
 extension PassFailure {
+  /// A ledger that cannot be read.
+  var isDamage: Bool { code == LedgerFailure.Code.corrupt.rawValue }
+
   /// With the way out of a damaged ledger, if that is what it is about.
   func explainingDamage(of home: FolderHome) -> PassFailure {
     if code == LedgerFailure.Code.older.rawValue, hint == nil {
@@ -147,7 +150,7 @@ extension PassFailure {
       failure.hint = "to bring it up to date: tarn sync \(ShellWord.quote(home.folder))"
       return failure
     }
-    guard code == LedgerFailure.Code.corrupt.rawValue, hint == nil else { return self }
+    guard isDamage, hint == nil else { return self }
     var failure = self
     let feed = OpenMirror.rememberedFeed(home.stateDirectory) == nil ? "FEED " : ""
     failure.hint =

@@ -9,9 +9,7 @@ extension Tarn {
   package func status(folder: String, state: String?, problemLimit: Int) throws(PassFailure) -> StatusDocument
   {
     let home = try home(folder: folder, state: state)
-    let ledger = try readLedger(home)
-    defer { ledger.close() }
-    return try PassFailure.translating {
+    return try asking(home) { ledger in
       return try StatusQuery(ledger: ledger).document(
         name: folder, folder: home.folder, holder: home.holder(), problemLimit: problemLimit)
     }
@@ -24,23 +22,23 @@ extension Tarn {
     folder: String, state: String?, path: String, name: [UInt8]
   ) throws(PassFailure) -> Explanation {
     let home = try home(folder: folder, state: state)
-    let ledger = try readLedger(home)
-    defer { ledger.close() }
-    let query = ExplainQuery(ledger: ledger, folder: try openFolder(home), holder: home.holder())
-    if let refused = try query.explain(refused: name) { return refused }
-    let isText = String(validating: name, as: UTF8.self) != nil
-    let relative = isText ? try self.path(path, in: home) : try relative(name)
-    return try query.explain(relative, mirror: folder)
+    return try asking(home) { ledger in
+      let query = ExplainQuery(ledger: ledger, folder: try openFolder(home), holder: home.holder())
+      if let refused = try query.explain(refused: name) { return refused }
+      let isText = String(validating: name, as: UTF8.self) != nil
+      let relative = isText ? try self.path(path, in: home) : try relative(name)
+      return try query.explain(relative, mirror: folder)
+    }
   }
 
-  /// - Parameter marking: let the next pass fetch again what is damaged.
+  /// - Parameter repairs: a sync follows.
   package func verify(
-    folder: String, state: String?, marking: Bool, observer: any PassObserver, progress: PassProgress,
+    folder: String, state: String?, repairs: Bool, observer: any PassObserver, progress: PassProgress,
     stop: StopFlag
   ) throws(PassFailure) -> VerifyReport {
     let home = try home(folder: folder, state: state)
     if Registry.isReadOnly(home.stateDirectory) {
-      guard !marking else {
+      guard !repairs else {
         throw PassFailure(
           .inputOutput, code: "read-only", "\(Printable.escape(home.folder)) is on a read-only file system",
           hint: "verify it without --repair, or mount it writable")
@@ -48,10 +46,11 @@ extension Tarn {
       return try verifyReadOnly(home, observer: observer, progress: progress, stop: stop)
     }
     return try withMirror(folder, state) { mirror in
+      try mirror.ledger.requireWhole()
       let ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
       return try Verification(
         ports: ports, folder: mirror.folder, observer: observer, progress: progress, stop: stop
-      ).run(forgetDamage: marking)
+      ).run()
     }
   }
 
@@ -65,16 +64,14 @@ extension Tarn {
     ports.isReadOnly = true
     return try Verification(
       ports: ports, folder: try openFolder(home), observer: observer, progress: progress, stop: stop
-    ).run(forgetDamage: false)
+    ).run()
   }
 
   /// The held plan and its first paths.
   package func heldPaths(
     folder: String, state: String?, limit: Int
   ) throws(PassFailure) -> (plan: HeldPlan, paths: [RelativePath])? {
-    let ledger = try readLedger(home(folder: folder, state: state))
-    defer { ledger.close() }
-    return try PassFailure.translating {
+    return try asking(home(folder: folder, state: state)) { ledger in
       guard let plan = try ledger.held() else { return nil }
       return (plan, try ledger.heldPaths(plan: plan.id, after: nil, limit: limit))
     }
@@ -143,8 +140,34 @@ extension Tarn {
     do {
       return try body(mirror)
     } catch {
-      throw PassFailure(translating: error).explainingDamage(of: mirror.home)
+      let failure = PassFailure(translating: error)
+      if failure.isDamage { try? mirror.ledger.distrust() }
+      throw failure.explainingDamage(of: mirror.home)
     }
+  }
+
+  /// A question to a mirror's ledger. What cannot be read of it is left for the next pass to look at.
+  func asking<Answer>(
+    _ home: FolderHome, _ body: (any LedgerPort) throws -> Answer
+  ) throws(PassFailure) -> Answer {
+    let ledger = try readLedger(home)
+    defer { ledger.close() }
+    do {
+      return try body(ledger)
+    } catch {
+      let failure = PassFailure(translating: error)
+      if failure.isDamage { distrust(home) }
+      throw failure.explainingDamage(of: home)
+    }
+  }
+
+  /// While somebody else holds the folder nothing is said: the next question says it.
+  private func distrust(_ home: FolderHome) {
+    guard let lock = try? home.lock() else { return }
+    defer { lock.release() }
+    guard let ledger = try? SQLiteLedger(directory: home.stateDirectory) else { return }
+    defer { ledger.close() }
+    try? ledger.distrust()
   }
 
   /// What a crash left is put right before anything is decided about it.

@@ -20,7 +20,7 @@ extension Tarn {
     do {
       return try syncOnce(
         mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
-    } catch  where error.code == LedgerFailure.Code.corrupt.rawValue {
+    } catch  where error.isDamage {
       // Damage that only reading found: the same as damage found when it was opened.
       mirror = try OpenMirror.open(mirror.home, now: now, damage: .known(unlessFeedIsLost: given == nil))
       return try syncOnce(

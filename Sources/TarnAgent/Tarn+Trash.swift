@@ -10,9 +10,7 @@ extension Tarn {
   /// Answers beside a running pass as well.
   package func trash(folder: String, state: String?) throws(PassFailure) -> [TrashRow] {
     let home = try home(folder: folder, state: state)
-    let ledger = try readLedger(home)
-    defer { ledger.close() }
-    do {
+    return try asking(home) { ledger in
       // Files first: a row that comes meanwhile is not taken for missing.
       let files = try home.trashed()
       let rows = try ledger.trash()
@@ -27,8 +25,6 @@ extension Tarn {
           row.path = intents[file.name] ?? row.path
           return row
         }
-    } catch {
-      throw PassFailure(translating: error).explainingDamage(of: home)
     }
   }
 

@@ -293,7 +293,7 @@ package struct Pass {
     let actions = try ports.stage.actions()
     let first = try conductor.run(actions)
     if let first, verdict == .allowed, !stop.isSet, try folder.isIntact() {
-      enter(.deleting)
+      if builder.plannedDeletions > 0 { enter(.deleting) }
       let deletions = Deletions(ports: ports, folder: folder, observer: observer, stop: stop)
       try deletions.run(first: first, rest: actions, into: &report)
     }

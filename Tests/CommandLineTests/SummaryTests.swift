@@ -38,7 +38,7 @@ import Testing
     #expect(
       lines(report) == [
         "in sync: 5 files, 1.2 MiB (nothing to do) in 2.1 s",
-        "  2 files no longer in the feed; to move them to the trash: tarn sync --delete /srv/iso",
+        "  2 files no longer in the feed; what --delete would do: tarn plan --delete /srv/iso",
       ])
   }
 
@@ -174,7 +174,7 @@ import Testing
       VerifySummary.lines(report, mirror: "iso", repairs: false, style: Self.plain).suffix(3) == [
         "  what is missing or changed here stays so, as --local-changes says",
         "next: tarn verify --repair iso",
-        "to undo all local changes: tarn sync --local-changes restore iso",
+        "to undo all local changes, now and from then on: tarn sync --local-changes restore iso",
       ])
     report.damaged = []
     #expect(
@@ -220,7 +220,7 @@ import Testing
     report.counts.unlisted = 1
     #expect(
       lines(report).last
-        == "  1 file no longer in the feed; to move it to the trash: tarn sync --delete /srv/iso")
+        == "  1 file no longer in the feed; what --delete would do: tarn plan --delete /srv/iso")
     var approved = ApprovalReport(plan: HeldPlan(id: "1a2b3c4d", when: Samples.now, count: 1))
     approved.deleted = 1
     #expect(

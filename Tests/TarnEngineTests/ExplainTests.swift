@@ -131,6 +131,11 @@ import Testing
       answer.summary.hasSuffix(
         "; the feed no longer lists 1 file of this mirror, and this may be one of them"))
     #expect(answer.hint == "tarn plan --delete m")
+    // Nor does a pass see to what was done to it: nobody is to wait for that.
+    world.folder.edit("a".path, "edited".bytes)
+    #expect(try explain(world, "a").summary.hasSuffix("of this mirror, and this may be one of them"))
+    world.folder.delete("a".path)
+    #expect(try explain(world, "a").summary.hasSuffix("of this mirror, and this may be one of them"))
     world.want("a", "a")
     try world.run()
     #expect(try explain(world, "a").hint == nil)
@@ -209,7 +214,7 @@ import Testing
     try world.run()
     world.folder.edit("a".path, "edited".bytes)
     world.folder.delete("b".path)
-    let undo = "to undo all local changes: tarn sync --local-changes restore m"
+    let undo = "to undo all local changes, now and from then on: tarn sync --local-changes restore m"
     #expect(
       try explain(world, "a").summary
         == "Tarn placed it, it was changed since, and --local-changes \(policy) leaves it so")
@@ -224,6 +229,21 @@ import Testing
     let report = try world.run()
     #expect(report.counts.replaced == 1 && report.counts.restored == 1)
     #expect(world.text("a") == "a" && world.text("b") == "b")
+  }
+
+  @Test(arguments: PassPolicy.LocalChanges.allCases)
+  func aFileThatWasOnlyTouchedIsNotSaidToBeEdited(_ policy: PassPolicy.LocalChanges) throws {
+    let world = World()
+    world.want("a", "a")
+    try world.choose([.localChanges: [policy.rawValue]])
+    try world.run()
+    world.folder.edit("a".path, "a".bytes)
+    #expect(
+      try explain(world, "a").summary
+        == "Tarn placed it, and its time was changed since: the next pass looks whether its bytes were")
+    #expect(try explain(world, "a").hint == "tarn sync m")
+    try world.run()
+    #expect(try explain(world, "a").state == "current")
   }
 
   /// Moved away, a recorded file looks deleted: that has to be undone as well.

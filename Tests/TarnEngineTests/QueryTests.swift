@@ -23,13 +23,11 @@ import Testing
     try ExplainQuery(ledger: world.ledger, folder: world.folder).explain(path.path, mirror: mirror)
   }
 
-  private func verify(_ world: World, repair: Bool = false, stop: StopFlag = StopFlag()) throws
-    -> VerifyReport
-  {
+  private func verify(_ world: World, stop: StopFlag = StopFlag()) throws -> VerifyReport {
     try Verification(
       ports: Verification.VerifyPorts(ledger: world.ledger, clock: world.clock), folder: world.folder,
       observer: world.log, progress: PassProgress(clock: world.clock), stop: stop
-    ).run(forgetDamage: repair)
+    ).run()
   }
 
   // MARK: Refused names
@@ -372,18 +370,51 @@ import Testing
     world.policy.localChanges = policy
     damage(world, "f11")
     #expect(try world.run().counts.current == 3)
-    #expect(try verify(world, repair: true).damaged == ["f11".path])
+    #expect(try verify(world).damaged == ["f11".path])
     let report = try world.run()
     #expect(report.counts.replaced == 1)
     #expect(world.text("f11") == "text 1")
     #expect(try verify(world).isGood)
   }
 
+  /// Nothing that is asked afterwards says that all is well, and a pass over an unchanged feed mends it.
+  @Test func whatWasFoundIsKnownUntilItIsMended() throws {
+    let world = try filled(4)
+    world.settings = "settings"
+    try world.run()
+    damage(world, "f11")
+    world.folder.delete("f12".path)
+    _ = try verify(world)
+    var document = try status(world)
+    #expect(document.state == "failing")
+    #expect(document.problems.map(\.code) == ["damaged", "missing"])
+    #expect(document.entries.current == 2 && document.entries.failed == 2)
+    #expect(try explain(world, "f11").state == "failed")
+    #expect(try explain(world, "f11").hint == "tarn sync m")
+    // Once more, and nothing is counted twice.
+    _ = try verify(world)
+    #expect(try status(world).entries.current == 2)
+    let report = try world.run()
+    #expect(report.counts.replaced == 1 && report.counts.restored == 1)
+    document = try status(world)
+    #expect(document.state == "idle" && document.problems.isEmpty && document.entries.current == 4)
+  }
+
+  /// What the user deleted by policy is no failure of the mirror's.
+  @Test func whatThePolicyLeavesIsNoProblem() throws {
+    let world = try filled(3)
+    try world.choose([.localChanges: ["keep"]])
+    try world.run()
+    world.folder.delete("f12".path)
+    #expect(try verify(world).missing == ["f12".path])
+    #expect(try status(world).problems.isEmpty)
+  }
+
   @Test func verifyingTwiceStillSaysDamaged() throws {
     let world = try filled(3)
     damage(world, "f11")
-    #expect(try verify(world, repair: true).damaged == ["f11".path])
-    #expect(try verify(world, repair: true).damaged == ["f11".path])
+    #expect(try verify(world).damaged == ["f11".path])
+    #expect(try verify(world).damaged == ["f11".path])
   }
 
   @Test func verifyingCanBeStopped() throws {

@@ -35,6 +35,35 @@ import Testing
     ledger.close()
   }
 
+  /// Damage that no pass comes by, such as in an index: who asks finds it, and the next one to write looks at all of it.
+  @Test func aDistrustedLedgerIsCheckedWhenItIsOpened() throws {
+    var damaged = try sample()
+    let index = try SQLiteLedger(directory: scratch.path)
+    #expect(throws: Never.self) { try index.requireWhole() }
+    index.close()
+    let root = try page(of: "events_by_path")
+    for offset in 0..<4096 {
+      damaged[(root - 1) * 4096 + offset] = UInt8(truncatingIfNeeded: offset &* 31 &+ 7)
+    }
+    try write(damaged, to: scratch.ledger)
+    let ledger = try SQLiteLedger(directory: scratch.path)
+    let failure = #expect(throws: LedgerFailure.self) { try ledger.requireWhole() }
+    #expect(failure?.code == .corrupt)
+    try ledger.distrust()
+    ledger.close()
+    let opening = #expect(throws: LedgerFailure.self) { try SQLiteLedger(directory: scratch.path) }
+    #expect(opening?.code == .corrupt)
+  }
+
+  /// The root page of an index, from 1.
+  private func page(of name: String) throws -> Int {
+    let connection = try Connection(scratch.ledger, flags: 1, file: scratch.ledger)
+    let page = try connection.first("SELECT rootpage FROM sqlite_schema WHERE name = ?", [Value.text(name)]) {
+      row throws(LedgerFailure) in try row.integer(0)
+    }
+    return Int(try #require(page))
+  }
+
   private func check(_ damaged: [UInt8], _ mode: SQLiteLedger.Mode, _ what: String) throws {
     try write(damaged, to: scratch.ledger)
     for suffix in ["-wal", "-shm"] { unlink(scratch.ledger + suffix) }

@@ -173,12 +173,14 @@ extension Circumstances {
       row.isVerified
       ? "verified against the digest that the feed gave then" : "the feed gave no digest to verify it by"
     let placed = "\(row.origin) on \(row.placed.rfc3339), \(how)"
-    guard unlisted > 0, case .ended(isComplete: true, _) = lastPass else { return ("current", placed, nil) }
+    return ("current", placed + doubt, doubt.isEmpty ? nil : "tarn plan --delete \(mirror)")
+  }
+
+  /// Which files the feed dropped is not recorded, but how many.
+  private var doubt: String {
+    guard unlisted > 0, case .ended(isComplete: true, _) = lastPass else { return "" }
     let others = unlisted == 1 ? "1 file" : "\(Units.grouped(unlisted)) files"
-    return (
-      "current", "\(placed); the feed no longer lists \(others) of this mirror, and this may be one of them",
-      "tarn plan --delete \(mirror)"
-    )
+    return "; the feed no longer lists \(others) of this mirror, and this may be one of them"
   }
 
   /// Of what is in the folder without a row.
@@ -198,7 +200,8 @@ extension Circumstances {
   /// Of a file of Tarn's that is gone.
   func missing(_ row: Row, mirror: String) -> Verdict {
     switch localChanges {
-    case .restore: ("missing", "\(row.origin), and it is not there any more", "tarn sync \(mirror)")
+    case .restore:
+      ("missing", "\(row.origin), and it is not there any more\(doubt)", "tarn sync \(mirror)")
     case .keep, .report:
       (
         "missing",
@@ -222,8 +225,15 @@ extension Circumstances {
         "tarn sync \(mirror)"
       )
     }
+    guard row.identity.size != present.identity.size else {
+      return (
+        "changed",
+        "\(row.origin), and its time was changed since: the next pass looks whether its bytes were\(doubt)",
+        "tarn sync \(mirror)"
+      )
+    }
     guard localChanges != .restore else {
-      return ("changed", "\(row.origin), and it was changed since", "tarn sync \(mirror)")
+      return ("changed", "\(row.origin), and it was changed since\(doubt)", "tarn sync \(mirror)")
     }
     return (
       "changed",
@@ -250,7 +260,7 @@ extension Circumstances {
 
   /// It holds for the whole mirror, and says so.
   private static func undo(_ mirror: String) -> String {
-    "to undo all local changes: \(restore(mirror))"
+    "to undo all local changes, now and from then on: \(restore(mirror))"
   }
 
   private static func restore(_ mirror: String) -> String {

@@ -152,7 +152,8 @@ package struct ExplainQuery {
     if let held, isHeld {
       return (
         "held",
-        "the feed no longer has it; its deletion "
+        (about.isOfWindow ? "it is beyond what --keep and --max-age want" : "the feed no longer has it")
+          + "; its deletion "
           + (held.count == 1 ? "waits" : "is one of \(Units.grouped(held.count)) that wait")
           + " in plan \(held.id)",
         "tarn approve \(mirror) \(held.id)"

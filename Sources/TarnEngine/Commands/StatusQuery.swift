@@ -41,7 +41,8 @@ package struct StatusQuery {
     let outcome = try ledger.fact("outcome")
     if outcome == "running" { return "interrupted" }
     if document.held != nil { return "held" }
-    return outcome == "partial" ? "failing" : "idle"
+    // After a pass that ended in sync only a verification finds any.
+    return outcome == "partial" || !document.problems.isEmpty ? "failing" : "idle"
   }
 
   private func fillCounts(_ document: inout StatusDocument) throws(LedgerFailure) {
@@ -52,6 +53,7 @@ package struct StatusQuery {
     document.entries.refused = counts[.refused] ?? 0
     document.entries.conflict = counts[.conflict] ?? 0
     document.entries.current = try ledger.fact("entries-current").flatMap { Int($0) } ?? 0
+    if try ledger.fact("outcome") == "in-sync" { document.entries.current -= document.entries.failed }
     document.entries.kept = try ledger.fact("entries-kept").flatMap { Int($0) } ?? 0
     document.entries.pending = max(
       0,

@@ -26,6 +26,20 @@ package struct VerifyReport: Sendable {
 }
 
 package struct Verification {
+  /// What it finds, as the codes of its problems.
+  enum Code: String {
+    case damaged, missing, changed
+
+    var message: String {
+      switch self {
+      case .damaged: "its bytes are not the ones that were verified, though size and time are"
+      case .missing: "it is not there"
+      case .changed:
+        "it was edited since Tarn placed it, is no regular file any more, or changes while it is read"
+      }
+    }
+  }
+
   let ports: VerifyPorts
   let folder: any FolderPort
   let observer: any PassObserver
@@ -55,18 +69,18 @@ package struct Verification {
     self.stop = stop
   }
 
-  /// Damaged: other bytes under an unchanged size and time. Changed: somebody edited it. The folder's lock is
-  /// held by the caller when `forgetDamage` is on.
+  /// Damaged: other bytes under an unchanged size and time. Changed: somebody edited it.
   ///
-  /// - Parameter forgetDamage: make the next pass fetch damaged files again (`--repair`): their rows are marked
-  ///   as doubtful (`Row.isDoubtful`), whatever the policy for local changes.
-  package func run(forgetDamage: Bool) throws(PassFailure) -> VerifyReport {
+  /// What is found is in the ledger afterwards, unless it is read only, for `tarn status`: until a pass, or a
+  /// verification that finds it no more. The next pass fetches damaged files again: their rows are marked as doubtful
+  /// (`Row.isDoubtful`), whatever the policy for local changes. The caller holds the folder's lock then.
+  package func run() throws(PassFailure) -> VerifyReport {
     try PassFailure.translating {
-      return try check(forgetDamage: forgetDamage)
+      return try check()
     }
   }
 
-  private func check(forgetDamage: Bool) throws -> VerifyReport {
+  private func check() throws -> VerifyReport {
     observer.pass(.phase(.verifying))
     // What `tarn status` shows beside it; soon stale, so a failure is of no account here.
     try? ports.ledger.applyVolatile([.fact("phase", PassEvent.Phase.verifying.rawValue)])
@@ -88,7 +102,7 @@ package struct Verification {
       }
       let isDamaged = check(row, into: &report)
       guard !report.wasStopped else { return report }
-      if isDamaged, forgetDamage {
+      if isDamaged, !ports.isReadOnly {
         var doubtful = row
         doubtful.isDoubtful = true
         try ports.ledger.apply([.row(doubtful)])
@@ -96,10 +110,24 @@ package struct Verification {
       progress.finish(bytes: row.identity.size)
     }
     report.leavesLocalChanges = try leavesLocalChanges(report)
-    if report.isGood, !ports.isReadOnly {
-      try ports.ledger.apply([.fact("verified", Timestamp(nanoseconds: ports.clock.now()).rfc3339)])
-    }
+    if !ports.isReadOnly { try note(report) }
     return report
+  }
+
+  private func note(_ report: VerifyReport) throws {
+    let known = try ports.ledger.problems(limit: PassReport.mostProblems).filter {
+      Code(rawValue: $0.code) != nil
+    }
+    var changes = known.map { LedgerChange.dropProblem(name: $0.name) }
+    var found = report.damaged.map { problem($0, .damaged) }
+    if !report.leavesLocalChanges {
+      found += report.missing.map { problem($0, .missing) } + report.changed.map { problem($0, .changed) }
+    }
+    changes += found.prefix(PassReport.mostProblems).map { .problem($0) }
+    if report.isGood {
+      changes.append(.fact("verified", Timestamp(nanoseconds: ports.clock.now()).rfc3339))
+    }
+    try ports.ledger.apply(changes)
   }
 
   private func leavesLocalChanges(_ report: VerifyReport) throws -> Bool {
@@ -114,14 +142,14 @@ package struct Verification {
     do throws(FolderFailure) {
       guard let present = try folder.look(row.path) else {
         report.missing.append(row.path)
-        tell(row.path, "missing", "it is not there")
+        tell(row.path, .missing)
         return false
       }
       guard present.kind == .regular,
         let (digest, identity) = try digest(row)
       else {
         report.changed.append(row.path)
-        tell(row.path, "changed", "it is no regular file any more, or changes while it is read")
+        tell(row.path, .changed)
         return false
       }
       report.checked += 1
@@ -135,11 +163,11 @@ package struct Verification {
       if row.isDoubtful { recorded.inode = identity.inode }
       if identity.isSameContents(as: recorded) {
         report.damaged.append(row.path)
-        tell(row.path, "damaged", "its bytes are not the ones that were verified, though size and time are")
+        tell(row.path, .damaged)
         return true
       }
       report.changed.append(row.path)
-      tell(row.path, "changed", "it was edited since Tarn placed it")
+      tell(row.path, .changed)
       return false
     } catch {
       guard error.code != .stopped else {
@@ -162,8 +190,12 @@ package struct Verification {
     }
   }
 
-  private func tell(_ path: RelativePath, _ code: String, _ message: String) {
-    observer.pass(.problem(problem(path, code, message)))
+  private func tell(_ path: RelativePath, _ code: Code) {
+    observer.pass(.problem(problem(path, code)))
+  }
+
+  private func problem(_ path: RelativePath, _ code: Code) -> Problem {
+    problem(path, code.rawValue, code.message)
   }
 
   private func problem(_ path: RelativePath, _ code: String, _ message: String) -> Problem {

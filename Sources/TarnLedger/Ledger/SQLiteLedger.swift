@@ -79,6 +79,22 @@ package final class SQLiteLedger: LedgerPort {
     }
   }
 
+  /// Reads all of it, indices as well.
+  ///
+  /// - Throws: `.corrupt` with what is wrong.
+  package func requireWhole() throws(LedgerFailure) {
+    guard let first = try integrityFindings().first else { return }
+    throw ErrorTable.failure(.corrupt, first, file: opener.file.path)
+  }
+
+  /// Something in it cannot be read: whoever opens it next to write looks at all of it, as after a crash.
+  package func distrust() throws(LedgerFailure) {
+    try writers.withLock { (writers) throws(LedgerFailure) in
+      try writers.durable?.run("UPDATE state SET clean = 0")
+      writers.isMarked = false
+    }
+  }
+
   /// Writes the log back into the database, unless somebody still reads an older state, and marks the
   /// database as closed in order. Afterwards every call throws; cursors that are open go on to their end.
   package func close() {

@@ -29,7 +29,7 @@ struct VerifyCommand: ParsableCommand {
     var report = try session.attend(schema: Self.schema, mirror: nil) {
       observer, progress, stop throws(PassFailure) -> VerifyReport in
       try session.tarn.verify(
-        folder: mirror, state: record.state, marking: repair, observer: observer, progress: progress,
+        folder: mirror, state: record.state, repairs: repair, observer: observer, progress: progress,
         stop: stop)
     }
     // A configured mirror's feed is in its settings.

@@ -205,8 +205,8 @@ enum StatusText {
     if document.state == "paused" { return "tarn resume \(mirror)" }
     if let held = document.held { return "tarn approve \(mirror) \(held.plan)" }
     guard document.state != "idle" || document.lastSuccess == nil else { return nil }
-    if let problem = document.problems.first, needsPerson(document) {
-      return SyncSummary.explain(problem.name, mirror: mirror)
+    if !document.problems.isEmpty, needsPerson(document) {
+      return document.problems.lazy.compactMap { SyncSummary.explain($0.name, mirror: mirror) }.first
     }
     // Nothing remembers it: a new ledger, in place of one that was damaged or lost.
     return document.feed.isEmpty && !hasName(document) ? "tarn sync FEED \(mirror)" : "tarn sync \(mirror)"

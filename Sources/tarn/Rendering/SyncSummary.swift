@@ -59,8 +59,7 @@ enum SyncSummary {
   private static func notes(_ report: PassReport, mirror: String) -> [String] {
     guard report.counts.unlisted > 0, report.isComplete else { return [] }
     let files = Numbers.count(report.counts.unlisted, "file")
-    let them = Numbers.pronoun(report.counts.unlisted)
-    return ["  \(files) no longer in the feed; to move \(them) to the trash: tarn sync --delete \(mirror)"]
+    return ["  \(files) no longer in the feed; what --delete would do: tarn plan --delete \(mirror)"]
   }
 
   // MARK: Not in sync
@@ -82,14 +81,16 @@ enum SyncSummary {
       lines.append(
         "  \(Numbers.count(held.count, "deletion")) held as plan \(held.id), more than usual at once")
       lines.append("next: tarn approve \(mirror) \(held.id)")
-    } else if let problem = report.problems.first {
-      lines.append("next: \(explain(problem.name, mirror: mirror))")
+    } else if let next = report.problems.lazy.compactMap({ explain($0.name, mirror: mirror) }).first {
+      lines.append("next: \(next)")
     }
     return lines
   }
 
   /// - Parameter name: of a problem.
-  static func explain(_ name: [UInt8], mirror: String) -> String {
+  /// - Returns: nil for what cannot be asked for: no argument holds a NUL, and the folder itself is no path below it.
+  static func explain(_ name: [UInt8], mirror: String) -> String? {
+    guard !name.contains(0), name != Array(".".utf8) else { return nil }
     let end = name.first == UInt8(ascii: "-") ? "-- " : ""
     return "tarn explain \(end)\(mirror) \(ShellWord.quote(bytes: name))"
   }

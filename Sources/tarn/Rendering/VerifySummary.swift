@@ -33,7 +33,10 @@ enum VerifySummary {
     if !repairs, !isLeft || !report.damaged.isEmpty || !report.problems.isEmpty {
       lines.append("next: tarn verify --repair \(mirror)")
     }
-    if isLeft { lines.append("to undo all local changes: tarn sync --local-changes restore \(mirror)") }
+    if isLeft {
+      lines.append(
+        "to undo all local changes, now and from then on: tarn sync --local-changes restore \(mirror)")
+    }
     return lines
   }
 
