@@ -19,15 +19,12 @@ import Testing
   }
 
   /// Gives an order from another thread as soon as a request for the path has gone out.
-  private func order(_ order: PassSteering.Order, _ path: String) -> Locked<[PassSteering.Answer]> {
-    let answers = Locked<[PassSteering.Answer]>([])
+  private func order(_ order: PassSteering.Order, _ path: String) -> Answers {
+    let answers = Answers()
     let steering = steering
     world.server.onRequest { request in
       guard request.url == World.host + path else { return }
-      _ = try? WorkerThread.start(name: "order") {
-        let answer = steering.give(order, path.path)
-        answers.withLock { $0.append(answer) }
-      }
+      answers.collect { [steering.give(order, path.path)] }
     }
     return answers
   }
@@ -36,7 +33,7 @@ import Testing
     makeStuck()
     let answers = order(.cancel, "stuck")
     let report = try world.run()
-    #expect(answers.withLock { $0 } == [.done])
+    #expect(answers.all == [.done])
     #expect(report.problems.map(\.code) == ["cancelled"])
     #expect(report.counts.failed == 1)
     #expect(world.text("well") == "good")
@@ -58,7 +55,7 @@ import Testing
         while steering.give(.cancel, "stuck".path) != .notThere {}
         let problem = (try? ledger.problem(name: "stuck".bytes)) ?? nil
         seen.withLock { $0 = problem }
-        _ = steering.give(.cancel, "later".path)
+        while steering.give(.cancel, "later".path) == .notThere {}
       }
     }
     let report = try world.run()
@@ -71,7 +68,7 @@ import Testing
     makeStuck()
     let answers = order(.pause, "stuck")
     let first = try world.run()
-    #expect(answers.withLock { $0 } == [.done])
+    #expect(answers.all == [.done])
     #expect(first.problems.map(\.code) == ["paused"])
     #expect(first.counts.waiting == 1)
     #expect(steering.paused == ["stuck".path])
@@ -93,41 +90,61 @@ import Testing
     world.want("late", "text")
     world.server.script(World.host + "late", [FakeAnswer(status: 503)])
     let steering = steering
-    let answers = Locked<[PassSteering.Answer]>([])
+    let answers = Answers()
     world.server.onRequest { _ in
-      _ = try? WorkerThread.start(name: "order") {
+      answers.collect {
         var answer = PassSteering.Answer.wasSo
         // It does not wait yet, or not any more.
         while answer == .wasSo { answer = steering.give(.retry, "late".path) }
-        answers.withLock { $0.append(answer) }
+        return [answer]
       }
     }
     #expect(try world.run().isInSync)
     #expect(world.server.requests.count == 2)
-    #expect(answers.withLock { $0 }.contains(.done))
+    #expect(answers.all.contains(.done))
   }
 
   @Test func whatIsNotTransferredIsSaid() throws {
     #expect(steering.give(.cancel, "stuck".path) == .notThere)
     makeStuck()
     let path = "no-such"
-    let answers = Locked<[PassSteering.Answer]>([])
+    let answers = Answers()
     let steering = steering
     world.server.onRequest { request in
       guard request.url == World.host + "stuck" else { return }
-      _ = try? WorkerThread.start(name: "order") {
+      answers.collect {
         let orders: [(PassSteering.Order, String)] = [
           (.pause, path), (.prioritize, "stuck"), (.cancel, "stuck"),
         ]
-        for (order, path) in orders {
-          let answer = steering.give(order, path.path)
-          answers.withLock { $0.append(answer) }
-        }
+        return orders.map { steering.give($0, $1.path) }
       }
     }
     _ = try world.run()
-    #expect(answers.withLock { $0 } == [.notThere, .done, .done])
+    #expect(answers.all == [.notThere, .done, .done])
     #expect(steering.paused.isEmpty)
     #expect(steering.give(.prioritize, "stuck".path) == .notThere)
   }
+}
+
+/// The answers to orders that other threads give.
+private final class Answers: Sendable {
+  private let state = LockedCondition((running: 0, answers: [PassSteering.Answer]()))
+
+  func collect(_ orders: @escaping @Sendable () -> [PassSteering.Answer]) {
+    state.withLock { $0.running += 1 }
+    do {
+      _ = try WorkerThread.start(name: "order") { [state] in
+        let answers = orders()
+        state.change {
+          $0.answers += answers
+          $0.running -= 1
+        }
+      }
+    } catch {
+      state.change { $0.running -= 1 }
+    }
+  }
+
+  /// Once all have come: a pass may be over before its last answer is read.
+  var all: [PassSteering.Answer] { state.wait { $0.running == 0 ? $0.answers : nil } }
 }
