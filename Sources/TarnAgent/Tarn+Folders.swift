@@ -1,6 +1,6 @@
 import Glibc
 import TarnCore
-import TarnEngine
+package import TarnEngine
 import TarnFolder
 import TarnLedger
 
@@ -97,8 +97,15 @@ extension Tarn {
     }
   }
 
+  /// A FEED as it is remembered: a local one by its absolute path.
+  ///
+  /// - Throws: `usage` for what is no feed.
+  package func feedText(_ feed: String) throws(PassFailure) -> String {
+    try FeedText.parse(feed, workingDirectory: workingDirectory).text
+  }
+
   /// `tarn sync FEED "$DIR"` where nothing set DIR: taken as a path it would be the working directory.
-  func refuseEmptyNames(_ folder: String, _ state: String?) throws(PassFailure) {
+  package func refuseEmptyNames(_ folder: String, _ state: String?) throws(PassFailure) {
     guard folder.isEmpty || state?.isEmpty == true else { return }
     throw PassFailure(
       .usage, code: "empty-name", "the name of the \(folder.isEmpty ? "folder" : "state") is empty",
@@ -123,7 +130,7 @@ extension Tarn {
   /// - Parameter isState: it is to be a record itself, and so may be one.
   private func refuseInsideRecord(_ path: String, isState: Bool = false) throws(PassFailure) {
     var isInside = false
-    for place in [path, Self.resolved(path)] {
+    for place in [path, resolved(path)] {
       var words = place.split(separator: "/")
       if isState { _ = words.popLast() }
       while let word = words.last, !isInside {
@@ -137,8 +144,8 @@ extension Tarn {
       hint: "choose a directory outside of it")
   }
 
-  /// With the links of all that is there followed.
-  private static func resolved(_ path: String) -> String {
+  /// An absolute path with the links of all that is there followed.
+  package func resolved(_ path: String) -> String {
     var there = path
     while access(there, F_OK) != 0, let slash = there.lastIndex(of: "/"), slash != there.startIndex {
       there = String(there[..<slash])
