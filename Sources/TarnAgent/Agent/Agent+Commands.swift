@@ -83,20 +83,6 @@ extension Agent: AgentPort {
     return ControlAnswer("\(name) has \(priority.rawValue) priority", wasSo: wasSo)
   }
 
-  /// On the caller's thread; refused while a pass holds the folder.
-  private func approve(_ name: String, plan: String?) throws(ControlFailure) -> ControlAnswer {
-    guard let mirror = shared.withLock({ $0.mirrors[name] }) else { throw Self.gone(name) }
-    do throws(PassFailure) {
-      let report = try parts.tarn.approve(
-        folder: mirror.settings.folder, state: mirror.settings.state, plan: plan,
-        observer: AgentObserver(mirror: name, agent: self), stop: StopFlag())
-      tellListeners()
-      return ControlAnswer("plan \(report.plan.id): \(report.deleted) moved to the trash")
-    } catch {
-      throw ControlFailure(error)
-    }
-  }
-
   private func refuseEnding() throws(ControlFailure) {
     guard shared.withLock({ $0.isEnding }) else { return }
     throw ControlFailure(.unavailable, code: "ending", "the agent is ending")

@@ -19,6 +19,8 @@ struct AgentRecord: Equatable, Sendable {
     var wasCutShort = false
     /// Why the last pass did not do its work; for mirrors without a ledger yet.
     var failure: String?
+    /// The held plan that was approved while a pass was at work.
+    var approved: String?
     /// Transfers that wait for `resume`, in the order of their bytes.
     var pausedPaths: [RelativePath] = []
   }
@@ -41,6 +43,7 @@ struct AgentRecord: Equatable, Sendable {
         ("outcome", mirror.outcome?.rawValue), ("since", mirror.since.map { String($0.nanoseconds) }),
         ("attempt", mirror.lastAttempt.map { String($0.nanoseconds) }),
         ("cut-short", mirror.wasCutShort ? "yes" : nil), ("failure", mirror.failure),
+        ("approved", mirror.approved),
       ]
       let fields = pairs.compactMap { key, value in value.map { "\(key)=\(EscapedLine.escape($0))" } }
       // Their bytes may be none of a text's.
@@ -79,6 +82,7 @@ struct AgentRecord: Equatable, Sendable {
       mirror.lastAttempt = values["attempt"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
       mirror.wasCutShort = values["cut-short"] == "yes"
       mirror.failure = values["failure"]
+      mirror.approved = values["approved"]
       mirror.pausedPaths = paths
       mirrors[EscapedLine.unescape(name.unicodeScalars)] = mirror
     }

@@ -81,12 +81,40 @@ package struct ControlAnswer: Codable, Sendable, Equatable {
   package var run: UInt64?
   /// What the agent calls the mirror of that pass.
   package var mirror: String?
+  /// Of `approve` only.
+  package var approval: ControlApproval?
 
   package init(_ message: String, wasSo: Bool = false, run: UInt64? = nil, mirror: String? = nil) {
     self.message = message
     self.wasSo = wasSo
     self.run = run
     self.mirror = mirror
+  }
+
+  package init(approval: ControlApproval, _ message: String) {
+    self.message = message
+    self.approval = approval
+  }
+}
+
+/// What came of an approval.
+package struct ControlApproval: Codable, Sendable, Equatable {
+  package var plan: String
+  package var deleted = 0
+  /// In the plan, and not deleted: wanted again, edited, or gone already.
+  package var spared = 0
+  /// Of the plan, and still held.
+  package var left: Int
+  package var failed = 0
+  /// The first of those that failed, for a person.
+  package var problems: [String] = []
+  /// A pass is at work; the plan goes ahead when it has ended.
+  package var isDeferred: Bool
+
+  package init(plan: String, left: Int, isDeferred: Bool = false) {
+    self.plan = plan
+    self.left = left
+    self.isDeferred = isDeferred
   }
 }
 

@@ -16,26 +16,17 @@ struct AgentSync {
   /// - Throws: also `usage`, when the agent's mirror has another feed, or other options than those given.
   func run(_ request: SyncRequest, isOnlyOne: Bool) throws(PassFailure) -> ExitStatus? {
     try session.tarn.refuseEmptyNames(request.folder, request.state)
-    let isOnlyTheAgents =
-      request.name == nil && request.feed == nil && link.isOnlyTheAgents(request.folder, session)
-    let mirror =
-      request.name
-      ?? (isOnlyTheAgents
-        ? request.folder : session.tarn.resolved(session.tarn.absolute(request.folder)))
-    var command = ControlCommand(.sync, ControlTarget(mirror: mirror))
-    if request.name == nil { command.expected = try expectation(request) }
-    let asked = command
-    let answer: ControlAnswer?
-    do throws(PassFailure) {
-      answer = try link.tryAsking { try $0.perform(asked) }
-    } catch {
-      // A mirror of this user's that the agent does not know, or an agent that is not for this user.
-      guard ["no-such-mirror", "socket-refused", "peer-refused"].contains(error.code) else { throw error }
-      guard isOnlyTheAgents, error.kind == .permission else { return nil }
-      throw link.refusal(of: mirror, error)
+    let expected = request.name == nil ? try expectation(request) : nil
+    // What follows a FEED is a folder, whatever mirrors are called.
+    let isFolder = request.name == nil && request.feed != nil
+    let word = request.name ?? (isFolder ? session.tarn.absolute(request.folder) : request.folder)
+    let answer = try link.tryAsking(about: word, session) { client, mirror in
+      var command = ControlCommand(.sync, ControlTarget(mirror: mirror))
+      command.expected = expected
+      return try client.perform(command)
     }
     guard let answer, let run = answer.run else { return nil }
-    return try follow(answer.mirror ?? mirror, run, isOnlyOne: isOnlyOne)
+    return try follow(answer.mirror ?? word, run, isOnlyOne: isOnlyOne)
   }
 
   /// What was given beside the folder; nil for nothing.
