@@ -174,8 +174,22 @@ extension Tarn {
       throw PassFailure(
         .usage, code: "state-elsewhere", error.message, hint: "leave --state out, or give the one it has")
     } catch {
-      throw PassFailure(error)
+      var failure = PassFailure(error)
+      if failure.kind == .permission { failure.hint = ownersHint(path) }
+      throw failure
     }
+  }
+
+  /// What is in a mirror is its owner's to know: the way to ask as that user.
+  private func ownersHint(_ path: String) -> String? {
+    var status = stat()
+    guard stat("\(path)/.tarn", &status) == 0 || stat(path, &status) == 0 else {
+      return "ask as the user that it belongs to: sudo -u USER tarn ... \(ShellWord.quote(path))"
+    }
+    guard status.st_uid != geteuid(), geteuid() != 0 else { return nil }
+    let name = getpwuid(status.st_uid).flatMap { String(validatingCString: $0.pointee.pw_name) }
+    let user = status.st_uid == 0 ? "" : "-u \(name.map(ShellWord.quote) ?? "'#\(status.st_uid)'") "
+    return "ask as the user that it belongs to: sudo \(user)tarn ... \(ShellWord.quote(path))"
   }
 
   private func notEmpty(_ path: String, _ request: SyncRequest) -> PassFailure {

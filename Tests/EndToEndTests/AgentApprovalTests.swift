@@ -84,3 +84,56 @@ final class AgentApprovalTests: AgentHouse {
     #expect(record.contains("files\t") && !record.contains("approved="), "\(record)")
   }
 }
+
+private enum Member {
+  static let obstacle: String? =
+    Tarn.obstacleWithServer
+    ?? (geteuid() != 0 || Program.find("setpriv") == nil ? "only root can be another user, by setpriv" : nil)
+}
+
+/// A member of the socket's group who may read neither the agent's settings nor its mirrors.
+@Suite(.serialized, .enabled(if: Member.obstacle == nil, "\(Member.obstacle ?? "")"))
+final class AgentMemberTests: AgentHouse {
+  init() throws {
+    try super.init(files: ["f0": "0\n", "f1": "1\n", "f2": "2\n"], options: "delete = true")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: place.path)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: place.path + "/tarn.toml")
+    try FileManager.default.copyItem(atPath: Tarn.path, toPath: place.path + "/tarn")
+  }
+
+  /// The socket of a system without the group `tarn` has the agent's own group, which is root's here.
+  private func member(_ arguments: String...) throws -> Outcome {
+    let user = ["--reuid", "65400", "--regid", "\(getegid())", "--clear-groups", place.path + "/tarn"]
+    return try Program(
+      Program.find("setpriv") ?? "", user + arguments + ["--socket", place.path + "/run/tarn.sock"],
+      environment: Tarn.environment(), in: URL(fileURLWithPath: "/")
+    ).wait()
+  }
+
+  @Test func theAgentIsAskedOrTheWayIsSaid() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    try Feeds.publish(["f0": "0\n"], in: server.files)
+    #expect(try tarn("sync", "files").status == 3)
+    let folder = place.path + "/files"
+    for words in [
+      ["explain", "files", "f1"], ["verify", "files"], ["plan", "files"], ["trash", "list", "files"],
+    ] {
+      for mirror in ["files", folder] {
+        let asked = words.map { $0 == "files" ? mirror : $0 }
+        let outcome = try member(asked[0], asked[1], asked.count > 2 ? asked[2] : "--no-input")
+        #expect(
+          outcome.status == 77 && outcome.errors.contains("Permission denied")
+            && outcome.errors.contains("sudo tarn ... \(folder)"), "\(asked): \(outcome)")
+      }
+    }
+    let shown = try member("approve", "files")
+    #expect(
+      shown.status == 64 && shown.errors.contains("moves 2 files")
+        && shown.errors.contains("only who may read"),
+      "\(shown)")
+    let approved = try member("approve", "files", "--yes")
+    #expect(approved.status == 0 && approved.output.contains("2 files moved to the trash"), "\(approved)")
+    #expect(!place.exists("files/f1") && place.exists("files/f0"))
+  }
+}

@@ -71,6 +71,17 @@ struct AgentLink: Sendable {
     }
   }
 
+  /// What a question to a ledger is asked of: of a word that only the agent knows the folder that it has.
+  ///
+  /// - Throws: `permission` when the agent may not be asked.
+  func folder(of word: String, _ session: Session) throws(PassFailure) -> String {
+    guard isOnlyTheAgents(word, session) else { return word }
+    let answer = try tryAsking(about: word, session) { client, mirror in
+      try client.status(mirrors: [mirror], problemLimit: 0)
+    }
+    return answer?.mirrors.first?.folder ?? word
+  }
+
   /// A word that means nothing here, neither by this user's settings nor as a folder, may still be a name of the agent's.
   func isOnlyTheAgents(_ word: String, _ session: Session) -> Bool {
     !word.contains("/") && !word.hasPrefix(".") && session.tarn.place(of: word) == nil
