@@ -135,6 +135,33 @@ final class AgentTests: AgentHouse {
     #expect(reload.status == 0 && reload.output.contains("no mirror changed"), "\(reload)")
   }
 
+  /// The agent goes on with the old ones; who asks finds it all the same, or is told which file may say where it is.
+  @Test func settingsThatAreNoTOMLDoNotHideTheAgent() throws {
+    try start()
+    try settings("[agent]\nsocket = \"/elsewhere\n")
+    let socket = place.path + "/run/tarn.sock"
+    let fault = "\(place.path)/tarn.toml:2:"
+    for (more, options) in [([:], ["--socket", socket]), (["TARN_SOCKET": socket], []), ([:], [])] {
+      for words in [["status"], ["sync", "files"], ["pause", "files"], ["resume", "files"]] {
+        let outcome = try Tarn.run(
+          words + options + config, environment: home.merging(more) { $1 }, in: place.url)
+        let mark = words[0] == "sync" ? "in sync" : "files"
+        #expect(outcome.status == 0 && outcome.output.contains(mark), "\(words) \(options): \(outcome)")
+      }
+    }
+    let reload = try tarn("reload")
+    #expect(reload.status == 78 && reload.errors.contains(fault), "\(reload)")
+    agent?.signal(SIGTERM)
+    _ = try agent?.wait(limit: 20)
+    for words in [["pause", "files"], ["reload"], ["sync", "nothing"], ["status", "nothing"]] {
+      let outcome = try Tarn.run(words + config, environment: home, in: place.url)
+      #expect(
+        outcome.status >= 64 && outcome.errors.contains(fault)
+          && outcome.errors.contains("tarn config check"),
+        "\(words): \(outcome)")
+    }
+  }
+
   /// A single transfer is paused, and goes on where it was; the others do not wait.
   @Test func oneTransferIsSteered() throws {
     let long = String(repeating: "0123456789abcdef", count: 38_000)
