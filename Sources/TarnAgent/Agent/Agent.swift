@@ -89,6 +89,11 @@ package final class Agent: Sendable {
     notifier = ServiceNotifier(environment: parts.environment)
     let now = Timestamp(nanoseconds: parts.clock.now())
     started = now
+    if let kept = parts.paths.state.flatMap(AgentRecord.setAside) {
+      parts.log.tell(
+        .warning, "the agent's record was damaged; it is kept as \(kept), and pauses may be forgotten",
+        AgentLog.Fields(code: "record-damaged"))
+    }
     let record = parts.paths.state.map(AgentRecord.read) ?? AgentRecord()
     shared = LockedCondition(
       Shared(
