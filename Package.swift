@@ -125,6 +125,7 @@ let package = Package(
     tests(
       "TarnServerTests",
       ["TarnServer", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "TestSupport"]),
+    tests("TarnAgentTests", ["TarnAgent", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests(
       "CommandLineTests",
       [

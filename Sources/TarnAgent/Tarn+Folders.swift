@@ -1,6 +1,6 @@
 import Glibc
 import TarnCore
-import TarnEngine
+package import TarnEngine
 import TarnFolder
 import TarnLedger
 
@@ -97,8 +97,15 @@ extension Tarn {
     }
   }
 
+  /// A FEED as it is remembered: a local one by its absolute path.
+  ///
+  /// - Throws: `usage` for what is no feed.
+  package func feedText(_ feed: String) throws(PassFailure) -> String {
+    try FeedText.parse(feed, workingDirectory: workingDirectory).text
+  }
+
   /// `tarn sync FEED "$DIR"` where nothing set DIR: taken as a path it would be the working directory.
-  func refuseEmptyNames(_ folder: String, _ state: String?) throws(PassFailure) {
+  package func refuseEmptyNames(_ folder: String, _ state: String?) throws(PassFailure) {
     guard folder.isEmpty || state?.isEmpty == true else { return }
     throw PassFailure(
       .usage, code: "empty-name", "the name of the \(folder.isEmpty ? "folder" : "state") is empty",
@@ -123,7 +130,7 @@ extension Tarn {
   /// - Parameter isState: it is to be a record itself, and so may be one.
   private func refuseInsideRecord(_ path: String, isState: Bool = false) throws(PassFailure) {
     var isInside = false
-    for place in [path, Self.resolved(path)] {
+    for place in [path, resolved(path)] {
       var words = place.split(separator: "/")
       if isState { _ = words.popLast() }
       while let word = words.last, !isInside {
@@ -137,8 +144,8 @@ extension Tarn {
       hint: "choose a directory outside of it")
   }
 
-  /// With the links of all that is there followed.
-  private static func resolved(_ path: String) -> String {
+  /// An absolute path with the links of all that is there followed.
+  package func resolved(_ path: String) -> String {
     var there = path
     while access(there, F_OK) != 0, let slash = there.lastIndex(of: "/"), slash != there.startIndex {
       there = String(there[..<slash])
@@ -167,8 +174,22 @@ extension Tarn {
       throw PassFailure(
         .usage, code: "state-elsewhere", error.message, hint: "leave --state out, or give the one it has")
     } catch {
-      throw PassFailure(error)
+      var failure = PassFailure(error)
+      if failure.kind == .permission { failure.hint = ownersHint(path) }
+      throw failure
     }
+  }
+
+  /// What is in a mirror is its owner's to know: the way to ask as that user.
+  private func ownersHint(_ path: String) -> String? {
+    var status = stat()
+    guard stat("\(path)/.tarn", &status) == 0 || stat(path, &status) == 0 else {
+      return "ask as the user that it belongs to: sudo -u USER tarn ... \(ShellWord.quote(path))"
+    }
+    guard status.st_uid != geteuid(), geteuid() != 0 else { return nil }
+    let name = getpwuid(status.st_uid).flatMap { String(validatingCString: $0.pointee.pw_name) }
+    let user = status.st_uid == 0 ? "" : "-u \(name.map(ShellWord.quote) ?? "'#\(status.st_uid)'") "
+    return "ask as the user that it belongs to: sudo \(user)tarn ... \(ShellWord.quote(path))"
   }
 
   private func notEmpty(_ path: String, _ request: SyncRequest) -> PassFailure {

@@ -77,6 +77,13 @@ extension Tarn {
     }
   }
 
+  /// - Throws: as `approve` would.
+  func heldPlan(folder: String, state: String?, plan: String?) throws(PassFailure) -> HeldPlan {
+    let ledger = try readLedger(home(folder: folder, state: state))
+    defer { ledger.close() }
+    return try PassFailure.translating { try Approval.held(plan, in: ledger) }
+  }
+
   package func approve(
     folder: String, state: String?, plan: String?, observer: any PassObserver, stop: StopFlag
   ) throws(PassFailure) -> ApprovalReport {

@@ -61,7 +61,8 @@ package struct SyncRequest: Sendable {
   var keepEvents: Int64?
   /// Orders about single transfers.
   var steering: PassSteering?
-  /// Nothing is asked of this pass that an agent's own would not do.
+  /// Where an agent looks after the mirror, the pass is to be its own. Of a configured mirror nothing may be given then; of
+  /// one that goes by its folder the agent judges what is.
   package var mayBeTheAgents = false
 
   package init(feed: String?, folder: String) {

@@ -36,7 +36,10 @@ package enum ControlRoute: String, CaseIterable, Sendable {
   package func keys(of method: String) -> [String] {
     switch (self, method) {
     case (.command, _):
-      ["plan", "priority", "target", "target.mirror", "target.path", "target.pathBytes", "verb"]
+      [
+        "expected", "expected.adopts", "expected.feed", "expected.options", "expected.state", "plan",
+        "priority", "target", "target.mirror", "target.path", "target.pathBytes", "verb",
+      ]
     case (.limit, "PUT"): ["bytesPerSecond"]
     default: []
     }

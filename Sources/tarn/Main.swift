@@ -59,6 +59,7 @@ enum Main {
   }
 
   private static func tell(_ failure: PassFailure, isJSON: Bool) -> Int32 {
+    let failure = failure.blamingSettings
     let status = ExitStatus(failure.kind, signal: Interruption.shared.received)
     let style = Terminal.messages.style(.auto)
     for line in FailureText.lines(failure, status: status, json: isJSON, style: style) {

@@ -43,6 +43,42 @@ final class AgentTests: AgentHouse {
     #expect(nobody.status == 73 && nobody.errors.contains("is no mirror"), "\(nobody)")
   }
 
+  /// One writer, one set of settings: who gives feed and folder asks for the agent's pass, or is told why not.
+  @Test func aFeedAndAFolderAreTheAgentsWhereItKeepsThem() throws {
+    try start()
+    let feed = server.url("SHA256SUMS")
+    try FileManager.default.createSymbolicLink(
+      atPath: place.path + "/link", withDestinationPath: place.path + "/files")
+    for words in [[feed, "./files"], [feed, place.path + "/link/"], [feed, "files", "--no-delete"]] {
+      let sync = try Tarn.run(["sync"] + words + config, environment: home, in: place.url)
+      #expect(sync.status == 0 && sync.output.contains("2 of 2 in place"), "\(words): \(sync)")
+    }
+    let run = try #require(mirror()["lastRun"] as? [String: Any])
+    #expect(run["number"] as? Int ?? 0 >= 3, "the agent made them: \(run)")
+    let events = try tarn("events").output
+    let refused: [([String], String, String)] = [
+      ([server.url("other"), "files"], "follows \(feed)", "[mirror.files]"),
+      ([feed, "files", "--delete", "--keep", "3"], "--delete, --keep ask for", "tarn reload"),
+      ([feed, "link", "--adopt"], "--adopt asks for", "tarn sync files"),
+      (["./files", "--delete"], "--delete asks for", "tarn reload"),
+      ([feed, "files", "--state", "elsewhere"], "--state asks for", "tarn reload"),
+      (["-", "files"], "follows \(feed)", "[mirror.files]"),
+    ]
+    for (words, message, hint) in refused {
+      let sync = try Tarn.run(["sync"] + words + config, environment: home, in: place.url)
+      #expect(
+        sync.status == 64 && sync.errors.contains(message) && sync.errors.contains(hint),
+        "\(words): \(sync)")
+    }
+    #expect(try tarn("events").output == events)
+    // What the agent does not keep is synced here.
+    let other = try tarn("sync", feed, "other")
+    #expect(other.status == 0 && other.output.contains("in sync"), "\(other)")
+    agent?.signal(SIGTERM)
+    _ = try agent?.wait(limit: 20)
+    #expect(try tarn("sync", feed, "files", "--delete").status == 0)
+  }
+
   @Test func aServerThatIsGoneIsSaid() throws {
     try start()
     #expect(try tarn("sync", "files").status == 0)
@@ -97,6 +133,33 @@ final class AgentTests: AgentHouse {
     #expect(place.text("more/f2") == "two\n")
     let reload = try tarn("reload")
     #expect(reload.status == 0 && reload.output.contains("no mirror changed"), "\(reload)")
+  }
+
+  /// The agent goes on with the old ones; who asks finds it all the same, or is told which file may say where it is.
+  @Test func settingsThatAreNoTOMLDoNotHideTheAgent() throws {
+    try start()
+    try settings("[agent]\nsocket = \"/elsewhere\n")
+    let socket = place.path + "/run/tarn.sock"
+    let fault = "\(place.path)/tarn.toml:2:"
+    for (more, options) in [([:], ["--socket", socket]), (["TARN_SOCKET": socket], []), ([:], [])] {
+      for words in [["status"], ["sync", "files"], ["pause", "files"], ["resume", "files"]] {
+        let outcome = try Tarn.run(
+          words + options + config, environment: home.merging(more) { $1 }, in: place.url)
+        let mark = words[0] == "sync" ? "in sync" : "files"
+        #expect(outcome.status == 0 && outcome.output.contains(mark), "\(words) \(options): \(outcome)")
+      }
+    }
+    let reload = try tarn("reload")
+    #expect(reload.status == 78 && reload.errors.contains(fault), "\(reload)")
+    agent?.signal(SIGTERM)
+    _ = try agent?.wait(limit: 20)
+    for words in [["pause", "files"], ["reload"], ["sync", "nothing"], ["status", "nothing"]] {
+      let outcome = try Tarn.run(words + config, environment: home, in: place.url)
+      #expect(
+        outcome.status >= 64 && outcome.errors.contains(fault)
+          && outcome.errors.contains("tarn config check"),
+        "\(words): \(outcome)")
+    }
   }
 
   /// A single transfer is paused, and goes on where it was; the others do not wait.

@@ -15,6 +15,11 @@ import Testing
     var command = ControlCommand(.prioritize, ControlTarget(mirror: "m", path: [0xFF]))
     command.priority = .high
     command.plan = "x"
+    command.expected = ControlExpectation()
+    command.expected?.feed = "f"
+    command.expected?.options = "o"
+    command.expected?.adopts = true
+    command.expected?.state = "s"
     #expect(try keys(command) == ControlRoute.command.keys(of: "POST"))
     #expect(try keys(ControlRate(bytesPerSecond: 1)) == ControlRoute.limit.keys(of: "PUT"))
     #expect(ControlRoute.limit.keys(of: "DELETE") == [])
@@ -23,7 +28,10 @@ import Testing
   private func keys(_ value: some Encodable) throws -> [String] {
     let text = String(decoding: try ControlJSON.encode(value), as: UTF8.self)
     let names = text.split(separator: "\"").filter { text.contains("\"\($0)\":") }.map(String.init)
-    return names.map { ["mirror", "path", "pathBytes"].contains($0) ? "target.\($0)" : $0 }.sorted()
+    return names.map { name in
+      if ["mirror", "path", "pathBytes"].contains(name) { return "target.\(name)" }
+      return ["adopts", "feed", "options", "state"].contains(name) ? "expected.\(name)" : name
+    }.sorted()
   }
 
   @Test func keysAreSortedAndTheTextIsOneLine() throws {

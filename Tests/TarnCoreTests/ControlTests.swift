@@ -66,6 +66,17 @@ import Testing
     #expect(status.redacted.mirrors.map(\.folder) == ["withheld"])
   }
 
+  @Test func anExpectationGoesWithSyncOfAWholeMirror() {
+    for verb in ControlCommand.Verb.allCases {
+      var command = ControlCommand(verb, ControlTarget(mirror: "m"))
+      if verb == .prioritize { command.priority = .low }
+      command.expected = ControlExpectation()
+      #expect((command.fault == nil) == (verb == .sync))
+      command.target = ControlTarget(mirror: "m", path: [97])
+      #expect(command.fault?.code == "expectation-unexpected")
+    }
+  }
+
   @Test func aPriorityGoesWithPrioritizeAndAPlanWithApprove() {
     for verb in ControlCommand.Verb.allCases {
       var command = ControlCommand(verb, ControlTarget(mirror: "m"))

@@ -20,6 +20,34 @@ import Testing
     #expect(Self.bytes(PassOptions(encoded: given.encoded)) == Self.bytes(given))
   }
 
+  /// What changes nothing is not told apart, however it is written.
+  @Test func whatWouldChangeAPassIsFound() {
+    let settings = Self.options([
+      .delete: ["true"], .limitRate: ["2MiB/s"], .maxAge: ["24h"], .headerFile: ["/h"],
+      .exclude: ["e\u{301}"],
+    ])
+    func changing(_ values: [PassOptions.Name: [String]]) -> [PassOptions.Name] {
+      Self.options(values).changing(settings)
+    }
+    #expect(changing([:]) == [])
+    #expect(changing(settings.values) == [])
+    #expect(
+      changing([
+        .limitRate: ["2097152"], .maxAge: ["1d"], .netrc: ["false"],
+        .netrcFile: [""],
+        .proxy: [""], .connections: ["16"], .include: [],
+      ]) == [])
+    let others: [PassOptions.Name: [String]] = [
+      .delete: ["false"], .exclude: ["\u{E9}"], .include: ["a"], .keep: ["1"], .maxAge: ["1h"],
+      .template: ["{name}"],
+      .localChanges: ["keep"], .publishLast: ["x"], .portableNames: ["true"], .connections: ["1"],
+      .connectionsPerHost: ["1"], .retries: ["0"], .limitRate: ["off"], .reserve: ["1GiB"], .headerFile: [""],
+      .cookies: ["/c"], .netrc: ["true"], .netrcFile: ["/n"], .cacert: ["/a"], .proxy: ["http://h:1"],
+    ]
+    for (name, value) in others { #expect(changing([name: value]) == [name]) }
+    #expect(Set(changing(others)) == Set(PassOptions.Name.allCases))
+  }
+
   @Test(arguments: 0..<4 as Range<UInt64>) func anythingReadsBack(seed: UInt64) {
     var random = Seeded(seed)
     let scalars: [Unicode.Scalar] = [

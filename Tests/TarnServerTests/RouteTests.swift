@@ -50,6 +50,17 @@ import Testing
     #expect(agent.asked == ["\(verb.rawValue) m a b\(more)"])
   }
 
+  @Test func whatAMirrorIsTakenToBeReachesTheAgent() throws {
+    var command = ControlCommand(.sync, ControlTarget(mirror: "/m"))
+    command.expected = ControlExpectation()
+    command.expected?.feed = "https://example.org/x"
+    command.expected?.options = "delete=true\nkeep=3"
+    command.expected?.adopts = true
+    command.expected?.state = "/s"
+    #expect(try stage.client.perform(command) == ControlAnswer("done", run: 7))
+    #expect(agent.expected == command.expected)
+  }
+
   @Test func reloadAndLimitsReachTheAgent() throws {
     let client = stage.client
     #expect(try client.reload().added == ["new"])

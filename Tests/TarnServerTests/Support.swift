@@ -11,6 +11,8 @@ final class FakeAgent: AgentPort {
   struct State {
     var journal: [EventDocument] = []
     var asked: [String] = []
+    /// Of the last command.
+    var expected: ControlExpectation?
     var failure: ControlFailure?
     var status = StatusAnswer(mirrors: [])
     var wakes: [Int: @Sendable () -> Void] = [:]
@@ -32,6 +34,7 @@ final class FakeAgent: AgentPort {
   init(gate: Gate? = nil) { self.gate = gate }
 
   var asked: [String] { state.withLock { $0.asked } }
+  var expected: ControlExpectation? { state.withLock { $0.expected } }
   var subscribers: Int { state.withLock { $0.wakes.count } }
 
   private func note(_ text: String) throws(ControlFailure) {
@@ -109,6 +112,7 @@ final class FakeAgent: AgentPort {
 
   func perform(_ command: ControlCommand) throws(ControlFailure) -> ControlAnswer {
     let more = [command.priority?.rawValue, command.plan].compactMap { $0 }
+    state.withLock { $0.expected = command.expected }
     try note(
       ([command.verb.rawValue, command.target.mirror, command.target.path ?? "-"] + more).joined(
         separator: " "))

@@ -9,7 +9,9 @@ extension Agent: AgentPort {
     let name = try find(command.target.mirror)
     if let path = command.target.rawPath { return try steer(command, name, path) }
     switch command.verb {
-    case .sync: return try sync(name)
+    case .sync:
+      try refuseOther(command.expected, name)
+      return try sync(name)
     case .retry: return try sync(name)
     case .pause, .resume: return try setPaused(name, command.verb == .pause)
     case .cancel: return try cancel(name)
@@ -18,13 +20,19 @@ extension Agent: AgentPort {
     }
   }
 
-  /// A configured name, or the folder of one.
+  /// A configured name, or the folder of one, by whatever links it is reached.
   func find(_ mirror: String) throws(ControlFailure) -> String {
-    let found = shared.withLock { shared -> String? in
-      if shared.state.isKnown(mirror) { return mirror }
-      return shared.mirrors.values.first { $0.settings.folder.utf8.elementsEqual(mirror.utf8) }?.settings.name
+    let (found, others) = shared.withLock { shared -> (String?, [MirrorSettings]) in
+      if shared.state.isKnown(mirror) { return (mirror, []) }
+      let all = shared.mirrors.values.map(\.settings)
+      return (all.first { $0.folder.utf8.elementsEqual(mirror.utf8) }?.name, all)
     }
     if let found { return found }
+    if mirror.hasPrefix("/") {
+      let place = parts.tarn.resolved(mirror)
+      let other = others.first { parts.tarn.resolved($0.folder).utf8.elementsEqual(place.utf8) }
+      if let other { return other.name }
+    }
     throw ControlFailure(
       .notFound, code: "no-such-mirror", "the agent has no mirror '\(Printable.escape(mirror))'",
       hint: "tarn status lists them")
@@ -36,7 +44,7 @@ extension Agent: AgentPort {
       shared.wasWoken = true
       return shared.state.ask(name)
     }
-    return ControlAnswer("a pass of \(name) begins as soon as there is a place", run: run)
+    return ControlAnswer("a pass of \(name) begins as soon as there is a place", run: run, mirror: name)
   }
 
   private func setPaused(_ name: String, _ paused: Bool) throws(ControlFailure) -> ControlAnswer {
@@ -73,20 +81,6 @@ extension Agent: AgentPort {
     budget.setPriority(TransferPriority(priority), mirror: name)
     save()
     return ControlAnswer("\(name) has \(priority.rawValue) priority", wasSo: wasSo)
-  }
-
-  /// On the caller's thread; refused while a pass holds the folder.
-  private func approve(_ name: String, plan: String?) throws(ControlFailure) -> ControlAnswer {
-    guard let mirror = shared.withLock({ $0.mirrors[name] }) else { throw Self.gone(name) }
-    do throws(PassFailure) {
-      let report = try parts.tarn.approve(
-        folder: mirror.settings.folder, state: mirror.settings.state, plan: plan,
-        observer: AgentObserver(mirror: name, agent: self), stop: StopFlag())
-      tellListeners()
-      return ControlAnswer("plan \(report.plan.id): \(report.deleted) moved to the trash")
-    } catch {
-      throw ControlFailure(error)
-    }
   }
 
   private func refuseEnding() throws(ControlFailure) {

@@ -83,6 +83,7 @@ extension Agent {
       mirror.stop = before?.stop
       mirror.run = before?.run
       mirror.lastRun = before?.lastRun
+      mirror.approved = before?.approved
       mirror.rateControl = before?.rateControl
       shared.mirrors[settings.name] = mirror
       return shared.state.change(settings.name, timing, now: moment)

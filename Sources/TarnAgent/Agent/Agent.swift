@@ -52,6 +52,8 @@ package final class Agent: Sendable {
     var record: AgentRecord
     var listeners: [UInt64: @Sendable () -> Void] = [:]
     var lastListener: UInt64 = 0
+    /// Mirrors whose held plan is carried out by who asked for it; their passes wait.
+    var approving: Set<String> = []
   }
 
   let parts: Parts
@@ -87,6 +89,11 @@ package final class Agent: Sendable {
     notifier = ServiceNotifier(environment: parts.environment)
     let now = Timestamp(nanoseconds: parts.clock.now())
     started = now
+    if let kept = parts.paths.state.flatMap(AgentRecord.setAside) {
+      parts.log.tell(
+        .warning, "the agent's record was damaged; it is kept as \(kept), and pauses may be forgotten",
+        AgentLog.Fields(code: "record-damaged"))
+    }
     let record = parts.paths.state.map(AgentRecord.read) ?? AgentRecord()
     shared = LockedCondition(
       Shared(
@@ -133,12 +140,14 @@ package final class Agent: Sendable {
   /// Asks the agent to end: passes keep what they fetched. Any thread.
   package func end() {
     notifier.stopping("ending; what was fetched is kept")
-    let actions = shared.change { shared -> [AgentState.Action] in
+    let (actions, stops) = shared.change { shared -> ([AgentState.Action], [StopFlag]) in
       shared.isEnding = true
       shared.wasWoken = true
-      return shared.state.end()
+      return (shared.state.end(), shared.mirrors.values.compactMap(\.stop))
     }
     for action in actions { carryOut(action) }
+    // Also of approvals after a pass that was asked to end before.
+    for stop in stops { stop.set() }
   }
 
   /// SIGHUP: the settings are read again by the loop. Any thread.
@@ -202,6 +211,7 @@ package final class Agent: Sendable {
     let work = AgentPass(agent: self, mirror: mirror, progress: progress, stop: stop)
     do {
       _ = try WorkerThread.start(name: "tarn-pass", stackSize: 8 << 20) { [self] in
+        approveBefore(name, stop: stop)
         ended(name, run, work.run())
       }
     } catch {
@@ -212,20 +222,28 @@ package final class Agent: Sendable {
   private static let gone = PassFailure(
     .stopped, code: "stopped", "the mirror is no longer among the settings")
 
-  private func ended(_ name: String, _ run: UInt64, _ result: RunOutcome) {
-    parts.log.tell(result.level, result.message, AgentLog.Fields(mirror: name, code: result.code))
-    shared.change { shared in
-      shared.state.ended(
-        name, result.outcome, hints: result.hints, now: moment, random: parts.random.unit())
-      shared.mirrors[name]?.progress = nil
-      shared.mirrors[name]?.stop = nil
-      shared.mirrors[name]?.run = nil
-      shared.mirrors[name]?.rateControl = nil
-      shared.mirrors[name]?.lastRun = StatusDocument.LastRun(
-        number: run, code: result.code, message: result.message, exitStatus: result.exitStatus)
-      if result.outcome != .cancelled { shared.mirrors[name]?.failure = result.failure }
-      shared.wasWoken = true
+  private func ended(_ name: String, _ run: UInt64, _ outcome: RunOutcome) {
+    var result = outcome
+    var isOver = false
+    while !isOver {
+      let isSettled = approveAfter(name, &result)
+      isOver = shared.change { shared in
+        // A plan that was approved in this very moment goes first.
+        guard !isSettled || shared.isEnding || shared.mirrors[name]?.approved == nil else { return false }
+        shared.state.ended(
+          name, result.outcome, hints: result.hints, now: moment, random: parts.random.unit())
+        shared.mirrors[name]?.progress = nil
+        shared.mirrors[name]?.stop = nil
+        shared.mirrors[name]?.run = nil
+        shared.mirrors[name]?.rateControl = nil
+        shared.mirrors[name]?.lastRun = StatusDocument.LastRun(
+          number: run, code: result.code, message: result.message, exitStatus: result.exitStatus)
+        if result.outcome != .cancelled { shared.mirrors[name]?.failure = result.failure }
+        shared.wasWoken = true
+        return true
+      }
     }
+    parts.log.tell(result.level, result.message, AgentLog.Fields(mirror: name, code: result.code))
   }
 
   // MARK: - Mirrors
@@ -247,6 +265,7 @@ package final class Agent: Sendable {
         mirror.steering = PassSteering(paused: Set(kept?.pausedPaths ?? []))
       }
       mirror.failure = kept?.failure
+      mirror.approved = kept?.approved
       // A pass that still ends belongs to the mirror that had the name before.
       mirror.stop = shared.mirrors[settings.name]?.stop
       mirror.progress = shared.mirrors[settings.name]?.progress
@@ -299,6 +318,7 @@ package final class Agent: Sendable {
         kept.wasCutShort = history.wasCutShort
         kept.lastAttempt = history.lastAttempt
         kept.failure = mirror.failure
+        kept.approved = mirror.approved
         kept.pausedPaths = mirror.steering.paused.sorted()
         record.mirrors[name] = kept
       }

@@ -18,6 +18,8 @@ struct AgentMirror: Sendable {
   var failure: String?
   /// The rate that the settings ask for by the time of day.
   let rates: RateTimetable
+  /// A held plan that may go ahead as soon as no pass is at work.
+  var approved: String?
   /// How the last pass ended, for who waits for it.
   var lastRun: StatusDocument.LastRun?
 

@@ -3,8 +3,8 @@ import TarnCore
 
 /// What an agent remembers of its own: pauses, priorities, failures in a row. What passes did is in the mirrors' ledgers.
 ///
-/// One file, replaced whole and durably by each save. A file that cannot be read is as good as none: then nothing is paused,
-/// and nothing backs off.
+/// One file, replaced whole and durably by each save. A file that is none of this kind is set aside, and one that cannot be
+/// read is as good as none: then nothing is paused, and nothing backs off.
 struct AgentRecord: Equatable, Sendable {
   struct Mirror: Equatable, Sendable {
     /// A name that leads to another folder now is another mirror.
@@ -19,6 +19,8 @@ struct AgentRecord: Equatable, Sendable {
     var wasCutShort = false
     /// Why the last pass did not do its work; for mirrors without a ledger yet.
     var failure: String?
+    /// The held plan that was approved while a pass was at work.
+    var approved: String?
     /// Transfers that wait for `resume`, in the order of their bytes.
     var pausedPaths: [RelativePath] = []
   }
@@ -41,6 +43,7 @@ struct AgentRecord: Equatable, Sendable {
         ("outcome", mirror.outcome?.rawValue), ("since", mirror.since.map { String($0.nanoseconds) }),
         ("attempt", mirror.lastAttempt.map { String($0.nanoseconds) }),
         ("cut-short", mirror.wasCutShort ? "yes" : nil), ("failure", mirror.failure),
+        ("approved", mirror.approved),
       ]
       let fields = pairs.compactMap { key, value in value.map { "\(key)=\(EscapedLine.escape($0))" } }
       // Their bytes may be none of a text's.
@@ -79,6 +82,7 @@ struct AgentRecord: Equatable, Sendable {
       mirror.lastAttempt = values["attempt"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
       mirror.wasCutShort = values["cut-short"] == "yes"
       mirror.failure = values["failure"]
+      mirror.approved = values["approved"]
       mirror.pausedPaths = paths
       mirrors[EscapedLine.unescape(name.unicodeScalars)] = mirror
     }
@@ -88,6 +92,17 @@ struct AgentRecord: Equatable, Sendable {
 
   /// - Parameter directory: the agent's state directory.
   static func path(in directory: String) -> String { "\(directory)/agent" }
+
+  /// Gives a file that is no record of this kind another name, so that no save replaces it.
+  ///
+  /// - Returns: that name; nil when there is nothing to set aside.
+  static func setAside(_ directory: String) -> String? {
+    let path = path(in: directory)
+    guard let text = TextFile.read(path, limit: 16 << 20),
+      AgentRecord.header != text.prefix(while: { $0 != "\n" })
+    else { return nil }
+    return rename(path, path + ".damaged") == 0 ? path + ".damaged" : nil
+  }
 
   static func read(_ directory: String) -> AgentRecord {
     AgentRecord(TextFile.read(path(in: directory), limit: 16 << 20) ?? "")

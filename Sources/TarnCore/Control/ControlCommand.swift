@@ -24,11 +24,27 @@ package struct ControlCommand: Codable, Sendable, Equatable {
   package var priority: Priority?
   /// Of `approve` only; nil for the plan that is held.
   package var plan: String?
+  /// Of `sync` of a whole mirror only; nil where the mirror's name says all.
+  package var expected: ControlExpectation?
 
   package init(_ verb: Verb, _ target: ControlTarget) {
     self.verb = verb
     self.target = target
   }
+}
+
+/// What who asks for a pass takes the mirror to be. Where it is otherwise, no pass is begun.
+package struct ControlExpectation: Codable, Sendable, Equatable {
+  /// The feed's text, a local one's with an absolute path; nil for whatever is followed.
+  package var feed: String?
+  /// The options that are to hold, as `PassOptions.encoded` writes them; nil for whatever holds.
+  package var options: String?
+  /// The folder is to be taken as it is.
+  package var adopts: Bool?
+  /// An absolute path.
+  package var state: String?
+
+  package init() {}
 }
 
 /// TARGET: a mirror, or one path of it.
@@ -63,11 +79,42 @@ package struct ControlAnswer: Codable, Sendable, Equatable {
   package var wasSo = false
   /// The number of the pass that was asked for, to be followed in the status; nil where none was.
   package var run: UInt64?
+  /// What the agent calls the mirror of that pass.
+  package var mirror: String?
+  /// Of `approve` only.
+  package var approval: ControlApproval?
 
-  package init(_ message: String, wasSo: Bool = false, run: UInt64? = nil) {
+  package init(_ message: String, wasSo: Bool = false, run: UInt64? = nil, mirror: String? = nil) {
     self.message = message
     self.wasSo = wasSo
     self.run = run
+    self.mirror = mirror
+  }
+
+  package init(approval: ControlApproval, _ message: String) {
+    self.message = message
+    self.approval = approval
+  }
+}
+
+/// What came of an approval.
+package struct ControlApproval: Codable, Sendable, Equatable {
+  package var plan: String
+  package var deleted = 0
+  /// In the plan, and not deleted: wanted again, edited, or gone already.
+  package var spared = 0
+  /// Of the plan, and still held.
+  package var left: Int
+  package var failed = 0
+  /// The first of those that failed, for a person.
+  package var problems: [String] = []
+  /// A pass is at work; the plan goes ahead when it has ended.
+  package var isDeferred: Bool
+
+  package init(plan: String, left: Int, isDeferred: Bool = false) {
+    self.plan = plan
+    self.left = left
+    self.isDeferred = isDeferred
   }
 }
 
@@ -136,6 +183,14 @@ package struct ControlRate: Codable, Sendable, Equatable {
 extension ControlCommand {
   /// Why the parts do not go together; nil when they do.
   package var fault: ControlFailure? {
+    if expected != nil, verb != .sync || target.rawPath != nil {
+      return ControlFailure(
+        .usage, code: "expectation-unexpected", "only sync of a whole mirror takes an expectation")
+    }
+    return partsFault
+  }
+
+  private var partsFault: ControlFailure? {
     switch (verb, priority, plan) {
     case (.prioritize, nil, _):
       let words = Priority.allCases.map(\.rawValue).joined(separator: ", ")

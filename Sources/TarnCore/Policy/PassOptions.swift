@@ -56,6 +56,23 @@ package struct PassOptions: Sendable, Equatable {
     PassOptions(values: remembered.values.merging(values) { _, given in given })
   }
 
+  /// The options among these that would make another pass of one with `others`. What is only written otherwise, or is
+  /// the standard anyway, would not.
+  package func changing(_ others: PassOptions) -> [Name] {
+    Name.allCases.filter { name in
+      guard let given = values[name] else { return false }
+      let changed = PassOptions(values: [name: given]).over(others)
+      switch name {
+      case .netrc: return changed.isOn(name) != others.isOn(name)
+      case .headerFile, .netrcFile:
+        return !(changed.last(name) ?? "").utf8.elementsEqual((others.last(name) ?? "").utf8)
+      default:
+        return (try? changed.policy()) != (try? others.policy())
+          || (try? changed.network()) != (try? others.network())
+      }
+    }
+  }
+
   /// One line per value, for the ledger; reads back as the same.
   package var encoded: String {
     Name.allCases.flatMap { name in

@@ -61,7 +61,7 @@ package struct RunSchedule: Sendable {
   /// What a server asked for with its answer, in seconds.
   package struct Hints: Sendable, Hashable {
     package var retryAfter: Int64?
-    /// The RSS `ttl`, or Cache-Control's `max-age`.
+    /// The RSS `ttl`.
     package var freshFor: Int64?
 
     package init(retryAfter: Int64? = nil, freshFor: Int64? = nil) {

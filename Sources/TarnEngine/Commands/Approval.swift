@@ -11,6 +11,10 @@ package struct ApprovalReport: Sendable {
   package var left = 0
   package var wasStopped = false
   package var problems: [Problem] = []
+
+  package init(plan: HeldPlan) {
+    self.plan = plan
+  }
 }
 
 /// Lets a held plan go ahead: that set of deletions, never a newer or larger one; no network. The folder's lock
@@ -44,7 +48,11 @@ package struct Approval {
     }
   }
 
-  private func approve(_ id: String?) throws -> ApprovalReport {
+  /// The plan that is held, by its id.
+  ///
+  /// - Parameter id: nil for the one that is held.
+  /// - Throws: `PassFailure`: `usage` when nothing is held or another plan is.
+  package static func held(_ id: String?, in ledger: any LedgerPort) throws -> HeldPlan {
     guard let held = try ledger.held() else {
       throw PassFailure(
         .usage, code: "nothing-held", "no plan is held for this mirror",
@@ -55,6 +63,11 @@ package struct Approval {
         .usage, code: "other-plan", "plan \(Printable.escape(id)) is not held; the held one is \(held.id)",
         hint: "look at it with 'tarn status', then approve \(held.id)")
     }
+    return held
+  }
+
+  private func approve(_ id: String?) throws -> ApprovalReport {
+    let held = try Self.held(id, in: ledger)
     var report = ApprovalReport(plan: held)
     let removals = Removals(ledger: ledger, folder: folder, clock: clock, random: random)
     var asked = try page(held, after: nil)

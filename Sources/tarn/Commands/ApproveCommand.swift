@@ -1,5 +1,6 @@
 import ArgumentParser
 import TarnAgent
+import TarnControl
 import TarnCore
 import TarnEngine
 
@@ -14,7 +15,8 @@ struct ApproveCommand: ParsableCommand {
         tarn approve /srv/iso                show what would be deleted, and ask
         tarn approve /srv/iso 1a2b3c4d       that set, never a newer or larger one
 
-      Far more deletions than usual are held back until you say so. Approved ones go to the trash: \
+      Far more deletions than usual are held back until you say so. A running agent that keeps the mirror \
+      carries them out, after the pass at work, if there is one. Approved ones go to the trash: \
       'tarn trash restore' brings a file back.
       """)
 
@@ -27,6 +29,7 @@ struct ApproveCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     session.console.outliveReader()
+    if let held = try agentsPlan(session) { return try askAgent(held, session) }
     // What is asked for by id is done by id; without one, exactly what was shown.
     var id = plan
     let shown = ApprovalText.mostPaths
@@ -49,6 +52,57 @@ struct ApproveCommand: ParsableCommand {
     show(report, session, status: status)
     try status.end()
   }
+
+  // MARK: - By the agent
+
+  /// What an agent says of the mirror and its held plan; nil where none looks after it.
+  private func agentsPlan(_ session: Session) throws(PassFailure) -> StatusDocument? {
+    try session.tarn.refuseEmptyNames(mirror, record.state)
+    let answer = try AgentLink(session.sources).tryAsking(about: mirror, session) { client, mirror in
+      try client.status(mirrors: [mirror], problemLimit: 0)
+    }
+    guard let document = answer?.mirrors.first else { return nil }
+    // Another user's agent may call another folder so.
+    if let place = session.tarn.place(of: mirror),
+      !session.tarn.resolved(place.folder).utf8.elementsEqual(session.tarn.resolved(document.folder).utf8)
+    {
+      return nil
+    }
+    return document
+  }
+
+  private func askAgent(_ document: StatusDocument, _ session: Session) throws {
+    var command = ControlCommand(.approve, ControlTarget(mirror: document.name))
+    command.plan = plan ?? document.held?.plan
+    if let held = document.held, command.plan == held.plan {
+      let place = session.tarn.place(of: mirror)
+      let known = try? session.tarn.heldPaths(
+        folder: document.folder, state: record.state ?? place?.state, limit: ApprovalText.mostPaths)
+      let shown = HeldPlan(
+        id: Printable.escape(held.plan), when: Timestamp(rfc3339: held.since) ?? session.now,
+        count: held.deletions)
+      let paths = known?.plan.id == held.plan ? known?.paths ?? [] : []
+      guard try isApproved(shown, paths, session) else {
+        session.console.message("nothing was changed")
+        return try ExitStatus.partial.end()
+      }
+    }
+    let asked = command
+    let answer = try AgentLink(session.sources).ask { try $0.perform(asked) }
+    guard let approval = answer.approval else { return Steering(session: session).show(answer) }
+    let status: ExitStatus = approval.failed == 0 ? .inSync : .partial
+    if session.isJSON {
+      session.console.data(JSONText.line(ApprovalLine(approval, status: status)))
+    } else if !session.isQuiet || status != .inSync {
+      let mirror = ShellWord.quote(mirror)
+      for line in ApprovalText.lines(approval, mirror: mirror, style: session.style) {
+        session.console.data(line)
+      }
+    }
+    try status.end()
+  }
+
+  // MARK: - Here
 
   private func isApproved(_ held: HeldPlan, _ paths: [RelativePath], _ session: Session) throws(PassFailure)
     -> Bool

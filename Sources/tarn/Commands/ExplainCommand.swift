@@ -23,6 +23,7 @@ struct ExplainCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    let mirror = try AgentLink(session.sources).folder(of: mirror, session)
     let name = RawArguments.bytes(of: path)
     let path = Self.relative(path, mirror: mirror, workingDirectory: session.tarn.workingDirectory)
     let answer = try session.tarn.explain(folder: mirror, state: record.state, path: path, name: name)

@@ -25,6 +25,7 @@ struct TrashEmptyCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    let mirror = try AgentLink(session.sources).folder(of: mirror, session)
     session.console.outliveReader()
     guard try isWanted(session) else {
       session.console.message("nothing was removed")

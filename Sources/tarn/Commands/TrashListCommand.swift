@@ -21,13 +21,14 @@ struct TrashListCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    let mirror = try AgentLink(session.sources).folder(of: mirror, session)
     let rows = try session.tarn.trash(folder: mirror, state: record.state)
     if session.isJSON {
       session.console.data(JSONText.document(TrashReport(files: rows.map(TrashReport.File.init))))
       return
     }
-    let mirror = ShellWord.quote(mirror)
-    for line in TrashText.lines(rows, mirror: mirror, now: session.now, style: session.style) {
+    for line in TrashText.lines(rows, mirror: ShellWord.quote(mirror), now: session.now, style: session.style)
+    {
       session.console.data(line, now: false)
     }
   }

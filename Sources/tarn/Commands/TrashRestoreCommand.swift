@@ -27,6 +27,7 @@ struct TrashRestoreCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    let mirror = try AgentLink(session.sources).folder(of: mirror, session)
     session.console.outliveReader()
     let row = try session.tarn.restoreTrash(folder: mirror, state: record.state, name: name, to: to)
     if session.isJSON {

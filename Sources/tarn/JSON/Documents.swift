@@ -66,6 +66,17 @@ struct ApprovalLine: Encodable {
     left = report.left
     failed = report.problems.count
   }
+
+  /// By the agent; `accepted` is what goes ahead once the pass at work has ended.
+  init(_ approval: ControlApproval, status: ExitStatus) {
+    type = approval.isDeferred ? "accepted" : "summary"
+    exitStatus = status.rawValue
+    plan = Printable.escape(approval.plan)
+    deleted = approval.deleted
+    spared = approval.spared
+    left = approval.left
+    failed = approval.failed
+  }
 }
 
 /// `trash list --json`, and of what was restored.

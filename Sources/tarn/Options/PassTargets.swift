@@ -21,7 +21,9 @@ struct PassTargets {
       guard words.count == 2, words[0] == feed, isFolder else {
         throw Self.oddWords(words, feed)
       }
-      return [request(feed: feed, folder: words[1], flags)]
+      var request = request(feed: feed, folder: words[1], flags)
+      request.mayBeTheAgents = true
+      return [request]
     }
     if words.count == 2 {
       try refuseMissingFeed(words[0], folder: words[1])
@@ -39,7 +41,7 @@ struct PassTargets {
     if words.isEmpty { try refuseOptionsForAll(requests) }
     return requests.map { request in
       var request = request
-      request.mayBeTheAgents = !flags.isAnyGiven
+      request.mayBeTheAgents = request.name == nil || !flags.isAnyGiven
       return request
     }
   }

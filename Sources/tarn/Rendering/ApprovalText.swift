@@ -11,8 +11,31 @@ enum ApprovalText {
       "plan \(plan.id), held \(Durations.ago(plan.when, now: now)), moves \(files) to the trash:"
     ]
     lines += paths.prefix(mostPaths).map { "  \($0.printable)" }
+    if paths.isEmpty, plan.count > 0 {
+      return lines + ["  which ones, only who may read the mirror's ledger can see"]
+    }
     let more = plan.count - min(paths.count, mostPaths)
     if more > 0 { lines.append("  and \(Numbers.grouped(more)) more") }
+    return lines
+  }
+
+  /// What the agent made of it.
+  static func lines(_ approval: ControlApproval, mirror: String, style: Style) -> [String] {
+    if approval.isDeferred {
+      return [
+        style.paint("approved", .good)
+          + " plan \(Printable.escape(approval.plan)): it goes ahead as soon as the pass at work has ended",
+        "to see whether it did: tarn status \(mirror)",
+      ]
+    }
+    var report = ApprovalReport(
+      plan: HeldPlan(id: Printable.escape(approval.plan), when: Timestamp(nanoseconds: 0), count: 0))
+    report.deleted = approval.deleted
+    report.spared = approval.spared
+    report.left = approval.left
+    var lines = lines(report, mirror: mirror, style: style)
+    let problems = approval.problems.map { "  \(style.paint(Message.safe($0), .bad))" }
+    lines.insert(contentsOf: problems, at: lines.count - (report.deleted > 0 ? 1 : 0))
     return lines
   }
 

@@ -51,6 +51,37 @@ struct AgentLink: Sendable {
     }
   }
 
+  /// Asks about one mirror, which may be none of the agent's.
+  ///
+  /// - Parameter body: gets what the agent may know the mirror by: a name, or a folder without links.
+  /// - Returns: nil when no agent is there, or it does not know this mirror, or is not for this user.
+  /// - Throws: `permission` when nobody else can know the word either.
+  func tryAsking<Answer>(
+    about word: String, _ session: Session, _ body: (ControlClient, String) throws -> Answer
+  ) throws(PassFailure) -> Answer? {
+    let isOnlyTheAgents = isOnlyTheAgents(word, session)
+    let isName = isOnlyTheAgents || session.tarn.place(of: word) != nil
+    let mirror = isName ? word : session.tarn.resolved(session.tarn.absolute(word))
+    do throws(PassFailure) {
+      return try tryAsking { try body($0, mirror) }
+    } catch {
+      guard ["no-such-mirror", "socket-refused", "peer-refused"].contains(error.code) else { throw error }
+      guard isOnlyTheAgents, error.kind == .permission else { return nil }
+      throw refusal(of: word, error)
+    }
+  }
+
+  /// What a question to a ledger is asked of: of a word that only the agent knows the folder that it has.
+  ///
+  /// - Throws: `permission` when the agent may not be asked.
+  func folder(of word: String, _ session: Session) throws(PassFailure) -> String {
+    guard isOnlyTheAgents(word, session) else { return word }
+    let answer = try tryAsking(about: word, session) { client, mirror in
+      try client.status(mirrors: [mirror], problemLimit: 0)
+    }
+    return answer?.mirrors.first?.folder ?? word
+  }
+
   /// A word that means nothing here, neither by this user's settings nor as a folder, may still be a name of the agent's.
   func isOnlyTheAgents(_ word: String, _ session: Session) -> Bool {
     !word.contains("/") && !word.hasPrefix(".") && session.tarn.place(of: word) == nil

@@ -4,7 +4,8 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// A pass that the agent makes, followed from here: for `tarn sync MIRROR` of a mirror that an agent looks after.
+/// A pass that the agent makes, followed from here: for `tarn sync MIRROR` and `tarn sync FEED FOLDER` of a mirror that an
+/// agent looks after.
 struct AgentSync {
   let session: Session
   let link: AgentLink
@@ -12,22 +13,30 @@ struct AgentSync {
   /// Asks for a pass, and shows how far it is until it has ended. A signal ends the watching, not the pass.
   ///
   /// - Returns: nil when no agent has this mirror.
+  /// - Throws: also `usage`, when the agent's mirror has another feed, or other options than those given.
   func run(_ request: SyncRequest, isOnlyOne: Bool) throws(PassFailure) -> ExitStatus? {
-    guard request.feed == nil || request.name != nil else { return nil }
-    let isOnlyTheAgents = request.name == nil && link.isOnlyTheAgents(request.folder, session)
-    let mirror =
-      request.name ?? (isOnlyTheAgents ? request.folder : session.tarn.absolute(request.folder))
-    let answer: ControlAnswer?
-    do throws(PassFailure) {
-      answer = try link.tryAsking { try $0.perform(ControlCommand(.sync, ControlTarget(mirror: mirror))) }
-    } catch {
-      // A mirror of this user's that the agent does not know, or an agent that is not for this user.
-      guard ["no-such-mirror", "socket-refused", "peer-refused"].contains(error.code) else { throw error }
-      guard isOnlyTheAgents, error.kind == .permission else { return nil }
-      throw link.refusal(of: mirror, error)
+    try session.tarn.refuseEmptyNames(request.folder, request.state)
+    let expected = request.name == nil ? try expectation(request) : nil
+    // What follows a FEED is a folder, whatever mirrors are called.
+    let isFolder = request.name == nil && request.feed != nil
+    let word = request.name ?? (isFolder ? session.tarn.absolute(request.folder) : request.folder)
+    let answer = try link.tryAsking(about: word, session) { client, mirror in
+      var command = ControlCommand(.sync, ControlTarget(mirror: mirror))
+      command.expected = expected
+      return try client.perform(command)
     }
-    guard let run = answer?.run else { return nil }
-    return try follow(mirror, run, isOnlyOne: isOnlyOne)
+    guard let answer, let run = answer.run else { return nil }
+    return try follow(answer.mirror ?? word, run, isOnlyOne: isOnlyOne)
+  }
+
+  /// What was given beside the folder; nil for nothing.
+  private func expectation(_ request: SyncRequest) throws(PassFailure) -> ControlExpectation? {
+    var expected = ControlExpectation()
+    expected.feed = try request.feed.map { text throws(PassFailure) in try session.tarn.feedText(text) }
+    if !request.options.values.isEmpty { expected.options = request.options.encoded }
+    if request.adopt { expected.adopts = true }
+    expected.state = request.state.map(session.tarn.absolute)
+    return expected == ControlExpectation() ? nil : expected
   }
 
   private func follow(_ mirror: String, _ run: UInt64, isOnlyOne: Bool) throws(PassFailure) -> ExitStatus {

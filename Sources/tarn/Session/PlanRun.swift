@@ -13,6 +13,10 @@ struct PlanRun {
     var reports: [PassReport] = []
     for request in requests where Interruption.shared.received == nil {
       do throws(PassFailure) {
+        var request = request
+        if request.name == nil, request.feed == nil {
+          request.folder = try AgentLink(session.sources).folder(of: request.folder, session)
+        }
         let isOnlyOne = requests.count == 1
         if !isOnlyOne, !session.isJSON, !session.isQuiet {
           session.console.data(

@@ -61,6 +61,7 @@ struct Session: Sendable {
 
   /// Says why something failed, on standard error, and gives its exit status.
   func tell(_ failure: PassFailure) -> ExitStatus {
+    let failure = failure.blamingSettings
     let status = ExitStatus(failure.kind, signal: Interruption.shared.received)
     for line in FailureText.lines(failure, status: status, json: isJSON, style: messageStyle) {
       console.message(line)

@@ -2,6 +2,7 @@ import Glibc
 import TarnAgent
 import TarnConfig
 import TarnCore
+import TarnEngine
 import TarnRuntime
 
 /// Where settings are looked for, by the environment and the flags; read as often as wanted.
@@ -16,6 +17,9 @@ struct SettingsSources: Sendable {
     "STATE_DIRECTORY", "RUNTIME_DIRECTORY", "CREDENTIALS_DIRECTORY", "TARN_SOCKET", "TZ", "TZDIR",
     "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM",
   ]
+
+  /// Why the settings that were looked at last are not taken, with file, line and column; nil when they are.
+  static let fault = Locked<String?>(nil)
 
   /// - Parameter workingDirectory: the base of relative names.
   init(config: String?, socket: String?, workingDirectory: String) {
@@ -32,6 +36,8 @@ struct SettingsSources: Sendable {
     if let known = known.withLock({ $0 }) { return known }
     let loaded = load(.check)
     known.withLock { $0 = loaded }
+    let error = loaded.problems.first { $0.severity == .error }
+    Self.fault.withLock { $0 = error.map { "\($0.origin.text): \($0.message)" } }
     return loaded
   }
 
@@ -42,6 +48,21 @@ struct SettingsSources: Sendable {
       guard let bytes = try? zones.bytes(of: name) else { return false }
       return (try? TZif.parse(bytes)) != nil
     }.load()
+  }
+}
+
+extension PassFailure {
+  private static let codesOfUnknown = ["no-agent", "no-folder", "not-a-mirror", "no-feed", "no-mirror"]
+
+  /// An agent or a mirror that is not found may stand in settings that could not be taken.
+  var blamingSettings: PassFailure {
+    guard Self.codesOfUnknown.contains(code), let fault = SettingsSources.fault.withLock({ $0 }) else {
+      return self
+    }
+    var failure = self
+    failure.message += "; the settings, where it may stand, have an error: \(Message.safe(fault))"
+    failure.hint = "tarn config check"
+    return failure
   }
 }
 

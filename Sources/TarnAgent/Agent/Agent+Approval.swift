@@ -1,0 +1,144 @@
+import TarnConfig
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// `tarn approve`: at once, or, where a pass of the mirror is at work, as soon as it has ended. What was accepted is in the
+/// agent's record, and outlives it: then it comes before the mirror's next pass.
+extension Agent {
+  func approve(_ name: String, plan: String?) throws(ControlFailure) -> ControlAnswer {
+    guard let mirror = shared.withLock({ $0.mirrors[name] }) else { throw Self.gone(name) }
+    let held = try held(mirror, plan)
+    let isLater = shared.wait { shared -> Bool? in
+      if shared.state.run(of: name) != nil {
+        shared.mirrors[name]?.approved = held.id
+        return true
+      }
+      return shared.approving.insert(name).inserted ? false : nil
+    }
+    if isLater {
+      // What was promised holds, also when the next moment is a power cut.
+      save()
+      parts.log.tell(.notice, "plan \(held.id) is approved", AgentLog.Fields(mirror: name))
+      return ControlAnswer(
+        approval: ControlApproval(plan: held.id, left: held.count, isDeferred: true),
+        "plan \(held.id) of \(name) goes ahead as soon as the pass at work has ended")
+    }
+    defer { shared.change { _ = $0.approving.remove(name) } }
+    do throws(PassFailure) {
+      let report = try carryOut(held.id, mirror, stop: StopFlag())
+      return ControlAnswer(
+        approval: ControlApproval(report), "plan \(report.plan.id): \(report.deleted) moved to the trash")
+    } catch {
+      throw ControlFailure(error)
+    }
+  }
+
+  /// The plan that is held now, also beside a pass.
+  private func held(_ mirror: AgentMirror, _ plan: String?) throws(ControlFailure) -> HeldPlan {
+    do throws(PassFailure) {
+      return try parts.tarn.heldPlan(
+        folder: mirror.settings.folder, state: mirror.settings.state, plan: plan)
+    } catch {
+      throw ControlFailure(error)
+    }
+  }
+
+  private func carryOut(
+    _ plan: String, _ mirror: AgentMirror, stop: StopFlag
+  ) throws(PassFailure) -> ApprovalReport {
+    let name = mirror.settings.name
+    let report = try parts.tarn.approve(
+      folder: mirror.settings.folder, state: mirror.settings.state, plan: plan,
+      observer: AgentObserver(mirror: name, agent: self), stop: stop)
+    parts.log.tell(
+      report.problems.isEmpty ? .notice : .warning,
+      "plan \(plan): \(report.deleted) moved to the trash"
+        + (report.problems.isEmpty ? "" : ", \(report.problems.count) failed"),
+      AgentLog.Fields(mirror: name, code: "plan-approved"))
+    tellListeners()
+    return report
+  }
+
+  // MARK: - Beside passes
+
+  /// On the thread of a pass that begins: no approval of its mirror is at work any more, and what was accepted earlier is done.
+  ///
+  /// - Parameter stop: of the pass.
+  func approveBefore(_ name: String, stop: StopFlag) {
+    shared.wait { $0.approving.contains(name) ? nil : () }
+    _ = approveAccepted(name, stop: stop)
+  }
+
+  /// On the thread of a pass that ended, which still counts as at work.
+  ///
+  /// - Parameter result: of the pass, which these deletions alone may have kept from being in sync.
+  /// - Returns: false when the plan has to wait for the next pass.
+  func approveAfter(_ name: String, _ result: inout RunOutcome) -> Bool {
+    // The pass's own may be set: it ended, perhaps, because somebody cancelled it.
+    switch approveAccepted(name, stop: StopFlag()) {
+    case nil: return true
+    case .success(let report):
+      guard !report.wasStopped else { return false }
+      result.take(report)
+      return true
+    case .failure(let failure):
+      result.message += "; its approved plan cannot go ahead: \(failure.message)"
+      return failure.kind != .locked
+    }
+  }
+
+  /// - Returns: nil when nothing was accepted; the agent that ends leaves it to the next one.
+  private func approveAccepted(_ name: String, stop: StopFlag) -> Result<ApprovalReport, PassFailure>? {
+    let accepted = shared.withLock { shared -> (AgentMirror, String)? in
+      guard !shared.isEnding, let mirror = shared.mirrors[name], let plan = mirror.approved else {
+        return nil
+      }
+      shared.mirrors[name]?.stop = stop
+      return (mirror, plan)
+    }
+    guard let (mirror, plan) = accepted else { return nil }
+    let result: Result<ApprovalReport, PassFailure>
+    var isOver = true
+    do throws(PassFailure) {
+      let report = try carryOut(plan, mirror, stop: stop)
+      result = .success(report)
+      isOver = !report.wasStopped
+    } catch {
+      parts.log.tell(
+        .warning, "plan \(plan) was approved and cannot go ahead: \(error.message)",
+        AgentLog.Fields(mirror: name, code: error.code))
+      result = .failure(error)
+      isOver = error.kind != .locked
+    }
+    if isOver {
+      shared.withLock { shared in
+        if shared.mirrors[name]?.approved == plan { shared.mirrors[name]?.approved = nil }
+      }
+    }
+    return result
+  }
+}
+
+extension RunOutcome {
+  fileprivate mutating func take(_ report: ApprovalReport) {
+    message += "; plan \(report.plan.id) was approved: \(report.deleted) moved to the trash"
+    guard outcome == .held, report.problems.isEmpty else { return }
+    outcome = .succeeded
+    code = "in-sync"
+    level = .info
+    exitStatus = 0
+  }
+}
+
+extension ControlApproval {
+  init(_ report: ApprovalReport) {
+    self.init(plan: report.plan.id, left: report.left)
+    deleted = report.deleted
+    spared = report.spared
+    problems = report.problems.prefix(10).map {
+      "\($0.kind.rawValue)  \(Printable.escape($0.name)): \($0.message)"
+    }
+    failed = report.problems.count
+  }
+}

@@ -1,0 +1,52 @@
+import TarnConfig
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// `tarn sync FEED FOLDER` of a mirror that the agent looks after: its pass follows the settings and nothing else, so what is
+/// asked has to be what they say.
+extension Agent {
+  func refuseOther(_ expected: ControlExpectation?, _ name: String) throws(ControlFailure) {
+    guard let expected else { return }
+    guard let settings = shared.withLock({ $0.mirrors[name]?.settings }) else { throw Self.gone(name) }
+    if let feed = expected.feed { try refuseOtherFeed(feed, settings) }
+    let given = PassOptions(encoded: expected.options ?? "")
+    var others = given.changing(settings.options).map(\.rawValue)
+    // The settings have the place of the secret only.
+    if given.values[.proxy] != nil, settings.secrets[.proxy] != nil, !others.contains("proxy") {
+      others.append("proxy")
+    }
+    if expected.adopts == true, !settings.adopts { others.append("adopt") }
+    if let state = expected.state, !isSame(state, settings.state) { others.append("state") }
+    guard !others.isEmpty else { return }
+    let words = others.map { "--\($0)" }.joined(separator: ", ")
+    throw ControlFailure(
+      .usage, code: "other-options",
+      "the agent keeps \(Printable.escape(settings.folder)) as '\(name)', and its settings are not what \(words) "
+        + (others.count == 1 ? "asks for" : "ask for"),
+      hint: "write them below [mirror.\(name)] of its settings, then 'tarn reload'; "
+        + "without options, 'tarn sync \(name)' asks for a pass")
+  }
+
+  private func refuseOtherFeed(_ feed: String, _ settings: MirrorSettings) throws(ControlFailure) {
+    do throws(PassFailure) {
+      let directory = parts.tarn.workingDirectory
+      let own = try FeedText.parse(settings.feed, workingDirectory: directory).text
+      guard
+        try FeedText.parse(feed, workingDirectory: directory).text.utf8
+          .elementsEqual(own.utf8) == false
+      else { return }
+    } catch {
+      throw ControlFailure(error)
+    }
+    throw ControlFailure(
+      .usage, code: "other-feed",
+      "the agent keeps \(Printable.escape(settings.folder)) as '\(settings.name)', which follows "
+        + Printable.escape(settings.feed),
+      hint: "to follow another feed, change [mirror.\(settings.name)] of its settings, then 'tarn reload'")
+  }
+
+  private func isSame(_ state: String, _ own: String?) -> Bool {
+    own.map { parts.tarn.resolved($0).utf8.elementsEqual(parts.tarn.resolved(state).utf8) } ?? false
+  }
+}

@@ -1,0 +1,139 @@
+import Foundation
+import Testing
+
+/// `tarn approve` of a mirror that a running agent keeps.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+final class AgentApprovalTests: AgentHouse {
+  private static let count = 30
+
+  init() throws {
+    try super.init(
+      locations: "location = /slow.bin { limit_rate 20k; }", files: Self.files, options: "delete = true")
+  }
+
+  private static var files: [String: String] {
+    Dictionary(uniqueKeysWithValues: (0..<count).map { ("f\($0)", "\($0)\n") })
+  }
+
+  /// After a pass over all files the feed names a few only, and perhaps one that takes its time.
+  private func hold(_ more: [String: String] = [:]) throws -> String {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    try Feeds.publish(["f0": "0\n", "f1": "1\n"].merging(more) { $1 }, in: server.files)
+    if more.isEmpty { #expect(try tarn("sync", "files").status == 3) }
+    return try heldPlan()
+  }
+
+  private func mirror() throws -> [String: Any] {
+    let document = try #require(try JSON.documents(try tarn("status", "--json").output).first)
+    return try #require((document["mirrors"] as? [[String: Any]])?.first)
+  }
+
+  private func heldPlan() throws -> String {
+    ((try mirror()["held"] as? [String: Any])?["plan"] as? String) ?? ""
+  }
+
+  @Test func theAgentCarriesItOut() throws {
+    let plan = try hold()
+    #expect(try tarn("approve", "files", "00000000").errors.contains("the held one is \(plan)"))
+    let shown = try tarn("approve", "files")
+    #expect(
+      shown.status == 64 && shown.errors.contains("  f10\n") && shown.errors.contains("files \(plan)"),
+      "\(shown)")
+    let approved = try tarn("approve", "files", plan, "--json")
+    let line = try #require(try JSON.documents(approved.output).first)
+    #expect(approved.status == 0 && line["schema"] as? String == "tarn-approve/1", "\(approved)")
+    #expect(line["type"] as? String == "summary" && line["deleted"] as? Int == Self.count - 2)
+    #expect(agent?.errorsSoFar.contains("plan \(plan): 28 moved to the trash") == true)
+    #expect(!place.exists("files/f10") && place.exists("files/f1"))
+    let again = try tarn("approve", "files")
+    #expect(again.status == 64 && again.errors.contains("no plan is held"), "\(again)")
+  }
+
+  /// It does not have to be said again when the pass, which may take days, is over; nor after a kill.
+  @Test(arguments: [false, true]) func besideAPassItIsAcceptedForLater(isKilled: Bool) throws {
+    let long = String(repeating: "0123456789abcdef", count: 6_000)
+    _ = try hold(["slow.bin": long])
+    let sync = try begin("sync", "files")
+    try waitUntil("the plan is held while a file comes") {
+      try mirror()["state"] as? String == "transferring" && heldPlan() != ""
+    }
+    let plan = try heldPlan()
+    #expect(try tarn("approve", "files", "00000000").status == 64)
+    let approved = try tarn("approve", "files", "--yes")
+    #expect(approved.status == 0 && approved.output.contains("as soon as the pass"), "\(approved)")
+    #expect(place.exists("files/f10"))
+    if isKilled {
+      agent?.signal(SIGKILL)
+      _ = try agent?.wait(limit: 30)
+      _ = try sync.wait(limit: 60)
+      #expect(place.exists("files/f10"))
+      // It begins with what was cut short.
+      try start()
+    } else {
+      let ended = try sync.wait(limit: 60)
+      #expect(ended.status == 0 && ended.output.contains("plan \(plan) was approved: 28 moved"), "\(ended)")
+    }
+    try waitUntil("it has gone ahead") { !place.exists("files/f10") }
+    #expect(try tarn("sync", "files").status == 0)
+    #expect(place.text("files/slow.bin") == long && !place.exists("files/f29") && place.exists("files/f0"))
+    #expect(try heldPlan() == "")
+    let events = try tarn("events", "--newest", "1000").output
+    #expect(events.split(separator: "\n").count { $0.contains("plan-approved") } == 1, "\(events)")
+    let record = place.text("state/agent") ?? ""
+    #expect(record.contains("files\t") && !record.contains("approved="), "\(record)")
+  }
+}
+
+private enum Member {
+  static let obstacle: String? =
+    Tarn.obstacleWithServer
+    ?? (geteuid() != 0 || Program.find("setpriv") == nil ? "only root can be another user, by setpriv" : nil)
+}
+
+/// A member of the socket's group who may read neither the agent's settings nor its mirrors.
+@Suite(.serialized, .enabled(if: Member.obstacle == nil, "\(Member.obstacle ?? "")"))
+final class AgentMemberTests: AgentHouse {
+  init() throws {
+    try super.init(files: ["f0": "0\n", "f1": "1\n", "f2": "2\n"], options: "delete = true")
+    try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: place.path)
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: place.path + "/tarn.toml")
+    try FileManager.default.copyItem(atPath: Tarn.path, toPath: place.path + "/tarn")
+  }
+
+  /// The socket of a system without the group `tarn` has the agent's own group, which is root's here.
+  private func member(_ arguments: String...) throws -> Outcome {
+    let user = ["--reuid", "65400", "--regid", "\(getegid())", "--clear-groups", place.path + "/tarn"]
+    return try Program(
+      Program.find("setpriv") ?? "", user + arguments + ["--socket", place.path + "/run/tarn.sock"],
+      environment: Tarn.environment(), in: URL(fileURLWithPath: "/")
+    ).wait()
+  }
+
+  @Test func theAgentIsAskedOrTheWayIsSaid() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    try Feeds.publish(["f0": "0\n"], in: server.files)
+    #expect(try tarn("sync", "files").status == 3)
+    let folder = place.path + "/files"
+    for words in [
+      ["explain", "files", "f1"], ["verify", "files"], ["plan", "files"], ["trash", "list", "files"],
+    ] {
+      for mirror in ["files", folder] {
+        let asked = words.map { $0 == "files" ? mirror : $0 }
+        let outcome = try member(asked[0], asked[1], asked.count > 2 ? asked[2] : "--no-input")
+        #expect(
+          outcome.status == 77 && outcome.errors.contains("Permission denied")
+            && outcome.errors.contains("sudo tarn ... \(folder)"), "\(asked): \(outcome)")
+      }
+    }
+    let shown = try member("approve", "files")
+    #expect(
+      shown.status == 64 && shown.errors.contains("moves 2 files")
+        && shown.errors.contains("only who may read"),
+      "\(shown)")
+    let approved = try member("approve", "files", "--yes")
+    #expect(approved.status == 0 && approved.output.contains("2 files moved to the trash"), "\(approved)")
+    #expect(!place.exists("files/f1") && place.exists("files/f0"))
+  }
+}

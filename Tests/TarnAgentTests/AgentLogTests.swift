@@ -1,0 +1,106 @@
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnAgent
+
+/// The agent's messages, in each of their forms.
+@Suite struct AgentLogTests {
+  private static let hostile = "one\ntwo \u{1B}[31m\r\u{202E}\\"
+
+  /// All lines that are written when `body` tells something.
+  private func written(
+    _ form: AgentLog.Form, level: AgentLog.Level = .info, journal: String? = nil, _ body: (AgentLog) -> Void
+  ) -> String {
+    let bytes = Locked<[UInt8]>([])
+    let log = AgentLog(
+      form, level: level, clock: ManualClock(now: 1_000_000_000), journal: journal ?? "/nonexistent/journal"
+    ) { line in
+      bytes.withLock { $0 += line }
+    }
+    body(log)
+    return String(decoding: bytes.withLock { $0 }, as: UTF8.self)
+  }
+
+  private func isPlain(_ text: String) -> Bool {
+    text.unicodeScalars.allSatisfy {
+      ($0.value >= 0x20 && $0.value != 0x7F && $0.value != 0x202E) || $0 == "\n"
+    }
+  }
+
+  @Test(arguments: [
+    (AgentLog.Level.error, "<3>"), (.warning, "<4>"), (.notice, "<5>"), (.info, "<6>"), (.debug, "<7>"),
+  ])
+  func aLineForSystemdHasItsPriority(level: AgentLog.Level, prefix: String) {
+    #expect(written(.prefixed, level: .debug) { $0.tell(level, "text") } == "\(prefix)text\n")
+  }
+
+  @Test func whatIsBelowTheLevelIsNotTold() {
+    let text = written(.prefixed) { log in
+      log.tell(.debug, "no")
+      log.tell(.info, "yes")
+    }
+    #expect(text == "<6>yes\n")
+  }
+
+  @Test func aLineHasItsTimeAndItsMirror() {
+    let text = written(.text) { log in
+      log.tell(.info, "begins", .init(mirror: "iso"))
+      log.tell(.warning, "hm")
+    }
+    #expect(text == "1970-01-01T00:00:01Z iso: begins\n1970-01-01T00:00:01Z warning: hm\n")
+  }
+
+  /// I14: nothing from outside reaches a terminal or begins a line of its own.
+  @Test(arguments: [AgentLog.Form.text, .prefixed, .json, .journal])
+  func controlCharactersAreEscaped(form: AgentLog.Form) {
+    let text = written(form) { log in
+      log.tell(.error, Self.hostile, .init(mirror: Self.hostile, code: Self.hostile, path: Self.hostile))
+    }
+    #expect(text.split(separator: "\n").count == 1 && text.hasSuffix("\n") && isPlain(text), "\(text)")
+    #expect(text.contains("one") && text.contains("two"))
+  }
+
+  @Test func aDocumentHasItsFields() {
+    let text = written(.json) { log in
+      log.tell(.notice, "say \"x\" \\", .init(mirror: "iso", code: "c", path: "a/b"))
+    }
+    #expect(
+      text == #"{"schema":"tarn-log/1","time":"1970-01-01T00:00:01Z","level":"notice","mirror":"iso","#
+        + #""code":"c","path":"a/b","message":"say \"x\" \\"}"# + "\n")
+  }
+
+  @Test func theJournalGetsFields() throws {
+    let directory = ScratchDirectory()
+    let peer = DatagramPeer(directory.file("journal"))
+    let text = written(.journal, journal: directory.file("journal")) { log in
+      log.tell(.warning, "late\nPRIORITY=0", .init(mirror: "iso", code: "host-resting", path: "a\nb"))
+      log.tell(.info, "plain")
+    }
+    #expect(text == "", "nothing on standard error")
+    let first = try #require(peer.next()).split(separator: "\n").map(String.init)
+    #expect(first.count == 6 && first[0].hasPrefix("MESSAGE=iso: late"), "\(first)")
+    #expect(
+      first[1...] == [
+        "PRIORITY=4", "SYSLOG_IDENTIFIER=tarn", "TARN_MIRROR=iso", "TARN_CODE=host-resting", first[5],
+      ])
+    #expect(first[5].hasPrefix("TARN_PATH=a") && first[5].hasSuffix("b"))
+    #expect(peer.next() == "MESSAGE=plain\nPRIORITY=6\nSYSLOG_IDENTIFIER=tarn\n")
+  }
+
+  @Test func aJournalThatIsAwayLosesNothing() {
+    #expect(written(.journal) { $0.tell(.error, "text", .init(mirror: "m")) } == "<3>m: text\n")
+    let directory = ScratchDirectory()
+    let peer = DatagramPeer(directory.file("journal"))
+    let long = String(repeating: "x", count: 1 << 20)
+    let text = written(.journal, journal: directory.file("journal")) { $0.tell(.error, long) }
+    #expect(text == "<3>\(long)\n" && peer.isSilent, "too long for a datagram")
+  }
+
+  @Test func theFormIsWhereStandardErrorLeads() {
+    for stream in ["", "1", "x:y", "0:0", "1:2:3", "-1:5", "18446744073709551616:1"] {
+      #expect(AgentLog.form(environment: ["JOURNAL_STREAM": stream]) == .text, "\(stream)")
+    }
+    #expect(AgentLog.form(environment: [:]) == .text)
+  }
+}

@@ -1,0 +1,86 @@
+import Glibc
+import TarnCore
+import TestSupport
+import Testing
+
+@testable import TarnAgent
+
+/// What outlives the agent.
+@Suite struct AgentRecordTests {
+  private static func full() throws -> AgentRecord {
+    var mirror = AgentRecord.Mirror(folder: "/srv/a\tb\n=\\c\u{E9}e\u{301}")
+    mirror.isPaused = true
+    mirror.priority = .low
+    mirror.failures = 7
+    mirror.outcome = .failedTransient
+    mirror.since = Timestamp(nanoseconds: -5)
+    mirror.lastAttempt = Timestamp(nanoseconds: 1_700_000_000_123_456_789)
+    mirror.wasCutShort = true
+    mirror.failure = "line one\nline\ttwo = \\"
+    mirror.approved = "1a2b3c4d"
+    mirror.pausedPaths = [try RelativePath([0xFF, 0x3D]), try RelativePath(Array("a b".utf8))]
+    var record = AgentRecord()
+    record.mirrors = ["f\u{FC}r": mirror, "plain": AgentRecord.Mirror(folder: "/srv/plain")]
+    return record
+  }
+
+  @Test func itIsReadBackAsItWas() throws {
+    let record = try Self.full()
+    #expect(AgentRecord(record.text) == record)
+    #expect(record.text.split(separator: "\n").count == 3)
+    let directory = ScratchDirectory()
+    #expect(record.save(directory.path))
+    #expect(AgentRecord.read(directory.path) == record)
+    #expect(directory.names == ["agent"])
+    #expect(AgentRecord.setAside(directory.path) == nil)
+    // Byte for byte: `String` would hold NFC and NFD for equal.
+    let folder = AgentRecord.read(directory.path).mirrors["f\u{FC}r"]?.folder ?? ""
+    #expect(Array(folder.utf8) == Array("/srv/a\tb\n=\\c\u{E9}e\u{301}".utf8))
+  }
+
+  /// One bad field is one field less, one bad line one mirror less.
+  @Test func whatIsDamagedInItLosesNothingElse() throws {
+    let text = """
+      tarn-agent/1
+      good\tfolder=/g\tpaused=yes\tnews=from later\tno equals
+      \tfolder=
+      nofolder\tpaused=yes
+      bad\tfolder=/b\tpriority=highest\tfailures=-3\toutcome=odd\tsince=x\tpath=***\tpath=YQ==\tattempt=9\tpaused=maybe
+      cut\tfolder=/c\tpaus
+      """
+    let record = AgentRecord(text)
+    #expect(Set(record.mirrors.keys) == ["good", "", "bad", "cut"])
+    #expect(record.mirrors["good"]?.isPaused == true)
+    var bad = AgentRecord.Mirror(folder: "/b")
+    bad.lastAttempt = Timestamp(nanoseconds: 9)
+    bad.pausedPaths = [try RelativePath(Array("a".utf8))]
+    #expect(record.mirrors["bad"] == bad)
+  }
+
+  @Test(arguments: ["", "tarn-agent/2\nm\tfolder=/m\n", "\0\0\0\0", "tarn-agent/1 \n", "m\tfolder=/m\n"])
+  func whatIsNoRecordIsSetAside(text: String) throws {
+    let directory = ScratchDirectory()
+    #expect(TextFile.replace(directory.file("agent"), with: text))
+    #expect(AgentRecord.setAside(directory.path) == directory.file("agent.damaged"))
+    #expect(AgentRecord.read(directory.path) == AgentRecord())
+    #expect(try Self.full().save(directory.path))
+    #expect(TextFile.read(directory.file("agent.damaged"), limit: 100) == text)
+    #expect(directory.names == ["agent", "agent.damaged"])
+  }
+
+  @Test func whereNothingIsNothingIsSetAside() {
+    let directory = ScratchDirectory()
+    #expect(AgentRecord.setAside(directory.path) == nil)
+    #expect(AgentRecord.read(directory.path) == AgentRecord())
+  }
+
+  @Test func aSaveThatFailsLeavesTheOldOne() throws {
+    let directory = ScratchDirectory()
+    #expect(AgentRecord().save(directory.path))
+    // Where the new one is written a directory stands.
+    mkdir(directory.file("agent.new"), 0o700)
+    defer { rmdir(directory.file("agent.new")) }
+    #expect(try !Self.full().save(directory.path))
+    #expect(AgentRecord.read(directory.path) == AgentRecord())
+  }
+}

@@ -1,0 +1,36 @@
+import Glibc
+
+/// A socket that datagrams are sent to, as systemd and its journal have one.
+package final class DatagramPeer {
+  private let descriptor: Int32
+
+  /// - Parameter address: a path, or `@` and an abstract name; at most 107 bytes.
+  package init(_ address: String) {
+    descriptor = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+    var name = sockaddr_un()
+    name.sun_family = sa_family_t(AF_UNIX)
+    let isAbstract = address.hasPrefix("@")
+    withUnsafeMutableBytes(of: &name.sun_path) { buffer in
+      buffer.copyBytes(from: address.utf8.prefix(107))
+      if isAbstract { buffer[0] = 0 }
+    }
+    let length = MemoryLayout<sa_family_t>.size + address.utf8.count + (isAbstract ? 0 : 1)
+    let descriptor = descriptor
+    _ = withUnsafePointer(to: name) { pointer in
+      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, socklen_t(length))
+      }
+    }
+  }
+
+  deinit { close(descriptor) }
+
+  /// The next one, which was sent already; nil when there is none.
+  package func next() -> String? {
+    var buffer = [UInt8](repeating: 0, count: 1 << 20)
+    let count = recv(descriptor, &buffer, buffer.count, Int32(MSG_DONTWAIT))
+    return count < 0 ? nil : String(decoding: buffer[..<count], as: UTF8.self)
+  }
+
+  package var isSilent: Bool { next() == nil }
+}
