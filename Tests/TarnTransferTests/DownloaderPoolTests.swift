@@ -288,6 +288,14 @@ struct DownloaderPoolTests {
       #expect(get(other, "ok", "rate-beside")?.head?.status == 200)
       other.shutDown()
     }
+    // As many bytes come to somebody who has no limit.
+    let quick = try CurlDownloader(settings: settings())
+    for number in 0..<3 {
+      let receiver = Collector()
+      start(quick, "ok", "rate-free-\(number)", size: 1 << 20, to: receiver)
+      #expect(receiver.outcome()?.head?.status == 200)
+    }
+    quick.shutDown()
     #expect(receivers.allSatisfy { $0.heard.withLock { $0.outcomes.isEmpty } })
     if isShared { pool.budget.setRate(nil) } else { slow.setRate(nil) }
     for receiver in receivers {
