@@ -152,9 +152,11 @@ extension PassFailure {
     }
     guard isDamage, hint == nil else { return self }
     var failure = self
-    let feed = OpenMirror.rememberedFeed(home.stateDirectory) == nil ? "FEED " : ""
-    failure.hint =
-      "to keep the damaged ledger and make a new one: tarn sync \(feed)\(ShellWord.quote(home.folder))"
+    let folder = ShellWord.quote(home.folder)
+    let sync =
+      OpenMirror.rememberedFeed(home.stateDirectory) == nil
+      ? "tarn sync FEED \(folder), with the options that the mirror had" : "tarn sync \(folder)"
+    failure.hint = "to keep the damaged ledger and make a new one: \(sync)"
     return failure
   }
 }

@@ -188,20 +188,16 @@ struct LedgerOpener: Sendable {
       try row.flag(0)
     }
     guard isClean != true else { return }
-    let findings = try Self.findings(of: "PRAGMA quick_check(1)", connection)
-    guard findings.isEmpty else {
-      throw ErrorTable.failure(.corrupt, findings.joined(separator: "; "), file: file.path)
-    }
+    try Self.require("PRAGMA quick_check(1)", connection, file: file.path)
   }
 
-  /// What a check of SQLite's found; empty when all is well.
-  static func findings(of check: String, _ connection: Connection) throws(LedgerFailure) -> [String] {
-    do throws(LedgerFailure) {
-      let lines = try connection.all(check) { row throws(LedgerFailure) in try row.text(0) }
-      return lines == ["ok"] ? [] : lines
-    } catch {
-      guard error.code == .corrupt else { throw error }
-      return [error.message]
+  /// A check of SQLite's.
+  ///
+  /// - Throws: `.corrupt` with what it found.
+  static func require(_ check: String, _ connection: Connection, file: String) throws(LedgerFailure) {
+    let lines = try connection.all(check) { row throws(LedgerFailure) in try row.text(0) }
+    guard lines == ["ok"] else {
+      throw ErrorTable.failure(.corrupt, lines.joined(separator: "; "), file: file)
     }
   }
 }

@@ -72,19 +72,13 @@ package final class SQLiteLedger: LedgerPort {
     }
   }
 
-  /// Reads the whole database and tells what is wrong with it; empty when nothing is.
-  package func integrityFindings() throws(LedgerFailure) -> [String] {
-    try read { connection throws(LedgerFailure) in
-      try LedgerOpener.findings(of: "PRAGMA integrity_check(20)", connection)
-    }
-  }
-
   /// Reads all of it, indices as well.
   ///
   /// - Throws: `.corrupt` with what is wrong.
   package func requireWhole() throws(LedgerFailure) {
-    guard let first = try integrityFindings().first else { return }
-    throw ErrorTable.failure(.corrupt, first, file: opener.file.path)
+    try read { connection throws(LedgerFailure) in
+      try LedgerOpener.require("PRAGMA integrity_check(20)", connection, file: opener.file.path)
+    }
   }
 
   /// Something in it cannot be read: whoever opens it next to write looks at all of it, as after a crash.
