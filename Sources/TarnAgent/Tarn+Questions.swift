@@ -47,15 +47,23 @@ extension Tarn {
       }
       return try verifyReadOnly(home, observer: observer, progress: progress, stop: stop)
     }
-    return try withMirror(folder, state) { mirror in
-      let ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
-      return try Verification(
-        ports: ports, folder: mirror.folder, observer: observer, progress: progress, stop: stop
-      ).run(forgetDamage: marking)
+    do throws(PassFailure) {
+      return try withMirror(folder, state) { mirror in
+        let ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
+        return try Verification(
+          ports: ports, folder: mirror.folder, observer: observer, progress: progress, stop: stop
+        ).run(forgetDamage: marking)
+      }
+    } catch {
+      // A full disk, where not even the ledger's log can be made: files can be compared all the same.
+      guard error.isLackOfSpace, !marking,
+        let report = try? verifyReadOnly(home, observer: observer, progress: progress, stop: stop)
+      else { throw error }
+      return report
     }
   }
 
-  /// Where nobody can write no lock is needed, and none can be had.
+  /// Without the lock: where nobody can write, or what is looked at matters only to this report.
   private func verifyReadOnly(
     _ home: FolderHome, observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> VerifyReport {
@@ -143,7 +151,7 @@ extension Tarn {
     do {
       return try body(mirror)
     } catch {
-      throw PassFailure(translating: error).explainingDamage(of: mirror.home)
+      throw PassFailure(translating: error).explained(for: mirror.home)
     }
   }
 
@@ -160,7 +168,7 @@ extension Tarn {
     } catch  where error.code == .older && bringUpToDate(home) {
       return try readLedger(home)
     } catch {
-      throw PassFailure(error).explainingDamage(of: home)
+      throw PassFailure(error).explained(for: home)
     }
   }
 

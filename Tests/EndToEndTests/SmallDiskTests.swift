@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A tmpfs of 60 MB.
+/// A tmpfs, of 60 MB where nothing else is said.
 private enum SmallDisk {
   static let obstacle: String? = {
     if let obstacle = Tarn.obstacleWithServer { return obstacle }
@@ -12,8 +12,17 @@ private enum SmallDisk {
     return nil
   }()
 
-  static func mount(_ path: String) throws -> Int32 {
-    try Program("/bin/mount", ["-t", "tmpfs", "-o", "size=60m", "tmpfs", path]).wait().status
+  static func mount(_ path: String, megabytes: Int = 60) throws -> Int32 {
+    try Program("/bin/mount", ["-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", path]).wait().status
+  }
+
+  /// Takes the last byte.
+  static func fill(_ path: String) throws {
+    let file = try #require(fopen(path + "/ballast", "a"))
+    defer { fclose(file) }
+    setvbuf(file, nil, _IONBF, 0)
+    let page = [UInt8](repeating: 1, count: 4096)
+    while fwrite(page, 1, page.count, file) == page.count {}
   }
 
   static func unmount(_ path: String) {
@@ -51,5 +60,34 @@ struct SmallDiskTests {
       #expect(free >= (reserve == "1%" ? 600_000 : 10 << 20), "\(free) bytes are left")
     }
     #expect(try Tarn.run(["status", folder]).status == 0)
+  }
+
+  /// Not even the ledger's log can be made: the trash is emptied all the same, and what cannot be done says how to go on.
+  @Test(arguments: [[], ["f0.bin"]]) func aFullDiskIsFreedOfTheTrash(names: [String]) throws {
+    let server = try Nginx(locations: "")
+    let place = try TemporaryDirectory()
+    try #require(try SmallDisk.mount(place.path, megabytes: 20) == 0)
+    defer { SmallDisk.unmount(place.path) }
+    let folder = place.path + "/mirror"
+    for version in 1...2 {
+      let file = try server.files.write(Data(repeating: UInt8(version), count: 5 << 20), to: "f0.bin")
+      try server.files.write("\(try Feeds.sha256(file))  f0.bin\n", to: "SHA256SUMS")
+      #expect(try Tarn.sync(server.url("SHA256SUMS"), folder).status == 0)
+    }
+    try SmallDisk.fill(place.path)
+    let sync = try Tarn.run(["sync", folder])
+    #expect(sync.status == 74, "\(sync)")
+    #expect(sync.errors.contains("no space") && sync.errors.contains("/mirror/.tarn/"), "\(sync)")
+    #expect(sync.errors.contains("tarn trash empty \(folder)"), "\(sync)")
+    let verify = try Tarn.run(["verify", folder])
+    #expect(verify.status == 0, "\(verify)")
+    #expect(try Tarn.run(["trash", "list", folder]).output.contains("f0.bin"))
+    let empty = try Tarn.run(["trash", "empty", "-y", folder] + names)
+    #expect(empty.status == 0 && empty.output.contains("removed 1 file, 5.0 MiB"), "\(empty)")
+    #expect(place.contents(below: "mirror/.tarn/trash").isEmpty)
+    let space = try FileManager.default.attributesOfFileSystem(forPath: place.path)
+    #expect((space[.systemFreeSize] as? NSNumber)?.int64Value ?? 0 > 4 << 20)
+    #expect(!(try Tarn.run(["trash", "list", folder]).output.contains("f0.bin")))
+    #expect(try Tarn.run(["sync", folder]).status == 0)
   }
 }

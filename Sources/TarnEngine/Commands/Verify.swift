@@ -96,10 +96,19 @@ package struct Verification {
       progress.finish(bytes: row.identity.size)
     }
     report.leavesLocalChanges = try leavesLocalChanges(report)
-    if report.isGood, !ports.isReadOnly {
-      try ports.ledger.apply([.fact("verified", Timestamp(nanoseconds: ports.clock.now()).rfc3339)])
-    }
+    if report.isGood, !ports.isReadOnly { try noteVerified() }
     return report
+  }
+
+  /// What was found stands, whether a full disk lets it be noted or not.
+  private func noteVerified() throws {
+    do throws(LedgerFailure) {
+      try ports.ledger.apply([.fact("verified", Timestamp(nanoseconds: ports.clock.now()).rfc3339)])
+    } catch {
+      guard error.code == .noSpace else { throw error }
+      observer.pass(
+        .notice(code: error.code.rawValue, message: "'tarn status' will not tell of this: \(error.message)"))
+    }
   }
 
   private func leavesLocalChanges(_ report: VerifyReport) throws -> Bool {
