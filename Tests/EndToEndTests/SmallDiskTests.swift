@@ -90,4 +90,31 @@ struct SmallDiskTests {
     #expect(!(try Tarn.run(["trash", "list", folder]).output.contains("f0.bin")))
     #expect(try Tarn.run(["sync", folder]).status == 0)
   }
+
+  /// What is reported does not fit at the end either: it was not taken for too large beside what failed later.
+  @Test func whatIsSmallIsNotReportedBesideWhatIsLarge() throws {
+    let server = try Nginx(locations: "")
+    let place = try TemporaryDirectory()
+    try #require(try SmallDisk.mount(place.path, megabytes: 20) == 0)
+    defer { SmallDisk.unmount(place.path) }
+    var sizes = ["huge.bin": 30 << 20]
+    for number in 1...12 { sizes["m\(number).bin"] = (1 << 20) + number * 170_000 }
+    for number in 1...50 { sizes["s\(number).txt"] = 8 }
+    var lines = ""
+    for (name, size) in sizes.sorted(by: { $0.key < $1.key }) {
+      let text = Data(repeating: UInt8(lines.utf8.count & 127), count: size - 4) + Data(name.utf8.suffix(4))
+      lines += "\(try Feeds.sha256(server.files.write(text, to: name)))  \(name)\n"
+    }
+    try server.files.write(lines, to: "SHA256SUMS")
+    let outcome = try Tarn.sync(server.url("SHA256SUMS"), place.path + "/mirror", "--reserve", "0", "--json")
+    #expect(outcome.status == 3, "\(outcome)")
+    let problems = try JSON.documents(outcome.output).filter { $0["type"] as? String == "problem" }
+    let failed = Set(problems.compactMap { $0["path"] as? String })
+    let space = try FileManager.default.attributesOfFileSystem(forPath: place.path)
+    let free = (space[.systemFreeSize] as? NSNumber)?.intValue ?? 0
+    #expect(failed.contains("huge.bin"))
+    #expect(failed.allSatisfy { sizes[$0] ?? 0 > free - (256 << 10) }, "\(free) free: \(failed)")
+    #expect(
+      sizes.keys.allSatisfy { place.exists("mirror/\($0)") != failed.contains($0) })
+  }
 }

@@ -502,7 +502,7 @@ import Testing
   @Test func whatDoesNotFitIsReported() throws {
     let world = World()
     world.policy.reserve = .bytes(10)
-    world.folder.setSpace(free: 25)
+    world.folder.setCapacity(25)
     world.want("a", "0123456789")
     world.want("b", "0123456789")
     world.want("c", "01234")

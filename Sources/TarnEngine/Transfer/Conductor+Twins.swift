@@ -45,5 +45,6 @@ extension Conductor {
   func dropWaiting() {
     for id in twins.takeWaiting() + ready { jobs[id] = nil }
     ready = []
+    cramped.drop()
   }
 }

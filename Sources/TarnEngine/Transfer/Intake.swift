@@ -86,10 +86,14 @@ final class Intake: DownloadReceiver {
       guard !state.isDirectory, let said = Self.announced(head, verdict) else { return verdict }
       if let size = check.size {
         if said != size { state.wrongSize = said }
-      } else if context.space.take(said) {
-        state.reserved = said
       } else {
-        state.failure = FolderFailure(.noSpace, context.space.refusal(said))
+        // What is kept lies on the disk already.
+        let more = verdict == .append ? said - min(said, state.known?.kept ?? 0) : said
+        if context.space.take(more) {
+          state.reserved = more
+        } else {
+          state.failure = FolderFailure(.noSpace, context.space.refusal(more))
+        }
       }
       return verdict
     }
