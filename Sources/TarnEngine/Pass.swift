@@ -281,6 +281,7 @@ package struct Pass {
     progress.change { snapshot in
       snapshot.filesTotal = builder.counts.planned
       snapshot.bytesTotal = builder.bytes.planned
+      snapshot.unknownSizes = builder.plannedUnknown
     }
     if builder.counts.planned > 0 { enter(.transferring) }
     let conductor = try Conductor(

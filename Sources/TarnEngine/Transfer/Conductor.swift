@@ -402,7 +402,7 @@ final class Conductor {
       if job.isCopy { counts.copied += 1 } else { count(job.action.kind) }
       bytes.published.addSaturated(identity.size)
       if job.entry.size == nil { learned.add(identity.size, before: job.action.row?.identity.size) }
-      progress.finish(bytes: identity.size)
+      progress.finish(bytes: identity.size, learnedBy: job.entry.size == nil ? job.id : nil)
       observer.pass(
         .done(
           code: job.action.kind.doneCode(isCopy: job.isCopy), path: job.entry.path, bytes: identity.size))
@@ -442,7 +442,7 @@ final class Conductor {
       row.fingerprint = job.entry.fingerprint
       try ports.ledger.apply([.row(row)])
     }
-    progress.finish(bytes: 0)
+    progress.finish(bytes: 0, learnedBy: job.entry.size == nil ? job.id : nil)
   }
 
   func giveUp(_ id: UInt64, code: String, message: String) {
@@ -455,7 +455,8 @@ final class Conductor {
 
   @discardableResult
   func fail(_ job: Job, code: String, message: String) -> Problem {
-    fail(job.entry.path, code: code, message: message)
+    if job.entry.size == nil { progress.change { $0.unknownSizes -= 1 } }
+    return fail(job.entry.path, code: code, message: message)
   }
 
   @discardableResult

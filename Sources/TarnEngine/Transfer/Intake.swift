@@ -99,6 +99,9 @@ final class Intake: DownloadReceiver {
     }
     let isWanted = state.withLock { $0.wrongSize == nil && $0.failure == nil && !$0.isDirectory }
     guard isWanted, verdict == .append || verdict == .takeFromZero else { return .headOnly }
+    if check.size == nil, let said = Self.announced(head, verdict) {
+      context.progress.learn(job, total: said)
+    }
     submit { $0.open() }
     return .accept
   }
