@@ -2,6 +2,7 @@ import TarnCore
 import TarnEngine
 import TarnFolder
 import TarnLedger
+import TarnRuntime
 
 /// A mirror that is open for writing: its folder locked, its ledger up to date. Close it.
 struct OpenMirror {
@@ -31,11 +32,11 @@ struct OpenMirror {
     do {
       // Between the look and the lock another Tarn may have ended the mirror.
       guard try folder.isIntact() else { throw vanished(home) }
-      let (ledger, setAside) = try openLedger(home.stateDirectory, now: now, damage: damage)
+      let (ledger, setAside) = try openLedger(home, folder, now: now, damage: damage)
       return OpenMirror(home: home, folder: folder, lock: lock, ledger: ledger, setAside: setAside)
     } catch {
       lock.release()
-      throw PassFailure(translating: error).explainingDamage(of: home)
+      throw PassFailure(translating: error).explained(for: home)
     }
   }
 
@@ -66,7 +67,7 @@ struct OpenMirror {
     } catch let failure as FolderFailure where failure.code == .missing {
       throw vanished(home)
     } catch {
-      throw PassFailure(translating: error)
+      throw PassFailure(translating: error).explained(for: home)
     }
   }
 
@@ -92,6 +93,23 @@ struct OpenMirror {
   func close() {
     ledger.close()
     lock.release()
+  }
+
+  /// On a full disk the ledger's log may not even be begun: then unfinished downloads go first, as in `Recovery`.
+  private static func openLedger(
+    _ home: FolderHome, _ folder: LocalFolder, now: Timestamp, damage: Damage
+  ) throws(LedgerFailure) -> (SQLiteLedger, String?) {
+    do throws(LedgerFailure) {
+      return try openLedger(home.stateDirectory, now: now, damage: damage)
+    } catch {
+      guard error.code == .noSpace,
+        let reader = try? SQLiteLedger(directory: home.stateDirectory, mode: .readOnly)
+      else { throw error }
+      let isRoomier = try? Recovery(ledger: reader, folder: folder, clock: SystemClock()).makeRoom()
+      reader.close()
+      guard isRoomier == true else { throw error }
+      return try openLedger(home.stateDirectory, now: now, damage: damage)
+    }
   }
 
   private static func openLedger(
@@ -143,8 +161,26 @@ extension PassFailure {
   /// A ledger that cannot be read.
   var isDamage: Bool { code == LedgerFailure.Code.corrupt.rawValue }
 
-  /// With the way out of a damaged ledger, if that is what it is about.
-  func explainingDamage(of home: FolderHome) -> PassFailure {
+  /// Bytes that were to be written found no space.
+  var isLackOfSpace: Bool {
+    code == LedgerFailure.Code.noSpace.rawValue || code == FolderFailure.Code.quota.rawValue
+  }
+
+  /// With what the trash would give back of a disk that is full.
+  private func explainingSpace(of home: FolderHome) -> PassFailure {
+    guard hint == nil, let files = try? home.trashed() else { return self }
+    let bytes = files.reduce(UInt64(0)) { $0.addingSaturated($1.identity.size) }
+    guard bytes > 0 else { return self }
+    var failure = self
+    failure.hint =
+      "the trash of this mirror holds \(Units.show(bytes)); to remove it for good: "
+      + "tarn trash empty \(ShellWord.quote(home.folder))"
+    return failure
+  }
+
+  /// With the way out of a damaged ledger or a full disk, if that is what it is about.
+  func explained(for home: FolderHome) -> PassFailure {
+    if isLackOfSpace { return explainingSpace(of: home) }
     if code == LedgerFailure.Code.older.rawValue, hint == nil {
       var failure = self
       failure.hint = "to bring it up to date: tarn sync \(ShellWord.quote(home.folder))"

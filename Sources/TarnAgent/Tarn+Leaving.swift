@@ -51,7 +51,7 @@ extension Tarn {
       mirror.ledger.close()
       try home.remove()
     } catch {
-      throw PassFailure(translating: error).explainingDamage(of: home)
+      throw PassFailure(translating: error).explained(for: home)
     }
   }
 

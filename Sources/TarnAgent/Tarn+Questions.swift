@@ -45,16 +45,24 @@ extension Tarn {
       }
       return try verifyReadOnly(home, observer: observer, progress: progress, stop: stop)
     }
-    return try withMirror(folder, state) { mirror in
-      try mirror.ledger.requireWhole()
-      let ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
-      return try Verification(
-        ports: ports, folder: mirror.folder, observer: observer, progress: progress, stop: stop
-      ).run()
+    do throws(PassFailure) {
+      return try withMirror(folder, state) { mirror in
+        try mirror.ledger.requireWhole()
+        let ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
+        return try Verification(
+          ports: ports, folder: mirror.folder, observer: observer, progress: progress, stop: stop
+        ).run()
+      }
+    } catch {
+      // A full disk, where not even the ledger's log can be made: files can be compared all the same.
+      guard error.isLackOfSpace, !repairs,
+        let report = try? verifyReadOnly(home, observer: observer, progress: progress, stop: stop)
+      else { throw error }
+      return report
     }
   }
 
-  /// Where nobody can write no lock is needed, and none can be had.
+  /// Without the lock: where nobody can write, or what is looked at matters only to this report.
   private func verifyReadOnly(
     _ home: FolderHome, observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> VerifyReport {
@@ -149,7 +157,7 @@ extension Tarn {
     } catch {
       let failure = PassFailure(translating: error)
       if failure.isDamage { try? mirror.ledger.distrust() }
-      throw failure.explainingDamage(of: mirror.home)
+      throw failure.explained(for: mirror.home)
     }
   }
 
@@ -164,7 +172,7 @@ extension Tarn {
     } catch {
       let failure = PassFailure(translating: error)
       if failure.isDamage { distrust(home) }
-      throw failure.explainingDamage(of: home)
+      throw failure.explained(for: home)
     }
   }
 
@@ -190,7 +198,7 @@ extension Tarn {
     } catch  where error.code == .older && bringUpToDate(home) {
       return try readLedger(home)
     } catch {
-      throw PassFailure(error).explainingDamage(of: home)
+      throw PassFailure(error).explained(for: home)
     }
   }
 

@@ -79,7 +79,7 @@ extension Tarn {
     } catch {
       // Nothing was read, so nothing is followed: the folder is as it was.
       unmake(mirror, made)
-      throw error
+      throw error.explained(for: home)
     }
   }
 

@@ -7,7 +7,7 @@ import TarnRuntime
 /// `tarn trash`.
 extension Tarn {
   /// What the ledger knows of, and what lies in the trash without a row: a crash or a lost ledger leaves that.
-  /// Answers beside a running pass as well.
+  /// Answers beside a running pass as well. Rows whose file is gone are left out.
   package func trash(folder: String, state: String?) throws(PassFailure) -> [TrashRow] {
     let home = try home(folder: folder, state: state)
     return try asking(home) { ledger in
@@ -19,7 +19,9 @@ extension Tarn {
       let lying = Dictionary(files.map { ($0.name, $0.identity) }) { first, _ in first }
       let isBusy = home.holder() != nil
       let found = files.filter { !known.contains($0.name) && !(isBusy && intents[$0.name] != nil) }
-      return rows.map { row in lying[row.name].map(row.lying) ?? row }
+      // Where the disk was full their files were removed before them.
+      let present = known.isSubset(of: lying.keys) ? known : Set(try home.trashed().map(\.name))
+      return rows.filter { present.contains($0.name) }.map { row in lying[row.name].map(row.lying) ?? row }
         + found.map { file in
           var row = TrashRow(found: file.name, size: file.identity.size, when: now)
           row.path = intents[file.name] ?? row.path
@@ -44,20 +46,59 @@ extension Tarn {
     }
   }
 
+  /// Works on a full disk, too.
+  ///
   /// - Parameter names: as for `restoreTrash`; none means all.
   package func emptyTrash(
     folder: String, state: String?, names: [String], stop: StopFlag
   ) throws(PassFailure) -> EmptyReport {
+    do throws(PassFailure) {
+      return try emptyRecorded(folder, state, names, stop: stop)
+    } catch {
+      guard error.isLackOfSpace, !stop.isSet,
+        let early = try? emptyUnrecorded(home(folder: folder, state: state), names), early.files > 0
+      else { throw error }
+      // There is room for the ledger now, which forgets what is gone.
+      var report = try emptyRecorded(folder, state, names.isEmpty ? [] : nil, stop: stop)
+      report.files += early.files
+      report.bytes.addSaturated(early.bytes)
+      return report
+    }
+  }
+
+  /// - Parameter names: none means all; nil nothing.
+  private func emptyRecorded(
+    _ folder: String, _ state: String?, _ names: [String]?, stop: StopFlag
+  ) throws(PassFailure) -> EmptyReport {
     return try withMirror(folder, state) { mirror in
       try recover(mirror)
+      guard let names else { return EmptyReport() }
       let rows = names.isEmpty ? try mirror.ledger.trash() : try names.map { try find($0, in: mirror) }
       return try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).empty(
         rows, stop: stop)
     }
   }
 
+  /// Removes the files alone: not even the ledger's log could be made.
+  private func emptyUnrecorded(_ home: FolderHome, _ names: [String]) throws -> EmptyReport {
+    let folder = try openFolder(home)
+    let lock = try OpenMirror.takeLock(home)
+    defer { lock.release() }
+    let ledger = try SQLiteLedger(directory: home.stateDirectory, mode: .readOnly)
+    defer { ledger.close() }
+    guard try folder.isIntact() else { return EmptyReport() }
+    let wanted = try names.map { try find($0, among: ledger.trash(), home).name }
+    return try TrashCan(ledger: ledger, folder: folder, clock: SystemClock()).removeFiles(
+      names.isEmpty ? nil : wanted)
+  }
+
   private func find(_ name: String, in mirror: OpenMirror) throws(PassFailure) -> TrashRow {
-    let rows = try PassFailure.translating { try mirror.ledger.trash() }
+    try find(name, among: PassFailure.translating { try mirror.ledger.trash() }, mirror.home)
+  }
+
+  private func find(
+    _ name: String, among rows: [TrashRow], _ home: FolderHome
+  ) throws(PassFailure) -> TrashRow {
     if let row = rows.first(where: { $0.name == name }) { return row }
     let named = rows.filter { $0.path.bytes == Array(name.utf8) }.sorted { $0.when > $1.when }
     if let newest = named.first { return newest }
@@ -66,7 +107,7 @@ extension Tarn {
       let what = matches.isEmpty ? "nothing in the trash is" : "several files in the trash begin with"
       throw PassFailure(
         .usage, code: "not-in-trash", "\(what) '\(Printable.escape(name))'",
-        hint: "tarn trash list \(ShellWord.quote(mirror.home.folder))")
+        hint: "tarn trash list \(ShellWord.quote(home.folder))")
     }
     return row
   }

@@ -281,6 +281,7 @@ package struct Pass {
     progress.change { snapshot in
       snapshot.filesTotal = builder.counts.planned
       snapshot.bytesTotal = builder.bytes.planned
+      snapshot.unknownSizes = builder.plannedUnknown
     }
     if builder.counts.planned > 0 { enter(.transferring) }
     let conductor = try Conductor(
@@ -304,6 +305,7 @@ package struct Pass {
     report.take(conductor)
     report.take(builder, since: before)
     report.wasStopped = stop.isSet
+    try tellTrash(report)
   }
 
   /// Tries again to remove directories that an earlier pass emptied and could not remove.
@@ -319,19 +321,6 @@ package struct Pass {
         observer.take(Problem(leftover: error, of: path, seen: ports.now), into: &report)
       }
     }
-  }
-
-  /// Says before the first byte when the plan does not fit: replaced versions stay in the trash, so the peak is what
-  /// there is and all that is planned.
-  private func tellSpace(_ folder: any FolderPort, _ planned: UInt64) throws {
-    let available = try SpaceBudget(folder, reserve: request.policy.reserve).available
-    guard planned > available else { return }
-    observer.pass(
-      .notice(
-        code: "space-short",
-        message:
-          "the plan needs \(Units.show(planned)) at its peak, and \(Units.show(available)) are free beyond "
-          + "the reserve; what does not fit is reported, the rest is done"))
   }
 
   /// Paths that changed while the pass ran go back to the start, twice at most.

@@ -33,13 +33,19 @@ package struct Recovery {
     try sweepTrash()
   }
 
+  /// The first step of `run`, which writes nothing: also where the ledger cannot be written yet.
+  ///
+  /// - Returns: whether anything was removed.
+  package func makeRoom() throws -> Bool { try makeRoom(ledger.intents()) }
+
   /// On a full disk not even the ledger can be written: unfinished downloads go first.
-  private func makeRoom(_ intents: [Intent]) throws {
-    guard try folder.space().free < Self.leastRoom else { return }
+  @discardableResult
+  private func makeRoom(_ intents: [Intent]) throws -> Bool {
+    guard try folder.space().free < Self.leastRoom else { return false }
     let needed = Set(intents.map(\.partialName))
-    for file in try folder.partials() where !needed.contains(file.name) {
-      try folder.removePartial(file.name)
-    }
+    let removable = try folder.partials().filter { !needed.contains($0.name) }
+    for file in removable { try folder.removePartial(file.name) }
+    return !removable.isEmpty
   }
 
   /// Bytes that the ledger may need.

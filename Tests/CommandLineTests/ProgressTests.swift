@@ -36,6 +36,13 @@ import Testing
     #expect(ProgressText.total(snapshot, elapsed: 12) == "[0:12] 1,234 of 5,678 files  1.2 GiB  3 failed")
   }
 
+  /// As long as nobody has told the size of each file, what is known is no whole.
+  @Test func filesOfUnknownSizeGiveNoShare() {
+    var snapshot = Self.snapshot()
+    snapshot.unknownSizes = 1
+    #expect(ProgressText.total(snapshot, elapsed: 12) == "[0:12] 1,234 of 5,678 files  1.2 GiB  12.3 MiB/s")
+  }
+
   @Test func otherPhases() {
     var snapshot = PassProgress.Snapshot()
     #expect(ProgressText.total(snapshot, elapsed: 0) == "[0:00] reading the feed")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A tmpfs of 60 MB.
+/// A tmpfs, of 60 MB where nothing else is said.
 private enum SmallDisk {
   static let obstacle: String? = {
     if let obstacle = Tarn.obstacleWithServer { return obstacle }
@@ -12,8 +12,17 @@ private enum SmallDisk {
     return nil
   }()
 
-  static func mount(_ path: String) throws -> Int32 {
-    try Program("/bin/mount", ["-t", "tmpfs", "-o", "size=60m", "tmpfs", path]).wait().status
+  static func mount(_ path: String, megabytes: Int = 60) throws -> Int32 {
+    try Program("/bin/mount", ["-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", path]).wait().status
+  }
+
+  /// Takes the last byte.
+  static func fill(_ path: String) throws {
+    let file = try #require(fopen(path + "/ballast", "a"))
+    defer { fclose(file) }
+    setvbuf(file, nil, _IONBF, 0)
+    let page = [UInt8](repeating: 1, count: 4096)
+    while fwrite(page, 1, page.count, file) == page.count {}
   }
 
   static func unmount(_ path: String) {
@@ -51,5 +60,61 @@ struct SmallDiskTests {
       #expect(free >= (reserve == "1%" ? 600_000 : 10 << 20), "\(free) bytes are left")
     }
     #expect(try Tarn.run(["status", folder]).status == 0)
+  }
+
+  /// Not even the ledger's log can be made: the trash is emptied all the same, and what cannot be done says how to go on.
+  @Test(arguments: [[], ["f0.bin"]]) func aFullDiskIsFreedOfTheTrash(names: [String]) throws {
+    let server = try Nginx(locations: "")
+    let place = try TemporaryDirectory()
+    try #require(try SmallDisk.mount(place.path, megabytes: 20) == 0)
+    defer { SmallDisk.unmount(place.path) }
+    let folder = place.path + "/mirror"
+    for version in 1...2 {
+      let file = try server.files.write(Data(repeating: UInt8(version), count: 5 << 20), to: "f0.bin")
+      try server.files.write("\(try Feeds.sha256(file))  f0.bin\n", to: "SHA256SUMS")
+      #expect(try Tarn.sync(server.url("SHA256SUMS"), folder).status == 0)
+    }
+    try SmallDisk.fill(place.path)
+    let sync = try Tarn.run(["sync", folder])
+    #expect(sync.status == 74, "\(sync)")
+    #expect(sync.errors.contains("no space") && sync.errors.contains("/mirror/.tarn/"), "\(sync)")
+    #expect(sync.errors.contains("tarn trash empty \(folder)"), "\(sync)")
+    let verify = try Tarn.run(["verify", folder])
+    #expect(verify.status == 0, "\(verify)")
+    #expect(try Tarn.run(["trash", "list", folder]).output.contains("f0.bin"))
+    let empty = try Tarn.run(["trash", "empty", "-y", folder] + names)
+    #expect(empty.status == 0 && empty.output.contains("removed 1 file, 5.0 MiB"), "\(empty)")
+    #expect(place.contents(below: "mirror/.tarn/trash").isEmpty)
+    let space = try FileManager.default.attributesOfFileSystem(forPath: place.path)
+    #expect((space[.systemFreeSize] as? NSNumber)?.int64Value ?? 0 > 4 << 20)
+    #expect(!(try Tarn.run(["trash", "list", folder]).output.contains("f0.bin")))
+    #expect(try Tarn.run(["sync", folder]).status == 0)
+  }
+
+  /// What is reported does not fit at the end either: it was not taken for too large beside what failed later.
+  @Test func whatIsSmallIsNotReportedBesideWhatIsLarge() throws {
+    let server = try Nginx(locations: "")
+    let place = try TemporaryDirectory()
+    try #require(try SmallDisk.mount(place.path, megabytes: 20) == 0)
+    defer { SmallDisk.unmount(place.path) }
+    var sizes = ["huge.bin": 30 << 20]
+    for number in 1...12 { sizes["m\(number).bin"] = (1 << 20) + number * 170_000 }
+    for number in 1...50 { sizes["s\(number).txt"] = 8 }
+    var lines = ""
+    for (name, size) in sizes.sorted(by: { $0.key < $1.key }) {
+      let text = Data(repeating: UInt8(lines.utf8.count & 127), count: size - 4) + Data(name.utf8.suffix(4))
+      lines += "\(try Feeds.sha256(server.files.write(text, to: name)))  \(name)\n"
+    }
+    try server.files.write(lines, to: "SHA256SUMS")
+    let outcome = try Tarn.sync(server.url("SHA256SUMS"), place.path + "/mirror", "--reserve", "0", "--json")
+    #expect(outcome.status == 3, "\(outcome)")
+    let problems = try JSON.documents(outcome.output).filter { $0["type"] as? String == "problem" }
+    let failed = Set(problems.compactMap { $0["path"] as? String })
+    let space = try FileManager.default.attributesOfFileSystem(forPath: place.path)
+    let free = (space[.systemFreeSize] as? NSNumber)?.intValue ?? 0
+    #expect(failed.contains("huge.bin"))
+    #expect(failed.allSatisfy { sizes[$0] ?? 0 > free - (256 << 10) }, "\(free) free: \(failed)")
+    #expect(
+      sizes.keys.allSatisfy { place.exists("mirror/\($0)") != failed.contains($0) })
   }
 }

@@ -14,6 +14,14 @@ import Testing
     .makePartial, .begin, .append, .seal, .makeDurable, .install,
   ]
 
+  /// Of a running transfer: what finds no space then is tried again once the others are over.
+  private static let spaces = [MemoryFolder.Call.makePartial, .begin, .append, .seal].flatMap { call in
+    [FolderFailure.Code.noSpace, .quota].map { (call, $0) }
+  }
+  private static let others = calls.flatMap { call in codes.map { (call, $0) } }.filter { pair in
+    !spaces.contains { $0 == pair }
+  }
+
   private func world() -> World {
     let world = World()
     for name in ["a", "b/c", "d"] { world.want(name, "text of \(name)") }
@@ -22,7 +30,7 @@ import Testing
 
   // MARK: The folder
 
-  @Test(arguments: calls, codes)
+  @Test(arguments: others)
   func oneEntryFailsAndTheOthersGoOn(_ call: MemoryFolder.Call, _ code: FolderFailure.Code) throws {
     let world = world()
     world.folder.fail(call, with: FolderFailure(code, "as told"))
@@ -44,6 +52,30 @@ import Testing
     #expect(world.isConverged)
     #expect(world.ledger.contents.problems.isEmpty)
     #expect(world.partialNames.isEmpty)
+  }
+
+  @Test(arguments: spaces)
+  func aLackOfSpaceThatIsOverIsNoFailure(_ call: MemoryFolder.Call, _ code: FolderFailure.Code) throws {
+    let world = world()
+    world.folder.fail(call, with: FolderFailure(code, "as told"))
+    #expect(try world.run().isInSync)
+    #expect(world.isConverged)
+    #expect(world.server.requests.count == 4)
+    #expect(world.partialNames.isEmpty)
+    #expect(world.log.problems.isEmpty)
+  }
+
+  @Test(arguments: spaces)
+  func aLackOfSpaceThatStaysIsSaid(_ call: MemoryFolder.Call, _ code: FolderFailure.Code) throws {
+    let world = world()
+    for number in 1...40 {
+      world.folder.fail(call, number: number, with: FolderFailure(code, "as told"))
+    }
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == [code.rawValue, code.rawValue, code.rawValue])
+    #expect(Set(report.problems.map(\.name)).count == 3)
+    #expect(world.server.requests.count <= 9)
+    #expect(world.files.isEmpty && world.partialNames.isEmpty)
   }
 
   @Test(arguments: calls)

@@ -484,31 +484,4 @@ import Testing
     #expect(world.text("a") == Self.long)
     #expect(world.server.requests.map(\.offset) == [0, 200])
   }
-
-  // MARK: Space
-
-  @Test func spaceThatWasWrittenIsNotCountedTwice() throws {
-    let world = World()
-    world.policy.reserve = .bytes(0)
-    world.folder.setSpace(free: 25)
-    world.want("a", "0123456789")
-    world.want("Release", "0123456789")
-    let folder = world.folder
-    folder.beforeInstall { path in if path == "a".path { folder.setSpace(free: 15) } }
-    let report = try world.run()
-    #expect(report.isInSync)
-  }
-
-  @Test func whatDoesNotFitIsReported() throws {
-    let world = World()
-    world.policy.reserve = .bytes(10)
-    world.folder.setSpace(free: 25)
-    world.want("a", "0123456789")
-    world.want("b", "0123456789")
-    world.want("c", "01234")
-    let report = try world.run()
-    #expect(report.problems.map(\.code) == ["no-space"])
-    #expect(report.problems.map(\.name) == ["b".bytes])
-    #expect(world.files.keys.sorted() == ["a", "c"])
-  }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TarnCore
 import TarnFolder
 import Testing
 
@@ -47,6 +48,31 @@ import Testing
     #expect(faults.count(.lock) == 2)
     #expect(home.holder() == getpid())
     #expect(throws: FolderBusy.self) { _ = try home.lock() }
+  }
+
+  /// The text in the file is for others to read: without space for it the lock is held all the same.
+  @Test(arguments: [ENOSPC, EDQUOT]) func aFullDiskKeepsNobodyFromTheLock(_ errno: Int32) throws {
+    let base = try DiskWorld.makeBase()
+    defer { DiskWorld.removeBase(base) }
+    let home = try home(base)
+    let faults = Faults()
+    faults.fail(.write, 1, errno)
+    let lock = try home.lock(probe: faults.probe)
+    #expect(faults.count(.write) == 1)
+    let busy = #expect(throws: FolderBusy.self) { _ = try home.lock(pause: {}) }
+    #expect(busy?.process == 0 && busy?.command == "")
+    lock.release()
+    try home.lock().release()
+  }
+
+  @Test(arguments: [EROFS, EIO]) func anyOtherFailureToSignIsTold(_ errno: Int32) throws {
+    let base = try DiskWorld.makeBase()
+    defer { DiskWorld.removeBase(base) }
+    let home = try home(base)
+    let faults = Faults()
+    faults.fail(.write, 1, errno)
+    #expect(throws: FolderFailure.self) { _ = try home.lock(probe: faults.probe) }
+    try home.lock().release()
   }
 
   @Test func anotherPathToTheFolderIsTheSameFolder() throws {

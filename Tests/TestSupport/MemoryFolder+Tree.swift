@@ -6,7 +6,17 @@ struct MemoryState {
   var partial: [String: MemoryNode] = [:]
   var trash: [String: MemoryNode] = [:]
   var unreadable: [RelativePath: FolderFailure] = [:]
-  var free: UInt64 = 1 << 40
+  /// Free whatever is written, where there is no `capacity`.
+  var told: UInt64 = 1 << 40
+  /// Bytes that all files may have together; nil for no limit.
+  var capacity: UInt64?
+
+  var free: UInt64 {
+    guard let capacity else { return told }
+    let files = [Array(tree.values), Array(partial.values), Array(trash.values)].joined()
+    return capacity - min(capacity, files.reduce(0) { $0 + UInt64($1.file.bytes.count) })
+  }
+
   var total: UInt64 = 1 << 41
   var intact = true
   var beforeInstall: (@Sendable (RelativePath) -> Void)?

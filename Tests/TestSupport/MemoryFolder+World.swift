@@ -44,8 +44,16 @@ extension MemoryFolder {
 
   package func setSpace(free: UInt64, total: UInt64 = 1 << 41) {
     reading {
-      $0.free = free
+      $0.told = free
       $0.total = total
+    }
+  }
+
+  /// A disk that fills up with what is written: so many bytes for all files together.
+  package func setCapacity(_ bytes: UInt64) {
+    reading {
+      $0.capacity = bytes
+      $0.total = bytes
     }
   }
 

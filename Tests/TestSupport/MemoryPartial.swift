@@ -55,6 +55,9 @@ package final class MemoryPartial: PartialFile, @unchecked Sendable {
       if let size = running.check.size, UInt64(bytes.count) > size - min(size, UInt64(file.bytes.count)) {
         throw FolderFailure(.sizeMismatch, "more than \(size) bytes")
       }
+      if state.capacity != nil, UInt64(bytes.count) > state.free {
+        throw FolderFailure(.noSpace, "no room for \(bytes.count) more bytes")
+      }
       file.bytes += bytes
       file.modified = state.tick()
       running.hasher.update(bytes)

@@ -186,22 +186,62 @@ package struct TrashCan {
     }
   }
 
-  /// Removes for good, in groups; the rows of a group that a crash cut are dropped by `Recovery`.
+  /// Removes for good, in groups, the files before their rows: rows whose file is gone are dropped by `Recovery`.
+  ///
+  /// On a full disk the ledger may not be writable before files went: rows then wait for the next group.
   ///
   /// - Parameter stop: looked at between two groups.
   package func empty(_ rows: [TrashRow], stop: StopFlag) throws(PassFailure) -> EmptyReport {
     try PassFailure.translating {
       var report = EmptyReport()
       var rest = rows[...]
+      var unrecorded: [LedgerChange] = []
       while !rest.isEmpty, !stop.isSet {
         let group = rest.prefix(PublishThread.largestGroup)
         for row in group { try folder.removeTrash(row.name) }
-        try ledger.apply(group.map { .dropTrash(name: $0.name) })
+        unrecorded += group.map { .dropTrash(name: $0.name) }
+        if try record(unrecorded) { unrecorded = [] }
         report.files += group.count
         report.bytes = group.reduce(report.bytes) { $0.addingSaturated($1.size) }
         rest = rest.dropFirst(PublishThread.largestGroup)
       }
+      if !unrecorded.isEmpty {
+        // Some file systems give back what was removed only then.
+        try folder.flush()
+        try ledger.apply(unrecorded)
+      }
       report.left = rest.count
+      return report
+    }
+  }
+
+  /// - Returns: false when the ledger has no space for it now.
+  private func record(_ changes: [LedgerChange]) throws(LedgerFailure) -> Bool {
+    do throws(LedgerFailure) {
+      try ledger.apply(changes)
+      return true
+    } catch {
+      guard error.code == .noSpace else { throw error }
+      return false
+    }
+  }
+
+  /// Removes the files alone, where the ledger can be read and not be written: `Recovery` drops the rows once it can.
+  /// What a crash left half-way stays, for nobody has told yet whose bytes it is.
+  ///
+  /// - Parameter names: of the trash; nil for all.
+  /// - Returns: what was removed, of what was there.
+  package func removeFiles(_ names: [String]?) throws(PassFailure) -> EmptyReport {
+    try PassFailure.translating {
+      let unfinished = Set(try ledger.intents().map(\.trashName))
+      let wanted = names.map { Set($0) }
+      var report = EmptyReport()
+      for file in try folder.trashed()
+      where !unfinished.contains(file.name) && wanted?.contains(file.name) != false {
+        try folder.removeTrash(file.name)
+        report.files += 1
+        report.bytes.addSaturated(file.size)
+      }
       return report
     }
   }

@@ -102,11 +102,7 @@ package struct Verification {
       }
       let isDamaged = check(row, into: &report)
       guard !report.wasStopped else { return report }
-      if isDamaged, !ports.isReadOnly {
-        var doubtful = row
-        doubtful.isDoubtful = true
-        try ports.ledger.apply([.row(doubtful)])
-      }
+      if isDamaged, !ports.isReadOnly { try mark(row) }
       progress.finish(bytes: row.identity.size)
     }
     report.leavesLocalChanges = try leavesLocalChanges(report)
@@ -114,6 +110,18 @@ package struct Verification {
     return report
   }
 
+  /// The next pass fetches it again, unless a full disk lets nothing be noted.
+  private func mark(_ row: Row) throws {
+    var doubtful = row
+    doubtful.isDoubtful = true
+    do throws(LedgerFailure) {
+      try ports.ledger.apply([.row(doubtful)])
+    } catch {
+      guard error.code == .noSpace else { throw error }
+    }
+  }
+
+  /// What was found stands, whether a full disk lets it be noted or not.
   private func note(_ report: VerifyReport) throws {
     let known = try ports.ledger.problems(limit: PassReport.mostProblems).filter {
       Code(rawValue: $0.code) != nil
@@ -127,7 +135,13 @@ package struct Verification {
     if report.isGood {
       changes.append(.fact("verified", Timestamp(nanoseconds: ports.clock.now()).rfc3339))
     }
-    try ports.ledger.apply(changes)
+    do throws(LedgerFailure) {
+      try ports.ledger.apply(changes)
+    } catch {
+      guard error.code == .noSpace else { throw error }
+      observer.pass(
+        .notice(code: error.code.rawValue, message: "'tarn status' will not tell of this: \(error.message)"))
+    }
   }
 
   private func leavesLocalChanges(_ report: VerifyReport) throws -> Bool {

@@ -26,8 +26,10 @@ final class PlanBuilder {
   private(set) var hasBlindSpot = false
   /// Of files that are gone from the feed, and of own files that a directory of the feed takes the place of.
   private(set) var plannedDeletions = 0
+  /// Planned entries to fetch whose size the feed does not tell.
+  private(set) var plannedUnknown = 0
   /// Entries below files that have to make way first, which are planned only if those may go: see `admitBlocked`.
-  private var blocked: (count: Int, bytes: UInt64) = (0, 0)
+  private var blocked: (count: Int, bytes: UInt64, unknown: Int) = (0, 0, 0)
   private(set) var strangers = Strangers()
   /// What the ledger has to learn of a window's files once the feed is accepted.
   var names: [NameRow] = []
@@ -140,7 +142,8 @@ final class PlanBuilder {
     problems = []
     hasBlindSpot = false
     plannedDeletions = 0
-    blocked = (0, 0)
+    plannedUnknown = 0
+    blocked = (0, 0, 0)
     strangers = Strangers()
     entriesInFeed = 0
     asksForEach = false
@@ -282,9 +285,11 @@ final class PlanBuilder {
     if action.blocker == nil {
       counts.planned += 1
       bytes.planned.addSaturated(size)
+      if Self.isUnknown(action) { plannedUnknown += 1 }
     } else {
       blocked.count += 1
       blocked.bytes.addSaturated(size)
+      if Self.isUnknown(action) { blocked.unknown += 1 }
     }
   }
 
@@ -296,11 +301,19 @@ final class PlanBuilder {
     }
   }
 
+  private static func isUnknown(_ action: Action) -> Bool {
+    switch action.kind {
+    case .fetch, .update, .restore, .replace, .revalidate: action.entry?.size == nil
+    case .adopt, .delete, .inspect, .forget: false
+    }
+  }
+
   /// What is in the way may go: what lies below it is to be fetched like anything else.
   func admitBlocked() {
     counts.planned += blocked.count
     bytes.planned.addSaturated(blocked.bytes)
-    blocked = (0, 0)
+    plannedUnknown += blocked.unknown
+    blocked = (0, 0, 0)
   }
 
   /// An item of a window that is no file: its name is no path, so it protects none.

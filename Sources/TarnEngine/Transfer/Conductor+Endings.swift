@@ -24,6 +24,11 @@ extension Conductor {
     case .network(let failure, let partial, let known):
       keep(id, partial, known)
       if failure.code == .cancelled { return cancelled(id) }
+      // More than the space that was free then.
+      if failure.code == .tooLarge, job.entry.size == nil {
+        discardPartial(id)
+        if squeeze(id) { return }
+      }
       trouble(
         jobs[id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
         isTransient: failure.isTransient, retryAfter: failure.retryAfter)
@@ -38,6 +43,12 @@ extension Conductor {
     received(partial.length - min(partial.length, jobs[id]?.known?.kept ?? 0))
     jobs[id]?.partial = partial
     jobs[id]?.known = known
+  }
+
+  private func discardPartial(_ id: UInt64) {
+    jobs[id]?.partial?.discard()
+    jobs[id]?.partial = nil
+    jobs[id]?.known = nil
   }
 
   private func judged(_ job: Job, _ verdict: ResumeLadder.Verdict, _ head: ResponseHead) throws {
@@ -103,8 +114,9 @@ extension Conductor {
         isTransient: false)
     case .noSpace, .quota:
       // What does not fit must not keep others from fitting.
-      (partial ?? job.partial)?.discard()
-      jobs[job.id]?.partial = nil
+      if let partial { jobs[job.id]?.partial = partial }
+      discardPartial(job.id)
+      if squeeze(job.id) { return }
       giveUp(job.id, code: failure.code.rawValue, message: failure.message)
     default:
       keep(job.id, partial, known)

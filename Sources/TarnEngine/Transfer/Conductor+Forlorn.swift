@@ -8,7 +8,7 @@ extension Conductor {
     guard jobs[id]?.entry.digest != nil, !stop.isSet, var job = jobs.removeValue(forKey: id) else {
       return giveUp(id, code: code, message: message)
     }
-    job.partial?.close()
+    leavePartial(job)
     space.giveBack(job.reserved)
     job.reserved = 0
     let last = job.troubles.last?.message ?? message
@@ -19,10 +19,15 @@ extension Conductor {
       forlorn.append(job)
     } else {
       left.forsake(job, code: code, message: last)
-      // Without a row nobody could go on with it, or drop it.
-      if (try? ports.ledger.partial(job.entry.path)) == nil { job.partial?.discard() }
     }
     over(job)
+  }
+
+  /// Keeps a partial file for the next pass. Without a row nobody could go on with it: it would only take space.
+  func leavePartial(_ job: Job) {
+    guard let partial = job.partial else { return }
+    let isKnown = (try? ports.ledger.partial(job.entry.path)).map { $0?.name == partial.name } ?? true
+    if isKnown { partial.close() } else { partial.discard() }
   }
 
   /// Once nothing else is at work: goes back to what was not begun, and copies those whose twin is in place by now.
@@ -100,12 +105,7 @@ extension Conductor {
 
   private func copy(_ forlorn: Job) {
     var job = forlorn
-    let size = job.entry.size ?? 0
-    guard space.take(size) else {
-      fail(job, code: "no-space", message: space.refusal(job.entry.size))
-      return
-    }
-    job.reserved = size
+    guard takeSpace(&job) else { return }
     jobs[job.id] = job
     look(job)
   }

@@ -14,6 +14,7 @@ extension Conductor {
 
   /// A job has ended: those that waited for its bytes go on.
   func over(_ job: Job, isPlaced: Bool = false) {
+    progress.forget(job.id)
     let (freed, asking) = twins.over(job, isPlaced: isPlaced)
     ready += freed
     guard !asking.isEmpty else { return }
@@ -45,5 +46,6 @@ extension Conductor {
   func dropWaiting() {
     for id in twins.takeWaiting() + ready { jobs[id] = nil }
     ready = []
+    cramped.drop()
   }
 }

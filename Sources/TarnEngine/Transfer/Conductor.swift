@@ -41,6 +41,10 @@ final class Conductor {
   var forlorn: [Job] = []
   /// Actions of the plan that are come back to.
   var left = Leftovers()
+  /// Entries for which there was no space beside others.
+  var cramped: Cramped
+  /// Jobs so far that took space.
+  var begun = 0
   let space: SpaceBudget
   /// Whether files may make way for directories: they are deletions like any other.
   var deletions = DeletionVerdict.allowed
@@ -71,6 +75,7 @@ final class Conductor {
     self.steering = steering
     self.mostHeldBack = mostHeldBack
     twins = Twins(mostWaiting: mostHeldBack)
+    cramped = Cramped(most: mostHeldBack)
     retry = RetryPolicy(retries: policy.retries)
     let mailbox = LockedCondition<[JobMessage]>([])
     self.mailbox = mailbox
@@ -105,8 +110,9 @@ final class Conductor {
       left.beginPhase()
       while true {
         try fill(from: actions, phase)
-        let isLast = stop.isSet || (front?.phase != phase && !left.isWalking)
+        let isLast = stop.isSet || isHeldUp || (front?.phase != phase && !left.isWalking)
         if isLast, jobs.isEmpty {
+          if tryCramped() { continue }
           // What it comes back to is begun before anything is waited for.
           if try settle(isLast: phase == .index) { continue }
           break
@@ -119,6 +125,9 @@ final class Conductor {
     }
     return front
   }
+
+  /// Nothing of the plan begins before what is at work is over.
+  private var isHeldUp: Bool { cramped.isFull || cramped.isAlone(among: jobs) }
 
   /// Jobs at work: those that wait for a twin hold no file, no connection and no space.
   var active: Int { jobs.count - twins.waitingCount - ready.count }
@@ -137,10 +146,14 @@ final class Conductor {
 
   /// Begins as many jobs as may be at work: those that waited and new ones in turn.
   private func fill(from actions: any ActionCursor, _ phase: Action.Phase) throws {
-    while !stop.isSet, active < mostJobs {
-      let hasStarted = startReady()
+    while !stop.isSet, active < mostJobs, !cramped.isAlone(among: jobs) {
+      let hasStarted = startReady() || startCramped()
       guard active < mostJobs else { break }
-      if try !admitNext(of: actions, phase), try !comeBack(isLast: phase == .index), !hasStarted { break }
+      if cramped.isFull {
+        guard hasStarted else { break }
+      } else if try !admitNext(of: actions, phase), try !comeBack(isLast: phase == .index), !hasStarted {
+        break
+      }
       // Much of it may begin nothing.
       tick()
     }
@@ -173,14 +186,20 @@ final class Conductor {
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
       if let blocker = action.blocker, isBlocked(action, by: blocker) { return }
-      if steering?.isPaused(action.path) == true { return hold(action.path) }
-      let job = makeJob(action, entry, ordinal: ordinal)
-      switch twins.admit(job, mustBegin: isAgain) {
-      case .wait: jobs[job.id] = job
-      case .full: left.untried.insert(ordinal)
-      case .first: start(job, mayReuse: false)
-      case .placed: start(job, mayReuse: true)
-      }
+      if isPaused(action.path) { return hold(action.path) }
+      begin(makeJob(action, entry, ordinal: ordinal), mustBegin: isAgain)
+    }
+  }
+
+  func isPaused(_ path: RelativePath) -> Bool { steering?.isPaused(path) == true }
+
+  /// - Parameter mustBegin: is not left for later.
+  func begin(_ job: Job, mustBegin: Bool) {
+    switch twins.admit(job, mustBegin: mustBegin) {
+    case .wait: jobs[job.id] = job
+    case .full: left.untried.insert(job.ordinal)
+    case .first: start(job, mayReuse: false)
+    case .placed: start(job, mayReuse: true)
     }
   }
 
@@ -214,14 +233,10 @@ final class Conductor {
   /// Looks for bytes that are at hand already: a partial file, or the same contents elsewhere in the folder.
   ///
   /// - Parameter mayReuse: this pass brought its contents, or was bringing them.
-  func start(_ begun: Job, mayReuse: Bool) {
-    var job = begun
-    guard space.take(job.entry.size ?? 0) else {
-      jobs[job.id] = nil
-      fail(job, code: "no-space", message: space.refusal(job.entry.size))
-      return over(job)
-    }
-    job.reserved = job.entry.size ?? 0
+  func start(_ waiting: Job, mayReuse: Bool) {
+    var job = waiting
+    jobs[job.id] = nil
+    guard takeSpace(&job) else { return over(job) }
     jobs[job.id] = job
     observer.pass(.action(job.action))
     let mayBeThere =
@@ -243,7 +258,7 @@ final class Conductor {
     guard var job = jobs[id], !endSteered(id) else { return }
     guard !stop.isSet else { return drop(id) }
     if !(job.known.map { $0.kept > 0 } ?? false) { job.known = nil }
-    var request = DownloadRequest(url: job.url, limit: job.entry.size ?? max(space.available, 1))
+    var request = DownloadRequest(url: job.url, limit: job.entry.size ?? max(space.room, 1))
     if job.rung != .fromZero, let known = job.known {
       request.offset = known.kept
       request.ifRange = job.rung == .etag ? known.etag : job.rung == .lastModified ? known.lastModified : nil
@@ -387,7 +402,7 @@ final class Conductor {
       if job.isCopy { counts.copied += 1 } else { count(job.action.kind) }
       bytes.published.addSaturated(identity.size)
       if job.entry.size == nil { learned.add(identity.size, before: job.action.row?.identity.size) }
-      progress.finish(bytes: identity.size)
+      progress.finish(bytes: identity.size, learnedBy: job.entry.size == nil ? job.id : nil)
       observer.pass(
         .done(
           code: job.action.kind.doneCode(isCopy: job.isCopy), path: job.entry.path, bytes: identity.size))
@@ -427,12 +442,12 @@ final class Conductor {
       row.fingerprint = job.entry.fingerprint
       try ports.ledger.apply([.row(row)])
     }
-    progress.finish(bytes: 0)
+    progress.finish(bytes: 0, learnedBy: job.entry.size == nil ? job.id : nil)
   }
 
   func giveUp(_ id: UInt64, code: String, message: String) {
     guard let job = jobs.removeValue(forKey: id) else { return }
-    job.partial?.close()
+    leavePartial(job)
     space.giveBack(job.reserved)
     fail(job, code: code, message: message)
     over(job)
@@ -440,7 +455,8 @@ final class Conductor {
 
   @discardableResult
   func fail(_ job: Job, code: String, message: String) -> Problem {
-    fail(job.entry.path, code: code, message: message)
+    if job.entry.size == nil { progress.change { $0.unknownSizes -= 1 } }
+    return fail(job.entry.path, code: code, message: message)
   }
 
   @discardableResult

@@ -86,15 +86,22 @@ final class Intake: DownloadReceiver {
       guard !state.isDirectory, let said = Self.announced(head, verdict) else { return verdict }
       if let size = check.size {
         if said != size { state.wrongSize = said }
-      } else if context.space.take(said) {
-        state.reserved = said
       } else {
-        state.failure = FolderFailure(.noSpace, context.space.refusal(said))
+        // What is kept lies on the disk already.
+        let more = verdict == .append ? said - min(said, state.known?.kept ?? 0) : said
+        if context.space.take(more) {
+          state.reserved = more
+        } else {
+          state.failure = FolderFailure(.noSpace, context.space.refusal(more))
+        }
       }
       return verdict
     }
     let isWanted = state.withLock { $0.wrongSize == nil && $0.failure == nil && !$0.isDirectory }
     guard isWanted, verdict == .append || verdict == .takeFromZero else { return .headOnly }
+    if check.size == nil, let said = Self.announced(head, verdict) {
+      context.progress.learn(job, total: said)
+    }
     submit { $0.open() }
     return .accept
   }

@@ -25,6 +25,10 @@ struct Job {
   private(set) var failure: Trouble?
   /// Bytes held of the pass's space.
   var reserved: UInt64 = 0
+  /// Times that it found no space while it ran beside others.
+  var squeezes = 0
+  /// How many jobs had begun with it, when it began with nothing else at work; nil when it did not.
+  var begunAlone: Int?
   /// The running request set a condition, so 304 is an answer to it.
   var isConditional = false
   /// A 304 contradicted the feed: no conditions any more.

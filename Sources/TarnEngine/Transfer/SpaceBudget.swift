@@ -33,8 +33,13 @@ final class SpaceBudget: Sendable {
 
   /// Whether a transfer of unknown length may go on: `bytes` more still leave the reserve.
   func hasRoom(for bytes: UInt64) -> Bool {
+    room >= bytes
+  }
+
+  /// Bytes free beyond the reserve, promised or not.
+  var room: UInt64 {
     let free = self.free
-    return free > reserve && free - reserve >= bytes
+    return free > reserve ? free - reserve : 0
   }
 
   /// Bytes free beyond the reserve and beyond what is promised.

@@ -70,7 +70,10 @@ package final class PassProgress: Sendable {
     package var filesTotal = 0
     /// Bytes of files done and of running transfers.
     package var bytesDone: UInt64 = 0
+    /// Of all files to fetch whose size is known by now.
     package var bytesTotal: UInt64 = 0
+    /// Files to fetch whose size nobody has told yet: `bytesTotal` is without them.
+    package var unknownSizes = 0
     /// Bytes per second, an average over some seconds.
     package var rate: UInt64 = 0
     package var failed = 0
@@ -90,6 +93,10 @@ package final class PassProgress: Sendable {
     var snapshot = Snapshot()
     var finishedBytes: UInt64 = 0
     var running: [UInt64: Running] = [:]
+    /// Sizes that only answers told, by job; until it is over.
+    var told: [UInt64: UInt64] = [:]
+    /// Bytes of finished files whose size the feed does not tell.
+    var learned: UInt64 = 0
     var meter: RateMeter
   }
 
@@ -113,6 +120,10 @@ package final class PassProgress: Sendable {
       snapshot.bytesDone = state.running.values.reduce(state.finishedBytes) {
         $0.addingSaturated($1.received)
       }
+      snapshot.bytesTotal = state.told.values.reduce(snapshot.bytesTotal.addingSaturated(state.learned)) {
+        $0.addingSaturated($1)
+      }
+      snapshot.unknownSizes = max(0, snapshot.unknownSizes - state.told.count)
       snapshot.rate = state.meter.rate(now: now)
       return snapshot
     }
@@ -139,15 +150,33 @@ package final class PassProgress: Sendable {
     }
   }
 
+  /// An answer's head told the size of the whole file, which the feed does not.
+  func learn(_ job: UInt64, total: UInt64) {
+    state.withLock { state in
+      state.running[job]?.total = total
+      state.told[job] = total
+    }
+  }
+
+  /// The job is over, with its file in place or without: what its answers told is of no account any more.
+  func forget(_ job: UInt64) {
+    state.withLock { $0.told[job] = nil }
+  }
+
   /// The transfer is over.
   func end(_ job: UInt64) {
     state.withLock { _ = $0.running.removeValue(forKey: job) }
   }
 
-  func finish(bytes: UInt64) {
+  /// - Parameter job: of a file whose size the feed does not tell; else nil.
+  func finish(bytes: UInt64, learnedBy job: UInt64? = nil) {
     state.withLock { state in
       state.finishedBytes.addSaturated(bytes)
       state.snapshot.filesDone += 1
+      guard let job else { return }
+      state.told[job] = nil
+      state.learned.addSaturated(bytes)
+      state.snapshot.unknownSizes -= 1
     }
   }
 }

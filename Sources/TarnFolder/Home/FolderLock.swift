@@ -52,12 +52,13 @@ extension FolderHome {
       guard let there = try FileStat.following(lockPath),
         there.isSameObject(as: try FileStat.of(file, lockPath.utf8))
       else { continue }
-      try Self.sign(file, lockPath)
+      try Self.sign(file, lockPath, probe)
       return FolderLock(file)
     }
   }
 
-  /// The process that holds the lock now; nil when nobody does, or when it cannot be told. Takes no lock.
+  /// The process that holds the lock now; nil when nobody does, or when it cannot be told: its signature may be being
+  /// written, or have found no space. Takes no lock.
   package func holder() -> Int32? {
     let number = tarn_open_at(AT_FDCWD, cString(lockPath), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0)
     guard number >= 0 else { return nil }
@@ -70,10 +71,20 @@ extension FolderHome {
   private static let mostLooks = 10
 
   /// Who holds it, for the next one who asks: the process, and when it started, in the kernel's ticks.
-  private static func sign(_ file: Descriptor, _ path: String) throws(FolderFailure) {
+  ///
+  /// On a full disk the lock is held without: `tarn trash empty` needs it to make room.
+  private static func sign(
+    _ file: Descriptor, _ path: String, _ probe: FolderProbe?
+  ) throws(FolderFailure) {
     let text = Array("\(getpid()) \(startTime(of: getpid()) ?? 0)\n".utf8)
     try kernel("shorten", path.utf8, file.use { tarn_truncate($0, 0) })
-    try kernel("write", path.utf8, file.use { tarn_write_at($0, text, text.count, 0) })
+    let count = file.use { number in
+      take(.write, probe) { Int32(tarn_write_at(number, text, text.count, 0)) }
+    }
+    if count == -ENOSPC || count == -EDQUOT { return }
+    try kernel("write", path.utf8, count)
+    // Half a signature is none.
+    if count < text.count { _ = file.use { tarn_truncate($0, 0) } }
   }
 
   /// The signature once it is whole and its process is there; else what was read last: that of a process that ended,

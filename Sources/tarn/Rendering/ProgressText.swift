@@ -22,7 +22,8 @@ enum ProgressText {
 
   private static func share(_ snapshot: PassProgress.Snapshot) -> [String] {
     let files = "\(Numbers.grouped(snapshot.filesDone)) of \(Numbers.count(snapshot.filesTotal, "file"))"
-    let isKnown = snapshot.bytesTotal > 0 && snapshot.bytesDone <= snapshot.bytesTotal
+    let isKnown =
+      snapshot.bytesTotal > 0 && snapshot.unknownSizes == 0 && snapshot.bytesDone <= snapshot.bytesTotal
     var parts: [String] = []
     if isKnown, let percent = Numbers.percent(snapshot.bytesDone, of: snapshot.bytesTotal) {
       parts.append(percent)

@@ -1,0 +1,141 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// A disk that fills up: what does not fit beside other transfers is tried again when they are over, and reported only
+/// when it does not fit with nothing else at work.
+@Suite struct CrampedTests {
+  /// Who tells how long a file is.
+  enum Teller: CaseIterable {
+    case feed, answer, mixed
+  }
+
+  private func disk(_ bytes: UInt64, seed: UInt64 = 1) -> World {
+    let world = World(seed: seed, hashing: QuickHashing())
+    world.policy.retries = 0
+    world.policy.reserve = .bytes(0)
+    world.folder.setCapacity(bytes)
+    return world
+  }
+
+  private func text(_ name: String, _ count: Int) -> String {
+    name + String(repeating: "x", count: count - name.utf8.count)
+  }
+
+  private func want(_ name: String, _ count: Int, isTold: Bool, _ world: World) {
+    var entry = world.serve(name, text(name, count))
+    if !isTold { entry.size = nil }
+    world.add(entry)
+  }
+
+  private func sizes(_ world: World) -> [String: UInt64] {
+    var sizes: [String: UInt64] = [:]
+    for case .entry(let entry) in world.items {
+      let name = String(decoding: entry.path.bytes, as: UTF8.self)
+      sizes[name] = world.server.text(World.host + name).map { UInt64($0.utf8.count) }
+    }
+    return sizes
+  }
+
+  /// What is reported would not even fit now, and everything else is in place; nobody is asked more than three times.
+  private func expectFull(_ world: World, _ report: PassReport) throws {
+    let sizes = sizes(world)
+    let free = try world.folder.space().free
+    let failed = report.problems.map { String(decoding: $0.name, as: UTF8.self) }
+    #expect(report.problems.allSatisfy { $0.code == "no-space" })
+    #expect(failed.allSatisfy { sizes[$0] ?? 0 > free }, "\(free) free, failed: \(failed)")
+    #expect(Set(failed).count == failed.count && Set(failed).isDisjoint(with: world.files.keys))
+    #expect(world.files.count + failed.count == sizes.count)
+    #expect(world.partialNames.isEmpty)
+    for (url, asked) in Dictionary(world.server.urls.map { ($0, 1) }, uniquingKeysWith: +) {
+      #expect(asked <= 3, "\(url)")
+    }
+  }
+
+  @Test(arguments: Teller.allCases) func whatIsSmallIsNotReportedBesideWhatIsLarge(_ teller: Teller) throws {
+    let world = disk(20_000)
+    for number in 0..<12 {
+      want("m\(number)", 1000 + 200 * number, isTold: teller == .feed, world)
+    }
+    want("huge", 30_000, isTold: teller != .answer, world)
+    for number in 0..<50 { want("s\(number)", 8, isTold: teller != .answer, world) }
+    let report = try world.run()
+    #expect(world.text("huge") == nil)
+    try expectFull(world, report)
+  }
+
+  /// The large one holds all the space until its source fails.
+  @Test(arguments: [true, false]) func whatFailsGivesItsSpaceBack(isTold: Bool) throws {
+    let world = disk(10_000)
+    want("a", 9_000, isTold: isTold, world)
+    for number in 0..<5 { want("b\(number)", 2_000, isTold: isTold, world) }
+    let failure = DownloadFailure(.reset, "the connection was lost", isTransient: false)
+    world.server.answer(World.host + "a", FakeAnswer(body: text("a", 9_000).bytes, failure: (8_500, failure)))
+    let report = try world.run()
+    #expect(report.problems.map(\.name) == ["a".bytes])
+    #expect(report.problems.map(\.code) == ["connection-lost"])
+    #expect((0..<5).allSatisfy { world.text("b\($0)") != nil })
+  }
+
+  /// Whatever the sizes, who tells them and how many may wait: the pass ends, and only what does not fit is reported.
+  @Test(arguments: 1...60) func onlyWhatDoesNotFitIsReported(seed: UInt64) throws {
+    let dice = SeededRandom(seed: seed)
+    func roll(_ sides: UInt64) -> Int { Int(dice.next(below: sides)) }
+    let world = disk(UInt64(2000 + roll(20_000)), seed: seed)
+    world.mostHeldBack = [0, 1, 5, 4096][roll(4)]
+    if roll(2) == 0 { world.policy.publishLast = PathPatterns(["/f1*"]) }
+    let told = roll(3)
+    for number in 0..<(1 + roll(60)) {
+      let count = [10, 300, 3000, 30_000][roll(4)]
+      want("f\(number)", 4 + roll(UInt64(count)), isTold: told == 0 || (told == 1 && roll(2) == 0), world)
+    }
+    try expectFull(world, try world.run())
+  }
+
+  @Test func whereNothingIsShortEachIsAskedOnce() throws {
+    let world = disk(100_000)
+    for number in 0..<20 { want("f\(number)", 1000, isTold: number % 2 == 0, world) }
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.count == 20)
+  }
+
+  /// Longer than the disk: refused by its head, before a byte.
+  @Test func anAnswerThatIsTooLongWritesNothing() throws {
+    let world = disk(20_000)
+    want("a", 20_001, isTold: false, world)
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["no-space"])
+    #expect(report.bytes.received == 0)
+    #expect(world.folder.count(.makePartial) == 0)
+    #expect(world.server.requests.count == 1)
+  }
+
+  @Test func aStopReportsNothingThatWaits() throws {
+    let world = disk(10_000)
+    want("a", 9_000, isTold: true, world)
+    for number in 0..<5 { want("b\(number)", 2_000, isTold: true, world) }
+    world.server.answer(World.host + "a", FakeAnswer(body: text("a", 9_000).bytes, hangs: true))
+    let box = StopBox(world)
+    world.server.onRequest { _ in box.set() }
+    let report = try world.run()
+    #expect(report.wasStopped && report.problems.isEmpty)
+  }
+
+  /// Only what is missing of it has to fit.
+  @Test func whatIsKeptNeedsNoSpaceAgain() throws {
+    let world = disk(10_000)
+    let body = text("a", 8_000)
+    var entry = world.serve("a", body, etag: "\"1\"")
+    entry.size = nil
+    world.add(entry)
+    world.server.script(World.host + "a", [Server.broken(body, after: 6_000, etag: "\"1\"")])
+    world.rushes = true
+    world.policy.retries = 1
+    let report = try world.run()
+    #expect(report.isInSync)
+    #expect(world.server.requests.map(\.offset) == [0, 6_000])
+  }
+}

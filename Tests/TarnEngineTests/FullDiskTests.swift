@@ -1,0 +1,121 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// A disk without space: what the trash can give back, and what is done without the ledger.
+@Suite struct FullDiskTests {
+  private let world = World()
+
+  /// A mirror whose trash holds so many files.
+  private func fillTrash(_ count: Int) throws {
+    for number in 0..<count { world.want("f\(number)", "old \(number)") }
+    try world.run()
+    for number in 0..<count { world.want("f\(number)", "new \(number)") }
+    try world.run()
+    #expect(world.trash.count == count)
+  }
+
+  private var can: TrashCan { TrashCan(ledger: world.ledger, folder: world.folder, clock: world.clock) }
+
+  @Test(arguments: [(3, [1]), (700, [1]), (700, [2]), (700, [1, 2])])
+  func theTrashIsEmptiedThoughTheLedgerIsFullAtFirst(_ count: Int, failing: [Int]) throws {
+    try fillTrash(count)
+    for number in failing { world.ledger.failApply(number) }
+    let report = try can.empty(world.ledger.trash(), stop: StopFlag())
+    #expect(report.files == count && report.left == 0)
+    #expect(world.trash.isEmpty)
+    #expect(world.ledger.contents.trash.isEmpty)
+  }
+
+  @Test func aLedgerThatStaysFullIsToldAndLosesNothing() throws {
+    try fillTrash(3)
+    world.ledger.failApply(1)
+    world.ledger.failApply(2)
+    let rows = try world.ledger.trash()
+    let failure = #expect(throws: PassFailure.self) { try can.empty(rows, stop: StopFlag()) }
+    #expect(failure?.code == "no-space")
+    // Rows without files: the next pass drops them.
+    #expect(world.trash.isEmpty && world.ledger.contents.trash.count == 3)
+    #expect(try world.run().isInSync)
+    #expect(world.ledger.contents.trash.isEmpty)
+  }
+
+  @Test func filesAloneAreRemovedButWhatACrashLeftHalfWay() throws {
+    try fillTrash(3)
+    let row = try #require(world.row("f0"))
+    world.folder.leaveTrash("half", "half".bytes)
+    world.folder.leaveTrash("found", "found".bytes)
+    try world.ledger.apply([
+      .intent(
+        Intent(
+          kind: .install, path: row.path, partialName: "p", trashName: "half", row: row, displacesOwn: true))
+    ])
+    let one = try #require(world.ledger.trash().first)
+    #expect(try can.removeFiles([one.name, "half"]).files == 1)
+    let report = try can.removeFiles(nil)
+    #expect(report.files == 3 && report.bytes == 5 + 5 + 5)
+    #expect(world.trash == ["half"])
+    #expect(world.ledger.contents.trash.count == 3)
+  }
+
+  @Test func whatWasVerifiedIsGoodThoughItCannotBeNoted() throws {
+    world.want("a", "text")
+    try world.run()
+    world.log.clear()
+    let ports = Verification.VerifyPorts(ledger: world.ledger, clock: world.clock)
+    let verification = Verification(
+      ports: ports, folder: world.folder, observer: world.log, progress: PassProgress(clock: world.clock),
+      stop: StopFlag())
+    // The phase, then that it is verified.
+    world.ledger.failApply(2)
+    #expect(try verification.run().isGood)
+    #expect(notices == ["no-space"])
+  }
+
+  @Test func aPassThatFoundNoSpaceNamesTheTrash() throws {
+    try fillTrash(3)
+    #expect(notices.isEmpty)
+    world.policy.reserve = .bytes(0)
+    world.folder.setSpace(free: 4)
+    world.want("g", "too much")
+    #expect(try world.run().problems.map(\.code) == ["no-space"])
+    #expect(notices.last == "space-short")
+    let told = world.log.events.contains { event in
+      guard case .notice(_, let message) = event else { return false }
+      return message == "the trash holds 15 B; to remove it for good: tarn trash empty /folder"
+    }
+    #expect(told)
+  }
+
+  @Test func spaceThatWasWrittenIsNotCountedTwice() throws {
+    let world = World()
+    world.policy.reserve = .bytes(0)
+    world.folder.setSpace(free: 25)
+    world.want("a", "0123456789")
+    world.want("Release", "0123456789")
+    let folder = world.folder
+    folder.beforeInstall { path in if path == "a".path { folder.setSpace(free: 15) } }
+    let report = try world.run()
+    #expect(report.isInSync)
+  }
+
+  @Test func whatDoesNotFitIsReported() throws {
+    let world = World()
+    world.policy.reserve = .bytes(10)
+    world.folder.setCapacity(25)
+    world.want("a", "0123456789")
+    world.want("b", "0123456789")
+    world.want("c", "01234")
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["no-space"])
+    #expect(report.problems.map(\.name) == ["b".bytes])
+    #expect(world.files.keys.sorted() == ["a", "c"])
+  }
+
+  private var notices: [String] {
+    world.log.events.compactMap { if case .notice(let code, _) = $0 { code } else { nil } }
+  }
+}

@@ -1,0 +1,108 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// Sizes that only the heads of answers tell, in what is shown of a running pass.
+@Suite struct LearnedTotalTests {
+  private let world = World()
+  private static let text = String(repeating: "0123456789abcdef", count: 200)
+  private static let size = UInt64(text.utf8.count)
+
+  init() {
+    world.policy.retries = 0
+  }
+
+  private func wantUnknown(_ name: String, _ text: String = text, etag: String? = nil) {
+    var entry = world.serve(name, text, etag: etag)
+    entry.size = nil
+    world.add(entry)
+  }
+
+  /// Runs a pass.
+  ///
+  /// - Returns: how far it was when each answer began and, where it came to its end, ended; and at the pass's end.
+  private func watch(
+    _ server: @escaping @Sendable (DownloadRequest) -> FakeAnswer
+  ) throws -> (during: [PassProgress.Snapshot], end: PassProgress.Snapshot) {
+    let seen = Locked<[PassProgress.Snapshot]>([])
+    let progress = Locked<PassProgress?>(nil)
+    let downloader = HeadDownloader(try FakeDownloader(connections: 1, answer: server)) { _, _ in
+      guard let snapshot = progress.withLock({ $0 })?.snapshot() else { return }
+      seen.withLock { $0.append(snapshot) }
+    }
+    defer { downloader.shutDown() }
+    let pass = world.pass(downloader)
+    progress.withLock { $0 = pass.progress }
+    _ = try pass.run(folder: world.folder)
+    return (seen.withLock { $0 }, pass.progress.snapshot())
+  }
+
+  private func total(_ snapshot: PassProgress.Snapshot, _ name: String) -> UInt64? {
+    snapshot.transfers.first { $0.path == name.path }?.total
+  }
+
+  @Test func theHeadTellsTheTotal() throws {
+    wantUnknown("a")
+    world.want("b", "12345")
+    let (during, end) = try watch { request in
+      FakeAnswer(body: request.url.hasSuffix("a") ? Self.text.bytes : "12345".bytes)
+    }
+    try #require(during.count == 4)
+    // Before the head was taken, and when all bytes were.
+    #expect(total(during[0], "a") == nil && during[0].unknownSizes == 1 && during[0].bytesTotal == 5)
+    #expect(total(during[1], "a") == Self.size)
+    #expect(during[1].unknownSizes == 0 && during[1].bytesTotal == Self.size + 5)
+    #expect(during[1].transfers.first?.received == Self.size)
+    // Between the transfer and the rename, too.
+    #expect(during[2].bytesTotal == Self.size + 5)
+    #expect(end.unknownSizes == 0 && end.bytesTotal == Self.size + 5 && end.bytesDone == Self.size + 5)
+  }
+
+  /// The whole file, not what is missing of it.
+  @Test func aRangeTellsTheTotalOfTheFile() throws {
+    wantUnknown("a", etag: "\"1\"")
+    world.policy.retries = 1
+    world.rushes = true
+    let answers = Locked([
+      Server.broken(Self.text, after: 1200, etag: "\"1\""), FakeAnswer(etag: "\"1\"", body: Self.text.bytes),
+    ])
+    let (during, end) = try watch { _ in answers.withLock { $0.removeFirst() } }
+    // Two began, one came to its end.
+    try #require(during.count == 3)
+    let last = try #require(during.last)
+    #expect(total(last, "a") == Self.size)
+    #expect(last.transfers.first?.received == Self.size)
+    #expect(last.bytesTotal == Self.size && end.bytesTotal == Self.size && end.bytesDone == Self.size)
+  }
+
+  /// Nobody tells it before the end.
+  @Test func anAnswerWithoutLengthHasNoTotal() throws {
+    wantUnknown("a")
+    var answer = FakeAnswer(body: Self.text.bytes)
+    answer.isFramed = false
+    let (during, end) = try watch { [answer] _ in answer }
+    try #require(during.count == 2)
+    #expect(total(during[1], "a") == nil && during[1].unknownSizes == 1 && during[1].bytesTotal == 0)
+    #expect(end.unknownSizes == 0 && end.bytesTotal == Self.size)
+  }
+
+  @Test func whatFailsIsNotWaitedFor() throws {
+    wantUnknown("a")
+    wantUnknown("b")
+    let (_, end) = try watch { request in
+      request.url.hasSuffix("a") ? FakeAnswer(status: 404) : Server.broken(Self.text, after: 1000)
+    }
+    #expect(end.failed == 2)
+    #expect(end.unknownSizes == 0 && end.bytesTotal == 0 && end.bytesDone == 0)
+  }
+
+  @Test func whatTheFeedTellsIsCountedOnce() throws {
+    world.want("a", Self.text)
+    let (during, end) = try watch { _ in FakeAnswer(body: Self.text.bytes) }
+    #expect(during.allSatisfy { $0.bytesTotal == Self.size && $0.unknownSizes == 0 })
+    #expect(end.bytesTotal == Self.size && end.bytesDone == Self.size)
+  }
+}
