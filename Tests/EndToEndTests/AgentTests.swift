@@ -108,6 +108,41 @@ final class AgentTests: AgentHouse {
     #expect(try tarn("events").output.split(separator: "\n").count == 2)
   }
 
+  /// Their servers take connections and never answer: the only place there is stays free for the others.
+  @Test func mirrorsThatHangDelayNoOther() throws {
+    let silent = try SilentServer()
+    let hanging = (0..<5).map { number in
+      """
+
+      [mirror.hang\(number)]
+      feed = "http://127.0.0.1:\(silent.port)/\(number)"
+      folder = "\(place.path)/hang\(number)"
+
+      """
+    }
+    try settings(
+      """
+      [limits]
+      passes = 1
+
+      [mirror.files]
+      feed = "\(server.url("SHA256SUMS"))"
+      folder = "\(place.path)/files"
+
+      """ + hanging.joined())
+    try start()
+    for number in 0..<5 { #expect(try tarn("retry", "hang\(number)").status == 0) }
+    try waitUntil("one of them waits for its server") { try self.isReading("hang0") }
+    #expect(try tarn("sync", "files").status == 0)
+    #expect(place.text("files/f1") == "one\n")
+    #expect(try isReading("hang0"))
+  }
+
+  private func isReading(_ name: String) throws -> Bool {
+    let mirrors = try status()["mirrors"] as? [[String: Any]] ?? []
+    return mirrors.contains { $0["name"] as? String == name && $0["state"] as? String == "reading" }
+  }
+
   @Test func aBadFileKeepsTheOldSettings() throws {
     try start()
     #expect(try tarn("sync", "files").status == 0)

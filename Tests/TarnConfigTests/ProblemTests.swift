@@ -22,6 +22,7 @@ import Testing
       ("delete = 1", .wrongType, 10, "delete = true"), ("delete = 2", .wrongType, 10, "delete = true"),
       ("every = 3600", .wrongType, 9, "\"3600s\" is 3600 seconds"),
       ("every = \"soon\"", .badValue, 9, "every = \"1h\""), ("every = \"0s\"", .badValue, 9, "every"),
+      ("every = 5", .wrongType, 9, "every = \"1h\""),
       ("every = \"59s\"", .outOfRange, 9, "every = \"1min\""), ("every = \"60s\"", nil, 0, ""),
       ("every = \"367d\"", .outOfRange, 9, "every = \"366d\""), ("every = \"366d\"", nil, 0, ""),
       ("every = 2026-11-21", .wrongType, 9, "every = \"1h\""),

@@ -164,6 +164,35 @@ import Testing
     #expect((runs["bad"] ?? 0) > (runs["good"] ?? 0))
   }
 
+  /// A server that never answers may take its pass hours.
+  @Test func aPassThatWaitsForAServerTakesNoPlace() {
+    var world = World(["a", "b", "c", "d"], mostPasses: 2)
+    #expect(world.starts() == ["a", "b"])
+    #expect(world.state.wait(now: world.now) { 0 } == AgentState.stallWait)
+    world.state.setStalled(["a", "d"])
+    #expect(world.starts() == ["c"])
+    #expect(world.starts().isEmpty)
+    // It goes on: who has begun is not stopped, and nobody else begins.
+    world.state.setStalled([])
+    world.end("b")
+    #expect(world.starts().isEmpty)
+    world.end("c")
+    #expect(world.starts() == ["d"])
+    #expect(world.state.running == ["a", "d"])
+  }
+
+  /// Each is a few threads.
+  @Test func notAnyNumberOfPassesWait() {
+    let names = (0..<100).map { "m\(1000 + $0)" }
+    var world = World(names, mostPasses: 4)
+    var begun: Set<String> = []
+    for _ in 0..<100 {
+      begun.formUnion(world.starts())
+      world.state.setStalled(begun)
+    }
+    #expect(begun.count == 4 + AgentState.mostStalled)
+  }
+
   @Test func anEndingAgentStopsAllAndStartsNothing() {
     var world = World(["a", "b"], mostPasses: 1)
     #expect(world.starts() == ["a"])

@@ -57,12 +57,17 @@ import Testing
   @Test(arguments: spaces)
   func aLackOfSpaceThatIsOverIsNoFailure(_ call: MemoryFolder.Call, _ code: FolderFailure.Code) throws {
     let world = world()
-    world.folder.fail(call, with: FolderFailure(code, "as told"))
+    world.folder.fail(call, with: FolderFailure(code, "as told", errno: 28))
     #expect(try world.run().isInSync)
     #expect(world.isConverged)
     #expect(world.server.requests.count == 4)
     #expect(world.partialNames.isEmpty)
     #expect(world.log.problems.isEmpty)
+    // It happened, though.
+    let told = world.log.events.compactMap {
+      if case .notice(code.rawValue, let text) = $0 { text } else { nil }
+    }
+    #expect(told.count == 1 && told.first?.contains("as told; tried again") == true)
   }
 
   @Test(arguments: spaces)

@@ -144,6 +144,24 @@ import Testing
     #expect(bench.refused[other]?.retryAfter == 60)
   }
 
+  /// Somebody at the keyboard may know that the host is back; one request finds out.
+  @Test func whoAsksForItMayTryBeforeTheRestIsOver() {
+    let budget = bench.restingBudget()
+    budget.tryNow()
+    let probe = bench.enter(budget, mirror: "a")
+    let other = bench.enter(budget, mirror: "b")
+    #expect(bench.running == [probe])
+    bench.leave(budget, probe, .transportFailed)
+    #expect(bench.refused[other]?.retryAfter == 60)
+  }
+
+  @Test func whatAskedToBeLeftAloneIs() {
+    let budget = bench.budget(total: 10, perHost: 1)
+    bench.leave(budget, bench.enter(budget, mirror: "a"), .asked(retryAfter: 600))
+    budget.tryNow()
+    #expect(bench.admission(budget, mirror: "a").isRefused)
+  }
+
   /// Or nobody would try any more.
   @Test func oneThatIsCancelledLetsTheNextTry() {
     let budget = bench.restingBudget()

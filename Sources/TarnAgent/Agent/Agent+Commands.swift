@@ -40,6 +40,8 @@ extension Agent: AgentPort {
 
   private func sync(_ name: String) throws(ControlFailure) -> ControlAnswer {
     try refuseEnding()
+    // Who asks may know that a host is back.
+    budget.tryNow()
     let run = shared.change { shared -> UInt64? in
       shared.wasWoken = true
       return shared.state.ask(name)

@@ -117,6 +117,7 @@ package final class Agent: Sendable {
     while true {
       notifier.alive()
       if takeReload() { _ = reload() }
+      noteStalled()
       let (actions, isIdle, isOver) = shared.withLock { shared -> ([AgentState.Action], Bool, Bool) in
         let actions = shared.state.advance(now: moment) { parts.random.unit() }
         let isIdle = shared.state.running.isEmpty

@@ -8,6 +8,8 @@ struct AgentMirror: Sendable {
   var settings: MirrorSettings
   /// Of the pass at work; nil when none is.
   var progress: PassProgress?
+  /// Of that progress, when it was last looked at.
+  var pace: PassPace?
   var stop: StopFlag?
   var run: UInt64?
   var rateControl: RateControl?

@@ -17,7 +17,8 @@ extension ValueReading {
       if let number = Int64(text), range.contains(number) {
         hint = "write \(setting.name) = \(number), without quotes"
       }
-    case (.span, .integer(let number)) where number > 0, (.interval, .integer(let number)) where number > 0:
+    case (.span, .integer(let number)) where number > 0,
+      (.interval, .integer(let number)) where Cadence.bounds.contains(number):
       hint = "write the unit, in quotes: \(setting.name) = \"\(number)s\" is \(number) seconds"
     case (.rate, .integer(let number)) where number > 0:
       hint = "write the unit, in quotes: \(setting.name) = \"\(number)B/s\" is \(number) bytes per second"

@@ -70,6 +70,12 @@ package struct CircuitBreaker: Sendable {
     }
   }
 
+  /// Ends the waiting of a host that failed: one request may try.
+  package mutating func tryNow(now: UInt64) {
+    guard case .open(let until) = state, until > now else { return }
+    change(to: .open(until: now))
+  }
+
   /// Nanoseconds until `admit` may say yes; 0 when it may now, nil when that hangs on the request on its way.
   package func wait(now: UInt64) -> UInt64? {
     switch state {

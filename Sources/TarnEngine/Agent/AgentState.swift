@@ -3,8 +3,9 @@ package import TarnCore
 /// What a running agent decides: which mirror runs when, and what a command means. A value: it is told what happens, and
 /// answers with actions, which its owner carries out.
 ///
-/// At most so many passes go at once; what a person asked for goes first, and has a place of its own when all are taken, so
-/// that no wish waits behind passes that take days.
+/// At most so many passes work at once; one that waits for a server takes no place meanwhile, so that a failing mirror delays no
+/// other. What a person asked for goes first, and has a place of its own when all are taken, so that no wish waits behind
+/// passes that take days.
 package struct AgentState: Sendable {
   package enum Action: Sendable, Equatable {
     case start(mirror: String, run: UInt64)
@@ -29,6 +30,13 @@ package struct AgentState: Sendable {
   /// Longest time between two looks, for the wall clock may be set: nanoseconds.
   package static let longestWait: Int64 = 60_000_000_000
 
+  /// Time between two looks while a mirror waits for a place: nanoseconds.
+  package static let stallWait: Int64 = 500_000_000
+
+  /// So many passes that wait for a server take no place; each is a few threads.
+  package static let mostStalled = 64
+
+  private var stalled: Set<String> = []
   private var mirrors: [String: Mirror] = [:]
   private var lastRun: UInt64 = 0
   private var isEnding = false
@@ -50,6 +58,9 @@ package struct AgentState: Sendable {
   package func run(of name: String) -> UInt64? { mirrors[name]?.run }
 
   package func history(of name: String) -> RunSchedule.History? { mirrors[name]?.schedule.history }
+
+  /// Those of the passes at work that wait for a server.
+  package mutating func setStalled(_ names: Set<String>) { stalled = names }
 
   // MARK: - Settings
 
@@ -173,7 +184,7 @@ package struct AgentState: Sendable {
     }
     // Who ran longest ago goes first, so that with more mirrors than places each has its turn.
     due.sort { ($0.isAsked ? 0 : 1, $0.at, $0.name) < ($1.isAsked ? 0 : 1, $1.at, $1.name) }
-    var count = running.count
+    var count = running.count - min(Self.mostStalled, running.count { stalled.contains($0) })
     var actions: [Action] = []
     for mirror in due {
       guard count < mostPasses || (mirror.isAsked && count == mostPasses) else { continue }
@@ -200,14 +211,12 @@ package struct AgentState: Sendable {
   }
 
   /// Nanoseconds until `advance` may have something to do, at most `longestWait`. What is due and has no place waits for
-  /// the end of a pass, not for a time.
+  /// the end of a pass, or for one that comes to wait for a server.
   package mutating func wait(now: Moment, random: () -> Double) -> Int64 {
     var least = Self.longestWait
     for name in Array(mirrors.keys) where mirrors[name]?.run == nil {
-      guard let wait = mirrors[name]?.schedule.next(now: now, random: random()).wait, wait > 0 else {
-        continue
-      }
-      least = min(least, wait)
+      guard let wait = mirrors[name]?.schedule.next(now: now, random: random()).wait else { continue }
+      least = min(least, wait > 0 ? wait : Self.stallWait)
     }
     return least
   }

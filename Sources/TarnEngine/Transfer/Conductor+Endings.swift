@@ -116,12 +116,19 @@ extension Conductor {
       // What does not fit must not keep others from fitting.
       if let partial { jobs[job.id]?.partial = partial }
       discardPartial(job.id)
-      if squeeze(job.id) { return }
+      if squeeze(job.id) { return tellSqueezed(job, failure) }
       giveUp(job.id, code: failure.code.rawValue, message: failure.message)
     default:
       keep(job.id, partial, known)
       giveUp(job.id, code: failure.code.rawValue, message: failure.message)
     }
+  }
+
+  /// The kernel refused it, which is said even if all comes right; what only would not fit beside others waits in silence.
+  private func tellSqueezed(_ job: Job, _ failure: FolderFailure) {
+    guard failure.errno != 0 else { return }
+    let message = "\(job.entry.path.printable): \(failure.message); tried again when the others are over"
+    observer.pass(.notice(code: failure.code.rawValue, message: message))
   }
 
   /// One source failed: the next one, else a pause and all of them again, else the entry fails.

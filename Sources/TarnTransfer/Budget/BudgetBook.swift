@@ -146,6 +146,15 @@ struct BudgetBook {
     pump(now)
   }
 
+  /// Somebody wants it now: one request may try each host that failed. What asked to be left alone is.
+  mutating func tryNow(now: BudgetTime) {
+    for (route, circuit) in circuits where !circuit.isAsked {
+      circuits[route]?.breaker.tryNow(now: now.monotonic)
+      settle(route, now)
+    }
+    pump(now)
+  }
+
   mutating func setLimits(_ limits: Queue.Limits, now: BudgetTime) {
     queue.setLimits(limits)
     pump(now)

@@ -109,6 +109,12 @@ package final class TransferBudget: Sendable {
     }
   }
 
+  /// Hosts that are left alone because they failed may be tried once now; those that asked for it are left alone.
+  package func tryNow() {
+    let now = now
+    change { $0.book.tryNow(now: now) }
+  }
+
   /// Holds for what asks for a place from now on; a mirror without one is normal.
   package func setPriority(_ priority: TransferPriority, mirror: String) {
     state.withLock { $0.priorities[mirror] = priority == .normal ? nil : priority }

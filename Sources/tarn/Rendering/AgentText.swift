@@ -11,7 +11,7 @@ enum AgentText {
     var parts = ["process \(agent.process)\(age)"]
     if agent.state != "running" { parts.append(Printable.escape(agent.state)) }
     parts.append(
-      agent.passes == 0 ? "idle" : "\(agent.passes) of \(Numbers.count(agent.mostPasses, "pass")) at work")
+      agent.passes == 0 ? "idle" : "\(Numbers.count(agent.passes, "pass")) at work")
     if agent.transfers > 0 { parts.append(Numbers.count(agent.transfers, "transfer")) }
     if agent.waiting > 0 { parts.append("\(Numbers.grouped(agent.waiting)) waiting") }
     if agent.transfers > 0, agent.rate > 0 { parts.append(Numbers.rate(agent.rate)) }

@@ -1,0 +1,46 @@
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// How far a pass has come, and since when it has come no further.
+struct PassPace: Sendable {
+  private struct Mark: Equatable {
+    var phase: PassEvent.Phase
+    var entries: Int
+    var files: Int
+    var bytes: UInt64
+  }
+
+  private var mark: Mark
+  private var since: UInt64
+
+  /// - Parameter now: nanoseconds of the monotonic clock.
+  init(_ snapshot: PassProgress.Snapshot, before: PassPace?, now: UInt64) {
+    let mark = Mark(
+      phase: snapshot.phase, entries: snapshot.entriesRead, files: snapshot.filesDone,
+      bytes: snapshot.bytesDone)
+    since = if let before, before.mark == mark { before.since } else { now }
+    self.mark = mark
+  }
+
+  /// It waits for a server for a second or longer: only then nothing happens in these phases.
+  func isStalled(now: UInt64) -> Bool {
+    [.reading, .transferring].contains(mark.phase) && now - min(now, since) >= 1_000_000_000
+  }
+}
+
+extension Agent {
+  /// Tells the state which passes wait for a server.
+  func noteStalled() {
+    let now = parts.clock.monotonic()
+    shared.withLock { shared in
+      var stalled: Set<String> = []
+      for (name, mirror) in shared.mirrors {
+        let pace = mirror.progress.map { PassPace($0.snapshot(), before: mirror.pace, now: now) }
+        shared.mirrors[name]?.pace = pace
+        if pace?.isStalled(now: now) == true { stalled.insert(name) }
+      }
+      shared.state.setStalled(stalled)
+    }
+  }
+}
