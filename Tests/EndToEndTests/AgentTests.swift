@@ -108,6 +108,35 @@ final class AgentTests: AgentHouse {
     #expect(try tarn("events").output.split(separator: "\n").count == 2)
   }
 
+  @Test func theStatusSaysWhatWasTriedAndWhenItIsAgain() throws {
+    try settings(
+      """
+      [mirror.files]
+      feed = "\(server.url("SHA256SUMS"))"
+      folder = "\(place.path)/files"
+      every = "1h"
+      retries = 0
+
+      [mirror.down]
+      feed = "http://127.0.0.1:9/SHA256SUMS"
+      folder = "\(place.path)/down"
+      retries = 0
+
+      """)
+    try server.files.remove("f2")
+    try start()
+    #expect(try tarn("sync", "files").status == 3)
+    #expect(try tarn("sync", "down").status == 66)
+    let mirrors = try status()["mirrors"] as? [[String: Any]] ?? []
+    let files = try #require(mirrors.first { $0["name"] as? String == "files" })
+    let problem = try #require((files["problems"] as? [[String: Any]])?.first)
+    #expect(problem["path"] as? String == "f2")
+    #expect(problem["nextAttempt"] as? String == files["nextRun"] as? String)
+    #expect(files["nextRun"] is String)
+    let down = try #require(mirrors.first { $0["name"] as? String == "down" })
+    #expect(down["state"] as? String == "failing" && down["lastAttempt"] is String)
+  }
+
   /// Their servers take connections and never answer: the only place there is stays free for the others.
   @Test func mirrorsThatHangDelayNoOther() throws {
     let silent = try SilentServer()

@@ -48,16 +48,20 @@ extension Agent {
 
   private func document(of name: String, problemLimit: Int) -> StatusDocument? {
     let now = moment
-    let known = shared.withLock { shared -> (AgentMirror, RunSchedule.NextRun?, Bool)? in
+    let known = shared.withLock { shared -> (AgentMirror, RunSchedule.NextRun?, Bool, Timestamp?)? in
       guard let mirror = shared.mirrors[name] else { return nil }
       let next = shared.state.next(name, now: now, random: 0)
-      return (mirror, next, shared.state.isPaused(name))
+      return (mirror, next, shared.state.isPaused(name), shared.state.history(of: name)?.lastAttempt)
     }
-    guard let (mirror, next, isPaused) = known else { return nil }
+    guard let (mirror, next, isPaused, lastAttempt) = known else { return nil }
     var document = recorded(mirror, problemLimit: problemLimit)
     document.name = name
     document.nextRun = next?.at?.rfc3339
     document.nextRunReason = next?.reason.rawValue
+    // A first pass that could not read its feed leaves no ledger.
+    document.lastAttempt = document.lastAttempt ?? lastAttempt?.rfc3339
+    document.watch.reason = "the next pass finds local changes"
+    settle(&document.problems, nextRun: document.nextRun, steering: mirror.steering)
     document.run = mirror.run
     document.lastRun = mirror.lastRun
     if let progress = mirror.progress {
@@ -69,6 +73,17 @@ extension Agent {
       document.lastFailure = failure
     }
     return document
+  }
+
+  /// The ledger has them as the last pass left them: when they are tried again the agent knows, and what was resumed since.
+  private func settle(
+    _ problems: inout [StatusDocument.ProblemLine], nextRun: String?, steering: PassSteering
+  ) {
+    let paused = Set(steering.paused.map(\.bytes))
+    problems.removeAll { $0.code == "paused" && !paused.contains($0.name) }
+    for index in problems.indices where problems[index].kind == Problem.Kind.failed.rawValue {
+      problems[index].nextAttempt = nextRun
+    }
   }
 
   /// As the ledger has it; of a mirror that never came to be, what the settings say.

@@ -46,6 +46,18 @@ package struct StatusDocument: Codable, Sendable {
       self.rate = rate
       self.source = source
     }
+
+    private enum CodingKeys: String, CodingKey { case path, received, total, rate, source }
+
+    /// Every key is there; what is not known is null.
+    package func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(path, forKey: .path)
+      try container.encode(received, forKey: .received)
+      try container.encode(total, forKey: .total)
+      try container.encode(rate, forKey: .rate)
+      try container.encode(source, forKey: .source)
+    }
   }
   package struct Watch: Codable, Sendable {
     package var mode = "off"
@@ -69,6 +81,7 @@ package struct StatusDocument: Codable, Sendable {
     package var message: String
     package var since: String
     package var attempts: Int
+    /// When the agent's next pass tries again; nil without an agent, and for what no pass alone mends.
     package var nextAttempt: String?
     /// The path's bytes in Base64, when `path` is not them.
     package var pathBytes: String?
@@ -85,6 +98,23 @@ package struct StatusDocument: Codable, Sendable {
       self.message = message
       self.since = since
       self.attempts = attempts
+    }
+
+    private enum CodingKeys: String, CodingKey {
+      case path, kind, code, message, since, attempts, nextAttempt, pathBytes
+    }
+
+    /// Every key is there but `pathBytes`; what is not known is null.
+    package func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      for (key, value) in [
+        (CodingKeys.path, path), (.kind, kind), (.code, code), (.message, message), (.since, since),
+      ] {
+        try container.encode(value, forKey: key)
+      }
+      try container.encode(attempts, forKey: .attempts)
+      try container.encode(nextAttempt, forKey: .nextAttempt)
+      try container.encodeIfPresent(pathBytes, forKey: .pathBytes)
     }
   }
 

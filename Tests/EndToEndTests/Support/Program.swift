@@ -19,56 +19,89 @@ final class Program {
     var description: String
   }
 
-  private let process = Process()
-  private let ended = DispatchSemaphore(value: 0)
+  let pid: Int32
   private let directory: TemporaryDirectory
   private let name: String
+  /// As wait(2) tells it; nil while it runs.
+  private var end: Int32?
 
-  /// Starts it.
+  /// Starts it, in a process group of its own.
+  ///
+  /// Not by Foundation's `Process`: that keeps a descriptor for each, and with a thousand of them its look at /proc/self/fd
+  /// reads beyond a buffer.
   init(
     _ executable: String, _ arguments: [String], environment: [String: String]? = nil,
     in directory: URL? = nil
   ) throws {
-    self.directory = try TemporaryDirectory()
+    let own = try TemporaryDirectory()
+    self.directory = own
     name = ([executable] + arguments).joined(separator: " ")
-    for stream in ["out", "err"] { try Data().write(to: self.directory.url.appendingPathComponent(stream)) }
-    process.executableURL = URL(fileURLWithPath: executable)
-    process.arguments = arguments
-    if let environment { process.environment = environment }
-    if let directory { process.currentDirectoryURL = directory }
-    process.standardInput = FileHandle.nullDevice
-    process.standardOutput = try FileHandle(forWritingTo: self.directory.url.appendingPathComponent("out"))
-    process.standardError = try FileHandle(forWritingTo: self.directory.url.appendingPathComponent("err"))
-    let ended = ended
-    process.terminationHandler = { _ in ended.signal() }
-    try Self.withoutSignalMask { try process.run() }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+    for (number, stream) in [(Int32(1), "out"), (2, "err")] {
+      let path = own.url.appendingPathComponent(stream).path
+      posix_spawn_file_actions_addopen(&actions, number, path, O_WRONLY | O_CREAT, 0o644)
+    }
+    _ = try SpawnAction<Int32>("posix_spawn_file_actions_addclosefrom_np").function(&actions, 3)
+    if let directory {
+      let change = try SpawnAction<UnsafePointer<CChar>>("posix_spawn_file_actions_addchdir_np")
+      _ = directory.path.withCString { change.function(&actions, $0) }
+    }
+    let values = environment ?? ProcessInfo.processInfo.environment
+    pid = try Self.spawn(executable, arguments, values.map { "\($0)=\($1)" }, &actions)
   }
 
-  /// The threads that tests run on block signals, and a child inherits that: it would never see SIGTERM.
-  private static func withoutSignalMask(_ body: () throws -> Void) rethrows {
+  private static func spawn(
+    _ executable: String, _ arguments: [String], _ environment: [String],
+    _ actions: inout posix_spawn_file_actions_t
+  ) throws -> Int32 {
+    var attributes = posix_spawnattr_t()
+    posix_spawnattr_init(&attributes)
+    defer { posix_spawnattr_destroy(&attributes) }
+    // The threads that tests run on block signals, and a child inherits that: it would never see SIGTERM.
     var none = sigset_t()
-    var before = sigset_t()
     sigemptyset(&none)
-    pthread_sigmask(SIG_SETMASK, &none, &before)
-    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
-    try body()
+    posix_spawnattr_setsigmask(&attributes, &none)
+    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
+    let words = ([executable] + arguments).map { strdup($0) } + [nil]
+    let variables = environment.map { strdup($0) } + [nil]
+    defer { for text in words + variables { free(text) } }
+    var pid: pid_t = 0
+    let number = posix_spawn(&pid, executable, &actions, &attributes, words, variables)
+    guard number == 0 else { throw POSIXError(POSIXErrorCode(rawValue: number) ?? .EIO) }
+    return pid
   }
 
-  var pid: Int32 { process.processIdentifier }
-  var isRunning: Bool { process.isRunning }
+  var isRunning: Bool {
+    guard end == nil else { return false }
+    var status: Int32 = 0
+    if waitpid(pid, &status, WNOHANG) == pid { end = status }
+    return end == nil
+  }
 
   func signal(_ number: Int32) {
-    kill(pid, number)
+    if isRunning { kill(pid, number) }
   }
 
   /// Waits for its end; kills it when the time is over.
   func wait(limit: TimeInterval = 60) throws -> Outcome {
-    guard ended.wait(timeout: .now() + limit) == .success else {
+    guard isOver(within: limit) else {
       kill(pid, SIGKILL)
-      _ = ended.wait(timeout: .now() + 10)
+      _ = isOver(within: 10)
       throw TimedOut(description: "not over after \(limit) s: \(name)\n\(outcome())")
     }
     return outcome()
+  }
+
+  private func isOver(within limit: TimeInterval) -> Bool {
+    let deadline = Date().addingTimeInterval(limit)
+    while isRunning {
+      guard Date() < deadline else { return false }
+      _ = poll(nil, 0, 2)
+    }
+    return true
   }
 
   /// Standard error, as far as it got.
@@ -87,10 +120,13 @@ final class Program {
         decoding: (try? Data(contentsOf: directory.url.appendingPathComponent(stream))) ?? Data(),
         as: UTF8.self)
     }
-    let running = process.isRunning
+    let end = isRunning ? nil : end
+    // wait(2): the low seven bits are the signal, the next byte the status.
+    let killer = end.map { $0 & 0x7F } ?? 0
     return Outcome(
-      status: running ? -1 : process.terminationStatus, output: text("out"), errors: text("err"),
-      wasKilled: !running && process.terminationReason == .uncaughtSignal)
+      status: end.map { killer == 0 ? $0 >> 8 & 0xFF : killer } ?? -1, output: text("out"),
+      errors: text("err"),
+      wasKilled: killer != 0)
   }
 
   /// Where a program is; nil when it is not installed. Servers live in sbin, which users' PATHs lack.
@@ -98,6 +134,34 @@ final class Program {
     let path = (ProcessInfo.processInfo.environment["PATH"] ?? "") + ":/usr/sbin:/sbin:/usr/bin:/bin"
     return path.split(separator: ":").map { "\($0)/\(name)" }.first(
       where: FileManager.default.isExecutableFile(atPath:))
+  }
+}
+
+/// A function of glibc that its headers show only to those who ask for all of its extensions (posix_spawn(3)).
+private struct SpawnAction<Argument> {
+  let address: UnsafeMutableRawPointer
+
+  init(_ name: String) throws {
+    guard let address = dlsym(nil, name) else { throw Program.TimedOut(description: "glibc has no \(name)") }
+    self.address = address
+  }
+}
+
+extension SpawnAction where Argument == Int32 {
+  var function: @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32 {
+    unsafeBitCast(
+      address, to: (@convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, Int32) -> Int32).self)
+  }
+}
+
+extension SpawnAction where Argument == UnsafePointer<CChar> {
+  var function:
+    @convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, UnsafePointer<CChar>) -> Int32
+  {
+    unsafeBitCast(
+      address,
+      to: (@convention(c) (UnsafeMutablePointer<posix_spawn_file_actions_t>, UnsafePointer<CChar>) -> Int32)
+        .self)
   }
 }
 
