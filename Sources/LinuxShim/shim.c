@@ -183,6 +183,14 @@ int tarn_check_writeback(int descriptor) {
 
 int tarn_set_mode(int descriptor, unsigned mode) { return RESULT(fchmod(descriptor, (mode_t)mode)); }
 
+const int tarn_path_only = O_PATH;
+
+int tarn_set_mode_of_path(int descriptor, unsigned mode) {
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", descriptor);
+  return RESULT(chmod(path, (mode_t)mode));
+}
+
 int tarn_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds) {
   struct timespec times[2] = {
       {.tv_nsec = UTIME_OMIT},

@@ -8,7 +8,7 @@ package struct AbsentFolder: FolderReading {
     func next() throws(FolderFailure) -> Present? { nil }
   }
 
-  package func scan() -> any SnapshotCursor { Nothing() }
+  package func scan(_ region: Region) -> any SnapshotCursor { Nothing() }
   package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { nil }
   package func digest(
     of path: RelativePath, _ algorithm: DigestAlgorithm, watch: (Int) -> Bool
@@ -28,7 +28,7 @@ package struct AbsentLedger: LedgerPort {
   }
   package func applyVolatile(_ changes: [LedgerChange]) throws(LedgerFailure) {}
   package func row(_ path: RelativePath) throws(LedgerFailure) -> Row? { nil }
-  package func rows() throws(LedgerFailure) -> any RowCursor { Nothing() }
+  package func rows(in region: Region) throws(LedgerFailure) -> any RowCursor { Nothing() }
   package func rowCount() throws(LedgerFailure) -> Int { 0 }
   package func rowCount(below path: RelativePath) throws(LedgerFailure) -> Int { 0 }
   package func rowBytes() throws(LedgerFailure) -> UInt64 { 0 }

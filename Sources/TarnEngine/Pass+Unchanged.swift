@@ -12,6 +12,8 @@ extension Pass {
 
   /// What is known of the feed; nil when it has to be read whole.
   func knownFeed(at now: Timestamp) throws -> FeedRecord? {
+    // Who keeps a catalog has to read the feed for it.
+    guard try ports.catalog == nil || openCatalog() != nil else { return nil }
     guard let settings = request.settings,
       let record = try ports.ledger.fact(FeedRecord.fact).flatMap({ FeedRecord(encoded: $0) }),
       record.settings == settings, record.isFresh(at: now)
@@ -25,6 +27,7 @@ extension Pass {
       return .document(try reader.open(request.feed))
     }
     if let document = try reader.open(url, since: known) { return .document(document) }
+    if request.isAsLeft?() == true { return .unchanged(known) }
     enter(.planning)
     if try standing(folder) == known.standing { return .unchanged(known) }
     // What is to be done about it only the entries say.

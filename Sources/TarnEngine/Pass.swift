@@ -22,6 +22,8 @@ package struct PassRequest: Sendable {
   package var keepEvents: Int64 = 14 * 86_400
   /// Orders about single transfers; nil for none.
   package var steering: PassSteering?
+  /// Says that the folder stands as the last pass or repair left it: somebody has watched it ever since.
+  package var isAsLeft: (@Sendable () -> Bool)?
 
   package init(feed: FeedLocation, folderName: String, policy: PassPolicy) {
     self.feed = feed
@@ -154,7 +156,7 @@ package struct Pass {
     return (report, try feedRecord(document, end, builder, report))
   }
 
-  private static func replaced(folder: String) -> PassFailure {
+  static func replaced(folder: String) -> PassFailure {
     PassFailure(
       .folderUnusable, code: "folder-replaced",
       "\(Printable.escape(folder)) is not the folder that was opened: it was moved, replaced or unmounted",
@@ -269,12 +271,13 @@ package struct Pass {
     changes.append(.fact("refresh", end.refreshSeconds.map { String($0) }))
     changes.append(.fact("upstream-changed", end.isIndex ? nil : document.head?.changed?.rfc3339))
     changes += builder.names.map { .name($0) }
+    changes.append(.fact(CatalogFact.name, try commitCatalog(builder)))
     try note(changes)
   }
 
   // MARK: Carrying out
 
-  private func carryOut(
+  func carryOut(
     _ folder: any FolderPort, _ builder: PlanBuilder, _ verdict: DeletionVerdict,
     into report: inout PassReport
   ) throws {
@@ -289,7 +292,7 @@ package struct Pass {
       progress: progress, stop: stop, steering: request.steering, mostHeldBack: request.mostHeldBack)
     defer { conductor.close() }
     try tellSpace(folder, builder.bytes.planned)
-    conductor.standing = (builder.counts.current, builder.bytes.current)
+    conductor.standing = builder.isRepair ? nil : (builder.counts.current, builder.bytes.current)
     conductor.deletions = verdict
     let actions = try ports.stage.actions()
     let first = try conductor.run(actions)
@@ -421,7 +424,7 @@ package struct Pass {
     ]
   }
 
-  private func note(_ changes: [LedgerChange]) throws {
+  func note(_ changes: [LedgerChange]) throws {
     try ports.ledger.apply(changes)
   }
 

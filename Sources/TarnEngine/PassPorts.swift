@@ -14,6 +14,8 @@ package struct PassPorts: Sendable {
   package var bootID: String
   /// Where a feed's body is kept while it is read.
   package var spoolDirectory: String
+  /// Where the manifest is kept for repairs; nil when nobody watches the folder.
+  package var catalog: (any CatalogPort)?
 
   package init(
     ledger: any LedgerPort, stage: any StagePort, parser: any FeedParsing, downloader: any Downloading,

@@ -63,9 +63,18 @@ import Testing
     _ wanted: Wanted, _ recorded: Recorded, _ standing: Standing, _ changes: Changes
   ) -> String {
     switch (standing, recorded) {
-    case (.directory, _): return "conflict directory-in-the-way"
-    case (.link, _): return "conflict link-in-the-way"
-    case (.special, _): return "conflict special-file-in-the-way"
+    // What took the place of a file of Tarn's is an edit.
+    case (.directory, .same), (.directory, .otherVersion), (.directory, .doubtful), (.link, .same),
+      (.link, .otherVersion), (.link, .doubtful), (.special, .same), (.special, .otherVersion),
+      (.special, .doubtful):
+      if changes == .restore { return "replace" }
+      if changes == .keep { return "kept local-edit-kept" }
+      fallthrough
+    case (.directory, _), (.link, _), (.special, _):
+      return [
+        .directory: "conflict directory-in-the-way", .link: "conflict link-in-the-way",
+        .special: "conflict special-file-in-the-way",
+      ][standing]!
     case (.absent, .none): return "fetch"
     case (.absent, _):
       return [.restore: "restore", .keep: "kept local-deletion-kept", .report: "conflict locally-deleted"][

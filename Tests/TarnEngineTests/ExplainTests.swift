@@ -246,22 +246,25 @@ import Testing
     #expect(try explain(world, "a").state == "current")
   }
 
-  /// Moved away, a recorded file looks deleted: that has to be undone as well.
-  @Test func whatStandsInTheWayOfARecordedFile() throws {
+  @Test func whatTookThePlaceOfARecordedFile() throws {
     let world = World()
     for name in ["a", "b"] { world.want(name, name) }
     try world.choose([.localChanges: ["keep"]])
     try world.run()
     world.folder.delete("a".path)
     world.folder.makeLink("a".path)
-    let hint = "move it away, then: tarn sync --local-changes restore m"
+    let hint = "to undo all local changes, now and from then on: tarn sync --local-changes restore m"
     #expect(try explain(world, "a").hint == hint)
+    #expect(try world.run().counts.kept == 1)
+    #expect(try explain(world, "a").state == "changed")
+    try world.choose([.localChanges: ["report"]])
     #expect(try world.run().counts.conflict == 1)
     #expect(try explain(world, "a").state == "conflict")
     #expect(try explain(world, "a").hint == hint)
-    world.folder.delete("a".path)
     try world.choose([.localChanges: ["restore"]])
-    #expect(try world.run().counts.restored == 1)
+    #expect(try world.run().counts.replaced == 1)
+    #expect(try world.folder.trashed().count == 1)
+    #expect(world.text("a") == "a")
   }
 
   @Test func whatVerifyFoundDamagedIsFetchedAgain() throws {

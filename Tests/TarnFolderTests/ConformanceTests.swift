@@ -18,6 +18,25 @@ import Testing
     #expect(try world.port.isIntact())
   }
 
+  @Test(arguments: Adapter.allCases) func aRegionIsScannedAlone(_ adapter: Adapter) throws {
+    let world = try adapter.make()
+    for file in ["a/b/c", "a/d", "a-b", "b", "z/y/x"] { world.write(at(file), bytes(file)) }
+    world.makeLink(at("link"))
+    let all = world.scanned().objects
+    for top in [nil, "a", "a/b", "a/d", "z", "none", "b"] {
+      for extent in [Region.Extent.itself, .children, .tree] where top != nil || extent != .itself {
+        let region = Region(top.map(at), extent)
+        let cursor = world.port.scan(region)
+        var found: [Present] = []
+        while let present = try cursor.next() { found.append(present) }
+        #expect(found == all.filter { region.contains($0.path) }, "\(region)")
+      }
+    }
+    for below in ["link/a", "b/a", "none/a"] {
+      #expect(try world.port.scan(Region(at(below), .tree)).next() == nil)
+    }
+  }
+
   /// The contents of `a` sort as `a/`, behind `a-b` and `a.txt`.
   @Test(arguments: Adapter.allCases) func aScanComesInTheOrderOfWholePaths(_ adapter: Adapter) throws {
     let world = try adapter.make()

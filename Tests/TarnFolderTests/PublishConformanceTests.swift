@@ -42,12 +42,43 @@ import Testing
       make(at("f"))
       let kind = try world.port.look(at("f"))?.kind
       #expect(try world.install(bytes("ours"), at("f")).isStale)
-      #expect(try world.install(bytes("ours"), at("f"), .present(world.identity(at("f")))).isStale)
+      #expect(try world.install(bytes("ours"), at("f"), .present(there)).isStale)
       #expect(try world.port.look(at("f"))?.kind == kind)
       world.delete(at("f"))
     }
     #expect(try world.port.partials().isEmpty)
     #expect(try world.port.trashed().isEmpty)
+  }
+
+  /// What took the place of a file of Tarn's, as the plan saw it: it lies in the trash as it is.
+  @Test(arguments: Adapter.allCases) func whatIsNoFileMakesWay(_ adapter: Adapter) throws {
+    let world = try adapter.make()
+    for (number, make) in [world.makeLink, world.makeSpecial, world.makeDirectory].enumerated() {
+      make(at("f"))
+      if number == 2 { world.write(at("f/deep/inner"), bytes("theirs")) }
+      let there = try world.identity(at("f"))
+      let outcome = try world.install(bytes("ours"), at("f"), .present(there), trashName: "t\(number)")
+      #expect(outcome.displaced?.inode == there.inode)
+      #expect(world.contents(at("f")) == bytes("ours"))
+      #expect(try world.port.trashIdentity("t\(number)")?.inode == there.inode)
+      world.delete(at("f"))
+    }
+    for number in 0..<3 { try world.port.removeTrash("t\(number)") }
+    #expect(try world.port.trashed().isEmpty)
+  }
+
+  @Test(arguments: Adapter.allCases) func aModeIsPutBack(_ adapter: Adapter) throws {
+    let world = try adapter.make()
+    let placed = try #require(try world.install(bytes("ours"), at("f")).identity)
+    #expect(try world.port.restoreMode(of: at("f"), expected: placed) == placed)
+    world.changeMode(at("f"))
+    let changed = try world.identity(at("f"))
+    #expect(try world.port.restoreMode(of: at("f"), expected: placed) == nil)
+    let restored = try #require(try world.port.restoreMode(of: at("f"), expected: changed))
+    #expect(try restored == world.identity(at("f")) && restored != changed)
+    #expect(try world.port.restoreMode(of: at("f"), expected: restored) == restored)
+    world.delete(at("f"))
+    #expect(try world.port.restoreMode(of: at("f"), expected: restored) == nil)
   }
 
   @Test(arguments: Adapter.allCases) func aParentInTheWayIsNamed(_ adapter: Adapter) throws {

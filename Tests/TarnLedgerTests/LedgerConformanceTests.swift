@@ -59,6 +59,22 @@ import Testing
     withExtendedLifetime(scratch) {}
   }
 
+  @Test(arguments: Subject.allCases) func givesTheRowsOfARegion(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    let names = ["a", "a-b", "a/b", "a/b/c", "a/d", "a0", "b", "z/y/x"]
+    try ledger.apply(names.map { .row(row(path($0))) })
+    for top in [nil, "a", "a/b", "z", "z/y", "none"] {
+      for extent in [Region.Extent.itself, .children, .tree] where top != nil || extent != .itself {
+        let region = Region(top.map(path), extent)
+        let rows = try ledger.rows(in: region)
+        var found: [String] = []
+        while let row = try rows.next() { found.append(row.path.printable) }
+        #expect(found == names.filter { region.contains(path($0)) }, "\(region)")
+      }
+    }
+    withExtendedLifetime(scratch) {}
+  }
+
   @Test(arguments: Subject.allCases) func replacesAndDropsRows(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
     try ledger.apply([.row(row(path("a"))), .row(row(path("b")))])

@@ -118,9 +118,10 @@ struct MemoryState {
         partial.isOpen, let file = self.partial[partial.name]?.regular, file.inode == sealed.inode
       else { throw FolderFailure(.other, "partial/\(item.partial.name) is not sealed", path: item.path) }
       if case .present(let expected) = item.expectation {
-        guard let there = reachable(item.path), there.kind == .regular,
-          there.file.identity.isSame(as: expected)
+        guard let there = reachable(item.path), there.file.identity.isSame(as: expected)
         else { return .stale("what stands at \(item.path.printable) is not what was planned for") }
+        // A directory goes with what it holds.
+        tree = tree.filter { !item.path.isAncestor(of: $0.key) }
         file.touch(&self)
         there.file.touch(&self)
         tree[item.path] = .file(file)
@@ -173,6 +174,7 @@ final class MemoryFile {
   var bytes: [UInt8]
   var modified: Timestamp
   var changed: Timestamp
+  var mode: UInt32 = 0o644
 
   init(inode: UInt64, bytes: [UInt8], modified: Timestamp, changed: Timestamp) {
     self.inode = inode

@@ -8,7 +8,7 @@ extension MemoryFolder {
     case begin, append, sync, seal
     /// Counted per file or item of the group.
     case makeDurable, install, remove, removeDirectory
-    case trashed, restoreTrash, trashIdentity, unstage, removeTrash, flush, space, isIntact
+    case trashed, restoreTrash, trashIdentity, unstage, removeTrash, restoreMode, flush, space, isIntact
   }
 
   /// The `number`th call of that kind from now (1 is the next) fails and changes nothing. `scan` cannot fail:
@@ -113,7 +113,15 @@ extension MemoryFolder {
 
   /// Another mode or number of links: only the time of change moves.
   package func changeMode(_ open: OpenFile) {
-    reading { open.file.touch(&$0) }
+    reading { state in
+      open.file.mode = 0o600
+      open.file.touch(&state)
+    }
+  }
+
+  /// Of the regular file there.
+  package func mode(_ path: RelativePath) -> UInt32? {
+    reading { $0.reachable(path)?.regular?.mode }
   }
 
   /// Moves a file, as `mv` does: the same inode at another path.

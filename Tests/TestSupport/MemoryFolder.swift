@@ -33,10 +33,10 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
 
   // MARK: Reading
 
-  package func scan() -> any SnapshotCursor {
+  package func scan(_ region: Region) -> any SnapshotCursor {
     let (objects, unreadable) = reading { state in
       state.note(.scan)
-      return (state.objects(), state.unreadable)
+      return (state.objects().filter { region.contains($0.path) }, state.unreadable)
     }
     return MemoryCursor(objects, unreadable: unreadable)
   }
@@ -212,6 +212,20 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
   }
 
   // MARK: The file system
+
+  package func restoreMode(
+    of path: RelativePath, expected: FileIdentity
+  ) throws(FolderFailure) -> FileIdentity? {
+    try withState { state throws(FolderFailure) in
+      try state.run(.restoreMode)
+      guard let file = state.reachable(path)?.regular, file.identity.isSame(as: expected) else { return nil }
+      if file.mode != 0o644 {
+        file.mode = 0o644
+        file.touch(&state)
+      }
+      return file.identity
+    }
+  }
 
   package func flush() throws(FolderFailure) {
     try withState { state throws(FolderFailure) in try state.run(.flush) }

@@ -5,8 +5,9 @@ extension MemoryLedger {
     try read { $0.rows[path] }
   }
 
-  package func rows() throws(LedgerFailure) -> any RowCursor {
-    MemoryRowCursor(try read { $0.rows.values.sorted { $0.path < $1.path } })
+  package func rows(in region: Region) throws(LedgerFailure) -> any RowCursor {
+    MemoryRowCursor(
+      try read { $0.rows.values.filter { region.contains($0.path) }.sorted { $0.path < $1.path } })
   }
 
   package func rowCount() throws(LedgerFailure) -> Int {

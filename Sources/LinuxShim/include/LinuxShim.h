@@ -74,6 +74,10 @@ int tarn_start_writeback(int descriptor, uint64_t offset, uint64_t size);
 int tarn_check_writeback(int descriptor);
 
 int tarn_set_mode(int descriptor, unsigned mode);
+/// O_PATH, which Swift's Glibc does not show.
+extern const int tarn_path_only;
+/// The same for a descriptor of O_PATH, through /proc.
+int tarn_set_mode_of_path(int descriptor, unsigned mode);
 /// Sets the modification time; the access time stays.
 int tarn_set_modified(int descriptor, int64_t seconds, int64_t nanoseconds);
 

@@ -16,7 +16,7 @@ package struct Action: Sendable, Equatable {
     case update
     /// Fetch again; the file vanished.
     case restore
-    /// Fetch again; the file was edited. The edited bytes go to the trash.
+    /// Fetch again; the file was edited, or something else took its place, which goes to the trash.
     case replace
     /// Hash what stands at the path, then decide again.
     case inspect

@@ -12,12 +12,12 @@ package struct Planner: Sendable {
     guard let present else { return decideAbsent(entry, row: row) }
     switch present.kind {
     case .directory:
-      return .conflict(code: "directory-in-the-way", message: "a directory stands where the file belongs")
+      return decideOther("directory-in-the-way", "a directory", entry, row: row, present: present)
     case .symbolicLink:
-      return .conflict(code: "link-in-the-way", message: "a symbolic link stands where the file belongs")
+      return decideOther("link-in-the-way", "a symbolic link", entry, row: row, present: present)
     case .special:
-      return .conflict(
-        code: "special-file-in-the-way", message: "a FIFO, socket or device stands where the file belongs")
+      return decideOther(
+        "special-file-in-the-way", "a FIFO, socket or device", entry, row: row, present: present)
     case .regular:
       guard let row else { return decideForeign(entry, present: present.identity) }
       guard row.identity.isSame(as: present.identity) else {
@@ -93,6 +93,19 @@ package struct Planner: Sendable {
     case .keep: return .kept(code: "local-deletion-kept", message: "deleted locally; kept so by policy")
     case .report:
       return .conflict(code: "locally-deleted", message: "deleted locally; left so by policy (report)")
+    }
+  }
+
+  /// What stands there is no file. Where Tarn had placed one it is an edit like any other.
+  private func decideOther(
+    _ code: String, _ what: String, _ entry: Entry, row: Row?, present: Present
+  ) -> Decision {
+    let conflict = Decision.conflict(code: code, message: "\(what) stands where the file belongs")
+    guard let row else { return conflict }
+    switch policy.localChanges {
+    case .restore: return .action(action(.replace, entry, present: present.identity, row: row))
+    case .keep: return .kept(code: "local-edit-kept", message: "\(what) took its place; kept by policy")
+    case .report: return conflict
     }
   }
 

@@ -32,7 +32,7 @@ package struct Present: Sendable, Equatable {
   }
   package var path: RelativePath
   package var kind: Kind
-  /// Meaningless for directories.
+  /// A directory's changes with what lies in it.
   package var identity: FileIdentity
 
   package init(path: RelativePath, kind: Kind, identity: FileIdentity) {
@@ -150,7 +150,7 @@ package struct Installation: Sendable {
   package enum Expectation: Sendable, Equatable {
     /// Nothing stands there.
     case absent
-    /// This regular file stands there, and goes to the trash as `trashName`.
+    /// This object stands there, whatever it is, and goes to the trash as `trashName`: a directory with all that it holds.
     case present(FileIdentity)
   }
   package var path: RelativePath
@@ -199,7 +199,9 @@ package protocol SnapshotCursor: AnyObject {
 
 /// What a plan needs of a folder: nothing is changed. Blocking; any thread.
 package protocol FolderReading: Sendable {
-  func scan() -> any SnapshotCursor
+  /// The objects of a region; none where its path leads through what is no directory. A directory at the path of the
+  /// region is announced, too.
+  func scan(_ region: Region) -> any SnapshotCursor
   /// What stands at one path; nil when nothing does.
   func look(_ path: RelativePath) throws(FolderFailure) -> Present?
   /// The digest of a regular file, and what stat said before and after reading it (equal, or `stale` as a
@@ -212,6 +214,9 @@ package protocol FolderReading: Sendable {
 }
 
 extension FolderReading {
+  /// All objects.
+  package func scan() -> any SnapshotCursor { scan(.everything) }
+
   package func digest(
     of path: RelativePath, _ algorithm: DigestAlgorithm
   ) throws(FolderFailure) -> (Digest, FileIdentity)? {
@@ -257,7 +262,12 @@ package protocol FolderPort: FolderReading {
   func trashIdentity(_ name: String) throws(FolderFailure) -> FileIdentity?
   /// Moves a new file, that waited in the trash to be exchanged, back into `partial/`; durable on return.
   func unstage(_ trashName: String, as name: String) throws(FolderFailure)
+  /// A directory goes with all that it holds.
   func removeTrash(_ name: String) throws(FolderFailure)
+  /// Gives a file that Tarn placed its mode back.
+  ///
+  /// - Returns: its identity afterwards; nil when it is not `expected` any more.
+  func restoreMode(of path: RelativePath, expected: FileIdentity) throws(FolderFailure) -> FileIdentity?
 
   /// Makes everything on the folder's file system durable (syncfs): before the ledger says of files that
   /// others placed that they are there.

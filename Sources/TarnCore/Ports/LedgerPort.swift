@@ -279,8 +279,8 @@ package protocol LedgerPort: Sendable {
   func applyVolatile(_ changes: [LedgerChange]) throws(LedgerFailure)
 
   func row(_ path: RelativePath) throws(LedgerFailure) -> Row?
-  /// All rows by path bytes, as of now, whatever is written meanwhile.
-  func rows() throws(LedgerFailure) -> any RowCursor
+  /// The rows of a region by path bytes, as of now, whatever is written meanwhile.
+  func rows(in region: Region) throws(LedgerFailure) -> any RowCursor
   func rowCount() throws(LedgerFailure) -> Int
   /// How many rows lie below a directory.
   func rowCount(below path: RelativePath) throws(LedgerFailure) -> Int
@@ -325,6 +325,9 @@ package protocol LedgerPort: Sendable {
 }
 
 extension LedgerPort {
+  /// All rows.
+  package func rows() throws(LedgerFailure) -> any RowCursor { try rows(in: .everything) }
+
   /// All paths of a plan.
   package func heldPaths(plan: String) throws(LedgerFailure) -> [RelativePath] {
     try heldPaths(plan: plan, after: nil, limit: .max)

@@ -214,10 +214,9 @@ extension Circumstances {
   /// Of a file of Tarn's that is not as it was placed.
   func changed(_ row: Row, _ present: Present, mirror: String) -> Verdict {
     guard present.kind == .regular else {
-      let sync = localChanges == .restore ? "tarn sync \(mirror)" : Self.restore(mirror)
-      return (
-        "changed", "Tarn placed a file here, and what stands here now is none", "move it away, then: \(sync)"
-      )
+      let change =
+        present.kind == .directory ? "a directory took its place" : "something that is no file took its place"
+      return changed("\(row.origin), and \(change)", "\(row.origin), \(change)", mirror: mirror)
     }
     if row.isDoubtful {
       return (
@@ -232,13 +231,17 @@ extension Circumstances {
         "tarn sync \(mirror)"
       )
     }
-    guard localChanges != .restore else {
-      return ("changed", "\(row.origin), and it was changed since\(doubt)", "tarn sync \(mirror)")
-    }
+    return changed(
+      "\(row.origin), and it was changed since", "\(row.origin), it was changed since", mirror: mirror)
+  }
+
+  /// - Parameters:
+  ///   - undone: the sentence where the next pass undoes it.
+  ///   - left: the beginning of the one where it is left so.
+  private func changed(_ undone: String, _ left: String, mirror: String) -> Verdict {
+    guard localChanges != .restore else { return ("changed", undone + doubt, "tarn sync \(mirror)") }
     return (
-      "changed",
-      "\(row.origin), it was changed since, and --local-changes \(localChanges.rawValue) leaves it so",
-      Self.undo(mirror)
+      "changed", "\(left), and --local-changes \(localChanges.rawValue) leaves it so", Self.undo(mirror)
     )
   }
 
@@ -247,10 +250,10 @@ extension Circumstances {
     switch code {
     case "locally-changed", "locally-deleted": return Self.undo(mirror)
     case "changing": return "tarn sync \(mirror)"
-    default:
-      // Of a recorded file it would then look as if somebody had deleted it.
-      let isLeft = row != nil && localChanges != .restore
-      return "move it away, then: " + (isLeft ? Self.restore(mirror) : "tarn sync \(mirror)")
+    // It took the place of a recorded file, and is left so by policy.
+    case "directory-in-the-way", "link-in-the-way", "special-file-in-the-way":
+      return row == nil ? "move it away, then: tarn sync \(mirror)" : Self.undo(mirror)
+    default: return "move it away, then: tarn sync \(mirror)"
     }
   }
 

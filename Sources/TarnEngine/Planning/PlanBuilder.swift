@@ -39,6 +39,12 @@ final class PlanBuilder {
   private(set) var asksForEach = false
   /// Rows that are neither wanted nor to go, or kept by policy, as they are left.
   private(set) var left = Standing()
+  /// What the manifest wants, for repairs; nil when none is kept.
+  private(set) var catalog: (any CatalogMaking)?
+  private var inCatalog = 0
+  /// Of a repair: something is not as the last pass left it, and will not be.
+  private(set) var isUnsettled = false
+  private(set) var isRepair = false
   /// Unfinished downloads of paths that nothing was found out about so far, and of paths that are in place.
   private var partials = (unnamed: Set<RelativePath>(), settled: Set<RelativePath>())
 
@@ -101,7 +107,53 @@ final class PlanBuilder {
     counts.excluded += tooOld
   }
 
-  var isWindow: Bool { expired != nil }
+  var isWindow: Bool { expired != nil && !isRepair }
+
+  /// Starts over, for parts of the folder that are compared with the catalog: nothing goes.
+  func beginRepair(isWindow: Bool) throws {
+    if isWindow {
+      var ofWindow = policy
+      ofWindow.localChanges = policy.window.localChanges
+      planner = Planner(policy: ofWindow)
+    }
+    expired = []
+    isRepair = true
+    try reset()
+  }
+
+  /// Plans what a part of the folder needs.
+  ///
+  /// - Parameter region: in none of those before.
+  func compare(_ region: Region, _ catalog: any CatalogReading) throws {
+    if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+    if region.extent == .itself, let path = region.path { return try compare(path, catalog) }
+    let comparison = try makeComparison(region)
+    let entries = try catalog.entries(in: region)
+    while let entry = try entries.next() {
+      if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+      try comparison.want(entry)
+    }
+    try comparison.finish()
+  }
+
+  private func compare(_ path: RelativePath, _ catalog: any CatalogReading) throws {
+    let present: Present?
+    do throws(FolderFailure) {
+      present = try folder.look(path)
+    } catch {
+      hasBlindSpot = true
+      return report(name: path.bytes, kind: .failed, code: error.code.rawValue, message: error.message)
+    }
+    let row = try ports.ledger.row(path)
+    guard let entry = try catalog.entry(path) else {
+      if row == nil, let present, present.kind == .regular { strangers.add(present) }
+      return
+    }
+    var finding = Finding(
+      path: path, entry: entry, row: row, decision: planner.decide(entry, row: row, present: present))
+    finding.mark = row.flatMap { Standing.mark($0, present: present, isBelowFile: false) }
+    try take(finding)
+  }
 
   /// The feed is read: finishes the plan.
   func finish() throws {
@@ -148,6 +200,8 @@ final class PlanBuilder {
     entriesInFeed = 0
     asksForEach = false
     left = Standing()
+    inCatalog = 0
+    makeCatalog()
     partials = (Set(try ports.ledger.partials().map(\.path)), [])
   }
 
@@ -173,9 +227,35 @@ final class PlanBuilder {
     progress.change { $0.entriesRead = entriesInFeed }
   }
 
-  private func makeComparison() throws -> Comparison {
+  /// Beyond so many entries none is kept: it would cost more than reading the feed again.
+  private static let mostInCatalog = 4 << 20
+
+  private func makeCatalog() {
+    catalog = nil
+    guard !isRepair, let port = ports.catalog else { return }
+    keep { () throws(LedgerFailure) in catalog = try port.make() }
+  }
+
+  private func note(inCatalog entry: Entry) {
+    guard let catalog else { return }
+    inCatalog += 1
+    guard inCatalog <= Self.mostInCatalog else { return self.catalog = nil }
+    keep { () throws(LedgerFailure) in try catalog.add(entry) }
+  }
+
+  /// A catalog that cannot be written costs a repair, never a pass.
+  private func keep(_ body: () throws(LedgerFailure) -> Void) {
+    do throws(LedgerFailure) {
+      try body()
+    } catch {
+      catalog = nil
+      observer.pass(.notice(code: error.code.rawValue, message: "no catalog is kept: \(error.message)"))
+    }
+  }
+
+  private func makeComparison(_ region: Region = .everything) throws -> Comparison {
     try Comparison(
-      planner: planner, rows: ports.ledger.rows(), snapshot: folder.scan(),
+      planner: planner, rows: ports.ledger.rows(in: region), snapshot: folder.scan(region),
       stranger: { [unowned self] in strangers.add($0) },
       mayGo: { [unowned self] in expired?.contains($0) ?? true },
       emit: { [unowned self] in try take($0) })
@@ -188,7 +268,10 @@ final class PlanBuilder {
       report(name: name, kind: .failed, code: failure.code.rawValue, message: failure.message)
       return
     }
+    // As it was left: whether it is still wanted a pass asks.
+    if isRepair, finding.row != nil, finding.mark == nil { return }
     if let entry = finding.entry, !entry.isRefused {
+      if finding.refusal == nil { note(inCatalog: entry) }
       counts.wanted += 1
       if let size = entry.size ?? finding.row?.identity.size {
         bytes.wanted.addSaturated(size)
@@ -208,6 +291,7 @@ final class PlanBuilder {
 
   private func settle(_ finding: Finding) throws {
     note(finding)
+    if isRepair { noteUnsettled(finding) }
     switch finding.decision {
     case .current:
       counts.current += 1
@@ -225,6 +309,17 @@ final class PlanBuilder {
       left.add(finding.mark)
       // What a filter keeps may well be in the feed still, and a window drops what it has named.
       if !isWindow, !policy.filter.excludes(finding.path) { counts.unlisted += 1 }
+    }
+  }
+
+  /// What a repair leaves as the last pass left it is a file that is recorded, as it was recorded, or restored so.
+  private func noteUnsettled(_ finding: Finding) {
+    switch finding.decision {
+    case .action(let action) where [.restore, .replace, .inspect].contains(action.kind): break
+    case .action(let action) where action.kind == .adopt && action.row != nil: break
+    case .unlisted: break
+    case .action(let action) where action.phase == .deletion: break
+    default: isUnsettled = true
     }
   }
 
@@ -249,6 +344,12 @@ final class PlanBuilder {
       }
     } catch {
       if error.code == .stopped { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+      // Nobody can say what it holds, but Tarn placed one there that could be read.
+      if error.code == .permission, action.row != nil, planner.policy.localChanges == .restore {
+        var replacing = action
+        replacing.kind = .replace
+        return try plan(replacing)
+      }
       report(name: action.path.bytes, kind: .failed, code: error.code.rawValue, message: error.message)
       return
     }

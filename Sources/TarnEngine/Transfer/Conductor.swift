@@ -29,7 +29,7 @@ final class Conductor {
   var jobs: [UInt64: Job] = [:]
   private var nextID: UInt64 = 0
   var delayed: [(due: UInt64, job: UInt64)] = []
-  private var adoptions: [Row] = []
+  var adoptions: [Row] = []
   var twins: Twins
   /// Jobs that waited for a twin and may begin.
   var ready: [UInt64] = []
@@ -56,7 +56,9 @@ final class Conductor {
   private(set) var bytes = PassBytes()
   private(set) var learned = LearnedSizes()
   /// What was in place already when the pass began to change the folder.
-  var standing: (entries: Int, bytes: UInt64) = (0, 0)
+  ///
+  /// nil in a repair, which sees a part of it.
+  var standing: (entries: Int, bytes: UInt64)? = (0, 0)
   var problems: [Problem] = []
   /// Actions whose path was not as the plan saw it, to be decided over again.
   var stale: [Action] = []
@@ -206,26 +208,6 @@ final class Conductor {
   func makeJob(_ action: Action, _ entry: Entry, ordinal: Int) -> Job {
     nextID += 1
     return Job(id: nextID, action: action, entry: entry, ordinal: ordinal)
-  }
-
-  func flushAdoptions() throws {
-    guard !adoptions.isEmpty else { return }
-    try folder.flush()
-    let now = ports.now
-    let changes = adoptions.flatMap { row -> [LedgerChange] in
-      [
-        .row(row), .dropProblem(name: row.path.bytes),
-        .event(Event(when: now, code: "adopted", path: row.path, bytes: row.identity.size)),
-      ]
-    }
-    try ports.ledger.apply(changes)
-    for row in adoptions {
-      counts.adopted += 1
-      bytes.confirmed.addSaturated(row.identity.size)
-      observer.pass(.done(code: "adopted", path: row.path, bytes: row.identity.size))
-      progress.finish(bytes: 0)
-    }
-    adoptions = []
   }
 
   // MARK: Transfers
@@ -485,9 +467,13 @@ final class Conductor {
     ticked = now
     let snapshot = progress.snapshot()
     // Stale in a second, so a failure is of no account here.
-    try? ports.ledger.applyVolatile([
-      .activity(snapshot.transfers), .fact("entries-current", String(standing.entries + counts.inPlace)),
-      .fact("bytes-current", String(standing.bytes.addingSaturated(bytes.inPlace))),
-    ])
+    var changes: [LedgerChange] = [.activity(snapshot.transfers)]
+    if let standing {
+      changes += [
+        .fact("entries-current", String(standing.entries + counts.inPlace)),
+        .fact("bytes-current", String(standing.bytes.addingSaturated(bytes.inPlace))),
+      ]
+    }
+    try? ports.ledger.applyVolatile(changes)
   }
 }

@@ -158,6 +158,6 @@ package struct FolderHome: Sendable, Equatable {
 
   /// Tarn's own name does not count.
   static func isEmpty(_ root: Descriptor) throws(FolderFailure) -> Bool {
-    try FolderScan(root: root).next() == nil
+    try FolderScan(Beneath(root: root), .everything).next() == nil
   }
 }

@@ -37,8 +37,7 @@ extension LocalFolder {
         return .installed(try placed(file, sealed), displaced: nil)
       case .present(let expected):
         guard let parent = try presentParent(place, touched),
-          let there = try FileStat.at(parent, place.leaf), there.kind == .regular,
-          there.identity.isSame(as: expected)
+          let there = try FileStat.at(parent, place.leaf), there.identity.isSame(as: expected)
         else { return .stale("what stands at \(item.path.printable) is not what was planned for") }
         return try exchange(item, place, parent, index, touched)
       }

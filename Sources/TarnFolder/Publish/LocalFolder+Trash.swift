@@ -47,5 +47,7 @@ extension LocalFolder {
     if let failure = touched.failures[0] { throw failure }
   }
 
-  package func removeTrash(_ name: String) throws(FolderFailure) { try trash.remove(name) }
+  package func removeTrash(_ name: String) throws(FolderFailure) {
+    try trash.removeTree(name) { random.fileName() }
+  }
 }

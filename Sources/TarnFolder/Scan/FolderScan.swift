@@ -22,13 +22,15 @@ final class FolderScan: SnapshotCursor {
     case leave
   }
 
-  private let root: Descriptor
+  private let beneath: Beneath
+  private let region: Region
   private var levels: [Level] = []
   private var isStarted = false
   private let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
 
-  init(root: Descriptor) {
-    self.root = root
+  init(_ beneath: Beneath, _ region: Region) {
+    self.beneath = beneath
+    self.region = region
   }
 
   deinit {
@@ -38,7 +40,7 @@ final class FolderScan: SnapshotCursor {
   func next() throws(FolderFailure) -> Present? {
     if !isStarted {
       isStarted = true
-      try enter(".", of: root, nil)
+      if let present = try begin() { return present }
     }
     while let level = levels.indices.last {
       switch step(level) {
@@ -53,6 +55,19 @@ final class FolderScan: SnapshotCursor {
       }
     }
     return nil
+  }
+
+  /// - Returns: what stands at the path of the region.
+  private func begin() throws(FolderFailure) -> Present? {
+    guard let path = region.path else {
+      try enter(".", of: beneath.root, nil)
+      return nil
+    }
+    guard let present = try beneath.look(path) else { return nil }
+    if present.kind == .directory, region.extent > .itself {
+      try enter(cString(path.bytes), of: beneath.root, path)
+    }
+    return present
   }
 
   private func step(_ level: Int) -> Step {
@@ -80,7 +95,7 @@ final class FolderScan: SnapshotCursor {
         try FileStat.at(directory, name, cached: true)
       }
       guard let stat else { return nil }
-      if stat.kind == .directory { levels[level].waiting.append(index) }
+      if stat.kind == .directory, region.extent == .tree { levels[level].waiting.append(index) }
       return Present(path: path, kind: stat.kind, identity: stat.identity)
     } catch {
       guard error.code == .permission else { throw error.about(path) }

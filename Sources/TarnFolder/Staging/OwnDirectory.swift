@@ -53,6 +53,53 @@ struct OwnDirectory: Sendable {
     if result != -ENOENT { try kernel("remove", object(name), result) }
   }
 
+  /// An object with all that it holds, through no link and across no mount. What lies deeper is first brought up into this
+  /// directory under names of its own: no depth costs descriptors, and what a crash leaves is found here.
+  ///
+  /// - Parameter newName: gives names that nothing here has.
+  func removeTree(_ name: String, newName: () -> String) throws(FolderFailure) {
+    var names = [name]
+    while let next = names.last {
+      do throws(FolderFailure) {
+        try remove(next)
+        names.removeLast()
+      } catch {
+        guard error.errno == ENOTEMPTY || error.errno == EEXIST else { throw error }
+        try empty(next) {
+          names.append($0)
+        } newName: {
+          newName()
+        }
+      }
+    }
+  }
+
+  /// - Parameter raised: gets the new name of each directory that was brought up.
+  private func empty(
+    _ name: String, raised: (String) -> Void, newName: () -> String
+  ) throws(FolderFailure) {
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    let opened = descriptor.openBeneath(cString(name), O_RDONLY | O_DIRECTORY)
+    let directory = Descriptor(try kernel("open the directory", object(name), opened))
+    let inside = try NameList(directory, object(name), buffer: buffer)
+    for index in 0..<inside.count {
+      let leaf = cString(inside.bytes(index))
+      var result = directory.use { tarn_unlink($0, leaf) }
+      if result == -EISDIR { result = directory.use { tarn_remove_directory($0, leaf) } }
+      if result == -ENOTEMPTY || result == -EEXIST {
+        let new = newName()
+        result = directory.use { from in
+          descriptor.use {
+            tarn_rename(from, leaf, $0, cString(new), Int32(TARN_RENAME_NOREPLACE.rawValue))
+          }
+        }
+        if result == 0 { raised(new) }
+      }
+      if result != -ENOENT { try kernel("remove", object(name), result) }
+    }
+  }
+
   func sync() throws(FolderFailure) {
     try descriptor.sync(label.utf8)
   }

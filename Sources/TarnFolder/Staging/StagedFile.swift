@@ -142,7 +142,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private func finishAttributes(
     _ file: Descriptor, _ modified: Timestamp?
   ) throws(FolderFailure) -> FileIdentity {
-    try kernel("set the mode of", label, file.use { tarn_set_mode($0, 0o644) })
+    try kernel("set the mode of", label, file.use { tarn_set_mode($0, LocalFolder.mode) })
     if let modified {
       let seconds = modified.seconds
       let rest = modified.nanoseconds - seconds * 1_000_000_000

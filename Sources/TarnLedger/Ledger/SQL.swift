@@ -31,6 +31,24 @@ enum SQL {
     return [.blob(path.bytes + [slash]), .blob(path.bytes + [slash + 1])]
   }
 
+  /// Rows of a table by path, of one region: no sorting, each part is read in the order of its index.
+  static func select(_ columns: String, from table: String, in region: Region) -> (sql: String, [Value]) {
+    let select = "SELECT \(columns) FROM \(table)"
+    let isDirect = region.extent == .children ? "instr(substr(path, ?), x'2f') = 0" : nil
+    guard let path = region.path else {
+      guard let isDirect else { return ("\(select) ORDER BY path", []) }
+      return ("\(select) WHERE \(isDirect) ORDER BY path", [.integer(1)])
+    }
+    let itself = "\(select) WHERE path = ?"
+    guard region.extent > .itself else { return (itself, [.blob(path.bytes)]) }
+    let lower = isDirect.map { " AND \($0)" } ?? ""
+    let values: [Value] = isDirect == nil ? [] : [.integer(Int64(path.bytes.count) + 2)]
+    return (
+      "\(itself) UNION ALL \(select) WHERE path > ? AND path < ?\(lower) ORDER BY path",
+      [.blob(path.bytes)] + below(path) + values
+    )
+  }
+
   static let problemColumns = "name, kind, code, message, since, seen, attempts"
   static let putProblem = """
     INSERT INTO problems (\(problemColumns)) VALUES (\(places(7)))

@@ -6,8 +6,8 @@ extension SQLiteLedger {
     try first("\(SQL.row) WHERE path = ?", [.blob(path.bytes)]) { row throws(LedgerFailure) in try row.row() }
   }
 
-  package func rows() throws(LedgerFailure) -> any RowCursor {
-    try SQLiteRowCursor(readers)
+  package func rows(in region: Region) throws(LedgerFailure) -> any RowCursor {
+    try SQLiteRowCursor(readers, region)
   }
 
   package func rowCount() throws(LedgerFailure) -> Int {
@@ -234,13 +234,16 @@ private final class SQLiteRowCursor: RowCursor {
   private let readers: ReaderPool
   private var lent: (connection: Connection, statement: Statement)?
 
-  init(_ readers: ReaderPool) throws(LedgerFailure) {
+  init(_ readers: ReaderPool, _ region: Region) throws(LedgerFailure) {
     self.readers = readers
     let connection = try readers.take()
     try connection.run("BEGIN")
     // The transaction takes its state with the first read, not before.
     _ = try connection.first("SELECT clean FROM state") { row throws(LedgerFailure) in try row.integer(0) }
-    lent = (connection, try connection.prepare("\(SQL.row) ORDER BY path"))
+    let (sql, values) = SQL.select("path, \(SQL.rowColumns)", from: "rows", in: region)
+    let statement = try connection.prepare(sql)
+    try statement.bind(values)
+    lent = (connection, statement)
   }
 
   deinit {

@@ -1,6 +1,6 @@
 import TarnCore
 
-/// An entry without its path as bytes, for the stage. The form is private to one run of the program.
+/// An entry without its path as bytes, for the stage and the catalog, which names the version of this form.
 enum EntryCodec {
   /// Which optional parts follow, in the order of their bits.
   private struct Parts: OptionSet {
@@ -76,5 +76,21 @@ extension ByteReader {
 
   mutating func digests() throws(DamagedBytes) -> [Digest] {
     try list { reader throws(DamagedBytes) in try reader.digest() }
+  }
+}
+
+extension Statement {
+  /// A BLOB column through `body`, which has to read all of it.
+  func decoded<Result>(
+    _ column: Int32, _ body: (inout ByteReader) throws(DamagedBytes) -> Result
+  ) throws(LedgerFailure) -> Result {
+    var reader = ByteReader(try blob(column))
+    do throws(DamagedBytes) {
+      let result = try body(&reader)
+      try reader.end()
+      return result
+    } catch {
+      throw damaged(column)
+    }
   }
 }

@@ -171,19 +171,3 @@ package final class SQLiteStage: StagePort {
     }
   }
 }
-
-extension Statement {
-  /// A BLOB column through `body`, which has to read all of it.
-  fileprivate func decoded<Result>(
-    _ column: Int32, _ body: (inout ByteReader) throws(DamagedBytes) -> Result
-  ) throws(LedgerFailure) -> Result {
-    var reader = ByteReader(try blob(column))
-    do throws(DamagedBytes) {
-      let result = try body(&reader)
-      try reader.end()
-      return result
-    } catch {
-      throw damaged(column)
-    }
-  }
-}

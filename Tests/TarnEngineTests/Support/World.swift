@@ -33,6 +33,9 @@ final class World {
   /// Each look at the monotonic clock finds it far on: pauses are over at once.
   var rushes = false
   var steering: PassSteering?
+  /// nil when nobody watches.
+  var catalog: MemoryCatalog?
+  var isAsLeft: (@Sendable () -> Bool)?
   let log = EventLog()
   /// Of the pass that runs.
   private(set) var stop = StopFlag()
@@ -122,6 +125,16 @@ final class World {
     return try pass(downloader).run(folder: folder)
   }
 
+  @discardableResult
+  func repair(_ regions: [Region], events: [Event] = []) throws -> RepairReport {
+    log.clear()
+    stop = StopFlag()
+    server.clearRequests()
+    let downloader = try server.downloader()
+    defer { downloader.shutDown() }
+    return try pass(downloader).repair(regions, folder: folder, events: events)
+  }
+
   /// - Returns: the actions without deletions that would be held: those are in `wouldHold`.
   func plan() throws -> (report: PassReport, actions: [Action]) {
     log.clear()
@@ -146,15 +159,18 @@ final class World {
     request.facts = [("options", options.encoded)]
     let ports = self.ports(downloader)
     request.steering = steering
+    request.isAsLeft = isAsLeft
     return Pass(
       ports: ports, request: request, observer: log, progress: PassProgress(clock: ports.clock), stop: stop)
   }
 
   func ports(_ downloader: any Downloading) -> PassPorts {
-    PassPorts(
+    var ports = PassPorts(
       ledger: ledger, stage: MemoryStage(), parser: parser, downloader: downloader, hashing: hashing,
       clock: rushes ? RushingClock(wall: clock) : clock, random: random, bootID: bootID,
       spoolDirectory: FileManager.default.temporaryDirectory.path)
+    ports.catalog = catalog
+    return ports
   }
 
   private var parser: GivenFeed {

@@ -87,6 +87,9 @@ final class DiskWorld: FolderWorld {
     #expect(symlink(target, raw(path)) == 0)
   }
 
+  /// Not even its owner may read it.
+  func changeMode(_ path: RelativePath) { chmod(raw(path), 0) }
+
   func makeSpecial(_ path: RelativePath) {
     makeParents(path)
     #expect(mkfifo(raw(path), 0o644) == 0)

@@ -12,6 +12,8 @@ protocol FolderWorld: AnyObject {
   func makeDirectory(_ path: RelativePath)
   func makeLink(_ path: RelativePath)
   func makeSpecial(_ path: RelativePath)
+  /// Of a regular file.
+  func changeMode(_ path: RelativePath)
   func delete(_ path: RelativePath)
   func contents(_ path: RelativePath) -> [UInt8]?
   func trashContents(_ name: String) -> [UInt8]?
@@ -26,6 +28,7 @@ private final class MemoryWorld: FolderWorld {
   func makeDirectory(_ path: RelativePath) { memory.makeDirectory(path) }
   func makeLink(_ path: RelativePath) { memory.makeLink(path) }
   func makeSpecial(_ path: RelativePath) { memory.makeSpecial(path) }
+  func changeMode(_ path: RelativePath) { memory.open(path).map(memory.changeMode) }
   func delete(_ path: RelativePath) { memory.delete(path) }
   func contents(_ path: RelativePath) -> [UInt8]? { memory.contents(path) }
   func trashContents(_ name: String) -> [UInt8]? { memory.trashContents(name) }

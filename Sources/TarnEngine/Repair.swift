@@ -1,0 +1,106 @@
+package import TarnCore
+import TarnRuntime
+
+/// What came of a repair.
+package struct RepairReport: Sendable {
+  package var report: PassReport
+  /// Something is not as the feed wants it, or only the feed can say: a pass has to follow.
+  package var needsPass: Bool
+}
+
+/// Which catalog holds: its id, and of what settings it is.
+enum CatalogFact {
+  static let name = "catalog"
+
+  static func value(id: String, settings: String) -> String { "\(id) \(settings)" }
+}
+
+/// Brings parts of the folder into line with the manifest that was last accepted, without asking the feed. It deletes nothing, and
+/// leaves alone what is as it was recorded: whether that is still wanted only the feed says.
+extension Pass {
+  /// The folder's lock is held by the caller. When it returns, everything that the report calls done is durable.
+  ///
+  /// - Parameters:
+  ///   - regions: that may not be as recorded. No region lies in another one.
+  ///   - events: what the journal is to learn, too.
+  /// - Throws: `PassFailure`.
+  package func repair(
+    _ regions: [Region], folder: any FolderPort, events: [Event] = []
+  ) throws -> RepairReport {
+    try PassFailure.translating(feed: request.feed.text) {
+      guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
+      let started = ports.now
+      try Recovery(ledger: ports.ledger, folder: folder, clock: ports.clock).run()
+      if !events.isEmpty { try note(events.map { .event($0) }) }
+      var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
+      guard let catalog = try openCatalog() else {
+        report.ended = ports.now
+        return RepairReport(report: report, needsPass: true)
+      }
+      let builder = PlanBuilder(
+        ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
+        stop: stop, started: started)
+      try builder.beginRepair(isWindow: catalog.isWindow)
+      for region in regions { try builder.compare(region, catalog) }
+      report.problems = builder.problems
+      report.counts = builder.counts
+      report.bytes = builder.bytes
+      if try ports.stage.actionCount() > 0 {
+        try carryOut(folder, builder, .forbidden("only a pass that has read the feed deletes"), into: &report)
+      }
+      report.wasStopped = stop.isSet
+      report.ended = ports.now
+      let needsPass = builder.isUnsettled || builder.hasBlindSpot || !report.problems.isEmpty
+      try settle(regions, report, needsPass: needsPass)
+      return RepairReport(report: report, needsPass: needsPass)
+    }
+  }
+
+  /// What the ledger is to say of the regions from now on.
+  private func settle(_ regions: [Region], _ report: PassReport, needsPass: Bool) throws {
+    var changes: [LedgerChange] = report.problems.map { .problem($0) }
+    if !report.wasStopped { changes += try solved(regions, report).map { .dropProblem(name: $0) } }
+    // What the last pass left is not what the next one finds: it has to look.
+    if needsPass { changes.append(.fact(FeedRecord.fact, nil)) }
+    if try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
+    if !changes.isEmpty { try note(changes) }
+  }
+
+  /// Problems of the regions that were not seen again.
+  private func solved(_ regions: [Region], _ report: PassReport) throws -> [[UInt8]] {
+    let known = try ports.ledger.problems(limit: PassReport.mostProblems)
+    guard !known.isEmpty else { return [] }
+    let seen = Set(report.problems.map(\.name))
+    return known.filter { problem in
+      guard problem.kind == .failed || problem.kind == .conflict, !seen.contains(problem.name),
+        let path = try? RelativePath(problem.name)
+      else { return false }
+      return regions.contains { $0.contains(path) }
+    }.map(\.name)
+  }
+
+  // MARK: The catalog
+
+  /// The catalog of what this pass's settings make of the feed; nil when there is none.
+  func openCatalog() throws -> (any CatalogReading)? {
+    guard let catalog = ports.catalog, let settings = request.settings,
+      let fact = try ports.ledger.fact(CatalogFact.name)
+    else { return nil }
+    let id = String(fact.prefix { $0 != " " })
+    guard fact == CatalogFact.value(id: id, settings: settings) else { return nil }
+    return try catalog.open(id: id)
+  }
+
+  /// Puts the catalog of a manifest that is accepted in its place.
+  ///
+  /// - Returns: what the ledger has to know of it; nil when there is none, or it could not be written: then a repair is a pass.
+  func commitCatalog(_ builder: PlanBuilder) throws -> String? {
+    guard let settings = request.settings, let catalog = builder.catalog else { return nil }
+    do throws(LedgerFailure) {
+      return CatalogFact.value(id: try catalog.commit(isWindow: builder.isWindow), settings: settings)
+    } catch {
+      observer.pass(.notice(code: error.code.rawValue, message: "no catalog is kept: \(error.message)"))
+      return nil
+    }
+  }
+}

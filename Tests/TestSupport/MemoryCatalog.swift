@@ -1,0 +1,77 @@
+package import TarnCore
+import TarnRuntime
+
+/// The catalog in memory.
+package final class MemoryCatalog: CatalogPort {
+  fileprivate struct Contents {
+    var id = ""
+    var isWindow = false
+    var entries: [RelativePath: Entry] = [:]
+  }
+
+  fileprivate struct State {
+    var last = 0
+    var contents = Contents()
+  }
+
+  private let state = Locked(State())
+
+  package init() {}
+
+  /// How many were committed.
+  package var commits: Int { state.withLock { $0.last } }
+
+  package func make() throws(LedgerFailure) -> any CatalogMaking { Making(self) }
+
+  package func open(id: String) throws(LedgerFailure) -> (any CatalogReading)? {
+    let contents = state.withLock { $0.contents }
+    return contents.id == id && !id.isEmpty ? Reading(contents) : nil
+  }
+
+  fileprivate func take(_ contents: Contents) -> String {
+    state.withLock { state in
+      state.last += 1
+      state.contents = contents
+      state.contents.id = "catalog-\(state.last)"
+      return state.contents.id
+    }
+  }
+}
+
+extension MemoryCatalog {
+  private final class Making: CatalogMaking {
+    private let catalog: MemoryCatalog
+    private var contents = Contents()
+
+    init(_ catalog: MemoryCatalog) { self.catalog = catalog }
+
+    func add(_ entry: Entry) throws(LedgerFailure) { contents.entries[entry.path] = entry }
+
+    func commit(isWindow: Bool) throws(LedgerFailure) -> String {
+      contents.isWindow = isWindow
+      return catalog.take(contents)
+    }
+  }
+
+  private final class Reading: CatalogReading {
+    private let contents: Contents
+
+    init(_ contents: Contents) { self.contents = contents }
+
+    var isWindow: Bool { contents.isWindow }
+
+    func entry(_ path: RelativePath) throws(LedgerFailure) -> Entry? { contents.entries[path] }
+
+    func entries(in region: Region) throws(LedgerFailure) -> any EntryCursor {
+      Cursor(contents.entries.values.filter { region.contains($0.path) }.sorted { $0.path < $1.path })
+    }
+  }
+
+  private final class Cursor: EntryCursor {
+    private var rest: ArraySlice<Entry>
+
+    init(_ entries: [Entry]) { rest = entries[...] }
+
+    func next() throws(LedgerFailure) -> Entry? { rest.popFirst() }
+  }
+}
