@@ -53,7 +53,7 @@ final class Conductor {
   private var ticked: UInt64 = 0
   private var publishing = 0
   var counts = PassCounts()
-  private(set) var bytes = PassBytes()
+  var bytes = PassBytes()
   private(set) var learned = LearnedSizes()
   /// What was in place already when the pass began to change the folder.
   ///
