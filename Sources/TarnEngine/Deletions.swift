@@ -45,7 +45,9 @@ struct Deletions {
   ///   - first: the first action, taken from `rest` already.
   ///   - report: learns what was done, and what was not.
   func run(first: Action, rest: any ActionCursor, into report: inout PassReport) throws {
-    let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
+    let removals = Removals(
+      ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random,
+      ownWrites: ports.ownWrites)
     var next: Action? = first
     while next != nil, !stop.isSet {
       var group: [Action] = []

@@ -16,6 +16,8 @@ package struct PassPorts: Sendable {
   package var spoolDirectory: String
   /// Where the manifest is kept for repairs; nil when nobody watches the folder.
   package var catalog: (any CatalogPort)?
+  /// Learns what is written in the folder; nil when nobody watches it.
+  package var ownWrites: OwnWrites?
 
   package init(
     ledger: any LedgerPort, stage: any StagePort, parser: any FeedParsing, downloader: any Downloading,

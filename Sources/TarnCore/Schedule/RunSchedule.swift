@@ -145,6 +145,13 @@ package struct RunSchedule: Sendable {
     isAsked = true
   }
 
+  /// A run would be of use soon; it waits while the mirror is paused or backs off, and never comes where runs come by command
+  /// only.
+  package mutating func want(now: Moment) {
+    guard timing != .onDemand, catchUp == nil else { return }
+    catchUp = Wait(from: now, seconds: 0)
+  }
+
   package mutating func setPaused(_ paused: Bool) {
     isPaused = paused
   }

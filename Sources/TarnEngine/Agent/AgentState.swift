@@ -9,6 +9,8 @@ package import TarnCore
 package struct AgentState: Sendable {
   package enum Action: Sendable, Equatable {
     case start(mirror: String, run: UInt64)
+    /// Brings into line what changed in the folder, without asking the feed; its end is told by `repaired`.
+    case repair(mirror: String, run: UInt64)
     /// Asks the pass to end; its end is told by `ended`.
     case stop(mirror: String)
   }
@@ -23,6 +25,8 @@ package struct AgentState: Sendable {
     var isStopping = false
     /// No longer among the settings: goes once its pass has ended.
     var isRemoved = false
+    /// What is at work is a repair.
+    var isRepair = false
     /// The settings were changed: another pass follows the one that was asked to end.
     var isChanged = false
   }
@@ -35,6 +39,9 @@ package struct AgentState: Sendable {
 
   /// So many passes that wait for a server take no place; each is a few threads.
   package static let mostStalled = 64
+
+  /// So many repairs at a time, beside the passes: they are short, and hold no place.
+  package static let mostRepairs = 4
 
   private var stalled: Set<String> = []
   private var mirrors: [String: Mirror] = [:]
@@ -151,13 +158,7 @@ package struct AgentState: Sendable {
   package mutating func ended(
     _ name: String, _ outcome: RunSchedule.Outcome, hints: RunSchedule.Hints, now: Moment, random: Double
   ) {
-    guard let mirror = mirrors[name], mirror.run != nil else { return }
-    guard !mirror.isRemoved else {
-      mirrors[name] = nil
-      return
-    }
-    mirrors[name]?.run = nil
-    mirrors[name]?.isStopping = false
+    guard let mirror = takeEnd(name) else { return }
     mirrors[name]?.schedule.end(
       outcome, hints: hints, isCutShort: isEnding && outcome == .cancelled, now: now, random: random)
     if mirror.isChanged {
@@ -165,6 +166,44 @@ package struct AgentState: Sendable {
       if !mirror.schedule.isPaused { _ = ask(name) }
     }
   }
+
+  /// - Returns: as it was; nil when nothing was at work, or the mirror is no longer among the settings.
+  private mutating func takeEnd(_ name: String) -> Mirror? {
+    guard let mirror = mirrors[name], mirror.run != nil else { return nil }
+    guard !mirror.isRemoved else {
+      mirrors[name] = nil
+      return nil
+    }
+    mirrors[name]?.run = nil
+    mirrors[name]?.isStopping = false
+    mirrors[name]?.isRepair = false
+    return mirror
+  }
+
+  // MARK: - Repairs
+
+  /// Begins a repair, if one may be at work now.
+  package mutating func repair(_ name: String) -> Action? {
+    guard !isEnding, let mirror = mirrors[name], mirror.run == nil, !mirror.isRemoved,
+      !mirror.schedule.isPaused, mirrors.values.count(where: { $0.isRepair }) < Self.mostRepairs
+    else { return nil }
+    lastRun += 1
+    mirrors[name]?.run = lastRun
+    mirrors[name]?.isRepair = true
+    return .repair(mirror: name, run: lastRun)
+  }
+
+  /// A repair has ended.
+  ///
+  /// - Parameter needsPass: it could not bring all into line: a pass is to look soon, unless the mirror runs by command only, or
+  ///   backs off.
+  package mutating func repaired(_ name: String, needsPass: Bool, now: Moment) {
+    guard let mirror = takeEnd(name) else { return }
+    if needsPass { mirrors[name]?.schedule.want(now: now) }
+    if mirror.isChanged { mirrors[name]?.isChanged = false }
+  }
+
+  // MARK: - What is due
 
   /// What is to be begun now. Call it after every event, and when the wait is over.
   ///
@@ -184,7 +223,8 @@ package struct AgentState: Sendable {
     }
     // Who ran longest ago goes first, so that with more mirrors than places each has its turn.
     due.sort { ($0.isAsked ? 0 : 1, $0.at, $0.name) < ($1.isAsked ? 0 : 1, $1.at, $1.name) }
-    var count = running.count - min(Self.mostStalled, running.count { stalled.contains($0) })
+    let passes = running.filter { mirrors[$0]?.isRepair == false }
+    var count = passes.count - min(Self.mostStalled, passes.count { stalled.contains($0) })
     var actions: [Action] = []
     for mirror in due {
       guard count < mostPasses || (mirror.isAsked && count == mostPasses) else { continue }

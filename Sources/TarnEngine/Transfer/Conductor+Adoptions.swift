@@ -30,6 +30,7 @@ extension Conductor {
       do throws(FolderFailure) {
         guard let identity = try folder.restoreMode(of: row.path, expected: row.identity) else { continue }
         adoptions[index].identity = identity
+        ports.ownWrites?.note(row.path, identity)
       } catch {
         observer.pass(.notice(code: error.code.rawValue, message: error.message))
       }

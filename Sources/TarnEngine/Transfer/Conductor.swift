@@ -85,7 +85,8 @@ final class Conductor {
     space = try SpaceBudget(folder, reserve: policy.reserve)
     lanes = try Lanes(name: "tarn-write", count: 2)
     checkpoints = try Checkpoints(ledger: ports.ledger)
-    publisher = try PublishThread(folder: folder, ledger: ports.ledger, clock: ports.clock, post: post)
+    publisher = try PublishThread(
+      folder: folder, ledger: ports.ledger, clock: ports.clock, ownWrites: ports.ownWrites, post: post)
     context = IntakeContext(
       folder: folder, ledger: ports.ledger, downloader: ports.downloader, lanes: lanes,
       checkpoints: checkpoints, space: space, progress: progress, bootID: ports.bootID,

@@ -4,7 +4,9 @@ extension Conductor {
   /// A file that Tarn placed, where the feed now has a directory.
   func removeInTheWay(_ action: Action) throws {
     guard deletions == .allowed else { return }
-    let removals = Removals(ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random)
+    let removals = Removals(
+      ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random,
+      ownWrites: ports.ownWrites)
     let outcome = try removals.carryOut([action]).first?.outcome ?? .stale("not there")
     let problem = observer.take(
       outcome, of: action, seen: ports.now, into: &problems, counting: &counts)

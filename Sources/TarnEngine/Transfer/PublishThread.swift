@@ -34,12 +34,13 @@ final class PublishThread: Sendable {
   private let thread: WorkerThread
 
   init(
-    folder: any FolderPort, ledger: any LedgerPort, clock: any Clock,
+    folder: any FolderPort, ledger: any LedgerPort, clock: any Clock, ownWrites: OwnWrites? = nil,
     post: @escaping @Sendable (JobMessage) -> Void
   ) throws(ThreadFailure) {
     let state = LockedCondition(State())
     self.state = state
-    let group = PublishGroup(folder: folder, ledger: ledger, clock: clock, post: post)
+    let group = PublishGroup(
+      folder: folder, ledger: ledger, clock: clock, ownWrites: ownWrites, post: post)
     thread = try WorkerThread.start(name: "tarn-publish") { Self.run(state, group) }
   }
 
@@ -82,6 +83,7 @@ struct PublishGroup: Sendable {
   let folder: any FolderPort
   let ledger: any LedgerPort
   let clock: any Clock
+  var ownWrites: OwnWrites?
   let post: @Sendable (JobMessage) -> Void
 
   private static let replaced = FolderFailure(
@@ -147,7 +149,11 @@ struct PublishGroup: Sendable {
   private func install(_ ready: [Publication]) throws(LedgerFailure) {
     guard !ready.isEmpty else { return }
     try ledger.apply(ready.map { .intent(intent($0)) })
+    for publication in ready { ownWrites?.expect(publication.path, publication.row.identity) }
     let outcomes = folder.install(ready.map(installation))
+    for (publication, outcome) in zip(ready, outcomes) {
+      if case .installed(let identity, _) = outcome { ownWrites?.note(publication.path, identity) }
+    }
     try ledger.apply(zip(ready, outcomes).flatMap { changes($0, $1) })
     for (publication, outcome) in zip(ready, outcomes) { finish(publication, outcome) }
   }

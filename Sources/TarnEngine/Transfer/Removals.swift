@@ -7,6 +7,7 @@ struct Removals {
   let folder: any FolderPort
   let clock: any Clock
   let random: any RandomSource
+  var ownWrites: OwnWrites?
 
   private var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
 
@@ -27,6 +28,7 @@ struct Removals {
             kind: .remove, path: removal.path, partialName: "", trashName: removal.trashName, row: row,
             displacesOwn: Self.isTarns(row, removal)))
       })
+    for removal in removals { ownWrites?.note(removal.path, nil) }
     let outcomes = folder.remove(removals)
     var changes: [LedgerChange] = []
     for (removal, outcome) in zip(removals, outcomes) {

@@ -1,0 +1,197 @@
+/// What is known of one folder that an agent keeps: whether it is seen, what of it has to be looked at, and when. A value,
+/// which is told news and the time: nanoseconds of a monotonic clock.
+package struct WatchBook: Sendable {
+  /// How far apart the looks at everything are, in seconds.
+  package struct Pace: Sendable, Equatable {
+    /// While the folder is seen: against what inotify does not tell.
+    package var rescan: Int64 = 86_400
+    /// While it is not.
+    package var poll: Int64 = 300
+
+    package init() {}
+  }
+
+  private enum Sight: Equatable {
+    case off
+    case starting
+    case watching(since: UInt64)
+    case blind(WatchBlindness)
+  }
+
+  /// Something that the journal has to be told: `watch-lost` or `watch-restored`.
+  package struct Note: Sendable, Equatable {
+    package var code: String
+    package var detail: String
+  }
+
+  private var sight: Sight
+  private var pace: Pace
+  private var dirt = DirtySet()
+  /// All of it has to be looked at, whatever was told.
+  private var needsAll = false
+  /// What a repair looks at now.
+  private var taken: [Region] = []
+  /// When all of it is to be looked at in any case.
+  private var nextLook: UInt64
+  /// No repair begins before: the last one took its time, or failed.
+  private var notBefore: UInt64 = 0
+  private var begun: UInt64 = 0
+  private var failures = 0
+  package private(set) var notes: [Note] = []
+
+  /// Of the notes that nobody took, the newest are kept.
+  private static let mostNotes = 64
+  /// Seconds: the pause after repairs that failed in a row.
+  private static let backOff = BackOff(base: 1, most: 300)
+
+  /// - Parameters:
+  ///   - isWatched: false for a folder that nobody watches: its passes look.
+  ///   - random: in 0..<1.
+  package init(isWatched: Bool, pace: Pace, now: UInt64, random: Double) {
+    sight = isWatched ? .starting : .off
+    self.pace = pace
+    nextLook = Self.moment(now, seconds: pace.poll, random: random)
+  }
+
+  // MARK: - News
+
+  package mutating func take(_ event: WatchNews.Event, now: UInt64, random: Double) {
+    guard sight != .off else { return }
+    switch event {
+    case .dirty(let path): dirt.add(path: path, at: now)
+    case .tree(let path): dirt.add(tree: path, at: now)
+    case .ready(let directories):
+      if case .blind(let blindness) = sight {
+        note("watch-restored", "\(Units.count(directories, "directory")) watched again after: \(blindness.text)")
+      }
+      sight = .watching(since: now)
+      needsAll = true
+    case .blind(let blindness):
+      if case .blind(let before) = sight, before.code == blindness.code {
+        sight = .blind(blindness)
+        return
+      }
+      note("watch-lost", "\(blindness.code.rawValue): \(blindness.text)")
+      sight = .blind(blindness)
+      nextLook = Self.moment(now, seconds: pace.poll, random: random)
+    }
+  }
+
+  private mutating func note(_ code: String, _ detail: String) {
+    notes.append(Note(code: code, detail: detail))
+    notes.removeFirst(max(0, notes.count - Self.mostNotes))
+  }
+
+  /// The journal has them.
+  package mutating func dropNotes(_ count: Int) { notes.removeFirst(min(count, notes.count)) }
+
+  // MARK: - Repairs
+
+  /// Nothing changed since the last look at it, as far as anybody can tell.
+  package var isAsLeft: Bool {
+    guard case .watching = sight else { return false }
+    return dirt.isEmpty && !needsAll && taken.isEmpty
+  }
+
+  /// Nanoseconds until a repair is due, 0 when it is; nil while one is at work, and for a folder that nobody watches.
+  package func wait(now: UInt64) -> UInt64? {
+    guard sight != .off, taken.isEmpty else { return nil }
+    var due = nextLook
+    if needsAll { due = 0 }
+    if let dirty = dirt.dueAt { due = min(due, dirty) }
+    due = max(due, notBefore)
+    return due > now ? due - now : 0
+  }
+
+  /// A repair begins.
+  ///
+  /// - Returns: what it has to look at; empty when nothing is due.
+  package mutating func begin(now: UInt64) -> [Region] {
+    guard wait(now: now) == 0 else { return [] }
+    let scope = dirt.takeAll()
+    taken = needsAll || now >= nextLook ? [.everything] : scope?.regions ?? []
+    needsAll = false
+    begun = now
+    return taken
+  }
+
+  /// It has ended.
+  ///
+  /// - Parameters:
+  ///   - isDone: it looked at all that it was to look at. Otherwise that is still to be done, after a pause.
+  ///   - random: in 0..<1.
+  package mutating func end(isDone: Bool, now: UInt64, random: Double) {
+    let isWhole = taken.contains(.everything)
+    guard isDone else {
+      failures += 1
+      needsAll = needsAll || isWhole
+      for region in taken where !isWhole { giveBack(region, now: now) }
+      taken = []
+      notBefore = Self.sum(now, UInt64(Self.backOff.ceiling(failures) * 1e9))
+      return
+    }
+    failures = 0
+    taken = []
+    // Half of the time at most, whatever somebody does to the folder.
+    notBefore = Self.sum(now, now - min(now, begun))
+    if isWhole { looked(now: now, random: random) }
+  }
+
+  /// A pass has looked at everything.
+  ///
+  /// - Parameter since: when it began to.
+  package mutating func looked(since: UInt64, now: UInt64, random: Double) {
+    if case .watching(let ready) = sight, ready > since { return }
+    needsAll = false
+    looked(now: now, random: random)
+  }
+
+  private mutating func looked(now: UInt64, random: Double) {
+    var seconds = pace.poll
+    if case .watching = sight { seconds = pace.rescan }
+    nextLook = Self.moment(now, seconds: seconds, random: random)
+  }
+
+  private mutating func giveBack(_ region: Region, now: UInt64) {
+    switch region.extent {
+    case .itself: if let path = region.path { dirt.add(path: path, at: now) }
+    case .children, .tree: dirt.add(tree: region.path, at: now)
+    }
+  }
+
+  // MARK: - Status
+
+  /// The words of the status document.
+  package var status: (mode: String, reason: String) {
+    switch sight {
+    case .off: ("off", "the next pass finds local changes")
+    case .starting: ("polling", "starting to watch")
+    case .watching: ("watching", "")
+    case .blind(let blindness): ("polling", "\(blindness.code.rawValue): \(blindness.text)")
+    }
+  }
+
+  // MARK: - Time
+
+  /// Three to five quarters of a period on, so that mirrors do not look all at once.
+  private static func moment(_ now: UInt64, seconds: Int64, random: Double) -> UInt64 {
+    sum(now, UInt64(Double(seconds) * (0.75 + random / 2) * 1e9))
+  }
+
+  private static func sum(_ left: UInt64, _ right: UInt64) -> UInt64 {
+    let (sum, isOver) = left.addingReportingOverflow(right)
+    return isOver ? .max : sum
+  }
+}
+
+extension DirtyScope {
+  /// None lies in another one.
+  package var regions: [Region] {
+    switch self {
+    case .everything: [.everything]
+    case .parts(let paths, let directories, let trees):
+      paths.map { Region($0, .itself) } + directories.map { Region($0, .children) }
+        + trees.map { Region($0, .tree) }
+    }
+  }
+}

@@ -1,0 +1,60 @@
+package import TarnCore
+import TarnRuntime
+
+/// What Tarn itself wrote in a folder of late, so that news of it are known for its own. Bounded; any thread.
+///
+/// A file is noted before it gets its name, for the news may come first: then its time of change is not known yet, and bytes and
+/// time of modification have to do until it is noted again.
+package final class OwnWrites: Sendable {
+  private struct Note {
+    /// nil: nothing stands there.
+    var identity: FileIdentity?
+    var isExact: Bool
+  }
+
+  private struct Notes {
+    var newer: [RelativePath: Note] = [:]
+    var older: [RelativePath: Note] = [:]
+  }
+
+  /// In each of two halves; the older one goes as a whole.
+  private static let half = 32_768
+
+  private let notes = Locked(Notes())
+
+  package init() {}
+
+  /// Is about to stand there under that name.
+  package func expect(_ path: RelativePath, _ identity: FileIdentity) {
+    note(path, Note(identity: identity, isExact: false))
+  }
+
+  /// Stands there now; nil when nothing does.
+  package func note(_ path: RelativePath, _ identity: FileIdentity?) {
+    note(path, Note(identity: identity, isExact: true))
+  }
+
+  private func note(_ path: RelativePath, _ note: Note) {
+    notes.withLock { notes in
+      if notes.newer.count >= Self.half {
+        notes.older = notes.newer
+        notes.newer = [:]
+      }
+      notes.newer[path] = note
+    }
+  }
+
+  /// Whether what stands at a path is what Tarn left there.
+  ///
+  /// - Parameter look: what stands there; called only for paths that Tarn wrote of late.
+  package func isOwn(_ path: RelativePath, look: () -> FileIdentity?) -> Bool {
+    let note = notes.withLock { $0.newer[path] ?? $0.older[path] }
+    guard let note else { return false }
+    switch (note.identity, look()) {
+    case (nil, nil): return true
+    case (let known?, let found?):
+      return note.isExact ? known.isSame(as: found) : known.isSameContents(as: found)
+    default: return false
+    }
+  }
+}
