@@ -111,6 +111,7 @@ import Testing
       ("connections = 20", .unknownSetting, 1, 1, "below [limits] or [mirror.NAME]"),
       ("[mirror]\nfeed = \"/a\"", .wrongType, 2, 1, "[mirror.NAME] above"),
       ("[mirror]\nx = \"/a\"", .wrongType, 2, 1, "[mirror.NAME] above"),
+      ("[[mirror.c]]\nfeed = \"/a\"", .wrongType, 1, 10, "[mirror.c] above"),
       ("[[mirror]]\nfeed = \"/a\"", .wrongType, 1, 3, "[mirror.NAME] above"),
       ("limits = 3", .wrongType, 1, 1, "[limits]"),
       ("[agent]\nkeep = 3", .unknownSetting, 2, 1, "below [mirror.NAME]"),

@@ -90,6 +90,9 @@ extension TOMLDocument.Fault {
     }
     // What only toml++'s authors need.
     if let internals = text.firstRange(of: " (TOML_") { text = text[..<internals.lowerBound] }
-    message = Printable.escape(String(text))
+    let plain = String(text).replacing("'\\n'", with: "the end of the line").replacing(
+      "'\\r'", with: "the end of the line")
+    // toml++ has escaped what it quotes.
+    message = Printable.escape(plain).replacing("\\\\", with: "\\")
   }
 }

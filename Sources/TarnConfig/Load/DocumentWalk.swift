@@ -78,12 +78,17 @@ struct DocumentWalk {
       let name = Redaction.short(mirror.key)
       guard case .table = mirror.node.value else {
         let isSetting = Setting.find(mirror.key, in: .mirror) != nil
+        // `[[mirror.NAME]]` says which one is meant; a text below [mirror] may be anything.
+        var isName = false
+        if case .array = mirror.node.value { isName = !isSetting && MirrorSettings.isName(mirror.key) }
         add(
           .wrongType, mirror.keyPosition,
           isSetting
             ? "'\(name)' stands below [mirror], which is no mirror's name"
             : "the mirror '\(name)' takes a table, and this is \(mirror.node.kindName)",
-          hint: "write [mirror.NAME] above the settings of the mirror", showing: .key)
+          hint:
+            "write [mirror.\(isName ? SettingValue.key(mirror.key) : "NAME")] above the settings of the mirror",
+          showing: .key)
         continue
       }
       guard MirrorSettings.isName(mirror.key) else {

@@ -70,6 +70,10 @@ struct SyntaxHint {
           + (line.value.map { " = " + Self.shown(Quotes.straight($0)) } ?? ""),
         message: message, isQuoting: true)
     }
+    if let scalar = line.scalar(at: position.column), scalar.value > 0x7F, Self.isInvisible(scalar) {
+      let number = String(scalar.value, radix: 16, uppercase: true)
+      return Mend("a blank of another kind stands here (U+\(number)): write an ordinary one, or none")
+    }
     let rest = line.rest(from: position.column)
     if rest == ";" { return Mend("no ; at the end of a line") }
     if rest.hasPrefix("//") || rest.hasPrefix(";") { return Mend("a comment begins with #") }
@@ -87,7 +91,7 @@ struct SyntaxHint {
     case "key-value pair" where said.hasPrefix("expected '='"): return aroundEquals
     default: break
     }
-    if line.text.hasPrefix("{") { return Mend("this is no JSON: \(Self.tableExample)") }
+    if line.text.hasPrefix("{") { return Mend("settings are no JSON: \(Self.tableExample)") }
     guard let value = line.value else { return Mend(Self.example(line.setting)) }
     if line.name.isEmpty { return Mend("a name is missing in front of =") }
     if said.contains("not representable") {
@@ -102,11 +106,17 @@ struct SyntaxHint {
           ?? "a value is missing: \(Self.shown(line.name)) = ...")
     }
     var mend = ofValue(value)
+    if said.contains("could not determine") { mend.message = mend.message ?? "no value looks like this" }
     if Self.isPlain(value), ["boolean", "floating-point", "value"].contains(fault.part) {
-      mend.message = mend.message ?? "this is no value"
+      mend.message = mend.message ?? "no value looks like this"
       mend.column = mend.column ?? line.valueColumn
     }
     return mend
+  }
+
+  /// Copied from a page or a word processor.
+  private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+    scalar.properties.isWhitespace || scalar.properties.generalCategory == .format
   }
 
   /// Where the same stands for the first time.
@@ -150,7 +160,9 @@ struct SyntaxHint {
           message: message, isQuoting: true)
       }
     }
-    if value.first == "\"" { return Mend("inside of a text \" is written \\\"", message: message) }
+    if value.first == "\"", rest.contains("\"") {
+      return Mend("inside of a text \" is written \\\"", message: message)
+    }
     if let whole = line.value, Self.isPlain(whole), !whole.contains(",") {
       return Mend(
         "a text stands in quotes: \(name) = \(Self.quoted(whole))", message: message, isQuoting: true)
@@ -176,7 +188,8 @@ struct SyntaxHint {
     let words = key.split { " \t:".contains($0) }.filter { $0 != "-" }
     let joined = words.joined(separator: "-")
     let near = Spelling.nearest(joined, Setting.all.map(\.name))
-    return Mend("a name has no blanks: write \(near ?? Self.shown(joined))")
+    return Mend(
+      near.map { "a name has no blanks: write \($0)" } ?? "a name has no blanks; \(Self.example(nil))")
   }
 
   private var withoutEquals: Mend {
