@@ -228,6 +228,7 @@ import Testing
     "pasword = \"hunter2\"", "header-file = \"Authorization: Bearer hunter2\"",
     "cookies = [\"hunter2\"]", "token = { value = \"hunter2\" }", "proxy = \"hunter2\"",
     "feed = \"https://ann:hunter2@example.org/x", "netrc-file = { file = \"hunter2\" }",
+    "“https://ann:hunter2@example.org/” = 1",
   ])
   func noProblemShowsASecret(line: String) {
     let loaded = Sample.load("[mirror.a]\nfolder = \"/srv/a\"\n" + line)

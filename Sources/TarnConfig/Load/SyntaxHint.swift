@@ -66,7 +66,7 @@ struct SyntaxHint {
       let message = "\(scalar) is no quote in TOML"
       if isHeader { return Mend(headerHint, message: message) }
       return Mend(
-        "quotes are straight: write \(line.name)"
+        "quotes are straight: write \(Self.shown(line.name))"
           + (line.value.map { " = " + Self.shown(Quotes.straight($0)) } ?? ""),
         message: message, isQuoting: true)
     }
