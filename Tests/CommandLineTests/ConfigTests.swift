@@ -74,7 +74,12 @@ import Testing
     let place = try Place(["other": ""])
     defer { place.remove() }
     let result = try place.run(["check"], isNamed: false)
-    #expect(result.status == 0 && result.output.hasPrefix("no settings: ") && result.messages == "")
+    #expect(result.status == 0 && result.messages == "")
+    let directory = place.directory.path
+    #expect(
+      result.output.hasPrefix(
+        "no settings found: looked for \(directory)/tarn.toml and \(directory)/conf.d/*.toml"),
+      "\(result.output)")
   }
 
   @Test func everyErrorHasItsPlace() throws {

@@ -107,6 +107,34 @@ import Testing
     }
   }
 
+  /// What is pasted makes the same files again.
+  @Test func theLinesToInstallItNameTheSettings() throws {
+    try withSettings({ _ in "" }) { directory in
+      let file = directory.appendingPathComponent("my tarn.toml")
+      try FileManager.default.copyItem(at: directory.appendingPathComponent("tarn.toml"), to: file)
+      let result = try TarnBinary.run(["schedule", "--config", file.path, "a-b"])
+      #expect(result.status == 0, "\(result.messages)")
+      for line in [
+        "#   tarn schedule --config '\(file.path)' a-b > ",
+        "#   tarn schedule --config '\(file.path)' --service a-b > ",
+      ] {
+        #expect(result.output.contains("\n" + line), "\(result.output)")
+      }
+    }
+  }
+
+  /// systemd would start such a timer, and wait for ever.
+  @Test(arguments: ["schedule = \"*-02-30 03:00\"", "schedule = \"2020-01-01 03:00\""])
+  func aTimerThatNeverElapsesIsRefused(_ rhythm: String) throws {
+    try withSettings({ $0 == "podcasts" ? rhythm : "" }) { directory in
+      let file = directory.appendingPathComponent("tarn.toml").path
+      let result = try TarnBinary.run(["schedule", "--config", file, "podcasts"])
+      #expect(result.status == 78 && result.output == "")
+      #expect(result.messages.hasPrefix("\(file):4:12: error: 'schedule' takes a time that comes, and '"))
+      #expect(!result.messages.contains("tarn sync FEED"))
+    }
+  }
+
   /// Nothing is printed for what no pass could be made of.
   @Test func whatIsNoMirrorIsRefused() throws {
     try withSettings({ _ in "" }) { directory in

@@ -93,7 +93,9 @@ import Testing
       try write("[mirror.a]\nfeed = \"/feed\"\nfolder = \"\(directory)/a\"", "tarn/tarn.toml")
       try write("[mirror.a]\nheader-file = \"\(directory)/token\"", "tarn/conf.d/a.toml")
       let paths = Sample.paths(["XDG_CONFIG_HOME": directory], isRoot: false)
-      let loader = SettingsLoader(paths: paths, purpose: .run, reading: DiskSettings()) { _ in true }
+      let loader = SettingsLoader(
+        paths: paths, purpose: .run, reading: DiskSettings(), now: Timestamp(nanoseconds: 0)
+      ) { _ in .utc }
       let open = loader.load()
       #expect(open.problems.map(\.code) == [.secretExposed])
       #expect(open.problems.first?.hint == "chmod 600 \(directory)/token")

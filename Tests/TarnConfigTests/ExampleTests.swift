@@ -34,7 +34,8 @@ import Testing
 
   private static func load(_ text: String) -> LoadedSettings {
     var files = FakeFiles([Sample.main: text])
-    for path in ["/etc/tarn/secret/cookies.txt", "/etc/tarn/secret/netrc"] {
+    let secrets = ["/etc/tarn/secret/cookies.txt", "/etc/tarn/secret/netrc"]
+    for path in secrets + ["/etc/ssl/certs/example.pem"] {
       files.modes[path] = SettingsFileAttributes(isRegular: true, mode: 0o600, isReadable: true)
     }
     return Sample.load(files, purpose: .check)

@@ -39,7 +39,10 @@ import Testing
     let lines = Setting.all(in: .mirror).filter { $0.option != nil && !$0.kind.isSecret }.map {
       "\($0.name) = \($0.example)"
     }
-    let loaded = Sample.load(Sample.mirror(lines.joined(separator: "\n")))
+    var files = FakeFiles([Sample.main: Sample.mirror(lines.joined(separator: "\n"))])
+    files.modes["/etc/ssl/certs/example.pem"] = SettingsFileAttributes(
+      isRegular: true, mode: 0o644, isReadable: true)
+    let loaded = Sample.load(files)
     #expect(loaded.problems == [])
     let values = try #require(loaded.settings?.mirrors.first).options.values
     let expected = Set(PassOptions.Name.allCases).subtracting([.headerFile, .cookies, .netrcFile, .proxy])

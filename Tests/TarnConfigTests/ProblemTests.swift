@@ -35,8 +35,21 @@ import Testing
       ("template = \"{nope}\"", .badValue, 12, "{title}"),
       ("exclude = \"*.tmp\"", .wrongType, 11, "write it as a list: exclude = [\"*.tmp\"]"),
       ("exclude = [\"a\", 7]", .wrongType, 17, "exclude"),
+      ("include = \"*.iso, *.txt\"", .wrongType, 11, "include = [\"*.iso\", \"*.txt\"]"),
+      ("retry = 3", .unknownSetting, 1, "write 'retries'"),
+      ("password = \"x\"", .unknownSetting, 1, "write 'netrc-file'"),
+      ("template = [\"{title}\"]", .wrongType, 12, "without brackets: template = \"{title}\""),
+      ("keep = [20]", .wrongType, 8, "without brackets: keep = 20"),
+      ("include = \",\"", .wrongType, 11, "include = [\",\"]"),
       ("cacert = \"ca.pem\"", .badValue, 10, "begins with /"),
       ("state = \"/a/../b\"", .badValue, 9, "without .."), ("state = \"\"", .badValue, 9, "begins with /"),
+      ("state = \"/a\\u0000b\"", .badValue, 9, "no control bytes"),
+      ("state = \"a\\u0000b\"", .badValue, 9, "no control bytes"),
+      ("cacert = \"/nowhere.pem\"", .cacertNotReadable, 10, "choose a file"),
+      ("proxy = \"http://proxy:99999\"", .badValue, 9, "1 to 65535"),
+      ("proxy = \"http://proxy:0\"", .badValue, 9, "1 to 65535"),
+      ("proxy = \"socks5h://proxy:x\"", .badValue, 9, "1 to 65535"),
+      ("proxy = \"http://[::1]:3128\"", nil, 0, ""),
       ("schedule = \"full moon\"", .badValue, 12, "06:00 Europe/Berlin"),
       ("schedule = []", .badValue, 12, "leave it out"),
       ("schedule = [\"06:00\", \"moon\"]", .badValue, 22, "every = \"1h\""),
@@ -90,12 +103,15 @@ import Testing
 
   @Test(
     arguments: [
-      ("[mirrors.a]\nfeed = \"/a\"", .unknownTable, 1, 2, "[mirror.NAME]"),
+      ("[mirrors.a]\nfeed = \"/a\"", .unknownTable, 1, 2, "[mirror.a]"),
+      ("[Mirror.my-iso]", .unknownTable, 1, 2, "[mirror.my-iso]"),
+      ("[mirrors]\nfeed = \"/a\"", .unknownTable, 1, 2, "[mirror.NAME]"),
       ("[limit]", .unknownTable, 1, 2, "[limits]"), ("[zebra]", .unknownTable, 1, 2, "the tables are"),
       ("keep = 20", .unknownSetting, 1, 1, "below [mirror.NAME]"),
       ("connections = 20", .unknownSetting, 1, 1, "below [limits] or [mirror.NAME]"),
       ("[mirror]\nfeed = \"/a\"", .wrongType, 2, 1, "[mirror.NAME] above"),
       ("[mirror]\nx = \"/a\"", .wrongType, 2, 1, "[mirror.NAME] above"),
+      ("[[mirror.c]]\nfeed = \"/a\"", .wrongType, 1, 10, "[mirror.c] above"),
       ("[[mirror]]\nfeed = \"/a\"", .wrongType, 1, 3, "[mirror.NAME] above"),
       ("limits = 3", .wrongType, 1, 1, "[limits]"),
       ("[agent]\nkeep = 3", .unknownSetting, 2, 1, "below [mirror.NAME]"),
@@ -104,6 +120,7 @@ import Testing
       ("[mirror.a]", .missing, 1, 9, "feed = "),
       ("[agent]\nlog-format = \"jsn\"", .badValue, 2, 14, "log-format = \"json\""),
       ("[agent]\nsocket = \"/\(String(repeating: "s", count: 107))\"", .outOfRange, 2, 10, "shorter"),
+      ("[agent]\nsocket = \"/\"", .badValue, 2, 10, "tarn.sock"),
       ("[limits]\npasses = 65", .outOfRange, 2, 10, "passes = 64"),
     ] as [(String, SettingsProblem.Code, Int, Int, String)])
   func tablesAndNames(
@@ -126,6 +143,9 @@ import Testing
       ("file://h/x", .badValue),
       ("https://ann:secret@h/x", .urlWithPassword), ("HTTPS://ann@h/x", .urlWithPassword), ("", .badValue),
       ("/a\u{7}", .badValue), ("https://h/x@y?z=@", nil), ("http://h", nil), ("HTTP://h/", nil),
+      ("https://h:99999/x", .badValue), ("https://h:0/x", .badValue), ("https://h:8o/x", .badValue),
+      ("https://[::1]:65536/x", .badValue), ("https://[::1", .badValue), ("https://h:65535/x", nil),
+      ("https://[::1]:8443/x", nil), ("https://h:/x", nil), ("https://h?a:99999", nil),
       ("file:///x", nil), ("file://localhost/x", nil), ("/srv/list", nil),
     ] as [(String, SettingsProblem.Code?)]) func feeds(_ feed: String, _ code: SettingsProblem.Code?)
   {
@@ -181,7 +201,7 @@ import Testing
         /etc/tarn/tarn.toml:4:10: error: 'folder' takes an absolute path, not '/srv/\\x1b[31mx'
           4 | folder = "/srv/\\u001B[31mx"
             |          ^^^^^^^^^^^^^^^^^^
-          the agent has no working directory: write a path that begins with /
+          a path has no control bytes: write it without \\u0000 and its like
 
         """,
       ])
@@ -208,6 +228,7 @@ import Testing
     "pasword = \"hunter2\"", "header-file = \"Authorization: Bearer hunter2\"",
     "cookies = [\"hunter2\"]", "token = { value = \"hunter2\" }", "proxy = \"hunter2\"",
     "feed = \"https://ann:hunter2@example.org/x", "netrc-file = { file = \"hunter2\" }",
+    "“https://ann:hunter2@example.org/” = 1",
   ])
   func noProblemShowsASecret(line: String) {
     let loaded = Sample.load("[mirror.a]\nfolder = \"/srv/a\"\n" + line)

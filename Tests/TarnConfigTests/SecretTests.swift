@@ -105,4 +105,16 @@ import Testing
   {
     #expect(Redaction.text(text) == plain)
   }
+
+  /// What is pasted looks at the same file.
+  @Test(arguments: ["cookies = \"/s/c\"", "cacert = \"/s/c\""])
+  func theHintNamesTheFileOfSettings(line: String) {
+    let file = "/srv/my tarn.toml"
+    var fake = FakeFiles([file: Sample.mirror(line)])
+    fake.failures = ["/s/c": .denied]
+    let loaded = Sample.load(fake, Sample.paths(config: file), purpose: .check)
+    #expect(loaded.problems.map(\.severity) == [.warning])
+    #expect(
+      loaded.problems.first?.hint?.hasSuffix("sudo tarn config check --config '/srv/my tarn.toml'") == true)
+  }
 }

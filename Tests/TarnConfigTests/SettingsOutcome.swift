@@ -33,8 +33,11 @@ struct SettingsOutcome {
 
   private static func load(_ bytes: [UInt8]) -> LoadedSettings {
     let paths = SettingsPaths(environment: ["HOME": "/users/ann"], isRoot: true, workingDirectory: "/")
-    return SettingsLoader(paths: paths, purpose: .check, reading: OneFile(bytes: bytes)) {
-      $0.utf8.count % 2 == 0
+    return SettingsLoader(
+      paths: paths, purpose: .check, reading: OneFile(bytes: bytes),
+      now: Timestamp(nanoseconds: 1_795_262_400_000_000_000)
+    ) { zone in
+      if case .named(let name) = zone, name.utf8.count % 2 != 0 { nil } else { .utc }
     }.load()
   }
 

@@ -41,6 +41,9 @@ struct FakeFiles: SettingsReading {
 enum Sample {
   static let main = "/etc/tarn/tarn.toml"
 
+  /// 2026-11-21T12:00:00Z.
+  static let now = Timestamp(nanoseconds: 1_795_262_400_000_000_000)
+
   static func paths(
     _ environment: [String: String] = [:], isRoot: Bool = true, config: String? = nil, socket: String? = nil,
     flags: [SettingOverride] = []
@@ -53,7 +56,13 @@ enum Sample {
   static func load(
     _ files: FakeFiles, _ paths: SettingsPaths = paths(), purpose: SettingsLoader.Purpose = .run
   ) -> LoadedSettings {
-    SettingsLoader(paths: paths, purpose: purpose, reading: files) { $0 == "Europe/Berlin" }.load()
+    SettingsLoader(paths: paths, purpose: purpose, reading: files, now: now) { zone in
+      switch zone {
+      case .utc, .local: .utc
+      case .named("Europe/Berlin"): TimeZoneRules(posix: "CET-1CEST,M3.5.0,M10.5.0/3")
+      case .named: nil
+      }
+    }.load()
   }
 
   static func load(_ text: String, purpose: SettingsLoader.Purpose = .run) -> LoadedSettings {

@@ -8,6 +8,8 @@ enum TOMLDocument {
     var position: SettingPosition
     /// Safe to print.
     var message: String
+    /// What was being read: `array`, `table header`; empty where toml++ does not say.
+    var part = ""
   }
 
   static let longest = TARN_TOML_MAXIMUM
@@ -78,17 +80,19 @@ extension SettingPosition {
 extension TOMLDocument.Fault {
   fileprivate init(_ fault: tarn_toml_fault) {
     position = SettingPosition(fault.line, fault.column)
-    let text = withUnsafeBytes(of: fault.text) { $0.prefix { $0 != 0 } }
-    message = Self.plain(String(decoding: text, as: UTF8.self))
-  }
-
-  /// Without what only toml++'s authors need.
-  private static func plain(_ text: String) -> String {
-    var text = text[...]
-    if text.hasPrefix("Error while parsing "), let colon = text.firstRange(of: ": ") {
+    let bytes = withUnsafeBytes(of: fault.text) { $0.prefix { $0 != 0 } }
+    let said = String(decoding: bytes, as: UTF8.self)
+    var text = said[...]
+    let front = "Error while parsing "
+    if text.hasPrefix(front), let colon = text.firstRange(of: ": ") {
+      part = String(text[..<colon.lowerBound].dropFirst(front.count))
       text = text[colon.upperBound...]
     }
+    // What only toml++'s authors need.
     if let internals = text.firstRange(of: " (TOML_") { text = text[..<internals.lowerBound] }
-    return Printable.escape(String(text))
+    let plain = String(text).replacing("'\\n'", with: "the end of the line").replacing(
+      "'\\r'", with: "the end of the line")
+    // toml++ has escaped what it quotes.
+    message = Printable.escape(plain).replacing("\\\\", with: "\\")
   }
 }

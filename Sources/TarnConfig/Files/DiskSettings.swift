@@ -50,7 +50,8 @@ package struct DiskSettings: SettingsReading {
     var status = stat()
     guard stat(path, &status) == 0 else { throw .of(errno) }
     return SettingsFileAttributes(
-      isRegular: status.st_mode & S_IFMT == S_IFREG, mode: UInt32(status.st_mode) & 0o7777,
+      isRegular: status.st_mode & S_IFMT == S_IFREG, isDirectory: status.st_mode & S_IFMT == S_IFDIR,
+      mode: UInt32(status.st_mode) & 0o7777,
       isReadable: access(path, R_OK) == 0)
   }
 

@@ -1,3 +1,5 @@
+import TarnCore
+
 /// Which files and directories an instance of Tarn uses. Found from the environment and the flags alone: nothing is
 /// looked up.
 package struct SettingsPaths: Sendable, Equatable {
@@ -24,6 +26,12 @@ package struct SettingsPaths: Sendable, Equatable {
 
   /// The control socket when nobody says another.
   package var socket: String? { runtime.map { "\($0)/tarn.sock" } }
+
+  /// A command of Tarn that looks at the same settings, for hints: `config check` with `--config FILE` where that was
+  /// given.
+  package func command(_ words: String) -> String {
+    "tarn \(words)" + (file.map { " --config \(ShellWord.quote($0))" } ?? "")
+  }
 
   /// - Parameters:
   ///   - isRoot: by root's user id; outside of a service this tells the instance.

@@ -42,13 +42,15 @@ package struct SettingsDirectory: Sendable, Equatable {
 
 package struct SettingsFileAttributes: Sendable, Equatable {
   package var isRegular: Bool
+  package var isDirectory = false
   /// The permissions of stat(2): 0o600.
   package var mode: UInt32
   /// By this process.
   package var isReadable: Bool
 
-  package init(isRegular: Bool, mode: UInt32, isReadable: Bool) {
+  package init(isRegular: Bool, isDirectory: Bool = false, mode: UInt32, isReadable: Bool) {
     self.isRegular = isRegular
+    self.isDirectory = isDirectory
     self.mode = mode
     self.isReadable = isReadable
   }

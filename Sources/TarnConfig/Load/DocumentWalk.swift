@@ -53,9 +53,16 @@ struct DocumentWalk {
       return
     }
     let near = Spelling.nearest(member.key, ["mirror", "limits", "agent"])
+    var mirror = "NAME"
+    if case .table(let members) = member.node.value, let first = members.first?.key,
+      MirrorSettings.isName(first),
+      Setting.find(first, in: .mirror) == nil
+    {
+      mirror = SettingValue.key(first)
+    }
     add(
       .unknownTable, member.keyPosition, "there is no table '\(name)'",
-      hint: near.map { "write [\($0 == "mirror" ? "mirror.NAME" : $0)]" }
+      hint: near.map { "write [\($0 == "mirror" ? "mirror.\(mirror)" : $0)]" }
         ?? "the tables are [agent], [limits] and [mirror.NAME]", showing: .key)
   }
 
@@ -71,18 +78,23 @@ struct DocumentWalk {
       let name = Redaction.short(mirror.key)
       guard case .table = mirror.node.value else {
         let isSetting = Setting.find(mirror.key, in: .mirror) != nil
+        // `[[mirror.NAME]]` says which one is meant; a text below [mirror] may be anything.
+        var isName = false
+        if case .array = mirror.node.value { isName = !isSetting && MirrorSettings.isName(mirror.key) }
         add(
           .wrongType, mirror.keyPosition,
           isSetting
             ? "'\(name)' stands below [mirror], which is no mirror's name"
             : "the mirror '\(name)' takes a table, and this is \(mirror.node.kindName)",
-          hint: "write [mirror.NAME] above the settings of the mirror", showing: .key)
+          hint:
+            "write [mirror.\(isName ? SettingValue.key(mirror.key) : "NAME")] above the settings of the mirror",
+          showing: .key)
         continue
       }
       guard MirrorSettings.isName(mirror.key) else {
         add(
           .badName, mirror.keyPosition, "'\(name)' cannot be a mirror's name",
-          hint: "a name has up to 64 bytes, no blanks, none of / . : and no - in front", showing: .key)
+          hint: MirrorSettings.nameRule, showing: .key)
         continue
       }
       mirrors[mirror.key] = mirrors[mirror.key] ?? SettingPlace(source: source, position: mirror.keyPosition)
@@ -149,6 +161,8 @@ struct DocumentWalk {
     "speed": "limit-rate", "purge": "delete", "prune": "delete", "headers": "header-file",
     "header": "header-file", "ignore": "exclude", "filter": "include", "netrcfile": "netrc-file",
     "ca": "cacert", "jobs": "connections", "parallel": "connections", "concurrency": "passes",
+    "retry": "retries", "user": "netrc-file", "username": "netrc-file", "password": "netrc-file",
+    "login": "netrc-file", "cafile": "cacert", "ca-file": "cacert", "cert": "cacert", "age": "max-age",
     "max-connections": "connections", "log": "log-format", "retention": "keep-events",
   ]
 

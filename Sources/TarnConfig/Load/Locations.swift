@@ -29,6 +29,9 @@ enum SettingPath {
   static func hint(_ text: String) -> String {
     if text.utf8.count >= longest { return "a path has less than \(longest) bytes" }
     if text.isEmpty { return "write a path that begins with /" }
+    guard text.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
+      return "a path has no control bytes: write it without \\u0000 and its like"
+    }
     if text.utf8.split(separator: UInt8(ascii: "/")).contains(where: { $0.elementsEqual("..".utf8) }) {
       return "write the path without .."
     }
@@ -63,6 +66,11 @@ enum FeedRule {
         hint: "put them into a netrc file and set netrc-file, or the header into a file and set header-file")
       guard let first = rest.utf8.first, !"/?#".utf8.contains(first) else {
         throw Refusal(.badValue, "names no host", hint: "write \(scheme)://HOST/PATH")
+      }
+      guard URLPort.isSound(text) else {
+        throw Refusal(
+          .badValue, "has a port that is out of range",
+          hint: "a port is a number from 1 to 65535, as in \(scheme)://HOST:8443/PATH")
       }
       guard !text.utf8.contains(0x20) else {
         throw Refusal(.badValue, "has a blank in its URL", hint: "write %20 for it")

@@ -3,8 +3,7 @@ import TarnCore
 /// Looks whether each secret is where its setting says, and hidden from others. Reads none.
 struct SecretCheck {
   let merged: MergedSettings
-  /// `$CREDENTIALS_DIRECTORY`.
-  let credentials: String?
+  let paths: SettingsPaths
   let isRunning: Bool
   let reading: any SettingsReading
 
@@ -18,7 +17,7 @@ struct SecretCheck {
   private func problem(_ found: FoundSetting, _ place: SecretPlace) -> SettingsProblem? {
     let severity: SettingsProblem.Severity = isRunning ? .error : .warning
     let name = found.setting.name
-    guard let path = place.path(credentials: credentials) else {
+    guard let path = place.path(credentials: paths.credentials) else {
       return found.problem(
         .secretMissing, severity: severity,
         "'\(name)' is a credential, and there is no $CREDENTIALS_DIRECTORY\(isRunning ? "" : " here")",
@@ -64,6 +63,6 @@ struct SecretCheck {
       "the file of '\(found.setting.name)' cannot be read by this user: \(path)",
       hint: isRunning
         ? "chown it to the user that Tarn runs as"
-        : "only the user that Tarn runs as has to; root can look: sudo tarn config check")
+        : "only the user that Tarn runs as has to; root can look: sudo \(paths.command("config check"))")
   }
 }

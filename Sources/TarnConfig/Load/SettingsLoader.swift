@@ -1,4 +1,4 @@
-import TarnCore
+package import TarnCore
 
 /// Reads all settings, once per call: files, environment, flags, in this order, the later before the earlier.
 package struct SettingsLoader: Sendable {
@@ -12,17 +12,19 @@ package struct SettingsLoader: Sendable {
   package var paths: SettingsPaths
   package var purpose: Purpose
   private let reading: any SettingsReading
-  private let isKnownZone: @Sendable (String) -> Bool
+  private let schedules: ScheduleCheck
 
-  /// - Parameter isKnownZone: whether the time zone database has that name.
+  /// - Parameters:
+  ///   - now: schedules that are over by then are refused.
+  ///   - zone: the rules of a zone; nil when the time zone database does not have it.
   package init(
-    paths: SettingsPaths, purpose: Purpose, reading: any SettingsReading,
-    isKnownZone: @escaping @Sendable (String) -> Bool
+    paths: SettingsPaths, purpose: Purpose, reading: any SettingsReading, now: Timestamp,
+    zone: @escaping @Sendable (CalendarSpec.Zone) -> TimeZoneRules?
   ) {
     self.paths = paths
     self.purpose = purpose
     self.reading = reading
-    self.isKnownZone = isKnownZone
+    schedules = ScheduleCheck(now: now, rules: zone)
   }
 
   /// The longest file, in bytes.
@@ -31,7 +33,7 @@ package struct SettingsLoader: Sendable {
   /// Blocks for as long as the files do. Never fails: what is wrong is among the problems.
   package func load() -> LoadedSettings {
     var loaded = LoadedSettings()
-    let values = ValueReading(home: paths.home, isKnownZone: isKnownZone)
+    let values = ValueReading(home: paths.home, schedules: schedules)
     var found: [FoundSetting] = []
     var mirrors: [String: SettingPlace] = [:]
     for path in files(&loaded) {
@@ -58,7 +60,10 @@ package struct SettingsLoader: Sendable {
     loaded.problems += FolderCheck(merged: merged, home: paths.home, reading: reading)
       .problems()
     loaded.problems += SecretCheck(
-      merged: merged, credentials: paths.credentials, isRunning: purpose == .run, reading: reading
+      merged: merged, paths: paths, isRunning: purpose == .run, reading: reading
+    ).problems()
+    loaded.problems += FileCheck(
+      merged: merged, paths: paths, isRunning: purpose == .run, reading: reading
     ).problems()
     loaded.records = merged.records(settings)
     if !loaded.problems.contains(where: { $0.severity == .error }) { loaded.settings = settings }

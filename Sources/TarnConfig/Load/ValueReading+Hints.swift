@@ -23,12 +23,24 @@ extension ValueReading {
     case (.rate, .integer(let number)) where number > 0:
       hint = "write the unit, in quotes: \(setting.name) = \"\(number)B/s\" is \(number) bytes per second"
     case (.patterns, .text(let text)):
-      hint = "write it as a list: \(setting.name) = [\(SettingValue.quote(text))]"
+      hint = "write it as a list: \(setting.name) = [\(Self.parted(text))]"
+    case (let kind, .array(let nodes)) where nodes.count == 1 && !kind.isSecret && kind != .patterns:
+      switch nodes[0].value {
+      case .text(let text): hint = "write it without brackets: \(setting.name) = \(SettingValue.quote(text))"
+      case .integer(let number): hint = "write it without brackets: \(setting.name) = \(number)"
+      default: break
+      }
     case (.rates, .table), (.rates, .text):
       hint = "write a list: \(setting.name) = \(setting.example)"
     default: break
     }
     return Refusal(.wrongType, "takes \(setting.kind.takes), and this is \(node.kindName)", hint: hint)
+  }
+
+  /// The members of a list that somebody wrote as one text.
+  private static func parted(_ text: String) -> String {
+    let parts = text.split(separator: ",").map { SyntaxHint.trim(String($0)) }.filter { !$0.isEmpty }
+    return (parts.isEmpty ? [text] : parts).map(SettingValue.quote).joined(separator: ", ")
   }
 
   func rates(_ nodes: [SettingNode]) throws(Refusal) -> [SettingValue.Rate] {

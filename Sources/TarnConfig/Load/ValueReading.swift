@@ -14,8 +14,7 @@ struct Refusal: Error, Equatable {
 struct ValueReading {
   /// `$HOME`, for paths that begin with `~/`.
   var home: String?
-  /// Whether the time zone database has that name.
-  var isKnownZone: @Sendable (String) -> Bool
+  var schedules: ScheduleCheck
 
   func read(_ node: SettingNode, as setting: Setting) throws(Refusal) -> SettingValue {
     do throws(Refusal) {
@@ -48,16 +47,21 @@ struct ValueReading {
     case (.secretURL, .text(let text)):
       try FeedRule.refusePassword(
         text, hint: "write the whole URL into a file of its own: proxy = { file = \"/path\" }")
+      guard URLPort.isSound(text) else {
+        throw Refusal(
+          .badValue, "has a port that is out of range",
+          hint: "a port is a number from 1 to 65535: write for example \(setting.name) = \(setting.example)")
+      }
       return .text(text)
     case (.secretFile, .table(let members)), (.secretURL, .table(let members)):
       return .secret(try secret(members, setting))
     case (.rates, .array(let nodes)): return .rates(try rates(nodes))
     case (.calendar, .text(let text)):
-      try checkSchedule(text, at: node.position)
+      try schedules.check([(text, node.position)])
       return .texts([text])
     case (.calendar, .array(let nodes)):
       let texts = try texts(nodes, setting)
-      for (text, node) in zip(texts, nodes) { try checkSchedule(text, at: node.position) }
+      try schedules.check(zip(texts, nodes).map { ($0, $1.position) })
       guard !texts.isEmpty else { throw Refusal(.badValue, "is an empty list", hint: "leave it out instead") }
       return .texts(texts)
     default: throw wrongType(node, setting)
@@ -142,17 +146,6 @@ struct ValueReading {
       throw Refusal(
         .unknownSetting, "knows no '\(Redaction.short(member.key))', only file and credential", hint: hint,
         position: member.keyPosition)
-    }
-  }
-
-  private func checkSchedule(_ text: String, at position: SettingPosition) throws(Refusal) {
-    do throws(ScheduleTextError) {
-      _ = try CalendarSpec(text, isKnownZone: isKnownZone)
-    } catch {
-      throw Refusal(
-        .badValue, "takes a time as in systemd.time(7); \(error.place(in: text))",
-        hint: "write for example schedule = \(SettingValue.quote(error.example)), or every = \"1h\"",
-        position: position)
     }
   }
 

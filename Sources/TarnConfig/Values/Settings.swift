@@ -47,6 +47,9 @@ package struct MirrorSettings: Sendable, Equatable {
     self.folder = folder
   }
 
+  /// What `isName` takes, for people.
+  static let nameRule = "a name has up to 64 bytes, no blanks, none of / . : and no - in front"
+
   /// What a name must not have: it would be taken for a path, a URL or a TARGET (`MIRROR:PATH`).
   package static func isName(_ name: String) -> Bool {
     !name.isEmpty && name.utf8.count <= 64 && name.utf8.first != UInt8(ascii: "-")

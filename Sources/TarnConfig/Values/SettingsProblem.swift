@@ -27,6 +27,7 @@ package struct SettingsProblem: Error, Sendable, Equatable {
     case folderRefused = "config-folder-refused"
     case folderOverlap = "config-folder-overlap"
     case urlWithPassword = "url-with-password"
+    case cacertNotReadable = "cacert-not-readable"
     case secretMissing = "secret-missing"
     case secretNotReadable = "secret-not-readable"
     case secretExposed = "secret-exposed"

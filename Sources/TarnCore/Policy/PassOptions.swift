@@ -159,7 +159,7 @@ package struct PassOptions: Sendable, Equatable {
     let schemes = ["http", "https", "socks4", "socks4a", "socks5", "socks5h"]
     let scheme = schemes.first { text.lowercased().hasPrefix($0 + "://") }
     let rest = scheme.map { text.dropFirst($0.count + 3) } ?? ""
-    guard !rest.isEmpty, rest.first != "/", rest.first != ":",
+    guard !rest.isEmpty, rest.first != "/", rest.first != ":", URLPort.isSound(text),
       text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
     else {
       throw Failure(

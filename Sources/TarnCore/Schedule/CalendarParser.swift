@@ -122,8 +122,12 @@ struct CalendarParser {
   private mutating func parseEpoch() throws(ScheduleTextError) {
     let offset = text.offset
     _ = text.take("@")
-    let seconds = try text.number(most: 7_258_118_399, "a moment beyond the year 2199", "@1767225600")
-    guard text.isAtEnd else { throw text.error("nothing is expected after a moment", "@1767225600") }
+    let example = CalendarSpec.shorthand(text.rest) == nil ? "daily" : text.rest.lowercased()
+    guard text.peek.map(TextCursor.isLetter) != true else {
+      throw text.error("@ stands in front of seconds since 1970, never of a word", example, at: offset)
+    }
+    let seconds = try text.number(most: 7_258_118_399, "a moment beyond the year 2199", example)
+    guard text.isAtEnd else { throw text.error("nothing is expected after a moment", example) }
     let days = seconds / 86_400
     let rest = seconds % 86_400
     let date = Civil(daysSince1970: days)
@@ -235,7 +239,7 @@ struct CalendarParser {
 extension CalendarSpec.Field {
   var example: String {
     switch self {
-    case .year: "2027-01-01"
+    case .year: "*-01-01"
     case .month: "*-1,7-01"
     case .day: "*-*-15"
     case .dayFromEnd: "*-*~1"

@@ -31,11 +31,19 @@ struct ConfigCheckCommand: ParsableCommand {
         let files = report.files.map { Printable.escape($0) }.joined(separator: ", ")
         session.console.data(
           files.isEmpty
-            ? "no settings: 'tarn config paths' lists where they are looked for" + systemsOwn(session)
+            ? nothing(report) + systemsOwn(session)
             : "\(files): \(Numbers.count(settings.mirrors.count, "mirror"))")
       }
     }
     try report.status.end()
+  }
+
+  /// No error: an agent without settings has no mirrors, and takes them when they are there.
+  private func nothing(_ report: SettingsReport) -> String {
+    let directories = report.paths.directories.map { Printable.escape($0) }
+    guard !directories.isEmpty else { return "no settings: neither $HOME nor $XDG_CONFIG_HOME is set" }
+    let places = directories.map { "\($0)/tarn.toml and \($0)/conf.d/*.toml" }
+    return "no settings found: looked for " + places.joined(separator: ", ")
   }
 
   /// A running system's agent says 'tarn config check' when it rejects settings: those are not this user's.

@@ -29,6 +29,11 @@ struct ScheduleCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    let report = SettingsReport(session)
+    if report.loaded.settings == nil, !mirror.contains("/") {
+      report.tellProblems(session)
+      try report.status.end()
+    }
     let timer = try timer(session)
     if session.isJSON {
       session.console.data(JSONText.document(ScheduleDocument(timer)))
@@ -42,20 +47,20 @@ struct ScheduleCommand: ParsableCommand {
     let config = session.sources.paths.file.map { ["--config", $0] } ?? []
     if let place = session.tarn.place(of: mirror), let settings = session.configured(mirror) {
       return TimerText(
-        program: Self.program, arguments: config + [mirror], name: mirror, rhythm: settings.rhythm,
+        program: Self.program, arguments: config + [mirror], name: mirror, config: config,
+        rhythm: settings.rhythm,
         writes: [place.folder] + (place.state.map { [$0] } ?? []), isSystem: isSystem)
     }
     let folder = session.tarn.absolute(mirror)
     guard session.tarn.mirrorFolder(containing: folder)?.utf8.elementsEqual(folder.utf8) == true else {
-      let broken =
-        session.sources.checked().settings == nil ? "; the settings have errors: tarn config check" : ""
       throw PassFailure(
         .folderUnusable, code: "not-a-mirror",
-        "'\(Printable.escape(mirror))' is neither a name in the settings nor the folder of a mirror\(broken)",
+        "'\(Printable.escape(mirror))' is neither a name in the settings nor the folder of a mirror",
         hint: "make it one: tarn sync FEED \(ShellWord.quote(mirror))")
     }
     return TimerText(
-      program: Self.program, arguments: [folder], name: folder, rhythm: .command, writes: [folder],
+      program: Self.program, arguments: [folder], name: folder, config: config, rhythm: .command,
+      writes: [folder],
       isSystem: isSystem)
   }
 

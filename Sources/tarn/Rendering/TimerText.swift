@@ -11,6 +11,8 @@ struct TimerText {
   let arguments: [String]
   /// The mirror's, or its folder.
   let name: String
+  /// `--config FILE` where it was given.
+  let config: [String]
   let rhythm: MirrorSettings.Rhythm
   /// Directories that a pass writes to.
   let writes: [String]
@@ -28,11 +30,12 @@ struct TimerText {
   /// The timer.
   var lines: [String] {
     let word = ShellWord.quote(name)
+    let command = (["tarn", "schedule"] + config.map { ShellWord.quote($0) }).joined(separator: " ")
     return [
       "# When \(unit).service runs. To install it:",
       "#   mkdir -p \(Self.shell(parent(servicePath)))",
-      "#   tarn schedule \(word) > \(Self.shell(timerPath))",
-      "#   tarn schedule --service \(word) > \(Self.shell(servicePath))",
+      "#   \(command) \(word) > \(Self.shell(timerPath))",
+      "#   \(command) --service \(word) > \(Self.shell(servicePath))",
       "#   \(systemctl) daemon-reload && \(systemctl) enable --now \(ShellWord.quote(unit + ".timer"))",
       "# A mirror belongs to its timer or to 'tarn agent', not to both: the second one ends with 75.",
       "[Unit]",

@@ -35,7 +35,8 @@ struct Session: Sendable {
     for name in ["HOME", "TMPDIR", "STATE_DIRECTORY", "XDG_STATE_HOME"] {
       variables[name] = environment(name)
     }
-    let sources = SettingsSources(config: options.config, socket: options.socket, workingDirectory: place)
+    let sources = SettingsSources(
+      config: options.config, socket: options.socket, workingDirectory: place, clock: clock)
     self.sources = sources
     var tarn = Tarn(workingDirectory: place, environment: variables)
     tarn.configured = { word in sources.checked().settings?.mirror(word).map { ($0.folder, $0.state) } }

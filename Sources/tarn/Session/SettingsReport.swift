@@ -10,6 +10,7 @@ struct SettingsSources: Sendable {
   let paths: SettingsPaths
   /// What of the process's environment counts for an agent and its settings.
   let variables: [String: String]
+  private let clock: any Clock
   private let known = Locked<LoadedSettings?>(nil)
 
   private static let names = [
@@ -18,11 +19,15 @@ struct SettingsSources: Sendable {
     "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "JOURNAL_STREAM",
   ]
 
-  /// Why the settings that were looked at last are not taken, with file, line and column; nil when they are.
-  static let fault = Locked<String?>(nil)
+  /// Why the settings that were looked at last are not taken, with file, line and column, and the command that tells
+  /// all; nil when they are.
+  static let fault = Locked<(text: String, command: String)?>(nil)
 
-  /// - Parameter workingDirectory: the base of relative names.
-  init(config: String?, socket: String?, workingDirectory: String) {
+  /// - Parameters:
+  ///   - workingDirectory: the base of relative names.
+  ///   - clock: what schedules are judged by.
+  init(config: String?, socket: String?, workingDirectory: String, clock: any Clock) {
+    self.clock = clock
     var found: [String: String] = [:]
     for name in Self.names { found[name] = environment(name) }
     variables = found
@@ -37,17 +42,30 @@ struct SettingsSources: Sendable {
     let loaded = load(.check)
     known.withLock { $0 = loaded }
     let error = loaded.problems.first { $0.severity == .error }
-    Self.fault.withLock { $0 = error.map { "\($0.origin.text): \($0.message)" } }
+    let command = paths.command("config check")
+    Self.fault.withLock { $0 = error.map { ("\($0.origin.text): \($0.message)", command) } }
     return loaded
   }
 
   /// Blocks for as long as the files do; never fails.
   func load(_ purpose: SettingsLoader.Purpose) -> LoadedSettings {
     let zones = ZoneFiles(environment: variables)
-    return SettingsLoader(paths: paths, purpose: purpose, reading: DiskSettings()) { name in
-      guard let bytes = try? zones.bytes(of: name) else { return false }
-      return (try? TZif.parse(bytes)) != nil
+    let now = Timestamp(nanoseconds: clock.now())
+    return SettingsLoader(paths: paths, purpose: purpose, reading: DiskSettings(), now: now) { zone in
+      switch zone {
+      case .utc: .utc
+      case .local: Self.local(zones)
+      case .named(let name): (try? zones.bytes(of: name)).flatMap { try? TZif.parse($0) }
+      }
     }.load()
+  }
+
+  private static func local(_ zones: ZoneFiles) -> TimeZoneRules? {
+    switch try? zones.local() {
+    case .file(let bytes): try? TZif.parse(bytes)
+    case .text(let text): TimeZoneRules(posix: text)
+    case .utc, nil: .utc
+    }
   }
 }
 
@@ -60,8 +78,8 @@ extension PassFailure {
       return self
     }
     var failure = self
-    failure.message += "; the settings, where it may stand, have an error: \(Message.safe(fault))"
-    failure.hint = "tarn config check"
+    failure.message += "; the settings, where it may stand, have an error: \(Message.safe(fault.text))"
+    failure.hint = fault.command
     return failure
   }
 }

@@ -1,0 +1,84 @@
+import TarnCore
+
+/// Whether schedules are understood, and whether they ever come.
+struct ScheduleCheck: Sendable {
+  var now: Timestamp
+  /// The rules of a zone; nil when the time zone database does not have it.
+  var rules: @Sendable (CalendarSpec.Zone) -> TimeZoneRules?
+
+  /// - Parameter texts: of one setting. One that is over is taken beside another that comes.
+  func check(_ texts: [(text: String, position: SettingPosition)]) throws(Refusal) {
+    var isComing = false
+    for (text, position) in texts {
+      let spec = try spec(text, at: position)
+      let rules = rules(spec.zone) ?? .utc
+      if spec.next(after: now, in: rules) != nil {
+        isComing = true
+      } else if spec.next(after: Self.start, in: rules) == nil {
+        throw Refusal(
+          .badValue, "takes a time that comes, and '\(Redaction.short(text))' never does",
+          hint: "there is no such time up to the year 2199; the last day of a month is *-*~1: "
+            + "write for example schedule = \"*-*~1 03:00\"",
+          position: position)
+      }
+    }
+    guard !isComing, let first = texts.first else { return }
+    let what = texts.count == 1 ? "'\(Redaction.short(first.text))' is over" : "all of these are over"
+    throw Refusal(
+      .badValue, "takes a time that comes, and \(what)",
+      hint: "now is \(now.rfc3339): write for example schedule = \"*-*-* 03:00\"; "
+        + "without it 'tarn sync' makes the passes", position: first.position)
+  }
+
+  /// 1970, before anything that can be named.
+  private static let start = Timestamp(nanoseconds: -86_400_000_000_000)
+
+  private func spec(_ text: String, at position: SettingPosition) throws(Refusal) -> CalendarSpec {
+    do throws(ScheduleTextError) {
+      return try CalendarSpec(text) { rules(.named($0)) != nil }
+    } catch {
+      let cron = Cron.calendar(text)
+      let example = "schedule = \(SettingValue.quote(cron ?? error.example))"
+      throw Refusal(
+        .badValue, "takes a time as in systemd.time(7); \(error.place(in: text))",
+        hint: cron != nil
+          ? "this looks like crontab(5), which is \(example)"
+          : "write for example \(example), or every = \"1h\"", position: position)
+    }
+  }
+}
+
+/// Schedules as crontab(5) has them: five fields.
+enum Cron {
+  /// The same for systemd; nil where that is not certain.
+  static func calendar(_ text: String) -> String? {
+    let fields = text.split { $0 == " " || $0 == "\t" }.map(String.init)
+    guard fields.count == 5, let minute = time(fields[0], below: 60), let hour = time(fields[1], below: 24),
+      let day = date(fields[2], 1...31), let month = date(fields[3], 1...12),
+      let weekday = date(fields[4], 0...7)
+    else { return nil }
+    // With both, cron takes either.
+    guard weekday == "*" || day == "*" else { return nil }
+    let calendar = "\(hour):\(minute)"
+    let names = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"]
+    let front = Int(weekday).map { names[$0] + " " } ?? ""
+    let isDaily = weekday == "*" && day == "*" && month == "*"
+    return isDaily && hour == "*" ? calendar : "\(front)*-\(month)-\(day) \(calendar)"
+  }
+
+  /// `5`, `*` or `*/5`.
+  private static func time(_ field: String, below bound: Int) -> String? {
+    if field == "*" { return "*" }
+    if field.hasPrefix("*/"), let step = Int(field.dropFirst(2)), (1..<bound).contains(step) {
+      return "0/\(step)"
+    }
+    return date(field, 0...(bound - 1))
+  }
+
+  /// `05` or `*`.
+  private static func date(_ field: String, _ bounds: ClosedRange<Int>) -> String? {
+    if field == "*" { return "*" }
+    guard let number = Int(field), bounds.contains(number) else { return nil }
+    return number < 10 ? "0\(number)" : "\(number)"
+  }
+}

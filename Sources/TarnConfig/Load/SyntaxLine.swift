@@ -1,0 +1,116 @@
+import TarnCore
+
+/// A line that TOML does not take, parted as whoever wrote it would part it. TOML's own rules do not hold on it: all of
+/// this is a guess, and serves hints only.
+struct SyntaxLine {
+  /// Of the whole line.
+  private let scalars: [Unicode.Scalar]
+  /// Where its comment begins, from 0.
+  private let end: Int
+  /// Of the first `=` outside of quotes, from 0.
+  private let equals: Int?
+
+  init(_ line: String) {
+    scalars = Array(line.unicodeScalars)
+    var quote: Unicode.Scalar?
+    var equals: Int?
+    var end = scalars.count
+    for (index, scalar) in scalars.enumerated() {
+      if scalar == quote {
+        quote = nil
+      } else if quote == nil {
+        if scalar == "\"" || scalar == "'" { quote = scalar }
+        if scalar == "=", equals == nil { equals = index }
+        if scalar == "#" {
+          end = index
+          break
+        }
+      }
+    }
+    self.equals = equals
+    self.end = end
+  }
+
+  /// Without comment and the blanks around.
+  var text: String { part(0..<end) }
+  /// What stands in front of `=`; nil without one.
+  var key: String? { equals.map { part(0..<$0) } }
+  /// What stands behind `=`, without a comment; nil without one.
+  var value: String? { equals.map { part(($0 + 1)..<end) } }
+
+  /// The name that the line sets, or seems to.
+  var name: String {
+    let front = key ?? text.split { $0 == " " || $0 == "\t" || $0 == ":" }.first.map(String.init) ?? ""
+    return Quotes.stripped(front)
+  }
+
+  /// The setting of that name, in any table.
+  var setting: Setting? { Setting.all.last { $0.name == name } }
+
+  /// In the place of a secret, or of where one lies.
+  var isSecret: Bool { setting?.kind.isSecret == true }
+
+  /// Where the value begins, from 1; without an `=` where the second word does.
+  var valueColumn: Int {
+    var index = equals.map { $0 + 1 } ?? firstGap
+    while index < scalars.count, Self.isBlank(scalars[index]) { index += 1 }
+    return index + 1
+  }
+
+  /// - Parameter column: from 1, as all of them.
+  func scalar(at column: Int) -> Unicode.Scalar? {
+    scalars.indices.contains(column - 1) ? scalars[column - 1] : nil
+  }
+
+  func isEnd(_ column: Int) -> Bool { column > scalars.count }
+
+  /// Up to the column, which is not part of it.
+  func front(of column: Int) -> String { part(0..<min(max(0, column - 1), end)) }
+
+  /// From the column on, without a comment.
+  func rest(from column: Int) -> String { part(min(max(0, column - 1), end)..<end) }
+
+  /// From where the value begins to the column.
+  func value(before column: Int) -> String {
+    part(min(valueColumn - 1, end)..<max(min(valueColumn - 1, end), min(column - 1, end)))
+  }
+
+  private var firstGap: Int {
+    let start = scalars.firstIndex { !Self.isBlank($0) } ?? 0
+    return scalars[start...].firstIndex { Self.isBlank($0) || $0 == ":" }.map { $0 + 1 } ?? scalars.count
+  }
+
+  private func part(_ range: Range<Int>) -> String {
+    let slice = scalars[range]
+    let start = slice.firstIndex { !Self.isBlank($0) } ?? slice.endIndex
+    let stop = slice.lastIndex { !Self.isBlank($0) }.map { $0 + 1 } ?? start
+    return String(String.UnicodeScalarView(slice[start..<max(start, stop)]))
+  }
+
+  private static func isBlank(_ scalar: Unicode.Scalar) -> Bool {
+    scalar == " " || scalar == "\t" || scalar == "\r"
+  }
+}
+
+/// Quotes, and what word processors make of them.
+enum Quotes {
+  private static let double: Set<Unicode.Scalar> = ["“", "”", "„", "‟", "«", "»", "＂"]
+  private static let single: Set<Unicode.Scalar> = ["‘", "’", "‚", "‛", "‹", "›"]
+
+  static func isTypographic(_ scalar: Unicode.Scalar) -> Bool {
+    double.contains(scalar) || single.contains(scalar)
+  }
+
+  /// With straight ones. An apostrophe between double quotes stays.
+  static func straight(_ text: String) -> String {
+    let scalars = text.unicodeScalars
+    let quotes = scalars.contains { double.contains($0) || $0 == "\"" } ? double : double.union(single)
+    return String(String.UnicodeScalarView(scalars.map { quotes.contains($0) ? "\"" : $0 }))
+  }
+
+  /// Without any.
+  static func stripped(_ text: String) -> String {
+    let kept = text.unicodeScalars.filter { $0 != "\"" && $0 != "'" && !isTypographic($0) }
+    return SyntaxHint.trim(String(String.UnicodeScalarView(kept)))
+  }
+}
