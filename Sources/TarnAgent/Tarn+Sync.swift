@@ -97,19 +97,49 @@ extension Tarn {
             + "folder is hashed, and fetched only where it differs"))
     }
     let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
-    var pass = PassRequest(
-      feed: feed, folderName: home.folder, policy: try policy(options))
+    var pass = try passRequest(feed, options, request, in: home)
     pass.wasRebuilt = mirror.setAside != nil
-    pass.steering = request.steering
-    if let keepEvents = request.keepEvents { pass.keepEvents = keepEvents }
-    pass.facts = [("feed", feed.text), ("options", options.encoded)]
-    pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
     let ports = try makePorts(
       feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,
       stage: home.stateDirectory + "/stage.sqlite", observer: observer)
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
     return try PassFailure.translating { try run.run(folder: mirror.folder) }
+  }
+
+  /// Brings parts of a mirror's folder into line without asking the feed; see `Pass.repair`.
+  func repair(
+    _ regions: [Region], events: [Event], _ request: SyncRequest, observer: any PassObserver,
+    progress: PassProgress, stop: StopFlag
+  ) throws(PassFailure) -> RepairReport {
+    let given = try request.feed.map { text throws(PassFailure) in
+      try FeedText.parse(text, workingDirectory: workingDirectory)
+    }
+    try validate(request.options)
+    let home = try home(folder: request.folder, state: request.state)
+    let mirror = try OpenMirror.open(home, now: now)
+    defer { mirror.close() }
+    let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
+    let ports = try makePorts(
+      feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,
+      stage: home.stateDirectory + "/stage.sqlite", observer: observer)
+    defer { ports.downloader.shutDown() }
+    let run = Pass(
+      ports: ports, request: try passRequest(feed, options, request, in: home), observer: observer,
+      progress: progress, stop: stop)
+    return try PassFailure.translating { try run.repair(regions, folder: mirror.folder, events: events) }
+  }
+
+  private func passRequest(
+    _ feed: FeedLocation, _ options: PassOptions, _ request: SyncRequest, in home: FolderHome
+  ) throws(PassFailure) -> PassRequest {
+    var pass = PassRequest(feed: feed, folderName: home.folder, policy: try policy(options))
+    pass.steering = request.steering
+    pass.isAsLeft = request.watched?.isAsLeft
+    if let keepEvents = request.keepEvents { pass.keepEvents = keepEvents }
+    pass.facts = [("feed", feed.text), ("options", options.encoded)]
+    pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
+    return pass
   }
 
   /// What a sync would do; see `Pass.plan`.
@@ -213,10 +243,15 @@ extension Tarn {
       }
       let hashing = OpenSSLHashing()
       let downloader = try downloader(settings, feed, request)
-      return PassPorts(
+      var ports = PassPorts(
         ledger: ledger, stage: try SQLiteStage(path: stage), parser: FeedParser(hashing: hashing),
         downloader: downloader, hashing: hashing, clock: SystemClock(),
         random: SystemRandom(), bootID: BootID.read(), spoolDirectory: scratch)
+      if let watched = request.watched {
+        ports.catalog = SQLiteCatalog(directory: scratch)
+        ports.ownWrites = watched.ownWrites
+      }
+      return ports
     } catch let failure as DownloadFailure {
       let kind: PassFailure.Kind = failure.code == .urlRefused ? .usage : .inputOutput
       throw PassFailure(kind, code: failure.code.rawValue, failure.message)

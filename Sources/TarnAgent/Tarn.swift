@@ -61,6 +61,8 @@ package struct SyncRequest: Sendable {
   var keepEvents: Int64?
   /// Orders about single transfers.
   var steering: PassSteering?
+  /// Somebody watches the folder.
+  var watched: WatchedFolder?
   /// Where an agent looks after the mirror, the pass is to be its own. Of a configured mirror nothing may be given then; of
   /// one that goes by its folder the agent judges what is.
   package var mayBeTheAgents = false
@@ -69,4 +71,11 @@ package struct SyncRequest: Sendable {
     self.feed = feed
     self.folder = folder
   }
+}
+
+/// What a pass of a folder that is watched is given.
+struct WatchedFolder: Sendable {
+  var ownWrites: OwnWrites
+  /// Nothing changed there since the last pass or repair looked at it.
+  var isAsLeft: @Sendable () -> Bool
 }

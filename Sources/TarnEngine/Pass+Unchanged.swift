@@ -6,8 +6,8 @@ import TarnRuntime
 extension Pass {
   enum Opening {
     case document(FeedReader.Document)
-    /// And the folder stands as it did.
-    case unchanged(FeedRecord)
+    /// And the folder stands as it did: as a scan found, or as who has watched it says.
+    case unchanged(FeedRecord, isScanned: Bool)
   }
 
   /// What is known of the feed; nil when it has to be read whole.
@@ -27,9 +27,9 @@ extension Pass {
       return .document(try reader.open(request.feed))
     }
     if let document = try reader.open(url, since: known) { return .document(document) }
-    if request.isAsLeft?() == true { return .unchanged(known) }
+    if request.isAsLeft?() == true { return .unchanged(known, isScanned: false) }
     enter(.planning)
-    if try standing(folder) == known.standing { return .unchanged(known) }
+    if try standing(folder) == known.standing { return .unchanged(known, isScanned: true) }
     // What is to be done about it only the entries say.
     enter(.reading)
     return .document(try reader.open(request.feed))

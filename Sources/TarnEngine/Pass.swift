@@ -118,8 +118,9 @@ package struct Pass {
       enter(.reading)
       var (report, record): (PassReport, FeedRecord?)
       switch try open(since: known, folder) {
-      case .unchanged(let known):
+      case .unchanged(let known, let isScanned):
         (report, record) = (unchanged(known, started: started), known)
+        report.isFolderUnseen = !isScanned
         observer.pass(.planned(report))
       case .document(let document):
         (report, record) = try follow(document, folder, recovery, started: started)

@@ -6,6 +6,8 @@ package struct RepairReport: Sendable {
   package var report: PassReport
   /// Something is not as the feed wants it, or only the feed can say: a pass has to follow.
   package var needsPass: Bool
+  /// No pass has left a catalog so far.
+  package var hasNoCatalog = false
 }
 
 /// Which catalog holds: its id, and of what settings it is.
@@ -35,7 +37,7 @@ extension Pass {
       var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
       guard let catalog = try openCatalog() else {
         report.ended = ports.now
-        return RepairReport(report: report, needsPass: true)
+        return RepairReport(report: report, needsPass: true, hasNoCatalog: true)
       }
       let builder = PlanBuilder(
         ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,

@@ -10,12 +10,8 @@ import Testing
       ("schedule = \"*-02-30 03:00\"", 12, "'*-02-30 03:00' never does", "*-*~1 03:00"),
       ("schedule = \"Mon 2027-01-01\"", 12, "never does", "schedule = "),
       ("schedule = [\"06:00\", \"*-04-31\"]", 22, "'*-04-31' never does", "schedule = "),
-      ("schedule = \"2020-01-01 03:00\"", 12, "'2020-01-01 03:00' is over", "*-*-* 03:00"),
-      ("schedule = \"@1234567890\"", 12, "is over", "*-*-* 03:00"),
-      ("schedule = [\"2020-01-01\", \"2021-01-01\"]", 13, "all of these are over", "*-*-* 03:00"),
       // Berlin's clocks show no 02:30 on that day.
       ("schedule = \"2027-03-28 02:30 Europe/Berlin\"", 12, "never does", "schedule = "),
-      ("schedule = \"2026-11-21 12:00 UTC\"", 12, "is over", "now is 2026-11-21T12:00:00Z"),
     ] as [(String, Int, String, String)])
   func whatNeverComesIsRefused(_ line: String, _ column: Int, _ message: String, _ hint: String) {
     for purpose in [SettingsLoader.Purpose.run, .check] {
@@ -27,6 +23,23 @@ import Testing
       #expect(problem.message.contains(message), "\(problem.text)")
       #expect(problem.hint?.contains(hint) == true, "\(problem.text)")
     }
+  }
+
+  /// After the day the agent still has to start.
+  @Test(arguments: [
+    ("schedule = \"2020-01-01 03:00\"", "'2020-01-01 03:00' is over"),
+    ("schedule = \"@1234567890\"", "is over"),
+    ("schedule = [\"2020-01-01\", \"2021-01-01\"]", "all of these are over"),
+    ("schedule = \"2026-11-21 12:00 UTC\"", "is over"),
+  ])
+  func whatIsOverIsTakenWithAWarning(_ line: String, _ message: String) throws {
+    let loaded = Sample.load(Sample.mirror(line))
+    #expect(loaded.settings?.mirrors.count == 1)
+    let problem = try #require(loaded.problems.first)
+    #expect(loaded.problems.count == 1 && problem.severity == .warning)
+    #expect(problem.origin == .file(Sample.main, SettingPosition(line: 4, column: 12)))
+    #expect(problem.message.contains(message), "\(problem.text)")
+    #expect(problem.hint?.contains("now is 2026-11-21T12:00:00Z") == true, "\(problem.text)")
   }
 
   @Test(arguments: [

@@ -60,7 +60,11 @@ extension Agent {
     document.nextRunReason = next?.reason.rawValue
     // A first pass that could not read its feed leaves no ledger.
     document.lastAttempt = document.lastAttempt ?? lastAttempt?.rfc3339
-    document.watch.reason = "the next pass finds local changes"
+    if let watched = shared.withLock({ $0.watched[name]?.book.status }) {
+      (document.watch.mode, document.watch.reason) = watched
+    } else {
+      document.watch.reason = "the next pass finds local changes"
+    }
     settle(&document.problems, nextRun: document.nextRun, steering: mirror.steering)
     document.run = mirror.run
     document.lastRun = mirror.lastRun

@@ -1,6 +1,6 @@
 import Glibc
 package import TarnConfig
-import TarnCore
+package import TarnCore
 package import TarnEngine
 package import TarnRuntime
 import TarnTransfer
@@ -22,6 +22,9 @@ package final class Agent: Sendable {
     package var keepsLogForm = false
     package var clock: any Clock = SystemClock()
     package var random: any RandomSource = SystemRandom()
+    /// Makes the watcher of the folders, which tells its news; nil where nobody watches.
+    package var makeWatcher:
+      (@Sendable (_ receiver: @escaping @Sendable (WatchNews) -> Void) throws -> any Watching)?
     /// The process's environment, for what systemd says in it.
     package var environment: [String: String]
 
@@ -54,6 +57,10 @@ package final class Agent: Sendable {
     var lastListener: UInt64 = 0
     /// Mirrors whose held plan is carried out by who asked for it; their passes wait.
     var approving: Set<String> = []
+    /// By the mirror's name.
+    var watched: [String: WatchedMirror] = [:]
+    var watchNames: [WatchID: String] = [:]
+    var lastWatch: UInt64 = 0
   }
 
   let parts: Parts
@@ -62,6 +69,8 @@ package final class Agent: Sendable {
   let schedules: Schedules
   let notifier: ServiceNotifier
   let shared: LockedCondition<Shared>
+  /// While the loop runs.
+  let watcher = Locked<(any Watching)?>(nil)
   /// One reload at a time, and one save.
   let reloading = LockedCondition(false)
   let saving = LockedCondition(false)
@@ -112,14 +121,17 @@ package final class Agent: Sendable {
 
   /// Runs until `end` was called and every pass has ended.
   package func run() {
+    startWatching()
     notifier.ready(summary())
     var wasBusy = false
     while true {
       notifier.alive()
       if takeReload() { _ = reload() }
       noteStalled()
+      settleWatches()
       let (actions, isIdle, isOver) = shared.withLock { shared -> ([AgentState.Action], Bool, Bool) in
-        let actions = shared.state.advance(now: moment) { parts.random.unit() }
+        var actions = shared.state.advance(now: moment) { parts.random.unit() }
+        actions += dueRepairs(&shared)
         let isIdle = shared.state.running.isEmpty
         return (actions, isIdle, shared.isEnding && isIdle)
       }
@@ -135,7 +147,18 @@ package final class Agent: Sendable {
       sleep()
     }
     save()
+    watcher.withLock { $0 }?.close()
     tellListeners()
+  }
+
+  private func startWatching() {
+    guard let make = parts.makeWatcher else { return }
+    do {
+      let made = try make { [weak self] in self?.receive($0) }
+      watcher.withLock { $0 = made }
+    } catch {
+      parts.log.tell(.error, "no folder is watched: \(PassFailure(translating: error).message)")
+    }
   }
 
   /// Asks the agent to end: passes keep what they fetched. Any thread.
@@ -172,6 +195,7 @@ package final class Agent: Sendable {
       if let change = nextRateChange(shared) {
         wait = min(wait, max(0, change.nanoseconds - parts.clock.now()))
       }
+      wait = min(wait, Int64(clamping: repairWait(shared)))
       // Events of a pass of another process are seen by looking.
       if !shared.listeners.isEmpty { wait = min(wait, 1_000_000_000) }
       return UInt64(max(wait, 1_000_000))
@@ -192,6 +216,7 @@ package final class Agent: Sendable {
     switch action {
     case .stop(let name): shared.withLock { $0.mirrors[name]?.stop }?.set()
     case .start(let name, let run): start(name, run)
+    case .repair(let name, let run): startRepair(name, run)
     }
   }
 
@@ -210,10 +235,13 @@ package final class Agent: Sendable {
     }
     guard let mirror else { return ended(name, run, RunOutcome(Self.gone)) }
     let work = AgentPass(agent: self, mirror: mirror, progress: progress, stop: stop)
+    let since = parts.clock.monotonic()
     do {
       _ = try WorkerThread.start(name: "tarn-pass", stackSize: 8 << 20) { [self] in
         approveBefore(name, stop: stop)
-        ended(name, run, work.run())
+        let outcome = work.run()
+        if outcome.hasScanned { shared.withLock { looked(name, since: since, &$0) } }
+        ended(name, run, outcome)
       }
     } catch {
       ended(name, run, RunOutcome(PassFailure(translating: error)))

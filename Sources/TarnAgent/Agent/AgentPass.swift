@@ -11,11 +11,34 @@ struct AgentPass: Sendable {
   let progress: PassProgress
   let stop: StopFlag
 
-  func run() -> RunOutcome {
+  private var request: SyncRequest {
+    let name = mirror.settings.name
     var request = SyncRequest(mirror.settings, credentials: agent.parts.paths.credentials)
     request.rates = mirror.rateControl
     request.steering = mirror.steering
     request.keepEvents = agent.settings.agent.keepEvents
+    if let ownWrites = agent.shared.withLock({ $0.watched[name]?.ownWrites }) {
+      request.watched = WatchedFolder(ownWrites: ownWrites) { [agent] in
+        agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true }
+      }
+    }
+    return request
+  }
+
+  func repair(_ regions: [Region], _ events: [Event]) -> RepairOutcome {
+    let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
+    do throws(PassFailure) {
+      return RepairOutcome(
+        try agent.parts.tarn.repair(
+          regions, events: events, request, observer: observer, progress: progress, stop: stop),
+        isFirstLook: regions == [.everything])
+    } catch {
+      return RepairOutcome(explained(error))
+    }
+  }
+
+  func run() -> RunOutcome {
+    let request = request
     let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
     do throws(PassFailure) {
       if request.isDryRun {

@@ -13,9 +13,12 @@ struct RunOutcome: Sendable {
   var code: String
   /// What `tarn sync` ends with after such a pass.
   var exitStatus: Int32
+  /// It looked at the whole folder.
+  var hasScanned = false
 
   init(_ report: PassReport) {
     exitStatus = report.isInSync || report.isPlan ? 0 : 3
+    hasScanned = !report.isFolderUnseen && !report.isPlan && !report.wasStopped
     hints.freshFor = report.refreshSeconds
     message = report.counts.sentence
     level = .info
@@ -77,7 +80,10 @@ extension Problem {
 
 extension PassCounts {
   /// `12 fetched, 3 updated, 1 failed of 4,000`.
-  var sentence: String {
+  var sentence: String { "\(changes), \(inPlace) of \(wanted) in place" }
+
+  /// `12 fetched, 3 updated, 1 failed`.
+  var changes: String {
     let named: [(Int, String)] = [
       (fetched, "fetched"), (updated, "updated"), (restored, "restored"), (replaced, "replaced"),
       (adopted, "adopted"), (copied, "copied"), (deleted, "deleted"), (failed, "failed"),
@@ -85,7 +91,6 @@ extension PassCounts {
       (conflict, "in conflict"), (held, "held"), (waiting, "waiting"),
     ]
     let parts = named.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
-    return (parts.isEmpty ? "nothing to do" : parts.joined(separator: ", "))
-      + ", \(inPlace) of \(wanted) in place"
+    return parts.isEmpty ? "nothing to do" : parts.joined(separator: ", ")
   }
 }

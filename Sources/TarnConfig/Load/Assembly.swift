@@ -73,6 +73,8 @@ struct Assembly {
     mirror.state = text("state", table)
     mirror.rhythm = rhythm(table)
     mirror.rates = rates(table)
+    if merged.effective("watch", in: table) != nil { mirror.watches = isOn("watch", table) }
+    if let seconds = text("rescan", table).flatMap(Units.duration) { mirror.rescan = seconds }
     mirror.adopts = isOn("adopt", table)
     mirror.isDryRun = isOn("dry-run", table)
     for option in PassOptions.Name.allCases {

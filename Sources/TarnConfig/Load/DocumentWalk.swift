@@ -117,10 +117,15 @@ struct DocumentWalk {
       }
       let place = SettingPlace(source: source, position: member.node.position)
       do throws(Refusal) {
+        let value = try values.read(member.node, as: setting)
         found.append(
           FoundSetting(
-            table: table, setting: setting, value: try values.read(member.node, as: setting),
-            origin: place.origin, place: place, rank: rank))
+            table: table, setting: setting, value: value, origin: place.origin, place: place, rank: rank))
+        if let warning = values.warning(value, setting) {
+          problems.append(
+            place.problem(
+              warning.code, severity: .warning, "'\(setting.name)' \(warning.message)", hint: warning.hint))
+        }
       } catch {
         let position = error.position ?? member.node.position
         add(

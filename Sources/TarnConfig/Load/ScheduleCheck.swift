@@ -6,15 +6,13 @@ struct ScheduleCheck: Sendable {
   /// The rules of a zone; nil when the time zone database does not have it.
   var rules: @Sendable (CalendarSpec.Zone) -> TimeZoneRules?
 
-  /// - Parameter texts: of one setting. One that is over is taken beside another that comes.
+  /// - Parameter texts: of one setting.
+  /// - Throws: for what is no schedule, or one that never came and never will.
   func check(_ texts: [(text: String, position: SettingPosition)]) throws(Refusal) {
-    var isComing = false
     for (text, position) in texts {
       let spec = try spec(text, at: position)
       let rules = rules(spec.zone) ?? .utc
-      if spec.next(after: now, in: rules) != nil {
-        isComing = true
-      } else if spec.next(after: Self.start, in: rules) == nil {
+      if spec.next(after: now, in: rules) == nil, spec.next(after: Self.start, in: rules) == nil {
         throw Refusal(
           .badValue, "takes a time that comes, and '\(Redaction.short(text))' never does",
           hint: "there is no such time up to the year 2199; the last day of a month is *-*~1: "
@@ -22,12 +20,22 @@ struct ScheduleCheck: Sendable {
           position: position)
       }
     }
-    guard !isComing, let first = texts.first else { return }
-    let what = texts.count == 1 ? "'\(Redaction.short(first.text))' is over" : "all of these are over"
-    throw Refusal(
-      .badValue, "takes a time that comes, and \(what)",
+  }
+
+  /// That none of them comes any more: taken all the same, for an agent has to start again after the day.
+  ///
+  /// - Parameter texts: of one setting, checked.
+  func warning(_ texts: [String]) -> Refusal? {
+    let isComing = texts.contains { text in
+      guard let spec = try? CalendarSpec(text) else { return true }
+      return spec.next(after: now, in: rules(spec.zone) ?? .utc) != nil
+    }
+    guard !isComing, let first = texts.first else { return nil }
+    let what = texts.count == 1 ? "'\(Redaction.short(first))' is over" : "all of these are over"
+    return Refusal(
+      .badValue, "begins no pass any more: \(what)",
       hint: "now is \(now.rfc3339): write for example schedule = \"*-*-* 03:00\"; "
-        + "without it 'tarn sync' makes the passes", position: first.position)
+        + "without it 'tarn sync' makes the passes")
   }
 
   /// 1970, before anything that can be named.

@@ -29,6 +29,12 @@ struct ValueReading {
     }
   }
 
+  /// What is to be said of a value that is taken.
+  func warning(_ value: SettingValue, _ setting: Setting) -> Refusal? {
+    guard setting.kind == .calendar, case .texts(let texts) = value else { return nil }
+    return schedules.warning(texts)
+  }
+
   private func value(_ node: SettingNode, as setting: Setting) throws(Refusal) -> SettingValue {
     switch (setting.kind, node.value) {
     case (.boolean, .boolean(let value)): return .boolean(value)

@@ -102,6 +102,15 @@ package struct Setting: Sendable, Equatable {
         help: "A rate at some times of the day; the first that holds, at other times limit-rate",
         example: "[{ at = \"08:00-18:00\", limit = \"2MiB/s\" }, { at = \"22:00-06:00\", limit = \"off\" }]"),
       Setting(
+        scope: .mirror, name: "watch", kind: .boolean,
+        help: "The agent watches the folder, and undoes local changes as soon as they are made",
+        standard: "true",
+        example: "false"),
+      Setting(
+        scope: .mirror, name: "rescan", kind: .interval,
+        help: "The time from one look at all of a watched folder to the next", standard: "\"1d\"",
+        example: "\"1 week\""),
+      Setting(
         scope: .mirror, name: "state", kind: .path,
         help: "Where the mirror's record is, if not in the folder; on the same file system",
         example: "\"/srv/mirrors/.iso-state\""),

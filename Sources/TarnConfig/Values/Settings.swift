@@ -34,6 +34,10 @@ package struct MirrorSettings: Sendable, Equatable {
   package var rhythm = Rhythm.command
   /// A rate at some times of the day; at others `limit-rate` holds.
   package var rates: [RateTimetable.Row] = []
+  /// The agent watches the folder.
+  package var watches = true
+  /// Seconds between two looks at all of a folder that is watched.
+  package var rescan: Int64 = 86_400
   package var adopts = false
   package var isDryRun = false
   /// Valid. Files of secrets are named by their paths; a proxy that is a secret is not among these.

@@ -37,10 +37,8 @@ package struct WatchBook: Sendable {
   private var notBefore: UInt64 = 0
   private var begun: UInt64 = 0
   private var failures = 0
-  package private(set) var notes: [Note] = []
+  private var notes: [Note] = []
 
-  /// Of the notes that nobody took, the newest are kept.
-  private static let mostNotes = 64
   /// Seconds: the pause after repairs that failed in a row.
   private static let backOff = BackOff(base: 1, most: 300)
 
@@ -62,7 +60,8 @@ package struct WatchBook: Sendable {
     case .tree(let path): dirt.add(tree: path, at: now)
     case .ready(let directories):
       if case .blind(let blindness) = sight {
-        note("watch-restored", "\(Units.count(directories, "directory")) watched again after: \(blindness.text)")
+        note(
+          "watch-restored", "\(Units.count(directories, "directory")) watched again after: \(blindness.text)")
       }
       sight = .watching(since: now)
       needsAll = true
@@ -79,11 +78,13 @@ package struct WatchBook: Sendable {
 
   private mutating func note(_ code: String, _ detail: String) {
     notes.append(Note(code: code, detail: detail))
-    notes.removeFirst(max(0, notes.count - Self.mostNotes))
   }
 
-  /// The journal has them.
-  package mutating func dropNotes(_ count: Int) { notes.removeFirst(min(count, notes.count)) }
+  /// What the journal has to be told since the last call.
+  package mutating func takeNotes() -> [Note] {
+    defer { notes = [] }
+    return notes
+  }
 
   // MARK: - Repairs
 

@@ -182,11 +182,14 @@ package struct AgentState: Sendable {
 
   // MARK: - Repairs
 
+  package func mayRepair(_ name: String) -> Bool {
+    guard !isEnding, let mirror = mirrors[name], mirror.run == nil, !mirror.isRemoved else { return false }
+    return !mirror.schedule.isPaused && mirrors.values.count { $0.isRepair } < Self.mostRepairs
+  }
+
   /// Begins a repair, if one may be at work now.
   package mutating func repair(_ name: String) -> Action? {
-    guard !isEnding, let mirror = mirrors[name], mirror.run == nil, !mirror.isRemoved,
-      !mirror.schedule.isPaused, mirrors.values.count(where: { $0.isRepair }) < Self.mostRepairs
-    else { return nil }
+    guard mayRepair(name) else { return nil }
     lastRun += 1
     mirrors[name]?.run = lastRun
     mirrors[name]?.isRepair = true

@@ -105,6 +105,8 @@ package struct PassReport: Sendable {
   package var held: HeldPlan?
   /// The server said that the feed has not changed, and the folder stands as it did: nothing was read.
   package var isFeedUnchanged = false
+  /// The folder was not scanned, for somebody has watched it.
+  package var isFolderUnseen = false
   /// Says what would be done, and nothing was.
   package var isPlan = false
   /// Ended early on request: what was fetched is kept and will be resumed.

@@ -1,0 +1,233 @@
+import Glibc
+import TarnConfig
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// What the agent knows of one folder that is watched.
+struct WatchedMirror: Sendable {
+  let id: WatchID
+  let folder: String
+  let pace: WatchBook.Pace
+  var book: WatchBook
+  let ownWrites = OwnWrites()
+  /// What the journal has to be told by the next repair.
+  var events: [Event] = []
+
+  /// Of the events that wait, the newest are kept.
+  static let mostEvents = 64
+
+  /// The journal has the first ones.
+  mutating func forgetEvents(_ count: Int) { events.removeFirst(min(count, events.count)) }
+}
+
+/// The watched folders: news of them, and the repairs that follow.
+extension Agent {
+  // MARK: - Which are watched
+
+  /// Watches the folders that the settings name, and no others. On the loop's thread, and before it runs.
+  func settleWatches() {
+    guard let watcher = watcher.withLock({ $0 }) else { return }
+    let now = parts.clock.monotonic()
+    let (gone, new) = shared.withLock { shared -> ([WatchID], [(WatchID, String)]) in
+      var gone: [WatchID] = []
+      var new: [(WatchID, String)] = []
+      for (name, watched) in shared.watched {
+        let settings = shared.mirrors[name]?.settings
+        if let settings, settings.watches, !settings.isDryRun, settings.folder == watched.folder,
+          Self.pace(settings) == watched.pace
+        {
+          continue
+        }
+        gone.append(watched.id)
+        shared.watched[name] = nil
+        shared.watchNames[watched.id] = nil
+      }
+      for (name, mirror) in shared.mirrors
+      where mirror.settings.watches && !mirror.settings.isDryRun && shared.watched[name] == nil {
+        shared.lastWatch += 1
+        let (id, pace) = (WatchID(shared.lastWatch), Self.pace(mirror.settings))
+        let book = WatchBook(isWatched: true, pace: pace, now: now, random: parts.random.unit())
+        shared.watched[name] = WatchedMirror(
+          id: id, folder: mirror.settings.folder, pace: pace, book: book)
+        shared.watchNames[id] = name
+        new.append((id, mirror.settings.folder))
+      }
+      return (gone, new)
+    }
+    for id in gone { watcher.forget(id) }
+    for (id, folder) in new { watcher.watch(id, path: Array(folder.utf8)) }
+  }
+
+  private static func pace(_ settings: MirrorSettings) -> WatchBook.Pace {
+    var pace = WatchBook.Pace()
+    pace.rescan = settings.rescan
+    return pace
+  }
+
+  // MARK: - News
+
+  /// On the watcher's thread; never blocks for long.
+  func receive(_ news: WatchNews) {
+    let known = shared.withLock { shared in
+      shared.watchNames[news.id].flatMap { name in shared.watched[name].map { (name, $0) } }
+    }
+    guard let (name, watched) = known else { return }
+    if case .dirty(let path) = news.event,
+      watched.ownWrites.isOwn(path, look: { Self.look(path, in: watched.folder) })
+    {
+      return
+    }
+    let now = parts.clock.monotonic()
+    let when = Timestamp(nanoseconds: parts.clock.now())
+    let random = parts.random.unit()
+    let (isSooner, notes) = shared.withLock { shared -> (Bool, [WatchBook.Note]) in
+      guard var watched = shared.watched[name], watched.id == news.id else { return (false, []) }
+      let before = watched.book.wait(now: now)
+      watched.book.take(news.event, now: now, random: random)
+      let notes = watched.book.takeNotes()
+      watched.events += notes.map { Event(when: when, code: $0.code, detail: $0.detail) }
+      watched.events.removeFirst(max(0, watched.events.count - WatchedMirror.mostEvents))
+      let after = watched.book.wait(now: now)
+      shared.watched[name] = watched
+      return (after.map { $0 < before ?? .max } ?? false, notes)
+    }
+    for note in notes {
+      let isLoss = note.code == "watch-lost"
+      parts.log.tell(
+        isLoss ? .warning : .notice,
+        isLoss ? "the folder is not watched: \(note.detail)" : note.detail,
+        AgentLog.Fields(mirror: name, code: note.code))
+    }
+    if isSooner { wake() }
+  }
+
+  /// What stands at a path, as `FolderPort.look` has it; nil also for what cannot be looked at.
+  private static func look(_ path: RelativePath, in folder: String) -> FileIdentity? {
+    var status = stat()
+    let bytes = (Array(folder.utf8) + [UInt8(ascii: "/")] + path.bytes + [0]).map { CChar(bitPattern: $0) }
+    guard lstat(bytes, &status) == 0,
+      let modified = Timestamp(
+        seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int64(status.st_mtim.tv_nsec)),
+      let changed = Timestamp(
+        seconds: Int64(status.st_ctim.tv_sec), nanoseconds: Int64(status.st_ctim.tv_nsec))
+    else { return nil }
+    return FileIdentity(
+      device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: UInt64(status.st_size),
+      modified: modified, changed: changed)
+  }
+
+  // MARK: - Repairs
+
+  /// Repairs that are due and may begin.
+  func dueRepairs(_ shared: inout Shared) -> [AgentState.Action] {
+    let now = parts.clock.monotonic()
+    return shared.watched.keys.sorted().compactMap { name in
+      guard shared.watched[name]?.book.wait(now: now) == 0 else { return nil }
+      return shared.state.repair(name)
+    }
+  }
+
+  /// Nanoseconds until a repair is due that may begin.
+  func repairWait(_ shared: Shared) -> UInt64 {
+    let now = parts.clock.monotonic()
+    let waits = shared.watched.compactMap { name, watched in
+      shared.state.mayRepair(name) ? watched.book.wait(now: now) : nil
+    }
+    return waits.min() ?? .max
+  }
+
+  func startRepair(_ name: String, _ run: UInt64) {
+    let progress = PassProgress(clock: parts.clock)
+    let stop = StopFlag()
+    let now = parts.clock.monotonic()
+    let taken = shared.withLock { shared -> (AgentMirror, [Region], [Event])? in
+      guard let mirror = shared.mirrors[name], shared.watched[name] != nil else { return nil }
+      shared.mirrors[name]?.progress = progress
+      shared.mirrors[name]?.stop = stop
+      shared.mirrors[name]?.run = run
+      let regions = shared.watched[name]?.book.begin(now: now) ?? []
+      return (mirror, regions, shared.watched[name]?.events ?? [])
+    }
+    guard let (mirror, regions, events) = taken, !regions.isEmpty else {
+      return repaired(name, RepairOutcome(isDone: true), told: 0)
+    }
+    let work = AgentPass(agent: self, mirror: mirror, progress: progress, stop: stop)
+    do {
+      _ = try WorkerThread.start(name: "tarn-pass", stackSize: 8 << 20) { [self] in
+        approveBefore(name, stop: stop)
+        let outcome = work.repair(regions, events)
+        // What was approved meanwhile.
+        approveBefore(name, stop: StopFlag())
+        repaired(name, outcome, told: outcome.isDone ? events.count : 0)
+      }
+    } catch {
+      repaired(name, RepairOutcome(PassFailure(translating: error)), told: 0)
+    }
+  }
+
+  /// - Parameter told: so many events are in the journal.
+  private func repaired(_ name: String, _ outcome: RepairOutcome, told: Int) {
+    let random = parts.random.unit()
+    shared.change { shared in
+      let now = moment
+      shared.watched[name]?.book.end(isDone: outcome.isDone, now: now.monotonic, random: random)
+      shared.watched[name]?.forgetEvents(told)
+      shared.state.repaired(name, needsPass: outcome.needsPass, now: now)
+      shared.mirrors[name]?.progress = nil
+      shared.mirrors[name]?.stop = nil
+      shared.mirrors[name]?.run = nil
+      shared.wasWoken = true
+    }
+    guard let message = outcome.message else { return }
+    parts.log.tell(outcome.level, message, AgentLog.Fields(mirror: name, code: outcome.code))
+    tellListeners()
+  }
+
+  /// A pass of the mirror has looked at the whole folder.
+  ///
+  /// - Parameter since: when it began, by the monotonic clock.
+  func looked(_ name: String, since: UInt64, _ shared: inout Shared) {
+    shared.watched[name]?.book.looked(
+      since: since, now: parts.clock.monotonic(), random: parts.random.unit())
+  }
+}
+
+/// How a repair ended.
+struct RepairOutcome: Sendable {
+  /// It looked at all that it was to look at.
+  var isDone: Bool
+  var needsPass = false
+  /// For the log; nil for nothing worth a word.
+  var message: String?
+  var code = "repaired"
+  var level = AgentLog.Level.info
+
+  init(isDone: Bool) { self.isDone = isDone }
+
+  /// - Parameter isFirstLook: all of the folder, as after each start.
+  init(_ report: RepairReport, isFirstLook: Bool) {
+    isDone = !report.report.wasStopped
+    // Of a mirror that no pass of an agent has read so far its schedule says when.
+    needsPass = report.needsPass && !(report.hasNoCatalog && isFirstLook)
+    let counts = report.report.counts
+    let changes = counts.restored + counts.replaced + counts.adopted + counts.copied + counts.fetched
+    if changes > 0 || !report.report.problems.isEmpty {
+      message = "local changes: \(counts.changes)" + (needsPass ? "; a pass follows" : "")
+      if !report.report.problems.isEmpty { level = .warning }
+    }
+  }
+
+  init(_ failure: PassFailure) {
+    isDone = false
+    code = failure.code
+    if failure.kind == .stopped { return }
+    // No mirror so far: its first pass makes it.
+    if failure.code == "no-folder" || failure.code == "not-a-mirror" {
+      isDone = true
+      return
+    }
+    message = "local changes could not be looked at: \(failure.message)"
+    level = .warning
+  }
+}
