@@ -36,7 +36,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let package = Package(
   name: "tarn",
   products: [
-    .executable(name: "tarn", targets: ["tarn"])
+    .executable(name: "tarn", targets: ["tarn"]),
+    .executable(name: "tarn-watch", targets: ["tarn-watch"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -60,6 +61,12 @@ let package = Package(
     .target(
       name: "TOMLShim",
       cxxSettings: fuzzer == nil ? [] : [.unsafeFlags(["-fsanitize=fuzzer-no-link"])]),
+
+    // A program of its own, under GPL-2.0-only as libinotifytools (libinotifytools0-dev): nothing here may depend on it.
+    .executableTarget(
+      name: "tarn-watch", exclude: ["LICENSE"],
+      cSettings: strict ? [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])] : [],
+      linkerSettings: [.linkedLibrary("inotifytools")]),
 
     // The core: values and decisions, no input or output.
     library("TarnCore", []),
@@ -135,6 +142,7 @@ let package = Package(
     tests("RepositoryTests", []),
     tests("EndToEndTests", []),
   ],
+  cLanguageStandard: .gnu17,
   cxxLanguageStandard: .cxx17
 )
 
