@@ -1,0 +1,148 @@
+/// What a watcher told of one folder since somebody last looked: coalesced, and bounded however much is told.
+///
+/// Everything that was told is covered by what comes out. More than `entryLimit` entries of one directory become that
+/// directory, more than `directoryLimit` directories and trees the whole folder: then one look at all costs less than
+/// many at parts. Times are nanoseconds of a monotonic clock, handed in.
+package struct DirtySet: Sendable {
+  /// Entries of one directory that are kept apart.
+  package static let entryLimit = 128
+  /// Directories and trees that are kept apart.
+  package static let directoryLimit = 512
+  /// It is due when nothing was told for so long, nanoseconds.
+  package static let quiet: UInt64 = 100_000_000
+  /// It is due so long after the first that was told, even when more comes all the time, nanoseconds.
+  package static let longest: UInt64 = 1_000_000_000
+
+  private enum Contents {
+    case entries(Set<RelativePath>)
+    /// All entries of the directory, but not what lies below them.
+    case all
+  }
+
+  /// Told entries by the directory that holds them; nil is the folder itself.
+  private var directories: [RelativePath?: Contents] = [:]
+  /// None lies below another.
+  private var trees: Set<RelativePath> = []
+  private var isEverything = false
+  private var first: UInt64?
+  private var last: UInt64 = 0
+
+  package init() {}
+
+  package var isEmpty: Bool { first == nil }
+
+  /// When it is to be taken; nil while it is empty.
+  package var dueAt: UInt64? {
+    first.map { min(Self.sum($0, Self.longest), Self.sum(last, Self.quiet)) }
+  }
+
+  /// One entry may have changed.
+  package mutating func add(path: RelativePath, at now: UInt64) {
+    touch(now)
+    guard !isEverything, !isCovered(path) else { return }
+    switch directories[path.parent] {
+    case .all: return
+    case nil: directories[path.parent] = .entries([path])
+    case .entries(var entries):
+      // Out of the dictionary first, so that the set is changed in place.
+      directories[path.parent] = .all
+      entries.insert(path)
+      if entries.count <= Self.entryLimit { directories[path.parent] = .entries(entries) }
+    }
+    bound()
+  }
+
+  /// Anything at and below a path may have changed; nil is the whole folder.
+  package mutating func add(tree: RelativePath?, at now: UInt64) {
+    touch(now)
+    guard !isEverything else { return }
+    guard let tree else { return becomeEverything() }
+    guard !isCovered(tree) else { return }
+    trees = trees.filter { !tree.isAncestor(of: $0) }
+    directories = directories.filter { directory, _ in
+      guard let directory else { return true }
+      return directory != tree && !tree.isAncestor(of: directory)
+    }
+    if case .entries(var entries) = directories[tree.parent], entries.remove(tree) != nil {
+      directories[tree.parent] = entries.isEmpty ? nil : .entries(entries)
+    }
+    trees.insert(tree)
+    bound()
+  }
+
+  /// What to look at, when it is due; it is empty then. nil before, and while it is empty.
+  package mutating func take(at now: UInt64) -> DirtyScope? {
+    guard let dueAt, now >= dueAt else { return nil }
+    return takeAll()
+  }
+
+  /// What to look at, due or not; nil while it is empty.
+  package mutating func takeAll() -> DirtyScope? {
+    guard !isEmpty else { return nil }
+    defer { self = DirtySet() }
+    guard !isEverything else { return .everything }
+    var paths: [RelativePath] = []
+    var whole: [RelativePath?] = []
+    for (directory, contents) in directories {
+      switch contents {
+      case .entries(let entries): paths += entries
+      case .all: whole.append(directory)
+      }
+    }
+    // The folder itself comes first.
+    whole.sort { left, right in
+      guard let right else { return false }
+      return left.map { $0 < right } ?? true
+    }
+    return .parts(paths: paths.sorted(), directories: whole, trees: trees.sorted())
+  }
+
+  private mutating func touch(_ now: UInt64) {
+    if first == nil { first = now }
+    last = max(last, now)
+  }
+
+  /// True when a tree holds the path already.
+  private func isCovered(_ path: RelativePath) -> Bool {
+    guard !trees.isEmpty else { return false }
+    var step: RelativePath? = path
+    while let current = step {
+      if trees.contains(current) { return true }
+      step = current.parent
+    }
+    return false
+  }
+
+  private mutating func bound() {
+    if directories.count + trees.count > Self.directoryLimit { becomeEverything() }
+  }
+
+  private mutating func becomeEverything() {
+    isEverything = true
+    directories = [:]
+    trees = []
+  }
+
+  private static func sum(_ left: UInt64, _ right: UInt64) -> UInt64 {
+    let (sum, isOver) = left.addingReportingOverflow(right)
+    return isOver ? .max : sum
+  }
+}
+
+/// What to look at in a folder.
+package enum DirtyScope: Equatable, Sendable {
+  case everything
+  /// Sorted, nothing twice: single entries; directories with all their entries, but not what lies below these (nil is
+  /// the folder itself); trees with everything below them, none below another.
+  case parts(paths: [RelativePath], directories: [RelativePath?], trees: [RelativePath])
+
+  /// True when a look at this scope is a look at the entry `path`.
+  package func covers(_ path: RelativePath) -> Bool {
+    switch self {
+    case .everything: true
+    case .parts(let paths, let directories, let trees):
+      paths.contains(path) || directories.contains(path.parent)
+        || trees.contains { $0 == path || $0.isAncestor(of: path) }
+    }
+  }
+}
