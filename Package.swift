@@ -77,6 +77,7 @@ let package = Package(
     library("TarnTransfer", ["TarnCore", "TarnRuntime", "CurlShim"]),
     library("TarnFolder", ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto"]),
     library("TarnLedger", ["TarnCore", "TarnRuntime", "CSQLite"]),
+    library("TarnWatch", ["TarnCore", "TarnRuntime"]),
     library("TarnConfig", ["TarnCore", "TOMLShim"]),
 
     // The pass, its composition, the command line.
@@ -106,7 +107,7 @@ let package = Package(
       "TarnAgent",
       [
         "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger",
-        "TarnConfig", "TarnEngine", "TarnServer",
+        "TarnWatch", "TarnConfig", "TarnEngine", "TarnServer",
       ]),
     .executableTarget(
       name: "tarn",
@@ -126,6 +127,7 @@ let package = Package(
     tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnLedgerTests", ["TarnLedger", "TarnCore", "TestSupport"]),
+    tests("TarnWatchTests", ["TarnWatch", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnConfigTests", ["TarnConfig", "TarnCore"]),
     tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),
     tests("TarnControlTests", ["TarnControl", "TarnCore", "TarnRuntime", "TestSupport"]),

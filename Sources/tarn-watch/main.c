@@ -188,6 +188,8 @@ static void turn(void) {
 
 int main(int count, char **arguments) {
   signal(SIGPIPE, SIG_IGN);
+  // What came along by mistake may be the end of somebody's pipe.
+  close_range(STDERR_FILENO + 1, ~0U, 0);
   prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   // libinotifytools' descriptor has to be a small one, and none of the three: see library.c.
   for (int standard = 0; standard < 3; standard++) {

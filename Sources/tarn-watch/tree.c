@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Directories as nodes, found by the number of their watch, by inode, and by parent and name. A path is made by walking up, so
-// renaming a directory with everything below it is one step.
+// Directories as nodes, found by the number of their watch, by inode, and by parent and name. A path is made by walking
+// up, so renaming a directory with everything below it is one step.
 
 #include <stdlib.h>
 #include <string.h>
