@@ -36,7 +36,8 @@ func tests(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let package = Package(
   name: "tarn",
   products: [
-    .executable(name: "tarn", targets: ["tarn"])
+    .executable(name: "tarn", targets: ["tarn"]),
+    .executable(name: "tarn-watch", targets: ["tarn-watch"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -61,6 +62,12 @@ let package = Package(
       name: "TOMLShim",
       cxxSettings: fuzzer == nil ? [] : [.unsafeFlags(["-fsanitize=fuzzer-no-link"])]),
 
+    // A program of its own, under GPL-2.0-only as libinotifytools (libinotifytools0-dev): nothing here may depend on it.
+    .executableTarget(
+      name: "tarn-watch", exclude: ["LICENSE"],
+      cSettings: strict ? [.unsafeFlags(["-Wall", "-Wextra", "-Werror"])] : [],
+      linkerSettings: [.linkedLibrary("inotifytools")]),
+
     // The core: values and decisions, no input or output.
     library("TarnCore", []),
     library("TarnRuntime", []),
@@ -70,6 +77,7 @@ let package = Package(
     library("TarnTransfer", ["TarnCore", "TarnRuntime", "CurlShim"]),
     library("TarnFolder", ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto"]),
     library("TarnLedger", ["TarnCore", "TarnRuntime", "CSQLite"]),
+    library("TarnWatch", ["TarnCore", "TarnRuntime"]),
     library("TarnConfig", ["TarnCore", "TOMLShim"]),
 
     // The pass, its composition, the command line.
@@ -99,7 +107,7 @@ let package = Package(
       "TarnAgent",
       [
         "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger",
-        "TarnConfig", "TarnEngine", "TarnServer",
+        "TarnWatch", "TarnConfig", "TarnEngine", "TarnServer",
       ]),
     .executableTarget(
       name: "tarn",
@@ -119,6 +127,7 @@ let package = Package(
     tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnLedgerTests", ["TarnLedger", "TarnCore", "TestSupport"]),
+    tests("TarnWatchTests", ["TarnWatch", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnConfigTests", ["TarnConfig", "TarnCore"]),
     tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),
     tests("TarnControlTests", ["TarnControl", "TarnCore", "TarnRuntime", "TestSupport"]),
@@ -135,6 +144,7 @@ let package = Package(
     tests("RepositoryTests", []),
     tests("EndToEndTests", []),
   ],
+  cLanguageStandard: .gnu17,
   cxxLanguageStandard: .cxx17
 )
 

@@ -9,7 +9,7 @@ ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 # What a build needs beside the toolchain on a Debian 12 that has nothing else.
 BUILD_PACKAGES=(
   ca-certificates git binutils pkg-config libc6-dev libstdc++-12-dev libncurses6
-  libcurl4-openssl-dev libxml2-dev libsqlite3-dev libssl-dev zlib1g-dev libtomlplusplus-dev
+  libcurl4-openssl-dev libxml2-dev libsqlite3-dev libssl-dev zlib1g-dev libtomlplusplus-dev libinotifytools0-dev
 )
 # What the example needs: a real server to mirror from.
 DEMO_PACKAGES=(nginx-light)

@@ -1,8 +1,12 @@
 import Glibc
 
-/// A thread could not be made: the `errno` of pthread_create, EAGAIN at the process limit.
+/// A thread, or a descriptor that it needs, could not be made: the `errno`; for a thread EAGAIN at the process limit.
 package struct ThreadFailure: Error, Equatable {
   package let number: Int32
+
+  package init(number: Int32) {
+    self.number = number
+  }
 }
 
 /// A named thread with every asynchronous signal blocked, so that only SignalWatch's thread takes them.

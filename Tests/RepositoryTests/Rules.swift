@@ -8,6 +8,7 @@ enum Rules {
     "TarnTransfer": ["TarnCore", "TarnRuntime", "CurlShim", "CCurl", "Glibc"],
     "TarnFolder": ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto", "Glibc"],
     "TarnLedger": ["TarnCore", "TarnRuntime", "CSQLite", "Glibc"],
+    "TarnWatch": ["TarnCore", "TarnRuntime", "Glibc"],
     "TarnConfig": ["TarnCore", "TOMLShim", "Glibc"],
     "TarnEngine": ["TarnCore", "TarnRuntime"],
     "TarnControl": [
@@ -20,7 +21,7 @@ enum Rules {
     ],
     "TarnAgent": [
       "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger", "TarnConfig",
-      "TarnEngine", "TarnServer", "Glibc",
+      "TarnWatch", "TarnEngine", "TarnServer", "Glibc",
     ],
     "tarn": [
       "TarnAgent", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "ArgumentParser",

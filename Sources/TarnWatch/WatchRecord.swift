@@ -1,0 +1,94 @@
+import TarnCore
+
+/// A record of tarn-watch, as its header describes them.
+enum WatchRecord: Equatable {
+  /// Without its NUL: a path of 4,095 bytes, or a short text, and what goes before.
+  static let maximumLength = 8192
+
+  case ready(wire: UInt64, directories: Int)
+  case dirty(wire: UInt64, path: [UInt8])
+  case tree(wire: UInt64, path: [UInt8])
+  case blind(wire: UInt64, WatchBlindness)
+
+  /// - Parameter bytes: one record without its NUL.
+  /// - Returns: nil for what is none.
+  init?(_ bytes: some Collection<UInt8>) {
+    let parts = bytes.split(separator: UInt8(ascii: " "), maxSplits: 2, omittingEmptySubsequences: false)
+    guard parts.count == 3, let wire = Self.number(parts[1], as: UInt64.self) else { return nil }
+    let rest = Array(parts[2])
+    switch String(decoding: parts[0], as: UTF8.self) {
+    case "ready":
+      guard let count = Self.number(rest, as: Int.self) else { return nil }
+      self = .ready(wire: wire, directories: count)
+    case "dirty":
+      guard !rest.isEmpty else { return nil }
+      self = .dirty(wire: wire, path: rest)
+    case "tree": self = .tree(wire: wire, path: rest)
+    case "blind": self = .blind(wire: wire, Self.blindness(rest))
+    default: return nil
+    }
+  }
+
+  var wire: UInt64 {
+    switch self {
+    case .ready(let wire, _), .dirty(let wire, _), .tree(let wire, _), .blind(let wire, _): wire
+    }
+  }
+
+  /// Tells whether the folder is seen, and not what changed in it.
+  var isState: Bool {
+    switch self {
+    case .ready, .blind: true
+    case .dirty, .tree: false
+    }
+  }
+
+  private static func blindness(_ bytes: [UInt8]) -> WatchBlindness {
+    let code = bytes.prefix { $0 != UInt8(ascii: " ") }
+    let text = Printable.escape(bytes.dropFirst(code.count + 1))
+    // A code of a newer program is an error to this one; its text tells.
+    let known = WatchBlindness.Code(rawValue: String(decoding: code, as: UTF8.self)) ?? .error
+    return WatchBlindness(known, text)
+  }
+
+  private static func number<Number: FixedWidthInteger>(
+    _ bytes: some Collection<UInt8>, as type: Number.Type
+  ) -> Number? {
+    guard let first = bytes.first, first >= UInt8(ascii: "0"), first <= UInt8(ascii: "9") else { return nil }
+    return Number(String(decoding: bytes, as: UTF8.self))
+  }
+}
+
+/// What tarn-watch is told.
+enum WatchCommand: Equatable {
+  case watch(wire: UInt64, path: [UInt8])
+  case forget(wire: UInt64)
+
+  /// With its NUL.
+  var bytes: [UInt8] {
+    switch self {
+    case .watch(let wire, let path): Array("watch \(wire) ".utf8) + path + [0]
+    case .forget(let wire): Array("forget \(wire)".utf8) + [0]
+    }
+  }
+}
+
+/// Cuts what comes through a pipe into records.
+struct WatchRecordReader {
+  private var rest: [UInt8] = []
+
+  /// - Returns: the records that are whole by now; nil when something came that is no record.
+  mutating func take(_ bytes: UnsafeRawBufferPointer) -> [WatchRecord]? {
+    var records: [WatchRecord] = []
+    var start = bytes.startIndex
+    while let end = bytes[start...].firstIndex(of: 0) {
+      rest += bytes[start..<end]
+      guard let record = WatchRecord(rest) else { return nil }
+      records.append(record)
+      rest.removeAll(keepingCapacity: true)
+      start = end + 1
+    }
+    rest += bytes[start...]
+    return rest.count > WatchRecord.maximumLength ? nil : records
+  }
+}

@@ -1,0 +1,156 @@
+import TarnCore
+import TarnRuntime
+
+/// Supervises tarn-watch: a value that is told what happened and answers with what to do. Times are nanoseconds of a
+/// monotonic clock.
+struct WatcherState {
+  enum Action: Equatable {
+    /// Answered by `started` or `failed`.
+    case start
+    case send(WatchCommand)
+    /// `request` tells a folder from one that had its id before.
+    case tell(request: UInt64, WatchNews)
+  }
+
+  private struct Folder {
+    let request: UInt64
+    let path: [UInt8]
+    /// The number that the running program knows it by: a new one each time it is asked for, so that what was said of
+    /// it before is not taken for what is said now.
+    var wire: UInt64?
+    /// `ready` was told, and not `blind` since.
+    var isSeen = false
+    /// What was told last, up to the next `ready`.
+    var blindness: WatchBlindness?
+    var attempts = 0
+    var retryAt: UInt64?
+  }
+
+  private enum Program: Equatable {
+    case stopped(startAt: UInt64)
+    case starting
+    case running(since: UInt64)
+  }
+
+  private let random: any RandomSource
+  private var folders: [WatchID: Folder] = [:]
+  private var ids: [UInt64: WatchID] = [:]
+  private var program = Program.stopped(startAt: 0)
+  private var failures = 0
+  private var nextWire: UInt64 = 1
+
+  init(random: any RandomSource) {
+    self.random = random
+  }
+
+  /// When `tick` is to be called; nil while nothing is planned.
+  var dueAt: UInt64? {
+    guard !folders.isEmpty else { return nil }
+    switch program {
+    case .stopped(let startAt): return startAt
+    case .starting: return nil
+    case .running: return folders.values.compactMap(\.retryAt).min()
+    }
+  }
+
+  mutating func watch(_ id: WatchID, request: UInt64, path: [UInt8], now: UInt64) -> [Action] {
+    var actions = forget(id)
+    folders[id] = Folder(request: request, path: path)
+    guard path.first == UInt8(ascii: "/"), path.count <= PathRule.maximumLength, !path.contains(0) else {
+      return actions + tell(id, .init(.error, "this is no absolute path: \(Printable.escape(path))"))
+    }
+    if case .running = program { actions += ask(id) }
+    return actions + tick(now)
+  }
+
+  mutating func forget(_ id: WatchID) -> [Action] {
+    guard let folder = folders.removeValue(forKey: id) else { return [] }
+    guard let wire = folder.wire else { return [] }
+    ids[wire] = nil
+    return [.send(.forget(wire: wire))]
+  }
+
+  /// Time passed.
+  mutating func tick(_ now: UInt64) -> [Action] {
+    switch program {
+    case .stopped(let startAt):
+      guard !folders.isEmpty, now >= startAt else { return [] }
+      program = .starting
+      return [.start]
+    case .starting: return []
+    case .running:
+      let due = folders.filter { $0.value.retryAt.map { now >= $0 } ?? false }.keys
+      return due.sorted { $0.number < $1.number }.flatMap { ask($0) }
+    }
+  }
+
+  mutating func started(_ now: UInt64) -> [Action] {
+    program = .running(since: now)
+    return folders.keys.sorted { $0.number < $1.number }.flatMap { ask($0) }
+  }
+
+  /// The program ended, or could not be started. All folders are blind.
+  mutating func failed(_ why: WatchBlindness, now: UInt64) -> [Action] {
+    if case .running(let since) = program, now >= since, now - since >= WatchPace.goodRun { failures = 0 }
+    program = .stopped(startAt: now &+ WatchPace.restart(failures: failures, random: random))
+    failures += 1
+    ids = [:]
+    var actions: [Action] = []
+    for id in folders.keys.sorted(by: { $0.number < $1.number }) {
+      folders[id]?.wire = nil
+      folders[id]?.retryAt = nil
+      actions += tell(id, why)
+    }
+    return actions
+  }
+
+  mutating func received(_ record: WatchRecord, now: UInt64) -> [Action] {
+    // One of a folder that was forgotten.
+    guard let id = ids[record.wire], let folder = folders[id] else { return [] }
+    switch record {
+    case .ready(_, let count):
+      folders[id]?.isSeen = true
+      folders[id]?.blindness = nil
+      folders[id]?.attempts = 0
+      return [.tell(request: folder.request, WatchNews(id, .ready(directories: count)))]
+    // Before `ready`, which says more.
+    case _ where !folder.isSeen && !record.isState: return []
+    case .dirty(_, let path):
+      return [.tell(request: folder.request, WatchNews(id, .init(path: path, isTree: false)))]
+    case .tree(_, let path):
+      return [.tell(request: folder.request, WatchNews(id, .init(path: path, isTree: true)))]
+    case .blind(_, let blindness):
+      if let wait = WatchPace.again(blindness.code, attempt: folder.attempts, random: random) {
+        folders[id]?.attempts += 1
+        folders[id]?.retryAt = now &+ wait
+      }
+      return tell(id, blindness)
+    }
+  }
+
+  /// Asks the program for a folder.
+  private mutating func ask(_ id: WatchID) -> [Action] {
+    guard var folder = folders[id] else { return [] }
+    var actions: [Action] = []
+    if let old = folder.wire {
+      ids[old] = nil
+      actions.append(.send(.forget(wire: old)))
+    }
+    folder.wire = nextWire
+    folder.retryAt = nil
+    folders[id] = folder
+    ids[nextWire] = id
+    actions.append(.send(.watch(wire: nextWire, path: folder.path)))
+    nextWire += 1
+    return actions
+  }
+
+  /// Says that a folder is blind; the same is said once.
+  private mutating func tell(_ id: WatchID, _ blindness: WatchBlindness) -> [Action] {
+    guard let folder = folders[id] else { return [] }
+    folders[id]?.isSeen = false
+    if folder.blindness == blindness { return [] }
+    folders[id]?.blindness = blindness
+    return [.tell(request: folder.request, WatchNews(id, .blind(blindness)))]
+  }
+}

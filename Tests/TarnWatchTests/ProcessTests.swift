@@ -1,0 +1,118 @@
+import Foundation
+import Glibc
+import TarnCore
+import TarnRuntime
+import TarnWatch
+import Testing
+
+extension WatchSuite {
+  /// The program's life: its death, its absence, and the end of who started it.
+  @Suite struct ProcessTests {
+    private func isAlive(_ pid: pid_t) -> Bool { kill(pid, 0) == 0 }
+
+    /// Waits until a process is gone, reaped by whoever has to.
+    private func awaitEnd(of pid: pid_t) -> Bool {
+      let end = SystemClock().monotonic() + Bench.deadline
+      while isAlive(pid), !isZombie(pid) {
+        if SystemClock().monotonic() > end { return false }
+        sched_yield()
+      }
+      return true
+    }
+
+    private func isZombie(_ pid: pid_t) -> Bool {
+      let text = (try? String(contentsOfFile: "/proc/\(pid)/stat", encoding: .utf8)) ?? ") Z"
+      return text.split(separator: ")").last?.hasPrefix(" Z") ?? true
+    }
+
+    @Test func aKilledProgramIsReportedAndStartedAgain() throws {
+      let bench = try Bench(.real)
+      let pid = try #require(bench.process?.processID)
+      try #require(kill(pid, SIGKILL) == 0)
+      #expect(try bench.awaitBlind(.watcherDied).contains("was killed by signal 9"))
+      try bench.awaitReady()
+      let next = try #require(bench.process?.processID)
+      #expect(next != pid && !isAlive(pid))
+      try bench.write("file", "x")
+      try bench.awaitLook("file")
+    }
+
+    @Test func aMissingProgramSaysWhereItWasLookedFor() throws {
+      let news = LockedCondition<[WatchNews]>([])
+      let watcher = try WatcherProcess(places: ["/nowhere/tarn-watch", "/nowhere/else"]) { one in
+        news.change { $0.append(one) }
+      }
+      defer { watcher.close() }
+      watcher.watch(WatchID(1), path: Array("/tmp".utf8))
+      let first = news.wait(nanoseconds: Bench.deadline) { $0.first }
+      guard case .blind(let why) = first?.event else {
+        Issue.record("not blind: \(String(describing: first))")
+        return
+      }
+      #expect(why.code == .watcherMissing)
+      #expect(why.text.contains("/nowhere/tarn-watch") && why.text.contains("/nowhere/else"))
+    }
+
+    @Test func aProgramThatTalksNonsenseIsEnded() throws {
+      let news = LockedCondition<[WatchNews]>([])
+      // `yes` writes lines without end.
+      let watcher = try WatcherProcess(places: ["/usr/bin/yes"]) { one in news.change { $0.append(one) } }
+      watcher.watch(WatchID(1), path: Array("/tmp".utf8))
+      let first = news.wait(nanoseconds: Bench.deadline) { $0.first }
+      guard case .blind(let why) = first?.event else {
+        Issue.record("not blind: \(String(describing: first))")
+        return
+      }
+      #expect(why.code == .watcherDied && why.text.contains("no record"))
+      watcher.close()
+      #expect(watcher.processID == nil)
+    }
+
+    @Test func closingEndsTheProgramAndLeavesNoZombie() throws {
+      let bench = try Bench(.real)
+      let pid = try #require(bench.process?.processID)
+      bench.watcher.close()
+      #expect(!isAlive(pid) && bench.process?.processID == nil)
+      bench.watcher.close()
+      bench.watcher.watch(bench.id, path: Array("/tmp".utf8))
+      bench.watcher.forget(bench.id)
+    }
+
+    /// The shell holds the pipes of the program as an agent does, and is killed.
+    @Test func theProgramEndsWithItsParent() throws {
+      var template = Array("/tmp/tarn-watch-test-XXXXXX".utf8CString)
+      let base = try #require(mkdtemp(&template).map { String(cString: $0) })
+      defer { try? FileManager.default.removeItem(atPath: base) }
+      let script = """
+        mkfifo "$1/in" "$1/out"
+        "$0" "$1" < "$1/in" > "$1/out" 3>&- 4>&- &
+        exec 3> "$1/in" 4< "$1/out"
+        echo $! > "$1/pid.new"
+        mv "$1/pid.new" "$1/pid"
+        read -r never < "$1/in"
+        """
+      let shell = try Shell.start(["bash", "-c", script, TarnWatchProgram.path, base])
+      let end = SystemClock().monotonic() + Bench.deadline
+      var pid: pid_t?
+      while pid == nil, SystemClock().monotonic() < end {
+        pid = (try? String(contentsOfFile: base + "/pid", encoding: .utf8)).flatMap {
+          pid_t($0.split(separator: "\n").first.map(String.init) ?? "")
+        }
+        sched_yield()
+      }
+      let program = try #require(pid)
+      #expect(isAlive(program))
+      kill(shell, SIGKILL)
+      var status: Int32 = 0
+      waitpid(shell, &status, 0)
+      #expect(awaitEnd(of: program))
+    }
+
+    @Test func aFolderInTheUsualPlacesIsNone() throws {
+      let bench = try Bench(.real, isReady: false)
+      let id = WatchID(8)
+      bench.watcher.watch(id, path: Array("relative".utf8))
+      #expect(try bench.awaitBlind(.error, of: id).contains("no absolute path"))
+    }
+  }
+}
