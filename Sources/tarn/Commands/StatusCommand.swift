@@ -21,7 +21,7 @@ struct StatusCommand: ParsableCommand {
   @Flag(help: "Print one line; end with 3 when a mirror's last success is too old.") var check = false
   @Option(help: ArgumentHelp("How old is too old for --check: 90m, 24h, 7d.", valueName: "duration"))
   var maxAge = "24h"
-  @Flag(help: "Print again each second until Ctrl-C.") var watch = false
+  @Flag(help: "Print again each second, until q or Ctrl-C.") var watch = false
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions
   @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror"), completion: .directory) var mirrors:
