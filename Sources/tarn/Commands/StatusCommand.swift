@@ -1,5 +1,6 @@
 import ArgumentParser
 import TarnAgent
+import TarnConfig
 import TarnCore
 import TarnEngine
 import TarnRuntime
@@ -117,7 +118,8 @@ struct StatusCommand: ParsableCommand {
 
   private func document(_ place: Tarn.Place, _ session: Session) throws(PassFailure) -> StatusDocument {
     if record.state == nil, let settings = session.configured(place.name) {
-      return try session.tarn.status(of: settings, problemLimit: problemLimit(session))
+      return try session.tarn.status(
+        of: settings, record: session.sources.paths.state, problemLimit: problemLimit(session))
     }
     var document = try session.tarn.status(
       folder: place.folder, state: record.state ?? place.state, problemLimit: problemLimit(session))
