@@ -54,7 +54,7 @@ extension Tarn {
   }
 
   /// `MIRROR:PATH` where only a mirror makes sense.
-  private func refuseTransfer(_ word: String) throws(PassFailure) {
+  func refuseTransfer(_ word: String) throws(PassFailure) {
     guard let colon = word.firstIndex(of: ":"), place(of: String(word[..<colon])) != nil else { return }
     let (mirror, path) = (word[..<colon], ShellWord.quote(String(word[word.index(after: colon)...])))
     throw PassFailure(
