@@ -58,8 +58,9 @@ class Agent:
         raise SystemExit("the agent does not answer")
 
     def kill(self):
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGKILL)
+            self.process.wait()
 
     def end(self):
         self.process.terminate()
@@ -230,7 +231,7 @@ def main():
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     arguments.tarn = bench.find_tarn(arguments.tarn)
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="tarn-agent-figures."))
-    server = None
+    server = agent = None
     try:
         source = os.path.join(scratch, "source")
         write_files(os.path.join(source, "small"), arguments.files)
@@ -255,6 +256,8 @@ def main():
         planning(agent)
         agent.end()
     finally:
+        if agent:
+            agent.kill()
         if server:
             server.stop()
         shutil.rmtree(scratch, ignore_errors=True)
