@@ -35,6 +35,7 @@ extension Tarn {
     case .markerMissing(let reason): throw markerMissing(path, reason, state: state)
     case .missing:
       try refuseUnmounted(path)
+      try refuseTransfer(folder)
       throw PassFailure(
         .folderUnusable, code: "no-folder", "there is no folder \(Printable.escape(path))",
         hint: "tarn sync FEED \(ShellWord.quote(folder))")
@@ -50,6 +51,15 @@ extension Tarn {
   /// Where a configured mirror lies, for a word that can be the name of one (contract.md, Commands).
   package func place(of word: String) -> (folder: String, state: String?)? {
     word.contains { "/.:".contains($0) } ? nil : configured(word)
+  }
+
+  /// `MIRROR:PATH` where only a mirror makes sense.
+  func refuseTransfer(_ word: String) throws(PassFailure) {
+    guard let colon = word.firstIndex(of: ":"), place(of: String(word[..<colon])) != nil else { return }
+    let (mirror, path) = (word[..<colon], ShellWord.quote(String(word[word.index(after: colon)...])))
+    throw PassFailure(
+      .usage, code: "not-of-a-path", "\(Printable.escape(word)) is one transfer, and a mirror is meant here",
+      hint: "the mirror is \(mirror); 'tarn explain \(mirror) \(path)' says how that path is")
   }
 
   func notFolder(_ path: String) -> PassFailure {
@@ -84,6 +94,7 @@ extension Tarn {
     case .missing, .empty, .foreign:
       try refuseUnmounted(path)
       guard request.feed != nil else {
+        try refuseTransfer(request.folder)
         throw notMirror(path, "tarn sync FEED \(ShellWord.quote(request.folder))")
       }
       do {

@@ -181,6 +181,7 @@ extension Tarn {
     }
     guard let given else {
       guard let remembered else {
+        try refuseTransfer(request.folder)
         throw PassFailure(
           .usage, code: "no-feed", "\(Printable.escape(absolute(request.folder))) does not know its feed",
           hint: "say it once: tarn sync FEED \(ShellWord.quote(request.folder))")

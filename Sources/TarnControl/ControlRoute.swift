@@ -2,7 +2,7 @@
 package enum ControlRoute: String, CaseIterable, Sendable {
   /// GET: `StatusAnswer`.
   case status = "/v1/status"
-  /// GET: `EventPage`.
+  /// GET: `EventPage`. `after` is a cursor or, where one mirror is asked, the number of an event.
   case events = "/v1/events"
   /// GET: server-sent events, each an `EventDocument`. With neither `after` nor `Last-Event-ID`, from now on.
   case stream = "/v1/events/stream"

@@ -167,7 +167,8 @@ package struct Pass {
   // MARK: Reading
 
   var reader: FeedReader {
-    FeedReader(ports: ports, policy: request.policy, observer: observer, stop: stop)
+    FeedReader(
+      ports: ports, policy: request.policy, observer: observer, stop: stop, steering: request.steering)
   }
 
   private func read(

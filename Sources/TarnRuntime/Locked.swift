@@ -108,6 +108,24 @@ package final class LockedCondition<Value>: @unchecked Sendable {
   }
 }
 
+/// One thread at a time, for something slow such as writing to a terminal or a file; `Locked` is for short sections.
+package final class Turns: Sendable {
+  private let isTaken = LockedCondition(false)
+
+  package init() {}
+
+  /// Blocks until no other thread is at it. Not recursive.
+  package func take<Result, Failure: Error>(_ body: () throws(Failure) -> Result) throws(Failure) -> Result {
+    isTaken.wait { isTaken -> Void? in
+      guard !isTaken else { return nil }
+      isTaken = true
+      return ()
+    }
+    defer { isTaken.change { $0 = false } }
+    return try body()
+  }
+}
+
 /// A door that opens once and stays open.
 package final class Gate: Sendable {
   private let state = LockedCondition(false)

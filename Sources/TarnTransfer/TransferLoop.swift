@@ -346,7 +346,7 @@ final class TransferLoop {
   /// Ends an exchange that holds a place of its client and no hop any more.
   private func finish(_ exchange: Exchange, _ outcome: DownloadOutcome) {
     leaveLine(exchange, exchange.url.origin)
-    givePlaceBack(exchange, CircuitBreaker.Outcome(outcome))
+    givePlaceBack(exchange, CircuitBreaker.Outcome(outcome), cause: outcome.cause)
     files[exchange.id] = nil
     exchange.file = nil
     exchanges[exchange.id] = nil
@@ -358,11 +358,13 @@ final class TransferLoop {
     exchange.client.line.leave(origin, isSmall: exchange.isSmall)
   }
 
-  private func givePlaceBack(_ exchange: Exchange, _ outcome: CircuitBreaker.Outcome) {
+  private func givePlaceBack(
+    _ exchange: Exchange, _ outcome: CircuitBreaker.Outcome, cause: String? = nil
+  ) {
     guard let place = exchange.place else { return }
     exchange.place = nil
     queued[place] = nil
-    budget?.leave(place, outcome)
+    budget?.leave(place, outcome, cause: cause)
   }
 
   private func cancel(_ exchange: Exchange) {

@@ -135,6 +135,14 @@ final class AgentTests: AgentHouse {
     #expect(files["nextRun"] is String)
     let down = try #require(mirrors.first { $0["name"] as? String == "down" })
     #expect(down["state"] as? String == "failing" && down["lastAttempt"] is String)
+    // Also when the agent is gone: what it tried is in its record, for there is no ledger.
+    agent?.signal(SIGTERM)
+    _ = try agent?.wait(limit: 20)
+    let later = try #require(JSON.documents(try tarn("status", "down", "--json").output).first)
+    let alone = try #require((later["mirrors"] as? [[String: Any]])?.first)
+    #expect(alone["state"] as? String == "failing", "\(alone)")
+    #expect(alone["lastAttempt"] as? String == down["lastAttempt"] as? String)
+    #expect((alone["lastFailure"] as? String)?.contains("refused") == true)
   }
 
   /// Their servers take connections and never answer: the only place there is stays free for the others.
@@ -165,6 +173,10 @@ final class AgentTests: AgentHouse {
     #expect(try tarn("sync", "files").status == 0)
     #expect(place.text("files/f1") == "one\n")
     #expect(try isReading("hang0"))
+    // Its feed is not read yet, and known from the settings.
+    let hanging0 = try #require(
+      (try status()["mirrors"] as? [[String: Any]])?.first { $0["name"] as? String == "hang0" })
+    #expect(hanging0["feed"] as? String == "http://127.0.0.1:\(silent.port)/0")
   }
 
   private func isReading(_ name: String) throws -> Bool {
@@ -244,6 +256,12 @@ final class AgentTests: AgentHouse {
     #expect(ended.status == 3, "\(ended)")
     #expect(place.text("files/f1") == "one\n" && !place.exists("files/slow.bin"))
     #expect(try tarn("pause", "files:slow.bin").output.contains("is paused already"))
+    // Nor is it forgotten when the mirror gets other settings.
+    try settings((place.text("tarn.toml") ?? "") + "retries = 2\n")
+    #expect(try tarn("reload").output.contains("files"))
+    #expect(try tarn("pause", "files:slow.bin").output.contains("is paused already"))
+    let counts = try #require(mirror()["entries"] as? [String: Int])
+    #expect(counts["pending"] == 1 && counts["failed"] == 0, "\(counts)")
     // It outlives the agent.
     agent?.signal(SIGKILL)
     _ = try agent?.wait(limit: 30)
@@ -255,6 +273,22 @@ final class AgentTests: AgentHouse {
     #expect(try tarn("sync", "files").status == 0)
     #expect(place.text("files/slow.bin") == long)
     #expect(try tarn("resume", "files:slow.bin").output.contains("is not paused"))
+  }
+
+  /// Each mirror numbers its own events; and a transfer is no mirror.
+  @Test func wordsThatMeanNoMirrorAreSaid() throws {
+    let other = "\n[mirror.other]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/other\"\n"
+    try settings((place.text("tarn.toml") ?? "") + other)
+    for isRunning in [false, true] {
+      if isRunning { try start() }
+      let events = try tarn("events", "--after", "1")
+      #expect(events.status == 64 && events.errors.contains("tarn events --after 1 files"), "\(events)")
+      #expect(try tarn("events", "--after", "0").status == 0)
+      for words in ["status", "sync", "plan", "verify", "approve"] {
+        let outcome = try tarn(words, "files:f1.txt")
+        #expect(outcome.status == 64 && outcome.errors.contains("tarn explain files f1.txt"), "\(outcome)")
+      }
+    }
   }
 
   @Test func itEndsWithZeroAndLeavesNoSocket() throws {
@@ -304,5 +338,12 @@ final class AgentTests: AgentHouse {
     #expect(try reader.wait(limit: 20).status == 130)
     let numbers = try JSON.documents(reader.outputSoFar).compactMap { $0["number"] as? Int }
     #expect(numbers == [1, 2])
+    for _ in 0..<2 {
+      let rest = try JSON.documents(try tarn("events", "--after", "1", "--json", "files").output)
+      #expect(rest.compactMap { $0["number"] as? Int } == [2])
+      // From the ledger as from the agent.
+      agent?.signal(SIGTERM)
+      _ = try agent?.wait(limit: 20)
+    }
   }
 }

@@ -71,6 +71,19 @@ import Testing
     #expect(later.events.map(\.code) == ["fetched"])
   }
 
+  /// As a person gives it, who has seen an event with that number.
+  @Test func theNumberOfAnEventIsAPlace() throws {
+    let query = EventsQuery([try journal("a", [10, 30, 50])])
+    let page = try query.page(after: try #require(EventCursor("1")), limit: 1)
+    #expect(page.events.map(\.number) == [2])
+    #expect(
+      try query.page(after: try #require(EventCursor(page.cursor)), limit: 9).events.map(\.number) == [3])
+    // Nothing came after it: the place is that of the journal, and of no other.
+    let end = try query.page(after: try #require(EventCursor("3")), limit: 1)
+    #expect(end.events.isEmpty && end.cursor == "1.aaaaaaaa-3")
+    #expect(EventCursor().text == "0" && EventCursor("0") == EventCursor())
+  }
+
   @Test func aMirrorThatIsNotAskedForKeepsItsPlace() throws {
     let a = try journal("a", [10, 30])
     let b = try journal("b", [20])
@@ -83,7 +96,8 @@ import Testing
 
   @Test(
     arguments: [
-      "", "2", "1.", "1.aaaaaaaa", "1.aaaaaaaa-", "1.aaaaaaaa-x", "1.aaaaaaaa--1", "1.zzzzzzzz-1", "1.aaaa-1",
+      "", "-1", "+1", "99999999999999999999", "1.", "1.aaaaaaaa", "1.aaaaaaaa-", "1.aaaaaaaa-x",
+      "1.aaaaaaaa--1", "1.zzzzzzzz-1", "1.aaaa-1",
       "1.aaaaaaaa-99999999999999999999", "1 ", "1.aaaaaaaa-1\n",
     ])
   func whatIsNoCursorIsRefused(text: String) {

@@ -104,6 +104,76 @@ import Testing
     #expect(answers.all.contains(.done))
   }
 
+  /// Both pause when somebody wants them now: the clock of this world stands still.
+  @Test func aWishEndsThePausesOfTransfers() throws {
+    world.steering = steering
+    for path in ["one", "two"] {
+      world.want(path, path)
+      world.server.script(World.host + path, [FakeAnswer(status: 503)])
+    }
+    let (steering, log) = (steering, world.log)
+    log.onEvent { _, event in
+      guard case .retrying = event, log.retries.count == 2 else { return }
+      steering.tryNow()
+    }
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.count == 4)
+  }
+
+  @Test func aWishDuringTheAttemptCounts() throws {
+    world.steering = steering
+    world.want("late", "text")
+    world.server.script(World.host + "late", [FakeAnswer(status: 503)])
+    let steering = steering
+    world.server.onRequest { _ in steering.tryNow() }
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.count == 2)
+  }
+
+  /// What a server asks for is waited for, whoever wishes.
+  @Test func aWishDoesNotEndWhatAServerAskedFor() throws {
+    world.steering = steering
+    var rest = DownloadFailure(.hostResting, "it asked for it", isTransient: true, retryAfter: 40)
+    rest.isAsked = true
+    world.want("asked", "asked")
+    world.server.script(World.host + "asked", [FakeAnswer(body: "asked".bytes, failure: (0, rest))])
+    world.want("other", "other")
+    world.server.script(World.host + "other", [FakeAnswer(status: 503)])
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    let pass = world.pass(downloader)
+    let (steering, log, stop) = (steering, world.log, pass.stop)
+    log.onEvent { _, event in
+      if case .retrying = event, log.retries.count == 2 { steering.tryNow() }
+      if case .done = event { stop.set() }
+    }
+    #expect(try pass.run(folder: world.folder).wasStopped)
+    #expect(world.server.urls.filter { $0.hasSuffix("other") }.count == 2)
+    #expect(world.server.urls.filter { $0.hasSuffix("asked") }.count == 1)
+  }
+
+  /// The feed's host rests for the rest of a minute: who wants it now does not wait for that.
+  @Test func aWishEndsThePauseOfTheFeed() throws {
+    world.steering = steering
+    let url = World.host + "feed"
+    world.location = .remote(url: url)
+    let rest = DownloadFailure(.hostResting, "it rests", isTransient: true, retryAfter: 50)
+    world.server.script(url, [FakeAnswer(body: "text".bytes, failure: (0, rest))])
+    world.server.put(url, [])
+    let steering = steering
+    world.server.onRequest { _ in steering.tryNow() }
+    _ = try world.run()
+    #expect(world.server.requests.count == 2)
+  }
+
+  @Test func theNextWishOpensThePause() {
+    let pause = Gate()
+    steering.end(pause, since: steering.wishes)
+    #expect(!pause.isOpen)
+    steering.tryNow()
+    #expect(pause.isOpen)
+  }
+
   @Test func whatIsNotTransferredIsSaid() throws {
     #expect(steering.give(.cancel, "stuck".path) == .notThere)
     makeStuck()

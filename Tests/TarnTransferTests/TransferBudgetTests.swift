@@ -99,18 +99,21 @@ import Testing
     let budget = bench.budget(total: 10, perHost: 1, keptForSmall: 0)
     var place = bench.enter(budget, mirror: "a")
     for _ in 0..<4 {
-      bench.leave(budget, place, .transportFailed)
+      bench.leave(budget, place, .transportFailed, cause: "no answer in time")
       place = bench.enter(budget, mirror: "a")
     }
     #expect(bench.running == [place])
     let waiting = bench.enter(budget, mirror: "b")
     let beside = bench.enter(budget, mirror: "b", host: "alive")
-    bench.leave(budget, place, .transportFailed)
+    bench.leave(budget, place, .transportFailed, cause: "connection refused")
     let failure = try #require(bench.refused[waiting])
     #expect(failure.code == .hostResting)
     #expect(failure.isTransient)
     #expect(failure.retryAfter == 30)
-    #expect(failure.message == "dead:80 failed again and again, and is left alone until 1970-01-01T00:00:30Z")
+    #expect(
+      failure.message
+        == "dead:80 failed again and again, and is left alone until 1970-01-01T00:00:30Z: connection refused")
+    #expect(!failure.isAsked)
     #expect(bench.running == [beside])
     // Who comes later hears it at once, and the place is not lost.
     #expect(bench.admission(budget, mirror: "c") == .refused(failure))
@@ -202,6 +205,7 @@ import Testing
     let waiting = bench.enter(budget, mirror: "b")
     bench.leave(budget, first, .asked(retryAfter: 600))
     #expect(bench.refused[waiting]?.message.contains("dead:80 asked to be left alone until") == true)
+    #expect(bench.refused[waiting]?.isAsked == true)
     #expect(bench.refused[waiting]?.retryAfter == 600)
   }
 
@@ -379,10 +383,11 @@ private final class BudgetBench {
   }
 
   func leave(
-    _ budget: TransferBudget, _ place: TransferBudget.Place, _ outcome: CircuitBreaker.Outcome = .answered
+    _ budget: TransferBudget, _ place: TransferBudget.Place, _ outcome: CircuitBreaker.Outcome = .answered,
+    cause: String? = nil
   ) {
     over.insert(place)
-    budget.leave(place, outcome)
+    budget.leave(place, outcome, cause: cause)
   }
 
   /// Those that have a place, in the order of their numbers.

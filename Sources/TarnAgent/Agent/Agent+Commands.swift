@@ -42,10 +42,11 @@ extension Agent: AgentPort {
     try refuseEnding()
     // Who asks may know that a host is back.
     budget.tryNow()
-    let run = shared.change { shared -> UInt64? in
+    let (run, steering) = shared.change { shared -> (UInt64?, PassSteering?) in
       shared.wasWoken = true
-      return shared.state.ask(name)
+      return (shared.state.ask(name), shared.mirrors[name]?.steering)
     }
+    steering?.tryNow()
     return ControlAnswer("a pass of \(name) begins as soon as there is a place", run: run, mirror: name)
   }
 

@@ -6,9 +6,9 @@ import TarnTransfer
 
 extension Agent {
   /// Reads the settings again and takes them whole, or leaves all as it is. Any thread; one after the other.
-  package func reload() -> ReloadAnswer {
-    reloading.enter()
-    defer { reloading.leave() }
+  package func reload() -> ReloadAnswer { reloading.take { readAgain() } }
+
+  private func readAgain() -> ReloadAnswer {
     notifier.reloading(monotonic: parts.clock.monotonic())
     defer { wake() }
     let loaded = parts.load()
@@ -76,16 +76,8 @@ extension Agent {
   private func change(_ settings: MirrorSettings) -> [AgentState.Action] {
     let timing = schedules.timing(of: settings)
     return shared.withLock { shared in
-      let before = shared.mirrors[settings.name]
-      var mirror = AgentMirror(settings)
-      mirror.priority = before?.priority ?? .normal
-      mirror.progress = before?.progress
-      mirror.stop = before?.stop
-      mirror.run = before?.run
-      mirror.lastRun = before?.lastRun
-      mirror.approved = before?.approved
-      mirror.rateControl = before?.rateControl
-      shared.mirrors[settings.name] = mirror
+      shared.mirrors[settings.name] =
+        shared.mirrors[settings.name]?.with(settings) ?? AgentMirror(settings)
       return shared.state.change(settings.name, timing, now: moment)
     }
   }

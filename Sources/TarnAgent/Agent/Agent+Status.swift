@@ -58,8 +58,7 @@ extension Agent {
     document.name = name
     document.nextRun = next?.at?.rfc3339
     document.nextRunReason = next?.reason.rawValue
-    // A first pass that could not read its feed leaves no ledger.
-    document.lastAttempt = document.lastAttempt ?? lastAttempt?.rfc3339
+    document.take(attempt: lastAttempt, failure: mirror.failure)
     if let watched = shared.withLock({ $0.watched[name]?.book.status }) {
       (document.watch.mode, document.watch.reason) = watched
     } else {
@@ -72,9 +71,6 @@ extension Agent {
       show(progress.snapshot(), in: &document)
     } else if isPaused {
       document.state = "paused"
-    } else if let failure = mirror.failure {
-      document.state = "failing"
-      document.lastFailure = failure
     }
     return document
   }
@@ -130,6 +126,12 @@ extension Agent {
     var names: [String] = []
     for mirror in mirrors { names.append(try find(mirror)) }
     let wanted = names.isEmpty ? shared.withLock { $0.mirrors.keys.sorted() } : names
+    guard place.number == 0 || wanted.count == 1 else {
+      throw ControlFailure(
+        .usage, code: "bad-cursor",
+        "\(place.number) is the number of an event of one mirror, and \(wanted.count) are asked",
+        hint: "name the mirror, or give what an earlier answer had as its cursor")
+    }
     let folders = shared.withLock { shared in
       wanted.compactMap { name in
         shared.mirrors[name].map { (name: name, folder: $0.settings.folder, state: $0.settings.state) }

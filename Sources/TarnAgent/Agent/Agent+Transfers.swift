@@ -1,6 +1,7 @@
 import TarnCore
 import TarnEngine
 import TarnRuntime
+import TarnTransfer
 
 /// Orders about single transfers: TARGET is `MIRROR:PATH`.
 extension Agent {
@@ -39,6 +40,7 @@ extension Agent {
         .usage, code: "not-of-a-path", "\(command.verb.rawValue) is of whole mirrors here",
         hint: "name the mirror alone: \(name)")
     }
+    if order == .retry { budget.tryNow() }
     switch steering.give(order, path) {
     case .done:
       if order == .pause { save() }

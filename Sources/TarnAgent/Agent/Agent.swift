@@ -72,8 +72,8 @@ package final class Agent: Sendable {
   /// While the loop runs.
   let watcher = Locked<(any Watching)?>(nil)
   /// One reload at a time, and one save.
-  let reloading = LockedCondition(false)
-  let saving = LockedCondition(false)
+  let reloading = Turns()
+  private let saving = Turns()
 
   /// Reads the settings and what an earlier agent left.
   ///
@@ -332,8 +332,10 @@ package final class Agent: Sendable {
   /// Writes down what is to outlive the agent, if it changed.
   func save() {
     guard let directory = parts.paths.state else { return }
-    saving.enter()
-    defer { saving.leave() }
+    saving.take { save(in: directory) }
+  }
+
+  private func save(in directory: String) {
     let (record, hasChanged) = shared.withLock { shared -> (AgentRecord, Bool) in
       var record = AgentRecord()
       for (name, mirror) in shared.mirrors {
@@ -384,17 +386,4 @@ extension AgentLog {
       problem.severity == .error ? .error : .warning, "\(problem.origin.text): \(problem.message)\(hint)",
       Fields(code: problem.code.rawValue))
   }
-}
-
-/// One at a time, for something slow; `Locked` is for short sections.
-extension LockedCondition where Value == Bool {
-  func enter() {
-    wait { isTaken -> Void? in
-      guard !isTaken else { return nil }
-      isTaken = true
-      return ()
-    }
-  }
-
-  func leave() { change { $0 = false } }
 }

@@ -71,7 +71,8 @@ extension Problem {
     guard kind == .failed else { return false }
     if code.hasPrefix("http-5") || code == "http-429" || code == "http-408" { return true }
     switch DownloadFailure.Code(rawValue: code) {
-    case .resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .outOfMemory, .tooManyOpenFiles:
+    case .resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .outOfMemory, .tooManyOpenFiles,
+      .hostResting:
       return true
     default: return code == "changed-meanwhile"
     }

@@ -3,6 +3,7 @@ package struct StatusDocument: Codable, Sendable {
   package struct Entries: Codable, Sendable {
     package var wanted = 0
     package var current = 0
+    /// Neither there nor told of below.
     package var pending = 0
     package var failed = 0
     package var refused = 0

@@ -32,7 +32,7 @@ package struct RunSchedule: Sendable {
     case succeeded
     /// Worth trying again before its time.
     case failedTransient = "failed-transient"
-    /// Only a change at the other end or in the settings can help: it waits for its time.
+    /// Only a change at the other end or in the settings can help: it is tried again seldom, or at its time.
     case failedPermanent = "failed-permanent"
     /// A plan waits for approval; nothing is wrong with the network.
     case held
@@ -71,8 +71,10 @@ package struct RunSchedule: Sendable {
   }
 
   package struct Limits: Sendable, Hashable {
-    /// Back-off after transient failures; the mirror's own interval is a ceiling, too.
+    /// Back-off after transient failures. Whatever failed, no planned time is let go by for it.
     package var backOff = BackOff(base: 60, most: 3600)
+    /// After failures that trying again alone does not mend: for mirrors whose time is days away.
+    package var seldom = BackOff(base: 3600, most: 86_400)
     /// Seconds: no hint of a server counts for more.
     package var mostHint: Int64 = 86_400
     /// Seconds over which missed runs are spread; a quarter of the interval at most.
@@ -108,8 +110,10 @@ package struct RunSchedule: Sendable {
   private let limits: Limits
   /// The planned time, and from when on it was looked for.
   private var slot: (at: Timestamp, from: Timestamp)?
-  /// Until then only a person's wish counts: back-off, or what a server asked for.
-  private var hold: (wait: Wait, isBackOff: Bool)?
+  /// What a server asked for: until then only a person's wish counts.
+  private var hold: Wait?
+  /// After a failure: when it is tried again, unless a planned time comes first.
+  private var backOff: Wait?
   /// A missed run, and when it is made good.
   private var catchUp: Wait?
   private var lastBegin: Moment?
@@ -129,8 +133,8 @@ package struct RunSchedule: Sendable {
     self.history = history
     if history.since == nil { self.history.since = now.wall }
     reference = history.lastAttempt ?? history.since ?? now.wall
-    if history.lastOutcome == .failedTransient, history.failures > 0, timing != .onDemand {
-      hold = (backOffWait(Hints(), now: now, random: random), true)
+    if let outcome = history.lastOutcome, history.failures > 0 {
+      backOff = backOffWait(outcome, now: now, random: random)
     }
     plan(now: now)
     if case .every = timing, history.lastAttempt == nil { miss(now: now, random: random) }
@@ -161,7 +165,10 @@ package struct RunSchedule: Sendable {
     guard timing != self.timing else { return }
     self.timing = timing
     catchUp = nil
-    if timing == .onDemand { hold = nil }
+    if timing == .onDemand {
+      hold = nil
+      backOff = nil
+    }
     plan(now: now)
   }
 
@@ -171,6 +178,7 @@ package struct RunSchedule: Sendable {
     isAsked = false
     catchUp = nil
     hold = nil
+    backOff = nil
     history.lastAttempt = now.wall
     history.wasCutShort = true
     lastBegin = now
@@ -200,14 +208,8 @@ package struct RunSchedule: Sendable {
     case .held: history.failures = 0
     case .failedTransient, .failedPermanent: history.failures += 1
     }
-    hold = nil
-    if outcome == .failedTransient {
-      if timing != .onDemand { hold = (backOffWait(hints, now: now, random: random), true) }
-    } else {
-      let asked = min(limits.mostHint, max(hints.retryAfter ?? 0, hints.freshFor ?? 0))
-      // A feed is as old as the run that read it.
-      if asked > 0 { hold = (Wait(from: lastBegin ?? now, seconds: Double(asked)), false) }
-    }
+    backOff = backOffWait(outcome, now: now, random: random)
+    hold = asked(hints, outcome, now: now)
     plan(now: now)
   }
 
@@ -223,12 +225,21 @@ package struct RunSchedule: Sendable {
     }
     if isAsked { return NextRun(at: now.wall, wait: 0, reason: .asked) }
     if isPaused { return NextRun(at: nil, wait: nil, reason: .paused) }
-    let held = max(hold?.wait.remaining(at: now) ?? 0, spacing(at: now))
-    if let hold, hold.isBackOff { return run(after: held, .backingOff, now: now) }
+    let held = max(hold?.remaining(at: now) ?? 0, spacing(at: now))
+    if let backOff {
+      let wait = min(backOff.remaining(at: now), distance(now) ?? .max)
+      return run(after: max(held, wait), .backingOff, now: now)
+    }
     if let catchUp { return run(after: max(held, catchUp.remaining(at: now)), .catchingUp, now: now) }
-    guard let slot else { return NextRun(at: nil, wait: nil, reason: .none) }
+    guard let distance = distance(now) else { return NextRun(at: nil, wait: nil, reason: .none) }
+    return run(after: max(held, distance), .scheduled, now: now)
+  }
+
+  /// Nanoseconds until the planned time; nil without one.
+  private func distance(_ now: Moment) -> Int64? {
+    guard let slot else { return nil }
     let (distance, overflow) = slot.at.nanoseconds.subtractingReportingOverflow(now.wall.nanoseconds)
-    return run(after: max(held, overflow ? .max : distance), .scheduled, now: now)
+    return overflow ? .max : distance
   }
 
   private var slotReason: Reason { slot == nil ? .none : .scheduled }
@@ -258,7 +269,9 @@ package struct RunSchedule: Sendable {
   /// Whether the time came, and more than the lateness has passed since it did.
   private func isMissed(now: Moment) -> Bool {
     let late = Int64(limits.lateness * 1e9)
-    if let hold, now.elapsed(since: hold.wait.from) - late <= hold.wait.length { return false }
+    for wait in [hold, backOff].compactMap(\.self) where now.elapsed(since: wait.from) - late <= wait.length {
+      return false
+    }
     if case .every(let cadence) = timing, let lastSign, now.monotonic > lastSign.monotonic,
       (now.monotonic - lastSign.monotonic) / 2 > UInt64(cadence.interval)
     {
@@ -313,9 +326,27 @@ package struct RunSchedule: Sendable {
     }
   }
 
-  private func backOffWait(_ hints: Hints, now: Moment, random: Double) -> Wait {
-    let ceiling = min(limits.backOff.ceiling(history.failures), interval(now: now))
-    let asked = Double(min(limits.mostHint, hints.retryAfter ?? 0))
-    return Wait(from: now, seconds: max(ceiling * random, asked))
+  /// - Returns: nil for what is not tried again before its time.
+  private func backOffWait(_ outcome: Outcome, now: Moment, random: Double) -> Wait? {
+    guard timing != .onDemand else { return nil }
+    switch outcome {
+    case .succeeded, .held, .cancelled: return nil
+    case .failedTransient:
+      let ceiling = min(limits.backOff.ceiling(history.failures), interval(now: now))
+      return Wait(from: now, seconds: ceiling * random)
+    case .failedPermanent:
+      // All of it is certain: what fails for good is not to be asked often.
+      let ceiling = min(limits.seldom.ceiling(history.failures), interval(now: now))
+      return Wait(from: now, seconds: ceiling * (1 + random / 4))
+    }
+  }
+
+  /// What the server of the last run asked for.
+  private func asked(_ hints: Hints, _ outcome: Outcome, now: Moment) -> Wait? {
+    let freshFor = outcome == .failedTransient ? 0 : hints.freshFor ?? 0
+    let seconds = min(limits.mostHint, max(hints.retryAfter ?? 0, freshFor))
+    guard seconds > 0 else { return nil }
+    // A feed is as old as the run that read it; a wish to be left alone begins with the answer.
+    return Wait(from: outcome == .failedTransient ? now : lastBegin ?? now, seconds: Double(seconds))
   }
 }

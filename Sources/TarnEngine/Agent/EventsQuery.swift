@@ -1,20 +1,33 @@
 package import TarnCore
 
-/// Where a reader of several journals is: the number of the last event read of each. Opaque to users.
+/// Where a reader of several journals is: the number of the last event read of each. Opaque to users, apart from the number of
+/// an event, which is a place in the journal of one mirror.
 package struct EventCursor: Sendable, Hashable {
   /// By the first digits of the id in the mirror's marker: a folder that was made anew begins anew.
   private(set) var numbers: [String: Int64] = [:]
+  /// In every journal that is asked: the number of an event, as a person gives it; 0 for the beginning.
+  package let number: Int64
 
-  package init() {}
+  /// The beginning.
+  package init() {
+    number = 0
+  }
 
-  /// `1`, then `.ID-NUMBER` for each journal.
+  /// `1`, then `.ID-NUMBER` for each journal; the number alone where none is named.
   package var text: String {
-    "1" + numbers.sorted { $0.key < $1.key }.map { ".\($0.key)-\($0.value)" }.joined()
+    guard !numbers.isEmpty else { return String(number) }
+    return "1" + numbers.sorted { $0.key < $1.key }.map { ".\($0.key)-\($0.value)" }.joined()
   }
 
   /// - Returns: nil for what is no cursor of Tarn's.
   package init?(_ text: String) {
     let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+    if parts.count == 1 {
+      guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int64(text) else { return nil }
+      self.number = number
+      return
+    }
+    number = 0
     guard parts.first == "1", parts.count <= Self.mostJournals + 1 else { return nil }
     for part in parts.dropFirst() {
       let pair = part.split(separator: "-", omittingEmptySubsequences: false)
@@ -26,7 +39,7 @@ package struct EventCursor: Sendable, Hashable {
   }
 
   subscript(id: String) -> Int64 {
-    get { numbers[Self.key(id)] ?? 0 }
+    get { numbers[Self.key(id)] ?? number }
     set { numbers[Self.key(id)] = newValue }
   }
 
@@ -79,6 +92,8 @@ package struct EventsQuery {
       heads.append(Head(journal: journal, events: events[...]))
     }
     var place = cursor
+    // Named from here on: a number alone would be that of another journal, too.
+    if cursor.number > 0 { for journal in journals { place[journal.id] = cursor[journal.id] } }
     var documents: [EventDocument] = []
     while documents.count < limit, let index = Self.next(heads), let event = heads[index].events.popFirst() {
       let journal = heads[index].journal

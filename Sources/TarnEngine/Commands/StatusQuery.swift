@@ -57,8 +57,8 @@ package struct StatusQuery {
     document.entries.kept = try ledger.fact("entries-kept").flatMap { Int($0) } ?? 0
     document.entries.pending = max(
       0,
-      wanted - document.entries.current - document.entries.refused - document.entries.conflict
-        - document.entries.kept)
+      wanted - document.entries.current - document.entries.failed - document.entries.refused
+        - document.entries.conflict - document.entries.kept)
     try fillBytes(&document.bytes)
   }
 

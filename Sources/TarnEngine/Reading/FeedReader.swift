@@ -7,6 +7,7 @@ struct FeedReader {
   let policy: PassPolicy
   let observer: any PassObserver
   let stop: StopFlag
+  var steering: PassSteering?
 
   /// A document that was fetched and can be parsed, again and again.
   struct Document {
@@ -81,8 +82,10 @@ struct FeedReader {
     request.ifNoneMatch = known?.etag
     request.ifModifiedSince = known?.lastModified
     let fetch = FeedFetch()
+    let wishes = steering?.wishes ?? 0
     return Pending(
-      url: url, limit: limit, known: known, fetch: fetch, id: ports.downloader.start(request, to: fetch))
+      url: url, limit: limit, known: known, fetch: fetch, id: ports.downloader.start(request, to: fetch),
+      wishes: wishes)
   }
 
   struct Pending {
@@ -91,6 +94,8 @@ struct FeedReader {
     var known: FeedValidators?
     var fetch: FeedFetch
     var id: DownloadID
+    /// Those who wanted it tried now, before it was asked for.
+    var wishes: UInt64
 
     /// The status answers what was asked. 412 is no answer to a condition on what is read, and is sent all the same.
     func isAnswered(by status: Int) -> Bool {
@@ -124,7 +129,7 @@ struct FeedReader {
       observer.pass(
         .notice(
           code: "feed-retry", message: "\(trouble.message); trying again in \(Int(seconds.rounded(.up))) s"))
-      pause(seconds)
+      pause(seconds, since: trouble.isAsked ? nil : pending.wishes)
       attempt += 1
       pending = start(pending.url, limit: pending.limit, since: pending.known)
     }
@@ -151,9 +156,11 @@ struct FeedReader {
     }
   }
 
-  private func pause(_ seconds: Double) {
+  /// - Parameter wishes: how many there were before the attempt; nil when a wish does not end the pause.
+  private func pause(_ seconds: Double, since wishes: UInt64?) {
     let gate = Gate()
     stop.onSet { gate.open() }
+    if let wishes { steering?.end(gate, since: wishes) }
     _ = gate.wait(nanoseconds: UInt64(max(0, seconds) * 1e9))
   }
 
@@ -162,6 +169,8 @@ struct FeedReader {
     var message: String
     var isTransient: Bool
     var retryAfter: Int64?
+    /// The server asked for the pause.
+    var isAsked: Bool
 
     init(_ head: ResponseHead) {
       let status = HTTPStatus(head.status)
@@ -169,6 +178,7 @@ struct FeedReader {
       message = status.message
       isTransient = status.isTransient
       retryAfter = head.retryAfter
+      isAsked = head.retryAfter != nil
     }
 
     init(_ failure: DownloadFailure) {
@@ -176,6 +186,7 @@ struct FeedReader {
       message = failure.message
       isTransient = failure.isTransient
       retryAfter = failure.retryAfter
+      isAsked = failure.isAsked
     }
 
     /// The host was not asked: it is left alone.

@@ -31,7 +31,7 @@ extension Conductor {
       }
       trouble(
         jobs[id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
-        isTransient: failure.isTransient, retryAfter: failure.retryAfter)
+        isTransient: failure.isTransient, retryAfter: failure.retryAfter, isAsked: failure.isAsked)
     case .folder(let failure, let partial, let known):
       failedLocally(job, failure, partial, known)
     }
@@ -76,7 +76,7 @@ extension Conductor {
     case .status(let status):
       trouble(
         job, code: status.name, "\(Printable.escape(job.url)): \(status.message)",
-        isTransient: status.isTransient, retryAfter: head.retryAfter)
+        isTransient: status.isTransient, retryAfter: head.retryAfter, isAsked: head.retryAfter != nil)
     }
   }
 
@@ -133,13 +133,15 @@ extension Conductor {
 
   /// One source failed: the next one, else a pause and all of them again, else the entry fails.
   private func trouble(
-    _ job: Job, code: String, _ message: String, isTransient: Bool, retryAfter: Int64? = nil
+    _ job: Job, code: String, _ message: String, isTransient: Bool, retryAfter: Int64? = nil,
+    isAsked: Bool = false
   ) {
     let id = job.id
     guard !stop.isSet else { return drop(id) }
     if endSteered(id) { return }
     jobs[id]?.note(
-      Job.Trouble(code: code, message: message, isTransient: isTransient, retryAfter: retryAfter))
+      Job.Trouble(
+        code: code, message: message, isTransient: isTransient, retryAfter: retryAfter, isAsked: isAsked))
     if job.source + 1 < job.entry.sources.count {
       jobs[id]?.source += 1
       return again(id, after: 0, message)
@@ -148,23 +150,26 @@ extension Conductor {
     // A host that rests is waited for only where no other source may be back before.
     let asked = troubles.filter { !$0.isRest }
     let isResting = !asked.contains(where: \.isTransient)
+    let waited = isResting ? troubles : asked
     let verdict = retry.judge(
       attempt: job.round, isTransient: troubles.contains(where: \.isTransient),
-      asked: (isResting ? troubles : asked).compactMap(\.retryAfter).min(), isResting: isResting,
-      random: ports.random.unit())
+      asked: waited.compactMap(\.retryAfter).min(), isResting: isResting, random: ports.random.unit())
     guard case .retry(let seconds) = verdict else {
       return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
     }
     jobs[id]?.source = 0
     jobs[id]?.round += 1
-    again(id, after: seconds, message)
+    again(id, after: seconds, message, isAsked: waited.contains(where: \.isAsked))
     ready += twins.failed(job)
   }
 
-  private func again(_ id: UInt64, after seconds: Double, _ message: String) {
+  /// - Parameter isAsked: a server asked for the pause, and nobody's wish ends it.
+  private func again(_ id: UInt64, after seconds: Double, _ message: String, isAsked: Bool = false) {
     guard let job = jobs[id] else { return }
     jobs[id]?.rung = ResumeLadder.rung(job.known, url: job.url)
     observer.pass(.retrying(path: job.entry.path, message: message, seconds: seconds))
-    if seconds > 0 { delay(id, seconds: seconds) } else { go(id) }
+    // Wanted during the attempt that failed.
+    let isWanted = !isAsked && job.wishes != steering?.wishes
+    if seconds > 0, !isWanted { delay(id, seconds: seconds, isAsked: isAsked) } else { go(id) }
   }
 }

@@ -27,6 +27,11 @@ extension Conductor {
     }
   }
 
+  /// Ends the pauses that no server asked for.
+  func hurry() {
+    for index in delayed.indices where !delayed[index].isAsked { delayed[index].due = 0 }
+  }
+
   /// Ends its exchange if it was ended by an order, and its pause.
   private func wake(_ id: UInt64) {
     if jobs[id]?.steered != nil { jobs[id]?.download.map(ports.downloader.cancel) }

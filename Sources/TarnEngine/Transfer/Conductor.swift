@@ -11,7 +11,7 @@ final class Conductor {
   let observer: any PassObserver
   let progress: PassProgress
   let stop: StopFlag
-  private let steering: PassSteering?
+  let steering: PassSteering?
   let retry: RetryPolicy
   /// Of `forlorn`, and of the jobs that wait for a twin.
   let mostHeldBack: Int
@@ -28,7 +28,8 @@ final class Conductor {
 
   var jobs: [UInt64: Job] = [:]
   private var nextID: UInt64 = 0
-  var delayed: [(due: UInt64, job: UInt64)] = []
+  /// Jobs that pause; where a server asked for it nobody's wish ends the pause.
+  var delayed: [(due: UInt64, job: UInt64, isAsked: Bool)] = []
   var adoptions: [Row] = []
   var twins: Twins
   /// Jobs that waited for a twin and may begin.
@@ -94,7 +95,7 @@ final class Conductor {
     resumable = Set(try ports.ledger.partials().map(\.path))
     hasRows = try ports.ledger.rowCount() > 0
     stop.onSet { post(.wake) }
-    steering?.attach { order, path, answer in post(.steer(order, path, answer)) }
+    steering?.attach(hurry: { post(.hurry) }) { order, path, answer in post(.steer(order, path, answer)) }
   }
 
   /// Actions at work at a time: enough sealed files for a full group beside the running transfers.
@@ -253,6 +254,7 @@ final class Conductor {
     request.isUrgent = job.isUrgent
     request.encoding = job.takesEncoding ? .taken : .refused
     job.isConditional = request.ifNoneMatch != nil || request.ifModifiedSince != nil
+    job.wishes = steering?.wishes
     let intake = Intake(job, context: context)
     progress.begin(
       id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.url)
@@ -292,6 +294,7 @@ final class Conductor {
       try ended(id, end)
     case .published(let id, let outcome): published(id, outcome)
     case .steer(let order, let path, let answer): answer(steer(order, path))
+    case .hurry: hurry()
     case .ledgerFailed(let failure): throw PassFailure(failure)
     case .folderFailed(let failure): throw PassFailure(failure)
     case .wake:
@@ -332,8 +335,8 @@ final class Conductor {
   }
 
   /// Asks again after a pause.
-  func delay(_ id: UInt64, seconds: Double) {
-    delayed.append((ports.clock.monotonic() + UInt64(max(0, seconds) * 1e9), id))
+  func delay(_ id: UInt64, seconds: Double, isAsked: Bool = false) {
+    delayed.append((ports.clock.monotonic() + UInt64(max(0, seconds) * 1e9), id, isAsked))
   }
 
   private func wakeDelayed() {
@@ -341,7 +344,7 @@ final class Conductor {
     let now = ports.clock.monotonic()
     let due = delayed.filter { $0.due <= now || stop.isSet }
     delayed.removeAll { $0.due <= now || stop.isSet }
-    for (_, id) in due { go(id) }
+    for (_, id, _) in due { go(id) }
   }
 
   /// The transfers end; what they have stays for the next pass.

@@ -43,6 +43,8 @@ struct Job {
   var steered: PassSteering.Order?
   /// It gets the next connection.
   var isUrgent = false
+  /// Those who wanted it tried now, when its source was last asked.
+  var wishes: UInt64?
   /// A twin was in place when its bytes were last looked for in the folder.
   var knewTwin = false
 
@@ -54,6 +56,8 @@ struct Job {
     var message: String
     var isTransient: Bool
     var retryAfter: Int64?
+    /// The server asked for the pause.
+    var isAsked = false
 
     /// The source was not asked: its host is left alone.
     var isRest: Bool { code == DownloadFailure.Code.hostResting.rawValue }
@@ -118,6 +122,8 @@ enum JobMessage: Sendable {
   case workedAround(FolderFailure, instead: String)
   /// An order from outside, and who waits for the answer.
   case steer(PassSteering.Order, RelativePath, @Sendable (PassSteering.Answer) -> Void)
+  /// Somebody wants what pauses tried now.
+  case hurry
   /// The ledger cannot be written: the pass has to end.
   case ledgerFailed(LedgerFailure)
   /// It cannot be told whether the folder is still the one that was opened: the pass has to end.

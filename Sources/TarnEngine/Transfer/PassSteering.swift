@@ -29,6 +29,12 @@ package final class PassSteering: Sendable {
   private struct State {
     var paused: Set<RelativePath>
     var receiver: Receiver?
+    /// Ends the pauses of the transfers at work.
+    var hurry: (@Sendable () -> Void)?
+    /// Of the pause that holds the whole pass.
+    var pause: Gate?
+    /// Counts those who wanted it tried now.
+    var wishes: UInt64 = 0
     var answers: [UInt64: Answer] = [:]
     var open: Set<UInt64> = []
     var last: UInt64 = 0
@@ -82,12 +88,43 @@ package final class PassSteering: Sendable {
     return answer ?? .notThere
   }
 
+  /// Somebody wants it tried now: pauses after failures end, apart from those that a server asked for. Never blocks.
+  package func tryNow() {
+    let (hurry, pause) = state.change { state in
+      state.wishes += 1
+      return (state.hurry, state.pause)
+    }
+    hurry?()
+    pause?.open()
+  }
+
+  /// Wishes so far.
+  var wishes: UInt64 { state.withLock { $0.wishes } }
+
+  /// The next wish opens the gate of a pause; at once if there was one since so many wishes, for the attempt that failed was
+  /// made before it.
+  func end(_ pause: Gate, since wishes: UInt64) {
+    let isWanted = state.change { state in
+      state.pause = pause
+      return state.wishes != wishes
+    }
+    if isWanted { pause.open() }
+  }
+
   /// A pass at work, from now until `detach`.
-  func attach(_ receiver: @escaping Receiver) {
-    state.change { $0.receiver = receiver }
+  ///
+  /// - Parameter hurry: ends the pauses of transfers, on any thread.
+  func attach(hurry: @escaping @Sendable () -> Void, _ receiver: @escaping Receiver) {
+    state.change { state in
+      state.hurry = hurry
+      state.receiver = receiver
+    }
   }
 
   func detach() {
-    state.change { $0.receiver = nil }
+    state.change { state in
+      state.hurry = nil
+      state.receiver = nil
+    }
   }
 }

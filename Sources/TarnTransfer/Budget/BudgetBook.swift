@@ -54,6 +54,8 @@ struct BudgetBook {
     var isHeld = false
     /// The host itself asked for the rest.
     var isAsked = false
+    /// The last failure, for a person; nil when the last answer was one.
+    var cause: String?
 
     var isIdle: Bool { running == 0 && waiting.isEmpty }
   }
@@ -112,15 +114,22 @@ struct BudgetBook {
 
   /// The request is over, whether it waited or ran.
   ///
-  /// - Parameter random: in 0..<1.
-  mutating func leave(_ place: Place, _ outcome: CircuitBreaker.Outcome, now: BudgetTime, random: Double) {
+  /// - Parameters:
+  ///   - cause: what failed, for a person; no secrets, escaped.
+  ///   - random: in 0..<1.
+  mutating func leave(
+    _ place: Place, _ outcome: CircuitBreaker.Outcome, cause: String? = nil, now: BudgetTime, random: Double
+  ) {
     guard let entry = entries.removeValue(forKey: place) else { return }
     let route = entry.route
     if let ticket = entry.ticket {
       queue.finish(place)
       circuits[route]?.running -= 1
       circuits[route]?.breaker.report(ticket, outcome, now: now.monotonic, random: random)
-      if outcome != .cancelled { circuits[route]?.isAsked = outcome.isRequest }
+      if outcome != .cancelled {
+        circuits[route]?.isAsked = outcome.isRequest
+        circuits[route]?.cause = cause
+      }
     } else {
       queue.remove(place)
       circuits[route]?.waiting.remove(place)
@@ -208,9 +217,11 @@ struct BudgetBook {
     let rest = until - now.monotonic
     let end = Timestamp(nanoseconds: now.wall).adding(seconds: Int64(clamping: rest / 1_000_000_000))
     let why = circuit.isAsked ? "asked to be left alone" : "failed again and again, and is left alone"
-    let failure = DownloadFailure(
-      .hostResting, "\(Printable.escape(route.origin.hostAndPort)) \(why) until \(end.rfc3339)",
+    let cause = circuit.isAsked ? "" : circuit.cause.map { ": \($0)" } ?? ""
+    var failure = DownloadFailure(
+      .hostResting, "\(Printable.escape(route.origin.hostAndPort)) \(why) until \(end.rfc3339)\(cause)",
       isTransient: true, retryAfter: Int64(clamping: (rest + 999_999_999) / 1_000_000_000))
+    failure.isAsked = circuit.isAsked
     for place in circuit.waiting.sorted() {
       guard let entry = entries.removeValue(forKey: place) else { continue }
       queue.remove(place)

@@ -5,6 +5,16 @@ extension ResponseHead {
   var isLife: Bool { status < 500 && status != 429 }
 }
 
+extension DownloadOutcome {
+  /// What failed, for a person; nil for an answer that is life.
+  var cause: String? {
+    switch self {
+    case .complete(let head): head.isLife ? nil : HTTPStatus(head.status).message
+    case .failed(let failure): failure.message
+    }
+  }
+}
+
 extension CircuitBreaker.Outcome {
   /// What the end of an exchange says about the host that was asked last.
   init(_ outcome: DownloadOutcome) {

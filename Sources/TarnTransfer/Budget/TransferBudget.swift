@@ -186,10 +186,12 @@ package final class TransferBudget: Sendable {
   }
 
   /// The hop is over, or nobody waits for it any more. A place that was refused is none.
-  func leave(_ place: Place, _ outcome: CircuitBreaker.Outcome) {
+  ///
+  /// - Parameter cause: what failed, for a person; no secrets, escaped.
+  func leave(_ place: Place, _ outcome: CircuitBreaker.Outcome, cause: String? = nil) {
     let now = now
     let random = random.unit()
-    change { $0.book.leave(place, outcome, now: now, random: random) }
+    change { $0.book.leave(place, outcome, cause: cause, now: now, random: random) }
   }
 
   /// The host that was asked has answered.

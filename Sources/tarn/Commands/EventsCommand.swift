@@ -15,14 +15,16 @@ struct EventsCommand: ParsableCommand {
       Examples:
         tarn events                           the newest ones
         tarn events --follow podcasts         as they come, until Ctrl-C
+        tarn events --after 198 podcasts      all after the event with that number
         tarn events --after CURSOR --json     all since then, for programs
 
-      Every event has a cursor: --after it nothing is missed, whoever ran in between. Without a running \
-      agent the ledgers are read.
+      Every event has a number, which only grows in its mirror, and a cursor, which is a place in the journals of \
+      all: --after one of them nothing is missed, whoever ran in between. Without a running agent the \
+      ledgers are read.
       """)
 
   @Flag(help: "Go on with events as they come.") var follow = false
-  @Option(help: ArgumentHelp("Only what came after that place in the journal.", valueName: "cursor"))
+  @Option(help: ArgumentHelp("Only what came after that event: its number, or its cursor.", valueName: "n"))
   var after: String?
   @Option(help: ArgumentHelp("Without --after, so many of the newest.", valueName: "n")) var newest = 20
   @OptionGroup var common: CommonOptions
@@ -30,7 +32,8 @@ struct EventsCommand: ParsableCommand {
 
   func validate() throws {
     if let after, EventCursor(after) == nil {
-      throw ValidationError("--after: '\(Printable.escape(after))' is no place in the journal")
+      throw ValidationError(
+        "--after: '\(Printable.escape(after))' is neither the number of an event nor a cursor")
     }
     if !(0...10_000).contains(newest) {
       throw ValidationError("--newest: a number from 0 to 10000 is expected")
@@ -40,6 +43,12 @@ struct EventsCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     let places = try PassTargets(session: session).places(mirrors)
+    if let number = after.flatMap({ EventCursor($0) })?.number, number > 0, places.count > 1 {
+      throw PassFailure(
+        .usage, code: "usage",
+        "--after \(number): each mirror numbers its own events, and \(places.count) are asked",
+        hint: "name the mirror: tarn events --after \(number) \(ShellWord.quote(places[0].name))")
+    }
     let journal = Journal(session: session, places: places)
     let cursor = try journal.show(after: after, newest: newest)
     if follow { try journal.follow(after: cursor).end() }

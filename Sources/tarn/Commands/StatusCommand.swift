@@ -1,5 +1,6 @@
 import ArgumentParser
 import TarnAgent
+import TarnConfig
 import TarnCore
 import TarnEngine
 import TarnRuntime
@@ -21,7 +22,7 @@ struct StatusCommand: ParsableCommand {
   @Flag(help: "Print one line; end with 3 when a mirror's last success is too old.") var check = false
   @Option(help: ArgumentHelp("How old is too old for --check: 90m, 24h, 7d.", valueName: "duration"))
   var maxAge = "24h"
-  @Flag(help: "Print again each second until Ctrl-C.") var watch = false
+  @Flag(help: "Print again each second, until q or Ctrl-C.") var watch = false
   @OptionGroup var record: StateOption
   @OptionGroup var common: CommonOptions
   @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror"), completion: .directory) var mirrors:
@@ -117,7 +118,8 @@ struct StatusCommand: ParsableCommand {
 
   private func document(_ place: Tarn.Place, _ session: Session) throws(PassFailure) -> StatusDocument {
     if record.state == nil, let settings = session.configured(place.name) {
-      return try session.tarn.status(of: settings, problemLimit: problemLimit(session))
+      return try session.tarn.status(
+        of: settings, record: session.sources.paths.state, problemLimit: problemLimit(session))
     }
     var document = try session.tarn.status(
       folder: place.folder, state: record.state ?? place.state, problemLimit: problemLimit(session))

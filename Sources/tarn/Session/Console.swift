@@ -105,21 +105,6 @@ final class Console: Sendable {
   }
 }
 
-/// One thread at a time, for something slow such as writing to a terminal; `Locked` is for short sections.
-private final class Turns: Sendable {
-  private let isTaken = LockedCondition(false)
-
-  func take(_ body: () -> Void) {
-    isTaken.wait { isTaken -> Void? in
-      guard !isTaken else { return nil }
-      isTaken = true
-      return ()
-    }
-    body()
-    isTaken.change { $0 = false }
-  }
-}
-
 /// - Returns: errno, 0 when all is written.
 private func writeAll(_ descriptor: Int32, _ bytes: [UInt8]) -> Int32 {
   var offset = 0

@@ -2,38 +2,58 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// `status --watch`: the state each second until Ctrl-C, on a screen of its own where standard output is a
+/// `status --watch`: the state each second until `q` or Ctrl-C, on a screen of its own where standard output is a
 /// terminal.
 struct StatusWatch {
   let session: Session
-  private static let enter = "\u{1B}[?1049h"
-  private static let leave = "\u{1B}[?1049l"
+  /// The other screen, without a cursor; and back again, whatever a frame that was cut short has left.
+  static let enter = "\u{1B}[?1049h\u{1B}[?25l"
+  static let leave = "\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
 
   /// Ends when no mirror can be read any more, too.
   func run(_ read: () -> StatusCommand.Reading) -> ExitStatus {
+    var reading = read()
+    let isScreen = Terminal.output.canRedraw && !session.isJSON && !reading.documents.isEmpty
+    let keys = isScreen ? KeyInput(Terminal.input) : nil
     let ended = Gate()
     Interruption.shared.arm(StopFlag()) {
       ended.open()
+      keys?.wake()
     } report: {
     }
-    var reading = read()
-    let isScreen = Terminal.output.canRedraw && !session.isJSON && !reading.documents.isEmpty
     if isScreen {
       let console = session.console
+      Interruption.shared.beforeEnding {
+        keys?.restore()
+        console.frame(Self.leave)
+      }
+      keys?.begin()
       console.frame(Self.enter)
-      Interruption.shared.beforeEnding { console.frame(Self.leave) }
     }
-    while !reading.documents.isEmpty {
+    while !reading.documents.isEmpty, !ended.isOpen {
       show(reading, isScreen: isScreen)
-      guard !ended.wait(nanoseconds: 1_000_000_000) else { break }
+      guard !isOver(ended, keys) else { break }
       reading = read()
     }
+    keys?.restore()
     if isScreen { session.console.frame(Self.leave) }
     Interruption.shared.beforeEnding(nil)
     Interruption.shared.disarm()
     // Told only now, where it stays to be read.
     let statuses = reading.failures.map(session.tell)
     return ended.isOpen ? ExitStatus.stopped(by: Interruption.shared.received) : ExitStatus.worst(statuses)
+  }
+
+  /// Waits for a second.
+  ///
+  /// - Returns: true when a signal, a key or the terminal's end was first.
+  private func isOver(_ ended: Gate, _ keys: KeyInput?) -> Bool {
+    guard let keys else { return ended.wait(nanoseconds: 1_000_000_000) }
+    switch keys.wait(milliseconds: 1000) {
+    case .timedOut: return ended.isOpen
+    case .key(let key): return ended.isOpen || [UInt8(ascii: "q"), UInt8(ascii: "Q")].contains(key)
+    case .woken, .closed: return true
+    }
   }
 
   private func show(_ reading: StatusCommand.Reading, isScreen: Bool) {

@@ -25,13 +25,15 @@ final class Program {
   /// As wait(2) tells it; nil while it runs.
   private var end: Int32?
 
-  /// Starts it, in a process group of its own.
+  /// Starts it, in a process group of its own, or in a session where there is a terminal.
+  ///
+  /// - Parameter terminal: a path that its streams lead to, and which is to be its controlling terminal.
   ///
   /// Not by Foundation's `Process`: that keeps a descriptor for each, and with a thousand of them its look at /proc/self/fd
   /// reads beyond a buffer.
   init(
     _ executable: String, _ arguments: [String], environment: [String: String]? = nil,
-    in directory: URL? = nil
+    in directory: URL? = nil, terminal: String? = nil
   ) throws {
     let own = try TemporaryDirectory()
     self.directory = own
@@ -39,8 +41,13 @@ final class Program {
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_addopen(
+      &actions, 0, terminal ?? "/dev/null", terminal == nil ? O_RDONLY : O_RDWR, 0)
     for (number, stream) in [(Int32(1), "out"), (2, "err")] {
+      if terminal != nil {
+        posix_spawn_file_actions_adddup2(&actions, 0, number)
+        continue
+      }
       let path = own.url.appendingPathComponent(stream).path
       posix_spawn_file_actions_addopen(&actions, number, path, O_WRONLY | O_CREAT, 0o644)
     }
@@ -50,12 +57,13 @@ final class Program {
       _ = directory.path.withCString { change.function(&actions, $0) }
     }
     let values = environment ?? ProcessInfo.processInfo.environment
-    pid = try Self.spawn(executable, arguments, values.map { "\($0)=\($1)" }, &actions)
+    pid = try Self.spawn(
+      executable, arguments, values.map { "\($0)=\($1)" }, &actions, isSession: terminal != nil)
   }
 
   private static func spawn(
     _ executable: String, _ arguments: [String], _ environment: [String],
-    _ actions: inout posix_spawn_file_actions_t
+    _ actions: inout posix_spawn_file_actions_t, isSession: Bool
   ) throws -> Int32 {
     var attributes = posix_spawnattr_t()
     posix_spawnattr_init(&attributes)
@@ -64,7 +72,9 @@ final class Program {
     var none = sigset_t()
     sigemptyset(&none)
     posix_spawnattr_setsigmask(&attributes, &none)
-    posix_spawnattr_setflags(&attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETPGROUP))
+    // POSIX_SPAWN_SETSID, which glibc's headers show only to those who ask for all of its extensions.
+    let group: Int32 = isSession ? 0x80 : Int32(POSIX_SPAWN_SETPGROUP)
+    posix_spawnattr_setflags(&attributes, Int16(Int32(POSIX_SPAWN_SETSIGMASK) | group))
     let words = ([executable] + arguments).map { strdup($0) } + [nil]
     let variables = environment.map { strdup($0) } + [nil]
     defer { for text in words + variables { free(text) } }

@@ -35,9 +35,10 @@ enum Tarn {
   }
 
   static func start(
-    _ arguments: [String], environment more: [String: String] = [:], in directory: URL? = nil
+    _ arguments: [String], environment more: [String: String] = [:], in directory: URL? = nil,
+    terminal: String? = nil
   ) throws -> Program {
-    try Program(path, arguments, environment: environment(more), in: directory)
+    try Program(path, arguments, environment: environment(more), in: directory, terminal: terminal)
   }
 
   static func run(

@@ -195,14 +195,39 @@ import Testing
     #expect(world.next().wait == 10_000_000_000)
   }
 
-  @Test func permanentFailuresAndHeldPlansWaitForTheirTime() {
-    for outcome in [RunSchedule.Outcome.failedPermanent, .held] {
-      let world = World(Self.early, history: history(attempt: "2026-11-20T06:00:00"))
-      world.run(outcome)
-      #expect(world.next().reason == .scheduled)
-      #expect(world.next().at == instant("2026-11-21T06:00:00"))
-      #expect(world.schedule.history.failures == (outcome == .held ? 0 : 1))
+  @Test func heldPlansWaitForTheirTime() {
+    let world = World(Self.early, history: history(attempt: "2026-11-20T06:00:00"))
+    world.run(.held)
+    #expect(world.next().reason == .scheduled)
+    #expect(world.next().at == instant("2026-11-21T06:00:00"))
+    #expect(world.schedule.history.failures == 0)
+  }
+
+  /// A feed that is not there, or malformed, may be there again long before its next time.
+  @Test func whatFailsForGoodIsTriedAgainSeldom() {
+    let weekly = RunSchedule.Timing.calendar((try? CalendarSpec("Mon 06:00"))!, .utc)
+    let world = World(weekly, history: history(attempt: "2026-11-20T06:00:00"))
+    var pauses: [Int64] = []
+    for _ in 0..<7 {
+      world.run(.failedPermanent, taking: 0, random: 0)
+      #expect(world.next().reason == .backingOff)
+      pauses.append((world.next().wait ?? 0) / 3_600_000_000_000)
     }
+    #expect(pauses == [1, 2, 4, 8, 16, 24, 24])
+    world.live(4 * 86_400, outcome: .failedPermanent)
+    #expect(world.runs.contains { $0.at.wall.rfc3339.hasPrefix("2026-11-23T06:00:0") })
+    #expect(world.runs.count < 7 + 6)
+  }
+
+  /// Who asked for a time of the day gets it, whatever failed before.
+  @Test(arguments: [RunSchedule.Outcome.failedTransient, .failedPermanent])
+  func noPlannedTimeIsLetGoBy(outcome: RunSchedule.Outcome) {
+    var before = history(attempt: "2026-11-20T05:59:00")
+    before.failures = 20
+    let world = World(Self.early, history: before)
+    world.now.wall = instant("2026-11-21T05:50:00")
+    world.run(outcome, random: 0.999999)
+    #expect(world.next().at == instant("2026-11-21T06:00:00"))
   }
 
   @Test func aServerCanOnlyMakeItLater() {
@@ -238,6 +263,9 @@ import Testing
     )
     #expect(world.next().reason == .backingOff)
     #expect(world.next().wait == 120_000_000_000)
+    let seldom = World(
+      Self.early, history: history(attempt: "2026-11-20T11:59:00", .failedPermanent, failures: 1), random: 0)
+    #expect(seldom.next().wait == 3_600_000_000_000)
   }
 
   // MARK: - People
