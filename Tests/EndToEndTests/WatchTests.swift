@@ -6,6 +6,13 @@ import Testing
 final class WatchTests {
   private let place: TemporaryDirectory
   private let terminal: PseudoTerminal
+  private var program: Program?
+  private var environment: [String: String] {
+    [
+      "HOME": place.path + "/home", "TERM": "xterm", "STATE_DIRECTORY": place.path + "/state",
+      "RUNTIME_DIRECTORY": place.path + "/run",
+    ]
+  }
 
   init() throws {
     place = try TemporaryDirectory()
@@ -14,6 +21,21 @@ final class WatchTests {
     try place.write(
       "[mirror.files]\nfeed = \"http://127.0.0.1:9/SHA256SUMS\"\nfolder = \"\(place.path)/files\"\n",
       to: "tarn.toml")
+  }
+
+  deinit {
+    program?.signal(SIGKILL)
+  }
+
+  /// As where the terminal is gone, and nobody says so.
+  @Test func whatCannotBeWrittenIsNotWatched() throws {
+    let words = [Tarn.path, "status", "--watch", "--config", place.path + "/tarn.toml"]
+    let program = try Program(
+      "/bin/sh", ["-c", "exec \"$@\" > /dev/full", "sh"] + words,
+      environment: Tarn.environment(environment), in: place.url)
+    self.program = program
+    let outcome = try program.wait(limit: 20)
+    #expect(outcome.status == 74 && outcome.errors.contains("cannot write"), "\(outcome)")
   }
 
   enum Ending: CaseIterable {
@@ -32,11 +54,9 @@ final class WatchTests {
   @Test(arguments: Ending.allCases) func itLeavesTheTerminalAsItWas(ending: Ending) throws {
     let modes = terminal.modes
     let program = try Tarn.start(
-      ["status", "--watch", "--config", place.path + "/tarn.toml"],
-      environment: [
-        "HOME": place.path + "/home", "TERM": "xterm", "STATE_DIRECTORY": place.path + "/state",
-        "RUNTIME_DIRECTORY": place.path + "/run",
-      ], in: place.url, terminal: terminal.path)
+      ["status", "--watch", "--config", place.path + "/tarn.toml"], environment: environment,
+      in: place.url, terminal: terminal.path)
+    self.program = program
     try waitUntil("it is on its own screen") {
       terminal.shown.contains("\u{1B}[?1049h\u{1B}[?25l") && terminal.shown.contains("never synced")
     }

@@ -65,6 +65,9 @@ final class Console: Sendable {
     flush()
   }
 
+  /// Standard output could not be written: what is shown on it is for nobody.
+  var isBroken: Bool { state.withLock { $0.failure != 0 } }
+
   /// From now on a reader of standard output that goes away does not end the process: what runs changes
   /// things.
   func outliveReader() {

@@ -10,7 +10,7 @@ struct StatusWatch {
   static let enter = "\u{1B}[?1049h\u{1B}[?25l"
   static let leave = "\u{1B}[?7h\u{1B}[?25h\u{1B}[?1049l"
 
-  /// Ends when no mirror can be read any more, too.
+  /// Ends when no mirror can be read any more, or nothing written, too.
   func run(_ read: () -> StatusCommand.Reading) -> ExitStatus {
     var reading = read()
     let isScreen = Terminal.output.canRedraw && !session.isJSON && !reading.documents.isEmpty
@@ -32,7 +32,7 @@ struct StatusWatch {
     }
     while !reading.documents.isEmpty, !ended.isOpen {
       show(reading, isScreen: isScreen)
-      guard !isOver(ended, keys) else { break }
+      guard !session.console.isBroken, !isOver(ended, keys) else { break }
       reading = read()
     }
     keys?.restore()
