@@ -3,6 +3,7 @@ import TarnConfig
 import TarnCore
 import TarnEngine
 import TarnRuntime
+import TarnWatch
 
 /// What the agent knows of one folder that is watched.
 struct WatchedMirror: Sendable {
@@ -19,6 +20,13 @@ struct WatchedMirror: Sendable {
 
   /// The journal has the first ones.
   mutating func forgetEvents(_ count: Int) { events.removeFirst(min(count, events.count)) }
+}
+
+extension Agent.Parts {
+  /// The agent watches its folders, by `tarn-watch`.
+  package mutating func watchFolders() {
+    makeWatcher = { receiver in try WatcherProcess(receiver: receiver) }
+  }
 }
 
 /// The watched folders: news of them, and the repairs that follow.

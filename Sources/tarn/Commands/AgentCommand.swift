@@ -31,6 +31,7 @@ struct AgentCommand: ParsableCommand {
       tarn: session.tarn, paths: sources.paths, load: { sources.load(.run) }, log: log,
       environment: sources.variables)
     parts.keepsLogForm = common.json
+    parts.watchFolders()
     let agent = try Agent(parts)
     Interruption.shared.attend(end: { agent.end() }, reload: { agent.askReload() })
     try agent.serveAndRun()
