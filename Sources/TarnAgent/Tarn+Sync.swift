@@ -248,10 +248,8 @@ extension Tarn {
         ledger: ledger, stage: try SQLiteStage(path: stage), parser: FeedParser(hashing: hashing),
         downloader: downloader, hashing: hashing, clock: SystemClock(),
         random: SystemRandom(), bootID: BootID.read(), spoolDirectory: scratch)
-      if let watched = request.watched {
-        ports.catalog = SQLiteCatalog(directory: scratch)
-        ports.ownWrites = watched.ownWrites
-      }
+      if request.keepsCatalog, stage != nil { ports.catalog = SQLiteCatalog(directory: scratch) }
+      ports.ownWrites = request.watched?.ownWrites
       return ports
     } catch let failure as DownloadFailure {
       let kind: PassFailure.Kind = failure.code == .urlRefused ? .usage : .inputOutput

@@ -48,6 +48,24 @@ final class WatcherLossTests: WatchedHouse {
     try waitForMode("watching")
   }
 
+  /// Nothing was read by an agent so far, and none is to be by command only.
+  @Test func whatACommandSyncedIsRepaired() throws {
+    #expect(try tarn("sync", "files").status == 0)
+    try start()
+    try waitForMode("watching")
+    let bodies = try bodies { try waitUntilAllNewsAreTaken(by: "f1") }
+    #expect(bodies == ["/f1"])
+    // Also what a command read since, beside the agent: it knows the newer version only.
+    try Feeds.publish(["f1": "one\n", "f2": "newer\n", "sub/f3": "three\n"], in: server.files)
+    agent?.signal(SIGTERM)
+    _ = try agent?.wait(limit: Self.patience)
+    #expect(try tarn("sync", "files").status == 0)
+    try start()
+    try waitForMode("watching")
+    try waitUntilAllNewsAreTaken(by: "f2")
+    #expect(stands("f2", "newer\n", mode: 0o644))
+  }
+
   @Test func aFolderNeedNotBeWatched() throws {
     try settings((place.text("tarn.toml") ?? "") + "watch = false\n")
     try start()
@@ -62,6 +80,8 @@ final class WatcherLossTests: WatchedHouse {
     try settings(text)
     #expect(try tarn("reload").status == 0)
     try waitForMode("watching")
+    // What is wanted only a pass of a folder that is to be watched writes down.
+    #expect(try tarn("sync", "files").status == 0)
     try waitUntilAllNewsAreTaken(by: "f2")
     try settings(text + "watch = false\n")
     #expect(try tarn("reload").status == 0)
