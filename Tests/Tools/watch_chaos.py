@@ -336,13 +336,46 @@ def pss(pid):
         return 0
 
 
+def self_test():
+    """What nobody but the user may take away is missed, and nothing else."""
+    with tempfile.TemporaryDirectory() as directory:
+        user = watch_user.User(directory, random.Random(1))
+        for name in ("own", "taken", "moved"):
+            with open(os.path.join(directory, name), "wb") as stream:
+                stream.write(b"as the feed wants it\n")
+        assert not user.lost([directory])
+        user.edit("own", [])
+        user.replace("taken", [])
+        user.link("moved", [])
+        assert len(user.alive) == 3 and not user.lost([directory])
+        user.edit("own", [])
+        user.append("own", [])
+        assert len(user.alive) == 3 and len(user.destroyed) == 2 and not user.lost([directory])
+        os.mkdir(os.path.join(directory, "trash"))
+        os.rename(os.path.join(directory, "moved"), os.path.join(directory, "trash", "1"))
+        assert not user.lost([directory])
+        os.truncate(os.path.join(directory, "taken"), 20)
+        os.unlink(os.path.join(directory, "trash", "1"))
+        assert len(user.lost([directory])) == 2
+        user.delete("own", [])
+        assert len(user.lost([directory])) == 2
+    print("watch_chaos.py: of what is gone the user's own doing is told from a loss")
+    return 0
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tarn", default=os.environ.get("TARN_BINARY", "tarn"))
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(32))
     parser.add_argument("--files", type=int, default=300)
+    parser.add_argument("--self-test", action="store_true")
     arguments = parser.parse_args()
+    if arguments.self_test:
+        return self_test()
+    # What was started is ended, too, where a limit of time ends this.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    os.environ["PATH"] += ":/usr/sbin:/sbin"
     arguments.tarn = bench.find_tarn(arguments.tarn)
     directory = os.path.realpath(tempfile.mkdtemp(prefix="tarn-watch-chaos."))
     print(f"watch chaos: seed {arguments.seed}, {arguments.seconds:g} s, {directory}", flush=True)

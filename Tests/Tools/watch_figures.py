@@ -175,8 +175,8 @@ def edits(arguments, scratch):
 def burst(arguments, scratch):
     with House(arguments, scratch) as house:
         house.publish("files", arguments.burst)
-        folder = house.adopted("files")
-        house.follow(("files", "files"), more="adopt = true")
+        folder = os.path.join(house.home, "files")
+        house.follow(("files", "files"))
         paths = [os.path.join(folder, f"d{number // 1000}/f{number}") for number in range(arguments.burst)]
 
         def change_all():
@@ -358,6 +358,8 @@ def main():
     arguments = parser.parse_args()
     if unknown := set(arguments.only) - set(PARTS):
         parser.error(f"no such part: {', '.join(sorted(unknown))}")
+    # What was started is ended, too, where a limit of time ends this.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ["PATH"] += ":/usr/sbin:/sbin"
     arguments.tarn = bench.find_tarn(arguments.tarn)
     scratch = os.path.realpath(tempfile.mkdtemp(prefix="tarn-watch-figures."))

@@ -69,8 +69,12 @@ class User:
                  self.rename, self.rename, self.rename_over, self.chmod, self.link, self.fifo, self.directory,
                  self.hard_link, self.create, self.move_directory, self.move_back, self.remove_directory, self.keep]
         kind = self.random.choice(kinds)
+        path = self.random.choice(known)
+        for _ in range(5):
+            if not os.path.lexists(self.full(path)):
+                path = self.random.choice(known)
         try:
-            kind(self.random.choice(known), known)
+            kind(path, known)
             self.counts[kind.__name__] += 1
         except OSError:
             # The agent was quicker.
