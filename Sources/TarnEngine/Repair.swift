@@ -65,6 +65,9 @@ extension Pass {
     // What the last pass left is not what the next one finds: it has to look.
     if needsPass { changes.append(.fact(FeedRecord.fact, nil)) }
     if try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
+    if report.counts.hasChanges {
+      changes += [.fact("repaired", report.ended.rfc3339), .fact("repair", report.counts.changes)]
+    }
     if !changes.isEmpty { try note(changes) }
   }
 

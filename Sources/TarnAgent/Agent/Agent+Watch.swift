@@ -111,7 +111,7 @@ extension Agent {
   }
 
   /// What stands at a path, as `FolderPort.look` has it; nil also for what cannot be looked at.
-  private static func look(_ path: RelativePath, in folder: String) -> FileIdentity? {
+  private static func look(_ path: RelativePath, in folder: String) -> Present? {
     var status = stat()
     let bytes = (Array(folder.utf8) + [UInt8(ascii: "/")] + path.bytes + [0]).map { CChar(bitPattern: $0) }
     guard lstat(bytes, &status) == 0,
@@ -120,9 +120,15 @@ extension Agent {
       let changed = Timestamp(
         seconds: Int64(status.st_ctim.tv_sec), nanoseconds: Int64(status.st_ctim.tv_nsec))
     else { return nil }
-    return FileIdentity(
+    let identity = FileIdentity(
       device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: UInt64(status.st_size),
       modified: modified, changed: changed)
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: return Present(path: path, kind: .regular, identity: identity)
+    case S_IFDIR: return Present(path: path, kind: .directory, identity: identity)
+    case S_IFLNK: return Present(path: path, kind: .symbolicLink, identity: identity)
+    default: return Present(path: path, kind: .special, identity: identity)
+    }
   }
 
   // MARK: - Repairs
@@ -219,8 +225,7 @@ struct RepairOutcome: Sendable {
     // Of a mirror that no pass of an agent has read so far its schedule says when.
     needsPass = report.needsPass && !(report.hasNoCatalog && isFirstLook)
     let counts = report.report.counts
-    let changes = counts.restored + counts.replaced + counts.adopted + counts.copied + counts.fetched
-    if changes > 0 || !report.report.problems.isEmpty {
+    if counts.hasChanges || !report.report.problems.isEmpty {
       message = "local changes: \(counts.changes)" + (needsPass ? "; a pass follows" : "")
       if !report.report.problems.isEmpty { level = .warning }
     }

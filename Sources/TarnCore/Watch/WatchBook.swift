@@ -38,6 +38,8 @@ package struct WatchBook: Sendable {
   private var begun: UInt64 = 0
   private var failures = 0
   private var notes: [Note] = []
+  /// Nobody was told of the blindness.
+  private var isSilent = false
 
   /// Seconds: the pause after repairs that failed in a row.
   private static let backOff = BackOff(base: 1, most: 300)
@@ -59,18 +61,21 @@ package struct WatchBook: Sendable {
     case .dirty(let path): dirt.add(path: path, at: now)
     case .tree(let path): dirt.add(tree: path, at: now)
     case .ready(let directories):
-      if case .blind(let blindness) = sight {
+      if case .blind(let blindness) = sight, !isSilent {
         note(
           "watch-restored", "\(Units.count(directories, "directory")) watched again after: \(blindness.text)")
       }
       sight = .watching(since: now)
+      isSilent = false
       needsAll = true
     case .blind(let blindness):
       if case .blind(let before) = sight, before.code == blindness.code {
         sight = .blind(blindness)
         return
       }
-      note("watch-lost", "\(blindness.code.rawValue): \(blindness.text)")
+      // A folder that was not there yet was not lost.
+      isSilent = sight == .starting && blindness.code == .gone
+      if !isSilent { note("watch-lost", "\(blindness.code.rawValue): \(blindness.text)") }
       sight = .blind(blindness)
       nextLook = Self.moment(now, seconds: pace.poll, random: random)
     }
