@@ -136,6 +136,7 @@ extension Tarn {
     var pass = PassRequest(feed: feed, folderName: home.folder, policy: try policy(options))
     pass.steering = request.steering
     pass.isAsLeft = request.watched?.isAsLeft
+    pass.localChanges = request.watched?.localChanges
     if let keepEvents = request.keepEvents { pass.keepEvents = keepEvents }
     pass.facts = [("feed", feed.text), ("options", options.encoded)]
     pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
@@ -251,6 +252,7 @@ extension Tarn {
       if let watched = request.watched {
         ports.catalog = SQLiteCatalog(directory: scratch)
         ports.ownWrites = watched.ownWrites
+        ports.makeStage = { () throws(LedgerFailure) in try SQLiteStage() }
       }
       return ports
     } catch let failure as DownloadFailure {

@@ -167,6 +167,28 @@ import Testing
     #expect(world.text("a") == "text of a")
   }
 
+  /// A pass may take days.
+  @Test func whatChangesWhileAPassTransfersIsRepairedMeanwhile() throws {
+    let world = try world()
+    world.feedFailure = nil
+    world.want("big", "text of big")
+    let (folder, told) = (world.folder, Locked(false))
+    // The pass waits for this file until the other one is back.
+    world.server.onRequest { request in
+      if request.url == World.host + "big" { folder.delete("a".path) }
+    }
+    world.localChanges = {
+      guard folder.contents("a".path) == nil else { return [] }
+      told.withLock { $0 = true }
+      return [Region("a".path, .itself)]
+    }
+    let report = try world.run()
+    #expect(told.withLock { $0 } && world.text("a") == "text of a")
+    // As far as the pass goes nothing happened to it.
+    #expect(report.isInSync && report.counts.fetched == 1 && report.counts.inPlace == 5)
+    #expect(world.ledger.contents.facts["repair"] == "1 restored")
+  }
+
   @Test func itTellsTheJournal() throws {
     let world = try world()
     let event = Event(when: Timestamp(seconds: 1_800_000_000)!, code: "watch-lost", detail: "killed")

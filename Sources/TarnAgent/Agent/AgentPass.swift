@@ -18,9 +18,13 @@ struct AgentPass: Sendable {
     request.steering = mirror.steering
     request.keepEvents = agent.settings.agent.keepEvents
     if let ownWrites = agent.shared.withLock({ $0.watched[name]?.ownWrites }) {
-      request.watched = WatchedFolder(ownWrites: ownWrites) { [agent] in
-        agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true }
-      }
+      request.watched = WatchedFolder(
+        ownWrites: ownWrites,
+        isAsLeft: { [agent] in agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true } },
+        localChanges: { [agent] in
+          let now = agent.parts.clock.monotonic()
+          return agent.shared.withLock { $0.watched[name]?.book.lend(now: now) ?? [] }
+        })
     }
     return request
   }

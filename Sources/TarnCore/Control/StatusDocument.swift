@@ -196,7 +196,8 @@ extension StatusDocument {
     case name, feed, folder, state, process, format, lastSuccess, lastAttempt, nextRun, nextRunReason, run,
       lastRun,
       verifiedAt,
-      upstreamChangedAt, lastFailure, entries, bytes, transfers, watch, lastRepair, held, problems, moreProblems,
+      upstreamChangedAt, lastFailure, entries, bytes, transfers, watch, lastRepair, held, problems,
+      moreProblems,
       trashFiles,
       trashBytes
   }

@@ -31,6 +31,8 @@ package struct WatchBook: Sendable {
   private var needsAll = false
   /// What a repair looks at now.
   private var taken: [Region] = []
+  /// What the pass at work was told to look at.
+  private var lent: [Region] = []
   /// When all of it is to be looked at in any case.
   private var nextLook: UInt64
   /// No repair begins before: the last one took its time, or failed.
@@ -96,7 +98,7 @@ package struct WatchBook: Sendable {
   /// Nothing changed since the last look at it, as far as anybody can tell.
   package var isAsLeft: Bool {
     guard case .watching = sight else { return false }
-    return dirt.isEmpty && !needsAll && taken.isEmpty
+    return dirt.isEmpty && !needsAll && taken.isEmpty && lent.isEmpty
   }
 
   /// Nanoseconds until a repair is due, 0 when it is; nil while one is at work, and for a folder that nobody watches.
@@ -141,6 +143,28 @@ package struct WatchBook: Sendable {
     // Half of the time at most, whatever somebody does to the folder.
     notBefore = Self.sum(now, now - min(now, begun))
     if isWhole { looked(now: now, random: random) }
+  }
+
+  /// What changed while a pass is at work, for it to look at between its transfers: hints, which come back with `passEnded`.
+  ///
+  /// - Returns: never everything, for that is the next repair's.
+  package mutating func lend(now: UInt64) -> [Region] {
+    guard taken.isEmpty, !needsAll, let due = dirt.dueAt, now >= max(due, notBefore) else { return [] }
+    let regions = dirt.takeAll()?.regions ?? []
+    if regions.contains(.everything) || lent.count + regions.count > Self.mostLent {
+      needsAll = true
+      return []
+    }
+    lent += regions
+    return regions
+  }
+
+  private static let mostLent = 4096
+
+  /// No pass is at work any more.
+  package mutating func passEnded(now: UInt64) {
+    for region in lent { giveBack(region, now: now) }
+    lent = []
   }
 
   /// A pass has looked at everything.
