@@ -31,6 +31,8 @@ struct AgentPass: Sendable {
 
   func repair(_ regions: [Region], _ events: [Event]) -> RepairOutcome {
     let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
+    let what = regions == [.everything] ? "everything" : Units.count(regions.count, "part") + " of the folder"
+    agent.parts.log.tell(.debug, "looks at \(what)", AgentLog.Fields(mirror: mirror.settings.name))
     do throws(PassFailure) {
       return RepairOutcome(
         try agent.parts.tarn.repair(
