@@ -2,8 +2,9 @@ import Foundation
 import Glibc
 import TarnCore
 import TarnRuntime
-import TarnWatch
 import Testing
+
+@testable import TarnWatch
 
 extension WatchSuite {
   /// The program's life: its death, its absence, and the end of who started it.
@@ -136,6 +137,18 @@ extension WatchSuite {
       var status: Int32 = 0
       waitpid(shell, &status, 0)
       #expect(awaitEnd(of: program))
+    }
+
+    /// Other programs that are started meanwhile do not hold them, and nobody waits for one who does not read.
+    @Test func itsPipesAreOursAlone() throws {
+      let (ours, theirs) = try #require(WatcherChild.pair())
+      defer {
+        close(ours)
+        close(theirs)
+      }
+      for end in [ours, theirs] {
+        #expect(fcntl(end, F_GETFD) & FD_CLOEXEC != 0 && fcntl(end, F_GETFL) & O_NONBLOCK != 0)
+      }
     }
 
     @Test func aFolderInTheUsualPlacesIsNone() throws {
