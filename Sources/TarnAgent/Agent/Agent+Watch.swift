@@ -185,7 +185,9 @@ extension Agent {
     let random = parts.random.unit()
     shared.change { shared in
       let now = moment
-      shared.watched[name]?.book.end(isDone: outcome.isDone, now: now.monotonic, random: random)
+      shared.watched[name]?.book.end(
+        isDone: outcome.isDone, isBusy: outcome.code == "folder-busy", wantsCount: outcome.wantsCount,
+        now: now.monotonic, random: random)
       shared.watched[name]?.forgetEvents(told)
       shared.state.repaired(name, needsPass: outcome.needsPass, now: now)
       shared.mirrors[name]?.progress = nil
@@ -212,6 +214,7 @@ struct RepairOutcome: Sendable {
   /// It looked at all that it was to look at.
   var isDone: Bool
   var needsPass = false
+  var wantsCount = false
   /// For the log; nil for nothing worth a word.
   var message: String?
   var code = "repaired"
@@ -224,6 +227,7 @@ struct RepairOutcome: Sendable {
     isDone = !report.report.wasStopped
     // Of a mirror that no pass of an agent has read so far its schedule says when.
     needsPass = report.needsPass && !(report.hasNoCatalog && isFirstLook)
+    wantsCount = report.wantsCount
     let counts = report.report.counts
     if counts.hasChanges || !report.report.problems.isEmpty {
       message = "local changes: \(counts.changes)" + (needsPass ? "; a pass follows" : "")
