@@ -90,13 +90,14 @@ find_swift() {
 # Where the release build goes.
 RELEASE_SCRATCH=${TARN_RELEASE_SCRATCH:-$ROOT/.build}
 
-# Builds `tarn` in release mode with the Swift runtime linked in, so that the binary runs where no Swift is, and
-# `tarn-watch` beside it; prints the path of the first.
+# Builds `tarn` in release mode with the Swift runtime linked in, so that the binary runs where no Swift is, and beside it
+# `tarn-watch`, by which it watches folders; prints the path of `tarn`.
 build_release() {
-  local flags=(-c release --static-swift-stdlib --package-path "$ROOT" --scratch-path "$RELEASE_SCRATCH")
-  local product
+  local flags=(-c release --static-swift-stdlib --package-path "$ROOT" --scratch-path "$RELEASE_SCRATCH") product
   say "building tarn and tarn-watch, release mode"
-  for product in tarn tarn-watch; do swift build "${flags[@]}" --product "$product" >&2; done
+  for product in tarn tarn-watch; do
+    swift build "${flags[@]}" --product "$product" >&2
+  done
   printf '%s/tarn\n' "$(swift build "${flags[@]}" --show-bin-path)"
 }
 

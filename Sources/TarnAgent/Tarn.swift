@@ -80,4 +80,6 @@ struct WatchedFolder: Sendable {
   var ownWrites: OwnWrites
   /// Nothing changed there since the last pass or repair looked at it.
   var isAsLeft: @Sendable () -> Bool
+  /// What changed there while the pass is at work.
+  var localChanges: @Sendable () -> [Region]
 }

@@ -99,6 +99,48 @@ import Testing
     #expect(try Command.run("systemd-analyze", ["calendar", "sometimes"]).status != 0)
   }
 
+  /// A signal to all of the service would end `tarn-watch` before the agent does, and be told as its death.
+  @Test(arguments: ["tarn.service", "user/tarn.service"]) func onlyTheAgentIsToldToStop(unit: String) throws {
+    #expect(try Repository.text("packaging/systemd/\(unit)").contains("\nKillMode=mixed\n"))
+  }
+
+  // MARK: - tarn-watch
+
+  /// The README's commands put it where the agent looks for it.
+  @Test func theAgentsCommandsInstallTarnWatch() throws {
+    let readme = try Repository.text("README.md")
+    let block = try #require(
+      readme.components(separatedBy: "As a service").dropFirst().first?
+        .components(separatedBy: "```").dropFirst().first)
+    let places = ["tarn", "tarn-watch"].map { name in
+      block.split(separator: "\n").first { $0.contains(" .build/release/\(name) ") }?
+        .split(separator: " ").last.map(String.init)
+    }
+    let tarn = try #require(places[0])
+    let directory = URL(fileURLWithPath: tarn).deletingLastPathComponent().path
+    let looked = try Repository.text("Sources/TarnWatch/WatcherChild.swift")
+    #expect(looked.contains("directory + \"/../libexec/tarn/tarn-watch\""))
+    #expect(
+      places[1] == URL(fileURLWithPath: directory + "/../libexec/tarn/tarn-watch").standardized.path)
+  }
+
+  /// Both programs are built, and Debian's library is there for the build and for the machine that runs it.
+  @Test func tarnWatchIsBuiltAndHasItsLibrary() throws {
+    let library = try Repository.text("packaging/lib.sh")
+    #expect(library.contains(" libinotifytools0-dev\n"))
+    let built = try #require(library.split(separator: "\n").first { $0.contains("for product in ") })
+    let package = try Repository.text("Package.swift")
+    let products = package.components(separatedBy: ".executable(name: \"").dropFirst().compactMap {
+      $0.split(separator: "\"").first.map(String.init)
+    }
+    #expect(products.sorted() == ["tarn", "tarn-watch"])
+    #expect(
+      built.trimmingCharacters(in: .whitespaces) == "for product in \(products.joined(separator: " ")); do")
+    for path in ["README.md", "Tests/Tools/boot_test.py"] {
+      #expect(try Repository.text(path).contains("libinotifytools0"), "\(path)")
+    }
+  }
+
   // MARK: - The example of an environment file
 
   @Test func theExampleNamesAFeedAFolderAndOptions() throws {

@@ -58,6 +58,8 @@ import Testing
         """
         adopt = true
         dry-run = true
+        watch = false
+        rescan = "1 week"
         state = "~/.local/tarn//a/./"
         schedule = ["Mon 06:00", "Sat 10:00"]
         rate = [{ at = "08:00-18:00", limit = "2MiB/s" }, { limit = "off", at = "Sat,Sun 00:00-24:00" }]
@@ -69,6 +71,7 @@ import Testing
     #expect(loaded.problems == [])
     let mirror = try #require(loaded.settings?.mirrors.first)
     #expect(mirror.adopts && mirror.isDryRun)
+    #expect(!mirror.watches && mirror.rescan == 604_800)
     #expect(mirror.state == "/users/ann/.local/tarn/a")
     #expect(mirror.rhythm == .calendar(["Mon 06:00", "Sat 10:00"]))
     #expect(mirror.rates.map(\.limit) == [2_097_152, nil])
@@ -81,6 +84,21 @@ import Testing
     #expect(try mirror.options.policy().window.maxAge == 777_600)
     #expect(try mirror.options.policy().window.keep == nil)
     #expect(try mirror.options.network().rate == nil)
+  }
+
+  /// Also where it is written down.
+  @Test(arguments: ["", "watch = true"]) func aFolderIsWatchedUnlessItIsSaid(line: String) throws {
+    let mirror = try #require(Sample.load(Sample.mirror(line)).settings?.mirrors.first)
+    #expect(mirror.watches && mirror.rescan == 86_400)
+  }
+
+  @Test func aRescanHasTheBoundsOfEvery() {
+    for (text, number) in [("\"30s\"", 30), ("\"367d\"", 31_708_800)] {
+      let problems = Sample.load(Sample.mirror("rescan = \(text)")).problems
+      #expect(problems.map(\.code) == [.outOfRange], "\(number) s")
+    }
+    #expect(Sample.load(Sample.mirror("rescan = true")).problems.map(\.code) == [.wrongType])
+    #expect(Sample.load(Sample.mirror("watch = \"yes\"")).problems.map(\.code) == [.wrongType])
   }
 
   @Test func limitsAndAgent() throws {

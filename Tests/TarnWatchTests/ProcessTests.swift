@@ -2,8 +2,9 @@ import Foundation
 import Glibc
 import TarnCore
 import TarnRuntime
-import TarnWatch
 import Testing
+
+@testable import TarnWatch
 
 extension WatchSuite {
   /// The program's life: its death, its absence, and the end of who started it.
@@ -78,6 +79,36 @@ extension WatchSuite {
       bench.watcher.forget(bench.id)
     }
 
+    /// The system stops it, or a debugger: it is not waited for.
+    @Test func closingEndsAProgramThatStandsStill() throws {
+      let bench = try Bench(.real)
+      let pid = try #require(bench.process?.processID)
+      try #require(kill(pid, SIGSTOP) == 0)
+      bench.watcher.close()
+      #expect(!isAlive(pid))
+    }
+
+    /// Descriptors, environment, signals and privileges of its parent are not the program's.
+    @Test func itInheritsNothing() throws {
+      let secret = open("/etc/hostname", O_RDONLY)
+      try #require(secret >= 0)
+      defer { close(secret) }
+      let bench = try Bench(.real)
+      let pid = try #require(bench.process?.processID)
+      let files = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(pid)/fd").compactMap {
+        try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/\(pid)/fd/\($0)")
+      }
+      #expect(files.count > 3 && !files.contains("/etc/hostname"), "\(files)")
+      let environment = try String(contentsOfFile: "/proc/\(pid)/environ", encoding: .utf8)
+      #expect(environment.split(separator: "\0").allSatisfy { $0.hasPrefix("LD_LIBRARY_PATH=") })
+      let lines = try String(contentsOfFile: "/proc/\(pid)/status", encoding: .utf8).split(separator: "\n")
+      for line in ["SigBlk:\t0000000000000000", "NoNewPrivs:\t1"] {
+        #expect(lines.contains { $0 == line }, "\(line)")
+      }
+      // A terminal's Ctrl-C is not for it.
+      #expect(getpgid(pid) == pid && getpgid(0) != pid)
+    }
+
     /// The shell holds the pipes of the program as an agent does, and is killed.
     @Test func theProgramEndsWithItsParent() throws {
       var template = Array("/tmp/tarn-watch-test-XXXXXX".utf8CString)
@@ -106,6 +137,18 @@ extension WatchSuite {
       var status: Int32 = 0
       waitpid(shell, &status, 0)
       #expect(awaitEnd(of: program))
+    }
+
+    /// Other programs that are started meanwhile do not hold them, and nobody waits for one who does not read.
+    @Test func itsPipesAreOursAlone() throws {
+      let (ours, theirs) = try #require(WatcherChild.pair())
+      defer {
+        close(ours)
+        close(theirs)
+      }
+      for end in [ours, theirs] {
+        #expect(fcntl(end, F_GETFD) & FD_CLOEXEC != 0 && fcntl(end, F_GETFL) & O_NONBLOCK != 0)
+      }
     }
 
     @Test func aFolderInTheUsualPlacesIsNone() throws {

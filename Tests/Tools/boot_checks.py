@@ -10,6 +10,7 @@ import sys
 import time
 
 import boot_users
+import boot_watch
 from boot_bench import (
     BASE, FEEDS, GATE, LOG, PORT, check, drop_in, in_sync, journal, mirror, modes, pid, publish, read, readme_block,
     requests, run, section, show, status, take_away, wait_until, write)
@@ -269,6 +270,7 @@ def again():
           run(["systemctl", "status", "tarn"]))
     check("reboot: its mirrors are there, in sync",
           wait_until(lambda: all(mirror(n).get("state") == "idle" for n in ("iso", "more", "held"))), status())
+    check("reboot: its folders are watched", boot_watch.is_seen(), mirror("iso").get("watch"))
     check("reboot: a pause outlived it", mirror("secret").get("state") == "paused", mirror("secret"))
     check("reboot: the sockets have their modes again",
           (modes("/run/tarn/tarn.sock"), modes("/run/tarn/status.sock")) == ("0660 tarn:tarn", "0666 tarn:tarn"))
@@ -281,8 +283,8 @@ def again():
 
 def main(phase):
     sections = {
-        "start": [prepare, readme, notify, files, security, reload, elsewhere, interruptions, fields, *boot_users.SECTIONS, timer,
-                  oneshot_stop, boot_users.pause_for_reboot],
+        "start": [prepare, readme, notify, files, security, reload, elsewhere, interruptions, fields, *boot_watch.SECTIONS,
+                  *boot_users.SECTIONS, timer, oneshot_stop, boot_users.pause_for_reboot],
         "again": [again],
         "broken": [prepare, readme, notify],
     }[phase]

@@ -2,9 +2,10 @@
 """Boots a Debian 12 root with systemd as PID 1 and runs boot_checks.py in it: the agent as a service, by the README.
 
 1. A root of its own: mmdebstrap's minbase with systemd, dbus, sudo, Python and the libraries that tarn needs; unpacked from
-   $TARN_BOOT_TARBALL when that is there, else made, and left at that place for the next time. $APT_SOURCES is a file of
-   apt's to take the packages from, if not from Debian's own servers.
-2. The binary, the units, the settings and the README's text go into /src/tarn of it, as a checkout with a build has them.
+   $TARN_BOOT_TARBALL when that is there and has them all, else made, and left at that place for the next time. $APT_SOURCES
+   is a file of apt's to take the packages from, if not from Debian's own servers.
+2. The binary and the `tarn-watch` beside it, the units, the settings and the README's text go into /src/tarn of it, as a
+   checkout with a build has them.
 3. `systemd-nspawn --boot`, with a network of its own that is loopback alone; the checks are a unit that turns the machine
    off in the end. A second boot looks whether the service comes up by itself.
 4. A line for each check, and `boot test: checks N, failed M`; ends with 1 when one failed or not all were run.
@@ -24,7 +25,8 @@ import time
 TOOLS = os.path.dirname(os.path.abspath(__file__))
 REPOSITORY = os.path.dirname(os.path.dirname(TOOLS))
 PACKAGES = (
-    "systemd,systemd-sysv,dbus,libpam-systemd,sudo,python3,libcurl4,libxml2,libsqlite3-0,libssl3,zlib1g,libstdc++6"
+    "systemd,systemd-sysv,dbus,libpam-systemd,sudo,python3,libcurl4,libxml2,libsqlite3-0,libssl3,zlib1g,libstdc++6,"
+    "libinotifytools0"
 )
 # What the root is for takes none of it, and unpacking is most of the time.
 WITHOUT = ("doc", "man", "locale", "info", "lintian", "bash-completion")
@@ -72,10 +74,13 @@ class NoRoot(Exception):
 
 def make_root(root, log):
     tarball = os.environ.get("TARN_BOOT_TARBALL")
-    os.mkdir(root)
     if tarball and os.path.exists(tarball):
+        os.mkdir(root)
         subprocess.run(["tar", "-C", root, "--numeric-owner", "-xf", tarball], check=True)
-        return
+        if has_packages(root):
+            return
+        shutil.rmtree(root)
+    os.mkdir(root)
     command = ["mmdebstrap", "--variant=minbase", "--include=" + PACKAGES]
     command += ["--aptopt=Acquire::Languages none", "--aptopt=Acquire::Retries 2"]
     command += [f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in WITHOUT]
@@ -93,6 +98,13 @@ def make_root(root, log):
         os.rename(tarball + ".new", tarball)
 
 
+def has_packages(root):
+    """Whether a root that was kept has what is wanted by now."""
+    with open(root + "/var/lib/dpkg/status", errors="replace") as file:
+        installed = {line.split()[1] for line in file if line.startswith("Package: ")}
+    return installed.issuperset(PACKAGES.split(","))
+
+
 def libraries(tarn):
     """Of the shared libraries of a binary those that no package of Debian's brings (a Swift runtime that is not linked in)."""
     found = subprocess.run(["ldd", tarn], capture_output=True, text=True, check=True).stdout
@@ -103,14 +115,16 @@ def libraries(tarn):
 def fill(root, tarn):
     source = root + "/src/tarn"
     os.makedirs(source + "/.build/release")
-    shutil.copy2(tarn, source + "/.build/release/tarn")
-    for library in libraries(tarn):
+    programs = [tarn, os.path.dirname(os.path.realpath(tarn)) + "/tarn-watch"]
+    for program, name in zip(programs, ("tarn", "tarn-watch")):
+        shutil.copy2(program, f"{source}/.build/release/{name}")
+    for library in {library for program in programs for library in libraries(program)}:
         os.makedirs(root + os.path.dirname(library), exist_ok=True)
         shutil.copy2(library, root + library)
     for name in ("packaging", "config", "README.md"):
         copy = shutil.copytree if os.path.isdir(f"{REPOSITORY}/{name}") else shutil.copy2
         copy(f"{REPOSITORY}/{name}", f"{source}/{name}")
-    for name in ("boot_checks.py", "boot_users.py", "boot_bench.py", "boot_server.py"):
+    for name in ("boot_checks.py", "boot_users.py", "boot_watch.py", "boot_bench.py", "boot_server.py"):
         shutil.copy2(f"{TOOLS}/{name}", f"{root}/src/{name}")
     for unit in MASKED:
         path = f"{root}/etc/systemd/system/{unit}"

@@ -160,6 +160,10 @@ def user_unit():
     check("user: her status is that of her agent", "hers" in mirrors and "iso" not in mirrors, mirrors)
     check("user: her socket is hers", modes(f"{runtime}/tarn/tarn.sock") in ("0660 carol:carol", "0600 carol:carol")
           and modes(runtime) == "0700 carol:carol", (modes(f"{runtime}/tarn/tarn.sock"), modes(runtime)))
+    seen = wait_until(lambda: '"watching"' in carol("tarn", "status", "--json").output, 20)
+    os.unlink(f"{place}/hers/five.iso")
+    check("user: her folder is watched, and a deleted file comes back",
+          seen and wait_until(lambda: read(f"{place}/hers/five.iso") == "five\n", 20), carol("tarn", "status", "--json"))
     done = carol("systemctl", "--user", "reload", "tarn")
     check("user: reload", done.status == 0, done)
     done = carol("tarn", "pause", "hers")

@@ -227,7 +227,8 @@ class Switches:
     """Which guard has which number, and which cannot be behind the switch: name -> why."""
 
     def __init__(self, workshop, entries):
-        self.workshop, self.numbers, self.alone, self.stale = workshop, {}, {}, {}
+        self.workshop, self.numbers, self.stale = workshop, {}, {}
+        self.alone = {entry["name"]: "as its entry says" for entry in entries if entry.get("alone")}
         self.entries = {number: entry for number, entry in enumerate(entries, 1)}
 
     def build(self):

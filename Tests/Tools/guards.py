@@ -4,7 +4,7 @@
 guards.json is the list. An entry has a name, a file, the text `old` that occurs exactly once in it, the text `new` that
 stands for it while the guard is away, and who has to notice: `filter`, a pattern for `swift test --filter`, or `grid`, the
 arguments of a Python program beside this one that ends with another status than 0; {tarn} in them is the freshly built
-binary.
+binary. With `"alone": true` it is built by itself, as where the variable of the switch does not get to (tarn-watch).
 
 The tree is copied to --scratch, where the build directory stays from run to run. All guards are put behind one switch
 (guard_switch.py) and built once; those that do not fit behind it are built one at a time in the end. First all filters and
@@ -382,8 +382,9 @@ def self_test():
              ("gone", "no such text", "x", "Fake", "stale"), ("twice", "return", "x", "Fake", "stale"),
              ("unbuildable", "return 5", "return broken", "Fake", "stale"),
              ("unasked", "return 1", "return 3", "Nobody", "stale"), ("outside", "most = 7", "most = 8", "Fake", "red"),
-             ("doubtful", "return 1;", "return 4;", "Fake", "green")]
+             ("doubtful", "return 1;", "return 4;", "Fake", "green"), ("alone", "return 5", "return 8", "Fake", "red")]
     entries = [dict(name=name, file="limit.c", old=old, new=new, filter=pattern) for name, old, new, pattern, _ in cases]
+    entries[-1]["alone"] = True
     wrong, table = [], io.StringIO()
     with tempfile.TemporaryDirectory(prefix="tarn-guards.") as scratch, open(os.devnull, "w", encoding="utf-8") as log:
         source = os.path.join(scratch, "source")
@@ -401,7 +402,7 @@ def self_test():
         start = {"red": "FakeTests.keepsItsLimit()", "green": "GREEN", "stale": "STALE"}[verdict]
         if not text.startswith(start):
             wrong.append(f"{name}: {text}, not {verdict}")
-    for text, only, shard, count in (("all", [], "1/1", 8), ("shard", [], "2/4", 2), ("one", ["hole"], "1/1", 1)):
+    for text, only, shard, count in (("all", [], "1/1", 9), ("shard", [], "2/4", 2), ("one", ["hole"], "1/1", 1)):
         if len(chosen(entries, only, shard)) != count:
             wrong.append(f"{text} were not {count}")
     for text in wrong:

@@ -267,6 +267,7 @@ package final class Agent: Sendable {
         shared.mirrors[name]?.rateControl = nil
         shared.mirrors[name]?.lastRun = StatusDocument.LastRun(
           number: run, code: result.code, message: result.message, exitStatus: result.exitStatus)
+        shared.watched[name]?.book.passEnded(now: parts.clock.monotonic())
         if result.outcome != .cancelled { shared.mirrors[name]?.failure = result.failure }
         shared.wasWoken = true
         return true

@@ -1,0 +1,310 @@
+import Testing
+
+@testable import TarnCore
+
+/// What is known of a watched folder, and when which part of it is looked at.
+@Suite struct WatchBookTests {
+  private static let second: UInt64 = 1_000_000_000
+  private let second = Self.second
+  private let died = WatchBlindness(.watcherDied, "was killed by signal 9")
+
+  private func path(_ text: String) -> RelativePath { RelativePath(trusted: Array(text.utf8)) }
+
+  /// Random numbers of 0.5 leave a period as it is.
+  private func book(isWatched: Bool = true, pace: WatchBook.Pace = .init(), now: UInt64 = 0) -> WatchBook {
+    WatchBook(isWatched: isWatched, pace: pace, now: now, random: 0.5)
+  }
+
+  /// Is seen, and was looked at at that time.
+  private func seen(now: UInt64 = 0) -> WatchBook {
+    var book = book(now: now)
+    book.take(.ready(directories: 3), now: now, random: 0.5)
+    #expect(book.begin(now: now) == [.everything])
+    book.end(isDone: true, now: now, random: 0.5)
+    #expect(book.isAsLeft)
+    return book
+  }
+
+  // MARK: - News
+
+  @Test func whoIsNotWatchedIsNeverDue() {
+    var book = book(isWatched: false)
+    book.take(.dirty(path("a")), now: 1, random: 0.5)
+    book.take(.ready(directories: 1), now: 2, random: 0.5)
+    book.take(.blind(died), now: 3, random: 0.5)
+    #expect(book.wait(now: .max) == nil && book.begin(now: .max) == [] && !book.isAsLeft)
+    #expect(book.status == ("off", "the next pass finds local changes") && book.takeNotes() == [])
+  }
+
+  @Test func onceItIsSeenAllOfItIsLookedAt() {
+    var book = book()
+    #expect(book.status == ("polling", "starting to watch") && !book.isAsLeft)
+    #expect(book.wait(now: 0) == 300 * second)
+    book.take(.ready(directories: 3), now: second, random: 0.5)
+    #expect(book.status == ("watching", "") && !book.isAsLeft)
+    #expect(book.wait(now: second) == 0 && book.begin(now: second) == [.everything])
+    // At work: neither due nor as it was left.
+    #expect(book.wait(now: .max) == nil && book.begin(now: .max) == [] && !book.isAsLeft)
+    book.end(isDone: true, now: second, random: 0.5)
+    #expect(book.isAsLeft && book.takeNotes() == [])
+  }
+
+  @Test func newsAreDueWhenItIsQuiet() {
+    var book = seen()
+    book.take(.dirty(path("b")), now: 10 * second, random: 0.5)
+    book.take(.dirty(path("a")), now: 10 * second, random: 0.5)
+    book.take(.tree(path("t")), now: 10 * second, random: 0.5)
+    #expect(!book.isAsLeft && book.wait(now: 10 * second) == DirtySet.quiet)
+    #expect(book.begin(now: 10 * second) == [])
+    let due = 10 * second + DirtySet.quiet
+    #expect(book.wait(now: due) == 0)
+    #expect(
+      book.begin(now: due) == [
+        Region(path("a"), .itself), Region(path("b"), .itself), Region(path("t"), .tree),
+      ])
+    book.end(isDone: true, now: due, random: 0.5)
+    #expect(book.isAsLeft)
+  }
+
+  @Test func whatComesWhileARepairIsAtWorkIsLeftForTheNextOne() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    #expect(book.begin(now: second) == [Region(path("a"), .itself)])
+    book.take(.dirty(path("b")), now: second, random: 0.5)
+    book.end(isDone: true, now: second, random: 0.5)
+    #expect(!book.isAsLeft && book.begin(now: 2 * second) == [Region(path("b"), .itself)])
+  }
+
+  @Test func manyNewsAreAFolderOrAll() {
+    var book = seen()
+    for number in 0...DirtySet.entryLimit { book.take(.dirty(path("d/\(number)")), now: 0, random: 0.5) }
+    #expect(book.begin(now: second) == [Region(path("d"), .children)])
+    book.end(isDone: true, now: second, random: 0.5)
+    for number in 0...DirtySet.directoryLimit {
+      book.take(.tree(path("\(number)")), now: second, random: 0.5)
+    }
+    #expect(book.begin(now: 3 * second) == [.everything])
+  }
+
+  // MARK: - Blindness
+
+  @Test func blindnessIsTold() {
+    var book = seen()
+    #expect(book.takeNotes() == [])
+    book.take(.blind(died), now: second, random: 0.5)
+    #expect(book.status == ("polling", "watcher-died: was killed by signal 9") && !book.isAsLeft)
+    #expect(book.takeNotes() == [.init(code: "watch-lost", detail: "watcher-died: was killed by signal 9")])
+    #expect(book.takeNotes() == [])
+    book.take(.ready(directories: 1), now: 2 * second, random: 0.5)
+    #expect(
+      book.takeNotes() == [
+        .init(code: "watch-restored", detail: "1 directory watched again after: was killed by signal 9")
+      ])
+    #expect(book.status == ("watching", "") && book.begin(now: 2 * second) == [.everything])
+  }
+
+  @Test func theSameBlindnessIsToldOnce() {
+    var book = seen()
+    book.take(.blind(.init(.watchLimit, "8 watches")), now: second, random: 0.5)
+    let due = book.wait(now: second)
+    book.take(.blind(.init(.watchLimit, "9 watches")), now: 2 * second, random: 1)
+    #expect(book.takeNotes().map(\.detail) == ["watch-limit: 8 watches"])
+    // But its newest words are shown, and the look does not move away.
+    #expect(book.status.reason == "watch-limit: 9 watches")
+    #expect(book.wait(now: second) == due)
+    book.take(.blind(died), now: 3 * second, random: 0.5)
+    #expect(book.takeNotes().map(\.detail) == ["watcher-died: was killed by signal 9"])
+  }
+
+  @Test func aFolderThatIsNotSeenIsPolled() {
+    var pace = WatchBook.Pace()
+    pace.poll = 60
+    var book = book(pace: pace)
+    book.take(.blind(died), now: second, random: 0)
+    #expect(book.wait(now: second) == 45 * second)
+    #expect(book.begin(now: 46 * second) == [.everything])
+    book.end(isDone: true, now: 46 * second, random: 1)
+    #expect(!book.isAsLeft && book.wait(now: 46 * second) == 75 * second)
+  }
+
+  // MARK: - The pace
+
+  @Test func whatIsSeenIsLookedAtFromTimeToTime() {
+    var pace = WatchBook.Pace()
+    pace.rescan = 3600
+    var book = book(pace: pace)
+    book.take(.ready(directories: 1), now: 0, random: 0.5)
+    _ = book.begin(now: 0)
+    book.end(isDone: true, now: 0, random: 0)
+    #expect(book.wait(now: 0) == 2700 * second)
+    #expect(book.begin(now: 2700 * second - 1) == [])
+    // What was told by then is a part of it.
+    book.take(.dirty(path("a")), now: 2700 * second, random: 0.5)
+    #expect(book.begin(now: 2700 * second) == [.everything])
+    book.end(isDone: true, now: 2700 * second, random: 0.5)
+    #expect(book.isAsLeft && book.wait(now: 2700 * second) == 3600 * second)
+  }
+
+  @Test func aLookAtAPartDoesNotPutOffTheLookAtAll() {
+    var book = seen()
+    let due = book.wait(now: 0)
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    _ = book.begin(now: second)
+    book.end(isDone: true, now: second, random: 1)
+    #expect(due == 86_400 * second && book.wait(now: second) == due.map { $0 - second })
+  }
+
+  @Test func aPassThatBeganWhileItWasSeenHasLookedAtAll() {
+    var book = book()
+    book.take(.ready(directories: 1), now: 5 * second, random: 0.5)
+    // It may have passed by before the folder was seen.
+    book.looked(since: 4 * second, now: 9 * second, random: 0.5)
+    #expect(!book.isAsLeft && book.wait(now: 9 * second) == 0)
+    book.looked(since: 6 * second, now: 9 * second, random: 0.5)
+    #expect(book.isAsLeft && book.wait(now: 9 * second) == 86_400 * second)
+    // Of what is blind it says something for a while.
+    book.take(.blind(died), now: 10 * second, random: 0.5)
+    book.looked(since: 11 * second, now: 100 * second, random: 0.5)
+    #expect(!book.isAsLeft && book.wait(now: 100 * second) == 300 * second)
+  }
+
+  /// It may have looked there before.
+  @Test func newsOutliveAPass() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: second, random: 0.5)
+    book.looked(since: 0, now: 2 * second, random: 0.5)
+    #expect(!book.isAsLeft && book.begin(now: 2 * second) == [Region(path("a"), .itself)])
+  }
+
+  // MARK: - Ends of repairs
+
+  @Test func aRepairRestsForAsLongAsItWorked() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    _ = book.begin(now: 10 * second)
+    book.take(.dirty(path("a")), now: 11 * second, random: 0.5)
+    book.end(isDone: true, now: 15 * second, random: 0.5)
+    #expect(book.wait(now: 15 * second) == 5 * second && book.begin(now: 20 * second - 1) == [])
+    #expect(book.begin(now: 20 * second) == [Region(path("a"), .itself)])
+    // A clock that went back gives no rest.
+    book.end(isDone: true, now: 19 * second, random: 0.5)
+    book.take(.dirty(path("a")), now: 19 * second, random: 0.5)
+    #expect(book.wait(now: 19 * second) == DirtySet.quiet)
+  }
+
+  @Test func whatFailedIsTriedAgainEverMoreSlowly() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    book.take(.tree(path("t")), now: 0, random: 0.5)
+    let both = [Region(path("a"), .itself), Region(path("t"), .tree)]
+    var now = second
+    var waits: [UInt64] = []
+    for _ in 0..<11 {
+      #expect(book.begin(now: now) == both)
+      book.end(isDone: false, now: now, random: 0.5)
+      guard !book.isAsLeft, let wait = book.wait(now: now) else {
+        Issue.record("nothing is left to do")
+        return
+      }
+      waits.append(wait / second)
+      now += wait
+    }
+    #expect(waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300])
+    // One that is done ends the row.
+    #expect(book.begin(now: now) == both)
+    book.end(isDone: true, now: now, random: 0.5)
+    book.take(.dirty(path("a")), now: now, random: 0.5)
+    _ = book.begin(now: now + second)
+    book.end(isDone: false, now: now + second, random: 0.5)
+    #expect(book.wait(now: now + second) == second)
+  }
+
+  @Test func whatFailedInPartsIsLookedAtWhole() {
+    var book = seen()
+    for number in 0...DirtySet.entryLimit { book.take(.dirty(path("d/\(number)")), now: 0, random: 0.5) }
+    #expect(book.begin(now: second) == [Region(path("d"), .children)])
+    book.end(isDone: false, now: second, random: 0.5)
+    #expect(book.begin(now: 3 * second) == [Region(path("d"), .tree)])
+    book.end(isDone: true, now: 3 * second, random: 0.5)
+    book.take(.ready(directories: 1), now: 4 * second, random: 0.5)
+    #expect(book.begin(now: 4 * second) == [.everything])
+    book.end(isDone: false, now: 4 * second, random: 0.5)
+    #expect(!book.isAsLeft && book.begin(now: 6 * second) == [.everything])
+  }
+
+  @Test func timesAtTheEndOfTheClockDoNotTrap() {
+    let end = UInt64.max
+    var book = book(now: end)
+    book.take(.blind(died), now: end, random: 1)
+    book.take(.ready(directories: 1), now: end, random: 1)
+    #expect(book.begin(now: end) == [.everything])
+    book.end(isDone: false, now: end, random: 1)
+    #expect(book.begin(now: end) == [.everything])
+    book.end(isDone: true, now: end, random: 1)
+    book.looked(since: end, now: end, random: 1)
+    #expect(book.wait(now: end) == 0)
+  }
+
+  // MARK: - Paths that change all the time
+
+  /// Takes what is due a second after each news of a path; the seconds at which it was looked at.
+  private func looks(_ book: inout WatchBook, every: UInt64, until: UInt64) -> [UInt64] {
+    var looks: [UInt64] = []
+    for now in stride(from: every, to: until, by: UInt64.Stride(every)) {
+      book.take(.dirty(path("log")), now: now * second, random: 0.5)
+      let due = (now + 1) * second
+      guard book.wait(now: due) == 0 else { continue }
+      if book.begin(now: due).contains(Region(path("log"), .itself)) { looks.append(now) }
+      book.end(isDone: true, now: due, random: 0.5)
+    }
+    return looks
+  }
+
+  @Test func whoWritesAllTheTimeWaitsLongerAndLonger() {
+    var book = seen()
+    let looks = looks(&book, every: 2, until: 1000)
+    #expect(looks.prefix(8) == [2, 4, 6, 8, 10, 12, 14, 16])
+    let pauses = zip(looks.dropFirst(7), looks.dropFirst(8)).map { $1 - $0 }
+    #expect(pauses.count > 3 && pauses.count < 12 && pauses == pauses.sorted(), "\(pauses)")
+    // It is never forgotten, and others do not wait.
+    #expect(!book.isAsLeft)
+    book.take(.dirty(path("other")), now: 2000 * second, random: 0.5)
+    #expect(book.begin(now: 2001 * second).contains(Region(path("other"), .itself)))
+  }
+
+  @Test func whoWritesNowAndThenNeverWaits() {
+    var book = seen()
+    #expect(looks(&book, every: 90, until: 4000).count == 44)
+  }
+
+  @Test func aFolderThatIsHeldByOthersIsTriedEachSecond() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    for now in 1...20 as ClosedRange<UInt64> {
+      #expect(book.begin(now: now * second) == [Region(path("a"), .itself)])
+      book.end(isDone: false, isBusy: true, now: now * second, random: 0.5)
+    }
+  }
+
+  @Test func countingIsForALookAtEverything() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    #expect(book.begin(now: second) == [Region(path("a"), .itself)])
+    book.end(isDone: true, wantsCount: true, now: second, random: 0.5)
+    #expect(book.wait(now: second) == 60 * second)
+    #expect(book.begin(now: 61 * second) == [.everything])
+  }
+
+  @Test func whatAPassIsLentComesBack() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    #expect(book.lend(now: 0) == [])
+    #expect(book.lend(now: second) == [Region(path("a"), .itself)])
+    #expect(book.lend(now: second) == [] && !book.isAsLeft && book.begin(now: second) == [])
+    book.passEnded(now: 2 * second)
+    #expect(book.begin(now: 3 * second) == [Region(path("a"), .itself)])
+    book.end(isDone: true, now: 3 * second, random: 0.5)
+    book.take(.tree(nil), now: 4 * second, random: 0.5)
+    #expect(book.lend(now: 5 * second) == [] && book.begin(now: 5 * second) == [.everything])
+  }
+}

@@ -1,0 +1,149 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// What a repair must not do, whatever it is asked to look at.
+@Suite struct RepairGuardTests {
+  private func world(_ change: (World) -> Void = { _ in }) throws -> World {
+    let world = World()
+    world.settings = "settings"
+    world.catalog = MemoryCatalog()
+    world.policy.retries = 0
+    for name in ["a", "b", "sub/c"] { world.want(name, "text of \(name)") }
+    change(world)
+    #expect(try world.run().isInSync)
+    world.feedFailure = FeedFailure(code: "feed-malformed", message: "read")
+    return world
+  }
+
+  private func itself(_ path: String) -> Region { Region(path.path, .itself) }
+
+  @Test func aFolderThatWasReplacedIsNotLookedAt() throws {
+    let world = try world()
+    world.folder.setIntact(false)
+    let failure = #expect(throws: PassFailure.self) { try world.repair([.everything]) }
+    #expect(failure?.code == "folder-replaced", "\(String(describing: failure))")
+  }
+
+  /// As before a pass: what a crash left half done is not taken for a change of the user's.
+  @Test func itFinishesFirstWhatACrashLeft() throws {
+    let world = try world()
+    let row = try #require(world.row("a"))
+    try world.ledger.apply([
+      .intent(
+        Intent(
+          kind: .install, path: "a".path, partialName: "none", trashName: "none", row: row,
+          displacesOwn: true))
+    ])
+    try world.repair([itself("b")])
+    #expect(world.ledger.contents.intents.isEmpty)
+    #expect(world.text("a") == "text of a")
+  }
+
+  @Test func aStopEndsItBeforeItHasLooked() throws {
+    let world = try world()
+    world.folder.delete("a".path)
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    let pass = world.pass(downloader)
+    pass.stop.set()
+    let looks = world.folder.count(.look)
+    let failure = #expect(throws: PassFailure.self) { try pass.repair([itself("a")], folder: world.folder) }
+    #expect(failure?.kind == .stopped && world.text("a") == nil)
+    #expect(world.folder.count(.look) == looks)
+  }
+
+  /// Whether the file can be had by now nobody has found out.
+  @Test func oneThatIsStoppedSolvesNoProblem() throws {
+    let world = try world()
+    world.server.script(World.host + "a", [FakeAnswer(status: 404)])
+    world.folder.delete("a".path)
+    #expect(try world.repair([itself("a")]).needsPass)
+    world.server.answer(World.host + "a", FakeAnswer(hangs: true))
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    let pass = world.pass(downloader)
+    world.server.onRequest { _ in pass.stop.set() }
+    let report = try pass.repair([itself("a")], folder: world.folder)
+    #expect(report.report.wasStopped && world.text("a") == nil)
+    #expect(world.ledger.contents.problems.values.map(\.code) == ["http-404"])
+  }
+
+  @Test func problemsElsewhereStay() throws {
+    let world = try world()
+    for name in ["a", "b"] {
+      world.server.script(World.host + name, [FakeAnswer(status: 404)])
+      world.folder.delete(name.path)
+    }
+    #expect(try world.repair([itself("a"), itself("b")]).report.problems.count == 2)
+    try world.repair([itself("a")])
+    #expect(world.text("a") == "text of a" && world.text("b") == nil)
+    #expect(world.ledger.contents.problems.values.map(\.name) == ["b".bytes])
+  }
+
+  @Test func aPlaceThatCannotBeLookedAtAsksForAPass() throws {
+    let world = try world()
+    world.folder.fail(.look, with: FolderFailure(.permission, "as told"))
+    let report = try world.repair([itself("a"), itself("b")])
+    #expect(report.needsPass && report.report.problems.map(\.name) == ["a".bytes])
+    world.folder.makeUnreadable("sub".path)
+    #expect(try world.repair([Region("sub".path, .tree)]).needsPass)
+    #expect(world.text("sub/c") == "text of sub/c")
+  }
+
+  /// Of an entry that says neither size nor time nor digest only its server knows whether it has changed, and that is a
+  /// pass's question.
+  @Test(arguments: [Region.everything, Region("bare".path, .itself)])
+  func noServerIsAskedAboutWhatIsAsItWasLeft(region: Region) throws {
+    let world = try world { world in
+      world.server.put(World.host + "bare", "text".bytes, etag: nil)
+      world.add(world.bareEntry("bare"))
+    }
+    #expect(try !world.repair([region]).needsPass)
+    #expect(world.server.urls.isEmpty)
+  }
+
+  /// With deletions, too, and whatever happened to it.
+  @Test func whatTheFeedDroppedIsNotDeleted() throws {
+    let world = try world { $0.policy.deletes = true }
+    world.feedFailure = nil
+    world.policy.deletes = false
+    world.unlist("a")
+    world.unlist("b")
+    #expect(try world.run().isInSync)
+    world.policy.deletes = true
+    world.feedFailure = FeedFailure(code: "feed-malformed", message: "read")
+    world.folder.changeMode(try #require(world.folder.open("a".path)))
+    world.folder.delete("b".path)
+    let report = try world.repair([.everything])
+    #expect(world.text("a") == "text of a" && world.trash.isEmpty && !report.needsPass)
+    // The rows stay for the pass that has read the feed.
+    #expect(world.row("a") != nil && world.row("b") != nil)
+  }
+
+  /// Of a window what the user deleted stays deleted, as in a pass.
+  @Test func ofAWindowNothingComesBack() throws {
+    let world = World()
+    world.settings = "settings"
+    world.catalog = MemoryCatalog()
+    world.end = FeedEnd(format: "RSS", isComplete: false, incompleteReason: "a window")
+    let url = World.host + "1.mp3"
+    world.items = [
+      .enclosure(
+        Enclosure(
+          guid: "1".bytes, title: "One".bytes, date: Timestamp(year: 2025, month: 1, day: 1),
+          sources: [Source(url: url)], mediaType: "audio/mpeg".bytes))
+    ]
+    world.server.put(url, "sound".bytes, etag: nil)
+    #expect(try world.run().isInSync)
+    world.feedFailure = FeedFailure(code: "feed-malformed", message: "read")
+    let name = try #require(world.files.keys.first)
+    world.folder.delete(name.path)
+    let report = try world.repair([itself(name)])
+    #expect(!report.hasNoCatalog && report.report.problems.isEmpty)
+    #expect(world.files.isEmpty && world.server.urls.isEmpty)
+  }
+}
