@@ -49,6 +49,20 @@ import Testing
     #expect(book.isAsLeft && book.takeNotes() == [])
   }
 
+  @Test func whatIsNotThereIsMissingUntilItIsSeen() {
+    var book = book()
+    #expect(!book.isMissing)
+    book.take(.blind(died), now: 1, random: 0.5)
+    #expect(!book.isMissing)
+    book.take(.blind(WatchBlindness(.gone, "there is no directory")), now: 2, random: 0.5)
+    #expect(book.isMissing)
+    // That a pass has been there does not yet mean that it is seen.
+    book.looked(since: 2, now: 3, random: 0.5)
+    #expect(book.isMissing && !book.isAsLeft)
+    book.take(.ready(directories: 1), now: 4, random: 0.5)
+    #expect(!book.isMissing)
+  }
+
   @Test func newsAreDueWhenItIsQuiet() {
     var book = seen()
     book.take(.dirty(path("b")), now: 10 * second, random: 0.5)

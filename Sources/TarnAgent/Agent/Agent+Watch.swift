@@ -203,9 +203,14 @@ extension Agent {
   /// A pass of the mirror has looked at the whole folder.
   ///
   /// - Parameter since: when it began, by the monotonic clock.
-  func looked(_ name: String, since: UInt64, _ shared: inout Shared) {
-    shared.watched[name]?.book.looked(
-      since: since, now: parts.clock.monotonic(), random: parts.random.unit())
+  func looked(_ name: String, since: UInt64) {
+    let missing = shared.withLock { shared -> WatchedMirror? in
+      shared.watched[name]?.book.looked(
+        since: since, now: parts.clock.monotonic(), random: parts.random.unit())
+      return shared.watched[name].flatMap { $0.book.isMissing ? $0 : nil }
+    }
+    // By its first pass it is there, and somebody may change it before it would be tried again.
+    if let missing { watcher.withLock { $0 }?.watch(missing.id, path: Array(missing.folder.utf8)) }
   }
 }
 

@@ -240,7 +240,7 @@ package final class Agent: Sendable {
       _ = try WorkerThread.start(name: "tarn-pass", stackSize: 8 << 20) { [self] in
         approveBefore(name, stop: stop)
         let outcome = work.run()
-        if outcome.hasScanned { shared.withLock { looked(name, since: since, &$0) } }
+        if outcome.hasScanned { looked(name, since: since) }
         ended(name, run, outcome)
       }
     } catch {

@@ -101,6 +101,12 @@ package struct WatchBook: Sendable {
 
   // MARK: - Repairs
 
+  /// No directory was found in its place: worth asking for as soon as a pass has been there.
+  package var isMissing: Bool {
+    guard case .blind(let blindness) = sight else { return false }
+    return blindness.code == .gone
+  }
+
   /// Nothing changed since the last look at it, as far as anybody can tell.
   package var isAsLeft: Bool {
     guard case .watching = sight else { return false }
