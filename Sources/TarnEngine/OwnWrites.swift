@@ -23,6 +23,9 @@ package final class OwnWrites: Sendable {
   /// In each of two halves; the older one goes as a whole.
   private static let half = 32_768
 
+  /// What Tarn gives to what it makes.
+  private static let (fileMode, directoryMode): (UInt32, UInt32) = (0o644, 0o755)
+
   private let notes = Locked(Notes())
 
   package init() {}
@@ -52,7 +55,7 @@ package final class OwnWrites: Sendable {
   /// Whether what stands at a path is what Tarn left there. What lies in a directory has news of its own.
   ///
   /// - Parameter look: what stands there; called only for paths that Tarn wrote of late.
-  package func isOwn(_ path: RelativePath, look: () -> Present?) -> Bool {
+  package func isOwn(_ path: RelativePath, look: () -> (Present, permissions: UInt32)?) -> Bool {
     let (note, isDirectory) = notes.withLock { notes in
       (
         notes.newer[path] ?? notes.older[path],
@@ -61,11 +64,13 @@ package final class OwnWrites: Sendable {
     }
     guard note != nil || isDirectory else { return false }
     let found = look()
-    if isDirectory, found == nil || found?.kind == .directory { return true }
-    switch (note?.identity, found?.identity) {
+    if isDirectory, found == nil { return true }
+    if isDirectory, let found, found.0.kind == .directory { return found.permissions == Self.directoryMode }
+    switch (note?.identity, found?.0.identity) {
     case (nil, nil): return note != nil
-    case (let known?, let found?):
-      return note?.isExact == true ? known.isSame(as: found) : known.isSameContents(as: found)
+    case (let known?, let identity?):
+      if note?.isExact == true { return known.isSame(as: identity) }
+      return known.isSameContents(as: identity) && found?.permissions == Self.fileMode
     default: return false
     }
   }

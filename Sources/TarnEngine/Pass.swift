@@ -295,7 +295,11 @@ package struct Pass {
       ports: ports, folder: folder, policy: request.policy, strangers: builder.strangers, observer: observer,
       progress: progress, stop: stop, steering: request.steering, mostHeldBack: request.mostHeldBack)
     defer { conductor.close() }
-    if !builder.isRepair { conductor.meanwhile = { try repairMeanwhile(folder) } }
+    if !builder.isRepair {
+      conductor.meanwhile = { [unowned conductor] in
+        try repairMeanwhile(folder) { Set(conductor.jobs.values.map(\.entry.path)) }
+      }
+    }
     try tellSpace(folder, builder.bytes.planned)
     conductor.standing = builder.isRepair ? nil : (builder.counts.current, builder.bytes.current)
     conductor.deletions = verdict

@@ -35,9 +35,9 @@ extension Pass {
       guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
       let started = ports.now
       try Recovery(ledger: ports.ledger, folder: folder, clock: ports.clock).run()
-      if !events.isEmpty { try note(events.map { .event($0) }) }
       var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
       guard let catalog = try openCatalog() else {
+        if !events.isEmpty { try note(events.map { .event($0) }) }
         report.ended = ports.now
         return RepairReport(report: report, needsPass: true, hasNoCatalog: true)
       }
@@ -57,7 +57,7 @@ extension Pass {
       let needsPass =
         builder.wantsNew || builder.hasBlindSpot || report.problems.contains { $0.kind == .failed }
       let isUnsettled = needsPass || builder.isUnsettled
-      try settle(regions, report, builder, isUnsettled: isUnsettled)
+      try settle(regions, report, builder, events, isUnsettled: isUnsettled)
       return RepairReport(
         report: report, needsPass: needsPass, wantsCount: isUnsettled && regions != [.everything])
     }
@@ -68,7 +68,9 @@ extension Pass {
 
   /// Repairs what changed in the folder while this pass transfers. What it tells of it are hints, and who gave them looks again
   /// after the pass: nothing is reported here, and what is not done is left.
-  func repairMeanwhile(_ folder: any FolderPort) throws {
+  ///
+  /// - Parameter atWork: paths that the pass itself is bringing: these, and their partial files, are its own.
+  func repairMeanwhile(_ folder: any FolderPort, atWork: () -> Set<RelativePath>) throws {
     guard let regions = request.localChanges?(), !regions.isEmpty, !stop.isSet,
       let makeStage = ports.makeStage,
       let catalog = try openCatalog(), try folder.isIntact()
@@ -92,16 +94,16 @@ extension Pass {
     conductor.meanwhile = { [passStop = self.stop] in
       if passStop.isSet || clock.monotonic() > end { stop.set() }
     }
-    _ = try conductor.run(own.stage.actions())
+    _ = try conductor.run(ActionsBeside(own.stage.actions(), atWork: atWork()))
     guard conductor.counts.hasChanges else { return }
     try note([.fact("repaired", ports.now.rfc3339), .fact("repair", conductor.counts.changes)])
   }
 
   /// What the ledger is to say of the regions from now on.
   private func settle(
-    _ regions: [Region], _ report: PassReport, _ builder: PlanBuilder, isUnsettled: Bool
+    _ regions: [Region], _ report: PassReport, _ builder: PlanBuilder, _ events: [Event], isUnsettled: Bool
   ) throws {
-    var changes: [LedgerChange] = report.problems.map { .problem($0) }
+    var changes: [LedgerChange] = events.map { .event($0) } + report.problems.map { .problem($0) }
     if !report.wasStopped { changes += try solved(regions, report).map { .dropProblem(name: $0) } }
     // What the last pass left is not what the next one finds: it has to look.
     if isUnsettled { changes.append(.fact(FeedRecord.fact, nil)) }
@@ -160,5 +162,23 @@ extension Pass {
       observer.pass(.notice(code: error.code.rawValue, message: "no catalog is kept: \(error.message)"))
       return nil
     }
+  }
+}
+
+/// Actions but those of some paths.
+private final class ActionsBeside: ActionCursor {
+  private let actions: any ActionCursor
+  private let atWork: Set<RelativePath>
+
+  init(_ actions: any ActionCursor, atWork: Set<RelativePath>) {
+    self.actions = actions
+    self.atWork = atWork
+  }
+
+  func next() throws(LedgerFailure) -> Action? {
+    while let action = try actions.next() {
+      if !atWork.contains(action.path) { return action }
+    }
+    return nil
   }
 }

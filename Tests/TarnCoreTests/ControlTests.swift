@@ -14,6 +14,7 @@ import Testing
       folder: "/srv/SECRET/iso",
       state: "failing")
     mirror.lastFailure = "SECRET"
+    mirror.lastRun = .init(number: 1, code: "http-503", message: "SECRET", exitStatus: 66)
     mirror.nextRun = "n"
     mirror.entries.failed = 3
     mirror.bytes.current = 9

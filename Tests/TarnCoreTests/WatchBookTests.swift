@@ -319,6 +319,41 @@ import Testing
     #expect(book.begin(now: 3 * second) == [Region(path("a"), .itself)])
     book.end(isDone: true, now: 3 * second, random: 0.5)
     book.take(.tree(nil), now: 4 * second, random: 0.5)
-    #expect(book.lend(now: 5 * second) == [] && book.begin(now: 5 * second) == [.everything])
+    #expect(book.lend(now: 5 * second) == [.everything] && book.begin(now: 5 * second) == [])
+    book.passEnded(now: 6 * second)
+    #expect(book.begin(now: 6 * second) == [.everything])
+  }
+
+  /// A pass looks at the folder first, and then transfers for long.
+  @Test(arguments: [true, false]) func whatAsksForAllDuringAPassIsNotSeenByIt(_ isLost: Bool) {
+    var book = seen()
+    if isLost { book.take(.blind(died), now: 20 * second, random: 0.5) }
+    if isLost { book.take(.ready(directories: 3), now: 21 * second, random: 0.5) }
+    if !isLost { book.take(.tree(nil), now: 21 * second, random: 0.5) }
+    // Where a look is short the pass does it meanwhile, and it is done again afterwards.
+    #expect(book.lend(now: 22 * second) == [.everything] && book.lend(now: 23 * second) == [])
+    book.looked(since: 10 * second, now: 30 * second, random: 0.5)
+    book.passEnded(now: 30 * second)
+    #expect(!book.isAsLeft && book.begin(now: 30 * second) == [.everything])
+  }
+
+  @Test func aLongLookIsNotForAPass() {
+    var book = seen()
+    book.take(.tree(nil), now: 0, random: 0.5)
+    #expect(book.begin(now: second) == [.everything])
+    book.end(isDone: true, now: 5 * second, random: 0.5)
+    book.take(.tree(nil), now: 20 * second, random: 0.5)
+    #expect(book.lend(now: 22 * second) == [])
+    book.looked(since: 10 * second, now: 30 * second, random: 0.5)
+    book.passEnded(now: 30 * second)
+    #expect(!book.isAsLeft && book.begin(now: 30 * second) == [.everything])
+  }
+
+  /// Of a repair that belonged to an earlier book.
+  @Test func theEndOfNothingChangesNothing() {
+    var book = seen(now: 1000 * second)
+    book.end(isDone: true, now: 2000 * second, random: 0.5)
+    book.take(.dirty(path("a")), now: 2000 * second, random: 0.5)
+    #expect(book.begin(now: 2001 * second) == [Region(path("a"), .itself)])
   }
 }

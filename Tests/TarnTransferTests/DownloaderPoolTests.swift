@@ -323,10 +323,12 @@ struct DownloaderPoolTests {
     #expect((5...8).contains(asked))
     #expect(codes.filter { $0 == .hostResting }.count == 100 - asked)
     for receiver in alive { #expect(receiver.outcome()?.head?.status == 200) }
-    // It rests for every mirror.
-    let other = Collector()
-    _ = b.start(DownloadRequest(url: "http://127.0.0.1:1/x", limit: 1), to: other)
-    #expect(other.outcome()?.failure?.code == .hostResting)
+    // Another mirror finds out by one request.
+    let others = [Collector(), Collector()]
+    for (other, code) in zip(others, [DownloadFailure.Code.connect, .hostResting]) {
+      _ = b.start(DownloadRequest(url: "http://127.0.0.1:1/x", limit: 1), to: other)
+      #expect(other.outcome()?.failure?.code == code)
+    }
     #expect(pool.budget.snapshot().resting.map(\.host) == ["http://127.0.0.1:1"])
     a.shutDown()
     b.shutDown()

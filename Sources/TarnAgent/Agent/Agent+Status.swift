@@ -59,8 +59,9 @@ extension Agent {
     document.nextRun = next?.at?.rfc3339
     document.nextRunReason = next?.reason.rawValue
     document.take(attempt: lastAttempt, failure: mirror.failure)
-    if let watched = shared.withLock({ $0.watched[name]?.book.status }) {
-      (document.watch.mode, document.watch.reason) = watched
+    let watched = shared.withLock { $0.watched[name] }
+    if let watched {
+      (document.watch.mode, document.watch.reason) = watched.book.status
     } else {
       document.watch.reason = "the next pass finds local changes"
     }
@@ -69,8 +70,12 @@ extension Agent {
     document.lastRun = mirror.lastRun
     if let progress = mirror.progress {
       show(progress.snapshot(), in: &document)
+      document.lastFailure = mirror.trouble
     } else if isPaused {
       document.state = "paused"
+    } else if let trouble = watched?.trouble, document.lastFailure == nil {
+      document.state = "failing"
+      document.lastFailure = trouble
     }
     return document
   }
@@ -105,6 +110,8 @@ extension Agent {
     document.process = getpid()
     document.lastFailure = nil
     document.transfers = snapshot.transfers.map(StatusDocument.Transfer.init)
+    let transferring = Set(document.transfers.map(\.path))
+    document.problems.removeAll { $0.kind == Problem.Kind.failed.rawValue && transferring.contains($0.path) }
   }
 
   // MARK: - Events

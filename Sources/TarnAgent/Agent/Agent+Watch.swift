@@ -14,6 +14,8 @@ struct WatchedMirror: Sendable {
   let ownWrites = OwnWrites()
   /// What the journal has to be told by the next repair.
   var events: [Event] = []
+  /// Why the last repair could not look; nil when it could.
+  var trouble: String?
 
   /// Of the events that wait, the newest are kept.
   static let mostEvents = 64
@@ -111,7 +113,7 @@ extension Agent {
   }
 
   /// What stands at a path, as `FolderPort.look` has it; nil also for what cannot be looked at.
-  private static func look(_ path: RelativePath, in folder: String) -> Present? {
+  private static func look(_ path: RelativePath, in folder: String) -> (Present, permissions: UInt32)? {
     var status = stat()
     let bytes = (Array(folder.utf8) + [UInt8(ascii: "/")] + path.bytes + [0]).map { CChar(bitPattern: $0) }
     guard lstat(bytes, &status) == 0,
@@ -123,12 +125,14 @@ extension Agent {
     let identity = FileIdentity(
       device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: UInt64(status.st_size),
       modified: modified, changed: changed)
-    switch status.st_mode & S_IFMT {
-    case S_IFREG: return Present(path: path, kind: .regular, identity: identity)
-    case S_IFDIR: return Present(path: path, kind: .directory, identity: identity)
-    case S_IFLNK: return Present(path: path, kind: .symbolicLink, identity: identity)
-    default: return Present(path: path, kind: .special, identity: identity)
-    }
+    let kind: Present.Kind =
+      switch status.st_mode & S_IFMT {
+      case S_IFREG: .regular
+      case S_IFDIR: .directory
+      case S_IFLNK: .symbolicLink
+      default: .special
+      }
+    return (Present(path: path, kind: kind, identity: identity), UInt32(status.st_mode & 0o7777))
   }
 
   // MARK: - Repairs
@@ -155,16 +159,16 @@ extension Agent {
     let progress = PassProgress(clock: parts.clock)
     let stop = StopFlag()
     let now = parts.clock.monotonic()
-    let taken = shared.withLock { shared -> (AgentMirror, [Region], [Event])? in
-      guard let mirror = shared.mirrors[name], shared.watched[name] != nil else { return nil }
+    let taken = shared.withLock { shared -> (AgentMirror, WatchID, [Region], [Event])? in
+      guard let mirror = shared.mirrors[name], let id = shared.watched[name]?.id else { return nil }
       shared.mirrors[name]?.progress = progress
       shared.mirrors[name]?.stop = stop
       shared.mirrors[name]?.run = run
       let regions = shared.watched[name]?.book.begin(now: now) ?? []
-      return (mirror, regions, shared.watched[name]?.events ?? [])
+      return (mirror, id, regions, shared.watched[name]?.events ?? [])
     }
-    guard let (mirror, regions, events) = taken, !regions.isEmpty else {
-      return repaired(name, RepairOutcome(isDone: true), told: 0)
+    guard let (mirror, id, regions, events) = taken, !regions.isEmpty else {
+      return repaired(name, nil, RepairOutcome(isDone: true), told: 0)
     }
     let work = AgentPass(agent: self, mirror: mirror, progress: progress, stop: stop)
     do {
@@ -173,22 +177,27 @@ extension Agent {
         let outcome = work.repair(regions, events)
         // What was approved meanwhile.
         approveBefore(name, stop: StopFlag())
-        repaired(name, outcome, told: outcome.isDone ? events.count : 0)
+        repaired(name, id, outcome, told: outcome.isDone ? events.count : 0)
       }
     } catch {
-      repaired(name, RepairOutcome(PassFailure(translating: error)), told: 0)
+      repaired(name, id, RepairOutcome(PassFailure(translating: error)), told: 0)
     }
   }
 
-  /// - Parameter told: so many events are in the journal.
-  private func repaired(_ name: String, _ outcome: RepairOutcome, told: Int) {
+  /// - Parameters:
+  ///   - id: of whom it was; the mirror may be watched anew since. nil when nothing was looked at.
+  ///   - told: so many events are in the journal.
+  private func repaired(_ name: String, _ id: WatchID?, _ outcome: RepairOutcome, told: Int) {
     let random = parts.random.unit()
     shared.change { shared in
       let now = moment
-      shared.watched[name]?.book.end(
-        isDone: outcome.isDone, isBusy: outcome.code == "folder-busy", wantsCount: outcome.wantsCount,
-        now: now.monotonic, random: random)
-      shared.watched[name]?.forgetEvents(told)
+      if shared.watched[name]?.id == id {
+        shared.watched[name]?.book.end(
+          isDone: outcome.isDone, isBusy: outcome.code == "folder-busy", wantsCount: outcome.wantsCount,
+          now: now.monotonic, random: random)
+        shared.watched[name]?.forgetEvents(told)
+        shared.watched[name]?.trouble = outcome.isDone ? nil : outcome.message
+      }
       shared.state.repaired(name, needsPass: outcome.needsPass, now: now)
       shared.mirrors[name]?.progress = nil
       shared.mirrors[name]?.stop = nil

@@ -84,7 +84,7 @@ package final class Agent: Sendable {
     guard let running = RunningSettings(loaded) else {
       throw PassFailure(
         .configuration, code: "settings-not-taken", "the settings have errors, and no agent runs without",
-        hint: "tarn config check")
+        hint: parts.paths.command("config check"))
     }
     if !parts.keepsLogForm {
       parts.log.set(running.settings.agent.logFormat, environment: parts.environment)
@@ -265,6 +265,7 @@ package final class Agent: Sendable {
         shared.mirrors[name]?.stop = nil
         shared.mirrors[name]?.run = nil
         shared.mirrors[name]?.rateControl = nil
+        shared.mirrors[name]?.trouble = nil
         shared.mirrors[name]?.lastRun = StatusDocument.LastRun(
           number: run, code: result.code, message: result.message, exitStatus: result.exitStatus)
         shared.watched[name]?.book.passEnded(now: parts.clock.monotonic())
@@ -373,7 +374,7 @@ package final class Agent: Sendable {
       let parts = [
         "\(shared.mirrors.count) mirrors", running > 0 ? "\(running) at work" : "idle",
         failing > 0 ? "\(failing) failing" : nil, paused > 0 ? "\(paused) paused" : nil,
-        shared.rejected.isEmpty ? nil : "newer settings were rejected: tarn config check",
+        shared.rejected.isEmpty ? nil : "newer settings were rejected: \(self.parts.paths.command("config check"))",
       ]
       return parts.compactMap { $0 }.joined(separator: ", ")
     }

@@ -22,6 +22,8 @@ struct AgentMirror: Sendable {
   private(set) var rates: RateTimetable
   /// A held plan that may go ahead as soon as no pass is at work.
   var approved: String?
+  /// Why the pass at work waits, as it last said; nil once it goes on.
+  var trouble: String?
   /// How the last pass ended, for who waits for it.
   var lastRun: StatusDocument.LastRun?
 

@@ -92,11 +92,14 @@ struct AgentObserver: PassObserver {
     let log = agent.parts.log
     var fields = AgentLog.Fields(mirror: mirror)
     switch event {
-    case .phase(let phase): log.tell(.debug, phase.rawValue, fields)
+    case .phase(let phase):
+      tell(trouble: nil)
+      log.tell(.debug, phase.rawValue, fields)
     case .planned, .action: return
     case .done(let code, let path, let bytes):
       fields.code = code
       fields.path = path.printable
+      tell(trouble: nil)
       log.tell(.debug, "\(code) \(path.printable) (\(Units.show(bytes)))", fields)
     case .problem(let problem):
       fields.code = problem.code
@@ -105,12 +108,18 @@ struct AgentObserver: PassObserver {
         .warning, "\(problem.kind.rawValue): \(Printable.escape(problem.name)): \(problem.message)", fields)
     case .retrying(let path, let message, let seconds):
       fields.path = path.printable
+      tell(trouble: "\(message); trying again")
       log.tell(.debug, "again in \(Int(seconds.rounded(.up))) s: \(path.printable): \(message)", fields)
     case .notice(let code, let message):
       fields.code = code
+      if code == "feed-retry" { tell(trouble: message) }
       log.tell(.notice, message, fields)
     }
     agent.tellListeners()
+  }
+
+  private func tell(trouble: String?) {
+    agent.shared.withLock { $0.mirrors[mirror]?.trouble = trouble }
   }
 }
 

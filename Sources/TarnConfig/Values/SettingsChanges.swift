@@ -30,6 +30,7 @@ extension Settings {
     changes.limits = limits != old.limits
     changes.agent = agent != old.agent
     if agent.socket != old.agent.socket { changes.needRestart.append("agent.socket") }
+    if agent.statusAccess != old.agent.statusAccess { changes.needRestart.append("agent.status-access") }
     return changes
   }
 }

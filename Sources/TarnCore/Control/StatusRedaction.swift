@@ -30,6 +30,7 @@ extension StatusDocument {
     document.feed = Self.origin(feed)
     document.folder = Self.lastName(folder)
     document.lastFailure = lastFailure.map { _ in StatusAnswer.withheld }
+    document.lastRun?.message = StatusAnswer.withheld
     document.transfers = transfers.map { transfer in
       var transfer = transfer
       transfer.path = StatusAnswer.withheld

@@ -139,8 +139,6 @@ package struct DownloadFailure: Error, Sendable, Equatable {
   package var isTransient: Bool
   /// Seconds after which it may succeed; nil when nothing is known.
   package var retryAfter: Int64?
-  /// Of a host that rests: it asked for that itself, so that nobody's wish ends it.
-  package var isAsked = false
 
   package init(_ code: Code, _ message: String, isTransient: Bool, retryAfter: Int64? = nil) {
     self.code = code

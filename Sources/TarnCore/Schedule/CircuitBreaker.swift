@@ -88,9 +88,12 @@ package struct CircuitBreaker: Sendable {
   /// Tells what became of a request; each ticket once.
   ///
   /// - Parameters:
+  ///   - isSuspect: others found the host dead: one failure opens it.
   ///   - now: nanoseconds of the monotonic clock.
   ///   - random: in 0..<1.
-  package mutating func report(_ ticket: Ticket, _ outcome: Outcome, now: UInt64, random: Double) {
+  package mutating func report(
+    _ ticket: Ticket, _ outcome: Outcome, isSuspect: Bool = false, now: UInt64, random: Double
+  ) {
     if case .asked(let seconds) = outcome {
       // A wish of the host counts whenever the request was sent, and is never made shorter.
       open(until: later(now, by: Double(min(max(seconds, 0), settings.mostAsked))))
@@ -109,7 +112,7 @@ package struct CircuitBreaker: Sendable {
     case (.transportFailed, .halfOpen): openForWhile(now: now, random: random)
     case (.transportFailed, _):
       failures += 1
-      if failures >= max(1, settings.threshold) { openForWhile(now: now, random: random) }
+      if failures >= (isSuspect ? 1 : max(1, settings.threshold)) { openForWhile(now: now, random: random) }
     case (.asked, _): break
     }
   }

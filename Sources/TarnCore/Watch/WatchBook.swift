@@ -27,8 +27,8 @@ package struct WatchBook: Sendable {
   private var sight: Sight
   private var pace: Pace
   private var dirt = DirtySet()
-  /// All of it has to be looked at, whatever was told.
-  private var needsAll = false
+  /// Since when all of it has to be looked at, whatever was told; nil when nothing asks for that.
+  private var allSince: UInt64?
   /// What a repair looks at now.
   private var taken: [Region] = []
   /// What the pass at work was told to look at.
@@ -38,8 +38,8 @@ package struct WatchBook: Sendable {
   /// No repair begins before: the last one took its time, or failed.
   private var notBefore: UInt64 = 0
   private var begun: UInt64 = 0
-  /// Nanoseconds that the last look at everything took.
-  private var lastWhole: UInt64 = 0
+  /// Nanoseconds that the last look at everything took; nil before there was one.
+  private var lastWhole: UInt64?
   private var failures = 0
   /// Paths that were looked at again and again: when last, and how often within a minute of the time before.
   private var repeats: [RelativePath: (last: UInt64, count: Int)] = [:]
@@ -75,7 +75,7 @@ package struct WatchBook: Sendable {
       }
       sight = .watching(since: now)
       isSilent = false
-      needsAll = true
+      allSince = now
     case .blind(let blindness):
       if case .blind(let before) = sight, before.code == blindness.code {
         sight = .blind(blindness)
@@ -110,14 +110,14 @@ package struct WatchBook: Sendable {
   /// Nothing changed since the last look at it, as far as anybody can tell.
   package var isAsLeft: Bool {
     guard case .watching = sight else { return false }
-    return dirt.isEmpty && held.isEmpty && !needsAll && taken.isEmpty && lent.isEmpty
+    return dirt.isEmpty && held.isEmpty && allSince == nil && taken.isEmpty && lent.isEmpty
   }
 
   /// Nanoseconds until a repair is due, 0 when it is; nil while one is at work, and for a folder that nobody watches.
   package func wait(now: UInt64) -> UInt64? {
     guard sight != .off, taken.isEmpty else { return nil }
     var due = nextLook
-    if needsAll { due = 0 }
+    if allSince != nil { due = 0 }
     if let dirty = dirt.dueAt { due = min(due, dirty) }
     if let released = held.values.min() { due = min(due, released) }
     due = max(due, notBefore)
@@ -131,8 +131,8 @@ package struct WatchBook: Sendable {
     guard wait(now: now) == 0 else { return [] }
     release(now: now)
     let scope = dirt.takeAll()
-    taken = needsAll || now >= nextLook ? [.everything] : scope?.regions ?? []
-    needsAll = false
+    taken = allSince != nil || now >= nextLook ? [.everything] : scope?.regions ?? []
+    allSince = nil
     begun = now
     count(taken, now: now)
     return taken
@@ -198,10 +198,11 @@ package struct WatchBook: Sendable {
   package mutating func end(
     isDone: Bool, isBusy: Bool = false, wantsCount: Bool = false, now: UInt64, random: Double
   ) {
+    guard !taken.isEmpty else { return }
     let isWhole = taken.contains(.everything)
     guard isDone else {
       failures = isBusy ? 1 : failures + 1
-      needsAll = needsAll || isWhole
+      if isWhole { allSince = allSince ?? now }
       for region in taken where !isWhole { giveBack(region, now: now) }
       taken = []
       notBefore = Self.sum(now, UInt64(Self.backOff.ceiling(failures) * 1e9))
@@ -217,7 +218,7 @@ package struct WatchBook: Sendable {
       looked(now: now, random: random)
     } else if wantsCount {
       nextLook = min(
-        nextLook, Self.sum(now, max(Self.leastCount, lastWhole.multipliedReportingOverflow(by: 20).0)))
+        nextLook, Self.sum(now, max(Self.leastCount, (lastWhole ?? 0).multipliedReportingOverflow(by: 20).0)))
     }
   }
 
@@ -226,23 +227,32 @@ package struct WatchBook: Sendable {
 
   /// What changed while a pass is at work, for it to look at between its transfers: hints, which come back with `passEnded`.
   ///
-  /// - Returns: never everything, for that is the next repair's.
+  /// - Returns: everything only where a look at it is short: the pass waits for it.
   package mutating func lend(now: UInt64) -> [Region] {
-    guard taken.isEmpty, !needsAll, let due = dirt.dueAt, now >= max(due, notBefore) else { return [] }
-    let regions = dirt.takeAll()?.regions ?? []
-    if regions.contains(.everything) || lent.count + regions.count > Self.mostLent {
-      needsAll = true
-      return []
+    guard sight != .off, taken.isEmpty, now >= notBefore, lent != [.everything] else { return [] }
+    var regions: [Region] = []
+    if allSince == nil {
+      guard let due = dirt.dueAt, now >= due else { return [] }
+      regions = dirt.takeAll()?.regions ?? []
+      if regions.contains(.everything) || lent.count + regions.count > Self.mostLent { allSince = now }
     }
-    lent += regions
-    return regions
+    guard allSince != nil else {
+      lent += regions
+      return regions
+    }
+    guard let lastWhole, lastWhole <= Self.shortLook else { return [] }
+    (allSince, lent) = (nil, [.everything])
+    return lent
   }
 
   private static let mostLent = 4096
+  /// Nanoseconds.
+  private static let shortLook: UInt64 = 1_000_000_000
 
   /// No pass is at work any more.
   package mutating func passEnded(now: UInt64) {
-    for region in lent { giveBack(region, now: now) }
+    if lent.contains(.everything) { allSince = now }
+    for region in lent where region != .everything { giveBack(region, now: now) }
     lent = []
   }
 
@@ -251,7 +261,9 @@ package struct WatchBook: Sendable {
   /// - Parameter since: when it began to.
   package mutating func looked(since: UInt64, now: UInt64, random: Double) {
     if case .watching(let ready) = sight, ready > since { return }
-    needsAll = false
+    // What asks for it since then was not seen by that pass.
+    if let allSince, allSince > since { return }
+    allSince = nil
     looked(now: now, random: random)
   }
 
@@ -275,6 +287,7 @@ package struct WatchBook: Sendable {
     switch sight {
     case .off: ("off", "the next pass finds local changes")
     case .starting: ("polling", "starting to watch")
+    case .blind where isSilent: ("polling", "the folder is not there so far")
     case .watching: ("watching", "")
     case .blind(let blindness): ("polling", "\(blindness.code.rawValue): \(blindness.text)")
     }

@@ -151,6 +151,8 @@ final class PlanBuilder {
     let row = try ports.ledger.row(path)
     guard let entry = try catalog.entry(path) else {
       if row == nil, let present, present.kind == .regular { strangers.add(present) }
+      // Its mode may be such that nobody sees any more what lies in it.
+      if present?.kind == .directory { try compare(Region(path, .children), catalog) }
       return
     }
     var finding = Finding(
@@ -277,6 +279,12 @@ final class PlanBuilder {
       guard finding.entry?.isRefused == false, finding.refusal == nil else { return }
       asLeft.count += 1
       asLeft.bytes.addSaturated(row.identity.size)
+      return
+    }
+    // What no pass has brought so far, or what was cancelled, is for passes; unless it was in conflict with what stood there.
+    if isRepair, finding.entry != nil, finding.row == nil, case .action(let action) = finding.decision,
+      action.kind == .fetch, try ports.ledger.problem(name: finding.path.bytes)?.kind != .conflict
+    {
       return
     }
     if let entry = finding.entry, !entry.isRefused {

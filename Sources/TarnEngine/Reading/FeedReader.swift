@@ -129,7 +129,7 @@ struct FeedReader {
       observer.pass(
         .notice(
           code: "feed-retry", message: "\(trouble.message); trying again in \(Int(seconds.rounded(.up))) s"))
-      pause(seconds, since: trouble.isAsked ? nil : pending.wishes)
+      pause(seconds, since: pending.wishes)
       attempt += 1
       pending = start(pending.url, limit: pending.limit, since: pending.known)
     }
@@ -156,11 +156,11 @@ struct FeedReader {
     }
   }
 
-  /// - Parameter wishes: how many there were before the attempt; nil when a wish does not end the pause.
-  private func pause(_ seconds: Double, since wishes: UInt64?) {
+  /// - Parameter wishes: how many there were before the attempt: a new one ends the pause.
+  private func pause(_ seconds: Double, since wishes: UInt64) {
     let gate = Gate()
     stop.onSet { gate.open() }
-    if let wishes { steering?.end(gate, since: wishes) }
+    steering?.end(gate, since: wishes)
     _ = gate.wait(nanoseconds: UInt64(max(0, seconds) * 1e9))
   }
 
@@ -169,8 +169,6 @@ struct FeedReader {
     var message: String
     var isTransient: Bool
     var retryAfter: Int64?
-    /// The server asked for the pause.
-    var isAsked: Bool
 
     init(_ head: ResponseHead) {
       let status = HTTPStatus(head.status)
@@ -178,7 +176,6 @@ struct FeedReader {
       message = status.message
       isTransient = status.isTransient
       retryAfter = head.retryAfter
-      isAsked = head.retryAfter != nil
     }
 
     init(_ failure: DownloadFailure) {
@@ -186,7 +183,6 @@ struct FeedReader {
       message = failure.message
       isTransient = failure.isTransient
       retryAfter = failure.retryAfter
-      isAsked = failure.isAsked
     }
 
     /// The host was not asked: it is left alone.

@@ -31,7 +31,7 @@ extension Conductor {
       }
       trouble(
         jobs[id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
-        isTransient: failure.isTransient, retryAfter: failure.retryAfter, isAsked: failure.isAsked)
+        isTransient: failure.isTransient, retryAfter: failure.retryAfter)
     case .folder(let failure, let partial, let known):
       failedLocally(job, failure, partial, known)
     }
@@ -76,7 +76,7 @@ extension Conductor {
     case .status(let status):
       trouble(
         job, code: status.name, "\(Printable.escape(job.url)): \(status.message)",
-        isTransient: status.isTransient, retryAfter: head.retryAfter, isAsked: head.retryAfter != nil)
+        isTransient: status.isTransient, retryAfter: head.retryAfter)
     }
   }
 
@@ -133,15 +133,13 @@ extension Conductor {
 
   /// One source failed: the next one, else a pause and all of them again, else the entry fails.
   private func trouble(
-    _ job: Job, code: String, _ message: String, isTransient: Bool, retryAfter: Int64? = nil,
-    isAsked: Bool = false
+    _ job: Job, code: String, _ message: String, isTransient: Bool, retryAfter: Int64? = nil
   ) {
     let id = job.id
     guard !stop.isSet else { return drop(id) }
     if endSteered(id) { return }
     jobs[id]?.note(
-      Job.Trouble(
-        code: code, message: message, isTransient: isTransient, retryAfter: retryAfter, isAsked: isAsked))
+      Job.Trouble(code: code, message: message, isTransient: isTransient, retryAfter: retryAfter))
     if job.source + 1 < job.entry.sources.count {
       jobs[id]?.source += 1
       return again(id, after: 0, message)
@@ -159,17 +157,16 @@ extension Conductor {
     }
     jobs[id]?.source = 0
     jobs[id]?.round += 1
-    again(id, after: seconds, message, isAsked: waited.contains(where: \.isAsked))
+    again(id, after: seconds, message)
     ready += twins.failed(job)
   }
 
-  /// - Parameter isAsked: a server asked for the pause, and nobody's wish ends it.
-  private func again(_ id: UInt64, after seconds: Double, _ message: String, isAsked: Bool = false) {
+  private func again(_ id: UInt64, after seconds: Double, _ message: String) {
     guard let job = jobs[id] else { return }
     jobs[id]?.rung = ResumeLadder.rung(job.known, url: job.url)
     observer.pass(.retrying(path: job.entry.path, message: message, seconds: seconds))
     // Wanted during the attempt that failed.
-    let isWanted = !isAsked && job.wishes != steering?.wishes
-    if seconds > 0, !isWanted { delay(id, seconds: seconds, isAsked: isAsked) } else { go(id) }
+    let isWanted = job.wishes != steering?.wishes
+    if seconds > 0, !isWanted { delay(id, seconds: seconds) } else { go(id) }
   }
 }

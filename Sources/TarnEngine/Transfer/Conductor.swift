@@ -28,8 +28,7 @@ final class Conductor {
 
   var jobs: [UInt64: Job] = [:]
   private var nextID: UInt64 = 0
-  /// Jobs that pause; where a server asked for it nobody's wish ends the pause.
-  var delayed: [(due: UInt64, job: UInt64, isAsked: Bool)] = []
+  var delayed: [(due: UInt64, job: UInt64)] = []
   var adoptions: [Row] = []
   var twins: Twins
   /// Jobs that waited for a twin and may begin.
@@ -338,8 +337,8 @@ final class Conductor {
   }
 
   /// Asks again after a pause.
-  func delay(_ id: UInt64, seconds: Double, isAsked: Bool = false) {
-    delayed.append((ports.clock.monotonic() + UInt64(max(0, seconds) * 1e9), id, isAsked))
+  func delay(_ id: UInt64, seconds: Double) {
+    delayed.append((ports.clock.monotonic() + UInt64(max(0, seconds) * 1e9), id))
   }
 
   private func wakeDelayed() {
@@ -347,7 +346,7 @@ final class Conductor {
     let now = ports.clock.monotonic()
     let due = delayed.filter { $0.due <= now || stop.isSet }
     delayed.removeAll { $0.due <= now || stop.isSet }
-    for (_, id, _) in due { go(id) }
+    for (_, id) in due { go(id) }
   }
 
   /// The transfers end; what they have stays for the next pass.

@@ -56,8 +56,6 @@ struct Job {
     var message: String
     var isTransient: Bool
     var retryAfter: Int64?
-    /// The server asked for the pause.
-    var isAsked = false
 
     /// The source was not asked: its host is left alone.
     var isRest: Bool { code == DownloadFailure.Code.hostResting.rawValue }

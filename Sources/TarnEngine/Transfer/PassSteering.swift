@@ -88,7 +88,7 @@ package final class PassSteering: Sendable {
     return answer ?? .notThere
   }
 
-  /// Somebody wants it tried now: pauses after failures end, apart from those that a server asked for. Never blocks.
+  /// Somebody wants it tried now: pauses after failures end. Never blocks.
   package func tryNow() {
     let (hurry, pause) = state.change { state in
       state.wishes += 1

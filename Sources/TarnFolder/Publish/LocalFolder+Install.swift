@@ -76,7 +76,9 @@ extension LocalFolder {
   /// file after the rename shall look like an edit.
   private func placed(_ file: StagedFile, _ sealed: Sealed) throws(FolderFailure) -> FileIdentity {
     var identity = sealed.identity
-    identity.changed = try FileStat.of(try file.opened(), file.label).identity.changed
+    let now = try FileStat.of(try file.opened(), file.label)
+    // Somebody changed its mode already: then it is to look touched.
+    if now.permissions == Self.mode { identity.changed = now.identity.changed }
     return identity
   }
 

@@ -30,7 +30,8 @@ struct BudgetTime: Sendable {
 /// Places and circuits of a `TransferBudget`: a value that decides, and collects whom to tell. Times are those of the
 /// monotonic clock in nanoseconds.
 ///
-/// A route is held in the queue exactly while its breaker lets nobody in, so that whoever the queue gives may go.
+/// Each mirror has a circuit of its own at each route, so that one that fails keeps no other from a host that answers it. Who
+/// waits at a circuit stands in the queue exactly while its breaker lets somebody in, so that whoever the queue gives may go.
 struct BudgetBook {
   typealias Place = TransferBudget.Place
   typealias Queue = FairQueue<Place, String, Route>
@@ -40,8 +41,14 @@ struct BudgetBook {
   /// Routes that are remembered without anybody there.
   static let mostIdle = 1024
 
-  private struct Entry {
+  private struct Gate: Hashable {
     let route: Route
+    let mirror: String
+  }
+
+  private struct Entry {
+    let gate: Gate
+    let request: Queue.Request
     let member: any BudgetMember
     /// nil while it waits.
     var ticket: CircuitBreaker.Ticket?
@@ -69,11 +76,11 @@ struct BudgetBook {
 
   private var queue: Queue
   private var entries: [Place: Entry] = [:]
-  private var circuits: [Route: Circuit] = [:]
-  /// Routes whose short rest somebody waits for.
-  private var resting: Set<Route> = []
+  private var circuits: [Gate: Circuit] = [:]
+  /// Where somebody waits for a short rest.
+  private var resting: Set<Gate> = []
   private var lastPlace: Place = 0
-  /// Beyond so many routes the idle ones are looked through: twice as many as the last time, so that it costs little.
+  /// Beyond so many circuits the idle ones are looked through: twice as many as the last time, so that it costs little.
   private var mostKept = Self.mostIdle
   private let settings: CircuitBreaker.Settings
   /// Whom to tell what, in order; the caller empties it.
@@ -104,10 +111,12 @@ struct BudgetBook {
   ) -> Place {
     lastPlace += 1
     let place = lastPlace
-    entries[place] = Entry(route: route, member: member, ticket: nil)
-    circuits[route, default: Circuit(breaker: CircuitBreaker(settings))].waiting.insert(place)
-    queue.add(place, Queue.Request(mirror: mirror, host: route, priority: priority, isSmall: isSmall))
-    settle(route, now)
+    let gate = Gate(route: route, mirror: mirror)
+    let request = Queue.Request(mirror: mirror, host: route, priority: priority, isSmall: isSmall)
+    entries[place] = Entry(gate: gate, request: request, member: member, ticket: nil)
+    circuits[gate, default: Circuit(breaker: CircuitBreaker(settings))].waiting.insert(place)
+    if circuits[gate]?.isHeld == false { queue.add(place, request) }
+    settle(gate, now)
     pump(now)
     return place
   }
@@ -121,45 +130,55 @@ struct BudgetBook {
     _ place: Place, _ outcome: CircuitBreaker.Outcome, cause: String? = nil, now: BudgetTime, random: Double
   ) {
     guard let entry = entries.removeValue(forKey: place) else { return }
-    let route = entry.route
+    let gate = entry.gate
     if let ticket = entry.ticket {
       queue.finish(place)
-      circuits[route]?.running -= 1
-      circuits[route]?.breaker.report(ticket, outcome, now: now.monotonic, random: random)
+      circuits[gate]?.running -= 1
+      let isSuspect = outcome == .transportFailed && isOpenForOthers(gate)
+      circuits[gate]?.breaker.report(
+        ticket, outcome, isSuspect: isSuspect, now: now.monotonic, random: random)
       if outcome != .cancelled {
-        circuits[route]?.isAsked = outcome.isRequest
-        circuits[route]?.cause = cause
+        circuits[gate]?.isAsked = outcome.isRequest
+        circuits[gate]?.cause = cause
       }
     } else {
       queue.remove(place)
-      circuits[route]?.waiting.remove(place)
+      circuits[gate]?.waiting.remove(place)
     }
-    settle(route, now)
+    settle(gate, now)
     pump(now)
-    forget(route, now: now.monotonic)
+    forget(gate, now: now.monotonic)
+  }
+
+  /// Another mirror found the host dead: then one failure says as much as several.
+  private func isOpenForOthers(_ gate: Gate) -> Bool {
+    circuits.contains { other, circuit in
+      guard other.route == gate.route, other.mirror != gate.mirror, !circuit.isAsked else { return false }
+      return circuit.breaker.state != .closed
+    }
   }
 
   /// The host of a running request has answered: who waits for that need not wait for the body.
   mutating func answered(_ place: Place, now: BudgetTime) {
     guard let entry = entries[place], let ticket = entry.ticket,
-      circuits[entry.route]?.breaker.state == .halfOpen
+      circuits[entry.gate]?.breaker.state == .halfOpen
     else { return }
-    circuits[entry.route]?.breaker.report(ticket, .answered, now: now.monotonic, random: 0)
-    settle(entry.route, now)
+    circuits[entry.gate]?.breaker.report(ticket, .answered, now: now.monotonic, random: 0)
+    settle(entry.gate, now)
     pump(now)
   }
 
   /// Lets in whom time lets in.
   mutating func look(now: BudgetTime) {
-    for route in resting { settle(route, now) }
+    for gate in resting { settle(gate, now) }
     pump(now)
   }
 
-  /// Somebody wants it now: one request may try each host that failed. What asked to be left alone is.
+  /// Somebody wants it now: one request of each mirror may try each host that rests, also one that asked for it.
   mutating func tryNow(now: BudgetTime) {
-    for (route, circuit) in circuits where !circuit.isAsked {
-      circuits[route]?.breaker.tryNow(now: now.monotonic)
-      settle(route, now)
+    for gate in circuits.keys {
+      circuits[gate]?.breaker.tryNow(now: now.monotonic)
+      settle(gate, now)
     }
     pump(now)
   }
@@ -174,89 +193,104 @@ struct BudgetBook {
     resting.compactMap { circuits[$0]?.breaker.wait(now: now) }.min()
   }
 
-  /// Routes that are left alone, in the order of their hosts.
+  /// Hosts that some mirror leaves alone, in their order; each once, with the longest rest.
   func rests(now: UInt64) -> [Rest] {
-    circuits.compactMap { route, circuit -> Rest? in
+    var rests: [String: Rest] = [:]
+    for (gate, circuit) in circuits {
+      let rest: Rest
       switch circuit.breaker.state {
-      case .closed: nil
-      case .halfOpen: Rest(origin: route.origin, until: nil)
-      case .open(let until): until > now ? Rest(origin: route.origin, until: until) : nil
+      case .closed: continue
+      case .halfOpen: rest = Rest(origin: gate.route.origin, until: nil)
+      case .open(let until):
+        guard until > now else { continue }
+        rest = Rest(origin: gate.route.origin, until: until)
       }
-    }.sorted { ($0.origin.text, $0.until ?? 0) < ($1.origin.text, $1.until ?? 0) }
+      let known = rests[rest.origin.text]
+      if known == nil || (known?.until ?? 0) < (rest.until ?? 0) { rests[rest.origin.text] = rest }
+    }
+    return rests.values.sorted { $0.origin.text < $1.origin.text }
   }
 
   // MARK: - Circuits
 
-  /// Brings the queue in line with a route's breaker.
-  private mutating func settle(_ route: Route, _ now: BudgetTime) {
-    guard let circuit = circuits[route] else { return }
+  /// Brings the queue in line with a breaker.
+  private mutating func settle(_ gate: Gate, _ now: BudgetTime) {
+    guard let circuit = circuits[gate] else { return }
     switch circuit.breaker.state {
-    case .closed: hold(false, route)
-    case .halfOpen: hold(true, route)
+    case .closed: hold(false, gate)
+    case .halfOpen: hold(true, gate)
     case .open(let until):
-      hold(until > now.monotonic, route)
+      hold(until > now.monotonic, gate)
       guard until > now.monotonic, !circuit.waiting.isEmpty else { break }
       if until - now.monotonic <= Self.mostHeld {
-        resting.insert(route)
+        resting.insert(gate)
         return
       }
-      refuse(route, until: until, now)
+      refuse(gate, until: until, now)
     }
-    resting.remove(route)
+    resting.remove(gate)
   }
 
-  private mutating func hold(_ isHeld: Bool, _ route: Route) {
-    guard circuits[route]?.isHeld != isHeld else { return }
-    circuits[route]?.isHeld = isHeld
-    queue.setHeld(isHeld, host: route)
+  /// Those that wait leave the queue, or come back to it in their order.
+  private mutating func hold(_ isHeld: Bool, _ gate: Gate) {
+    guard let circuit = circuits[gate], circuit.isHeld != isHeld else { return }
+    circuits[gate]?.isHeld = isHeld
+    for place in circuit.waiting.sorted() {
+      if isHeld {
+        queue.remove(place)
+      } else if let request = entries[place]?.request {
+        queue.add(place, request)
+      }
+    }
   }
 
-  /// Ends all that waits for a route.
-  private mutating func refuse(_ route: Route, until: UInt64, _ now: BudgetTime) {
-    guard let circuit = circuits[route] else { return }
+  /// Ends all that waits at a circuit.
+  private mutating func refuse(_ gate: Gate, until: UInt64, _ now: BudgetTime) {
+    guard let circuit = circuits[gate] else { return }
     let rest = until - now.monotonic
     let end = Timestamp(nanoseconds: now.wall).adding(seconds: Int64(clamping: rest / 1_000_000_000))
     let why = circuit.isAsked ? "asked to be left alone" : "failed again and again, and is left alone"
     let cause = circuit.isAsked ? "" : circuit.cause.map { ": \($0)" } ?? ""
-    var failure = DownloadFailure(
-      .hostResting, "\(Printable.escape(route.origin.hostAndPort)) \(why) until \(end.rfc3339)\(cause)",
+    let failure = DownloadFailure(
+      .hostResting, "\(Printable.escape(gate.route.origin.hostAndPort)) \(why) until \(end.rfc3339)\(cause)",
       isTransient: true, retryAfter: Int64(clamping: (rest + 999_999_999) / 1_000_000_000))
-    failure.isAsked = circuit.isAsked
     for place in circuit.waiting.sorted() {
       guard let entry = entries.removeValue(forKey: place) else { continue }
       queue.remove(place)
       notices.append((entry.member, .refused(place, failure)))
     }
-    circuits[route]?.waiting = []
+    circuits[gate]?.waiting = []
   }
 
   /// Gives the free places away.
   private mutating func pump(_ now: BudgetTime) {
-    while let (place, request) = queue.take() {
-      let route = request.host
-      guard let entry = entries[place], let ticket = circuits[route]?.breaker.admit(now: now.monotonic) else {
-        // It cannot be: a route without a right to go is held.
-        hold(true, route)
+    while let (place, _) = queue.take() {
+      guard let entry = entries[place] else {
         queue.finish(place)
-        queue.add(place, request)
+        continue
+      }
+      let gate = entry.gate
+      guard let ticket = circuits[gate]?.breaker.admit(now: now.monotonic) else {
+        // It cannot be: who has no right to go is not in the queue.
+        queue.finish(place)
+        hold(true, gate)
         continue
       }
       entries[place]?.ticket = ticket
-      circuits[route]?.waiting.remove(place)
-      circuits[route]?.running += 1
-      if circuits[route]?.breaker.state == .halfOpen { hold(true, route) }
+      circuits[gate]?.waiting.remove(place)
+      circuits[gate]?.running += 1
+      if circuits[gate]?.breaker.state == .halfOpen { hold(true, gate) }
       notices.append((entry.member, .granted(place)))
     }
   }
 
-  /// Forgets a route that nothing is known of. When there are too many, also those with a few failures, and those whose
+  /// Forgets a circuit that nothing is known of. When there are too many, also those with a few failures, and those whose
   /// rest is over: a feed may name hosts without end.
-  private mutating func forget(_ route: Route, now: UInt64) {
-    if let circuit = circuits[route], circuit.isIdle, circuit.breaker.isFresh { circuits[route] = nil }
+  private mutating func forget(_ gate: Gate, now: UInt64) {
+    if let circuit = circuits[gate], circuit.isIdle, circuit.breaker.isFresh { circuits[gate] = nil }
     guard circuits.count > mostKept else { return }
-    for (route, circuit) in circuits where circuit.isIdle && circuit.breaker.wait(now: now) == 0 {
-      hold(false, route)
-      circuits[route] = nil
+    for (gate, circuit) in circuits where circuit.isIdle && circuit.breaker.wait(now: now) == 0 {
+      circuits[gate] = nil
     }
     mostKept = max(Self.mostIdle, circuits.count * 2)
   }
