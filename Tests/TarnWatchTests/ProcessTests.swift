@@ -139,6 +139,12 @@ extension WatchSuite {
       #expect(awaitEnd(of: program))
     }
 
+    /// Also where somebody else still reads what it says.
+    @Test func theEndOfItsInputEndsTheProgram() throws {
+      let words = ["sh", "-c", "\"$0\" /tmp/nowhere </dev/null >/dev/null", TarnWatchProgram.path]
+      #expect(try Shell.run(words) == 0)
+    }
+
     /// Other programs that are started meanwhile do not hold them, and nobody waits for one who does not read.
     @Test func itsPipesAreOursAlone() throws {
       let (ours, theirs) = try #require(WatcherChild.pair())
