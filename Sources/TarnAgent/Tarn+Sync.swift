@@ -136,6 +136,7 @@ extension Tarn {
     var pass = PassRequest(feed: feed, folderName: home.folder, policy: try policy(options))
     pass.steering = request.steering
     pass.isAsLeft = request.watched?.isAsLeft
+    pass.localChanges = request.watched?.localChanges
     if let keepEvents = request.keepEvents { pass.keepEvents = keepEvents }
     pass.facts = [("feed", feed.text), ("options", options.encoded)]
     pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
@@ -248,9 +249,10 @@ extension Tarn {
         ledger: ledger, stage: try SQLiteStage(path: stage), parser: FeedParser(hashing: hashing),
         downloader: downloader, hashing: hashing, clock: SystemClock(),
         random: SystemRandom(), bootID: BootID.read(), spoolDirectory: scratch)
+      if request.keepsCatalog, stage != nil { ports.catalog = SQLiteCatalog(directory: scratch) }
       if let watched = request.watched {
-        ports.catalog = SQLiteCatalog(directory: scratch)
         ports.ownWrites = watched.ownWrites
+        ports.makeStage = { () throws(LedgerFailure) in try SQLiteStage() }
       }
       return ports
     } catch let failure as DownloadFailure {

@@ -63,6 +63,8 @@ package struct SyncRequest: Sendable {
   var steering: PassSteering?
   /// Somebody watches the folder.
   var watched: WatchedFolder?
+  /// An agent may watch the folder: a pass writes down what is wanted there, so that it can repair what changes.
+  var keepsCatalog = false
   /// Where an agent looks after the mirror, the pass is to be its own. Of a configured mirror nothing may be given then; of
   /// one that goes by its folder the agent judges what is.
   package var mayBeTheAgents = false
@@ -78,4 +80,6 @@ struct WatchedFolder: Sendable {
   var ownWrites: OwnWrites
   /// Nothing changed there since the last pass or repair looked at it.
   var isAsLeft: @Sendable () -> Bool
+  /// What changed there while the pass is at work.
+  var localChanges: @Sendable () -> [Region]
 }

@@ -15,6 +15,9 @@ package final class OwnWrites: Sendable {
   private struct Notes {
     var newer: [RelativePath: Note] = [:]
     var older: [RelativePath: Note] = [:]
+    /// The directories that lead to these: they were made, or removed, with what lay in them.
+    var newerDirectories: Set<RelativePath> = []
+    var olderDirectories: Set<RelativePath> = []
   }
 
   /// In each of two halves; the older one goes as a whole.
@@ -36,24 +39,33 @@ package final class OwnWrites: Sendable {
 
   private func note(_ path: RelativePath, _ note: Note) {
     notes.withLock { notes in
-      if notes.newer.count >= Self.half {
-        notes.older = notes.newer
-        notes.newer = [:]
+      if max(notes.newer.count, notes.newerDirectories.count) >= Self.half {
+        (notes.older, notes.newer) = (notes.newer, [:])
+        (notes.olderDirectories, notes.newerDirectories) = (notes.newerDirectories, [])
       }
       notes.newer[path] = note
+      var directory = path.parent
+      while let path = directory, notes.newerDirectories.insert(path).inserted { directory = path.parent }
     }
   }
 
-  /// Whether what stands at a path is what Tarn left there.
+  /// Whether what stands at a path is what Tarn left there. What lies in a directory has news of its own.
   ///
   /// - Parameter look: what stands there; called only for paths that Tarn wrote of late.
-  package func isOwn(_ path: RelativePath, look: () -> FileIdentity?) -> Bool {
-    let note = notes.withLock { $0.newer[path] ?? $0.older[path] }
-    guard let note else { return false }
-    switch (note.identity, look()) {
-    case (nil, nil): return true
+  package func isOwn(_ path: RelativePath, look: () -> Present?) -> Bool {
+    let (note, isDirectory) = notes.withLock { notes in
+      (
+        notes.newer[path] ?? notes.older[path],
+        notes.newerDirectories.contains(path) || notes.olderDirectories.contains(path)
+      )
+    }
+    guard note != nil || isDirectory else { return false }
+    let found = look()
+    if isDirectory, found == nil || found?.kind == .directory { return true }
+    switch (note?.identity, found?.identity) {
+    case (nil, nil): return note != nil
     case (let known?, let found?):
-      return note.isExact ? known.isSame(as: found) : known.isSameContents(as: found)
+      return note?.isExact == true ? known.isSame(as: found) : known.isSameContents(as: found)
     default: return false
     }
   }

@@ -24,6 +24,8 @@ package struct PassRequest: Sendable {
   package var steering: PassSteering?
   /// Says that the folder stands as the last pass or repair left it: somebody has watched it ever since.
   package var isAsLeft: (@Sendable () -> Bool)?
+  /// What changed in the folder since it was last called, to be repaired between transfers.
+  package var localChanges: (@Sendable () -> [Region])?
 
   package init(feed: FeedLocation, folderName: String, policy: PassPolicy) {
     self.feed = feed
@@ -293,6 +295,7 @@ package struct Pass {
       ports: ports, folder: folder, policy: request.policy, strangers: builder.strangers, observer: observer,
       progress: progress, stop: stop, steering: request.steering, mostHeldBack: request.mostHeldBack)
     defer { conductor.close() }
+    if !builder.isRepair { conductor.meanwhile = { try repairMeanwhile(folder) } }
     try tellSpace(folder, builder.bytes.planned)
     conductor.standing = builder.isRepair ? nil : (builder.counts.current, builder.bytes.current)
     conductor.deletions = verdict

@@ -16,6 +16,8 @@ package struct PassPorts: Sendable {
   package var spoolDirectory: String
   /// Where the manifest is kept for repairs; nil when nobody watches the folder.
   package var catalog: (any CatalogPort)?
+  /// A stage of its own for what is repaired while a pass transfers; nil where nothing is.
+  package var makeStage: (@Sendable () throws(LedgerFailure) -> any StagePort)?
   /// Learns what is written in the folder; nil when nobody watches it.
   package var ownWrites: OwnWrites?
 

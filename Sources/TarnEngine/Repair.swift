@@ -6,6 +6,8 @@ package struct RepairReport: Sendable {
   package var report: PassReport
   /// Something is not as the feed wants it, or only the feed can say: a pass has to follow.
   package var needsPass: Bool
+  /// What is in place is not what the last pass counted; a repair of everything counts anew.
+  package var wantsCount = false
   /// No pass has left a catalog so far.
   package var hasNoCatalog = false
 }
@@ -52,20 +54,74 @@ extension Pass {
       }
       report.wasStopped = stop.isSet
       report.ended = ports.now
-      let needsPass = builder.isUnsettled || builder.hasBlindSpot || !report.problems.isEmpty
-      try settle(regions, report, needsPass: needsPass)
-      return RepairReport(report: report, needsPass: needsPass)
+      let needsPass =
+        builder.wantsNew || builder.hasBlindSpot || report.problems.contains { $0.kind == .failed }
+      let isUnsettled = needsPass || builder.isUnsettled
+      try settle(regions, report, builder, isUnsettled: isUnsettled)
+      return RepairReport(
+        report: report, needsPass: needsPass, wantsCount: isUnsettled && regions != [.everything])
     }
   }
 
+  /// Nanoseconds: so long the transfers of a pass go on without it.
+  private static let longestMeanwhile: UInt64 = 5_000_000_000
+
+  /// Repairs what changed in the folder while this pass transfers. What it tells of it are hints, and who gave them looks again
+  /// after the pass: nothing is reported here, and what is not done is left.
+  func repairMeanwhile(_ folder: any FolderPort) throws {
+    guard let regions = request.localChanges?(), !regions.isEmpty, !stop.isSet,
+      let makeStage = ports.makeStage,
+      let catalog = try openCatalog(), try folder.isIntact()
+    else { return }
+    var own = self.ports
+    own.stage = try makeStage()
+    let (clock, end) = (ports.clock, ports.clock.monotonic() + Self.longestMeanwhile)
+    let stop = StopFlag()
+    let builder = PlanBuilder(
+      ports: own, folder: folder, policy: request.policy, observer: SilentObserver(),
+      progress: PassProgress(clock: clock), stop: stop, started: ports.now)
+    try builder.beginRepair(isWindow: catalog.isWindow)
+    for region in regions { try builder.compare(region, catalog) }
+    guard try own.stage.actionCount() > 0 else { return }
+    let conductor = try Conductor(
+      ports: own, folder: folder, policy: request.policy, strangers: builder.strangers, observer: observer,
+      progress: PassProgress(clock: clock), stop: stop, mostHeldBack: request.mostHeldBack)
+    defer { conductor.close() }
+    conductor.standing = nil
+    conductor.deletions = .forbidden("")
+    conductor.meanwhile = { [passStop = self.stop] in
+      if passStop.isSet || clock.monotonic() > end { stop.set() }
+    }
+    _ = try conductor.run(own.stage.actions())
+    guard conductor.counts.hasChanges else { return }
+    try note([.fact("repaired", ports.now.rfc3339), .fact("repair", conductor.counts.changes)])
+  }
+
   /// What the ledger is to say of the regions from now on.
-  private func settle(_ regions: [Region], _ report: PassReport, needsPass: Bool) throws {
+  private func settle(
+    _ regions: [Region], _ report: PassReport, _ builder: PlanBuilder, isUnsettled: Bool
+  ) throws {
     var changes: [LedgerChange] = report.problems.map { .problem($0) }
     if !report.wasStopped { changes += try solved(regions, report).map { .dropProblem(name: $0) } }
     // What the last pass left is not what the next one finds: it has to look.
-    if needsPass { changes.append(.fact(FeedRecord.fact, nil)) }
+    if isUnsettled { changes.append(.fact(FeedRecord.fact, nil)) }
+    if regions == [.everything], !report.wasStopped { changes += try counts(report, builder) }
     if try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
+    if report.counts.hasChanges {
+      changes += [.fact("repaired", report.ended.rfc3339), .fact("repair", report.counts.changes)]
+    }
     if !changes.isEmpty { try note(changes) }
+  }
+
+  /// How much is in place, where all of it was looked at and the numbers are others than those of the last pass.
+  private func counts(_ report: PassReport, _ builder: PlanBuilder) throws -> [LedgerChange] {
+    let current = builder.asLeft.count + report.counts.inPlace
+    let bytes = builder.asLeft.bytes.addingSaturated(report.bytes.inPlace)
+    let facts = [
+      ("entries-current", String(current)), ("entries-kept", String(report.counts.kept)),
+      ("bytes-current", String(bytes)),
+    ]
+    return try facts.filter { try ports.ledger.fact($0.0) != $0.1 }.map { .fact($0.0, $0.1) }
   }
 
   /// Problems of the regions that were not seen again.

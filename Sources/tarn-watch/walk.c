@@ -74,7 +74,8 @@ static void found(struct node *node, const char *name, uint8_t flags) {
   if (!is_known || flags & DEEP) queue_add(child, flags & (RELIST | DEEP));
 }
 
-// Returns 0, or the negative number of an error.
+// Tells what is in it beside directories, which are told when they are visited. Returns 0, or the negative number of an
+// error.
 static int list(struct node *node, int directory, uint8_t flags) {
   static char buffer[32 << 10] __attribute__((aligned(16)));
   listing++;
@@ -89,6 +90,7 @@ static int list(struct node *node, int directory, uint8_t flags) {
       const char *name = entry->d_name;
       if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || strcmp(name, ".tarn") == 0) continue;
       if (is_directory(directory, entry)) found(node, name, flags);
+      else tell_path("dirty", node, name);
     }
   }
   for (struct node *child = node->child, *next; child; child = next) {
@@ -220,8 +222,8 @@ static void visit(struct node *node) {
       return;
     }
   }
-  // What was made in it before the watch.
-  tell_path("tree", node, NULL);
+  // What was made in it before the watch: told by the listing, or all of it where it is known from another place.
+  tell_path(flags & RELIST ? "dirty" : "tree", node, NULL);
 }
 
 // Visits some of the directories that wait.

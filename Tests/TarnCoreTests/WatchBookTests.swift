@@ -49,6 +49,20 @@ import Testing
     #expect(book.isAsLeft && book.takeNotes() == [])
   }
 
+  @Test func whatIsNotThereIsMissingUntilItIsSeen() {
+    var book = book()
+    #expect(!book.isMissing)
+    book.take(.blind(died), now: 1, random: 0.5)
+    #expect(!book.isMissing)
+    book.take(.blind(WatchBlindness(.gone, "there is no directory")), now: 2, random: 0.5)
+    #expect(book.isMissing)
+    // That a pass has been there does not yet mean that it is seen.
+    book.looked(since: 2, now: 3, random: 0.5)
+    #expect(book.isMissing && !book.isAsLeft)
+    book.take(.ready(directories: 1), now: 4, random: 0.5)
+    #expect(!book.isMissing)
+  }
+
   @Test func newsAreDueWhenItIsQuiet() {
     var book = seen()
     book.take(.dirty(path("b")), now: 10 * second, random: 0.5)
@@ -245,5 +259,68 @@ import Testing
     #expect(book.wait(now: end) == 0)
     // Later than any clock can show is not long ago.
     #expect(self.book(now: end - second).wait(now: end - second) == second)
+  }
+
+  // MARK: - Paths that change all the time
+
+  /// Takes what is due a second after each news of a path; the seconds at which it was looked at.
+  private func looks(_ book: inout WatchBook, every: UInt64, until: UInt64) -> [UInt64] {
+    var looks: [UInt64] = []
+    for now in stride(from: every, to: until, by: UInt64.Stride(every)) {
+      book.take(.dirty(path("log")), now: now * second, random: 0.5)
+      let due = (now + 1) * second
+      guard book.wait(now: due) == 0 else { continue }
+      if book.begin(now: due).contains(Region(path("log"), .itself)) { looks.append(now) }
+      book.end(isDone: true, now: due, random: 0.5)
+    }
+    return looks
+  }
+
+  @Test func whoWritesAllTheTimeWaitsLongerAndLonger() {
+    var book = seen()
+    let looks = looks(&book, every: 2, until: 1000)
+    #expect(looks.prefix(8) == [2, 4, 6, 8, 10, 12, 14, 16])
+    let pauses = zip(looks.dropFirst(7), looks.dropFirst(8)).map { $1 - $0 }
+    #expect(pauses.count > 3 && pauses.count < 12 && pauses == pauses.sorted(), "\(pauses)")
+    // It is never forgotten, and others do not wait.
+    #expect(!book.isAsLeft)
+    book.take(.dirty(path("other")), now: 2000 * second, random: 0.5)
+    #expect(book.begin(now: 2001 * second).contains(Region(path("other"), .itself)))
+  }
+
+  @Test func whoWritesNowAndThenNeverWaits() {
+    var book = seen()
+    #expect(looks(&book, every: 90, until: 4000).count == 44)
+  }
+
+  @Test func aFolderThatIsHeldByOthersIsTriedEachSecond() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    for now in 1...20 as ClosedRange<UInt64> {
+      #expect(book.begin(now: now * second) == [Region(path("a"), .itself)])
+      book.end(isDone: false, isBusy: true, now: now * second, random: 0.5)
+    }
+  }
+
+  @Test func countingIsForALookAtEverything() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    #expect(book.begin(now: second) == [Region(path("a"), .itself)])
+    book.end(isDone: true, wantsCount: true, now: second, random: 0.5)
+    #expect(book.wait(now: second) == 60 * second)
+    #expect(book.begin(now: 61 * second) == [.everything])
+  }
+
+  @Test func whatAPassIsLentComesBack() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    #expect(book.lend(now: 0) == [])
+    #expect(book.lend(now: second) == [Region(path("a"), .itself)])
+    #expect(book.lend(now: second) == [] && !book.isAsLeft && book.begin(now: second) == [])
+    book.passEnded(now: 2 * second)
+    #expect(book.begin(now: 3 * second) == [Region(path("a"), .itself)])
+    book.end(isDone: true, now: 3 * second, random: 0.5)
+    book.take(.tree(nil), now: 4 * second, random: 0.5)
+    #expect(book.lend(now: 5 * second) == [] && book.begin(now: 5 * second) == [.everything])
   }
 }

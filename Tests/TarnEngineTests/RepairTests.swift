@@ -106,9 +106,20 @@ import Testing
     world.folder.edit("b".path, "mine".bytes)
     let report = try world.repair([itself("a"), itself("b")])
     #expect(world.text("a") == nil && world.text("b") == "mine" && world.server.urls.isEmpty)
-    // The next pass has to see it, whatever the feed's server says.
-    #expect(report.needsPass && world.ledger.contents.facts[FeedRecord.fact] == nil)
+    // No feed is read for it, but the next pass has to see it, whatever the feed's server says.
+    #expect(!report.needsPass && report.wantsCount)
+    #expect(world.ledger.contents.facts[FeedRecord.fact] == nil)
     #expect(report.report.problems.count == (policy == .report ? 2 : 0))
+    // A look at everything counts.
+    #expect(world.ledger.contents.facts["entries-current"] == "4")
+    #expect(try !world.repair([.everything]).wantsCount)
+    let facts = world.ledger.contents.facts
+    #expect(facts["entries-current"] == "2" && facts["entries-kept"] == (policy == .keep ? "2" : "0"))
+    #expect(facts["bytes-current"] == "\("text of sub/c".utf8.count + "text of sub/deep/d".utf8.count)")
+    world.feedFailure = nil
+    try world.run()
+    #expect(world.ledger.contents.facts["entries-current"] == "2")
+    #expect(world.ledger.contents.facts["bytes-current"] == facts["bytes-current"])
   }
 
   @Test func whatTheFeedDroppedDoesNotComeBack() throws {
@@ -165,6 +176,28 @@ import Testing
     world.folder.delete("a".path)
     #expect(try !world.repair([itself("a")]).needsPass)
     #expect(world.text("a") == "text of a")
+  }
+
+  /// A pass may take days.
+  @Test func whatChangesWhileAPassTransfersIsRepairedMeanwhile() throws {
+    let world = try world()
+    world.feedFailure = nil
+    world.want("big", "text of big")
+    let (folder, told) = (world.folder, Locked(false))
+    // The pass waits for this file until the other one is back.
+    world.server.onRequest { request in
+      if request.url == World.host + "big" { folder.delete("a".path) }
+    }
+    world.localChanges = {
+      guard folder.contents("a".path) == nil else { return [] }
+      told.withLock { $0 = true }
+      return [Region("a".path, .itself)]
+    }
+    let report = try world.run()
+    #expect(told.withLock { $0 } && world.text("a") == "text of a")
+    // As far as the pass goes nothing happened to it.
+    #expect(report.isInSync && report.counts.fetched == 1 && report.counts.inPlace == 5)
+    #expect(world.ledger.contents.facts["repair"] == "1 restored")
   }
 
   @Test func itTellsTheJournal() throws {

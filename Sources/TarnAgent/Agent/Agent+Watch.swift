@@ -111,7 +111,7 @@ extension Agent {
   }
 
   /// What stands at a path, as `FolderPort.look` has it; nil also for what cannot be looked at.
-  private static func look(_ path: RelativePath, in folder: String) -> FileIdentity? {
+  private static func look(_ path: RelativePath, in folder: String) -> Present? {
     var status = stat()
     let bytes = (Array(folder.utf8) + [UInt8(ascii: "/")] + path.bytes + [0]).map { CChar(bitPattern: $0) }
     guard lstat(bytes, &status) == 0,
@@ -120,9 +120,15 @@ extension Agent {
       let changed = Timestamp(
         seconds: Int64(status.st_ctim.tv_sec), nanoseconds: Int64(status.st_ctim.tv_nsec))
     else { return nil }
-    return FileIdentity(
+    let identity = FileIdentity(
       device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: UInt64(status.st_size),
       modified: modified, changed: changed)
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: return Present(path: path, kind: .regular, identity: identity)
+    case S_IFDIR: return Present(path: path, kind: .directory, identity: identity)
+    case S_IFLNK: return Present(path: path, kind: .symbolicLink, identity: identity)
+    default: return Present(path: path, kind: .special, identity: identity)
+    }
   }
 
   // MARK: - Repairs
@@ -179,7 +185,9 @@ extension Agent {
     let random = parts.random.unit()
     shared.change { shared in
       let now = moment
-      shared.watched[name]?.book.end(isDone: outcome.isDone, now: now.monotonic, random: random)
+      shared.watched[name]?.book.end(
+        isDone: outcome.isDone, isBusy: outcome.code == "folder-busy", wantsCount: outcome.wantsCount,
+        now: now.monotonic, random: random)
       shared.watched[name]?.forgetEvents(told)
       shared.state.repaired(name, needsPass: outcome.needsPass, now: now)
       shared.mirrors[name]?.progress = nil
@@ -195,9 +203,14 @@ extension Agent {
   /// A pass of the mirror has looked at the whole folder.
   ///
   /// - Parameter since: when it began, by the monotonic clock.
-  func looked(_ name: String, since: UInt64, _ shared: inout Shared) {
-    shared.watched[name]?.book.looked(
-      since: since, now: parts.clock.monotonic(), random: parts.random.unit())
+  func looked(_ name: String, since: UInt64) {
+    let missing = shared.withLock { shared -> WatchedMirror? in
+      shared.watched[name]?.book.looked(
+        since: since, now: parts.clock.monotonic(), random: parts.random.unit())
+      return shared.watched[name].flatMap { $0.book.isMissing ? $0 : nil }
+    }
+    // By its first pass it is there, and somebody may change it before it would be tried again.
+    if let missing { watcher.withLock { $0 }?.watch(missing.id, path: Array(missing.folder.utf8)) }
   }
 }
 
@@ -206,6 +219,7 @@ struct RepairOutcome: Sendable {
   /// It looked at all that it was to look at.
   var isDone: Bool
   var needsPass = false
+  var wantsCount = false
   /// For the log; nil for nothing worth a word.
   var message: String?
   var code = "repaired"
@@ -218,9 +232,9 @@ struct RepairOutcome: Sendable {
     isDone = !report.report.wasStopped
     // Of a mirror that no pass of an agent has read so far its schedule says when.
     needsPass = report.needsPass && !(report.hasNoCatalog && isFirstLook)
+    wantsCount = report.wantsCount
     let counts = report.report.counts
-    let changes = counts.restored + counts.replaced + counts.adopted + counts.copied + counts.fetched
-    if changes > 0 || !report.report.problems.isEmpty {
+    if counts.hasChanges || !report.report.problems.isEmpty {
       message = "local changes: \(counts.changes)" + (needsPass ? "; a pass follows" : "")
       if !report.report.problems.isEmpty { level = .warning }
     }

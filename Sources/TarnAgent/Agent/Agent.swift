@@ -240,7 +240,7 @@ package final class Agent: Sendable {
       _ = try WorkerThread.start(name: "tarn-pass", stackSize: 8 << 20) { [self] in
         approveBefore(name, stop: stop)
         let outcome = work.run()
-        if outcome.hasScanned { shared.withLock { looked(name, since: since, &$0) } }
+        if outcome.hasScanned { looked(name, since: since) }
         ended(name, run, outcome)
       }
     } catch {
@@ -267,6 +267,7 @@ package final class Agent: Sendable {
         shared.mirrors[name]?.rateControl = nil
         shared.mirrors[name]?.lastRun = StatusDocument.LastRun(
           number: run, code: result.code, message: result.message, exitStatus: result.exitStatus)
+        shared.watched[name]?.book.passEnded(now: parts.clock.monotonic())
         if result.outcome != .cancelled { shared.mirrors[name]?.failure = result.failure }
         shared.wasWoken = true
         return true

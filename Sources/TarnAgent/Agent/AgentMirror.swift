@@ -61,6 +61,7 @@ extension SyncRequest {
     changeFeed = true
     forgetsOptions = true
     isDryRun = settings.isDryRun
+    keepsCatalog = settings.watches
     proxyFile = settings.secrets[.proxy].flatMap { $0.path(credentials: credentials) }
     secretFiles = settings.secrets.values.compactMap { $0.path(credentials: credentials) }.sorted()
   }

@@ -18,15 +18,21 @@ struct AgentPass: Sendable {
     request.steering = mirror.steering
     request.keepEvents = agent.settings.agent.keepEvents
     if let ownWrites = agent.shared.withLock({ $0.watched[name]?.ownWrites }) {
-      request.watched = WatchedFolder(ownWrites: ownWrites) { [agent] in
-        agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true }
-      }
+      request.watched = WatchedFolder(
+        ownWrites: ownWrites,
+        isAsLeft: { [agent] in agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true } },
+        localChanges: { [agent] in
+          let now = agent.parts.clock.monotonic()
+          return agent.shared.withLock { $0.watched[name]?.book.lend(now: now) ?? [] }
+        })
     }
     return request
   }
 
   func repair(_ regions: [Region], _ events: [Event]) -> RepairOutcome {
     let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
+    let what = regions == [.everything] ? "everything" : Units.count(regions.count, "part") + " of the folder"
+    agent.parts.log.tell(.debug, "looks at \(what)", AgentLog.Fields(mirror: mirror.settings.name))
     do throws(PassFailure) {
       return RepairOutcome(
         try agent.parts.tarn.repair(

@@ -82,16 +82,4 @@ extension Problem {
 extension PassCounts {
   /// `12 fetched, 3 updated, 1 failed of 4,000`.
   var sentence: String { "\(changes), \(inPlace) of \(wanted) in place" }
-
-  /// `12 fetched, 3 updated, 1 failed`.
-  var changes: String {
-    let named: [(Int, String)] = [
-      (fetched, "fetched"), (updated, "updated"), (restored, "restored"), (replaced, "replaced"),
-      (adopted, "adopted"), (copied, "copied"), (deleted, "deleted"), (failed, "failed"),
-      (refused, "refused"),
-      (conflict, "in conflict"), (held, "held"), (waiting, "waiting"),
-    ]
-    let parts = named.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
-    return parts.isEmpty ? "nothing to do" : parts.joined(separator: ", ")
-  }
 }

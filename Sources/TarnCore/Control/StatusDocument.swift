@@ -137,6 +137,18 @@ package struct StatusDocument: Codable, Sendable {
     }
   }
 
+  /// The last local changes that an agent undid without a pass.
+  package struct LastRepair: Codable, Sendable, Equatable {
+    package var ended: String
+    /// `2 restored, 1 replaced`.
+    package var changes: String
+
+    package init(ended: String, changes: String) {
+      self.ended = ended
+      self.changes = changes
+    }
+  }
+
   package var name: String
   package var feed: String
   package var folder: String
@@ -162,6 +174,7 @@ package struct StatusDocument: Codable, Sendable {
   package var bytes = Bytes()
   package var transfers: [Transfer] = []
   package var watch = Watch()
+  package var lastRepair: LastRepair?
   package var held: Held?
   package var problems: [ProblemLine] = []
   /// Problems beyond those listed.
@@ -183,7 +196,8 @@ extension StatusDocument {
     case name, feed, folder, state, process, format, lastSuccess, lastAttempt, nextRun, nextRunReason, run,
       lastRun,
       verifiedAt,
-      upstreamChangedAt, lastFailure, entries, bytes, transfers, watch, held, problems, moreProblems,
+      upstreamChangedAt, lastFailure, entries, bytes, transfers, watch, lastRepair, held, problems,
+      moreProblems,
       trashFiles,
       trashBytes
   }
@@ -207,6 +221,7 @@ extension StatusDocument {
     try container.encode(bytes, forKey: .bytes)
     try container.encode(transfers, forKey: .transfers)
     try container.encode(watch, forKey: .watch)
+    try container.encode(lastRepair, forKey: .lastRepair)
     try container.encode(held, forKey: .held)
     try container.encode(problems, forKey: .problems)
     try container.encode(moreProblems, forKey: .moreProblems)

@@ -31,13 +31,23 @@ package struct WatchBook: Sendable {
   private var needsAll = false
   /// What a repair looks at now.
   private var taken: [Region] = []
+  /// What the pass at work was told to look at.
+  private var lent: [Region] = []
   /// When all of it is to be looked at in any case.
   private var nextLook: UInt64
   /// No repair begins before: the last one took its time, or failed.
   private var notBefore: UInt64 = 0
   private var begun: UInt64 = 0
+  /// Nanoseconds that the last look at everything took.
+  private var lastWhole: UInt64 = 0
   private var failures = 0
+  /// Paths that were looked at again and again: when last, and how often within a minute of the time before.
+  private var repeats: [RelativePath: (last: UInt64, count: Int)] = [:]
+  /// Of these, the ones that somebody changes all the time, and when they are to be looked at.
+  private var held: [RelativePath: UInt64] = [:]
   private var notes: [Note] = []
+  /// Nobody was told of the blindness.
+  private var isSilent = false
 
   /// Seconds: the pause after repairs that failed in a row.
   private static let backOff = BackOff(base: 1, most: 300)
@@ -56,21 +66,24 @@ package struct WatchBook: Sendable {
   package mutating func take(_ event: WatchNews.Event, now: UInt64, random: Double) {
     guard sight != .off else { return }
     switch event {
-    case .dirty(let path): dirt.add(path: path, at: now)
+    case .dirty(let path): note(path, now: now)
     case .tree(let path): dirt.add(tree: path, at: now)
     case .ready(let directories):
-      if case .blind(let blindness) = sight {
+      if case .blind(let blindness) = sight, !isSilent {
         note(
           "watch-restored", "\(Units.count(directories, "directory")) watched again after: \(blindness.text)")
       }
       sight = .watching(since: now)
+      isSilent = false
       needsAll = true
     case .blind(let blindness):
       if case .blind(let before) = sight, before.code == blindness.code {
         sight = .blind(blindness)
         return
       }
-      note("watch-lost", "\(blindness.code.rawValue): \(blindness.text)")
+      // A folder that was not there yet was not lost.
+      isSilent = sight == .starting && blindness.code == .gone
+      if !isSilent { note("watch-lost", "\(blindness.code.rawValue): \(blindness.text)") }
       sight = .blind(blindness)
       nextLook = Self.moment(now, seconds: pace.poll, random: random)
     }
@@ -88,10 +101,16 @@ package struct WatchBook: Sendable {
 
   // MARK: - Repairs
 
+  /// No directory was found in its place: worth asking for as soon as a pass has been there.
+  package var isMissing: Bool {
+    guard case .blind(let blindness) = sight else { return false }
+    return blindness.code == .gone
+  }
+
   /// Nothing changed since the last look at it, as far as anybody can tell.
   package var isAsLeft: Bool {
     guard case .watching = sight else { return false }
-    return dirt.isEmpty && !needsAll && taken.isEmpty
+    return dirt.isEmpty && held.isEmpty && !needsAll && taken.isEmpty && lent.isEmpty
   }
 
   /// Nanoseconds until a repair is due, 0 when it is; nil while one is at work, and for a folder that nobody watches.
@@ -100,6 +119,7 @@ package struct WatchBook: Sendable {
     var due = nextLook
     if needsAll { due = 0 }
     if let dirty = dirt.dueAt { due = min(due, dirty) }
+    if let released = held.values.min() { due = min(due, released) }
     due = max(due, notBefore)
     return due > now ? due - now : 0
   }
@@ -109,22 +129,78 @@ package struct WatchBook: Sendable {
   /// - Returns: what it has to look at; empty when nothing is due.
   package mutating func begin(now: UInt64) -> [Region] {
     guard wait(now: now) == 0 else { return [] }
+    release(now: now)
     let scope = dirt.takeAll()
     taken = needsAll || now >= nextLook ? [.everything] : scope?.regions ?? []
     needsAll = false
     begun = now
+    count(taken, now: now)
     return taken
   }
+
+  // MARK: Paths that change all the time
+
+  /// So many looks at one path within a minute of each other, and it has to wait: who keeps writing into a mirrored file
+  /// would fill the trash.
+  private static let mostRepeats = 8
+  private static let repeatSpan: UInt64 = 60_000_000_000
+  /// Seconds.
+  private static let holding = BackOff(base: 5, most: 300)
+  private static let mostCounted = 4096
+
+  private mutating func note(_ path: RelativePath, now: UInt64) {
+    guard held[path] == nil else { return }
+    guard let repeated = repeats[path], repeated.count >= Self.mostRepeats,
+      now < Self.sum(repeated.last, Self.span(after: repeated.count))
+    else { return dirt.add(path: path, at: now) }
+    held[path] = Self.sum(repeated.last, Self.pause(after: repeated.count))
+  }
+
+  private mutating func release(now: UInt64) {
+    for (path, until) in held where until <= now {
+      held[path] = nil
+      dirt.add(path: path, at: now)
+    }
+  }
+
+  private mutating func count(_ regions: [Region], now: UInt64) {
+    if repeats.count > Self.mostCounted {
+      repeats = repeats.filter { now < Self.sum($0.value.last, Self.span(after: $0.value.count)) }
+      if repeats.count > Self.mostCounted { repeats = [:] }
+    }
+    for region in regions where region.extent == .itself {
+      guard let path = region.path else { continue }
+      let before = repeats[path]
+      let isAgain = before.map { now < Self.sum($0.last, Self.span(after: $0.count)) } ?? false
+      repeats[path] = (now, isAgain ? (before?.count ?? 0) + 1 : 1)
+    }
+  }
+
+  /// Nanoseconds for which a path waits that was looked at so often.
+  private static func pause(after count: Int) -> UInt64 {
+    UInt64(holding.ceiling(count - mostRepeats + 1) * 1e9)
+  }
+
+  /// Nanoseconds after which a look counts as the first one again.
+  private static func span(after count: Int) -> UInt64 {
+    count < mostRepeats ? repeatSpan : sum(repeatSpan, pause(after: count))
+  }
+
+  // MARK: The end of a repair
 
   /// It has ended.
   ///
   /// - Parameters:
   ///   - isDone: it looked at all that it was to look at. Otherwise that is still to be done, after a pause.
+  ///   - isBusy: somebody else holds the folder: the pauses do not grow.
+  ///   - wantsCount: what is in place has to be counted anew, by a look at everything.
   ///   - random: in 0..<1.
-  package mutating func end(isDone: Bool, now: UInt64, random: Double) {
+  package mutating func end(
+    isDone: Bool, isBusy: Bool = false, wantsCount: Bool = false, now: UInt64, random: Double
+  ) {
     let isWhole = taken.contains(.everything)
     guard isDone else {
-      failures += 1
+      failures = isBusy ? 1 : failures + 1
       needsAll = needsAll || isWhole
       for region in taken where !isWhole { giveBack(region, now: now) }
       taken = []
@@ -133,9 +209,41 @@ package struct WatchBook: Sendable {
     }
     failures = 0
     taken = []
+    let duration = now - min(now, begun)
     // Half of the time at most, whatever somebody does to the folder.
-    notBefore = Self.sum(now, now - min(now, begun))
-    if isWhole { looked(now: now, random: random) }
+    notBefore = Self.sum(now, duration)
+    if isWhole {
+      lastWhole = duration
+      looked(now: now, random: random)
+    } else if wantsCount {
+      nextLook = min(
+        nextLook, Self.sum(now, max(Self.leastCount, lastWhole.multipliedReportingOverflow(by: 20).0)))
+    }
+  }
+
+  /// Nanoseconds between two countings at least.
+  private static let leastCount: UInt64 = 60_000_000_000
+
+  /// What changed while a pass is at work, for it to look at between its transfers: hints, which come back with `passEnded`.
+  ///
+  /// - Returns: never everything, for that is the next repair's.
+  package mutating func lend(now: UInt64) -> [Region] {
+    guard taken.isEmpty, !needsAll, let due = dirt.dueAt, now >= max(due, notBefore) else { return [] }
+    let regions = dirt.takeAll()?.regions ?? []
+    if regions.contains(.everything) || lent.count + regions.count > Self.mostLent {
+      needsAll = true
+      return []
+    }
+    lent += regions
+    return regions
+  }
+
+  private static let mostLent = 4096
+
+  /// No pass is at work any more.
+  package mutating func passEnded(now: UInt64) {
+    for region in lent { giveBack(region, now: now) }
+    lent = []
   }
 
   /// A pass has looked at everything.

@@ -23,6 +23,9 @@ package struct StatusQuery {
     document.upstreamChangedAt = try ledger.fact("upstream-changed")
     document.lastFailure = try ledger.fact("failure")
     document.process = holder
+    if let ended = try ledger.fact("repaired"), let changes = try ledger.fact("repair") {
+      document.lastRepair = StatusDocument.LastRepair(ended: ended, changes: changes)
+    }
     try fillCounts(&document)
     try fillProblems(&document, limit: problemLimit)
     if let held = try ledger.held() {

@@ -44,6 +44,10 @@ final class PlanBuilder {
   private var inCatalog = 0
   /// Of a repair: something is not as the last pass left it, and will not be.
   private(set) var isUnsettled = false
+  /// Of a repair: something has to be fetched that was not in place before.
+  private(set) var wantsNew = false
+  /// Of a repair: wanted files that are as they were left.
+  private(set) var asLeft: (count: Int, bytes: UInt64) = (0, 0)
   private(set) var isRepair = false
   /// Unfinished downloads of paths that nothing was found out about so far, and of paths that are in place.
   private var partials = (unnamed: Set<RelativePath>(), settled: Set<RelativePath>())
@@ -269,7 +273,12 @@ final class PlanBuilder {
       return
     }
     // As it was left: whether it is still wanted a pass asks.
-    if isRepair, finding.row != nil, finding.mark == nil { return }
+    if isRepair, let row = finding.row, finding.mark == nil {
+      guard finding.entry?.isRefused == false, finding.refusal == nil else { return }
+      asLeft.count += 1
+      asLeft.bytes.addSaturated(row.identity.size)
+      return
+    }
     if let entry = finding.entry, !entry.isRefused {
       if finding.refusal == nil { note(inCatalog: entry) }
       counts.wanted += 1
@@ -319,6 +328,7 @@ final class PlanBuilder {
     case .action(let action) where action.kind == .adopt && action.row != nil: break
     case .unlisted: break
     case .action(let action) where action.phase == .deletion: break
+    case .action: (isUnsettled, wantsNew) = (true, true)
     default: isUnsettled = true
     }
   }

@@ -49,6 +49,8 @@ final class Conductor {
   let space: SpaceBudget
   /// Whether files may make way for directories: they are deletions like any other.
   var deletions = DeletionVerdict.allowed
+  /// Called between messages, several times a second.
+  var meanwhile: (() throws -> Void)?
   /// Files that could not make way, and why: no more than the deletion guard lets go.
   var stuck: [RelativePath: String] = [:]
   private var ticked: UInt64 = 0
@@ -280,6 +282,7 @@ final class Conductor {
       return messages
     }
     for message in messages ?? [] { try handle(message) }
+    try meanwhile?()
     wakeDelayed()
     tick()
   }

@@ -200,7 +200,7 @@ struct PublishGroup: Sendable {
         Event(
           when: now, code: publication.kind.doneCode(isCopy: publication.isCopy), path: row.path,
           bytes: identity.size,
-          detail: publication.isCopy ? "copied from a file of the folder" : "")),
+          detail: publication.detail)),
     ]
     guard let displaced else { return changes }
     let isAsPlanned = publication.expects(displaced)
@@ -216,6 +216,18 @@ struct PublishGroup: Sendable {
 }
 
 extension Publication {
+  /// Why, for people.
+  fileprivate var detail: String {
+    let cause: String? =
+      switch kind {
+      case .restore: "it was gone from the folder"
+      case .replace: "it was changed in the folder; what stood there is in the trash"
+      default: nil
+      }
+    return [isCopy ? "copied from a file of the folder" : nil, cause].compactMap { $0 }
+      .joined(separator: "; ")
+  }
+
   func expects(_ displaced: FileIdentity) -> Bool {
     guard case .present(let expected) = expectation else { return false }
     return expected.isSameContents(as: displaced)

@@ -240,3 +240,22 @@ extension PassFailure {
     }
   }
 }
+
+extension PassCounts {
+  /// Something was done to the folder.
+  package var hasChanges: Bool {
+    fetched + updated + restored + replaced + adopted + copied + deleted > 0
+  }
+
+  /// `12 fetched, 3 updated, 1 failed`.
+  package var changes: String {
+    let named: [(Int, String)] = [
+      (fetched, "fetched"), (updated, "updated"), (restored, "restored"), (replaced, "replaced"),
+      (adopted, "adopted"), (copied, "copied"), (deleted, "deleted"), (failed, "failed"),
+      (refused, "refused"),
+      (conflict, "in conflict"), (held, "held"), (waiting, "waiting"),
+    ]
+    let parts = named.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
+    return parts.isEmpty ? "nothing to do" : parts.joined(separator: ", ")
+  }
+}

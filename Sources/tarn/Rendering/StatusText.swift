@@ -15,6 +15,10 @@ enum StatusText {
     if let verified = document.verifiedAt { rows.append(("verified", moment(verified, now: now))) }
     if let next = nextRun(document, now: now) { rows.append(("next run", next)) }
     rows.append(("entries", entries(document)))
+    if let watch = watch(document) { rows.append(("folder", watch)) }
+    if let repair = document.lastRepair {
+      rows.append(("last repair", "\(Message.safe(repair.changes)), \(moment(repair.ended, now: now))"))
+    }
     if let failure = document.lastFailure { rows.append(("failure", Message.safe(failure))) }
     if document.trashFiles > 0 {
       rows.append(
@@ -29,6 +33,16 @@ enum StatusText {
     lines += transfers(document) + problems(document, mirror: mirror, style: style)
     if let next = command(document, mirror: mirror) { lines.append("next: \(next)") }
     return lines
+  }
+
+  /// nil without an agent.
+  private static func watch(_ document: StatusDocument) -> String? {
+    guard document.nextRunReason != nil else { return nil }
+    switch document.watch.mode {
+    case "watching": return "watched"
+    case "off": return "not watched: \(Message.safe(document.watch.reason))"
+    default: return "looked at from time to time: \(Message.safe(document.watch.reason))"
+    }
   }
 
   /// A configured mirror by its name, others by their folder; as a word of a command.

@@ -36,6 +36,7 @@ final class World {
   /// nil when nobody watches.
   var catalog: MemoryCatalog?
   var isAsLeft: (@Sendable () -> Bool)?
+  var localChanges: (@Sendable () -> [Region])?
   let log = EventLog()
   /// Of the pass that runs.
   private(set) var stop = StopFlag()
@@ -160,6 +161,7 @@ final class World {
     let ports = self.ports(downloader)
     request.steering = steering
     request.isAsLeft = isAsLeft
+    request.localChanges = localChanges
     return Pass(
       ports: ports, request: request, observer: log, progress: PassProgress(clock: ports.clock), stop: stop)
   }
@@ -170,6 +172,7 @@ final class World {
       clock: rushes ? RushingClock(wall: clock) : clock, random: random, bootID: bootID,
       spoolDirectory: FileManager.default.temporaryDirectory.path)
     ports.catalog = catalog
+    ports.makeStage = { MemoryStage() }
     return ports
   }
 
