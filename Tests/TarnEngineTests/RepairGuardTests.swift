@@ -86,12 +86,12 @@ import Testing
   @Test func thePassThatFollowsHasToLook() throws {
     let world = try world { world in
       world.location = .remote(url: UnchangedFeedTests.list)
-      world.policy.localChanges = .keep
       world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: "\"1\"", body: "list".bytes))
     }
     #expect(world.ledger.contents.facts[FeedRecord.fact] != nil)
     #expect(try !world.repair([.everything]).needsPass)
     #expect(world.ledger.contents.facts[FeedRecord.fact] != nil)
+    world.server.script(World.host + "a", [FakeAnswer(status: 404)])
     world.folder.delete("a".path)
     #expect(try world.repair([itself("a")]).needsPass)
     #expect(world.ledger.contents.facts[FeedRecord.fact] == nil)
