@@ -257,6 +257,8 @@ import Testing
     book.end(isDone: true, now: end, random: 1)
     book.looked(since: end, now: end, random: 1)
     #expect(book.wait(now: end) == 0)
+    // Later than any clock can show is not long ago.
+    #expect(self.book(now: end - second).wait(now: end - second) == second)
   }
 
   // MARK: - Paths that change all the time

@@ -72,6 +72,31 @@ import Testing
     #expect(world.ledger.contents.problems.values.map(\.code) == ["http-404"])
   }
 
+  @Test func aProblemThatIsThereAgainStays() throws {
+    let world = try world()
+    world.server.script(World.host + "a", [FakeAnswer(status: 404), FakeAnswer(status: 410)])
+    world.folder.delete("a".path)
+    try world.repair([itself("a")])
+    #expect(world.ledger.contents.problems.values.map(\.code) == ["http-404"])
+    try world.repair([itself("a")])
+    #expect(world.ledger.contents.problems.values.map(\.code) == ["http-410"])
+  }
+
+  /// A server that says that nothing changed would keep it from looking at what the repair left.
+  @Test func thePassThatFollowsHasToLook() throws {
+    let world = try world { world in
+      world.location = .remote(url: UnchangedFeedTests.list)
+      world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: "\"1\"", body: "list".bytes))
+    }
+    #expect(world.ledger.contents.facts[FeedRecord.fact] != nil)
+    #expect(try !world.repair([.everything]).needsPass)
+    #expect(world.ledger.contents.facts[FeedRecord.fact] != nil)
+    world.server.script(World.host + "a", [FakeAnswer(status: 404)])
+    world.folder.delete("a".path)
+    #expect(try world.repair([itself("a")]).needsPass)
+    #expect(world.ledger.contents.facts[FeedRecord.fact] == nil)
+  }
+
   @Test func problemsElsewhereStay() throws {
     let world = try world()
     for name in ["a", "b"] {

@@ -177,6 +177,20 @@ extension WatchSuite {
           || subject == .fake && told.count <= 3, "\(told)")
     }
 
+    /// Not even that it is there, when it is made below a folder that is watched already.
+    @Test func whatBecomesTarnsOwnIsSilent() throws {
+      let bench = try Bench(.real)
+      try bench.make("d")
+      try bench.awaitLook("d")
+      _ = try bench.settle()
+      try bench.make("d/.tarn/partial")
+      try bench.write("d/.tarn/partial/file", "x")
+      try #require(chmod(bench.folder + "/d/.tarn", 0o700) == 0)
+      let told = try bench.settle("sentinel-2")
+      let sentinel = RelativePath(trusted: Array("sentinel-2".utf8))
+      #expect(told.allSatisfy { $0 == .dirty(sentinel) }, "\(told)")
+    }
+
     @Test(arguments: Subject.allCases) func nothingIsToldOfAFolderThatIsForgotten(_ subject: Subject) throws {
       let bench = try Bench(subject)
       let other = WatchID(8)

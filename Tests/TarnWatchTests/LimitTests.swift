@@ -132,6 +132,20 @@ extension WatchSuite {
       #expect(try bench.awaitBlind(.unmounted, of: id) != "")
     }
 
+    /// As a scan, which does not go there either.
+    @Test(.enabled(if: mountObstacle == nil, "\(mountObstacle ?? "")"))
+    func whatIsMountedBelowIsNotEntered() throws {
+      let bench = try Bench(.real, isReady: false)
+      let (folder, id) = (bench.base + "/other", WatchID(8))
+      try FileManager.default.createDirectory(atPath: folder + "/mount", withIntermediateDirectories: true)
+      try bench.run("mount", "-t", "tmpfs", "tarn-test", folder + "/mount")
+      defer { _ = try? Shell.run(["umount", folder + "/mount"]) }
+      try #require(mkdir(folder + "/mount/below", 0o755) == 0)
+      bench.watcher.watch(id, path: Array(folder.utf8))
+      let ready = try bench.await("ready", of: id) { if case .ready = $0 { true } else { false } }
+      #expect(ready == .ready(directories: 1))
+    }
+
     @Test func oneDirectoryTwiceIsSaid() throws {
       let bench = try Bench(.real)
       let id = WatchID(8)

@@ -139,6 +139,51 @@ extension WatchSuite {
       #expect(awaitEnd(of: program))
     }
 
+    /// Also of what came in one piece with the news that made somebody forget it.
+    @Test func nothingIsToldOnceAFolderIsForgotten() throws {
+      struct Told {
+        var watcher: WatcherProcess?
+        var readies = 0
+        var dirty = 0
+      }
+      let bench = try Bench(.real, isReady: false)
+      let (folder, id) = (bench.base + "/other", WatchID(8))
+      try bench.make("../other")
+      let told = LockedCondition<Told>(Told())
+      let watcher = try WatcherProcess(places: [TarnWatchProgram.path]) { one in
+        switch one.event {
+        case .ready: told.change { $0.readies += 1 }
+        case .dirty, .tree:
+          guard one.id == id, told.withLock({ $0.readies > 0 }) else { return }
+          told.change { $0.dirty += 1 }
+          told.withLock { $0.watcher }?.forget(id)
+        case .blind: break
+        }
+      }
+      defer {
+        told.change { $0.watcher = nil }
+        watcher.close()
+      }
+      told.change { $0.watcher = watcher }
+      watcher.watch(id, path: Array(folder.utf8))
+      #expect(told.wait(nanoseconds: Bench.deadline) { $0.readies > 0 ? true : nil } == true)
+      let pid = try #require(watcher.processID)
+      try #require(kill(pid, SIGSTOP) == 0)
+      for number in 0..<100 { try bench.write("../other/\(number)", "x") }
+      try #require(kill(pid, SIGCONT) == 0)
+      #expect(told.wait(nanoseconds: Bench.deadline) { $0.dirty > 0 ? true : nil } == true)
+      // Another folder that is ready says that all before it was read.
+      watcher.watch(WatchID(9), path: Array((bench.base + "/folder").utf8))
+      #expect(told.wait(nanoseconds: Bench.deadline) { $0.readies > 1 ? true : nil } == true)
+      #expect(told.withLock { $0.dirty } == 1)
+    }
+
+    /// Also where somebody else still reads what it says.
+    @Test func theEndOfItsInputEndsTheProgram() throws {
+      let words = ["sh", "-c", "\"$0\" /tmp/nowhere </dev/null >/dev/null", TarnWatchProgram.path]
+      #expect(try Shell.run(words) == 0)
+    }
+
     /// Other programs that are started meanwhile do not hold them, and nobody waits for one who does not read.
     @Test func itsPipesAreOursAlone() throws {
       let (ours, theirs) = try #require(WatcherChild.pair())

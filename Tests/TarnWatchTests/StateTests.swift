@@ -85,6 +85,17 @@ extension WatchSuite {
       #expect(due >= named * second * 3 / 4 && due <= named * second * 5 / 4)
     }
 
+    @Test func machinesDoNotTryInStep() {
+      let dues = (UInt64(1)...8).map { seed in
+        var state = WatcherState(random: SeededRandom(seed: seed))
+        _ = state.watch(id, request: 1, path: path, now: 0)
+        _ = state.started(0)
+        _ = state.received(.blind(wire: 1, WatchBlindness(.watchLimit, "full")), now: 0)
+        return state.dueAt
+      }
+      #expect(Set(dues).count == 8)
+    }
+
     @Test func aProgramThatDiesIsStartedAgainEverMoreSlowly() throws {
       var state = running()
       var now: UInt64 = 0
@@ -119,6 +130,8 @@ extension WatchSuite {
           .tell(request: 1, WatchNews(id, .blind(died))), .tell(request: 2, WatchNews(other, .blind(died))),
         ])
       #expect(state.received(.dirty(wire: 1, path: [0x61]), now: 0) == [])
+      // Words of the dead are nobody's.
+      #expect(state.received(.ready(wire: 1, directories: 1), now: 0) == [])
       #expect(state.tick(0) == [.start])
       #expect(
         state.started(0) == [.send(.watch(wire: 3, path: path)), .send(.watch(wire: 4, path: path))])
