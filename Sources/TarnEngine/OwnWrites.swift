@@ -15,9 +15,12 @@ package final class OwnWrites: Sendable {
   private struct Notes {
     var newer: [RelativePath: Note] = [:]
     var older: [RelativePath: Note] = [:]
-    /// The directories that lead to these: they were made, or removed, with what lay in them.
-    var newerDirectories: Set<RelativePath> = []
-    var olderDirectories: Set<RelativePath> = []
+    /// The directories that lead to these: they were made, or removed, with what lay in them; and what was noted there.
+    var newerDirectories: [RelativePath: Set<RelativePath>] = [:]
+    var olderDirectories: [RelativePath: Set<RelativePath>] = [:]
+    /// Expected, and not there when their directory was told: to be looked at again once they are noted.
+    var doubts: Set<RelativePath> = []
+    var onDoubt: (@Sendable (RelativePath) -> Void)?
   }
 
   /// In each of two halves; the older one goes as a whole.
@@ -30,6 +33,11 @@ package final class OwnWrites: Sendable {
 
   package init() {}
 
+  /// - Parameter onDoubt: called for paths that have to be looked at once more; must not block.
+  package func setOnDoubt(_ onDoubt: @escaping @Sendable (RelativePath) -> Void) {
+    notes.withLock { $0.onDoubt = onDoubt }
+  }
+
   /// Is about to stand there under that name.
   package func expect(_ path: RelativePath, _ identity: FileIdentity) {
     note(path, Note(identity: identity, isExact: false))
@@ -41,35 +49,59 @@ package final class OwnWrites: Sendable {
   }
 
   private func note(_ path: RelativePath, _ note: Note) {
-    notes.withLock { notes in
+    let onDoubt = notes.withLock { notes -> (@Sendable (RelativePath) -> Void)? in
       if max(notes.newer.count, notes.newerDirectories.count) >= Self.half {
         (notes.older, notes.newer) = (notes.newer, [:])
-        (notes.olderDirectories, notes.newerDirectories) = (notes.newerDirectories, [])
+        (notes.olderDirectories, notes.newerDirectories) = (notes.newerDirectories, [:])
+        notes.doubts = []
       }
       notes.newer[path] = note
-      var directory = path.parent
-      while let path = directory, notes.newerDirectories.insert(path).inserted { directory = path.parent }
+      var child = path
+      while let directory = child.parent,
+        notes.newerDirectories[directory, default: []].insert(child).inserted
+      {
+        child = directory
+      }
+      return note.isExact && notes.doubts.remove(path) != nil ? notes.onDoubt : nil
+    }
+    onDoubt?(path)
+  }
+
+  /// Whether what stands at a path is what Tarn left there. What lies in a directory has news of its own, but not what was gone
+  /// before somebody listed it: so what was noted there has to stand still.
+  ///
+  /// - Parameter look: what stands there; called only for paths that Tarn wrote of late.
+  package func isOwn(
+    _ path: RelativePath, look: (RelativePath) -> (Present, permissions: UInt32)?
+  ) -> Bool {
+    let (note, children) = notes.withLock { notes in
+      let children = [notes.newerDirectories[path], notes.olderDirectories[path]].compactMap { $0 }
+      return (notes.newer[path] ?? notes.older[path], children.isEmpty ? nil : children)
+    }
+    guard note != nil || children != nil else { return false }
+    let found = look(path)
+    if let children, found == nil || found?.0.kind == .directory {
+      return found.map { $0.permissions == Self.directoryMode && stand(children, look) } ?? true
+    }
+    return note.map { fits($0, found) } ?? false
+  }
+
+  private func stand(
+    _ children: [Set<RelativePath>], _ look: (RelativePath) -> (Present, permissions: UInt32)?
+  ) -> Bool {
+    children.joined().allSatisfy { child in
+      guard let note = notes.withLock({ $0.newer[child] ?? $0.older[child] }) else { return true }
+      if fits(note, look(child)) { return true }
+      if !note.isExact { notes.withLock { _ = $0.doubts.insert(child) } }
+      return !note.isExact
     }
   }
 
-  /// Whether what stands at a path is what Tarn left there. What lies in a directory has news of its own.
-  ///
-  /// - Parameter look: what stands there; called only for paths that Tarn wrote of late.
-  package func isOwn(_ path: RelativePath, look: () -> (Present, permissions: UInt32)?) -> Bool {
-    let (note, isDirectory) = notes.withLock { notes in
-      (
-        notes.newer[path] ?? notes.older[path],
-        notes.newerDirectories.contains(path) || notes.olderDirectories.contains(path)
-      )
-    }
-    guard note != nil || isDirectory else { return false }
-    let found = look()
-    if isDirectory, found == nil { return true }
-    if isDirectory, let found, found.0.kind == .directory { return found.permissions == Self.directoryMode }
-    switch (note?.identity, found?.0.identity) {
-    case (nil, nil): return note != nil
+  private func fits(_ note: Note, _ found: (Present, permissions: UInt32)?) -> Bool {
+    switch (note.identity, found?.0.identity) {
+    case (nil, nil): return true
     case (let known?, let identity?):
-      if note?.isExact == true { return known.isSame(as: identity) }
+      if note.isExact { return known.isSame(as: identity) }
       return known.isSameContents(as: identity) && found?.permissions == Self.fileMode
     default: return false
     }

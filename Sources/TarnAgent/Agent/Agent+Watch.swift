@@ -58,8 +58,9 @@ extension Agent {
         shared.lastWatch += 1
         let (id, pace) = (WatchID(shared.lastWatch), Self.pace(mirror.settings))
         let book = WatchBook(isWatched: true, pace: pace, now: now, random: parts.random.unit())
-        shared.watched[name] = WatchedMirror(
-          id: id, folder: mirror.settings.folder, pace: pace, book: book)
+        let watched = WatchedMirror(id: id, folder: mirror.settings.folder, pace: pace, book: book)
+        watched.ownWrites.setOnDoubt { [weak self] path in self?.receive(WatchNews(id, .dirty(path))) }
+        shared.watched[name] = watched
         shared.watchNames[id] = name
         new.append((id, mirror.settings.folder))
       }
@@ -84,7 +85,7 @@ extension Agent {
     }
     guard let (name, watched) = known else { return }
     if case .dirty(let path) = news.event,
-      watched.ownWrites.isOwn(path, look: { Self.look(path, in: watched.folder) })
+      watched.ownWrites.isOwn(path, look: { Self.look($0, in: watched.folder) })
     {
       return
     }

@@ -374,7 +374,8 @@ package final class Agent: Sendable {
       let parts = [
         "\(shared.mirrors.count) mirrors", running > 0 ? "\(running) at work" : "idle",
         failing > 0 ? "\(failing) failing" : nil, paused > 0 ? "\(paused) paused" : nil,
-        shared.rejected.isEmpty ? nil : "newer settings were rejected: \(self.parts.paths.command("config check"))",
+        shared.rejected.isEmpty
+          ? nil : "newer settings were rejected: \(self.parts.paths.command("config check"))",
       ]
       return parts.compactMap { $0 }.joined(separator: ", ")
     }

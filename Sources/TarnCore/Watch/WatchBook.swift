@@ -40,6 +40,8 @@ package struct WatchBook: Sendable {
   private var begun: UInt64 = 0
   /// Nanoseconds that the last look at everything took; nil before there was one.
   private var lastWhole: UInt64?
+  /// When it ended.
+  private var lastCount: UInt64 = 0
   private var failures = 0
   /// Paths that were looked at again and again: when last, and how often within a minute of the time before.
   private var repeats: [RelativePath: (last: UInt64, count: Int)] = [:]
@@ -214,11 +216,11 @@ package struct WatchBook: Sendable {
     // Half of the time at most, whatever somebody does to the folder.
     notBefore = Self.sum(now, duration)
     if isWhole {
-      lastWhole = duration
+      (lastWhole, lastCount) = (duration, now)
       looked(now: now, random: random)
     } else if wantsCount {
-      nextLook = min(
-        nextLook, Self.sum(now, max(Self.leastCount, (lastWhole ?? 0).multipliedReportingOverflow(by: 20).0)))
+      let pause = max(Self.leastCount, (lastWhole ?? 0).multipliedReportingOverflow(by: 20).0)
+      nextLook = min(nextLook, max(now, Self.sum(lastCount, pause)))
     }
   }
 

@@ -94,7 +94,7 @@ final class Conductor {
       checkpoints: checkpoints, space: space, progress: progress, bootID: ports.bootID,
       strangers: strangers, post: post)
     resumable = Set(try ports.ledger.partials().map(\.path))
-    hasRows = try ports.ledger.rowCount() > 0
+    hasRows = try ports.ledger.rows().next() != nil
     stop.onSet { post(.wake) }
     steering?.attach(hurry: { post(.hurry) }) { order, path, answer in post(.steer(order, path, answer)) }
   }

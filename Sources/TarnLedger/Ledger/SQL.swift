@@ -63,8 +63,9 @@ enum SQL {
   static let event = "SELECT number, \(eventColumns) FROM events"
   static let addEvent = "INSERT INTO events (\(eventColumns)) VALUES (\(places(5)))"
 
-  /// The number of the newest event but so many.
-  static let newestBeyond = "SELECT number FROM events ORDER BY number DESC LIMIT 1 OFFSET ?"
+  static let oldestPrunable = """
+    SELECT number, moment FROM events WHERE NOT (code = 'deleted' AND moment >= ?) ORDER BY number LIMIT 1
+    """
   /// Up to a number and before a moment, but not the deletions since another.
   private static let prunable = "number <= ? AND moment < ? AND NOT (code = 'deleted' AND moment >= ?)"
   static let lastPrunable = "SELECT number FROM events WHERE \(prunable) ORDER BY number DESC LIMIT 1"

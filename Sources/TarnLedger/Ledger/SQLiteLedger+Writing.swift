@@ -98,11 +98,25 @@ extension Connection {
     }
   }
 
-  private func pruneEvents(keeping: Int, before: Timestamp, now: Timestamp) throws(LedgerFailure) {
-    let newestDropped = try first(SQL.newestBeyond, [.limit(keeping)]) { row throws(LedgerFailure) in
-      try row.integer(0)
+  /// Whether the oldest event that is no deletion of the guard's window may go: those behind it are younger.
+  private func mayPrune(
+    upTo newest: Int64, before: Timestamp, now: Timestamp
+  ) throws(LedgerFailure) -> Bool {
+    let day = now.adding(seconds: -DeletionGuard.window).nanoseconds
+    let oldest = try first(SQL.oldestPrunable, [.integer(day)]) { row throws(LedgerFailure) in
+      (number: try row.integer(0), moment: try row.integer(1))
     }
-    guard let newestDropped else { return }
+    guard let oldest else { return false }
+    return oldest.number <= newest && oldest.moment < before.nanoseconds
+  }
+
+  private func pruneEvents(keeping: Int, before: Timestamp, now: Timestamp) throws(LedgerFailure) {
+    // Numbers have no gaps but where older ones were dropped. Mostly there is nothing to do, and the oldest says so.
+    let newest = try first("SELECT max(number) FROM events") { row throws(LedgerFailure) in
+      row.isNull(0) ? 0 : try row.integer(0)
+    }
+    let newestDropped = (newest ?? 0) - Int64(clamping: max(0, keeping))
+    guard try mayPrune(upTo: newestDropped, before: before, now: now) else { return }
     let (start, overflow) = now.nanoseconds.subtractingReportingOverflow(86_400 * 1_000_000_000)
     let window: [Value] = [
       .integer(newestDropped), .integer(before.nanoseconds), .integer(overflow ? .min : start),
