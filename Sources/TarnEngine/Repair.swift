@@ -104,7 +104,7 @@ extension Pass {
     _ regions: [Region], _ report: PassReport, _ builder: PlanBuilder, _ events: [Event], isUnsettled: Bool
   ) throws {
     var changes: [LedgerChange] = events.map { .event($0) } + report.problems.map { .problem($0) }
-    if !report.wasStopped { changes += try solved(regions, report).map { .dropProblem(name: $0) } }
+    if !report.wasStopped { changes += try solved(regions, report, builder).map { .dropProblem(name: $0) } }
     // What the last pass left is not what the next one finds: it has to look.
     if isUnsettled { changes.append(.fact(FeedRecord.fact, nil)) }
     if regions == [.everything], !report.wasStopped { changes += try counts(report, builder) }
@@ -127,10 +127,12 @@ extension Pass {
   }
 
   /// Problems of the regions that were not seen again.
-  private func solved(_ regions: [Region], _ report: PassReport) throws -> [[UInt8]] {
+  private func solved(
+    _ regions: [Region], _ report: PassReport, _ builder: PlanBuilder
+  ) throws -> [[UInt8]] {
     let known = try ports.ledger.problems(limit: PassReport.mostProblems)
     guard !known.isEmpty else { return [] }
-    let seen = Set(report.problems.map(\.name))
+    let seen = Set(report.problems.map(\.name)).union(builder.leftToPasses)
     return known.filter { problem in
       guard problem.kind == .failed || problem.kind == .conflict, !seen.contains(problem.name),
         let path = try? RelativePath(problem.name)

@@ -160,6 +160,21 @@ import Testing
     #expect(report.needsPass && world.ledger.contents.problems.isEmpty)
   }
 
+  /// A pass was cancelled, or backs off: nobody asked for it again.
+  @Test func whatNoPassHasBroughtIsLeftToPasses() throws {
+    let world = try world()
+    world.feedFailure = nil
+    world.want("missing", "text")
+    world.server.script(World.host + "missing", [FakeAnswer(status: 404)])
+    #expect(try world.run().problems.map(\.code) == ["http-404"])
+    for region in [Region.everything, itself("missing")] {
+      let report = try world.repair([region])
+      #expect(!report.needsPass && world.server.urls.isEmpty && world.text("missing") == nil)
+      #expect(world.ledger.contents.problems.values.map(\.code) == ["http-404"])
+    }
+    #expect(try world.run().isInSync && world.ledger.contents.problems.isEmpty)
+  }
+
   @Test func withoutACatalogItIsAPass() throws {
     let world = try world()
     world.folder.delete("a".path)

@@ -46,6 +46,8 @@ final class PlanBuilder {
   private(set) var isUnsettled = false
   /// Of a repair: something has to be fetched that was not in place before.
   private(set) var wantsNew = false
+  /// Of a repair: names of problems that only a pass may end.
+  private(set) var leftToPasses: Set<[UInt8]> = []
   /// Of a repair: wanted files that are as they were left.
   private(set) var asLeft: (count: Int, bytes: UInt64) = (0, 0)
   private(set) var isRepair = false
@@ -283,9 +285,13 @@ final class PlanBuilder {
     }
     // What no pass has brought so far, or what was cancelled, is for passes; unless it was in conflict with what stood there.
     if isRepair, finding.entry != nil, finding.row == nil, case .action(let action) = finding.decision,
-      action.kind == .fetch, try ports.ledger.problem(name: finding.path.bytes)?.kind != .conflict
+      action.kind == .fetch
     {
-      return
+      let problem = try ports.ledger.problem(name: finding.path.bytes)
+      guard problem?.kind == .conflict else {
+        if problem != nil { leftToPasses.insert(finding.path.bytes) }
+        return
+      }
     }
     if let entry = finding.entry, !entry.isRefused {
       if finding.refusal == nil { note(inCatalog: entry) }
