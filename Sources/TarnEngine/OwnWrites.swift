@@ -38,6 +38,15 @@ package final class OwnWrites: Sendable {
     notes.withLock { $0.onDoubt = onDoubt }
   }
 
+  /// Late news are looked at like any other.
+  package func forget() {
+    notes.withLock { notes in
+      let onDoubt = notes.onDoubt
+      notes = Notes()
+      notes.onDoubt = onDoubt
+    }
+  }
+
   /// Is about to stand there under that name.
   package func expect(_ path: RelativePath, _ identity: FileIdentity) {
     note(path, Note(identity: identity, isExact: false))

@@ -124,6 +124,8 @@ package final class Agent: Sendable {
     startWatching()
     notifier.ready(summary())
     var wasBusy = false
+    /// Since when nothing is at work, until what that left in memory was dropped.
+    var idleSince: UInt64?
     while true {
       notifier.alive()
       if takeReload() { _ = reload() }
@@ -136,15 +138,23 @@ package final class Agent: Sendable {
         return (actions, isIdle, shared.isEnding && isIdle)
       }
       // What passes needed goes back to the system: it may be hours until the next one.
-      if wasBusy, isIdle { UnusedMemory.giveBack() }
+      if wasBusy, isIdle {
+        UnusedMemory.giveBack()
+        idleSince = parts.clock.monotonic()
+      }
       wasBusy = !isIdle
+      if wasBusy { idleSince = nil }
+      if let since = idleSince, parts.clock.monotonic() - since >= Self.afterglow {
+        idleSince = nil
+        forgetOwnWrites()
+      }
       for action in actions { carryOut(action) }
       if isOver { break }
       setRates()
       save()
       notifier.status(summary())
       tellListeners()
-      sleep()
+      sleep(atMost: idleSince == nil ? .max : Self.afterglow)
     }
     save()
     watcher.withLock { $0 }?.close()
@@ -189,9 +199,17 @@ package final class Agent: Sendable {
     }
   }
 
-  private func sleep() {
+  /// Nanoseconds: by then the news of what a pass wrote have come.
+  private static let afterglow: UInt64 = 5_000_000_000
+
+  private func forgetOwnWrites() {
+    for watched in shared.withLock({ Array($0.watched.values) }) { watched.ownWrites.forget() }
+    UnusedMemory.giveBack()
+  }
+
+  private func sleep(atMost most: UInt64) {
     let wait = shared.withLock { shared -> UInt64 in
-      var wait = shared.state.wait(now: moment) { parts.random.unit() }
+      var wait = min(shared.state.wait(now: moment) { parts.random.unit() }, Int64(clamping: most))
       if let change = nextRateChange(shared) {
         wait = min(wait, max(0, change.nanoseconds - parts.clock.now()))
       }
