@@ -264,7 +264,8 @@ final class Hop {
       return .outcome(
         .failed(
           FailureTable.failure(
-            code, origin: exchange.url.origin, detail: handle.detail, errno: handle.errno)))
+            code, origin: exchange.url.origin, detail: handle.detail, errno: handle.errno,
+            isProxied: client.settings.proxy != nil)))
     }
   }
 }

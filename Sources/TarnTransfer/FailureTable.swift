@@ -47,10 +47,13 @@ enum FailureTable {
   /// - Parameters:
   ///   - detail: libcurl's own message, raw; may be empty.
   ///   - errno: CURLINFO_OS_ERRNO, 0 for none.
-  static func failure(_ code: CURLcode, origin: Origin, detail: String, errno number: Int) -> DownloadFailure
-  {
+  ///   - isProxied: a connection that fails is one to the proxy.
+  static func failure(
+    _ code: CURLcode, origin: Origin, detail: String, errno number: Int, isProxied: Bool = false
+  ) -> DownloadFailure {
     let row = row(code)
-    let place = Printable.escape(origin.hostAndPort)
+    let host = Printable.escape(origin.hostAndPort)
+    let place = isProxied && code == CURLE_COULDNT_CONNECT ? "the proxy on the way to \(host)" : host
     // libcurl's code for it is that of a lost connection.
     if code == CURLE_RECV_ERROR, detail.contains("chunked-encoding") {
       return DownloadFailure(

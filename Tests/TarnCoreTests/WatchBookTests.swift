@@ -282,8 +282,8 @@ import Testing
     #expect(looks.prefix(8) == [2, 4, 6, 8, 10, 12, 14, 16])
     let pauses = zip(looks.dropFirst(7), looks.dropFirst(8)).map { $1 - $0 }
     #expect(pauses.count > 3 && pauses.count < 12 && pauses == pauses.sorted(), "\(pauses)")
-    // It is never forgotten, and others do not wait.
-    #expect(!book.isAsLeft)
+    // It is never forgotten, and said; and others do not wait.
+    #expect(!book.isAsLeft && book.status.mode == "watching" && book.status.reason.hasPrefix("1 path that"))
     book.take(.dirty(path("other")), now: 2000 * second, random: 0.5)
     #expect(book.begin(now: 2001 * second).contains(Region(path("other"), .itself)))
   }

@@ -172,6 +172,16 @@ import Testing
     #expect(row.isTransient == isTransient)
   }
 
+  /// Whoever looks at the feed's server then finds nothing wrong.
+  @Test func aProxyThatRefusesIsSaidToBeTheProxy() {
+    let origin = Origin(scheme: "http", host: "h", port: "80")
+    let failure = FailureTable.failure(
+      CURLE_COULDNT_CONNECT, origin: origin, detail: "", errno: Int(ECONNREFUSED), isProxied: true)
+    #expect(failure.message == "connection refused by the proxy on the way to h:80")
+    let lost = FailureTable.failure(CURLE_RECV_ERROR, origin: origin, detail: "", errno: 0, isProxied: true)
+    #expect(lost.message.contains(" h:80") && !lost.message.contains("proxy"))
+  }
+
   /// Raw words of OpenSSL say nothing to people.
   @Test(arguments: [
     ("wrong version number", "h:443 does not speak TLS: its addresses may begin with http://", false),

@@ -290,7 +290,9 @@ package struct WatchBook: Sendable {
     case .off: ("off", "the next pass finds local changes")
     case .starting: ("polling", "starting to watch")
     case .blind where isSilent: ("polling", "the folder is not there so far")
-    case .watching: ("watching", "")
+    case .watching where held.isEmpty: ("watching", "")
+    case .watching:
+      ("watching", "\(Units.count(held.count, "path")) that changed again and again: looked at a little later")
     case .blind(let blindness): ("polling", "\(blindness.code.rawValue): \(blindness.text)")
     }
   }

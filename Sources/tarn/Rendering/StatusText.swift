@@ -39,7 +39,9 @@ enum StatusText {
   private static func watch(_ document: StatusDocument) -> String? {
     guard document.nextRunReason != nil else { return nil }
     switch document.watch.mode {
-    case "watching": return "watched"
+    case "watching":
+      let reason = document.watch.reason
+      return reason.isEmpty ? "watched" : "watched; \(Message.safe(reason))"
     case "off": return "not watched: \(Message.safe(document.watch.reason))"
     default: return "looked at from time to time: \(Message.safe(document.watch.reason))"
     }
