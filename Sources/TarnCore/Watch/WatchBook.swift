@@ -292,7 +292,10 @@ package struct WatchBook: Sendable {
     case .blind where isSilent: ("polling", "the folder is not there so far")
     case .watching where held.isEmpty: ("watching", "")
     case .watching:
-      ("watching", "\(Units.count(held.count, "path")) that changed again and again: looked at a little later")
+      (
+        "watching",
+        "\(Units.count(held.count, "path")) that changed again and again: looked at a little later"
+      )
     case .blind(let blindness): ("polling", "\(blindness.code.rawValue): \(blindness.text)")
     }
   }
