@@ -24,6 +24,9 @@ enum WatchPace {
     return spread(min(300, 1 << UInt64(min(failures - 1, 16))) * second, random)
   }
 
+  /// A program that says nothing for so long, though it gives a sign of life every five seconds, hangs.
+  static let longestSilence: UInt64 = 20 * second
+
   /// A program that ran for so long counts as one that works.
   static let goodRun: UInt64 = 60 * second
 

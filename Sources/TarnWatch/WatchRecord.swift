@@ -9,6 +9,8 @@ enum WatchRecord: Equatable {
   case dirty(wire: UInt64, path: [UInt8])
   case tree(wire: UInt64, path: [UInt8])
   case blind(wire: UInt64, WatchBlindness)
+  /// A sign of life, of no folder.
+  case alive
 
   /// - Parameter bytes: one record without its NUL.
   /// - Returns: nil for what is none.
@@ -25,6 +27,7 @@ enum WatchRecord: Equatable {
       self = .dirty(wire: wire, path: rest)
     case "tree": self = .tree(wire: wire, path: rest)
     case "blind": self = .blind(wire: wire, Self.blindness(rest))
+    case "alive": self = .alive
     default: return nil
     }
   }
@@ -32,6 +35,8 @@ enum WatchRecord: Equatable {
   var wire: UInt64 {
     switch self {
     case .ready(let wire, _), .dirty(let wire, _), .tree(let wire, _), .blind(let wire, _): wire
+    // No folder has it.
+    case .alive: 0
     }
   }
 
@@ -39,7 +44,7 @@ enum WatchRecord: Equatable {
   var isState: Bool {
     switch self {
     case .ready, .blind: true
-    case .dirty, .tree: false
+    case .dirty, .tree, .alive: false
     }
   }
 

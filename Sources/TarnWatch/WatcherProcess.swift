@@ -30,10 +30,12 @@ package final class WatcherProcess: Watching {
   /// - Parameters:
   ///   - places: paths of tarn-watch, of which the first that can be executed is started; nil: beside this program, then
   ///     in ../libexec/tarn from there.
+  ///   - longestSilence: nanoseconds: a program that says nothing for so long is ended, and started again.
   ///   - receiver: called on the watcher's thread; must not block, and not close the watcher.
   /// - Throws: when the system gives no thread or descriptor.
   package init(
     places: [String]? = nil, clock: any Clock = SystemClock(), random: any RandomSource = SystemRandom(),
+    longestSilence: UInt64 = WatchPace.longestSilence,
     receiver: @escaping @Sendable (WatchNews) -> Void
   ) throws(ThreadFailure) {
     guard let (bell, wake) = WatcherChild.pair() else { throw ThreadFailure(number: errno) }
@@ -42,7 +44,10 @@ package final class WatcherProcess: Watching {
     let places = places ?? WatcherChild.usualPlaces
     do throws(ThreadFailure) {
       thread = try WorkerThread.start(name: "tarn-watcher", stackSize: 512 << 10) {
-        Loop(inbox, wake: wake, places: places, clock: clock, random: random, receiver: receiver).run()
+        Loop(
+          inbox, wake: wake, places: places, clock: clock, random: random, longestSilence: longestSilence,
+          receiver: receiver
+        ).run()
         Glibc.close(wake)
       }
     } catch {
@@ -105,15 +110,19 @@ package final class WatcherProcess: Watching {
     private let receiver: @Sendable (WatchNews) -> Void
     private var state: WatcherState
     private var child: WatcherChild?
+    /// When the program last said something, by the machine's clock: the program knows no other.
+    private var heard: UInt64 = 0
+    private let longestSilence: UInt64
 
     init(
       _ inbox: Locked<Inbox>, wake: Int32, places: [String], clock: any Clock, random: any RandomSource,
-      receiver: @escaping @Sendable (WatchNews) -> Void
+      longestSilence: UInt64, receiver: @escaping @Sendable (WatchNews) -> Void
     ) {
       self.inbox = inbox
       self.wake = wake
       self.places = places
       self.clock = clock
+      self.longestSilence = longestSilence
       self.receiver = receiver
       state = WatcherState(random: random)
     }
@@ -122,6 +131,7 @@ package final class WatcherProcess: Watching {
       while takeOrders() {
         perform(state.tick(clock.monotonic()))
         waitForWork()
+        if child != nil, silence >= longestSilence { end("said nothing any more") }
       }
       _ = child?.end(isKill: true)
       inbox.withLock { $0.pid = nil }
@@ -162,14 +172,26 @@ package final class WatcherProcess: Watching {
       if polled[1].revents != 0 { receive() }
     }
 
+    /// Nanoseconds since the program last said something.
+    private var silence: UInt64 {
+      let now = SystemClock().monotonic()
+      return now - min(now, heard)
+    }
+
     /// Milliseconds, rounded up; -1 for as long as it takes.
     private var timeout: Int32 {
-      guard let due = state.dueAt else { return -1 }
-      let now = clock.monotonic()
-      return due <= now ? 0 : Int32(clamping: (due - now) / 1_000_000 + 1)
+      var waits: [UInt64] = []
+      if let due = state.dueAt {
+        let now = clock.monotonic()
+        waits.append(due - min(due, now))
+      }
+      if child != nil { waits.append(longestSilence - min(longestSilence, silence)) }
+      guard let wait = waits.min() else { return -1 }
+      return wait == 0 ? 0 : Int32(clamping: wait / 1_000_000 + 1)
     }
 
     private func receive() {
+      heard = SystemClock().monotonic()
       switch child?.receive() {
       case .records(let records):
         for record in records { perform(state.received(record, now: clock.monotonic())) }
@@ -203,6 +225,7 @@ package final class WatcherProcess: Watching {
       do throws(WatcherStartFailure) {
         let child = try WatcherChild(places: places)
         self.child = child
+        heard = SystemClock().monotonic()
         inbox.withLock { $0.pid = child.pid }
         perform(state.started(clock.monotonic()))
       } catch {

@@ -119,6 +119,7 @@ struct WatcherState {
       return [.tell(request: folder.request, WatchNews(id, .init(path: path, isTree: false)))]
     case .tree(_, let path):
       return [.tell(request: folder.request, WatchNews(id, .init(path: path, isTree: true)))]
+    case .alive: return []
     case .blind(_, let blindness):
       if let wait = WatchPace.again(blindness.code, attempt: folder.attempts, random: random) {
         folders[id]?.attempts += 1

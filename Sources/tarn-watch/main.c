@@ -30,6 +30,7 @@ PROTOCOL
     dirty ID PATH       look at this entry: it was made, changed or removed
     tree ID PATH        look at everything at and below PATH; an empty PATH is the whole folder
     blind ID CODE TEXT  the folder is not seen any more, and why
+    alive 0             every 5 seconds, of no folder: whoever hears nothing for long is not served any more
 
   A folder is silent until it is ready. After `blind ID overflow` it is walked again, up to the next `ready`. After any
   other CODE its watches are given back, and it stays blind until it is asked for again:
@@ -177,6 +178,7 @@ static void turn(void) {
   now = milliseconds();
   if (polled[3].revents || now >= next_check) {
     folders_check();
+    tell_alive();
     next_check = now + CHECK_PERIOD;
   }
   walk_step();

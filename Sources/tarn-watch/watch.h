@@ -127,6 +127,7 @@ void events_take(void);
 void tell_path(const char *kind, struct node *node, const char *name);
 void tell_whole(struct folder *folder);
 void tell_state(struct folder *folder);
+void tell_alive(void);
 bool output_is_empty(void);
 bool output_is_half_full(void);
 bool output_flush(void);

@@ -38,6 +38,17 @@ extension WatchSuite {
       try bench.awaitLook("file")
     }
 
+    /// The system stopped it, or it hangs: nobody would see what happens meanwhile.
+    @Test func aProgramThatHangsIsReportedAndStartedAgain() throws {
+      let bench = try Bench(.real, longestSilence: 8_000_000_000)
+      let pid = try #require(bench.process?.processID)
+      try #require(kill(pid, SIGSTOP) == 0)
+      #expect(try bench.awaitBlind(.watcherDied).contains("said nothing any more"))
+      try bench.awaitReady()
+      let next = try #require(bench.process?.processID)
+      #expect(next != pid && !isAlive(pid))
+    }
+
     @Test func aMissingProgramSaysWhereItWasLookedFor() throws {
       let news = LockedCondition<[WatchNews]>([])
       let watcher = try WatcherProcess(places: ["/nowhere/tarn-watch", "/nowhere/else"]) { one in

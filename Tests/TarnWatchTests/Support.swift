@@ -42,6 +42,7 @@ final class Bench {
   /// - Parameter prepare: makes what is in the folder before it is watched; given the folder's path.
   init(
     _ subject: Subject, clock: any TarnRuntime.Clock = SystemClock(), isReady: Bool = true,
+    longestSilence: UInt64 = 60_000_000_000,
     prepare: (String) throws -> Void = { _ in }
   ) throws {
     var template = Array("/tmp/tarn-watch-test-XXXXXX".utf8CString)
@@ -57,7 +58,8 @@ final class Bench {
     case .real:
       fake = nil
       watcher = try WatcherProcess(
-        places: [TarnWatchProgram.path], clock: clock, random: SeededRandom(seed: 1)
+        places: [TarnWatchProgram.path], clock: clock, random: SeededRandom(seed: 1),
+        longestSilence: longestSilence
       ) {
         one in news.change { $0.append(one) }
       }

@@ -176,7 +176,7 @@ def measure(program, count, base):
     with open(f"/proc/{process.pid}/status") as file:
         memory = next(line.split(":")[1].strip() for line in file if line.startswith("VmRSS"))
     process.stdin.close()
-    seen = said.split()[-1].decode().strip("\0")
+    seen = said.split(b"ready ")[-1].split(b"\0")[0].split()[-1].decode()
     print(f"watch stress: {seen} directories watched after {seconds:.2f} s, {memory} resident")
     return process.wait(30) == 0
 
