@@ -93,12 +93,17 @@ RELEASE_SCRATCH=${TARN_RELEASE_SCRATCH:-$ROOT/.build}
 # Builds `tarn` in release mode with the Swift runtime linked in, so that the binary runs where no Swift is, and beside it
 # `tarn-watch`, by which it watches folders; prints the path of `tarn`.
 build_release() {
-  local flags=(-c release --static-swift-stdlib --package-path "$ROOT" --scratch-path "$RELEASE_SCRATCH") product
+  local flags=(-c release --static-swift-stdlib --package-path "$ROOT" --scratch-path "$RELEASE_SCRATCH") place compiler
   say "building tarn and tarn-watch, release mode"
-  for product in tarn tarn-watch; do
-    swift build "${flags[@]}" --product "$product" >&2
-  done
-  printf '%s/tarn\n' "$(swift build "${flags[@]}" --show-bin-path)"
+  swift build "${flags[@]}" --product tarn >&2
+  place=$(swift build "${flags[@]}" --show-bin-path)
+  # By the compiler alone: the package manager would link Swift's runtime into it, whose licence does not go with its own.
+  rm -f "$place/tarn-watch"
+  compiler=$(dirname "$(readlink -f "$(command -v swift)")")/clang
+  [ -x "$compiler" ] || compiler=$(command -v clang || command -v cc) || die "no C compiler found: apt install clang"
+  "$compiler" -std=gnu17 -O2 -Wall -Wextra -fPIE -pie -fstack-protector-strong -D_FORTIFY_SOURCE=2 \
+    -o "$place/tarn-watch" "$ROOT"/Sources/tarn-watch/*.c -linotifytools >&2
+  printf '%s/tarn\n' "$place"
 }
 
 # True when something listens on this port of 127.0.0.1.
