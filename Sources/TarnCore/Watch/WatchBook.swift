@@ -144,7 +144,7 @@ package struct WatchBook: Sendable {
 
   /// So many looks at one path within a minute of each other, and it has to wait: who keeps writing into a mirrored file
   /// would fill the trash.
-  private static let mostRepeats = 8
+  private static let mostRepeats = 32
   private static let repeatSpan: UInt64 = 60_000_000_000
   /// Seconds.
   private static let holding = BackOff(base: 5, most: 300)
