@@ -3,8 +3,8 @@ import TarnRuntime
 
 /// What Tarn itself wrote in a folder of late, so that news of it are known for its own. Bounded; any thread.
 ///
-/// A file is noted before it gets its name, for the news may come first: then its time of change is not known yet, and bytes and
-/// time of modification have to do until it is noted again.
+/// A file is noted before it gets its name, for the news may come first: then its time of change is not known yet, and size,
+/// time of modification and mode have to do until it is noted again.
 package final class OwnWrites: Sendable {
   private struct Note {
     /// nil: nothing stands there.

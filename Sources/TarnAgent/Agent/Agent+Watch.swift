@@ -20,6 +20,19 @@ struct WatchedMirror: Sendable {
   /// Of the events that wait, the newest are kept.
   static let mostEvents = 64
 
+  /// - Returns: whether a repair is due sooner by it, and what is to be told.
+  mutating func take(
+    _ event: WatchNews.Event, at moment: (monotonic: UInt64, wall: Timestamp), random: Double
+  ) -> (isSooner: Bool, notes: [WatchBook.Note]) {
+    let before = book.wait(now: moment.monotonic)
+    book.take(event, now: moment.monotonic, random: random)
+    let notes = book.takeNotes()
+    events += notes.map { Event(when: moment.wall, code: $0.code, detail: $0.detail) }
+    forgetEvents(max(0, events.count - Self.mostEvents))
+    let isSooner = book.wait(now: moment.monotonic).map { $0 < before ?? .max } ?? false
+    return (isSooner, notes)
+  }
+
   /// The journal has the first ones.
   mutating func forgetEvents(_ count: Int) { events.removeFirst(min(count, events.count)) }
 }
@@ -81,27 +94,21 @@ extension Agent {
   /// On the watcher's thread; never blocks for long.
   func receive(_ news: WatchNews) {
     let known = shared.withLock { shared in
-      shared.watchNames[news.id].flatMap { name in shared.watched[name].map { (name, $0) } }
+      shared.watchNames[news.id].flatMap { name in
+        shared.watched[name].map { (name: name, folder: $0.folder, ownWrites: $0.ownWrites) }
+      }
     }
-    guard let (name, watched) = known else { return }
-    if case .dirty(let path) = news.event,
-      watched.ownWrites.isOwn(path, look: { Self.look($0, in: watched.folder) })
-    {
+    guard let (name, folder, ownWrites) = known else { return }
+    if case .dirty(let path) = news.event, ownWrites.isOwn(path, look: { Self.look($0, in: folder) }) {
       return
     }
     let now = parts.clock.monotonic()
     let when = Timestamp(nanoseconds: parts.clock.now())
     let random = parts.random.unit()
     let (isSooner, notes) = shared.withLock { shared -> (Bool, [WatchBook.Note]) in
-      guard var watched = shared.watched[name], watched.id == news.id else { return (false, []) }
-      let before = watched.book.wait(now: now)
-      watched.book.take(news.event, now: now, random: random)
-      let notes = watched.book.takeNotes()
-      watched.events += notes.map { Event(when: when, code: $0.code, detail: $0.detail) }
-      watched.events.removeFirst(max(0, watched.events.count - WatchedMirror.mostEvents))
-      let after = watched.book.wait(now: now)
-      shared.watched[name] = watched
-      return (after.map { $0 < before ?? .max } ?? false, notes)
+      guard shared.watched[name]?.id == news.id else { return (false, []) }
+      // In its place: a copy of the book would be one of all that waits in it.
+      return shared.watched[name]?.take(news.event, at: (now, when), random: random) ?? (false, [])
     }
     for note in notes {
       let isLoss = note.code == "watch-lost"

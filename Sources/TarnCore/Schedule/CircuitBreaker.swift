@@ -1,4 +1,4 @@
-/// Keeps requests away from a host that does not answer. A value per host, by the monotonic clock.
+/// Keeps requests away from a host that does not answer. A value per mirror and host, by the monotonic clock.
 ///
 /// Closed: all may go. After some transport failures in a row it opens for a while; then one request may try (half-open),
 /// and what comes of it closes or opens it again. An answer is an answer: a 404 counts as life.

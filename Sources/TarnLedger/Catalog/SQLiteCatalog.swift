@@ -45,15 +45,7 @@ package struct SQLiteCatalog: CatalogPort {
     file.removeLeftovers()
     try file.create(file.path)
     let connection = try Connection(file.path, flags: SQLITE_OPEN_READWRITE, file: file.path)
-    try connection.execute(
-      """
-      PRAGMA journal_mode = OFF;
-      PRAGMA synchronous = OFF;
-      PRAGMA locking_mode = EXCLUSIVE;
-      PRAGMA mmap_size = 0;
-      PRAGMA cache_size = \(-4 << 10);
-      BEGIN;
-      """)
+    try connection.beginUnjournaled(cacheMiB: 4)
     try connection.execute(Self.schema)
     let id = random.bytes(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
     return Making(file: file, connection: connection, id: id)

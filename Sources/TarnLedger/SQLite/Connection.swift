@@ -84,6 +84,20 @@ final class Connection {
     guard code == SQLITE_OK else { throw failure(code) }
   }
 
+  /// One transaction without journal and syncs, of a database that only this connection knows: whoever keeps it makes it
+  /// durable, and a failure leaves nothing of use.
+  func beginUnjournaled(cacheMiB: Int) throws(LedgerFailure) {
+    try execute(
+      """
+      PRAGMA journal_mode = OFF;
+      PRAGMA synchronous = OFF;
+      PRAGMA locking_mode = EXCLUSIVE;
+      PRAGMA mmap_size = 0;
+      PRAGMA cache_size = \(-cacheMiB << 10);
+      BEGIN;
+      """)
+  }
+
   /// All of `body` or nothing. Takes the write lock at once, so that it fails before anything is done.
   func transaction(_ body: () throws(LedgerFailure) -> Void) throws(LedgerFailure) {
     try run("BEGIN IMMEDIATE")

@@ -42,15 +42,7 @@ struct ScratchFile: Sendable {
   func open() throws(LedgerFailure) -> Connection {
     try remove()
     let connection = try connect()
-    try connection.execute(
-      """
-      PRAGMA journal_mode = OFF;
-      PRAGMA synchronous = OFF;
-      PRAGMA locking_mode = EXCLUSIVE;
-      PRAGMA mmap_size = 0;
-      PRAGMA cache_size = \(-16 << 10);
-      BEGIN;
-      """)
+    try connection.beginUnjournaled(cacheMiB: 16)
     try connection.execute(Self.schema)
     try remove()
     return connection

@@ -2,7 +2,7 @@ package import TarnCore
 package import TarnRuntime
 
 /// What the transfers of several mirrors share: places in all and per host with fair turns between the mirrors, one rate,
-/// and a circuit breaker per host. Any thread may call; nothing blocks.
+/// and for each mirror a circuit breaker per host. Any thread may call; nothing blocks.
 ///
 /// Each exchange asks for a place before each of its hops, and is told on its own thread when it has one. A breaker that
 /// opens for a few seconds makes the host's exchanges wait; for longer it ends them with `.hostResting`. Afterwards one of

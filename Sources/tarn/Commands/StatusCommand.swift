@@ -55,7 +55,9 @@ struct StatusCommand: ParsableCommand {
   static func lines(_ documents: [StatusDocument], _ session: Session, agent: AgentDocument?) -> [String] {
     let now = session.now
     let style = session.style
-    let head = agent.map { session.isQuiet ? [] : AgentText.lines($0, now: now, style: style) } ?? []
+    let check = session.sources.paths.command("config check")
+    let head =
+      agent.map { session.isQuiet ? [] : AgentText.lines($0, now: now, style: style, check: check) } ?? []
     if documents.count == 1 { return head + StatusText.card(documents[0], now: now, style: style) }
     return head + (documents.isEmpty ? [] : StatusText.table(documents, now: now, style: style))
   }

@@ -4,7 +4,9 @@ import TarnCore
 enum AgentText {
   /// `agent: process 812 for 3 hours, 2 of 4 passes at work, 14 transfers, 8.1 MiB/s of at most 10.0 MiB/s`, and what
   /// needs attention.
-  static func lines(_ agent: AgentDocument, now: Timestamp, style: Style) -> [String] {
+  ///
+  /// - Parameter check: the command that says what is wrong with the settings.
+  static func lines(_ agent: AgentDocument, now: Timestamp, style: Style, check: String) -> [String] {
     let age =
       Timestamp(rfc3339: agent.started).map { " for \(Durations.span(max(1, now.seconds - $0.seconds)))" }
       ?? ""
@@ -21,7 +23,7 @@ enum AgentText {
       let errors = Numbers.count(agent.rejected.count, "error")
       lines.append(
         style.paint("settings:", .bad)
-          + " newer ones were rejected for \(errors), the old ones go on: tarn config check")
+          + " newer ones were rejected for \(errors), the old ones go on: \(check)")
     }
     if !agent.needRestart.isEmpty {
       let names = agent.needRestart.map { Printable.escape($0) }.joined(separator: ", ")
