@@ -22,7 +22,9 @@ extension Pass {
   }
 
   /// Opens the feed, unless neither it nor the folder has changed.
-  func open(since known: FeedRecord?, _ folder: any FolderReading) throws -> Opening {
+  func open(
+    since known: FeedRecord?, _ folder: any FolderReading, _ reader: FeedReader
+  ) throws -> Opening {
     guard let known, case .remote(let url) = request.feed else {
       return .document(try reader.open(request.feed))
     }

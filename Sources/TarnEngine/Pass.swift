@@ -62,7 +62,7 @@ package struct Pass {
     try PassFailure.translating(feed: request.feed.text) {
       let started = ports.now
       enter(.reading)
-      let (builder, end, walk) = try read(reader.open(request.feed), folder, started: started)
+      let (builder, end, walk) = try read(reader.open(request.feed), folder, reader, started: started)
       let verdict = try judge(builder, isComplete: isComplete(end, walk))
       var report = report(builder, end, walk, started: started)
       report.isPlan = true
@@ -119,13 +119,16 @@ package struct Pass {
       ])
       enter(.reading)
       var (report, record): (PassReport, FeedRecord?)
-      switch try open(since: known, folder) {
+      let meanwhile = RepairMeanwhile(self, folder)
+      var reader = reader
+      reader.meanwhile = { () throws(PassFailure) in try meanwhile.run() }
+      switch try open(since: known, folder, reader) {
       case .unchanged(let known, let isScanned):
         (report, record) = (unchanged(known, started: started), known)
         report.isFolderUnseen = !isScanned
         observer.pass(.planned(report))
       case .document(let document):
-        (report, record) = try follow(document, folder, recovery, started: started)
+        (report, record) = try follow(document, folder, recovery, reader, meanwhile, started: started)
       }
       guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
       try recovery.expireTrash()
@@ -139,9 +142,10 @@ package struct Pass {
   ///
   /// - Returns: what came of it, and what the next pass may build on.
   private func follow(
-    _ document: FeedReader.Document, _ folder: any FolderPort, _ recovery: Recovery, started: Timestamp
+    _ document: FeedReader.Document, _ folder: any FolderPort, _ recovery: Recovery, _ reader: FeedReader,
+    _ meanwhile: RepairMeanwhile, started: Timestamp
   ) throws -> (PassReport, FeedRecord?) {
-    let (builder, end, walk) = try read(document, folder, started: started)
+    let (builder, end, walk) = try read(document, folder, reader, started: started)
     try accept(end, document, builder)
     // A plan that is held is of an older manifest: what it names may be wanted again.
     try note([.dropHolds])
@@ -154,7 +158,7 @@ package struct Pass {
       report.take(plan)
     }
     observer.pass(.planned(report))
-    try carryOut(folder, builder, verdict, into: &report)
+    try carryOut(folder, builder, verdict, meanwhile, into: &report)
     guard verdict == .allowed else { return (report, nil) }
     return (report, try feedRecord(document, end, builder, report))
   }
@@ -174,9 +178,8 @@ package struct Pass {
   }
 
   private func read(
-    _ document: FeedReader.Document, _ folder: any FolderReading, started: Timestamp
+    _ document: FeedReader.Document, _ folder: any FolderReading, _ reader: FeedReader, started: Timestamp
   ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
-    let reader = reader
     let builder = PlanBuilder(
       ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
       stop: stop, started: started)
@@ -281,9 +284,10 @@ package struct Pass {
 
   // MARK: Carrying out
 
+  /// - Parameter meanwhile: what goes on between the transfers; nil in a repair.
   func carryOut(
     _ folder: any FolderPort, _ builder: PlanBuilder, _ verdict: DeletionVerdict,
-    into report: inout PassReport
+    _ meanwhile: RepairMeanwhile? = nil, into report: inout PassReport
   ) throws {
     progress.change { snapshot in
       snapshot.filesTotal = builder.counts.planned
@@ -295,10 +299,8 @@ package struct Pass {
       ports: ports, folder: folder, policy: request.policy, strangers: builder.strangers, observer: observer,
       progress: progress, stop: stop, steering: request.steering, mostHeldBack: request.mostHeldBack)
     defer { conductor.close() }
-    if !builder.isRepair {
-      conductor.meanwhile = { [unowned conductor] in
-        try repairMeanwhile(folder) { Set(conductor.jobs.values.map(\.entry.path)) }
-      }
+    conductor.meanwhile = { [unowned conductor] in
+      try meanwhile?.run { Set(conductor.jobs.values.map(\.entry.path)) }
     }
     try tellSpace(folder, builder.bytes.planned)
     conductor.standing = builder.isRepair ? nil : (builder.counts.current, builder.bytes.current)

@@ -63,42 +63,6 @@ extension Pass {
     }
   }
 
-  /// Nanoseconds: so long the transfers of a pass go on without it.
-  private static let longestMeanwhile: UInt64 = 5_000_000_000
-
-  /// Repairs what changed in the folder while this pass transfers. What it tells of it are hints, and who gave them looks again
-  /// after the pass: nothing is reported here, and what is not done is left.
-  ///
-  /// - Parameter atWork: paths that the pass itself is bringing: these, and their partial files, are its own.
-  func repairMeanwhile(_ folder: any FolderPort, atWork: () -> Set<RelativePath>) throws {
-    guard let regions = request.localChanges?(), !regions.isEmpty, !stop.isSet,
-      let makeStage = ports.makeStage,
-      let catalog = try openCatalog(), try folder.isIntact()
-    else { return }
-    var own = self.ports
-    own.stage = try makeStage()
-    let (clock, end) = (ports.clock, ports.clock.monotonic() + Self.longestMeanwhile)
-    let stop = StopFlag()
-    let builder = PlanBuilder(
-      ports: own, folder: folder, policy: request.policy, observer: SilentObserver(),
-      progress: PassProgress(clock: clock), stop: stop, started: ports.now)
-    try builder.beginRepair(isWindow: catalog.isWindow)
-    for region in regions { try builder.compare(region, catalog) }
-    guard try own.stage.actionCount() > 0 else { return }
-    let conductor = try Conductor(
-      ports: own, folder: folder, policy: request.policy, strangers: builder.strangers, observer: observer,
-      progress: PassProgress(clock: clock), stop: stop, mostHeldBack: request.mostHeldBack)
-    defer { conductor.close() }
-    conductor.standing = nil
-    conductor.deletions = .forbidden("")
-    conductor.meanwhile = { [passStop = self.stop] in
-      if passStop.isSet || clock.monotonic() > end { stop.set() }
-    }
-    _ = try conductor.run(ActionsBeside(own.stage.actions(), atWork: atWork()))
-    guard conductor.counts.hasChanges else { return }
-    try note([.fact("repaired", ports.now.rfc3339), .fact("repair", conductor.counts.changes)])
-  }
-
   /// What the ledger is to say of the regions from now on.
   private func settle(
     _ regions: [Region], _ report: PassReport, _ builder: PlanBuilder, _ events: [Event], isUnsettled: Bool
@@ -164,23 +128,5 @@ extension Pass {
       observer.pass(.notice(code: error.code.rawValue, message: "no catalog is kept: \(error.message)"))
       return nil
     }
-  }
-}
-
-/// Actions but those of some paths.
-private final class ActionsBeside: ActionCursor {
-  private let actions: any ActionCursor
-  private let atWork: Set<RelativePath>
-
-  init(_ actions: any ActionCursor, atWork: Set<RelativePath>) {
-    self.actions = actions
-    self.atWork = atWork
-  }
-
-  func next() throws(LedgerFailure) -> Action? {
-    while let action = try actions.next() {
-      if !atWork.contains(action.path) { return action }
-    }
-    return nil
   }
 }

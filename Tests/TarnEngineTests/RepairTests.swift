@@ -215,6 +215,58 @@ import Testing
     #expect(world.ledger.contents.facts["repair"] == "1 restored")
   }
 
+  /// A server may take its time before it says what it has.
+  @Test func whatChangesWhileAPassWaitsForItsFeedIsRepairedMeanwhile() throws {
+    let world = try world()
+    world.feedFailure = nil
+    world.policy.retries = 3
+    world.location = .remote(url: UnchangedFeedTests.list)
+    let lost = FakeAnswer(failure: (0, Server.lost))
+    world.server.answer(UnchangedFeedTests.list, FakeAnswer(body: "list".bytes))
+    world.server.script(UnchangedFeedTests.list, [lost])
+    let (folder, told) = (world.folder, Locked(false))
+    world.localChanges = {
+      told.withLock { told in
+        defer { told = true }
+        for name in ["a", "b"] where !told { folder.delete(name.path) }
+        return told ? [] : [Region("a".path, .itself), Region("b".path, .itself)]
+      }
+    }
+    world.server.clearRequests()
+    #expect(try world.run().isInSync)
+    let urls = world.server.urls
+    #expect(urls.first == UnchangedFeedTests.list && urls.count == 4)
+    #expect(Set(urls[1..<3]) == [World.host + "a", World.host + "b"])
+    #expect(world.ledger.contents.facts["repair"] == "2 restored")
+  }
+
+  @Test func aRepairMeanwhileThatTakesTooLongIsGoneOnWith() throws {
+    let world = try world()
+    world.feedFailure = nil
+    world.policy.retries = 9
+    world.want("big", "text of big")
+    world.server.script(
+      World.host + "big", Array(repeating: Server.broken("text of big", after: 0), count: 4))
+    world.server.script(World.host + "a", [Server.broken("text of a", after: 4, etag: "\"1\"")])
+    let (folder, clock, told) = (world.folder, world.clock, Locked(false))
+    world.server.onRequest { request in
+      if request.url == World.host + "a" { clock.advance(seconds: 6) }
+    }
+    world.localChanges = {
+      // By it the attempts of the large file come due.
+      clock.advance(seconds: 60)
+      return told.withLock { told in
+        defer { told = true }
+        if !told { folder.delete("a".path) }
+        return told ? [] : [Region("a".path, .itself)]
+      }
+    }
+    world.server.clearRequests()
+    #expect(try world.run().isInSync && world.text("a") == "text of a")
+    #expect(world.server.urls.count { $0 == World.host + "a" } == 2)
+    #expect(world.ledger.contents.facts["repair"] == "1 restored")
+  }
+
   @Test func itTellsTheJournal() throws {
     let world = try world()
     let event = Event(when: Timestamp(seconds: 1_800_000_000)!, code: "watch-lost", detail: "killed")

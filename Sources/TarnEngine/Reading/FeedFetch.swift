@@ -35,15 +35,19 @@ final class FeedFetch: DownloadReceiver {
     state.change { $0.outcome = outcome }
   }
 
-  /// Blocks until the exchange has ended, moving its bytes into `spool`.
+  /// Nanoseconds: so long nothing else is looked at.
+  static let turn: UInt64 = 250_000_000
+
+  /// Moves what comes into `spool`, for as long as something comes.
   ///
-  /// - Parameter stop: looked at twice a second.
+  /// - Parameter stop: looked at each time.
+  /// - Returns: nil when nothing came for a turn, or so much in one that others should have theirs: call it again.
   func drain(
     into spool: SpoolFile, id: DownloadID, downloader: any Downloading, stop: StopFlag
-  ) throws(SpoolFailure) -> DownloadOutcome {
-    while true {
+  ) throws(SpoolFailure) -> DownloadOutcome? {
+    for _ in 0..<16 {
       if stop.isSet { downloader.cancel(id) }
-      let step = state.wait(nanoseconds: 500_000_000) { state -> ([[UInt8]], Bool, DownloadOutcome?)? in
+      let step = state.wait(nanoseconds: Self.turn) { state -> ([[UInt8]], Bool, DownloadOutcome?)? in
         guard !state.chunks.isEmpty || state.outcome != nil else { return nil }
         defer {
           state.chunks = []
@@ -52,7 +56,7 @@ final class FeedFetch: DownloadReceiver {
         }
         return (state.chunks, state.isPaused, state.outcome)
       }
-      guard let (chunks, wasPaused, outcome) = step else { continue }
+      guard let (chunks, wasPaused, outcome) = step else { return nil }
       for chunk in chunks {
         do throws(SpoolFailure) {
           try spool.append(chunk)
@@ -64,6 +68,7 @@ final class FeedFetch: DownloadReceiver {
       if let outcome { return outcome }
       if wasPaused { downloader.resume(id) }
     }
+    return nil
   }
 }
 

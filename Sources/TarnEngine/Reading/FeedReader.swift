@@ -8,6 +8,8 @@ struct FeedReader {
   let observer: any PassObserver
   let stop: StopFlag
   var steering: PassSteering?
+  /// Called several times a second while a server is waited for.
+  var meanwhile: (() throws(PassFailure) -> Void)?
 
   /// A document that was fetched and can be parsed, again and again.
   struct Document {
@@ -129,7 +131,7 @@ struct FeedReader {
       observer.pass(
         .notice(
           code: "feed-retry", message: "\(trouble.message); trying again in \(Int(seconds.rounded(.up))) s"))
-      pause(seconds, since: pending.wishes)
+      try pause(seconds, since: pending.wishes)
       attempt += 1
       pending = start(pending.url, limit: pending.limit, since: pending.known)
     }
@@ -149,19 +151,36 @@ struct FeedReader {
   }
 
   private func drain(_ pending: Pending, into spool: SpoolFile) throws(PassFailure) -> DownloadOutcome {
-    do {
-      return try pending.fetch.drain(into: spool, id: pending.id, downloader: ports.downloader, stop: stop)
-    } catch {
-      throw PassFailure(spool: error)
+    while true {
+      let outcome: DownloadOutcome?
+      do {
+        outcome = try pending.fetch.drain(
+          into: spool, id: pending.id, downloader: ports.downloader, stop: stop)
+      } catch {
+        throw PassFailure(spool: error)
+      }
+      if let outcome { return outcome }
+      do throws(PassFailure) {
+        try meanwhile?()
+      } catch {
+        ports.downloader.cancel(pending.id)
+        throw error
+      }
     }
   }
 
   /// - Parameter wishes: how many there were before the attempt: a new one ends the pause.
-  private func pause(_ seconds: Double, since wishes: UInt64) {
+  private func pause(_ seconds: Double, since wishes: UInt64) throws(PassFailure) {
     let gate = Gate()
     stop.onSet { gate.open() }
     steering?.end(gate, since: wishes)
-    _ = gate.wait(nanoseconds: UInt64(max(0, seconds) * 1e9))
+    var left = UInt64(max(0, seconds) * 1e9)
+    while left > 0 {
+      let turn = min(left, FeedFetch.turn)
+      if gate.wait(nanoseconds: turn) { return }
+      left -= turn
+      try meanwhile?()
+    }
   }
 
   private struct Trouble {
