@@ -77,8 +77,9 @@ package final class LockedCondition<Value>: @unchecked Sendable {
   ) throws(Failure) -> Result {
     pthread_mutex_lock(mutex)
     defer {
-      pthread_cond_broadcast(condition)
+      // In this order, so that who wakes finds the lock free. The caller holds this object until both are done.
       pthread_mutex_unlock(mutex)
+      pthread_cond_broadcast(condition)
     }
     return try body(&value.pointee)
   }

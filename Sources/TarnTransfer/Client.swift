@@ -21,6 +21,9 @@ final class Client {
   var throttled = Fifo<Hop>()
   private var shared: SharedPace?
   private var bucket: RateBucket?
+  let dates = HeaderDates()
+  /// Those that took bytes in this turn.
+  private var fresh: [Exchange] = []
 
   init(
     _ id: ClientID, settings: NetworkSettings, mirror: String, clock: any Clock, budget: TransferBudget?,
@@ -43,6 +46,22 @@ final class Client {
   }
 
   var hasPlace: Bool { busy < max(1, settings.connections) }
+
+  // MARK: Turns
+
+  func tookBytes(_ exchange: Exchange) {
+    guard !exchange.isFresh else { return }
+    exchange.isFresh = true
+    fresh.append(exchange)
+  }
+
+  func endTurn() {
+    for exchange in fresh {
+      exchange.isFresh = false
+      if !exchange.isEnded { exchange.receiver.turnEnded() }
+    }
+    fresh.removeAll(keepingCapacity: true)
+  }
 
   // MARK: Rate
 

@@ -27,6 +27,8 @@ final class Exchange {
   var hop: Hop?
   var file: FileExchange?
   private(set) var isEnded = false
+  /// Took bytes in this turn.
+  var isFresh = false
 
   init(
     id: DownloadID, client: Client, request: DownloadRequest, receiver: any DownloadReceiver, url: SourceURL
@@ -101,7 +103,7 @@ final class Hop {
     self.exchange = exchange
     self.handle = handle
     client = exchange.client
-    reader = HeadReader(url: exchange.url.text)
+    reader = HeadReader(url: exchange.url.text, dates: client.dates)
   }
 
   // MARK: Callbacks
@@ -136,6 +138,7 @@ final class Hop {
     case .taken:
       count += UInt64(bytes.count)
       client.spend(bytes.count)
+      client.tookBytes(exchange)
       return .goOn
     case .full:
       isFull = true

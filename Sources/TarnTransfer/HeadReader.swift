@@ -20,10 +20,14 @@ struct HeadReader {
   private var lines = 0
   private var bytes = 0
   private var rawRetryAfter: String?
+  private let dates: HeaderDates
 
-  /// - Parameter url: of this hop.
-  init(url: String) {
+  /// - Parameters:
+  ///   - url: of this hop.
+  ///   - dates: that were read before, so that the same one is not read again.
+  init(url: String, dates: HeaderDates = HeaderDates()) {
     head = ResponseHead(status: 0, url: url)
+    self.dates = dates
   }
 
   /// Takes one line with its line end. Lines after the head (trailers) are only counted.
@@ -38,12 +42,13 @@ struct HeadReader {
     }
     guard !isComplete else { return .more }
     let text = line.trimmingLineEnd
-    if text.isEmpty { return finish(now: now) }
-    if text.starts(with: Array("HTTP/".utf8)) { return startResponse(text) }
+    guard let first = text.first else { return finish(now: now) }
+    if text.starts(with: "HTTP/".utf8) { return startResponse(Array(text)) }
     // A line that begins with white space continues one that Tarn does not need.
-    guard text[0] != 0x20, text[0] != 0x09, let colon = text.firstIndex(of: 0x3A) else { return .more }
-    let name = String(decoding: text[..<colon], as: UTF8.self).lowercased()
-    return field(name, String(printable: text[(colon + 1)...]))
+    guard first != 0x20, first != 0x09, let colon = text.firstIndex(of: 0x3A),
+      let name = FieldName(UnsafeRawBufferPointer(rebasing: text[..<colon]))
+    else { return .more }
+    return field(name, String(printable: UnsafeRawBufferPointer(rebasing: text[(colon + 1)...])))
   }
 
   private mutating func startResponse(_ line: [UInt8]) -> Step {
@@ -71,23 +76,22 @@ struct HeadReader {
     return .complete
   }
 
-  private mutating func field(_ name: String, _ value: String?) -> Step {
+  private mutating func field(_ name: FieldName, _ value: String?) -> Step {
     switch name {
-    case "content-length": return contentLength(value)
-    case "content-range": return contentRange(value)
-    case "transfer-encoding": isChunked = true
-    case "etag": head.etag = isRepeated(head.etag, value) ? nil : value
-    case "last-modified":
+    case .contentLength: return contentLength(value)
+    case .contentRange: return contentRange(value)
+    case .transferEncoding: isChunked = true
+    case .etag: head.etag = isRepeated(head.etag, value) ? nil : value
+    case .lastModified:
       head.lastModified = value
-      head.modified = value.flatMap(HeaderValue.date)
-    case "date":
+      head.modified = value.flatMap { dates.read($0, as: name) }
+    case .date:
       head.date = value
-      head.sent = value.flatMap(HeaderValue.date)
-    case "content-type": head.contentType = value
-    case "content-encoding": contentEncoding(value ?? "unreadable")
-    case "location": location = location ?? value
-    case "retry-after": rawRetryAfter = value
-    default: break
+      head.sent = value.flatMap { dates.read($0, as: name) }
+    case .contentType: head.contentType = value
+    case .contentEncoding: contentEncoding(value ?? "unreadable")
+    case .location: location = location ?? value
+    case .retryAfter: rawRetryAfter = value
     }
     return .more
   }
@@ -121,6 +125,46 @@ struct HeadReader {
 
   private func bad(_ why: String) -> Step {
     .failed(DownloadFailure(.protocolError, "the response is malformed: \(why)", isTransient: true))
+  }
+}
+
+/// The fields that Tarn reads.
+enum FieldName: String, CaseIterable {
+  case contentLength = "content-length"
+  case contentRange = "content-range"
+  case transferEncoding = "transfer-encoding"
+  case etag
+  case lastModified = "last-modified"
+  case date
+  case contentType = "content-type"
+  case contentEncoding = "content-encoding"
+  case location
+  case retryAfter = "retry-after"
+
+  private static let all = allCases.map { (name: $0, bytes: Array($0.rawValue.utf8)) }
+
+  /// - Parameter text: as sent; upper and lower case are the same.
+  init?(_ text: UnsafeRawBufferPointer) {
+    let known = Self.all.first { known in
+      known.bytes.count == text.count
+        && zip(known.bytes, text).allSatisfy {
+          $0 == ((0x41...0x5A).contains($1) ? $1 | 0x20 : $1)
+        }
+    }
+    guard let known else { return nil }
+    self = known.name
+  }
+}
+
+/// The last date of each field: those of many files of one server are the same. Network thread only.
+final class HeaderDates {
+  private var last: [FieldName: (text: String, date: Timestamp?)] = [:]
+
+  func read(_ text: String, as name: FieldName) -> Timestamp? {
+    if let last = last[name], last.text == text { return last.date }
+    let date = HeaderValue.date(text)
+    last[name] = (text, date)
+    return date
   }
 }
 
@@ -174,20 +218,21 @@ enum HeaderValue {
 
 extension UnsafeRawBufferPointer {
   /// The bytes without CR and LF at the end.
-  fileprivate var trimmingLineEnd: [UInt8] {
+  fileprivate var trimmingLineEnd: UnsafeRawBufferPointer {
     var end = count
     while end > 0, self[end - 1] == 0x0A || self[end - 1] == 0x0D { end -= 1 }
-    return Array(self[..<end])
+    return UnsafeRawBufferPointer(rebasing: self[..<end])
   }
 }
 
 extension String {
   /// A header value without white space around it; nil when it has control characters or is not UTF-8.
-  fileprivate init?(printable bytes: ArraySlice<UInt8>) {
-    var bytes = bytes
-    while let byte = bytes.first, byte == 0x20 || byte == 0x09 { bytes.removeFirst() }
-    while let byte = bytes.last, byte == 0x20 || byte == 0x09 { bytes.removeLast() }
-    guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return nil }
-    self.init(validating: bytes, as: UTF8.self)
+  fileprivate init?(printable bytes: UnsafeRawBufferPointer) {
+    func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
+    let start = bytes.firstIndex { !isSpace($0) } ?? bytes.endIndex
+    let end = bytes.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? start
+    let value = bytes[start..<end]
+    guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return nil }
+    self.init(validating: value, as: UTF8.self)
   }
 }

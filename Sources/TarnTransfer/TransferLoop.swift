@@ -53,6 +53,7 @@ final class TransferLoop {
         failRunning(FailureTable.row(CURLE_OUT_OF_MEMORY), "libcurl's multi handle failed")
       }
       let ended = collect()
+      for client in turns { client.endTurn() }
       if stepped || ended { continue }
       multi.poll(milliseconds: min(untilRests ?? 60_000, throttleTime(untilRates), 60_000))
     }
@@ -299,7 +300,10 @@ final class TransferLoop {
   private func stepFiles() -> Bool {
     var ended = false
     for exchange in files.values where exchange.file?.isFull == false {
-      guard let outcome = exchange.file?.step(exchange.receiver) else { continue }
+      guard let outcome = exchange.file?.step(exchange.receiver) else {
+        exchange.client.tookBytes(exchange)
+        continue
+      }
       finish(exchange, outcome)
       ended = true
     }

@@ -4,6 +4,13 @@
 struct WaitingLine<Element> {
   private typealias Queue = Fifo<(order: UInt64, element: Element)>
 
+  /// Of one host.
+  private struct Places {
+    let perHost: Int
+    /// So many take small files only; one place is always left to the others.
+    let keptForSmall: Int
+  }
+
   private struct Host {
     var large = Queue()
     var small = Queue()
@@ -11,18 +18,52 @@ struct WaitingLine<Element> {
     var runningLarge = 0
     /// The order under which it stands in `ready`; nil when it does not.
     var readyOrder: UInt64?
+
+    /// Who comes next: the first of those for whom there is a place.
+    func next(_ places: Places) -> (order: UInt64, isSmall: Bool)? {
+      guard running < places.perHost else { return nil }
+      let large = runningLarge < places.perHost - places.keptForSmall ? large.first?.order : nil
+      guard let small = small.first?.order else { return large.map { ($0, false) } }
+      return large.map { $0 < small ? ($0, false) : (small, true) } ?? (small, true)
+    }
+
+    /// Takes who comes next, and counts it as running.
+    ///
+    /// - Parameter order: nothing is taken when it stands in `ready` under another one since.
+    mutating func takeNext(asOf order: UInt64, _ places: Places) -> Element? {
+      guard readyOrder == order else { return nil }
+      readyOrder = nil
+      guard let isSmall = next(places)?.isSmall,
+        let first = isSmall ? small.popFirst() : large.popFirst()
+      else { return nil }
+      running += 1
+      if !isSmall { runningLarge += 1 }
+      return first.element
+    }
+
+    /// - Returns: whether nobody runs or waits there.
+    mutating func leave(isLarge: Bool) -> Bool {
+      running = max(0, running - 1)
+      if isLarge { runningLarge = max(0, runningLarge - 1) }
+      return running == 0 && large.isEmpty && small.isEmpty
+    }
+
+    /// - Returns: the order under which it is to stand in `ready` from now on; nil when nothing changes.
+    mutating func becomeReady(_ places: Places) -> UInt64? {
+      guard let order = next(places)?.order, readyOrder.map({ order < $0 }) ?? true else { return nil }
+      readyOrder = order
+      return order
+    }
   }
 
-  private let perHost: Int
-  /// Of each host's places, so many take small files only; one place is always left to the others.
-  private let keptForSmall: Int
+  private let places: Places
   private var hosts: [Origin: Host] = [:]
   /// Hosts with someone waiting and a place free, by the order of who waits first.
   private var ready = Heap()
 
   init(perHost: Int, keptForSmall: Int = 0) {
-    self.perHost = max(1, perHost)
-    self.keptForSmall = max(0, min(keptForSmall, self.perHost - 1))
+    let perHost = max(1, perHost)
+    places = Places(perHost: perHost, keptForSmall: max(0, min(keptForSmall, perHost - 1)))
   }
 
   /// - Parameter order: who came first; unique.
@@ -48,20 +89,10 @@ struct WaitingLine<Element> {
   /// Takes the first that may run, and counts it as running until `leave`.
   mutating func takeNext() -> (element: Element, origin: Origin)? {
     while let (origin, order) = ready.popFirst() {
-      // Who came since, at the head or in the other queue, stands in `ready` under an order of its own.
-      guard var host = hosts[origin], host.readyOrder == order else { continue }
-      host.readyOrder = nil
-      guard let isSmall = next(of: host)?.isSmall,
-        let first = isSmall ? host.small.popFirst() : host.large.popFirst()
-      else {
-        hosts[origin] = host
-        continue
-      }
-      host.running += 1
-      if !isSmall { host.runningLarge += 1 }
-      hosts[origin] = host
+      // Changed in its place: a copy would be one of all who wait there.
+      guard let first = hosts[origin]?.takeNext(asOf: order, places) else { continue }
       markReady(origin)
-      return (first.element, origin)
+      return (first, origin)
     }
     return nil
   }
@@ -70,15 +101,9 @@ struct WaitingLine<Element> {
   ///
   /// - Parameter isSmall: as it was added.
   mutating func leave(_ origin: Origin, isSmall: Bool = false) {
-    guard var host = hosts[origin] else { return }
-    host.running = max(0, host.running - 1)
-    if !isApart(isSmall) { host.runningLarge = max(0, host.runningLarge - 1) }
-    if host.running == 0, host.large.isEmpty, host.small.isEmpty {
-      hosts[origin] = nil
-    } else {
-      hosts[origin] = host
-      markReady(origin)
-    }
+    let isLarge = !isApart(isSmall)
+    let isIdle = hosts[origin]?.leave(isLarge: isLarge) ?? false
+    if isIdle { hosts[origin] = nil } else { markReady(origin) }
   }
 
   /// Empties the line.
@@ -88,23 +113,10 @@ struct WaitingLine<Element> {
   }
 
   /// Whether it stands in the queue of small ones: without places of their own all stand in one.
-  private func isApart(_ isSmall: Bool) -> Bool { isSmall && keptForSmall > 0 }
+  private func isApart(_ isSmall: Bool) -> Bool { isSmall && places.keptForSmall > 0 }
 
   private mutating func markReady(_ origin: Origin) {
-    guard var host = hosts[origin], let order = next(of: host)?.order,
-      host.readyOrder.map({ order < $0 }) ?? true
-    else { return }
-    host.readyOrder = order
-    hosts[origin] = host
-    ready.push(origin, order: order)
-  }
-
-  /// Who comes next at a host: the first of those for whom there is a place.
-  private func next(of host: Host) -> (order: UInt64, isSmall: Bool)? {
-    guard host.running < perHost else { return nil }
-    let large = host.runningLarge < perHost - keptForSmall ? host.large.first?.order : nil
-    guard let small = host.small.first?.order else { return large.map { ($0, false) } }
-    return large.map { $0 < small ? ($0, false) : (small, true) } ?? (small, true)
+    if let order = hosts[origin]?.becomeReady(places) { ready.push(origin, order: order) }
   }
 }
 

@@ -291,10 +291,11 @@ import Testing
 
   /// More bytes than are taken at once come before the exchange has an id: it is resumed all the same.
   @Test func aTransferThatPausesAtOnceIsResumed() throws {
-    let world = World(hashing: QuickHashing())
+    let hashing = HeldHashing()
+    let world = World(hashing: hashing)
     let text = String(repeating: "0123456789abcdef", count: 50_000)
     world.want("a", text)
-    let downloader = HastyDownloader(text.bytes, folder: world.folder)
+    let downloader = HastyDownloader(text.bytes, folder: world.folder, hashing: hashing)
     let report = try world.pass(downloader).run(folder: world.folder)
     #expect(report.isInSync)
     #expect(world.folder.contents("a".path)?.count == text.utf8.count)
@@ -306,12 +307,14 @@ import Testing
 private final class HastyDownloader: Downloading {
   private let body: [UInt8]
   private let folder: MemoryFolder
+  private let hashing: HeldHashing
   private let resumed = Gate()
   private let lanes: Lanes?
 
-  init(_ body: [UInt8], folder: MemoryFolder) {
+  init(_ body: [UInt8], folder: MemoryFolder, hashing: HeldHashing) {
     self.body = body
     self.folder = folder
+    self.hashing = hashing
     lanes = try? Lanes(name: "hasty", count: 1)
   }
 
@@ -319,33 +322,46 @@ private final class HastyDownloader: Downloading {
     var head = ResponseHead(status: 200, url: request.url)
     head.contentLength = UInt64(body.count)
     _ = receiver.begin(head)
+    hashing.isHeld.change { $0 = true }
     let sent = send(from: 0, to: receiver)
-    while folder.count(.append) < sent.chunks {}
+    hashing.isHeld.change { $0 = false }
+    // All of it at once: nothing could be written so far.
+    while folder.count(.append) < 1 {}
     let (resumed, done) = (resumed, head)
     lanes?.submit(lane: 0) { [self] in
       // Long enough for any machine; only a transfer that is never resumed waits for it.
       guard resumed.wait(nanoseconds: 10_000_000_000) else {
         return receiver.end(.failed(DownloadFailure(.timeout, "never resumed", isTransient: false)))
       }
-      _ = send(from: sent.position, to: receiver)
+      _ = send(from: sent, to: receiver)
       receiver.end(.complete(done))
     }
     return DownloadID(value: 1)
   }
 
-  private func send(from start: Int, to receiver: any DownloadReceiver) -> (position: Int, chunks: Int) {
-    var (position, chunks) = (start, 0)
+  /// - Returns: how far it came.
+  private func send(from start: Int, to receiver: any DownloadReceiver) -> Int {
+    var position = start
     while position < body.count {
       let end = min(body.count, position + 100_000)
       guard body[position..<end].withUnsafeBytes(receiver.receive) == .taken else { break }
       position = end
-      chunks += 1
     }
-    return (position, chunks)
+    return position
   }
 
   func resume(_ id: DownloadID) { resumed.open() }
   func cancel(_ id: DownloadID) {}
   func prioritize(_ id: DownloadID) {}
   func shutDown() { lanes?.close() }
+}
+
+/// Nobody begins a digest, and so a file, while it is held.
+private struct HeldHashing: Hashing {
+  let isHeld = LockedCondition(false)
+
+  func hasher(_ algorithm: DigestAlgorithm) -> any Hasher {
+    isHeld.wait { $0 ? nil : () }
+    return QuickHashing().hasher(algorithm)
+  }
 }

@@ -134,6 +134,7 @@ package final class FakeDownloader: Downloading {
       var exchange = exchange
       guard index < connections, !exchange.isFull, !exchange.answer.hangs, let outcome = advance(&exchange)
       else {
+        exchange.receiver.turnEnded()
         kept.append(exchange)
         continue
       }

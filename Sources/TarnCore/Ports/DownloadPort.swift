@@ -148,14 +148,21 @@ package struct DownloadFailure: Error, Sendable, Equatable {
   }
 }
 
-/// Receives one exchange. All three are called on the network's thread and must not block.
+/// Receives one exchange. All are called on the network's thread and must not block.
 package protocol DownloadReceiver: AnyObject, Sendable {
   /// At most once, before any body byte, for the final response.
   func begin(_ head: ResponseHead) -> HeadVerdict
   /// Body bytes in order; the buffer is gone on return. All or none is taken.
   func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict
+  /// No more bytes come in this turn of the network's thread: what was taken in it can be handed on together. Called before
+  /// the thread waits for anything, unless the exchange has ended.
+  func turnEnded()
   /// Exactly once, last.
   func end(_ outcome: DownloadOutcome)
+}
+
+extension DownloadReceiver {
+  package func turnEnded() {}
 }
 
 /// A running exchange.

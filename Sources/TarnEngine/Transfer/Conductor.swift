@@ -273,8 +273,14 @@ final class Conductor {
     return due > now ? min(250_000_000, due - now) : 0
   }
 
+  /// With so many jobs their messages are gathered for a moment: to be woken for each costs more than to handle it.
+  private static let many = 64
+  /// Microseconds.
+  private static let moment: UInt32 = 1000
+
   /// Handles what came in, or waits for it.
   private func step() throws {
+    if active > Self.many { Nap.take(microseconds: Self.moment) }
     let messages = mailbox.wait(nanoseconds: longestWait) { messages -> [JobMessage]? in
       guard !messages.isEmpty else { return nil }
       defer { messages = [] }

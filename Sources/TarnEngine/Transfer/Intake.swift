@@ -15,11 +15,14 @@ struct IntakeContext: Sendable {
   let post: @Sendable (JobMessage) -> Void
 }
 
-/// Takes one exchange's bytes: copies them on the network's thread, writes and hashes them on a lane.
+/// Takes one exchange's bytes: gathers them on the network's thread, writes and hashes them on a lane. What comes in one turn of
+/// the network goes there together: a small file from its first byte to its last.
 final class Intake: DownloadReceiver {
   /// Bytes of one transfer that wait for the lane; more makes the transfer pause. A kill loses them, and with them the
   /// chunk that goes beyond it and the one that libcurl holds while it pauses: 1 MiB in all (I3).
   static let most = 1 << 19
+  /// Bytes that go to the lane before the turn is over, so that both threads have work.
+  private static let handful = 1 << 17
   /// Files up to this size, when it is known, are begun anew after a crash and need no row.
   static let rowless: UInt64 = 1 << 20
 
@@ -34,7 +37,15 @@ final class Intake: DownloadReceiver {
     var head: ResponseHead?
     var partial: (any PartialFile)?
     var failure: FolderFailure?
+    /// Bytes that are not written yet: those of `gathered`, and those that the lane has.
     var queued = 0
+    var gathered: ByteBlock?
+    /// An empty one, to gather into next.
+    var spare: ByteBlock?
+    /// The lane is going to take what was gathered.
+    var isScheduled = false
+    /// Its bytes are wanted, and no file was opened for them so far.
+    var isToOpen = false
     var isPaused = false
     var download: DownloadID?
     var known: ResumeLadder.Known?
@@ -97,35 +108,58 @@ final class Intake: DownloadReceiver {
       }
       return verdict
     }
-    let isWanted = state.withLock { $0.wrongSize == nil && $0.failure == nil && !$0.isDirectory }
-    guard isWanted, verdict == .append || verdict == .takeFromZero else { return .headOnly }
+    let isWanted = state.withLock { state in
+      state.isToOpen =
+        state.wrongSize == nil && state.failure == nil && !state.isDirectory
+        && (verdict == .append || verdict == .takeFromZero)
+      return state.isToOpen
+    }
+    guard isWanted else { return .headOnly }
     if check.size == nil, let said = Self.announced(head, verdict) {
       context.progress.learn(job, total: said)
     }
-    submit { $0.open() }
     return .accept
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict {
-    let verdict = state.withLock { state -> ByteVerdict in
-      if state.failure != nil { return .abort }
+    let (verdict, isDue) = state.withLock { state -> (ByteVerdict, Bool) in
+      if state.failure != nil { return (.abort, false) }
       guard state.queued < Self.most else {
         state.isPaused = true
-        return .full
+        return (.full, false)
       }
-      state.queued += bytes.count
-      return .taken
+      gather(bytes, &state)
+      return (.taken, (state.gathered?.count ?? 0) >= Self.handful && Self.schedule(&state))
     }
-    guard verdict == .taken else { return verdict }
-    context.progress.receive(job, bytes: bytes.count)
-    let chunk = Array(bytes)
-    submit { $0.write(chunk) }
-    return .taken
+    if isDue { submit { $0.takeGathered() } }
+    if verdict == .taken { context.progress.receive(job, bytes: bytes.count) }
+    return verdict
+  }
+
+  func turnEnded() {
+    if state.withLock({ Self.schedule(&$0) }) { submit { $0.takeGathered() } }
   }
 
   func end(_ outcome: DownloadOutcome) {
     context.progress.end(job)
     submit { $0.close(outcome) }
+  }
+
+  private func gather(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
+    if state.gathered == nil {
+      let size = min(check.size ?? UInt64(Self.handful), UInt64(Self.handful))
+      state.gathered = state.spare ?? ByteBlock(capacity: max(bytes.count, Int(size)))
+      state.spare = nil
+    }
+    state.gathered?.append(bytes)
+    state.queued += bytes.count
+  }
+
+  /// - Returns: whether the lane has to be told.
+  private static func schedule(_ state: inout State) -> Bool {
+    guard state.gathered != nil, !state.isScheduled else { return false }
+    state.isScheduled = true
+    return true
   }
 
   /// True when redirects only added the slash of a directory. They may have led to another scheme or host.
@@ -152,8 +186,13 @@ final class Intake: DownloadReceiver {
 
   // MARK: On the lane
 
+  /// Before the first byte is written, and at the end where there was none.
   private func open() {
-    let (verdict, head, kept) = state.withLock { ($0.verdict, $0.head, $0.partial) }
+    let (isDue, verdict, head, kept) = state.withLock { state in
+      defer { state.isToOpen = false }
+      return (state.isToOpen, state.verdict, state.head, state.partial)
+    }
+    guard isDue else { return }
     guard let head, verdict == .takeFromZero else { return markOpened(kept) }
     attempt { () throws(FolderFailure) in
       let partial = if let kept { kept } else { try context.folder.makePartial() }
@@ -192,19 +231,23 @@ final class Intake: DownloadReceiver {
     }
   }
 
-  private func write(_ chunk: [UInt8]) {
-    checkRoom(UInt64(chunk.count))
+  private func takeGathered() {
+    let block = state.withLock { state in
+      state.isScheduled = false
+      return state.gathered.take()
+    }
+    guard let block else { return }
+    open()
+    let count = block.count
+    checkRoom(UInt64(count))
     if let partial = state.withLock({ $0.failure == nil ? $0.partial : nil }) {
-      attempt { () throws(FolderFailure) in
-        let result = chunk.withUnsafeBytes { bytes in
-          Result { () throws(FolderFailure) in try partial.append(bytes) }
-        }
-        try result.get()
-      }
+      attempt { () throws(FolderFailure) in try partial.append(block.bytes) }
       if let mark = state.withLock({ $0.mark }) { context.checkpoints.wrote(mark, upTo: partial.length) }
     }
+    block.removeAll()
     let paused = state.withLock { state -> DownloadID? in
-      state.queued -= chunk.count
+      state.queued -= count
+      state.spare = block
       return Self.mayGoOn(&state) ? state.download : nil
     }
     if let paused { context.downloader.resume(paused) }
@@ -229,6 +272,8 @@ final class Intake: DownloadReceiver {
   private static let roomStep: UInt64 = 4 << 20
 
   private func close(_ outcome: DownloadOutcome) {
+    takeGathered()
+    open()
     let state = self.state.withLock { $0 }
     context.space.giveBack(state.reserved)
     if let mark = state.mark { context.checkpoints.forget(mark) }
@@ -276,5 +321,39 @@ final class Intake: DownloadReceiver {
     } catch {
       return .folder(error, partial, nil)
     }
+  }
+}
+
+/// Bytes in memory that is used again. One thread at a time has it.
+private final class ByteBlock: @unchecked Sendable {
+  // Safe because it changes hands under the lock of the intake's state.
+  private var memory: UnsafeMutableRawPointer
+  private var capacity: Int
+  private(set) var count = 0
+
+  init(capacity: Int) {
+    self.capacity = max(1, capacity)
+    memory = .allocate(byteCount: self.capacity, alignment: 16)
+  }
+
+  deinit { memory.deallocate() }
+
+  var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory, count: count) }
+
+  func append(_ bytes: UnsafeRawBufferPointer) {
+    guard let start = bytes.baseAddress else { return }
+    if count + bytes.count > capacity { grow(to: count + bytes.count) }
+    (memory + count).copyMemory(from: start, byteCount: bytes.count)
+    count += bytes.count
+  }
+
+  func removeAll() { count = 0 }
+
+  private func grow(to least: Int) {
+    capacity = max(least, capacity * 2)
+    let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
+    larger.copyMemory(from: memory, byteCount: count)
+    memory.deallocate()
+    memory = larger
   }
 }

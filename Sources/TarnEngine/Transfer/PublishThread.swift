@@ -44,12 +44,21 @@ final class PublishThread: Sendable {
     thread = try WorkerThread.start(name: "tarn-publish") { Self.run(state, group) }
   }
 
+  /// Wakes the thread for the first of a group and for the last one it can take: in between it would only look again.
   func submit(_ publication: Publication) {
-    state.change { $0.waiting.append(publication) }
+    let isDue = state.withLock { state in
+      state.waiting.append(publication)
+      return state.waiting.count == 1 || state.waiting.count == Self.largestGroup
+    }
+    if isDue { state.change { _ in } }
   }
 
   func setFlushing(_ isFlushing: Bool) {
-    state.change { $0.isFlushing = isFlushing }
+    let isNew = state.withLock { state in
+      defer { state.isFlushing = isFlushing }
+      return state.isFlushing != isFlushing
+    }
+    if isNew { state.change { _ in } }
   }
 
   /// Publishes what waits, and ends the thread.

@@ -5,8 +5,14 @@ import TarnRuntime
 final class SpaceBudget: Sendable {
   private let folder: any FolderPort
   private let reserve: UInt64
-  /// Bytes that running jobs may still write.
-  private let promised = Locked<UInt64>(0)
+  private struct State {
+    /// Bytes that running jobs may still write.
+    var promised: UInt64 = 0
+    /// Bytes that can be promised without another look at the disk, which has room for many times as many.
+    var credit: UInt64 = 0
+  }
+  private let state = Locked(State())
+  private static let mostCredit: UInt64 = 64 << 20
 
   init(_ folder: any FolderPort, reserve: Reserve) throws {
     self.folder = folder
@@ -18,17 +24,25 @@ final class SpaceBudget: Sendable {
   /// - Returns: false when they do not fit; then nothing was taken.
   func take(_ bytes: UInt64) -> Bool {
     guard bytes > 0 else { return true }
+    let isCovered = state.withLock { state in
+      guard bytes <= state.credit else { return false }
+      state.credit -= bytes
+      state.promised += bytes
+      return true
+    }
+    if isCovered { return true }
     let free = self.free
-    return promised.withLock { promised in
-      let (taken, overflow) = promised.addingReportingOverflow(bytes)
+    return state.withLock { state in
+      let (taken, overflow) = state.promised.addingReportingOverflow(bytes)
       guard !overflow, free > reserve, taken <= free - reserve else { return false }
-      promised = taken
+      state.promised = taken
+      state.credit = min(Self.mostCredit, (free - reserve - taken) / 32)
       return true
     }
   }
 
   func giveBack(_ bytes: UInt64) {
-    promised.withLock { $0 -= min($0, bytes) }
+    state.withLock { $0.promised -= min($0.promised, bytes) }
   }
 
   /// Whether a transfer of unknown length may go on: `bytes` more still leave the reserve.
@@ -44,7 +58,7 @@ final class SpaceBudget: Sendable {
 
   /// Bytes free beyond the reserve and beyond what is promised.
   var available: UInt64 {
-    let taken = promised.withLock { $0 }.addingReportingOverflow(reserve)
+    let taken = state.withLock { $0.promised }.addingReportingOverflow(reserve)
     let free = self.free
     return !taken.overflow && free > taken.partialValue ? free - taken.partialValue : 0
   }

@@ -74,7 +74,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     let file = try opened()
     contents = nil
     sealed = nil
-    var kept = min(keep, try FileStat.of(file, label).size)
+    // What nobody wrote to has nothing to keep and nothing to drop.
+    var kept = isUntouched ? 0 : min(keep, try FileStat.of(file, label).size)
     while true {
       var fresh = Contents(check, hashing)
       kept = min(kept, fresh.limit)
@@ -242,8 +243,11 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     }
   }
 
+  /// Made empty, and nothing was done to it since.
+  private var isUntouched: Bool { origin.size == 0 && shared.withLock { $0.length == 0 && $0.cuts == 0 } }
+
   private func cut(_ file: Descriptor, to length: UInt64) throws(FolderFailure) {
-    let present = try FileStat.of(file, label).size
+    let present = isUntouched ? 0 : try FileStat.of(file, label).size
     if present != length { try kernel("shorten", label, file.use { tarn_truncate($0, length) }) }
     shared.withLock {
       $0.length = length

@@ -122,6 +122,8 @@ private final class HeadReceiver: DownloadReceiver {
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict { inner.receive(bytes) }
 
+  func turnEnded() { inner.turnEnded() }
+
   func end(_ outcome: DownloadOutcome) {
     guard case .complete(let head) = outcome else { return inner.end(outcome) }
     inner.end(.complete(edited(head)))
