@@ -58,7 +58,7 @@ package struct ForeignFolder: FolderReading {
     reader = FolderReader(beneath: Beneath(root: try Descriptor.directory(at: folder)), hashing: hashing)
   }
 
-  package func scan(_ region: Region) -> any SnapshotCursor { FolderScan(reader.beneath, region) }
+  package func scan(_ region: Region) -> any SnapshotCursor { ScanAhead(FolderScan(reader.beneath, region)) }
 
   package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { try reader.beneath.look(path) }
 

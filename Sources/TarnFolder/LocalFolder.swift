@@ -28,7 +28,7 @@ package final class LocalFolder: FolderPort {
     _ = tarn_raise_open_files()
   }
 
-  package func scan(_ region: Region) -> any SnapshotCursor { FolderScan(beneath, region) }
+  package func scan(_ region: Region) -> any SnapshotCursor { ScanAhead(FolderScan(beneath, region)) }
 
   package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { try beneath.look(path) }
 

@@ -23,6 +23,19 @@ import Testing
     #expect(disordered == 0)
   }
 
+  /// A large folder is walked by a thread of its own, which ends with who reads.
+  @Test(arguments: [0, 1, 1024, 1025, 2500, 4999]) func aLargeFolderCanBeLeftHalfWay(_ count: Int) throws {
+    let world = try DiskWorld()
+    for file in 0..<5000 { mknod(world.raw(at(String(file))), S_IFREG | 0o644, 0) }
+    var cursor: (any SnapshotCursor)? = world.port.scan()
+    var paths: Set<RelativePath> = []
+    for _ in 0..<count { if let present = try cursor?.next() { paths.insert(present.path) } }
+    #expect(paths.count == count)
+    cursor = nil
+    // Whoever comes next sees all of it.
+    #expect(world.scanned().objects.count == 5000)
+  }
+
   /// The order is the same as that of sorting whole paths, for names around the slash.
   @Test(arguments: [1, 2] as [UInt64]) func theOrderIsThatOfWholePaths(_ seed: UInt64) throws {
     let world = try DiskWorld()

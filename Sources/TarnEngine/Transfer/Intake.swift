@@ -323,37 +323,3 @@ final class Intake: DownloadReceiver {
     }
   }
 }
-
-/// Bytes in memory that is used again. One thread at a time has it.
-private final class ByteBlock: @unchecked Sendable {
-  // Safe because it changes hands under the lock of the intake's state.
-  private var memory: UnsafeMutableRawPointer
-  private var capacity: Int
-  private(set) var count = 0
-
-  init(capacity: Int) {
-    self.capacity = max(1, capacity)
-    memory = .allocate(byteCount: self.capacity, alignment: 16)
-  }
-
-  deinit { memory.deallocate() }
-
-  var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: memory, count: count) }
-
-  func append(_ bytes: UnsafeRawBufferPointer) {
-    guard let start = bytes.baseAddress else { return }
-    if count + bytes.count > capacity { grow(to: count + bytes.count) }
-    (memory + count).copyMemory(from: start, byteCount: bytes.count)
-    count += bytes.count
-  }
-
-  func removeAll() { count = 0 }
-
-  private func grow(to least: Int) {
-    capacity = max(least, capacity * 2)
-    let larger = UnsafeMutableRawPointer.allocate(byteCount: capacity, alignment: 16)
-    larger.copyMemory(from: memory, byteCount: count)
-    memory.deallocate()
-    memory = larger
-  }
-}
