@@ -171,6 +171,29 @@ import Testing
     withExtendedLifetime(scratch) {}
   }
 
+  /// A long list looks first whether there is anything to drop.
+  @Test(arguments: Subject.allCases, [[], ["a"], ["a", "n7"]])
+  func aLongListDropsAsAShortOne(_ subject: Subject, before: [String]) throws {
+    let (ledger, scratch) = try make(subject)
+    func problem(_ name: String) -> LedgerChange {
+      .problem(
+        Problem(name: Array(name.utf8), kind: .failed, code: "code", message: "", seen: moment(1)))
+    }
+    for name in before { try ledger.apply([problem(name), .partial(partial(path(name)))]) }
+    let names = (0..<40).map { "n\($0)" }
+    let drops: [LedgerChange] = names.flatMap {
+      [.row(row(path($0))), .dropProblem(name: Array($0.utf8)), .dropPartial(path($0))]
+    }
+    try ledger.apply(drops)
+    #expect(try ledger.problems(limit: 100).map(\.name) == (before.isEmpty ? [] : [Array("a".utf8)]))
+    #expect(try ledger.partials().map(\.path) == (before.isEmpty ? [] : [path("a")]))
+    // What comes in the list itself goes by it, too.
+    try ledger.apply([problem("n1"), .partial(partial(path("n2")))] + drops)
+    #expect(try ledger.problems(limit: 100).count == min(1, before.count))
+    #expect(try ledger.partials().count == min(1, before.count))
+    withExtendedLifetime(scratch) {}
+  }
+
   @Test(arguments: Subject.allCases) func keepsTrash(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
     let reasons: [TrashRow.Reason] = [.edited, .deleted, .replaced]

@@ -21,14 +21,49 @@ extension SQLiteLedger {
       let isMarked = writers.isMarked
       try connection.transaction { () throws(LedgerFailure) in
         if !isMarked { try connection.run("UPDATE state SET clean = 0") }
-        for change in changes { try connection.write(change) }
+        let bare = try connection.bareTables(for: changes)
+        for change in changes where !bare.makesIdle(change) { try connection.write(change) }
       }
       writers.isMarked = true
     }
   }
 }
 
+/// Tables without a row, from which a long list need not drop any.
+private struct BareTables {
+  var problems = false
+  var partials = false
+
+  /// Whether the change would do nothing.
+  func makesIdle(_ change: LedgerChange) -> Bool {
+    switch change {
+    case .dropProblem: problems
+    case .dropPartial: partials
+    default: false
+    }
+  }
+}
+
 extension Connection {
+  /// In fewer changes a look costs as much as it saves.
+  private static let longList = 32
+
+  fileprivate func bareTables(for changes: [LedgerChange]) throws(LedgerFailure) -> BareTables {
+    var bare = BareTables()
+    guard changes.count >= Self.longList else { return bare }
+    bare.problems = try isBare("problems")
+    bare.partials = try isBare("partials")
+    for change in changes {
+      if case .problem = change { bare.problems = false }
+      if case .partial = change { bare.partials = false }
+    }
+    return bare
+  }
+
+  private func isBare(_ table: String) throws(LedgerFailure) -> Bool {
+    try first("SELECT 1 FROM \(table) LIMIT 1") { row throws(LedgerFailure) in try row.integer(0) } == nil
+  }
+
   /// One change, inside the transaction of its list.
   fileprivate func write(_ change: LedgerChange) throws(LedgerFailure) {
     switch change {
