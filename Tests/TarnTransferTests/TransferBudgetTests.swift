@@ -53,6 +53,49 @@ import Testing
     #expect(budget.snapshot().running == 4)
   }
 
+  /// Transfers that hang hold their places for half a minute and more.
+  @Test(arguments: [2, 6]) func aMirrorThatHangsKeepsNoOtherWaiting(perHost: Int) {
+    let budget = bench.budget(total: 10, perHost: perHost, keptForSmall: 0)
+    budget.setMirrors(["a": "http://dead/SHA256SUMS", "b": "http://dead/feed.xml", "c": "/srv/local"])
+    for _ in 0..<8 { bench.enter(budget, mirror: "a") }
+    #expect(budget.snapshot().running == perHost - 1)
+    let other = bench.enter(budget, mirror: "b")
+    #expect(bench.running.contains(other))
+  }
+
+  /// Its feed is elsewhere: it is known from its first request on.
+  @Test func whoCameBeforeFindsAPlaceAgain() {
+    let budget = bench.budget(total: 10, perHost: 3, keptForSmall: 0)
+    budget.setMirrors(["a": "http://dead/", "b": "http://elsewhere/"])
+    bench.leave(budget, bench.enter(budget, mirror: "b"))
+    for _ in 0..<8 { bench.enter(budget, mirror: "a") }
+    #expect(budget.snapshot().running == 2)
+    let other = bench.enter(budget, mirror: "b")
+    #expect(bench.running.contains(other))
+    bench.leave(budget, other)
+    #expect(budget.snapshot().running == 2)
+    // For one that is no longer among the settings nothing is kept.
+    budget.setMirrors(["a": "http://dead/"])
+    #expect(budget.snapshot().running == 3)
+  }
+
+  /// Over many hosts all places there are would be taken.
+  @Test func theLastPlaceOfAllIsForAMirrorThatHasNone() {
+    let budget = bench.budget(total: 4, perHost: 2)
+    budget.setMirrors(["a": "http://h0/", "b": "http://h9/"])
+    for number in 0..<8 { bench.enter(budget, mirror: "a", host: "h\(number)") }
+    #expect(budget.snapshot().running == 3)
+    let other = bench.enter(budget, mirror: "b", host: "h9")
+    #expect(bench.running.contains(other))
+  }
+
+  @Test func aSingleMirrorHasAllPlaces() {
+    let budget = bench.budget(total: 4, perHost: 4, keptForSmall: 0)
+    budget.setMirrors(["a": "http://dead/"])
+    for _ in 0..<8 { bench.enter(budget, mirror: "a") }
+    #expect(budget.snapshot().running == 4)
+  }
+
   @Test func smallFilesHaveAPlaceOfTheirOwn() {
     let budget = bench.budget(total: 10, perHost: 2)
     bench.enter(budget, mirror: "a")
