@@ -14,7 +14,7 @@ struct WaitingLine<Element> {
   }
 
   private let perHost: Int
-  /// Of each host's places, so many take small files only; one place is always left to the others.
+  /// Of each host's places, so many take small files only; two are always left to files of any size.
   private let keptForSmall: Int
   private var hosts: [Origin: Host] = [:]
   /// Hosts with someone waiting and a place free, by the order of who waits first.
@@ -22,7 +22,7 @@ struct WaitingLine<Element> {
 
   init(perHost: Int, keptForSmall: Int = 0) {
     self.perHost = max(1, perHost)
-    self.keptForSmall = max(0, min(keptForSmall, self.perHost - 1))
+    self.keptForSmall = max(0, min(keptForSmall, self.perHost - 2))
   }
 
   /// - Parameter order: who came first; unique.

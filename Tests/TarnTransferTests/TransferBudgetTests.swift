@@ -97,12 +97,25 @@ import Testing
   }
 
   @Test func smallFilesHaveAPlaceOfTheirOwn() {
-    let budget = bench.budget(total: 10, perHost: 2)
-    bench.enter(budget, mirror: "a")
+    let budget = bench.budget(total: 10, perHost: 3)
+    for _ in 0..<2 { bench.enter(budget, mirror: "a") }
     let large = bench.enter(budget, mirror: "a")
     #expect(!bench.running.contains(large))
     let small = bench.enter(budget, mirror: "b", isSmall: true)
     #expect(bench.running.contains(small))
+  }
+
+  /// A feed that says no sizes would have its files one by one.
+  @Test func twoPlacesAreForFilesOfAnySize() {
+    let budget = bench.budget(total: 10, perHost: 2)
+    for _ in 0..<3 { bench.enter(budget, mirror: "a") }
+    #expect(budget.snapshot().running == 2)
+    let host = Origin(scheme: "http", host: "a", port: "80")
+    var line = WaitingLine<Int>(perHost: 2, keptForSmall: 1)
+    for number in 0..<3 { line.add(number, to: host, order: UInt64(number)) }
+    #expect(line.takeNext()?.element == 0)
+    #expect(line.takeNext()?.element == 1)
+    #expect(line.takeNext() == nil)
   }
 
   @Test func whoWaitsOnAnotherThreadIsTold() {
@@ -370,20 +383,21 @@ import Testing
 
   @Test func smallOnesPassLargeOnesInTheLine() {
     let host = Origin(scheme: "http", host: "a", port: "80")
-    var line = WaitingLine<Int>(perHost: 2, keptForSmall: 1)
-    for number in 0..<3 { line.add(number, to: host, order: UInt64(number)) }
-    for number in 3..<5 { line.add(number, to: host, order: UInt64(number), isSmall: true) }
+    var line = WaitingLine<Int>(perHost: 3, keptForSmall: 1)
+    for number in 0..<4 { line.add(number, to: host, order: UInt64(number)) }
+    for number in 4..<6 { line.add(number, to: host, order: UInt64(number), isSmall: true) }
     #expect(line.takeNext()?.element == 0)
-    #expect(line.takeNext()?.element == 3)
-    #expect(line.takeNext() == nil)
-    line.leave(host, isSmall: true)
-    #expect(line.takeNext()?.element == 4)
-    line.leave(host)
     #expect(line.takeNext()?.element == 1)
-    line.leave(host, isSmall: true)
+    #expect(line.takeNext()?.element == 4)
     #expect(line.takeNext() == nil)
+    line.leave(host, isSmall: true)
+    #expect(line.takeNext()?.element == 5)
     line.leave(host)
     #expect(line.takeNext()?.element == 2)
+    line.leave(host, isSmall: true)
+    #expect(line.takeNext() == nil)
+    line.leave(host)
+    #expect(line.takeNext()?.element == 3)
   }
 }
 

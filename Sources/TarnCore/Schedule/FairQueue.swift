@@ -39,13 +39,14 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     package var total: Int
     /// Places per host, at least 1.
     package var perHost: Int
-    /// Of each host's places, so many take small files only; one place is always left to the others.
+    /// Of each host's places, so many take small files only. Two are always left to files of any size, or a feed that says
+    /// no sizes would have them one by one.
     package var keptForSmall: Int
 
     package init(total: Int, perHost: Int, keptForSmall: Int = 1) {
       self.total = max(1, total)
       self.perHost = max(1, perHost)
-      self.keptForSmall = max(0, min(keptForSmall, max(1, perHost) - 1))
+      self.keptForSmall = max(0, min(keptForSmall, perHost - 2))
     }
   }
 
@@ -284,7 +285,7 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
   private func opening(of door: Door) -> Opening {
     guard let host = hosts[door.host], !host.isHeld, host.running < limits.perHost else { return .nobody }
     let forNewcomers = host.isShared && limits.perHost > 1 ? 1 : 0
-    let forSmall = min(limits.keptForSmall, max(0, limits.perHost - forNewcomers - 1))
+    let forSmall = min(limits.keptForSmall, max(0, limits.perHost - forNewcomers - 2))
     func isOpen(leaving kept: Int) -> Bool {
       host.running < limits.perHost - kept
         && (door.isSmall || host.runningLarge < limits.perHost - forSmall - kept)

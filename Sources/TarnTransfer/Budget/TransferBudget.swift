@@ -16,7 +16,7 @@ package final class TransferBudget: Sendable {
     package var total: Int
     /// Transfers per host, at least 1.
     package var perHost: Int
-    /// Of each host's places, so many take small files only; one is always left to the others.
+    /// Of each host's places, so many take small files only; two are always left to files of any size.
     package var keptForSmall: Int
 
     package init(total: Int, perHost: Int, keptForSmall: Int = 1) {

@@ -264,7 +264,7 @@ private final class Line {
       let there = running.values.filter { $0.host == request.host }
       let large = there.filter { !$0.isSmall }.count
       let spare = shared.contains(request.host) && limits.perHost > 1 ? 1 : 0
-      let small = min(limits.keptForSmall, max(0, limits.perHost - spare - 1))
+      let small = min(limits.keptForSmall, max(0, limits.perHost - spare - 2))
       let kept = there.contains { $0.mirror == request.mirror } ? spare : 0
       let isKnown = running.values.contains { $0.mirror == request.mirror }
       let keptOfAll = isShared && limits.total > 1 && isKnown ? 1 : 0
