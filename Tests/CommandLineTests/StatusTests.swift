@@ -1,3 +1,4 @@
+import Foundation
 import TarnCore
 import Testing
 
@@ -182,6 +183,15 @@ import Testing
     status.lastFailure = "the server is gone"
     let table = lines((1...30).map { _ in status })
     #expect(table.count <= 23 && table.contains { $0.contains("the server is gone") }, "\(table)")
+  }
+
+  @Test func theReadmeHasEachState() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    let readme = try String(contentsOf: root.appendingPathComponent("../README.md"), encoding: .utf8)
+    let rows = readme.split(separator: "\n").filter { $0.hasPrefix("| `") }.joined()
+    let states =
+      PassEvent.Phase.allCases.map(\.rawValue) + ["idle", "paused", "held", "interrupted", "failing"]
+    for state in states { #expect(rows.contains("`\(state)`"), "\(state)") }
   }
 
   @Test func explanation() {
