@@ -100,6 +100,10 @@ package struct Pass {
         .activity([]), .fact("outcome", isStopped ? "stopped" : "failed"),
         .fact("failure", isStopped ? nil : failure.message), .fact(FeedRecord.fact, nil),
       ]
+      if !isStopped {
+        changes.append(
+          .event(Event(when: ports.now, code: "pass-failed", detail: "\(failure.message) [\(failure.code)]")))
+      }
       // The pass has failed already; a ledger that cannot take this has its own message in `failure`.
       try? note(changes)
       throw failure

@@ -86,6 +86,20 @@ import Testing
 
   // MARK: The journal
 
+  @Test func aPassThatFailsIsInTheJournal() throws {
+    let world = World()
+    world.want("a", "a")
+    try world.run()
+    let known = try world.ledger.lastEvent()
+    world.feedFailure = FeedFailure(code: "list-malformed", message: "the list is cut off", line: 3)
+    #expect(throws: PassFailure.self) { try world.run() }
+    let events = try world.ledger.events(after: known, limit: 10)
+    #expect(events.map(\.code) == ["pass-failed"])
+    let event = try #require(events.first)
+    #expect(event.path == nil && event.detail.contains("the list is cut off"), "\(event)")
+    #expect(event.detail.contains("[list-malformed]"))
+  }
+
   /// Whoever stops one knows of it.
   @Test func aPassThatIsStoppedIsNot() throws {
     let world = World()
