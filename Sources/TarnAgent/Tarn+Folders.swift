@@ -53,8 +53,8 @@ extension Tarn {
     word.contains { "/.:".contains($0) } ? nil : configured(word)
   }
 
-  /// `MIRROR:PATH` where only a mirror makes sense.
-  func refuseTransfer(_ word: String) throws(PassFailure) {
+  /// Refuses `MIRROR:PATH` where only a mirror makes sense.
+  package func refuseTransfer(_ word: String) throws(PassFailure) {
     guard let colon = word.firstIndex(of: ":"), place(of: String(word[..<colon])) != nil else { return }
     let (mirror, path) = (word[..<colon], ShellWord.quote(String(word[word.index(after: colon)...])))
     throw PassFailure(

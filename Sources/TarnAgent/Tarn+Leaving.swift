@@ -24,6 +24,7 @@ extension Tarn {
     case .markerMissing(let reason): try leaveRemains(path, as: folder, state: state.map(absolute), reason)
     case .missing, .empty, .foreign, .notDirectory:
       guard registry?.mirrors().contains(where: { $0.isAt(path) }) == true else {
+        try refuseTransfer(folder)
         throw PassFailure(
           .folderUnusable, code: "not-a-mirror",
           "\(Printable.escape(path)) is no mirror: there is nothing to forget",

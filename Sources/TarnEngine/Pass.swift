@@ -95,11 +95,17 @@ package struct Pass {
     do {
       return try runToEnd(folder)
     } catch let failure as PassFailure {
+      let isStopped = failure.kind == .stopped
+      var changes: [LedgerChange] = [
+        .activity([]), .fact("outcome", isStopped ? "stopped" : "failed"),
+        .fact("failure", isStopped ? nil : failure.message), .fact(FeedRecord.fact, nil),
+      ]
+      if !isStopped {
+        changes.append(
+          .event(Event(when: ports.now, code: "pass-failed", detail: "\(failure.message) [\(failure.code)]")))
+      }
       // The pass has failed already; a ledger that cannot take this has its own message in `failure`.
-      try? note([
-        .activity([]), .fact("outcome", failure.kind == .stopped ? "stopped" : "failed"),
-        .fact("failure", failure.kind == .stopped ? nil : failure.message), .fact(FeedRecord.fact, nil),
-      ])
+      try? note(changes)
       throw failure
     }
   }
@@ -146,11 +152,11 @@ package struct Pass {
     _ meanwhile: RepairMeanwhile, started: Timestamp
   ) throws -> (PassReport, FeedRecord?) {
     let (builder, end, walk) = try read(document, folder, reader, started: started)
-    try accept(end, document, builder)
+    let saysAll = (isComplete(end, walk) || builder.isWindow) && !builder.hasBlindSpot
+    try accept(end, document, builder, solved: builder.old.solved(saysAll: saysAll))
     // A plan that is held is of an older manifest: what it names may be wanted again.
     try note([.dropHolds])
-    let saysAll = isComplete(end, walk) || builder.isWindow
-    try recovery.drop(partials: builder.deadPartials(saysAll: saysAll && !builder.hasBlindSpot))
+    try recovery.drop(partials: builder.deadPartials(saysAll: saysAll))
     let verdict = try judge(builder, isComplete: isComplete(end, walk))
     var report = report(builder, end, walk, started: started)
     if case .held(let plan) = verdict {
@@ -266,9 +272,14 @@ package struct Pass {
     }
   }
 
-  /// The feed was read and is followed: what is to be remembered of it.
-  private func accept(_ end: FeedEnd, _ document: FeedReader.Document, _ builder: PlanBuilder) throws {
+  /// The feed was read and is followed: what is to be remembered of it, also when the pass is stopped.
+  ///
+  /// - Parameter solved: names of problems of what is no longer wanted, or in place.
+  private func accept(
+    _ end: FeedEnd, _ document: FeedReader.Document, _ builder: PlanBuilder, solved: Set<[UInt8]>
+  ) throws {
     var changes = request.facts.map { LedgerChange.fact($0.name, $0.value) }
+    changes += solved.map { .dropProblem(name: $0) }
     changes += [
       .fact("format", end.format), .fact("entries-wanted", String(builder.counts.wanted)),
       .fact("entries-current", String(builder.counts.current)),
@@ -454,43 +465,5 @@ extension PassFailure {
     self.init(
       kind, code: failure.code, "\(Printable.escape(feed))\(place): \(failure.message)",
       hint: "nothing was changed")
-  }
-}
-
-extension PassReport {
-  mutating func take(_ conductor: Conductor) {
-    let done = conductor.counts
-    counts.fetched = done.fetched
-    counts.updated = done.updated
-    counts.restored = done.restored
-    counts.replaced = done.replaced
-    counts.adopted = done.adopted
-    counts.copied = done.copied
-    counts.revalidated = done.revalidated
-    counts.deleted += done.deleted
-    counts.failed += done.failed
-    counts.conflict += done.conflict
-    counts.waiting = done.waiting
-    bytes.received = conductor.bytes.received
-    bytes.published = conductor.bytes.published
-    bytes.confirmed = conductor.bytes.confirmed
-    conductor.learned.apply(to: &bytes)
-    problems.keep(conductor.problems)
-  }
-
-  /// What deciding again over stale paths added.
-  mutating func take(_ builder: PlanBuilder, since before: PassCounts) {
-    counts.current += builder.counts.current - before.current
-    counts.planned += builder.counts.planned - before.planned
-    counts.conflict += builder.counts.conflict - before.conflict
-    counts.kept += builder.counts.kept - before.kept
-    counts.failed += builder.counts.failed - before.failed
-    let known = Set(problems.map(\.name))
-    problems.keep(builder.problems.filter { !known.contains($0.name) })
-  }
-
-  mutating func take(_ plan: HeldPlan) {
-    held = plan
-    counts.held = plan.count
   }
 }

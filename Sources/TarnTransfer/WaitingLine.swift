@@ -7,7 +7,7 @@ struct WaitingLine<Element> {
   /// Of one host.
   private struct Places {
     let perHost: Int
-    /// So many take small files only; one place is always left to the others.
+    /// So many take small files only; two are always left to files of any size.
     let keptForSmall: Int
   }
 
@@ -63,7 +63,7 @@ struct WaitingLine<Element> {
 
   init(perHost: Int, keptForSmall: Int = 0) {
     let perHost = max(1, perHost)
-    places = Places(perHost: perHost, keptForSmall: max(0, min(keptForSmall, perHost - 1)))
+    places = Places(perHost: perHost, keptForSmall: max(0, min(keptForSmall, perHost - 2)))
   }
 
   /// - Parameter order: who came first; unique.

@@ -1,3 +1,4 @@
+import Foundation
 import TarnCore
 import Testing
 
@@ -145,6 +146,52 @@ import Testing
     let frame = StatusWatch.frame((1...50).map { "line \($0)" }, size: (80, 24))
     #expect(frame.contains("line 23"))
     #expect(!frame.contains("line 24"))
+  }
+
+  /// With twenty transfers in 24 rows nothing else was seen.
+  @Test func aSmallScreenShowsProblemsBeforeTransfers() throws {
+    var status = Samples.status()
+    status.state = "transferring"
+    status.process = 42
+    status.transfers = (1...40).map {
+      StatusDocument.Transfer(path: "t\($0)", received: 1, total: 2, rate: 0, source: "https://e/")
+    }
+    func lines(_ documents: [StatusDocument], rows: Int = 23) -> [String] {
+      StatusText.live(documents, now: Samples.now, style: Self.plain).lines(rows: rows)
+    }
+    func give(_ problems: Int, more: Int) {
+      status.problems = (1...problems).map {
+        StatusDocument.ProblemLine(Samples.problem(.failed, "p\($0)", "http-404", "not there"))
+      }
+      status.moreProblems = more
+    }
+    give(5, more: 0)
+    let few = lines([status])
+    #expect(few.count == 23 && few.filter { $0.contains("http-404") }.count == 5, "\(few)")
+    let (problems, transfers) = (few.firstIndex(of: "problems:"), few.firstIndex(of: "transfers:"))
+    #expect(try #require(problems) < #require(transfers))
+    #expect(few.last == "  and 29 more")
+    // Both are long: each has half.
+    give(20, more: 7)
+    let many = lines([status])
+    #expect(many.count == 23 && many.last == "  and 33 more", "\(many)")
+    #expect(many.contains("  and 19 more: tarn status -v /srv/iso"))
+    // What has room is shown, and a single row says how many there are.
+    #expect(lines([status], rows: 100).contains("  and 7 more: tarn status -v /srv/iso"))
+    #expect(lines([status], rows: 6).suffix(2) == ["problems: 27", "transfers: 40"])
+    // Of several mirrors those with trouble are not cut off with the table.
+    status.lastFailure = "the server is gone"
+    let table = lines((1...30).map { _ in status })
+    #expect(table.count <= 23 && table.contains { $0.contains("the server is gone") }, "\(table)")
+  }
+
+  @Test func theReadmeHasEachState() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+    let readme = try String(contentsOf: root.appendingPathComponent("../README.md"), encoding: .utf8)
+    let rows = readme.split(separator: "\n").filter { $0.hasPrefix("| `") }.joined()
+    let states =
+      PassEvent.Phase.allCases.map(\.rawValue) + ["idle", "paused", "held", "interrupted", "failing"]
+    for state in states { #expect(rows.contains("`\(state)`"), "\(state)") }
   }
 
   @Test func explanation() {

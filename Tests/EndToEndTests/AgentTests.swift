@@ -284,7 +284,7 @@ final class AgentTests: AgentHouse {
       let events = try tarn("events", "--after", "1")
       #expect(events.status == 64 && events.errors.contains("tarn events --after 1 files"), "\(events)")
       #expect(try tarn("events", "--after", "0").status == 0)
-      for words in ["status", "sync", "plan", "verify", "approve"] {
+      for words in ["status", "sync", "plan", "verify", "approve", "schedule", "forget"] {
         let outcome = try tarn(words, "files:f1.txt")
         #expect(outcome.status == 64 && outcome.errors.contains("tarn explain files f1.txt"), "\(outcome)")
       }

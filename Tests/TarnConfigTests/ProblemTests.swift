@@ -169,6 +169,25 @@ import Testing
       ])
   }
 
+  /// Of a list, too, and of a window in it.
+  @Test(
+    arguments: [
+      ("include = [\"a\", 7, \"b\", true]", ["4:17", "4:25"]),
+      ("schedule = [\"06:00\", \"moon\", 7, \"24:00\"]", ["4:22", "4:30", "4:33"]),
+      (
+        "rate = [{ at = 8, limit = \"x\" }, { at = \"08:00-18:00\" },\n  { limt = \"1M\", at = \"9\" }, 7]",
+        ["4:16", "4:27", "4:34", "5:5", "5:23", "5:30"]
+      ),
+    ]) func everyErrorOfAListIsTold(line: String, places: [String])
+  {
+    let problems = Sample.load(Sample.mirror(line)).problems
+    #expect(
+      problems.map(\.origin.text) == places.map { "\(Sample.main):\($0)" }, "\(problems.map(\.text))")
+    #expect(problems.allSatisfy { $0.excerpt != nil && $0.hint != nil })
+    let many = "exclude = [\(String(repeating: "7, ", count: 1000))]"
+    #expect(Sample.load(Sample.mirror(many)).problems.count == DocumentWalk.mostProblems)
+  }
+
   /// Each has an excerpt and a suggestion, and some file is no settings at all.
   @Test func afterManyErrorsTheRestIsNotTold() {
     let lines = (0..<3000).map { "kepe\($0) = 1" }

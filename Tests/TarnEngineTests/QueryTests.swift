@@ -207,7 +207,7 @@ import Testing
     let pass = world.pass(downloader)
     world.log.onEvent { _, event in if case .planned = event { pass.stop.set() } }
     #expect(try pass.run(folder: world.folder).wasStopped)
-    #expect(try status(world).state == "idle")
+    #expect(try status(world).state == "interrupted")
     #expect(try status(world).lastFailure == nil)
   }
 

@@ -1,3 +1,4 @@
+import Glibc
 import TarnCore
 import TarnRuntime
 import TestSupport
@@ -40,6 +41,33 @@ import Testing
     world.server.onRequest(nil)
     world.want("stuck", "never")
     #expect(try world.run().isInSync)
+  }
+
+  /// In the pass that it was cancelled in, whether its exchange has ended by then or not; what holds the pass up is another.
+  @Test(arguments: [false, true]) func whatWasCancelledIsTriedAgainInTheSamePass(isAtOnce: Bool) throws {
+    makeStuck()
+    world.want("late", "text")
+    world.server.script(World.host + "late", [FakeAnswer(hangs: true)])
+    let (ledger, steering) = (world.ledger, steering)
+    let answers = Answers()
+    let requests = Locked(0)
+    world.server.onRequest { request in
+      guard request.url == World.host + "late" else { return }
+      requests.withLock { $0 += 1 }
+      guard requests.withLock({ $0 }) == 1 else { return }
+      answers.collect {
+        var given = [steering.give(.cancel, "late".path)]
+        while !isAtOnce, (try? ledger.problem(name: "late".bytes)) == .some(.none) { sched_yield() }
+        given.append(steering.give(.retry, "late".path))
+        while steering.give(.cancel, "stuck".path) == .notThere { sched_yield() }
+        return given
+      }
+    }
+    let report = try world.run()
+    #expect(answers.all == [.done, .done])
+    #expect(world.text("late") == "text")
+    #expect(report.problems.map(\.name) == ["stuck".bytes] && report.counts.failed == 1)
+    #expect(try ledger.problem(name: "late".bytes) == nil)
   }
 
   /// Who asks beside the pass is not told that it goes on.

@@ -53,13 +53,69 @@ import Testing
     #expect(budget.snapshot().running == 4)
   }
 
+  /// Transfers that hang hold their places for half a minute and more.
+  @Test(arguments: [2, 6]) func aMirrorThatHangsKeepsNoOtherWaiting(perHost: Int) {
+    let budget = bench.budget(total: 10, perHost: perHost, keptForSmall: 0)
+    budget.setMirrors(["a": "http://dead/SHA256SUMS", "b": "http://dead/feed.xml", "c": "/srv/local"])
+    for _ in 0..<8 { bench.enter(budget, mirror: "a") }
+    #expect(budget.snapshot().running == perHost - 1)
+    let other = bench.enter(budget, mirror: "b")
+    #expect(bench.running.contains(other))
+  }
+
+  /// Its feed is elsewhere: it is known from its first request on.
+  @Test func whoCameBeforeFindsAPlaceAgain() {
+    let budget = bench.budget(total: 10, perHost: 3, keptForSmall: 0)
+    budget.setMirrors(["a": "http://dead/", "b": "http://elsewhere/"])
+    bench.leave(budget, bench.enter(budget, mirror: "b"))
+    for _ in 0..<8 { bench.enter(budget, mirror: "a") }
+    #expect(budget.snapshot().running == 2)
+    let other = bench.enter(budget, mirror: "b")
+    #expect(bench.running.contains(other))
+    bench.leave(budget, other)
+    #expect(budget.snapshot().running == 2)
+    // For one that is no longer among the settings nothing is kept.
+    budget.setMirrors(["a": "http://dead/"])
+    #expect(budget.snapshot().running == 3)
+  }
+
+  /// Over many hosts all places there are would be taken.
+  @Test func theLastPlaceOfAllIsForAMirrorThatHasNone() {
+    let budget = bench.budget(total: 4, perHost: 2)
+    budget.setMirrors(["a": "http://h0/", "b": "http://h9/"])
+    for number in 0..<8 { bench.enter(budget, mirror: "a", host: "h\(number)") }
+    #expect(budget.snapshot().running == 3)
+    let other = bench.enter(budget, mirror: "b", host: "h9")
+    #expect(bench.running.contains(other))
+  }
+
+  @Test func aSingleMirrorHasAllPlaces() {
+    let budget = bench.budget(total: 4, perHost: 4, keptForSmall: 0)
+    budget.setMirrors(["a": "http://dead/"])
+    for _ in 0..<8 { bench.enter(budget, mirror: "a") }
+    #expect(budget.snapshot().running == 4)
+  }
+
   @Test func smallFilesHaveAPlaceOfTheirOwn() {
-    let budget = bench.budget(total: 10, perHost: 2)
-    bench.enter(budget, mirror: "a")
+    let budget = bench.budget(total: 10, perHost: 3)
+    for _ in 0..<2 { bench.enter(budget, mirror: "a") }
     let large = bench.enter(budget, mirror: "a")
     #expect(!bench.running.contains(large))
     let small = bench.enter(budget, mirror: "b", isSmall: true)
     #expect(bench.running.contains(small))
+  }
+
+  /// A feed that says no sizes would have its files one by one.
+  @Test func twoPlacesAreForFilesOfAnySize() {
+    let budget = bench.budget(total: 10, perHost: 2)
+    for _ in 0..<3 { bench.enter(budget, mirror: "a") }
+    #expect(budget.snapshot().running == 2)
+    let host = Origin(scheme: "http", host: "a", port: "80")
+    var line = WaitingLine<Int>(perHost: 2, keptForSmall: 1)
+    for number in 0..<3 { line.add(number, to: host, order: UInt64(number)) }
+    #expect(line.takeNext()?.element == 0)
+    #expect(line.takeNext()?.element == 1)
+    #expect(line.takeNext() == nil)
   }
 
   @Test func whoWaitsOnAnotherThreadIsTold() {
@@ -327,20 +383,21 @@ import Testing
 
   @Test func smallOnesPassLargeOnesInTheLine() {
     let host = Origin(scheme: "http", host: "a", port: "80")
-    var line = WaitingLine<Int>(perHost: 2, keptForSmall: 1)
-    for number in 0..<3 { line.add(number, to: host, order: UInt64(number)) }
-    for number in 3..<5 { line.add(number, to: host, order: UInt64(number), isSmall: true) }
+    var line = WaitingLine<Int>(perHost: 3, keptForSmall: 1)
+    for number in 0..<4 { line.add(number, to: host, order: UInt64(number)) }
+    for number in 4..<6 { line.add(number, to: host, order: UInt64(number), isSmall: true) }
     #expect(line.takeNext()?.element == 0)
-    #expect(line.takeNext()?.element == 3)
-    #expect(line.takeNext() == nil)
-    line.leave(host, isSmall: true)
-    #expect(line.takeNext()?.element == 4)
-    line.leave(host)
     #expect(line.takeNext()?.element == 1)
-    line.leave(host, isSmall: true)
+    #expect(line.takeNext()?.element == 4)
     #expect(line.takeNext() == nil)
+    line.leave(host, isSmall: true)
+    #expect(line.takeNext()?.element == 5)
     line.leave(host)
     #expect(line.takeNext()?.element == 2)
+    line.leave(host, isSmall: true)
+    #expect(line.takeNext() == nil)
+    line.leave(host)
+    #expect(line.takeNext()?.element == 3)
   }
 }
 

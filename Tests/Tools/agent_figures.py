@@ -4,8 +4,8 @@
     agent_figures.py --tarn TARN [--mirrors 10] [--files 10000] [--large 100000] [--entries 1000000]
 
 Four parts, on one nginx:
-  idle      --mirrors mirrors of --files files each, all in sync: PSS of the process (Pss of smaps_rollup) and the share of
-            one CPU over 30 s
+  idle      --mirrors mirrors of --files files each, all in sync: PSS of the agent and of its tarn-watch together (Pss of
+            smaps_rollup), ten seconds after the last pass, and the agent's share of one CPU over 30 s
   restart   a mirror of --large files besides: from the start of the process after kill -9 to the first answer on the socket,
             five times idle and five times in the middle of a pass; then everything is in sync again, and no event number is
             missing
@@ -90,8 +90,17 @@ class Agent:
         return next(mirror for mirror in self.ask("/v1/status")["mirrors"] if mirror["name"] == name)
 
     def pss(self):
-        with open(f"/proc/{self.process.pid}/smaps_rollup", encoding="ascii") as stream:
-            return next(int(line.split()[1]) for line in stream if line.startswith("Pss:"))
+        """KiB, of the process and its children."""
+        task = f"/proc/{self.process.pid}/task"
+        processes = [str(self.process.pid)]
+        for thread in os.listdir(task):
+            with open(f"{task}/{thread}/children", encoding="ascii") as stream:
+                processes += stream.read().split()
+        total = 0
+        for process in processes:
+            with open(f"/proc/{process}/smaps_rollup", encoding="ascii") as stream:
+                total += next(int(line.split()[1]) for line in stream if line.startswith("Pss:"))
+        return total
 
     def ticks(self):
         with open(f"/proc/{self.process.pid}/stat", encoding="ascii") as stream:
@@ -147,7 +156,8 @@ def idle(agent, arguments):
     agent.start()
     for number in range(arguments.mirrors):
         agent.run("sync", "-q", f"m{number}")
-    time.sleep(3)
+    # Five seconds after the last pass the agent gives back what passes needed.
+    time.sleep(10)
     show(f"idle: PSS, {arguments.mirrors} x {arguments.files} files", [agent.pss() / 1024 for _ in range(3)], "MiB")
     before = agent.ticks()
     time.sleep(30)

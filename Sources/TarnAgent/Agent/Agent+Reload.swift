@@ -66,6 +66,7 @@ extension Agent {
     if changes.agent, !parts.keepsLogForm {
       parts.log.set(settings.agent.logFormat, environment: parts.environment)
     }
+    budget.setMirrors(Self.feeds(settings))
     if changes.limits { budget.setLimits(TransferBudget.Limits(settings.limits)) }
     for action in actions { carryOut(action) }
     parts.log.tell(

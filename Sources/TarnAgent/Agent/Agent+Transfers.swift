@@ -1,3 +1,4 @@
+import TarnConfig
 import TarnCore
 import TarnEngine
 import TarnRuntime
@@ -26,7 +27,9 @@ extension Agent {
         .cancel, ("the transfer of \(target) ends; the next pass tries again", "it ends already")
       )
     case .retry:
-      (order, words) = (.retry, ("\(target) is tried now", "\(target) does not wait: it is at work"))
+      (order, words) = (
+        .retry, ("\(target) is tried now, in the pass at work", "\(target) does not wait: it is at work")
+      )
     case .prioritize where command.priority == .high || command.priority == nil:
       (order, words) = (.prioritize, ("\(target) gets the next connection", "\(target) has priority already"))
     case .pause:
@@ -47,6 +50,7 @@ extension Agent {
       return ControlAnswer(words.done)
     case .wasSo: return ControlAnswer(words.wasSo, wasSo: true)
     case .notThere:
+      if order == .retry, let answer = try retryLater(name, path, target) { return answer }
       throw ControlFailure(
         .notFound, code: "no-such-transfer", "\(target) is not being transferred",
         hint:
@@ -61,5 +65,28 @@ extension Agent {
     guard steering.resume(path) else { return ControlAnswer("\(target) is not paused", wasSo: true) }
     save()
     return try perform(ControlCommand(.sync, ControlTarget(mirror: name)))
+  }
+
+  /// What no pass is at work on, and is not in place, is for the next one.
+  ///
+  /// - Returns: nil for what no pass would bring.
+  private func retryLater(
+    _ name: String, _ path: RelativePath, _ target: String
+  ) throws(ControlFailure) -> ControlAnswer? {
+    guard let settings = shared.withLock({ $0.mirrors[name]?.settings }) else { throw Self.gone(name) }
+    let text = String(decoding: path.bytes, as: UTF8.self)
+    let state = try? parts.tarn.explain(
+      folder: settings.folder, state: settings.state, path: text, name: path.bytes
+    ).state
+    let isAtWork = shared.withLock { $0.mirrors[name]?.progress } != nil
+    if state == "pending", isAtWork {
+      return ControlAnswer("\(target) waits for its turn in the pass at work", wasSo: true)
+    }
+    guard let state, ["failed", "missing", "changed", "pending"].contains(state) else { return nil }
+    var answer = try perform(ControlCommand(.sync, ControlTarget(mirror: name)))
+    answer.message =
+      "\(target) is tried in the next pass, which begins as soon as "
+      + (isAtWork ? "the one at work has ended" : "there is a place")
+    return answer
   }
 }

@@ -108,7 +108,13 @@ package final class Agent: Sendable {
       Shared(
         running: running, state: AgentState(mostPasses: running.settings.limits.passes), settingsRead: now,
         record: record))
+    budget.setMirrors(Self.feeds(running.settings))
     for mirror in running.settings.mirrors { add(mirror) }
+  }
+
+  /// Of each mirror.
+  static func feeds(_ settings: Settings) -> [String: String] {
+    Dictionary(settings.mirrors.map { ($0.name, $0.feed) }) { first, _ in first }
   }
 
   package var settings: Settings { shared.withLock { $0.running.settings } }

@@ -127,10 +127,11 @@ struct DocumentWalk {
               warning.code, severity: .warning, "'\(setting.name)' \(warning.message)", hint: warning.hint))
         }
       } catch {
-        let position = error.position ?? member.node.position
-        add(
-          error.code, position, "'\(setting.name)' \(error.message)", hint: error.hint,
-          showing: setting.kind.isSecret ? .nothing : .whole)
+        for refusal in [error] + error.others where !isFull {
+          add(
+            refusal.code, refusal.position ?? member.node.position, "'\(setting.name)' \(refusal.message)",
+            hint: refusal.hint, showing: setting.kind.isSecret ? .nothing : .whole)
+        }
       }
     }
   }

@@ -12,10 +12,35 @@ package struct LoadedSettings: Sendable, Equatable {
   /// older ones.
   package var socket: String? {
     if let settings { return settings.agent.socket }
-    let record = records.first { $0.table == .agent && $0.name == "socket" }
-    guard let text = record?.toml, text.hasPrefix("\""), text.hasSuffix("\""), !text.contains("\\") else {
-      return nil
+    return text("socket", in: .agent)
+  }
+
+  /// Where a mirror's folder and its record are.
+  package struct Place: Sendable, Equatable {
+    package var name: String
+    package var folder: String
+    package var state: String?
+  }
+
+  /// The mirrors by name: also when the settings have errors elsewhere, to look at what was recorded of them.
+  package var places: [Place] {
+    if let settings {
+      return settings.mirrors.map { Place(name: $0.name, folder: $0.folder, state: $0.state) }
     }
+    return records.compactMap { record in
+      guard case .mirror(let name) = record.table, record.name == "folder",
+        let folder = text("folder", in: record.table)
+      else { return nil }
+      return Place(name: name, folder: folder, state: text("state", in: record.table))
+    }
+  }
+
+  /// A record's text, where it needs no reading.
+  private func text(_ name: String, in table: SettingsTable) -> String? {
+    let record = records.first { $0.table == table && $0.name == name }
+    guard let text = record?.toml, text.hasPrefix("\""), text.hasSuffix("\""), text.utf8.count >= 2,
+      !text.contains("\\")
+    else { return nil }
     return String(text.dropFirst().dropLast())
   }
 }

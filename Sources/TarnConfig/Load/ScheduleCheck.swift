@@ -6,19 +6,16 @@ struct ScheduleCheck: Sendable {
   /// The rules of a zone; nil when the time zone database does not have it.
   var rules: @Sendable (CalendarSpec.Zone) -> TimeZoneRules?
 
-  /// - Parameter texts: of one setting.
   /// - Throws: for what is no schedule, or one that never came and never will.
-  func check(_ texts: [(text: String, position: SettingPosition)]) throws(Refusal) {
-    for (text, position) in texts {
-      let spec = try spec(text, at: position)
-      let rules = rules(spec.zone) ?? .utc
-      if spec.next(after: now, in: rules) == nil, spec.next(after: Self.start, in: rules) == nil {
-        throw Refusal(
-          .badValue, "takes a time that comes, and '\(Redaction.short(text))' never does",
-          hint: "there is no such time up to the year 2199; the last day of a month is *-*~1: "
-            + "write for example schedule = \"*-*~1 03:00\"",
-          position: position)
-      }
+  func check(_ text: String, at position: SettingPosition) throws(Refusal) {
+    let spec = try spec(text, at: position)
+    let rules = rules(spec.zone) ?? .utc
+    if spec.next(after: now, in: rules) == nil, spec.next(after: Self.start, in: rules) == nil {
+      throw Refusal(
+        .badValue, "takes a time that comes, and '\(Redaction.short(text))' never does",
+        hint: "there is no such time up to the year 2199; the last day of a month is *-*~1: "
+          + "write for example schedule = \"*-*~1 03:00\"",
+        position: position)
     }
   }
 

@@ -44,49 +44,58 @@ extension ValueReading {
   }
 
   func rates(_ nodes: [SettingNode]) throws(Refusal) -> [SettingValue.Rate] {
-    var rates: [SettingValue.Rate] = []
-    for node in nodes { rates.append(try rate(node)) }
-    return rates
+    try each(nodes, rate)
   }
 
+  private static let window = "write for example { at = \"08:00-18:00\", limit = \"2MiB/s\" }"
+
   private func rate(_ node: SettingNode) throws(Refusal) -> SettingValue.Rate {
-    let example = "write for example { at = \"08:00-18:00\", limit = \"2MiB/s\" }"
     guard case .table(let members) = node.value else {
       throw Refusal(
-        .wrongType, "takes a list of { at, limit }, and \(node.kindName) is in it", hint: example,
+        .wrongType, "takes a list of { at, limit }, and \(node.kindName) is in it", hint: Self.window,
         position: node.position)
     }
-    var texts: [String: String] = [:]
-    for member in members {
-      guard ["at", "limit"].contains(member.key) else {
-        let near = Spelling.nearest(member.key, ["at", "limit"])
-        throw Refusal(
-          .unknownSetting, "knows no '\(Redaction.short(member.key))' in a window, only at and limit",
-          hint: near.map { "write '\($0)'" } ?? example, position: member.keyPosition)
-      }
-      guard case .text(let text) = member.node.value else {
-        throw Refusal(
-          .wrongType, "takes a text for '\(member.key)', and this is \(member.node.kindName)", hint: example,
-          position: member.node.position)
-      }
-      texts[member.key] = text
-    }
-    guard let at = texts["at"], let limit = texts["limit"] else {
+    let parts = try each(members, part)
+    let span = parts.lazy.compactMap(\.at).first
+    let limit = parts.lazy.compactMap(\.limit).first
+    guard var row = span?.row, let span, let limit else {
       throw Refusal(
-        .missing, "has a window without '\(texts["at"] == nil ? "at" : "limit")'", hint: example,
+        .missing, "has a window without '\(span == nil ? "at" : "limit")'", hint: Self.window,
         position: node.position)
     }
-    func position(_ key: String) -> SettingPosition? { members.first { $0.key == key }?.node.position }
-    guard let bytes = Units.rate(limit) else {
+    row.limit = limit.rate
+    return SettingValue.Rate(row: row, at: span.text, limit: limit.text)
+  }
+
+  /// One of both.
+  private func part(
+    _ member: SettingNode.Member
+  ) throws(Refusal) -> (at: (text: String, row: RateTimetable.Row)?, limit: (text: String, rate: UInt64?)?) {
+    let position = member.node.position
+    guard ["at", "limit"].contains(member.key) else {
+      let near = Spelling.nearest(member.key, ["at", "limit"])
       throw Refusal(
-        .badValue, "takes \(SettingKind.rate.takes) for 'limit'", hint: example, position: position("limit"))
+        .unknownSetting, "knows no '\(Redaction.short(member.key))' in a window, only at and limit",
+        hint: near.map { "write '\($0)'" } ?? Self.window, position: member.keyPosition)
     }
-    do throws(ScheduleTextError) {
-      return SettingValue.Rate(row: try RateTimetable.Row(at, limit: bytes), at: at, limit: limit)
-    } catch {
+    guard case .text(let text) = member.node.value else {
       throw Refusal(
-        .badValue, "takes a span of the day for 'at'; \(error.place(in: at))",
-        hint: "write for example at = \(SettingValue.quote(error.example))", position: position("at"))
+        .wrongType, "takes a text for '\(member.key)', and this is \(member.node.kindName)",
+        hint: Self.window, position: position)
     }
+    if member.key == "at" {
+      do throws(ScheduleTextError) {
+        return ((text, try RateTimetable.Row(text, limit: nil)), nil)
+      } catch {
+        throw Refusal(
+          .badValue, "takes a span of the day for 'at'; \(error.place(in: text))",
+          hint: "write for example at = \(SettingValue.quote(error.example))", position: position)
+      }
+    }
+    guard let rate = Units.rate(text) else {
+      throw Refusal(
+        .badValue, "takes \(SettingKind.rate.takes) for 'limit'", hint: Self.window, position: position)
+    }
+    return (nil, (text, rate))
   }
 }

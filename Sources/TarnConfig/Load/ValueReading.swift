@@ -8,6 +8,8 @@ struct Refusal: Error, Equatable {
   var hint: String?
   /// Inside the value; nil for its beginning.
   var position: SettingPosition?
+  /// Of other parts of the same value, in their order; these have none themselves.
+  var others: [Refusal] = []
 }
 
 /// Reads the value of one setting from a document: its type, its units, its range.
@@ -35,6 +37,28 @@ struct ValueReading {
     return schedules.warning(texts)
   }
 
+  /// Reads each part of a list.
+  ///
+  /// - Throws: the first fault, with those of the other parts.
+  func each<Part, Value>(
+    _ parts: [Part], _ read: (Part) throws(Refusal) -> Value
+  ) throws(Refusal) -> [Value] {
+    var values: [Value] = []
+    var faults: [Refusal] = []
+    for part in parts where faults.count < DocumentWalk.mostProblems {
+      do throws(Refusal) {
+        values.append(try read(part))
+      } catch {
+        var fault = error
+        fault.others = []
+        faults += [fault] + error.others
+      }
+    }
+    guard var first = faults.first else { return values }
+    first.others = Array(faults.dropFirst())
+    throw first
+  }
+
   private func value(_ node: SettingNode, as setting: Setting) throws(Refusal) -> SettingValue {
     switch (setting.kind, node.value) {
     case (.boolean, .boolean(let value)): return .boolean(value)
@@ -46,7 +70,8 @@ struct ValueReading {
     case (.reserve, .text(let text)), (.rate, .text(let text)), (.span, .text(let text)),
       (.interval, .text(let text)), (.choice, .text(let text)), (.text, .text(let text)):
       return .text(try checked(text, as: setting))
-    case (.patterns, .array(let nodes)): return .texts(try texts(nodes, setting))
+    case (.patterns, .array(let nodes)):
+      return .texts(try each(nodes) { node throws(Refusal) in try text(node, setting) })
     case (.path, .text(let text)): return .text(try path(text))
     case (.feed, .text(let text)): return .text(try FeedRule.check(text))
     case (.secretFile, .text(let text)): return .secret(.file(try path(text)))
@@ -63,11 +88,14 @@ struct ValueReading {
       return .secret(try secret(members, setting))
     case (.rates, .array(let nodes)): return .rates(try rates(nodes))
     case (.calendar, .text(let text)):
-      try schedules.check([(text, node.position)])
+      try schedules.check(text, at: node.position)
       return .texts([text])
     case (.calendar, .array(let nodes)):
-      let texts = try texts(nodes, setting)
-      try schedules.check(zip(texts, nodes).map { ($0, $1.position) })
+      let texts = try each(nodes) { node throws(Refusal) in
+        let text = try text(node, setting)
+        try schedules.check(text, at: node.position)
+        return text
+      }
       guard !texts.isEmpty else { throw Refusal(.badValue, "is an empty list", hint: "leave it out instead") }
       return .texts(texts)
     default: throw wrongType(node, setting)
@@ -103,18 +131,15 @@ struct ValueReading {
         : "write every = \"366d\", or a schedule such as \"*-01-01\"")
   }
 
-  private func texts(_ nodes: [SettingNode], _ setting: Setting) throws(Refusal) -> [String] {
-    var texts: [String] = []
-    for node in nodes {
-      guard case .text(let text) = node.value else {
-        var refusal = wrongType(node, setting)
-        refusal.message = "takes \(setting.kind.takes), and \(node.kindName) is in it"
-        refusal.position = node.position
-        throw refusal
-      }
-      texts.append(text)
+  /// A part of a list of texts.
+  private func text(_ node: SettingNode, _ setting: Setting) throws(Refusal) -> String {
+    guard case .text(let text) = node.value else {
+      var refusal = wrongType(node, setting)
+      refusal.message = "takes \(setting.kind.takes), and \(node.kindName) is in it"
+      refusal.position = node.position
+      throw refusal
     }
-    return texts
+    return text
   }
 
   private func path(_ text: String) throws(Refusal) -> String {

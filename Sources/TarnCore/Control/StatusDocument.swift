@@ -152,7 +152,8 @@ package struct StatusDocument: Codable, Sendable {
   package var name: String
   package var feed: String
   package var folder: String
-  /// idle, reading, planning, transferring, publishing, deleting, paused, held, failing or interrupted.
+  /// idle, reading, planning, transferring, publishing, deleting, verifying, paused, held, failing, or interrupted: the last pass
+  /// was stopped or killed.
   package var state: String
   /// The process that holds the folder now.
   package var process: Int32?

@@ -42,6 +42,17 @@ struct DoorLine<ID: Hashable & Sendable, Flow: Hashable & Sendable>: Sendable {
     return (turn.flow, slot.order)
   }
 
+  /// Whose turn it is among those who may go: O(flows).
+  func first(where mayGo: (Flow) -> Bool) -> (flow: Flow, order: UInt64)? {
+    var least: (pass: UInt64, order: UInt64, flow: Flow)?
+    for (flow, waiting) in flows where waiting.live > 0 && mayGo(flow) {
+      guard let order = waiting.slots[waiting.head]?.order else { continue }
+      if let least, (least.pass, least.order) < (waiting.pass, order) { continue }
+      least = (waiting.pass, order, flow)
+    }
+    return least.map { ($0.flow, $0.order) }
+  }
+
   /// - Returns: the number of its slot, and whether the flow had nobody here.
   mutating func append(_ id: ID, _ flow: Flow, order: UInt64) -> (slot: Int, isNew: Bool) {
     var waiting = flows[flow] ?? Waiting()
@@ -60,21 +71,28 @@ struct DoorLine<ID: Hashable & Sendable, Flow: Hashable & Sendable>: Sendable {
     return (slot, isNew)
   }
 
-  /// Takes the one whose turn it is.
+  /// Takes the first of a flow. Those whose turn would have been before save nothing up by it.
   ///
-  /// - Parameter stride: what a turn costs a flow.
+  /// - Parameter stride: what a turn costs the flow.
   /// - Returns: the id, and whether the flow has nobody left here.
-  mutating func popFirst(stride: (Flow) -> UInt64) -> (id: ID, flow: Flow, isLast: Bool)? {
-    guard let turn = turns.popFirst(), var waiting = flows[turn.flow], let slot = waiting.slots[waiting.head]
-    else { return nil }
-    flows[turn.flow] = nil
-    clock = max(clock, turn.pass)
-    waiting.pass = turn.pass + stride(turn.flow)
+  mutating func popFirst(of flow: Flow, stride: UInt64) -> (id: ID, isLast: Bool)? {
+    guard let pass = flows[flow]?.pass, flows[flow]?.live != 0 else { return nil }
+    while let turn = turns.first, turn.pass < pass {
+      _ = turns.popFirst()
+      guard var passed = flows[turn.flow], passed.stamp == turn.stamp else { continue }
+      passed.pass = pass
+      push(turn.flow, &passed)
+      flows[turn.flow] = passed
+    }
+    guard var waiting = flows[flow], let slot = waiting.slots[waiting.head] else { return nil }
+    flows[flow] = nil
+    clock = max(clock, pass)
+    waiting.pass = pass + stride
     waiting.slots[waiting.head] = nil
     waiting.live -= 1
     count -= 1
-    settle(turn.flow, &waiting, needsTurn: true)
-    return (slot.id, turn.flow, waiting.live == 0)
+    settle(flow, &waiting, needsTurn: true)
+    return (slot.id, waiting.live == 0)
   }
 
   /// - Returns: whether the flow has nobody left here.
@@ -124,6 +142,11 @@ struct DoorLine<ID: Hashable & Sendable, Flow: Hashable & Sendable>: Sendable {
 
   private mutating func dropVoidTurns() {
     while let turn = turns.first, flows[turn.flow]?.stamp != turn.stamp { _ = turns.popFirst() }
+    // Who went before others has left some below them.
+    if turns.count > 64 + 4 * flows.count {
+      let flows = flows
+      turns.keep { flows[$0.flow]?.stamp == $0.stamp }
+    }
   }
 
   private mutating func prune() {

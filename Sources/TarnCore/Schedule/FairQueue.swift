@@ -23,8 +23,12 @@ package enum TransferPriority: Int, Sendable, Hashable, CaseIterable, Comparable
 /// proportion to their weights; among hosts with a free place, the flow goes first that has been served least everywhere.
 /// What joins later starts where the others are, so that nobody saves up turns, and nobody waits for ever.
 ///
+/// Where several mirrors share a host, its last free place goes only to a mirror that has none there, and likewise the last
+/// one of all (`setShared`): requests of one mirror that hang would else keep the others out until they time out. Who is alone
+/// has all places.
+///
 /// Adding, finishing and removing cost O(log n) amortised, n the flows and hosts at work; taking, too, and as much again for
-/// each other host at which the flow that was served stands first.
+/// each other host at which the flow that was served stands first. Where only a kept place is free it is O(flows that wait there).
 package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, Host: Hashable & Sendable>:
   Sendable
 {
@@ -35,13 +39,14 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     package var total: Int
     /// Places per host, at least 1.
     package var perHost: Int
-    /// Of each host's places, so many take small files only; one place is always left to the others.
+    /// Of each host's places, so many take small files only. Two are always left to files of any size, or a feed that says
+    /// no sizes would have them one by one.
     package var keptForSmall: Int
 
     package init(total: Int, perHost: Int, keptForSmall: Int = 1) {
       self.total = max(1, total)
       self.perHost = max(1, perHost)
-      self.keptForSmall = max(0, min(keptForSmall, max(1, perHost) - 1))
+      self.keptForSmall = max(0, min(keptForSmall, perHost - 2))
     }
   }
 
@@ -74,7 +79,18 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     var running = 0
     var runningLarge = 0
     var isHeld = false
+    /// Several mirrors use it.
+    var isShared = false
     var lines = 0
+    /// Places of each mirror that has any.
+    var places: [Mirror: Int] = [:]
+  }
+
+  /// Whom a door lets in.
+  private enum Opening {
+    case nobody, everybody
+    /// Mirrors that have no place at the host, or none anywhere.
+    case newcomers(here: Bool, anywhere: Bool)
   }
 
   package private(set) var limits: Limits
@@ -82,6 +98,11 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
   private var running: [ID: Request] = [:]
   private var hosts: [Host: HostState] = [:]
   private var lines: [Door: DoorLine<ID, Flow>] = [:]
+  /// Places of each mirror that has any, everywhere.
+  private var places: [Mirror: Int] = [:]
+  private var isShared = false
+  /// Doors at which nobody may have the last place of all.
+  private var barred: Set<Door> = []
   /// Turns served, everywhere, in units of a stride.
   private var served: [Flow: (pass: UInt64, doors: Int)] = [:]
   /// The pass of the flow that was served last.
@@ -138,25 +159,30 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
       let door = proposal.door
       guard lines[door]?.proposal?.number == proposal.number else { continue }
       lines[door]?.proposal = nil
-      guard isOpen(door), let head = lines[door]?.first, let entry = served[head.flow] else { continue }
-      // Since it was proposed the flow was served elsewhere.
+      guard let head = head(of: door), let entry = served[head.flow] else {
+        bar(door)
+        continue
+      }
+      // Since it was proposed the flow was served elsewhere, or another one is the first that may go.
       if entry.pass > proposal.pass {
         propose(door)
         continue
       }
-      return takeFirst(of: door, pass: entry.pass)
+      return take(head.flow, from: door, pass: entry.pass)
     }
     return nil
   }
 
-  private mutating func takeFirst(of door: Door, pass: UInt64) -> (id: ID, request: Request)? {
-    guard let (id, flow, isLast) = lines[door]?.popFirst(stride: Self.stride),
+  private mutating func take(_ flow: Flow, from door: Door, pass: UInt64) -> (id: ID, request: Request)? {
+    guard let (id, isLast) = lines[door]?.popFirst(of: flow, stride: Self.stride(flow)),
       let request = waiting.removeValue(forKey: id)?.request
     else { return nil }
     clock = max(clock, pass)
     served[flow]?.pass = pass + Self.stride(flow)
     if isLast { leave(flow) }
     running[id] = request
+    places[flow.mirror, default: 0] += 1
+    hosts[door.host]?.places[flow.mirror, default: 0] += 1
     hosts[door.host]?.running += 1
     if !door.isSmall { hosts[door.host]?.runningLarge += 1 }
     clean(door)
@@ -172,9 +198,23 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     guard let request = running.removeValue(forKey: id) else { return false }
     hosts[request.host]?.running -= 1
     if !request.isSmall { hosts[request.host]?.runningLarge -= 1 }
+    Self.giveBack(request.mirror, &places)
+    if var host = hosts[request.host] {
+      hosts[request.host] = nil
+      Self.giveBack(request.mirror, &host.places)
+      hosts[request.host] = host
+    }
     propose(host: request.host)
     drop(request.host)
+    let doors = barred
+    barred = []
+    for door in doors { propose(door) }
     return true
+  }
+
+  private static func giveBack(_ mirror: Mirror, _ places: inout [Mirror: Int]) {
+    guard let count = places[mirror] else { return }
+    places[mirror] = count > 1 ? count - 1 : nil
   }
 
   /// Takes a waiting request out of its line.
@@ -200,6 +240,23 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     drop(host)
   }
 
+  /// Keeps the host's last free place, where it has at least two, for mirrors that have none there; or no longer.
+  ///
+  /// It is forgotten with a host at which nobody runs or waits.
+  package mutating func setShared(_ isShared: Bool, host: Host) {
+    guard let state = hosts[host], state.isShared != isShared else { return }
+    hosts[host]?.isShared = isShared
+    propose(host: host)
+  }
+
+  /// Keeps the last free place of all, where there are at least two, for mirrors that have none anywhere; or no longer.
+  package mutating func setShared(_ isShared: Bool) {
+    guard self.isShared != isShared else { return }
+    self.isShared = isShared
+    barred = []
+    for host in hosts.keys { propose(host: host) }
+  }
+
   /// Takes effect at once: nobody is stopped, and nobody let in beyond the new limits.
   package mutating func setLimits(_ limits: Limits) {
     self.limits = limits
@@ -218,9 +275,38 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     )
   }
 
-  private func isOpen(_ door: Door) -> Bool {
-    guard let host = hosts[door.host], !host.isHeld, host.running < limits.perHost else { return false }
-    return door.isSmall || host.runningLarge < limits.perHost - limits.keptForSmall
+  /// At most one place is left of all, and that not for everybody.
+  private var isLastPlaceKept: Bool { isShared && limits.total > 1 && running.count >= limits.total - 1 }
+
+  private mutating func bar(_ door: Door) {
+    if isLastPlaceKept { barred.insert(door) }
+  }
+
+  private func opening(of door: Door) -> Opening {
+    guard let host = hosts[door.host], !host.isHeld, host.running < limits.perHost else { return .nobody }
+    let forNewcomers = host.isShared && limits.perHost > 1 ? 1 : 0
+    let forSmall = min(limits.keptForSmall, max(0, limits.perHost - forNewcomers - 2))
+    func isOpen(leaving kept: Int) -> Bool {
+      host.running < limits.perHost - kept
+        && (door.isSmall || host.runningLarge < limits.perHost - forSmall - kept)
+    }
+    guard isOpen(leaving: 0) else { return .nobody }
+    let here = !isOpen(leaving: forNewcomers)
+    let anywhere = isLastPlaceKept
+    return here || anywhere ? .newcomers(here: here, anywhere: anywhere) : .everybody
+  }
+
+  /// Whose turn it is at a door, of those whom it lets in.
+  private func head(of door: Door) -> (flow: Flow, order: UInt64)? {
+    switch opening(of: door) {
+    case .nobody: return nil
+    case .everybody: return lines[door]?.first
+    case .newcomers(let here, let anywhere):
+      guard let there = hosts[door.host]?.places else { return nil }
+      return lines[door]?.first { flow in
+        !(here && there[flow.mirror] != nil) && !(anywhere && places[flow.mirror] != nil)
+      }
+    }
   }
 
   private mutating func propose(host: Host) {
@@ -230,9 +316,9 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
 
   /// Puts a door into `ready` with whom it would let in now; what was said of it before is void.
   private mutating func propose(_ door: Door) {
-    guard isOpen(door), let line = lines[door], let head = line.first, line.proposal?.order != head.order,
-      let pass = served[head.flow]?.pass
-    else { return }
+    guard let line = lines[door] else { return }
+    guard let head = head(of: door) else { return bar(door) }
+    guard line.proposal?.order != head.order, let pass = served[head.flow]?.pass else { return }
     proposals += 1
     lines[door]?.proposal = (proposals, head.order)
     ready.push(Proposal(pass: pass, order: head.order, door: door, number: proposals))
@@ -256,6 +342,7 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
   private mutating func clean(_ door: Door) {
     guard lines[door]?.isEmpty == true else { return }
     lines[door] = nil
+    barred.remove(door)
     hosts[door.host]?.lines -= 1
   }
 

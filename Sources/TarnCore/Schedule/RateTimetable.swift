@@ -9,7 +9,7 @@ package struct RateTimetable: Hashable, Sendable {
     /// Bit 0 is Monday; 0 stands for every day.
     let weekdays: UInt8
     /// Bytes per second; nil for no limit.
-    package let limit: UInt64?
+    package var limit: UInt64?
 
     /// - Parameter span: `08:00-18:00`, `22:00-06:00`, `Mon..Fri 08:00-18:00`, `00:00-24:00`.
     package init(_ span: String, limit: UInt64?) throws(ScheduleTextError) {

@@ -42,7 +42,8 @@ package struct StatusQuery {
     if document.process != nil { return try ledger.fact("phase") ?? "reading" }
     if document.lastFailure != nil { return "failing" }
     let outcome = try ledger.fact("outcome")
-    if outcome == "running" { return "interrupted" }
+    // It was killed, or asked to stop.
+    if outcome == "running" || outcome == "stopped" { return "interrupted" }
     if document.held != nil { return "held" }
     // After a pass that ended in sync only a verification finds any.
     return outcome == "partial" || !document.problems.isEmpty ? "failing" : "idle"

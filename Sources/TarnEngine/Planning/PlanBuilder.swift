@@ -53,6 +53,7 @@ final class PlanBuilder {
   private(set) var isRepair = false
   /// Unfinished downloads of paths that nothing was found out about so far, and of paths that are in place.
   private var partials = (unnamed: Set<RelativePath>(), settled: Set<RelativePath>())
+  private(set) var old = OldProblems()
 
   init(
     ports: PassPorts, folder: any FolderReading, policy: PassPolicy, observer: any PassObserver,
@@ -211,6 +212,7 @@ final class PlanBuilder {
     inCatalog = 0
     makeCatalog()
     partials = (Set(try ports.ledger.partials().map(\.path)), [])
+    old = isRepair ? OldProblems() : try OldProblems(ports.ledger)
   }
 
   /// Unfinished downloads that no pass will go on with: of paths that are in place by other means, and, where the feed says
@@ -222,6 +224,7 @@ final class PlanBuilder {
   }
 
   private func note(_ finding: Finding) {
+    if finding.entry != nil { old.want(finding.path, finding.decision) }
     guard !partials.unnamed.isEmpty, finding.entry != nil || finding.scanFailure != nil,
       partials.unnamed.remove(finding.path) != nil
     else { return }
@@ -455,6 +458,7 @@ final class PlanBuilder {
 
   private func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {
     let problem = Problem(name: name, kind: kind, code: code, message: message, seen: started)
+    old.keep(name)
     var isNew = true
     if told.count < PassReport.mostProblems {
       isNew = told.insert(name + [0] + Array(code.utf8)).inserted

@@ -6,7 +6,7 @@ extension Conductor {
   /// Carries an order out, or says why there is nothing to do.
   func steer(_ order: PassSteering.Order, _ path: RelativePath) -> PassSteering.Answer {
     guard let (id, job) = jobs.first(where: { $0.value.entry.path == path }), !job.isPublishing else {
-      return .notThere
+      return order == .retry && beginAgain(path) ? .done : .notThere
     }
     switch order {
     case .cancel, .pause:
@@ -14,6 +14,9 @@ extension Conductor {
       guard job.steered == nil || (order == .pause && job.steered == .cancel) else { return .wasSo }
       jobs[id]?.steered = order
       wake(id)
+      return .done
+    case .retry where job.steered == .cancel:
+      jobs[id]?.isWantedAgain = true
       return .done
     case .retry:
       guard delayed.contains(where: { $0.job == id }) else { return .wasSo }
@@ -51,9 +54,32 @@ extension Conductor {
       hold(job.entry.path)
     } else {
       let message = "its transfer was cancelled; the next pass tries again"
-      noteNow(fail(job, code: "cancelled", message: message))
+      noteNow(fail(job, code: Self.cancelledCode, message: message))
+      cancelled[job.entry.path] = (job.action, job.ordinal)
     }
     over(job)
+    if job.isWantedAgain { _ = beginAgain(job.entry.path) }
+    return true
+  }
+
+  private static let cancelledCode = "cancelled"
+
+  /// Takes back that an order ended it: its failure is told no more.
+  ///
+  /// - Returns: false when none did, or this pass begins nothing more.
+  private func beginAgain(_ path: RelativePath) -> Bool {
+    guard !stop.isSet, !isPaused(path), let (action, ordinal) = cancelled.removeValue(forKey: path),
+      let entry = action.entry
+    else { return false }
+    counts.failed -= 1
+    problems.removeAll { $0.code == Self.cancelledCode && $0.name == path.bytes }
+    progress.change { snapshot in
+      snapshot.failed -= 1
+      if entry.size == nil { snapshot.unknownSizes += 1 }
+    }
+    // A failure is of no account: what publishes it drops the problem, too.
+    try? ports.ledger.applyVolatile([.dropProblem(name: path.bytes)])
+    begin(makeJob(action, entry, ordinal: ordinal), mustBegin: true)
     return true
   }
 

@@ -41,6 +41,8 @@ final class Conductor {
   var forlorn: [Job] = []
   /// Actions of the plan that are come back to.
   var left = Leftovers()
+  /// What orders ended, to be tried again if somebody wants that.
+  var cancelled: [RelativePath: (action: Action, ordinal: Int)] = [:]
   /// Entries for which there was no space beside others.
   var cramped: Cramped
   /// Jobs so far that took space.

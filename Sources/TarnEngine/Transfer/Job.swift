@@ -41,6 +41,8 @@ struct Job {
   var isPublishing = false
   /// An order ended it; nobody is asked any more.
   var steered: PassSteering.Order?
+  /// It was cancelled, and begins anew once that is done.
+  var isWantedAgain = false
   /// It gets the next connection.
   var isUrgent = false
   /// Those who wanted it tried now, when its source was last asked.

@@ -30,6 +30,9 @@ struct BudgetTime: Sendable {
 /// Places and circuits of a `TransferBudget`: a value that decides, and collects whom to tell. Times are those of the
 /// monotonic clock in nanoseconds.
 ///
+/// A host that several mirrors use, by their settings or by what they asked for so far, keeps its last free place for a mirror
+/// that has none there (`FairQueue`).
+///
 /// Each mirror has a circuit of its own at each route, so that one that fails keeps no other from a host that answers it. Who
 /// waits at a circuit stands in the queue exactly while its breaker lets somebody in, so that whoever the queue gives may go.
 struct BudgetBook {
@@ -75,6 +78,7 @@ struct BudgetBook {
   }
 
   private var queue: Queue
+  private var neighbours = Neighbours()
   private var entries: [Place: Entry] = [:]
   private var circuits: [Gate: Circuit] = [:]
   /// Where somebody waits for a short rest.
@@ -114,8 +118,9 @@ struct BudgetBook {
     let gate = Gate(route: route, mirror: mirror)
     let request = Queue.Request(mirror: mirror, host: route, priority: priority, isSmall: isSmall)
     entries[place] = Entry(gate: gate, request: request, member: member, ticket: nil)
+    neighbours.note(mirror, at: route.origin)
     circuits[gate, default: Circuit(breaker: CircuitBreaker(settings))].waiting.insert(place)
-    if circuits[gate]?.isHeld == false { queue.add(place, request) }
+    if circuits[gate]?.isHeld == false { line(place, request) }
     settle(gate, now)
     pump(now)
     return place
@@ -183,6 +188,16 @@ struct BudgetBook {
     pump(now)
   }
 
+  /// The mirrors that there are, and where the feed of each is; nil where that is no host.
+  mutating func setMirrors(_ mirrors: [String: Origin?], now: BudgetTime) {
+    neighbours.set(mirrors)
+    queue.setShared(mirrors.count > 1)
+    for route in Set(circuits.keys.map(\.route)) {
+      queue.setShared(neighbours.areSeveral(at: route.origin), host: route)
+    }
+    pump(now)
+  }
+
   mutating func setLimits(_ limits: Queue.Limits, now: BudgetTime) {
     queue.setLimits(limits)
     pump(now)
@@ -239,9 +254,14 @@ struct BudgetBook {
       if isHeld {
         queue.remove(place)
       } else if let request = entries[place]?.request {
-        queue.add(place, request)
+        line(place, request)
       }
     }
+  }
+
+  private mutating func line(_ place: Place, _ request: Queue.Request) {
+    queue.add(place, request)
+    queue.setShared(neighbours.areSeveral(at: request.host.origin), host: request.host)
   }
 
   /// Ends all that waits at a circuit.

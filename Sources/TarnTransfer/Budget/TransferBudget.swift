@@ -4,6 +4,9 @@ package import TarnRuntime
 /// What the transfers of several mirrors share: places in all and per host with fair turns between the mirrors, one rate,
 /// and for each mirror a circuit breaker per host. Any thread may call; nothing blocks.
 ///
+/// Where several mirrors use a host, its last free place is kept for one that has none there, and the last place of all for one
+/// that has none anywhere: transfers of a mirror that hang keep no other from a host. A single mirror has all places.
+///
 /// Each exchange asks for a place before each of its hops, and is told on its own thread when it has one. A breaker that
 /// opens for a few seconds makes the host's exchanges wait; for longer it ends them with `.hostResting`. Afterwards one of
 /// them tries.
@@ -13,7 +16,7 @@ package final class TransferBudget: Sendable {
     package var total: Int
     /// Transfers per host, at least 1.
     package var perHost: Int
-    /// Of each host's places, so many take small files only; one is always left to the others.
+    /// Of each host's places, so many take small files only; two are always left to files of any size.
     package var keptForSmall: Int
 
     package init(total: Int, perHost: Int, keptForSmall: Int = 1) {
@@ -95,6 +98,18 @@ package final class TransferBudget: Sendable {
   package func setLimits(_ limits: Limits) {
     let now = now
     change(tellsAll: true) { $0.book.setLimits(Self.queueLimits(limits), now: now) }
+  }
+
+  /// Says which mirrors there are, so that places are kept for those to come. Others may ask, too; theirs are kept at hosts
+  /// that they have asked before.
+  ///
+  /// - Parameter feeds: each mirror's feed: a URL, or whatever else a feed may be.
+  package func setMirrors(_ feeds: [String: String]) {
+    let now = now
+    let origins = feeds.mapValues { feed in
+      (try? SourceURL(feed).origin).flatMap { $0.scheme == "file" ? nil : $0 }
+    }
+    change { $0.book.setMirrors(origins, now: now) }
   }
 
   /// Sets the rate of all mirrors together, beside each one's own.

@@ -53,6 +53,7 @@ struct ScheduleCommand: ParsableCommand {
     }
     let folder = session.tarn.absolute(mirror)
     guard session.tarn.mirrorFolder(containing: folder)?.utf8.elementsEqual(folder.utf8) == true else {
+      try session.tarn.refuseTransfer(mirror)
       throw PassFailure(
         .folderUnusable, code: "not-a-mirror",
         "'\(Printable.escape(mirror))' is neither a name in the settings nor the folder of a mirror",

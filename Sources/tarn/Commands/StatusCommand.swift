@@ -42,24 +42,28 @@ struct StatusCommand: ParsableCommand {
     if watch { return try StatusWatch(session: session).run { read(session) }.end() }
     let reading = read(session)
     // A failure alone leaves standard output empty; some mirrors beside a failure are a document.
-    if session.isJSON, !reading.documents.isEmpty || reading.failures.isEmpty {
+    if session.isJSON, !reading.documents.isEmpty || !reading.isFailed {
       session.console.data(JSONText.document(StatusAnswer(agent: reading.agent, mirrors: reading.documents)))
     } else if !session.isJSON {
-      let shown = reading.documents.filter { !session.isQuiet || !StatusText.isCalm($0) }
-      for line in Self.lines(shown, session, agent: reading.agent) { session.console.data(line, now: false) }
+      for line in lines(reading, session) { session.console.data(line, now: false) }
     }
     session.console.flush()
-    try ExitStatus.worst(reading.failures.map(session.tell)).end()
+    try reading.tellFailures(session).end()
   }
 
-  static func lines(_ documents: [StatusDocument], _ session: Session, agent: AgentDocument?) -> [String] {
-    let now = session.now
-    let style = session.style
-    let check = session.sources.paths.command("config check")
-    let head =
-      agent.map { session.isQuiet ? [] : AgentText.lines($0, now: now, style: style, check: check) } ?? []
+  private func lines(_ reading: Reading, _ session: Session) -> [String] {
+    let documents = reading.documents.filter { !session.isQuiet || !StatusText.isCalm($0) }
+    let (now, style) = (session.now, session.style)
+    let head = Self.head(reading, session)
     if documents.count == 1 { return head + StatusText.card(documents[0], now: now, style: style) }
     return head + (documents.isEmpty ? [] : StatusText.table(documents, now: now, style: style))
+  }
+
+  /// What is said of the agent, if there is one.
+  static func head(_ reading: Reading, _ session: Session) -> [String] {
+    guard let agent = reading.agent, !session.isQuiet else { return [] }
+    let check = session.sources.paths.command("config check")
+    return AgentText.lines(agent, now: session.now, style: session.style, check: check)
   }
 
   /// What could be read, and why the rest could not.
@@ -67,6 +71,25 @@ struct StatusCommand: ParsableCommand {
     var agent: AgentDocument?
     var documents: [StatusDocument] = []
     var failures: [PassFailure] = []
+    /// Settings with errors, while no agent goes on with older ones.
+    var faulty: SettingsReport?
+    /// Which mirrors there are is for these settings to say: nobody named any.
+    var needsSettings = false
+
+    var isFailed: Bool { !failures.isEmpty || (needsSettings && faulty != nil) }
+
+    /// Says all that failed, with each error of the settings.
+    func tellFailures(_ session: Session) -> ExitStatus {
+      var statuses = failures.map(session.tell)
+      guard let faulty, let failure = faulty.failure else { return ExitStatus.worst(statuses) }
+      if session.isJSON {
+        _ = session.tell(failure)
+      } else {
+        faulty.tellProblems(session)
+      }
+      if needsSettings { statuses.append(.configuration) }
+      return ExitStatus.worst(statuses)
+    }
   }
 
   /// From the agent where it has the mirror, else from the ledger.
@@ -82,8 +105,13 @@ struct StatusCommand: ParsableCommand {
       // A ledger may still be readable.
       if !mirrors.isEmpty || error.kind == .defect { reading.failures.append(error) }
     }
+    if reading.agent == nil {
+      let report = SettingsReport(session)
+      reading.faulty = report.failure == nil ? nil : report
+      reading.needsSettings = mirrors.isEmpty
+    }
     do throws(PassFailure) {
-      for place in try places(session, known) {
+      for place in try places(session, known, faulty: reading.faulty) {
         if let document = known.first(where: { Self.isOf($0, place, session) }) {
           reading.documents.append(document)
           continue
@@ -91,24 +119,59 @@ struct StatusCommand: ParsableCommand {
         do throws(PassFailure) {
           reading.documents.append(try document(place, session))
         } catch {
-          reading.failures.append(error)
+          // One of these settings that was never synced has nothing to tell.
+          let isNone = ["no-folder", "not-a-mirror"].contains(error.code)
+          guard mirrors.isEmpty, reading.faulty != nil, isNone else {
+            reading.failures.append(error)
+            continue
+          }
         }
       }
     } catch {
-      reading.failures.append(error)
+      // The settings, which may name some, are told all the same.
+      if reading.faulty == nil || error.code != "no-mirror" { reading.failures.append(error) }
     }
     return reading
   }
 
-  /// The mirrors that are meant; without words also those that only the agent knows.
-  private func places(_ session: Session, _ known: [StatusDocument]) throws(PassFailure) -> [Tarn.Place] {
+  /// The mirrors that are meant; without words also those that only the agent knows, or settings with errors.
+  private func places(
+    _ session: Session, _ known: [StatusDocument], faulty: SettingsReport?
+  ) throws(PassFailure) -> [Tarn.Place] {
     let targets = PassTargets(session: session)
+    if let faulty { return try places(targets, named: faulty.loaded.places) }
     guard mirrors.isEmpty, !known.isEmpty,
       session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) == nil
     else { return try targets.places(mirrors) }
     let found = (try? targets.places([])) ?? []
     let others = found.filter { place in !known.contains { Self.isOf($0, place, session) } }
     return known.map { ($0.name, $0.folder, nil) } + others
+  }
+
+  /// Where settings with errors name mirrors, those are looked at in their records.
+  private func places(
+    _ targets: PassTargets, named: [LoadedSettings.Place]
+  ) throws(PassFailure) -> [Tarn.Place] {
+    let tarn = targets.session.tarn
+    func place(_ place: LoadedSettings.Place) -> Tarn.Place { (place.name, place.folder, place.state) }
+    if mirrors.isEmpty {
+      guard tarn.mirrorFolder(containing: tarn.workingDirectory) == nil, !named.isEmpty else {
+        return try targets.places([])
+      }
+      let others = tarn.knownFolders().filter { folder in
+        !named.contains { $0.folder.utf8.elementsEqual(folder.utf8) }
+      }
+      return named.map(place) + others.map { ($0, $0, nil) }
+    }
+    var places: [Tarn.Place] = []
+    for word in mirrors {
+      if let known = named.first(where: { $0.name.utf8.elementsEqual(word.utf8) }) {
+        places.append(place(known))
+      } else {
+        places += try targets.places([word])
+      }
+    }
+    return places
   }
 
   private static func isOf(_ document: StatusDocument, _ place: Tarn.Place, _ session: Session) -> Bool {
@@ -131,7 +194,8 @@ struct StatusCommand: ParsableCommand {
 
   private func check(_ session: Session) throws -> ExitStatus {
     let reading = read(session)
-    if let failure = reading.failures.first {
+    let fault = reading.needsSettings ? reading.faulty?.failure : nil
+    if let failure = fault ?? reading.failures.first {
       guard failure.kind != .usage else { throw failure }
       session.console.data("late: \(Message.safe(failure.message))")
       return .partial

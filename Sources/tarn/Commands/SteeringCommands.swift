@@ -100,6 +100,9 @@ struct RetryCommand: ParsableCommand {
       Examples:
         tarn retry iso
         tarn retry iso:debian.iso    without the pause after its last failure
+
+      One transfer is tried in the pass at work, also after 'tarn cancel', and else in the next pass, which begins \
+      at once; the answer says which.
       """)
   @OptionGroup var common: CommonOptions
   @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:

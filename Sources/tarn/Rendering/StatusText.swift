@@ -5,6 +5,12 @@ import TarnEngine
 enum StatusText {
   /// One mirror.
   static func card(_ document: StatusDocument, now: Timestamp, style: Style) -> [String] {
+    let page = page(document, now: now, style: style)
+    return page.head + page.transfers.lines + page.problems.lines + page.next
+  }
+
+  /// The same in parts.
+  private static func page(_ document: StatusDocument, now: Timestamp, style: Style) -> StatusPage {
     let state = word(document)
     let mirror = called(document)
     var rows = [("feed", feed(document)), ("last success", moment(document.lastSuccess, now: now))]
@@ -29,10 +35,10 @@ enum StatusText {
     }
     let place = hasName(document) ? "\(Printable.escape(document.name)) in " : ""
     let head = "\(place)\(Printable.escape(document.folder)): \(style.paint(state.text, state.paint))"
-    var lines = [head] + rows.map { "  \(Columns.padded($0.0, 12))  \($0.1)" }
-    lines += transfers(document) + problems(document, mirror: mirror, style: style)
-    if let next = command(document, mirror: mirror) { lines.append("next: \(next)") }
-    return lines
+    return StatusPage(
+      head: [head] + rows.map { "  \(Columns.padded($0.0, 12))  \($0.1)" },
+      problems: problems(document, mirror: mirror, style: style), transfers: transfers(document),
+      next: command(document, mirror: mirror).map { ["next: \($0)"] } ?? [])
   }
 
   /// nil without an agent.
@@ -58,6 +64,17 @@ enum StatusText {
 
   /// Several mirrors.
   static func table(_ documents: [StatusDocument], now: Timestamp, style: Style) -> [String] {
+    let page = page(documents, now: now, style: style)
+    return page.mirrors.lines + page.next
+  }
+
+  /// A live screen: of several mirrors their table, and transfers and problems of all of them.
+  static func live(_ documents: [StatusDocument], now: Timestamp, style: Style) -> StatusPage {
+    if documents.count == 1 { return page(documents[0], now: now, style: style) }
+    return documents.isEmpty ? StatusPage() : page(documents, now: now, style: style)
+  }
+
+  private static func page(_ documents: [StatusDocument], now: Timestamp, style: Style) -> StatusPage {
     let isPlanned = documents.contains { $0.nextRunReason != nil }
     let titles = ["MIRROR", "STATE", "ENTRIES", "SIZE", "LAST SUCCESS"] + (isPlanned ? ["NEXT RUN"] : [])
     let head = titles.map { Table.Cell($0, .faint) }
@@ -75,12 +92,15 @@ enum StatusText {
     let next = documents.compactMap { document in
       command(document, mirror: called(document)).map { "next: \($0)" }
     }
-    return Table.lines([head] + rows, right: [2, 3], style: style) + next.prefix(3)
+    let table = Table.lines([head] + rows, right: [2, 3], style: style)
+    var page = beside(documents, style: style)
+    page.mirrors = StatusPage.Section(title: table[0], rows: Array(table.dropFirst()))
+    page.next = Array(next.prefix(3))
+    return page
   }
 
   /// What a live screen of several mirrors shows below their table: transfers and problems of all of them.
-  static func live(_ documents: [StatusDocument], style: Style) -> [String] {
-    guard documents.count > 1 else { return [] }
+  private static func beside(_ documents: [StatusDocument], style: Style) -> StatusPage {
     var all = StatusDocument(name: "", feed: "", folder: "", state: "idle")
     for document in documents {
       let mirror = hasName(document) ? document.name : document.folder
@@ -89,6 +109,7 @@ enum StatusText {
         transfer.path = "\(Printable.escape(mirror)): \(transfer.path)"
         return transfer
       }
+      all.moreProblems += max(0, document.problems.count - 5) + document.moreProblems
       all.problems += document.problems.prefix(5).map { problem in
         var problem = problem
         problem.path = "\(Printable.escape(mirror)): \(problem.path)"
@@ -98,8 +119,10 @@ enum StatusText {
     let failures = documents.compactMap { document in
       document.lastFailure.map { "  \(called(document)): \(Message.safe($0))" }
     }
-    return transfers(all) + (failures.isEmpty ? [] : ["failures:"] + failures)
-      + problems(all, mirror: "", style: style)
+    var problems = problems(all, mirror: "", style: style)
+    problems.rows = failures + problems.rows
+    if !failures.isEmpty { problems.title = "problems:" }
+    return StatusPage(problems: problems, transfers: transfers(all))
   }
 
   /// For monitoring: every mirror was in sync within `maxAge` seconds.
@@ -177,8 +200,8 @@ enum StatusText {
     return "\(age(text, now: now)) (\(Printable.escape(text)))"
   }
 
-  static func transfers(_ document: StatusDocument) -> [String] {
-    guard !document.transfers.isEmpty else { return [] }
+  static func transfers(_ document: StatusDocument) -> StatusPage.Section {
+    guard !document.transfers.isEmpty else { return StatusPage.Section() }
     let rows = document.transfers.map { transfer -> [Table.Cell] in
       let amount =
         transfer.total.map { Numbers.part(transfer.received, of: $0) } ?? Units.show(transfer.received)
@@ -188,7 +211,7 @@ enum StatusText {
       }
     }
     let table = Table.lines(rows, right: [0, 1, 2, 3], style: Style(isOn: false))
-    return ["transfers:"] + table.map { "  \($0)" }
+    return StatusPage.Section(title: "transfers:", rows: table.map { "  \($0)" })
   }
 
   /// The time that is left at this rate; empty when it cannot be told.
@@ -197,22 +220,22 @@ enum StatusText {
     return Durations.clock(Double(total - transfer.received) / Double(transfer.rate))
   }
 
+  /// - Parameter mirror: for the command that shows all; empty for none.
   private static func problems(
     _ document: StatusDocument, mirror: String, style: Style
-  ) -> [String] {
-    guard !document.problems.isEmpty else { return [] }
+  ) -> StatusPage.Section {
+    guard !document.problems.isEmpty else { return StatusPage.Section() }
     let width = document.problems.map(\.kind.count).max() ?? 0
-    var lines = document.problems.map { problem in
+    let rows = document.problems.map { problem in
       let attempts = problem.attempts > 1 ? ", \(Numbers.grouped(problem.attempts)) passes" : ""
       return "  \(style.paint(Columns.padded(problem.kind, width), .bad))  \(Message.safe(problem.path)): "
         + "\(Message.safe(problem.message)) [\(problem.code)\(attempts)]"
     }
-    if document.moreProblems > 0 {
-      // With -v there are no more than that.
-      let all = document.problems.count < PassReport.mostProblems ? ": tarn status -v \(mirror)" : ""
-      lines.append("  and \(Numbers.grouped(document.moreProblems)) more\(all)")
-    }
-    return ["problems:"] + lines
+    // With -v there are no more than that.
+    let isAll = mirror.isEmpty || document.problems.count >= PassReport.mostProblems
+    return StatusPage.Section(
+      title: "problems:", rows: rows, more: document.moreProblems,
+      command: isAll ? "" : "tarn status -v \(mirror)")
   }
 
   /// The command to type next; nil when there is nothing to do.

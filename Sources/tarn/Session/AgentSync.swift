@@ -67,7 +67,7 @@ struct AgentSync {
     if Terminal.messages.canRedraw {
       let width = Terminal.messages.size.columns - 1
       session.console.draw(
-        (StatusText.transfers(document) + ["the agent: \(now)"]).map { Columns.front($0, width) })
+        (StatusText.transfers(document).lines + ["the agent: \(now)"]).map { Columns.front($0, width) })
     } else if now != state {
       session.console.message("\(session.now.rfc3339) the agent: \(now)")
     }

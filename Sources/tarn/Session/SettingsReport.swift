@@ -95,6 +95,17 @@ struct SettingsReport {
     loaded = session.sources.checked()
   }
 
+  /// What keeps the settings from being taken, in one line; nil when they are.
+  var failure: PassFailure? {
+    let errors = loaded.problems.filter { $0.severity == .error }
+    guard loaded.settings == nil, let first = errors.first else { return nil }
+    let more = errors.count > 1 ? "; and \(Numbers.count(errors.count - 1, "more error"))" : ""
+    return PassFailure(
+      .configuration, code: "settings-not-taken",
+      "the settings are not taken: \(first.origin.text): \(first.message)\(more)",
+      hint: paths.command("config check"))
+  }
+
   var status: ExitStatus { loaded.settings == nil ? .configuration : .inSync }
 
   /// The files that were read.

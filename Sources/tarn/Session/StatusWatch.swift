@@ -40,8 +40,8 @@ struct StatusWatch {
     Interruption.shared.beforeEnding(nil)
     Interruption.shared.disarm()
     // Told only now, where it stays to be read.
-    let statuses = reading.failures.map(session.tell)
-    return ended.isOpen ? ExitStatus.stopped(by: Interruption.shared.received) : ExitStatus.worst(statuses)
+    let status = reading.tellFailures(session)
+    return ended.isOpen ? ExitStatus.stopped(by: Interruption.shared.received) : status
   }
 
   /// Waits for a second.
@@ -61,14 +61,18 @@ struct StatusWatch {
       session.console.data(JSONText.line(StatusAnswer(agent: reading.agent, mirrors: reading.documents)))
       return
     }
-    let lines =
-      StatusCommand.lines(reading.documents, session, agent: reading.agent)
-      + StatusText.live(reading.documents, style: session.style)
+    var page = StatusText.live(reading.documents, now: session.now, style: session.style)
+    // Told with all that belongs to it at the end, where it stays to be read.
+    let fault = reading.faulty?.failure.map {
+      [session.style.paint("settings:", .bad) + " \(Message.safe($0.message))"]
+    }
+    page.head = (fault ?? StatusCommand.head(reading, session)) + page.head
     guard isScreen else {
-      session.console.data(lines.joined(separator: "\n") + "\n")
+      session.console.data(page.lines(rows: .max).joined(separator: "\n") + "\n")
       return
     }
-    session.console.frame(Self.frame(lines, size: Terminal.output.size))
+    let size = Terminal.output.size
+    session.console.frame(Self.frame(page.lines(rows: size.rows - 1), size: size))
   }
 
   /// A whole screen: what does not fit is cut off, and what stood there before is cleared.

@@ -18,6 +18,8 @@ private final class Line {
   @discardableResult func finish(_ id: Int) -> Bool { queue.finish(id) }
   func remove(_ id: Int) -> Bool { queue.remove(id) }
   func setHeld(_ isHeld: Bool, host: String) { queue.setHeld(isHeld, host: host) }
+  func setShared(_ isShared: Bool, host: String) { queue.setShared(isShared, host: host) }
+  func setShared(_ isShared: Bool) { queue.setShared(isShared) }
   func setLimits(_ limits: Queue.Limits) { queue.setLimits(limits) }
 }
 
@@ -145,8 +147,82 @@ private final class Line {
     queue.finish(2)
     queue.add(12, Request(mirror: 3, host: "a", isSmall: true))
     #expect(Set((0..<3).compactMap { _ in queue.take()?.id }) == [12, 3])
-    // With one place nothing is kept.
-    #expect(Queue.Limits(total: 1, perHost: 1, keptForSmall: 5).keptForSmall == 0)
+    // With one or two places nothing is kept.
+    for places in 1...2 {
+      #expect(Queue.Limits(total: 9, perHost: places, keptForSmall: 5).keptForSmall == 0)
+    }
+  }
+
+  /// What hangs keeps no other mirror from the host.
+  @Test(arguments: [0, 1], [false, true]) func aSharedHostKeepsAPlaceForWhoHasNone(kept: Int, isSmall: Bool) {
+    let queue = self.queue(10, 6, kept: kept)
+    for id in 0..<10 { queue.add(id, Request(mirror: 1, host: "a")) }
+    queue.setShared(true, host: "a")
+    while queue.take() != nil {}
+    #expect(queue.runningCount == 5 - kept)
+    for id in 10..<20 { queue.add(id, Request(mirror: 1, host: "a", isSmall: true)) }
+    while queue.take() != nil {}
+    #expect(queue.runningCount == 5)
+    // One after the other, however long the first ones hang.
+    for id in 20..<40 { queue.add(id, Request(mirror: 2, host: "a", isSmall: isSmall)) }
+    for id in 20..<40 {
+      #expect(queue.take()?.id == id)
+      #expect(queue.take() == nil)
+      queue.finish(id)
+    }
+    // A place that gets free is for anybody but them; the last one is kept again.
+    queue.finish(0)
+    #expect(queue.take()?.request.mirror == 1)
+    #expect(queue.take() == nil)
+    queue.setShared(false, host: "a")
+    #expect(queue.take() != nil)
+    #expect(queue.runningCount == 6)
+  }
+
+  /// With two places the mirrors have one each, and with one there is nothing to keep.
+  @Test func fewPlacesAreSharedToo() {
+    let two = self.queue(10, 2)
+    for id in 0..<3 { two.add(id, Request(mirror: 1, host: "a")) }
+    two.setShared(true, host: "a")
+    #expect(two.take()?.id == 0 && two.take() == nil)
+    two.add(3, Request(mirror: 2, host: "a"))
+    #expect(two.take()?.id == 3 && two.take() == nil)
+    let one = self.queue(1, 1)
+    one.add(0, Request(mirror: 1, host: "a"))
+    one.setShared(true, host: "a")
+    one.setShared(true)
+    #expect(one.take()?.id == 0)
+  }
+
+  @Test func theLastPlaceOfAllIsKeptForWhoHasNoneAnywhere() {
+    let queue = self.queue(4, 4)
+    for id in 0..<8 { queue.add(id, Request(mirror: 1, host: "h\(id)")) }
+    queue.setShared(true)
+    while queue.take() != nil {}
+    #expect(queue.runningCount == 3)
+    queue.add(8, Request(mirror: 2, host: "h0"))
+    #expect(queue.take()?.id == 8 && queue.take() == nil)
+    queue.finish(8)
+    #expect(queue.take() == nil)
+    queue.finish(0)
+    #expect(queue.take()?.id == 3 && queue.take() == nil)
+    // Alone again, it has all of them.
+    queue.setShared(false)
+    #expect(queue.take()?.id == 4)
+  }
+
+  /// Nor by waiting for a place that is kept for others.
+  @Test func whoMayNotHaveAKeptPlaceHasNoCredit() {
+    let queue = self.queue(10, 2)
+    queue.add(0, Request(mirror: 1, host: "a"))
+    queue.setShared(true, host: "a")
+    #expect(queue.take()?.id == 0)
+    for id in 1..<1000 { queue.add(id, Request(mirror: 1, host: "a")) }
+    for id in 1000..<3000 { queue.add(id, Request(mirror: 2, host: "a")) }
+    #expect(drain(queue, 1000).allSatisfy { $0.mirror == 2 })
+    queue.setLimits(Queue.Limits(total: 1, perHost: 1, keptForSmall: 0))
+    queue.finish(0)
+    #expect((49...51).contains(drain(queue, 100).filter { $0.mirror == 1 }.count))
   }
 
   @Test func aHeldHostLetsNobodyIn() {
@@ -181,12 +257,20 @@ private final class Line {
     var waiting: [Int: Request] = [:]
     var running: [Int: Request] = [:]
     var held: Set<String> = []
+    let shared: Set<String> = seed % 3 == 0 ? [] : ["b"]
+    var isShared = false
     var miscounts = 0
     func mayRun(_ request: Request) -> Bool {
       let there = running.values.filter { $0.host == request.host }
       let large = there.filter { !$0.isSmall }.count
-      return running.count < limits.total && !held.contains(request.host) && there.count < limits.perHost
-        && (request.isSmall || large < limits.perHost - limits.keptForSmall)
+      let spare = shared.contains(request.host) && limits.perHost > 1 ? 1 : 0
+      let small = min(limits.keptForSmall, max(0, limits.perHost - spare - 2))
+      let kept = there.contains { $0.mirror == request.mirror } ? spare : 0
+      let isKnown = running.values.contains { $0.mirror == request.mirror }
+      let keptOfAll = isShared && limits.total > 1 && isKnown ? 1 : 0
+      return running.count < limits.total - keptOfAll && !held.contains(request.host)
+        && there.count < limits.perHost - kept
+        && (request.isSmall || large < limits.perHost - small - kept)
     }
     for id in 0..<1000 {
       switch random.below(10) {
@@ -196,6 +280,8 @@ private final class Line {
           priority: random.pick([.low, .normal, .high]),
           isSmall: random.chance(40))
         queue.add(id, request)
+        // The queue remembers it only while somebody is there.
+        queue.setShared(shared.contains(request.host), host: request.host)
         waiting[id] = request
       case 4...6:
         guard let (taken, request) = queue.take() else {
@@ -210,7 +296,10 @@ private final class Line {
         #expect(queue.finish(one))
         running[one] = nil
       default:
-        if random.chance(20) {
+        if random.chance(10) {
+          isShared.toggle()
+          queue.setShared(isShared)
+        } else if random.chance(20) {
           let host = random.pick(["a", "b", "c"])
           let isHeld = random.chance(40)
           queue.setHeld(isHeld, host: host)
@@ -224,6 +313,7 @@ private final class Line {
     }
     #expect(miscounts == 0)
     for host in held { queue.setHeld(false, host: host) }
+    queue.setShared(false)
     for id in running.keys { queue.finish(id) }
     #expect(drain(queue).count == waiting.count)
   }

@@ -1,0 +1,40 @@
+import TarnCore
+
+/// What a report takes from those who did the work.
+extension PassReport {
+  mutating func take(_ conductor: Conductor) {
+    let done = conductor.counts
+    counts.fetched = done.fetched
+    counts.updated = done.updated
+    counts.restored = done.restored
+    counts.replaced = done.replaced
+    counts.adopted = done.adopted
+    counts.copied = done.copied
+    counts.revalidated = done.revalidated
+    counts.deleted += done.deleted
+    counts.failed += done.failed
+    counts.conflict += done.conflict
+    counts.waiting = done.waiting
+    bytes.received = conductor.bytes.received
+    bytes.published = conductor.bytes.published
+    bytes.confirmed = conductor.bytes.confirmed
+    conductor.learned.apply(to: &bytes)
+    problems.keep(conductor.problems)
+  }
+
+  /// What deciding again over stale paths added.
+  mutating func take(_ builder: PlanBuilder, since before: PassCounts) {
+    counts.current += builder.counts.current - before.current
+    counts.planned += builder.counts.planned - before.planned
+    counts.conflict += builder.counts.conflict - before.conflict
+    counts.kept += builder.counts.kept - before.kept
+    counts.failed += builder.counts.failed - before.failed
+    let known = Set(problems.map(\.name))
+    problems.keep(builder.problems.filter { !known.contains($0.name) })
+  }
+
+  mutating func take(_ plan: HeldPlan) {
+    held = plan
+    counts.held = plan.count
+  }
+}

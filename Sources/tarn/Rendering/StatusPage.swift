@@ -1,0 +1,61 @@
+/// What a status shows, in parts: of the lists a screen shows as much as it has rows for.
+struct StatusPage {
+  /// A list under a title.
+  struct Section {
+    /// Empty for none.
+    var title = ""
+    var rows: [String] = []
+    /// So many are left out already, and the command that shows them; empty for none.
+    var more = 0
+    var command = ""
+
+    var isEmpty: Bool { rows.isEmpty && more == 0 }
+
+    /// All of it.
+    var lines: [String] { lines(atMost: .max) }
+
+    /// As many lines as it would like.
+    var count: Int { isEmpty ? 0 : (title.isEmpty ? 0 : 1) + rows.count + (more > 0 ? 1 : 0) }
+
+    /// Where not all rows have room the last line says how many there are beside.
+    func lines(atMost most: Int) -> [String] {
+      guard !isEmpty, most > 0 else { return [] }
+      let head = title.isEmpty ? [] : [title]
+      let isWhole = count <= most
+      let shown = isWhole ? rows : Array(rows.prefix(max(0, most - head.count - 1)))
+      let left = rows.count - shown.count + more
+      // The title alone would say nothing.
+      if !isWhole, most <= head.count { return ["\(title) \(Numbers.grouped(left))"] }
+      let hint = command.isEmpty ? "" : ": \(command)"
+      return head + shown + (left > 0 ? ["  and \(Numbers.grouped(left)) more\(hint)"] : [])
+    }
+  }
+
+  /// Always shown.
+  var head: [String] = []
+  /// A table of several.
+  var mirrors = Section()
+  var problems = Section()
+  var transfers = Section()
+  /// What to type next.
+  var next: [String] = []
+
+  /// For a screen: problems come before transfers, and each list gets its share of the rows.
+  func lines(rows: Int) -> [String] {
+    let sections = [problems, mirrors, transfers]
+    var shares = sections.map { _ in 0 }
+    var left = rows - head.count - next.count
+    while left > 0, let open = sections.indices.filter({ shares[$0] < sections[$0].count }).nonEmpty {
+      for index in open where left > 0 {
+        shares[index] += 1
+        left -= 1
+      }
+    }
+    return head + mirrors.lines(atMost: shares[1]) + problems.lines(atMost: shares[0])
+      + transfers.lines(atMost: shares[2]) + next
+  }
+}
+
+extension Array {
+  fileprivate var nonEmpty: Self? { isEmpty ? nil : self }
+}

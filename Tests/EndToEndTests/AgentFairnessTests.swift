@@ -1,0 +1,53 @@
+import Foundation
+import Testing
+
+/// Mirrors of one agent at one host.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+final class AgentFairnessTests: AgentHouse {
+  /// Behind some of the server's paths.
+  private let silent: SilentServer
+
+  init() throws {
+    let silent = try SilentServer()
+    self.silent = silent
+    try super.init(
+      locations: "location /hanging/f { proxy_pass http://127.0.0.1:\(silent.port); }",
+      files: ["f1": "one\n", "f2": "two\n"])
+    let list = (1...8).map { "\(String(repeating: "\($0)", count: 64))  f\($0)\n" }.joined()
+    try server.files.write(list, to: "hanging/SHA256SUMS")
+    try settings(
+      """
+      [limits]
+      connections-per-host = 4
+
+      [mirror.files]
+      feed = "\(server.url("SHA256SUMS"))"
+      folder = "\(place.path)/files"
+
+      [mirror.hanging]
+      feed = "\(server.url("hanging/SHA256SUMS"))"
+      folder = "\(place.path)/hanging"
+
+      """)
+  }
+
+  private func status() throws -> [String: Any] {
+    try #require(try JSON.documents(try tarn("status", "--json").output).first)
+  }
+
+  /// It would hold all places of the host until its transfers time out.
+  @Test func aMirrorWhoseTransfersHangKeepsNoOtherWaiting() throws {
+    try start()
+    #expect(try tarn("retry", "hanging").status == 0)
+    try waitUntil("it has what it may have") {
+      (try self.status()["agent"] as? [String: Any])?["waiting"] as? Int ?? 0 > 0
+    }
+    let sync = try tarn("sync", "files")
+    #expect(sync.status == 0 && place.text("files/f2") == "two\n", "\(sync)")
+    // None of those that hang has come to an end meanwhile.
+    let mirrors = try status()["mirrors"] as? [[String: Any]] ?? []
+    let hanging = try #require(mirrors.first { $0["name"] as? String == "hanging" })
+    #expect(
+      hanging["state"] as? String == "transferring" && !(hanging["lastFailure"] is String), "\(hanging)")
+  }
+}

@@ -1,0 +1,60 @@
+import Foundation
+import Testing
+
+/// `tarn retry`, of mirrors and of single transfers.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+final class AgentRetryTests: AgentHouse {
+  init() throws {
+    try super.init(
+      locations: """
+        location /slow { limit_rate 40k; }
+        location = /late { if (!-f $document_root/open) { return 503; } add_header Retry-After 50 always; }
+        """,
+      files: ["late": "late\n"])
+  }
+
+  private func mirror() throws -> [String: Any] {
+    let status = try #require(try JSON.documents(try tarn("status", "--json").output).first)
+    return try #require((status["mirrors"] as? [[String: Any]])?.first)
+  }
+
+  /// The server asked for 50 seconds.
+  @Test(arguments: ["files", "files:late"]) func itWakesAPassThatWaits(target: String) throws {
+    try start()
+    let sync = try begin("sync", "files")
+    try waitUntil("it waits") { (try self.mirror()["lastFailure"] as? String)?.contains("503") == true }
+    #expect(sync.isRunning)
+    try server.files.write("", to: "open")
+    let retry = try tarn("retry", target)
+    #expect(retry.status == 0, "\(retry)")
+    let ended = try sync.wait(limit: 30)
+    #expect(ended.status == 0 && place.text("files/late") == "late\n", "\(ended)")
+  }
+
+  /// In the pass at work, and without one in the next: the answer says which.
+  @Test func whatWasCancelledOrFailedIsTriedAgain() throws {
+    let long = String(repeating: "0123456789abcdef", count: 12_000)
+    try Feeds.publish(["f1": "one\n", "slow1": long, "slow2": long + "2"], in: server.files)
+    try start()
+    let sync = try begin("sync", "files")
+    try waitUntil("both are transferred") {
+      (try self.mirror()["transfers"] as? [[String: Any]] ?? []).count == 2
+    }
+    #expect(try tarn("cancel", "files:slow1").status == 0)
+    let again = try tarn("retry", "files:slow1")
+    #expect(again.status == 0 && again.output.contains("in the pass at work"), "\(again)")
+    let ended = try sync.wait(limit: 60)
+    #expect(ended.status == 0 && place.text("files/slow1") == long, "\(ended)")
+    #expect((try mirror()["problems"] as? [Any])?.isEmpty == true)
+
+    try Feeds.publish(["f1": "one\n", "f2": "two\n"], in: server.files)
+    try server.files.remove("f2")
+    #expect(try tarn("sync", "files").status == 3)
+    try server.files.write("two\n", to: "f2")
+    let later = try tarn("retry", "files:f2")
+    #expect(later.status == 0 && later.output.contains("in the next pass"), "\(later)")
+    try waitUntil("it is there") { self.place.text("files/f2") == "two\n" }
+    // What is in place, or unknown, is not tried.
+    for path in ["f1", "nothing"] { #expect(try tarn("retry", "files:\(path)").status == 64) }
+  }
+}
