@@ -1,0 +1,128 @@
+"""Runs of measured programs: what each cost, and the rounds that make medians and paired ratios of them."""
+import dataclasses
+import os
+import random
+import re
+import statistics
+import subprocess
+import sys
+import time
+
+import disk
+
+PATIENCE = 900
+
+
+@dataclasses.dataclass
+class Run:
+    """What one run of one tool cost. Seconds, MiB and bytes; `total` is with the syncfs that follows a tool without a promise
+    of its own, `wire` is None where nothing of the server's was asked."""
+    wall: float
+    total: float
+    cpu: float
+    memory: float
+    wire: int | None = None
+    requests: int | None = None
+
+
+class Failed(Exception):
+    """A run that does not count; the text says why."""
+
+
+def cost(meter, command, place, environment):
+    """Runs a command and measures it: (Run without its sync, what it wrote). place: where its logs go, and its directory.
+    Raises Failed unless it ends with 0."""
+    report = os.path.join(place, "report")
+    output = os.path.join(place, "output")
+    with open(output, "wb") as stream:
+        process = subprocess.Popen([meter, report, *command], cwd=place, env=environment, stdin=subprocess.DEVNULL,
+                                   stdout=stream, stderr=subprocess.STDOUT)
+        try:
+            process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            raise Failed(f"not done after {PATIENCE} s") from None
+    with open(output, "rb") as stream:
+        text = stream.read()
+    with open(report, encoding="ascii") as stream:
+        status, wall, user, system, memory = stream.read().split()
+    if status != "0":
+        raise Failed(f"status {status}: {text[-300:].decode(errors='replace').strip()}")
+    wall = float(wall)
+    return Run(wall=wall, total=wall, cpu=float(user) + float(system), memory=int(memory) / 1024), text
+
+
+def environment(home):
+    """What every measured program gets: a home of its own, on the disk of its run."""
+    os.makedirs(home, exist_ok=True)
+    return {"PATH": os.environ["PATH"], "HOME": home, "XDG_STATE_HOME": os.path.join(home, "state"), "LC_ALL": "C.UTF-8"}
+
+
+def calls(command, place, environment):
+    """System calls of one more run of a command, with all its threads; None where nothing can count them. By the kernel's
+    tracepoint, else by strace."""
+    report = os.path.join(place, "calls")
+    with open(os.devnull, "r+b") as null:
+        def run(*words):
+            try:
+                return subprocess.run([*words, *command], cwd=place, env=environment, stdin=null, stdout=null, stderr=null,
+                                      timeout=PATIENCE).returncode
+            except (OSError, subprocess.TimeoutExpired):
+                return -1
+        # 127, or a report without a number: perf is not there, or may not count.
+        if run("perf", "stat", "-x", ",", "-e", "raw_syscalls:sys_enter", "-o", report) == 0 and os.path.exists(report):
+            with open(report, encoding="ascii") as stream:
+                if found := re.search(r"^(\d+),", stream.read(), re.MULTILINE):
+                    return int(found[1])
+        return None
+
+
+def rounds(count, tools, run, seed, says=sys.stderr):
+    """So many rounds of all tools, each in a random order: tool -> [Run or None for each round]. `run` is called with a tool
+    and makes a Run or raises Failed. A tool may ask for fewer rounds (its attribute `rounds`)."""
+    chooser = random.Random(f"{seed} order")
+    found = {tool: [] for tool in tools}
+    for number in range(count):
+        order = [tool for tool in tools if number < min(count, getattr(tool, "rounds", None) or count)]
+        chooser.shuffle(order)
+        for tool in order:
+            begin = time.monotonic()
+            try:
+                result = run(tool)
+            except Failed as failure:
+                print(f"  round {number + 1}: {tool.name}: does not count: {failure}", file=says, flush=True)
+                result = None
+            else:
+                print(f"  round {number + 1}: {tool.name}: {result.wall:.2f} s, with sync {result.total:.2f} s "
+                      f"({time.monotonic() - begin:.1f} s with making and checking)", file=says, flush=True)
+            found[tool].append(result)
+    return found
+
+
+def median(values):
+    values = [value for value in values if value is not None]
+    return statistics.median(values) if values else None
+
+
+def quartiles(values):
+    if len(values) < 2:
+        return values[0], values[0]
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return low, high
+
+
+def paired(ours, theirs, key):
+    """The ratios of two tools, round by round: (lower quartile, median, upper quartile, how many); None without any."""
+    ratios = sorted(getattr(a, key) / getattr(b, key) for a, b in zip(ours, theirs) if a and b and getattr(b, key) > 0)
+    if not ratios:
+        return None
+    if len(ratios) < 2:
+        return ratios[0], ratios[0], ratios[0], len(ratios)
+    low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
+    return low, middle, high, len(ratios)
+
+
+def finish(disk_of_run):
+    """The syncfs after a run: its seconds."""
+    return disk.sync(disk_of_run.path)

@@ -1,0 +1,76 @@
+"""What is printed of a row."""
+import shlex
+
+import measure
+
+
+class Table:
+    """found: tool or variant -> its runs, round by round. reach: (who, beside whom, at most); whoever is called "fastest" is
+    the peer with the least median, its sync included, the floor aside."""
+
+    def __init__(self, name, title, found, notes, reach):
+        self.name, self.title, self.notes, self.reach = name, title, list(notes), reach
+        self.runs = {tool.name: runs for tool, runs in found.items()}
+        self.commands, self.extra = {}, {}
+
+    def command(self, name, words):
+        self.commands[name] = shlex.join(words)
+
+    def fastest(self):
+        peers = {name: measure.median([run.total for run in runs if run]) for name, runs in self.runs.items()
+                 if not name.startswith(("tarn", "floor"))}
+        peers = {name: value for name, value in peers.items() if value is not None}
+        return min(peers, key=peers.get) if peers else None
+
+    def ratios(self):
+        """(sentence, figures) for each thing to reach."""
+        for ours, theirs, most in self.reach:
+            other = self.fastest() if theirs == "fastest" else theirs
+            if ours not in self.runs or other not in self.runs:
+                yield f"{ours} / {theirs}: not measured", None
+                continue
+            ratio = measure.paired(self.runs[ours], self.runs[other], "total")
+            if ratio is None:
+                yield f"{ours} / {other}: no pair of runs that count", None
+                continue
+            low, middle, high, count = ratio
+            what = f"{other} (the fastest peer)" if theirs == "fastest" else other
+            verdict = "reached" if middle <= most else "NOT REACHED"
+            yield (f"{ours} / {what}, each with its sync: {middle:.2f} (quartiles {low:.2f} to {high:.2f}, {count} pairs); "
+                   f"wanted <= {most}: {verdict}", {"ours": ours, "theirs": other, "low": low, "median": middle, "high": high,
+                                                   "pairs": count, "wanted": most})
+
+    def lines(self):
+        yield f"== {self.name}: {self.title}"
+        yield (f"{'tool':<16} {'runs':>7} {'as it is':>9} {'quartiles':>15} {'+ sync':>8} {'CPU s':>7} {'MiB':>6} "
+               f"{'wire MB':>9} {'requests':>9} {'tarn / it + sync':>22}")
+        for name, runs in self.runs.items():
+            yield self.line(name, runs)
+        for sentence, _ in self.ratios():
+            yield f"   {sentence}"
+        for name, words in self.commands.items():
+            yield f"   {name}: {words}"
+        for note in self.notes:
+            yield f"   {note}"
+
+    def line(self, name, runs):
+        good = [run for run in runs if run]
+        counted = f"{len(good)}/{len(runs)}"
+        if not good:
+            return f"{name:<16} {counted:>7} {'no run that counts':>20}"
+        middle = {key: measure.median([getattr(run, key) for run in good])
+                  for key in ("wall", "total", "cpu", "memory", "wire", "requests")}
+        low, high = measure.quartiles([run.wall for run in good])
+        ratio = measure.paired(self.runs.get("tarn", []), runs, "total")
+        beside = f"{ratio[1]:.2f} ({ratio[0]:.2f} to {ratio[2]:.2f})" if ratio and name != "tarn" else ""
+        wire = "" if middle["wire"] is None else f"{middle['wire'] / 1e6:.1f}"
+        asked = "" if middle["requests"] is None else f"{middle['requests']:.0f}"
+        return (f"{name:<16} {counted:>7} {middle['wall']:>9.3f} {f'{low:.3f}-{high:.3f}':>15} {middle['total']:>8.3f} "
+                f"{middle['cpu']:>7.2f} {max(run.memory for run in good):>6.0f} {wire:>9} {asked:>9} {beside:>22}")
+
+    def figures(self):
+        """For the JSON."""
+        return {"row": self.name, "title": self.title, "notes": self.notes, "commands": self.commands, **self.extra,
+                "runs": {name: [vars(run) | {"protocols": None} if run else None for run in runs]
+                         for name, runs in self.runs.items()},
+                "ratios": [figures for _, figures in self.ratios() if figures]}
