@@ -15,9 +15,9 @@ BLOCK = 1 << 20
 class FileSet:
     """name; paths, sizes and digests in the order of the paths' bytes; directory: where it lies on the server."""
 
-    def __init__(self, directory, name):
+    def __init__(self, directory, name, files=None):
         self.directory, self.name = os.path.join(directory, name), name
-        self.files = os.path.join(self.directory, "files")
+        self.files = files or os.path.join(self.directory, "files")
         self.paths, self.sizes, self.digests = [], [], []
 
     @property
@@ -41,6 +41,8 @@ class FileSet:
             for path, size, digest in zip(self.paths, self.sizes, self.digests):
                 write(manifest_line(path, size, digest))
             stream.write(end_line(len(self.paths), self.bytes, lines))
+        # Long ago, as a feed that has not changed: a server's word of a moment ago proves less.
+        os.utime(stream.name, (TIME, TIME))
         self.write_metalink("manifest.meta4", f"{base}/{self.name}/files/")
 
     def write_metalink(self, name, base):
@@ -102,12 +104,13 @@ def write_file(path, size, chooser):
     return digest.hexdigest()
 
 
-def make(directory, name, sizes, seed, folder_of=lambda number: f"d{number // 1000:03}"):
-    """A set of files of these sizes, a thousand in a directory."""
+def make(directory, name, sizes, seed, folder_of=lambda number: f"d{number // 1000:04}", files=None):
+    """A set of files of these sizes, a thousand in a directory. files: where they lie, if not on the server."""
     chooser = random.Random(f"{seed} {name}")
-    made = FileSet(directory, name)
+    made = FileSet(directory, name, files)
+    os.makedirs(made.directory, exist_ok=True)
     for number, size in enumerate(sizes):
-        path = os.path.join(folder_of(number), f"f{number:06}.bin")
+        path = os.path.join(folder_of(number), f"f{number:07}.bin")
         full = os.path.join(made.files, path)
         if number % 1000 == 0:
             os.makedirs(os.path.dirname(full), exist_ok=True)

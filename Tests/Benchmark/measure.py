@@ -3,12 +3,11 @@ import dataclasses
 import os
 import random
 import re
+import shutil
 import statistics
 import subprocess
 import sys
 import time
-
-import disk
 
 PATIENCE = 900
 
@@ -23,17 +22,18 @@ class Run:
     memory: float
     wire: int | None = None
     requests: int | None = None
+    protocols: str = ""
 
 
 class Failed(Exception):
     """A run that does not count; the text says why."""
 
 
-def cost(meter, command, place, environment):
+def cost(meter, command, place, environment, *, is_silent=False, status=0):
     """Runs a command and measures it: (Run without its sync, what it wrote). place: where its logs go, and its directory.
-    Raises Failed unless it ends with 0."""
+    is_silent: what it writes is thrown away, as it is too much. Raises Failed unless it ends with `status`."""
     report = os.path.join(place, "report")
-    output = os.path.join(place, "output")
+    output = os.devnull if is_silent else os.path.join(place, "output")
     with open(output, "wb") as stream:
         process = subprocess.Popen([meter, report, *command], cwd=place, env=environment, stdin=subprocess.DEVNULL,
                                    stdout=stream, stderr=subprocess.STDOUT)
@@ -46,9 +46,9 @@ def cost(meter, command, place, environment):
     with open(output, "rb") as stream:
         text = stream.read()
     with open(report, encoding="ascii") as stream:
-        status, wall, user, system, memory = stream.read().split()
-    if status != "0":
-        raise Failed(f"status {status}: {text[-300:].decode(errors='replace').strip()}")
+        ended, wall, user, system, memory = stream.read().split()
+    if int(ended) != status:
+        raise Failed(f"status {ended}: {text[-300:].decode(errors='replace').strip()}")
     wall = float(wall)
     return Run(wall=wall, total=wall, cpu=float(user) + float(system), memory=int(memory) / 1024), text
 
@@ -56,26 +56,28 @@ def cost(meter, command, place, environment):
 def environment(home):
     """What every measured program gets: a home of its own, on the disk of its run."""
     os.makedirs(home, exist_ok=True)
-    return {"PATH": os.environ["PATH"], "HOME": home, "XDG_STATE_HOME": os.path.join(home, "state"), "LC_ALL": "C.UTF-8"}
+    return {"PATH": os.environ["PATH"], "HOME": home, "TMPDIR": home, "XDG_STATE_HOME": os.path.join(home, "state"),
+            "LC_ALL": "C.UTF-8"}
 
 
-def calls(command, place, environment):
-    """System calls of one more run of a command, with all its threads; None where nothing can count them. By the kernel's
-    tracepoint, else by strace."""
+def calls(command, place, environment, status=0):
+    """System calls of one more run of a command, with all its threads and children; None where nothing here can count them.
+    By the kernel's tracepoint (perf), else by strace."""
     report = os.path.join(place, "calls")
-    with open(os.devnull, "r+b") as null:
-        def run(*words):
-            try:
-                return subprocess.run([*words, *command], cwd=place, env=environment, stdin=null, stdout=null, stderr=null,
-                                      timeout=PATIENCE).returncode
-            except (OSError, subprocess.TimeoutExpired):
-                return -1
-        # 127, or a report without a number: perf is not there, or may not count.
-        if run("perf", "stat", "-x", ",", "-e", "raw_syscalls:sys_enter", "-o", report) == 0 and os.path.exists(report):
-            with open(report, encoding="ascii") as stream:
-                if found := re.search(r"^(\d+),", stream.read(), re.MULTILINE):
-                    return int(found[1])
-        return None
+    counters = [(["perf", "stat", "-x", ",", "-e", "raw_syscalls:sys_enter", "-o", report], r"^(\d+),"),
+                (["strace", "-f", "-qq", "-c", "-o", report], r"^100\.00 +\S+ +\S+ +(\d+) .*total$")]
+    for words, pattern in counters:
+        if not shutil.which(words[0]):
+            continue
+        if subprocess.run(words + ["true"], capture_output=True).returncode != 0:
+            continue
+        if subprocess.run(words + command, cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                          stderr=subprocess.DEVNULL, timeout=PATIENCE).returncode != status:
+            return None
+        with open(report, encoding="ascii", errors="replace") as stream:
+            if found := re.search(pattern, stream.read(), re.MULTILINE):
+                return int(found[1])
+    return None
 
 
 def rounds(count, tools, run, seed, says=sys.stderr):
@@ -122,7 +124,3 @@ def paired(ours, theirs, key):
     low, middle, high = statistics.quantiles(ratios, n=4, method="inclusive")
     return low, middle, high, len(ratios)
 
-
-def finish(disk_of_run):
-    """The syncfs after a run: its seconds."""
-    return disk.sync(disk_of_run.path)

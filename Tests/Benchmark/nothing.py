@@ -1,8 +1,11 @@
-"""Rows in which nothing is to be done: every tool has a tree of its own that is right, and is run over it again and again."""
+"""Rows in which nothing is to be done: trees that are right, and tools that are run over them again and again."""
 import dataclasses
+import hashlib
 import os
+import sqlite3
 
 import command
+import data
 import disk
 import measure
 import peers
@@ -11,10 +14,10 @@ import tables
 
 @dataclasses.dataclass(frozen=True)
 class Variant:
-    """A tool with a tree of its own. feed: below which path of the server Tarn's feed is."""
+    """A tool and how it is run. rereads: the feed has a new date, so that the server does not say that it is unchanged."""
     tool: object
     name: str
-    feed: str = ""
+    rereads: bool = False
 
     @property
     def rounds(self):
@@ -22,58 +25,82 @@ class Variant:
 
 
 class Tree:
-    """A folder that holds the set, as the tool would have left it."""
+    """A folder that holds the set, and what is run over it. The digests are right when it is made; a file whose inode, size,
+    mtime and ctime are what they were holds the bytes that it held, and where one differs all are read again."""
 
-    def __init__(self, house, variant, files):
-        self.house, self.variant, self.files = house, variant, files
-        count = len(files.paths)
-        self.place = house.disks.take(count * 8192 + files.bytes + (512 << 20), files=count)
-        self.out = os.path.join(self.place.path, "out")
-        self.environment = measure.environment(os.path.join(self.place.path, "home"))
-        self.job = peers.Job(files=files, out=self.out, base=house.server.base + variant.feed, port=house.server.port,
-                             authority=None, lists=os.path.join(house.scratch, "lists"))
-        if isinstance(variant.tool, (peers.Tarn, peers.Floor)):
-            os.mkdir(self.out)
-            command.expect(house.tarn.fetch(self.job), env=self.environment)
-        else:
-            command.expect(["cp", "-a", files.files, self.out])
+    def __init__(self, house, files, place, job):
+        self.house, self.files, self.place, self.job = house, files, place, job
+        self.ledger = os.path.join(place.path, "ledger.sqlite")
+        self.environment = environment_of(place)
+        disk.sync(place.path)
+        if wrong := files.wrong(job.out):
+            raise SystemExit(f"the tree was not made right: {wrong}")
+        self.state = fingerprint(job.out)
+
+    def command(self, variant):
+        if variant.tool is self.house.floor:
+            return variant.tool.check(self.job, self.ledger)
+        return variant.tool.again(self.job)
+
+    def run(self, variant):
         disk.sync(self.place.path)
-        if wrong := files.wrong(self.out):
-            raise SystemExit(f"{variant.name}: the tree was not made right: {wrong}")
-        self.state = fingerprints(self.out)
-
-    def command(self):
-        if isinstance(self.variant.tool, peers.Floor):
-            ledger = os.path.join(self.out, ".tarn", "ledger.sqlite")
-            return [self.variant.tool.program, "check", str(self.job.port), f"{self.files.name}/manifest.ndjson", ledger, self.out]
-        return self.variant.tool.again(self.job)
-
-    def run(self):
-        """One run over it. The digests were right when it was made; a file whose inode, size, mtime and ctime are what they
-        were holds the bytes that it held, and where one differs all are read again."""
-        disk.sync(self.place.path)
-        server = self.house.server
+        server, manifest = self.house.server, os.path.join(self.files.directory, self.job.manifest)
+        if variant.rereads:
+            os.utime(manifest, (0, int(os.stat(manifest).st_mtime) + 1))
         begin = server.mark()
-        run, _ = measure.cost(self.house.meter, self.command(), self.place.path, self.environment)
-        after = measure.finish(self.place)
+        run, _ = measure.cost(self.house.meter, self.command(variant), self.place.path, self.environment)
+        after = disk.sync(self.place.path)
         asked = list(server.requests(begin, server.mark()))
-        state = fingerprints(self.out)
+        state = fingerprint(self.job.out)
         if state != self.state:
-            if wrong := self.files.wrong(self.out):
+            if wrong := self.files.wrong(self.job.out):
                 raise measure.Failed("; ".join(wrong))
             self.state = state
-        fetched = sum(request[0] == 200 and request[3] == "GET" and request[6].endswith(".bin") for request in asked)
-        if fetched:
-            raise measure.Failed(f"{fetched} files were fetched again")
-        run.wire, run.requests = sum(request[1] for request in asked), len(asked)
-        run.total = run.wall if self.variant.tool.keeps else run.wall + after
+        run.wire, run.requests = sum(request.wire for request in asked), len(asked)
+        run.total = run.wall if variant.tool.keeps else run.wall + after
         return run
 
+    def calls(self, variant):
+        return measure.calls(self.command(variant), self.place.path, self.environment)
 
-def fingerprints(folder):
-    found, stack = {}, [folder]
+
+def environment_of(place):
+    return measure.environment(os.path.join(place.path, "home"))
+
+
+def job_in(house, files, place):
+    return peers.Job(files=files, out=os.path.join(place.path, "out"), base=house.server.base, port=house.server.port,
+                     authority=None, lists=os.path.join(house.scratch, "lists"))
+
+
+def mirrored(house, files, place, *options):
+    """A tree that is Tarn's, with a copy of its ledger for the floor. The second pass finds nothing to do, and warms the caches."""
+    job = job_in(house, files, place)
+    os.makedirs(job.out, exist_ok=True)
+    for words in (house.tarn.fetch(job) + list(options), house.tarn.again(job)):
+        command.expect(words, env=environment_of(place))
+    tree = Tree(house, files, place, job)
+    with sqlite3.connect(f"file:{job.out}/.tarn/ledger.sqlite?mode=ro", uri=True) as ledger:
+        ledger.execute("VACUUM INTO ?", (tree.ledger,))
+    ledger.close()
+    return tree
+
+
+def copied(house, files, place):
+    """A tree for a tool without a record: the files with their times are all that it goes by."""
+    job = job_in(house, files, place)
+    command.expect(["cp", "-a", files.files, job.out])
+    peers.write_lists(job)
+    return Tree(house, files, place, job)
+
+
+def fingerprint(folder):
+    """One digest of the inode, size, mtime and ctime of every file below a folder, and of the paths."""
+    digest = hashlib.sha256()
+    stack = [folder]
     while stack:
-        with os.scandir(stack.pop()) as listing:
+        names, parent = [], stack.pop()
+        with os.scandir(parent) as listing:
             for item in listing:
                 if item.name.startswith("."):
                     continue
@@ -81,24 +108,66 @@ def fingerprints(folder):
                     stack.append(item.path)
                 else:
                     status = item.stat(follow_symlinks=False)
-                    found[item.path] = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
-    return found
+                    names.append((item.name, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+        stack.sort()
+        names.sort()
+        digest.update(repr((parent, names)).encode(errors="surrogateescape"))
+    return digest.digest()
+
+
+def tarns_variants(house, tools):
+    """Tarn and the floor, which share a tree."""
+    variants = []
+    if house.tarn in tools:
+        variants += [Variant(house.tarn, "tarn"), Variant(house.tarn, "tarn, feed read", rereads=True)]
+    if house.floor in tools:
+        variants.append(Variant(house.floor, "floor"))
+    return variants
 
 
 def noop_50k(house):
-    files = house.files("noop", [1024] * (500 if house.is_small else 50_000))
+    count = 500 if house.is_small else 50_000
+    files = house.files("noop", [1024] * count)
     tools, missing = house.tools()
-    variants = [Variant(tool, tool.name) for tool in tools]
-    if house.tarn in tools:
-        variants.insert(1, Variant(house.tarn, "tarn, feed read", "/unvalidated"))
-    trees = {variant: Tree(house, variant, files) for variant in variants}
-    for tree in trees.values():
-        if tree.variant.name == "curl" or "curl" not in {variant.name for variant in variants}:
-            peers.write_lists(dataclasses.replace(tree.job, base=house.server.base))
-    found = measure.rounds(house.rounds(9), variants, lambda variant: trees[variant].run(), house.seed)
-    table = tables.Table("noop-50k", f"nothing to do, {len(files.paths):,} files, one-shot", found, missing, [
+    trees, room = {}, count * 8192 + (512 << 20)
+    if variants := tarns_variants(house, tools):
+        tree = mirrored(house, files, house.disks.take(room, files=count))
+        trees.update((variant, tree) for variant in variants)
+    if others := [Variant(tool, tool.name) for tool in tools if tool not in (house.tarn, house.floor)]:
+        others += [Variant(peers.HashingAria2(), "aria2, hashing") for variant in others if variant.name == "aria2"]
+        tree = copied(house, files, house.disks.take(room, files=count))
+        trees.update((variant, tree) for variant in others)
+    table = races(house, "noop-50k", files, trees, house.rounds(9), missing, [
         ("tarn", "wget2", 0.5), ("tarn", "floor", 1.5), ("tarn, feed read", "floor", 1.5)])
+    table.notes.append("wget2, curl, aria2: a conditional request for each file; aria2, hashing: HEAD and the digest of each file; "
+                       "lftp: dates and sizes of the indexes; rclone: their names only (--ignore-existing)")
+    return table
+
+
+def races(house, name, files, trees, rounds, notes, reach):
+    found = measure.rounds(rounds, list(trees), lambda variant: trees[variant].run(variant), house.seed)
+    table = tables.Table(name, f"nothing to do, {len(files.paths):,} files, one-shot, warm", found, notes, reach)
     for variant, tree in trees.items():
-        table.command(variant.name, tree.command())
+        table.command(variant.name, tree.command(variant))
+        table.calls[variant.name] = tree.calls(variant)
+    for tree in set(trees.values()):
         tree.place.drop()
+    table.notes.append("tarn: its feed answers 304; tarn, feed read: the feed has a new date and the same text, and is read in full; "
+                       "floor: reads the feed in full")
+    return table
+
+
+def noop_1m(house):
+    """Tarn and the floor only. The files are made by this program, and Tarn takes them as its own (--adopt): it hashes each
+    and writes its row, as if it had fetched it. That takes minutes off the making."""
+    count = 5000 if house.is_small else 1_000_000
+    place = house.disks.take(count * 5120 + (1 << 30), files=count)
+    files = data.make(house.source, "noop-1m", [24] * count, house.seed, files=os.path.join(place.path, "out"))
+    files.write_manifests(house.server.base)
+    tools, missing = house.tools(lambda tool: tool in (house.tarn, house.floor))
+    tree = mirrored(house, files, place, "--adopt")
+    table = races(house, "noop-1m", files, {variant: tree for variant in tarns_variants(house, tools)}, house.rounds(5), missing, [
+        ("tarn", "floor", 1.5), ("tarn, feed read", "floor", 1.5)])
+    table.memory = [("tarn", 64), ("tarn, feed read", 64)]
+    table.notes.append("the files were adopted (tarn sync --adopt), not fetched")
     return table

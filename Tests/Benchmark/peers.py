@@ -3,6 +3,7 @@ which it was fastest here, and each with what it does not do."""
 import dataclasses
 import os
 import shutil
+import subprocess
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,6 +60,10 @@ class Tool:
     def find(self):
         return shutil.which(self.program)
 
+    def version(self):
+        lines = subprocess.run([self.program, "--version"], capture_output=True, text=True, check=False).stdout.splitlines()
+        return lines[0].split(" (")[0] if lines else "unknown"
+
     def fetch(self, job):
         """The command that fills an empty folder."""
         raise NotImplementedError
@@ -90,9 +95,16 @@ class Floor(Tool):
     def __init__(self, program):
         self.program = program
 
+    def version(self):
+        return "Tests/Benchmark/floor.c"
+
     def fetch(self, job):
         name = job.files.name
         return [self.program, "fetch", str(job.port), f"{name}/manifest.ndjson", f"{name}/files/", job.out]
+
+    def check(self, job, ledger):
+        """The command that finds nothing to do, with a ledger that Tarn wrote."""
+        return [self.program, "check", str(job.port), f"{job.files.name}/manifest.ndjson", ledger, job.out]
 
 
 class Curl(Tool):
@@ -123,8 +135,17 @@ class Aria2(Tool):
                 job.list("aria2")]
 
     def again(self, job):
-        return ["aria2c", "--no-conf", "--quiet", "--file-allocation=none", "--auto-save-interval=0", "-j16", "-x1", "-s1",
-                "--check-integrity=true", "--auto-file-renaming=false", "-d", job.out, "-i", job.list("aria2")]
+        return ["aria2c", "--no-conf", "--quiet", "-j16", "-x1", "-s1", "--conditional-get=true", "--allow-overwrite=true",
+                "--auto-file-renaming=false", "-d", job.out, "-i", job.list("aria2")]
+
+
+class HashingAria2(Aria2):
+    """Goes by the digests of what lies there, and not by dates."""
+    rounds = 1
+
+    def again(self, job):
+        return ["aria2c", "--no-conf", "--quiet", "-j16", "-x1", "-s1", "--check-integrity=true", "--hash-check-only=true",
+                "--use-head=true", "--auto-file-renaming=false", "-d", job.out, "-i", job.list("aria2")]
 
 
 class Wget2(Tool):
@@ -144,7 +165,6 @@ class Wget2(Tool):
 class Rclone(Tool):
     name = program = "rclone"
     http2 = True
-    syncs, atomic = "no", "no"
 
     def fetch(self, job):
         authority = ["--ca-cert", job.authority] if job.authority else []

@@ -6,17 +6,42 @@
 import argparse
 import json
 import os
+import platform
 import shutil
 import signal
 import sys
 import tempfile
+import time
 
 import house
+import latency
 import nothing
+import resume
+import scale
+import tables
 import transfer
 
 ROWS = {"small": transfer.small, "small-h2": transfer.small_h2, "large": transfer.large, "mixed": transfer.mixed,
-        "noop-50k": nothing.noop_50k}
+        "noop-50k": nothing.noop_50k, "noop-1m": nothing.noop_1m, "agent-304": scale.agent_304, "plan-10m": scale.plan,
+        "resume": resume.resume, "latency": latency.latency, "size": scale.binary}
+
+
+def head(place, arguments):
+    """What was run when, where, and how the figures are to be read."""
+    with open("/proc/cpuinfo", encoding="utf-8") as stream:
+        model = next((line.split(":", 1)[1].strip() for line in stream if line.startswith("model name")), "unknown")
+    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") >> 30
+    yield (f"{time.strftime('%Y-%m-%d', time.gmtime())}, {os.cpu_count()} x {model}, {memory} GiB, Linux {platform.release()}, load "
+           f"{os.getloadavg()[0]:.1f}; seed {arguments.seed}, size {arguments.size}")
+    if place.is_small:
+        yield "Size small: this proves that all works. The figures are no measure of anything."
+    yield place.disks.note or ("Each run writes to an ext4 file system of its own, fresh, on a sparse image behind a loop device"
+                               + (" with direct I/O" if place.disks.direct else "") + "; those of nothing to do, to one that stays.")
+    yield ("A run counts when its exit status is 0 and the tree's digests are right. Seconds are of the wall clock, medians; '+ sync': with "
+           "the syncfs of what it wrote, where the tool makes nothing durable itself (tarn and floor do). CPU: user and system. MiB: the "
+           "most that any run's largest process had resident (no tool here runs two). wire: all bytes that the server sent, heads included, "
+           "by its log. Ratios are made round by round: the median, and the quartiles.")
+    yield from tables.promises([tool for tool in place.tools()[0]])
 
 
 def main():
@@ -36,8 +61,7 @@ def main():
     place, figures = None, []
     try:
         place = house.House(scratch, tarn, arguments.only, arguments.seed, arguments.size == "small", arguments.rounds)
-        if place.disks.note:
-            print(place.disks.note)
+        print("\n".join(head(place, arguments)), flush=True)
         for name in arguments.rows:
             table = ROWS[name](place)
             print("\n".join(table.lines()), flush=True)

@@ -1,5 +1,6 @@
 """The server of the benchmark: nginx on loopback, over plain HTTP/1.1 and over TLS with HTTP/2, with a log of what went over
 the wire."""
+import dataclasses
 import os
 import random
 import socket
@@ -13,15 +14,11 @@ CONFIGURATION = """daemon off; pid {directory}/nginx.pid; error_log {directory}/
 worker_processes auto; worker_rlimit_nofile 4096; events {{ worker_connections 1024; }}
 http {{ default_type application/octet-stream; types {{ }} {temporary}
 sendfile on; tcp_nopush on; keepalive_requests 10000000; keepalive_timeout 300s;
-log_format wire '$status $bytes_sent $body_bytes_sent $request_method $server_protocol $connection $request_uri';
+log_format wire '$status $bytes_sent $body_bytes_sent $request_method $server_protocol $connection $msec $request_time $request_uri';
 access_log {log} wire;
-server {{ listen 127.0.0.1:{plain}; root {root}; autoindex on; {unvalidated} }}
+server {{ listen 127.0.0.1:{plain}; root {root}; autoindex on; }}
 server {{ listen 127.0.0.1:{secure} ssl http2; root {root}; autoindex on;
 ssl_certificate {directory}/server.pem; ssl_certificate_key {directory}/server.key; ssl_protocols TLSv1.2 TLSv1.3; }} }}"""
-# The same documents without validators: a feed below it has to be read by every pass.
-UNVALIDATED = """location /unvalidated/ {{ alias {root}/; etag off; if_modified_since off; max_ranges 0;
-add_header Last-Modified ""; }}"""
-
 
 def free_port():
     with socket.socket() as probe:
@@ -41,6 +38,20 @@ def make_authority(directory):
         stream.write("subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth\n")
     run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
         "-extfile", "names", "-out", "server.pem")
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A line of the log. wire, body: bytes sent with and without the head; end: seconds since 1970; took: seconds."""
+    status: int
+    wire: int
+    body: int
+    method: str
+    protocol: str
+    connection: int
+    end: float
+    took: float
+    target: str
 
 
 class Server:
@@ -70,7 +81,7 @@ class Server:
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(CONFIGURATION.format(
                 directory=self.directory, temporary=temporary, log=self.log, plain=self.port, secure=self.secure_port,
-                root=self.root, unvalidated=UNVALIDATED.format(root=self.root)))
+                root=self.root))
         # Workers that drop root's rights could not read below a directory that only root may enter.
         user = ["-g", "user root;"] if os.geteuid() == 0 else []
         self.process = subprocess.Popen(["nginx", "-p", self.directory, "-c", path, "-e", f"{self.directory}/error.log",
@@ -103,15 +114,15 @@ class Server:
         raise SystemExit("the server's log does not move")
 
     def requests(self, begin, end):
-        """What was asked for between two marks: (status, bytes on the wire, bytes of the body, method, protocol, connection,
-        target) each."""
+        """What was asked for between two marks."""
         with open(self.log, encoding="utf-8", errors="replace") as stream:
             stream.seek(begin)
             lines = stream.read(end - begin).splitlines()
         for line in lines:
-            status, wire, body, method, protocol, connection, target = line.split(" ", 6)
+            status, wire, body, method, protocol, connection, end, took, target = line.split(" ", 8)
             if not target.startswith("/mark-"):
-                yield int(status), int(wire), int(body), method, protocol, int(connection), target
+                yield Request(int(status), int(wire), int(body), method, protocol, int(connection), float(end), float(took),
+                              target)
 
     def stop(self):
         self.process.terminate()

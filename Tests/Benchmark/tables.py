@@ -1,7 +1,16 @@
 """What is printed of a row."""
+import dataclasses
 import shlex
+import statistics
 
 import measure
+
+
+def promises(tools):
+    """What each tool does of what Tarn promises."""
+    yield f"{'tool':<8} {'version':<44} {'checks digests':<16} {'syncs':<28} {'whole or nothing under the final name'}"
+    for tool in tools:
+        yield f"{tool.name:<8} {tool.version():<44.44} {tool.verifies:<16} {tool.syncs:<28} {tool.atomic}"
 
 
 class Table:
@@ -11,7 +20,7 @@ class Table:
     def __init__(self, name, title, found, notes, reach):
         self.name, self.title, self.notes, self.reach = name, title, list(notes), reach
         self.runs = {tool.name: runs for tool, runs in found.items()}
-        self.commands, self.extra = {}, {}
+        self.commands, self.calls, self.memory = {}, {}, []  # memory: (who, MiB at most).
 
     def command(self, name, words):
         self.commands[name] = shlex.join(words)
@@ -48,10 +57,19 @@ class Table:
             yield self.line(name, runs)
         for sentence, _ in self.ratios():
             yield f"   {sentence}"
+        for name, most in self.memory:
+            peak = self.peak(name)
+            if peak is not None:
+                yield f"   {name}: peak memory {peak:.1f} MiB; wanted <= {most}: {'reached' if peak <= most else 'NOT REACHED'}"
+        if counted := {name: count for name, count in self.calls.items() if count is not None}:
+            yield "   system calls of one run: " + ", ".join(f"{name} {count:,}" for name, count in counted.items())
         for name, words in self.commands.items():
             yield f"   {name}: {words}"
         for note in self.notes:
             yield f"   {note}"
+
+    def peak(self, name):
+        return max((run.memory for run in self.runs.get(name, []) if run), default=None)
 
     def line(self, name, runs):
         good = [run for run in runs if run]
@@ -70,7 +88,43 @@ class Table:
 
     def figures(self):
         """For the JSON."""
-        return {"row": self.name, "title": self.title, "notes": self.notes, "commands": self.commands, **self.extra,
-                "runs": {name: [vars(run) | {"protocols": None} if run else None for run in runs]
+        return {"row": self.name, "title": self.title, "notes": self.notes, "commands": self.commands, "calls": self.calls,
+                "runs": {name: [dataclasses.asdict(run) if run else None for run in runs]
                          for name, runs in self.runs.items()},
                 "ratios": [figures for _, figures in self.ratios() if figures]}
+
+
+class Figures:
+    """A row that is no race: named figures, each beside what is wanted of it."""
+
+    def __init__(self, name, title):
+        self.name, self.title, self.lists, self.notes, self.commands = name, title, [], [], {}
+
+    def add(self, what, value, unit, wanted=None, form="{:,.1f}"):
+        """wanted: at most so much; None where nothing is."""
+        self.lists.append((what, value, unit, wanted, form))
+
+    def spread(self, what, values, unit, wanted=None, form="{:,.1f}"):
+        """The median of several, with the quartiles in the next line."""
+        self.add(f"{what}, median of {len(values)}", statistics.median(values), unit, wanted, form)
+        low, high = measure.quartiles(values)
+        self.add(f"{what}, quartiles", (low, high), unit, None, form)
+
+    def command(self, name, words):
+        self.commands[name] = shlex.join(words)
+
+    def lines(self):
+        yield f"== {self.name}: {self.title}"
+        for what, value, unit, wanted, form in self.lists:
+            shown = " to ".join(form.format(part) for part in (value if isinstance(value, tuple) else (value,)))
+            verdict = "" if wanted is None else f"wanted <= {form.format(wanted)}: {'reached' if value <= wanted else 'NOT REACHED'}"
+            yield f"{what:<72} {shown:>20} {unit:<8} {verdict}".rstrip()
+        for name, words in self.commands.items():
+            yield f"   {name}: {words}"
+        for note in self.notes:
+            yield f"   {note}"
+
+    def figures(self):
+        return {"row": self.name, "title": self.title, "notes": self.notes, "commands": self.commands,
+                "figures": [{"what": what, "value": value, "unit": unit, "wanted": wanted}
+                            for what, value, unit, wanted, _ in self.lists]}

@@ -21,27 +21,41 @@ class Variant:
         return self.tool.rounds
 
 
-def fetch_once(house, variant, files, secure):
-    """One run on a fresh disk: a measure.Run. Raises measure.Failed where it does not count."""
-    room = files.bytes * 5 // 4 + len(files.paths) * 8192 + (256 << 20)
-    place = house.disks.take(room, files=2 * len(files.paths))
-    try:
-        job = job_of(house, variant, files, secure, os.path.join(place.path, "out"))
-        os.mkdir(job.out)
-        environment = measure.environment(os.path.join(place.path, "home"))
+class Run:
+    """One run on a fresh disk, which is gone after it."""
+
+    def __init__(self, house, variant, files, secure):
+        self.house, self.variant, self.files = house, variant, files
+        room = files.bytes * 5 // 4 + len(files.paths) * 8192 + (256 << 20)
+        self.place = house.disks.take(room, files=2 * len(files.paths))
+        self.job = job_of(house, variant, files, secure, os.path.join(self.place.path, "out"))
+        os.mkdir(self.job.out)
+        self.command = variant.tool.fetch(self.job)
+        self.environment = measure.environment(os.path.join(self.place.path, "home"))
         disk.sync(house.scratch)
-        begin = house.server.mark()
-        run, _ = measure.cost(house.meter, variant.tool.fetch(job), place.path, environment)
-        after = measure.finish(place)
-        asked = list(house.server.requests(begin, house.server.mark()))
-        if wrong := files.wrong(job.out):
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.place.drop()
+
+    def measured(self):
+        """A measure.Run; raises measure.Failed where it does not count."""
+        server = self.house.server
+        begin = server.mark()
+        run, _ = measure.cost(self.house.meter, self.command, self.place.path, self.environment)
+        after = disk.sync(self.place.path)
+        asked = list(server.requests(begin, server.mark()))
+        if wrong := self.files.wrong(self.job.out):
             raise measure.Failed("; ".join(wrong))
-        run.wire, run.requests = sum(request[1] for request in asked), len(asked)
-        run.total = run.wall if variant.tool.keeps else run.wall + after
-        run.protocols = {request[4] for request in asked}
+        run.wire, run.requests = sum(request.wire for request in asked), len(asked)
+        run.total = run.wall if self.variant.tool.keeps else run.wall + after
+        run.protocols = "+".join(sorted({request.protocol for request in asked}))
         return run
-    finally:
-        place.drop()
+
+    def calls(self):
+        return measure.calls(self.command, self.place.path, self.environment)
 
 
 def job_of(house, variant, files, secure, out):
@@ -60,17 +74,30 @@ def row(house, name, title, files, rounds, *, secure=False, reach, with_metalink
     if secure:
         missing += [f"{peer.name}: does not speak HTTP/2: left out" for peer in peers.PEERS if not peer.http2]
         missing.append("floor: over plain HTTP/1.1, for comparison only: it has no TLS")
-    found = measure.rounds(rounds, variants, lambda variant: fetch_once(house, variant, files, secure), house.seed)
+
+    def once(variant):
+        with Run(house, variant, files, secure) as run:
+            return run.measured()
+
+    found = measure.rounds(rounds, variants, once, house.seed)
     table = tables.Table(name, title, found, missing, reach)
     for variant in variants:
         table.command(variant.name, variant.tool.fetch(job_of(house, variant, files, secure, "FOLDER")))
+        if not variant.rounds:
+            with Run(house, variant, files, secure) as run:
+                table.calls[variant.name] = run.calls()
+    if secure:
+        spoken = {name: sorted({run.protocols for run in runs if run}) for name, runs in table.runs.items()}
+        table.notes.append("spoken, by the server's log: " + ", ".join(f"{name} {'+'.join(what)}" for name, what in spoken.items()))
     return table
 
 
 def small(house):
     files = house.files("small", [4096] * (300 if house.is_small else 20_000))
-    return row(house, "small", f"{len(files.paths):,} files of 4 KiB, HTTP/1.1", files, house.rounds(9), with_metalink=True, reach=[
-        ("tarn", "curl", 1.0), ("tarn", "aria2", 0.1), ("tarn, Metalink", "curl", 1.0)])
+    table = row(house, "small", f"{len(files.paths):,} files of 4 KiB, HTTP/1.1", files, house.rounds(9), with_metalink=True, reach=[
+        ("tarn", "curl", 1.0), ("tarn", "aria2", 0.1), ("tarn, Metalink", "curl", 1.0), ("tarn, Metalink", "aria2", 0.1)])
+    table.memory = [("tarn", 40), ("tarn, Metalink", 40)]
+    return table
 
 
 def small_h2(house):
@@ -79,9 +106,13 @@ def small_h2(house):
                reach=[("tarn", "fastest", 1.0)])
 
 
+def large_files(house):
+    # Not below a directory: lftp's get makes none.
+    return house.files("large", [(24 << 20) if house.is_small else (2 << 30)], folder_of=lambda number: "")
+
+
 def large(house):
-    # Beside its manifest, not below a directory: lftp's get makes none.
-    files = house.files("large", [(24 << 20) if house.is_small else (2 << 30)], folder_of=lambda number: "")
+    files = large_files(house)
     return row(house, "large", f"one file of {files.bytes >> 20:,} MiB, HTTP/1.1", files, house.rounds(9), reach=[
         ("tarn", "fastest", 1.0), ("tarn", "floor", 1.2)])
 
