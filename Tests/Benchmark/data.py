@@ -1,7 +1,7 @@
 """What the server serves: sets of files from a seed, each with its manifests.
 
-A set is a directory: files/ holds the files, manifest.ndjson and manifest.meta4 name them with sizes, times and digests; the lists
-for peers are made by peers.py.
+A set is a directory: files/ holds the files, manifest.ndjson and manifest.meta4 name them with sizes, times and digests; the
+lists for peers are made by peers.py.
 """
 import hashlib
 import math

@@ -4,8 +4,8 @@
 //   floor check PORT MANIFEST LEDGER FOLDER     finds out that nothing is to be done
 //
 // fetch receives everything over one connection (plain sockets, HTTP/1.1 keep-alive, requests sent ahead), writes by pwrite,
-// hashes by EVP (what is large on a thread of its own beside the receiving), compares with the manifest's SHA-256, syncs, and only
-// then gives files their names. What the promise costs at least is done by the cheapest calls that keep it: up to eight files are
+// hashes by EVP (what is large on a thread of its own beside the receiving), compares with the manifest's SHA-256, syncs, and
+// only then gives files their names. What the promise costs at least is done by the cheapest calls that keep it: up to eight files are
 // synced each by itself (fdatasync, write-back begun by sync_file_range while they arrive), more of them by one syncfs for all;
 // then all renames; then one fsync of each directory, or again one syncfs for all. After that contents and names outlive a power
 // cut. check receives and parses the manifest, looks at every file (fstatat beside its open directory), reads all rows of Tarn's

@@ -11,6 +11,17 @@ import server
 PLACE = os.path.dirname(os.path.abspath(__file__))
 
 
+def build(directory, name, libraries):
+    """Compiles one of the programs beside this file; its path."""
+    compiler = shutil.which("cc") or shutil.which("clang") or shutil.which("gcc")
+    if not compiler:
+        raise SystemExit("a C compiler is needed: apt install gcc libc6-dev")
+    program = os.path.join(directory, name)
+    command.expect([compiler, "-O2", "-Wall", "-Wextra", "-std=gnu17", "-D_GNU_SOURCE", "-o", program,
+                    os.path.join(PLACE, f"{name}.c"), *libraries])
+    return program
+
+
 class House:
     """small: sizes that only prove that all works."""
 
@@ -20,21 +31,12 @@ class House:
         for name in ("server", "lists", "disks", "bin"):
             os.makedirs(os.path.join(scratch, name))
         os.makedirs(self.source, exist_ok=True)
-        self.meter = self.build("meter", [])
-        self.floor = peers.Floor(self.build("floor", ["-lcrypto", "-lsqlite3", "-lpthread"]))
+        self.meter = build(os.path.join(scratch, "bin"), "meter", [])
+        self.floor = peers.Floor(build(os.path.join(scratch, "bin"), "floor", ["-lcrypto", "-lsqlite3", "-lpthread"]))
         self.tarn = peers.Tarn(tarn)
         self.disks = disk.Disks(os.path.join(scratch, "disks"))
         self.server = server.Server(os.path.join(scratch, "server"), self.source)
         self.sets = {}
-
-    def build(self, name, libraries):
-        compiler = shutil.which("cc") or shutil.which("clang") or shutil.which("gcc")
-        if not compiler:
-            raise SystemExit("a C compiler is needed: apt install gcc libc6-dev")
-        program = os.path.join(self.scratch, "bin", name)
-        command.expect([compiler, "-O2", "-Wall", "-Wextra", "-std=gnu17", "-D_GNU_SOURCE", "-o", program,
-                        os.path.join(PLACE, f"{name}.c"), *libraries])
-        return program
 
     def rounds(self, full):
         """How many rounds a row has that wants so many."""

@@ -1,11 +1,11 @@
 """How long a 404 takes that is asked for beside a transfer at full speed.
 
-A pass over a manifest with one large file, which nginx sends as fast as it can, and many files that are not there. Those are asked
-for from a server of this file, which holds each request for some milliseconds, so that the trials spread over the transfer, and
-takes the time from the arrival of a request until the next one arrives on the same connection, the holding taken off: Tarn has then
-received the answer, ended that transfer, and begun another. So it is what a 404 takes as Tarn's client feels it, and more: both ways,
-the waiting behind the large transfer's bytes in Tarn's network thread, and Tarn's own work between two requests. Only trials that
-lie wholly within the large transfer, by nginx's log, are counted.
+A pass over a manifest with one large file, which nginx sends as fast as it can, and many files that are not there. Those are
+asked for from a server of this file, which holds each request for some milliseconds, so that the trials spread over the transfer,
+and takes the time from the arrival of a request until the next one arrives on the same connection, the holding taken off: Tarn has
+then received the answer, ended that transfer, and begun another. So it is what a 404 takes as Tarn's client feels it, and more: both
+ways, the waiting behind the large transfer's bytes in Tarn's network thread, and Tarn's own work between two requests. Only trials
+that lie wholly within the large transfer, by nginx's log, are counted.
 """
 import hashlib
 import os
@@ -89,8 +89,9 @@ def one_pass(house, files, absent):
         disk.sync(house.scratch)
         absent.trials.clear()
         begin = house.server.mark()
+        environment = measure.environment(os.path.join(place.path, "home"))
         # 3: some entries failed, as they have to.
-        measure.cost(house.meter, house.tarn.fetch(job), place.path, measure.environment(os.path.join(place.path, "home")), status=3)
+        measure.cost(house.meter, house.tarn.fetch(job), place.path, environment, status=3)
         large = [request for request in house.server.requests(begin, house.server.mark()) if request.target.endswith(".bin")]
         if len(large) != 1 or large[0].body != files.bytes:
             raise measure.Failed("the large file did not come in one piece")

@@ -74,7 +74,7 @@ def job_in(house, files, place):
 
 
 def mirrored(house, files, place, *options):
-    """A tree that is Tarn's, with a copy of its ledger for the floor. The second pass finds nothing to do, and warms the caches."""
+    """A tree that is Tarn's, with a copy of its ledger for the floor. The second pass finds nothing to do: caches are warm."""
     job = job_in(house, files, place)
     os.makedirs(job.out, exist_ok=True)
     for words in (house.tarn.fetch(job) + list(options), house.tarn.again(job)):
@@ -139,8 +139,8 @@ def noop_50k(house):
         trees.update((variant, tree) for variant in others)
     table = races(house, "noop-50k", files, trees, house.rounds(9), missing, [
         ("tarn", "wget2", 0.5), ("tarn", "floor", 1.5), ("tarn, feed read", "floor", 1.5)])
-    table.notes.append("wget2, curl, aria2: a conditional request for each file; aria2, hashing: HEAD and the digest of each file; "
-                       "lftp: dates and sizes of the indexes; rclone: their names only (--ignore-existing)")
+    table.notes.append("wget2, curl, aria2: a conditional request for each file; aria2, hashing: HEAD and the digest of each "
+                       "file; lftp: dates and sizes of the indexes; rclone: their names only (--ignore-existing)")
     return table
 
 
@@ -152,8 +152,8 @@ def races(house, name, files, trees, rounds, notes, reach):
         table.calls[variant.name] = tree.calls(variant)
     for tree in set(trees.values()):
         tree.place.drop()
-    table.notes.append("tarn: its feed answers 304; tarn, feed read: the feed has a new date and the same text, and is read in full; "
-                       "floor: reads the feed in full")
+    table.notes.append("tarn: its feed answers 304; tarn, feed read: the feed has a new date and the same text, and is read in "
+                       "full; floor: reads the feed in full")
     return table
 
 
@@ -166,7 +166,8 @@ def noop_1m(house):
     files.write_manifests(house.server.base)
     tools, missing = house.tools(lambda tool: tool in (house.tarn, house.floor))
     tree = mirrored(house, files, place, "--adopt")
-    table = races(house, "noop-1m", files, {variant: tree for variant in tarns_variants(house, tools)}, house.rounds(5), missing, [
+    trees = {variant: tree for variant in tarns_variants(house, tools)}
+    table = races(house, "noop-1m", files, trees, house.rounds(5), missing, [
         ("tarn", "floor", 1.5), ("tarn, feed read", "floor", 1.5)])
     table.memory = [("tarn", 64), ("tarn, feed read", 64)]
     table.notes.append("the files were adopted (tarn sync --adopt), not fetched")

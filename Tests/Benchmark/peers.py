@@ -9,7 +9,7 @@ import subprocess
 @dataclasses.dataclass(frozen=True)
 class Job:
     """What is to be done: `files` (a data.FileSet) is to lie in `out`, from `base` (the server's URL, http or https);
-    `port` is the server's for plain HTTP, `authority` a PEM file or None, `lists` the directory with the lists of `write_lists`."""
+    `port` is the server's for plain HTTP, `authority` a PEM file or None, `lists` the directory of what `write_lists` writes."""
     files: object
     out: str
     base: str
@@ -48,9 +48,9 @@ def write_lists(job):
 
 
 class Tool:
-    """name: as it is called; program: what has to be installed; does: what it verifies, syncs and publishes atomically;
-    http2: whether it speaks HTTP/2; rounds: at most so many where its runs are long; keeps: its result outlives a power cut, so that
-    no syncfs has to follow."""
+    """name: as it is called; program: what has to be installed; verifies, syncs, atomic: what it does of what Tarn promises;
+    http2: whether it speaks HTTP/2; rounds: at most so many, for its runs are long; keeps: its result outlives a power cut, so
+    that no syncfs has to follow."""
     name = program = ""
     verifies = syncs = atomic = "no"
     http2 = False
@@ -174,8 +174,8 @@ class Rclone(Tool):
                 "--no-traverse", "--http-url", job.root, ":http:", job.out]
 
     def again(self, job):
-        return ["rclone", "copy", "--config", "", "--checkers", "16", "--http-no-head", "--ignore-existing", "--http-url", job.root,
-                ":http:", job.out]
+        return ["rclone", "copy", "--config", "", "--checkers", "16", "--http-no-head", "--ignore-existing", "--http-url",
+                job.root, ":http:", job.out]
 
 
 class Lftp(Tool):

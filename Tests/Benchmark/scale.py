@@ -28,7 +28,8 @@ def write_manifest(path, count, is_sorted):
         for index in range(count):
             # A prime that no count here is a multiple of: each number comes once.
             number = index if is_sorted else index * 7_368_787 % count
-            block.append(data.manifest_line(f"d{number // 1000:05}/f{number:08}.bin", 4096, hashlib.sha256(b"%d" % number).hexdigest()))
+            digest = hashlib.sha256(b"%d" % number).hexdigest()
+            block.append(data.manifest_line(f"d{number // 1000:05}/f{number:08}.bin", 4096, digest))
             if len(block) == 10_000 or index == count - 1:
                 text = b"".join(block)
                 lines.update(text)
@@ -37,39 +38,44 @@ def write_manifest(path, count, is_sorted):
         stream.write(data.end_line(count, 4096 * count, lines))
 
 
+def plans(house, size):
+    """The runs of `tarn plan` over the manifest as it is."""
+    runs = []
+    for _ in range(house.rounds(1 if size == 10_000_000 else 3)):
+        place = house.disks.take(size * 1024 + (512 << 20))
+        try:
+            environment = measure.environment(os.path.join(place.path, "home"))
+            words = plan_command(house, os.path.join(place.path, "out"))
+            runs.append(measure.cost(house.meter, words, place.path, environment, is_silent=True)[0])
+        finally:
+            place.drop()
+    return runs
+
+
+def plan_command(house, folder):
+    return [house.tarn.program, "plan", "--no-input", house.server.base + "/plan/manifest.ndjson", folder]
+
+
 def plan(house):
-    sizes = [10_000, 30_000, 100_000] if house.is_small else [1_000_000, 3_000_000, 10_000_000]
+    sizes = [3000, 10_000, 30_000] if house.is_small else [1_000_000, 3_000_000, 10_000_000]
     table = tables.Figures("plan-10m", f"tarn plan of a manifest of {sizes[-1]:,} entries, into an empty folder")
     directory = os.path.join(house.source, "plan")
     os.makedirs(directory, exist_ok=True)
-    per_entry = {}
-    for is_sorted in (True, False):
-        order = "sorted" if is_sorted else "in no order"
+    path, per_entry = os.path.join(directory, "manifest.ndjson"), {}
+    for order in ("sorted", "in no order"):
         for size in sizes:
-            path = os.path.join(directory, "manifest.ndjson")
-            write_manifest(path, size, is_sorted)
+            write_manifest(path, size, order == "sorted")
             disk.sync(directory)
-            runs = []
-            for _ in range(min(3, house.rounds(3)) if size < 10_000_000 else 1):
-                place = house.disks.take(size * 1024 + (512 << 20))
-                try:
-                    job = peers.Job(types.SimpleNamespace(name="plan"), os.path.join(place.path, "out"), house.server.base, 0, None, "")
-                    words = [house.tarn.program, "plan", "--no-input", job.feed, job.out]
-                    run, _ = measure.cost(house.meter, words, place.path, measure.environment(os.path.join(place.path, "home")),
-                                          is_silent=True)
-                    runs.append(run)
-                finally:
-                    place.drop()
+            runs = plans(house, size)
             per_entry[order, size] = measure.median([run.wall for run in runs]) / size
             named = f"{size:,} entries, {order}"
             table.add(f"{named}: time ({len(runs)} runs)", measure.median([run.wall for run in runs]), "s", None, "{:,.2f}")
             table.add(f"{named}: CPU", measure.median([run.cpu for run in runs]), "s", None, "{:,.2f}")
             table.add(f"{named}: peak memory", max(run.memory for run in runs), "MiB", 128.0)
             os.unlink(path)
-    for order in ("sorted", "in no order"):
         table.add(f"time for each entry, {sizes[-1]:,} to {sizes[0]:,} entries, {order} (1 is linear)",
                   per_entry[order, sizes[-1]] / per_entry[order, sizes[0]], "", None, "{:,.2f}")
-    table.command("tarn", [house.tarn.program, "plan", "--no-input", house.server.base + "/plan/manifest.ndjson", "FOLDER"])
+    table.command("tarn", plan_command(house, "FOLDER"))
     table.notes.append("what it prints, a line for each entry, goes to /dev/null")
     return table
 
@@ -78,8 +84,8 @@ def agent_304(house):
     """The agent's pass over a feed that answers 304, its folder watched: as Tests/Tools/watch_figures.py has it."""
     sizes = [100, 1000] if house.is_small else [1000, 100_000]
     table = tables.Figures("agent-304", f"the agent's pass: feed answers 304, watch intact, {sizes[0]:,} and {sizes[1]:,} files")
-    table.command("the same by itself", ["Tests/Tools/watch_figures.py", "--tarn", house.tarn.program, "--only", "passes", "--sizes",
-                                         ",".join(map(str, sizes))])
+    table.command("the same by itself", ["Tests/Tools/watch_figures.py", "--tarn", house.tarn.program, "--only", "passes",
+                                         "--sizes", ",".join(map(str, sizes))])
     program = os.path.join(os.path.dirname(house.tarn.program), "tarn-watch")
     if not os.path.exists(program) or not shutil.which("strace"):
         table.notes.append("skipped: it needs tarn-watch beside tarn, and strace")
@@ -132,7 +138,7 @@ def binary(house):
     table.add("stripped binary", os.path.getsize(stripped) / 1e6, "MB", 30.0)
     table.command("strip", ["strip", "-o", "STRIPPED", house.tarn.program])
     loaded = command.expect(["ldd", house.tarn.program]).decode()
-    table.notes.append("Swift's runtime is linked in" if "libswift" not in loaded else "NOT A RELEASE BUILD: Swift's runtime is loaded")
+    table.notes.append("NOT THE RELEASE BUILD: Swift's runtime is loaded" if "libswift" in loaded else "Swift's runtime is linked in")
     files = house.files("tiny", [1000] * 20)
     place = house.disks.take(64 << 20)
     try:

@@ -14,7 +14,8 @@ CONFIGURATION = """daemon off; pid {directory}/nginx.pid; error_log {directory}/
 worker_processes auto; worker_rlimit_nofile 4096; events {{ worker_connections 1024; }}
 http {{ default_type application/octet-stream; types {{ }} {temporary}
 sendfile on; tcp_nopush on; keepalive_requests 10000000; keepalive_timeout 300s;
-log_format wire '$status $bytes_sent $body_bytes_sent $request_method $server_protocol $connection $msec $request_time $request_uri';
+log_format wire '$status $bytes_sent $body_bytes_sent $request_method $server_protocol $connection $msec $request_time '
+'$request_uri';
 access_log {log} wire;
 server {{ listen 127.0.0.1:{plain}; root {root}; autoindex on; }}
 server {{ listen 127.0.0.1:{secure} ssl http2; root {root}; autoindex on;

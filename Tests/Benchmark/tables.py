@@ -6,6 +6,15 @@ import statistics
 import measure
 
 
+def summary(rows):
+    """All that is wanted of all rows, as Markdown."""
+    yield "| row | what | measured | wanted |"
+    yield "|---|---|---|---|"
+    for row in rows:
+        for what, value, wanted in row.reached():
+            yield f"| `{row.name}`: {row.title} | {what} | {value} | {wanted} |"
+
+
 def promises(tools):
     """What each tool does of what Tarn promises."""
     yield f"{'tool':<8} {'version':<44} {'checks digests':<16} {'syncs':<28} {'whole or nothing under the final name'}"
@@ -18,7 +27,10 @@ class Table:
     the peer with the least median, its sync included, the floor aside."""
 
     def __init__(self, name, title, found, notes, reach):
-        self.name, self.title, self.notes, self.reach = name, title, list(notes), reach
+        self.name, self.title, self.notes = name, title, list(notes)
+        names = {tool.name for tool in found} | {"fastest"}
+        self.reach = [pair for pair in reach if {*pair[:2]} <= names]
+        self.notes += [f"{pair[0]} / {pair[1]}: not measured" for pair in reach if pair not in self.reach]
         self.runs = {tool.name: runs for tool, runs in found.items()}
         self.commands, self.calls, self.memory = {}, {}, []  # memory: (who, MiB at most).
 
@@ -48,6 +60,26 @@ class Table:
             yield (f"{ours} / {what}, each with its sync: {middle:.2f} (quartiles {low:.2f} to {high:.2f}, {count} pairs); "
                    f"wanted <= {most}: {verdict}", {"ours": ours, "theirs": other, "low": low, "median": middle, "high": high,
                                                    "pairs": count, "wanted": most})
+
+    def troubles(self):
+        """What keeps the row from being whole."""
+        if not self.runs:
+            yield f"{self.name}: no tool ran"
+        for name, runs in self.runs.items():
+            if None in runs:
+                yield f"{self.name}: {name}: {runs.count(None)} of {len(runs)} runs do not count"
+
+    def reached(self):
+        """(what, what was measured, what is wanted) of each thing to reach, in words."""
+        for ours, theirs, most in self.reach:
+            other = self.fastest() if theirs == "fastest" else theirs
+            ratio = measure.paired(self.runs.get(ours, []), self.runs.get(other, []), "total")
+            beside = "the floor" if other == "floor" else f"{other} + sync"
+            if ratio:
+                yield f"{ours} / {beside}", f"{ratio[1]:.2f} ({ratio[0]:.2f} to {ratio[2]:.2f})", f"<= {most}"
+        for name, most in self.memory:
+            if (peak := self.peak(name)) is not None:
+                yield f"{name}, peak memory", f"{peak:.0f} MiB", f"<= {most} MiB"
 
     def lines(self):
         yield f"== {self.name}: {self.title}"
@@ -113,11 +145,23 @@ class Figures:
     def command(self, name, words):
         self.commands[name] = shlex.join(words)
 
+    def troubles(self):
+        if not self.lists:
+            yield f"{self.name}: no figures: {'; '.join(self.notes)}"
+        yield from (f"{self.name}: {note}" for note in self.notes if "does not count" in note)
+
+    def reached(self):
+        for what, value, unit, wanted, form in self.lists:
+            if wanted is not None:
+                yield what, f"{form.format(value)} {unit}".strip(), f"<= {form.format(wanted)} {unit}".strip()
+
     def lines(self):
         yield f"== {self.name}: {self.title}"
         for what, value, unit, wanted, form in self.lists:
             shown = " to ".join(form.format(part) for part in (value if isinstance(value, tuple) else (value,)))
-            verdict = "" if wanted is None else f"wanted <= {form.format(wanted)}: {'reached' if value <= wanted else 'NOT REACHED'}"
+            verdict = ""
+            if wanted is not None:
+                verdict = f"wanted <= {form.format(wanted)}: {'reached' if value <= wanted else 'NOT REACHED'}"
             yield f"{what:<72} {shown:>20} {unit:<8} {verdict}".rstrip()
         for name, words in self.commands.items():
             yield f"   {name}: {words}"

@@ -88,13 +88,15 @@ def row(house, name, title, files, rounds, *, secure=False, reach, with_metalink
                 table.calls[variant.name] = run.calls()
     if secure:
         spoken = {name: sorted({run.protocols for run in runs if run}) for name, runs in table.runs.items()}
-        table.notes.append("spoken, by the server's log: " + ", ".join(f"{name} {'+'.join(what)}" for name, what in spoken.items()))
+        words = ", ".join(f"{name} {'+'.join(what)}" for name, what in spoken.items())
+        table.notes.append(f"spoken, by the server's log: {words}")
     return table
 
 
 def small(house):
     files = house.files("small", [4096] * (300 if house.is_small else 20_000))
-    table = row(house, "small", f"{len(files.paths):,} files of 4 KiB, HTTP/1.1", files, house.rounds(9), with_metalink=True, reach=[
+    title = f"{len(files.paths):,} files of 4 KiB, HTTP/1.1"
+    table = row(house, "small", title, files, house.rounds(9), with_metalink=True, reach=[
         ("tarn", "curl", 1.0), ("tarn", "aria2", 0.1), ("tarn, Metalink", "curl", 1.0), ("tarn, Metalink", "aria2", 0.1)])
     table.memory = [("tarn", 40), ("tarn, Metalink", 40)]
     return table
