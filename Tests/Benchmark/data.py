@@ -29,8 +29,7 @@ class FileSet:
         self.sizes.append(size)
         self.digests.append(digest)
 
-    def write_manifests(self, base):
-        """base: the URL of the server."""
+    def write_manifest(self):
         lines = hashlib.sha256()
         with open(os.path.join(self.directory, "manifest.ndjson"), "wb") as stream:
             def write(line):
@@ -43,9 +42,9 @@ class FileSet:
             stream.write(end_line(len(self.paths), self.bytes, lines))
         # Long ago, as a feed that has not changed: a server's word of a moment ago proves less.
         os.utime(stream.name, (TIME, TIME))
-        self.write_metalink("manifest.meta4", f"{base}/{self.name}/files/")
 
     def write_metalink(self, name, base):
+        """base: the URL of the files' directory."""
         with open(os.path.join(self.directory, name), "w", encoding="ascii") as stream:
             stream.write('<?xml version="1.0" encoding="UTF-8"?>\n<metalink xmlns="urn:ietf:params:xml:ns:metalink">\n')
             for path, size, digest in zip(self.paths, self.sizes, self.digests):

@@ -46,7 +46,8 @@ class House:
         """The set of files, made once for all rows that want it."""
         if name not in self.sets:
             made = data.make(self.source, name, sizes, self.seed, **more)
-            made.write_manifests(self.server.base)
+            made.write_manifest()
+            made.write_metalink("manifest.meta4", f"{self.server.base}/{name}/files/")
             made.write_metalink("manifest-tls.meta4", f"{self.server.secure_base}/{name}/files/")
             self.sets[name] = made
             disk.sync(self.source)

@@ -149,7 +149,8 @@ def races(house, name, files, trees, rounds, notes, reach):
     table = tables.Table(name, f"nothing to do, {len(files.paths):,} files, one-shot, warm", found, notes, reach)
     for variant, tree in trees.items():
         table.command(variant.name, tree.command(variant))
-        table.calls[variant.name] = tree.calls(variant)
+        if not variant.rounds:
+            table.calls[variant.name] = tree.calls(variant)
     for tree in set(trees.values()):
         tree.place.drop()
     table.notes.append("tarn: its feed answers 304; tarn, feed read: the feed has a new date and the same text, and is read in "
@@ -163,7 +164,7 @@ def noop_1m(house):
     count = 5000 if house.is_small else 1_000_000
     place = house.disks.take(count * 5120 + (1 << 30), files=count)
     files = data.make(house.source, "noop-1m", [24] * count, house.seed, files=os.path.join(place.path, "out"))
-    files.write_manifests(house.server.base)
+    files.write_manifest()
     tools, missing = house.tools(lambda tool: tool in (house.tarn, house.floor))
     tree = mirrored(house, files, place, "--adopt")
     trees = {variant: tree for variant in tarns_variants(house, tools)}

@@ -170,7 +170,7 @@ class Rclone(Tool):
         authority = ["--ca-cert", job.authority] if job.authority else []
         # Knowing the size of a large file it fetches it in parts at once; asking for those of many small ones costs more.
         head = [] if job.is_one() else ["--http-no-head"]
-        return ["rclone", "copy", "--config", "", *authority, "--transfers", "16", "--checkers", "16", *head,
+        return ["rclone", "copy", "--config", "", *authority, "--transfers", "64", "--checkers", "64", *head,
                 "--no-traverse", "--http-url", job.root, ":http:", job.out]
 
     def again(self, job):
