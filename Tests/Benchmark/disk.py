@@ -34,10 +34,13 @@ class Disks:
             self.note = (f"no file system can be mounted here ({str(error).strip()[-200:]}): the runs write into directories "
                          "of one file system, and pay for each other's pages")
 
-    def take(self, size, files=0):
-        """An empty file system of so many bytes, with inodes for so many files."""
+    def take(self, size, files=0, inline=False):
+        """An empty file system of so many bytes, with inodes for so many files. inline: files of a few bytes lie in them."""
         self.count += 1
-        return Disk(self, os.path.join(self.directory, f"disk{self.count}"), size, files)
+        options = ["-O", "inline_data"] if inline else []
+        if files:
+            options += ["-N", str(files * 5 // 4 + 10_000)]
+        return Disk(self, os.path.join(self.directory, f"disk{self.count}"), size, options)
 
     def drop_all(self):
         for disk in list(self.open):
@@ -45,24 +48,24 @@ class Disks:
 
 
 class Disk:
-    def __init__(self, disks, path, size, files):
+    def __init__(self, disks, path, size, options):
         self.disks, self.path, self.image, self.device = disks, path, path + ".img", None
         os.mkdir(path)
         disks.open.append(self)
         if disks.note:
             return
         try:
-            self.mount(size, files)
+            self.mount(size, options)
         except BaseException:
             self.drop()
             raise
 
-    def mount(self, size, files):
+    def mount(self, size, options):
         with open(self.image, "wb") as stream:
             stream.truncate(size)
-        inodes = ["-N", str(files * 5 // 4 + 10_000)] if files else []
         # All at once or not at all: nothing of the making goes on while a run is measured.
-        command.expect(["mkfs.ext4", "-q", "-F", *inodes, "-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard", self.image])
+        lazy = ["-E", "lazy_itable_init=1,lazy_journal_init=1,nodiscard"]
+        command.expect(["mkfs.ext4", "-q", "-F", *options, *lazy, self.image])
         # Direct: the pages of the file system are not cached once more as pages of its image.
         direct = ["--direct-io=on"] if self.disks.direct else []
         try:
@@ -74,11 +77,6 @@ class Disk:
             self.device = command.expect(["losetup", "--find", "--show", self.image]).decode().strip()
         command.expect(["mount", "-t", "ext4", "-o", "noinit_itable", self.device, self.path])
         os.rmdir(os.path.join(self.path, "lost+found"))
-
-    def used(self):
-        """Bytes that were written to it, of all that it holds."""
-        status = os.statvfs(self.path)
-        return (status.f_blocks - status.f_bfree) * status.f_frsize
 
     def drop(self):
         """The file system is gone, with all that it holds."""
