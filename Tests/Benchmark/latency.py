@@ -21,14 +21,14 @@ import peers
 import tables
 import transfer
 
-MISSING = 1500
+MISSING = 400
 
 
 class AbsentServer:
     """Answers 404 to everything, each after a while: begin, end (seconds since 1970), and seconds held of each trial."""
 
-    def __init__(self, seed):
-        self.seed, self.trials, self.connections = seed, [], 0
+    def __init__(self, seed, longest):
+        self.seed, self.longest, self.trials, self.connections = seed, longest, [], 0
         self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
         self.port = self.listener.getsockname()[1]
         threading.Thread(target=self.accept, daemon=True).start()
@@ -57,7 +57,7 @@ class AbsentServer:
                     pending = pending.split(b"\r\n\r\n", 1)[1]
                     if before is not None:
                         self.trials.append((before, now, held))
-                    before, wanted = now, chooser.uniform(0.001, 0.009)
+                    before, wanted = now, chooser.uniform(0.001, self.longest)
                     time.sleep(wanted)
                     held = time.time() - now
                     connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\nContent-Type: text/plain\r\n\r\nnone\n")
@@ -116,7 +116,8 @@ def latency(house):
     files = transfer.large_files(house)
     wanted = 40 if house.is_small else 1000
     table = tables.Figures("latency", f"a 404 asked for beside a transfer of {files.bytes >> 20:,} MiB at full speed")
-    absent, times, passes = AbsentServer(house.seed), [], 0
+    # So long that some hundred trials spread over the transfer.
+    absent, times, passes = AbsentServer(house.seed, 0.005 if house.is_small else 0.1), [], 0
     os.makedirs(os.path.join(house.source, "latency"), exist_ok=True)
     write_manifest(os.path.join(house.source, "latency", "manifest.ndjson"), files, absent.port)
     while len(times) < wanted and passes < 12:

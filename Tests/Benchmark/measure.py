@@ -48,7 +48,7 @@ def cost(meter, command, place, environment, *, is_silent=False, status=0):
     with open(report, encoding="ascii") as stream:
         ended, wall, user, system, memory = stream.read().split()
     if int(ended) != status:
-        raise Failed(f"status {ended}: {text[-300:].decode(errors='replace').strip()}")
+        raise Failed(f"status {ended}: {' | '.join(text[-500:].decode(errors='replace').split(chr(10)))}")
     wall = float(wall)
     return Run(wall=wall, total=wall, cpu=float(user) + float(system), memory=int(memory) / 1024), text
 
