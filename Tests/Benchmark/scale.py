@@ -150,6 +150,7 @@ def binary(house):
     finally:
         place.drop()
     table.spread("tarn status", [run.wall * 1000 for run in runs], "ms", 30.0)
+    table.spread("tarn status, CPU", [run.cpu * 1000 for run in runs], "ms")
     table.add("tarn status, peak memory", max(run.memory for run in runs), "MiB")
     table.command("tarn status", [house.tarn.program, "status", "FOLDER"])
     return table
