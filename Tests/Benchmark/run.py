@@ -121,8 +121,9 @@ def main():
             json.dump([row.figures() for row in rows], stream, indent=1)
     print("\n" + "\n".join(tables.summary(rows)))
     troubles = [trouble for row in rows for trouble in row.troubles()]
-    took = time.monotonic() - begin
-    print("\n" + "\n".join([*troubles, f"benchmark: {len(rows)} rows, {len(troubles)} troubles, {took:.0f} s"]))
+    absent = ", ".join(peer.name for peer in peers.PEERS if not peer.find())
+    account = f"benchmark: {len(rows)} rows, {len(troubles)} troubles, {time.monotonic() - begin:.0f} s"
+    print("\n" + "\n".join([*troubles, account + (f"; not installed, left out: {absent}" if absent else "")]))
     return 1 if troubles else 0
 
 
