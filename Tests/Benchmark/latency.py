@@ -3,9 +3,9 @@
 A pass over a manifest with one large file, which nginx sends as fast as it can, and many files that are not there. Those are
 asked for from a server of this file, which holds each request for some milliseconds, so that the trials spread over the transfer,
 and takes the time from the arrival of a request until the next one arrives on the same connection, the holding taken off: Tarn has
-then received the answer, ended that transfer, and begun another. So it is what a 404 takes as Tarn's client feels it, and more: both
-ways, the waiting behind the large transfer's bytes in Tarn's network thread, and Tarn's own work between two requests. Only trials
-that lie wholly within the large transfer, by nginx's log, are counted.
+then received the answer, ended that transfer, and begun another. So it is what a 404 takes as Tarn's client feels it, and more:
+both ways, the waiting behind the large transfer's bytes in Tarn's network thread, and Tarn's own work between two requests. Only
+trials that lie wholly within the large transfer, by nginx's log, are counted.
 """
 import hashlib
 import os

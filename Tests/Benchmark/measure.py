@@ -4,12 +4,13 @@ import os
 import random
 import re
 import shutil
+import signal
 import statistics
 import subprocess
 import sys
 import time
 
-PATIENCE = 900
+PATIENCE = 1800  # Seconds for one run.
 
 
 @dataclasses.dataclass
@@ -29,20 +30,27 @@ class Failed(Exception):
     """A run that does not count; the text says why."""
 
 
+def watched(words, **more):
+    """Runs a command as a group of processes, of which none is left, whatever ends this. Its exit status."""
+    process = subprocess.Popen(words, stdin=subprocess.DEVNULL, start_new_session=True, **more)
+    try:
+        return process.wait(PATIENCE)
+    except subprocess.TimeoutExpired:
+        raise Failed(f"not done after {PATIENCE} s") from None
+    finally:
+        if process.poll() is None:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
 def cost(meter, command, place, environment, *, is_silent=False, status=0):
     """Runs a command and measures it: (Run without its sync, what it wrote). place: where its logs go, and its directory.
     is_silent: what it writes is thrown away, as it is too much. Raises Failed unless it ends with `status`."""
     report = os.path.join(place, "report")
     output = os.devnull if is_silent else os.path.join(place, "output")
     with open(output, "wb") as stream:
-        process = subprocess.Popen([meter, report, *command], cwd=place, env=environment, stdin=subprocess.DEVNULL,
-                                   stdout=stream, stderr=subprocess.STDOUT)
-        try:
-            process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            raise Failed(f"not done after {PATIENCE} s") from None
+        if watched([meter, report, *command], cwd=place, env=environment, stdout=stream, stderr=subprocess.STDOUT) != 0:
+            raise Failed("it was not measured")
     with open(output, "rb") as stream:
         text = stream.read()
     with open(report, encoding="ascii") as stream:
@@ -71,8 +79,7 @@ def calls(command, place, environment, status=0):
             continue
         if subprocess.run(words + ["true"], capture_output=True).returncode != 0:
             continue
-        if subprocess.run(words + command, cwd=place, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                          stderr=subprocess.DEVNULL, timeout=PATIENCE).returncode != status:
+        if watched(words + command, cwd=place, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) != status:
             return None
         with open(report, encoding="ascii", errors="replace") as stream:
             if found := re.search(pattern, stream.read(), re.MULTILINE):

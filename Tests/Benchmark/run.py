@@ -66,7 +66,7 @@ def head(place, arguments):
     yield ("A run counts when its exit status is 0 and the tree's digests are right. Seconds are of the wall clock, medians; "
            "'+ sync': with the syncfs of what it wrote, but for tarn and floor, which make all durable themselves. CPU: user and "
            "system. MiB: the most that any run's largest process had resident (no tool here runs two). wire: all bytes that the "
-           "server sent, heads included and TLS left out, by its log. Ratios are made round by round: the median, and the quartiles.")
+           "server sent, heads included and TLS left out, by its log. Ratios are made round by round: median and quartiles.")
     yield from tables.promises([tool for tool in place.tools()[0]])
 
 
@@ -97,8 +97,8 @@ def measured(arguments, scratch):
         for name in arguments.rows:
             row = ROWS[name](place)
             print("\n" + "\n".join(row.lines()))
-            asked = f"--rounds {arguments.rounds} " if arguments.rounds else ""
-            print(f"   made by: Tests/Benchmark/run.py --tarn {arguments.tarn} --size {arguments.size} {asked}--rows {name}", flush=True)
+            asked = f"--size {arguments.size}" + (f" --rounds {arguments.rounds}" if arguments.rounds else "")
+            print(f"   made by: Tests/Benchmark/run.py --tarn {arguments.tarn} {asked} --rows {name}", flush=True)
             yield row
     finally:
         place.close()
