@@ -26,7 +26,7 @@ def write_manifest(path, count, is_sorted):
         stream.write(head)
         block = []
         for index in range(count):
-            # A prime that no count here is a multiple of: each number comes once.
+            # A factor that has none in common with the counts here: each number comes once.
             number = index if is_sorted else index * 7_368_787 % count
             digest = hashlib.sha256(b"%d" % number).hexdigest()
             block.append(data.manifest_line(f"d{number // 1000:05}/f{number:08}.bin", 4096, digest))
