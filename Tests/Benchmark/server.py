@@ -1,0 +1,130 @@
+"""The server of the benchmark: nginx on loopback, over plain HTTP/1.1 and over TLS with HTTP/2, with a log of what went over
+the wire."""
+import dataclasses
+import os
+import random
+import socket
+import subprocess
+import time
+
+import command
+
+# As Debian sets nginx up, but for what would cut connections short: 1,000 requests are allowed on one by default.
+CONFIGURATION = """daemon off; pid {directory}/nginx.pid; error_log {directory}/error.log warn;
+worker_processes auto; worker_rlimit_nofile 4096; events {{ worker_connections 1024; }}
+http {{ default_type application/octet-stream; types {{ }} {temporary}
+sendfile on; tcp_nopush on; keepalive_requests 10000000; keepalive_timeout 300s;
+log_format wire '$status $bytes_sent $body_bytes_sent $request_method $server_protocol $connection $msec $request_time '
+'$request_uri';
+access_log {log} wire;
+server {{ listen 127.0.0.1:{plain}; root {root}; autoindex on; }}
+server {{ listen 127.0.0.1:{secure} ssl http2; root {root}; autoindex on;
+ssl_certificate {directory}/server.pem; ssl_certificate_key {directory}/server.key; ssl_protocols TLSv1.2 TLSv1.3; }} }}"""
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def make_authority(directory):
+    """A certificate authority of its own, and a certificate for 127.0.0.1 and localhost: ca.pem, server.pem, server.key."""
+    def run(*words):
+        command.expect(["openssl", *words], cwd=directory)
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-batch"]
+    run("req", "-x509", *curve, "-keyout", "ca.key", "-out", "ca.pem", "-days", "2", "-subj", "/CN=Benchmark authority",
+        "-addext", "keyUsage=critical,keyCertSign,cRLSign")
+    run("req", *curve, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=localhost")
+    with open(os.path.join(directory, "names"), "w", encoding="ascii") as stream:
+        stream.write("subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth\n")
+    run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
+        "-extfile", "names", "-out", "server.pem")
+
+
+@dataclasses.dataclass(frozen=True)
+class Request:
+    """A line of the log. wire, body: bytes sent with and without the head; end: seconds since 1970; took: seconds."""
+    status: int
+    wire: int
+    body: int
+    method: str
+    protocol: str
+    connection: int
+    end: float
+    took: float
+    target: str
+
+
+class Server:
+    def __init__(self, directory, root):
+        self.directory, self.root = directory, root
+        self.log = os.path.join(directory, "access.log")
+        self.authority = os.path.join(directory, "ca.pem")
+        make_authority(directory)
+        for _ in range(10):
+            self.port, self.secure_port = free_port(), free_port()
+            if self.start():
+                return
+        raise SystemExit(f"nginx did not start: {directory}/error.log")
+
+    @property
+    def base(self):
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def secure_base(self):
+        return f"https://localhost:{self.secure_port}"
+
+    def start(self):
+        temporary = " ".join(f"{kind}_temp_path {self.directory}/{kind};"
+                             for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
+        path = os.path.join(self.directory, "nginx.conf")
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(CONFIGURATION.format(
+                directory=self.directory, temporary=temporary, log=self.log, plain=self.port, secure=self.secure_port,
+                root=self.root))
+        # Workers that drop root's rights could not read below a directory that only root may enter.
+        user = ["-g", "user root;"] if os.geteuid() == 0 else []
+        self.process = subprocess.Popen(["nginx", "-p", self.directory, "-c", path, "-e", f"{self.directory}/error.log",
+                                         *user])
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline and self.process.poll() is None:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return True
+            time.sleep(0.02)
+        self.stop()
+        return False
+
+    def mark(self):
+        """Bytes of the log so far. Asks for a name of its own and waits for it in the log; a worker logs a request when it
+        has ended, so that what was cut off a moment before may come later."""
+        name = f"/mark-{random.getrandbits(64):x}"
+        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+            connection.sendall(f"HEAD {name} HTTP/1.0\r\n\r\n".encode())
+            while connection.recv(4096):
+                pass
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            size = os.path.getsize(self.log)
+            with open(self.log, "rb") as stream:
+                stream.seek(max(0, size - 65536))
+                if name.encode() in stream.read():
+                    return size
+            time.sleep(0.005)
+        raise SystemExit("the server's log does not move")
+
+    def requests(self, begin, end):
+        """What was asked for between two marks."""
+        with open(self.log, encoding="utf-8", errors="replace") as stream:
+            stream.seek(begin)
+            lines = stream.read(end - begin).splitlines()
+        for line in lines:
+            status, wire, body, method, protocol, connection, end, took, target = line.split(" ", 8)
+            if not target.startswith("/mark-"):
+                yield Request(int(status), int(wire), int(body), method, protocol, int(connection), float(end), float(took),
+                              target)
+
+    def stop(self):
+        self.process.terminate()
+        self.process.wait(10)
