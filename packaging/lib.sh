@@ -94,6 +94,8 @@ RELEASE_SCRATCH=${TARN_RELEASE_SCRATCH:-$ROOT/.build}
 # `tarn-watch`, by which it watches folders; prints the path of `tarn`.
 build_release() {
   local flags=(-c release --static-swift-stdlib --package-path "$ROOT" --scratch-path "$RELEASE_SCRATCH") place compiler
+  # Nothing is loaded into tarn that would ask for its 21,000 names.
+  flags+=(-Xlinker --no-export-dynamic)
   say "building tarn and tarn-watch, release mode"
   swift build "${flags[@]}" --product tarn >&2
   place=$(swift build "${flags[@]}" --show-bin-path)

@@ -10,6 +10,13 @@ enum CurlLimits {
   static let headerLines = 5000
   /// A body that nobody wants is read up to here to keep its connection; a longer one costs the connection.
   static let drained: UInt64 = 64 << 10
+  /// What the kernel may hold unread of a near peer's body: it goes with the process when that is killed, and is fetched twice. From
+  /// farther away so little would cost speed.
+  static let receiveBuffer: Int32 = 128 << 10
+  /// Microseconds.
+  static let nearestRoundTrip = 300
+  /// Bodies from so many bytes on are resumed.
+  static let resumed: UInt64 = 1 << 20
   /// Retry-After at most: 7 days.
   static let retryAfter: Int64 = 7 * 86_400
 }

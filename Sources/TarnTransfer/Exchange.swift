@@ -196,6 +196,7 @@ final class Hop {
       if let length = head.contentLength, head.status != 304, length > exchange.request.limit {
         return fail(tooLarge)
       }
+      if head.contentLength.map({ $0 >= CurlLimits.resumed }) ?? true { handle.narrowReceiveBuffer() }
       return true
     }
   }

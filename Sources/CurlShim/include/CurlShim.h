@@ -3,6 +3,9 @@
 #define TARN_CURL_SHIM_H
 
 #include <curl/curl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/socket.h>
 
 static inline CURLcode tarn_curl_set_long(CURL *easy, CURLoption option, long value) {
   return curl_easy_setopt(easy, option, value);
@@ -37,6 +40,23 @@ static inline CURLcode tarn_curl_set_callbacks(
 
 static inline CURLcode tarn_curl_get_long(CURL *easy, CURLINFO info, long *value) {
   return curl_easy_getinfo(easy, info, value);
+}
+
+/* The round trip of the transfer's connection, in microseconds; -1 when nobody knows. tcp(7), TCP_INFO. */
+static inline long tarn_curl_round_trip(CURL *easy) {
+  curl_socket_t number = CURL_SOCKET_BAD;
+  struct tcp_info info;
+  socklen_t size = sizeof(info);
+  if (curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &number) != CURLE_OK || number == CURL_SOCKET_BAD) return -1;
+  if (getsockopt(number, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return -1;
+  return info.tcpi_rtt;
+}
+
+/* Of the transfer's connection; the kernel no longer chooses by itself. socket(7), SO_RCVBUF. */
+static inline void tarn_curl_set_receive_buffer(CURL *easy, int bytes) {
+  curl_socket_t number = CURL_SOCKET_BAD;
+  if (curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &number) != CURLE_OK || number == CURL_SOCKET_BAD) return;
+  (void)setsockopt(number, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 
 static inline CURLMcode tarn_curl_multi_set_long(CURLM *multi, CURLMoption option, long value) {

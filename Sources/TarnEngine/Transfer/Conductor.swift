@@ -101,10 +101,10 @@ final class Conductor {
     steering?.attach(hurry: { post(.hurry) }) { order, path, answer in post(.steer(order, path, answer)) }
   }
 
-  /// Actions at work at a time: enough sealed files for a full group beside the running transfers.
+  /// Actions at work at a time: enough for a full group that is made durable, and for the next one on its way meanwhile.
   ///
   /// Each may hold a file and a connection, and some descriptors are the process's own.
-  let mostJobs = min(PublishThread.largestGroup + 128, max(4, (OpenFiles.limit - 40) / 2))
+  let mostJobs = min(PublishThread.largestGroup * 2, max(4, (OpenFiles.limit - 40) / 2))
 
   /// Carries out the actions up to the deletions.
   ///

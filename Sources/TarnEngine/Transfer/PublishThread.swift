@@ -28,7 +28,7 @@ final class PublishThread: Sendable {
 
   static let largestGroup = 512
   /// How long a file waits for company, nanoseconds.
-  private static let linger: UInt64 = 50_000_000
+  private static let linger: UInt64 = 100_000_000
 
   private let state: LockedCondition<State>
   private let thread: WorkerThread
