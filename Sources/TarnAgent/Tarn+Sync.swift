@@ -136,6 +136,7 @@ extension Tarn {
     var pass = PassRequest(feed: feed, folderName: home.folder, policy: try policy(options))
     pass.steering = request.steering
     pass.isAsLeft = request.watched?.isAsLeft
+    pass.watchEvents = request.watched?.watchEvents
     pass.localChanges = request.watched?.localChanges
     if let keepEvents = request.keepEvents { pass.keepEvents = keepEvents }
     pass.facts = [("feed", feed.text), ("options", options.encoded)]

@@ -80,6 +80,8 @@ struct WatchedFolder: Sendable {
   var ownWrites: OwnWrites
   /// Nothing changed there since the last pass or repair looked at it.
   var isAsLeft: @Sendable () -> Bool
+  /// What happened to the watch, once: for the journal.
+  var watchEvents: @Sendable () -> [Event]
   /// What changed there while the pass is at work.
   var localChanges: @Sendable () -> [Region]
 }

@@ -24,6 +24,8 @@ package struct PassRequest: Sendable {
   package var steering: PassSteering?
   /// Says that the folder stands as the last pass or repair left it: somebody has watched it ever since.
   package var isAsLeft: (@Sendable () -> Bool)?
+  /// What happened to the watch and is not in the journal so far; the caller writes it there.
+  package var watchEvents: (@Sendable () -> [Event])?
   /// What changed in the folder since it was last called, to be repaired between transfers.
   package var localChanges: (@Sendable () -> [Region])?
 
@@ -295,7 +297,7 @@ package struct Pass {
 
   // MARK: Carrying out
 
-  /// - Parameter meanwhile: what goes on between the transfers; nil in a repair.
+  /// - Parameter meanwhile: what goes on between the transfers.
   func carryOut(
     _ folder: any FolderPort, _ builder: PlanBuilder, _ verdict: DeletionVerdict,
     _ meanwhile: RepairMeanwhile? = nil, into report: inout PassReport

@@ -45,12 +45,14 @@ extension Pass {
         ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
         stop: stop, started: started)
       try builder.beginRepair(isWindow: catalog.isWindow)
-      for region in regions { try builder.compare(region, catalog) }
+      try builder.compare(regions, catalog)
       report.problems = builder.problems
       report.counts = builder.counts
       report.bytes = builder.bytes
       if try ports.stage.actionCount() > 0 {
-        try carryOut(folder, builder, .forbidden("only a pass that has read the feed deletes"), into: &report)
+        try carryOut(
+          folder, builder, .forbidden("only a pass that has read the feed deletes"),
+          RepairMeanwhile(self, folder), into: &report)
       }
       report.wasStopped = stop.isSet
       report.ended = ports.now

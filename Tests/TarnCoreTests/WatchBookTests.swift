@@ -192,18 +192,23 @@ import Testing
 
   // MARK: - Ends of repairs
 
+  /// Of parts, for a second at most: what takes longer with them is a server.
   @Test func aRepairRestsForAsLongAsItWorked() {
     var book = seen()
-    book.take(.dirty(path("a")), now: 0, random: 0.5)
-    _ = book.begin(now: 10 * second)
+    book.take(.tree(nil), now: 0, random: 0.5)
+    #expect(book.begin(now: 10 * second) == [.everything])
     book.take(.dirty(path("a")), now: 11 * second, random: 0.5)
     book.end(isDone: true, now: 15 * second, random: 0.5)
     #expect(book.wait(now: 15 * second) == 5 * second && book.begin(now: 20 * second - 1) == [])
     #expect(book.begin(now: 20 * second) == [Region(path("a"), .itself)])
+    book.take(.dirty(path("a")), now: 21 * second, random: 0.5)
+    book.end(isDone: true, now: 25 * second, random: 0.5)
+    #expect(book.begin(now: 26 * second - 1) == [] && book.wait(now: 25 * second) == second)
+    #expect(book.begin(now: 26 * second) == [Region(path("a"), .itself)])
     // A clock that went back gives no rest.
-    book.end(isDone: true, now: 19 * second, random: 0.5)
-    book.take(.dirty(path("a")), now: 19 * second, random: 0.5)
-    #expect(book.wait(now: 19 * second) == DirtySet.quiet)
+    book.end(isDone: true, now: 25 * second, random: 0.5)
+    book.take(.dirty(path("a")), now: 25 * second, random: 0.5)
+    #expect(book.wait(now: 25 * second) == DirtySet.quiet)
   }
 
   @Test func whatFailedIsTriedAgainEverMoreSlowly() {
@@ -349,6 +354,32 @@ import Testing
     book.looked(since: 10 * second, now: 30 * second, random: 0.5)
     book.passEnded(now: 30 * second)
     #expect(!book.isAsLeft && book.begin(now: 30 * second) == [.everything])
+  }
+
+  /// A look at everything was lent, or is too long to be: what changes then is lent all the same.
+  @Test(arguments: [1, 4] as [UInt64]) func partsAreLentBesideEverything(_ duration: UInt64) {
+    var book = seen()
+    book.take(.tree(nil), now: 0, random: 0.5)
+    #expect(book.begin(now: second) == [.everything])
+    book.end(isDone: true, now: (1 + duration) * second, random: 0.5)
+    book.take(.tree(nil), now: 20 * second, random: 0.5)
+    #expect(book.lend(now: 22 * second) == (duration == 1 ? [.everything] : []))
+    book.take(.dirty(path("a")), now: 30 * second, random: 0.5)
+    #expect(book.lend(now: 31 * second) == [Region(path("a"), .itself)])
+    book.passEnded(now: 40 * second)
+    #expect(book.begin(now: 40 * second) == [.everything])
+  }
+
+  /// A repair that waits for a server takes up what changes meanwhile, and it is looked at again.
+  @Test func aRepairIsLentWhatChanges() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    #expect(book.begin(now: second) == [Region(path("a"), .itself)])
+    book.take(.dirty(path("b")), now: 2 * second, random: 0.5)
+    #expect(book.lend(now: 3 * second) == [Region(path("b"), .itself)])
+    #expect(book.begin(now: 4 * second) == [])
+    book.end(isDone: true, now: 60 * second, random: 0.5)
+    #expect(book.begin(now: 61 * second) == [Region(path("b"), .itself)])
   }
 
   /// Of a repair that belonged to an earlier book.

@@ -267,6 +267,63 @@ import Testing
     #expect(world.ledger.contents.facts["repair"] == "1 restored")
   }
 
+  /// Two that take too long, one after the other: neither is forgotten for the other one.
+  @Test func whatTakesTooLongMeanwhileIsNotForgottenForMore() throws {
+    let world = try world()
+    world.feedFailure = nil
+    world.policy.retries = 9
+    world.want("big", "text of big")
+    world.server.script(
+      World.host + "big", Array(repeating: Server.broken("text of big", after: 0), count: 6))
+    for name in ["a", "b"] {
+      world.server.script(World.host + name, [Server.broken("text of \(name)", after: 4, etag: "\"1\"")])
+    }
+    let (folder, clock, told) = (world.folder, world.clock, Locked(0))
+    world.server.onRequest { request in
+      if request.url == World.host + "a" || request.url == World.host + "b" { clock.advance(seconds: 2) }
+    }
+    world.localChanges = {
+      let turn = told.withLock { told in
+        told += 1
+        return told
+      }
+      guard turn <= 2 else {
+        clock.advance(seconds: 60)
+        return []
+      }
+      let path = (turn == 1 ? "a" : "b").path
+      folder.delete(path)
+      return [Region(path, .itself)]
+    }
+    #expect(try world.run().isInSync && world.text("a") == "text of a" && world.text("b") == "text of b")
+  }
+
+  /// What stood where a directory belongs is gone: what belongs into it comes back by the word of that alone.
+  @Test func whatBelongsBelowAPathThatIsFreeAgainIsLookedAt() throws {
+    let world = try world()
+    world.folder.delete("sub".path)
+    #expect(world.files.count == 2)
+    let report = try world.repair([itself("sub/deep"), itself("sub"), itself("sub/c")])
+    #expect(report.report.counts.restored == 2 && !report.needsPass)
+    #expect(world.text("sub/deep/d") == "text of sub/deep/d" && world.text("sub/c") == "text of sub/c")
+  }
+
+  @Test func aPassTellsTheJournalOfTheWatch() throws {
+    let world = try world()
+    world.feedFailure = nil
+    let event = Event(when: Timestamp(seconds: 1_800_000_000)!, code: "watch-lost", detail: "killed")
+    let told = Locked([event])
+    world.watchEvents = {
+      told.withLock { told in
+        defer { told = [] }
+        return told
+      }
+    }
+    world.want("big", "text of big")
+    #expect(try world.run().isInSync)
+    #expect(world.ledger.contents.events.count { $0.code == "watch-lost" } == 1)
+  }
+
   @Test func itTellsTheJournal() throws {
     let world = try world()
     let event = Event(when: Timestamp(seconds: 1_800_000_000)!, code: "watch-lost", detail: "killed")

@@ -12,10 +12,16 @@ struct WatchedMirror: Sendable {
   let pace: WatchBook.Pace
   var book: WatchBook
   let ownWrites = OwnWrites()
-  /// What the journal has to be told by the next repair.
-  var events: [Event] = []
+  /// What the journal has to be told.
+  private(set) var events: [Event] = []
+  /// By the monotonic clock: before, it is not tried again.
+  private var eventsDue: UInt64 = 0
   /// Why the last repair could not look; nil when it could.
   var trouble: String?
+
+  init(id: WatchID, folder: String, pace: WatchBook.Pace, book: WatchBook) {
+    (self.id, self.folder, self.pace, self.book) = (id, folder, pace, book)
+  }
 
   /// Of the events that wait, the newest are kept.
   static let mostEvents = 64
@@ -24,17 +30,40 @@ struct WatchedMirror: Sendable {
   mutating func take(
     _ event: WatchNews.Event, at moment: (monotonic: UInt64, wall: Timestamp), random: Double
   ) -> (isSooner: Bool, notes: [WatchBook.Note]) {
-    let before = book.wait(now: moment.monotonic)
+    let before = wait(now: moment.monotonic)
     book.take(event, now: moment.monotonic, random: random)
     let notes = book.takeNotes()
     events += notes.map { Event(when: moment.wall, code: $0.code, detail: $0.detail) }
-    forgetEvents(max(0, events.count - Self.mostEvents))
-    let isSooner = book.wait(now: moment.monotonic).map { $0 < before ?? .max } ?? false
+    dropOldest()
+    let isSooner = wait(now: moment.monotonic).map { $0 < before ?? .max } ?? false
     return (isSooner, notes)
   }
 
-  /// The journal has the first ones.
-  mutating func forgetEvents(_ count: Int) { events.removeFirst(min(count, events.count)) }
+  /// Whoever takes them tells the journal.
+  mutating func takeEvents() -> [Event] {
+    defer { events = [] }
+    return events
+  }
+
+  /// The journal could not be told.
+  mutating func giveBack(_ untold: [Event], now: UInt64) {
+    guard !untold.isEmpty else { return }
+    events = untold + events
+    dropOldest()
+    eventsDue = now + Self.eventsPause
+  }
+
+  private mutating func dropOldest() { events.removeFirst(max(0, events.count - Self.mostEvents)) }
+
+  /// Nanoseconds.
+  private static let eventsPause: UInt64 = 30_000_000_000
+
+  /// Nanoseconds until there is something to look at or to tell, 0 when there is; nil when there is not.
+  func wait(now: UInt64) -> UInt64? {
+    let telling = events.isEmpty ? nil : eventsDue > now ? eventsDue - now : 0
+    let looking = book.wait(now: now)
+    return telling.map { min($0, looking ?? .max) } ?? looking
+  }
 }
 
 extension Agent.Parts {
@@ -149,7 +178,7 @@ extension Agent {
   func dueRepairs(_ shared: inout Shared) -> [AgentState.Action] {
     let now = parts.clock.monotonic()
     return shared.watched.keys.sorted().compactMap { name in
-      guard shared.watched[name]?.book.wait(now: now) == 0 else { return nil }
+      guard shared.watched[name]?.wait(now: now) == 0 else { return nil }
       return shared.state.repair(name)
     }
   }
@@ -158,7 +187,7 @@ extension Agent {
   func repairWait(_ shared: Shared) -> UInt64 {
     let now = parts.clock.monotonic()
     let waits = shared.watched.compactMap { name, watched in
-      shared.state.mayRepair(name) ? watched.book.wait(now: now) : nil
+      shared.state.mayRepair(name) ? watched.wait(now: now) : nil
     }
     return waits.min() ?? .max
   }
@@ -173,10 +202,10 @@ extension Agent {
       shared.mirrors[name]?.stop = stop
       shared.mirrors[name]?.run = run
       let regions = shared.watched[name]?.book.begin(now: now) ?? []
-      return (mirror, id, regions, shared.watched[name]?.events ?? [])
+      return (mirror, id, regions, shared.watched[name]?.takeEvents() ?? [])
     }
-    guard let (mirror, id, regions, events) = taken, !regions.isEmpty else {
-      return repaired(name, nil, RepairOutcome(isDone: true), told: 0)
+    guard let (mirror, id, regions, events) = taken, !regions.isEmpty || !events.isEmpty else {
+      return repaired(name, nil, RepairOutcome(isDone: true), untold: [])
     }
     let work = AgentPass(agent: self, mirror: mirror, progress: progress, stop: stop)
     do {
@@ -185,17 +214,17 @@ extension Agent {
         let outcome = work.repair(regions, events)
         // What was approved meanwhile.
         approveBefore(name, stop: StopFlag())
-        repaired(name, id, outcome, told: outcome.isDone ? events.count : 0)
+        repaired(name, id, outcome, untold: outcome.hasTold ? [] : events)
       }
     } catch {
-      repaired(name, id, RepairOutcome(PassFailure(translating: error)), told: 0)
+      repaired(name, id, RepairOutcome(PassFailure(translating: error)), untold: events)
     }
   }
 
   /// - Parameters:
   ///   - id: of whom it was; the mirror may be watched anew since. nil when nothing was looked at.
-  ///   - told: so many events are in the journal.
-  private func repaired(_ name: String, _ id: WatchID?, _ outcome: RepairOutcome, told: Int) {
+  ///   - untold: events that are not in the journal.
+  private func repaired(_ name: String, _ id: WatchID?, _ outcome: RepairOutcome, untold: [Event]) {
     let random = parts.random.unit()
     shared.change { shared in
       let now = moment
@@ -203,7 +232,7 @@ extension Agent {
         shared.watched[name]?.book.end(
           isDone: outcome.isDone, isBusy: outcome.code == "folder-busy", wantsCount: outcome.wantsCount,
           now: now.monotonic, random: random)
-        shared.watched[name]?.forgetEvents(told)
+        shared.watched[name]?.giveBack(untold, now: now.monotonic)
         shared.watched[name]?.trouble = outcome.isDone ? nil : outcome.message
       }
       shared.state.repaired(name, needsPass: outcome.needsPass, now: now)
@@ -221,12 +250,18 @@ extension Agent {
   ///
   /// - Parameter since: when it began, by the monotonic clock.
   func looked(_ name: String, since: UInt64) {
-    let missing = shared.withLock { shared -> WatchedMirror? in
+    shared.withLock { shared in
       shared.watched[name]?.book.looked(
         since: since, now: parts.clock.monotonic(), random: parts.random.unit())
-      return shared.watched[name].flatMap { $0.book.isMissing ? $0 : nil }
     }
-    // By its first pass it is there, and somebody may change it before it would be tried again.
+    watchIfMissing(name)
+  }
+
+  /// By its first pass a folder is there, and somebody may change it before it would be tried again.
+  func watchIfMissing(_ name: String) {
+    let missing = shared.withLock { shared in
+      shared.watched[name].flatMap { $0.book.isMissing ? (id: $0.id, folder: $0.folder) : nil }
+    }
     if let missing { watcher.withLock { $0 }?.watch(missing.id, path: Array(missing.folder.utf8)) }
   }
 }
@@ -237,6 +272,8 @@ struct RepairOutcome: Sendable {
   var isDone: Bool
   var needsPass = false
   var wantsCount = false
+  /// What it was to tell the journal is there.
+  var hasTold = false
   /// For the log; nil for nothing worth a word.
   var message: String?
   var code = "repaired"
@@ -247,6 +284,7 @@ struct RepairOutcome: Sendable {
   /// - Parameter isFirstLook: all of the folder, as after each start.
   init(_ report: RepairReport, isFirstLook: Bool) {
     isDone = !report.report.wasStopped
+    hasTold = true
     // Of a mirror that no pass of an agent has read so far its schedule says when.
     needsPass = report.needsPass && !(report.hasNoCatalog && isFirstLook)
     wantsCount = report.wantsCount

@@ -21,6 +21,7 @@ struct AgentPass: Sendable {
       request.watched = WatchedFolder(
         ownWrites: ownWrites,
         isAsLeft: { [agent] in agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true } },
+        watchEvents: { [agent] in agent.shared.withLock { $0.watched[name]?.takeEvents() ?? [] } },
         localChanges: { [agent] in
           let now = agent.parts.clock.monotonic()
           return agent.shared.withLock { $0.watched[name]?.book.lend(now: now) ?? [] }
@@ -94,6 +95,7 @@ struct AgentObserver: PassObserver {
     switch event {
     case .phase(let phase):
       tell(trouble: nil)
+      agent.watchIfMissing(mirror)
       log.tell(.debug, phase.rawValue, fields)
     case .planned, .action: return
     case .done(let code, let path, let bytes):

@@ -33,6 +33,11 @@ package struct Region: Hashable, Sendable {
     }
   }
 
+  /// Whether its path comes first, in the order in which a directory's comes before those of what lies in it.
+  package func isAbove(_ other: Region) -> Bool {
+    (path?.bytes ?? []).lexicographicallyPrecedes(other.path?.bytes ?? [])
+  }
+
   /// Whether all of another region lies in this one.
   package func contains(_ other: Region) -> Bool {
     if self == .everything { return true }

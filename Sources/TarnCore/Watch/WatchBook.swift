@@ -201,6 +201,7 @@ package struct WatchBook: Sendable {
     isDone: Bool, isBusy: Bool = false, wantsCount: Bool = false, now: UInt64, random: Double
   ) {
     guard !taken.isEmpty else { return }
+    giveBackLent(now: now)
     let isWhole = taken.contains(.everything)
     guard isDone else {
       failures = isBusy ? 1 : failures + 1
@@ -213,8 +214,8 @@ package struct WatchBook: Sendable {
     failures = 0
     taken = []
     let duration = now - min(now, begun)
-    // Half of the time at most, whatever somebody does to the folder.
-    notBefore = Self.sum(now, duration)
+    // Half of the time at most, whatever somebody does to the folder; but parts take long only where a server does.
+    notBefore = Self.sum(now, isWhole ? duration : min(duration, Self.shortLook))
     if isWhole {
       (lastWhole, lastCount) = (duration, now)
       looked(now: now, random: random)
@@ -227,24 +228,24 @@ package struct WatchBook: Sendable {
   /// Nanoseconds between two countings at least.
   private static let leastCount: UInt64 = 60_000_000_000
 
-  /// What changed while a pass is at work, for it to look at between its transfers: hints, which come back with `passEnded`.
+  /// What changed while a pass or a repair is at work, for it to look at between its transfers: hints, which come back with
+  /// `passEnded`, or with the end of the repair.
   ///
   /// - Returns: everything only where a look at it is short: the pass waits for it.
   package mutating func lend(now: UInt64) -> [Region] {
-    guard sight != .off, taken.isEmpty, now >= notBefore, lent != [.everything] else { return [] }
+    guard sight != .off else { return [] }
     var regions: [Region] = []
-    if allSince == nil {
-      guard let due = dirt.dueAt, now >= due else { return [] }
-      regions = dirt.takeAll()?.regions ?? []
-      if regions.contains(.everything) || lent.count + regions.count > Self.mostLent { allSince = now }
+    if let due = dirt.dueAt, now >= due { regions = dirt.takeAll()?.regions ?? [] }
+    if regions.contains(.everything) { (allSince, regions) = (now, []) }
+    if allSince != nil, let lastWhole, lastWhole <= Self.shortLook, now >= notBefore {
+      (allSince, lent) = (nil, [.everything])
+      notBefore = Self.sum(now, Self.shortLook)
+      return lent
     }
-    guard allSince != nil else {
-      lent += regions
-      return regions
+    if lent != [.everything] {
+      lent = lent.count + regions.count > Self.mostLent ? [.everything] : lent + regions
     }
-    guard let lastWhole, lastWhole <= Self.shortLook else { return [] }
-    (allSince, lent) = (nil, [.everything])
-    return lent
+    return regions
   }
 
   private static let mostLent = 4096
@@ -253,6 +254,10 @@ package struct WatchBook: Sendable {
 
   /// No pass is at work any more.
   package mutating func passEnded(now: UInt64) {
+    giveBackLent(now: now)
+  }
+
+  private mutating func giveBackLent(now: UInt64) {
     if lent.contains(.everything) { allSince = now }
     for region in lent where region != .everything { giveBack(region, now: now) }
     lent = []

@@ -51,6 +51,8 @@ final class PlanBuilder {
   /// Of a repair: wanted files that are as they were left.
   private(set) var asLeft: (count: Int, bytes: UInt64) = (0, 0)
   private(set) var isRepair = false
+  /// Of a repair: what was looked at because something above it was gone.
+  private var widened: [Region] = []
   /// Unfinished downloads of paths that nothing was found out about so far, and of paths that are in place.
   private var partials = (unnamed: Set<RelativePath>(), settled: Set<RelativePath>())
   private(set) var old = OldProblems()
@@ -118,6 +120,7 @@ final class PlanBuilder {
 
   /// Starts over, for parts of the folder that are compared with the catalog: nothing goes.
   func beginRepair(isWindow: Bool) throws {
+    widened = []
     if isWindow {
       var ofWindow = policy
       ofWindow.localChanges = policy.window.localChanges
@@ -128,10 +131,18 @@ final class PlanBuilder {
     try reset()
   }
 
-  /// Plans what a part of the folder needs.
+  /// Plans what parts of the folder need.
   ///
-  /// - Parameter region: in none of those before.
-  func compare(_ region: Region, _ catalog: any CatalogReading) throws {
+  /// - Parameter regions: none lies in another one.
+  func compare(_ regions: [Region], _ catalog: any CatalogReading) throws {
+    // What lies below a path that turns out to need a look comes behind it.
+    for region in regions.sorted(by: { $0.isAbove($1) }) {
+      if let path = region.path, widened.contains(where: { $0.contains(path) }) { continue }
+      try compare(region, catalog)
+    }
+  }
+
+  private func compare(_ region: Region, _ catalog: any CatalogReading) throws {
     if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
     if region.extent == .itself, let path = region.path { return try compare(path, catalog) }
     let comparison = try makeComparison(region)
@@ -156,12 +167,20 @@ final class PlanBuilder {
       if row == nil, let present, present.kind == .regular { strangers.add(present) }
       // Its mode may be such that nobody sees any more what lies in it.
       if present?.kind == .directory { try compare(Region(path, .children), catalog) }
+      // What stood in the way of all that belongs below it is gone.
+      if present == nil { try compare(widening(path), catalog) }
       return
     }
     var finding = Finding(
       path: path, entry: entry, row: row, decision: planner.decide(entry, row: row, present: present))
     finding.mark = row.flatMap { Standing.mark($0, present: present, isBelowFile: false) }
     try take(finding)
+  }
+
+  private func widening(_ path: RelativePath) -> Region {
+    let tree = Region(path, .tree)
+    widened.append(tree)
+    return tree
   }
 
   /// The feed is read: finishes the plan.

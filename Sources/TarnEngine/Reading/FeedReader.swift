@@ -159,13 +159,13 @@ struct FeedReader {
       } catch {
         throw PassFailure(spool: error)
       }
-      if let outcome { return outcome }
       do throws(PassFailure) {
         try meanwhile?()
       } catch {
         ports.downloader.cancel(pending.id)
         throw error
       }
+      if let outcome { return outcome }
     }
   }
 

@@ -50,6 +50,8 @@ final class Conductor {
   let space: SpaceBudget
   /// Whether files may make way for directories: they are deletions like any other.
   var deletions = DeletionVerdict.allowed
+  /// Its requests go ahead of others.
+  var areUrgent = false
   /// Called between messages, several times a second.
   var meanwhile: (() throws -> Void)?
   /// Files that could not make way, and why: no more than the deletion guard lets go.
@@ -254,7 +256,7 @@ final class Conductor {
       request.ifModifiedSince = row.lastModified
     }
     request.expected = job.entry.size.map { $0 - min($0, request.offset) }
-    request.isUrgent = job.isUrgent
+    request.isUrgent = job.isUrgent || areUrgent
     request.encoding = job.takesEncoding ? .taken : .refused
     job.isConditional = request.ifNoneMatch != nil || request.ifModifiedSince != nil
     job.wishes = steering?.wishes

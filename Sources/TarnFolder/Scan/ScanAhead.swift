@@ -24,8 +24,8 @@ final class ScanAhead: SnapshotCursor {
     let scan: FolderScan
   }
 
-  /// Objects before which a thread is not worth it.
-  private static let patience = 1024
+  /// Objects before which a thread is not worth it; without end once the system had none.
+  private var patience = 1024
   private static let batchSize = 256
   private static let mostBatches = 4
 
@@ -48,7 +48,7 @@ final class ScanAhead: SnapshotCursor {
 
   func next() throws(FolderFailure) -> Present? {
     if let count = given {
-      guard count >= Self.patience, startThread() else {
+      guard count >= patience, startThread() else {
         given = count + 1
         return try walk.scan.next()
       }
@@ -66,6 +66,7 @@ final class ScanAhead: SnapshotCursor {
   /// - Returns: false when the system has no thread left: the walk goes on without one.
   private func startThread() -> Bool {
     thread = try? WorkerThread.start(name: "tarn-scan") { [walk, state] in Self.run(walk, state) }
+    if thread == nil { patience = .max }
     return thread != nil
   }
 

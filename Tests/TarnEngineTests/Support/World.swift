@@ -37,6 +37,7 @@ final class World {
   var catalog: MemoryCatalog?
   var isAsLeft: (@Sendable () -> Bool)?
   var localChanges: (@Sendable () -> [Region])?
+  var watchEvents: (@Sendable () -> [Event])?
   let log = EventLog()
   /// Of the pass that runs.
   private(set) var stop = StopFlag()
@@ -162,6 +163,7 @@ final class World {
     request.steering = steering
     request.isAsLeft = isAsLeft
     request.localChanges = localChanges
+    request.watchEvents = watchEvents
     return Pass(
       ports: ports, request: request, observer: log, progress: PassProgress(clock: ports.clock), stop: stop)
   }
