@@ -168,7 +168,7 @@ def grid(arguments, scratch):
     scenario = bench.Scenario(arguments.scenario, arguments.seed, scratch)
     workers = [KillWorker(arguments.tarn, scenario, scratch) for _ in range(arguments.jobs)]
     try:
-        every = workers[0].points()
+        every = point_runs.common(workers[0].points)
         chosen = bench.shard(bench.spread(every, arguments.points), arguments.shard)
         for worker in workers[1:]:
             worker.middle = workers[0].middle

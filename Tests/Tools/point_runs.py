@@ -7,6 +7,13 @@ import subprocess
 TRIES = 3
 
 
+def common(trace):
+    """The points that each of TRIES passes has, in the order of the last one: how many pieces come together to the writer, and
+    so how many writes there are, differs from pass to pass."""
+    passes = [trace() for _ in range(TRIES)]
+    return [point for point in passes[-1] if all(point in points for points in passes)]
+
+
 def examine_all(workers, points, examine):
     """(point, reached, violations) for each of the points, in their order; each worker does one at a time. What a pass did
     not reach is tried again, TRIES times in all. Violations are printed as they come."""
