@@ -226,7 +226,7 @@ package struct WatchBook: Sendable {
   }
 
   /// Nanoseconds between two countings at least.
-  private static let leastCount: UInt64 = 60_000_000_000
+  private static let leastCount: UInt64 = 1_000_000_000
 
   /// What changed while a pass or a repair is at work, for it to look at between its transfers: hints, which come back with
   /// `passEnded`, or with the end of the repair.
