@@ -249,8 +249,10 @@ import Testing
       World.host + "big", Array(repeating: Server.broken("text of big", after: 0), count: 4))
     world.server.script(World.host + "a", [Server.broken("text of a", after: 4, etag: "\"1\"")])
     let (folder, clock, told) = (world.folder, world.clock, Locked(false))
+    let asked = Locked(Set<String>())
     world.server.onRequest { request in
-      if request.url == World.host + "a" { clock.advance(seconds: 6) }
+      let isFirst = asked.withLock { $0.insert(request.url).inserted }
+      if isFirst, request.url == World.host + "a" { clock.advance(seconds: 6) }
     }
     world.localChanges = {
       // By it the attempts of the large file come due.
@@ -263,7 +265,7 @@ import Testing
     }
     world.server.clearRequests()
     #expect(try world.run().isInSync && world.text("a") == "text of a")
-    #expect(world.server.urls.count { $0 == World.host + "a" } == 2)
+    #expect(world.server.urls.count { $0 == World.host + "a" } >= 2)
     #expect(world.ledger.contents.facts["repair"] == "1 restored")
   }
 
@@ -279,8 +281,10 @@ import Testing
       world.server.script(World.host + name, [Server.broken("text of \(name)", after: 4, etag: "\"1\"")])
     }
     let (folder, clock, told) = (world.folder, world.clock, Locked(0))
+    let asked = Locked(Set<String>())
     world.server.onRequest { request in
-      if request.url == World.host + "a" || request.url == World.host + "b" { clock.advance(seconds: 2) }
+      let isFirst = asked.withLock { $0.insert(request.url).inserted }
+      if isFirst, request.url != World.host + "big" { clock.advance(seconds: 2) }
     }
     world.localChanges = {
       let turn = told.withLock { told in
