@@ -253,6 +253,9 @@ class Chaos:
     def descriptors(self):
         return sum(len(os.listdir(f"/proc/{pid}/fd")) for pid in self.members())
 
+    def is_adopted(self, path):
+        return "was adopted" in self.run("explain", "files", path)[1]
+
     def probe(self):
         """It is watched again, and what changes comes back without a pass."""
         if not wait_until(400, lambda: self.agent.mirror("files")["watch"]["mode"] == "watching"):
@@ -261,7 +264,7 @@ class Chaos:
         for path in self.random.sample(sorted(self.wanted), 20):
             kind = self.random.choice([self.user.delete, self.user.edit, self.user.chmod, self.user.replace])
             # What was adopted has the user's mode; an edit is what makes it Tarn's.
-            before = self.mode(path) if kind == self.user.chmod else None
+            before = self.mode(path) if kind == self.user.chmod and not self.is_adopted(path) else None
             kind(path, None)
             if not wait_until(PATIENCE, lambda: self.stands(path, self.wanted[path])
                               and before in (None, self.mode(path))):
