@@ -134,11 +134,11 @@ let package = Package(
     tests(
       "TarnServerTests",
       ["TarnServer", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "TestSupport"]),
-    tests("TarnAgentTests", ["TarnAgent", "TarnCore", "TarnRuntime", "TestSupport"]),
+    tests("TarnAgentTests", ["TarnAgent", "TarnCore", "TarnEngine", "TarnRuntime", "TestSupport"]),
     tests(
       "CommandLineTests",
       [
-        "tarn", "TarnConfig", "TarnCore", "TarnEngine",
+        "tarn", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     tests("RepositoryTests", []),

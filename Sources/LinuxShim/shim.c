@@ -95,6 +95,7 @@ static int get_stat(int directory, const char *name, int flags, struct tarn_stat
       .mode = raw.stx_mode,
       .owner = raw.stx_uid,
       .links = raw.stx_nlink,
+      .blocks = raw.stx_blocks,
   };
 #ifdef STATX_MNT_ID
   if (raw.stx_mask & STATX_MNT_ID) result->mount = raw.stx_mnt_id;

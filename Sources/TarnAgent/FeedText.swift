@@ -1,3 +1,4 @@
+import TarnConfig
 import TarnCore
 import TarnEngine
 
@@ -9,7 +10,7 @@ enum FeedText {
     if let scheme = scheme(of: text) { return try parse(text, scheme: scheme, workingDirectory) }
     guard isPath(text) else {
       throw PassFailure(
-        .usage, code: "feed-not-understood", "'\(Printable.escape(text))' is no feed",
+        .usage, code: "feed-not-understood", "'\(Printable.escape(Redaction.value(text)))' is no feed",
         hint: "a feed is a URL, a path that begins with / ./ or ../, or - for standard input")
     }
     return .local(path: absolute(Array(text.utf8), workingDirectory))
@@ -25,14 +26,14 @@ enum FeedText {
   ) throws(PassFailure) -> FeedLocation {
     switch scheme {
     case "http", "https":
-      let authority = text.dropFirst(scheme.count + 3).prefix { $0 != "/" && $0 != "?" && $0 != "#" }
-      guard !authority.contains("@") else {
+      guard !Redaction.carriesUser(text) else {
         throw PassFailure(
           .usage, code: "url-with-password", "the feed's URL carries a user name or a password",
           hint: "put them into a netrc file and give --netrc, or into a file for --header-file")
       }
-      guard !authority.isEmpty else {
-        throw PassFailure(.usage, code: "feed-not-understood", "'\(Printable.escape(text))' names no host")
+      guard let first = text.utf8.dropFirst(scheme.utf8.count + 3).first, !"/?#".utf8.contains(first) else {
+        throw PassFailure(
+          .usage, code: "feed-not-understood", "'\(Printable.escape(Redaction.value(text)))' names no host")
       }
       return .remote(url: text)
     case "file":
@@ -50,7 +51,7 @@ enum FeedText {
     if rest.hasPrefix("localhost/") { rest = rest.dropFirst("localhost".count) }
     guard rest.hasPrefix("/"), let path = decode(Array(rest.utf8)) else {
       throw PassFailure(
-        .usage, code: "feed-not-understood", "'\(Printable.escape(text))' is no local file",
+        .usage, code: "feed-not-understood", "'\(Printable.escape(Redaction.value(text)))' is no local file",
         hint: "write file:///absolute/path, with %XX escapes that are complete")
     }
     return path

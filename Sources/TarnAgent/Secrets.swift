@@ -6,8 +6,8 @@ import TarnEngine
 enum Secrets {
   /// Of a file that Tarn or libcurl holds in memory. The authorities that Debian ships are 0.2 MiB.
   private static let limit = 16 << 20
-  /// Of the header file: a request carries all of it.
-  private static let headerLimit = 1 << 20
+  /// Of a file that holds one URL.
+  private static let proxyLimit = 1 << 20
 
   /// - Throws: `usage` for a value that is none, and for a file of another kind or of absurd size; `configuration`
   ///   for one that cannot be read.
@@ -54,9 +54,9 @@ enum Secrets {
   static func proxy(_ path: String) throws(PassFailure) -> String {
     let text: String
     do throws(TextFile.Refusal) {
-      text = try TextFile.contents(path, limit: headerLimit)
+      text = try TextFile.contents(path, limit: proxyLimit)
     } catch {
-      throw failure(error, path, .proxy, limit: headerLimit)
+      throw failure(error, path, .proxy, limit: proxyLimit)
     }
     let url = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
     guard (try? PassOptions(values: [.proxy: [url]]).network())?.proxy != nil else {
@@ -88,7 +88,8 @@ enum Secrets {
   private static func failure(
     _ refusal: TextFile.Refusal, _ path: String, _ name: PassOptions.Name, limit: Int
   ) -> PassFailure {
-    let what = "--\(name.rawValue): '\(Printable.escape(path))'"
+    // An option of the command line or a setting: both have this name.
+    let what = "\(name.rawValue): '\(Printable.escape(path))'"
     switch refusal {
     case .cannotRead(let number):
       let words = strerror(number).map { String(cString: $0).lowercased() } ?? "error \(number)"
@@ -110,25 +111,16 @@ enum Secrets {
   private static func headers(_ path: String) throws(PassFailure) -> [String] {
     let text: String
     do throws(TextFile.Refusal) {
-      text = try TextFile.contents(path, limit: headerLimit)
+      text = try TextFile.contents(path, limit: HeaderLines.limit)
     } catch {
-      throw failure(error, path, .headerFile, limit: headerLimit)
+      throw failure(error, path, .headerFile, limit: HeaderLines.limit)
     }
-    var headers: [String] = []
-    for (index, raw) in text.split(omittingEmptySubsequences: false, whereSeparator: \.isNewline).enumerated()
-    {
-      let line = raw.drop { $0 == " " }
-      if line.isEmpty || line.hasPrefix("#") { continue }
-      guard let colon = line.firstIndex(of: ":"), colon != line.startIndex,
-        line[..<colon].utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
-        line.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F })
-      else {
-        throw PassFailure(
-          .configuration, code: "header-malformed",
-          "\(Printable.escape(path)):\(index + 1): this line is no 'Name: value' header")
-      }
-      headers.append(String(line))
+    do throws(HeaderLines.Malformed) {
+      return try HeaderLines(text).headers
+    } catch {
+      throw PassFailure(
+        .configuration, code: "header-malformed",
+        "\(Printable.escape(path)):\(error.line): this line is no 'Name: value' header")
     }
-    return headers
   }
 }

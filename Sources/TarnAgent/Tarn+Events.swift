@@ -16,6 +16,13 @@ extension Tarn {
     try withJournals(places) { query throws(LedgerFailure) in try query.page(after: cursor, limit: limit) }
   }
 
+  /// Refuses what is no mirror.
+  ///
+  /// - Throws: `folderUnusable`, or what keeps it from being looked at.
+  package func refuseNoMirror(_ place: Place) throws(PassFailure) {
+    _ = try home(folder: place.folder, state: place.state)
+  }
+
   package func eventsEnd(of places: [Place]) throws(PassFailure) -> String {
     try withJournals(places) { query throws(LedgerFailure) in try query.end().text }
   }
@@ -47,5 +54,14 @@ extension Tarn {
       (try? ledger.fact(fact)).flatMap { $0 }.flatMap { Timestamp(rfc3339: $0) }
     }
     return (moment("attempt"), moment("success"))
+  }
+
+  /// Whether a pass of it has read a feed so far: until then a pass that fails leaves nothing behind.
+  func followsFeed(folder: String, state: String?) -> Bool {
+    guard let home = try? home(folder: folder, state: state), let ledger = try? readLedger(home) else {
+      return false
+    }
+    defer { ledger.close() }
+    return (try? ledger.fact("feed")).flatMap { $0 } != nil
   }
 }

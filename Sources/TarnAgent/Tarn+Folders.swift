@@ -1,4 +1,5 @@
 import Glibc
+import TarnConfig
 import TarnCore
 package import TarnEngine
 import TarnFolder
@@ -30,6 +31,8 @@ extension Tarn {
     let place = place(of: folder)
     let path = absolute(place?.folder ?? folder)
     let state = (state ?? place?.state).map(absolute)
+    // The feed of a name is known; behind one the name would be a folder.
+    let what = (place == nil ? "FEED " : "") + ShellWord.quote(folder)
     switch try inspect(path, state: state) {
     case .mirror(let home): return home
     case .markerMissing(let reason): throw markerMissing(path, reason, state: state)
@@ -38,20 +41,25 @@ extension Tarn {
       try refuseTransfer(folder)
       throw PassFailure(
         .folderUnusable, code: "no-folder", "there is no folder \(Printable.escape(path))",
-        hint: "tarn sync FEED \(ShellWord.quote(folder))")
+        hint: lossHint(path) ?? "tarn sync \(what)")
     case .notDirectory:
       throw notFolder(path)
     case .empty:
       try refuseUnmounted(path)
-      throw notMirror(path, "tarn sync FEED \(ShellWord.quote(folder))")
-    case .foreign: throw notMirror(path, "tarn sync --adopt FEED \(ShellWord.quote(folder))")
+      throw notMirror(path, "tarn sync \(what)")
+    case .foreign:
+      if wasMirror(path) { throw markerGone(path, "tarn sync --adopt \(what)") }
+      throw notMirror(path, "tarn sync --adopt \(what)")
     }
   }
 
-  /// Where a configured mirror lies, for a word that can be the name of one (contract.md, Commands).
+  /// Where a mirror with a name lies, for a word that can be one (contract.md, Commands).
   package func place(of word: String) -> (folder: String, state: String?)? {
     word.contains { "/.:".contains($0) } ? nil : configured(word)
   }
+
+  /// A folder as a word that means it where a mirror's name would come first, too.
+  package func word(ofFolder folder: String) -> String { place(of: folder) == nil ? folder : "./\(folder)" }
 
   /// Refuses `MIRROR:PATH` where only a mirror makes sense.
   package func refuseTransfer(_ word: String) throws(PassFailure) {
@@ -203,18 +211,30 @@ extension Tarn {
     return "ask as the user that it belongs to: sudo \(user)tarn ... \(ShellWord.quote(path))"
   }
 
-  private func notEmpty(_ path: String, _ request: SyncRequest) -> PassFailure {
-    // A marker that is lost takes the feed and the options with it.
-    let wasMirror = registry?.mirrors().contains { $0.isAt(path) } == true
-    let what =
-      wasMirror ? "was a mirror, and its marker .tarn is gone" : "is not empty, and no mirror of Tarn's"
-    let feed = request.feed.map(ShellWord.quote) ?? "FEED"
+  func wasMirror(_ path: String) -> Bool { registry?.mirrors().contains { $0.isAt(path) } == true }
+
+  /// A marker that is lost takes the feed and the options with it.
+  private func markerGone(_ path: String, _ command: String) -> PassFailure {
+    PassFailure(
+      .folderUnusable, code: "marker-missing",
+      "\(Printable.escape(path)) was a mirror, and its marker .tarn is gone; nothing was changed",
+      hint:
+        "mount what belongs there, or put the marker back; to take it, keeping every file that is in it: \(command)"
+    )
+  }
+
+  func notEmpty(_ path: String, _ request: SyncRequest) -> PassFailure {
+    let feed = request.feed.map { ShellWord.quote(Redaction.value($0)) } ?? "FEED"
     let state = request.state.map { " --state \(ShellWord.quote($0))" } ?? ""
-    let command = "tarn sync --adopt\(state) \(feed) \(ShellWord.quote(request.folder))"
+    // What the settings say of it is not to be given again.
+    let command =
+      request.name.map { "tarn sync --adopt \(ShellWord.quote($0))" }
+      ?? "tarn sync --adopt\(state) \(feed) \(ShellWord.quote(request.folder))"
+    if wasMirror(path) { return markerGone(path, command) }
     return PassFailure(
-      .usage, code: "folder-not-empty", "\(Printable.escape(path)) \(what)",
-      hint: (wasMirror ? "mount what belongs there, or put the marker back; " : "")
-        + "to take it, keeping every file that is in it: \(command)")
+      .usage, code: PassFailure.folderNotEmpty,
+      "\(Printable.escape(path)) is not empty, and no mirror of Tarn's",
+      hint: "to take it, keeping every file that is in it: \(command)")
   }
 
   func markerMissing(_ path: String, _ reason: String, state: String? = nil) -> PassFailure {
@@ -236,6 +256,28 @@ extension Tarn {
       .folderUnusable, code: "marker-missing",
       "\(Printable.escape(path)) was a mirror on another file system, which is not there now; nothing was changed",
       hint: "mount it; or, to begin anew here: tarn forget \(ShellWord.quote(path))")
+  }
+
+  /// What became of a configured mirror whose folder is none any more, and what the next pass does; nil where it never was one.
+  func loss(of settings: MirrorSettings) -> String? {
+    let path = absolute(settings.folder)
+    guard wasMirror(path) else { return nil }
+    let what: String
+    switch try? inspect(path, state: settings.state.map(absolute)) {
+    case .missing: what = "was a mirror, and is not there any more; the next pass makes it anew"
+    case .empty:
+      what = "was a mirror, and is another folder now, an empty one; the next pass fetches all of it anew"
+    case .foreign: what = "was a mirror, and its marker .tarn is gone; no pass changes it"
+    case .mirror, .markerMissing, .notDirectory, nil: return nil
+    }
+    return "\(Printable.escape(path)) \(what), unless the right folder is put back or mounted"
+  }
+
+  /// What to do about a folder that is gone; nil where no mirror of this user's was there.
+  package func lossHint(_ folder: String) -> String? {
+    let path = absolute(folder)
+    guard wasMirror(path) else { return nil }
+    return "if it is gone for good: tarn forget \(ShellWord.quote(path))"
   }
 
   /// SQLite gets real paths, as text: it then refuses whatever link somebody puts there later.
@@ -265,11 +307,20 @@ extension Tarn {
     guard mirror.recordsNothing else { return }
     // First, for its descriptors may be the last ones.
     mirror.ledger.close()
-    guard mirror.holdsNothing, made.isMirror || mirror.home.isBare() else { return }
+    guard isBare(mirror, made) else { return }
     registry?.remove(folder: mirror.home.folder)
     // What cannot be removed is an empty mirror, which the next sync takes as it is.
     try? mirror.home.remove()
     made.removeDirectories()
+  }
+
+  /// Whether `unmake` would take it back now.
+  func isUnmade(_ mirror: OpenMirror, _ made: FolderHome.Made) -> Bool {
+    mirror.recordsNothing && isBare(mirror, made)
+  }
+
+  private func isBare(_ mirror: OpenMirror, _ made: FolderHome.Made) -> Bool {
+    mirror.holdsNothing && (made.isMirror || mirror.home.isBare())
   }
 
   /// Whether the folder is not this mirror any more, and no other one either.
@@ -286,4 +337,9 @@ extension Tarn {
       Registry.Mirror(
         folder: home.folder, id: home.id, fileSystem: Registry.fileSystem(of: home.folder)))
   }
+}
+
+extension PassFailure {
+  /// The code of a folder that is no mirror, and would have to be taken with `--adopt`.
+  static let folderNotEmpty = "folder-not-empty"
 }

@@ -18,12 +18,17 @@ extension Tarn {
   /// - Parameters:
   ///   - path: below the folder, or absolute within it.
   ///   - name: the path as it was given: it may be a name that a pass refused, and any bytes.
+  ///   - configured: the name of a mirror of the settings.
+  ///   - agentsName: what an agent that answers calls the mirror.
   package func explain(
-    folder: String, state: String?, path: String, name: [UInt8]
+    folder: String, state: String?, path: String, name: [UInt8], configured: String? = nil,
+    agentsName: @escaping () -> String? = { nil }
   ) throws(PassFailure) -> Explanation {
     let home = try home(folder: folder, state: state)
     return try asking(home) { ledger in
-      let query = ExplainQuery(ledger: ledger, folder: try openFolder(home), holder: home.holder())
+      let query = ExplainQuery(
+        ledger: ledger, folder: try openFolder(home), holder: home.holder(), configured: configured,
+        agentsName: agentsName)
       if let refused = try query.explain(refused: name) { return refused }
       let isText = String(validating: name, as: UTF8.self) != nil
       let relative = isText ? try self.path(path, in: home) : try relative(name)
@@ -48,7 +53,8 @@ extension Tarn {
     do throws(PassFailure) {
       return try withMirror(folder, state) { mirror in
         try mirror.ledger.requireWhole()
-        let ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
+        var ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
+        ports.catalog = SQLiteCatalog(directory: home.stateDirectory)
         return try Verification(
           ports: ports, folder: mirror.folder, observer: observer, progress: progress, stop: stop
         ).run()

@@ -75,7 +75,7 @@ extension Tarn {
     remember(home)
     do {
       return try pass(
-        in: mirror, request, given: given, observer: observer, progress: progress, stop: stop)
+        in: mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
     } catch {
       // Nothing was read, so nothing is followed: the folder is as it was.
       unmake(mirror, made)
@@ -84,8 +84,8 @@ extension Tarn {
   }
 
   private func pass(
-    in mirror: OpenMirror, _ request: SyncRequest, given: FeedLocation?, observer: any PassObserver,
-    progress: PassProgress, stop: StopFlag
+    in mirror: OpenMirror, _ made: FolderHome.Made, _ request: SyncRequest, given: FeedLocation?,
+    observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
     let home = mirror.home
     if let name = mirror.setAside {
@@ -99,6 +99,7 @@ extension Tarn {
     let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
     var pass = try passRequest(feed, options, request, in: home)
     pass.wasRebuilt = mirror.setAside != nil
+    pass.isJournalLost = { isUnmade(mirror, made) }
     let ports = try makePorts(
       feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,
       stage: home.stateDirectory + "/stage.sqlite", observer: observer)
@@ -109,7 +110,8 @@ extension Tarn {
 
   /// Brings parts of a mirror's folder into line without asking the feed; see `Pass.repair`.
   func repair(
-    _ regions: [Region], events: [Event], _ request: SyncRequest, observer: any PassObserver,
+    _ regions: [Region], events: [Event], onlyCounts: Bool, _ request: SyncRequest,
+    observer: any PassObserver,
     progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> RepairReport {
     let given = try request.feed.map { text throws(PassFailure) in
@@ -124,10 +126,16 @@ extension Tarn {
       feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,
       stage: home.stateDirectory + "/stage.sqlite", observer: observer)
     defer { ports.downloader.shutDown() }
-    let run = Pass(
-      ports: ports, request: try passRequest(feed, options, request, in: home), observer: observer,
-      progress: progress, stop: stop)
-    return try PassFailure.translating { try run.repair(regions, folder: mirror.folder, events: events) }
+    return try PassFailure.translating {
+      let untold = UntoldProblems(
+        of: observer, known: try mirror.ledger.problems(limit: PassReport.mostProblems))
+      let run = Pass(
+        ports: ports, request: try passRequest(feed, options, request, in: home), observer: untold,
+        progress: progress, stop: stop)
+      var report = try run.repair(regions, folder: mirror.folder, events: events, onlyCounts: onlyCounts)
+      report.hasNews = report.report.counts.hasChanges || report.report.problems.contains(where: untold.isNew)
+      return report
+    }
   }
 
   private func passRequest(
@@ -230,6 +238,12 @@ extension Tarn {
     scratch: String, stage: String?, observer: any PassObserver
   ) throws(PassFailure) -> PassPorts {
     var settings = try Secrets.settings(options, feed: feed, home: homeDirectory)
+    if let name = request.missingSecrets.first(where: { options.last($0) == nil }) {
+      throw PassFailure(
+        .configuration, code: "secret-missing",
+        "'\(name.rawValue)' is a credential, and there is no $CREDENTIALS_DIRECTORY: no request goes out without it",
+        hint: "systemd sets it for a service with LoadCredential=; or use { file = \"/path\" }")
+    }
     try SecretFiles.refuseExposed(request.secretFiles)
     if let file = request.proxyFile { settings.proxy = try Secrets.proxy(file) }
     let warnings = request.secretFiles.isEmpty ? Secrets.warnings(options, settings) : []
@@ -292,6 +306,7 @@ extension Tarn {
       let folder = try openFolder(home)
       return (folder, try readLedger(home))
     case .foreign:
+      if wasMirror(path), !request.adopt { throw notEmpty(path, request) }
       do {
         let folder = try ForeignFolder(folder: path)
         return (folder, AbsentLedger())

@@ -10,7 +10,8 @@ package struct Tarn: Sendable {
   /// The process's environment.
   package var environment: [String: String]
 
-  /// The folder and state of a configured mirror; nil for a word that is none. May read the settings.
+  /// The folder and state of the mirror with that name; nil for a word that is none. May read the settings, and ask an
+  /// agent.
   package var configured: @Sendable (String) -> (folder: String, state: String?)? = { _ in nil }
 
   /// Where passes of one process get their transfers; nil for a thread of its own for each.
@@ -48,10 +49,12 @@ package struct SyncRequest: Sendable {
   package var changeFeed = false
   /// These options are all that hold: what the mirror remembers of earlier ones counts for nothing.
   package var forgetsOptions = false
-  /// Say what would be done; for `plan`, which does no more anyway.
+  /// Say what would be done: the caller asks for `plan`, never for `sync`.
   package var isDryRun = false
   /// A file with the proxy's URL, which holds a password: it is read now and never remembered.
   package var proxyFile: String?
+  /// Options whose secrets are credentials of a service, where this process has none.
+  package var missingSecrets: [PassOptions.Name] = []
   /// Files of secrets that must be nobody else's to read.
   package var secretFiles: [String] = []
 
@@ -65,9 +68,21 @@ package struct SyncRequest: Sendable {
   var watched: WatchedFolder?
   /// An agent may watch the folder: a pass writes down what is wanted there, so that it can repair what changes.
   var keepsCatalog = false
-  /// Where an agent looks after the mirror, the pass is to be its own. Of a configured mirror nothing may be given then; of
-  /// one that goes by its folder the agent judges what is.
+  /// Where an agent looks after the mirror, the pass is to be its own; the agent judges what is given for it.
   package var mayBeTheAgents = false
+  /// Of a configured mirror: what was given beside its name, for this pass.
+  package var given: Given?
+
+  /// What a command gives beside the mirror.
+  package struct Given: Sendable {
+    package var options: PassOptions
+    package var state: String?
+    package var adopt: Bool
+
+    package init(_ request: SyncRequest) {
+      (options, state, adopt) = (request.options, request.state, request.adopt)
+    }
+  }
 
   package init(feed: String?, folder: String) {
     self.feed = feed
@@ -83,5 +98,5 @@ struct WatchedFolder: Sendable {
   /// What happened to the watch, once: for the journal.
   var watchEvents: @Sendable () -> [Event]
   /// What changed there while the pass is at work.
-  var localChanges: @Sendable () -> [Region]
+  var localChanges: @Sendable (_ hasLooked: Bool) -> [Region]
 }

@@ -90,7 +90,7 @@ enum TextFile {
     return fsync(parent) == 0
   }
 
-  private static func makeDirectories(_ path: String) {
+  static func makeDirectories(_ path: String) {
     var prefix = ""
     for segment in path.split(separator: "/") {
       prefix += "/" + segment

@@ -12,8 +12,10 @@ internal import TarnRuntime
 package final class ControlClient: Sendable {
   package struct Limits: Sendable {
     package var connecting = Duration.seconds(2)
-    /// From the request to the end of the answer.
+    /// From the request to the end of the answer, of what may have to wait for something: orders, a reload.
     package var answering = Duration.seconds(60)
+    /// The same of questions, which a healthy agent answers at once.
+    package var telling = Duration.seconds(3)
     /// Without any byte of a stream, where the agent sends a sign of life every 15 s.
     package var silence = Duration.seconds(60)
     /// Bytes of an answer.
@@ -126,8 +128,9 @@ package final class ControlClient: Sendable {
     let exchange = Exchange(limit: limits.answer, isStream: false)
     let channel = try connect(exchange)
     defer { leave(channel) }
+    let time = method == .GET ? limits.telling : limits.answering
     send(method, route, parameters: parameters, body: body, to: channel)
-    switch exchange.answer(within: limits.answering) {
+    switch exchange.answer(within: time) {
     case .success(let answer):
       guard answer.isTarn else { throw unreachable(.notATarn) }
       guard answer.status == 200 else { throw failure(answer) }
@@ -135,7 +138,8 @@ package final class ControlClient: Sendable {
         throw unreachable(.notATarn)
       }
       return value
-    case .failure(let fault): throw unreachable(fault.reason)
+    case .failure(let fault):
+      throw ControlUnreachable(fault.reason, path, isOpen: method != .GET && fault.reason != .notATarn)
     }
   }
 

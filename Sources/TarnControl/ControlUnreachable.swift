@@ -17,9 +17,12 @@ package struct ControlUnreachable: Error, Equatable {
 
   package let reason: Reason
   package let socketPath: String
+  /// An order was on its way when it came to this: the agent may still carry it out, or has done so.
+  package let isOpen: Bool
 
-  init(_ reason: Reason, _ socketPath: String) {
+  init(_ reason: Reason, _ socketPath: String, isOpen: Bool = false) {
     self.reason = reason
     self.socketPath = socketPath
+    self.isOpen = isOpen
   }
 }

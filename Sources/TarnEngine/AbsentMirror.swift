@@ -39,10 +39,11 @@ package struct AbsentLedger: LedgerPort {
   package func trash() throws(LedgerFailure) -> [TrashRow] { [] }
   package func trashTotals() throws(LedgerFailure) -> (files: Int, bytes: UInt64) { (0, 0) }
   package func lastEvent() throws(LedgerFailure) -> Int64 { 0 }
-  package func problems(limit: Int) throws(LedgerFailure) -> [Problem] { [] }
+  package func problems(limit: Int, failedSince: Timestamp?) throws(LedgerFailure) -> [Problem] { [] }
   package func problem(name: [UInt8]) throws(LedgerFailure) -> Problem? { nil }
   package func problem(below path: RelativePath, code: String) throws(LedgerFailure) -> Problem? { nil }
-  package func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int] { [:] }
+  package func problemCounts(failedSince: Timestamp?) throws(LedgerFailure) -> [Problem.Kind: Int] { [:] }
+  package func problemCounts(seenBefore: Timestamp) throws(LedgerFailure) -> [Problem.Kind: Int] { [:] }
   package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event] { [] }
   package func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event] { [] }
   package func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int { 0 }

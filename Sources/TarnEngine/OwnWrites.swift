@@ -20,6 +20,8 @@ package final class OwnWrites: Sendable {
     var olderDirectories: [RelativePath: Set<RelativePath>] = [:]
     /// Expected, and not there when their directory was told: to be looked at again once they are noted.
     var doubts: Set<RelativePath> = []
+    /// Directories whose mode somebody changed: that they have their own again is no news of Tarn's.
+    var foreign: Set<RelativePath> = []
     var onDoubt: (@Sendable (RelativePath) -> Void)?
   }
 
@@ -50,6 +52,32 @@ package final class OwnWrites: Sendable {
   /// Is about to stand there under that name.
   package func expect(_ path: RelativePath, _ identity: FileIdentity) {
     note(path, Note(identity: identity, isExact: false))
+  }
+
+  /// Does not come to stand there: whatever is told of it is looked at.
+  package func withdraw(_ path: RelativePath) {
+    let onDoubt = notes.withLock { notes -> (@Sendable (RelativePath) -> Void)? in
+      notes.newer[path] = nil
+      notes.older[path] = nil
+      Self.forget(path, in: &notes.newerDirectories, notes.newer)
+      Self.forget(path, in: &notes.olderDirectories, notes.older)
+      return notes.doubts.remove(path) != nil ? notes.onDoubt : nil
+    }
+    onDoubt?(path)
+  }
+
+  /// A directory goes with the last of what was noted in it.
+  private static func forget(
+    _ path: RelativePath, in directories: inout [RelativePath: Set<RelativePath>],
+    _ notes: [RelativePath: Note]
+  ) {
+    var child = path
+    while let directory = child.parent, notes[child] == nil, directories[child] == nil {
+      directories[directory]?.remove(child)
+      guard directories[directory]?.isEmpty == true else { return }
+      directories[directory] = nil
+      child = directory
+    }
   }
 
   /// Stands there now; nil when nothing does.
@@ -85,21 +113,43 @@ package final class OwnWrites: Sendable {
   ) -> Bool {
     let (note, children) = notes.withLock { notes in
       let children = [notes.newerDirectories[path], notes.olderDirectories[path]].compactMap { $0 }
-      return (notes.newer[path] ?? notes.older[path], children.isEmpty ? nil : children)
+      let isForeign = notes.foreign.contains(path)
+      return (notes.newer[path] ?? notes.older[path], children.isEmpty || isForeign ? nil : children)
     }
     guard note != nil || children != nil else { return false }
     let found = look(path)
     if let children, found == nil || found?.0.kind == .directory {
-      return found.map { $0.permissions == Self.directoryMode && stand(children, look) } ?? true
+      guard (found?.permissions ?? Self.directoryMode) == Self.directoryMode else {
+        tellForeign(path)
+        return false
+      }
+      return stand(children, look)
     }
     return note.map { fits($0, found) } ?? false
+  }
+
+  private func tellForeign(_ directory: RelativePath) {
+    let isFull = notes.withLock { notes in
+      notes.foreign.insert(directory)
+      return notes.foreign.count > Self.half
+    }
+    if isFull { forget() }
   }
 
   private func stand(
     _ children: [Set<RelativePath>], _ look: (RelativePath) -> (Present, permissions: UInt32)?
   ) -> Bool {
     children.joined().allSatisfy { child in
-      guard let note = notes.withLock({ $0.newer[child] ?? $0.older[child] }) else { return true }
+      let (note, below) = notes.withLock { notes in
+        (
+          notes.newer[child] ?? notes.older[child],
+          [notes.newerDirectories[child], notes.olderDirectories[child]].compactMap { $0 }
+        )
+      }
+      guard let note else {
+        // A directory that is there has news of its own.
+        return below.isEmpty || look(child)?.0.kind == .directory || stand(below, look)
+      }
       if fits(note, look(child)) { return true }
       if !note.isExact { notes.withLock { _ = $0.doubts.insert(child) } }
       return !note.isExact

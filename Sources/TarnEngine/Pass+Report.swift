@@ -20,6 +20,13 @@ extension PassReport {
     bytes.confirmed = conductor.bytes.confirmed
     conductor.learned.apply(to: &bytes)
     problems.keep(conductor.problems)
+    namedEarly = Set(conductor.early?.standing.keys.map { $0 } ?? [])
+  }
+
+  /// Takes entries that a repair beside the pass brought after they had failed in it, by their bytes.
+  mutating func take(mended sizes: [UInt64]) {
+    counts.current += sizes.count
+    for size in sizes { bytes.current.addSaturated(size) }
   }
 
   /// What deciding again over stale paths added.

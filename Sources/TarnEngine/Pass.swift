@@ -18,6 +18,8 @@ package struct PassRequest: Sendable {
   /// read again.
   package var mostHeldBack = 4096
 
+  /// Asked when the pass fails: the ledger goes with it, and the journal with the ledger. nil where it always stays.
+  package var isJournalLost: (@Sendable () -> Bool)?
   /// Seconds for which events are kept for readers that were away.
   package var keepEvents: Int64 = 14 * 86_400
   /// Orders about single transfers; nil for none.
@@ -26,8 +28,9 @@ package struct PassRequest: Sendable {
   package var isAsLeft: (@Sendable () -> Bool)?
   /// What happened to the watch and is not in the journal so far; the caller writes it there.
   package var watchEvents: (@Sendable () -> [Event])?
-  /// What changed in the folder since it was last called, to be repaired between transfers.
-  package var localChanges: (@Sendable () -> [Region])?
+  /// What changed in the folder since it was last called, to be repaired between transfers; everything, too, once the pass has
+  /// looked at the folder.
+  package var localChanges: (@Sendable (_ hasLooked: Bool) -> [Region])?
 
   package init(feed: FeedLocation, folderName: String, policy: PassPolicy) {
     self.feed = feed
@@ -98,11 +101,14 @@ package struct Pass {
       return try runToEnd(folder)
     } catch let failure as PassFailure {
       let isStopped = failure.kind == .stopped
-      var changes: [LedgerChange] = [
-        .activity([]), .fact("outcome", isStopped ? "stopped" : "failed"),
-        .fact("failure", isStopped ? nil : failure.message), .fact(FeedRecord.fact, nil),
+      var changes = PassProgress.Snapshot.noChanges
+      changes += [
+        .fact("outcome", isStopped ? "stopped" : "failed"),
+        .fact("failure", isStopped ? nil : failure.message),
+        .fact("failure-hint", isStopped ? nil : failure.hint), .fact(FeedRecord.fact, nil),
       ]
-      if !isStopped {
+      // Whoever follows the events would get one that is nowhere later.
+      if !isStopped, request.isJournalLost?() != true {
         changes.append(
           .event(Event(when: ports.now, code: "pass-failed", detail: "\(failure.message) [\(failure.code)]")))
       }
@@ -122,18 +128,23 @@ package struct Pass {
       try recovery.run()
       let known = try knownFeed(at: started)
       try note([
-        .fact("attempt", started.rfc3339), .fact("outcome", "running"), .fact("failure", nil),
-        .fact(FeedRecord.fact, nil),
+        .fact("attempt", started.rfc3339), .fact("began", String(started.nanoseconds)),
+        .fact("outcome", "running"), .fact("failure", nil),
+        .fact("failure-hint", nil),
+        .fact(FeedRecord.fact, nil), .fact(StatusDocument.FeedTransfer.fact, nil),
+        .fact(RepairPending.fact, nil),
       ])
       enter(.reading)
       var (report, record): (PassReport, FeedRecord?)
       let meanwhile = RepairMeanwhile(self, folder)
+      defer { meanwhile.close() }
       var reader = reader
-      reader.meanwhile = { () throws(PassFailure) in try meanwhile.run() }
+      reader.meanwhile = { () throws(PassFailure) in try meanwhile.run(waits: true) }
       switch try open(since: known, folder, reader) {
       case .unchanged(let known, let isScanned):
         (report, record) = (unchanged(known, started: started), known)
         report.isFolderUnseen = !isScanned
+        try meanwhile.finish()
         observer.pass(.planned(report))
       case .document(let document):
         (report, record) = try follow(document, folder, recovery, reader, meanwhile, started: started)
@@ -153,12 +164,14 @@ package struct Pass {
     _ document: FeedReader.Document, _ folder: any FolderPort, _ recovery: Recovery, _ reader: FeedReader,
     _ meanwhile: RepairMeanwhile, started: Timestamp
   ) throws -> (PassReport, FeedRecord?) {
-    let (builder, end, walk) = try read(document, folder, reader, started: started)
+    let (builder, end, walk) = try read(document, folder, reader, meanwhile, started: started)
     let saysAll = (isComplete(end, walk) || builder.isWindow) && !builder.hasBlindSpot
     try accept(end, document, builder, solved: builder.old.solved(saysAll: saysAll))
     // A plan that is held is of an older manifest: what it names may be wanted again.
     try note([.dropHolds])
-    try recovery.drop(partials: builder.deadPartials(saysAll: saysAll))
+    try meanwhile.followNewManifest()
+    let dead = builder.deadPartials(saysAll: saysAll)
+    try recovery.drop(partials: dead.subtracting(meanwhile.pathsAtWork))
     let verdict = try judge(builder, isComplete: isComplete(end, walk))
     var report = report(builder, end, walk, started: started)
     if case .held(let plan) = verdict {
@@ -182,15 +195,18 @@ package struct Pass {
 
   var reader: FeedReader {
     FeedReader(
-      ports: ports, policy: request.policy, observer: observer, stop: stop, steering: request.steering)
+      ports: ports, policy: request.policy, observer: observer, stop: stop, progress: progress,
+      steering: request.steering)
   }
 
   private func read(
-    _ document: FeedReader.Document, _ folder: any FolderReading, _ reader: FeedReader, started: Timestamp
+    _ document: FeedReader.Document, _ folder: any FolderReading, _ reader: FeedReader,
+    _ meanwhile: RepairMeanwhile? = nil, started: Timestamp
   ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
     let builder = PlanBuilder(
       ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
       stop: stop, started: started)
+    meanwhile?.attach(builder)
     do {
       try builder.beginInOrder()
       var isIndex = false
@@ -308,15 +324,18 @@ package struct Pass {
       snapshot.unknownSizes = builder.plannedUnknown
     }
     if builder.counts.planned > 0 { enter(.transferring) }
+    // Of a long pass the memory counts, and what only its beginning runs is a quarter of it.
+    if builder.counts.planned > 1000 { UnusedMemory.dropCode() }
     let conductor = try Conductor(
-      ports: ports, folder: folder, policy: request.policy, strangers: builder.strangers, observer: observer,
-      progress: progress, stop: stop, steering: request.steering, mostHeldBack: request.mostHeldBack)
+      ports: ports, folder: folder, policy: builder.planner.policy, strangers: builder.strangers,
+      observer: observer, progress: progress, stop: stop, steering: request.steering,
+      mostHeldBack: request.mostHeldBack)
     defer { conductor.close() }
-    conductor.meanwhile = { [unowned conductor] in
-      try meanwhile?.run { Set(conductor.jobs.values.map(\.entry.path)) }
-    }
+    meanwhile?.attach(conductor)
+    defer { meanwhile?.detach() }
     try tellSpace(folder, builder.bytes.planned)
     conductor.standing = builder.isRepair ? nil : (builder.counts.current, builder.bytes.current)
+    conductor.early = builder.isRepair ? nil : EarlyProblems(report)
     conductor.deletions = verdict
     let actions = try ports.stage.actions()
     let first = try conductor.run(actions)
@@ -327,8 +346,10 @@ package struct Pass {
     }
     try removeLeftovers(folder, into: &report)
     let before = builder.counts
-    try settleStale(conductor, builder, into: &report)
+    try meanwhile?.finish()
+    try settleStale(conductor, builder, meanwhile, into: &report)
     report.bytes = builder.bytes
+    report.take(mended: try conductor.dropMended())
     report.take(conductor)
     report.take(builder, since: before)
     report.wasStopped = stop.isSet
@@ -352,9 +373,12 @@ package struct Pass {
 
   /// Paths that changed while the pass ran go back to the start, twice at most.
   private func settleStale(
-    _ conductor: Conductor, _ builder: PlanBuilder, into report: inout PassReport
+    _ conductor: Conductor, _ builder: PlanBuilder, _ meanwhile: RepairMeanwhile?,
+    into report: inout PassReport
   ) throws {
     for _ in 0..<2 {
+      // What a repair brings is in place then.
+      if !conductor.stale.isEmpty { try meanwhile?.finish() }
       let stale = conductor.takeStale()
       guard !stale.isEmpty, !stop.isSet else { return }
       try builder.replan(stale)
@@ -416,8 +440,11 @@ package struct Pass {
   private func record(_ report: PassReport, _ feed: FeedRecord?) throws {
     var changes: [LedgerChange] = report.problems.map { .problem($0) }
     if !report.wasStopped { changes.append(.dropProblems(seenBefore: report.started)) }
+    changes += report.namedEarly.subtracting(report.problems.map(\.name)).map { .dropProblem(name: $0) }
+    changes.append(report.unnamed.change(began: report.started))
     changes += [
-      .activity([]), .fact("format", report.format), .fact("ended", report.ended.rfc3339),
+      .fact("format", report.format),
+      .fact("ended", report.ended.rfc3339),
       .fact("entries-wanted", String(report.counts.wanted)),
       .fact("entries-current", String(report.counts.inPlace)),
       .fact("entries-kept", String(report.counts.kept)),
@@ -425,7 +452,7 @@ package struct Pass {
       .fact("complete", report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
       .fact("outcome", report.outcome),
     ]
-    changes += sizes(report.bytes)
+    changes += PassProgress.Snapshot.noChanges + sizes(report.bytes)
     changes.append(.fact(FeedRecord.fact, feed?.encoded))
     if report.isInSync { changes.append(.fact("success", report.ended.rfc3339)) }
     changes += prunings(now: report.ended)

@@ -38,12 +38,3 @@ package struct PassPorts: Sendable {
 
   var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
 }
-
-extension RandomSource {
-  /// A name for a file in the trash: 32 hexadecimal digits.
-  func name() -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    let text = bytes(16).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-    return String(decoding: text, as: UTF8.self)
-  }
-}

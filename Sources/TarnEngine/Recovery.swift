@@ -65,7 +65,7 @@ package struct Recovery {
             detail: "finished after a crash")),
       ]
     }
-    var lying = try folder.trashIdentity(intent.trashName)
+    var lying = intent.trashName.isEmpty ? nil : try folder.trashIdentity(intent.trashName)
     if let waiting = lying, waiting.isSameContents(as: intent.row.identity) {
       // The new file, not yet exchanged.
       try folder.unstage(intent.trashName, as: intent.partialName)

@@ -6,10 +6,36 @@ package struct RepairReport: Sendable {
   package var report: PassReport
   /// Something is not as the feed wants it, or only the feed can say: a pass has to follow.
   package var needsPass: Bool
+  /// It did something, or found a problem that nobody was told of.
+  package var hasNews = true
   /// What is in place is not what the last pass counted; a repair of everything counts anew.
   package var wantsCount = false
-  /// No pass has left a catalog so far.
+  /// There is no catalog of these settings.
   package var hasNoCatalog = false
+  /// But of others, or it was lost.
+  package var hadCatalog = false
+  /// Nanoseconds that it looked at the folder, hashing and transfers left out.
+  package var lookTime: UInt64 = 0
+}
+
+/// What a repair has begun to bring back: while it is at work, and after one that was cut short.
+struct RepairPending {
+  static let fact = "repair-pending"
+
+  var files: Int
+  /// Of those whose size is known.
+  var bytes: UInt64
+
+  init(files: Int, bytes: UInt64) { (self.files, self.bytes) = (files, bytes) }
+
+  /// - Parameter text: the fact; an earlier Tarn wrote the number of files alone.
+  init?(_ text: String) {
+    let parts = text.split(separator: " ")
+    guard let files = parts.first.flatMap({ Int($0) }), files > 0 else { return nil }
+    self.init(files: files, bytes: parts.dropFirst().first.flatMap { UInt64($0) } ?? 0)
+  }
+
+  var text: String { "\(files) \(bytes)" }
 }
 
 /// Which catalog holds: its id, and of what settings it is.
@@ -27,9 +53,10 @@ extension Pass {
   /// - Parameters:
   ///   - regions: that may not be as recorded. No region lies in another one.
   ///   - events: what the journal is to learn, too.
+  ///   - onlyCounts: nothing calls for a look, but what is in place is to be counted: what failed is not tried again.
   /// - Throws: `PassFailure`.
   package func repair(
-    _ regions: [Region], folder: any FolderPort, events: [Event] = []
+    _ regions: [Region], folder: any FolderPort, events: [Event] = [], onlyCounts: Bool = false
   ) throws -> RepairReport {
     try PassFailure.translating(feed: request.feed.text) {
       guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
@@ -39,29 +66,36 @@ extension Pass {
       guard let catalog = try openCatalog() else {
         if !events.isEmpty { try note(events.map { .event($0) }) }
         report.ended = ports.now
-        return RepairReport(report: report, needsPass: true, hasNoCatalog: true)
+        let hadCatalog = try ports.ledger.fact(CatalogFact.name) != nil
+        return RepairReport(report: report, needsPass: true, hasNoCatalog: true, hadCatalog: hadCatalog)
       }
       let builder = PlanBuilder(
         ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
         stop: stop, started: started)
-      try builder.beginRepair(isWindow: catalog.isWindow)
-      try builder.compare(regions, catalog)
+      let meanwhile = RepairMeanwhile(self, folder, hasManifest: true)
+      defer { meanwhile.close() }
+      meanwhile.attach(builder)
+      try builder.beginRepair(isWindow: catalog.isWindow, onlyCounts: onlyCounts)
+      let lookTime = try builder.timed { try builder.compare(regions, catalog) }
       report.problems = builder.problems
       report.counts = builder.counts
       report.bytes = builder.bytes
       if try ports.stage.actionCount() > 0 {
+        let pending = RepairPending(files: builder.counts.planned, bytes: builder.bytes.planned)
+        try ports.ledger.applyVolatile([.fact(RepairPending.fact, pending.text)])
         try carryOut(
-          folder, builder, .forbidden("only a pass that has read the feed deletes"),
-          RepairMeanwhile(self, folder), into: &report)
+          folder, builder, .forbidden("only a pass that has read the feed deletes"), meanwhile, into: &report)
       }
+      try meanwhile.finish()
       report.wasStopped = stop.isSet
       report.ended = ports.now
       let needsPass =
         builder.wantsNew || builder.hasBlindSpot || report.problems.contains { $0.kind == .failed }
-      let isUnsettled = needsPass || builder.isUnsettled
+      // What an order keeps from being brought is for the pass that comes after it.
+      let isUnsettled = needsPass || builder.isUnsettled || report.problems.contains { $0.kind == .held }
       try settle(regions, report, builder, events, isUnsettled: isUnsettled)
-      return RepairReport(
-        report: report, needsPass: needsPass, wantsCount: isUnsettled && regions != [.everything])
+      let wantsCount = try regions != [.everything] && (isUnsettled || !isAllInPlace())
+      return RepairReport(report: report, needsPass: needsPass, wantsCount: wantsCount, lookTime: lookTime)
     }
   }
 
@@ -69,16 +103,29 @@ extension Pass {
   private func settle(
     _ regions: [Region], _ report: PassReport, _ builder: PlanBuilder, _ events: [Event], isUnsettled: Bool
   ) throws {
-    var changes: [LedgerChange] = events.map { .event($0) } + report.problems.map { .problem($0) }
+    var changes: [LedgerChange] = events.map { .event($0) } + report.problems.map { .problem($0.asLooked) }
     if !report.wasStopped { changes += try solved(regions, report, builder).map { .dropProblem(name: $0) } }
     // What the last pass left is not what the next one finds: it has to look.
-    if isUnsettled { changes.append(.fact(FeedRecord.fact, nil)) }
+    if isUnsettled || builder.hasForgettable { changes.append(.fact(FeedRecord.fact, nil)) }
+    if try ports.ledger.fact(RepairPending.fact) != nil {
+      let done = report.counts.inPlace - report.counts.current
+      let left = RepairPending(
+        files: builder.counts.planned - done - report.counts.failed,
+        bytes: builder.bytes.planned - min(builder.bytes.planned, report.bytes.published))
+      changes.append(.fact(RepairPending.fact, report.wasStopped && left.files > 0 ? left.text : nil))
+    }
     if regions == [.everything], !report.wasStopped { changes += try counts(report, builder) }
     if try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
     if report.counts.hasChanges {
       changes += [.fact("repaired", report.ended.rfc3339), .fact("repair", report.counts.changes)]
     }
     if !changes.isEmpty { try note(changes) }
+  }
+
+  /// When all was counted last. If not, what came right since shows in no part that is as recorded.
+  private func isAllInPlace() throws -> Bool {
+    guard let wanted = try ports.ledger.fact("entries-wanted") else { return true }
+    return try ports.ledger.fact("entries-current") == wanted
   }
 
   /// How much is in place, where all of it was looked at and the numbers are others than those of the last pass.
@@ -111,12 +158,16 @@ extension Pass {
 
   /// The catalog of what this pass's settings make of the feed; nil when there is none.
   func openCatalog() throws -> (any CatalogReading)? {
-    guard let catalog = ports.catalog, let settings = request.settings,
+    guard let id = try catalogID() else { return nil }
+    return try ports.catalog?.open(id: id)
+  }
+
+  func catalogID() throws -> String? {
+    guard ports.catalog != nil, let settings = request.settings,
       let fact = try ports.ledger.fact(CatalogFact.name)
     else { return nil }
     let id = String(fact.prefix { $0 != " " })
-    guard fact == CatalogFact.value(id: id, settings: settings) else { return nil }
-    return try catalog.open(id: id)
+    return fact == CatalogFact.value(id: id, settings: settings) ? id : nil
   }
 
   /// Puts the catalog of a manifest that is accepted in its place.

@@ -26,11 +26,12 @@ struct ManifestDocument: FeedFormat {
         guard let header else { throw reader.malformed("'manifest' must stand before 'files'") }
         guard !hasFiles else { throw reader.malformed("'files' is given twice") }
         hasFiles = true
+        let bases = header.bases(in: context)
         try reader.beginArray()
         while try reader.nextElement() {
           var file = header.defaults
           try file.read(&reader)
-          if let item = file.item(in: context, header) { try sink(item) }
+          if let item = file.item(in: context, header, bases) { try sink(item) }
         }
       case "next":
         hasNext = try reader.kind() != .literal

@@ -65,7 +65,9 @@ struct ManifestFile {
   }
 
   /// The item of the feed; nil for a directory, which files imply.
-  func item(in context: FeedContext, _ header: ManifestHeader) -> FeedItem? {
+  ///
+  /// - Parameter bases: of the header that it is below.
+  func item(in context: FeedContext, _ header: ManifestHeader, _ bases: [ManifestBase]) -> FeedItem? {
     let kind = String(decoding: type, as: UTF8.self)
     if kind == "dir" { return nil }
     let raw = rawPath()
@@ -90,7 +92,7 @@ struct ManifestFile {
         path, code: "digest-malformed", reason: "a digest is not hexadecimal of the right length")
     }
     if digests.isEmpty, pieces == nil, hasUnknownDigest { return Refusal.unsupportedDigest(path) }
-    let sources = sources(of: path, in: context, header)
+    let sources = sources(of: path, in: context, header, bases)
     guard !sources.isEmpty else { return context.withoutSource(path) }
     return .entry(
       Entry(path: path, size: size, modified: modified, digests: digests, sources: sources, pieces: pieces))
@@ -103,16 +105,11 @@ struct ManifestFile {
     return Base64.decode(pathBytes)
   }
 
-  private func sources(of path: RelativePath, in context: FeedContext, _ header: ManifestHeader) -> [Source] {
-    var sources = urls.compactMap { context.source($0.url, priority: $0.priority) }
-    for mirror in header.mirrors {
-      var base = context.url.resolve(URLReference(mirror.url))
-      guard context.isUsable(base) else { continue }
-      if base.path.last != 0x2F { base.path.append(0x2F) }
-      base.path += Percent.encode(path: path.bytes)
-      base.query = nil
-      sources.append(Source(url: base.text, priority: mirror.priority))
-    }
+  private func sources(
+    of path: RelativePath, in context: FeedContext, _ header: ManifestHeader, _ bases: [ManifestBase]
+  ) -> [Source] {
+    let sources =
+      urls.compactMap { context.source($0.url, priority: $0.priority) } + bases.map { $0.source(of: path) }
     if !hasURL, header.mirrors.isEmpty { return context.sources(beside: path) }
     // Swift's sort is stable: equal ones stay in the order of the document.
     return sources.count > 1 ? sources.sorted { $0.priority < $1.priority } : sources

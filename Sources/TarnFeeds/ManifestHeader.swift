@@ -7,8 +7,8 @@ struct ManifestHeader {
   var version: UInt64?
   var expires: Timestamp?
   var isComplete = true
-  /// Base URLs; the path of a file is appended.
-  var mirrors: [(url: [UInt8], priority: Int)] = []
+  /// Base URLs as they are written, absolute or relative.
+  private(set) var mirrors: [(url: [UInt8], priority: Int)] = []
   /// What holds for a file that does not say otherwise.
   var defaults = ManifestFile()
 
@@ -47,10 +47,32 @@ struct ManifestHeader {
     }
   }
 
+  /// The base URLs that can be used, each up to its last slash: the path of a file is appended.
+  func bases(in context: FeedContext) -> [ManifestBase] {
+    mirrors.compactMap { mirror in
+      var base = context.url.resolve(URLReference(mirror.url))
+      guard context.isUsable(base) else { return nil }
+      if base.path.last != 0x2F { base.path.append(0x2F) }
+      base.query = nil
+      return ManifestBase(url: base.bytes, priority: mirror.priority)
+    }
+  }
+
   func end(format: String, incomplete: String?) -> FeedEnd {
     let reason = incomplete ?? (isComplete ? nil : "the manifest says that it is not complete")
     return FeedEnd(
       format: format, isComplete: reason == nil, incompleteReason: reason ?? "", version: version,
       expires: expires)
+  }
+}
+
+/// A place that has all files of a manifest.
+struct ManifestBase {
+  /// Ends with a slash.
+  var url: [UInt8]
+  var priority: Int
+
+  func source(of path: RelativePath) -> Source {
+    Source(url: String(decoding: url + Percent.encode(path: path.bytes), as: UTF8.self), priority: priority)
   }
 }

@@ -16,11 +16,14 @@ struct ManifestLines: FeedFormat {
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
     var check = EndLine(hasher: context.hashing.hasher(.sha256))
     var header: ManifestHeader?
+    var bases: [ManifestBase] = []
     while let (line, isEnded) = try input.readLine(limit: Self.maximumLine) {
       var reader = JSONReader(line, line: input.line)
       guard let known = header else {
         if !line.allSatisfy(isBlank) {
-          header = try Self.readHeader(&reader)
+          let read = try Self.readHeader(&reader)
+          bases = read.bases(in: context)
+          header = read
           try reader.end()
         }
         check.add(line, isEnded)
@@ -40,7 +43,7 @@ struct ManifestLines: FeedFormat {
       try file.read(&reader)
       try reader.end()
       check.count(file)
-      if let item = file.item(in: context, known) { try sink(item) }
+      if let item = file.item(in: context, known, bases) { try sink(item) }
     }
     throw FeedFailure.truncated("the end line is missing", line: input.line)
   }

@@ -12,6 +12,7 @@ package final class LocalFolder: FolderPort {
   let hashing: any Hashing
   let random: any RandomSource
   let mover: Mover
+  let companion = Companion(name: "tarn-hash")
 
   init(
     home: FolderHome, root: Descriptor, partial: Descriptor, trash: Descriptor, hashing: any Hashing,

@@ -21,18 +21,19 @@ extension RandomSource {
     Double(next() >> 11) * 0x1p-53
   }
 
-  /// `count` random bytes.
-  package func bytes(_ count: Int) -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(count)
-    while bytes.count < count {
-      var word = next()
-      for _ in 0..<min(8, count - bytes.count) {
-        bytes.append(UInt8(truncatingIfNeeded: word))
-        word >>= 8
+  /// 32 hexadecimal digits, 128 bits: for a name that nothing else has.
+  package func name() -> String {
+    String(unsafeUninitializedCapacity: 32) { text in
+      for half in 0..<2 {
+        var word = next()
+        for index in 0..<16 {
+          let digit = UInt8(truncatingIfNeeded: word & 15)
+          text[16 * half + index] = digit < 10 ? 0x30 + digit : 0x57 + digit
+          word >>= 4
+        }
       }
+      return 32
     }
-    return bytes
   }
 }
 

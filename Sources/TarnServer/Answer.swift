@@ -44,6 +44,7 @@ extension ControlFailure.Kind {
     case .tooLarge: 413
     case .unavailable: 503
     case .defect: 500
+    case .storage: 507
     }
   }
 }

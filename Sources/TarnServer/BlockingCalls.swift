@@ -40,7 +40,10 @@ final class BlockingCalls: Sendable {
     }
     let late = loop.scheduleTask(in: time) {
       finish(
-        .failure(ControlFailure(.unavailable, code: "answer-timed-out", "the agent did not answer in time")))
+        .failure(
+          ControlFailure(
+            .unavailable, code: "answer-timed-out",
+            "the agent did not answer in time; what was asked for may still be done")))
     }
     defer { late.cancel() }
     let result = await withCheckedContinuation { (continuation: CheckedContinuation<Outcome<Value>, Never>) in

@@ -4,7 +4,7 @@ internal import NIOHTTPTypes
 internal import TarnCore
 
 /// What Hummingbird leaves open: the time for a request to come, the close after an answer that says so, and the news that a
-/// client went away. The event loop's thread only.
+/// client asks, or went away. The event loop's thread only.
 final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias InboundIn = HTTPRequestPart
   typealias InboundOut = HTTPRequestPart
@@ -12,22 +12,89 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   typealias OutboundOut = HTTPResponsePart
 
   private let time: TimeAmount
+  private let taking: TimeAmount
   private let version: String
+  private let asks: @Sendable (Bool) -> Void
+  private let sticks: @Sendable (Bool) -> Void
   private let inputEnded: @Sendable () -> Void
+  private var reader: Reader?
   private var deadline: Scheduled<Void>?
   /// Requests whose head came and whose answer has not ended.
   private var answering = 0
+  /// Requests that came whole, and answers that ended.
+  private var (whole, answered) = (0, 0)
   private var closesAfterAnswer = false
 
-  init(time: TimeAmount, version: String, inputEnded: @escaping @Sendable () -> Void) {
+  /// What is known of how the client reads what was written to it.
+  private struct Reader {
+    var check: Scheduled<Void>
+    /// Bytes that the kernel has not taken yet, at the last look.
+    var pending: Int
+    var progress: NIODeadline
+    var isStuck = false
+  }
+
+  /// - Parameters:
+  ///   - asks: told whether a whole request waits for the end of its answer.
+  ///   - sticks: told whether nothing of an answer was taken for the time `taking`.
+  init(
+    time: TimeAmount, taking: TimeAmount, version: String, asks: @escaping @Sendable (Bool) -> Void,
+    sticks: @escaping @Sendable (Bool) -> Void, inputEnded: @escaping @Sendable () -> Void
+  ) {
     self.time = time
+    self.taking = taking
+    self.sticks = sticks
     self.version = version
+    self.asks = asks
     self.inputEnded = inputEnded
   }
 
   func handlerAdded(context: ChannelHandlerContext) { arm(context) }
 
-  func handlerRemoved(context: ChannelHandlerContext) { deadline?.cancel() }
+  func handlerRemoved(context: ChannelHandlerContext) {
+    deadline?.cancel()
+    reader?.check.cancel()
+  }
+
+  // MARK: - What is not read
+
+  private func watchReader(_ context: ChannelHandlerContext) {
+    guard reader == nil else { return }
+    reader = Reader(check: nextLook(context), pending: .max, progress: .now())
+  }
+
+  private func nextLook(_ context: ChannelHandlerContext) -> Scheduled<Void> {
+    let (handler, context) = (
+      NIOLoopBound(self, eventLoop: context.eventLoop), NIOLoopBound(context, eventLoop: context.eventLoop)
+    )
+    return context.value.eventLoop.scheduleTask(in: .nanoseconds(taking.nanoseconds / 4)) {
+      handler.value.lookAtReader(context.value)
+    }
+  }
+
+  private func lookAtReader(_ context: ChannelHandlerContext) {
+    guard var reader else { return }
+    let pending = (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    let wasStuck = reader.isStuck
+    if pending < reader.pending { reader.progress = .now() }
+    reader.isStuck = pending > 0 && .now() - reader.progress >= taking
+    if reader.isStuck != wasStuck { sticks(reader.isStuck) }
+    // A look at an answer that is being made is none in vain.
+    guard pending > 0 || answering > 0 else { return self.reader = nil }
+    reader.pending = pending > 0 ? pending : .max
+    reader.check = nextLook(context)
+    self.reader = reader
+  }
+
+  /// Something of it was taken.
+  private func noteProgress(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>?)
+    -> EventLoopPromise<Void>
+  {
+    let promise = promise ?? context.eventLoop.makePromise()
+    let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+    promise.futureResult.whenSuccess { handler.value.reader?.progress = .now() }
+    return promise
+  }
 
   private func arm(_ context: ChannelHandlerContext) {
     let channel = context.channel
@@ -41,7 +108,10 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
       answering += 1
       arm(context)
     case .body: break
-    case .end: deadline?.cancel()
+    case .end:
+      deadline?.cancel()
+      whole += 1
+      asks(whole > answered)
     }
     context.fireChannelRead(data)
   }
@@ -49,6 +119,7 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
   func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
     switch unwrapOutboundIn(data) {
     case .head(let head):
+      watchReader(context)
       if head.headerFields[.connection] == "close" { closesAfterAnswer = true }
       guard head.headerFields[.server] == nil else { return context.write(data, promise: promise) }
       // Hummingbird's own, without a body: what came is no HTTP.
@@ -58,10 +129,12 @@ final class ConnectionHandler: ChannelDuplexHandler, RemovableChannelHandler {
       answer.closes = true
       context.write(wrapOutboundOut(.head(answer.head(version: version))), promise: promise)
       context.write(wrapOutboundOut(.body(ByteBuffer(bytes: answer.body))), promise: nil)
-    case .body: context.write(data, promise: promise)
+    case .body: context.write(data, promise: noteProgress(context, promise))
     case .end:
       answering -= 1
-      guard closesAfterAnswer else { return context.write(data, promise: promise) }
+      answered += 1
+      asks(whole > answered)
+      guard closesAfterAnswer else { return context.write(data, promise: noteProgress(context, promise)) }
       // Closed only when the last byte is with the kernel.
       let channel = context.channel
       let written = promise ?? context.eventLoop.makePromise()

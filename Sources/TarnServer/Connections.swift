@@ -20,6 +20,15 @@ final class Connection: Sendable {
     self.refusal = refusal
   }
 
+  /// Who went away while an order waited was told that nobody answers, and counts on nothing. Any thread.
+  ///
+  /// - Throws: when the client has closed the connection. One that only sends no more still waits for its answer.
+  func refuseAbandoned() throws(ControlFailure) {
+    guard channel.isActive else {
+      throw ControlFailure(.unavailable, code: "client-gone", "who asked went away")
+    }
+  }
+
   /// What wakes the stream that runs here; nil when none does.
   func wakes(_ bell: Bell?) {
     let hasEnded = stream.withLock { stream in
@@ -40,17 +49,46 @@ final class Connection: Sendable {
 }
 
 /// The open connections of one socket: counted, and ended together.
+///
+/// Nobody holds a place by asking nothing: where all are taken, whoever comes has that of the connection that is silent longest, one
+/// without a whole request that waits for its answer, or one that does not read it. Only where all of them wait for answers the
+/// newcomer is turned away.
 final class Connections: Sendable {
   enum Place { case regular, surplus }
 
   /// Beyond the limit so many are still told that it is reached.
   private static let surplus = 16
 
+  private struct Member {
+    let channel: any Channel
+    let place: Place
+    /// The greater, the later it came or had its last answer.
+    var turn: Int
+    var isAsking = false
+    /// What was written to it is not read.
+    var isStuck = false
+    /// It is closed, and its place is another one's.
+    var isLeaving = false
+  }
+
   private struct State {
-    var channels: [ObjectIdentifier: any Channel] = [:]
+    var members: [ObjectIdentifier: Member] = [:]
+    var lastTurn = 0
     var served: [ObjectIdentifier: Connection] = [:]
     var streams = 0
     var isEnding = false
+
+    /// The one that is to be closed of those that have places: one that does not read its answer, or else the one that is silent longest;
+    /// nil when all of them ask.
+    mutating func takeSilent() -> (any Channel)? {
+      let silent = members.filter {
+        $0.value.place == .regular && ($0.value.isStuck || !$0.value.isAsking) && !$0.value.isLeaving
+      }
+      func order(_ member: Member) -> (Int, Int) { (member.isStuck ? 0 : 1, member.turn) }
+      guard let longest = silent.min(by: { order($0.value) < order($1.value) }) else { return nil }
+      members[longest.key]?.isLeaving = true
+      return longest.value.channel
+    }
   }
 
   private let limits: ControlLimits
@@ -64,12 +102,35 @@ final class Connections: Sendable {
 
   /// - Returns: nil when there is no place at all.
   func enter(_ channel: any Channel) -> Place? {
-    state.withLock { state in
-      let count = state.channels.count
-      guard !state.isEnding, count < most + Self.surplus else { return nil }
-      state.channels[ObjectIdentifier(channel)] = channel
-      return count < most ? .regular : .surplus
+    let (place, silent) = state.withLock { state -> (Place?, (any Channel)?) in
+      // Those that are being closed are gone in a moment.
+      guard !state.isEnding, state.members.count < most + 2 * Self.surplus else { return (nil, nil) }
+      let isFull = state.members.values.count { $0.place == .regular && !$0.isLeaving } >= most
+      let silent = isFull ? state.takeSilent() : nil
+      guard silent != nil || state.members.values.count(where: { !$0.isLeaving }) < most + Self.surplus else {
+        return (nil, nil)
+      }
+      let place: Place = isFull && silent == nil ? .surplus : .regular
+      state.lastTurn += 1
+      state.members[ObjectIdentifier(channel)] = Member(channel: channel, place: place, turn: state.lastTurn)
+      return (place, silent)
     }
+    silent?.close(promise: nil)
+    return place
+  }
+
+  /// - Parameter isAsking: a whole request came whose answer has not ended.
+  func note(_ channel: any Channel, isAsking: Bool) {
+    state.withLock { state in
+      state.lastTurn += 1
+      state.members[ObjectIdentifier(channel)]?.turn = state.lastTurn
+      state.members[ObjectIdentifier(channel)]?.isAsking = isAsking
+    }
+  }
+
+  /// - Parameter isStuck: its reader takes nothing of what was written to it.
+  func note(_ channel: any Channel, isStuck: Bool) {
+    state.withLock { $0.members[ObjectIdentifier(channel)]?.isStuck = isStuck }
   }
 
   func serve(_ connection: Connection) {
@@ -80,7 +141,7 @@ final class Connections: Sendable {
   /// When nothing works for the channel any more: its task does a little after it was closed.
   func leave(_ channel: any Channel) {
     state.change { state in
-      state.channels[ObjectIdentifier(channel)] = nil
+      state.members[ObjectIdentifier(channel)] = nil
       state.served[ObjectIdentifier(channel)] = nil
     }
   }
@@ -102,7 +163,7 @@ final class Connections: Sendable {
   func end() {
     let (channels, served) = state.withLock { state in
       state.isEnding = true
-      return (Array(state.channels.values), Array(state.served.values))
+      return (state.members.values.map(\.channel), Array(state.served.values))
     }
     for connection in served { connection.endStream() }
     for channel in channels { channel.pipeline.fireUserInboundEventTriggered(ChannelShouldQuiesceEvent()) }
@@ -113,12 +174,12 @@ final class Connections: Sendable {
   /// - Returns: false when some are left at the deadline.
   func areGone(by deadline: ContinuousClock.Instant) -> Bool {
     let time = TimeAmount(max(.zero, deadline - .now))
-    return state.wait(nanoseconds: UInt64(time.nanoseconds)) { $0.channels.isEmpty ? true : nil } ?? false
+    return state.wait(nanoseconds: UInt64(time.nanoseconds)) { $0.members.isEmpty ? true : nil } ?? false
   }
 
   /// Closes what is left.
   func close() {
-    for channel in state.withLock({ Array($0.channels.values) }) { channel.close(promise: nil) }
+    for member in state.withLock({ Array($0.members.values) }) { member.channel.close(promise: nil) }
   }
 }
 

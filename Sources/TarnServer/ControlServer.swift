@@ -147,18 +147,26 @@ package final class ControlServer: Sendable {
     }
     if place == .surplus {
       return ControlFailure(
-        .unavailable, code: "too-many-connections", "\(most) connections are open already")
+        .unavailable, code: "too-many-connections", "\(most) connections wait for answers already",
+        hint: "try again in a moment")
     }
     return nil
   }
 
   private func http(_ connection: Connection, _ responder: Responder) -> HTTP1Channel {
-    let (time, version) = (TimeAmount(limits.requesting), version)
+    let (time, taking) = (TimeAmount(limits.requesting), TimeAmount(limits.taking))
+    let (version, channel) = (version, connection.channel)
     return HTTP1Channel(
       responder: { request, writer, _ in try await responder.respond(request, writer, connection) },
       configuration: HTTP1Channel.Configuration(
         additionalChannelHandlers: [
-          ConnectionHandler(time: time, version: version) { connection.endStream() }
+          ConnectionHandler(time: time, taking: taking, version: version) { isAsking in
+            responder.connections.note(channel, isAsking: isAsking)
+          } sticks: { isStuck in
+            responder.connections.note(channel, isStuck: isStuck)
+          } inputEnded: {
+            connection.endStream()
+          }
         ],
         idleTimeout: TimeAmount(limits.idling),
         httpDecoderConfiguration: .init(

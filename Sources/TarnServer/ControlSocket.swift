@@ -29,7 +29,9 @@ package struct ControlSocket: Sendable, Equatable {
 
 /// What bounds the server.
 package struct ControlLimits: Sendable {
-  /// Connections at once to each socket, streams among them. A few more are told so (503), others closed at once.
+  /// Connections at once to each socket, streams among them. Where all places are taken, one that asks nothing gives its own away: it
+  /// is closed, the one first that is silent longest. Where all of them wait for answers a few more are told so (503), others
+  /// closed at once.
   package var connections = 64
   /// The same for a socket with the redacted status, so that it never takes the places of those who steer.
   package var everyone = 16
@@ -45,6 +47,8 @@ package struct ControlLimits: Sendable {
   package var answering = Duration.seconds(30)
   /// For a reader to take what was written to it.
   package var writing = Duration.seconds(30)
+  /// Without reading anything of what was written a connection waits for no answer: its place is another one's to have.
+  package var taking = Duration.seconds(2)
   /// Between signs of life of a stream.
   package var heartbeat = Duration.seconds(15)
   /// For answers at work to end at `stop()`.

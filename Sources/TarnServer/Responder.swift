@@ -97,12 +97,22 @@ struct Responder: Sendable {
     case .command:
       let command = try ControlJSON.decode(ControlCommand.self, from: body, taking: keys)
       if let fault = command.fault { throw fault }
-      return try await call(loop) { () throws(ControlFailure) in try agent.perform(command) }
-    case .reload: return try await call(loop) { () throws(ControlFailure) in agent.reload() }
+      return try await call(loop) { () throws(ControlFailure) in
+        try connection.refuseAbandoned()
+        return try agent.perform(command)
+      }
+    case .reload:
+      return try await call(loop) { () throws(ControlFailure) in
+        try connection.refuseAbandoned()
+        return agent.reload()
+      }
     case .limit:
       let isSet = asking.method == .put
       let rate = isSet ? try ControlJSON.decode(ControlRate.self, from: body, taking: keys) : nil
-      return try await call(loop) { () throws(ControlFailure) in try agent.limit(rate) }
+      return try await call(loop) { () throws(ControlFailure) in
+        try connection.refuseAbandoned()
+        return try agent.limit(rate)
+      }
     case .stream: throw ControlFailure(.defect, code: "no-answer", "a stream is no answer")
     }
   }

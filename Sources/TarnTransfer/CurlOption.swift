@@ -15,8 +15,6 @@ enum CurlLimits {
   static let receiveBuffer: Int32 = 128 << 10
   /// Microseconds.
   static let nearestRoundTrip = 300
-  /// Bodies from so many bytes on are resumed.
-  static let resumed: UInt64 = 1 << 20
   /// Retry-After at most: 7 days.
   static let retryAfter: Int64 = 7 * 86_400
 }

@@ -58,13 +58,6 @@ final class EasyHandle {
     return value
   }
 
-  /// Leaves less in the kernel of what a near peer sends. Any time once the connection is there.
-  func narrowReceiveBuffer() {
-    let roundTrip = tarn_curl_round_trip(easy)
-    guard roundTrip >= 0, roundTrip < CurlLimits.nearestRoundTrip else { return }
-    tarn_curl_set_receive_buffer(easy, CurlLimits.receiveBuffer)
-  }
-
   /// Goes on after a callback that paused. Calls the body callback at once with what was held back.
   func unpause() -> CURLcode {
     curl_easy_pause(easy, CURLPAUSE_CONT)

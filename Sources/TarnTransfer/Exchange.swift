@@ -3,6 +3,14 @@ import Glibc
 import TarnCore
 import TarnRuntime
 
+extension DownloadRequest {
+  /// It may have a place that is kept for small files; so may what somebody waits for, up to a size.
+  var isSmall: Bool {
+    guard let expected else { return isUrgent }
+    return expected <= (isUrgent ? TransferBudget.largestUrgent : TransferBudget.largestSmall)
+  }
+}
+
 /// One exchange from `start` to `end`: a chain of hops. Network thread only.
 final class Exchange {
   let id: DownloadID
@@ -42,8 +50,7 @@ final class Exchange {
     isUrgent = request.isUrgent
   }
 
-  /// It may have a place that is kept for small files.
-  var isSmall: Bool { request.expected.map { $0 <= TransferBudget.largestSmall } ?? false }
+  var isSmall: Bool { request.isSmall }
 
   /// Tells the receiver, once.
   func end(_ outcome: DownloadOutcome) {
@@ -95,7 +102,11 @@ final class Hop {
   /// The receiver has no room.
   private(set) var isFull = false
   var isThrottled = false
+  /// Monotonic nanoseconds: when it began, last received something, or last went on after it was held up here.
+  private(set) var heard: UInt64
   private var sockets = (opened: 0, refused: "")
+  /// Those that were opened and not looked at since. libcurl may have closed some: their numbers may stand for anything.
+  private var fresh: [curl_socket_t] = []
   /// errno of the last one that the kernel did not give; 0 for none.
   private var socketError: Int32 = 0
 
@@ -104,16 +115,43 @@ final class Hop {
     self.handle = handle
     client = exchange.client
     reader = HeadReader(url: exchange.url.text, dates: client.dates)
+    heard = client.clock.monotonic()
+  }
+
+  // MARK: Silence
+
+  /// It was held up here, and goes on.
+  func goOn() { heard = client.clock.monotonic() }
+
+  /// When it will have received nothing for so long that it keeps others out; nil while it is held up here.
+  func silentAt(for seconds: Int64 = DownloadRequest.shortestPatience) -> UInt64? {
+    guard !isFull, !isThrottled else { return nil }
+    return heard.addingSaturated(UInt64(max(0, seconds)) * 1_000_000_000)
+  }
+
+  /// Seconds.
+  private var silentFor: UInt64 {
+    (client.clock.monotonic() - min(heard, client.clock.monotonic())) / 1_000_000_000
+  }
+
+  /// For who ends it then.
+  var silence: DownloadFailure {
+    DownloadFailure(
+      .gaveWay,
+      "\(place) sent nothing for \(silentFor) s, and another mirror waited for a connection",
+      isTransient: true)
   }
 
   // MARK: Callbacks
 
   /// - Returns: false to end the transfer.
   func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
+    heard = client.clock.monotonic()
     switch reader.take(line, now: client.clock.now()) {
     case .more: return true
     case .failed(let failure): return fail(failure)
     case .complete:
+      narrowReceiveBuffers()
       // Life is told at once: a body may take hours.
       if reader.head.isLife, let place = exchange.place { client.budget?.answered(place) }
       return takeHead(reader.head)
@@ -121,6 +159,7 @@ final class Hop {
   }
 
   func takeBody(_ bytes: UnsafeRawBufferPointer) -> Taken {
+    heard = client.clock.monotonic()
     guard case .body = stage else {
       count += UInt64(bytes.count)
       return count <= CurlLimits.drained ? .goOn : .stop
@@ -159,8 +198,17 @@ final class Hop {
     }
     sockets.opened += 1
     let made = socket(kind.family, kind.socktype | Int32(SOCK_CLOEXEC.rawValue), kind.protocol)
-    if made < 0 { socketError = errno }
+    if made < 0 { socketError = errno } else { fresh.append(made) }
     return made
+  }
+
+  /// Leaves less in the kernel of what a near peer sends. Every connection is looked at once, by the hop that opened it: libcurl
+  /// does not name the socket of a transfer that runs (CURLINFO_ACTIVESOCKET(3)).
+  private func narrowReceiveBuffers() {
+    for number in fresh where (0..<CurlLimits.nearestRoundTrip).contains(tarn_curl_round_trip(number)) {
+      tarn_curl_set_receive_buffer(number, CurlLimits.receiveBuffer)
+    }
+    fresh = []
   }
 
   // MARK: Pausing
@@ -196,7 +244,6 @@ final class Hop {
       if let length = head.contentLength, head.status != 304, length > exchange.request.limit {
         return fail(tooLarge)
       }
-      if head.contentLength.map({ $0 >= CurlLimits.resumed }) ?? true { handle.narrowReceiveBuffer() }
       return true
     }
   }

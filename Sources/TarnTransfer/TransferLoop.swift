@@ -23,6 +23,8 @@ final class TransferLoop {
   private var hops: [UnsafeMutableRawPointer: Hop] = [:]
   private var files: [DownloadID: Exchange] = [:]
   private var idle: [EasyHandle] = []
+  /// Monotonic nanoseconds: before, no hop has been silent for long.
+  private var silenceDue = UInt64.max
 
   init(
     _ limits: ConnectionLimits, clock: any Clock, budget: TransferBudget?, multi: MultiHandle, inbox: Inbox
@@ -45,6 +47,7 @@ final class TransferLoop {
       for command in commands { obey(command) }
       guard isOpen else { break }
       admit()
+      let untilSilence = giveWay()
       let untilRests = budget?.look()
       let untilRates = refill()
       let stepped = stepFiles()
@@ -55,7 +58,7 @@ final class TransferLoop {
       let ended = collect()
       for client in turns { client.endTurn() }
       if stepped || ended { continue }
-      multi.poll(milliseconds: min(untilRests ?? 60_000, throttleTime(untilRates), 60_000))
+      multi.poll(milliseconds: min(untilRests ?? 60_000, throttleTime(untilRates), untilSilence))
     }
     endAll()
   }
@@ -210,6 +213,7 @@ final class TransferLoop {
   }
 
   private func open(_ exchange: Exchange) {
+    exchange.receiver.placed()
     do {
       exchange.file = try FileExchange(exchange.url, exchange.request)
       files[exchange.id] = exchange
@@ -219,6 +223,7 @@ final class TransferLoop {
   }
 
   private func start(_ exchange: Exchange) {
+    exchange.receiver.placed()
     let seconds = exchange.secondsLeft(now: clock.monotonic())
     guard seconds != 0 else { return fail(exchange, CURLE_OPERATION_TIMEDOUT) }
     let client = exchange.client
@@ -232,6 +237,7 @@ final class TransferLoop {
     guard multi.add(hop.handle) else { return fail(exchange, CURLE_OUT_OF_MEMORY) }
     exchange.hop = hop
     hops[hop.handle.easy] = hop
+    expectSilence(of: hop)
   }
 
   /// A hop on an idle handle, or on a new one: after a name that was not found libcurl keeps a handle's buffer over
@@ -263,6 +269,8 @@ final class TransferLoop {
   }
 
   private func unpause(_ hop: Hop) {
+    hop.goOn()
+    expectSilence(of: hop)
     let code = hop.handle.unpause()
     // The callbacks ran inside; when one of them ended the transfer, libcurl does not say so again.
     if code != CURLE_OK { done(hop, code) }
@@ -319,6 +327,44 @@ final class TransferLoop {
     }
     return ended
   }
+
+  // MARK: Silence
+
+  private func expectSilence(of hop: Hop) {
+    if budget != nil, let at = hop.silentAt() { silenceDue = min(silenceDue, at) }
+  }
+
+  /// Ends what has received nothing for a while and keeps out a mirror that has no place at its host, those that are silent
+  /// longest first.
+  ///
+  /// - Returns: milliseconds until it is to be called again, a minute at most.
+  private func giveWay() -> Int32 {
+    let now = clock.monotonic()
+    if let budget, now >= silenceDue {
+      let silent = hops.values.filter { hop in hop.silentAt().map { $0 <= now } ?? false }
+      let given = silent.sorted { $0.heard < $1.heard }.filter { giveWay($0, budget, now) }
+      // They held places of their clients, too.
+      if !given.isEmpty { admit() }
+      // Whoever comes to wait is seen soon.
+      silenceDue =
+        hops.values.compactMap { $0.silentAt() }.map { max($0, now + Self.silencePause) }.min() ?? .max
+    }
+    return Int32(clamping: min(60_000, (silenceDue - min(now, silenceDue)) / 1_000_000 + 1))
+  }
+
+  /// - Returns: false when nobody wants its place, and it goes on.
+  private func giveWay(_ hop: Hop, _ budget: TransferBudget, _ now: UInt64) -> Bool {
+    // Its own patience, which grows, holds among those that give way again and again.
+    let isPatient = hop.silentAt(for: hop.exchange.request.patience).map { $0 > now } ?? true
+    guard let place = hop.exchange.place, budget.giveWay(place, isForOthers: isPatient) else { return false }
+    hop.exchange.place = nil
+    release(hop)
+    finish(hop.exchange, .failed(hop.silence))
+    return true
+  }
+
+  /// Nanoseconds between two looks at what is silent.
+  private static let silencePause: UInt64 = 1_000_000_000
 
   // MARK: Ending
 

@@ -1,17 +1,17 @@
 /// Exchanges that wait for a place: first come, first served among the hosts that have a place free.
 ///
 /// A host at its limit keeps its own queue and holds up no other. Adding and taking cost O(log hosts).
-struct WaitingLine<Element> {
+struct WaitingLine<Element>: ~Copyable {
   private typealias Queue = Fifo<(order: UInt64, element: Element)>
 
-  /// Of one host.
   private struct Places {
     let perHost: Int
     /// So many take small files only; two are always left to files of any size.
     let keptForSmall: Int
   }
 
-  private struct Host {
+  /// A class: each change of a value in a dictionary costs three allocations, and there are some for every exchange.
+  private final class Host {
     var large = Queue()
     var small = Queue()
     var running = 0
@@ -30,7 +30,7 @@ struct WaitingLine<Element> {
     /// Takes who comes next, and counts it as running.
     ///
     /// - Parameter order: nothing is taken when it stands in `ready` under another one since.
-    mutating func takeNext(asOf order: UInt64, _ places: Places) -> Element? {
+    func takeNext(asOf order: UInt64, _ places: Places) -> Element? {
       guard readyOrder == order else { return nil }
       readyOrder = nil
       guard let isSmall = next(places)?.isSmall,
@@ -42,14 +42,14 @@ struct WaitingLine<Element> {
     }
 
     /// - Returns: whether nobody runs or waits there.
-    mutating func leave(isLarge: Bool) -> Bool {
+    func leave(isLarge: Bool) -> Bool {
       running = max(0, running - 1)
       if isLarge { runningLarge = max(0, runningLarge - 1) }
       return running == 0 && large.isEmpty && small.isEmpty
     }
 
     /// - Returns: the order under which it is to stand in `ready` from now on; nil when nothing changes.
-    mutating func becomeReady(_ places: Places) -> UInt64? {
+    func becomeReady(_ places: Places) -> UInt64? {
       guard let order = next(places)?.order, readyOrder.map({ order < $0 }) ?? true else { return nil }
       readyOrder = order
       return order
@@ -68,28 +68,21 @@ struct WaitingLine<Element> {
 
   /// - Parameter order: who came first; unique.
   mutating func add(_ element: Element, to origin: Origin, order: UInt64, isSmall: Bool = false) {
-    if isApart(isSmall) {
-      hosts[origin, default: Host()].small.append((order, element))
-    } else {
-      hosts[origin, default: Host()].large.append((order, element))
-    }
+    let host = host(of: origin)
+    if isApart(isSmall) { host.small.append((order, element)) } else { host.large.append((order, element)) }
     markReady(origin)
   }
 
   /// At the head of its host's queue: it has waited before, elsewhere.
   mutating func addFirst(_ element: Element, to origin: Origin, order: UInt64, isSmall: Bool = false) {
-    if isApart(isSmall) {
-      hosts[origin, default: Host()].small.prepend((order, element))
-    } else {
-      hosts[origin, default: Host()].large.prepend((order, element))
-    }
+    let host = host(of: origin)
+    if isApart(isSmall) { host.small.prepend((order, element)) } else { host.large.prepend((order, element)) }
     markReady(origin)
   }
 
   /// Takes the first that may run, and counts it as running until `leave`.
   mutating func takeNext() -> (element: Element, origin: Origin)? {
     while let (origin, order) = ready.popFirst() {
-      // Changed in its place: a copy would be one of all who wait there.
       guard let first = hosts[origin]?.takeNext(asOf: order, places) else { continue }
       markReady(origin)
       return (first, origin)
@@ -104,6 +97,13 @@ struct WaitingLine<Element> {
     let isLarge = !isApart(isSmall)
     let isIdle = hosts[origin]?.leave(isLarge: isLarge) ?? false
     if isIdle { hosts[origin] = nil } else { markReady(origin) }
+  }
+
+  private mutating func host(of origin: Origin) -> Host {
+    if let known = hosts[origin] { return known }
+    let made = Host()
+    hosts[origin] = made
+    return made
   }
 
   /// Empties the line.

@@ -30,6 +30,8 @@ static void nameless(struct node *node, uint32_t mask) {
   } else if (folder) {
     if (mask & (IN_DELETE_SELF | IN_MOVE_SELF)) folder_check(folder);
     if (mask & IN_ATTRIB && node->flags & PARTIAL) queue_add(node, RELIST);
+    // What its mode kept out may come in now.
+    if (mask & IN_ATTRIB && folder_has_other_mode(folder)) tell_path("tree", node, NULL);
   }
 }
 

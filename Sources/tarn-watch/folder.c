@@ -81,6 +81,7 @@ static void start(struct folder *folder, size_t count) {
     folder_blind(folder, "unsupported", "%s is on %s, where changes made elsewhere are not told", folder->path, name);
     return;
   }
+  folder->mounts = mounts_below(folder->path);
   folder->state = WALKING;
   folder->root = node_new(NULL, "");
   folder->root->folder = folder;
@@ -112,6 +113,24 @@ void folder_forget(uint64_t id) {
   }
 }
 
+// Returns whether they are others than before.
+static bool take_mode(struct folder *folder, const struct stat *status) {
+  bool is_other =
+      folder->mode != status->st_mode || folder->owner != status->st_uid || folder->group != status->st_gid;
+  folder->mode = status->st_mode;
+  folder->owner = status->st_uid;
+  folder->group = status->st_gid;
+  return is_other;
+}
+
+// Looks whether mode or owners of the root are others than when this was called last, or than when it was opened first: its
+// times change as well, and are nobody's concern.
+bool folder_has_other_mode(struct folder *folder) {
+  struct stat status;
+  if (!folder->is_seen || stat(folder->path, &status) == -1) return false;
+  return folder->inode == status.st_ino && folder->device == status.st_dev && take_mode(folder, &status);
+}
+
 // A descriptor of the root, or the negative number of an error; -ESTALE when the folder went blind, for another
 // directory has its name.
 int folder_open_root(struct folder *folder) {
@@ -127,6 +146,7 @@ int folder_open_root(struct folder *folder) {
     folder->is_seen = true;
     folder->device = status.st_dev;
     folder->inode = status.st_ino;
+    take_mode(folder, &status);
   }
   if (folder->device == status.st_dev && folder->inode == status.st_ino) return descriptor;
   close(descriptor);
@@ -178,6 +198,18 @@ void folders_check(void) {
 void folder_rewalk(struct folder *folder) {
   folder->state = WALKING;
   queue_add_root(folder->root, RELIST | DEEP);
+}
+
+// Something was mounted or unmounted: where that was below a folder, other directories and files show there now.
+void folders_remounted(void) {
+  mounts_read();
+  for (struct folder *folder = folders; folder; folder = folder->next) {
+    if (!folder->root) continue;
+    uint64_t mounts = mounts_below(folder->path);
+    if (mounts == folder->mounts) continue;
+    folder->mounts = mounts;
+    folder_rewalk(folder);
+  }
 }
 
 // Events were lost, nobody knows of which folder.

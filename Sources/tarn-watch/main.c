@@ -14,8 +14,8 @@ DESCRIPTION
   What it prints are hints: something may have changed there. Whoever reads them looks at the file system.
 
   It reads directories, and nothing else; it opens nothing for writing, and gives up all ways to gain privileges.
-  It follows no link below a folder and enters no other file system mounted there. What is named .tarn, at any depth, is
-  neither watched nor told.
+  It follows no link below a folder and enters no other file system mounted there; when something is mounted below a
+  folder, or unmounted, the folder is walked again. What is named .tarn, at any depth, is neither watched nor told.
 
 PROTOCOL
   Records end with a NUL byte. ID is a decimal number below 2^64 that the reader chose; PATH is relative to the folder,
@@ -79,7 +79,7 @@ LIMITS
 
 #include "watch.h"
 
-enum { CHECK_PERIOD = 5000, FLUSH_DELAY = 10, MAX_COMMAND = 8192 };
+enum { CHECK_PERIOD = 5000, FLUSH_DELAY = 10, MOUNTS_PAUSE = 250, MAX_COMMAND = 8192 };
 
 int64_t milliseconds(void) {
   struct timespec moment;
@@ -134,7 +134,7 @@ static void take_commands(void) {
 // --- the loop ---------------------------------------------------------------------------------------------------
 
 static int mounts = -1;
-static int64_t next_check, flush_at;
+static int64_t next_check, flush_at, mounts_at;
 
 static void sooner(int64_t *due, int64_t moment) {
   if (moment != -1 && moment < *due) *due = moment;
@@ -144,6 +144,7 @@ static void sooner(int64_t *due, int64_t moment) {
 static int patience(int64_t now) {
   if (!queue_is_empty()) return 0;
   int64_t due = next_check;
+  if (mounts_at > now) sooner(&due, mounts_at);
   sooner(&due, limbo_due());
   // Once its time has come it waits for the reader, which poll tells.
   if (!output_is_empty() && flush_at > now) sooner(&due, flush_at);
@@ -169,7 +170,8 @@ static void turn(void) {
       {.fd = output_is_half_full() ? -1 : STDIN_FILENO, .events = POLLIN},
       {.fd = STDOUT_FILENO, .events = is_due ? POLLOUT : 0},
       {.fd = library_descriptor(), .events = POLLIN},
-      {.fd = mounts, .events = POLLPRI},
+      // The kernel keeps what happened meanwhile.
+      {.fd = now < mounts_at ? -1 : mounts, .events = POLLPRI},
   };
   if (poll(polled, sizeof polled / sizeof *polled, patience(now)) == -1 && errno != EINTR) exit(EX_OSERR);
   if (polled[1].revents & (POLLERR | POLLHUP | POLLNVAL)) exit(EX_OK);
@@ -178,6 +180,10 @@ static void turn(void) {
   now = milliseconds();
   if (polled[3].revents || now >= next_check) {
     folders_check();
+    if (polled[3].revents) {
+      folders_remounted();
+      mounts_at = now + MOUNTS_PAUSE;
+    }
     tell_alive();
     next_check = now + CHECK_PERIOD;
   }
@@ -203,6 +209,7 @@ int main(int count, char **arguments) {
     fcntl(STDOUT_FILENO, F_SETFL, fcntl(STDOUT_FILENO, F_GETFL) | O_NONBLOCK);
   }
   mounts = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+  mounts_read();
   next_check = milliseconds() + CHECK_PERIOD;
   for (int index = 1; index < count; index++) folder_watch((uint64_t)index - 1, arguments[index]);
   for (;;) turn();

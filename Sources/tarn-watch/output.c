@@ -84,6 +84,8 @@ static void make_room(size_t size, size_t spare) {
 // Tells of an entry `name` in a directory, or of the directory itself.
 void tell_path(const char *kind, struct node *node, const char *name) {
   struct folder *folder = node_top(node)->folder;
+  // The folder itself is no part of what is told: all in it is.
+  if (!node->parent && !name) kind = "tree";
   // A walk ends with `tree` of the whole folder; what is detached is told when it has a place.
   if (!folder || folder->state != READY || folder->whole_at > sent) return;
   char record[64 + MAX_TOLD];

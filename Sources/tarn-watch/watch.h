@@ -27,6 +27,10 @@ struct folder {
   bool is_seen;       // device and inode are those of the root's watch
   dev_t device;
   ino_t inode;
+  mode_t mode;         // of the root, as far as was told
+  uid_t owner;
+  gid_t group;
+  uint64_t mounts;     // what is mounted below it: see mounts.c
   size_t directories;  // as of the last `ready`
   uint64_t told_at;    // where its last record ends in all that was ever told
   uint64_t whole_at;   // where its last `tree` of the whole folder ends
@@ -117,8 +121,14 @@ void folder_rewalk(struct folder *folder);
 void folders_overflow(void);
 void folders_lost(void);
 void folder_check(struct folder *folder);
+bool folder_has_other_mode(struct folder *folder);
 void folders_check(void);
+void folders_remounted(void);
 void folders_finish_walk(void);
+
+// mounts.c
+void mounts_read(void);
+uint64_t mounts_below(const char *path);
 
 // events.c
 void events_take(void);

@@ -2,6 +2,7 @@ import ArgumentParser
 import Glibc
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// Parses the words, runs the command, ends with its exit status.
 @main
@@ -9,6 +10,7 @@ enum Main {
   static func main() {
     // First, for the thread of the signals opens files of its own.
     StandardInput.occupy()
+    UnusedMemory.shareArenas(4)
     Interruption.shared.start()
     // Not even the program's name: Swift reads the words from /proc, and an empty list would ask for the help.
     guard !CommandLine.arguments.isEmpty else {

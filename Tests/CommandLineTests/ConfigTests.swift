@@ -53,6 +53,18 @@ import Testing
     try JSONDecoder().decode(Report.self, from: Data(result.output.utf8))
   }
 
+  /// The rest of the file was not looked at.
+  @Test(arguments: [(99, ": 99 errors:"), (2000, ": at least 100 errors:")])
+  func howManyErrorsThereAreIsNoMoreThanIsKnown(count: Int, said: String) throws {
+    let place = try Place(["tarn.toml": Self.mirror((0..<count).map { "k\($0) = 1\n" }.joined())])
+    defer { place.remove() }
+    let result = try place.run(["check"])
+    #expect(result.status == 78 && result.messages.contains("tarn" + said), "\(result.messages.suffix(200))")
+    let status = try TarnBinary.run(["status", "--json", "--config", place.file])
+    let more = count < 100 ? "and 98 more errors" : "and at least 99 more errors"
+    #expect(status.messages.contains(more), "\(status.messages)")
+  }
+
   @Test func checkCountsTheMirrors() throws {
     let place = try Place([
       "tarn.toml": Self.mirror(), "conf.d/b.toml": "[mirror.b]\nfeed = \"/b\"\nfolder = \"/srv/b\"\n",
@@ -200,6 +212,14 @@ import Testing
     for arguments in [["show"], ["show", "--json"], ["check"], ["check", "--json"], ["paths"]] {
       let result = try secret.run(arguments)
       #expect(!(result.output + result.messages).contains("hunter2"), "\(result)")
+    }
+    for value in ["\"http://ann:'hunter2@h/x\"", "'http://ann:\"hunter2@h/x'"] {
+      let quoted = try Place(["tarn.toml": "[mirror.a]\nfolder = \"/srv/a\"\nfeed = \(value)\n"])
+      defer { quoted.remove() }
+      for arguments in [["show"], ["show", "--json"], ["check"], ["check", "--json"]] {
+        let result = try quoted.run(arguments)
+        #expect(result.status == 78 && !(result.output + result.messages).contains("hunter2"), "\(result)")
+      }
     }
   }
 

@@ -67,12 +67,28 @@ import Testing
 
   @Test func summaryOfSeveral() throws {
     let line = SummaryLine(
-      [Samples.report(), Samples.report()], schema: "tarn-sync/1", mirrors: 3, status: .feedUnreachable)
+      [PassEnd(Samples.report()), PassEnd(Samples.report())], schema: "tarn-sync/1", mirrors: 3,
+      status: .feedUnreachable)
     let object = try object(JSONText.line(line))
     #expect(object["mirrors"] as? Int == 3)
     #expect(object["failures"] as? Int == 1)
     #expect(object["inSync"] as? Bool == false)
     #expect((object["counts"] as? [String: Int])?["wanted"] == 10)
+  }
+
+  /// A pass of the agent's counts as one that was made here.
+  @Test func summaryOfSeveralWithAnAgent() throws {
+    var last = StatusDocument.LastRun(number: 1, code: "in-sync", message: "in sync", exitStatus: 0)
+    last.counts = Samples.report().counts.named
+    last.bytes = ["wanted": 7]
+    let both = [try #require(PassEnd(last)), PassEnd(Samples.report())]
+    let line = SummaryLine(both, schema: "tarn-sync/1", mirrors: 2, status: .inSync)
+    #expect(line.inSync && line.failures == 0 && line.counts["wanted"] == 10)
+    #expect(line.bytes["wanted"] == Samples.report().bytes.wanted + 7)
+    last.code = "partial"
+    last.exitStatus = 3
+    #expect(PassEnd(last)?.isInSync == false)
+    #expect(PassEnd(.init(number: 2, code: "http-404", message: "gone", exitStatus: 66)) == nil)
   }
 
   /// contract.md, Status document.

@@ -70,6 +70,11 @@ import Testing
     #expect(Columns.end("日本語日本語", 7) == "...本語")
     #expect(Columns.front("abc", 2) == "..")
     #expect(Columns.front("abc", 3) == "abc")
+    let red = Style(isOn: true).paint("abcd", .bad)
+    #expect(Columns.styledFront(red, 4) == red)
+    #expect(Columns.styledFront("x" + red + "yz", 7) == "x" + red + "yz")
+    #expect(Columns.styledFront("x" + red + "yz", 6) == "x\u{1B}[31mab...\u{1B}[0m")
+    #expect(Columns.styledFront("日本語日本語", 7) == "日本..." && Columns.styledFront("abc", 2) == "..")
   }
 
   @Test func tablesAlign() {

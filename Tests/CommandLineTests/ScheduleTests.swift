@@ -107,6 +107,30 @@ import Testing
     }
   }
 
+  /// A pass of the timer has no other secrets than those of its own unit.
+  @Test(arguments: [true, false]) func secretsComeToTheService(isSystem: Bool) throws {
+    let lines = "header-file = { credential = \"token\" }\nproxy = { credential = \"50%\" }"
+    try withSettings({ $0 == "podcasts" ? lines : "" }) { directory in
+      let file = directory.appendingPathComponent("tarn.toml").path
+      let more = isSystem ? [:] : ["HOME": directory.path]
+      let service = try TarnBinary.run(
+        ["schedule", "--service", "podcasts"] + (isSystem ? [] : ["--config", file]),
+        environment: isSystem ? ["CONFIGURATION_DIRECTORY": directory.path] : more)
+      let place = service.output.contains("Type=oneshot") ? "%h/.config/tarn" : "/etc/tarn"
+      #expect(
+        service.output.contains(
+          "\nLoadCredential=50%%:\(place)/credentials/50%%\nLoadCredential=token:\(place)/credentials/token\n"
+        ),
+        "\(service)")
+      let other = try schedule("a-b", in: directory)
+      #expect(!other.service.text.contains("LoadCredential"))
+      guard Self.hasSystemd, isSystem else { return }
+      let units = try install(try schedule("podcasts", in: directory), in: directory)
+      let verified = try run("systemd-analyze", ["verify", "--man=no"] + units)
+      #expect(verified.status == 0 && verified.output == "", "\(verified.output)")
+    }
+  }
+
   /// What is pasted makes the same files again.
   @Test func theLinesToInstallItNameTheSettings() throws {
     try withSettings({ _ in "" }) { directory in

@@ -114,6 +114,86 @@ import Testing
     #expect(lines.suffix(2) == ["transfers:", "  50%  512 MiB of 1.0 GiB  1.0 MiB/s  8:32  a.iso"])
   }
 
+  /// A transfer that has no place yet is not shown as one that gets nothing.
+  @Test func whatWaitsForAPlaceSaysSo() {
+    var status = Samples.status()
+    (status.state, status.process) = ("transferring", 42)
+    let activities = ["a", "b"].map {
+      Activity(path: Samples.path($0), received: 1, total: 2, rate: 0, source: "https://e/")
+    }
+    status.transfers = StatusDocument.transfers(activities, waiting: 1)
+    #expect(status.transfers.map(\.state) == ["running", "waiting"])
+    #expect(
+      card(status).suffix(2) == ["transfers (1 waiting for a connection):", "  50%  1 of 2 B  0 B/s    a"])
+    let long = StatusText.card(status, now: Samples.now, style: Self.plain, isLong: true)
+    #expect(
+      long.suffix(3) == ["transfers:", "  50%  1 of 2 B  0 B/s    a", "        waiting           b"])
+    status.transfers.removeFirst()
+    #expect(card(status).suffix(2) == ["transfers:", "  1 waiting for a connection"])
+  }
+
+  @Test func theFeedIsATransferToo() {
+    var status = Samples.status()
+    (status.state, status.process) = ("reading", 42)
+    status.feedTransfer = StatusDocument.FeedTransfer(received: 12 << 20, total: 48 << 20, rate: 1 << 20)
+    let line = "  25%  12.0 of 48.0 MiB  1.0 MiB/s  0:36  the feed"
+    #expect(card(status).suffix(2) == ["transfers:", line])
+    let live = StatusText.live([status, Samples.status()], now: Samples.now, style: Self.plain)
+    #expect(live.transfers.rows.first?.hasSuffix("/srv/iso: the feed") == true)
+  }
+
+  /// With a thousand that wait, problems and what to type next scrolled away.
+  @Test func transfersAreBounded() {
+    var status = Samples.status()
+    (status.state, status.process) = ("transferring", 42)
+    let activities = (1...1040).map {
+      Activity(path: Samples.path("f\($0)"), received: 0, total: 2, rate: 0, source: "https://e/")
+    }
+    status.show(activities, waiting: 1024)
+    #expect(status.transfers.count == 36 && status.waitingTransfers == 1024)
+    #expect(status.transfers.filter(\.isWaiting).map(\.path) == (17...36).map { "f\($0)" })
+    let transfers = card(status).drop { !$0.hasPrefix("transfers") }
+    #expect(transfers.first == "transfers (1,024 waiting for a connection):")
+    #expect(transfers.count == 12 && transfers.last == "  and 6 more")
+    let long = StatusText.card(status, now: Samples.now, style: Self.plain, isLong: true)
+    #expect(long.last == "  and 1,004 more" && long.filter { $0.contains("waiting  ") }.count == 20)
+  }
+
+  /// Asking again at once is what the server asked not to be done.
+  @Test func aServersWishIsNotToBeOverridden() {
+    var status = Samples.status()
+    (status.state, status.lastFailure) = ("failing", "the server answered 503")
+    #expect(card(status).last == "next: tarn sync /srv/iso")
+    status.askedUntil = "2026-11-21T12:30:00Z"
+    let lines = card(status)
+    #expect(lines.contains("  server        asked to be left alone until 2026-11-21T12:30:00Z"), "\(lines)")
+    #expect(!lines.contains { $0.hasPrefix("next:") }, "\(lines)")
+    // A feed that is well may ask to be read seldom.
+    (status.state, status.lastFailure) = ("idle", nil)
+    #expect(!card(status).contains { $0.contains("left alone") })
+  }
+
+  /// Another pass would leave it as it is.
+  @Test func whatIsPausedIsToBeResumed() {
+    var status = Samples.status()
+    (status.state, status.name) = ("failing", "iso")
+    status.nextRunReason = "scheduled"
+    (status.entries.current, status.entries.pending) = (1233, 1)
+    status.problems = [
+      StatusDocument.ProblemLine(Samples.problem(.held, "a b.iso", "paused", "its transfer is paused"))
+    ]
+    #expect(card(status).last == "next: tarn resume iso:'a b.iso'")
+    for change in [
+      { (status: inout StatusDocument) in status.entries.pending = 2 }, { $0.moreProblems = 1 },
+      { $0.lastFailure = "the feed is gone" }, { $0.nextRunReason = nil },
+      { $0.problems.append(StatusDocument.ProblemLine(Samples.problem(.failed, "b", "http-404", ""))) },
+    ] as [(inout StatusDocument) -> Void] {
+      var other = status
+      change(&other)
+      #expect(card(other).last == "next: tarn sync iso")
+    }
+  }
+
   @Test func severalMirrorsAreATable() {
     var second = Samples.status()
     second.folder = "/srv/podcasts"
@@ -131,21 +211,89 @@ import Testing
 
   @Test func check() {
     var late = Samples.status()
-    late.folder = "/srv/late"
+    (late.name, late.folder) = ("late", "/srv/late")
     late.lastSuccess = "2026-11-19T10:00:00Z"
     let good = StatusText.check([Samples.status()], maxAge: 86_400, now: Samples.now)
     #expect(good.isGood)
-    #expect(good.line == "in sync within 24 hours: 1 mirror, last success 2 hours ago")
+    #expect(good.lines == ["in sync within 24 hours: 1 mirror, last success 2 hours ago"])
     let bad = StatusText.check([Samples.status(), late], maxAge: 86_400, now: Samples.now)
     #expect(!bad.isGood)
-    #expect(bad.line == "late: /srv/late (last success 2 days ago); expected within 24 hours")
+    #expect(bad.lines == ["late: late (last success 2 days ago); expected within 24 hours"])
+    var gone = StatusDocument(name: "/srv/gone", feed: "", folder: "/srv/gone", state: "failing")
+    (gone.lastFailure, gone.hint) = ("there is no folder /srv/gone", "tarn forget /srv/gone")
+    // All of them, however many.
+    #expect(
+      StatusText.check([late, gone, late, late, late], maxAge: 86_400, now: Samples.now).lines == [
+        bad.lines[0],
+        "late: /srv/gone: there is no folder /srv/gone; tarn forget /srv/gone",
+        bad.lines[0], bad.lines[0], bad.lines[0],
+      ])
     #expect(!StatusText.check([], maxAge: 86_400, now: Samples.now).isGood)
+    var planned = Samples.status()
+    (planned.name, planned.dryRun, planned.lastSuccess) = ("mix", true, nil)
+    #expect(
+      StatusText.check([planned], maxAge: 86_400, now: Samples.now).lines == [
+        "late: mix (dry run, last success never); expected within 24 hours"
+      ])
+    let others = StatusText.check([Samples.status()], leftOut: 2, maxAge: 86_400, now: Samples.now)
+    #expect(
+      others.lines == [
+        good.lines[0] + "; 2 mirrors left out, where passes only plan (dry-run)"
+      ] && others.isGood)
+    let none = StatusText.check([], leftOut: 1, maxAge: 86_400, now: Samples.now)
+    #expect(none.isGood && none.lines[0].hasPrefix("nothing to check: 1 mirror left out"))
+  }
+
+  /// There is no ledger to say when it was in sync, or what it has.
+  @Test func whatCannotBeReadIsNotCalledNeverSynced() {
+    var gone = StatusDocument(name: "/srv/gone", feed: "", folder: "/srv/gone", state: "failing")
+    (gone.lastFailure, gone.hint) = ("there is no folder /srv/gone", "tarn forget /srv/gone")
+    #expect(
+      card(gone) == [
+        "/srv/gone: failing", "  failure       there is no folder /srv/gone",
+        "  hint          tarn forget /srv/gone",
+      ])
+    let table = StatusText.table([gone, Samples.status()], now: Samples.now, style: Self.plain)
+    #expect(table[1].hasPrefix("/srv/gone  failing") && table[1].hasSuffix("unknown"), "\(table)")
+  }
+
+  @Test func ofSeveralMirrorsEachFailureHasItsReason() {
+    var failing = Samples.status()
+    (failing.name, failing.state, failing.lastFailure) = ("iso", "failing", "the server is gone")
+    var incomplete = Samples.status()
+    (incomplete.name, incomplete.state) = ("pods", "failing")
+    incomplete.problems = [.init(Samples.problem(.failed, "a", "http-404", "not there"))]
+    incomplete.moreProblems = 2
+    let lines = StatusText.table(
+      [failing, Samples.status(), incomplete], now: Samples.now, style: Self.plain)
+    #expect(
+      lines.dropFirst(4) == [
+        "  iso: the server is gone", "  pods: a: not there [http-404], and 2 more problems",
+        "next: tarn sync iso", "next: tarn sync pods",
+      ], "\(lines)")
+  }
+
+  /// What no other pass mends is not said to be mended by one.
+  @Test func aSyncThatWouldFailTheSameWayIsNotOffered() {
+    var status = Samples.status()
+    (status.state, status.lastFailure) = ("failing", "no")
+    for (code, isOffered) in [(66, true), (74, true), (73, false), (77, false)] as [(Int32, Bool)] {
+      status.lastRun = .init(number: 1, code: "c", message: "no", exitStatus: code)
+      #expect(card(status).contains("next: tarn sync /srv/iso") == isOffered, "\(code)")
+    }
+    // That was another failure.
+    status.lastRun?.message = "before"
+    #expect(card(status).contains("next: tarn sync /srv/iso"))
+    status.hint = "tarn forget /srv/iso"
+    #expect(card(status).last == "  hint          tarn forget /srv/iso")
   }
 
   @Test func watchedScreenFits() {
     let frame = StatusWatch.frame((1...50).map { "line \($0)" }, size: (80, 24))
     #expect(frame.contains("line 23"))
     #expect(!frame.contains("line 24"))
+    // Where a line goes on shows.
+    #expect(StatusWatch.frame([String(repeating: "a", count: 81)], size: (80, 24)).contains("aaa...\u{1B}[K"))
   }
 
   /// With twenty transfers in 24 rows nothing else was seen.
@@ -231,7 +379,29 @@ import Testing
     status.nextRunReason = "paused"
     let paused = StatusText.card(status, now: Samples.now, style: Self.plain)
     #expect(paused.last == "next: tarn resume iso")
+    status.nextRunReason = nil
+    let orphaned = StatusText.card(status, now: Samples.now, style: Self.plain).last
+    #expect(
+      orphaned == "next: start an agent ('tarn agent', or 'systemctl start tarn'), then: tarn resume iso")
+    status.nextRunReason = "paused"
     let table = StatusText.table([status, Samples.status()], now: Samples.now, style: Self.plain)
     #expect(table[0].hasSuffix("NEXT RUN") && table[1].hasSuffix("paused"), "\(table)")
+  }
+
+  /// Local changes are seen late there, which the state alone does not tell.
+  @Test func aPolledFolderIsMarkedInTheTable() {
+    var (polled, watched) = (Samples.status(), Samples.status())
+    (polled.name, watched.name) = ("a", "b")
+    (polled.watch.mode, polled.watch.reason) = ("polling", "no-watches: the limit is reached")
+    (watched.watch.mode, watched.watch.reason) = ("watching", "")
+    func table() -> [String] {
+      StatusText.table([polled, watched], now: Samples.now, style: Self.plain)
+    }
+    #expect(!table().contains { $0.contains("polled") }, "no agent keeps it")
+    (polled.nextRunReason, watched.nextRunReason) = ("scheduled", "scheduled")
+    #expect(table().filter { $0.contains("in sync, polled") }.count == 1)
+    #expect(table().last == "  a: looked at from time to time: no-watches: the limit is reached")
+    polled.watch.reason = WatchBook.starting
+    #expect(!table().contains { $0.contains("polled") })
   }
 }

@@ -176,6 +176,14 @@ import Testing
         "next: tarn verify --repair iso",
         "to undo all local changes, now and from then on: tarn sync --local-changes restore iso",
       ])
+    // Only the settings hold from then on, and beside an agent nothing else does.
+    let advice = VerifySummary.lines(
+      report, mirror: "iso", configured: "iso", repairs: false, style: Self.plain
+    ).last
+    #expect(
+      advice
+        == "to undo all local changes from then on: local-changes = \"restore\" below [mirror.iso] of the settings, "
+        + "then: tarn reload; for now, where no agent keeps it: tarn sync --local-changes restore iso")
     report.damaged = []
     #expect(
       !VerifySummary.lines(report, mirror: "iso", repairs: false, style: Self.plain).contains {

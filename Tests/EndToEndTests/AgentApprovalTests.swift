@@ -33,6 +33,18 @@ final class AgentApprovalTests: AgentHouse {
     ((try mirror()["held"] as? [String: Any])?["plan"] as? String) ?? ""
   }
 
+  /// With an agent as without.
+  @Test func aMirrorThatIsNotThereIsToldAsElsewhere() throws {
+    let words = [["approve", "files"], ["approve", "files", "1a2b3c4d"], ["verify", "files"]]
+    for isThere in [false, true] {
+      if isThere { try start() }
+      for asked in words {
+        let outcome = try Tarn.run(asked + config, environment: home, in: place.url)
+        #expect(outcome.status == 73 && outcome.errors.contains("there is no folder"), "\(asked): \(outcome)")
+      }
+    }
+  }
+
   @Test func theAgentCarriesItOut() throws {
     let plan = try hold()
     #expect(try tarn("approve", "files", "00000000").errors.contains("the held one is \(plan)"))
@@ -98,16 +110,39 @@ final class AgentMemberTests: AgentHouse {
     try super.init(files: ["f0": "0\n", "f1": "1\n", "f2": "2\n"], options: "delete = true")
     try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: place.path)
     try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: place.path + "/tarn.toml")
-    try FileManager.default.copyItem(atPath: Tarn.path, toPath: place.path + "/tarn")
+    try Tarn.copy(to: place.path + "/tarn")
   }
 
   /// The socket of a system without the group `tarn` has the agent's own group, which is root's here.
-  private func member(_ arguments: String...) throws -> Outcome {
-    let user = ["--reuid", "65400", "--regid", "\(getegid())", "--clear-groups", place.path + "/tarn"]
+  private func member(_ arguments: String...) throws -> Outcome { try ask(arguments, group: getegid()) }
+
+  private func ask(_ arguments: [String], group: UInt32) throws -> Outcome {
+    let user = ["--reuid", "65400", "--regid", "\(group)", "--clear-groups", place.path + "/tarn"]
     return try Program(
       Program.find("setpriv") ?? "", user + arguments + ["--socket", place.path + "/run/tarn.sock"],
       environment: Tarn.environment(), in: URL(fileURLWithPath: "/")
     ).wait()
+  }
+
+  /// Without a mirror of one's own there is nothing else to tell.
+  @Test func whoMayNotAskIsTold() throws {
+    try settings((place.text("tarn.toml") ?? "") + "\n[agent]\nstatus-access = \"owner\"\n")
+    try start()
+    let status = try member("status")
+    #expect(status.status == 77 && status.errors.contains("may not connect"), "\(status)")
+    #expect(!status.errors.contains("tarn sync FEED"), "\(status)")
+  }
+
+  /// The socket for everyone is there, and what keeps it from answering is no lack of rights.
+  @Test func whoGetsNoAnswerIsNotSaidToBeRefused() throws {
+    let agent = try start()
+    let answered = try ask(["status"], group: 65_400)
+    #expect(answered.status == 0 && answered.output.contains("files"), "\(answered)")
+    agent.signal(SIGSTOP)
+    defer { agent.signal(SIGCONT) }
+    let silent = try ask(["status"], group: 65_400)
+    #expect(silent.status == 69 && silent.errors.contains("status.sock does not answer"), "\(silent)")
+    #expect(!silent.errors.contains("may not connect"), "\(silent)")
   }
 
   @Test func theAgentIsAskedOrTheWayIsSaid() throws {

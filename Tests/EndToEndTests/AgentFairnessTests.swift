@@ -50,4 +50,30 @@ final class AgentFairnessTests: AgentHouse {
     #expect(
       hanging["state"] as? String == "transferring" && !(hanging["lastFailure"] is String), "\(hanging)")
   }
+
+  /// Two that hang have all places of the host for files of any size, the kept one as well; they would until their transfers are found too slow.
+  @Test func neitherDoTwoKeepAThirdOne() throws {
+    try settings(
+      (place.text("tarn.toml") ?? "") + """
+        [mirror.other]
+        feed = "\(server.url("hanging/SHA256SUMS"))"
+        folder = "\(place.path)/other"
+
+        """)
+    try start()
+    for name in ["hanging", "other"] { #expect(try tarn("retry", name).status == 0) }
+    try waitUntil("they have all places") {
+      let agent = try self.status()["agent"] as? [String: Any]
+      return agent?["transfers"] as? Int == 3 && agent?["waiting"] as? Int ?? 0 > 0
+    }
+    let sync = try tarn("sync", "files")
+    #expect(sync.status == 0 && place.text("files/f2") == "two\n", "\(sync)")
+    // None of those that hang has failed by that.
+    let mirrors = try status()["mirrors"] as? [[String: Any]] ?? []
+    for mirror in mirrors where mirror["name"] as? String != "files" {
+      let trouble = mirror["lastFailure"] as? String ?? ""
+      #expect(mirror["state"] as? String == "transferring", "\(mirror)")
+      #expect(trouble.isEmpty || trouble.contains("another mirror waited for a connection"), "\(mirror)")
+    }
+  }
 }

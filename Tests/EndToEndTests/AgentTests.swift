@@ -23,14 +23,44 @@ final class AgentTests: AgentHouse {
     let sync = try tarn("sync", "files")
     #expect(sync.status == 0 && sync.output.contains("2 fetched"), "\(sync)")
     #expect(place.text("files/f1") == "one\n")
+    try waitUntil("it is idle") { try self.mirror()["state"] as? String == "idle" }
     let document = try mirror()
     #expect(document["name"] as? String == "files")
-    #expect(document["state"] as? String == "idle")
     #expect((document["lastRun"] as? [String: Any])?["code"] as? String == "in-sync")
     #expect((try status()["agent"] as? [String: Any])?["state"] as? String == "running")
     let events = try tarn("events")
     #expect(events.output.contains("fetched  f1"), "\(events)")
     #expect(try tarn("sync", "nobody").status != 0)
+  }
+
+  /// The summary says the same with an agent and without one.
+  @Test func theSummaryOfSeveralCountsWhatTheAgentDid() throws {
+    try settings(
+      try #require(place.text("tarn.toml")) + "\n[mirror.more]\nfeed = \"\(server.url("SHA256SUMS"))\"\n"
+        + "folder = \"\(place.path)/more\"\nretries = 0\n")
+    func summary(_ words: String...) throws -> [String: Any] {
+      let json = try JSON.documents(
+        Tarn.run(["sync", "--json"] + words + config, environment: home, in: place.url).output)
+      return try #require(json.last { $0["type"] as? String == "summary" })
+    }
+    func told(_ summary: [String: Any]) -> String {
+      let counts = summary["counts"] as? [String: Int] ?? [:]
+      let bytes = summary["bytes"] as? [String: UInt64] ?? [:]
+      let rest = ["exitStatus", "inSync", "mirrors", "failures"].map { "\($0) \(summary[$0] ?? "none")" }
+      return
+        (rest + ["wanted", "inPlace"].map { "\($0) \(counts[$0] ?? -1)" }
+        + ["bytes \(bytes["wanted"] ?? 0)"] + counts.keys.sorted() + bytes.keys.sorted())
+        .joined(separator: ", ")
+    }
+    let alone = try summary("files", "more")
+    #expect(alone["failures"] as? Int == 0 && alone["inSync"] as? Bool == true, "\(alone)")
+    #expect((alone["counts"] as? [String: Int])?["wanted"] == 4, "\(alone)")
+    try start()
+    let asked = try summary("files", "more")
+    #expect(told(asked) == told(alone), "\(asked)")
+    try server.files.remove("SHA256SUMS")
+    let failed = try summary("files", "more")
+    #expect(failed["failures"] as? Int == 2 && failed["inSync"] as? Bool == false, "\(failed)")
   }
 
   /// As for a member of the group tarn, whose own settings name no mirror.
@@ -49,12 +79,16 @@ final class AgentTests: AgentHouse {
     let feed = server.url("SHA256SUMS")
     try FileManager.default.createSymbolicLink(
       atPath: place.path + "/link", withDestinationPath: place.path + "/files")
-    for words in [[feed, "./files"], [feed, place.path + "/link/"], [feed, "files", "--no-delete"]] {
+    let same = [
+      [feed, "./files"], [feed, place.path + "/link/"], [feed, "files", "--no-delete"],
+      ["files", "--no-delete"],
+    ]
+    for words in same {
       let sync = try Tarn.run(["sync"] + words + config, environment: home, in: place.url)
       #expect(sync.status == 0 && sync.output.contains("2 of 2 in place"), "\(words): \(sync)")
     }
     let run = try #require(mirror()["lastRun"] as? [String: Any])
-    #expect(run["number"] as? Int ?? 0 >= 3, "the agent made them: \(run)")
+    #expect(run["number"] as? Int ?? 0 >= 4, "the agent made them: \(run)")
     let events = try tarn("events").output
     let refused: [([String], String, String)] = [
       ([server.url("other"), "files"], "follows \(feed)", "[mirror.files]"),
@@ -63,6 +97,8 @@ final class AgentTests: AgentHouse {
       (["./files", "--delete"], "--delete asks for", "tarn reload"),
       ([feed, "files", "--state", "elsewhere"], "--state asks for", "tarn reload"),
       (["-", "files"], "follows \(feed)", "[mirror.files]"),
+      (["files", "--local-changes", "keep"], "--local-changes asks for", "tarn reload"),
+      (["files", "--adopt", "--delete"], "--delete, --adopt ask for", "tarn reload"),
     ]
     for (words, message, hint) in refused {
       let sync = try Tarn.run(["sync"] + words + config, environment: home, in: place.url)
@@ -71,12 +107,36 @@ final class AgentTests: AgentHouse {
         "\(words): \(sync)")
     }
     #expect(try tarn("events").output == events)
+    // What a refusal of the agent's own pass advises; it changes no option.
+    #expect(try tarn("sync", "--adopt", "files").status == 0)
     // What the agent does not keep is synced here.
     let other = try tarn("sync", feed, "other")
     #expect(other.status == 0 && other.output.contains("in sync"), "\(other)")
     agent?.signal(SIGTERM)
     _ = try agent?.wait(limit: 20)
     #expect(try tarn("sync", feed, "files", "--delete").status == 0)
+  }
+
+  /// With one connection they come one after the other.
+  @Test func whatWaitsForAPlaceIsToldApart() throws {
+    try Feeds.publish(
+      ["f1": String(repeating: "x", count: 150_000), "f2": String(repeating: "y", count: 150_000)],
+      in: server.files)
+    try settings(
+      try #require(place.text("tarn.toml")) + "connections = 1\nlimit-rate = \"50KiB/s\"\n")
+    try start()
+    let sync = try begin("sync", "files")
+    var states: [String: String] = [:]
+    try waitUntil("one runs and one waits") {
+      let transfers = try self.mirror()["transfers"] as? [[String: Any]] ?? []
+      states = Dictionary(
+        uniqueKeysWithValues: transfers.compactMap { line in
+          (line["path"] as? String).flatMap { path in (line["state"] as? String).map { (path, $0) } }
+        })
+      return Set(states.values) == ["running", "waiting"] || !sync.isRunning
+    }
+    #expect(states.count == 2 && states.values.sorted() == ["running", "waiting"], "\(states)")
+    #expect(try sync.wait().status == 0)
   }
 
   @Test func aServerThatIsGoneIsSaid() throws {
@@ -99,13 +159,23 @@ final class AgentTests: AgentHouse {
     agent?.signal(SIGKILL)
     _ = try agent?.wait(limit: 10)
     #expect(try tarn("pause", "files").status == 69)
-    // The ledger answers without an agent.
-    #expect(try mirror()["state"] as? String == "idle")
+    // Without an agent the ledger answers, and what the agent wrote down: by name, by folder and from within it.
+    #expect(try mirror()["state"] as? String == "paused")
+    for words in [["files"], ["./files"]] {
+      let status = try Tarn.run(["status"] + words + config, environment: home, in: place.url)
+      #expect(status.output.contains("/files: paused\n"), "\(status)")
+      #expect(status.output.contains("next: start an agent ("), "\(status)")
+    }
+    let within = try Tarn.run(
+      ["status"] + config, environment: home, in: place.url.appendingPathComponent("files"))
+    #expect(within.output.contains("/files: paused\n"), "\(within)")
     try start()
     #expect(try mirror()["state"] as? String == "paused")
     #expect(try tarn("resume", "files").status == 0)
-    #expect(try mirror()["state"] as? String == "idle")
-    #expect(try tarn("events").output.split(separator: "\n").count == 2)
+    // The agent looks at the folder first: nobody watched it meanwhile.
+    try waitUntil("it is idle") { try self.mirror()["state"] as? String == "idle" }
+    let events = try tarn("events")
+    #expect(events.output.split(separator: "\n").count == 2, "\(events)")
   }
 
   @Test func theStatusSaysWhatWasTriedAndWhenItIsAgain() throws {
@@ -262,13 +332,28 @@ final class AgentTests: AgentHouse {
     #expect(try tarn("pause", "files:slow.bin").output.contains("is paused already"))
     let counts = try #require(mirror()["entries"] as? [String: Int])
     #expect(counts["pending"] == 1 && counts["failed"] == 0, "\(counts)")
-    // It outlives the agent.
+    let retried = try tarn("retry", "files:slow.bin")
+    #expect(retried.status == 64 && retried.errors.contains("tarn resume files:slow.bin"), "\(retried)")
+    let status = try tarn("status", "files").output
+    #expect(status.contains("next: tarn resume files:slow.bin\n"), "\(status)")
+    // It outlives the agent, without which nothing is paused.
     agent?.signal(SIGKILL)
     _ = try agent?.wait(limit: 30)
+    for words in [["status", "files"], ["explain", "files", "slow.bin"]] {
+      let advice = try Tarn.run(words + config, environment: home, in: place.url).output
+      #expect(advice.hasSuffix("next: tarn sync files\n"), "\(advice)")
+    }
     try start()
     #expect(try tarn("sync", "files").status == 3)
-    let explained = try tarn("explain", "files", "slow.bin")
-    #expect(explained.output.contains("paused"), "\(explained)")
+    let folder = place.path + "/files"
+    for words in [["files", "slow.bin"], [folder, "slow.bin"]] {
+      // Without the agent's settings, too.
+      for settings in [config, []] {
+        let explained = try Tarn.run(["explain"] + words + settings, environment: home, in: place.url)
+        #expect(explained.output.contains("paused"), "\(explained)")
+        #expect(explained.output.hasSuffix("next: tarn resume files:slow.bin\n"), "\(explained)")
+      }
+    }
     #expect(try tarn("resume", "files:slow.bin").status == 0)
     #expect(try tarn("sync", "files").status == 0)
     #expect(place.text("files/slow.bin") == long)

@@ -169,6 +169,22 @@ struct ChecksumListTests {
     expectMirror(fewer)
   }
 
+  /// What the feed dropped and somebody deleted is to be forgotten: the plan says so, and its status too.
+  @Test func whatIsToBeForgottenIsToDo() throws {
+    let wanted = Feeds.sample()
+    try start(wanted)
+    var fewer = wanted
+    fewer["many/file 1.txt"] = nil
+    try Feeds.publish(fewer, in: files)
+    #expect(try sync().status == 0)
+    try place.remove("mirror/many/file 1.txt")
+    let plan = try Tarn.run(["plan", folder, "--exit-code"])
+    #expect(plan.status == 2 && plan.output.contains("1 to forget"), "\(plan)")
+    #expect(try sync().status == 0)
+    let after = try Tarn.run(["plan", folder, "--exit-code"])
+    #expect(after.status == 0 && after.output.contains("nothing to do"), "\(after)")
+  }
+
   @Test func aPlanChangesNothing() throws {
     let wanted = Feeds.sample()
     try start(wanted)

@@ -52,6 +52,99 @@ struct FaultySettingsTests {
     #expect(check.status == 3 && check.output.hasPrefix("late: the settings are not taken: "), "\(check)")
   }
 
+  /// The journal is the ledger's; what is no mirror has none, and that is no empty one.
+  @Test func eventsTellTheJournalOrWhyThereIsNone() throws {
+    let unknown = try tarn("events", "nosuchthing")
+    #expect(unknown.status == 73 && unknown.output.isEmpty, "\(unknown)")
+    #expect(unknown.errors.contains("nosuchthing"), "\(unknown)")
+    try place.write(good + "evry = \"1h\"\n\n[mirror.new]\nfeed = 7\n", to: "tarn.toml")
+    for words in [["events"], ["events", "files"], ["events", place.path + "/files"]] {
+      let outcome = try Tarn.run(
+        words + ["--config", place.path + "/tarn.toml"],
+        environment: [
+          "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state",
+          "RUNTIME_DIRECTORY": place.path + "/run",
+        ], in: place.url)
+      #expect(outcome.status == 0 && outcome.output.contains("fetched  f1"), "\(words): \(outcome)")
+    }
+    let faulty = try tarn("events", "nosuchthing")
+    #expect(faulty.status == 73 && faulty.errors.contains("tarn.toml:4:1: "), "\(faulty)")
+    // Nobody knows of any.
+    let nothing = try Tarn.run(
+      ["events", "--config", place.path + "/tarn.toml"],
+      environment: [
+        "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/other",
+        "RUNTIME_DIRECTORY": place.path + "/run",
+      ],
+      in: URL(fileURLWithPath: "/"))
+    #expect(nothing.output.contains("fetched  f1"), "by the settings: \(nothing)")
+    try place.write("[mirror.files\n", to: "tarn.toml")
+    let broken = try Tarn.run(
+      ["events", "--config", place.path + "/tarn.toml"],
+      environment: [
+        "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/other",
+        "RUNTIME_DIRECTORY": place.path + "/run",
+      ],
+      in: URL(fileURLWithPath: "/"))
+    #expect(broken.status == 78 && broken.errors.contains("tarn.toml:1:"), "\(broken)")
+  }
+
+  private static let ofMirrors = [
+    ["sync"], ["plan"], ["verify"], ["explain", "f1"], ["approve"], ["trash", "list"],
+    ["trash", "restore", "x"],
+    ["trash", "empty", "--yes"], ["forget"], ["schedule"],
+  ]
+
+  private func run(_ words: [String], mirror: String, config: String?) throws -> Outcome {
+    let count = words[0] == "trash" ? 2 : 1
+    let options = config.map { ["--config", $0] } ?? ["--socket", place.path + "/run/tarn.sock"]
+    return try Tarn.run(
+      words[..<count] + [mirror] + words[count...] + options,
+      environment: [
+        "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state",
+        "RUNTIME_DIRECTORY": place.path + "/run", "CONFIGURATION_DIRECTORY": place.path,
+      ], in: place.url)
+  }
+
+  /// What is named has to be there and good: without it another mirror would be meant.
+  @Test(arguments: ["/nowhere/tarn.toml", "BAD", "WORSE"]) func aNamedFileIsNeverPassedOver(config: String)
+    throws
+  {
+    try place.write(good + "evry = \"1h\"\n", to: "bad.toml")
+    try place.write("[mirror.files\n", to: "worse.toml")
+    let file = config.hasPrefix("/") ? config : "\(place.path)/\(config.lowercased()).toml"
+    for words in Self.ofMirrors {
+      for mirror in ["files", "./files", place.path + "/files"] {
+        let outcome = try run(words, mirror: mirror, config: file)
+        #expect(outcome.status == 78 && outcome.errors.contains(file), "\(words) \(mirror): \(outcome)")
+      }
+    }
+    for words in [["sync"], ["sync", place.path + "/source/SHA256SUMS", "./other"]] {
+      let outcome = try Tarn.run(
+        words + ["--config", file], environment: ["HOME": place.path + "/home"], in: place.url)
+      #expect(outcome.status == 78 && outcome.errors.contains(file), "\(words): \(outcome)")
+    }
+    #expect(!place.exists("other") && place.exists("files/.tarn/id"))
+    guard config.hasPrefix("/") else { return }
+    for words in [["pause", "files"], ["limit", "off"], ["reload"], ["events", "files"]] {
+      let outcome = try Tarn.run(
+        words + ["--config", file], environment: ["HOME": place.path + "/home"], in: place.url)
+      #expect(outcome.status == 78 && outcome.errors.contains(file), "\(words): \(outcome)")
+    }
+  }
+
+  /// A name of settings that are not taken is not the folder that happens to be called so.
+  @Test func aNameIsNoFolderWhereTheSettingsHaveErrors() throws {
+    let settings = good.replacing("/files\"", with: "/elsewhere\"")
+    try place.write(settings + "evry = \"1h\"\n", to: "tarn.toml")
+    for words in Self.ofMirrors {
+      let outcome = try run(words, mirror: "files", config: nil)
+      #expect(outcome.status == 78 && outcome.errors.contains("tarn.toml:4:1"), "\(words): \(outcome)")
+    }
+    #expect(place.exists("files/.tarn/id"))
+    #expect(try run(["verify"], mirror: "./files", config: nil).status == 0)
+  }
+
   /// Nothing can be read of them, but the list of this user's mirrors.
   @Test func whatIsNoTOMLIsToldToo() throws {
     try place.write("[mirror.files\n", to: "tarn.toml")

@@ -21,7 +21,8 @@ struct FileOptionTests {
   func onlyARegularFileIsTaken(option: String, file: String) throws {
     let outcome = try sync(option, file)
     #expect(outcome.status == 64 && !outcome.wasKilled, "\(outcome)")
-    #expect(outcome.errors.contains("\(option): '") && outcome.errors.contains("is no regular file"))
+    #expect(
+      outcome.errors.contains("\(option.dropFirst(2)): '") && outcome.errors.contains("is no regular file"))
     #expect(outcome.errors.contains("hint:"), "\(outcome)")
     #expect(!place.exists("m"))
   }
@@ -30,7 +31,7 @@ struct FileOptionTests {
     try #require(mkfifo(place.path + "/.netrc", 0o600) == 0)
     let outcome = try Tarn.run(
       ["sync", "--netrc", "./SHA256SUMS", "m"], environment: ["HOME": place.path], in: place.url, limit: 20)
-    #expect(outcome.status == 64 && outcome.errors.contains("--netrc: '"), "\(outcome)")
+    #expect(outcome.status == 64 && outcome.errors.contains("netrc: '"), "\(outcome)")
   }
 
   @Test(arguments: options)
@@ -46,7 +47,9 @@ struct FileOptionTests {
   func aFileThatIsNotThereIsNamed(option: String) throws {
     let outcome = try sync(option, "nowhere")
     #expect(outcome.status == 78, "\(outcome)")
-    #expect(outcome.errors.contains("\(option): '") && outcome.errors.contains("no such file"), "\(outcome)")
+    #expect(
+      outcome.errors.contains("\(option.dropFirst(2)): '") && outcome.errors.contains("no such file"),
+      "\(outcome)")
   }
 
   /// Cookies and passwords in a file that everybody reads: said once a pass, with what to type.

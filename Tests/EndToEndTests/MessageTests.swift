@@ -11,7 +11,9 @@ struct MessageTests {
     try Feeds.publish(["a.txt": "a\n"], in: place)
   }
 
-  private func tarn(_ arguments: String...) throws -> Outcome {
+  private func tarn(_ arguments: String...) throws -> Outcome { try tarn(arguments) }
+
+  private func tarn(_ arguments: [String]) throws -> Outcome {
     try Tarn.run(arguments, environment: ["HOME": place.path + "/home"], in: place.url, limit: 30)
   }
 
@@ -38,6 +40,23 @@ struct MessageTests {
     #expect(both.output.hasPrefix("\(place.path)/bad: failing\n"), "\(both)")
     #expect(both.output.hasSuffix("next: tarn explain \(place.path)/bad a.txt\n"), "\(both)")
     #expect(!both.output.contains("good"), "\(both)")
+  }
+
+  /// A mirror of the settings has the folder's name: the bare word would mean that one.
+  @Test func aFolderThatIsCalledLikeAMirrorIsToldApart() throws {
+    try place.write(
+      "[mirror.bad]\nfeed = \"http://127.0.0.1:9/x\"\nfolder = \"\(place.path)/other\"\n", to: "tarn.toml")
+    try FileManager.default.createDirectory(
+      atPath: place.path + "/bad/a.txt", withIntermediateDirectories: true)
+    let config = ["--config", "tarn.toml"]
+    let refused = try tarn(["sync", "./SHA256SUMS", "bad"] + config)
+    #expect(refused.errors.contains("tarn sync --adopt ./SHA256SUMS ./bad"), "\(refused)")
+    let failed = try tarn(["sync", "--adopt", "./SHA256SUMS", "bad"] + config)
+    #expect(failed.output.hasSuffix("next: tarn explain ./bad a.txt\n"), "\(failed)")
+    try place.write("", to: "OTHER")
+    let other = try tarn(["sync", "./OTHER", "bad"] + config)
+    #expect(other.errors.contains(" ./bad\n") && !other.errors.contains(" bad"), "\(other)")
+    #expect(try tarn(["explain", "./bad", "a.txt"] + config).output.hasPrefix("a.txt: conflict\n"))
   }
 
   @Test func aFeedWithoutItsDotIsNamed() throws {
@@ -84,6 +103,47 @@ struct MessageTests {
     for state in ["fifo", "fifo/x", "/proc/x"] {
       #expect(try tarn("sync", "--state", state, "./SHA256SUMS", "q/deep/er").status == 73)
       #expect(!place.exists("q"))
+    }
+  }
+
+  /// Typed as it is, the advice makes no second mirror in a folder that is called like the name.
+  @Test func theAdviceForAMirrorWithoutAFolderNamesIt() throws {
+    for isThere in [false, true] {
+      if isThere {
+        try FileManager.default.createDirectory(
+          atPath: place.path + "/far", withIntermediateDirectories: true)
+      }
+      try place.write(
+        "[mirror.small]\nfeed = \"\(place.path)/SHA256SUMS\"\nfolder = \"\(place.path)/far\"\n",
+        to: "tarn.toml")
+      let commands = [
+        ["explain", "small", "a.txt"], ["verify", "small"], ["approve", "small"], ["trash", "list", "small"],
+      ]
+      for command in commands {
+        let outcome = try tarn(command + ["--config", "tarn.toml"])
+        #expect(
+          outcome.status == 73 && outcome.errors.contains("tarn sync small\n"), "\(command): \(outcome)")
+      }
+    }
+    #expect(try tarn(["sync", "small", "--config", "tarn.toml"]).status == 0)
+    #expect(place.exists("far/a.txt") && !place.exists("small"))
+  }
+
+  /// A password that was typed is not said again, to a log or a mail.
+  @Test func noMessageRepeatsAPassword() throws {
+    for address in [
+      "http://us:'S3kr1t@h/x", "http://us:\"S3kr1t@h/x", "http://us:S3kr1t@h/x", "http:/us:S3kr1t@h/x",
+    ] {
+      for command in [
+        ["sync", address], ["sync", address, "m"], ["sync", "m", address], ["plan", address],
+        ["status", address],
+        ["verify", address], ["sync", "--proxy", address, "http://h/x", "m", "n"], ["verify", "m", address],
+        ["sync", "--json", address], ["sync", "--adopt", address, "."],
+      ] {
+        let outcome = try tarn(command)
+        #expect(outcome.status >= 64, "\(command): \(outcome)")
+        #expect(!(outcome.output + outcome.errors).contains("S3kr1t"), "\(command): \(outcome)")
+      }
     }
   }
 
@@ -168,7 +228,7 @@ struct MessageTests {
   @Test func aLocalFileWhoseNameIsNotUTF8IsFetched() throws {
     let script =
       "mkdir feed && cd feed && echo x > $'n\\xff' && sha256sum n* > SHA256SUMS && '\(Tarn.path)' sync ./SHA256SUMS ../m "
-      + "&& cmp $'n\\xff' $'../m/n\\xff'"
+      + "&& cmp $'n\\xff' $'../m/n\\xff' && '\(Tarn.path)' explain ../m $'n\\xff' --socket /none --json | grep -q fetched"
     let outcome = try Program(
       "/bin/bash", ["-c", script], environment: Tarn.environment(), in: place.url
     ).wait(limit: 30)

@@ -32,8 +32,7 @@ final class WatchedFolderTests: WatchedHouse {
     var downloads: [String] {
       switch self {
       case .rename, .chmod: []
-      // Of two mirrored files one is gone, and what stands under the other's name makes way.
-      case .renameOver: ["/f1", "/f2"]
+      // Of two files that are renamed over each other the one that makes way is copied before.
       default: ["/f1"]
       }
     }

@@ -32,6 +32,22 @@ final class WatcherLossTests: WatchedHouse {
     try waitUntilAllNewsAreTaken(by: "f2")
   }
 
+  /// What was to be looked at meanwhile still is.
+  @Test func whatChangedWhileTarnsOwnDirectoryWasAwayIsRepaired() throws {
+    try startInSync()
+    let (own, away) = (place.path + "/files/.tarn", place.path + "/away")
+    #expect(rename(own, away) == 0)
+    try place.remove("files/f1")
+    try waitUntil(limit: Self.patience, "status says so") {
+      try (self.mirror()["lastFailure"] as? String)?.contains(".tarn is gone") == true
+    }
+    // The look at it comes to nothing.
+    _ = poll(nil, 0, 1_500)
+    #expect(rename(away, own) == 0)
+    try waitUntil(limit: Self.patience, "f1 is back") { stands("f1", "one\n", mode: 0o644) }
+    try waitUntil(limit: Self.patience, "all is well") { try self.mirror()["state"] as? String == "idle" }
+  }
+
   /// The second restart waits: status says polling meanwhile, and why.
   @Test func aWatcherThatDiesAgainAndAgainIsSaidToBePolling() throws {
     try startInSync()
@@ -88,6 +104,48 @@ final class WatcherLossTests: WatchedHouse {
     try waitForMode("off")
   }
 
+  /// The next pass after such a failure may be a day away, and it asked another folder. An agent that was killed meanwhile
+  /// leaves it to the next one.
+  @Test(arguments: [false, true]) func whatAPassSaidOfAnotherFolderIsOverWhenItIsBack(isKilled: Bool) throws {
+    try settings((place.text("tarn.toml") ?? "") + "every = \"1d\"\n")
+    try startInSync()
+    let folder = place.path + "/files"
+    #expect(rename(folder, folder + ".away") == 0)
+    try place.write("mine\n", to: "files/mine")
+    let refused = try tarn("sync", "files")
+    #expect(refused.status == 73 && refused.errors.contains("its marker .tarn is gone"), "\(refused)")
+    for asked in try [tarn("plan", "files"), tarn("verify", "files"), tarn("explain", "files", "f1")] {
+      #expect(asked.status == 73 && asked.errors.contains("tarn sync --adopt files"), "\(asked)")
+    }
+    #expect(try mirror()["state"] as? String == "failing")
+    if isKilled {
+      agent?.signal(SIGKILL)
+      _ = try agent?.wait(limit: 20)
+    }
+    #expect(rename(folder, folder + ".other") == 0 && rename(folder + ".away", folder) == 0)
+    try place.remove("files/f1")
+    if isKilled { try start() }
+    try waitUntil(limit: Self.patience, "a pass has found all well") {
+      let mirror = try self.mirror()
+      return (mirror["lastRun"] as? [String: Any])?["code"] as? String == "in-sync"
+    }
+    let after = try mirror()
+    #expect(after["state"] as? String == "idle" && !(after["lastFailure"] is String), "\(after)")
+    #expect(after["nextRunReason"] as? String == "scheduled" && stands("f1", "one\n", mode: 0o644))
+  }
+
+  @Test func whatChangesDuringAPauseIsSaidToWaitForItsEnd() throws {
+    try startInSync()
+    #expect(try tarn("pause", "files").status == 0)
+    try place.remove("files/f1")
+    try waitUntil("the status tells") {
+      try self.watch().reason == "local changes wait for 'tarn resume files'"
+    }
+    #expect(try tarn("resume", "files").status == 0)
+    try waitUntil(limit: Self.patience, "f1 is back") { stands("f1", "one\n", mode: 0o644) }
+    try waitUntil("nothing waits") { try self.watch().reason.isEmpty }
+  }
+
   @Test func aFolderThatWasMovedAwayIsSeenAgain() throws {
     try startInSync()
     let folder = place.path + "/files"
@@ -96,6 +154,7 @@ final class WatcherLossTests: WatchedHouse {
     let reason = try watch().reason
     #expect(reason.contains("gone"), "\(reason)")
     #expect(!place.exists("files"), "nothing is made in its place")
+    #expect(try mirror()["lastSuccess"] is String)
     try FileManager.default.removeItem(atPath: folder + ".away/f1")
     #expect(rename(folder + ".away", folder) == 0)
     try waitForMode("watching")
@@ -105,11 +164,32 @@ final class WatcherLossTests: WatchedHouse {
     #expect(events.contains("watch-lost") && events.contains("watch-restored"), "\(events)")
   }
 
+  /// Nothing tells it from a mirror that was never synced but that there was one.
+  @Test func aFolderInThePlaceOfTheMirrorsIsToldOf() throws {
+    try startInSync()
+    let folder = place.path + "/files"
+    #expect(rename(folder, folder + ".away") == 0)
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    try waitUntil(limit: Self.patience, "status says what is the matter") {
+      let mirror = try self.mirror()
+      return mirror["state"] as? String == "failing"
+        && (mirror["lastFailure"] as? String)?.contains("was a mirror, and is another folder now") == true
+    }
+    let text = try tarn("status").output
+    #expect(text.contains("was a mirror, and is another folder now"), "\(text)")
+    #expect(place.contents(below: "files").isEmpty, "nothing is fetched but by a pass")
+    try FileManager.default.removeItem(atPath: folder)
+    #expect(rename(folder + ".away", folder) == 0)
+    try waitForMode("watching")
+    #expect(try mirror()["state"] as? String == "idle")
+    try waitUntilAllNewsAreTaken(by: "f1")
+  }
+
   /// As where only one of the two programs was copied.
   @Test func withoutItsProgramItPolls() throws {
     let alone = place.path + "/alone/tarn"
     try place.write("", to: "alone/.keep")
-    try FileManager.default.copyItem(atPath: Tarn.path, toPath: alone)
+    try Tarn.copy(to: alone)
     let program = try Program(
       alone, ["agent"] + config, environment: Tarn.environment(home), in: place.url)
     agent = program

@@ -9,14 +9,17 @@ import Testing
 @Suite struct AgentRecordTests {
   private static func full() throws -> AgentRecord {
     var mirror = AgentRecord.Mirror(folder: "/srv/a\tb\n=\\c\u{E9}e\u{301}")
+    mirror.feed = "https://example.org/SHA256SUMS"
     mirror.isPaused = true
     mirror.priority = .low
     mirror.failures = 7
     mirror.outcome = .failedTransient
     mirror.since = Timestamp(nanoseconds: -5)
     mirror.lastAttempt = Timestamp(nanoseconds: 1_700_000_000_123_456_789)
+    mirror.heldUntil = Timestamp(nanoseconds: 1_700_000_180_000_000_000)
     mirror.wasCutShort = true
     mirror.failure = "line one\nline\ttwo = \\"
+    mirror.isFailureOfFolder = true
     mirror.approved = "1a2b3c4d"
     mirror.pausedPaths = [try RelativePath([0xFF, 0x3D]), try RelativePath(Array("a b".utf8))]
     var record = AgentRecord()
@@ -51,6 +54,8 @@ import Testing
     let record = AgentRecord(text)
     #expect(Set(record.mirrors.keys) == ["good", "", "bad", "cut"])
     #expect(record.mirrors["good"]?.isPaused == true)
+    // As an agent wrote it that kept less.
+    #expect(record.mirrors["good"]?.heldUntil == nil)
     var bad = AgentRecord.Mirror(folder: "/b")
     bad.lastAttempt = Timestamp(nanoseconds: 9)
     bad.pausedPaths = [try RelativePath(Array("a".utf8))]
@@ -82,5 +87,19 @@ import Testing
     defer { rmdir(directory.file("agent.new")) }
     #expect(try !Self.full().save(directory.path))
     #expect(AgentRecord.read(directory.path) == AgentRecord())
+  }
+
+  @Test func whatAnotherFeedsServerAskedForIsForgotten() throws {
+    let mirror = try #require(try Self.full().mirrors["f\u{FC}r"])
+    let (folder, feed) = (mirror.folder, try #require(mirror.feed))
+    #expect(mirror.holding(folder: folder, feed: feed) == mirror)
+    #expect(mirror.holding(folder: "/other", feed: feed) == nil)
+    let moved = try #require(mirror.holding(folder: folder, feed: feed + "2"))
+    #expect(moved.heldUntil == nil && moved.failures == 0 && moved.failure == nil)
+    #expect(moved.isPaused && moved.pausedPaths == mirror.pausedPaths && moved.approved == mirror.approved)
+    // Of an older agent's record nobody knows.
+    var old = mirror
+    old.feed = nil
+    #expect(old.holding(folder: folder, feed: feed) == old)
   }
 }

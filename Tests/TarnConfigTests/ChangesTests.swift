@@ -57,6 +57,48 @@ import Testing
     #expect(running.settings == old && running.loaded.problems == [])
   }
 
+  /// An editor's or a package manager's moment without the file.
+  @Test func aFileThatIsGoneKeepsTheOldSettings() throws {
+    let more = "/etc/tarn/conf.d/b.toml"
+    let both = FakeFiles([
+      Sample.main: "[mirror.a]\nfeed = \"/a\"\nfolder = \"/srv/a\"",
+      more: "[mirror.b]\nfeed = \"/b\"\nfolder = \"/srv/b\"",
+    ])
+    var running = try #require(RunningSettings(Sample.load(both)))
+    func paths(_ reload: RunningSettings.Reload) -> [String] {
+      guard case .kept(let problems) = reload else { return [] }
+      return problems.map { "\($0.code.rawValue) \($0.origin.text)" }
+    }
+    var files = both
+    files.files[Sample.main] = nil
+    for _ in 0..<2 {
+      #expect(paths(running.reload(Sample.load(files))) == ["config-file-missing \(Sample.main):1:1"])
+    }
+    #expect(running.settings.mirrors.map(\.name) == ["a", "b"])
+    #expect(paths(running.reload(Sample.load(FakeFiles([:])))).count == 2)
+    files = both
+    files.files[more] = nil
+    files.directories = ["/etc/tarn/conf.d"]
+    guard case .taken(let changes) = running.reload(Sample.load(files)) else {
+      Issue.record("a file of conf.d is removed on purpose")
+      return
+    }
+    #expect(changes.removed == ["b"])
+    // Nothing was read there any more: an empty directory may go.
+    guard case .taken = running.reload(Sample.load("")) else {
+      Issue.record("not taken")
+      return
+    }
+    #expect(running.settings.mirrors == [])
+  }
+
+  @Test func whatConfigNamesIsToldOnce() throws {
+    let files = FakeFiles(["/x.toml": Self.mirrors])
+    var running = try #require(RunningSettings(Sample.load(files, Sample.paths(config: "/x.toml"))))
+    let fresh = Sample.load(FakeFiles([:]), Sample.paths(config: "/x.toml"))
+    #expect(running.reload(fresh) == .kept(fresh.problems) && fresh.problems.count == 1)
+  }
+
   @Test func limitsAndAgent() throws {
     var running = try running("")
     guard
@@ -66,6 +108,19 @@ import Testing
       return
     }
     #expect(changes.limits && changes.agent && changes.needRestart == ["agent.socket"] && !changes.isEmpty)
+  }
+
+  /// However often they are read again: until the agent restarts, or they are what it began with.
+  @Test func whatNeedsARestartGoesOnNeedingIt() throws {
+    var running = try running("")
+    let texts = ["[agent]\nsocket = \"/s\"", "[agent]\nsocket = \"/s\"\nstatus-access = \"group\"", ""]
+    var needed: [[String]] = []
+    for text in texts.flatMap({ [$0, $0] }) {
+      guard case .taken(let changes) = running.reload(Sample.load(text)) else { continue }
+      needed.append(changes.needRestart)
+    }
+    let both = ["agent.socket", "agent.status-access"]
+    #expect(needed == [["agent.socket"], ["agent.socket"], both, both, [], []])
   }
 
   @Test func twoSpellingsOfOneFolderAreTwo() throws {

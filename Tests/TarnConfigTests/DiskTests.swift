@@ -76,6 +76,9 @@ import Testing
       let attributes = try DiskSettings().attributes(path)
       #expect(attributes == SettingsFileAttributes(isRegular: true, mode: 0o640, isReadable: true))
       #expect(try DiskSettings().attributes(directory).isRegular == false)
+      #expect(symlink("gone", directory + "/dead") == 0)
+      #expect(DiskSettings().target(ofLink: directory + "/dead") == "gone")
+      #expect(DiskSettings().target(ofLink: path) == nil)
       #expect(throws: SettingsReadFailure.missing) { try DiskSettings().attributes(directory + "/none") }
     }
   }

@@ -231,6 +231,30 @@ import Testing
     #expect(Sample.load(long).problems.map(\.code) == [.fileTooLong])
   }
 
+  /// Passed over it would take its mirrors out of the settings without a word.
+  @Test func aLinkToNothingIsAnError() throws {
+    let path = "/etc/tarn/conf.d/b.toml"
+    var files = FakeFiles([Sample.main: Sample.mirror("")])
+    files.deadLinks = [path: "/srv/settings/b.toml", "/etc/tarn/conf.d/.#b.toml": "ann@host.7"]
+    let loaded = Sample.load(files)
+    #expect(loaded.settings == nil && loaded.files.map(\.state) == [.read, .failed])
+    let problem = try #require(loaded.problems.first)
+    #expect(loaded.problems.count == 1 && problem.code == .fileMissing)
+    #expect(
+      problem.text == """
+        \(path):1:1: error: this file cannot be read: it is a link to /srv/settings/b.toml, which is not there
+          put back what it leads to, or remove the link
+
+        """)
+    for path in [Sample.main, "/etc/tarn/conf.d"] {
+      var files = FakeFiles()
+      files.deadLinks = [path: "gone"]
+      #expect(Sample.load(files).problems.map(\.code) == [.fileMissing])
+    }
+    var running = try #require(RunningSettings(Sample.load(FakeFiles([Sample.main: Sample.mirror("")]))))
+    #expect(running.reload(loaded) == .kept(loaded.problems))
+  }
+
   /// What is missing may stand in the file that is broken.
   @Test func aBrokenFileMakesNoOtherLookIncomplete() {
     let files = FakeFiles([

@@ -25,6 +25,20 @@ import Testing
     }
   }
 
+  /// Taken, for it may be meant.
+  @Test(arguments: [("limit-rate = \"5\"", 14), ("rate = [{ at = \"08:00-18:00\", limit = \"5\" }]", 8)])
+  func aRateWithoutAUnitIsDoubted(_ line: String, _ column: Int) throws {
+    for purpose in [SettingsLoader.Purpose.run, .check] {
+      let loaded = Sample.load(Sample.mirror(line), purpose: purpose)
+      #expect(loaded.settings?.mirrors.count == 1)
+      let problem = try #require(loaded.problems.first)
+      #expect(loaded.problems.count == 1 && problem.severity == .warning)
+      #expect(problem.origin == .file(Sample.main, SettingPosition(line: 4, column: column)))
+      #expect(problem.message.contains("5 bytes per second; did you mean 5MiB/s?"), "\(problem.text)")
+    }
+    #expect(Sample.load(Sample.mirror(line.replacing("\"5\"", with: "\"5B/s\""))).problems == [])
+  }
+
   /// After the day the agent still has to start.
   @Test(arguments: [
     ("schedule = \"2020-01-01 03:00\"", "'2020-01-01 03:00' is over"),

@@ -18,6 +18,7 @@ struct SettingsOutcome {
       SettingsFileAttributes(
         isRegular: true, mode: path.utf8.count % 2 == 0 ? 0o600 : 0o644, isReadable: true)
     }
+    func target(ofLink path: String) -> String? { path.utf8.count % 5 == 0 ? path : nil }
     func realPath(_ path: String) -> String? { path.utf8.count % 3 == 0 ? path : nil }
   }
 

@@ -9,7 +9,11 @@ struct FakeFiles: SettingsReading {
   var modes: [String: SettingsFileAttributes] = [:]
   /// Where links lead; what is not here and no file's directory does not exist.
   var links: [String: String] = [:]
+  /// Links to what does not exist, and where they lead.
+  var deadLinks: [String: String] = [:]
   var otherNames: [String] = []
+  /// That are there, whatever lies in them.
+  var directories: Set<String> = []
 
   init(_ texts: [String: String] = [:]) { files = texts.mapValues { Array($0.utf8) } }
 
@@ -22,10 +26,10 @@ struct FakeFiles: SettingsReading {
 
   func names(in directory: String) throws(SettingsReadFailure) -> SettingsDirectory {
     if let failure = failures[directory] { throw failure }
-    let names = files.keys.filter { $0.hasPrefix(directory + "/") }.map {
+    let names = (Array(files.keys) + deadLinks.keys).filter { $0.hasPrefix(directory + "/") }.map {
       String($0.dropFirst(directory.count + 1))
     }
-    guard !names.isEmpty || !otherNames.isEmpty else { throw .missing }
+    guard !names.isEmpty || !otherNames.isEmpty || directories.contains(directory) else { throw .missing }
     return SettingsDirectory(names: names, others: otherNames)
   }
 
@@ -34,6 +38,8 @@ struct FakeFiles: SettingsReading {
     guard let known = modes[path] else { throw .missing }
     return known
   }
+
+  func target(ofLink path: String) -> String? { deadLinks[path] }
 
   func realPath(_ path: String) -> String? { links[path] }
 }

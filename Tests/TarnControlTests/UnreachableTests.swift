@@ -12,6 +12,8 @@ import Testing
 
   private func client(_ change: (inout ControlClient.Limits) -> Void = { _ in }) -> ControlClient {
     var limits = ControlClient.Limits()
+    // The machine may be busy: only what a test is about is short.
+    (limits.telling, limits.connecting) = (.seconds(60), .seconds(60))
     change(&limits)
     return ControlClient(socketPath: path, limits: limits)
   }
@@ -74,7 +76,21 @@ import Testing
 
   @Test func nobodyAnswersInTime() throws {
     let listener = try RawListener(path)
-    #expect(reason(client { $0.answering = .milliseconds(50) }) == .timedOut)
+    #expect(reason(client { $0.telling = .milliseconds(50) }) == .timedOut)
+    // An order may take its time.
+    let patient = client {
+      $0.telling = .seconds(600)
+      $0.answering = .milliseconds(50)
+    }
+    let failure = #expect(throws: ControlUnreachable.self) { try patient.reload() }
+    #expect(failure?.reason == .timedOut)
+    // The order lies in the socket; a question changes nothing, and what was never sent neither.
+    #expect(failure?.isOpen == true)
+    let question = #expect(throws: ControlUnreachable.self) {
+      try client { $0.telling = .milliseconds(50) }.status()
+    }
+    #expect(question?.isOpen == false)
+    #expect(ControlClient.Limits().telling <= .seconds(3) && ControlClient.Limits().answering >= .seconds(60))
     withExtendedLifetime(listener) {}
   }
 
@@ -83,6 +99,10 @@ import Testing
     let waiting = (0..<9).map { _ in RawClient(path) }
     #expect(waiting.allSatisfy { $0.error == 0 })
     #expect(reason(client { $0.connecting = .milliseconds(50) }) == .timedOut)
+    let order = #expect(throws: ControlUnreachable.self) {
+      try client { $0.connecting = .milliseconds(50) }.reload()
+    }
+    #expect(order?.reason == .timedOut && order?.isOpen == false)
     withExtendedLifetime(listener) {}
   }
 

@@ -7,6 +7,7 @@ import Testing
     var agent = AgentDocument(version: "1", process: 7, started: "s", settingsRead: "r")
     agent.passes = 2
     agent.rejected = ["/etc/SECRET.toml:1"]
+    agent.settingsCheck = "tarn config check --config /etc/SECRET.toml"
     agent.needRestart = ["SECRET"]
     agent.restingHosts = [.init(host: "SECRET.example", until: "u")]
     var mirror = StatusDocument(
@@ -14,6 +15,7 @@ import Testing
       folder: "/srv/SECRET/iso",
       state: "failing")
     mirror.lastFailure = "SECRET"
+    mirror.hint = "tarn forget /srv/SECRET/iso"
     mirror.lastRun = .init(number: 1, code: "http-503", message: "SECRET", exitStatus: 66)
     mirror.nextRun = "n"
     mirror.entries.failed = 3
@@ -88,5 +90,18 @@ import Testing
       command.plan = "p"
       #expect((command.fault == nil) == (verb == .approve))
     }
+  }
+
+  @Test func whatIsBroughtBackIsNotInPlace() {
+    var entries = StatusDocument(name: "m", feed: "f", folder: "/m", state: "idle").entries
+    (entries.wanted, entries.current, entries.failed) = (21, 20, 1)
+    entries.take(missing: 1)
+    #expect(entries.current == 20 && entries.pending == 0)
+    entries.take(missing: 3)
+    #expect(entries.current == 18 && entries.pending == 2 && entries.failed == 1)
+    entries.take(missing: 99)
+    #expect(entries.current == 0 && entries.pending == 20)
+    entries.take(missing: -1)
+    #expect(entries.pending == 20)
   }
 }

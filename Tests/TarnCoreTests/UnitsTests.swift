@@ -34,6 +34,19 @@ import Testing
     #expect(Units.rate(text) == rate)
   }
 
+  /// A number alone is bytes, where megabytes are meant.
+  @Test(
+    arguments: [
+      ("5", "'5' is 5 bytes per second; did you mean 5MiB/s?"), ("1", "'1' is 1 byte per second"),
+      ("1.5/s", "did you mean 1.5MiB/s?"), ("1023", "1,023 bytes per second"), ("1024", nil), ("5B/s", nil),
+      ("5b", nil), ("1k", nil), ("off", nil), ("x", nil), ("", nil), ("0", nil),
+    ] as [(String, String?)]) func hardlyMeantRates(_ text: String, _ doubt: String?)
+  {
+    let said = Units.doubt(ofRate: text)
+    #expect((said == nil) == (doubt == nil))
+    #expect(said?.contains(doubt ?? "") != false, "\(said ?? "")")
+  }
+
   @Test(
     arguments: [
       ("1%", .share(percent: 1)), ("0%", .share(percent: 0)), ("99%", .share(percent: 99)),

@@ -192,20 +192,20 @@ import Testing
 
   // MARK: - Ends of repairs
 
-  /// Of parts, for a second at most: what takes longer with them is a server.
-  @Test func aRepairRestsForAsLongAsItWorked() {
+  /// Of parts, for a second at most.
+  @Test func aRepairRestsForAsLongAsItLooked() {
     var book = seen()
     book.take(.tree(nil), now: 0, random: 0.5)
     #expect(book.begin(now: 10 * second) == [.everything])
     book.take(.dirty(path("a")), now: 11 * second, random: 0.5)
-    book.end(isDone: true, now: 15 * second, random: 0.5)
+    book.end(isDone: true, looked: 5 * second, now: 15 * second, random: 0.5)
     #expect(book.wait(now: 15 * second) == 5 * second && book.begin(now: 20 * second - 1) == [])
     #expect(book.begin(now: 20 * second) == [Region(path("a"), .itself)])
     book.take(.dirty(path("a")), now: 21 * second, random: 0.5)
-    book.end(isDone: true, now: 25 * second, random: 0.5)
+    book.end(isDone: true, looked: 5 * second, now: 25 * second, random: 0.5)
     #expect(book.begin(now: 26 * second - 1) == [] && book.wait(now: 25 * second) == second)
     #expect(book.begin(now: 26 * second) == [Region(path("a"), .itself)])
-    // A clock that went back gives no rest.
+    // Transfers give no rest.
     book.end(isDone: true, now: 25 * second, random: 0.5)
     book.take(.dirty(path("a")), now: 25 * second, random: 0.5)
     #expect(book.wait(now: 25 * second) == DirtySet.quiet)
@@ -236,6 +236,25 @@ import Testing
     _ = book.begin(now: now + second)
     book.end(isDone: false, now: now + second, random: 0.5)
     #expect(book.wait(now: now + second) == second)
+  }
+
+  /// The folder may have been away.
+  @Test func whatFailedIsTriedAtOnceWhenTheFolderIsSeenAnew() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    var now = second
+    for _ in 0..<5 {
+      _ = book.begin(now: now)
+      book.end(isDone: false, now: now, random: 0.5)
+      now += book.wait(now: now) ?? 0
+    }
+    _ = book.begin(now: now)
+    book.end(isDone: false, now: now, random: 0.5)
+    #expect(book.wait(now: now) == 32 * second)
+    book.take(.ready(directories: 1), now: now, random: 0.5)
+    #expect(book.wait(now: now) == 0 && book.begin(now: now) == [.everything])
+    book.end(isDone: false, now: now, random: 0.5)
+    #expect(book.wait(now: now) == second)
   }
 
   @Test func whatFailedInPartsIsLookedAtWhole() {
@@ -314,25 +333,36 @@ import Testing
     #expect(book.begin(now: second / 2) == [Region(path("a"), .itself)])
     book.end(isDone: true, wantsCount: true, now: second / 2, random: 0.5)
     #expect(book.wait(now: second / 2) == second / 2)
-    #expect(book.begin(now: second) == [.everything])
-    book.end(isDone: true, now: 2 * second, random: 0.5)
+    #expect(book.begin(now: second) == [.everything] && book.onlyCounts)
+    book.end(isDone: true, looked: second, now: 2 * second, random: 0.5)
     book.take(.dirty(path("a")), now: 2 * second, random: 0.5)
     #expect(book.begin(now: 3 * second) == [Region(path("a"), .itself)])
     book.end(isDone: true, wantsCount: true, now: 3 * second, random: 0.5)
     #expect(book.wait(now: 3 * second) == 19 * second)
+    // What changed goes first, and what calls for a look at everything is more than counting.
+    book.take(.dirty(path("b")), now: 22 * second, random: 0.5)
+    #expect(book.begin(now: 23 * second) == [Region(path("b"), .itself)] && !book.onlyCounts)
+    book.end(isDone: true, now: 23 * second, random: 0.5)
+    #expect(book.begin(now: 24 * second) == [.everything] && book.onlyCounts)
+    book.end(isDone: false, now: 24 * second, random: 0.5)
+    #expect(book.begin(now: 30 * second) == [.everything] && book.onlyCounts)
+    book.end(isDone: true, wantsCount: true, now: 30 * second, random: 0.5)
+    book.take(.ready(directories: 1), now: 60 * second, random: 0.5)
+    #expect(book.begin(now: 60 * second) == [.everything] && !book.onlyCounts)
   }
 
   @Test func whatAPassIsLentComesBack() {
     var book = seen()
     book.take(.dirty(path("a")), now: 0, random: 0.5)
-    #expect(book.lend(now: 0) == [])
-    #expect(book.lend(now: second) == [Region(path("a"), .itself)])
-    #expect(book.lend(now: second) == [] && !book.isAsLeft && book.begin(now: second) == [])
+    #expect(book.lend(hasLooked: false, now: 0) == [])
+    #expect(book.lend(hasLooked: false, now: second) == [Region(path("a"), .itself)])
+    #expect(book.lend(hasLooked: false, now: second) == [] && !book.isAsLeft && book.begin(now: second) == [])
     book.passEnded(now: 2 * second)
     #expect(book.begin(now: 3 * second) == [Region(path("a"), .itself)])
     book.end(isDone: true, now: 3 * second, random: 0.5)
     book.take(.tree(nil), now: 4 * second, random: 0.5)
-    #expect(book.lend(now: 5 * second) == [.everything] && book.begin(now: 5 * second) == [])
+    #expect(
+      book.lend(hasLooked: false, now: 5 * second) == [.everything] && book.begin(now: 5 * second) == [])
     book.passEnded(now: 6 * second)
     #expect(book.begin(now: 6 * second) == [.everything])
   }
@@ -344,22 +374,40 @@ import Testing
     if isLost { book.take(.ready(directories: 3), now: 21 * second, random: 0.5) }
     if !isLost { book.take(.tree(nil), now: 21 * second, random: 0.5) }
     // Where a look is short the pass does it meanwhile, and it is done again afterwards.
-    #expect(book.lend(now: 22 * second) == [.everything] && book.lend(now: 23 * second) == [])
+    #expect(
+      book.lend(hasLooked: false, now: 22 * second) == [.everything]
+        && book.lend(hasLooked: false, now: 23 * second) == [])
     book.looked(since: 10 * second, now: 30 * second, random: 0.5)
     book.passEnded(now: 30 * second)
     #expect(!book.isAsLeft && book.begin(now: 30 * second) == [.everything])
   }
 
-  @Test func aLongLookIsNotForAPass() {
+  /// As long as it has not looked itself: it is going to.
+  @Test func aLongLookIsNotForAPassThatStillLooks() {
     var book = seen()
     book.take(.tree(nil), now: 0, random: 0.5)
     #expect(book.begin(now: second) == [.everything])
-    book.end(isDone: true, now: 5 * second, random: 0.5)
+    book.end(isDone: true, looked: 4 * second, now: 5 * second, random: 0.5)
     book.take(.tree(nil), now: 20 * second, random: 0.5)
-    #expect(book.lend(now: 22 * second) == [])
+    #expect(book.lend(hasLooked: false, now: 22 * second) == [])
     book.looked(since: 10 * second, now: 30 * second, random: 0.5)
-    book.passEnded(now: 30 * second)
-    #expect(!book.isAsLeft && book.begin(now: 30 * second) == [.everything])
+    #expect(book.lend(hasLooked: true, now: 31 * second) == [.everything])
+    book.passEnded(now: 40 * second)
+    #expect(!book.isAsLeft && book.begin(now: 40 * second) == [.everything])
+  }
+
+  /// Nobody has looked at all of it so far, and the pass does not any more.
+  @Test func whatAFirstPassDidNotSeeItIsLent() {
+    var book = book()
+    book.take(.ready(directories: 3), now: second, random: 0.5)
+    #expect(book.lend(hasLooked: false, now: 2 * second) == [])
+    book.take(.blind(died), now: 3 * second, random: 0.5)
+    book.take(.ready(directories: 3), now: 4 * second, random: 0.5)
+    book.take(.dirty(path("a")), now: 4 * second, random: 0.5)
+    #expect(book.lend(hasLooked: true, now: 5 * second) == [.everything, Region(path("a"), .itself)])
+    #expect(book.lend(hasLooked: true, now: 6 * second) == [])
+    book.passEnded(now: 7 * second)
+    #expect(book.begin(now: 8 * second) == [.everything])
   }
 
   /// A look at everything was lent, or is too long to be: what changes then is lent all the same.
@@ -367,13 +415,37 @@ import Testing
     var book = seen()
     book.take(.tree(nil), now: 0, random: 0.5)
     #expect(book.begin(now: second) == [.everything])
-    book.end(isDone: true, now: (1 + duration) * second, random: 0.5)
+    book.end(isDone: true, looked: duration * second, now: (1 + duration) * second, random: 0.5)
     book.take(.tree(nil), now: 20 * second, random: 0.5)
-    #expect(book.lend(now: 22 * second) == (duration == 1 ? [.everything] : []))
+    #expect(book.lend(hasLooked: false, now: 22 * second) == (duration == 1 ? [.everything] : []))
     book.take(.dirty(path("a")), now: 30 * second, random: 0.5)
-    #expect(book.lend(now: 31 * second) == [Region(path("a"), .itself)])
+    #expect(book.lend(hasLooked: false, now: 31 * second) == [Region(path("a"), .itself)])
     book.passEnded(now: 40 * second)
     #expect(book.begin(now: 40 * second) == [.everything])
+  }
+
+  /// Days in which nobody begins a repair: who writes all the time fills the trash no faster.
+  @Test func whatAPassIsLentAgainAndAgainWaits() {
+    var (book, lent) = (seen(), 0)
+    for now in 1...1000 as ClosedRange<UInt64> {
+      book.take(.dirty(path("log")), now: now * 2 * second, random: 0.5)
+      lent += book.lend(hasLooked: true, now: (now * 2 + 1) * second).count
+    }
+    #expect(lent > 32 && lent < 60, "\(lent)")
+  }
+
+  /// Where folders are polled a watch that is lost again and again must not put the look off for ever.
+  @Test func whoIsBlindedAgainAndAgainIsLookedAtInTime() {
+    var book = seen()
+    book.take(.blind(died), now: second, random: 0.5)
+    let due = second + 300 * second
+    for minute in 1...4 as ClosedRange<UInt64> {
+      book.take(
+        .blind(WatchBlindness(.gone, "there is no directory")), now: minute * 60 * second, random: 0.5)
+      book.take(.blind(died), now: minute * 61 * second, random: 0.5)
+      #expect(book.wait(now: minute * 61 * second) == due - minute * 61 * second)
+    }
+    #expect(book.begin(now: due) == [.everything])
   }
 
   /// A repair that waits for a server takes up what changes meanwhile, and it is looked at again.
@@ -382,7 +454,7 @@ import Testing
     book.take(.dirty(path("a")), now: 0, random: 0.5)
     #expect(book.begin(now: second) == [Region(path("a"), .itself)])
     book.take(.dirty(path("b")), now: 2 * second, random: 0.5)
-    #expect(book.lend(now: 3 * second) == [Region(path("b"), .itself)])
+    #expect(book.lend(hasLooked: false, now: 3 * second) == [Region(path("b"), .itself)])
     #expect(book.begin(now: 4 * second) == [])
     book.end(isDone: true, now: 60 * second, random: 0.5)
     #expect(book.begin(now: 61 * second) == [Region(path("b"), .itself)])
@@ -394,5 +466,35 @@ import Testing
     book.end(isDone: true, now: 2000 * second, random: 0.5)
     book.take(.dirty(path("a")), now: 2000 * second, random: 0.5)
     #expect(book.begin(now: 2001 * second) == [Region(path("a"), .itself)])
+  }
+
+  // MARK: - Before there is a journal
+
+  /// A first pass makes the folder, and takes it back when it cannot read its feed: again and again.
+  @Test(arguments: [WatchBlindness.Code.gone, .replaced]) func whatAFirstPassTakesBackIsNoLoss(
+    code: WatchBlindness.Code
+  ) {
+    var book = WatchBook(isWatched: true, hasJournal: false, pace: .init(), now: 0, random: 0.5)
+    for time in [1, 3, 5] as [UInt64] {
+      book.take(.ready(directories: 1), now: time, random: 0.5)
+      #expect(book.status == ("watching", "") && !book.isMissing)
+      book.take(.blind(WatchBlindness(code, "it is not there any more")), now: time + 1, random: 0.5)
+      #expect(book.status == ("polling", "the folder is not there so far") && book.isMissing)
+    }
+    #expect(book.takeNotes() == [])
+    // Once it follows its feed, it is one like any other.
+    book.take(.ready(directories: 1), now: 7, random: 0.5)
+    book.begunJournal()
+    book.take(.blind(WatchBlindness(code, "it is not there any more")), now: 8, random: 0.5)
+    #expect(
+      book.takeNotes().map(\.code) == ["watch-lost"] && book.status.reason.contains("not there any more"))
+  }
+
+  /// What is none of Tarn's doing is told from the beginning.
+  @Test func aWatcherThatDiesIsALossFromTheBeginning() {
+    var book = WatchBook(isWatched: true, hasJournal: false, pace: .init(), now: 0, random: 0.5)
+    book.take(.ready(directories: 1), now: 1, random: 0.5)
+    book.take(.blind(died), now: 2, random: 0.5)
+    #expect(book.takeNotes().map(\.code) == ["watch-lost"])
   }
 }

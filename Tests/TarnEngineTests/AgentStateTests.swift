@@ -59,7 +59,7 @@ import Testing
   @Test func whatTheAgentsEndCutsShortIsKnownToTheNextOne() {
     var world = World()
     #expect(world.starts() == ["a", "b"])
-    #expect(world.state.cancel("b") == [.stop(mirror: "b")])
+    #expect(world.state.cancel("b")?.actions == [.stop(mirror: "b")])
     world.end("b", .cancelled)
     #expect(world.state.end() == [.stop(mirror: "a")])
     #expect(world.state.history(of: "a")?.wasCutShort == true)
@@ -112,17 +112,74 @@ import Testing
     #expect(world.starts() == ["a"])
   }
 
+  /// What was at work goes on at once, also where no schedule ever would.
+  @Test(arguments: [true, false]) func whatAPauseEndedGoesOnWithTheEndOfThePause(wasAtWork: Bool) {
+    var world = World(["a"])
+    #expect(world.starts() == ["a"])
+    if !wasAtWork { world.end("a") }
+    _ = world.state.change("a", .onDemand, now: world.now)
+    _ = world.state.setPaused("a", true)
+    if wasAtWork { world.end("a", .cancelled) }
+    #expect(world.starts().isEmpty)
+    #expect(world.state.setPaused("a", false) == [])
+    #expect(world.starts() == (wasAtWork ? ["a"] : []))
+  }
+
   @Test func aCancelledPassIsNoFailure() {
     var world = World(["a"])
     _ = world.starts()
-    #expect(world.state.cancel("a") == [.stop(mirror: "a")])
+    #expect(world.state.cancel("a")?.actions == [.stop(mirror: "a")])
     // It is asked once.
-    #expect(world.state.cancel("a") == [])
+    #expect(world.state.cancel("a")?.actions == [])
     world.end("a", .cancelled)
     #expect(world.state.cancel("a") == nil)
     #expect(world.state.history(of: "a")?.failures == 0)
     #expect(world.state.history(of: "a")?.lastOutcome == nil)
     #expect(world.state.next("a", now: world.now, random: 0)?.reason == .scheduled)
+  }
+
+  /// What its passes bring about is another thing, such as `restore` where it was `keep`: that is not left until the next one is due.
+  @Test(arguments: [false, true]) func otherOptionsAskForAPass(isBackingOff: Bool) throws {
+    var world = World(["a"])
+    let cadence = try #require(Cadence(every: 3600, machine: "m".utf8, mirror: "a".utf8))
+    #expect(world.starts() == ["a"])
+    world.end("a", isBackingOff ? .failedPermanent : .succeeded)
+    world.pass(1)
+    _ = world.state.change("a", .every(cadence), now: world.now)
+    #expect(world.starts().isEmpty)
+    _ = world.state.change("a", .every(cadence), isOtherWork: true, now: world.now)
+    world.pass(10)
+    #expect(world.starts() == ["a"])
+  }
+
+  @Test func anotherFeedAsksForAPassAndAnotherFolderForItsFirst() throws {
+    var world = World(["a", "b"])
+    let cadence = try #require(Cadence(every: 3600, machine: "m".utf8, mirror: "a".utf8))
+    #expect(world.starts() == ["a", "b"])
+    for name in ["a", "b"] { world.end(name) }
+    world.pass(1)
+    _ = world.state.change("a", .every(cadence), isOtherFeed: true, now: world.now)
+    _ = world.state.change("b", .every(cadence), other: RunSchedule.History(), now: world.now)
+    let history = world.state.history(of: "b")
+    #expect(history?.lastSuccess == nil && history?.lastAttempt == nil)
+    world.pass(10)
+    #expect(world.starts().sorted() == ["a", "b"])
+  }
+
+  /// What was said to the mirror holds, whatever its folder.
+  @Test func anotherFolderEndsNoPauseAndNoWish() throws {
+    var world = World(["a", "b"])
+    let cadence = try #require(Cadence(every: 3600, machine: "m".utf8, mirror: "a".utf8))
+    #expect(world.starts() == ["a", "b"])
+    for name in ["a", "b"] { world.end(name) }
+    _ = world.state.setPaused("a", true)
+    _ = world.state.ask("b")
+    for name in ["a", "b"] {
+      _ = world.state.change(name, .every(cadence), other: RunSchedule.History(), now: world.now)
+    }
+    #expect(world.starts() == ["b"])
+    world.pass(30)
+    #expect(world.starts().isEmpty && world.state.isPaused("a"))
   }
 
   @Test func onlyWhatChangedIsDisturbed() {
@@ -216,5 +273,152 @@ import Testing
     world.now.wall = Timestamp(nanoseconds: world.now.wall.nanoseconds + wait)
     world.now.monotonic += UInt64(wait)
     #expect(world.starts() == ["b"])
+  }
+
+  /// Somebody asked for another pass meanwhile, or a retry; or the settings are others.
+  @Test(arguments: [false, true]) func whatWasCancelledIsNotBegunAgain(isChanged: Bool) {
+    var world = World(["a"])
+    #expect(world.starts() == ["a"])
+    let promised = isChanged ? nil : world.state.ask("a")
+    if isChanged { _ = world.state.change("a", .onDemand, now: world.now) }
+    let cancelled = world.state.cancel("a")
+    #expect(cancelled?.withdrawn == promised && cancelled?.hasPass == true)
+    world.end("a", .cancelled)
+    world.pass(10)
+    #expect(world.starts().isEmpty)
+    #expect(world.state.next("a", now: world.now, random: 0)?.reason != .asked)
+    // A later wish is one of its own.
+    let later = world.state.ask("a")
+    #expect(later != promised)
+    #expect(world.state.advance(now: world.now) { 0 } == [.start(mirror: "a", run: later ?? 0)])
+  }
+
+  /// It has no place so far.
+  @Test func aWishThatWaitsIsCancelled() {
+    var world = World(["a", "b", "c"], mostPasses: 1)
+    _ = world.starts()
+    _ = world.state.ask("b")
+    #expect(world.starts() == ["b"])
+    let promised = world.state.ask("c")
+    #expect(world.starts().isEmpty)
+    #expect(world.state.cancel("c") == .init(actions: [], withdrawn: promised, hasPass: false))
+    #expect(world.state.cancel("c") == nil)
+    world.end("b")
+    #expect(world.starts().isEmpty)
+  }
+
+  /// Looking at folders costs this machine something, waiting for servers nothing.
+  @Test func repairsThatTransferKeepNoOtherWaiting() {
+    let names = (0..<100).map { "m\($0)" }
+    var world = World(names)
+    for name in world.starts() { world.end(name) }
+    func begun() -> Int { names.count { world.state.repair($0, now: world.now) != nil } }
+    #expect(begun() == AgentState.mostRepairs && begun() == 0)
+    world.state.setTransferring(Set(world.state.running.prefix(3)))
+    #expect(begun() == 3 && !world.state.mayRepair("m99"))
+    // Each is a few threads.
+    world.state.setTransferring(Set(names))
+    var all = AgentState.mostRepairs + 3
+    while all < 100 {
+      let more = begun()
+      guard more > 0 else { break }
+      all += more
+    }
+    #expect(all == AgentState.mostTransferringRepairs + AgentState.mostRepairs)
+  }
+
+  /// A repair that transfers may take hours; the pass looks at all that it was about.
+  @Test func aPassThatIsDueEndsARepairThatTransfers() {
+    var world = World(["a", "b"], mostPasses: 1)
+    for name in world.starts() { world.end(name) }
+    for name in world.starts() { world.end(name) }
+    #expect(world.state.repair("a", now: world.now) != nil)
+    let run = world.state.ask("a")
+    #expect(world.state.advance(now: world.now) { 0 } == [])
+    world.state.setTransferring(["a"])
+    #expect(world.state.wait(now: world.now) { 0 } == AgentState.stallWait)
+    #expect(world.state.advance(now: world.now) { 0 } == [.stop(mirror: "a")])
+    #expect(world.state.advance(now: world.now) { 0 } == [])
+    world.state.repaired("a", needsPass: false, now: world.now)
+    #expect(world.state.advance(now: world.now) { 0 } == run.map { [.start(mirror: "a", run: $0)] })
+    // Where a pass would find no place nothing is ended for it.
+    #expect(world.state.repair("b", now: world.now) != nil)
+    world.state.setTransferring(["a", "b"])
+    world.pass(3600)
+    #expect(world.state.advance(now: world.now) { 0 } == [])
+    world.end("a")
+    world.state.setTransferring(["b"])
+    #expect(world.state.advance(now: world.now) { 0 }.contains(.stop(mirror: "b")))
+  }
+
+  /// From a server without ranges the file comes from its first byte each time that the repair is ended.
+  @Test(arguments: [60, 3600, 4 * 3600]) func aFeedThatFailsKeepsNoRepairFromItsEnd(long: UInt64) {
+    var world = World(["a"], every: 60)
+    for name in world.starts() { world.end(name) }
+    world.state.setTransferring(["a"])
+    let begun = world.now.monotonic
+    var (isDone, tries, since) = (false, 0, begun)
+    while !isDone, world.now.monotonic - begun < long * 20_000_000_000 {
+      for action in world.state.advance(now: world.now, random: { 0.5 }) {
+        switch action {
+        case .start(let name, _): world.end(name, .failedTransient)
+        case .stop(let name): world.state.repaired(name, needsPass: false, now: world.now)
+        case .repair: Issue.record("nobody asked for it here")
+        }
+      }
+      if world.state.repair("a", now: world.now) != nil { (tries, since) = (tries + 1, world.now.monotonic) }
+      world.pass(5)
+      isDone = world.state.run(of: "a") != nil && world.now.monotonic - since > long * 1_000_000_000
+    }
+    #expect(isDone && tries < 12, "\(tries) tries")
+    // Who asks waits for none, and once it is done the next one makes way again.
+    _ = world.state.ask("a")
+    #expect(world.state.advance(now: world.now) { 0 } == [.stop(mirror: "a")])
+  }
+
+  @Test func aPassThatSucceedsEndsThePatienceWithRepairs() {
+    var world = World(["a"], every: 60)
+    for name in world.starts() { world.end(name) }
+    world.state.setTransferring(["a"])
+    for isPatient in [false, true, false] {
+      #expect(world.state.repair("a", now: world.now) != nil)
+      world.pass(59)
+      if !isPatient { world.pass(30) }
+      #expect(world.state.advance(now: world.now) { 0 } == (isPatient ? [] : [.stop(mirror: "a")]))
+      if isPatient {
+        let wait = world.state.wait(now: world.now) { 0 }
+        #expect(wait > AgentState.stallWait)
+      }
+      world.state.repaired("a", needsPass: false, now: world.now)
+      for name in world.starts() { world.end(name, isPatient ? .succeeded : .failedTransient) }
+    }
+  }
+
+  /// Repairs do nothing before a pass has read the feed by these settings; that pass comes in spite of the back-off, but not again
+  /// and again for a feed that fails.
+  @Test func aBlindRepairEndsTheBackOffOnce() {
+    var world = World(["a"], every: 86_400)
+    for name in world.starts() { world.end(name, .failedPermanent) }
+    func repair(isBlind: Bool) {
+      world.pass(60)
+      #expect(world.state.repair("a", now: world.now) != nil)
+      world.state.repaired("a", needsPass: true, endsBackOff: isBlind, now: world.now)
+    }
+    for hasReadFeed in [false, true, true, false] {
+      repair(isBlind: false)
+      #expect(world.starts().isEmpty, "it backs off")
+      repair(isBlind: true)
+      #expect(world.starts() == ["a"])
+      world.state.ended(
+        "a", .failedPermanent, hints: RunSchedule.Hints(), hasReadFeed: hasReadFeed, now: world.now, random: 0
+      )
+      guard !hasReadFeed else { continue }
+      repair(isBlind: true)
+      #expect(world.starts().isEmpty, "the last such pass came to nothing")
+      world.pass(86_400)
+      #expect(world.starts() == ["a"])
+      world.state.ended(
+        "a", .failedPermanent, hints: RunSchedule.Hints(), hasReadFeed: true, now: world.now, random: 0)
+    }
   }
 }

@@ -23,7 +23,7 @@ import Testing
           total: nil,
           digest: nil, fingerprint: [], durable: 0, bootID: "boot-1"))
     ])
-    let checkpoints = try Checkpoints(ledger: ledger)
+    let checkpoints = Checkpoints(ledger: ledger)
     defer { checkpoints.close() }
     let mark = checkpoints.mark(partial, path: "a".path)
     // So far ahead that the writer waits for the sync.
@@ -37,6 +37,23 @@ import Testing
     #expect(folder.count(.sync) == 1)
   }
 
+  /// A pass whose servers hang, and each of many repairs, does without these threads.
+  @Test func threadsBeginWithTheirWork() throws {
+    let partial = try folder.makePartial()
+    _ = try partial.begin(keeping: 0, check: ContentCheck())
+    let checkpoints = Checkpoints(ledger: ledger)
+    defer { checkpoints.close() }
+    let mark = checkpoints.mark(partial, path: "a".path)
+    checkpoints.wrote(mark, upTo: Checkpoints.step - 1)
+    #expect(!checkpoints.hasThread)
+    checkpoints.wrote(mark, upTo: Checkpoints.step)
+    checkpoints.forget(mark)
+    #expect(checkpoints.hasThread)
+    let publisher = PublishThread(folder: folder, ledger: ledger, clock: ManualClock()) { _ in }
+    #expect(!publisher.hasThreads)
+    publisher.close()
+  }
+
   @Test func aFewBytesAreNotSynced() throws {
     #expect(try durable(upTo: Checkpoints.step - 1) == 0)
     #expect(folder.count(.sync) == 0)
@@ -44,7 +61,7 @@ import Testing
 
   /// Else a fast network would be ever further ahead of a slow disk.
   @Test func theWriterWaitsForTheDisk() throws {
-    let checkpoints = try Checkpoints(ledger: ledger)
+    let checkpoints = Checkpoints(ledger: ledger)
     defer { checkpoints.close() }
     for _ in 0..<20 {
       let partial = SlowPartial()

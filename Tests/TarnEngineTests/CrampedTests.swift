@@ -138,4 +138,20 @@ import Testing
     #expect(report.isInSync)
     #expect(world.server.requests.map(\.offset) == [0, 6_000])
   }
+
+  /// What an earlier pass left on the disk of a file is room for it.
+  @Test func whatAnEarlierPassKeptNeedsNoSpaceAgain() throws {
+    let (size, kept) = (8 << 20, 5 << 20)
+    let world = disk(10 << 20)
+    let body = text("a", size)
+    world.add(world.serve("a", body, etag: "\"1\""))
+    world.server.script(World.host + "a", [Server.broken(body, after: kept, etag: "\"1\"")])
+    world.policy.retries = 0
+    #expect(try !world.run().isInSync && !world.partialNames.isEmpty)
+    let report = try world.run()
+    let told = report.problems.map(\.message)
+    #expect(told == [])
+    #expect(report.isInSync)
+    #expect(world.server.requests.map(\.offset) == [UInt64(kept)])
+  }
 }

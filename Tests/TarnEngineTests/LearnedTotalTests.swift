@@ -61,6 +61,50 @@ import Testing
     #expect(end.unknownSizes == 0 && end.bytesTotal == Self.size + 5 && end.bytesDone == Self.size + 5)
   }
 
+  @Test func whatWaitsForAPlaceComesLast() {
+    let progress = PassProgress(clock: SystemClock())
+    for (job, name) in [(1 as UInt64, "a"), (2, "b"), (3, "c")] {
+      progress.begin(job, path: name.path, kept: 0, total: 5, source: "", isWaiting: true)
+    }
+    #expect(progress.snapshot().waiting == 3)
+    progress.place(2)
+    progress.place(2)
+    #expect(progress.snapshot().transfers.map(\.path) == ["b".path, "a".path, "c".path])
+    #expect(progress.snapshot().waiting == 2)
+    for job in [1, 3] as [UInt64] { progress.place(job) }
+    progress.end(2)
+    #expect(progress.snapshot().transfers.map(\.path) == ["a".path, "c".path])
+    #expect(progress.snapshot().waiting == 0)
+  }
+
+  /// Those of a repair beside it are among them: what runs comes before what waits.
+  @Test func whatGoesOnBesideIsInItsPlace() {
+    let (progress, beside) = (PassProgress(clock: SystemClock()), PassProgress(clock: SystemClock()))
+    progress.setBeside(beside)
+    for (progress, names) in [(progress, ["a", "b"]), (beside, ["c", "d"])] {
+      for (job, name) in names.enumerated() {
+        progress.begin(
+          UInt64(job), path: name.path, kept: 0, total: 5, source: "", isWaiting: job == 1)
+      }
+    }
+    let snapshot = progress.snapshot()
+    #expect(snapshot.transfers.map(\.path.printable) == ["a", "c", "b", "d"] && snapshot.waiting == 2)
+    #expect(progress.waiting == 2)
+  }
+
+  /// The ledger lists a few of those that wait, and counts the others.
+  @Test func theLedgerListsAFewOfThem() throws {
+    let progress = PassProgress(clock: SystemClock())
+    for job in 0..<100 as Range<UInt64> {
+      progress.begin(job, path: "f\(job)".path, kept: 0, total: 5, source: "", isWaiting: job > 2)
+    }
+    try world.ledger.apply(progress.snapshot().changes)
+    let query = StatusQuery(ledger: world.ledger)
+    let document = try query.document(name: "m", folder: "/f", holder: 7)
+    #expect(document.transfers.count == 23 && document.transfers.count { $0.isWaiting } == 20)
+    #expect(document.waitingTransfers == 97)
+  }
+
   /// The whole file, not what is missing of it.
   @Test func aRangeTellsTheTotalOfTheFile() throws {
     wantUnknown("a", etag: "\"1\"")

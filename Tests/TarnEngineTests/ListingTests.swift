@@ -130,7 +130,7 @@ import Testing
     world.server.script(Self.root, [FakeAnswer(status: 503)])
     #expect(try world.run().isInSync)
     #expect(world.text("a") == "text")
-    let notices = world.log.events.filter { if case .notice("feed-retry", _) = $0 { true } else { false } }
+    let notices = world.log.events.filter { if case .feedRetrying = $0 { true } else { false } }
     #expect(notices.count == 1)
   }
 

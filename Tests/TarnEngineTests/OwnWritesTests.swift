@@ -62,6 +62,25 @@ import Testing
     #expect(!own.isOwn(path("x"), look: look([:], directories: ["x": 0o755])))
   }
 
+  /// What a mode kept from being brought is brought once that is back.
+  @Test func aModeThatIsGivenBackIsNews() {
+    own.note(path("d/f"), identity(1))
+    let files = ["d/f": (identity(1), UInt32(0o644))]
+    #expect(!own.isOwn(path("d"), look: look(files, directories: ["d": 0o555])))
+    #expect(!own.isOwn(path("d"), look: look(files, directories: ["d": 0o755])))
+    own.forget()
+    own.note(path("d/f"), identity(1))
+    #expect(own.isOwn(path("d"), look: look(files, directories: ["d": 0o755])))
+  }
+
+  /// Somebody's file stood in the place of the directory, and is gone: what was noted below is not there.
+  @Test func aDirectoryThatIsGoneIsOwnWhereAllInItIs() {
+    own.note(path("d/e/f"), identity(1))
+    #expect(!own.isOwn(path("d/e"), look: look([:])))
+    own.note(path("d/e/f"), nil)
+    #expect(own.isOwn(path("d/e"), look: look([:])) && own.isOwn(path("d"), look: look([:])))
+  }
+
   /// The directory is made, and told, before the file has its name in it.
   @Test func whatIsExpectedInADirectoryIsLookedAtAgain() {
     let doubts = Locked<[RelativePath]>([])
@@ -73,5 +92,33 @@ import Testing
     #expect(doubts.withLock { $0 } == [path("d/f")])
     own.note(path("d/f"), identity(1))
     #expect(doubts.withLock { $0 }.count == 1)
+  }
+
+  /// Moved away as a whole: nobody tells of what lies deep in it.
+  @Test func aDirectoryThatIsGoneWithAllBelowItIsNotOwn() {
+    own.note(path("d/e/f/g"), identity(1))
+    #expect(!own.isOwn(path("d"), look: look([:])))
+    #expect(!own.isOwn(path("d"), look: look([:], directories: ["d": 0o755])))
+    #expect(own.isOwn(path("d"), look: look([:], directories: ["d": 0o755, "d/e": 0o755])))
+    own.note(path("d/e/f/g"), nil)
+    #expect(own.isOwn(path("d"), look: look([:])))
+  }
+
+  /// It could not be put there: that its directory is gone is somebody else's doing.
+  @Test func whatIsExpectedNoMoreExcusesNothing() {
+    let doubts = Locked<[RelativePath]>([])
+    own.setOnDoubt { path in doubts.withLock { $0.append(path) } }
+    own.expect(path("d/e/f"), identity(1))
+    #expect(own.isOwn(path("d"), look: look([:])))
+    own.withdraw(path("d/e/f"))
+    #expect(doubts.withLock { $0 } == [path("d/e/f")])
+    #expect(!own.isOwn(path("d"), look: look([:])) && !own.isOwn(path("d/e"), look: look([:])))
+    // What stands beside it still tells for itself.
+    own.note(path("d/g"), identity(2))
+    own.expect(path("d/e/f"), identity(1))
+    own.withdraw(path("d/e/f"))
+    let files = ["d/g": (identity(2), UInt32(0o644))]
+    #expect(own.isOwn(path("d"), look: look(files, directories: ["d": 0o755])))
+    #expect(!own.isOwn(path("d"), look: look([:], directories: ["d": 0o755])))
   }
 }

@@ -118,7 +118,7 @@ import Testing
     let placed = world.row("a")?.placed
     world.clock.advance(seconds: 60)
     world.folder.edit("a".path, "one".bytes)
-    #expect(try world.run().counts.adopted == 1)
+    #expect(try world.run().counts.revalidated == 1)
     #expect(world.row("a")?.isAdopted == false)
     #expect(world.row("a")?.placed == placed)
   }

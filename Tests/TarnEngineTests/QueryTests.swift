@@ -148,10 +148,13 @@ import Testing
     #expect(throws: PassFailure.self) { try world.run() }
     #expect(try status(world).state == "failing")
     #expect(try status(world).lastFailure?.contains("cut") == true)
+    // What a person can do about it goes with it, also where no agent remembers it.
+    #expect(try status(world).hint == "nothing was changed")
     world.feedFailure = nil
     world.policy.deletes = true
     world.unlist("f29")
     try world.run()
+    #expect(try status(world).hint == nil)
     #expect(try status(world, holder: 42).state == "deleting")
     for number in 0..<5 { world.unlist("f\(number + 10)") }
     try world.run()
@@ -342,6 +345,20 @@ import Testing
     #expect(try verify(world).leavesLocalChanges == leaves)
   }
 
+  /// A file that could not be brought back is missing, but that is not why.
+  @Test func whyWhatIsMissingWasNotFetchedIsKept() throws {
+    let world = try filled(3)
+    let seen = Timestamp(nanoseconds: world.clock.now())
+    let known = Problem(name: "f10".bytes, kind: .failed, code: "http-404", message: "gone", seen: seen)
+    try world.ledger.apply([.problem(known)])
+    for name in ["f10", "f11"] { world.folder.delete(name.path) }
+    for _ in 0..<2 {
+      #expect(try Set(verify(world).missing) == ["f10".path, "f11".path])
+      #expect(try world.ledger.problem(name: "f10".bytes) == known)
+      #expect(try world.ledger.problem(name: "f11".bytes)?.code == "missing")
+    }
+  }
+
   @Test func whereNothingIsRecordedNothingIsVerified() throws {
     let world = World()
     world.want("a", "a")
@@ -378,6 +395,20 @@ import Testing
     #expect(try verify(world).isGood)
   }
 
+  /// Something was mounted over it, for example: no pass says that it is in place without having looked.
+  @Test func whatCouldNotBeReadIsKnownUntilAPassHasLooked() throws {
+    let world = try filled(3)
+    world.settings = "settings"
+    try world.run()
+    world.folder.fail(.digest, with: FolderFailure(.otherFileSystem, "another file system"))
+    #expect(try verify(world).problems.count == 1)
+    #expect(try status(world).state == "failing")
+    #expect(try status(world).problems.map(\.code) == ["other-file-system"])
+    let scans = world.folder.count(.scan)
+    #expect(try world.run().isInSync && world.folder.count(.scan) > scans)
+    #expect(try status(world).state == "idle" && status(world).problems.isEmpty)
+  }
+
   /// Nothing that is asked afterwards says that all is well, and a pass over an unchanged feed mends it.
   @Test func whatWasFoundIsKnownUntilItIsMended() throws {
     let world = try filled(4)
@@ -399,6 +430,22 @@ import Testing
     #expect(report.counts.replaced == 1 && report.counts.restored == 1)
     document = try status(world)
     #expect(document.state == "idle" && document.problems.isEmpty && document.entries.current == 4)
+  }
+
+  /// A pass that looks at nothing would deny it.
+  @Test func afterVerifyingFoundSomethingThePassLooks() throws {
+    let world = try filled(4)
+    let good = [LedgerChange.fact(FeedRecord.fact, "record")]
+    try world.ledger.apply(good)
+    _ = try verify(world)
+    #expect(try world.ledger.fact(FeedRecord.fact) == "record")
+    world.folder.edit("f11".path, "edited".bytes)
+    #expect(try verify(world).changed == ["f11".path])
+    #expect(try world.ledger.fact(FeedRecord.fact) == nil)
+    try world.ledger.apply(good)
+    world.folder.delete("f11".path)
+    #expect(try verify(world).missing == ["f11".path])
+    #expect(try world.ledger.fact(FeedRecord.fact) == nil)
   }
 
   /// What the user deleted by policy is no failure of the mirror's.

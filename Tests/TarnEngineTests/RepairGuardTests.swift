@@ -7,6 +7,50 @@ import Testing
 
 /// What a repair must not do, whatever it is asked to look at.
 @Suite struct RepairGuardTests {
+  /// Its bytes would be fetched for each change of another file.
+  @Test func whatFailedIsNotTriedAgainToCount() throws {
+    let world = try world()
+    world.folder.delete("a".path)
+    world.folder.fail(.install, with: FolderFailure(.permission, "as told"))
+    #expect(try world.repair([Region("a".path, .itself)]).needsPass)
+    let counted = try world.repair([.everything], onlyCounts: true)
+    #expect(world.server.urls.isEmpty && !counted.needsPass && counted.report.counts.failed == 0)
+    #expect(try world.ledger.problem(name: "a".bytes)?.code == "permission-denied")
+    #expect(world.ledger.contents.facts[FeedRecord.fact] == nil)
+    // What was not tried before is.
+    world.folder.delete("b".path)
+    #expect(try world.repair([.everything], onlyCounts: true).report.counts.restored == 1)
+    #expect(world.server.urls == [World.host + "b"])
+    // And what calls for a look may have been its end.
+    #expect(try world.repair([.everything]).report.counts.restored == 1 && world.text("a") == "text of a")
+    #expect(try world.ledger.problem(name: "a".bytes) == nil)
+  }
+
+  /// No pass could bring it, for something in the folder was in its way.
+  @Test(arguments: [FolderFailure.Code.permission, .noSpace])
+  func whatTheFolderKeptOutIsBroughtOnceItMay(code: FolderFailure.Code) throws {
+    let world = try world()
+    world.feedFailure = nil
+    world.want("new", "text of new")
+    world.folder.fail(.install, with: FolderFailure(code, "as told"))
+    try world.run()
+    #expect(world.text("new") == nil)
+    _ = try world.repair([Region("new".path, .itself)])
+    #expect((world.text("new") == "text of new") == (code == .permission))
+  }
+
+  /// Whose directory is what changed, however deep the file lies.
+  @Test func whatFailedBelowADirectoryIsTriedAgainOnceThatChanges() throws {
+    let world = try world { $0.want("sub/deep/d", "text of d") }
+    for name in ["sub/deep/d", "sub/c"] {
+      world.folder.delete(name.path)
+      world.folder.fail(.install, with: FolderFailure(.permission, "as told"))
+      #expect(try world.repair([Region(name.path, .itself)]).needsPass)
+    }
+    #expect(try world.repair([Region("sub".path, .itself)]).report.counts.restored == 2)
+    #expect(world.text("sub/deep/d") == "text of d" && world.text("sub/c") == "text of sub/c")
+  }
+
   private func world(_ change: (World) -> Void = { _ in }) throws -> World {
     let world = World()
     world.settings = "settings"
@@ -95,6 +139,86 @@ import Testing
     world.folder.delete("a".path)
     #expect(try world.repair([itself("a")]).needsPass)
     #expect(world.ledger.contents.facts[FeedRecord.fact] == nil)
+  }
+
+  /// What the feed dropped and the user deleted since: its row is for a pass to drop, which an unchanged feed would keep from
+  /// looking.
+  @Test(arguments: [Region("old".path, .itself), Region("old".path, .tree), .everything])
+  func aPassForgetsWhatNobodyWantsAndIsGone(region: Region) throws {
+    let world = try world { world in
+      world.location = .remote(url: UnchangedFeedTests.list)
+      world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: "\"1\"", body: "list".bytes))
+      world.want("old", "text of old")
+    }
+    world.feedFailure = nil
+    world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: "\"2\"", body: "list".bytes))
+    world.unlist("old")
+    #expect(try world.run().isInSync && world.row("old") != nil)
+    world.isAsLeft = { true }
+    #expect(try world.run().isFeedUnchanged)
+    world.folder.delete("old".path)
+    #expect(try !world.repair([region]).needsPass)
+    #expect(try !world.run().isFeedUnchanged)
+    #expect(world.row("old") == nil)
+    #expect(try world.run().isFeedUnchanged)
+  }
+
+  /// News of a directory and of what lies in it come together.
+  @Test func partsThatLieInOneAnotherAreRepairedOnce() throws {
+    let world = try world()
+    world.folder.delete("sub/c".path)
+    let report = try world.repair([itself("sub"), itself("sub/c"), Region("sub".path, .children)])
+    #expect(world.server.urls == [World.host + "sub/c"] && report.report.counts.restored == 1)
+    world.folder.edit("a".path, "mine".bytes)
+    let again = try world.repair([itself("a"), Region(nil, .children)])
+    #expect(world.server.urls == [World.host + "a"] && again.report.counts.replaced == 1)
+  }
+
+  /// What could not be put in its place is not Tarn's own doing when it is gone later.
+  @Test func aFailedInstallationIsExpectedNoMore() throws {
+    let world = try world()
+    world.ownWrites = OwnWrites()
+    world.folder.delete("sub/c".path)
+    world.folder.fail(.install, with: FolderFailure(.permission, "as told"))
+    #expect(try world.repair([itself("sub/c")]).needsPass)
+    #expect(world.ownWrites?.isOwn("sub".path) { _ in nil } == false)
+    try world.repair([itself("sub/c")])
+    #expect(world.text("sub/c") == "text of sub/c")
+  }
+
+  /// Files of a window are the user's to change, unless he says otherwise; so are their modes.
+  @Test(arguments: [PassPolicy.LocalChanges.keep, .restore]) func theModeOfAFileOfAWindowIsAsItsPolicySays(
+    changes: PassPolicy.LocalChanges
+  ) throws {
+    let world = World()
+    world.settings = "settings"
+    world.catalog = MemoryCatalog()
+    world.end = FeedEnd(format: "RSS", isComplete: false, incompleteReason: "a window")
+    let source = Source(url: World.host + "1.mp3")
+    world.items = [.enclosure(Enclosure(guid: "1".bytes, title: "One".bytes, date: nil, sources: [source]))]
+    world.server.put(source.url, "sound".bytes, etag: nil)
+    world.policy.window.localChanges = changes
+    #expect(try world.run().isInSync)
+    let path = try #require(world.files.keys.first).path
+    world.folder.changeMode(try #require(world.folder.open(path)))
+    try world.repair([Region(path, .itself)])
+    #expect(world.folder.mode(path) == (changes == .keep ? 0o600 : 0o644))
+    try world.run()
+    #expect(world.folder.mode(path) == (changes == .keep ? 0o600 : 0o644))
+  }
+
+  /// A pass that was cut short has recorded the new manifest, and some files are of the one before.
+  @Test func whatIsAsRecordedAndOfAnOlderVersionIsNotCurrent() throws {
+    let world = try world()
+    world.feedFailure = nil
+    world.want("a", "newer text of a")
+    world.server.script(World.host + "a", [FakeAnswer(status: 404)])
+    #expect(try !world.run().isInSync)
+    let facts = world.ledger.contents.facts
+    #expect(facts["entries-current"] == "2" && facts["entries-wanted"] == "3")
+    #expect(try world.repair([.everything]).report.counts.planned == 0)
+    #expect(world.ledger.contents.facts["entries-current"] == "2")
+    #expect(world.ledger.contents.facts["bytes-current"] == facts["bytes-current"])
   }
 
   @Test func problemsElsewhereStay() throws {

@@ -66,14 +66,87 @@ import Testing
     #expect(world.server.urls.isEmpty && report.report.counts.copied == 1 && !report.needsPass)
   }
 
+  /// What makes way for another file is as good a source as any until then.
+  @Test func filesThatChangedPlacesCostNoDownload() throws {
+    let world = try world()
+    world.folder.rename("a".path, to: "x".path)
+    world.folder.rename("b".path, to: "a".path)
+    world.folder.rename("x".path, to: "b".path)
+    try world.repair([itself("a"), itself("b"), itself("x")])
+    #expect(world.text("a") == "text of a" && world.text("b") == "text of b")
+    #expect(world.server.urls.isEmpty)
+    world.folder.rename("b".path, to: "a".path)
+    try world.repair([.everything])
+    #expect(world.text("a") == "text of a" && world.text("b") == "text of b")
+    #expect(world.server.urls == [World.host + "a"])
+  }
+
+  /// A repair that brings back what was in conflict sees files that are wanted, and nothing odd.
+  @Test func whatIsInPlaceIsCountedUntilAllIs() throws {
+    let world = try world()
+    world.folder.delete("sub".path)
+    world.folder.makeLink("sub".path)
+    #expect(try world.repair([Region("sub".path, .tree)]).wantsCount)
+    try world.repair([.everything])
+    world.folder.delete("sub".path)
+    #expect(try world.repair([itself("sub")]).wantsCount)
+    #expect(world.text("sub/c") == "text of sub/c")
+    try world.repair([.everything])
+    #expect(world.ledger.contents.facts["entries-current"] == "4")
+    #expect(try !world.repair([itself("sub")]).wantsCount)
+  }
+
+  /// No pass has to come for the status to say so.
+  @Test func aMirrorWhoseTroublesAreSettledIsIdle() throws {
+    let world = try world()
+    func state() throws -> String {
+      try StatusQuery(ledger: world.ledger).document(name: "m", folder: "/m", holder: nil, problemLimit: 0)
+        .state
+    }
+    world.folder.delete("sub".path)
+    world.folder.makeLink("sub".path)
+    world.policy.deletes = false
+    world.feedFailure = nil
+    #expect(try !world.run().isInSync)
+    #expect(try state() == "failing")
+    world.folder.delete("sub".path)
+    try world.repair([.everything])
+    #expect(world.text("sub/c") == "text of sub/c")
+    #expect(try state() == "idle")
+  }
+
+  /// The pass that follows looks, though feed and folder are as they were.
+  @Test func whatAPauseKeepsBackIsForTheNextPass() throws {
+    let world = try world()
+    world.steering = PassSteering(paused: ["a".path])
+    world.folder.delete("a".path)
+    #expect(try !world.repair([itself("a")]).needsPass)
+    #expect(world.text("a") == nil && world.ledger.contents.facts[FeedRecord.fact] == nil)
+    world.steering = nil
+    world.feedFailure = nil
+    #expect(try world.run().isInSync && world.text("a") == "text of a")
+  }
+
   @Test func aModeIsPutBack() throws {
     let world = try world()
     world.folder.changeMode(try #require(world.folder.open("a".path)))
     #expect(world.folder.mode("a".path) == 0o600)
     let report = try world.repair([itself("a")])
     #expect(world.folder.mode("a".path) == 0o644)
+    #expect(try world.ledger.events(path: "a".path, limit: 1).map(\.detail) == ["its mode was 600"])
     #expect(world.server.urls.isEmpty && !report.needsPass)
+    #expect(world.log.done == ["restored a"] && world.ledger.contents.facts["repair"] == "1 restored")
     #expect(try world.repair([.everything]).report.counts.planned == 0)
+  }
+
+  @Test(arguments: [PassPolicy.LocalChanges.keep, .report]) func aModeIsLeftWhereLocalChangesAre(
+    _ changes: PassPolicy.LocalChanges
+  ) throws {
+    let world = try world()
+    world.policy.localChanges = changes
+    world.folder.changeMode(try #require(world.folder.open("a".path)))
+    try world.repair([itself("a")])
+    #expect(world.folder.mode("a".path) == 0o600 && world.row("a")?.isAdopted == false)
   }
 
   @Test func othersFilesAreLeftAlone() throws {
@@ -240,20 +313,39 @@ import Testing
     #expect(world.ledger.contents.facts["repair"] == "2 restored")
   }
 
-  @Test func aRepairMeanwhileThatTakesTooLongIsGoneOnWith() throws {
+  /// A feed with a large file that breaks off as long as one of these names is missing; each of them breaks off once.
+  private func world(busyUntilBack names: [String]) throws -> (World, asked: Locked<[String: Int]>) {
     let world = try world()
     world.feedFailure = nil
-    world.policy.retries = 9
+    world.policy.retries = 5000
     world.want("big", "text of big")
-    world.server.script(
-      World.host + "big", Array(repeating: Server.broken("text of big", after: 0), count: 4))
-    world.server.script(World.host + "a", [Server.broken("text of a", after: 4, etag: "\"1\"")])
-    let (folder, clock, told) = (world.folder, world.clock, Locked(false))
-    let asked = Locked(Set<String>())
-    world.server.onRequest { request in
-      let isFirst = asked.withLock { $0.insert(request.url).inserted }
-      if isFirst, request.url == World.host + "a" { clock.advance(seconds: 6) }
+    let large = World.host + "big"
+    world.server.script(large, [Server.broken("text of big", after: 0)])
+    for name in names {
+      world.server.script(World.host + name, [Server.broken("text of \(name)", after: 4, etag: "\"1\"")])
     }
+    let (folder, ledger, server, clock) = (world.folder, world.ledger, world.server, world.clock)
+    let asked = Locked<[String: Int]>([:])
+    server.onRequest { request in
+      let number = asked.withLock { asked in
+        asked[request.url, default: 0] += 1
+        return asked[request.url] ?? 0
+      }
+      guard request.url == large else {
+        if number == 1 { clock.advance(seconds: 6) }
+        return
+      }
+      let isMissing = names.contains { (try? folder.look($0.path)) == .some(nil) }
+      server.script(large, isMissing || number == 1 ? [Server.broken("text of big", after: 0)] : [])
+      // What it waits for goes on meanwhile.
+      if isMissing { ledger.awaitWrite(milliseconds: 2) }
+    }
+    return (world, asked)
+  }
+
+  @Test func aRepairMeanwhileThatTakesTooLongIsGoneOnWith() throws {
+    let (world, asked) = try world(busyUntilBack: ["a"])
+    let (folder, clock, told) = (world.folder, world.clock, Locked(false))
     world.localChanges = {
       // By it the attempts of the large file come due.
       clock.advance(seconds: 60)
@@ -263,29 +355,15 @@ import Testing
         return told ? [] : [Region("a".path, .itself)]
       }
     }
-    world.server.clearRequests()
     #expect(try world.run().isInSync && world.text("a") == "text of a")
-    #expect(world.server.urls.count { $0 == World.host + "a" } >= 2)
+    #expect(asked.withLock { $0[World.host + "a"] ?? 0 } >= 2)
     #expect(world.ledger.contents.facts["repair"] == "1 restored")
   }
 
   /// Two that take too long, one after the other: neither is forgotten for the other one.
   @Test func whatTakesTooLongMeanwhileIsNotForgottenForMore() throws {
-    let world = try world()
-    world.feedFailure = nil
-    world.policy.retries = 9
-    world.want("big", "text of big")
-    world.server.script(
-      World.host + "big", Array(repeating: Server.broken("text of big", after: 0), count: 6))
-    for name in ["a", "b"] {
-      world.server.script(World.host + name, [Server.broken("text of \(name)", after: 4, etag: "\"1\"")])
-    }
+    let (world, _) = try world(busyUntilBack: ["a", "b"])
     let (folder, clock, told) = (world.folder, world.clock, Locked(0))
-    let asked = Locked(Set<String>())
-    world.server.onRequest { request in
-      let isFirst = asked.withLock { $0.insert(request.url).inserted }
-      if isFirst, request.url != World.host + "big" { clock.advance(seconds: 2) }
-    }
     world.localChanges = {
       let turn = told.withLock { told in
         told += 1

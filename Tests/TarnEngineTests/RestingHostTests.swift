@@ -93,4 +93,58 @@ import Testing
     #expect(failure?.message == "cannot read the feed \(url): one.example:80 rests")
     #expect(world.server.urls == [url])
   }
+
+  /// What is left alone because it failed asked for nothing.
+  @Test(arguments: [true, false]) func whoseWishItIsIsTold(isAsked: Bool) {
+    let world = World()
+    world.rushes = true
+    let url = World.host + "feed"
+    world.location = .remote(url: url)
+    var (short, long) = (
+      DownloadFailure(.hostResting, "it rests", isTransient: true, retryAfter: 7),
+      DownloadFailure(.hostResting, "it rests", isTransient: true, retryAfter: 600)
+    )
+    (short.isAsked, long.isAsked) = (isAsked, isAsked)
+    world.server.script(url, [FakeAnswer(failure: (0, short)), FakeAnswer(failure: (0, long))])
+    let failure = #expect(throws: PassFailure.self) { try world.run() }
+    #expect(failure?.retryAfter == 600 && failure?.isAsked == isAsked)
+    let told = world.log.events.compactMap { event in
+      if case .feedRetrying(_, _, let isAsked) = event { isAsked } else { nil }
+    }
+    #expect(told == [isAsked])
+  }
+
+  // MARK: Giving way
+
+  private var silent: FakeAnswer {
+    let failure = DownloadFailure(.gaveWay, "one.example:80 sent nothing for 5 s", isTransient: true)
+    return FakeAnswer(body: text.bytes, failure: (2, failure))
+  }
+
+  /// It is no failure of the source: no other one is asked, no attempt is used up, and what came is kept. Longer patience each
+  /// time lets a server that takes its time come to its end.
+  @Test func whoGaveItsPlaceAwayAsksTheSameSourceAgain() throws {
+    let world = world([first, second])
+    world.policy.retries = 0
+    world.server.script(first, [silent, silent, silent])
+    world.server.put(first, text.bytes)
+    #expect(try world.run().isInSync)
+    #expect(world.server.urls == [first, first, first, first])
+    #expect(world.server.requests.map(\.patience) == [5, 10, 20, 40])
+    #expect(world.log.retries == [5, 10, 20])
+    #expect(DownloadRequest.patience(gaveWay: 1_000_000) == 5120)
+  }
+
+  @Test func aFeedThatGaveItsPlaceAwayIsAskedForAgain() throws {
+    let world = world([first])
+    world.server.put(first, text.bytes)
+    world.policy.retries = 0
+    let url = World.host + "feed"
+    world.location = .remote(url: url)
+    world.server.script(url, [silent, silent])
+    world.server.put(url, text.bytes)
+    #expect(try world.run().isInSync)
+    #expect(world.server.urls == [url, url, url, first])
+    #expect(world.server.requests.prefix(3).map(\.patience) == [5, 10, 20])
+  }
 }

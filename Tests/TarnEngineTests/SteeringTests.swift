@@ -92,6 +92,33 @@ import Testing
     #expect(try world.ledger.problem(name: "stuck".bytes)?.attempts == 1)
   }
 
+  /// Paused during the pass, or before it; what holds the pass up is another.
+  @Test(arguments: [false, true]) func whatIsResumedGoesOnInTheSamePass(isFromBefore: Bool) throws {
+    makeStuck()
+    let steering = PassSteering(paused: isFromBefore ? ["late".path] : [])
+    world.steering = steering
+    world.want("late", "text")
+    if !isFromBefore { world.server.script(World.host + "late", [FakeAnswer(hangs: true)]) }
+    let ledger = world.ledger
+    let answers = Answers()
+    world.server.onRequest { request in
+      guard request.url == World.host + "stuck" else { return }
+      answers.collect {
+        while !isFromBefore, steering.give(.pause, "late".path) == .notThere { sched_yield() }
+        while (try? ledger.problem(name: "late".bytes)) == .some(.none) { sched_yield() }
+        let isResumed = steering.resume("late".path)
+        let answer = steering.give(.retry, "late".path)
+        while steering.give(.cancel, "stuck".path) == .notThere { sched_yield() }
+        return [isResumed ? answer : .notThere]
+      }
+    }
+    let report = try world.run()
+    #expect(answers.all == [.done])
+    #expect(world.text("late") == "text")
+    #expect(report.problems.map(\.name) == ["stuck".bytes] && report.counts.waiting == 0)
+    #expect(try ledger.problem(name: "late".bytes) == nil)
+  }
+
   @Test func aPausedTransferWaitsUntilItIsResumed() throws {
     makeStuck()
     let answers = order(.pause, "stuck")

@@ -70,6 +70,38 @@ import Testing
     #expect((document.entries.failed, document.entries.pending) == (1, 1))
   }
 
+  /// As of a pass at work, or after a kill, when nothing says more than what the last one wrote at its begin.
+  @Test(arguments: [nil, 42] as [Int32?]) func whatIsTriedAgainIsPending(holder: Int32?) throws {
+    let world = World()
+    for name in ["a", "lost1", "lost2", "lost3"] { world.want(name, name) }
+    for name in ["lost1", "lost2", "lost3"] { world.server.remove(World.host + name) }
+    world.items.append(
+      .refused(Refusal(name: "../x".bytes, code: "path-dot-segment", reason: "it leads out of the folder")))
+    try world.run()
+    let before = try status(world)
+    #expect((before.entries.failed, before.entries.pending, before.problems.count) == (3, 0, 4))
+    // In the same second as the problems of the pass before.
+    world.clock.advance(nanoseconds: 1_000_000)
+    let seen = Locked<StatusDocument?>(nil)
+    let ledger = world.ledger
+    world.server.onRequest { request in
+      guard request.url.hasPrefix(World.host + "lost") else { return }
+      let document = try? StatusQuery(ledger: ledger).document(
+        name: "m", folder: "/folder", holder: holder, problemLimit: 1)
+      seen.withLock { $0 = $0 ?? document }
+    }
+    try world.run()
+    world.server.onRequest(nil)
+    let document = try #require(seen.withLock { $0 })
+    #expect(document.state == (holder == nil ? "interrupted" : "transferring"))
+    let entries = document.entries
+    #expect((entries.current, entries.failed, entries.refused, entries.pending) == (1, 0, 1, 3), "\(entries)")
+    #expect(document.problems.map(\.path) == ["../x"] && document.moreProblems == 0, "\(document.problems)")
+    let after = try status(world)
+    #expect((after.entries.failed, after.entries.pending) == (3, 0))
+    #expect(after.problems.filter { $0.kind == "failed" }.map(\.attempts) == [2, 2, 2])
+  }
+
   /// A list that is cut off does not say what it no longer wants.
   @Test func anIncompleteListSolvesNothing() throws {
     let world = World()
@@ -98,6 +130,18 @@ import Testing
     let event = try #require(events.first)
     #expect(event.path == nil && event.detail.contains("the list is cut off"), "\(event)")
     #expect(event.detail.contains("[list-malformed]"))
+  }
+
+  /// Who follows the events would be told of one that is nowhere later.
+  @Test func aJournalThatGoesWithTheFailureIsToldNothing() throws {
+    let world = World()
+    world.want("a", "a")
+    world.feedFailure = FeedFailure(code: "list-malformed", message: "the list is cut off", line: 3)
+    for isLost in [true, false] {
+      world.isJournalLost = { isLost }
+      #expect(throws: PassFailure.self) { try world.run() }
+      #expect(try world.ledger.events(after: 0, limit: 10).map(\.code) == (isLost ? [] : ["pass-failed"]))
+    }
   }
 
   /// Whoever stops one knows of it.

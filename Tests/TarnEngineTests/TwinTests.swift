@@ -151,6 +151,7 @@ import Testing
 
       func begin(_ head: ResponseHead) -> HeadVerdict { inner.begin(head) }
       func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict { inner.receive(bytes) }
+      func placed() { inner.placed() }
       func turnEnded() { inner.turnEnded() }
       func end(_ outcome: DownloadOutcome) {
         if case .failed(let failure) = outcome, failure.code == .cancelled {

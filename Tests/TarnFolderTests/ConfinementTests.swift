@@ -122,7 +122,11 @@ import Testing
     #expect(code { try world.port.unstage(name, as: "t") } == .other)
     #expect(code { try world.port.unstage("t", as: name) } == .other)
     #expect(code { _ = try world.port.restoreTrash(name, to: at("x")) } == .other)
-    #expect(try world.install(bytes("x"), at("x"), trashName: name).failure == .other)
+    // Where nothing is displaced none is needed.
+    #expect(try world.install(bytes("x"), at("x"), trashName: name).failure == (name.isEmpty ? nil : .other))
+    #expect(try world.install(bytes("y"), at("y"), trashName: "t").failure == nil)
+    let present = Installation.Expectation.present(try world.identity(at("y")))
+    #expect(try world.install(bytes("z"), at("y"), present, trashName: name).failure == .other)
     #expect(try world.port.isIntact())
   }
 
@@ -141,7 +145,9 @@ import Testing
       var path: [UInt8] = []
       for _ in 0...random.next(below: 7) {
         let pick = random.next(below: UInt64(alphabet.count) + 1)
-        path += pick < alphabet.count ? alphabet[Int(pick)] : random.bytes(2)
+        path +=
+          pick < alphabet.count
+          ? alphabet[Int(pick)] : (0..<2).map { _ in UInt8(random.next(below: 256)) }
       }
       let relative = RelativePath(trusted: path)
       _ = try? world.port.look(relative)

@@ -122,6 +122,8 @@ import Testing
     #expect(try world.port.partials().map(\.size) == [100_000])
     #expect(try world.port.partialIdentity(partial.name) == sealed.identity)
     #expect(try world.port.partialIdentity("none") == nil)
+    #expect(try world.port.partialAllocation(partial.name) >= sealed.identity.size)
+    #expect(try world.port.partialAllocation("none") == 0)
     partial.discard()
     #expect(try world.port.partials().isEmpty)
   }

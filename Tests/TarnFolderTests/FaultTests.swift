@@ -337,6 +337,23 @@ import Testing
     #expect(try partial.seal(modified: nil).digest == digest)
   }
 
+  /// Hashed beside the writing, the bytes that could not be written are in the digest: nothing is made of it.
+  @Test func aWriteThatFailsBesideTheHashingEndsTheContents() throws {
+    let world = try makeWorld()
+    let partial = try world.port.makePartial()
+    _ = try partial.begin(keeping: 0, check: ContentCheck())
+    let front = noise(4 << 20)
+    try partial.append(front)
+    faults.fail(.write, 1, ENOSPC)
+    #expect(code { try partial.append([4, 5]) } == .noSpace)
+    #expect(partial.length == UInt64(front.count))
+    #expect(code { try partial.append([4, 5]) } == .other)
+    #expect(code { _ = try partial.seal(modified: nil) } == .other)
+    #expect(try partial.begin(keeping: .max, check: ContentCheck()) == UInt64(front.count))
+    try partial.append([4, 5])
+    #expect(try partial.seal(modified: nil).digest == world.hashing.digest(.sha256, of: front + [4, 5]))
+  }
+
   @Test func roomIsTakenAtTheStart() throws {
     let world = try makeWorld()
     let partial = try world.port.makePartial()

@@ -147,6 +147,7 @@ import Testing
     let (objects, failures) = world.scanned()
     #expect(objects.map(\.path) == ["m", "z"].map(at))
     #expect(failures.map(\.code) == [.otherFileSystem])
+    #expect(failures.allSatisfy { $0.message.contains("something is mounted there") })
     #expect(failures.map(\.path) == [at("m")])
     #expect(try world.install([1], at("m/y")).failure == .otherFileSystem)
     #expect(code { _ = try world.port.look(at("m/x")) } == .otherFileSystem)

@@ -13,6 +13,35 @@ import Testing
     #expect(try world.names(world.port.partials()) == names.sorted())
   }
 
+  /// From 4 MiB on a file is hashed beside the writing: what is found out is the same.
+  @Test func whatIsHashedBesideTheWritingIsChecked() throws {
+    let world = try DiskWorld()
+    let contents = noise(9 << 20)
+    let (step, piece) = (100_000, 3 << 20)
+    let pieces = Pieces(
+      length: UInt64(piece),
+      digests: (0..<3).map {
+        world.hashing.digest(.sha256, of: Array(contents[$0 * piece..<($0 + 1) * piece]))
+      })
+    let check = ContentCheck(
+      size: UInt64(contents.count), digest: world.hashing.digest(.sha256, of: contents), pieces: pieces)
+    let partial = try world.port.makePartial()
+    _ = try partial.begin(keeping: 0, check: check)
+    for start in stride(from: 0, to: contents.count, by: step) {
+      try partial.append(Array(contents[start..<min(start + step, contents.count)]))
+    }
+    #expect(try partial.seal(modified: nil).isVerified)
+    var damaged = contents
+    damaged[8 << 20] ^= 1
+    _ = try partial.begin(keeping: 0, check: check)
+    let failure = #expect(throws: FolderFailure.self) {
+      for start in stride(from: 0, to: damaged.count, by: step) {
+        try partial.append(Array(damaged[start..<min(start + step, damaged.count)]))
+      }
+    }
+    #expect(failure?.code == .pieceMismatch && failure?.goodPrefix == UInt64(2 * piece))
+  }
+
   @Test func anotherPiecesEndAndSizeAgree() throws {
     let world = try DiskWorld()
     let contents = noise(250)
@@ -120,6 +149,27 @@ import Testing
     #expect(world.port.remove(removals).allSatisfy { $0.identity != nil })
     #expect(world.scanned().objects.isEmpty)
     #expect(try world.port.trashed().count == 700)
+  }
+
+  /// Where the file system shares the blocks nothing is written, and all is read.
+  @Test(
+    .enabled(if: (try? Mounts.withReflinks { _ in true }) == true, "needs the right to mount, and mkfs.xfs"))
+  func aCopyThatSharesItsBlocksHasTheBytes() throws {
+    _ = try Mounts.withReflinks { place in
+      let world = try DiskWorld(on: place)
+      let contents = noise(100_000)
+      world.write(at("source"), contents)
+      let identity = try world.identity(at("source"))
+      let check = ContentCheck(size: 100_000, digest: world.hashing.digest(.sha256, of: contents))
+      let copy = try #require(try world.port.copyPartial(of: at("source"), expected: identity, check: check))
+      #expect(try copy.seal(modified: nil).isVerified)
+      world.edit(at("source"), noise(100_000, seed: 2))
+      let now = try world.identity(at("source"))
+      #expect(
+        code {
+          _ = try world.port.copyPartial(of: at("source"), expected: now, check: check)?.seal(modified: nil)
+        } == .digestMismatch)
+    }
   }
 
   @Test func descriptorsAreGivenBack() throws {

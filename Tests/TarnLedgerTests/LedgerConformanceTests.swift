@@ -221,6 +221,10 @@ import Testing
     #expect(try ledger.problem(name: [1])?.attempts == 1)
     try ledger.apply([.problem(problem(2))])
     #expect(try ledger.problem(name: [1])?.attempts == 2)
+    // Seen again, and not by a pass.
+    try ledger.apply([.problem(problem(3).asLooked)])
+    #expect(try ledger.problem(name: [1])?.attempts == 2)
+    #expect(try ledger.problem(name: [1])?.seen == moment(3))
     withExtendedLifetime(scratch) {}
   }
 
@@ -292,6 +296,12 @@ import Testing
           Problem(name: [UInt8(9 - index)], kind: kind, code: "c", message: "", seen: moment(Int64(index))))
       })
     #expect(try ledger.problemCounts() == [.failed: 2, .refused: 1, .conflict: 1])
+    #expect(
+      try ledger.problemCounts(failedSince: moment(1)) == [.failed: 1, .refused: 1, .conflict: 1])
+    #expect(try ledger.problemCounts(seenBefore: moment(2)) == [.failed: 2])
+    #expect(try ledger.problemCounts(seenBefore: moment(4)) == [.failed: 2, .refused: 1, .conflict: 1])
+    #expect(try ledger.problems(limit: 9, failedSince: moment(1)).map(\.name) == [[6], [7], [8]])
+    #expect(try ledger.problems(limit: 9, failedSince: moment(9)).map(\.name) == [[6], [7]])
     #expect(try ledger.problems(limit: 2).map(\.name) == [[6], [7]])
     try ledger.apply([.dropProblems(seenBefore: moment(2))])
     #expect(try ledger.problems(limit: 9).map(\.name) == [[6], [7]])

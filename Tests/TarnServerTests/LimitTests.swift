@@ -57,10 +57,19 @@ import Testing
     #expect(stage.raw.request("GET", "/v1/status")?.status == 200)
   }
 
-  @Test func theSixtyFifthConnectionIsToldSo() throws {
-    let stage = try Stage()
-    var clients = (0..<64).map { _ in stage.raw }
-    for client in clients { #expect(client.request("GET", "/v1/status")?.status == 200) }
+  /// So many whose answer does not end.
+  private func streams(_ count: Int, at stage: Stage) -> [RawClient] {
+    (0..<count).map { _ in
+      let client = stage.raw
+      client.get("/v1/events/stream")
+      #expect(client.read(through: "id: c0\n\n") != nil)
+      return client
+    }
+  }
+
+  @Test func beyondThoseThatWaitForAnswersOthersAreToldSo() throws {
+    let stage = try Stage { $0.connections = 4 }
+    var clients = streams(4, at: stage)
     let late = stage.raw.request("GET", "/v1/status")
     #expect(late?.status == 503)
     #expect(late?.fields["retry-after"] == "1")
@@ -74,27 +83,105 @@ import Testing
     #expect(status == 200)
   }
 
-  @Test func everyoneTakesNoPlaceOfThoseWhoSteer() throws {
+  private static let request = Array("GET /v1/status HTTP/1.1\r\nHost: t\r\n\r\n".utf8)
+
+  /// Else whoever opens enough of them keeps all others out until their time is over.
+  @Test(arguments: [0, 3, request.count - 1, request.count, request.count + 3])
+  func whoAsksNothingKeepsNobodyOut(sent: Int) throws {
+    let stage = try Stage()
+    let text = String(decoding: (Self.request + Self.request).prefix(sent), as: UTF8.self)
+    let clients = (0..<200).map { _ in
+      let client = stage.raw
+      client.write(text)
+      if sent >= Self.request.count { #expect(client.answer()?.status == 200) }
+      return client
+    }
+    let asked = stage.raw
+    #expect(asked.request("GET", "/v1/status")?.status == 200)
+    // Those that were silent longest are closed; the last ones have their places still.
+    #expect(clients[0].readToEnd() == "" && clients[136].readToEnd() == "")
+    let rest = Self.request.dropFirst(sent % Self.request.count)
+    clients[199].write(String(decoding: rest, as: UTF8.self))
+    #expect(clients[199].answer()?.status == 200)
+    #expect(asked.request("GET", "/v1/status")?.status == 200)
+  }
+
+  /// Answers that are not read are none that somebody waits for.
+  @Test(arguments: [false, true]) func whoReadsNoAnswerKeepsNobodyOut(isEveryone: Bool) throws {
     let stage = try Stage {
+      $0.connections = 16
+      $0.taking = .milliseconds(500)
+    }
+    let mirrors = (0..<400).map { number in
+      StatusDocument(name: "mirror\(number)", feed: "https://h/x", folder: "/srv/\(number)", state: "idle")
+    }
+    stage.agent.state.withLock { $0.status = StatusAnswer(mirrors: mirrors) }
+    let path = isEveryone ? stage.everyone : stage.path
+    let requests = String(repeating: String(decoding: Self.request, as: UTF8.self), count: 200)
+    let clients = (0..<60).map { _ in
+      let client = RawClient(path)
+      client.write(requests)
+      return client
+    }
+    // With a sanitizer it takes its time until their buffers are full.
+    let deadline = ContinuousClock.now + .seconds(150)
+    var answered = 0
+    while answered < 3, ContinuousClock.now < deadline {
+      if RawClient(path).request("GET", "/v1/status")?.status == 200 { answered += 1 }
+    }
+    #expect(answered == 3)
+    withExtendedLifetime(clients) {}
+  }
+
+  @Test func whoGoesOnReadingKeepsItsPlace() throws {
+    let stage = try Stage { $0.connections = 1 }
+    stage.agent.state.withLock { $0.endless = String(repeating: "x", count: 10_000) }
+    let reader = stage.raw
+    reader.get("/v1/events/stream?after=c0")
+    let deadline = ContinuousClock.now + .seconds(4)
+    while ContinuousClock.now < deadline {
+      // The kernel asks for more only when half of what it keeps was taken.
+      for _ in 0..<50 { #expect(reader.read(through: "\n\n") != nil) }
+      #expect(stage.raw.request("GET", "/v1/status")?.status == 503)
+    }
+  }
+
+  @Test func whoHadAnAnswerLatelyStaysLonger() throws {
+    let stage = try Stage { $0.connections = 2 }
+    let (first, second) = (stage.raw, stage.raw)
+    for client in [first, second, first] {
+      #expect(client.request("GET", "/v1/status")?.status == 200)
+    }
+    #expect(stage.raw.request("GET", "/v1/status")?.status == 200)
+    #expect(second.readToEnd() == "")
+    #expect(first.request("GET", "/v1/status")?.status == 200)
+  }
+
+  @Test func everyoneTakesNoPlaceOfThoseWhoSteer() throws {
+    let gate = Gate()
+    let stage = try Stage(gate: gate) {
       $0.connections = 1
       $0.everyone = 1
     }
-    let clients = (0..<20).map { _ in RawClient(stage.everyone) }
-    #expect(clients[0].request("GET", "/v1/status")?.status == 200)
-    #expect(clients[1].request("GET", "/v1/status")?.status == 503)
-    #expect(clients[19].readToEnd() == "")
-    #expect(stage.raw.request("GET", "/v1/status")?.status == 200)
+    let first = RawClient(stage.everyone)
+    first.get("/v1/status")
+    stage.agent.arrived.wait()
+    #expect(RawClient(stage.everyone).request("GET", "/v1/status")?.status == 503)
+    let steering = stage.raw
+    steering.get("/v1/status")
+    gate.open()
+    #expect(steering.answer()?.status == 200 && first.answer()?.status == 200)
   }
 
   @Test func connectionsBeyondThoseAreClosedAtOnce() throws {
     let stage = try Stage { $0.connections = 1 }
-    let first = stage.raw
-    #expect(first.request("GET", "/v1/status")?.status == 200)
+    let first = streams(1, at: stage)
     let told = (0..<16).map { _ in stage.raw }
     let last = stage.raw
     #expect(last.readToEnd() == "")
     for client in told { #expect(client.request("GET", "/v1/status")?.status == 503) }
-    #expect(first.request("GET", "/v1/status")?.status == 200)
+    stage.agent.publish()
+    #expect(first[0].read(through: "id: c1\n") != nil)
   }
 
   @Test(arguments: [
@@ -133,6 +220,35 @@ import Testing
     gate.open()
     #expect(first.answer()?.status == 200)
     #expect(stage.raw.request("GET", "/v1/status")?.status == 200)
+  }
+
+  /// Who went away was told that nobody answers: what waits of it is not carried out any more.
+  @Test func anOrderWhoseClientWentAwayIsDropped() throws {
+    let gate = Gate()
+    let stage = try Stage(gate: gate) {
+      $0.calls = 1
+      $0.waiting = 2
+    }
+    let first = stage.raw
+    first.get("/v1/status")
+    stage.agent.arrived.wait()
+    let order = #"{"verb":"pause","target":{"mirror":"m"}}"#
+    let gone = stage.raw
+    let halfGone = stage.raw
+    for client in [gone, halfGone] {
+      client.write(
+        "POST /v1/command HTTP/1.1\r\nHost: t\r\nContent-Length: \(order.utf8.count)\r\n\r\n\(order)")
+    }
+    // There is no place any more once both wait.
+    while code(stage.raw.request("GET", "/v1/status")) != "busy" {}
+    gone.close()
+    halfGone.endInput()
+    // The server hears of what comes in the order in which it came.
+    for _ in 0..<2 { #expect(stage.raw.request("GET", "/v1/nothing")?.status == 404) }
+    gate.open()
+    #expect(first.answer()?.status == 200)
+    #expect(halfGone.answer()?.status == 200)
+    #expect(stage.agent.asked.filter { $0.hasPrefix("pause") }.count == 1)
   }
 
   @Test func anAgentThatDoesNotAnswerIsNotWaitedForForEver() throws {

@@ -70,7 +70,7 @@ import Testing
     #expect(agent.asked == ["reload", "limit 1000", "limit none", "limit settings"])
   }
 
-  @Test(arguments: zip(ControlFailure.Kind.allCases, [400, 403, 404, 409, 413, 503, 500]))
+  @Test(arguments: zip(ControlFailure.Kind.allCases, [400, 403, 404, 409, 413, 503, 500, 507]))
   func aFailureOfTheAgentComesAsItIs(kind: ControlFailure.Kind, status: Int) throws {
     let failure = ControlFailure(kind, code: "x-y", "why \u{1F600}", hint: "do this")
     agent.fail(failure)

@@ -24,27 +24,32 @@ import Testing
     return found
   }
 
+  /// In a process of its own: the mask is the whole process's, and other tests make files meanwhile.
   @Test(arguments: [0o600, 0o660, 0o666] as [UInt32])
-  func theFileHasTheModeWhateverTheMask(mode: UInt32) throws {
-    let before = umask(0o077)
-    defer { umask(before) }
-    let server = server(ControlSocket(path: path, mode: mode))
-    try server.start()
-    #expect(look(path).st_mode == S_IFSOCK | mode)
-    #expect(directory.names == ["tarn.sock"])
-    server.stop()
-    #expect(directory.names == [])
+  func theFileHasTheModeWhateverTheMask(mode: UInt32) async {
+    await #expect(processExitsWith: .success) { [mode] in
+      umask(0o077)
+      let test = SocketFileTests()
+      let server = test.server(ControlSocket(path: test.path, mode: mode))
+      try server.start()
+      #expect(test.look(test.path).st_mode == S_IFSOCK | mode)
+      #expect(test.directory.names == ["tarn.sock"])
+      server.stop()
+      #expect(test.directory.names == [])
+    }
   }
 
   /// What keeps others out between `bind` and `chmod`.
-  @Test func theKernelGivesTheFileTheModeOfItsSocket() {
-    RawListener.leave(path, mode: 0o600)
-    #expect(look(path).st_mode == S_IFSOCK | 0o600)
-    let open = directory.file("open")
-    let before = umask(0)
-    RawListener.leave(open)
-    umask(before)
-    #expect(look(open).st_mode == S_IFSOCK | 0o777)
+  @Test func theKernelGivesTheFileTheModeOfItsSocket() async {
+    await #expect(processExitsWith: .success) {
+      umask(0)
+      let test = SocketFileTests()
+      RawListener.leave(test.path, mode: 0o600)
+      #expect(test.look(test.path).st_mode == S_IFSOCK | 0o600)
+      let open = test.directory.file("open")
+      RawListener.leave(open)
+      #expect(test.look(open).st_mode == S_IFSOCK | 0o777)
+    }
   }
 
   @Test(.enabled(if: geteuid() == 0, "only root gives files away"))

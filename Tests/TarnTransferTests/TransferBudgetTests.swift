@@ -8,8 +8,6 @@ import Testing
 @Suite struct TransferBudgetTests {
   private let bench = BudgetBench()
 
-  // MARK: Places
-
   @Test func mirrorsTakeTurns() {
     let budget = bench.budget(total: 1, perHost: 1)
     let first = bench.enter(budget, mirror: "blocks")
@@ -165,10 +163,10 @@ import Testing
     let failure = try #require(bench.refused[waiting])
     #expect(failure.code == .hostResting)
     #expect(failure.isTransient)
-    #expect(failure.retryAfter == 30)
+    #expect(failure.retryAfter == 30 && !failure.isAsked)
     #expect(
       failure.message
-        == "dead:80 failed again and again, and is left alone until 1970-01-01T00:00:30Z: connection refused")
+        == "dead:80 failed again and again, and was left alone: connection refused")
     #expect(bench.running == [beside])
     // Who comes later hears it at once, and the place is not lost.
     #expect(bench.admission(budget, mirror: "a") == .refused(failure))
@@ -176,7 +174,8 @@ import Testing
     #expect(
       budget.snapshot().resting == [
         .init(
-          host: "http://dead:80", until: Timestamp(seconds: 30), monotonicUntil: 30_000_000_000)
+          host: "http://dead:80", until: Timestamp(seconds: 30), monotonicUntil: 30_000_000_000,
+          isAsked: false, mirrors: ["a"])
       ])
   }
 
@@ -205,7 +204,7 @@ import Testing
   /// Somebody at the keyboard may know that the host is back; one request finds out.
   @Test func whoAsksForItMayTryBeforeTheRestIsOver() {
     let budget = bench.restingBudget()
-    budget.tryNow()
+    budget.tryNow(mirror: "a")
     let probe = bench.enter(budget, mirror: "a")
     let other = bench.enter(budget, mirror: "a")
     #expect(bench.running == [probe])
@@ -213,12 +212,14 @@ import Testing
     #expect(bench.refused[other]?.retryAfter == 60)
   }
 
-  /// A person's wish goes before what a server asked for, for one request.
+  /// A person's wish goes before what a server asked of that mirror, for one request.
   @Test func whoAsksForItMayTryWhatAskedToBeLeftAlone() {
     let budget = bench.budget(total: 10, perHost: 1)
     bench.leave(budget, bench.enter(budget, mirror: "a"), .asked(retryAfter: 600))
     #expect(bench.admission(budget, mirror: "a").isRefused)
-    budget.tryNow()
+    budget.tryNow(mirror: "b")
+    #expect(bench.admission(budget, mirror: "a").isRefused)
+    budget.tryNow(mirror: "a")
     #expect(!bench.admission(budget, mirror: "a").isRefused)
   }
 
@@ -281,8 +282,12 @@ import Testing
     let first = bench.enter(budget, mirror: "a")
     let waiting = bench.enter(budget, mirror: "a")
     bench.leave(budget, first, .asked(retryAfter: 600))
-    #expect(bench.refused[waiting]?.message.contains("dead:80 asked to be left alone until") == true)
-    #expect(bench.refused[waiting]?.retryAfter == 600)
+    #expect(bench.refused[waiting]?.message.contains("dead:80 asked to be left alone") == true)
+    #expect(bench.refused[waiting]?.retryAfter == 600 && bench.refused[waiting]?.isAsked == true)
+    let beside = bench.enter(budget, mirror: "b")
+    #expect(budget.snapshot().resting.map(\.isAsked) == [true])
+    #expect(budget.snapshot().resting.map(\.mirrors) == [["a"]])
+    bench.leave(budget, beside)
   }
 
   /// What goes through a proxy says nothing about those who do without.
@@ -411,12 +416,12 @@ final class Member: BudgetMember {
 }
 
 /// A budget with a clock of its own, and what became of each request.
-private final class BudgetBench {
+final class BudgetBench {
   let clock = ManualClock()
   private let member = Member()
   private(set) var mirrors: [TransferBudget.Place: String] = [:]
   private var granted: [TransferBudget.Place] = []
-  private var over: Set<TransferBudget.Place> = []
+  var over: Set<TransferBudget.Place> = []
 
   func budget(total: Int, perHost: Int, keptForSmall: Int = 1) -> TransferBudget {
     TransferBudget(

@@ -224,4 +224,17 @@ import Testing
       #expect(option.apply(to: handle.easy) == CURLE_OK, "\(option)")
     }
   }
+
+  @Test func whatSomebodyWaitsForMayHaveAPlaceOfTheSmallOnes() {
+    func isSmall(_ expected: UInt64?, isUrgent: Bool) -> Bool {
+      var request = DownloadRequest(url: "http://127.0.0.1/f", limit: .max)
+      request.expected = expected
+      request.isUrgent = isUrgent
+      return request.isSmall
+    }
+    #expect(isSmall(1 << 20, isUrgent: false) && isSmall(nil, isUrgent: true))
+    #expect(isSmall(3 << 20, isUrgent: true) && isSmall(16 << 20, isUrgent: true))
+    #expect(!isSmall(nil, isUrgent: false) && !isSmall((1 << 20) + 1, isUrgent: false))
+    #expect(!isSmall((16 << 20) + 1, isUrgent: true))
+  }
 }

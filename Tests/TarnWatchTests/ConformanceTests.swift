@@ -206,6 +206,16 @@ extension WatchSuite {
       try bench.await("the file", of: other) { Bench.covers($0, RelativePath(trusted: Array("file".utf8))) }
     }
 
+    /// It may let in again what it kept out.
+    @Test(arguments: Subject.allCases) func theFoldersOwnMode(_ subject: Subject) throws {
+      let bench = try Bench(subject)
+      try #require(utimes(bench.folder, nil) == 0)
+      let sentinel = WatchNews.Event.dirty(RelativePath(trusted: Array("sentinel".utf8)))
+      #expect(try bench.settle().allSatisfy { $0 == sentinel })
+      try #require(chmod(bench.folder, 0o700) == 0)
+      try bench.await("the whole folder") { $0 == .tree(nil) }
+    }
+
     @Test(arguments: Subject.allCases) func aFolderThatGoesIsBlind(_ subject: Subject) throws {
       let bench = try Bench(subject)
       try #require(rmdir(bench.folder) == 0)

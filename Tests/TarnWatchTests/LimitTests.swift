@@ -146,6 +146,40 @@ extension WatchSuite {
       #expect(ready == .ready(directories: 1))
     }
 
+    /// It hides what lies there, and gives it back.
+    @Test(.enabled(if: mountObstacle == nil, "\(mountObstacle ?? "")"), arguments: [true, false])
+    func whatIsMountedBelowIsTold(isDirectory: Bool) throws {
+      let bench = try Bench(.real, isReady: false)
+      let (folder, id) = (bench.base + "/other with a blank", WatchID(8))
+      try FileManager.default.createDirectory(atPath: folder + "/below", withIntermediateDirectories: true)
+      for name in ["/file", "/../else"] {
+        _ = FileManager.default.createFile(atPath: folder + name, contents: nil)
+      }
+      bench.watcher.watch(id, path: Array(folder.utf8))
+      func isReady(_ event: WatchNews.Event) -> Bool { if case .ready = event { true } else { false } }
+      try bench.await("ready", of: id, where: isReady)
+      let point = folder + (isDirectory ? "/below" : "/file")
+      if isDirectory {
+        try bench.run("mount", "-t", "tmpfs", "tarn-test", point)
+      } else {
+        try bench.run("mount", "--bind", bench.base + "/else", point)
+      }
+      var isMounted = true
+      defer { if isMounted { _ = try? Shell.run(["umount", point]) } }
+      try bench.await("ready", of: id, where: isReady)
+      try bench.run("umount", point)
+      isMounted = false
+      #expect(try bench.await("ready", of: id, where: isReady) == .ready(directories: 2))
+      let file = folder + "/below/new"
+      #expect(FileManager.default.createFile(atPath: file, contents: nil))
+      try bench.await("a look", of: id) { event in
+        switch event {
+        case .dirty(let path), .tree(let path?): path.bytes.starts(with: Array("below".utf8))
+        default: false
+        }
+      }
+    }
+
     @Test func oneDirectoryTwiceIsSaid() throws {
       let bench = try Bench(.real)
       let id = WatchID(8)

@@ -14,6 +14,10 @@ package struct FakeAnswer: Sendable {
   package var failure: (after: Int, DownloadFailure)?
   /// No head ever comes.
   package var hangs = false
+  /// The head comes once it is open.
+  package var gate: AnswerGate?
+  /// After so many body bytes nothing comes until it is open.
+  package var pause: (after: Int, gate: AnswerGate)?
   /// False: the end of the body is that of the connection, and no length is told.
   package var isFramed = true
   /// Where redirects led; nil for none.
@@ -32,6 +36,25 @@ package struct FakeAnswer: Sendable {
   }
 }
 
+/// Holds answers back until somebody opens it.
+package final class AnswerGate: Sendable {
+  private let state = Locked((isOpen: false, wakers: [@Sendable () -> Void]()))
+
+  package init() {}
+
+  package var isOpen: Bool { state.withLock { $0.isOpen } }
+
+  package func open() {
+    let wakers = state.withLock { state in
+      state.isOpen = true
+      return state.wakers
+    }
+    for wake in wakers { wake() }
+  }
+
+  func onOpen(_ wake: @escaping @Sendable () -> Void) { state.withLock { $0.wakers.append(wake) } }
+}
+
 /// The download port without a network: answers come from a closure, on one thread, a chunk of each exchange in turn.
 package final class FakeDownloader: Downloading {
   private struct Running {
@@ -42,6 +65,12 @@ package final class FakeDownloader: Downloading {
     var head: ResponseHead?
     var position = 0
     var isFull = false
+
+    var isHeld: Bool { isFull || answer.hangs || answer.gate?.isOpen == false || isPaused }
+
+    private var isPaused: Bool {
+      answer.pause.map { position >= $0.after && !$0.gate.isOpen } ?? false
+    }
   }
 
   private enum Command {
@@ -98,8 +127,8 @@ package final class FakeDownloader: Downloading {
   ) {
     var running: [Running] = []
     while true {
-      let isBusy = running.prefix(connections).contains { !$0.isFull && !$0.answer.hangs }
       let (commands, isClosed) = state.wait { state -> ([Command], Bool)? in
+        let isBusy = running.prefix(connections).contains { !$0.isHeld }
         guard isBusy || state.isClosed || !state.commands.isEmpty else { return nil }
         defer { state.commands = [] }
         return (state.commands, state.isClosed)
@@ -111,7 +140,9 @@ package final class FakeDownloader: Downloading {
             receiver.end(.failed(DownloadFailure(.urlRefused, "malformed", isTransient: false)))
             continue
           }
-          running.append(Running(id: id, request: request, receiver: receiver, answer: answer(request)))
+          let answer = answer(request)
+          for gate in [answer.gate, answer.pause?.gate] { gate?.onOpen { state.change { _ in } } }
+          running.append(Running(id: id, request: request, receiver: receiver, answer: answer))
         case .resume(let id):
           if let index = running.firstIndex(where: { $0.id == id }) { running[index].isFull = false }
         case .cancel(let id):
@@ -132,7 +163,8 @@ package final class FakeDownloader: Downloading {
     var kept: [Running] = []
     for (index, exchange) in running.enumerated() {
       var exchange = exchange
-      guard index < connections, !exchange.isFull, !exchange.answer.hangs, let outcome = advance(&exchange)
+      if index < connections { exchange.receiver.placed() }
+      guard index < connections, !exchange.isHeld, let outcome = advance(&exchange)
       else {
         exchange.receiver.turnEnded()
         kept.append(exchange)

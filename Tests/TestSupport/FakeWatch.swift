@@ -17,6 +17,7 @@ package final class FakeWatch: Watching {
   private struct Folder {
     var path: [UInt8]
     var inode: UInt64?
+    var mode: UInt32 = 0
     /// By path below the folder; nil while it is not seen.
     var entries: [[UInt8]: Entry]?
   }
@@ -70,11 +71,13 @@ package final class FakeWatch: Watching {
       folders.withLock {
         $0[id]?.entries = entries
         $0[id]?.inode = root.inode
+        $0[id]?.mode = root.mode
       }
       guard let before = folder.entries else {
         tell(id, .ready(directories: 1 + entries.values.filter(\.isDirectory).count))
         continue
       }
+      if folder.mode != root.mode { tell(id, .tree(nil)) }
       for path in Set(before.keys).union(entries.keys).sorted(by: { compareBytes($0, $1) < 0 })
       where before[path] != entries[path] {
         let isNew = entries[path]?.isDirectory == true && before[path]?.inode != entries[path]?.inode

@@ -20,6 +20,7 @@ struct MemoryState {
   var total: UInt64 = 1 << 41
   var intact = true
   var beforeInstall: (@Sendable (RelativePath) -> Void)?
+  var beforeDigest: (@Sendable (RelativePath) -> Void)?
   var beforeRemove: (@Sendable (RelativePath) -> Void)?
   private(set) var calls: [MemoryFolder.Call: Int] = [:]
   var planned: [MemoryFolder.Call: [Int: FolderFailure]] = [:]

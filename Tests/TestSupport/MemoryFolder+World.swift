@@ -38,6 +38,10 @@ extension MemoryFolder {
     reading { $0.beforeInstall = body }
   }
 
+  package func beforeDigest(_ body: (@Sendable (RelativePath) -> Void)?) {
+    reading { $0.beforeDigest = body }
+  }
+
   package func beforeRemove(_ body: (@Sendable (RelativePath) -> Void)?) {
     reading { $0.beforeRemove = body }
   }

@@ -51,6 +51,7 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
   package func digest(
     of path: RelativePath, _ algorithm: DigestAlgorithm, watch: (Int) -> Bool
   ) throws(FolderFailure) -> (Digest, FileIdentity)? {
+    reading { $0.beforeDigest }?(path)
     let found = try withState { state throws(FolderFailure) -> (bytes: [UInt8], identity: FileIdentity)? in
       try state.run(.digest)
       guard let node = state.reachable(path), node.kind == .regular else { return nil }
@@ -113,6 +114,10 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
 
   package func partialIdentity(_ name: String) throws(FolderFailure) -> FileIdentity? {
     reading { $0.partial[name]?.file.identity }
+  }
+
+  package func partialAllocation(_ name: String) throws(FolderFailure) -> UInt64 {
+    reading { $0.partial[name].map { UInt64($0.file.bytes.count) } ?? 0 }
   }
 
   package func removePartial(_ name: String) throws(FolderFailure) {
@@ -215,15 +220,16 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
 
   package func restoreMode(
     of path: RelativePath, expected: FileIdentity
-  ) throws(FolderFailure) -> FileIdentity? {
+  ) throws(FolderFailure) -> (identity: FileIdentity, before: UInt32)? {
     try withState { state throws(FolderFailure) in
       try state.run(.restoreMode)
       guard let file = state.reachable(path)?.regular, file.identity.isSame(as: expected) else { return nil }
-      if file.mode != 0o644 {
+      let before = file.mode
+      if before != 0o644 {
         file.mode = 0o644
         file.touch(&state)
       }
-      return file.identity
+      return (file.identity, before)
     }
   }
 

@@ -62,9 +62,10 @@ extension MemoryLedger {
     return (rows.count, rows.reduce(0) { $0.addingSaturated($1.size) })
   }
 
-  package func problems(limit: Int) throws(LedgerFailure) -> [Problem] {
+  package func problems(limit: Int, failedSince: Timestamp?) throws(LedgerFailure) -> [Problem] {
     try read { state in
-      Array(state.problems.values.sorted { compareBytes($0.name, $1.name) < 0 }.prefix(max(0, limit)))
+      let wanted = state.problems.values.filter { $0.kind != .failed || $0.seen >= failedSince ?? $0.seen }
+      return Array(wanted.sorted { compareBytes($0.name, $1.name) < 0 }.prefix(max(0, limit)))
     }
   }
 
@@ -79,8 +80,13 @@ extension MemoryLedger {
     }
   }
 
-  package func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int] {
-    try read { state in Dictionary(grouping: state.problems.values, by: \.kind).mapValues(\.count) }
+  package func problemCounts(failedSince: Timestamp?) throws(LedgerFailure) -> [Problem.Kind: Int] {
+    Dictionary(grouping: try problems(limit: .max, failedSince: failedSince), by: \.kind).mapValues(\.count)
+  }
+
+  package func problemCounts(seenBefore: Timestamp) throws(LedgerFailure) -> [Problem.Kind: Int] {
+    let older = try problems(limit: .max).filter { $0.seen < seenBefore }
+    return Dictionary(grouping: older, by: \.kind).mapValues(\.count)
   }
 
   package func lastEvent() throws(LedgerFailure) -> Int64 {

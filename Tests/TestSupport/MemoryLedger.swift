@@ -1,5 +1,6 @@
 import Foundation
 package import TarnCore
+import TarnRuntime
 
 /// The ledger in memory, for tests of what stands above it. The same conformance suite runs over it and over
 /// the real one.
@@ -7,6 +8,8 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
   // Safe because `state` is touched only with `lock` held.
   private let lock = NSLock()
   private var state = State()
+  private let writes = LockedCondition(0)
+  private let hook = Locked<(@Sendable ([LedgerChange]) -> Void)?>(nil)
 
   /// Everything at one moment; a copy is a snapshot.
   package struct State: Sendable, Equatable {
@@ -40,7 +43,13 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
     lock.withLock { state.failures[state.applies + number] = failure }
   }
 
+  /// Called without a lock before each durable write.
+  package func beforeApply(_ body: (@Sendable ([LedgerChange]) -> Void)?) {
+    hook.withLock { $0 = body }
+  }
+
   package func apply(_ changes: [LedgerChange]) throws(LedgerFailure) {
+    hook.withLock { $0 }?(changes)
     try write(changes)
   }
 
@@ -66,6 +75,14 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
     }
     for change in changes { state.apply(change) }
     state.history.append(changes)
+    writes.change { $0 += 1 }
+  }
+
+  /// Waits until something was written since `work` began; for so many milliseconds at most.
+  package func awaitWrite(milliseconds: UInt64, after work: () -> Void = {}) {
+    let before = writes.withLock { $0 }
+    work()
+    _ = writes.wait(nanoseconds: milliseconds * 1_000_000) { $0 > before ? () : nil }
   }
 
   func read<Result>(_ body: (State) -> Result) throws(LedgerFailure) -> Result {
@@ -118,7 +135,7 @@ extension MemoryLedger.State {
     var noted = problem
     if let known = problems[problem.name], known.code == problem.code {
       noted.since = known.since
-      noted.attempts = known.attempts + (known.seen == problem.seen ? 0 : 1)
+      noted.attempts = known.attempts + (known.seen == problem.seen ? 0 : problem.attempts)
     }
     problems[problem.name] = noted
   }

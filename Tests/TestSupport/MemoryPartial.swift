@@ -32,7 +32,8 @@ package final class MemoryPartial: PartialFile, @unchecked Sendable {
     try folder.withState { state throws(FolderFailure) in
       try state.run(.begin)
       try refuseClosed()
-      if let size = check.size, size > state.free {
+      let own = state.capacity == nil ? 0 : UInt64(file.bytes.count)
+      if let size = check.size, size - min(size, own) > state.free {
         throw FolderFailure(.noSpace, "no room for \(size) bytes")
       }
       sealed = nil

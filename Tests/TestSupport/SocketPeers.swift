@@ -148,15 +148,19 @@ package final class RawClient {
 /// A listener that does with each connection what it is told, one after the other, until it goes.
 package final class RawListener: Sendable {
   private let descriptor: Int32
+  /// The thread closes the socket: a number that is closed while it serves may be another listener's when it comes back.
+  private let hasThread: Bool
 
   /// - Parameter serve: nil listens only, and takes no connection.
   package init(_ path: String, _ serve: (@Sendable (Int32) -> Void)? = nil) throws {
+    hasThread = serve != nil
     let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
     self.descriptor = descriptor
     _ = withAddress(path) { bind(descriptor, $0, $1) }
     listen(descriptor, 8)
     guard let serve else { return }
     _ = try WorkerThread.start(name: "test-listener") {
+      defer { close(descriptor) }
       while true {
         let connection = accept(descriptor, nil, nil)
         guard connection >= 0 else { return }
@@ -188,6 +192,6 @@ package final class RawListener: Sendable {
 
   deinit {
     shutdown(descriptor, Int32(SHUT_RDWR))
-    close(descriptor)
+    if !hasThread { close(descriptor) }
   }
 }

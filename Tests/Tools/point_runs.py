@@ -42,14 +42,19 @@ def examine_all(workers, points, examine):
 
 def tell_unreached(results, label, trace, call_of=lambda point: point):
     """Prints the points that no pass reached, and why: the last such call of one more pass, as `trace` enumerates it. Which
-    thread does what, and in how many pieces, differs from pass to pass."""
+    thread does what, and in how many pieces, differs from pass to pass, and more so beside other work.
+
+    Returns how many of them that pass did not have either: on this machine they are no points of each pass now."""
     missed = [point for point, reached, violations in results if not reached and not violations]
     if not missed:
-        return
+        return 0
     last = collections.Counter()
     for name, number in trace():
         last[name] = max(last[name], number)
+    absent = 0
     for point in missed:
         name, number = call_of(point)
+        absent += last[name] < number
         why = "made it: not every pass has one so late" if last[name] >= number else f"made {last[name]} of them"
         print(f"{label}: {name} #{number} not reached in {TRIES} passes; one more pass {why}", flush=True)
+    return absent

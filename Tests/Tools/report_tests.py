@@ -19,6 +19,17 @@ def reason(message):
     return message.rpartition(" skipped: ")[2].strip().strip('"') or "no reason given"
 
 
+MOST_TEXT = 600
+
+
+def issue(payload):
+    """`File.swift:12: what was expected`, on one line."""
+    place = payload.get("issue", {}).get("sourceLocation", {})
+    where = f"{os.path.basename(place.get('_filePath') or place.get('fileID') or '?')}:{place.get('line', '?')}"
+    text = " ".join(" ".join(m.get("text", "") for m in payload.get("messages", [])).split())
+    return f"{where}: {text[:MOST_TEXT]}"
+
+
 class Run:
     def __init__(self):
         self.tests = {}
@@ -41,7 +52,7 @@ class Run:
         if payload.get("kind") == "suite":
             self.suites.append(payload["id"])
         else:
-            self.tests[payload["id"]] = {"state": "declared", "why": ""}
+            self.tests[payload["id"]] = {"state": "declared", "why": "", "issues": []}
 
     def event(self, payload):
         kind = payload.get("kind")
@@ -52,6 +63,8 @@ class Run:
             return
         if kind == "testStarted":
             test["state"] = "started"
+        elif kind == "issueRecorded":
+            test["issues"].append(issue(payload))
         elif kind == "testSkipped":
             text = next((m["text"] for m in payload.get("messages", []) if m.get("symbol") == "skip"), "")
             test.update(state="skipped", why=reason(text))
@@ -81,7 +94,9 @@ class Run:
             elif left_out:
                 line += f", {len(left_out)} skipped: " + "; ".join(sorted(set(left_out)))
             lines.append(line)
-            lines += [f"  failed: {i}" + ("" if t["state"] == "failed" else " (never ended)") for i, t in bad]
+            for identifier, test in bad:
+                lines.append(f"  failed: {identifier}" + ("" if test["state"] == "failed" else " (never ended)"))
+                lines += [f"    {text}" for text in test["issues"]]
         if not lines:
             lines.append(f"suite {label}: 0 ran, it has no tests yet")
         if failed == 0 and (status != 0 or (self.tests and not self.ended)):
@@ -104,12 +119,15 @@ def self_test():
         return {"kind": "event", "payload": {"kind": kind, "testID": f"T.S/{name}()/F.swift:1:1", "messages": messages}}
 
     end = {"kind": "event", "payload": {"kind": "runEnded"}}
+    issue_of_b = event("b", "issueRecorded", "fail", "Expectation failed:\n1 == 2")
+    issue_of_b["payload"]["issue"] = {"sourceLocation": {"fileID": "T/F.swift", "line": 7}}
     run = stream(declared("a"), declared("b"), declared("c"), event("a", "testStarted"), event("a", "testEnded", "pass"),
-                 event("b", "testStarted"), event("b", "testEnded", "fail"),
+                 event("b", "testStarted"), issue_of_b, event("b", "testEnded", "fail"),
                  event("c", "testSkipped", "skip", 'Test c() skipped: "no nginx"'), end)
     lines, *counts = run.summary("T", 1)
     assert counts == [1, 1, 1], counts
     assert "no nginx" in lines[0], lines
+    assert lines[2] == "    F.swift:7: Expectation failed: 1 == 2", lines
     crashed = stream(declared("a"), event("a", "testStarted"))
     assert crashed.summary("T", 139)[2] == 1
     assert stream(declared("a"), event("a", "testStarted"), event("a", "testEnded", "pass"), end).summary("T", 66)[2] == 1

@@ -127,6 +127,7 @@ class World:
                         stream.write(b"sing " + name.encode())
         self.before = check_tree.canary_of(self.canary)
         self.passes, self.disturbed, self.placed, self.faults = 0, 0, 0, []
+        self.targets, self.replaced = {}, 0
         self.codes = collections.Counter()
 
     def run(self, tarn, words=()):
@@ -147,7 +148,8 @@ class World:
             # A pass does not even begin while a link stands for a directory of Tarn's own: there and back at once.
             times = 2 if name.startswith(".tarn") else 1
             link = os.path.join(self.folder, name + ".link")
-            os.symlink(os.path.join(self.canary, target), link)
+            self.targets[name] = os.path.join(self.canary, target)
+            os.symlink(self.targets[name], link)
             pairs += [(os.path.join(self.folder, name), link)] * times
         return pairs
 
@@ -201,8 +203,22 @@ class World:
                     os.rename(link, name)
             elif os.path.islink(link):
                 os.unlink(link)
-            if os.path.lexists(link):
+        for name, link in dict.fromkeys(pairs):
+            if os.path.lexists(link) and not self.was_replaced(name):
                 self.faults.append(f"two things are called {name}")
+
+    def was_replaced(self, name):
+        """A link that stood still for a whole pass is a local change like others: it is in the trash, the file in its place,
+        and what the swapper hid beside it is the user's."""
+        relative = os.path.relpath(name, self.folder)
+        target = self.targets[relative]
+        for parent, directories, files in os.walk(os.path.join(self.folder, ".tarn", "trash")):
+            for leaf in directories + files:
+                path = os.path.join(parent, leaf)
+                if os.path.islink(path) and os.readlink(path) == target:
+                    self.replaced += 1
+                    return not relative.startswith(".tarn")
+        return False
 
     def clear(self):
         """The user moves every file away: what the swapper hid may stand in the way by now, as nobody's file."""
@@ -288,7 +304,7 @@ def grid(tarn, swaps_wanted, passes_wanted, is_inner, seed, words=()):
         codes = sum((world.codes for world in worlds), collections.Counter())
         print("met: " + ", ".join(f"{code} {count}" for code, count in codes.most_common()))
         print(f"swap grid: {swaps} swaps of {sum(len(set(each)) for each in pairs)} names, {sum(w.passes for w in worlds)} passes, "
-              f"{sum(w.disturbed for w in worlds)} of them met one, {sum(w.placed for w in worlds)} files placed, violations {len(violations)}, "
+              f"{sum(w.disturbed for w in worlds)} of them met one, {sum(w.placed for w in worlds)} files placed, {sum(w.replaced for w in worlds)} links replaced, violations {len(violations)}, "
               f"{time.monotonic() - started:.0f} s")
         return not violations and sum(w.disturbed for w in worlds) > 0
 

@@ -11,7 +11,8 @@ For --seconds (60 in packaging/test; 1800 by hand) all of this at once:
 
 A model (watch_user.py) keeps count of every byte string of the user's and of what the feed wants. After each third the server
 is healthy, the user rests, a pass is asked for, and the folder has to match. At the end, then:
-  - a file that is changed now comes back without a pass; `tarn plan` has nothing to do but to look at files that the user linked,
+  - a file that is changed now comes back without a pass, and so do 200 changes at once, and the status counts what is in place;
+    after another pass `tarn plan` has nothing to do but to look at files that the user linked,
     nor has `tarn verify` of what the feed names; the ledger is sound
   - every byte string that the user did not overwrite or delete himself is in the folder, beside it, or in the trash
   - agent and tarn-watch together hold no more than 24 MiB (PSS) and 16 descriptors more than after the first third
@@ -272,6 +273,23 @@ class Chaos:
                                        f"it was {before or 0:o}")
                 self.violations.append(self.run("explain", "files", path)[1])
 
+    def settle(self):
+        """Many changes at once, and nobody asks for a pass: all comes back, and is counted."""
+        for _ in range(200):
+            self.user.act(self.wanted)
+
+        def is_right():
+            self.clear_conflicts()
+            return not self.wrong()
+
+        def is_counted():
+            entries = self.agent.mirror("files")["entries"]
+            return entries["current"] == entries["wanted"] == len(self.wanted)
+        if not wait_until(PATIENCE, is_right):
+            self.violations.append(f"without a pass {len(self.wrong())} files are not as the feed wants them: {self.wrong()[:5]}")
+        if not wait_until(PATIENCE, is_counted):
+            self.violations.append(f"all is in place, and counted are {self.agent.mirror('files')['entries']}")
+
     def mode(self, path):
         """0 when nothing is there."""
         try:
@@ -334,6 +352,8 @@ class Chaos:
             self.rage(self.arguments.seconds / 3)
             self.calm(f"third {number + 1}")
         self.probe()
+        self.settle()
+        self.calm("in the end")
         self.judge()
 
     def summary(self):

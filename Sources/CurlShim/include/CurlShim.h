@@ -4,7 +4,6 @@
 
 #include <curl/curl.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/socket.h>
 
 static inline CURLcode tarn_curl_set_long(CURL *easy, CURLoption option, long value) {
@@ -42,20 +41,12 @@ static inline CURLcode tarn_curl_get_long(CURL *easy, CURLINFO info, long *value
   return curl_easy_getinfo(easy, info, value);
 }
 
-/* The round trip of the transfer's connection, in microseconds; -1 when nobody knows. tcp(7), TCP_INFO. */
-static inline long tarn_curl_round_trip(CURL *easy) {
-  curl_socket_t number = CURL_SOCKET_BAD;
-  struct tcp_info info;
-  socklen_t size = sizeof(info);
-  if (curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &number) != CURLE_OK || number == CURL_SOCKET_BAD) return -1;
-  if (getsockopt(number, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return -1;
-  return info.tcpi_rtt;
-}
+/* The shortest round trip that a connection has seen, in microseconds; -1 when nobody knows, or it is none that is established.
+   The smoothed one has the time in it that a server thinks before it answers. tcp(7), TCP_INFO. */
+long tarn_curl_round_trip(curl_socket_t number);
 
-/* Of the transfer's connection; the kernel no longer chooses by itself. socket(7), SO_RCVBUF. */
-static inline void tarn_curl_set_receive_buffer(CURL *easy, int bytes) {
-  curl_socket_t number = CURL_SOCKET_BAD;
-  if (curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, &number) != CURLE_OK || number == CURL_SOCKET_BAD) return;
+/* The kernel no longer chooses by itself. socket(7), SO_RCVBUF. */
+static inline void tarn_curl_set_receive_buffer(curl_socket_t number, int bytes) {
   (void)setsockopt(number, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes));
 }
 

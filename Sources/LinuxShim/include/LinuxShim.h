@@ -21,6 +21,8 @@ struct tarn_stat {
   uint32_t mode;
   uint32_t owner;
   uint32_t links;
+  // Of 512 bytes each, reserved ones included.
+  uint64_t blocks;
 };
 
 /// How tarn_rename treats what stands at the destination.

@@ -8,6 +8,11 @@ import TarnRuntime
 extension Agent {
   func approve(_ name: String, plan: String?) throws(ControlFailure) -> ControlAnswer {
     guard let mirror = shared.withLock({ $0.mirrors[name] }) else { throw Self.gone(name) }
+    guard !mirror.settings.isDryRun else {
+      throw ControlFailure(
+        .usage, code: "dry-run", "'dry-run' is in the settings of \(name): nothing is changed there",
+        hint: "take it out, then approve")
+    }
     let held = try held(mirror, plan)
     let isLater = shared.wait { shared -> Bool? in
       if shared.state.run(of: name) != nil {
@@ -17,12 +22,11 @@ extension Agent {
       return shared.approving.insert(name).inserted ? false : nil
     }
     if isLater {
-      // What was promised holds, also when the next moment is a power cut.
-      save()
       parts.log.tell(.notice, "plan \(held.id) is approved", AgentLog.Fields(mirror: name))
-      return ControlAnswer(
-        approval: ControlApproval(plan: held.id, left: held.count, isDeferred: true),
-        "plan \(held.id) of \(name) goes ahead as soon as the pass at work has ended")
+      return try keep(
+        ControlAnswer(
+          approval: ControlApproval(plan: held.id, left: held.count, isDeferred: true),
+          "plan \(held.id) of \(name) goes ahead as soon as the pass at work has ended"))
     }
     defer { shared.change { _ = $0.approving.remove(name) } }
     do throws(PassFailure) {
@@ -105,9 +109,13 @@ extension Agent {
       result = .success(report)
       isOver = !report.wasStopped
     } catch {
-      parts.log.tell(
-        .warning, "plan \(plan) was approved and cannot go ahead: \(error.message)",
-        AgentLog.Fields(mirror: name, code: error.code))
+      if error.kind == .locked {
+        tellBusy(name, error.message)
+      } else {
+        parts.log.tell(
+          .warning, "plan \(plan) was approved and cannot go ahead: \(error.message)",
+          AgentLog.Fields(mirror: name, code: error.code))
+      }
       result = .failure(error)
       isOver = error.kind != .locked
     }

@@ -41,7 +41,7 @@ extension Agent: AgentPort {
   private func sync(_ name: String) throws(ControlFailure) -> ControlAnswer {
     try refuseEnding()
     // Who asks may know that a host is back.
-    budget.tryNow()
+    budget.tryNow(mirror: name)
     let (run, steering) = shared.change { shared -> (UInt64?, PassSteering?) in
       shared.wasWoken = true
       return (shared.state.ask(name), shared.mirrors[name]?.steering)
@@ -56,22 +56,47 @@ extension Agent: AgentPort {
       return shared.state.setPaused(name, paused)
     }
     guard let actions else {
-      return ControlAnswer("\(name) \(paused ? "is paused already" : "is not paused")", wasSo: true)
+      return try keep(
+        ControlAnswer("\(name) \(paused ? "is paused already" : "is not paused")", wasSo: true))
     }
     for action in actions { carryOut(action) }
-    // What was promised holds, also when the next moment is a power cut.
-    save()
     parts.log.tell(.notice, paused ? "paused" : "resumed", AgentLog.Fields(mirror: name))
-    return ControlAnswer(paused ? "\(name) is paused until 'tarn resume \(name)'" : "\(name) goes on")
+    return try keep(
+      ControlAnswer(paused ? "\(name) is paused until 'tarn resume \(name)'" : "\(name) goes on"))
+  }
+
+  /// What is promised holds, also when the next moment is a power cut.
+  func keep(_ answer: ControlAnswer) throws(ControlFailure) -> ControlAnswer {
+    guard let trouble = save() else { return answer }
+    throw ControlFailure(
+      .storage, code: "not-kept", "\(answer.message), but only until the agent ends: \(trouble)",
+      hint: "make room there, or make it writable, and give the command again")
   }
 
   private func cancel(_ name: String) throws(ControlFailure) -> ControlAnswer {
-    guard let actions = shared.change({ $0.state.cancel(name) }) else {
-      return ControlAnswer("no pass of \(name) is at work", wasSo: true)
+    let cancelled = shared.change { shared -> AgentState.Cancelled? in
+      guard let cancelled = shared.state.cancel(name) else { return nil }
+      if let number = cancelled.withdrawn {
+        if cancelled.hasPass {
+          shared.mirrors[name]?.withdrawn = number
+        } else {
+          shared.mirrors[name]?.lastRun = RunOutcome(Self.withdrawn).lastRun(number)
+        }
+      }
+      return cancelled
     }
-    for action in actions { carryOut(action) }
-    return ControlAnswer("the pass of \(name) ends; what it fetched is kept")
+    guard let cancelled else { return ControlAnswer("no pass of \(name) is at work", wasSo: true) }
+    for action in cancelled.actions { carryOut(action) }
+    tellListeners()
+    guard cancelled.hasPass || cancelled.withdrawn == nil else {
+      return ControlAnswer("the pass of \(name) that was asked for is not begun")
+    }
+    return ControlAnswer(
+      "the pass of \(name) ends; what it fetched is kept"
+        + (cancelled.withdrawn == nil ? "" : ", and no other one is begun for who asked for it meanwhile"))
   }
+
+  private static let withdrawn = PassFailure(.stopped, code: "stopped", "cancelled before it began")
 
   private func prioritize(
     _ name: String, _ priority: ControlCommand.Priority
@@ -82,8 +107,7 @@ extension Agent: AgentPort {
       return shared.mirrors[name]?.priority == priority
     }
     budget.setPriority(TransferPriority(priority), mirror: name)
-    save()
-    return ControlAnswer("\(name) has \(priority.rawValue) priority", wasSo: wasSo)
+    return try keep(ControlAnswer("\(name) has \(priority.rawValue) priority", wasSo: wasSo))
   }
 
   private func refuseEnding() throws(ControlFailure) {

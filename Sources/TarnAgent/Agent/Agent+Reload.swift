@@ -16,6 +16,7 @@ extension Agent {
     let outcome = shared.withLock { $0.running.reload(loaded) }
     switch outcome {
     case .kept(let problems):
+      for problem in problems where !loaded.problems.contains(problem) { parts.log.tell(problem) }
       let errors = problems.filter { $0.severity == .error }
       shared.withLock { $0.rejected = errors.map(\.text) }
       parts.log.tell(
@@ -38,6 +39,8 @@ extension Agent {
 
   private func take(_ changes: SettingsChanges) {
     let settings = self.settings
+    // Before the mirrors that are gone leave it: one may have another name only.
+    let record = shared.withLock { $0.record }
     var actions: [AgentState.Action] = []
     for name in changes.removed {
       actions += shared.withLock { shared in
@@ -48,7 +51,7 @@ extension Agent {
     }
     for name in changes.added {
       guard let mirror = settings.mirror(name) else { continue }
-      add(mirror)
+      add(mirror, record: record)
       parts.log.tell(.notice, "added by the settings", AgentLog.Fields(mirror: name))
     }
     for name in changes.changed {
@@ -76,10 +79,16 @@ extension Agent {
 
   private func change(_ settings: MirrorSettings) -> [AgentState.Action] {
     let timing = schedules.timing(of: settings)
+    let isMoved = shared.withLock { $0.mirrors[settings.name]?.isIn(settings.folder) == false }
+    // Another folder has a history of its own, or none.
+    let other = isMoved ? history(of: settings, nil) : nil
     return shared.withLock { shared in
-      shared.mirrors[settings.name] =
-        shared.mirrors[settings.name]?.with(settings) ?? AgentMirror(settings)
-      return shared.state.change(settings.name, timing, now: moment)
+      let old = shared.mirrors[settings.name]
+      shared.mirrors[settings.name] = old?.with(settings) ?? AgentMirror(settings)
+      return shared.state.change(
+        settings.name, timing, isOtherFeed: old.map { !$0.follows(settings.feed) } ?? false,
+        isOtherWork: old.map { $0.settings.options != settings.options } ?? false, other: other, now: moment,
+        random: parts.random.unit())
     }
   }
 

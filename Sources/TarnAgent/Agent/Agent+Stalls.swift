@@ -30,17 +30,20 @@ struct PassPace: Sendable {
 }
 
 extension Agent {
-  /// Tells the state which passes wait for a server.
+  /// Tells the state which passes wait for a server, and which of them, and of the repairs, only transfer.
   func noteStalled() {
     let now = parts.clock.monotonic()
     shared.withLock { shared in
-      var stalled: Set<String> = []
+      var (stalled, transferring): (Set<String>, Set<String>) = ([], [])
       for (name, mirror) in shared.mirrors {
-        let pace = mirror.progress.map { PassPace($0.snapshot(), before: mirror.pace, now: now) }
+        let snapshot = mirror.progress?.snapshot()
+        if snapshot?.phase == .transferring { transferring.insert(name) }
+        let pace = snapshot.map { PassPace($0, before: mirror.pace, now: now) }
         shared.mirrors[name]?.pace = pace
         if pace?.isStalled(now: now) == true { stalled.insert(name) }
       }
       shared.state.setStalled(stalled)
+      shared.state.setTransferring(transferring)
     }
   }
 }

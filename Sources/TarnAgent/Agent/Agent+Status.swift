@@ -25,14 +25,21 @@ extension Agent {
       document.mostPasses = shared.running.settings.limits.passes
       let transfers = budget.snapshot()
       document.transfers = transfers.running
-      document.waiting = transfers.waiting
+      // Most of them wait in their mirror until the budget is asked for a place.
+      let inMirrors = shared.mirrors.values.reduce(0) { $0 + ($1.progress?.waiting ?? 0) }
+      document.waiting = max(transfers.waiting, inMirrors)
       document.rate = transfers.bytesPerSecond
       document.rateLimit = rateLimit(shared)
       document.restingHosts = transfers.resting.map { resting in
-        AgentDocument.RestingHost(
+        var host = AgentDocument.RestingHost(
           host: resting.host, until: (resting.until ?? Timestamp(nanoseconds: parts.clock.now())).rfc3339)
+        host.asked = resting.isAsked
+        host.askedUntil = resting.askedUntil?.rfc3339
+        host.mirrors = resting.mirrors
+        return host
       }
       document.rejected = shared.rejected
+      document.settingsCheck = parts.paths.command("config check")
       document.needRestart = shared.needRestart
       return document
     }
@@ -48,17 +55,21 @@ extension Agent {
 
   private func document(of name: String, problemLimit: Int) -> StatusDocument? {
     let now = moment
-    let known = shared.withLock { shared -> (AgentMirror, RunSchedule.NextRun?, Bool, Timestamp?)? in
+    let known = shared.withLock { shared -> (AgentMirror, RunSchedule.NextRun?, AgentState.Standing?)? in
       guard let mirror = shared.mirrors[name] else { return nil }
-      let next = shared.state.next(name, now: now, random: 0)
-      return (mirror, next, shared.state.isPaused(name), shared.state.history(of: name)?.lastAttempt)
+      return (mirror, shared.state.next(name, now: now, random: 0), shared.state.standing(of: name))
     }
-    guard let (mirror, next, isPaused, lastAttempt) = known else { return nil }
+    guard let (mirror, next, standing) = known else { return nil }
     var document = recorded(mirror, problemLimit: problemLimit)
     document.name = name
     document.nextRun = next?.at?.rfc3339
     document.nextRunReason = next?.reason.rawValue
-    document.take(attempt: lastAttempt, failure: mirror.failure)
+    document.take(attempt: standing?.history.lastAttempt, failure: mirror.failure)
+    // Of a folder that is away its ledger says nothing.
+    if !mirror.settings.isDryRun {
+      document.lastSuccess = document.lastSuccess ?? standing?.history.lastSuccess?.rfc3339
+    }
+    document.take(askedUntil: standing?.history.heldUntil, now: now.wall)
     let watched = shared.withLock { $0.watched[name] }
     if let watched {
       (document.watch.mode, document.watch.reason) = watched.book.status
@@ -67,12 +78,18 @@ extension Agent {
     }
     settle(&document.problems, nextRun: document.nextRun, steering: mirror.steering)
     document.run = mirror.run
+    if mirror.run != nil { document.runKind = standing?.isRepair == true ? "repair" : "pass" }
     document.lastRun = mirror.lastRun
+    // Another process works at it: what the ledger says counts, as without an agent.
+    if let process = document.process, process != getpid(), process != 0 { return document }
     if let progress = mirror.progress {
       show(progress.snapshot(), in: &document)
-      document.lastFailure = mirror.trouble
-    } else if isPaused {
+      document.lastFailure = mirror.trouble?.text(now: now.wall)
+    } else if standing?.isPaused == true {
       document.state = "paused"
+      if let watched, document.watch.mode == "watching", !watched.book.isAsLeft {
+        document.watch.reason = "local changes wait for 'tarn resume \(ShellWord.quote(name))'"
+      }
     } else if let trouble = watched?.trouble, document.lastFailure == nil {
       document.state = "failing"
       document.lastFailure = trouble
@@ -99,7 +116,7 @@ extension Agent {
     } catch {
       var document = StatusDocument(settings)
       document.state = "failing"
-      document.lastFailure = error.message
+      (document.lastFailure, document.hint) = (error.message, error.hint)
       return document
     }
   }
@@ -108,10 +125,22 @@ extension Agent {
   private func show(_ snapshot: PassProgress.Snapshot, in document: inout StatusDocument) {
     document.state = snapshot.phase.rawValue
     document.process = getpid()
-    document.lastFailure = nil
-    document.transfers = snapshot.transfers.map(StatusDocument.Transfer.init)
-    let transferring = Set(document.transfers.map(\.path))
+    (document.lastFailure, document.hint) = (nil, nil)
+    document.feedTransfer = snapshot.feed
+    document.show(snapshot.transfers, waiting: snapshot.waiting)
+    let transferring = Set(snapshot.transfers.map(\.path.printable))
+    let listed = document.problems.count
     document.problems.removeAll { $0.kind == Problem.Kind.failed.rawValue && transferring.contains($0.path) }
+    // Of a repair: what a pass tries again the ledger knows as pending.
+    let tried = min(listed - document.problems.count, document.entries.failed)
+    document.entries.failed -= tried
+    document.entries.pending += tried
+    if document.runKind == "repair" {
+      document.entries.take(missing: snapshot.filesTotal - snapshot.filesDone)
+      let running = snapshot.transfers.reduce(UInt64(0)) { $0.addingSaturated($1.received) }
+      let done = snapshot.bytesDone - min(snapshot.bytesDone, running)
+      document.bytes.take(missing: snapshot.bytesTotal - min(snapshot.bytesTotal, done))
+    }
   }
 
   // MARK: - Events

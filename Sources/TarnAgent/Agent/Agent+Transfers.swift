@@ -43,12 +43,11 @@ extension Agent {
         .usage, code: "not-of-a-path", "\(command.verb.rawValue) is of whole mirrors here",
         hint: "name the mirror alone: \(name)")
     }
-    if order == .retry { budget.tryNow() }
+    if order == .retry { try refusePaused(path, steering, target) }
+    if order == .retry { budget.tryNow(mirror: name) }
     switch steering.give(order, path) {
-    case .done:
-      if order == .pause { save() }
-      return ControlAnswer(words.done)
-    case .wasSo: return ControlAnswer(words.wasSo, wasSo: true)
+    case .done: return try kept(ControlAnswer(words.done), order)
+    case .wasSo: return try kept(ControlAnswer(words.wasSo, wasSo: true), order)
     case .notThere:
       if order == .retry, let answer = try retryLater(name, path, target) { return answer }
       throw ControlFailure(
@@ -59,12 +58,35 @@ extension Agent {
     }
   }
 
+  /// Of the orders for one transfer a pause alone outlives the agent.
+  private func kept(
+    _ answer: ControlAnswer, _ order: PassSteering.Order
+  ) throws(ControlFailure) -> ControlAnswer {
+    order == .pause ? try keep(answer) : answer
+  }
+
+  private func refusePaused(
+    _ path: RelativePath, _ steering: PassSteering, _ target: String
+  ) throws(ControlFailure) {
+    guard steering.paused.contains(path) else { return }
+    throw ControlFailure(
+      .usage, code: "paused", "\(target) is paused: no pass tries it until it is resumed",
+      hint: "tarn resume \(ShellWord.quote(target))")
+  }
+
   private func resumeTransfer(
     _ name: String, _ path: RelativePath, _ steering: PassSteering, _ target: String
   ) throws(ControlFailure) -> ControlAnswer {
     guard steering.resume(path) else { return ControlAnswer("\(target) is not paused", wasSo: true) }
     save()
-    return try perform(ControlCommand(.sync, ControlTarget(mirror: name)))
+    if steering.give(.retry, path) == .done {
+      return ControlAnswer("\(target) goes on, in the pass at work")
+    }
+    guard let mirror = shared.withLock({ $0.mirrors[name] }) else { throw Self.gone(name) }
+    if mirror.progress != nil, state(of: path, mirror.settings) == "pending" {
+      return ControlAnswer("\(target) goes on: it waits for its turn in the pass at work")
+    }
+    return try inNextPass(name, "\(target) goes on", isAtWork: mirror.progress != nil)
   }
 
   /// What no pass is at work on, and is not in place, is for the next one.
@@ -74,18 +96,29 @@ extension Agent {
     _ name: String, _ path: RelativePath, _ target: String
   ) throws(ControlFailure) -> ControlAnswer? {
     guard let settings = shared.withLock({ $0.mirrors[name]?.settings }) else { throw Self.gone(name) }
-    let text = String(decoding: path.bytes, as: UTF8.self)
-    let state = try? parts.tarn.explain(
-      folder: settings.folder, state: settings.state, path: text, name: path.bytes
-    ).state
+    let state = state(of: path, settings)
     let isAtWork = shared.withLock { $0.mirrors[name]?.progress } != nil
     if state == "pending", isAtWork {
       return ControlAnswer("\(target) waits for its turn in the pass at work", wasSo: true)
     }
     guard let state, ["failed", "missing", "changed", "pending"].contains(state) else { return nil }
+    return try inNextPass(name, "\(target) is tried", isAtWork: isAtWork)
+  }
+
+  /// As `tarn explain` has it; nil where that knows nothing of it.
+  private func state(of path: RelativePath, _ settings: MirrorSettings) -> String? {
+    let text = String(decoding: path.bytes, as: UTF8.self)
+    return try? parts.tarn.explain(
+      folder: settings.folder, state: settings.state, path: text, name: path.bytes
+    ).state
+  }
+
+  private func inNextPass(
+    _ name: String, _ what: String, isAtWork: Bool
+  ) throws(ControlFailure) -> ControlAnswer {
     var answer = try perform(ControlCommand(.sync, ControlTarget(mirror: name)))
     answer.message =
-      "\(target) is tried in the next pass, which begins as soon as "
+      "\(what) in the next pass, which begins as soon as "
       + (isAtWork ? "the one at work has ended" : "there is a place")
     return answer
   }

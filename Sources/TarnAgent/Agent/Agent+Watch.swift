@@ -39,8 +39,9 @@ struct WatchedMirror: Sendable {
     return (isSooner, notes)
   }
 
-  /// Whoever takes them tells the journal.
+  /// Whoever takes them tells the journal. Those of a mirror without one wait for it.
   mutating func takeEvents() -> [Event] {
+    guard book.hasJournal else { return [] }
     defer { events = [] }
     return events
   }
@@ -60,7 +61,7 @@ struct WatchedMirror: Sendable {
 
   /// Nanoseconds until there is something to look at or to tell, 0 when there is; nil when there is not.
   func wait(now: UInt64) -> UInt64? {
-    let telling = events.isEmpty ? nil : eventsDue > now ? eventsDue - now : 0
+    let telling = events.isEmpty || !book.hasJournal ? nil : eventsDue > now ? eventsDue - now : 0
     let looking = book.wait(now: now)
     return telling.map { min($0, looking ?? .max) } ?? looking
   }
@@ -81,9 +82,9 @@ extension Agent {
   func settleWatches() {
     guard let watcher = watcher.withLock({ $0 }) else { return }
     let now = parts.clock.monotonic()
-    let (gone, new) = shared.withLock { shared -> ([WatchID], [(WatchID, String)]) in
+    let (gone, new) = shared.withLock { shared -> ([WatchID], [(WatchID, MirrorSettings)]) in
       var gone: [WatchID] = []
-      var new: [(WatchID, String)] = []
+      var new: [(WatchID, MirrorSettings)] = []
       for (name, watched) in shared.watched {
         let settings = shared.mirrors[name]?.settings
         if let settings, settings.watches, !settings.isDryRun, settings.folder == watched.folder,
@@ -99,17 +100,32 @@ extension Agent {
       where mirror.settings.watches && !mirror.settings.isDryRun && shared.watched[name] == nil {
         shared.lastWatch += 1
         let (id, pace) = (WatchID(shared.lastWatch), Self.pace(mirror.settings))
-        let book = WatchBook(isWatched: true, pace: pace, now: now, random: parts.random.unit())
+        let book = WatchBook(
+          isWatched: true, hasJournal: false, pace: pace, now: now, random: parts.random.unit())
         let watched = WatchedMirror(id: id, folder: mirror.settings.folder, pace: pace, book: book)
         watched.ownWrites.setOnDoubt { [weak self] path in self?.receive(WatchNews(id, .dirty(path))) }
         shared.watched[name] = watched
         shared.watchNames[id] = name
-        new.append((id, mirror.settings.folder))
+        new.append((id, mirror.settings))
       }
       return (gone, new)
     }
     for id in gone { watcher.forget(id) }
-    for (id, folder) in new { watcher.watch(id, path: Array(folder.utf8)) }
+    for (id, settings) in new {
+      if parts.tarn.followsFeed(folder: settings.folder, state: settings.state) {
+        begunJournal(settings.name)
+      }
+      watcher.watch(id, path: Array(settings.folder.utf8))
+    }
+  }
+
+  /// What the mirror's journal is told stays there from now on.
+  func begunJournal(_ name: String) {
+    shared.change { shared in
+      guard let book = shared.watched[name]?.book, !book.hasJournal else { return }
+      shared.watched[name]?.book.begunJournal()
+      shared.wasWoken = true
+    }
   }
 
   private static func pace(_ settings: MirrorSettings) -> WatchBook.Pace {
@@ -179,7 +195,7 @@ extension Agent {
     let now = parts.clock.monotonic()
     return shared.watched.keys.sorted().compactMap { name in
       guard shared.watched[name]?.wait(now: now) == 0 else { return nil }
-      return shared.state.repair(name)
+      return shared.state.repair(name, now: moment)
     }
   }
 
@@ -196,22 +212,23 @@ extension Agent {
     let progress = PassProgress(clock: parts.clock)
     let stop = StopFlag()
     let now = parts.clock.monotonic()
-    let taken = shared.withLock { shared -> (AgentMirror, WatchID, [Region], [Event])? in
+    let taken = shared.withLock { shared -> (AgentMirror, WatchID, [Region], [Event], Bool)? in
       guard let mirror = shared.mirrors[name], let id = shared.watched[name]?.id else { return nil }
       shared.mirrors[name]?.progress = progress
       shared.mirrors[name]?.stop = stop
       shared.mirrors[name]?.run = run
       let regions = shared.watched[name]?.book.begin(now: now) ?? []
-      return (mirror, id, regions, shared.watched[name]?.takeEvents() ?? [])
+      let onlyCounts = shared.watched[name]?.book.onlyCounts == true
+      return (mirror, id, regions, shared.watched[name]?.takeEvents() ?? [], onlyCounts)
     }
-    guard let (mirror, id, regions, events) = taken, !regions.isEmpty || !events.isEmpty else {
+    guard let (mirror, id, regions, events, onlyCounts) = taken, !regions.isEmpty || !events.isEmpty else {
       return repaired(name, nil, RepairOutcome(isDone: true), untold: [])
     }
     let work = AgentPass(agent: self, mirror: mirror, progress: progress, stop: stop)
     do {
       _ = try WorkerThread.start(name: "tarn-pass", stackSize: 8 << 20) { [self] in
         approveBefore(name, stop: stop)
-        let outcome = work.repair(regions, events)
+        let outcome = work.repair(regions, events, onlyCounts: onlyCounts)
         // What was approved meanwhile.
         approveBefore(name, stop: StopFlag())
         repaired(name, id, outcome, untold: outcome.hasTold ? [] : events)
@@ -226,22 +243,43 @@ extension Agent {
   ///   - untold: events that are not in the journal.
   private func repaired(_ name: String, _ id: WatchID?, _ outcome: RepairOutcome, untold: [Event]) {
     let random = parts.random.unit()
+    var (isNew, isBack) = (true, false)
     shared.change { shared in
       let now = moment
       if shared.watched[name]?.id == id {
+        let isUnborn = outcome.hasNoMirror && shared.watched[name]?.book.hasJournal == false
         shared.watched[name]?.book.end(
-          isDone: outcome.isDone, isBusy: outcome.code == "folder-busy", wantsCount: outcome.wantsCount,
-          now: now.monotonic, random: random)
+          isDone: outcome.isDone || isUnborn, isBusy: outcome.code == "folder-busy" || outcome.wasStopped,
+          wantsCount: outcome.wantsCount,
+          looked: outcome.lookTime, now: now.monotonic, random: random)
         shared.watched[name]?.giveBack(untold, now: now.monotonic)
-        shared.watched[name]?.trouble = outcome.isDone ? nil : outcome.message
+        isNew = shared.watched[name]?.trouble != outcome.message
+        if !outcome.wasBlind || outcome.message != nil {
+          shared.watched[name]?.trouble = outcome.isDone && !outcome.wasBlind ? nil : outcome.message
+        }
+        if outcome.hasTold { shared.watched[name]?.book.begunJournal() }
       }
-      shared.state.repaired(name, needsPass: outcome.needsPass, now: now)
+      // That pass asked another folder.
+      let failure = shared.mirrors[name]?.failure
+      isBack =
+        id != nil && outcome.isDone && failure != nil && shared.mirrors[name]?.isFailureOfFolder == true
+      if isBack {
+        shared.mirrors[name]?.failure = nil
+        shared.mirrors[name]?.isFailureOfFolder = false
+      }
+      shared.state.repaired(
+        name, needsPass: outcome.needsPass || isBack, endsBackOff: outcome.wasBlind || isBack, now: now)
       shared.mirrors[name]?.progress = nil
       shared.mirrors[name]?.stop = nil
       shared.mirrors[name]?.run = nil
+      shared.dropIfRemoved(name)
       shared.wasWoken = true
     }
-    guard let message = outcome.message else { return }
+    if isBack {
+      parts.log.tell(
+        .notice, "the folder can be looked at again", AgentLog.Fields(mirror: name, code: "folder-back"))
+    }
+    guard let message = outcome.message, isNew || !outcome.wasBlind else { return }
     parts.log.tell(outcome.level, message, AgentLog.Fields(mirror: name, code: outcome.code))
     tellListeners()
   }
@@ -253,6 +291,7 @@ extension Agent {
     shared.withLock { shared in
       shared.watched[name]?.book.looked(
         since: since, now: parts.clock.monotonic(), random: parts.random.unit())
+      shared.watched[name]?.trouble = nil
     }
     watchIfMissing(name)
   }
@@ -270,8 +309,17 @@ extension Agent {
 struct RepairOutcome: Sendable {
   /// It looked at all that it was to look at.
   var isDone: Bool
+  /// No mirror is there. Where there never was one, its first pass makes it; where there was one, it may come back, and with
+  /// it what was to be looked at.
+  var hasNoMirror = false
+  /// By an order, or for a pass: that says nothing of the folder.
+  var wasStopped = false
   var needsPass = false
+  /// It did not know what is wanted by these settings, and can tell nothing of what changed: only a pass can.
+  var wasBlind = false
   var wantsCount = false
+  /// Nanoseconds; see `RepairReport`.
+  var lookTime: UInt64 = 0
   /// What it was to tell the journal is there.
   var hasTold = false
   /// For the log; nil for nothing worth a word.
@@ -281,16 +329,27 @@ struct RepairOutcome: Sendable {
 
   init(isDone: Bool) { self.isDone = isDone }
 
-  /// - Parameter isFirstLook: all of the folder, as after each start.
-  init(_ report: RepairReport, isFirstLook: Bool) {
-    isDone = !report.report.wasStopped
+  /// - Parameters:
+  ///   - isWholeLook: at all of the folder, as after each start: nobody knows that anything changed.
+  ///   - command: what brings a pass, where none comes by itself.
+  init(_ report: RepairReport, isWholeLook: Bool, command: String?) {
+    wasStopped = report.report.wasStopped
+    isDone = !wasStopped
     hasTold = true
     // Of a mirror that no pass of an agent has read so far its schedule says when.
-    needsPass = report.needsPass && !(report.hasNoCatalog && isFirstLook)
+    needsPass = report.needsPass && !(report.hasNoCatalog && isWholeLook && !report.hadCatalog)
+    wasBlind = needsPass && report.hasNoCatalog
     wantsCount = report.wantsCount
+    lookTime = report.lookTime
+    if wasBlind, !isWholeLook {
+      let pass = command.map { "'\($0)'" } ?? "a pass"
+      message = "local changes wait for \(pass): what is wanted by these settings is not known before"
+      level = .notice
+    }
     let counts = report.report.counts
-    if counts.hasChanges || !report.report.problems.isEmpty {
-      message = "local changes: \(counts.changes)" + (needsPass ? "; a pass follows" : "")
+    if report.hasNews, counts.hasChanges || !report.report.problems.isEmpty {
+      let rest = command.map { "the rest waits for '\($0)'" } ?? "a pass follows"
+      message = "local changes: \(counts.changes)" + (needsPass ? "; \(rest)" : "")
       if !report.report.problems.isEmpty { level = .warning }
     }
   }
@@ -299,9 +358,8 @@ struct RepairOutcome: Sendable {
     isDone = false
     code = failure.code
     if failure.kind == .stopped { return }
-    // No mirror so far: its first pass makes it.
     if failure.code == "no-folder" || failure.code == "not-a-mirror" {
-      isDone = true
+      hasNoMirror = true
       return
     }
     message = "local changes could not be looked at: \(failure.message)"

@@ -53,6 +53,8 @@ package final class Agent: Sendable {
     var wasWoken = false
     var wantsReload = false
     var record: AgentRecord
+    /// The last try to write it failed.
+    var isUnsaved = false
     var listeners: [UInt64: @Sendable () -> Void] = [:]
     var lastListener: UInt64 = 0
     /// Mirrors whose held plan is carried out by who asked for it; their passes wait.
@@ -61,6 +63,11 @@ package final class Agent: Sendable {
     var watched: [String: WatchedMirror] = [:]
     var watchNames: [WatchID: String] = [:]
     var lastWatch: UInt64 = 0
+
+    /// Nothing is at work in the mirror any more: one that the settings had no longer goes now.
+    mutating func dropIfRemoved(_ name: String) {
+      if !state.isKnown(name) { mirrors[name] = nil }
+    }
   }
 
   let parts: Parts
@@ -74,10 +81,13 @@ package final class Agent: Sendable {
   /// One reload at a time, and one save.
   let reloading = Turns()
   private let saving = Turns()
+  /// nil where nothing is recorded.
+  private let lock: AgentLock?
 
   /// Reads the settings and what an earlier agent left.
   ///
-  /// - Throws: `configuration` when the settings have errors, which are in the log by then.
+  /// - Throws: `configuration` when the settings have errors, which are in the log by then; `locked` when another agent uses
+  ///   the state directory.
   package init(_ parts: Parts) throws(PassFailure) {
     let loaded = parts.load()
     for problem in loaded.problems { parts.log.tell(problem) }
@@ -98,6 +108,7 @@ package final class Agent: Sendable {
     notifier = ServiceNotifier(environment: parts.environment)
     let now = Timestamp(nanoseconds: parts.clock.now())
     started = now
+    lock = try parts.paths.state.flatMap { directory throws(PassFailure) in try AgentLock.take(directory) }
     if let kept = parts.paths.state.flatMap(AgentRecord.setAside) {
       parts.log.tell(
         .warning, "the agent's record was damaged; it is kept as \(kept), and pauses may be forgotten",
@@ -179,7 +190,7 @@ package final class Agent: Sendable {
 
   /// Asks the agent to end: passes keep what they fetched. Any thread.
   package func end() {
-    notifier.stopping("ending; what was fetched is kept")
+    notifier.stopping(Self.ending)
     let (actions, stops) = shared.change { shared -> ([AgentState.Action], [StopFlag]) in
       shared.isEnding = true
       shared.wasWoken = true
@@ -211,6 +222,8 @@ package final class Agent: Sendable {
   private func forgetOwnWrites() {
     for watched in shared.withLock({ Array($0.watched.values) }) { watched.ownWrites.forget() }
     UnusedMemory.giveBack()
+    // Not between repairs, which would bring it back.
+    UnusedMemory.dropCode()
   }
 
   private func sleep(atMost most: UInt64) {
@@ -277,6 +290,10 @@ package final class Agent: Sendable {
 
   private func ended(_ name: String, _ run: UInt64, _ outcome: RunOutcome) {
     var result = outcome
+    // An agent that comes after this one knows nothing else of what was asked by answers for files.
+    if [.failedTransient, .failedPermanent].contains(result.outcome), result.hints.retryAfter == nil {
+      result.hints.retryAfter = budget.askedRest(mirror: name)
+    }
     var isOver = false
     while !isOver {
       let isSettled = approveAfter(name, &result)
@@ -284,29 +301,58 @@ package final class Agent: Sendable {
         // A plan that was approved in this very moment goes first.
         guard !isSettled || shared.isEnding || shared.mirrors[name]?.approved == nil else { return false }
         shared.state.ended(
-          name, result.outcome, hints: result.hints, now: moment, random: parts.random.unit())
+          name, result.outcome, hints: result.hints, hasReadFeed: result.hasReadFeed, now: moment,
+          random: parts.random.unit())
         shared.mirrors[name]?.progress = nil
         shared.mirrors[name]?.stop = nil
         shared.mirrors[name]?.run = nil
         shared.mirrors[name]?.rateControl = nil
         shared.mirrors[name]?.trouble = nil
-        shared.mirrors[name]?.lastRun = StatusDocument.LastRun(
-          number: run, code: result.code, message: result.message, exitStatus: result.exitStatus)
+        let withdrawn = shared.mirrors[name]?.withdrawn ?? 0
+        shared.mirrors[name]?.lastRun = result.lastRun(max(run, withdrawn))
+        shared.mirrors[name]?.withdrawn = nil
         shared.watched[name]?.book.passEnded(now: parts.clock.monotonic())
-        if result.outcome != .cancelled { shared.mirrors[name]?.failure = result.failure }
+        if result.outcome != .cancelled, result.outcome != .busy {
+          shared.mirrors[name]?.failure = result.failure
+          shared.mirrors[name]?.isFailureOfFolder = result.isOfFolder
+          shared.mirrors[name]?.busy = nil
+        }
+        shared.dropIfRemoved(name)
         shared.wasWoken = true
         return true
       }
     }
+    if result.outcome == .busy { return tellBusy(name, outcome.message) }
     parts.log.tell(result.level, result.message, AgentLog.Fields(mirror: name, code: result.code))
+  }
+
+  /// Kept at once: whoever kills the agent does not make its successor ask sooner.
+  func setAsked(_ name: String, _ seconds: Double?) {
+    shared.change { shared in
+      let before = shared.state.history(of: name)?.heldUntil
+      shared.state.setAsked(name, seconds, now: moment)
+      if shared.state.history(of: name)?.heldUntil != before { shared.wasWoken = true }
+    }
+  }
+
+  /// Another process works at the folder, which is told once for each that does: it is tried again and again.
+  func tellBusy(_ name: String, _ message: String) {
+    let isNew = shared.withLock { shared in
+      defer { shared.mirrors[name]?.busy = message }
+      return shared.mirrors[name]?.busy != message
+    }
+    guard isNew else { return }
+    parts.log.tell(.notice, message, AgentLog.Fields(mirror: name, code: "folder-busy"))
   }
 
   // MARK: - Mirrors
 
   /// Takes a mirror of the settings in. Reads its ledger, so not with the lock held.
-  func add(_ settings: MirrorSettings) {
-    let kept = shared.withLock { $0.record.mirrors[settings.name] }.flatMap {
-      $0.folder.utf8.elementsEqual(settings.folder.utf8) ? $0 : nil
+  ///
+  /// - Parameter record: what is remembered of it; nil for what was saved last.
+  func add(_ settings: MirrorSettings, record: AgentRecord? = nil) {
+    let kept = shared.withLock { shared in
+      (record ?? shared.record).mirror(settings, among: shared.running.settings.mirrors.map(\.name))
     }
     let history = history(of: settings, kept)
     let timing = schedules.timing(of: settings)
@@ -314,17 +360,19 @@ package final class Agent: Sendable {
       var mirror = AgentMirror(settings)
       mirror.priority = kept?.priority ?? .normal
       let old = shared.mirrors[settings.name]
-      if let old, old.settings.folder.utf8.elementsEqual(settings.folder.utf8) {
+      if let old, old.isIn(settings.folder) {
         mirror.steering = old.steering
       } else {
         mirror.steering = PassSteering(paused: Set(kept?.pausedPaths ?? []))
       }
       mirror.failure = kept?.failure
+      mirror.isFailureOfFolder = kept?.isFailureOfFolder ?? false
       mirror.approved = kept?.approved
       // A pass that still ends belongs to the mirror that had the name before.
       mirror.stop = shared.mirrors[settings.name]?.stop
       mirror.progress = shared.mirrors[settings.name]?.progress
       mirror.run = shared.mirrors[settings.name]?.run
+      mirror.withdrawn = shared.mirrors[settings.name]?.withdrawn
       mirror.rateControl = shared.mirrors[settings.name]?.rateControl
       shared.mirrors[settings.name] = mirror
       budget.setPriority(TransferPriority(mirror.priority), mirror: settings.name)
@@ -335,12 +383,13 @@ package final class Agent: Sendable {
   }
 
   /// What the ledger says of the last pass, whoever made it, and what the last agent remembers.
-  private func history(of settings: MirrorSettings, _ kept: AgentRecord.Mirror?) -> RunSchedule.History {
+  func history(of settings: MirrorSettings, _ kept: AgentRecord.Mirror?) -> RunSchedule.History {
     var history = RunSchedule.History()
     history.since = kept?.since
-    history.failures = kept?.failures ?? 0
     history.lastOutcome = kept?.outcome
     history.wasCutShort = kept?.wasCutShort ?? false
+    history.failures = kept?.failures ?? 0
+    history.heldUntil = kept?.heldUntil
     let facts = parts.tarn.lastPass(folder: settings.folder, state: settings.state)
     history.lastAttempt = [facts.attempt, kept?.lastAttempt].compactMap { $0 }.max()
     history.lastSuccess = facts.success
@@ -356,42 +405,55 @@ package final class Agent: Sendable {
   // MARK: - The record
 
   /// Writes down what is to outlive the agent, if it changed.
-  func save() {
-    guard let directory = parts.paths.state else { return }
-    saving.take { save(in: directory) }
+  ///
+  /// - Returns: why that may be forgotten with the agent; nil when it is not.
+  @discardableResult
+  func save() -> String? {
+    guard let directory = parts.paths.state else { return nil }
+    return saving.take { save(in: directory) }
   }
 
-  private func save(in directory: String) {
+  private func save(in directory: String) -> String? {
     let (record, hasChanged) = shared.withLock { shared -> (AgentRecord, Bool) in
       var record = AgentRecord()
       for (name, mirror) in shared.mirrors {
         guard let history = shared.state.history(of: name) else { continue }
         var kept = AgentRecord.Mirror(folder: mirror.settings.folder)
+        kept.feed = mirror.settings.feed
         kept.isPaused = shared.state.isPaused(name)
         kept.priority = mirror.priority
         kept.failures = history.failures
         kept.outcome = history.lastOutcome
         kept.since = history.since
         kept.wasCutShort = history.wasCutShort
+        kept.heldUntil = history.heldUntil
         kept.lastAttempt = history.lastAttempt
         kept.failure = mirror.failure
+        kept.isFailureOfFolder = mirror.isFailureOfFolder
         kept.approved = mirror.approved
         kept.pausedPaths = mirror.steering.paused.sorted()
         record.mirrors[name] = kept
       }
       return (record, record != shared.record)
     }
-    guard hasChanged else { return }
-    if record.save(directory) {
-      shared.withLock { $0.record = record }
-    } else {
-      parts.log.tell(.warning, "cannot write \(AgentRecord.path(in: directory)): pauses may be forgotten")
+    guard hasChanged else { return nil }
+    let isSaved = record.save(directory)
+    let isNew = shared.withLock { shared in
+      if isSaved { shared.record = record }
+      defer { shared.isUnsaved = !isSaved }
+      return !isSaved && !shared.isUnsaved
     }
+    let trouble = "cannot write \(Printable.escape(AgentRecord.path(in: directory)))"
+    if isNew { parts.log.tell(.warning, "\(trouble): pauses may be forgotten") }
+    return isSaved ? nil : trouble
   }
+
+  private static let ending = "ending; what was fetched is kept"
 
   /// For `systemctl status`.
   private func summary() -> String {
     shared.withLock { shared in
+      guard !shared.isEnding else { return Self.ending }
       let running = shared.state.running.count
       let failing = shared.mirrors.values.count { $0.failure != nil }
       let paused = shared.mirrors.keys.count { shared.state.isPaused($0) }

@@ -18,14 +18,20 @@ struct AgentMirror: Sendable {
   var priority = ControlCommand.Priority.normal
   /// Why the last pass did not do its work; nil when it did.
   var failure: String?
+  /// That was the folder.
+  var isFailureOfFolder = false
   /// The rate that the settings ask for by the time of day.
   private(set) var rates: RateTimetable
   /// A held plan that may go ahead as soon as no pass is at work.
   var approved: String?
   /// Why the pass at work waits, as it last said; nil once it goes on.
-  var trouble: String?
+  var trouble: PassTrouble?
+  /// What was last said of another process that holds the folder; nil once the agent has it again.
+  var busy: String?
   /// How the last pass ended, for who waits for it.
   var lastRun: StatusDocument.LastRun?
+  /// The number of a pass that was cancelled before it began: who waits for it hears of the end of the one at work.
+  var withdrawn: UInt64?
 
   init(_ settings: MirrorSettings) {
     self.settings = settings
@@ -42,11 +48,36 @@ struct AgentMirror: Sendable {
     var mirror = self
     mirror.settings = settings
     mirror.rates = Self.rates(settings)
-    guard !settings.folder.utf8.elementsEqual(self.settings.folder.utf8) else { return mirror }
+    if !follows(settings.feed) { mirror.failure = nil }
+    guard !isIn(settings.folder) else { return mirror }
     mirror.steering = PassSteering()
     mirror.failure = nil
+    mirror.isFailureOfFolder = false
     mirror.approved = nil
     return mirror
+  }
+
+  func isIn(_ folder: String) -> Bool { settings.folder.utf8.elementsEqual(folder.utf8) }
+
+  func follows(_ feed: String) -> Bool { settings.feed.utf8.elementsEqual(feed.utf8) }
+}
+
+/// Why a pass waits, and until when.
+struct PassTrouble: Sendable {
+  private let message: String
+  private let until: Timestamp
+
+  /// - Parameter pause: in seconds.
+  init(_ message: String, pause: Double, now: Timestamp) {
+    self.message = message
+    until = now.adding(seconds: Int64(max(0, min(pause, 1e9)).rounded(.up)))
+  }
+
+  /// As of `now`: a pause that is over is not promised any more.
+  func text(now: Timestamp) -> String {
+    let (left, overflow) = until.nanoseconds.subtractingReportingOverflow(now.nanoseconds)
+    guard !overflow, left > 0 else { return "\(message); trying again" }
+    return "\(message); trying again in \((left - 1) / 1_000_000_000 + 1) s"
   }
 }
 
@@ -66,6 +97,8 @@ extension SyncRequest {
     keepsCatalog = settings.watches
     proxyFile = settings.secrets[.proxy].flatMap { $0.path(credentials: credentials) }
     secretFiles = settings.secrets.values.compactMap { $0.path(credentials: credentials) }.sorted()
+    missingSecrets = settings.secrets.filter { $0.value.path(credentials: credentials) == nil }.keys
+      .sorted { $0.rawValue < $1.rawValue }
   }
 }
 
@@ -75,25 +108,33 @@ extension Tarn {
     do throws(PassFailure) {
       var document = try status(folder: settings.folder, state: settings.state, problemLimit: problemLimit)
       document.name = settings.name
+      document.dryRun = settings.isDryRun
       // A first pass that has not read its feed yet remembers none.
       if document.feed.isEmpty { document.feed = StatusDocument(settings).feed }
       return document
     } catch {
       guard error.code == "no-folder" || error.code == "not-a-mirror" else { throw error }
-      return StatusDocument(settings)
+      var document = StatusDocument(settings)
+      if let loss = loss(of: settings) { (document.state, document.lastFailure) = ("failing", loss) }
+      return document
     }
   }
 
-  /// The same where no agent answers: what the last one wrote down of its attempts counts.
+  /// The same where no agent answers: what the last one wrote down of its attempts and of pauses counts, as it will for the
+  /// next one.
   ///
-  /// - Parameter directory: the agent's state directory.
+  /// - Parameters:
+  ///   - names: of all mirrors of the settings.
+  ///   - directory: the agent's state directory.
   package func status(
-    of settings: MirrorSettings, record directory: String?, problemLimit: Int
+    of settings: MirrorSettings, among names: [String], record directory: String?, now: Timestamp,
+    problemLimit: Int
   ) throws(PassFailure) -> StatusDocument {
     var document = try status(of: settings, problemLimit: problemLimit)
-    let kept = directory.map(AgentRecord.read)?.mirrors[settings.name]
-    if let kept, kept.folder.utf8.elementsEqual(settings.folder.utf8) {
+    if let kept = directory.map(AgentRecord.read)?.mirror(settings, among: names) {
       document.take(attempt: kept.lastAttempt, failure: kept.failure)
+      document.take(askedUntil: kept.heldUntil, now: now)
+      if kept.isPaused, document.process == nil { document.state = "paused" }
     }
     return document
   }
@@ -104,6 +145,7 @@ extension StatusDocument {
     self.init(
       name: settings.name, feed: Printable.escape(Redaction.text(settings.feed)), folder: settings.folder,
       state: "idle")
+    dryRun = settings.isDryRun
   }
 
   /// What an agent knows of its last pass, where the ledger knows of none as late: one that does not come to read its feed
@@ -116,6 +158,12 @@ extension StatusDocument {
     lastAttempt = attempt
     guard process == nil, let failure else { return }
     state = "failing"
+    if lastFailure != failure { hint = nil }
     lastFailure = failure
+  }
+
+  /// - Parameter until: what an agent remembers of its server's wish.
+  mutating func take(askedUntil until: Timestamp?, now: Timestamp) {
+    askedUntil = until.flatMap { $0 > now ? $0.rfc3339 : nil }
   }
 }

@@ -22,25 +22,37 @@ struct AgentPass: Sendable {
         ownWrites: ownWrites,
         isAsLeft: { [agent] in agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true } },
         watchEvents: { [agent] in agent.shared.withLock { $0.watched[name]?.takeEvents() ?? [] } },
-        localChanges: { [agent] in
+        localChanges: { [agent] hasLooked in
           let now = agent.parts.clock.monotonic()
-          return agent.shared.withLock { $0.watched[name]?.book.lend(now: now) ?? [] }
+          return agent.shared.withLock {
+            $0.watched[name]?.book.lend(hasLooked: hasLooked, now: now) ?? []
+          }
         })
     }
     return request
   }
 
-  func repair(_ regions: [Region], _ events: [Event]) -> RepairOutcome {
+  func repair(_ regions: [Region], _ events: [Event], onlyCounts: Bool) -> RepairOutcome {
     let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
     let what = regions == [.everything] ? "everything" : Units.count(regions.count, "part") + " of the folder"
-    agent.parts.log.tell(.debug, "looks at \(what)", AgentLog.Fields(mirror: mirror.settings.name))
+    agent.parts.log.tell(
+      .debug, onlyCounts ? "counts what is in place" : "looks at \(what)",
+      AgentLog.Fields(mirror: mirror.settings.name))
     do throws(PassFailure) {
-      return RepairOutcome(
-        try agent.parts.tarn.repair(
-          regions, events: events, request, observer: observer, progress: progress, stop: stop),
-        isFirstLook: regions == [.everything])
+      let report = try agent.parts.tarn.repair(
+        regions, events: events, onlyCounts: onlyCounts, request, observer: observer, progress: progress,
+        stop: stop)
+      agent.shared.withLock { $0.mirrors[mirror.settings.name]?.busy = nil }
+      let name = mirror.settings.name
+      let command = mirror.settings.rhythm == .command ? "tarn sync \(ShellWord.quote(name))" : nil
+      return RepairOutcome(report, isWholeLook: regions == [.everything], command: command)
     } catch {
-      return RepairOutcome(explained(error))
+      var outcome = RepairOutcome(explained(error))
+      guard error.kind == .locked else { return outcome }
+      // It is tried again each second: said once, and no trouble of the folder.
+      agent.tellBusy(mirror.settings.name, error.message)
+      outcome.message = nil
+      return outcome
     }
   }
 
@@ -49,10 +61,12 @@ struct AgentPass: Sendable {
     let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
     do throws(PassFailure) {
       if request.isDryRun {
+        var kinds: [Action.Kind: Int] = [:]
         let report = try agent.parts.tarn.plan(request, observer: observer, progress: progress, stop: stop) {
-          _, _ in
+          action, isHeld in
+          if !isHeld { kinds[action.kind, default: 0] += 1 }
         }
-        return RunOutcome(report)
+        return RunOutcome(plan: report, kinds: kinds)
       }
       return RunOutcome(
         try agent.parts.tarn.sync(request, observer: observer, progress: progress, stop: stop))
@@ -95,9 +109,15 @@ struct AgentObserver: PassObserver {
     switch event {
     case .phase(let phase):
       tell(trouble: nil)
+      agent.setAsked(mirror, nil)
       agent.watchIfMissing(mirror)
+      // Another repair may look now.
+      if phase == .transferring { agent.wake() }
       log.tell(.debug, phase.rawValue, fields)
-    case .planned, .action: return
+    case .planned:
+      agent.begunJournal(mirror)
+      return
+    case .action: return
     case .done(let code, let path, let bytes):
       fields.code = code
       fields.path = path.printable
@@ -110,17 +130,22 @@ struct AgentObserver: PassObserver {
         .warning, "\(problem.kind.rawValue): \(Printable.escape(problem.name)): \(problem.message)", fields)
     case .retrying(let path, let message, let seconds):
       fields.path = path.printable
-      tell(trouble: "\(message); trying again")
+      tell(trouble: PassTrouble(message, pause: seconds, now: agent.moment.wall))
       log.tell(.debug, "again in \(Int(seconds.rounded(.up))) s: \(path.printable): \(message)", fields)
+    case .feedRetrying(let message, let seconds, let isAsked):
+      if isAsked { agent.setAsked(mirror, seconds) }
+      let trouble = PassTrouble(message, pause: seconds, now: agent.moment.wall)
+      fields.code = "feed-retry"
+      tell(trouble: trouble)
+      log.tell(.notice, trouble.text(now: agent.moment.wall), fields)
     case .notice(let code, let message):
       fields.code = code
-      if code == "feed-retry" { tell(trouble: message) }
       log.tell(.notice, message, fields)
     }
     agent.tellListeners()
   }
 
-  private func tell(trouble: String?) {
+  private func tell(trouble: PassTrouble?) {
     agent.shared.withLock { $0.mirrors[mirror]?.trouble = trouble }
   }
 }

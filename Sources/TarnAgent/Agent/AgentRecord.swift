@@ -1,7 +1,8 @@
 import Glibc
+import TarnConfig
 import TarnCore
 
-/// What an agent remembers of its own: pauses, priorities, failures in a row. What passes did is in the mirrors' ledgers.
+/// What an agent remembers of its own: pauses, priorities, failures in a row, what servers asked for. What passes did is in the mirrors' ledgers.
 ///
 /// One file, replaced whole and durably by each save. A file that is none of this kind is set aside, and one that cannot be
 /// read is as good as none: then nothing is paused, and nothing backs off.
@@ -9,23 +10,50 @@ struct AgentRecord: Equatable, Sendable {
   struct Mirror: Equatable, Sendable {
     /// A name that leads to another folder now is another mirror.
     var folder: String
+    /// Nil in the record of an older agent.
+    var feed: String?
     var isPaused = false
     var priority = ControlCommand.Priority.normal
     var failures = 0
     var outcome: RunSchedule.Outcome?
     var since: Timestamp?
     var lastAttempt: Timestamp?
+    /// Until then a server asked to be left alone.
+    var heldUntil: Timestamp?
     /// A pass was at work, as far as the record knows.
     var wasCutShort = false
     /// Why the last pass did not do its work; for mirrors without a ledger yet.
     var failure: String?
+    /// That was the folder.
+    var isFailureOfFolder = false
     /// The held plan that was approved while a pass was at work.
     var approved: String?
     /// Transfers that wait for `resume`, in the order of their bytes.
     var pausedPaths: [RelativePath] = []
+
+    /// What holds for the settings as they are: nil for another mirror's folder; of another feed's server nothing is known.
+    func holding(folder: String, feed: String) -> Mirror? {
+      guard self.folder.utf8.elementsEqual(folder.utf8) else { return nil }
+      var kept = self
+      if let known = self.feed, !known.utf8.elementsEqual(feed.utf8) {
+        (kept.failures, kept.heldUntil, kept.failure) = (0, nil, nil)
+      }
+      return kept
+    }
   }
 
   var mirrors: [String: Mirror] = [:]
+
+  /// What holds for a mirror of the settings, which may have had another name.
+  ///
+  /// - Parameter names: of all mirrors of the settings.
+  func mirror(_ settings: MirrorSettings, among names: [String]) -> Mirror? {
+    if let kept = mirrors[settings.name]?.holding(folder: settings.folder, feed: settings.feed) {
+      return kept
+    }
+    let former = mirrors.filter { !names.contains($0.key) }.sorted { $0.key < $1.key }
+    return former.lazy.compactMap { $0.value.holding(folder: settings.folder, feed: settings.feed) }.first
+  }
 
   static let header = "tarn-agent/1"
 
@@ -37,13 +65,14 @@ struct AgentRecord: Equatable, Sendable {
   var text: String {
     let lines = mirrors.sorted { $0.key < $1.key }.map { name, mirror in
       let pairs: [(String, String?)] = [
-        ("folder", mirror.folder), ("paused", mirror.isPaused ? "yes" : nil),
+        ("folder", mirror.folder), ("feed", mirror.feed), ("paused", mirror.isPaused ? "yes" : nil),
         ("priority", mirror.priority == .normal ? nil : mirror.priority.rawValue),
         ("failures", mirror.failures == 0 ? nil : String(mirror.failures)),
         ("outcome", mirror.outcome?.rawValue), ("since", mirror.since.map { String($0.nanoseconds) }),
         ("attempt", mirror.lastAttempt.map { String($0.nanoseconds) }),
+        ("held-until", mirror.heldUntil.map { String($0.nanoseconds) }),
         ("cut-short", mirror.wasCutShort ? "yes" : nil), ("failure", mirror.failure),
-        ("approved", mirror.approved),
+        ("failure-of", mirror.isFailureOfFolder ? "folder" : nil), ("approved", mirror.approved),
       ]
       let fields = pairs.compactMap { key, value in value.map { "\(key)=\(EscapedLine.escape($0))" } }
       // Their bytes may be none of a text's.
@@ -74,14 +103,17 @@ struct AgentRecord: Equatable, Sendable {
       }
       guard let folder = values["folder"] else { continue }
       var mirror = Mirror(folder: folder)
+      mirror.feed = values["feed"]
       mirror.isPaused = values["paused"] == "yes"
       mirror.priority = values["priority"].flatMap { ControlCommand.Priority(rawValue: $0) } ?? .normal
       mirror.failures = values["failures"].flatMap { Int($0) }.map { max(0, $0) } ?? 0
       mirror.outcome = values["outcome"].flatMap { RunSchedule.Outcome(rawValue: $0) }
       mirror.since = values["since"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
       mirror.lastAttempt = values["attempt"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
+      mirror.heldUntil = values["held-until"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
       mirror.wasCutShort = values["cut-short"] == "yes"
       mirror.failure = values["failure"]
+      mirror.isFailureOfFolder = values["failure-of"] == "folder"
       mirror.approved = values["approved"]
       mirror.pausedPaths = paths
       mirrors[EscapedLine.unescape(name.unicodeScalars)] = mirror

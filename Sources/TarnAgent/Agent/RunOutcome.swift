@@ -10,24 +10,38 @@ struct RunOutcome: Sendable {
   var level: AgentLog.Level
   /// Why the pass did not do its work; nil when it did, though some entries may have failed.
   var failure: String?
+  /// That was the folder: once it can be looked at again it says nothing.
+  var isOfFolder = false
+  /// How to mend that.
+  var hint: String?
   var code: String
   /// What `tarn sync` ends with after such a pass.
   var exitStatus: Int32
+  /// What it did, by the names of the summary of `sync --json`; nil when it failed before it did anything.
+  var counts: [String: Int]?
+  var bytes: [String: UInt64]?
   /// It looked at the whole folder.
   var hasScanned = false
+  /// It came to know what is wanted.
+  var hasReadFeed = false
 
   init(_ report: PassReport) {
-    exitStatus = report.isInSync || report.isPlan ? 0 : 3
-    hasScanned = !report.isFolderUnseen && !report.isPlan && !report.wasStopped
+    exitStatus = report.isInSync ? 0 : 3
+    (counts, bytes) = (report.counts.named, report.bytes.named)
+    hasScanned = !report.isFolderUnseen && !report.wasStopped
+    hasReadFeed = !report.wasStopped
     hints.freshFor = report.refreshSeconds
     message = report.counts.sentence
     level = .info
     code = "in-sync"
     if report.wasStopped {
       outcome = .cancelled
-      message = "stopped; what was fetched is kept: \(message)"
+      // Of a pass that brought nothing so far there may be much to do.
+      message =
+        "stopped; what was fetched is kept: "
+        + (report.counts.changes == PassCounts.noChanges ? report.counts.standing : message)
       code = "stopped"
-    } else if report.isInSync || report.isPlan {
+    } else if report.isInSync {
       outcome = .succeeded
       message = "in sync: \(message)" + (report.isFeedUnchanged ? "; the feed has not changed" : "")
     } else if report.counts.failed == 0, report.counts.held > 0 {
@@ -43,13 +57,42 @@ struct RunOutcome: Sendable {
     }
   }
 
+  /// Of a mirror that only plans: what is to do says nothing of how the mirror is.
+  ///
+  /// - Parameter kinds: how many actions of each kind, without deletions that would be held.
+  init(plan report: PassReport, kinds: [Action.Kind: Int]) {
+    exitStatus = 0
+    (counts, bytes) = (report.counts.named, report.bytes.named)
+    hints.freshFor = report.refreshSeconds
+    level = .info
+    let done = "\(report.counts.inPlace) of \(report.counts.wanted) in place"
+    guard !report.wasStopped else {
+      outcome = .cancelled
+      exitStatus = 3
+      message = "the plan was stopped: nothing was changed"
+      code = "stopped"
+      return
+    }
+    outcome = .succeeded
+    code = "planned"
+    var parts = Action.Kind.allCases.compactMap { kind in kinds[kind].map { "\($0) to \(kind.rawValue)" } }
+    if report.counts.held > 0 { parts.append("\(report.counts.held) would be held") }
+    if report.counts.refused > 0 { parts.append("\(report.counts.refused) refused") }
+    if report.counts.conflict > 0 { parts.append("\(report.counts.conflict) in conflict") }
+    let what = parts.isEmpty ? "nothing to do" : "to do: \(parts.joined(separator: ", "))"
+    message = "\(what), \(done); only planned, for the settings say dry-run"
+  }
+
   init(_ failure: PassFailure) {
-    hints.retryAfter = failure.retryAfter
+    if failure.isAsked { hints.retryAfter = failure.retryAfter } else { hints.restFor = failure.retryAfter }
     code = failure.code
     exitStatus = failure.kind.exitStatus
     message = failure.message
     level = .error
     self.failure = failure.message
+    hint = failure.hint
+    isOfFolder =
+      [.folderUnusable, .permission].contains(failure.kind) || failure.code == PassFailure.folderNotEmpty
     switch failure.kind {
     case .stopped:
       outcome = .cancelled
@@ -58,10 +101,24 @@ struct RunOutcome: Sendable {
     case .feedUnreachable:
       outcome =
         ["http-404", "http-410", "http-401", "http-403"].contains(code) ? .failedPermanent : .failedTransient
-    case .locked, .inputOutput: outcome = .failedTransient
+    case .locked:
+      // Somebody else does the work: that is no failure of the mirror.
+      outcome = .busy
+      self.failure = nil
+      level = .notice
+    case .inputOutput: outcome = .failedTransient
     case .usage, .feedMalformed, .folderUnusable, .permission, .configuration, .noAgent, .defect:
       outcome = .failedPermanent
     }
+  }
+}
+
+extension RunOutcome {
+  func lastRun(_ number: UInt64) -> StatusDocument.LastRun {
+    var run = StatusDocument.LastRun(
+      number: number, code: code, message: message, hint: hint, exitStatus: exitStatus)
+    (run.counts, run.bytes) = (counts, bytes)
+    return run
   }
 }
 
@@ -72,7 +129,7 @@ extension Problem {
     if code.hasPrefix("http-5") || code == "http-429" || code == "http-408" { return true }
     switch DownloadFailure.Code(rawValue: code) {
     case .resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .outOfMemory, .tooManyOpenFiles,
-      .hostResting:
+      .hostResting, .gaveWay:
       return true
     default: return code == "changed-meanwhile"
     }
@@ -81,5 +138,8 @@ extension Problem {
 
 extension PassCounts {
   /// `12 fetched, 3 updated, 1 failed of 4,000`.
-  var sentence: String { "\(changes), \(inPlace) of \(wanted) in place" }
+  var sentence: String { "\(changes), \(standing)" }
+
+  /// `4 of 12 in place`.
+  var standing: String { "\(inPlace) of \(wanted) in place" }
 }

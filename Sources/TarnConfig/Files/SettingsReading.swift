@@ -6,6 +6,8 @@ package protocol SettingsReading: Sendable {
   func names(in directory: String) throws(SettingsReadFailure) -> SettingsDirectory
   /// What is known of a file without opening it, links followed.
   func attributes(_ path: String) throws(SettingsReadFailure) -> SettingsFileAttributes
+  /// Where a link says that it leads; nil for what is none.
+  func target(ofLink path: String) -> String?
   /// The path without links; nil when it does not exist or cannot be looked at.
   func realPath(_ path: String) -> String?
 }

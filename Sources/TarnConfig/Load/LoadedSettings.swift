@@ -1,5 +1,8 @@
 /// What came of reading all settings once.
 package struct LoadedSettings: Sendable, Equatable {
+  /// With so many problems there may be more: the rest of a file was not looked at.
+  package static let mostProblems = DocumentWalk.mostProblems
+
   /// nil when there is any error among the problems.
   package var settings: Settings?
   /// All of them, file by file in the order of reading, by line in each.
@@ -7,6 +10,8 @@ package struct LoadedSettings: Sendable, Equatable {
   /// What was set, with standard values in between: by table and in the order of `Setting.all`.
   package var records: [SettingRecord] = []
   package var files: [SettingsFileState] = []
+  /// Those of `conf.d` that are there.
+  package var directories: [String] = []
 
   /// Where the agent listens that runs with these settings: also when they have errors elsewhere, for then it runs with
   /// older ones.

@@ -87,7 +87,7 @@ enum FeedRule {
   }
 
   static func refusePassword(_ text: String, hint: String) throws(Refusal) {
-    guard Redaction.text(text).utf8.elementsEqual(text.utf8) else {
+    guard !Redaction.carriesUser(text) else {
       throw Refusal(.urlWithPassword, "carries a user name or a password in its URL", hint: hint)
     }
   }

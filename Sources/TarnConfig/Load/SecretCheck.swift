@@ -1,6 +1,7 @@
 import TarnCore
 
-/// Looks whether each secret is where its setting says, and hidden from others. Reads none.
+/// Looks whether each secret is where its setting says, and hidden from others. Of those that it may read only header files are
+/// read, and nothing of them is told but which line is no header.
 struct SecretCheck {
   let merged: MergedSettings
   let paths: SettingsPaths
@@ -48,7 +49,23 @@ struct SecretCheck {
         "the file of '\(name)' is open to others: \(shown) has mode \(String(attributes.mode, radix: 8))",
         hint: "chmod 600 \(shown)")
     }
-    return attributes.isReadable ? nil : denied(found, shown, severity)
+    guard attributes.isReadable else { return denied(found, shown, severity) }
+    return name == PassOptions.Name.headerFile.rawValue ? malformed(found, path, shown) : nil
+  }
+
+  /// The passes of this mirror fail, and nothing keeps the agent from its others.
+  private func malformed(_ found: FoundSetting, _ path: String, _ shown: String) -> SettingsProblem? {
+    // A file that cannot be read after all is told of by the pass.
+    guard let bytes = try? reading.read(path, limit: HeaderLines.limit) else { return nil }
+    do throws(HeaderLines.Malformed) {
+      _ = try HeaderLines(String(decoding: bytes, as: UTF8.self))
+      return nil
+    } catch {
+      return found.problem(
+        .badValue, severity: isRunning ? .warning : .error,
+        "line \(error.line) of the file of '\(found.setting.name)' is no header: \(shown)",
+        hint: "write each as 'Name: value' on a line of its own")
+    }
   }
 
   private func credentialName(_ place: SecretPlace) -> String? {

@@ -101,6 +101,7 @@ package struct SettingsLoader: Sendable {
       let more = "\(directory)/conf.d"
       do throws(SettingsReadFailure) {
         let found = try reading.names(in: more)
+        loaded.directories.append(more)
         let names = found.names.filter { $0.hasSuffix(".toml") && !$0.hasPrefix(".") }
         files += names.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }.map { "\(more)/\($0)" }
         for name in found.others where name.hasSuffix(".toml") {
@@ -109,7 +110,10 @@ package struct SettingsLoader: Sendable {
               "\(more)/\(name)", .fileNotReadable, "its name is not UTF-8", hint: "rename it with mv"))
         }
       } catch {
-        guard error != .missing else { continue }
+        if error == .missing {
+          if let problem = deadLink(more) { loaded.problems.append(problem) }
+          continue
+        }
         loaded.problems.append(Self.unreadable(more, .fileNotReadable, error.text, hint: nil))
       }
     }
@@ -123,9 +127,14 @@ package struct SettingsLoader: Sendable {
     do throws(SettingsReadFailure) {
       bytes = try reading.read(path, limit: Self.longestFile)
     } catch {
-      // A name of conf.d that is gone by now, or a link to nothing, is as good as none.
       let isMissing = error == .missing
+      if isMissing, let problem = deadLink(path) {
+        loaded.files.append(SettingsFileState(path: path, state: .failed))
+        loaded.problems.append(problem)
+        return nil
+      }
       loaded.files.append(SettingsFileState(path: path, state: isMissing ? .missing : .failed))
+      // A name of conf.d that is gone by now is as good as none.
       if isMissing && paths.file == nil { return nil }
       loaded.problems.append(
         Self.unreadable(
@@ -143,6 +152,14 @@ package struct SettingsLoader: Sendable {
       loaded.problems.append(SyntaxHint.problem(error, in: source))
       return nil
     }
+  }
+
+  /// Of a link to nothing: what it was to bring would be missing without a word. nil where there is no link.
+  private func deadLink(_ path: String) -> SettingsProblem? {
+    guard let target = reading.target(ofLink: path) else { return nil }
+    return Self.unreadable(
+      path, .fileMissing, "it is a link to \(target), which is not there",
+      hint: "put back what it leads to, or remove the link")
   }
 
   private static func hint(_ failure: SettingsReadFailure, _ path: String) -> String? {

@@ -26,7 +26,9 @@ extension ValueReading {
       hint = "write it as a list: \(setting.name) = [\(Self.parted(text))]"
     case (let kind, .array(let nodes)) where nodes.count == 1 && !kind.isSecret && kind != .patterns:
       switch nodes[0].value {
-      case .text(let text): hint = "write it without brackets: \(setting.name) = \(SettingValue.quote(text))"
+      case .text(let text):
+        hint =
+          "write it without brackets: \(setting.name) = \(SettingValue.quote(Redaction.value(text)))"
       case .integer(let number): hint = "write it without brackets: \(setting.name) = \(number)"
       default: break
       }
@@ -39,6 +41,7 @@ extension ValueReading {
 
   /// The members of a list that somebody wrote as one text.
   private static func parted(_ text: String) -> String {
+    let text = Redaction.value(text)
     let parts = text.split(separator: ",").map { SyntaxHint.trim(String($0)) }.filter { !$0.isEmpty }
     return (parts.isEmpty ? [text] : parts).map(SettingValue.quote).joined(separator: ", ")
   }

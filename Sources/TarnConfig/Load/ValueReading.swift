@@ -33,8 +33,17 @@ struct ValueReading {
 
   /// What is to be said of a value that is taken.
   func warning(_ value: SettingValue, _ setting: Setting) -> Refusal? {
-    guard setting.kind == .calendar, case .texts(let texts) = value else { return nil }
-    return schedules.warning(texts)
+    switch (setting.kind, value) {
+    case (.calendar, .texts(let texts)): return schedules.warning(texts)
+    case (.rate, .text(let text)): return Self.doubt([text])
+    case (.rates, .rates(let rates)): return Self.doubt(rates.map(\.limit))
+    default: return nil
+    }
+  }
+
+  private static func doubt(_ rates: [String]) -> Refusal? {
+    guard let doubt = rates.lazy.compactMap(Units.doubt(ofRate:)).first else { return nil }
+    return Refusal(.badValue, "is very low: \(doubt)", hint: "write the unit, also where it is B/s")
   }
 
   /// Reads each part of a list.
@@ -202,7 +211,7 @@ extension ScheduleTextError {
     // It may quote a word of the text, of any length.
     let isCut = reason.unicodeScalars.count > 120
     let front = String(String.UnicodeScalarView(reason.unicodeScalars.prefix(120)))
-    return "at its character \(before + 1): \(Redaction.text(front, isCut: isCut))"
+    return "at its character \(before + 1): \(Redaction.doubtful(front, isCut: isCut))"
       + (isCut ? "\u{2026}" : "")
   }
 }

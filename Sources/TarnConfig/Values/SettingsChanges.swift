@@ -8,7 +8,7 @@ package struct SettingsChanges: Sendable, Equatable {
   package var untouched: [String] = []
   package var limits = false
   package var agent = false
-  /// Settings that only a restart takes up, as `agent.socket`.
+  /// Settings that only a restart takes up, as `agent.socket`: all that differ from those that the agent began with.
   package var needRestart: [String] = []
 
   package init() {}
@@ -29,8 +29,6 @@ extension Settings {
     changes.removed = old.mirrors.map(\.name).filter { mirror($0) == nil }
     changes.limits = limits != old.limits
     changes.agent = agent != old.agent
-    if agent.socket != old.agent.socket { changes.needRestart.append("agent.socket") }
-    if agent.statusAccess != old.agent.statusAccess { changes.needRestart.append("agent.status-access") }
     return changes
   }
 }
@@ -51,18 +49,24 @@ package struct RunningSettings: Sendable {
   }
 
   package private(set) var loaded: LoadedSettings
+  /// Those that it began with.
+  private let first: AgentSettings
 
   /// - Returns: nil when there are errors among the problems.
   package init?(_ loaded: LoadedSettings) {
-    guard loaded.settings != nil else { return nil }
+    guard let settings = loaded.settings else { return nil }
     self.loaded = loaded
+    first = settings.agent
   }
 
   package var settings: Settings { loaded.settings ?? Settings() }
 
   package mutating func reload(_ fresh: LoadedSettings) -> Reload {
-    guard let new = fresh.settings else { return .kept(fresh.problems) }
-    let changes = new.changes(from: settings)
+    let lost = fresh.lost(since: loaded)
+    guard let new = fresh.settings, lost.isEmpty else { return .kept(fresh.problems + lost) }
+    var changes = new.changes(from: settings)
+    if new.agent.socket != first.socket { changes.needRestart.append("agent.socket") }
+    if new.agent.statusAccess != first.statusAccess { changes.needRestart.append("agent.status-access") }
     loaded = fresh
     return .taken(changes)
   }

@@ -67,6 +67,8 @@ package struct SettingsProblem: Error, Sendable, Equatable {
 extension SettingsProblem.Excerpt {
   /// How much of a long line is shown.
   private static let width = 100
+  /// How far before the place a line is looked at.
+  private static let reach = 4096
 
   /// What of the line may be shown.
   enum Extent {
@@ -79,40 +81,44 @@ extension SettingsProblem.Excerpt {
 
   /// - Parameter column: from 1; one behind the line's end is its end.
   init(line: String, column: Int, showing extent: Extent) {
-    // The window begins a little before the place. A line may be as long as a file: no more of it is looked at.
+    // The window begins a little before the place. What is a password only the line from its beginning on tells; but it may be as long as
+    // a file: then nothing is shown before the place.
     let before = max(0, column - 1)
-    let first = before <= Self.width * 2 / 3 ? 0 : before - Self.width / 3
-    let scalars = Array(line.unicodeScalars.dropFirst(first).prefix(Self.width * 2))
-    let start = min(before - first, scalars.count)
+    let isNear = before <= Self.reach
+    let origin = isNear ? 0 : before
+    let first = before <= Self.width * 2 / 3 ? 0 : isNear ? before - Self.width / 3 : before
+    let window = Array(line.unicodeScalars.dropFirst(origin).prefix(first - origin + Self.width * 2 + 1))
+    let scalars = Array(window.prefix(first - origin + Self.width * 2))
+    let start = min(before - origin, scalars.count)
     let end = max(start, Self.wordEnd(scalars, from: start))
-    let shown: [Unicode.Scalar]
-    switch extent {
-    case .whole: shown = scalars
-    case .key: shown = scalars[..<end] + (end < scalars.count ? [" ", "\u{2026}"] : [])
-    case .nothing: shown = scalars[..<start] + ["\u{2026}"]
-    }
-    // Nor does it begin inside a URL, whose password could not be told from its path.
-    let edge = first == 0 ? 0 : shown[..<start].firstIndex { Self.edges.contains($0) }.map { $0 + 1 }
-    let front = (first > 0 ? "\u{2026}" : "") + Self.safe(shown[(edge ?? start)..<start])
-    let rest = edge == nil ? [] : shown[start...].prefix(Self.width - start)
-    let isCut = edge == nil || shown.count > Self.width
-    text = Redaction.text(front + Self.safe(rest), isCut: isCut) + (isCut ? "\u{2026}" : "")
-    // What is redacted before the place moves it.
-    offset = zip(text.unicodeScalars, Redaction.text(front).unicodeScalars).prefix { $0 == $1 }.count
-    let meant =
-      extent == .nothing
-      ? 1 : Self.safe(scalars[start..<min(end, max(start, Self.width))]).unicodeScalars.count
+    let base = min(first - origin, start)
+    let plain = DoubtfulText(line: scalars, isCut: window.count > scalars.count)
+    func shown(_ part: Range<Int>) -> String.UnicodeScalarView { Self.safe(plain.shown(part)) }
+    let (visible, tail): (Int, String) =
+      switch extent {
+      case .whole: (scalars.count, "")
+      case .key: (end, end < scalars.count ? " \u{2026}" : "")
+      case .nothing: (start, "\u{2026}")
+      }
+    let isCut = !isNear || visible - base > Self.width
+    let last = isNear ? max(start, min(visible, base + Self.width)) : start
+    let front = (first > 0 ? 1 : 0) + shown(base..<start).count
+    text =
+      (first > 0 ? "\u{2026}" : "") + String(shown(base..<start)) + String(shown(start..<last))
+      + (isCut ? "\u{2026}" : tail)
+    // What is hidden before the place and goes on behind it is pointed at.
+    let isInside = plain.hidden.contains { (base..<start).contains($0.lowerBound) && $0.upperBound > start }
+    offset = isInside ? front - DoubtfulText.mark.count : front
+    let meant = extent == .nothing ? 1 : front - offset + shown(start..<max(start, min(end, last))).count
     length = max(1, min(meant, text.unicodeScalars.count - offset))
   }
 
-  private static let edges: Set<Unicode.Scalar> = [" ", "\t", "\"", "'"]
-
   /// Blanks for tabs, escapes for what must not reach a terminal.
-  private static func safe(_ scalars: ArraySlice<Unicode.Scalar>) -> String {
+  private static func safe(_ scalars: [Unicode.Scalar]) -> String.UnicodeScalarView {
     var text = String.UnicodeScalarView()
     for scalar in scalars { text.append(scalar == "\t" ? " " : scalar) }
     // A backslash is an ordinary thing in TOML, and escapes would move the caret.
-    return Printable.escape(String(text)).replacing("\\\\", with: "\\")
+    return Printable.escape(String(text)).replacing("\\\\", with: "\\").unicodeScalars
   }
 
   /// The end of the key, number or quoted text that begins there.

@@ -6,7 +6,7 @@ package final class Comparison {
   private let rows: any RowCursor
   private let snapshot: any SnapshotCursor
   private let emit: (Finding) throws -> Void
-  private let stranger: (Present) -> Void
+  private let stranger: (Present, _ isRecorded: Bool) -> Void
   private let mayGo: (RelativePath) -> Bool
 
   private var row: Row?
@@ -25,8 +25,11 @@ package final class Comparison {
   }
 
   private struct Settled {
-    var entry: Entry
+    let isRefused: Bool
     var finding: Finding
+
+    /// Whether what it wants is a directory of the path.
+    func holds(_ path: RelativePath) -> Bool { finding.path.isAncestor(of: path) }
   }
 
   private struct Blocker {
@@ -38,12 +41,13 @@ package final class Comparison {
   }
 
   /// - Parameters:
-  ///   - stranger: called for every regular file that is neither wanted nor recorded.
+  ///   - stranger: called for every regular file that is neither wanted nor recorded, and for every one that is not as the
+  ///     row of its path says, which is told.
   ///   - mayGo: whether an unlisted file of Tarn's may be deleted, where the policy deletes at all.
   ///   - emit: called for every path that is wanted or recorded, nearly in path order.
   package init(
     planner: Planner, rows: any RowCursor, snapshot: any SnapshotCursor,
-    stranger: @escaping (Present) -> Void = { _ in },
+    stranger: @escaping (Present, _ isRecorded: Bool) -> Void = { _, _ in },
     mayGo: @escaping (RelativePath) -> Bool = { _ in true },
     emit: @escaping (Finding) throws -> Void
   ) throws {
@@ -53,7 +57,7 @@ package final class Comparison {
     self.stranger = stranger
     self.mayGo = mayGo
     self.emit = emit
-    try nextRow()
+    row = try rows.next()
     try nextPresent()
   }
 
@@ -61,23 +65,21 @@ package final class Comparison {
   ///
   /// - Throws: `OutOfOrder` when its path sorts before the one before it; then the comparison is void.
   package func want(_ entry: Entry) throws {
-    if let known = newest {
-      let order = compareBytes(known.entry.path.bytes, entry.path.bytes)
-      if order > 0 { throw OutOfOrder() }
-      if order == 0 {
-        newest = merge(known, entry)
-        return
-      }
-      try settle(known)
+    let order = newest.map { compareBytes($0.entry.path.bytes, entry.path.bytes) }
+    if let order, order > 0 { throw OutOfOrder() }
+    let known = newest.take()
+    if let known, order == 0 {
+      newest = merge(known, entry)
+    } else {
+      newest = Wanted(entry: entry)
+      if let known { try settle(known) }
     }
-    newest = Wanted(entry: entry)
   }
 
   /// No more entries: the rest of the rows is unlisted.
   package func finish() throws {
-    if let known = newest { try settle(known) }
-    newest = nil
-    while row != nil || present != nil { try passUnlisted() }
+    if let known = newest.take() { try settle(known) }
+    while row != nil || present != nil { try passUnlisted(before: nil) }
     try release(from: 0)
     while let blocker = blockers.popLast() { try release(blocker) }
   }
@@ -101,19 +103,18 @@ package final class Comparison {
   /// directory of a later entry.
   private func settle(_ wanted: Wanted) throws {
     let path = wanted.entry.path
-    while let front = frontPath, front < path { try passUnlisted() }
+    while let isRow = isRowFirst, (isRow ? row?.path : present?.path).map({ $0 < path }) == true {
+      try passUnlisted(before: path)
+    }
     try dropNonPrefixes(of: path)
-
-    let row = self.row?.path == path ? self.row : nil
-    let present = self.present?.path == path ? self.present : nil
-    if row != nil { try nextRow() }
-    if present != nil { try nextPresent() }
-
+    let row = try takeRow(at: path)
+    let present = try takePresent(at: path)
     var finding = Finding(path: path, entry: wanted.entry, row: row, decision: .current)
     finding.mark = mark(row, present)
+    if finding.mark != nil, let present, present.kind == .regular { stranger(present, true) }
     if wanted.entry.isRefused {
       finding.refusal = ("refused", "")
-    } else if nested.contains(where: { !$0.entry.isRefused && $0.entry.path.isAncestor(of: path) }) {
+    } else if nested.contains(where: { !$0.isRefused && $0.holds(path) }) {
       refuseAncestors(of: path)
       finding.refusal = Self.fileAndDirectory
     } else if let refusal = wanted.refusal {
@@ -121,7 +122,7 @@ package final class Comparison {
     } else {
       finding.decision = decide(wanted.entry, row: row, present: present)
     }
-    nested.append(Settled(entry: wanted.entry, finding: finding))
+    nested.append(Settled(isRefused: wanted.entry.isRefused, finding: finding))
     if let present, present.kind != .directory { blockers.append(Blocker(present: present)) }
   }
 
@@ -161,8 +162,7 @@ package final class Comparison {
   }
 
   private func refuseAncestors(of path: RelativePath) {
-    for index in nested.indices
-    where !nested[index].entry.isRefused && nested[index].entry.path.isAncestor(of: path) {
+    for index in nested.indices where !nested[index].isRefused && nested[index].holds(path) {
       nested[index].finding.refusal = Self.fileAndDirectory
     }
   }
@@ -174,21 +174,28 @@ package final class Comparison {
   /// Lets go of what cannot be a prefix of this path or of any later one. Blockers come last: a finding that is
   /// released may make one of them give way.
   private func dropNonPrefixes(of path: RelativePath) throws {
-    let keep = nested.firstIndex { !path.bytes.starts(with: $0.entry.path.bytes) } ?? nested.count
-    try release(from: keep)
-    while let last = blockers.last, !path.bytes.starts(with: last.present.path.bytes) {
-      blockers.removeLast()
-      try release(last)
+    if let keep = nested.firstIndex(where: { !path.bytes.starts(with: $0.finding.path.bytes) }) {
+      try release(from: keep)
+    }
+    while let last = blockers.indices.last, !path.bytes.starts(with: blockers[last].present.path.bytes) {
+      try release(blockers.removeLast())
     }
   }
 
   private func release(from index: Int) throws {
-    let released = nested[index...]
-    nested.removeSubrange(index...)
-    for settled in released {
-      noteWay(for: settled.finding)
-      try emit(settled.finding)
+    // Most often it is the only one, which moves.
+    guard nested.count - index > 1 else {
+      if nested.count > index { try release(nested.removeLast()) }
+      return
     }
+    let released = Array(nested[index...])
+    nested.removeSubrange(index...)
+    for settled in released { try release(settled) }
+  }
+
+  private func release(_ settled: Settled) throws {
+    noteWay(for: settled.finding)
+    try emit(settled.finding)
   }
 
   private func noteWay(for finding: Finding) {
@@ -207,33 +214,52 @@ package final class Comparison {
     try emit(finding)
   }
 
-  /// The path that comes first of rows and snapshot.
-  private var frontPath: RelativePath? {
-    guard let row else { return present?.path }
-    guard let present else { return row.path }
-    return min(row.path, present.path)
+  /// Whether the path that comes first is that of the row; nil when both streams are over.
+  private var isRowFirst: Bool? {
+    guard let row else { return present == nil ? nil : false }
+    guard let present else { return true }
+    return compareBytes(row.path.bytes, present.path.bytes) <= 0
   }
 
-  private func passUnlisted() throws {
-    guard let path = frontPath else { return }
+  private func takeRow(at path: RelativePath) throws -> Row? {
+    guard row?.path == path else { return nil }
+    let taken = row.take()
+    row = try rows.next()
+    return taken
+  }
+
+  private func takePresent(at path: RelativePath) throws -> Present? {
+    guard present?.path == path else { return nil }
+    let taken = present.take()
+    try nextPresent()
+    return taken
+  }
+
+  /// - Parameter wanted: the path that is wanted next; nil when no more is.
+  private func passUnlisted(before wanted: RelativePath?) throws {
+    guard let isRow = isRowFirst, let path = isRow ? row?.path : present?.path else { return }
     try dropNonPrefixes(of: path)
-    let row = self.row?.path == path ? self.row : nil
-    let present = self.present?.path == path ? self.present : nil
-    if row != nil { try nextRow() }
-    if present != nil { try nextPresent() }
-    let finding = row.map { row in
-      var finding = Finding(
-        path: path, entry: nil, row: row,
-        decision: isBelowRefused(path) ? .unlisted : planner.decideUnlisted(row, present: present))
-      finding.mark = mark(row, present)
-      return finding
+    let row = try takeRow(at: path)
+    let present = try takePresent(at: path)
+    var finding: Finding?
+    if let row {
+      let decision = isBelowRefused(path) ? .unlisted : planner.decideUnlisted(row, present: present)
+      finding = Finding(path: path, entry: nil, row: row, decision: decision)
+      finding?.mark = mark(row, present)
+    } else if let present, present.kind == .regular {
+      stranger(present, false)
     }
-    if let present, row == nil, present.kind == .regular { stranger(present) }
-    if let present, present.kind != .directory {
+    if let present, present.kind != .directory, mayLieBelow(path, wanted) {
       blockers.append(Blocker(present: present, unlisted: finding))
     } else if let finding {
       try emit(finding)
     }
+  }
+
+  /// Whether a path that comes later may begin with this one: then the next one does.
+  private func mayLieBelow(_ path: RelativePath, _ wanted: RelativePath?) -> Bool {
+    func begins(_ next: RelativePath?) -> Bool { next?.bytes.starts(with: path.bytes) == true }
+    return begins(wanted) || begins(row?.path) || begins(present?.path)
   }
 
   private func mark(_ row: Row?, _ present: Present?) -> UInt64? {
@@ -244,11 +270,7 @@ package final class Comparison {
 
   /// A name that was refused may have been a directory's.
   private func isBelowRefused(_ path: RelativePath) -> Bool {
-    nested.contains { $0.entry.isRefused && $0.entry.path.isAncestor(of: path) }
-  }
-
-  private func nextRow() throws {
-    row = try rows.next()
+    nested.contains { $0.isRefused && $0.holds(path) }
   }
 
   private func nextPresent() throws {

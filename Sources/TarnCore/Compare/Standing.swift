@@ -27,6 +27,7 @@ package struct Standing: Sendable, Equatable {
   /// - Parameter isBelowFile: nothing stands there, for something above it is no directory.
   /// - Returns: nil when it is as recorded.
   package static func mark(_ row: Row, present: Present?, isBelowFile: Bool) -> UInt64? {
+    if let present, present.kind == .regular, row.identity.isSame(as: present.identity) { return nil }
     var hash = Hash()
     hash.add(row.path.bytes)
     guard let present else {
@@ -34,7 +35,6 @@ package struct Standing: Sendable, Equatable {
       return hash.value
     }
     switch present.kind {
-    case .regular where row.identity.isSame(as: present.identity): return nil
     case .regular: hash.add(2)
     case .directory:
       // The times of a directory change with what lies in it.

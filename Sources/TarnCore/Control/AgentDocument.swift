@@ -32,14 +32,23 @@ package struct AgentDocument: Codable, Sendable, Equatable {
   package var settingsRead: String
   /// Why newer settings were not taken, one text per error; empty when the last reload was.
   package var rejected: [String] = []
+  /// The command that tells of them with all there is to say; nil from an agent that does not say.
+  package var settingsCheck: String?
   /// Settings that only a restart takes up.
   package var needRestart: [String] = []
-  /// Hosts that are left alone for a while, and until when (RFC 3339).
+  /// Hosts that some mirrors leave alone for a while, and until when (RFC 3339).
   package var restingHosts: [RestingHost] = []
 
   package struct RestingHost: Codable, Sendable, Equatable {
     package var host: String
+    /// Now, while one request tries whether it is back.
     package var until: String
+    /// It asked for that itself; false where it failed again and again. nil from an agent that does not say.
+    package var asked: Bool?
+    /// Until when it asked for it; later than `until` where that is more than any host is left alone for. nil where it did not.
+    package var askedUntil: String?
+    /// Those that leave it alone; for others it may answer. nil from an agent that does not say.
+    package var mirrors: [String]?
 
     package init(host: String, until: String) {
       self.host = host

@@ -152,6 +152,8 @@ package struct ControlFailure: Error, Codable, Sendable, Equatable {
     case unavailable
     /// A defect in Tarn (500).
     case defect
+    /// It holds, and cannot be written down (507).
+    case storage
   }
   package var schema = "tarn-error/1"
   package var kind: Kind

@@ -11,6 +11,14 @@ package struct StatusDocument: Codable, Sendable {
     package var held = 0
     /// Deleted or edited by the user, and left so by policy.
     package var kept = 0
+
+    /// So many are being brought back, which were counted as in place.
+    package mutating func take(missing: Int) {
+      let most = max(0, wanted - max(0, missing))
+      guard current > most else { return }
+      pending += current - most
+      current = most
+    }
   }
   package struct Bytes: Codable, Sendable {
     /// Of wanted entries whose size is known, from the feed or from the file in place; nil when none is known.
@@ -21,6 +29,15 @@ package struct StatusDocument: Codable, Sendable {
     package var pending: UInt64? = 0
     /// Wanted entries whose size is not known.
     package var unknownSizes = 0
+
+    /// So many are being brought back, which were counted as in place.
+    package mutating func take(missing: UInt64) {
+      guard let wanted else { return }
+      let most = wanted - min(wanted, missing)
+      guard current > most else { return }
+      pending = (pending ?? 0) + (current - most)
+      current = most
+    }
 
     private enum CodingKeys: String, CodingKey { case wanted, current, pending, unknownSizes }
 
@@ -39,16 +56,23 @@ package struct StatusDocument: Codable, Sendable {
     package var total: UInt64?
     package var rate: UInt64
     package var source: String
+    /// `running`, or `waiting` for a place; nil from an agent that does not say.
+    package var state: String?
 
-    package init(path: String, received: UInt64, total: UInt64?, rate: UInt64, source: String) {
+    package var isWaiting: Bool { state == "waiting" }
+
+    package init(
+      path: String, received: UInt64, total: UInt64?, rate: UInt64, source: String, isWaiting: Bool = false
+    ) {
       self.path = path
       self.received = received
       self.total = total
       self.rate = rate
       self.source = source
+      state = isWaiting ? "waiting" : "running"
     }
 
-    private enum CodingKeys: String, CodingKey { case path, received, total, rate, source }
+    private enum CodingKeys: String, CodingKey { case path, received, total, rate, source, state }
 
     /// Every key is there; what is not known is null.
     package func encode(to encoder: any Encoder) throws {
@@ -58,6 +82,31 @@ package struct StatusDocument: Codable, Sendable {
       try container.encode(total, forKey: .total)
       try container.encode(rate, forKey: .rate)
       try container.encode(source, forKey: .source)
+      try container.encode(state, forKey: .state)
+    }
+  }
+  /// How far the feed has come that is being fetched.
+  package struct FeedTransfer: Codable, Sendable, Equatable {
+    package var received: UInt64
+    /// As its server said; nil when it did not.
+    package var total: UInt64?
+    /// Bytes per second.
+    package var rate: UInt64
+
+    package init(received: UInt64, total: UInt64?, rate: UInt64) {
+      self.received = received
+      self.total = total
+      self.rate = rate
+    }
+
+    private enum CodingKeys: String, CodingKey { case received, total, rate }
+
+    /// Every key is there; what is not known is null.
+    package func encode(to encoder: any Encoder) throws {
+      var container = encoder.container(keyedBy: CodingKeys.self)
+      try container.encode(received, forKey: .received)
+      try container.encode(total, forKey: .total)
+      try container.encode(rate, forKey: .rate)
     }
   }
   package struct Watch: Codable, Sendable {
@@ -123,16 +172,22 @@ package struct StatusDocument: Codable, Sendable {
   package struct LastRun: Codable, Sendable, Equatable {
     /// As promised to who asked for it.
     package var number: UInt64
-    /// `in-sync`, `partial`, `held`, `stopped`, or the code of a failure.
+    /// `in-sync`, `partial`, `held`, `planned` (where the settings say dry-run), `stopped`, or the code of a failure.
     package var code: String
     package var message: String
+    /// How to mend a failure; a command where there is one.
+    package var hint: String?
     /// What `tarn sync` would have ended with.
     package var exitStatus: Int32
+    /// By the names of the summary of `sync --json`; nil of a pass that failed before it did anything.
+    package var counts: [String: Int]?
+    package var bytes: [String: UInt64]?
 
-    package init(number: UInt64, code: String, message: String, exitStatus: Int32) {
+    package init(number: UInt64, code: String, message: String, hint: String? = nil, exitStatus: Int32) {
       self.number = number
       self.code = code
       self.message = message
+      self.hint = hint
       self.exitStatus = exitStatus
     }
   }
@@ -163,19 +218,32 @@ package struct StatusDocument: Codable, Sendable {
   package var nextRun: String?
   /// Why then: `scheduled`, `catching-up`, `backing-off`, `asked`, `paused` or `none`; nil without an agent.
   package var nextRunReason: String?
-  /// The number of the agent's pass at work; nil without one.
+  /// Until then the server asked to be left alone, or the feed (`ttl`) not to be read; nil where neither did, or the time is over.
+  package var askedUntil: String?
+  /// The number of the agent's pass or repair at work; nil without one.
   package var run: UInt64?
+  /// What that is: `pass` or `repair`; nil without one.
+  package var runKind: String?
   package var lastRun: LastRun?
   package var verifiedAt: String?
   /// When the feed last changed, as its server said when it was last read.
   package var upstreamChangedAt: String?
   /// Why the last pass ended without doing its work.
   package var lastFailure: String?
+  /// How to mend `lastFailure`; nil without one, or where it is not known.
+  package var hint: String?
   package var entries = Entries()
   package var bytes = Bytes()
+  /// nil when the feed is not being fetched.
+  package var feedTransfer: FeedTransfer?
+  /// All that run, and of those that wait the first ones.
   package var transfers: [Transfer] = []
+  /// So many wait in all; nil from an agent that does not say.
+  package var waitingTransfers: Int?
   package var watch = Watch()
   package var lastRepair: LastRepair?
+  /// Its passes only plan, as its settings say; nil where no settings are known.
+  package var dryRun: Bool?
   package var held: Held?
   package var problems: [ProblemLine] = []
   /// Problems beyond those listed.
@@ -194,10 +262,14 @@ package struct StatusDocument: Codable, Sendable {
 
 extension StatusDocument {
   private enum CodingKeys: String, CodingKey {
-    case name, feed, folder, state, process, format, lastSuccess, lastAttempt, nextRun, nextRunReason, run,
+    case name, feed, folder, state, process, format, lastSuccess, lastAttempt, nextRun, nextRunReason,
+      askedUntil, run, runKind,
       lastRun,
       verifiedAt,
-      upstreamChangedAt, lastFailure, entries, bytes, transfers, watch, lastRepair, held, problems,
+      upstreamChangedAt, lastFailure, hint, entries, bytes, feedTransfer, transfers, waitingTransfers, watch,
+      lastRepair,
+      dryRun, held,
+      problems,
       moreProblems,
       trashFiles,
       trashBytes
@@ -209,9 +281,9 @@ extension StatusDocument {
     for (key, value) in [
       (CodingKeys.name, name), (.feed, feed), (.folder, folder), (.state, state), (.format, format),
       (.lastSuccess, lastSuccess), (.lastAttempt, lastAttempt), (.nextRun, nextRun),
-      (.nextRunReason, nextRunReason),
+      (.nextRunReason, nextRunReason), (.askedUntil, askedUntil), (.runKind, runKind),
       (.verifiedAt, verifiedAt),
-      (.upstreamChangedAt, upstreamChangedAt), (.lastFailure, lastFailure),
+      (.upstreamChangedAt, upstreamChangedAt), (.lastFailure, lastFailure), (.hint, hint),
     ] as [(CodingKeys, String?)] {
       try container.encode(value, forKey: key)
     }
@@ -220,9 +292,12 @@ extension StatusDocument {
     try container.encode(lastRun, forKey: .lastRun)
     try container.encode(entries, forKey: .entries)
     try container.encode(bytes, forKey: .bytes)
+    try container.encode(feedTransfer, forKey: .feedTransfer)
     try container.encode(transfers, forKey: .transfers)
+    try container.encode(waitingTransfers ?? transfers.count { $0.isWaiting }, forKey: .waitingTransfers)
     try container.encode(watch, forKey: .watch)
     try container.encode(lastRepair, forKey: .lastRepair)
+    try container.encode(dryRun, forKey: .dryRun)
     try container.encode(held, forKey: .held)
     try container.encode(problems, forKey: .problems)
     try container.encode(moreProblems, forKey: .moreProblems)

@@ -16,6 +16,7 @@ extension AgentDocument {
   var redacted: AgentDocument {
     var document = self
     document.rejected = []
+    document.settingsCheck = nil
     document.needRestart = []
     document.restingHosts = []
     return document
@@ -30,7 +31,9 @@ extension StatusDocument {
     document.feed = Self.origin(feed)
     document.folder = Self.lastName(folder)
     document.lastFailure = lastFailure.map { _ in StatusAnswer.withheld }
+    document.hint = nil
     document.lastRun?.message = StatusAnswer.withheld
+    document.lastRun?.hint = nil
     document.transfers = transfers.map { transfer in
       var transfer = transfer
       transfer.path = StatusAnswer.withheld

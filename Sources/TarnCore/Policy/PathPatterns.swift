@@ -12,13 +12,36 @@ package struct PathPatterns: Sendable, Equatable {
     var text: String
   }
 
+  /// What a pattern comes to where it has at most one star (or `**/`), at an end of it: told by a comparison of bytes, as most
+  /// patterns can be.
+  private struct Shape: Sendable, Equatable {
+    enum Kind { case literal, prefix, suffix, below, other }
+    var kind: Kind
+    var isAnchored: Bool
+    var isDirectoryOnly: Bool
+    /// Of `letters`.
+    var range: Range<Int>
+  }
+
   /// As given, for display and for the ledger.
   package let texts: [String]
   private let patterns: [Pattern]
+  private let shapes: [Shape]
+  /// Of all shapes, one behind the other.
+  private let letters: [UInt8]
 
   package init(_ texts: [String]) {
     self.texts = texts
-    self.patterns = texts.compactMap(Self.parse)
+    patterns = texts.compactMap(Self.parse)
+    var letters: [UInt8] = []
+    shapes = patterns.map { pattern in
+      let (kind, bytes) = Self.shape(pattern)
+      defer { letters += bytes }
+      return Shape(
+        kind: kind, isAnchored: pattern.isAnchored, isDirectoryOnly: pattern.isDirectoryOnly,
+        range: letters.count..<(letters.count + bytes.count))
+    }
+    self.letters = letters
   }
 
   package var isEmpty: Bool { patterns.isEmpty }
@@ -36,14 +59,58 @@ package struct PathPatterns: Sendable, Equatable {
 
   private func decisive(_ path: RelativePath) -> Pattern? {
     guard !patterns.isEmpty else { return nil }
-    var last: Pattern?
-    for end in Self.prefixEnds(path.bytes) {
-      let prefix = path.bytes[..<end]
-      let isDirectory = end < path.bytes.count
-      for pattern in patterns where Self.match(pattern, prefix, isDirectory: isDirectory) { last = pattern }
-      if isDirectory, let last, !last.isNegated { return last }
+    let last = path.bytes.withUnsafeBufferPointer { bytes in
+      letters.withUnsafeBufferPointer { letters in decisive(path.bytes, bytes, letters) }
+    }
+    return last.map { patterns[$0] }
+  }
+
+  /// Of the path and every directory above it: the last pattern that speaks of it.
+  private func decisive(
+    _ path: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>, _ letters: UnsafeBufferPointer<UInt8>
+  ) -> Int? {
+    var last: Int?
+    var start = 0
+    for end in 0...bytes.count where end == bytes.count || bytes[end] == UInt8(ascii: "/") {
+      let isDirectory = end < bytes.count
+      for (index, shape) in shapes.enumerated() where isDirectory || !shape.isDirectoryOnly {
+        let from = shape.isAnchored ? 0 : start
+        let text = UnsafeBufferPointer(rebasing: bytes[from..<end])
+        let matches =
+          shape.kind == .other
+          ? Glob.matches(patterns[index].glob[...], path[from..<end])
+          : Self.matches(shape.kind, UnsafeBufferPointer(rebasing: letters[shape.range]), text)
+        if matches { last = index }
+      }
+      if isDirectory, let last, !patterns[last].isNegated { return last }
+      start = end + 1
     }
     return last
+  }
+
+  private static func matches(
+    _ kind: Shape.Kind, _ letters: UnsafeBufferPointer<UInt8>, _ text: UnsafeBufferPointer<UInt8>
+  ) -> Bool {
+    guard kind == .literal ? text.count == letters.count : text.count >= letters.count else { return false }
+    let offset = kind == .prefix ? 0 : text.count - letters.count
+    if kind == .below, offset > 0, text[offset - 1] != UInt8(ascii: "/") { return false }
+    for index in 0..<letters.count where letters[index] != text[offset + index] { return false }
+    return true
+  }
+
+  /// - Returns: the letters that stand in it, without a star.
+  private static func shape(_ pattern: Pattern) -> (Shape.Kind, [UInt8]) {
+    func isPlain(_ bytes: some Sequence<UInt8>) -> Bool { !bytes.contains { "*?[\\".utf8.contains($0) } }
+    let glob = pattern.glob
+    if isPlain(glob) { return (.literal, glob) }
+    if glob.starts(with: "**/".utf8), isPlain(glob.dropFirst(3)) { return (.below, Array(glob.dropFirst(3))) }
+    // A star stays within a segment: of an anchored pattern there may be more of them.
+    guard !pattern.isAnchored else { return (.other, []) }
+    if glob.first == UInt8(ascii: "*"), isPlain(glob.dropFirst()) {
+      return (.suffix, Array(glob.dropFirst()))
+    }
+    if glob.last == UInt8(ascii: "*"), isPlain(glob.dropLast()) { return (.prefix, Array(glob.dropLast())) }
+    return (.other, [])
   }
 
   private static func parse(_ text: String) -> Pattern? {
@@ -58,17 +125,5 @@ package struct PathPatterns: Sendable, Equatable {
     guard !glob.isEmpty else { return nil }
     return Pattern(
       glob: glob, isNegated: isNegated, isAnchored: isAnchored, isDirectoryOnly: isDirectoryOnly, text: text)
-  }
-
-  /// Where each leading part of a path ends: every directory above it, then the path itself.
-  private static func prefixEnds(_ bytes: [UInt8]) -> [Int] {
-    bytes.indices.filter { bytes[$0] == UInt8(ascii: "/") } + [bytes.count]
-  }
-
-  private static func match(_ pattern: Pattern, _ path: ArraySlice<UInt8>, isDirectory: Bool) -> Bool {
-    if pattern.isDirectoryOnly, !isDirectory { return false }
-    if pattern.isAnchored { return Glob.matches(pattern.glob[...], path) }
-    let slash = path.lastIndex(of: UInt8(ascii: "/"))
-    return Glob.matches(pattern.glob[...], slash.map { path[($0 + 1)...] } ?? path)
   }
 }

@@ -25,6 +25,15 @@ package enum Units {
     return .some(bytes)
   }
 
+  /// Why a rate is hardly meant as it is written: it has no unit, and is below 1 KiB/s. nil for all others.
+  package static func doubt(ofRate text: String) -> String? {
+    let number = text.hasSuffix("/s") ? text.dropLast(2) : text[...]
+    guard !number.isEmpty, number.allSatisfy({ $0.isASCII && ($0.isNumber || $0 == ".") }),
+      let rate = rate(text) ?? nil, rate < 1024
+    else { return nil }
+    return "'\(text)' is \(count(rate, "byte")) per second; did you mean \(number)MiB/s?"
+  }
+
   /// `1%` or a size.
   package static func reserve(_ text: String) -> Reserve? {
     guard text.hasSuffix("%") else { return bytes(text).map { .bytes($0) } }

@@ -30,6 +30,9 @@ package struct DownloadRequest: Sendable {
   package var expected: UInt64?
   /// It goes ahead of others that wait for a connection.
   package var isUrgent = false
+  /// Seconds without a byte after which its place may go to another mirror that has none at the host (`.gaveWay`).
+  package var patience = Self.shortestPatience
+  package static let shortestPatience: Int64 = 5
   /// Seconds in all; nil for no cap beside the low-speed and connect time-outs.
   package var totalTimeout: Int?
 
@@ -131,6 +134,8 @@ package struct DownloadFailure: Error, Sendable, Equatable {
     case outOfMemory = "out-of-memory"
     case tooManyOpenFiles = "too-many-open-files"
     case hostResting = "host-resting"
+    /// It received nothing for a while, and its place went to another mirror: says nothing against its source.
+    case gaveWay = "gave-way"
   }
   package var code: Code
   /// What happened, for a person; no secrets, escaped.
@@ -139,6 +144,8 @@ package struct DownloadFailure: Error, Sendable, Equatable {
   package var isTransient: Bool
   /// Seconds after which it may succeed; nil when nothing is known.
   package var retryAfter: Int64?
+  /// The server itself asked for that; else it is left alone because it failed.
+  package var isAsked = true
 
   package init(_ code: Code, _ message: String, isTransient: Bool, retryAfter: Int64? = nil) {
     self.code = code
@@ -150,6 +157,8 @@ package struct DownloadFailure: Error, Sendable, Equatable {
 
 /// Receives one exchange. All are called on the network's thread and must not block.
 package protocol DownloadReceiver: AnyObject, Sendable {
+  /// It has a connection's place, for which it may have waited; again after each redirect.
+  func placed()
   /// At most once, before any body byte, for the final response.
   func begin(_ head: ResponseHead) -> HeadVerdict
   /// Body bytes in order; the buffer is gone on return. All or none is taken.
@@ -161,7 +170,13 @@ package protocol DownloadReceiver: AnyObject, Sendable {
   func end(_ outcome: DownloadOutcome)
 }
 
+extension DownloadRequest {
+  /// Seconds that grow each time, so that a server that takes its time is heard out in the end, or found too slow.
+  package static func patience(gaveWay times: Int) -> Int64 { shortestPatience << Int64(min(times, 10)) }
+}
+
 extension DownloadReceiver {
+  package func placed() {}
   package func turnEnded() {}
 }
 

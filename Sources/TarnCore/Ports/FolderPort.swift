@@ -156,6 +156,7 @@ package struct Installation: Sendable {
   package var path: RelativePath
   package var partial: any PartialFile
   package var expectation: Expectation
+  /// For what is displaced; empty where nothing is.
   package var trashName: String
 
   package init(path: RelativePath, partial: any PartialFile, expectation: Expectation, trashName: String) {
@@ -240,6 +241,8 @@ package protocol FolderPort: FolderReading {
   func partials() throws(FolderFailure) -> [(name: String, size: UInt64)]
   /// What stat says of a file in `partial/`; nil when it is gone.
   func partialIdentity(_ name: String) throws(FolderFailure) -> FileIdentity?
+  /// Bytes of the disk that a file in `partial/` has, with the room that was reserved for it; 0 when it is gone.
+  func partialAllocation(_ name: String) throws(FolderFailure) -> UInt64
   func removePartial(_ name: String) throws(FolderFailure)
 
   /// Makes the contents of sealed files durable, all together. One result per file, in order.
@@ -266,8 +269,10 @@ package protocol FolderPort: FolderReading {
   func removeTrash(_ name: String) throws(FolderFailure)
   /// Gives a file that Tarn placed its mode back.
   ///
-  /// - Returns: its identity afterwards; nil when it is not `expected` any more.
-  func restoreMode(of path: RelativePath, expected: FileIdentity) throws(FolderFailure) -> FileIdentity?
+  /// - Returns: its identity afterwards, and its mode before; nil when it is not `expected` any more.
+  func restoreMode(
+    of path: RelativePath, expected: FileIdentity
+  ) throws(FolderFailure) -> (identity: FileIdentity, before: UInt32)?
 
   /// Makes everything on the folder's file system durable (syncfs): before the ledger says of files that
   /// others placed that they are there.

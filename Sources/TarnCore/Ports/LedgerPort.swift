@@ -92,7 +92,7 @@ package struct Intent: Sendable, Equatable {
   package var path: RelativePath
   /// install: the name in `partial/`; remove: empty.
   package var partialName: String
-  /// Where what stands at the path goes, if anything.
+  /// Where what stands at the path goes; empty where nothing was expected there.
   package var trashName: String
   /// install: the row to write once the file is seen there (its identity before the rename); remove: the row
   /// that goes.
@@ -164,9 +164,10 @@ package struct Problem: Sendable, Equatable {
   /// When it was first seen, and last.
   package var since: Timestamp
   package var seen: Timestamp
+  /// How many passes found it.
   package var attempts: Int
 
-  /// A problem seen now, for the first time as far as the caller knows; the ledger keeps `since` and counts
+  /// A problem that a pass sees now, for the first time as far as the caller knows; the ledger keeps `since` and adds up
   /// `attempts` when it knows the same name with the same code, seen at another time.
   package init(name: [UInt8], kind: Kind, code: String, message: String, seen: Timestamp) {
     self.name = name
@@ -176,6 +177,13 @@ package struct Problem: Sendable, Equatable {
     self.since = seen
     self.seen = seen
     self.attempts = 1
+  }
+
+  /// The same, found by who is no pass.
+  package var asLooked: Problem {
+    var problem = self
+    problem.attempts = 0
+    return problem
   }
 }
 
@@ -247,7 +255,7 @@ package enum LedgerChange: Sendable, Equatable {
   case dropPartial(RelativePath)
   case trash(TrashRow)
   case dropTrash(name: String)
-  /// Inserts; a known one of the same name and code keeps `since`, gets the new `seen` and one attempt more.
+  /// Inserts; a known one of the same name and code keeps `since`, gets the new `seen` and the new attempts on top.
   case problem(Problem)
   case dropProblem(name: [UInt8])
   /// After a pass: what it did not see again is solved.
@@ -293,11 +301,17 @@ package protocol LedgerPort: Sendable {
   func trash() throws(LedgerFailure) -> [TrashRow]
   /// How many files lie in the trash, and their bytes.
   func trashTotals() throws(LedgerFailure) -> (files: Int, bytes: UInt64)
-  func problems(limit: Int) throws(LedgerFailure) -> [Problem]
+  /// By name.
+  ///
+  /// - Parameter failedSince: without those of kind `failed` that were last seen before; nil for all.
+  func problems(limit: Int, failedSince: Timestamp?) throws(LedgerFailure) -> [Problem]
   func problem(name: [UInt8]) throws(LedgerFailure) -> Problem?
   /// The first by name, of this code, of what lies below a path.
   func problem(below path: RelativePath, code: String) throws(LedgerFailure) -> Problem?
-  func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int]
+  /// Counts the same.
+  func problemCounts(failedSince: Timestamp?) throws(LedgerFailure) -> [Problem.Kind: Int]
+  /// Counts those that were last seen before, of all kinds.
+  func problemCounts(seenBefore: Timestamp) throws(LedgerFailure) -> [Problem.Kind: Int]
   /// Events after a number, oldest first.
   func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event]
   /// The number of the newest event; 0 when there never was one.
@@ -392,4 +406,14 @@ package protocol EntryCursor: AnyObject {
 
 package protocol ActionCursor: AnyObject {
   func next() throws(LedgerFailure) -> Action?
+}
+
+extension LedgerPort {
+  package func problems(limit: Int) throws(LedgerFailure) -> [Problem] {
+    try problems(limit: limit, failedSince: nil)
+  }
+
+  package func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int] {
+    try problemCounts(failedSince: nil)
+  }
 }

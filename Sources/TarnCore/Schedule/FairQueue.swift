@@ -24,8 +24,8 @@ package enum TransferPriority: Int, Sendable, Hashable, CaseIterable, Comparable
 /// What joins later starts where the others are, so that nobody saves up turns, and nobody waits for ever.
 ///
 /// Where several mirrors share a host, its last free place goes only to a mirror that has none there, and likewise the last
-/// one of all (`setShared`): requests of one mirror that hang would else keep the others out until they time out. Who is alone
-/// has all places.
+/// one of all (`setShared`): requests of one mirror that hang would else keep the others out until they time out. Where a large file
+/// of such a mirror has that place, the one for small files is still there for all. Who is alone has all places.
 ///
 /// Adding, finishing and removing cost O(log n) amortised, n the flows and hosts at work; taking, too, and as much again for
 /// each other host at which the flow that was served stands first. Where only a kept place is free it is O(flows that wait there).
@@ -84,6 +84,8 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     var lines = 0
     /// Places of each mirror that has any.
     var places: [Mirror: Int] = [:]
+    /// Mirrors whose requests gave their places away, and that the host has not answered since.
+    var silent: Set<Mirror> = []
   }
 
   /// Whom a door lets in.
@@ -186,7 +188,7 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     hosts[door.host]?.running += 1
     if !door.isSmall { hosts[door.host]?.runningLarge += 1 }
     clean(door)
-    propose(door)
+    if door.isSmall { propose(door) } else { propose(host: door.host) }
     return (id, request)
   }
 
@@ -210,6 +212,53 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     barred = []
     for door in doors { propose(door) }
     return true
+  }
+
+  /// Ends a running request for the good of a mirror that waits: one that has no place at its host or, where all places are
+  /// taken, none anywhere. Mirrors that gave way themselves, and that the host has not answered since, come last. O(flows that
+  /// wait at the host, and doors).
+  ///
+  /// - Parameter isForOthers: such a one is asked to, for one that is none.
+  /// - Returns: who runs now in its place; nil when no such mirror would be let in for it, and nothing is changed.
+  package mutating func handOver(_ id: ID, isForOthers: Bool = false) -> (id: ID, request: Request)? {
+    guard let request = running[id], let host = hosts[request.host] else { return nil }
+    if isForOthers, !host.silent.contains(request.mirror) { return nil }
+    let found = successor(of: id) { $0 } ?? (isForOthers ? nil : successor(of: id) { _ in true })
+    guard let (door, flow) = found, let pass = served[flow]?.pass else { return nil }
+    finish(id)
+    let taken = take(flow, from: door, pass: pass)
+    hosts[request.host]?.silent.insert(request.mirror)
+    return taken
+  }
+
+  /// The host has answered a running request.
+  package mutating func heard(_ id: ID) {
+    guard let request = running[id], hosts[request.host]?.silent.remove(request.mirror) != nil else { return }
+    propose(host: request.host)
+  }
+
+  /// - Parameter mayBe: asked for each mirror whether it was heard of since it gave way.
+  private func successor(of id: ID, where mayBe: (Bool) -> Bool) -> (Door, Flow)? {
+    guard let request = running[id], let host = hosts[request.host], running.count <= limits.total else {
+      return nil
+    }
+    let isFull = isShared && limits.total > 1 && running.count == limits.total
+    if !host.isHeld, host.running <= limits.perHost {
+      let large = host.runningLarge - (request.isSmall ? 0 : 1)
+      for isSmall in [true, false] where isSmall || large < limits.perHost - keptForSmall(at: host) {
+        let door = Door(host: request.host, isSmall: isSmall)
+        let first = lines[door]?.first { flow in
+          host.places[flow.mirror] == nil && !(isFull && places[flow.mirror] != nil)
+            && mayBe(!host.silent.contains(flow.mirror))
+        }
+        if let first { return (door, first.flow) }
+      }
+    }
+    guard isFull else { return nil }
+    // The last place of all is for who has none anywhere, at whatever host.
+    let others = lines.keys.compactMap { door in head(of: door).map { (door, $0.flow) } }
+      .filter { door, flow in mayBe(hosts[door.host]?.silent.contains(flow.mirror) == false) }
+    return others.min { served[$0.1]?.pass ?? 0 < served[$1.1]?.pass ?? 0 }
   }
 
   private static func giveBack(_ mirror: Mirror, _ places: inout [Mirror: Int]) {
@@ -282,16 +331,24 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     if isLastPlaceKept { barred.insert(door) }
   }
 
+  private func keptForNewcomers(at host: HostState) -> Int { host.isShared && limits.perHost > 1 ? 1 : 0 }
+
+  private func keptForSmall(at host: HostState) -> Int {
+    min(limits.keptForSmall, max(0, limits.perHost - keptForNewcomers(at: host) - 2))
+  }
+
   private func opening(of door: Door) -> Opening {
     guard let host = hosts[door.host], !host.isHeld, host.running < limits.perHost else { return .nobody }
-    let forNewcomers = host.isShared && limits.perHost > 1 ? 1 : 0
-    let forSmall = min(limits.keptForSmall, max(0, limits.perHost - forNewcomers - 2))
+    let forNewcomers = keptForNewcomers(at: host)
+    let forSmall = keptForSmall(at: host)
     func isOpen(leaving kept: Int) -> Bool {
       host.running < limits.perHost - kept
         && (door.isSmall || host.runningLarge < limits.perHost - forSmall - kept)
     }
     guard isOpen(leaving: 0) else { return .nobody }
-    let here = !isOpen(leaving: forNewcomers)
+    // Where a large file has taken the newcomers' place, the last one is still that of the small files, of whomever they are.
+    let isTaken = door.isSmall && forSmall > 0 && host.runningLarge > limits.perHost - forSmall - forNewcomers
+    let here = !isOpen(leaving: isTaken ? 0 : forNewcomers)
     let anywhere = isLastPlaceKept
     return here || anywhere ? .newcomers(here: here, anywhere: anywhere) : .everybody
   }
@@ -302,10 +359,12 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     case .nobody: return nil
     case .everybody: return lines[door]?.first
     case .newcomers(let here, let anywhere):
-      guard let there = hosts[door.host]?.places else { return nil }
-      return lines[door]?.first { flow in
-        !(here && there[flow.mirror] != nil) && !(anywhere && places[flow.mirror] != nil)
+      guard let host = hosts[door.host], let line = lines[door] else { return nil }
+      func mayGo(_ flow: Flow) -> Bool {
+        !(here && host.places[flow.mirror] != nil) && !(anywhere && places[flow.mirror] != nil)
       }
+      guard !host.silent.isEmpty else { return line.first(where: mayGo) }
+      return line.first { mayGo($0) && !host.silent.contains($0.mirror) } ?? line.first(where: mayGo)
     }
   }
 

@@ -38,6 +38,8 @@ package struct RunSchedule: Sendable {
     case held
     /// Ended on request: says nothing about the mirror, and the next run comes as planned.
     case cancelled
+    /// Another process works at the folder: no attempt, and it is tried again soon.
+    case busy
   }
 
   /// The words of the status document.
@@ -58,15 +60,18 @@ package struct RunSchedule: Sendable {
     package var reason: Reason
   }
 
-  /// What a server asked for with its answer, in seconds.
+  /// What a server asked for with its answer, and what is known of it, in seconds.
   package struct Hints: Sendable, Hashable {
     package var retryAfter: Int64?
     /// The RSS `ttl`.
     package var freshFor: Int64?
+    /// It failed, and this process leaves it alone for so long: no wish of the server's, and nothing to the next process.
+    package var restFor: Int64?
 
-    package init(retryAfter: Int64? = nil, freshFor: Int64? = nil) {
+    package init(retryAfter: Int64? = nil, freshFor: Int64? = nil, restFor: Int64? = nil) {
       self.retryAfter = retryAfter
       self.freshFor = freshFor
+      self.restFor = restFor
     }
   }
 
@@ -98,6 +103,8 @@ package struct RunSchedule: Sendable {
     package var lastOutcome: Outcome?
     /// A run was at work when the process ended, or was killed: what it fetched waits for the next one.
     package var wasCutShort = false
+    /// Until then the server of the last run asked to be left alone; nil when it did not.
+    package var heldUntil: Timestamp?
 
     package init() {}
   }
@@ -105,18 +112,22 @@ package struct RunSchedule: Sendable {
   package private(set) var history: History
   package private(set) var isPaused = false
   package private(set) var isRunning = false
-  private var isAsked = false
+  package private(set) var isAsked = false
   private var timing: Timing
   private let limits: Limits
   /// The planned time, and from when on it was looked for.
   private var slot: (at: Timestamp, from: Timestamp)?
-  /// What a server asked for: until then only a person's wish counts.
+  /// What a server asked for, or how long one that failed is left alone: until then only a person's wish counts.
   private var hold: Wait?
   /// After a failure: when it is tried again, unless a planned time comes first.
   private var backOff: Wait?
+  /// For a run that was wanted, and none has read the feed since.
+  private var hasEndedBackOff = false
   /// A missed run, and when it is made good.
   private var catchUp: Wait?
   private var lastBegin: Moment?
+  /// What held before the run that is at work, for it may turn out to be none.
+  private var before: (lastAttempt: Timestamp?, heldUntil: Timestamp?, hold: Wait?)?
   /// The last begin or end of a run of this process.
   private var lastSign: Moment?
   /// The planned time is looked for after this one; runs whose time came while another went on are not missed.
@@ -136,9 +147,11 @@ package struct RunSchedule: Sendable {
     if let outcome = history.lastOutcome, history.failures > 0 {
       backOff = backOffWait(outcome, now: now, random: random)
     }
+    if timing != .onDemand { hold = held(until: history.heldUntil, now: now) }
     plan(now: now)
-    if case .every = timing, history.lastAttempt == nil { miss(now: now, random: random) }
-    if history.wasCutShort { catchUp = Wait(from: now, seconds: random * limits.spacing) }
+    // Who has just written a mirror down waits for its first run, or looks for what is wrong.
+    let isFirst = if case .every = timing { history.lastAttempt == nil } else { false }
+    if isFirst || history.wasCutShort { catchUp = Wait(from: now, seconds: random * limits.spacing) }
   }
 
   // MARK: - Events
@@ -149,12 +162,24 @@ package struct RunSchedule: Sendable {
     isAsked = true
   }
 
+  /// What was asked for is wanted no more.
+  package mutating func withdraw() {
+    isAsked = false
+  }
+
   /// A run would be of use soon; it waits while the mirror is paused or backs off, and never comes where runs come by command
   /// only.
-  package mutating func want(now: Moment) {
-    guard timing != .onDemand, catchUp == nil else { return }
-    catchUp = Wait(from: now, seconds: 0)
+  ///
+  /// - Parameter endsBackOff: nothing can be done without it, so it comes although the mirror backs off; once, until
+  ///   `hasReadFeed`.
+  package mutating func want(now: Moment, endsBackOff: Bool = false) {
+    guard timing != .onDemand else { return }
+    if endsBackOff, !hasEndedBackOff, backOff != nil { (backOff, hasEndedBackOff) = (nil, true) }
+    if catchUp == nil { catchUp = Wait(from: now, seconds: 0) }
   }
+
+  /// A run came so far: one that is wanted may end the back-off again.
+  package mutating func hasReadFeed() { hasEndedBackOff = false }
 
   package mutating func setPaused(_ paused: Bool) {
     isPaused = paused
@@ -166,18 +191,33 @@ package struct RunSchedule: Sendable {
     self.timing = timing
     catchUp = nil
     if timing == .onDemand {
-      hold = nil
+      forgetHold()
       backOff = nil
     }
     plan(now: now)
+  }
+
+  /// Another feed is followed: what the old one's server asked for, and how it failed, is nothing to it.
+  package mutating func forgetFeed(now: Moment) {
+    forgetHold()
+    backOff = nil
+    history.failures = 0
+    plan(now: now)
+  }
+
+  private mutating func forgetHold() {
+    (hold, history.heldUntil) = (nil, nil)
+    before?.hold = nil
+    before?.heldUntil = nil
   }
 
   /// A run begins.
   package mutating func begin(now: Moment) {
     isRunning = true
     isAsked = false
+    before = (history.lastAttempt, history.heldUntil, hold)
     catchUp = nil
-    hold = nil
+    (hold, history.heldUntil) = (nil, nil)
     backOff = nil
     history.lastAttempt = now.wall
     history.wasCutShort = true
@@ -185,6 +225,16 @@ package struct RunSchedule: Sendable {
     lastSign = now
     reference = now.wall
     plan(now: now)
+  }
+
+  /// What the server of the run at work asked for, which waits for it: a process that takes its place has to know.
+  ///
+  /// - Parameter seconds: to be left alone; nil once it has answered.
+  package mutating func setAsked(_ seconds: Double?, now: Moment) {
+    guard isRunning else { return }
+    history.heldUntil = seconds.map {
+      now.wall.adding(seconds: Int64(max(0, min($0, Double(limits.mostHint))).rounded(.up)))
+    }
   }
 
   /// The run has ended.
@@ -197,11 +247,12 @@ package struct RunSchedule: Sendable {
   ) {
     isRunning = false
     history.wasCutShort = isCutShort
+    if outcome == .busy { return endBusy(now: now, random: random) }
     if outcome != .cancelled { history.lastOutcome = outcome }
     lastSign = now
     reference = now.wall
     switch outcome {
-    case .cancelled: break
+    case .cancelled, .busy: break
     case .succeeded:
       history.lastSuccess = now.wall
       history.failures = 0
@@ -210,6 +261,28 @@ package struct RunSchedule: Sendable {
     }
     backOff = backOffWait(outcome, now: now, random: random)
     hold = asked(hints, outcome, now: now)
+    // It ended while it waited as its server had asked.
+    if outcome == .cancelled, timing != .onDemand { hold = hold ?? held(until: history.heldUntil, now: now) }
+    history.heldUntil = hold.map { hold in
+      let (until, overflow) = now.wall.nanoseconds.addingReportingOverflow(hold.remaining(at: now))
+      return Timestamp(nanoseconds: overflow ? .max : until)
+    }
+    if let rest = hints.restFor.map({ Wait(from: now, seconds: Double(max(0, min($0, limits.mostHint)))) }),
+      rest.remaining(at: now) > hold?.remaining(at: now) ?? 0
+    {
+      hold = rest
+    }
+    plan(now: now)
+  }
+
+  /// It counts as no run: what a server asked for still holds, and another run follows soon.
+  private mutating func endBusy(now: Moment, random: Double) {
+    if let before {
+      (history.lastAttempt, history.heldUntil, hold) = (before.lastAttempt, before.heldUntil, before.hold)
+    }
+    lastSign = now
+    reference = now.wall
+    if timing != .onDemand { catchUp = Wait(from: now, seconds: limits.spacing * (1 + random)) }
     plan(now: now)
   }
 
@@ -330,7 +403,7 @@ package struct RunSchedule: Sendable {
   private func backOffWait(_ outcome: Outcome, now: Moment, random: Double) -> Wait? {
     guard timing != .onDemand else { return nil }
     switch outcome {
-    case .succeeded, .held, .cancelled: return nil
+    case .succeeded, .held, .cancelled, .busy: return nil
     case .failedTransient:
       let ceiling = min(limits.backOff.ceiling(history.failures), interval(now: now))
       return Wait(from: now, seconds: ceiling * random)
@@ -348,5 +421,15 @@ package struct RunSchedule: Sendable {
     guard seconds > 0 else { return nil }
     // A feed is as old as the run that read it; a wish to be left alone begins with the answer.
     return Wait(from: outcome == .failedTransient ? now : lastBegin ?? now, seconds: Double(seconds))
+  }
+
+  /// What an earlier process was asked for. A clock that was set back makes it no longer than it was when it began, nor than a
+  /// server may ask for.
+  private func held(until: Timestamp?, now: Moment) -> Wait? {
+    guard let until, until > now.wall else { return nil }
+    let begun = max(now.wall, history.lastAttempt ?? now.wall)
+    let (left, overflow) = until.nanoseconds.subtractingReportingOverflow(begun.nanoseconds)
+    let seconds = overflow ? .infinity : max(0, Double(left) / 1e9)
+    return Wait(from: now, seconds: min(seconds, Double(limits.mostHint)))
   }
 }

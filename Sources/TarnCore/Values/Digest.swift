@@ -33,7 +33,8 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
 
   /// Reads the spellings found in the wild: `sha-256`, `SHA256`, `SHA2-256`, ` sha256 `.
   package init?(name: String) {
-    let folded = name.lowercased().filter { $0.isLetter || $0.isNumber }
+    let isPlain = name.utf8.allSatisfy { $0 < 0x80 }
+    let folded = isPlain ? Self.folded(name.utf8) : name.lowercased().filter { $0.isLetter || $0.isNumber }
     switch folded {
     case "md5": self = .md5
     case "sha1", "sha": self = .sha1
@@ -43,6 +44,16 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
     case "sha512", "sha2512": self = .sha512
     default: return nil
     }
+  }
+
+  /// ASCII letters in lower case and digits, nothing else.
+  private static func folded(_ name: String.UTF8View) -> String {
+    var kept: [UInt8] = []
+    for byte in name {
+      let folded = (0x41...0x5A).contains(byte) ? byte | 0x20 : byte
+      if (0x61...0x7A).contains(folded) || (0x30...0x39).contains(folded) { kept.append(folded) }
+    }
+    return String(decoding: kept, as: UTF8.self)
   }
 
   /// By strength: the strongest one of an entry decides.
@@ -70,19 +81,26 @@ package struct Digest: Hashable, Sendable {
 
   /// Reads hexadecimal digits of either case, nothing else.
   package init?(_ algorithm: DigestAlgorithm, hex: some Collection<UInt8>) {
+    self.init(algorithm, hex: Array(hex))
+  }
+
+  /// Reads hexadecimal digits of either case, nothing else.
+  package init?(_ algorithm: DigestAlgorithm, hex: [UInt8]) {
     guard hex.count == algorithm.length * 2 else { return nil }
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(algorithm.length)
-    var high: UInt8?
-    for digit in hex {
-      guard let value = Self.value(ofHexDigit: digit) else { return nil }
-      if let first = high {
-        bytes.append(first << 4 | value)
-        high = nil
-      } else {
-        high = value
+    var isHex = true
+    let bytes = [UInt8](unsafeUninitializedCapacity: algorithm.length) { bytes, count in
+      for index in 0..<algorithm.length {
+        guard let high = Self.value(ofHexDigit: hex[2 * index]),
+          let low = Self.value(ofHexDigit: hex[2 * index + 1])
+        else {
+          isHex = false
+          return
+        }
+        bytes[index] = high << 4 | low
+        count = index + 1
       }
     }
+    guard isHex else { return nil }
     self.algorithm = algorithm
     self.bytes = bytes
   }

@@ -35,9 +35,12 @@ package struct WatchBook: Sendable {
   private var lent: [Region] = []
   /// When all of it is to be looked at in any case.
   private var nextLook: UInt64
+  /// When it is to be counted what is in place; nil when that is known.
+  private var nextCount: UInt64?
+  /// What a repair looks at now it only counts.
+  package private(set) var onlyCounts = false
   /// No repair begins before: the last one took its time, or failed.
   private var notBefore: UInt64 = 0
-  private var begun: UInt64 = 0
   /// Nanoseconds that the last look at everything took; nil before there was one.
   private var lastWhole: UInt64?
   /// When it ended.
@@ -50,15 +53,19 @@ package struct WatchBook: Sendable {
   private var notes: [Note] = []
   /// Nobody was told of the blindness.
   private var isSilent = false
+  /// The mirror has a journal that stays. Until its first pass has read a feed Tarn makes and removes the folder itself.
+  package private(set) var hasJournal: Bool
 
   /// Seconds: the pause after repairs that failed in a row.
   private static let backOff = BackOff(base: 1, most: 300)
 
   /// - Parameters:
   ///   - isWatched: false for a folder that nobody watches: its passes look.
+  ///   - hasJournal: false until `begunJournal`.
   ///   - random: in 0..<1.
-  package init(isWatched: Bool, pace: Pace, now: UInt64, random: Double) {
+  package init(isWatched: Bool, hasJournal: Bool = true, pace: Pace, now: UInt64, random: Double) {
     sight = isWatched ? .starting : .off
+    self.hasJournal = hasJournal
     self.pace = pace
     nextLook = Self.moment(now, seconds: pace.poll, random: random)
   }
@@ -78,18 +85,32 @@ package struct WatchBook: Sendable {
       sight = .watching(since: now)
       isSilent = false
       allSince = now
+      // What kept repairs from looking may be over with it.
+      if failures > 0 { (failures, notBefore) = (0, now) }
     case .blind(let blindness):
       if case .blind(let before) = sight, before.code == blindness.code {
         sight = .blind(blindness)
         return
       }
-      // A folder that was not there yet was not lost.
-      isSilent = sight == .starting && blindness.code == .gone
+      isSilent = isNoLoss(blindness)
       if !isSilent { note("watch-lost", "\(blindness.code.rawValue): \(blindness.text)") }
       sight = .blind(blindness)
-      nextLook = Self.moment(now, seconds: pace.poll, random: random)
+      // Who is blinded again and again is not put off by it.
+      nextLook = min(nextLook, Self.moment(now, seconds: pace.poll, random: random))
     }
   }
+
+  /// A folder that was not there yet was not lost, nor one that a first pass made and took back.
+  private func isNoLoss(_ blindness: WatchBlindness) -> Bool {
+    switch blindness.code {
+    case .gone: sight == .starting || !hasJournal
+    case .replaced: !hasJournal
+    default: false
+    }
+  }
+
+  /// The mirror follows a feed: what its journal is told stays there.
+  package mutating func begunJournal() { hasJournal = true }
 
   private mutating func note(_ code: String, _ detail: String) {
     notes.append(Note(code: code, detail: detail))
@@ -106,7 +127,7 @@ package struct WatchBook: Sendable {
   /// No directory was found in its place: worth asking for as soon as a pass has been there.
   package var isMissing: Bool {
     guard case .blind(let blindness) = sight else { return false }
-    return blindness.code == .gone
+    return blindness.code == .gone || isSilent
   }
 
   /// Nothing changed since the last look at it, as far as anybody can tell.
@@ -118,7 +139,7 @@ package struct WatchBook: Sendable {
   /// Nanoseconds until a repair is due, 0 when it is; nil while one is at work, and for a folder that nobody watches.
   package func wait(now: UInt64) -> UInt64? {
     guard sight != .off, taken.isEmpty else { return nil }
-    var due = nextLook
+    var due = min(nextLook, nextCount ?? .max)
     if allSince != nil { due = 0 }
     if let dirty = dirt.dueAt { due = min(due, dirty) }
     if let released = held.values.min() { due = min(due, released) }
@@ -133,9 +154,12 @@ package struct WatchBook: Sendable {
     guard wait(now: now) == 0 else { return [] }
     release(now: now)
     let scope = dirt.takeAll()
-    taken = allSince != nil || now >= nextLook ? [.everything] : scope?.regions ?? []
+    let isWhole = allSince != nil || now >= nextLook
+    // What changed goes first, and counts once it is done.
+    onlyCounts = !isWhole && scope == nil
+    taken = isWhole || onlyCounts ? [.everything] : scope?.regions ?? []
     allSince = nil
-    begun = now
+    if taken == [.everything] { nextCount = nil }
     count(taken, now: now)
     return taken
   }
@@ -194,18 +218,20 @@ package struct WatchBook: Sendable {
   ///
   /// - Parameters:
   ///   - isDone: it looked at all that it was to look at. Otherwise that is still to be done, after a pause.
-  ///   - isBusy: somebody else holds the folder: the pauses do not grow.
+  ///   - isBusy: somebody else holds the folder, or it was stopped: the pauses do not grow.
   ///   - wantsCount: what is in place has to be counted anew, by a look at everything.
+  ///   - looked: nanoseconds that the look took; transfers, which may take hours, are none of it.
   ///   - random: in 0..<1.
   package mutating func end(
-    isDone: Bool, isBusy: Bool = false, wantsCount: Bool = false, now: UInt64, random: Double
+    isDone: Bool, isBusy: Bool = false, wantsCount: Bool = false, looked duration: UInt64 = 0, now: UInt64,
+    random: Double
   ) {
     guard !taken.isEmpty else { return }
     giveBackLent(now: now)
     let isWhole = taken.contains(.everything)
     guard isDone else {
       failures = isBusy ? 1 : failures + 1
-      if isWhole { allSince = allSince ?? now }
+      if isWhole, onlyCounts { nextCount = now } else if isWhole { allSince = allSince ?? now }
       for region in taken where !isWhole { giveBack(region, now: now) }
       taken = []
       notBefore = Self.sum(now, UInt64(Self.backOff.ceiling(failures) * 1e9))
@@ -213,34 +239,39 @@ package struct WatchBook: Sendable {
     }
     failures = 0
     taken = []
-    let duration = now - min(now, begun)
-    // Half of the time at most, whatever somebody does to the folder; but parts take long only where a server does.
+    // Half of the time at most, whatever somebody does to the folder.
     notBefore = Self.sum(now, isWhole ? duration : min(duration, Self.shortLook))
     if isWhole {
       (lastWhole, lastCount) = (duration, now)
       looked(now: now, random: random)
     } else if wantsCount {
       let pause = max(Self.leastCount, (lastWhole ?? 0).multipliedReportingOverflow(by: 20).0)
-      nextLook = min(nextLook, max(now, Self.sum(lastCount, pause)))
+      nextCount = min(nextCount ?? .max, max(now, Self.sum(lastCount, pause)))
     }
   }
+
+  /// Nanoseconds.
+  private static let shortLook: UInt64 = 1_000_000_000
 
   /// Nanoseconds between two countings at least.
   private static let leastCount: UInt64 = 1_000_000_000
 
   /// What changed while a pass or a repair is at work, for it to look at between its transfers: hints, which come back with
-  /// `passEnded`, or with the end of the repair.
+  /// `passEnded`, or with the end of the repair. How often it looks at everything is for it to say.
   ///
-  /// - Returns: everything only where a look at it is short: the pass waits for it.
-  package mutating func lend(now: UInt64) -> [Region] {
+  /// - Parameter hasLooked: it will not look at all of the folder any more by itself.
+  /// - Returns: everything beside its parts, where it is to be looked at.
+  package mutating func lend(hasLooked: Bool, now: UInt64) -> [Region] {
     guard sight != .off else { return [] }
+    release(now: now)
     var regions: [Region] = []
     if let due = dirt.dueAt, now >= due { regions = dirt.takeAll()?.regions ?? [] }
     if regions.contains(.everything) { (allSince, regions) = (now, []) }
-    if allSince != nil, let lastWhole, lastWhole <= Self.shortLook, now >= notBefore {
+    count(regions, now: now)
+    let isShort = lastWhole.map { $0 <= Self.shortLook } ?? false
+    if allSince != nil, hasLooked || isShort {
       (allSince, lent) = (nil, [.everything])
-      notBefore = Self.sum(now, Self.shortLook)
-      return lent
+      return lent + regions
     }
     if lent != [.everything] {
       lent = lent.count + regions.count > Self.mostLent ? [.everything] : lent + regions
@@ -249,8 +280,6 @@ package struct WatchBook: Sendable {
   }
 
   private static let mostLent = 4096
-  /// Nanoseconds.
-  private static let shortLook: UInt64 = 1_000_000_000
 
   /// No pass is at work any more.
   package mutating func passEnded(now: UInt64) {
@@ -277,6 +306,7 @@ package struct WatchBook: Sendable {
   private mutating func looked(now: UInt64, random: Double) {
     var seconds = pace.poll
     if case .watching = sight { seconds = pace.rescan }
+    nextCount = nil
     nextLook = Self.moment(now, seconds: seconds, random: random)
   }
 
@@ -289,11 +319,14 @@ package struct WatchBook: Sendable {
 
   // MARK: - Status
 
+  /// The reason of who has not begun to watch so far.
+  package static let starting = "starting to watch"
+
   /// The words of the status document.
   package var status: (mode: String, reason: String) {
     switch sight {
     case .off: ("off", "the next pass finds local changes")
-    case .starting: ("polling", "starting to watch")
+    case .starting: ("polling", Self.starting)
     case .blind where isSilent: ("polling", "the folder is not there so far")
     case .watching where held.isEmpty: ("watching", "")
     case .watching:

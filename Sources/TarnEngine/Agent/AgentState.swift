@@ -27,6 +27,13 @@ package struct AgentState: Sendable {
     var isRemoved = false
     /// What is at work is a repair.
     var isRepair = false
+    /// When the repair at work began, by the monotonic clock.
+    var repairBegan: UInt64 = 0
+    /// Nanoseconds that a repair may take before a pass that is due ends it: passes that fail before they come to what it brings would
+    /// else make it begin anew for ever.
+    var repairPatience: UInt64 = 0
+    /// Its pass, by a pause that still holds.
+    var wasEndedByPause = false
     /// The settings were changed: another pass follows the one that was asked to end.
     var isChanged = false
   }
@@ -40,10 +47,17 @@ package struct AgentState: Sendable {
   /// So many passes that wait for a server take no place; each is a few threads.
   package static let mostStalled = 64
 
-  /// So many repairs at a time, beside the passes: they are short, and hold no place.
+  /// So many repairs look at their folders at a time, beside the passes; they hold no place.
   package static let mostRepairs = 4
 
+  /// So many repairs transfer at a time, which may take hours: each is a few threads, and the places of transfers are the limit.
+  package static let mostTransferringRepairs = 64
+
+  /// After the first repair that a pass ended: nanoseconds.
+  private static let leastPatience: UInt64 = 60_000_000_000
+
   private var stalled: Set<String> = []
+  private var transferring: Set<String> = []
   private var mirrors: [String: Mirror] = [:]
   private var lastRun: UInt64 = 0
   private var isEnding = false
@@ -66,8 +80,31 @@ package struct AgentState: Sendable {
 
   package func history(of name: String) -> RunSchedule.History? { mirrors[name]?.schedule.history }
 
+  /// How a mirror stands.
+  package struct Standing: Sendable {
+    package var history: RunSchedule.History
+    package var isPaused: Bool
+    /// What is at work is a repair.
+    package var isRepair: Bool
+  }
+
+  package func standing(of name: String) -> Standing? {
+    mirrors[name].map {
+      Standing(history: $0.schedule.history, isPaused: $0.schedule.isPaused, isRepair: $0.isRepair)
+    }
+  }
+
   /// Those of the passes at work that wait for a server.
   package mutating func setStalled(_ names: Set<String>) { stalled = names }
+
+  /// Those of the passes and repairs at work that have looked at their folders.
+  package mutating func setTransferring(_ names: Set<String>) { transferring = names }
+
+  /// What the server of the pass at work asked for, in seconds; nil once it has answered. Of a repair it says nothing.
+  package mutating func setAsked(_ name: String, _ seconds: Double?, now: Moment) {
+    guard mirrors[name]?.isRepair == false else { return }
+    mirrors[name]?.schedule.setAsked(seconds, now: now)
+  }
 
   // MARK: - Settings
 
@@ -92,9 +129,25 @@ package struct AgentState: Sendable {
   }
 
   /// Its settings are others: a pass at work ends, and another one follows with the new ones.
-  package mutating func change(_ name: String, _ timing: RunSchedule.Timing, now: Moment) -> [Action] {
-    guard mirrors[name] != nil else { return [] }
+  ///
+  /// - Parameters:
+  ///   - isOtherFeed: what the old one's server asked for is forgotten, and a pass is to come soon.
+  ///   - isOtherWork: what its passes bring about is another thing: one is to come soon.
+  ///   - other: of another folder, where it is kept from now on; nil where the folder is the same.
+  ///   - random: in 0..<1.
+  package mutating func change(
+    _ name: String, _ timing: RunSchedule.Timing, isOtherFeed: Bool = false, isOtherWork: Bool = false,
+    other: RunSchedule.History? = nil, now: Moment, random: Double = 0
+  ) -> [Action] {
+    guard let old = mirrors[name]?.schedule else { return [] }
+    if let other {
+      mirrors[name]?.schedule = RunSchedule(timing, history: other, now: now, random: random)
+      mirrors[name]?.schedule.setPaused(old.isPaused)
+      if old.isAsked { mirrors[name]?.schedule.ask() }
+    }
     mirrors[name]?.schedule.setTiming(timing, now: now)
+    if isOtherFeed { mirrors[name]?.schedule.forgetFeed(now: now) }
+    if isOtherFeed || isOtherWork { mirrors[name]?.schedule.want(now: now, endsBackOff: true) }
     guard mirrors[name]?.run != nil else { return [] }
     mirrors[name]?.isChanged = true
     return stop(name)
@@ -133,15 +186,36 @@ package struct AgentState: Sendable {
   package mutating func setPaused(_ name: String, _ paused: Bool) -> [Action]? {
     guard isKnown(name), isPaused(name) != paused else { return nil }
     mirrors[name]?.schedule.setPaused(paused)
-    return paused ? stop(name) : []
+    guard paused else {
+      // What the pause ended goes on now, and not when the schedule has the next pass.
+      if mirrors[name]?.wasEndedByPause == true { _ = ask(name) }
+      mirrors[name]?.wasEndedByPause = false
+      return []
+    }
+    let isPass = run(of: name) != nil && mirrors[name]?.isRepair == false
+    mirrors[name]?.wasEndedByPause = isPass
+    return stop(name)
   }
 
-  /// The pass at work ends; the next one comes as planned.
+  /// What `cancel` ended.
+  package struct Cancelled: Sendable, Equatable {
+    package var actions: [Action]
+    /// The number that was promised to who asked for a pass, and that none will have.
+    package var withdrawn: UInt64?
+    /// A pass is at work, whose end is told by `ended`.
+    package var hasPass: Bool
+  }
+
+  /// What is at work ends, and what was asked for is wanted no more; the next pass comes as planned.
   ///
-  /// - Returns: nil when none is at work.
-  package mutating func cancel(_ name: String) -> [Action]? {
-    guard mirrors[name]?.run != nil else { return nil }
-    return stop(name)
+  /// - Returns: nil when nothing is at work, and nobody waits for a pass.
+  package mutating func cancel(_ name: String) -> Cancelled? {
+    guard let mirror = mirrors[name], mirror.run != nil || mirror.promised != nil else { return nil }
+    mirrors[name]?.schedule.withdraw()
+    mirrors[name]?.promised = nil
+    mirrors[name]?.isChanged = false
+    return Cancelled(
+      actions: stop(name), withdrawn: mirror.promised, hasPass: mirror.run != nil && !mirror.isRepair)
   }
 
   private mutating func stop(_ name: String) -> [Action] {
@@ -154,13 +228,18 @@ package struct AgentState: Sendable {
 
   /// A pass has ended.
   ///
-  /// - Parameter random: in 0..<1.
+  /// - Parameters:
+  ///   - hasReadFeed: it came so far.
+  ///   - random: in 0..<1.
   package mutating func ended(
-    _ name: String, _ outcome: RunSchedule.Outcome, hints: RunSchedule.Hints, now: Moment, random: Double
+    _ name: String, _ outcome: RunSchedule.Outcome, hints: RunSchedule.Hints, hasReadFeed: Bool = false,
+    now: Moment, random: Double
   ) {
     guard let mirror = takeEnd(name) else { return }
+    if hasReadFeed { mirrors[name]?.schedule.hasReadFeed() }
     mirrors[name]?.schedule.end(
       outcome, hints: hints, isCutShort: isEnding && outcome == .cancelled, now: now, random: random)
+    if outcome == .succeeded || outcome == .held { mirrors[name]?.repairPatience = 0 }
     if mirror.isChanged {
       mirrors[name]?.isChanged = false
       if !mirror.schedule.isPaused { _ = ask(name) }
@@ -184,25 +263,31 @@ package struct AgentState: Sendable {
 
   package func mayRepair(_ name: String) -> Bool {
     guard !isEnding, let mirror = mirrors[name], mirror.run == nil, !mirror.isRemoved else { return false }
-    return !mirror.schedule.isPaused && mirrors.values.count { $0.isRepair } < Self.mostRepairs
+    guard !mirror.schedule.isPaused else { return false }
+    let repairs = mirrors.filter(\.value.isRepair).keys
+    let free = min(Self.mostTransferringRepairs, repairs.count { transferring.contains($0) })
+    return repairs.count - free < Self.mostRepairs
   }
 
   /// Begins a repair, if one may be at work now.
-  package mutating func repair(_ name: String) -> Action? {
+  package mutating func repair(_ name: String, now: Moment) -> Action? {
     guard mayRepair(name) else { return nil }
     lastRun += 1
     mirrors[name]?.run = lastRun
     mirrors[name]?.isRepair = true
+    mirrors[name]?.repairBegan = now.monotonic
     return .repair(mirror: name, run: lastRun)
   }
 
   /// A repair has ended.
   ///
-  /// - Parameter needsPass: it could not bring all into line: a pass is to look soon, unless the mirror runs by command only, or
-  ///   backs off.
-  package mutating func repaired(_ name: String, needsPass: Bool, now: Moment) {
+  /// - Parameters:
+  ///   - needsPass: it could not bring all into line: a pass is to look soon, unless the mirror runs by command only, or backs off.
+  ///   - endsBackOff: that pass does not wait for the back-off.
+  package mutating func repaired(_ name: String, needsPass: Bool, endsBackOff: Bool = false, now: Moment) {
     guard let mirror = takeEnd(name) else { return }
-    if needsPass { mirrors[name]?.schedule.want(now: now) }
+    if !mirror.isStopping { mirrors[name]?.repairPatience = 0 }
+    if needsPass { mirrors[name]?.schedule.want(now: now, endsBackOff: endsBackOff) }
     if mirror.isChanged { mirrors[name]?.isChanged = false }
   }
 
@@ -214,7 +299,7 @@ package struct AgentState: Sendable {
   package mutating func advance(now: Moment, random: () -> Double) -> [Action] {
     guard !isEnding else { return [] }
     var due: [(name: String, isAsked: Bool, at: Timestamp)] = []
-    for name in mirrors.keys.sorted() where mirrors[name]?.run == nil && mirrors[name]?.isRemoved == false {
+    for name in mirrors.keys.sorted() where waitToBegin(name, now: now) == 0 {
       guard let next = mirrors[name]?.schedule.next(now: now, random: random()), next.wait == 0 else {
         continue
       }
@@ -232,9 +317,28 @@ package struct AgentState: Sendable {
     for mirror in due {
       guard count < mostPasses || (mirror.isAsked && count == mostPasses) else { continue }
       count += 1
+      // Its repair makes way: the pass looks at all that it was about.
+      if let repair = mirrors[mirror.name], repair.run != nil {
+        let took = now.monotonic - min(now.monotonic, repair.repairBegan)
+        mirrors[mirror.name]?.repairPatience = max(Self.leastPatience, took.addingSaturated(took))
+        actions += stop(mirror.name)
+        continue
+      }
       actions.append(.start(mirror: mirror.name, run: begin(mirror.name, now: now)))
     }
     return actions
+  }
+
+  /// Nanoseconds until a pass of the mirror may begin, were it due; nil while something is at work that is not ended for it. A
+  /// repair that transfers, which may take hours, makes way; each time that passes did not get to what it brings it has twice as
+  /// long, but not where somebody asks.
+  private func waitToBegin(_ name: String, now: Moment) -> Int64? {
+    guard let mirror = mirrors[name], !mirror.isRemoved else { return nil }
+    guard mirror.run != nil else { return 0 }
+    guard mirror.isRepair, !mirror.isStopping, transferring.contains(name) else { return nil }
+    guard mirror.promised == nil else { return 0 }
+    let until = mirror.repairBegan.addingSaturated(mirror.repairPatience)
+    return Int64(clamping: until - min(until, now.monotonic))
   }
 
   private mutating func begin(_ name: String, now: Moment) -> UInt64 {
@@ -242,6 +346,7 @@ package struct AgentState: Sendable {
     lastRun = max(lastRun, run)
     mirrors[name]?.promised = nil
     mirrors[name]?.run = run
+    mirrors[name]?.wasEndedByPause = false
     mirrors[name]?.schedule.begin(now: now)
     return run
   }
@@ -257,8 +362,10 @@ package struct AgentState: Sendable {
   /// the end of a pass, or for one that comes to wait for a server.
   package mutating func wait(now: Moment, random: () -> Double) -> Int64 {
     var least = Self.longestWait
-    for name in Array(mirrors.keys) where mirrors[name]?.run == nil {
-      guard let wait = mirrors[name]?.schedule.next(now: now, random: random()).wait else { continue }
+    for name in Array(mirrors.keys) {
+      guard let patience = waitToBegin(name, now: now),
+        let wait = mirrors[name]?.schedule.next(now: now, random: random()).wait.map({ max($0, patience) })
+      else { continue }
       least = min(least, wait > 0 ? wait : Self.stallWait)
     }
     return least

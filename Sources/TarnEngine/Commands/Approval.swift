@@ -93,7 +93,7 @@ package struct Approval {
   /// Where only these deletions kept the last pass from being in sync, it is so now: as of the feed that it read.
   private func settled(_ report: ApprovalReport) throws(LedgerFailure) -> [LedgerChange] {
     guard try ledger.fact("outcome") == "held" else { return [] }
-    guard report.problems.isEmpty else { return [.fact("outcome", "partial")] }
+    guard report.problems.isEmpty else { return [.fact("outcome", "undone")] }
     guard !report.wasStopped else { return [] }
     let ended = try ledger.fact("ended")
     return [.fact("outcome", "in-sync")] + (ended.map { [.fact("success", $0)] } ?? [])

@@ -24,6 +24,8 @@ struct Circumstances {
   /// Which items of a window are wanted: `--keep`, `--max-age`, as they are typed; nil for all.
   private var windowLimit: String?
   var lastPass = LastPass.none
+  /// More has failed, in the pass at work or the last one, than the ledger names.
+  private var hasUnnamed = false
   /// Now, in the pass at work.
   var transfer: Activity?
   /// A download that is not finished.
@@ -36,6 +38,10 @@ struct Circumstances {
   var below = 0
   /// A feed without paths named it once (RSS, Atom, JSON Feed).
   var isOfWindow = false
+  /// Of a mirror of the settings.
+  var configuredName: String?
+  /// What an agent that answers calls the mirror.
+  var agentsName: () -> String? = { nil }
 
   /// - Parameter holder: the process that holds the folder's lock; nil when nobody does.
   init(_ path: RelativePath, ledger: any LedgerPort, folder: any FolderPort, holder: Int32?) throws {
@@ -51,6 +57,7 @@ struct Circumstances {
     unlisted = try ledger.fact("entries-unlisted").flatMap { Int($0) } ?? 0
     below = try ledger.rowCount(below: path)
     lastPass = try Self.lastPass(ledger, holder: holder)
+    hasUnnamed = try ledger.fact(UnnamedProblems.fact) != nil
     if lastPass == .atWork { transfer = try ledger.activity().first { $0.path == path } }
     partial = try ledger.partial(path)
     kept = try partial.flatMap { try folder.partialIdentity($0.name) }?.size
@@ -129,6 +136,12 @@ extension Circumstances {
   func unknown(mirror: String) -> Verdict {
     switch lastPass {
     case .none: return ("unknown", "no pass has read the feed so far", next(mirror))
+    case .atWork where hasUnnamed, .cut where hasUnnamed:
+      return (
+        "unknown",
+        "it is not there so far: if the feed lists it, it is among what is pending, or has failed, for more has than "
+          + "the ledger names", next(mirror)
+      )
     case .atWork:
       return (
         "unknown",
@@ -192,9 +205,10 @@ extension Circumstances {
     return ("current", "a directory, with \(files) below it that Tarn placed or adopted", nil)
   }
 
-  /// Of a transfer that is paused; TARGET takes names only.
-  func resumption(of path: [UInt8], mirror: String) -> String? {
-    mirror.contains("/") ? nil : "tarn resume \(mirror):\(ShellWord.quote(bytes: path))"
+  /// Of a transfer that is paused. That is the agent's: it takes names only, and without it nothing is paused.
+  func resumption(of path: [UInt8], mirror: String) -> String {
+    guard let name = agentsName() else { return "tarn sync \(mirror)" }
+    return "tarn resume \(ShellWord.quote(name)):\(ShellWord.quote(bytes: path))"
   }
 
   /// Of a file of Tarn's that is gone.
@@ -206,7 +220,7 @@ extension Circumstances {
       (
         "missing",
         "\(row.origin), it was deleted here, and --local-changes \(localChanges.rawValue) leaves it so",
-        Self.undo(mirror)
+        undo(mirror)
       )
     }
   }
@@ -241,33 +255,29 @@ extension Circumstances {
   private func changed(_ undone: String, _ left: String, mirror: String) -> Verdict {
     guard localChanges != .restore else { return ("changed", undone + doubt, "tarn sync \(mirror)") }
     return (
-      "changed", "\(left), and --local-changes \(localChanges.rawValue) leaves it so", Self.undo(mirror)
+      "changed", "\(left), and --local-changes \(localChanges.rawValue) leaves it so", undo(mirror)
     )
   }
 
   /// What mends a conflict: mostly a person has to make room first.
   func afterConflict(_ code: String, row: Row?, mirror: String) -> String {
     switch code {
-    case "locally-changed", "locally-deleted": return Self.undo(mirror)
+    case "locally-changed", "locally-deleted": return undo(mirror)
     case "changing": return "tarn sync \(mirror)"
     // It took the place of a recorded file, and is left so by policy.
     case "directory-in-the-way", "link-in-the-way", "special-file-in-the-way":
-      return row == nil ? "move it away, then: tarn sync \(mirror)" : Self.undo(mirror)
+      return row == nil ? "move it away, then: tarn sync \(mirror)" : undo(mirror)
     default: return "move it away, then: tarn sync \(mirror)"
     }
   }
 
-  private func next(_ mirror: String) -> String {
+  func next(_ mirror: String) -> String {
     lastPass == .atWork ? "tarn status \(mirror)" : "tarn sync \(mirror)"
   }
 
   /// It holds for the whole mirror, and says so.
-  private static func undo(_ mirror: String) -> String {
-    "to undo all local changes, now and from then on: \(restore(mirror))"
-  }
-
-  private static func restore(_ mirror: String) -> String {
-    "tarn sync --local-changes restore \(mirror)"
+  private func undo(_ mirror: String) -> String {
+    UndoAdvice.text(mirror: mirror, configured: configuredName)
   }
 
   private static func amount(_ bytes: UInt64, of total: UInt64?) -> String {

@@ -56,12 +56,22 @@ package struct ExplainQuery {
   let ledger: any LedgerPort
   let folder: any FolderPort
   let holder: Int32?
+  let configuredName: String?
+  let agentsName: () -> String?
 
-  /// - Parameter holder: the process that holds the folder's lock; nil when nobody does.
-  package init(ledger: any LedgerPort, folder: any FolderPort, holder: Int32? = nil) {
+  /// - Parameters:
+  ///   - holder: the process that holds the folder's lock; nil when nobody does.
+  ///   - name: of a mirror of the settings.
+  ///   - agentsName: what an agent that answers calls the mirror; nil for none. Asked where its pauses matter.
+  package init(
+    ledger: any LedgerPort, folder: any FolderPort, holder: Int32? = nil, configured name: String? = nil,
+    agentsName: @escaping () -> String? = { nil }
+  ) {
     self.ledger = ledger
     self.folder = folder
     self.holder = holder
+    configuredName = name
+    self.agentsName = agentsName
   }
 
   /// - Throws: `PassFailure`.
@@ -81,15 +91,26 @@ package struct ExplainQuery {
     }
   }
 
+  /// Without one of a pass before the one at work, as in the status: what failed then is tried again.
+  private func problem(_ path: RelativePath) throws -> Problem? {
+    guard let problem = try ledger.problem(name: path.bytes) else { return nil }
+    guard problem.kind == .failed, let since = try StatusQuery(ledger: ledger).failedSince() else {
+      return problem
+    }
+    return problem.seen < since ? nil : problem
+  }
+
   private func answer(_ path: RelativePath, mirror: String) throws -> Explanation {
     let row = try ledger.row(path)
     let present = try folder.look(path)
-    let problem = try ledger.problem(name: path.bytes) ?? inTheWay(path, present)
+    let problem = try problem(path) ?? inTheWay(path, present)
     let held = try ledger.held()
     let isHeld = try held.map { try ledger.isHeld(path, plan: $0.id) } ?? false
     var answer = Explanation(path: path.printable, state: "unknown", summary: "")
     let mirror = ShellWord.quote(mirror)
-    let about = try Circumstances(path, ledger: ledger, folder: folder, holder: holder)
+    var about = try Circumstances(path, ledger: ledger, folder: folder, holder: holder)
+    about.configuredName = configuredName
+    about.agentsName = agentsName
     (answer.state, answer.summary, answer.hint) = Self.verdict(
       row: row, present: present, problem: problem, held: held, isHeld: isHeld, about: about, mirror: mirror)
     answer.record = row.map { row in
@@ -138,7 +159,7 @@ package struct ExplainQuery {
     case .held where problem.code == "paused": about.resumption(of: problem.name, mirror: mirror)
     case .held: plan.map { "tarn approve \(mirror) \($0.id)" } ?? "tarn sync \(mirror)"
     case .refused: nil
-    default: "tarn sync \(mirror)"
+    default: about.next(mirror)
     }
   }
 

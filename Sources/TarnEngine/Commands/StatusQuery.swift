@@ -22,19 +22,38 @@ package struct StatusQuery {
     document.verifiedAt = try ledger.fact("verified")
     document.upstreamChangedAt = try ledger.fact("upstream-changed")
     document.lastFailure = try ledger.fact("failure")
+    if document.lastFailure != nil { document.hint = try ledger.fact("failure-hint") }
     document.process = holder
     if let ended = try ledger.fact("repaired"), let changes = try ledger.fact("repair") {
       document.lastRepair = StatusDocument.LastRepair(ended: ended, changes: changes)
     }
-    try fillCounts(&document)
-    try fillProblems(&document, limit: problemLimit)
+    let since = try failedSince()
+    let unnamed = try UnnamedProblems(ledger, failedSince: since)
+    let counts = try ledger.problemCounts(failedSince: since).merging(unnamed.counts, uniquingKeysWith: +)
+    try fillCounts(&document, counts)
+    document.problems = try ledger.problems(limit: problemLimit, failedSince: since).map(
+      StatusDocument.ProblemLine.init)
+    document.moreProblems = max(0, counts.values.reduce(0, +) - document.problems.count)
     if let held = try ledger.held() {
       document.held = StatusDocument.Held(plan: held.id, deletions: held.count, since: held.when.rfc3339)
       document.entries.held = held.count
     }
     (document.trashFiles, document.trashBytes) = try ledger.trashTotals()
     document.state = try state(document)
-    if holder != nil { document.transfers = try ledger.activity().map(StatusDocument.Transfer.init) }
+    if holder == nil, let missing = try ledger.fact(RepairPending.fact).flatMap({ RepairPending($0) }) {
+      document.entries.take(missing: missing.files)
+      document.bytes.take(missing: missing.bytes)
+      if document.state == "idle" { document.state = "interrupted" }
+    }
+    if holder != nil {
+      // An earlier Tarn does not say.
+      let waiting = try ledger.fact("transfers-waiting").flatMap { Int($0) } ?? 0
+      let unlisted = try ledger.fact("transfers-unlisted").flatMap { Int($0) } ?? 0
+      document.feedTransfer = try ledger.fact(StatusDocument.FeedTransfer.fact).flatMap {
+        StatusDocument.FeedTransfer(encoded: $0)
+      }
+      document.show(try ledger.activity(), waiting: waiting, unlisted: unlisted)
+    }
     return document
   }
 
@@ -45,25 +64,48 @@ package struct StatusQuery {
     // It was killed, or asked to stop.
     if outcome == "running" || outcome == "stopped" { return "interrupted" }
     if document.held != nil { return "held" }
-    // After a pass that ended in sync only a verification finds any.
-    return outcome == "partial" || !document.problems.isEmpty ? "failing" : "idle"
+    if !document.problems.isEmpty || document.moreProblems > 0 { return "failing" }
+    // What kept the last pass from being in sync may be settled since, by repairs; not so deletions that an approval failed at.
+    return outcome == "undone" || outcome == "partial" && document.entries.pending > 0 ? "failing" : "idle"
   }
 
-  private func fillCounts(_ document: inout StatusDocument) throws(LedgerFailure) {
+  /// While a pass is at work, and after one that was killed, what failed in those before it is being tried again: it is
+  /// pending, and no problem before it fails anew. One that was stopped has told what it knew.
+  ///
+  /// - Returns: when that pass began; nil when the last one came to an end.
+  func failedSince() throws(LedgerFailure) -> Timestamp? {
+    guard try ledger.fact("outcome") == "running" else { return nil }
+    // An earlier Tarn wrote whole seconds only.
+    if let began = try ledger.fact("began").flatMap({ Int64($0) }) { return Timestamp(nanoseconds: began) }
+    return try ledger.fact("attempt").flatMap { Timestamp(rfc3339: $0) }
+  }
+
+  private func fillCounts(
+    _ document: inout StatusDocument, _ counts: [Problem.Kind: Int]
+  ) throws(LedgerFailure) {
     let wanted = try ledger.fact("entries-wanted").flatMap { Int($0) } ?? 0
-    let counts = try ledger.problemCounts()
     document.entries.wanted = wanted
     document.entries.failed = counts[.failed] ?? 0
     document.entries.refused = counts[.refused] ?? 0
     document.entries.conflict = counts[.conflict] ?? 0
     document.entries.current = try ledger.fact("entries-current").flatMap { Int($0) } ?? 0
-    if try ledger.fact("outcome") == "in-sync" { document.entries.current -= document.entries.failed }
+    // Found since by a verification, or by a repair that could not mend it; a repair of everything has counted without them.
+    if try ledger.fact("outcome") == "in-sync" {
+      document.entries.current = min(document.entries.current, max(0, wanted - document.entries.failed))
+    }
     document.entries.kept = try ledger.fact("entries-kept").flatMap { Int($0) } ?? 0
     document.entries.pending = max(
       0,
       wanted - document.entries.current - document.entries.failed - document.entries.refused
         - document.entries.conflict - document.entries.kept)
     try fillBytes(&document.bytes)
+    // Also what the last pass did not see come.
+    if document.entries.current == wanted, wanted > 0 {
+      (document.bytes.wanted, document.bytes.unknownSizes) = (document.bytes.current, 0)
+    }
+    if document.entries.pending + document.entries.failed + document.entries.conflict == 0 {
+      document.bytes.pending = 0
+    }
   }
 
   private func fillBytes(_ bytes: inout StatusDocument.Bytes) throws(LedgerFailure) {
@@ -76,19 +118,29 @@ package struct StatusQuery {
     bytes.wanted = known == 0 && bytes.unknownSizes > 0 ? nil : known
     bytes.pending = pending == 0 && bytes.unknownSizes > 0 ? nil : pending
   }
-
-  private func fillProblems(_ document: inout StatusDocument, limit: Int) throws(LedgerFailure) {
-    let counts = try ledger.problemCounts()
-    document.problems = try ledger.problems(limit: limit).map(StatusDocument.ProblemLine.init)
-    document.moreProblems = max(0, counts.values.reduce(0, +) - document.problems.count)
-  }
 }
 
-extension StatusDocument.Transfer {
-  package init(_ activity: Activity) {
-    self.init(
-      path: activity.path.printable, received: activity.received, total: activity.total, rate: activity.rate,
-      source: Printable.escape(activity.source))
+extension StatusDocument {
+  /// Of transfers that wait so many are listed.
+  static let mostWaiting = 20
+
+  /// - Parameters:
+  ///   - waiting: so many, the last ones, wait for a place.
+  ///   - unlisted: so many more do.
+  package mutating func show(_ activities: [Activity], waiting: Int, unlisted: Int = 0) {
+    let listed = min(waiting, Self.mostWaiting)
+    transfers = Self.transfers(activities.dropLast(waiting - listed), waiting: listed)
+    waitingTransfers = waiting + unlisted
+  }
+
+  /// - Parameter waiting: so many, the last ones, wait for a place.
+  package static func transfers(_ activities: [Activity], waiting: Int) -> [Transfer] {
+    activities.enumerated().map { index, activity in
+      Transfer(
+        path: activity.path.printable, received: activity.received, total: activity.total,
+        rate: activity.rate,
+        source: Printable.escape(activity.source), isWaiting: index >= activities.count - waiting)
+    }
   }
 }
 

@@ -52,6 +52,8 @@ package struct Verification {
     package var clock: any Clock
     /// The ledger takes nothing: what was found is only told.
     package var isReadOnly = false
+    /// What the feed wanted last; nil where none is kept.
+    package var catalog: (any CatalogPort)?
     package init(ledger: any LedgerPort, clock: any Clock) {
       self.ledger = ledger
       self.clock = clock
@@ -94,11 +96,16 @@ package struct Verification {
     var report = VerifyReport()
     report.isBlank = try total == 0 && ports.ledger.fact("entries-wanted") != "0"
     report.knowsFeed = try ports.ledger.fact("feed") != nil
+    let catalog = try openCatalog()
     let rows = try ports.ledger.rows()
     while let row = try rows.next() {
       guard !stop.isSet else {
         report.wasStopped = true
         return report
+      }
+      if let catalog, try isAnybodys(row, catalog) {
+        progress.finish(bytes: row.identity.size)
+        continue
       }
       let isDamaged = check(row, into: &report)
       guard !report.wasStopped else { return report }
@@ -108,6 +115,24 @@ package struct Verification {
     report.leavesLocalChanges = try leavesLocalChanges(report)
     if !ports.isReadOnly { try note(report) }
     return report
+  }
+
+  private func openCatalog() throws -> (any CatalogReading)? {
+    guard let id = try ports.ledger.fact(CatalogFact.name)?.prefix(while: { $0 != " " }),
+      let catalog = try ports.catalog?.open(id: String(id)), !catalog.isWindow
+    else { return nil }
+    return catalog
+  }
+
+  /// The feed names it no more, and it is gone or was edited: nobody says what should stand there.
+  private func isAnybodys(_ row: Row, _ catalog: any CatalogReading) throws -> Bool {
+    guard try catalog.entry(row.path) == nil else { return false }
+    do throws(FolderFailure) {
+      guard let present = try folder.look(row.path) else { return true }
+      return !present.identity.isSame(as: row.identity)
+    } catch {
+      return false
+    }
   }
 
   /// The next pass fetches it again, unless a full disk lets nothing be noted.
@@ -129,9 +154,17 @@ package struct Verification {
     var changes = known.map { LedgerChange.dropProblem(name: $0.name) }
     var found = report.damaged.map { problem($0, .damaged) }
     if !report.leavesLocalChanges {
-      found += report.missing.map { problem($0, .missing) } + report.changed.map { problem($0, .changed) }
+      found +=
+        try report.missing.filter { try !isExplained($0) }.map { problem($0, .missing) }
+        + report.changed.map { problem($0, .changed) }
     }
-    changes += found.prefix(PassReport.mostProblems).map { .problem($0) }
+    // What cannot be read, whatever hides it.
+    found += report.problems
+    changes += found.prefix(PassReport.mostProblems).map { .problem($0.asLooked) }
+    // No pass may call it in sync without having looked.
+    if !(found.isEmpty && report.missing.isEmpty && report.changed.isEmpty) {
+      changes.append(.fact(FeedRecord.fact, nil))
+    }
     if report.isGood {
       changes.append(.fact("verified", Timestamp(nanoseconds: ports.clock.now()).rfc3339))
     }
@@ -142,6 +175,11 @@ package struct Verification {
       observer.pass(
         .notice(code: error.code.rawValue, message: "'tarn status' will not tell of this: \(error.message)"))
     }
+  }
+
+  /// Whoever could not bring it knows better why it is not there.
+  private func isExplained(_ path: RelativePath) throws -> Bool {
+    try ports.ledger.problem(name: path.bytes).map { Code(rawValue: $0.code) == nil } ?? false
   }
 
   private func leavesLocalChanges(_ report: VerifyReport) throws -> Bool {

@@ -6,20 +6,20 @@ import TarnRuntime
 ///
 /// A feed that comes in path order is compared while it is read; any other is first put in order in the stage.
 final class PlanBuilder {
-  private let ports: PassPorts
-  private let folder: any FolderReading
+  let ports: PassPorts
+  let folder: any FolderReading
   private let policy: PassPolicy
-  private var planner: Planner
+  var planner: Planner
   /// Of a window: what it may delete; nil for any other feed.
   private var expired: Set<RelativePath>?
   private let observer: any PassObserver
   private let progress: PassProgress
-  private let stop: StopFlag
-  private let started: Timestamp
+  let stop: StopFlag
+  let started: Timestamp
   private var comparison: Comparison?
 
   private(set) var counts = PassCounts()
-  private(set) var bytes = PassBytes()
+  var bytes = PassBytes()
   private(set) var problems: [Problem] = []
   /// Names and codes that the observer has heard: a feed that is read again would tell them twice.
   private var told: Set<[UInt8]> = []
@@ -46,16 +46,32 @@ final class PlanBuilder {
   private(set) var isUnsettled = false
   /// Of a repair: something has to be fetched that was not in place before.
   private(set) var wantsNew = false
+  /// Of a repair: a row whose file is gone, and which nothing wants. Only a pass, which has read the feed, drops it.
+  private(set) var hasForgettable = false
   /// Of a repair: names of problems that only a pass may end.
   private(set) var leftToPasses: Set<[UInt8]> = []
   /// Of a repair: wanted files that are as they were left.
   private(set) var asLeft: (count: Int, bytes: UInt64) = (0, 0)
   private(set) var isRepair = false
+  /// Of a repair: it looks to count what is in place; what failed is not tried again for that.
+  private(set) var onlyCounts = false
+  /// Of a repair: by the catalog of a window.
+  private var isOfWindow = false
   /// Of a repair: what was looked at because something above it was gone.
-  private var widened: [Region] = []
+  var widened: [Region] = []
+  /// Of a repair of several parts, which may lie in one another: what was found not to be as it was recorded.
+  private var found: Set<RelativePath>?
   /// Unfinished downloads of paths that nothing was found out about so far, and of paths that are in place.
-  private var partials = (unnamed: Set<RelativePath>(), settled: Set<RelativePath>())
+  var partials = (unnamed: Set<RelativePath>(), settled: Set<RelativePath>())
   private(set) var old = OldProblems()
+  /// Called again and again while it works, with the path that is hashed at the moment.
+  var meanwhile: ((_ hashed: RelativePath?) throws -> Void)?
+  var meanwhileFailure: (any Error)?
+  /// Nanoseconds, as long as others had their turns in it.
+  var hashedFor: UInt64 = 0
+  private var steps = 0
+  /// Between two turns of others.
+  private static let turn = 64
 
   init(
     ports: PassPorts, folder: any FolderReading, policy: PassPolicy, observer: any PassObserver,
@@ -90,6 +106,7 @@ final class PlanBuilder {
     case .entry(let entry):
       entriesInFeed += 1
       if entriesInFeed & 1023 == 0 { noteProgress() }
+      try breathe()
       guard !policy.filter.excludes(entry.path) else {
         counts.excluded += 1
         return
@@ -119,8 +136,10 @@ final class PlanBuilder {
   var isWindow: Bool { expired != nil && !isRepair }
 
   /// Starts over, for parts of the folder that are compared with the catalog: nothing goes.
-  func beginRepair(isWindow: Bool) throws {
+  func beginRepair(isWindow: Bool, onlyCounts: Bool = false) throws {
+    self.onlyCounts = onlyCounts
     widened = []
+    isOfWindow = isWindow
     if isWindow {
       var ofWindow = policy
       ofWindow.localChanges = policy.window.localChanges
@@ -131,15 +150,35 @@ final class PlanBuilder {
     try reset()
   }
 
+  /// Its problem stands, and a pass has to look.
+  func leave(_ path: RelativePath) {
+    leftToPasses.insert(path.bytes)
+    isUnsettled = isUnsettled || onlyCounts
+  }
+
+  private func breathe() throws {
+    steps &+= 1
+    if steps.isMultiple(of: Self.turn) { try meanwhile?(nil) }
+  }
+
   /// Plans what parts of the folder need.
   ///
   /// - Parameter regions: none lies in another one.
   func compare(_ regions: [Region], _ catalog: any CatalogReading) throws {
+    found = regions.count > 1 ? [] : nil
     // What lies below a path that turns out to need a look comes behind it.
     for region in regions.sorted(by: { $0.isAbove($1) }) {
       if let path = region.path, widened.contains(where: { $0.contains(path) }) { continue }
       try compare(region, catalog)
     }
+  }
+
+  /// - Returns: nanoseconds that the look took, hashing left out: that goes on beside other repairs.
+  func timed(_ look: () throws -> Void) rethrows -> UInt64 {
+    let (begun, hashed) = (ports.clock.monotonic(), hashedFor)
+    try look()
+    let (all, hashing) = (ports.clock.monotonic() - begun, hashedFor - hashed)
+    return all - min(all, hashing)
   }
 
   private func compare(_ region: Region, _ catalog: any CatalogReading) throws {
@@ -165,8 +204,7 @@ final class PlanBuilder {
     let row = try ports.ledger.row(path)
     guard let entry = try catalog.entry(path) else {
       if row == nil, let present, present.kind == .regular { strangers.add(present) }
-      // Its mode may be such that nobody sees any more what lies in it.
-      if present?.kind == .directory { try compare(Region(path, .children), catalog) }
+      if present?.kind == .directory { try compare(beneath(path), catalog) }
       // What stood in the way of all that belongs below it is gone.
       if present == nil { try compare(widening(path), catalog) }
       return
@@ -174,13 +212,8 @@ final class PlanBuilder {
     var finding = Finding(
       path: path, entry: entry, row: row, decision: planner.decide(entry, row: row, present: present))
     finding.mark = row.flatMap { Standing.mark($0, present: present, isBelowFile: false) }
+    if finding.mark != nil, let present { strangers.add(inPlaceOfAnother: present) }
     try take(finding)
-  }
-
-  private func widening(_ path: RelativePath) -> Region {
-    let tree = Region(path, .tree)
-    widened.append(tree)
-    return tree
   }
 
   /// The feed is read: finishes the plan.
@@ -286,12 +319,13 @@ final class PlanBuilder {
   private func makeComparison(_ region: Region = .everything) throws -> Comparison {
     try Comparison(
       planner: planner, rows: ports.ledger.rows(in: region), snapshot: folder.scan(region),
-      stranger: { [unowned self] in strangers.add($0) },
+      stranger: { [unowned self] in $1 ? strangers.add(inPlaceOfAnother: $0) : strangers.add($0) },
       mayGo: { [unowned self] in expired?.contains($0) ?? true },
       emit: { [unowned self] in try take($0) })
   }
 
   private func take(_ finding: Finding) throws {
+    try breathe()
     if let failure = finding.scanFailure {
       hasBlindSpot = true
       let name = failure.path?.bytes ?? Array(".".utf8)
@@ -300,25 +334,19 @@ final class PlanBuilder {
     }
     // As it was left: whether it is still wanted a pass asks.
     if isRepair, let row = finding.row, finding.mark == nil {
-      guard finding.entry?.isRefused == false, finding.refusal == nil else { return }
+      guard finding.entry?.isRefused == false, finding.refusal == nil, isWanted(finding.decision) else {
+        return
+      }
       asLeft.count += 1
       asLeft.bytes.addSaturated(row.identity.size)
       return
     }
-    // What no pass has brought so far, or what was cancelled, is for passes; unless it was in conflict with what stood there.
-    if isRepair, finding.entry != nil, finding.row == nil, case .action(let action) = finding.decision,
-      action.kind == .fetch
-    {
-      let problem = try ports.ledger.problem(name: finding.path.bytes)
-      guard problem?.kind == .conflict else {
-        if problem != nil { leftToPasses.insert(finding.path.bytes) }
-        return
-      }
-    }
+    if found?.insert(finding.path).inserted == false { return }
+    if isRepair, try isLeftToPasses(finding) { return }
     if let entry = finding.entry, !entry.isRefused {
       if finding.refusal == nil { note(inCatalog: entry) }
       counts.wanted += 1
-      if let size = entry.size ?? finding.row?.identity.size {
+      if let size = entry.size ?? finding.row.flatMap({ sizeRecorded($0, of: entry, finding.decision) }) {
         bytes.wanted.addSaturated(size)
       } else {
         bytes.unknownSizes += 1
@@ -334,7 +362,29 @@ final class PlanBuilder {
     try settle(finding)
   }
 
-  private func settle(_ finding: Finding) throws {
+  /// What is as it was recorded is of the version that the manifest has, as far as that can be told here.
+  private func isWanted(_ decision: Decision) -> Bool {
+    switch decision {
+    case .current, .adopt: true
+    case .action(let action): action.kind == .revalidate || action.kind == .inspect
+    case .conflict, .kept, .unlisted: false
+    }
+  }
+
+  /// The size of the recorded file; nil where it is known to be of another version.
+  private func sizeRecorded(_ row: Row, of entry: Entry, _ decision: Decision) -> UInt64? {
+    let isSame: Bool
+    if let digest = entry.digests.first(where: { $0.algorithm == row.digest.algorithm }) {
+      isSame = digest == row.digest
+    } else if entry.digest != nil {
+      isSame = isWanted(decision)
+    } else {
+      isSame = entry.fingerprint.isEmpty || entry.fingerprint == row.fingerprint
+    }
+    return isSame ? row.identity.size : nil
+  }
+
+  func settle(_ finding: Finding) throws {
     note(finding)
     if isRepair { noteUnsettled(finding) }
     switch finding.decision {
@@ -363,6 +413,8 @@ final class PlanBuilder {
     case .action(let action) where [.restore, .replace, .inspect].contains(action.kind): break
     case .action(let action) where action.kind == .adopt && action.row != nil: break
     case .unlisted: break
+    // A window's rows stay: what the user deleted is not fetched again.
+    case .action(let action) where action.kind == .forget: hasForgettable = hasForgettable || !isOfWindow
     case .action(let action) where action.phase == .deletion: break
     case .action: (isUnsettled, wantsNew) = (true, true)
     default: isUnsettled = true
@@ -375,56 +427,7 @@ final class PlanBuilder {
     return action.kind == .delete && expired.contains(action.path)
   }
 
-  /// Hashes what stands at the path, and decides again.
-  private func inspect(_ action: Action) throws {
-    guard let entry = action.entry, let present = action.present else { return }
-    let algorithm = Planner.inspectionAlgorithm(entry, row: action.row)
-    let decision: Decision
-    var identity = present
-    do throws(FolderFailure) {
-      if let (digest, hashed) = try folder.digest(of: action.path, algorithm, watch: { _ in !stop.isSet }) {
-        identity = hashed
-        decision = planner.decide(entry, row: action.row, inspected: digest, identity: hashed)
-      } else {
-        decision = .conflict(code: "changing", message: "the file changes while it is read; try again later")
-      }
-    } catch {
-      if error.code == .stopped { throw PassFailure(.stopped, code: "stopped", "ended on request") }
-      // Nobody can say what it holds, but Tarn placed one there that could be read.
-      if error.code == .permission, action.row != nil, planner.policy.localChanges == .restore {
-        var replacing = action
-        replacing.kind = .replace
-        return try plan(replacing)
-      }
-      report(name: action.path.bytes, kind: .failed, code: error.code.rawValue, message: error.message)
-      return
-    }
-    if case .adopt(let digest, let isVerified) = decision {
-      if entry.size == nil {
-        var learned = LearnedSizes()
-        learned.add(identity.size, before: action.row?.identity.size)
-        learned.apply(to: &bytes)
-      }
-      var adoption = action
-      adoption.kind = .adopt
-      if try ports.ledger.partial(action.path) != nil { partials.settled.insert(action.path) }
-      let tarns = action.row.flatMap { $0.isTarns(identity, digest) ? $0 : nil }
-      adoption.row = Row(
-        path: action.path, identity: identity, digest: digest, isVerified: isVerified,
-        fingerprint: entry.fingerprint, etag: action.row?.etag, lastModified: action.row?.lastModified,
-        placed: tarns?.placed ?? started, isAdopted: tarns == nil)
-      return try plan(adoption)
-    }
-    var finding = Finding(path: action.path, entry: entry, row: action.row, decision: decision)
-    finding.mark = action.row.flatMap { row in
-      let present = Present(path: row.path, kind: .regular, identity: identity)
-      return Standing.mark(row, present: present, isBelowFile: false)
-    }
-    finding.row?.identity = identity
-    try settle(finding)
-  }
-
-  private func plan(_ action: Action) throws {
+  func plan(_ action: Action) throws {
     try ports.stage.add(action)
     if action.kind == .delete { plannedDeletions += 1 }
     guard action.kind != .delete, action.phase != .deletion else { return }
@@ -475,7 +478,7 @@ final class PlanBuilder {
     report(name: name, kind: .refused, code: code, message: message)
   }
 
-  private func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {
+  func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {
     let problem = Problem(name: name, kind: kind, code: code, message: message, seen: started)
     old.keep(name)
     var isNew = true

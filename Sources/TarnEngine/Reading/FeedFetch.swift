@@ -13,13 +13,26 @@ final class FeedFetch: DownloadReceiver {
   /// Bytes kept in memory; more makes the transfer pause.
   private static let most = 1 << 20
   private let state = LockedCondition(State())
+  private let progress: PassProgress?
+
+  /// - Parameter progress: is told how far it is; nil for what is not the feed itself.
+  init(progress: PassProgress? = nil) {
+    self.progress = progress
+  }
 
   func begin(_ head: ResponseHead) -> HeadVerdict {
     state.withLock { $0.head = head }
+    if head.status == 200 { progress?.beginFeed(total: head.contentLength) }
     return head.status == 200 ? .accept : .headOnly
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict {
+    let verdict = take(bytes)
+    if verdict == .taken { progress?.receiveFeed(bytes: bytes.count) }
+    return verdict
+  }
+
+  private func take(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict {
     state.change { state in
       guard state.queued < Self.most else {
         state.isPaused = true
@@ -32,6 +45,7 @@ final class FeedFetch: DownloadReceiver {
   }
 
   func end(_ outcome: DownloadOutcome) {
+    progress?.endFeed()
     state.change { $0.outcome = outcome }
   }
 
@@ -41,13 +55,18 @@ final class FeedFetch: DownloadReceiver {
   /// Moves what comes into `spool`, for as long as something comes.
   ///
   /// - Parameter stop: looked at each time.
-  /// - Returns: nil when nothing came for a turn, or so much in one that others should have theirs: call it again.
+  /// - Returns: nil when the turn is over, or so much came in it that others should have theirs: call it again.
   func drain(
     into spool: SpoolFile, id: DownloadID, downloader: any Downloading, stop: StopFlag
   ) throws(SpoolFailure) -> DownloadOutcome? {
+    // The condition waits in real time.
+    let clock = SystemClock()
+    let begun = clock.monotonic()
     for _ in 0..<16 {
       if stop.isSet { downloader.cancel(id) }
-      let step = state.wait(nanoseconds: Self.turn) { state -> ([[UInt8]], Bool, DownloadOutcome?)? in
+      let spent = clock.monotonic() - begun
+      let step = state.wait(nanoseconds: Self.turn - min(Self.turn, spent)) {
+        state -> ([[UInt8]], Bool, DownloadOutcome?)? in
         guard !state.chunks.isEmpty || state.outcome != nil else { return nil }
         defer {
           state.chunks = []

@@ -7,6 +7,7 @@ struct FeedReader {
   let policy: PassPolicy
   let observer: any PassObserver
   let stop: StopFlag
+  let progress: PassProgress
   var steering: PassSteering?
   /// Called several times a second while a server is waited for.
   var meanwhile: (() throws(PassFailure) -> Void)?
@@ -77,13 +78,18 @@ struct FeedReader {
   /// Starts to fetch a document; see `finish`.
   ///
   /// - Parameter known: the document is wanted only if it is another one.
-  func start(_ url: String, limit: UInt64, since known: FeedValidators? = nil) -> Pending {
+  func start(
+    _ url: String, limit: UInt64, since known: FeedValidators? = nil,
+    patience: Int64 = DownloadRequest.shortestPatience
+  ) -> Pending {
+    let isFeed = limit == Self.mostBytes
     var request = DownloadRequest(url: url, limit: limit)
+    request.patience = patience
     request.accept = "*/*"
     request.encoding = .gzipAsked
     request.ifNoneMatch = known?.etag
     request.ifModifiedSince = known?.lastModified
-    let fetch = FeedFetch()
+    let fetch = FeedFetch(progress: isFeed ? progress : nil)
     let wishes = steering?.wishes ?? 0
     return Pending(
       url: url, limit: limit, known: known, fetch: fetch, id: ports.downloader.start(request, to: fetch),
@@ -114,6 +120,7 @@ struct FeedReader {
   private func wait(for first: Pending) throws(PassFailure) -> (ResponseHead, SpoolFile) {
     var pending = first
     var attempt = 1
+    var gaveWay = 0
     while true {
       let spool = try makeSpool()
       let outcome = try drain(pending, into: spool)
@@ -124,16 +131,25 @@ struct FeedReader {
       case .complete(let head): trouble = Trouble(head)
       case .failed(let failure): trouble = Trouble(failure)
       }
-      let verdict = RetryPolicy(retries: min(policy.retries, 3)).judge(
-        attempt: attempt, isTransient: trouble.isTransient, asked: trouble.retryAfter,
-        isResting: trouble.isRest, random: ports.random.unit())
-      guard case .retry(let seconds) = verdict else { throw trouble.failure(pending.url) }
-      observer.pass(
-        .notice(
-          code: "feed-retry", message: "\(trouble.message); trying again in \(Int(seconds.rounded(.up))) s"))
+      let seconds: Double
+      if trouble.hasGivenWay {
+        // No failure of its server's: no attempt either.
+        seconds = Double(DownloadRequest.patience(gaveWay: gaveWay))
+        gaveWay += 1
+      } else {
+        let verdict = RetryPolicy(retries: min(policy.retries, 3)).judge(
+          attempt: attempt, isTransient: trouble.isTransient, asked: trouble.retryAfter,
+          isResting: trouble.isRest, random: ports.random.unit())
+        guard case .retry(let pause) = verdict else { throw trouble.failure(pending.url) }
+        seconds = pause
+        attempt += 1
+      }
+      let isAsked = trouble.isAsked && trouble.retryAfter != nil
+      observer.pass(.feedRetrying(message: trouble.message, seconds: seconds, isAsked: isAsked))
       try pause(seconds, since: pending.wishes)
-      attempt += 1
-      pending = start(pending.url, limit: pending.limit, since: pending.known)
+      pending = start(
+        pending.url, limit: pending.limit, since: pending.known,
+        patience: DownloadRequest.patience(gaveWay: gaveWay))
     }
   }
 
@@ -151,6 +167,7 @@ struct FeedReader {
   }
 
   private func drain(_ pending: Pending, into spool: SpoolFile) throws(PassFailure) -> DownloadOutcome {
+    var told = ports.clock.monotonic()
     while true {
       let outcome: DownloadOutcome?
       do {
@@ -165,8 +182,18 @@ struct FeedReader {
         ports.downloader.cancel(pending.id)
         throw error
       }
+      if outcome != nil || ports.clock.monotonic() >= told + 1_000_000_000 {
+        told = ports.clock.monotonic()
+        tell()
+      }
       if let outcome { return outcome }
     }
+  }
+
+  /// What `tarn status` shows beside it; soon stale, so a failure is of no account here.
+  private func tell() {
+    let change = LedgerChange.fact(StatusDocument.FeedTransfer.fact, progress.snapshot().feed?.encoded)
+    try? ports.ledger.applyVolatile([change])
   }
 
   /// - Parameter wishes: how many there were before the attempt: a new one ends the pause.
@@ -188,6 +215,7 @@ struct FeedReader {
     var message: String
     var isTransient: Bool
     var retryAfter: Int64?
+    var isAsked = true
 
     init(_ head: ResponseHead) {
       let status = HTTPStatus(head.status)
@@ -202,19 +230,24 @@ struct FeedReader {
       message = failure.message
       isTransient = failure.isTransient
       retryAfter = failure.retryAfter
+      isAsked = failure.isAsked
     }
+
+    /// Nothing came for a while, and another mirror has its place.
+    var hasGivenWay: Bool { code == DownloadFailure.Code.gaveWay.rawValue }
 
     /// The host was not asked: it is left alone.
     var isRest: Bool { code == DownloadFailure.Code.hostResting.rawValue }
 
     func failure(_ url: String) -> PassFailure {
       let isMalformed = [DownloadFailure.Code.tooLarge, .truncated].contains { $0.rawValue == code }
-      // The message of a host that rests says until when.
-      let isSlowed = isRest ? "" : retryAfter.map { "; it asks to come back in \($0) s" } ?? ""
+      // Read at any time later on: how long it is from now is for others to tell.
+      let isSlowed = isRest ? "" : retryAfter.map { "; it asked for a pause of \($0) s" } ?? ""
       var failure = PassFailure(
         isMalformed ? .feedMalformed : .feedUnreachable, code: code,
         "cannot read the feed \(Printable.escape(url)): \(message)\(isSlowed)", hint: hint)
       failure.retryAfter = retryAfter
+      failure.isAsked = isAsked
       return failure
     }
 

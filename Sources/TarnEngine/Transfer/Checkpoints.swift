@@ -2,7 +2,8 @@ import TarnCore
 import TarnRuntime
 
 /// Makes the bytes of running downloads durable while they arrive, on a thread of its own, and writes into the
-/// ledger how far they are: after a power cut at most 64 MiB of a transfer are fetched again (I3).
+/// ledger how far they are: after a power cut at most 64 MiB of a transfer are fetched again (I3). The thread begins with the first
+/// sync: most transfers need none.
 final class Checkpoints: Sendable {
   /// One running download.
   final class Mark: Sendable {
@@ -30,12 +31,13 @@ final class Checkpoints: Sendable {
   static let mostLag: UInt64 = 60 << 20
 
   private let ledger: any LedgerPort
-  private let thread: Lanes
+  private let thread = Locked<Lanes?>(nil)
 
-  init(ledger: any LedgerPort) throws(ThreadFailure) {
+  init(ledger: any LedgerPort) {
     self.ledger = ledger
-    thread = try Lanes(name: "tarn-sync", count: 1)
   }
+
+  var hasThread: Bool { thread.withLock { $0 != nil } }
 
   func mark(_ partial: any PartialFile, path: RelativePath) -> Mark {
     Mark(partial: partial, path: path)
@@ -49,7 +51,7 @@ final class Checkpoints: Sendable {
       state.requested = length
       return true
     }
-    if isDue { thread.submit(lane: 0) { self.sync(mark) } }
+    if isDue { begin(mark) }
     guard length >= Self.mostLag else { return }
     mark.state.wait { state in
       !state.isSyncing || state.isOver || length - min(length, state.durable) < Self.mostLag ? () : nil
@@ -63,7 +65,16 @@ final class Checkpoints: Sendable {
   }
 
   func close() {
-    thread.close()
+    thread.withLock { $0 }?.close()
+  }
+
+  /// Where no thread can be made the writer waits for its sync.
+  private func begin(_ mark: Mark) {
+    let lane = thread.withLock { thread -> Lanes? in
+      if thread == nil { thread = try? Lanes(name: "tarn-sync", count: 1) }
+      return thread
+    }
+    guard let lane, lane.submit(lane: 0, { self.sync(mark) }) else { return sync(mark) }
   }
 
   private func sync(_ mark: Mark) {

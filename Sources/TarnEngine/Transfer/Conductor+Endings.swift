@@ -8,7 +8,7 @@ extension Conductor {
     switch end {
     case .sealed(let partial, let sealed, let head):
       received(partial.length - min(partial.length, job.known?.kept ?? 0))
-      publish(id, partial, sealed, head: head)
+      try publish(id, partial, sealed, head: head)
     case .verdict(let verdict, let head): try judged(job, verdict, head)
     case .wrongSize(let said):
       let size = job.entry.size ?? 0
@@ -24,6 +24,7 @@ extension Conductor {
     case .network(let failure, let partial, let known):
       keep(id, partial, known)
       if failure.code == .cancelled { return cancelled(id) }
+      if failure.code == .gaveWay { return gaveWay(id, failure) }
       // More than the space that was free then.
       if failure.code == .tooLarge, job.entry.size == nil {
         discardPartial(id)
@@ -159,6 +160,14 @@ extension Conductor {
     jobs[id]?.round += 1
     again(id, after: seconds, message)
     ready += twins.failed(job)
+  }
+
+  /// Its place went to another mirror, which is no failure of its source: the same one again, a little later.
+  private func gaveWay(_ id: UInt64, _ failure: DownloadFailure) {
+    guard !stop.isSet, let job = jobs[id] else { return drop(id) }
+    if endSteered(id) { return }
+    jobs[id]?.gaveWay += 1
+    again(id, after: Double(job.patience), "\(Printable.escape(job.url)): \(failure.message)")
   }
 
   private func again(_ id: UInt64, after seconds: Double, _ message: String) {

@@ -3,7 +3,7 @@ import TarnRuntime
 
 /// Entries whose sources all failed: another entry with the same digest may still bring their bytes.
 extension Conductor {
-  /// No source is left for the job. Its failure is told when no twin can be placed any more.
+  /// No source is left for the job. It has failed, for the status, until a twin of it is placed; for the report once none can be.
   func forsake(_ id: UInt64, code: String, message: String) {
     guard jobs[id]?.entry.digest != nil, !stop.isSet, var job = jobs.removeValue(forKey: id) else {
       return giveUp(id, code: code, message: message)
@@ -15,10 +15,14 @@ extension Conductor {
     job.forsake(Job.Trouble(code: code, message: message, isTransient: false, retryAfter: nil))
     if twins.isPlaced(job), (try? hasCopy(job.entry)) == true {
       copy(job)
-    } else if forlorn.count < mostHeldBack {
-      forlorn.append(job)
     } else {
-      left.forsake(job, code: code, message: last)
+      tellForlorn(job)
+      if forlorn.count < mostHeldBack {
+        forlorn.append(job)
+        if let digest = job.entry.digest { forlornDigests.insert(digest) }
+      } else {
+        left.forsake(job, code: code, message: last)
+      }
     }
     over(job)
   }
@@ -38,8 +42,10 @@ extension Conductor {
     guard !stop.isSet else {
       for job in forlorn { tell(job) }
       forlorn = []
-      // Their problems are told by the next pass: to name them here would mean to read the plan to its end.
+      // Beyond those that were named early the next pass tells them: to name them here would mean to read the plan to its end.
       counts.failed += left.forsakenCount
+      let told = Set(problems.map(\.name))
+      problems.keep((early?.standing.values).map(Array.init)?.filter { !told.contains($0.name) } ?? [])
       left = Leftovers()
       return false
     }
@@ -75,7 +81,7 @@ extension Conductor {
     return !stop.isSet
   }
 
-  private func copyForlorn(isLast: Bool) throws -> Bool {
+  func copyForlorn(isLast: Bool) throws -> Bool {
     guard !forlorn.isEmpty else { return false }
     let waiting = forlorn
     forlorn = []
@@ -93,6 +99,16 @@ extension Conductor {
     return !jobs.isEmpty
   }
 
+  /// The bytes that they lack are in place from now on: the status does not call them failed until the pass has ended.
+  func copyForlorn(twinsOf entry: Entry) {
+    guard let digest = entry.digest, !stop.isSet, forlornDigests.remove(digest) != nil else { return }
+    let twins = forlorn.filter { $0.entry.digest == digest }
+    forlorn.removeAll { $0.entry.digest == digest }
+    for job in twins {
+      if (try? hasCopy(job.entry)) == true { copy(job) } else { forlorn.append(job) }
+    }
+  }
+
   private func hasCopy(_ entry: Entry) throws -> Bool {
     guard let digest = entry.digest else { return false }
     return try RecordedCopies(ledger: ports.ledger, folder: folder).exists(of: digest, for: entry.path)
@@ -105,6 +121,7 @@ extension Conductor {
 
   private func copy(_ forlorn: Job) {
     var job = forlorn
+    early?.settle(job.entry.path.bytes)
     guard takeSpace(&job) else { return }
     jobs[job.id] = job
     look(job)

@@ -6,7 +6,8 @@ extension Conductor {
   /// Carries an order out, or says why there is nothing to do.
   func steer(_ order: PassSteering.Order, _ path: RelativePath) -> PassSteering.Answer {
     guard let (id, job) = jobs.first(where: { $0.value.entry.path == path }), !job.isPublishing else {
-      return order == .retry && beginAgain(path) ? .done : .notThere
+      if order == .retry, beginAgain(path) { return .done }
+      return steerBeside?(order, path) ?? .notThere
     }
     switch order {
     case .cancel, .pause:
@@ -15,7 +16,7 @@ extension Conductor {
       jobs[id]?.steered = order
       wake(id)
       return .done
-    case .retry where job.steered == .cancel:
+    case .retry where job.steered != nil && !isPaused(path):
       jobs[id]?.isWantedAgain = true
       return .done
     case .retry:
@@ -50,12 +51,13 @@ extension Conductor {
     }
     job.partial?.close()
     space.giveBack(job.reserved)
+    if let partial = job.partial { resumable[job.entry.path] = partial.name }
     if order == .pause {
-      hold(job.entry.path)
+      hold(job.action, ordinal: job.ordinal)
     } else {
       let message = "its transfer was cancelled; the next pass tries again"
       noteNow(fail(job, code: Self.cancelledCode, message: message))
-      cancelled[job.entry.path] = (job.action, job.ordinal)
+      steeredAway[job.entry.path] = (job.action, job.ordinal, Self.cancelledCode)
     }
     over(job)
     if job.isWantedAgain { _ = beginAgain(job.entry.path) }
@@ -63,33 +65,40 @@ extension Conductor {
   }
 
   private static let cancelledCode = "cancelled"
+  private static let pausedCode = "paused"
 
-  /// Takes back that an order ended it: its failure is told no more.
+  /// Takes back that an order ended it, or kept it from beginning: its problem is told no more.
   ///
   /// - Returns: false when none did, or this pass begins nothing more.
   private func beginAgain(_ path: RelativePath) -> Bool {
-    guard !stop.isSet, !isPaused(path), let (action, ordinal) = cancelled.removeValue(forKey: path),
+    guard !stop.isSet, !isPaused(path), let (action, ordinal, code) = steeredAway.removeValue(forKey: path),
       let entry = action.entry
     else { return false }
-    counts.failed -= 1
-    problems.removeAll { $0.code == Self.cancelledCode && $0.name == path.bytes }
-    progress.change { snapshot in
-      snapshot.failed -= 1
-      if entry.size == nil { snapshot.unknownSizes += 1 }
+    problems.removeAll { $0.code == code && $0.name == path.bytes }
+    if code == Self.pausedCode {
+      counts.waiting -= 1
+    } else {
+      counts.failed -= 1
+      progress.change { snapshot in
+        snapshot.failed -= 1
+        if entry.size == nil { snapshot.unknownSizes += 1 }
+      }
     }
+    early?.settle(path.bytes)
     // A failure is of no account: what publishes it drops the problem, too.
     try? ports.ledger.applyVolatile([.dropProblem(name: path.bytes)])
     begin(makeJob(action, entry, ordinal: ordinal), mustBegin: true)
     return true
   }
 
-  /// Reports a path that no pass is to begin for now.
-  func hold(_ path: RelativePath) {
+  /// Reports an action that no pass is to begin for now.
+  func hold(_ action: Action, ordinal: Int) {
     let problem = Problem(
-      name: path.bytes, kind: .held, code: "paused", message: "its transfer is paused until 'tarn resume'",
-      seen: ports.now)
-    observer.take(problem, into: &problems, counting: &counts)
+      name: action.path.bytes, kind: .held, code: Self.pausedCode,
+      message: "its transfer is paused until 'tarn resume'", seen: ports.now)
+    take(problem)
     noteNow(problem)
+    steeredAway[action.path] = (action, ordinal, Self.pausedCode)
   }
 
   /// Questions beside the pass hear of it now; soon told again, so a failure is of no account here.

@@ -16,17 +16,19 @@ final class Conductor {
   /// Of `forlorn`, and of the jobs that wait for a twin.
   let mostHeldBack: Int
 
-  private let mailbox: LockedCondition<[JobMessage]>
+  let mailbox: LockedCondition<[JobMessage]>
   let lanes: Lanes
   private let checkpoints: Checkpoints
-  private let publisher: PublishThread
-  let context: IntakeContext
-  /// Paths that have a partial file to go on with.
-  private let resumable: Set<RelativePath>
+  let publisher: PublishThread
+  var context: IntakeContext
+  /// Names of the partial files to go on with.
+  var resumable: [RelativePath: String]
   /// Any rows at the start: else no bytes of the folder can be used again.
   private let hasRows: Bool
 
   var jobs: [UInt64: Job] = [:]
+  /// Of these nobody wants the bytes any more.
+  var abandoned: Set<UInt64> = []
   private var nextID: UInt64 = 0
   var delayed: [(due: UInt64, job: UInt64)] = []
   var adoptions: [Row] = []
@@ -39,10 +41,12 @@ final class Conductor {
   private var position = 0
   /// Entries whose sources all failed, until no twin of theirs can be placed any more.
   var forlorn: [Job] = []
+  /// Of `forlorn`, and of some that are no longer among them.
+  var forlornDigests: Set<Digest> = []
   /// Actions of the plan that are come back to.
   var left = Leftovers()
-  /// What orders ended, to be tried again if somebody wants that.
-  var cancelled: [RelativePath: (action: Action, ordinal: Int)] = [:]
+  /// What orders ended or kept from beginning, and as which problem it is told, to be tried again if somebody wants that.
+  var steeredAway: [RelativePath: (action: Action, ordinal: Int, code: String)] = [:]
   /// Entries for which there was no space beside others.
   var cramped: Cramped
   /// Jobs so far that took space.
@@ -54,25 +58,36 @@ final class Conductor {
   var areUrgent = false
   /// Called between messages, several times a second.
   var meanwhile: (() throws -> Void)?
+  /// Whether a repair beside it brings a path: what the plan wants there is decided over again afterwards.
+  var isBroughtBeside: ((RelativePath) -> Bool)?
+  /// Gives an order to whatever works beside it.
+  var steerBeside: ((PassSteering.Order, RelativePath) -> PassSteering.Answer)?
+  /// Paths that failed and that somebody else looks at again, and tells of; nil where failures are told here.
+  var untold: Set<RelativePath>?
+  /// It works beside another one, which tells how far the pass is.
+  let isBeside: Bool
   /// Files that could not make way, and why: no more than the deletion guard lets go.
   var stuck: [RelativePath: String] = [:]
   private var ticked: UInt64 = 0
-  private var publishing = 0
+  var publishing = 0
   var counts = PassCounts()
   var bytes = PassBytes()
-  private(set) var learned = LearnedSizes()
+  var learned = LearnedSizes()
   /// What was in place already when the pass began to change the folder.
   ///
   /// nil in a repair, which sees a part of it.
   var standing: (entries: Int, bytes: UInt64)? = (0, 0)
   var problems: [Problem] = []
+  /// nil where the ledger hears of problems only at the end.
+  var early: EarlyProblems?
   /// Actions whose path was not as the plan saw it, to be decided over again.
   var stale: [Action] = []
 
+  /// - Parameter bell: of one that works beside another, which is stepped by whoever hears it; called on any thread.
   init(
     ports: PassPorts, folder: any FolderPort, policy: PassPolicy, strangers: Strangers,
     observer: any PassObserver, progress: PassProgress, stop: StopFlag, steering: PassSteering? = nil,
-    mostHeldBack: Int
+    mostHeldBack: Int, bell: (@Sendable () -> Void)? = nil
   ) throws {
     self.ports = ports
     self.folder = folder
@@ -82,31 +97,41 @@ final class Conductor {
     self.stop = stop
     self.steering = steering
     self.mostHeldBack = mostHeldBack
+    isBeside = bell != nil
+    mostJobs = isBeside ? min(Self.mostBeside, Self.most / 4) : Self.most
     twins = Twins(mostWaiting: mostHeldBack)
     cramped = Cramped(most: mostHeldBack)
     retry = RetryPolicy(retries: policy.retries)
     let mailbox = LockedCondition<[JobMessage]>([])
     self.mailbox = mailbox
-    let post: @Sendable (JobMessage) -> Void = { message in mailbox.change { $0.append(message) } }
+    let post: @Sendable (JobMessage) -> Void = { message in
+      mailbox.change { $0.append(message) }
+      bell?()
+    }
     space = try SpaceBudget(folder, reserve: policy.reserve)
     lanes = try Lanes(name: "tarn-write", count: 2)
-    checkpoints = try Checkpoints(ledger: ports.ledger)
-    publisher = try PublishThread(
+    checkpoints = Checkpoints(ledger: ports.ledger)
+    publisher = PublishThread(
       folder: folder, ledger: ports.ledger, clock: ports.clock, ownWrites: ports.ownWrites, post: post)
     context = IntakeContext(
       folder: folder, ledger: ports.ledger, downloader: ports.downloader, lanes: lanes,
       checkpoints: checkpoints, space: space, progress: progress, bootID: ports.bootID,
       strangers: strangers, post: post)
-    resumable = Set(try ports.ledger.partials().map(\.path))
+    resumable = Dictionary(try ports.ledger.partials().map { ($0.path, $0.name) }) { $1 }
     hasRows = try ports.ledger.rows().next() != nil
     stop.onSet { post(.wake) }
-    steering?.attach(hurry: { post(.hurry) }) { order, path, answer in post(.steer(order, path, answer)) }
+    // Beside another one it follows pauses, and orders go to that one.
+    if !isBeside {
+      steering?.attach(hurry: { post(.hurry) }) { order, path, answer in post(.steer(order, path, answer)) }
+    }
   }
 
   /// Actions at work at a time: enough for a full group that is made durable, and for the next one on its way meanwhile.
   ///
   /// Each may hold a file and a connection, and some descriptors are the process's own.
-  let mostJobs = min(PublishThread.largestGroup * 2, max(4, (OpenFiles.limit - 40) / 2))
+  private static var most: Int { min(PublishThread.largestGroup * 2, max(4, (OpenFiles.limit - 40) / 2)) }
+  private static let mostBeside = 128
+  let mostJobs: Int
 
   /// Carries out the actions up to the deletions.
   ///
@@ -136,7 +161,7 @@ final class Conductor {
   }
 
   /// Nothing of the plan begins before what is at work is over.
-  private var isHeldUp: Bool { cramped.isFull || cramped.isAlone(among: jobs) }
+  var isHeldUp: Bool { cramped.isFull || cramped.isAlone(among: jobs) }
 
   /// Jobs at work: those that wait for a twin hold no file, no connection and no space.
   var active: Int { jobs.count - twins.waitingCount - ready.count }
@@ -194,8 +219,9 @@ final class Conductor {
       break
     case .fetch, .update, .restore, .replace, .revalidate:
       guard let entry = action.entry, !entry.sources.isEmpty else { return }
+      if isBroughtBeside?(action.path) == true { return stale.append(action) }
       if let blocker = action.blocker, isBlocked(action, by: blocker) { return }
-      if isPaused(action.path) { return hold(action.path) }
+      if isPaused(action.path) { return hold(action, ordinal: ordinal) }
       begin(makeJob(action, entry, ordinal: ordinal), mustBegin: isAgain)
     }
   }
@@ -231,7 +257,7 @@ final class Conductor {
     let mayBeThere =
       mayReuse || (job.entry.digest != nil && hasRows)
       || !context.strangers.candidates(job.entry, row: job.action.row).isEmpty
-    guard resumable.contains(job.entry.path) || mayBeThere else { return ask(job.id) }
+    guard resumable[job.entry.path] != nil || mayBeThere else { return ask(job.id) }
     look(job)
   }
 
@@ -245,7 +271,7 @@ final class Conductor {
   /// Starts an exchange with the job's source.
   func ask(_ id: UInt64) {
     guard var job = jobs[id], !endSteered(id) else { return }
-    guard !stop.isSet else { return drop(id) }
+    guard !stop.isSet, !abandoned.contains(id) else { return drop(id) }
     if !(job.known.map { $0.kept > 0 } ?? false) { job.known = nil }
     var request = DownloadRequest(url: job.url, limit: job.entry.size ?? max(space.room, 1))
     if job.rung != .fromZero, let known = job.known {
@@ -255,14 +281,16 @@ final class Conductor {
       request.ifNoneMatch = row.etag
       request.ifModifiedSince = row.lastModified
     }
-    request.expected = job.entry.size.map { $0 - min($0, request.offset) }
+    let size = job.entry.size ?? job.action.row?.identity.size
+    request.expected = size.map { $0 - min($0, request.offset) }
     request.isUrgent = job.isUrgent || areUrgent
+    request.patience = job.patience
     request.encoding = job.takesEncoding ? .taken : .refused
     job.isConditional = request.ifNoneMatch != nil || request.ifModifiedSince != nil
     job.wishes = steering?.wishes
     let intake = Intake(job, context: context)
     progress.begin(
-      id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.url)
+      id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.url, isWaiting: true)
     let download = ports.downloader.start(request, to: intake)
     intake.started(download)
     job.download = download
@@ -271,7 +299,7 @@ final class Conductor {
   }
 
   /// At most a quarter of a second, and no longer than until the next attempt is due.
-  private var longestWait: UInt64 {
+  var longestWait: UInt64 {
     guard let due = delayed.map(\.due).min() else { return 250_000_000 }
     let now = ports.clock.monotonic()
     return due > now ? min(250_000_000, due - now) : 0
@@ -285,20 +313,25 @@ final class Conductor {
   /// Handles what came in, or waits for it.
   private func step() throws {
     if active > Self.many { Nap.take(microseconds: Self.moment) }
-    let messages = mailbox.wait(nanoseconds: longestWait) { messages -> [JobMessage]? in
-      guard !messages.isEmpty else { return nil }
-      defer { messages = [] }
-      return messages
-    }
-    for message in messages ?? [] { try handle(message) }
+    try handleMail(waiting: longestWait)
     try meanwhile?()
     wakeDelayed()
     tick()
   }
 
+  /// - Parameter waiting: nanoseconds, for the first message.
+  func handleMail(waiting: UInt64) throws {
+    let messages = mailbox.wait(nanoseconds: waiting) { messages -> [JobMessage]? in
+      guard !messages.isEmpty else { return nil }
+      defer { messages = [] }
+      return messages
+    }
+    for message in messages ?? [] { try handle(message) }
+  }
+
   private func handle(_ message: JobMessage) throws {
     switch message {
-    case .prepared(let id, let preparation): prepared(id, preparation)
+    case .prepared(let id, let preparation): try prepared(id, preparation)
     case .workedAround(let failure, let instead):
       observer.pass(.notice(code: failure.code.rawValue, message: "\(failure.message); \(instead)"))
     case .ended(let id, let end):
@@ -314,7 +347,7 @@ final class Conductor {
     }
   }
 
-  private func prepared(_ id: UInt64, _ preparation: Preparation) {
+  private func prepared(_ id: UInt64, _ preparation: Preparation) throws {
     switch preparation {
     case .nothing, .failed:
       if let failure = jobs[id]?.failure { return giveUp(id, code: failure.code, message: failure.message) }
@@ -323,7 +356,7 @@ final class Conductor {
       // What was fetched of it is of no use any more; its row goes when this is published.
       jobs[id]?.partial?.discard()
       jobs[id]?.isCopy = true
-      publish(id, partial, sealed, head: nil)
+      try publish(id, partial, sealed, head: nil)
     case .kept(let partial, let known):
       jobs[id]?.partial = partial
       jobs[id]?.known = known
@@ -351,7 +384,7 @@ final class Conductor {
     delayed.append((ports.clock.monotonic() + UInt64(max(0, seconds) * 1e9), id))
   }
 
-  private func wakeDelayed() {
+  func wakeDelayed() {
     guard !delayed.isEmpty else { return }
     let now = ports.clock.monotonic()
     let due = delayed.filter { $0.due <= now || stop.isSet }
@@ -367,63 +400,10 @@ final class Conductor {
   /// Forgets a job and keeps its partial file.
   func drop(_ id: UInt64) {
     guard let job = jobs.removeValue(forKey: id) else { return }
+    abandoned.remove(id)
     job.partial?.close()
     space.giveBack(job.reserved)
     over(job)
-  }
-
-  // MARK: Publishing
-
-  func publish(_ id: UInt64, _ partial: any PartialFile, _ sealed: Sealed, head: ResponseHead?) {
-    guard let job = jobs[id] else { return partial.close() }
-    jobs[id]?.partial = partial
-    jobs[id]?.isPublishing = true
-    publishing += 1
-    let row = Row(
-      path: job.entry.path, identity: sealed.identity, digest: sealed.digest, isVerified: sealed.isVerified,
-      fingerprint: job.entry.fingerprint, etag: head?.etag, lastModified: head?.lastModified,
-      placed: ports.now)
-    publisher.submit(
-      Publication(
-        job: id, kind: job.action.kind, path: job.entry.path, partial: partial,
-        expectation: job.action.present.map { .present($0) } ?? .absent, trashName: ports.random.name(),
-        row: row,
-        displacesOwn: job.displacesOwn, isCopy: job.isCopy))
-  }
-
-  private func published(_ id: UInt64, _ outcome: PublishOutcome) {
-    publishing -= 1
-    guard let job = jobs.removeValue(forKey: id) else { return }
-    switch outcome {
-    case .installed(let identity, _):
-      space.giveBack(job.reserved)
-      if job.isCopy { counts.copied += 1 } else { count(job.action.kind) }
-      bytes.published.addSaturated(identity.size)
-      if job.entry.size == nil { learned.add(identity.size, before: job.action.row?.identity.size) }
-      progress.finish(bytes: identity.size, learnedBy: job.entry.size == nil ? job.id : nil)
-      observer.pass(
-        .done(
-          code: job.action.kind.doneCode(isCopy: job.isCopy), path: job.entry.path, bytes: identity.size))
-    case .stale:
-      space.giveBack(job.reserved)
-      stale.append(job.action)
-    case .failed(let failure):
-      space.giveBack(job.reserved)
-      fail(job, code: failure.code.rawValue, message: failure.message)
-    case .removed:
-      break
-    }
-    over(job, isPlaced: outcome.isInstalled)
-  }
-
-  private func count(_ kind: Action.Kind) {
-    switch kind {
-    case .fetch: counts.fetched += 1
-    case .update, .revalidate: counts.updated += 1
-    case .restore: counts.restored += 1
-    case .replace: counts.replaced += 1
-    default: break
-    }
   }
 
   // MARK: Results
@@ -461,8 +441,10 @@ final class Conductor {
   func fail(_ path: RelativePath, code: String, message: String) -> Problem {
     progress.change { $0.failed += 1 }
     let problem = Problem(
-      name: path.bytes, kind: .failed, code: code, message: message, seen: ports.now)
-    observer.take(problem, into: &problems, counting: &counts)
+      name: path.bytes, kind: .failed, code: code, message: message,
+      seen: early?.standing[path.bytes]?.seen ?? ports.now)
+    guard untold?.insert(path) == nil else { return problem }
+    take(problem)
     return problem
   }
 
@@ -478,18 +460,18 @@ final class Conductor {
 
   /// Once a second, what `tarn status` shows beside a running pass.
   func tick() {
+    guard !isBeside else { return }
     let now = ports.clock.monotonic()
     guard now >= ticked + 1_000_000_000 else { return }
     ticked = now
-    let snapshot = progress.snapshot()
     // Stale in a second, so a failure is of no account here.
-    var changes: [LedgerChange] = [.activity(snapshot.transfers)]
+    var changes = progress.snapshot().changes
     if let standing {
       changes += [
         .fact("entries-current", String(standing.entries + counts.inPlace)),
         .fact("bytes-current", String(standing.bytes.addingSaturated(bytes.inPlace))),
       ]
     }
-    try? ports.ledger.applyVolatile(changes)
+    try? ports.ledger.applyVolatile(changes + earlyChanges())
   }
 }

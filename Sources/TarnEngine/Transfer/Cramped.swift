@@ -17,6 +17,8 @@ struct Cramped {
 
   var isFull: Bool { waiting.count + freed.count >= most }
 
+  var isWaiting: Bool { !waiting.isEmpty || !freed.isEmpty }
+
   mutating func add(_ job: Job) { waiting.append(job) }
 
   /// The next one that may begin beside others.
@@ -55,23 +57,30 @@ extension Conductor {
   ///
   /// - Returns: false when that is not free now; the job is over then, reported or to be tried again.
   func takeSpace(_ job: inout Job) -> Bool {
-    let size = job.entry.size ?? 0
+    let needed = job.entry.size.map { $0 - min($0, held(for: job)) }
     let isLone = active == 0
-    guard space.take(size) else {
+    guard space.take(needed ?? 0) else {
       // No byte was fetched for it: as often as need be.
       if isLone {
-        fail(job, code: "no-space", message: space.refusal(job.entry.size))
+        fail(job, code: "no-space", message: space.refusal(needed))
       } else if job.failure != nil {
         forlorn.append(job)
+        tellForlorn(job)
       } else {
         wait(job)
       }
       return false
     }
     begun += 1
-    job.reserved = size
+    job.reserved = needed ?? 0
     job.begunAlone = isLone ? begun : nil
     return true
+  }
+
+  /// Bytes of the disk that an unfinished download of it has already: they serve again, whatever becomes of its contents.
+  private func held(for job: Job) -> UInt64 {
+    guard let name = resumable[job.entry.path] else { return 0 }
+    return (try? folder.partialAllocation(name)) ?? 0
   }
 
   /// A running transfer found no space. Its partial file is gone.
@@ -113,7 +122,7 @@ extension Conductor {
   }
 
   private func beginAgain(_ job: Job) {
-    if isPaused(job.entry.path) { return hold(job.entry.path) }
+    if isPaused(job.entry.path) { return hold(job.action, ordinal: job.ordinal) }
     begin(job, mustBegin: true)
   }
 }

@@ -11,7 +11,7 @@ struct IntakeContext: Sendable {
   let space: SpaceBudget
   let progress: PassProgress
   let bootID: String
-  let strangers: Strangers
+  var strangers: Strangers
   let post: @Sendable (JobMessage) -> Void
 }
 
@@ -87,6 +87,8 @@ final class Intake: DownloadReceiver {
   }
 
   // MARK: On the network's thread
+
+  func placed() { context.progress.place(job) }
 
   func begin(_ head: ResponseHead) -> HeadVerdict {
     let verdict = state.withLock { state -> ResumeLadder.Verdict in

@@ -47,6 +47,8 @@ struct Job {
   var isUrgent = false
   /// Those who wanted it tried now, when its source was last asked.
   var wishes: UInt64?
+  /// Times that its place went to another mirror, because nothing came.
+  var gaveWay = 0
   /// A twin was in place when its bytes were last looked for in the folder.
   var knewTwin = false
 
@@ -71,6 +73,9 @@ struct Job {
   }
 
   var url: String { entry.sources[source].url }
+
+  /// Seconds; see `DownloadRequest.patience`.
+  var patience: Int64 { DownloadRequest.patience(gaveWay: gaveWay) }
 
   var check: ContentCheck { ContentCheck(size: entry.size, digest: entry.digest, pieces: entry.pieces) }
 

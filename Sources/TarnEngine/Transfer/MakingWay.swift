@@ -11,6 +11,7 @@ extension Conductor {
     let problem = observer.take(
       outcome, of: action, seen: ports.now, into: &problems, counting: &counts)
     guard let problem else { return }
+    early?.tell(problem)
     stuck[action.path] = problem.message
     progress.change { $0.failed += 1 }
   }
@@ -26,7 +27,7 @@ extension Conductor {
     guard let problem = deletions.problem(of: action.path, below: blocker, seen: ports.now) else {
       return false
     }
-    observer.take(problem, into: &problems, counting: &counts)
+    take(problem)
     return true
   }
 }

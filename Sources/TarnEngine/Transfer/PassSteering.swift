@@ -9,7 +9,7 @@ package final class PassSteering: Sendable {
     case cancel
     /// The same, and no pass begins it until it is resumed.
     case pause
-    /// What waits after a failure is tried now, and so is what was cancelled in this pass.
+    /// What waits after a failure is tried now, and so is what was cancelled in this pass, or was paused and is no more.
     case retry
     /// What waits for a connection gets the next one.
     case prioritize

@@ -119,7 +119,8 @@ struct Twins {
   }
 }
 
-/// Regular files of the folder that nobody recorded and nobody wants: a user may have renamed what is wanted.
+/// Regular files of the folder that nobody recorded and nobody wants, or that stand where another one was recorded: a user
+/// may have renamed what is wanted.
 struct Strangers: Sendable {
   struct Stranger: Sendable {
     var path: RelativePath
@@ -133,6 +134,8 @@ struct Strangers: Sendable {
   }
 
   private var bySize: [UInt64: OfSize] = [:]
+  /// By inode: those in the place of another file. They make way, so nothing else is looked for in them.
+  private var inPlaceOfOthers: [UInt64: [Stranger]] = [:]
   private var count = 0
   private static let most = 100_000
   /// Files read for one entry.
@@ -147,14 +150,24 @@ struct Strangers: Sendable {
     bySize[present.identity.size] = group
   }
 
+  /// - Parameter present: at a path that is recorded, and not as that row says.
+  mutating func add(inPlaceOfAnother present: Present) {
+    guard count < Self.most, present.kind == .regular, present.identity.size > 0 else { return }
+    count += 1
+    inPlaceOfOthers[present.identity.inode, default: []].append(
+      Stranger(path: present.path, identity: present.identity))
+  }
+
   /// Those that may hold an entry's bytes, the file that Tarn placed for it before the others.
   func candidates(_ entry: Entry, row: Row?) -> [Stranger] {
     let wasPlaced = row.map { entry.digests.contains($0.digest) } ?? false
-    guard let size = entry.size ?? (wasPlaced ? row?.identity.size : nil), let group = bySize[size] else {
-      return []
+    guard let size = entry.size ?? (wasPlaced ? row?.identity.size : nil) else { return [] }
+    let elsewhere = (row.flatMap { inPlaceOfOthers[$0.identity.inode] } ?? []).filter {
+      $0.identity.size == size && $0.path != entry.path
     }
+    guard let group = bySize[size] else { return elsewhere }
     let renamed = row.flatMap { group.places[$0.identity.inode] } ?? []
     let others = group.all.lazy.filter { $0.identity.inode != row?.identity.inode }.prefix(Self.mostTried)
-    return renamed.map { group.all[$0] } + Array(others)
+    return elsewhere + renamed.map { group.all[$0] } + Array(others)
   }
 }

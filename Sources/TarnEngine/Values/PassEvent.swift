@@ -16,6 +16,10 @@ package enum PassEvent: Sendable {
   case problem(Problem)
   /// Will be tried again.
   case retrying(path: RelativePath, message: String, seconds: Double)
+  /// The feed, or a listing below it, will be.
+  ///
+  /// - Parameter isAsked: its server wants to be left alone until then.
+  case feedRetrying(message: String, seconds: Double, isAsked: Bool)
   case notice(code: String, message: String)
 }
 
@@ -77,16 +81,30 @@ package final class PassProgress: Sendable {
     /// Bytes per second, an average over some seconds.
     package var rate: UInt64 = 0
     package var failed = 0
+    /// Those that wait for a place come last.
     package var transfers: [Activity] = []
+    /// nil when the feed is not being fetched.
+    package var feed: StatusDocument.FeedTransfer?
+    /// So many of them wait.
+    package var waiting = 0
     package init() {}
   }
 
-  private struct Running {
-    var path: RelativePath
+  /// A class: each change of a value in a dictionary costs three allocations, and there are some for every file.
+  private final class Running {
+    let path: RelativePath
     var received: UInt64
     var total: UInt64?
-    var source: String
+    let source: String
     var meter: RateMeter
+    var isWaiting: Bool
+
+    init(
+      path: RelativePath, received: UInt64, total: UInt64?, source: String, meter: RateMeter, isWaiting: Bool
+    ) {
+      (self.path, self.received, self.total, self.source) = (path, received, total, source)
+      (self.meter, self.isWaiting) = (meter, isWaiting)
+    }
   }
 
   private struct State {
@@ -98,6 +116,9 @@ package final class PassProgress: Sendable {
     /// Bytes of finished files whose size the feed does not tell.
     var learned: UInt64 = 0
     var meter: RateMeter
+    var feed: (received: UInt64, total: UInt64?, meter: RateMeter)?
+    /// Of what goes on beside the pass: its transfers are shown, and how far it is counts for nothing here.
+    var beside: PassProgress?
   }
 
   private let state: Locked<State>
@@ -110,12 +131,23 @@ package final class PassProgress: Sendable {
 
   package func snapshot() -> Snapshot {
     let now = clock.monotonic()
+    let beside = state.withLock { $0.beside }?.snapshot()
     return state.withLock { state in
       var snapshot = state.snapshot
-      snapshot.transfers = state.running.sorted { $0.key < $1.key }.map { _, job in
+      let jobs = state.running.sorted {
+        ($0.value.isWaiting ? 1 : 0, $0.key) < ($1.value.isWaiting ? 1 : 0, $1.key)
+      }
+      snapshot.waiting = jobs.count { $0.value.isWaiting }
+      snapshot.transfers = jobs.map { _, job in
         Activity(
           path: job.path, received: job.received, total: job.total, rate: job.meter.rate(now: now),
           source: job.source)
+      }
+      if let beside {
+        let running = beside.transfers.dropLast(beside.waiting)
+        snapshot.transfers.insert(contentsOf: running, at: snapshot.transfers.count - snapshot.waiting)
+        snapshot.transfers += beside.transfers.suffix(beside.waiting)
+        snapshot.waiting += beside.waiting
       }
       snapshot.bytesDone = state.running.values.reduce(state.finishedBytes) {
         $0.addingSaturated($1.received)
@@ -125,27 +157,72 @@ package final class PassProgress: Sendable {
       }
       snapshot.unknownSizes = max(0, snapshot.unknownSizes - state.told.count)
       snapshot.rate = state.meter.rate(now: now)
+      snapshot.feed = state.feed.map {
+        StatusDocument.FeedTransfer(received: $0.received, total: $0.total, rate: $0.meter.rate(now: now))
+      }
       return snapshot
     }
   }
+
+  /// Transfers that wait for a place.
+  package var waiting: Int {
+    let (own, beside) = state.withLock { state in
+      (state.running.values.count { $0.isWaiting }, state.beside)
+    }
+    return own + (beside?.waiting ?? 0)
+  }
+
+  func setBeside(_ beside: PassProgress?) { state.withLock { $0.beside = beside } }
 
   func change(_ body: (inout Snapshot) -> Void) {
     state.withLock { body(&$0.snapshot) }
   }
 
-  func begin(_ job: UInt64, path: RelativePath, kept: UInt64, total: UInt64?, source: String) {
+  /// - Parameter isWaiting: for a place, until `place`.
+  func begin(
+    _ job: UInt64, path: RelativePath, kept: UInt64, total: UInt64?, source: String, isWaiting: Bool = false
+  ) {
     let now = clock.monotonic()
     state.withLock {
       $0.running[job] = Running(
-        path: path, received: kept, total: total, source: source, meter: RateMeter(start: now))
+        path: path, received: kept, total: total, source: source, meter: RateMeter(start: now),
+        isWaiting: isWaiting)
+    }
+  }
+
+  /// The feed's bytes begin to come.
+  func beginFeed(total: UInt64?) {
+    let now = clock.monotonic()
+    state.withLock { $0.feed = (0, total, RateMeter(start: now)) }
+  }
+
+  func receiveFeed(bytes: Int) {
+    let now = clock.monotonic()
+    state.withLock { state in
+      state.feed?.received += UInt64(bytes)
+      state.feed?.meter.add(bytes, now: now)
+    }
+  }
+
+  func endFeed() { state.withLock { $0.feed = nil } }
+
+  /// The transfer has its place.
+  func place(_ job: UInt64) {
+    let now = clock.monotonic()
+    state.withLock { state in
+      guard let running = state.running[job], running.isWaiting else { return }
+      running.isWaiting = false
+      running.meter = RateMeter(start: now)
     }
   }
 
   func receive(_ job: UInt64, bytes: Int) {
     let now = clock.monotonic()
     state.withLock { state in
-      state.running[job]?.received += UInt64(bytes)
-      state.running[job]?.meter.add(bytes, now: now)
+      if let running = state.running[job] {
+        running.received += UInt64(bytes)
+        running.meter.add(bytes, now: now)
+      }
       state.meter.add(bytes, now: now)
     }
   }
@@ -178,6 +255,35 @@ package final class PassProgress: Sendable {
       state.learned.addSaturated(bytes)
       state.snapshot.unknownSizes -= 1
     }
+  }
+}
+
+extension PassProgress.Snapshot {
+  /// For the ledger: all transfers that run, and some of those that wait.
+  var changes: [LedgerChange] {
+    let listed = min(waiting, StatusDocument.mostWaiting)
+    return [
+      .activity(transfers.dropLast(waiting - listed)),
+      .fact("transfers-waiting", listed > 0 ? String(listed) : nil),
+      .fact("transfers-unlisted", waiting > listed ? String(waiting - listed) : nil),
+      .fact(StatusDocument.FeedTransfer.fact, feed?.encoded),
+    ]
+  }
+
+  /// The same once nothing is transferred any more.
+  static var noChanges: [LedgerChange] { PassProgress.Snapshot().changes }
+}
+
+extension StatusDocument.FeedTransfer {
+  static let fact = "feed-transfer"
+
+  /// As the ledger has it.
+  var encoded: String { "\(received) \(rate) \(total.map { String($0) } ?? "-")" }
+
+  init?(encoded: String) {
+    let parts = encoded.split(separator: " ")
+    guard parts.count == 3, let received = UInt64(parts[0]), let rate = UInt64(parts[1]) else { return nil }
+    self.init(received: received, total: UInt64(parts[2]), rate: rate)
   }
 }
 

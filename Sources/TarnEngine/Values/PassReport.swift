@@ -101,6 +101,8 @@ package struct PassReport: Sendable {
   package var bytes = PassBytes()
   /// At most 10,000; `counts` has them all.
   package var problems: [Problem] = []
+  /// Names of problems that the ledger has heard of before the end of the pass, and that stand.
+  var namedEarly: Set<[UInt8]> = []
   /// Of a plan: what would be held. Nothing is until a pass holds it.
   package var held: HeldPlan?
   /// The server said that the feed has not changed, and the folder stands as it did: nothing was read.
@@ -183,8 +185,10 @@ package struct PassFailure: Error, Sendable, Equatable {
   package var message: String
   /// How to mend it; a command where there is one.
   package var hint: String?
-  /// When a server asks to come back, in seconds from now.
+  /// When to come back, in seconds from now.
   package var retryAfter: Int64?
+  /// The server itself asked for that; else it is left alone because it failed.
+  package var isAsked = true
 
   package init(_ kind: Kind, code: String, _ message: String, hint: String? = nil) {
     self.kind = kind
@@ -256,6 +260,8 @@ extension PassCounts {
       (conflict, "in conflict"), (held, "held"), (waiting, "waiting"),
     ]
     let parts = named.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }
-    return parts.isEmpty ? "nothing to do" : parts.joined(separator: ", ")
+    return parts.isEmpty ? Self.noChanges : parts.joined(separator: ", ")
   }
+
+  package static let noChanges = "nothing to do"
 }

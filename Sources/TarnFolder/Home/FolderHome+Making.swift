@@ -98,9 +98,9 @@ extension FolderHome {
     _ held: Descriptor, _ directory: String, _ random: any RandomSource
   ) throws(FolderFailure) -> (id: String, isNew: Bool) {
     if let id = try readID(directory) { return (id, false) }
-    let id = random.fileName()
+    let id = random.name()
     do throws(FolderFailure) {
-      try SmallFile.write(id + "\n", beside: "\(idName).\(random.fileName())", in: held, as: idName, in: held)
+      try SmallFile.write(id + "\n", beside: "\(idName).\(random.name())", in: held, as: idName, in: held)
       return (id, true)
     } catch {
       // Another one was faster.

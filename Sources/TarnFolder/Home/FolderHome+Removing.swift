@@ -81,7 +81,7 @@ extension FolderHome {
   /// The databases with what SQLite and a rebuilding put beside them, the marker in the making, and a spool that a
   /// crash left.
   private static func isOwn(_ name: String) -> Bool {
-    ["ledger.sqlite", "stage.sqlite", "id.", markerName + ".", markerName + "-"].contains {
+    ["ledger.sqlite", "stage.sqlite", "catalog.sqlite", "id.", markerName + ".", markerName + "-"].contains {
       name.hasPrefix($0)
     }
   }

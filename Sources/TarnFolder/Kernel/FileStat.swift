@@ -20,9 +20,11 @@ struct FileStat {
     return FileStat(raw: raw)
   }
 
-  static func of(_ descriptor: Descriptor, _ object: some Sequence<UInt8>) throws(FolderFailure) -> FileStat {
+  static func of<Object: Sequence<UInt8>>(
+    _ descriptor: Descriptor, _ object: @autoclosure () -> Object
+  ) throws(FolderFailure) -> FileStat {
     var raw = tarn_stat()
-    try kernel("look at", object, descriptor.use { tarn_stat_descriptor($0, &raw) })
+    try kernel("look at", object(), descriptor.use { tarn_stat_descriptor($0, &raw) })
     return FileStat(raw: raw)
   }
 
@@ -59,6 +61,8 @@ struct FileStat {
   var owner: UInt32 { raw.owner }
   /// Names of the object.
   var links: UInt32 { raw.links }
+  /// Bytes of the disk that it has, reserved ones included.
+  var allocated: UInt64 { raw.blocks.multipliedReportingOverflow(by: 512).partialValue }
   /// The permission bits.
   var permissions: UInt32 { raw.mode & 0o7777 }
 

@@ -25,7 +25,7 @@ extension LocalFolder {
   private func install(_ item: Installation, _ index: Int, _ touched: TouchedDirectories) -> PublishOutcome {
     do throws(FolderFailure) {
       let place = try Beneath.Place(item.path)
-      try OwnDirectory.check(item.trashName)
+      if item.expectation != .absent || !item.trashName.isEmpty { try OwnDirectory.check(item.trashName) }
       let (file, sealed) = try checked(item.partial)
       switch item.expectation {
       case .absent:
@@ -112,7 +112,7 @@ extension LocalFolder {
     if Mover.isUnsupported(-errno) {
       throw FolderFailure(
         .other,
-        "cannot replace \(item.path.printable): the file system cannot exchange two names, and nothing else is safe",
+        "cannot replace \(item.path.printable): the file system cannot exchange two names, and nothing else is safe; move away what is there, and it is fetched",
         errno: errno)
     }
     throw FolderFailure(cannot: "move into place", item.path.bytes, errno: errno, path: item.path)

@@ -9,7 +9,7 @@ extension LocalFolder {
 
   package func restoreMode(
     of path: RelativePath, expected: FileIdentity
-  ) throws(FolderFailure) -> FileIdentity? {
+  ) throws(FolderFailure) -> (identity: FileIdentity, before: UInt32)? {
     do throws(FolderFailure) {
       let place = try Beneath.Place(path)
       guard let parent = try beneath.parent(of: place) else { return nil }
@@ -19,9 +19,9 @@ extension LocalFolder {
       let file = Descriptor(try kernel("open", path.bytes, number))
       let found = try FileStat.of(file, path.bytes)
       guard found.kind == .regular, found.identity.isSame(as: expected) else { return nil }
-      guard found.permissions != Self.mode else { return found.identity }
+      guard found.permissions != Self.mode else { return (found.identity, found.permissions) }
       try kernel("set the mode of", path.bytes, file.use { tarn_set_mode_of_path($0, Self.mode) })
-      return try FileStat.of(file, path.bytes).identity
+      return (try FileStat.of(file, path.bytes).identity, found.permissions)
     } catch {
       throw error.about(path)
     }

@@ -1,4 +1,5 @@
 package import TarnCore
+import TarnRuntime
 
 /// What was displaced or removed, until it expires: `trash/`.
 extension LocalFolder {
@@ -48,6 +49,6 @@ extension LocalFolder {
   }
 
   package func removeTrash(_ name: String) throws(FolderFailure) {
-    try trash.removeTree(name) { random.fileName() }
+    try trash.removeTree(name) { random.name() }
   }
 }

@@ -123,8 +123,6 @@ final class FolderScan: SnapshotCursor {
   }
 
   private func child(_ level: Int, _ index: Int) -> RelativePath {
-    let name = levels[level].names.bytes(index)
-    guard let parent = levels[level].path else { return RelativePath(trusted: name) }
-    return RelativePath(trusted: parent.bytes + [UInt8(ascii: "/")] + name)
+    levels[level].names.path(index, in: levels[level].path)
   }
 }

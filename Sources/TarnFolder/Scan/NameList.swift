@@ -40,8 +40,25 @@ struct NameList {
     }
   }
 
-  func bytes(_ index: Int) -> [UInt8] {
-    text[starts[index]...].prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+  func bytes(_ index: Int) -> [UInt8] { path(index, in: nil).bytes }
+
+  /// The name behind that of the directory that holds it; by itself without one.
+  func path(_ index: Int, in directory: RelativePath?) -> RelativePath {
+    let start = starts[index]
+    return text.withUnsafeBytes { text in
+      let length = text[start...].firstIndex(of: 0).map { $0 - start } ?? 0
+      let name = UnsafeRawBufferPointer(rebasing: text[start..<(start + length)])
+      guard let directory else { return RelativePath(trusted: Array(name)) }
+      let before = directory.bytes.count + 1
+      let bytes = [UInt8](unsafeUninitializedCapacity: before + length) { bytes, count in
+        let target = UnsafeMutableRawBufferPointer(bytes)
+        target.copyBytes(from: directory.bytes)
+        target[before - 1] = UInt8(ascii: "/")
+        UnsafeMutableRawBufferPointer(rebasing: target[before...]).copyMemory(from: name)
+        count = before + length
+      }
+      return RelativePath(trusted: bytes)
+    }
   }
 
   /// True when what lies in the directory `first` comes before the object `second` in the order of whole paths:

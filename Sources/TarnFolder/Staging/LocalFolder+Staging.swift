@@ -1,13 +1,14 @@
 import Glibc
 import LinuxShim
 package import TarnCore
+import TarnRuntime
 
 /// Files on their way: `partial/`.
 extension LocalFolder {
   package func makePartial() throws(FolderFailure) -> any PartialFile { try makeStaged() }
 
   private func makeStaged() throws(FolderFailure) -> StagedFile {
-    let name = random.fileName()
+    let name = random.name()
     let number = partial.descriptor.open(cString(name), O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
     return try staged(name, Descriptor(try kernel("create", partial.object(name), number)))
   }
@@ -26,7 +27,8 @@ extension LocalFolder {
 
   private func staged(_ name: String, _ file: Descriptor) throws(FolderFailure) -> StagedFile {
     try StagedFile(
-      name: name, directory: partial.descriptor, descriptor: file, hashing: hashing, probe: mover.probe)
+      name: name, directory: partial.descriptor, descriptor: file, hashing: hashing, probe: mover.probe,
+      companion: companion)
   }
 
   package func copyPartial(
@@ -62,6 +64,7 @@ extension LocalFolder {
   ) throws(FolderFailure) {
     let target = try copy.opened()
     let isShared = target.use { target in source.use { tarn_clone(target, $0) } } == 0
+    if isShared { copy.wasFilled() }
     let kept = try copy.begin(keeping: isShared ? size : 0, check: check)
     guard isShared else {
       try readAll(source, path.bytes) { bytes throws(FolderFailure) in try copy.append(bytes) }
@@ -79,6 +82,11 @@ extension LocalFolder {
   package func partialIdentity(_ name: String) throws(FolderFailure) -> FileIdentity? {
     try OwnDirectory.check(name)
     return try partial.stat(name)?.identity
+  }
+
+  package func partialAllocation(_ name: String) throws(FolderFailure) -> UInt64 {
+    try OwnDirectory.check(name)
+    return try partial.stat(name)?.allocated ?? 0
   }
 
   package func removePartial(_ name: String) throws(FolderFailure) { try partial.remove(name) }

@@ -104,12 +104,3 @@ struct OwnDirectory: Sendable {
     try descriptor.sync(label.utf8)
   }
 }
-
-extension RandomSource {
-  /// 32 hexadecimal digits, 128 bits.
-  func fileName() -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    let text = bytes(16).flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }
-    return String(decoding: text, as: UTF8.self)
-  }
-}

@@ -8,8 +8,8 @@ import TarnRuntime
 /// After a write-back error (a failed fdatasync or fsync) what the kernel still shows of the file is not to be
 /// trusted: every later call fails with that error, and the bytes are fetched again into a new file.
 package final class StagedFile: PartialFile, @unchecked Sendable {
-  // Safe because the port confines a partial file to one thread at a time, and all that `sync` and `length` touch
-  // beside it is behind the lock of `shared`.
+  // Safe because the port confines a partial file to one thread at a time, which waits while its companion has `contents`, and all
+  // that `sync` and `length` touch beside it is behind the lock of `shared`.
 
   /// What `sync` reads while another thread appends.
   private struct Shared {
@@ -25,6 +25,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     var check: ContentCheck
     var hasher: any Hasher
     var pieces: PieceCheck?
+    /// Where the first piece begins that is not what it should be.
+    var wrongPiece: UInt64?
     /// Bytes that the file may have.
     var limit: UInt64
 
@@ -34,6 +36,11 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       pieces = check.pieces.flatMap { PieceCheck($0, hashing: hashing) }
       limit = check.size ?? pieces?.reach ?? .max
     }
+
+    mutating func update(_ bytes: UnsafeRawBufferPointer) {
+      hasher.update(bytes)
+      wrongPiece = pieces?.update(bytes)
+    }
   }
 
   package let name: String
@@ -42,6 +49,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private let hashing: any Hashing
   private let probe: FolderProbe?
   private let shared: Locked<Shared>
+  private let companion: Companion?
   private var contents: Contents?
   private(set) var sealed: Sealed?
   private var writtenBack: UInt64 = 0
@@ -51,14 +59,21 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   /// Below so many bytes a lack of room shows early enough by itself.
   private static let leastReserved: UInt64 = 1 << 20
 
-  /// - Parameter directory: `partial/`.
+  /// From so many bytes on a file is hashed and written at the same time; of a smaller one both are over too soon.
+  private static let leastShared: UInt64 = 4 << 20
+
+  /// - Parameters:
+  ///   - directory: `partial/`.
+  ///   - companion: hashes what is written meanwhile; nil for one after the other.
   init(
-    name: String, directory: Descriptor, descriptor: Descriptor, hashing: any Hashing, probe: FolderProbe?
+    name: String, directory: Descriptor, descriptor: Descriptor, hashing: any Hashing, probe: FolderProbe?,
+    companion: Companion? = nil
   ) throws(FolderFailure) {
     self.name = name
     self.directory = directory
     self.hashing = hashing
     self.probe = probe
+    self.companion = companion
     origin = try FileStat.of(descriptor, Array("partial/\(name)".utf8))
     shared = Locked(Shared(descriptor: descriptor, length: origin.size))
   }
@@ -99,17 +114,44 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
         .sizeMismatch, "there is more than the \(Units.count(limit, "byte")) that the feed says")
     }
     do throws(FolderFailure) {
-      try write(bytes, to: file, at: start)
+      try writeAndHash(bytes, file, at: start)
     } catch {
       // Bytes beyond `length` would be taken for checked ones after a restart.
       _ = file.use { tarn_truncate($0, start) }
       throw error
     }
-    contents?.hasher.update(bytes)
-    if let wrong = contents?.pieces?.update(bytes) { throw try rejectPiece(at: wrong, file) }
+    if let wrong = contents?.wrongPiece { throw try rejectPiece(at: wrong, file) }
     let end = start + UInt64(bytes.count)
     shared.withLock { $0.length = end }
     try startWriteBack(file, upTo: end)
+  }
+
+  private func writeAndHash(
+    _ bytes: UnsafeRawBufferPointer, _ file: Descriptor, at start: UInt64
+  ) throws(FolderFailure) {
+    guard start >= Self.leastShared, let companion else {
+      try write(bytes, to: file, at: start)
+      contents?.update(bytes)
+      return
+    }
+    let lent = Lent(bytes: bytes)
+    do throws(FolderFailure) {
+      try companion.share {
+        self.contents?.update(lent.bytes)
+      } _: { () throws(FolderFailure) in
+        try write(bytes, to: file, at: start)
+      }
+    } catch {
+      // The running digest has gone past: `begin` has to come next.
+      contents = nil
+      throw error
+    }
+  }
+
+  /// Bytes that another thread reads while their owner waits for it.
+  private struct Lent: @unchecked Sendable {
+    // Safe because `Companion.share` returns only once nobody reads them any more.
+    let bytes: UnsafeRawBufferPointer
   }
 
   package func seal(modified: Timestamp?) throws(FolderFailure) -> Sealed {
@@ -224,8 +266,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     var wrong: UInt64?
     let read = try readAll(file, label, limit: count) { bytes throws(FolderFailure) in
       guard wrong == nil else { return }
-      contents.hasher.update(bytes)
-      wrong = contents.pieces?.update(bytes)
+      contents.update(bytes)
+      wrong = contents.wrongPiece
     }
     return wrong ?? read
   }
@@ -242,6 +284,9 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       if count == 0 { throw FolderFailure(cannot: "write", label, errno: EIO) }
     }
   }
+
+  /// Bytes came into it by another way than `append`: `begin` reads them.
+  func wasFilled() { shared.withLock { $0.cuts += 1 } }
 
   /// Made empty, and nothing was done to it since.
   private var isUntouched: Bool { origin.size == 0 && shared.withLock { $0.length == 0 && $0.cuts == 0 } }

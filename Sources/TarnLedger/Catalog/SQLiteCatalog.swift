@@ -47,8 +47,7 @@ package struct SQLiteCatalog: CatalogPort {
     let connection = try Connection(file.path, flags: SQLITE_OPEN_READWRITE, file: file.path)
     try connection.beginUnjournaled(cacheMiB: 4)
     try connection.execute(Self.schema)
-    let id = random.bytes(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }.joined()
-    return Making(file: file, connection: connection, id: id)
+    return Making(file: file, connection: connection, id: random.name())
   }
 
   package func open(id: String) throws(LedgerFailure) -> (any CatalogReading)? {

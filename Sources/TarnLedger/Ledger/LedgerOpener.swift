@@ -168,7 +168,7 @@ struct LedgerOpener: Sendable {
       PRAGMA wal_autocheckpoint = \(pages);
       PRAGMA journal_size_limit = \(64 << 20);
       PRAGMA max_page_count = \(4 << 20);
-      PRAGMA cache_size = -8192;
+      PRAGMA cache_size = -1024;
       """)
   }
 

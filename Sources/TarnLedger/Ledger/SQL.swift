@@ -50,12 +50,15 @@ enum SQL {
   }
 
   static let problemColumns = "name, kind, code, message, since, seen, attempts"
+  /// Of problems: what failed counts when it was seen since that moment, all else in any case.
+  static let isStanding = "(kind <> 'failed' OR seen >= ?)"
   static let putProblem = """
     INSERT INTO problems (\(problemColumns)) VALUES (\(places(7)))
     ON CONFLICT (name) DO UPDATE SET
       since = CASE WHEN code = excluded.code THEN since ELSE excluded.since END,
       attempts = CASE
-        WHEN code = excluded.code THEN attempts + (seen <> excluded.seen) ELSE excluded.attempts END,
+        WHEN code = excluded.code THEN attempts + (seen <> excluded.seen) * excluded.attempts
+        ELSE excluded.attempts END,
       kind = excluded.kind, code = excluded.code, message = excluded.message, seen = excluded.seen
     """
 

@@ -75,11 +75,11 @@ extension SQLiteLedger {
     return totals ?? (0, 0)
   }
 
-  /// By name.
-  package func problems(limit: Int) throws(LedgerFailure) -> [Problem] {
-    try all("SELECT \(SQL.problemColumns) FROM problems ORDER BY name LIMIT ?", [.limit(limit)]) {
-      row throws(LedgerFailure) in try row.problem()
-    }
+  package func problems(limit: Int, failedSince: Timestamp?) throws(LedgerFailure) -> [Problem] {
+    try all(
+      "SELECT \(SQL.problemColumns) FROM problems WHERE \(SQL.isStanding) ORDER BY name LIMIT ?",
+      [.integer(failedSince?.nanoseconds ?? .min), .limit(limit)]
+    ) { row throws(LedgerFailure) in try row.problem() }
   }
 
   package func problem(name: [UInt8]) throws(LedgerFailure) -> Problem? {
@@ -95,10 +95,20 @@ extension SQLiteLedger {
     ) { row throws(LedgerFailure) in try row.problem() }
   }
 
-  package func problemCounts() throws(LedgerFailure) -> [Problem.Kind: Int] {
-    let counts = try all("SELECT kind, count(*) FROM problems GROUP BY kind") { row throws(LedgerFailure) in
-      (try row.problemKind(0), Int(try row.integer(1)))
-    }
+  package func problemCounts(failedSince: Timestamp?) throws(LedgerFailure) -> [Problem.Kind: Int] {
+    try problemCounts(where: SQL.isStanding, failedSince?.nanoseconds ?? .min)
+  }
+
+  package func problemCounts(seenBefore: Timestamp) throws(LedgerFailure) -> [Problem.Kind: Int] {
+    try problemCounts(where: "seen < ?", seenBefore.nanoseconds)
+  }
+
+  private func problemCounts(
+    where condition: String, _ moment: Int64
+  ) throws(LedgerFailure) -> [Problem.Kind: Int] {
+    let counts = try all(
+      "SELECT kind, count(*) FROM problems WHERE \(condition) GROUP BY kind", [.integer(moment)]
+    ) { row throws(LedgerFailure) in (try row.problemKind(0), Int(try row.integer(1))) }
     return Dictionary(counts, uniquingKeysWith: +)
   }
 

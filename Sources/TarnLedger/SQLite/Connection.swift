@@ -98,6 +98,15 @@ final class Connection {
       """)
   }
 
+  /// Writes what it holds in memory to its file, and holds no more than `cacheKiB` from now on.
+  func releaseMemory(cacheKiB: Int) throws(LedgerFailure) {
+    try execute("PRAGMA cache_size = \(-cacheKiB)")
+    let code = sqlite3_db_cacheflush(handle)
+    // Busy pages are in use by a statement: they go with their next turn.
+    guard code == SQLITE_OK || code & 0xff == SQLITE_BUSY else { throw failure(code) }
+    sqlite3_db_release_memory(handle)
+  }
+
   /// All of `body` or nothing. Takes the write lock at once, so that it fails before anything is done.
   func transaction(_ body: () throws(LedgerFailure) -> Void) throws(LedgerFailure) {
     try run("BEGIN IMMEDIATE")

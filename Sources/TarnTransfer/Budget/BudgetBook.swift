@@ -25,6 +25,12 @@ struct Route: Hashable, Sendable {
 struct BudgetTime: Sendable {
   var wall: Int64
   var monotonic: UInt64
+
+  /// In whole seconds from now on; now for what is over.
+  func timestamp(of moment: UInt64) -> Timestamp {
+    let left = moment > monotonic ? moment - monotonic : 0
+    return Timestamp(nanoseconds: wall).adding(seconds: Int64(clamping: left / 1_000_000_000))
+  }
 }
 
 /// Places and circuits of a `TransferBudget`: a value that decides, and collects whom to tell. Times are those of the
@@ -62,10 +68,12 @@ struct BudgetBook {
     var waiting: Set<Place> = []
     var running = 0
     var isHeld = false
-    /// The host itself asked for the rest.
-    var isAsked = false
+    /// The host itself asked for the rest, until then: the breaker may be open for less. nil where it did not.
+    var askedUntil: UInt64?
     /// The last failure, for a person; nil when the last answer was one.
     var cause: String?
+
+    var isAsked: Bool { askedUntil != nil }
 
     var isIdle: Bool { running == 0 && waiting.isEmpty }
   }
@@ -75,6 +83,12 @@ struct BudgetBook {
     var origin: Origin
     /// nil while a request tries whether the host is back.
     var until: UInt64?
+    /// The host itself asked for it, until then; nil where it did not.
+    var askedUntil: UInt64?
+    /// Those that leave it alone, in their order.
+    var mirrors: [String] = []
+
+    var length: UInt64 { until.map { max($0, askedUntil ?? 0) } ?? 0 }
   }
 
   private var queue: Queue
@@ -143,7 +157,7 @@ struct BudgetBook {
       circuits[gate]?.breaker.report(
         ticket, outcome, isSuspect: isSuspect, now: now.monotonic, random: random)
       if outcome != .cancelled {
-        circuits[gate]?.isAsked = outcome.isRequest
+        note(outcome, gate, now: now.monotonic)
         circuits[gate]?.cause = cause
       }
     } else {
@@ -153,6 +167,39 @@ struct BudgetBook {
     settle(gate, now)
     pump(now)
     forget(gate, now: now.monotonic)
+  }
+
+  /// A wish is never made shorter by another one.
+  private mutating func note(_ outcome: CircuitBreaker.Outcome, _ gate: Gate, now: UInt64) {
+    guard case .asked(let seconds) = outcome else {
+      circuits[gate]?.askedUntil = nil
+      return
+    }
+    let until = now.addingSaturated(UInt64(max(0, min(seconds, Self.longestWish))) * 1_000_000_000)
+    let before = circuits[gate]?.askedUntil ?? 0
+    circuits[gate]?.askedUntil = max(until, before)
+  }
+
+  /// Seconds.
+  private static let longestWish = CurlLimits.retryAfter
+
+  /// A running request that receives nothing is over if its place is wanted by a mirror that has none there, which gets it
+  /// (`FairQueue.handOver`). That says nothing of the host.
+  ///
+  /// - Parameter isForOthers: not for mirrors that gave way there themselves.
+  /// - Returns: false when it is not wanted, and the request goes on.
+  mutating func giveWay(_ place: Place, isForOthers: Bool, now: BudgetTime) -> Bool {
+    guard let entry = entries[place], let ticket = entry.ticket,
+      let next = queue.handOver(place, isForOthers: isForOthers)?.id
+    else { return false }
+    entries[place] = nil
+    circuits[entry.gate]?.running -= 1
+    circuits[entry.gate]?.breaker.report(ticket, .cancelled, now: now.monotonic, random: 0)
+    grant(next, now)
+    settle(entry.gate, now)
+    pump(now)
+    forget(entry.gate, now: now.monotonic)
+    return true
   }
 
   /// Another mirror found the host dead: then one failure says as much as several.
@@ -165,6 +212,7 @@ struct BudgetBook {
 
   /// The host of a running request has answered: who waits for that need not wait for the body.
   mutating func answered(_ place: Place, now: BudgetTime) {
+    queue.heard(place)
     guard let entry = entries[place], let ticket = entry.ticket,
       circuits[entry.gate]?.breaker.state == .halfOpen
     else { return }
@@ -179,13 +227,20 @@ struct BudgetBook {
     pump(now)
   }
 
-  /// Somebody wants it now: one request of each mirror may try each host that rests, also one that asked for it.
-  mutating func tryNow(now: BudgetTime) {
-    for gate in circuits.keys {
+  /// Somebody wants it now: one request of that mirror may try each host that rests, also one that asked for it.
+  mutating func tryNow(_ mirror: String, now: BudgetTime) {
+    for gate in circuits.keys where gate.mirror == mirror {
       circuits[gate]?.breaker.tryNow(now: now.monotonic)
       settle(gate, now)
     }
     pump(now)
+  }
+
+  /// Until when the host of a mirror's feed has asked that mirror to leave it alone; nil where it has not.
+  func askedUntil(_ mirror: String) -> UInt64? {
+    guard let origin = neighbours.origin(of: mirror) else { return nil }
+    return circuits.filter { $0.key.mirror == mirror && $0.key.route.origin == origin }.values
+      .compactMap(\.askedUntil).max()
   }
 
   /// The mirrors that there are, and where the feed of each is; nil where that is no host.
@@ -211,18 +266,21 @@ struct BudgetBook {
   /// Hosts that some mirror leaves alone, in their order; each once, with the longest rest.
   func rests(now: UInt64) -> [Rest] {
     var rests: [String: Rest] = [:]
+    var mirrors: [String: Set<String>] = [:]
     for (gate, circuit) in circuits {
       let rest: Rest
       switch circuit.breaker.state {
       case .closed: continue
-      case .halfOpen: rest = Rest(origin: gate.route.origin, until: nil)
+      case .halfOpen: rest = Rest(origin: gate.route.origin, until: nil, askedUntil: circuit.askedUntil)
       case .open(let until):
         guard until > now else { continue }
-        rest = Rest(origin: gate.route.origin, until: until)
+        rest = Rest(origin: gate.route.origin, until: until, askedUntil: circuit.askedUntil)
       }
       let known = rests[rest.origin.text]
-      if known == nil || (known?.until ?? 0) < (rest.until ?? 0) { rests[rest.origin.text] = rest }
+      mirrors[rest.origin.text, default: []].insert(gate.mirror)
+      if known == nil || known?.length ?? 0 < rest.length { rests[rest.origin.text] = rest }
     }
+    for (host, names) in mirrors { rests[host]?.mirrors = names.sorted() }
     return rests.values.sorted { $0.origin.text < $1.origin.text }
   }
 
@@ -267,13 +325,14 @@ struct BudgetBook {
   /// Ends all that waits at a circuit.
   private mutating func refuse(_ gate: Gate, until: UInt64, _ now: BudgetTime) {
     guard let circuit = circuits[gate] else { return }
-    let rest = until - now.monotonic
-    let end = Timestamp(nanoseconds: now.wall).adding(seconds: Int64(clamping: rest / 1_000_000_000))
-    let why = circuit.isAsked ? "asked to be left alone" : "failed again and again, and is left alone"
+    let rest = max(until, circuit.askedUntil ?? 0) - now.monotonic
+    // Kept as the reason of a problem for as long as nobody tries again: it says no time.
+    let why = circuit.isAsked ? "asked to be left alone" : "failed again and again, and was left alone"
     let cause = circuit.isAsked ? "" : circuit.cause.map { ": \($0)" } ?? ""
-    let failure = DownloadFailure(
-      .hostResting, "\(Printable.escape(gate.route.origin.hostAndPort)) \(why) until \(end.rfc3339)\(cause)",
+    var failure = DownloadFailure(
+      .hostResting, "\(Printable.escape(gate.route.origin.hostAndPort)) \(why)\(cause)",
       isTransient: true, retryAfter: Int64(clamping: (rest + 999_999_999) / 1_000_000_000))
+    failure.isAsked = circuit.isAsked
     for place in circuit.waiting.sorted() {
       guard let entry = entries.removeValue(forKey: place) else { continue }
       queue.remove(place)
@@ -284,24 +343,27 @@ struct BudgetBook {
 
   /// Gives the free places away.
   private mutating func pump(_ now: BudgetTime) {
-    while let (place, _) = queue.take() {
-      guard let entry = entries[place] else {
-        queue.finish(place)
-        continue
-      }
-      let gate = entry.gate
-      guard let ticket = circuits[gate]?.breaker.admit(now: now.monotonic) else {
-        // It cannot be: who has no right to go is not in the queue.
-        queue.finish(place)
-        hold(true, gate)
-        continue
-      }
-      entries[place]?.ticket = ticket
-      circuits[gate]?.waiting.remove(place)
-      circuits[gate]?.running += 1
-      if circuits[gate]?.breaker.state == .halfOpen { hold(true, gate) }
-      notices.append((entry.member, .granted(place)))
+    while let (place, _) = queue.take() { grant(place, now) }
+  }
+
+  /// What the queue let in may go.
+  private mutating func grant(_ place: Place, _ now: BudgetTime) {
+    guard let entry = entries[place] else {
+      queue.finish(place)
+      return
     }
+    let gate = entry.gate
+    guard let ticket = circuits[gate]?.breaker.admit(now: now.monotonic) else {
+      // It cannot be: who has no right to go is not in the queue.
+      queue.finish(place)
+      hold(true, gate)
+      return
+    }
+    entries[place]?.ticket = ticket
+    circuits[gate]?.waiting.remove(place)
+    circuits[gate]?.running += 1
+    if circuits[gate]?.breaker.state == .halfOpen { hold(true, gate) }
+    notices.append((entry.member, .granted(place)))
   }
 
   /// Forgets a circuit that nothing is known of. When there are too many, also those with a few failures, and those whose

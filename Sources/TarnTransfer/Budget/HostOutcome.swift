@@ -24,11 +24,6 @@ extension CircuitBreaker.Outcome {
     }
   }
 
-  /// The host asked to be left alone.
-  var isRequest: Bool {
-    if case .asked = self { true } else { false }
-  }
-
   private init(_ head: ResponseHead) {
     switch (head.status, head.retryAfter) {
     case (429, let seconds?), (503, let seconds?): self = .asked(retryAfter: seconds)
@@ -46,7 +41,7 @@ extension CircuitBreaker.Outcome {
       .refusedByReceiver:
       self = .answered
     case .addressRefused, .urlRefused, .fileNotReadable, .cancelled, .outOfMemory, .tooManyOpenFiles,
-      .hostResting:
+      .hostResting, .gaveWay:
       self = .cancelled
     }
   }

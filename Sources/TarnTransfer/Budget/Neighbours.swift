@@ -24,6 +24,9 @@ struct Neighbours {
     asked[origin, default: []].insert(mirror)
   }
 
+  /// Where its feed is; nil for none of the settings, and for a feed of this machine.
+  func origin(of mirror: String) -> Origin? { feeds.first { $0.value.contains(mirror) }?.key }
+
   /// More than one mirror uses it.
   func areSeveral(at origin: Origin) -> Bool {
     (feeds[origin]?.count ?? 0) + (asked[origin]?.count ?? 0) > 1

@@ -5,7 +5,8 @@ package import TarnRuntime
 /// and for each mirror a circuit breaker per host. Any thread may call; nothing blocks.
 ///
 /// Where several mirrors use a host, its last free place is kept for one that has none there, and the last place of all for one
-/// that has none anywhere: transfers of a mirror that hang keep no other from a host. A single mirror has all places.
+/// that has none anywhere. Where none is left for such a mirror, a transfer that has received nothing for some seconds gives
+/// its own away (`giveWay`): transfers that hang keep no other mirror from a host. A single mirror has all places.
 ///
 /// Each exchange asks for a place before each of its hops, and is told on its own thread when it has one. A breaker that
 /// opens for a few seconds makes the host's exchanges wait; for longer it ends them with `.hostResting`. Afterwards one of
@@ -35,6 +36,12 @@ package final class TransferBudget: Sendable {
       package var until: Timestamp?
       /// The same by the monotonic clock, in nanoseconds.
       package var monotonicUntil: UInt64?
+      /// The host asked for it; else it failed again and again.
+      package var isAsked = false
+      /// Until when: it may be asked again before, for so long a time is not kept to in any case.
+      package var askedUntil: Timestamp?
+      /// Those that leave it alone.
+      package var mirrors: [String] = []
     }
 
     /// Exchanges that have a place, and those that wait for one. What waits for its own mirror's limits does not count.
@@ -69,6 +76,8 @@ package final class TransferBudget: Sendable {
 
   /// Bytes: a file of a known size up to this one may have a place that is kept for small files.
   package static let largestSmall: UInt64 = 1 << 20
+  /// Bytes up to which an urgent file counts as small.
+  static let largestUrgent: UInt64 = 16 << 20
 
   private struct State {
     var book: BudgetBook
@@ -124,15 +133,24 @@ package final class TransferBudget: Sendable {
     }
   }
 
-  /// Hosts that are left alone because they failed may be tried once now; those that asked for it are left alone.
-  package func tryNow() {
+  /// Somebody wants that mirror now: hosts that it leaves alone may be tried once, also those that asked for it. What they asked of
+  /// other mirrors holds.
+  package func tryNow(mirror: String) {
     let now = now
-    change { $0.book.tryNow(now: now) }
+    change { $0.book.tryNow(mirror, now: now) }
   }
 
   /// Holds for what asks for a place from now on; a mirror without one is normal.
   package func setPriority(_ priority: TransferPriority, mirror: String) {
     state.withLock { $0.priorities[mirror] = priority == .normal ? nil : priority }
+  }
+
+  /// Seconds for which the host of a mirror's feed has asked that mirror, by answers for its files, too, to leave it alone; nil where
+  /// it has not.
+  package func askedRest(mirror: String) -> Int64? {
+    let now = now.monotonic
+    guard let until = state.withLock({ $0.book.askedUntil(mirror) }), until > now else { return nil }
+    return Int64(clamping: (until - now + 999_999_999) / 1_000_000_000)
   }
 
   package func snapshot() -> Snapshot {
@@ -147,10 +165,9 @@ package final class TransferBudget: Sendable {
         resting: state.book.rests(now: now.monotonic).map { rest in
           Snapshot.Resting(
             host: rest.origin.text,
-            until: rest.until.map {
-              Timestamp(nanoseconds: now.wall).adding(
-                seconds: Int64(clamping: ($0 - now.monotonic) / 1_000_000_000))
-            }, monotonicUntil: rest.until)
+            until: rest.until.map { now.timestamp(of: $0) }, monotonicUntil: rest.until,
+            isAsked: rest.askedUntil != nil, askedUntil: rest.askedUntil.map { now.timestamp(of: $0) },
+            mirrors: rest.mirrors)
         })
     }
   }
@@ -207,6 +224,18 @@ package final class TransferBudget: Sendable {
     let now = now
     let random = random.unit()
     change { $0.book.leave(place, outcome, cause: cause, now: now, random: random) }
+  }
+
+  /// A transfer that receives nothing gives its place to a mirror that waits and has none at its host, or, where all are taken,
+  /// none anywhere.
+  ///
+  /// - Parameter isForOthers: only to one that did not give way there itself.
+  /// - Returns: false when no such mirror waits, and the place stays.
+  func giveWay(_ place: Place, isForOthers: Bool = false) -> Bool {
+    let now = now
+    var isGiven = false
+    change { isGiven = $0.book.giveWay(place, isForOthers: isForOthers, now: now) }
+    return isGiven
   }
 
   /// The host that was asked has answered.

@@ -25,10 +25,13 @@ struct AgentCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     let sources = session.sources
+    // An agent asks no other one, nor itself, what a name means.
+    var tarn = session.tarn
+    tarn.configured = { [names = session.names] in names.settingsPlace(of: $0) }
     let form = common.json ? AgentLog.Form.json : AgentLog.form(environment: sources.variables)
     let log = AgentLog(form, level: level)
     var parts = Agent.Parts(
-      tarn: session.tarn, paths: sources.paths, load: { sources.load(.run) }, log: log,
+      tarn: tarn, paths: sources.paths, load: { sources.load(.run) }, log: log,
       environment: sources.variables)
     parts.keepsLogForm = common.json
     parts.watchFolders()

@@ -28,8 +28,10 @@ struct ApproveCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    try session.refuseFaultySettings([mirror])
     session.console.outliveReader()
     if let held = try agentsPlan(session) { return try askAgent(held, session) }
+    guard !session.onlyPlans(mirror) else { throw Self.onlyPlans(mirror) }
     // What is asked for by id is done by id; without one, exactly what was shown.
     var id = plan
     let shown = ApprovalText.mostPaths
@@ -51,6 +53,13 @@ struct ApproveCommand: ParsableCommand {
     let status = ExitStatus(report, signal: Interruption.shared.received)
     show(report, session, status: status)
     try status.end()
+  }
+
+  private static func onlyPlans(_ mirror: String) -> PassFailure {
+    PassFailure(
+      .usage, code: "dry-run",
+      "'dry-run' is in the settings of \(ShellWord.quote(mirror)): nothing is changed there",
+      hint: "take it out, then approve")
   }
 
   // MARK: - By the agent

@@ -1,5 +1,6 @@
 import ArgumentParser
 import TarnAgent
+import TarnConfig
 import TarnControl
 import TarnCore
 import TarnEngine
@@ -42,16 +43,43 @@ struct EventsCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
-    let places = try PassTargets(session: session).places(mirrors)
+    try session.refuseMissingSettings()
+    let report = SettingsReport(session)
+    let places = try places(session, report)
     if let number = after.flatMap({ EventCursor($0) })?.number, number > 0, places.count > 1 {
       throw PassFailure(
         .usage, code: "usage",
         "--after \(number): each mirror numbers its own events, and \(places.count) are asked",
         hint: "name the mirror: tarn events --after \(number) \(ShellWord.quote(places[0].name))")
     }
-    let journal = Journal(session: session, places: places)
-    let cursor = try journal.show(after: after, newest: newest)
-    if follow { try journal.follow(after: cursor).end() }
+    var journal = Journal(session: session, places: places)
+    let named = Set(report.loaded.places.map(\.name))
+    journal.unsure = mirrors.isEmpty ? [] : places.filter { !named.contains($0.name) }
+    let (cursor, count) = try journal.show(after: after, newest: newest)
+    if follow { return try journal.follow(after: cursor).end() }
+    if session.isJSON {
+      session.console.data(JSONText.line(JournalSummary(events: count, cursor: cursor)))
+      session.console.flush()
+    }
+  }
+}
+
+extension EventsCommand {
+  /// The mirrors that are meant; without words also those that settings with errors name, or only the agent knows.
+  ///
+  /// - Throws: where none is known and the settings have errors, what those are.
+  private func places(_ session: Session, _ report: SettingsReport) throws(PassFailure) -> [Tarn.Place] {
+    let targets = PassTargets(session: session)
+    do throws(PassFailure) {
+      guard report.failure != nil else { return try targets.places(mirrors) }
+      return try targets.places(mirrors, named: report.loaded.places)
+    } catch {
+      guard error.code == "no-mirror" else { throw error }
+      if let answer = try AgentLink(session.sources).status(problemLimit: 0) {
+        return answer.mirrors.map { ($0.name, $0.folder, nil) }
+      }
+      throw report.failure ?? error
+    }
   }
 }
 
@@ -59,7 +87,13 @@ struct EventsCommand: ParsableCommand {
 struct Journal {
   let session: Session
   let places: [Tarn.Place]
+  /// Of these, those that were given and that no settings name: where no agent tells of them they have to be mirrors.
+  var unsure: [Tarn.Place] = []
   private let link: AgentLink
+  /// What the agent calls those of its mirrors that the ledgers are asked for, by their folders; nil until it was asked.
+  private let agentNames = Locked<[String: String]?>(nil)
+  /// It does not answer, and is not waited for again.
+  private let isAgentSilent = Locked(false)
 
   init(session: Session, places: [Tarn.Place]) {
     self.session = session
@@ -69,15 +103,17 @@ struct Journal {
 
   /// Shows all after a place, or else the newest.
   ///
-  /// - Returns: where to go on.
-  func show(after: String?, newest: Int) throws(PassFailure) -> String {
+  /// - Returns: where to go on, and how many were shown.
+  func show(after: String?, newest: Int) throws(PassFailure) -> (cursor: String, count: Int) {
     var cursor = after
     var last: [EventDocument] = []
+    var count = 0
     while true {
-      let page = try page(after: cursor)
+      let page = try page(after: cursor, unsure: unsure)
       cursor = page.cursor
       if after != nil {
         for event in page.events { tell(event) }
+        count += page.events.count
       } else {
         last = (last + page.events).suffix(newest)
       }
@@ -85,7 +121,7 @@ struct Journal {
     }
     for event in last { tell(event) }
     session.console.flush()
-    return cursor ?? EventCursor().text
+    return (cursor ?? EventCursor().text, count + last.count)
   }
 
   /// Until a signal. An agent that ends, or begins, in the meantime makes no gap.
@@ -126,19 +162,44 @@ struct Journal {
     }
   }
 
-  private func page(after cursor: String?) throws(PassFailure) -> EventPage {
+  /// - Parameter unsure: refused when they are no mirrors.
+  private func page(after cursor: String?, unsure: [Tarn.Place] = []) throws(PassFailure) -> EventPage {
     let names = places.map(\.name)
     do throws(PassFailure) {
-      let answer = try link.tryAsking { try $0.events(after: cursor, mirrors: names, limit: 1000) }
-      if let answer { return answer }
+      if !isAgentSilent.withLock({ $0 }) {
+        let answer = try link.tryAsking { try $0.events(after: cursor, mirrors: names, limit: 1000) }
+        if let answer { return answer }
+      }
     } catch {
+      if error.code == PassFailure.silentAgent {
+        isAgentSilent.withLock { $0 = true }
+        session.say("tarn: \(Message.safe(error.message)); this is what the ledgers say")
+      }
       // The ledgers are asked instead; of what has none here there would be nothing, as if nothing had happened.
       if error.kind == .permission, let word = names.first(where: { link.isOnlyTheAgents($0, session) }) {
         throw link.refusal(of: word, error)
       }
     }
+    for place in unsure { try session.tarn.refuseNoMirror(place) }
     return try session.tarn.events(
-      of: places, after: cursor.flatMap { EventCursor($0) } ?? EventCursor(), limit: 1000)
+      of: named(), after: cursor.flatMap { EventCursor($0) } ?? EventCursor(), limit: 1000)
+  }
+
+  /// The places, by the agent's names where one answers: it may not know them all, and then tells of none.
+  private func named() -> [Tarn.Place] {
+    let tarn = session.tarn
+    let names = agentNames.withLock { known -> [String: String] in
+      if let known { return known }
+      guard !isAgentSilent.withLock({ $0 }), let answer = try? link.status(problemLimit: 0) else {
+        return [:]
+      }
+      let found = Dictionary(answer.mirrors.map { (tarn.resolved($0.folder), $0.name) }) { first, _ in first }
+      known = found
+      return found
+    }
+    return places.map { place in
+      (names[tarn.resolved(tarn.absolute(place.folder))] ?? place.name, place.folder, place.state)
+    }
   }
 
   private func show(_ event: EventDocument) {
@@ -147,7 +208,8 @@ struct Journal {
   }
 
   private func tell(_ event: EventDocument) {
-    session.console.data(session.isJSON ? JSONText.line(event) : Self.line(event, session.style), now: false)
+    session.console.data(
+      session.isJSON ? JSONText.line(JournalLine(event: event)) : Self.line(event, session.style), now: false)
   }
 
   /// `2026-11-21T22:00:00Z  podcasts  fetched  a.mp3 (1.2 MiB)`.

@@ -23,10 +23,15 @@ struct ExplainCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
-    let mirror = try AgentLink(session.sources).folder(of: mirror, session)
+    try RawArguments.refuseOtherBytes("the mirror", RawArguments.bytes(of: mirror))
+    let (word, link) = (mirror, AgentLink(session.sources))
+    let mirror = try link.folder(of: word, session)
+    let configured = session.configuredName(of: word, in: mirror)
     let name = RawArguments.bytes(of: path)
     let path = Self.relative(path, mirror: mirror, workingDirectory: session.tarn.workingDirectory)
-    let answer = try session.tarn.explain(folder: mirror, state: record.state, path: path, name: name)
+    let answer = try session.tarn.explain(
+      folder: mirror, state: record.state, path: path, name: name, configured: configured
+    ) { link.name(of: word, session) }
     if session.isJSON {
       let bytes = NameDocument(String(validating: name, as: UTF8.self) == nil ? name : Array(path.utf8))
         .pathBytes

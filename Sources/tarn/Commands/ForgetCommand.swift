@@ -20,8 +20,11 @@ struct ForgetCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    try session.refuseFaultySettings([mirror])
     session.console.outliveReader()
-    let forgotten = try session.tarn.forget(folder: mirror, state: record.state)
+    let place = session.tarn.place(of: mirror)
+    let forgotten = try session.tarn.forget(
+      folder: place?.folder ?? mirror, state: record.state ?? place?.state)
     if session.isJSON {
       session.console.data(JSONText.document(ForgetReport(folder: Printable.escape(mirror))))
     } else if !session.isQuiet {

@@ -34,6 +34,7 @@ struct ScheduleCommand: ParsableCommand {
       report.tellProblems(session)
       try report.status.end()
     }
+    try session.refuseFaultySettings([mirror])
     let timer = try timer(session)
     if session.isJSON {
       session.console.data(JSONText.document(ScheduleDocument(timer)))
@@ -49,20 +50,29 @@ struct ScheduleCommand: ParsableCommand {
       return TimerText(
         program: Self.program, arguments: config + [mirror], name: mirror, config: config,
         rhythm: settings.rhythm,
-        writes: [place.folder] + (place.state.map { [$0] } ?? []), isSystem: isSystem)
+        writes: [place.folder] + (place.state.map { [$0] } ?? []), isSystem: isSystem,
+        credentials: Self.credentials(settings))
     }
-    let folder = session.tarn.absolute(mirror)
+    let place = session.tarn.place(of: mirror)
+    let folder = session.tarn.absolute(place?.folder ?? mirror)
     guard session.tarn.mirrorFolder(containing: folder)?.utf8.elementsEqual(folder.utf8) == true else {
       try session.tarn.refuseTransfer(mirror)
       throw PassFailure(
         .folderUnusable, code: "not-a-mirror",
         "'\(Printable.escape(mirror))' is neither a name in the settings nor the folder of a mirror",
-        hint: "make it one: tarn sync FEED \(ShellWord.quote(mirror))")
+        hint: "make it one: tarn sync \(place == nil ? "FEED " : "")\(ShellWord.quote(mirror))")
     }
     return TimerText(
       program: Self.program, arguments: [folder], name: folder, config: config, rhythm: .command,
       writes: [folder],
       isSystem: isSystem)
+  }
+
+  private static func credentials(_ settings: MirrorSettings) -> [String] {
+    let names = settings.secrets.values.compactMap { place -> String? in
+      if case .credential(let name) = place { name } else { nil }
+    }
+    return Set(names).sorted()
   }
 
   /// This program, as a unit has to name it.

@@ -15,11 +15,14 @@ struct StatusCommand: ParsableCommand {
       Examples:
         tarn status                              the mirror you are in, or all
         tarn status --watch /srv/iso             live
-        tarn status --check --max-age 26h        for monitoring: one line, 0 or 3
+        tarn status --check --max-age 26h        for monitoring: 0 or 3
         tarn status --json | jq .mirrors[].state
+
+      --check of all mirrors leaves out those whose settings say dry-run, for their passes bring nothing into sync.
       """)
 
-  @Flag(help: "Print one line; end with 3 when a mirror's last success is too old.") var check = false
+  @Flag(help: "Print one line, or one for each mirror whose last success is too old; end with 3 then.")
+  var check = false
   @Option(help: ArgumentHelp("How old is too old for --check: 90m, 24h, 7d.", valueName: "duration"))
   var maxAge = "24h"
   @Flag(help: "Print again each second, until q or Ctrl-C.") var watch = false
@@ -38,6 +41,7 @@ struct StatusCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    try session.refuseMissingSettings()
     if check { return try self.check(session).end() }
     if watch { return try StatusWatch(session: session).run { read(session) }.end() }
     let reading = read(session)
@@ -54,14 +58,24 @@ struct StatusCommand: ParsableCommand {
   private func lines(_ reading: Reading, _ session: Session) -> [String] {
     let documents = reading.documents.filter { !session.isQuiet || !StatusText.isCalm($0) }
     let (now, style) = (session.now, session.style)
-    let head = Self.head(reading, session)
-    if documents.count == 1 { return head + StatusText.card(documents[0], now: now, style: style) }
+    // What is meant cannot be told of: only why is said.
+    if reading.documents.isEmpty, !mirrors.isEmpty { return [] }
+    var head = Self.head(reading, session)
+    if reading.documents.isEmpty, reading.agent != nil, !session.isQuiet {
+      head.append("no mirrors: its settings name none, and no other is known here")
+    }
+    if documents.count == 1 {
+      return head + StatusText.card(documents[0], now: now, style: style, isLong: session.isVerbose)
+    }
     return head + (documents.isEmpty ? [] : StatusText.table(documents, now: now, style: style))
   }
 
   /// What is said of the agent, if there is one.
   static func head(_ reading: Reading, _ session: Session) -> [String] {
-    guard let agent = reading.agent, !session.isQuiet else { return [] }
+    guard !session.isQuiet else { return [] }
+    guard let agent = reading.agent else {
+      return reading.agentFailure?.code == PassFailure.silentAgent ? [AgentText.silent(session.style)] : []
+    }
     let check = session.sources.paths.command("config check")
     return AgentText.lines(agent, now: session.now, style: session.style, check: check)
   }
@@ -69,12 +83,17 @@ struct StatusCommand: ParsableCommand {
   /// What could be read, and why the rest could not.
   struct Reading {
     var agent: AgentDocument?
+    /// Why no agent was asked, where there is one; nil for no agent.
+    var agentFailure: PassFailure?
     var documents: [StatusDocument] = []
     var failures: [PassFailure] = []
     /// Settings with errors, while no agent goes on with older ones.
     var faulty: SettingsReport?
     /// Which mirrors there are is for these settings to say: nobody named any.
     var needsSettings = false
+
+    /// There is something to look at, and may be more in a moment.
+    var isWorthWatching: Bool { !documents.isEmpty || agent != nil }
 
     var isFailed: Bool { !failures.isEmpty || (needsSettings && faulty != nil) }
 
@@ -103,7 +122,10 @@ struct StatusCommand: ParsableCommand {
       }
     } catch {
       // A ledger may still be readable.
-      if !mirrors.isEmpty || error.kind == .defect { reading.failures.append(error) }
+      reading.agentFailure = error
+      let isMeant = !mirrors.isEmpty || session.sources.paths.overrides.contains { $0.name == "socket" }
+      let isTold = isMeant || error.kind == .defect || error.code == PassFailure.silentAgent
+      if isTold { reading.failures.append(error) }
     }
     if reading.agent == nil {
       let report = SettingsReport(session)
@@ -119,6 +141,10 @@ struct StatusCommand: ParsableCommand {
         do throws(PassFailure) {
           reading.documents.append(try document(place, session))
         } catch {
+          if let document = standIn(for: place, error, session) {
+            reading.documents.append(document)
+            continue
+          }
           // One of these settings that was never synced has nothing to tell.
           let isNone = ["no-folder", "not-a-mirror"].contains(error.code)
           guard mirrors.isEmpty, reading.faulty != nil, isNone else {
@@ -128,10 +154,21 @@ struct StatusCommand: ParsableCommand {
         }
       }
     } catch {
-      // The settings, which may name some, are told all the same.
-      if reading.faulty == nil || error.code != "no-mirror" { reading.failures.append(error) }
+      take(error, into: &reading)
     }
     return reading
+  }
+
+  /// That no mirror is known is no failure of an agent that has none; and where one may not be asked, that is why.
+  private func take(_ failure: PassFailure, into reading: inout Reading) {
+    guard failure.code == "no-mirror" else { return reading.failures.append(failure) }
+    // The settings, which may name some, are told all the same.
+    guard reading.agent == nil, reading.faulty == nil else { return }
+    if let agentFailure = reading.agentFailure {
+      if reading.failures.isEmpty { reading.failures.append(agentFailure) }
+    } else {
+      reading.failures.append(failure)
+    }
   }
 
   /// The mirrors that are meant; without words also those that only the agent knows, or settings with errors.
@@ -139,39 +176,13 @@ struct StatusCommand: ParsableCommand {
     _ session: Session, _ known: [StatusDocument], faulty: SettingsReport?
   ) throws(PassFailure) -> [Tarn.Place] {
     let targets = PassTargets(session: session)
-    if let faulty { return try places(targets, named: faulty.loaded.places) }
+    if let faulty { return try targets.places(mirrors, named: faulty.loaded.places) }
     guard mirrors.isEmpty, !known.isEmpty,
       session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) == nil
     else { return try targets.places(mirrors) }
     let found = (try? targets.places([])) ?? []
     let others = found.filter { place in !known.contains { Self.isOf($0, place, session) } }
     return known.map { ($0.name, $0.folder, nil) } + others
-  }
-
-  /// Where settings with errors name mirrors, those are looked at in their records.
-  private func places(
-    _ targets: PassTargets, named: [LoadedSettings.Place]
-  ) throws(PassFailure) -> [Tarn.Place] {
-    let tarn = targets.session.tarn
-    func place(_ place: LoadedSettings.Place) -> Tarn.Place { (place.name, place.folder, place.state) }
-    if mirrors.isEmpty {
-      guard tarn.mirrorFolder(containing: tarn.workingDirectory) == nil, !named.isEmpty else {
-        return try targets.places([])
-      }
-      let others = tarn.knownFolders().filter { folder in
-        !named.contains { $0.folder.utf8.elementsEqual(folder.utf8) }
-      }
-      return named.map(place) + others.map { ($0, $0, nil) }
-    }
-    var places: [Tarn.Place] = []
-    for word in mirrors {
-      if let known = named.first(where: { $0.name.utf8.elementsEqual(word.utf8) }) {
-        places.append(place(known))
-      } else {
-        places += try targets.places([word])
-      }
-    }
-    return places
   }
 
   private static func isOf(_ document: StatusDocument, _ place: Tarn.Place, _ session: Session) -> Bool {
@@ -182,9 +193,10 @@ struct StatusCommand: ParsableCommand {
   private func problemLimit(_ session: Session) -> Int { session.isVerbose ? PassReport.mostProblems : 20 }
 
   private func document(_ place: Tarn.Place, _ session: Session) throws(PassFailure) -> StatusDocument {
-    if record.state == nil, let settings = session.configured(place.name) {
+    if record.state == nil, let settings = session.configured(place) {
       return try session.tarn.status(
-        of: settings, record: session.sources.paths.state, problemLimit: problemLimit(session))
+        of: settings, among: session.configuredNames, record: session.sources.paths.state, now: session.now,
+        problemLimit: problemLimit(session))
     }
     var document = try session.tarn.status(
       folder: place.folder, state: record.state ?? place.state, problemLimit: problemLimit(session))
@@ -192,21 +204,43 @@ struct StatusCommand: ParsableCommand {
     return document
   }
 
+  /// Tells of a mirror that this user has, and that is not there to be asked; for monitoring, of any that cannot be read.
+  private func standIn(
+    for place: Tarn.Place, _ failure: PassFailure, _ session: Session
+  ) -> StatusDocument? {
+    let folder = session.tarn.absolute(place.folder)
+    let isGone = ["no-folder", "not-a-mirror", "not-a-folder"].contains(failure.code)
+    let loss = isGone ? session.tarn.lossHint(folder) : nil
+    guard check ? failure.kind != .usage : mirrors.isEmpty && loss != nil else { return nil }
+    var document = StatusDocument(
+      name: place.name == place.folder ? folder : place.name, feed: "", folder: folder, state: "failing")
+    (document.lastFailure, document.hint) = (failure.message, loss ?? failure.hint)
+    return document
+  }
+
+  /// Single mirrors, not all that are known: those are judged that only plan, too.
+  private func areMeant(_ session: Session) -> Bool {
+    !mirrors.isEmpty || session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) != nil
+  }
+
   private func check(_ session: Session) throws -> ExitStatus {
     let reading = read(session)
     let fault = reading.needsSettings ? reading.faulty?.failure : nil
-    if let failure = fault ?? reading.failures.first {
-      guard failure.kind != .usage else { throw failure }
-      session.console.data("late: \(Message.safe(failure.message))")
-      return .partial
-    }
+    let failures = [fault].compactMap { $0 } + reading.failures
+    if let wrong = failures.first(where: { $0.kind == .usage }) { throw wrong }
     let documents = reading.documents
-    let result = StatusText.check(documents, maxAge: Units.duration(maxAge) ?? 0, now: session.now)
+    let judged = documents.filter { areMeant(session) || $0.dryRun != true }
+    let result = StatusText.check(
+      judged, leftOut: documents.count - judged.count, maxAge: Units.duration(maxAge) ?? 0, now: session.now)
+    let isGood = result.isGood && failures.isEmpty
     if session.isJSON {
       session.console.data(JSONText.document(StatusAnswer(agent: reading.agent, mirrors: documents)))
-    } else if !session.isQuiet || !result.isGood {
-      session.console.data(result.line)
+      for failure in failures { _ = session.tell(failure) }
+    } else if !session.isQuiet || !isGood {
+      let isSaid = failures.isEmpty || !documents.isEmpty && !result.isGood
+      let lines = failures.map { "late: \(Message.safe($0.message))" } + (isSaid ? result.lines : [])
+      for line in lines { session.console.data(line) }
     }
-    return result.isGood ? .inSync : .partial
+    return isGood ? .inSync : .partial
   }
 }

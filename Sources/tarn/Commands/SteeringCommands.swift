@@ -1,4 +1,5 @@
 import ArgumentParser
+import Glibc
 import TarnAgent
 import TarnControl
 import TarnCore
@@ -12,9 +13,12 @@ struct Steering {
   func run(
     _ verb: ControlCommand.Verb, _ words: [String], priority: ControlCommand.Priority? = nil
   ) throws {
+    try session.refuseMissingSettings()
     let link = AgentLink(session.sources)
     var statuses: [ExitStatus] = []
     for word in words {
+      try RawArguments.refuseOtherBytes(
+        "the mirror", RawArguments.bytes(of: word).prefix { $0 != UInt8(ascii: ":") })
       var command = ControlCommand(verb, target(word))
       command.priority = priority
       do throws(PassFailure) {
@@ -37,9 +41,11 @@ struct Steering {
     return ControlTarget(mirror: mirror(String(word[..<colon])), path: path)
   }
 
-  /// A folder goes by its whole path.
+  /// A folder goes by its whole path; so does a word that is no name, where such a folder is.
   private func mirror(_ word: String) -> String {
-    word.contains("/") || word.hasPrefix(".") ? session.tarn.absolute(word) : word
+    if session.tarn.place(of: word) != nil { return word }
+    let folder = session.tarn.absolute(word)
+    return word.contains("/") || word.hasPrefix(".") || access(folder, F_OK) == 0 ? folder : word
   }
 
   func show(_ answer: ControlAnswer) {
@@ -180,6 +186,8 @@ struct LimitCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
+    try session.refuseMissingSettings()
+    session.warn(ofRate: rate)
     let limit = rate == "settings" ? nil : ControlRate(bytesPerSecond: Units.rate(rate) ?? nil)
     let answer = try AgentLink(session.sources).ask { try $0.limit(limit) }
     Steering(session: session).show(answer)
@@ -196,13 +204,15 @@ struct ReloadCommand: ParsableCommand {
       Examples:
         tarn reload
 
-      It returns when the new settings hold. With an error in them the old ones go on, and it ends with 78. \
+      It returns when the new settings hold. With an error in them the old ones go on, and it ends with 78; so it is \
+      where tarn.toml or conf.d, read before, is gone: leave an empty one to take all of it out. \
       Mirrors whose settings did not change are not disturbed.
       """)
   @OptionGroup var common: CommonOptions
 
   func run() throws {
     let session = try Session(common)
+    try session.refuseMissingSettings()
     let answer = try AgentLink(session.sources).ask { try $0.reload() }
     if session.isJSON {
       session.console.data(JSONText.document(answer))

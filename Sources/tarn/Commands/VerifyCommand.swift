@@ -33,26 +33,29 @@ struct VerifyCommand: ParsableCommand {
         folder: mirror, state: record.state, repairs: repair, observer: observer, progress: progress,
         stop: stop)
     }
-    // A configured mirror's feed is in its settings.
-    if session.tarn.place(of: mirror) != nil { report.knowsFeed = true }
+    // Of a mirror with a name the feed is in settings.
+    if session.tarn.place(of: self.mirror) != nil { report.knowsFeed = true }
     let status = ExitStatus(report, signal: Interruption.shared.received)
     let repairs = repair && status == .partial
-    show(report, session, status: status, repairs: repairs)
+    show(
+      report, session, configured: session.configuredName(of: self.mirror, in: mirror), status: status,
+      repairs: repairs)
     guard repairs else { return try status.end() }
-    var request = SyncRequest(feed: nil, folder: mirror)
-    request.state = record.state
+    let request = PassTargets(session: session).request(of: mirror, state: record.state)
     try SyncRun(session: session).run([request]).end()
   }
 
-  private func show(_ report: VerifyReport, _ session: Session, status: ExitStatus, repairs: Bool) {
+  private func show(
+    _ report: VerifyReport, _ session: Session, configured name: String?, status: ExitStatus, repairs: Bool
+  ) {
     if session.isJSON {
       let line = VerifyLine(report, type: repairs ? "verified" : "summary", status: status)
       session.console.data(JSONText.line(line))
     } else if !session.isQuiet || !report.isGood {
       let mirror = ShellWord.quote(mirror)
-      for line in VerifySummary.lines(report, mirror: mirror, repairs: repairs, style: session.style) {
-        session.console.data(line)
-      }
+      let lines = VerifySummary.lines(
+        report, mirror: mirror, configured: name, repairs: repairs, style: session.style)
+      for line in lines { session.console.data(line) }
     }
   }
 }

@@ -125,3 +125,28 @@ struct ForgetReport: Encodable {
   var schema = "tarn-forget/1"
   var folder: String
 }
+
+/// A line of `events --json`.
+struct JournalLine: Encodable {
+  let event: EventDocument
+
+  private enum Key: String, CodingKey { case schema, type }
+
+  func encode(to encoder: any Encoder) throws {
+    try event.encode(to: encoder)
+    var container = encoder.container(keyedBy: Key.self)
+    try container.encode("tarn-events/1", forKey: .schema)
+    try container.encode("event", forKey: .type)
+  }
+}
+
+/// The last line of `events --json`; those of `--follow` have none, for a signal ends them.
+struct JournalSummary: Encodable {
+  var schema = "tarn-events/1"
+  var type = "summary"
+  var exitStatus = ExitStatus.inSync.rawValue
+  /// How many lines are before it.
+  var events: Int
+  /// What `--after` goes on with, also where nothing has happened yet.
+  var cursor: String
+}

@@ -58,6 +58,11 @@ struct EventLine: Encodable {
       self.message = Message.safe(message)
       retryAfterSeconds = seconds
       set(path.bytes)
+    case .feedRetrying(let message, let seconds, _):
+      type = "notice"
+      code = "feed-retry"
+      self.message = "\(Message.safe(message)); trying again in \(Durations.length(seconds))"
+      retryAfterSeconds = seconds
     case .notice(let code, let message):
       type = "notice"
       self.code = code
@@ -96,25 +101,5 @@ struct EventLine: Encodable {
     let document = NameDocument(name)
     path = document.path
     pathBytes = document.pathBytes
-  }
-}
-
-extension PassCounts {
-  /// By the names of the JSON summary.
-  var named: [String: Int] {
-    [
-      "wanted": wanted, "inPlace": inPlace, "current": current, "planned": planned, "fetched": fetched,
-      "updated": updated, "restored": restored, "replaced": replaced, "adopted": adopted, "copied": copied,
-      "revalidated": revalidated, "deleted": deleted, "forgotten": forgotten, "unlisted": unlisted,
-      "excluded": excluded, "kept": kept, "failed": failed, "refused": refused, "conflict": conflict,
-      "held": held, "waiting": waiting,
-    ]
-  }
-}
-
-extension PassBytes {
-  /// By the names of the JSON summary.
-  var named: [String: UInt64] {
-    ["wanted": wanted, "current": current, "planned": planned, "received": received, "published": published]
   }
 }

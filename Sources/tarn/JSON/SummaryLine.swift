@@ -63,16 +63,37 @@ struct SummaryLine: Encodable {
   }
 
   /// Of several passes.
-  init(_ reports: [PassReport], schema: String, mirrors: Int, status: ExitStatus) {
+  ///
+  /// - Parameter ends: of those that did something, whoever made them.
+  init(_ ends: [PassEnd], schema: String, mirrors: Int, status: ExitStatus) {
     self.schema = schema
     type = "summary"
     exitStatus = status.rawValue
-    inSync = reports.count == mirrors && reports.allSatisfy(\.isInSync)
+    inSync = ends.count == mirrors && ends.allSatisfy(\.isInSync)
     stopped = status.rawValue >= 128
     self.mirrors = mirrors
-    failures = mirrors - reports.count
-    counts = reports.reduce(into: [:]) { $0.merge($1.counts.named, uniquingKeysWith: +) }
-    bytes = reports.reduce(into: [:]) { $0.merge($1.bytes.named, uniquingKeysWith: +) }
+    failures = mirrors - ends.count
+    counts = ends.reduce(into: [:]) { $0.merge($1.counts, uniquingKeysWith: +) }
+    bytes = ends.reduce(into: [:]) { $0.merge($1.bytes, uniquingKeysWith: +) }
+  }
+}
+
+/// What the summary of several passes says of one of them.
+struct PassEnd {
+  var isInSync: Bool
+  var counts: [String: Int]
+  var bytes: [String: UInt64]
+
+  init(_ report: PassReport) {
+    isInSync = report.isInSync
+    (counts, bytes) = (report.counts.named, report.bytes.named)
+  }
+
+  /// Of the agent's: nil when it failed before it did anything.
+  init?(_ last: StatusDocument.LastRun) {
+    guard last.exitStatus < 64 else { return nil }
+    isInSync = last.code == "in-sync"
+    (counts, bytes) = (last.counts ?? [:], last.bytes ?? [:])
   }
 }
 

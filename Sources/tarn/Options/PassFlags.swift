@@ -12,8 +12,9 @@ struct PassFlags: ParsableArguments {
   @OptionGroup(title: "The folder") var folder: FolderFlags
   @OptionGroup(title: "The network") var network: NetworkFlags
 
-  var isAnyGiven: Bool {
-    !options(workingDirectory: "").values.isEmpty || folder.adopt || folder.changeFeed || folder.state != nil
+  /// `--adopt`, and nothing else.
+  var onlyAdopts: Bool {
+    folder.adopt && folder.state == nil && options(workingDirectory: "").values.isEmpty
   }
 
   /// - Parameter directory: the base of relative file names, which are remembered as absolute ones.

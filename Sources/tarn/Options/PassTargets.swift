@@ -12,17 +12,21 @@ struct PassTargets {
   ///
   /// - Throws: `PassFailure` when the words make no sense together.
   func requests(_ words: [String], flags: PassFlags) throws(PassFailure) -> [SyncRequest] {
+    session.warn(ofRate: flags.network.limitRate)
     var words = words
     if words.count == 2 { words[0] = try StandardInput.take(words[0]) }
     let feeds = words.filter { session.tarn.meaning(of: $0) == .feed }
+    try session.refuseFaultySettings(feeds.isEmpty ? words : [])
     if let feed = feeds.first {
       // A file in the folder's place is no second feed: that it is no folder is said later.
       let isFolder = words.last.map { session.tarn.meaning(of: $0) != .feed || FeedWord.isPath($0) } ?? false
       guard words.count == 2, words[0] == feed, isFolder else {
         throw Self.oddWords(words, feed)
       }
-      var request = request(feed: feed, folder: words[1], flags)
+      // What is said of it later is said in words of commands that take mirrors.
+      var request = request(feed: feed, folder: session.tarn.word(ofFolder: words[1]), flags)
       request.mayBeTheAgents = true
+      request.isDryRun = session.onlyPlans(session.tarn.absolute(words[1]))
       return [request]
     }
     if words.count == 2 {
@@ -36,14 +40,28 @@ struct PassTargets {
     let settings = session.sources.checked().settings
     let requests = places.map { place in
       settings?.mirror(place.name).map { request($0, flags) }
-        ?? request(feed: nil, folder: place.folder, flags)
+        ?? request(place, flags)
     }
     if words.isEmpty { try refuseOptionsForAll(requests) }
     return requests.map { request in
       var request = request
-      request.mayBeTheAgents = request.name == nil || !flags.isAnyGiven
+      // A folder is taken once, and for that the settings need not say it for ever.
+      request.mayBeTheAgents = request.name == nil || !flags.onlyAdopts
       return request
     }
+  }
+
+  /// A pass of one mirror by the word that names it, without options of its own.
+  func request(of word: String, state: String?) -> SyncRequest {
+    var request: SyncRequest
+    if session.tarn.place(of: word) != nil, let settings = session.configured(word) {
+      request = SyncRequest(settings, credentials: session.sources.paths.credentials)
+    } else {
+      request = SyncRequest(feed: nil, folder: word)
+      request.isDryRun = session.onlyPlans(word)
+    }
+    request.state = state ?? request.state
+    return request
   }
 
   /// The given mirrors, or else the one that the working directory lies in, or else all that are known.
@@ -57,7 +75,7 @@ struct PassTargets {
       hint: "make one with 'tarn sync FEED FOLDER'")
   }
 
-  /// The same, with what they are called: a configured mirror by its name, others by their folder.
+  /// The same, with what they are called: a mirror of the settings or the agent by its name, others by their folder.
   func places(_ words: [String]) throws(PassFailure) -> [Tarn.Place] {
     let configured = words.isEmpty ? session.sources.checked().settings?.mirrors ?? [] : []
     if words.isEmpty, session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) == nil,
@@ -73,6 +91,30 @@ struct PassTargets {
       if let place = session.tarn.place(of: word) { return (word, place.folder, place.state) }
       return (word, word, nil)
     }
+  }
+
+  /// The same where the settings have errors: the mirrors that they name all the same are looked at in their records.
+  func places(_ words: [String], named: [LoadedSettings.Place]) throws(PassFailure) -> [Tarn.Place] {
+    let tarn = session.tarn
+    func place(_ place: LoadedSettings.Place) -> Tarn.Place { (place.name, place.folder, place.state) }
+    if words.isEmpty {
+      guard tarn.mirrorFolder(containing: tarn.workingDirectory) == nil, !named.isEmpty else {
+        return try places([])
+      }
+      let others = tarn.knownFolders().filter { folder in
+        !named.contains { $0.folder.utf8.elementsEqual(folder.utf8) }
+      }
+      return named.map(place) + others.map { ($0, $0, nil) }
+    }
+    var places: [Tarn.Place] = []
+    for word in words {
+      if let known = named.first(where: { $0.name.utf8.elementsEqual(word.utf8) }) {
+        places.append(place(known))
+      } else {
+        places += try self.places([word])
+      }
+    }
+    return places
   }
 
   /// Options are remembered: those of a command that names no mirror would change the ways of all that are known.
@@ -93,6 +135,14 @@ struct PassTargets {
     request.options = flags.options(workingDirectory: session.tarn.workingDirectory).over(request.options)
     request.state = flags.folder.state ?? request.state
     request.adopt = request.adopt || flags.folder.adopt
+    request.given = SyncRequest.Given(self.request(feed: nil, folder: settings.folder, flags))
+    return request
+  }
+
+  /// Of a mirror that goes by its folder: where the settings have that folder, and only plan there, so does this pass.
+  private func request(_ place: Tarn.Place, _ flags: PassFlags) -> SyncRequest {
+    var request = request(feed: nil, folder: place.folder, flags)
+    request.isDryRun = session.onlyPlans(place.folder)
     return request
   }
 
@@ -112,6 +162,7 @@ struct PassTargets {
       throw PassFailure(
         .usage, code: "empty-name", "the feed's address is empty", hint: "is a variable not set?")
     }
+    guard session.tarn.place(of: word) == nil else { return }
     let quoted = ShellWord.quote(word)
     switch session.tarn.meaning(of: word) {
     case .file:
@@ -148,12 +199,14 @@ struct PassTargets {
     else { return }
     throw PassFailure(
       .usage, code: "feed-not-understood",
-      "\(ShellWord.quote(word)) is no folder that is there, and a feed's URL begins with http:// or https://",
-      hint: "tarn sync \(ShellWord.quote("\(scheme)://\(address)")) \(ShellWord.quote(folder))")
+      "\(ShellWord.quote(Redaction.value(word))) is no folder that is there, and a feed's URL begins with http:// or https://",
+      hint:
+        "tarn sync \(ShellWord.quote(Redaction.value("\(scheme)://\(address)"))) \(ShellWord.quote(folder))")
   }
 
   private static func oddWords(_ words: [String], _ feed: String) -> PassFailure {
     let isSwapped = words.count == 2 && words[0] != feed
+    let feed = Redaction.value(feed)
     let folder = isSwapped ? ShellWord.quote(words[0]) : "FOLDER"
     return PassFailure(
       .usage, code: "usage",

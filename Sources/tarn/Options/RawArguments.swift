@@ -5,18 +5,31 @@ import TarnEngine
 /// The words of the command line as they were given. Swift's own list of them repairs what is not UTF-8, and a
 /// repaired name leads to another directory.
 enum RawArguments {
-  /// Why the words cannot be taken; nil when they can.
+  /// Commands that take names inside a mirror, which may be any bytes.
+  private static let takers: Set = ["explain", "pause", "resume", "retry", "cancel", "prioritize"]
+
+  /// Why the words cannot be taken; nil when they can. Of those that are no mirror's name `refuseOtherBytes` is asked for later.
   static func refusal() -> PassFailure? {
-    let count = Int(CommandLine.argc)
-    // The last word of `explain` is a name inside a mirror, which may be any bytes.
-    let takesName = CommandLine.arguments.dropFirst().first == "explain"
-    for index in 1..<max(1, takesName ? count - 1 : count) {
+    let takesNames = CommandLine.arguments.dropFirst().first.map(takers.contains) ?? false
+    var (before, areOptionsOver) = ("", false)
+    for index in 1..<max(1, Int(CommandLine.argc)) {
       guard let word = CommandLine.unsafeArgv[index] else { break }
-      if String(validatingCString: word) == nil {
+      let isText = String(validatingCString: word) != nil
+      // Neither an option nor its value.
+      let mayBeName = areOptionsOver || word[0] != 0x2D && !before.hasPrefix("-")
+      guard isText || takesNames && mayBeName else {
         return refusal("argument \(index)", UnsafeRawBufferPointer(start: word, count: strlen(word)))
       }
+      before = String(cString: word)
+      areOptionsOver = areOptionsOver || before == "--"
     }
     return nil
+  }
+
+  /// - Throws: `usage` for bytes that are no UTF-8, where a mirror or a folder is meant.
+  static func refuseOtherBytes(_ what: String, _ bytes: some Sequence<UInt8>) throws(PassFailure) {
+    let bytes = Array(bytes)
+    if String(validating: bytes, as: UTF8.self) == nil { throw bytes.withUnsafeBytes { refusal(what, $0) } }
   }
 
   /// The bytes of a word that Swift's list has as this text, repaired or not.

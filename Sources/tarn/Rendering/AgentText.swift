@@ -2,10 +2,13 @@ import TarnCore
 
 /// How a running agent is, for people.
 enum AgentText {
+  /// How to start one.
+  static let start = "'tarn agent', or 'systemctl start tarn'"
+
   /// `agent: process 812 for 3 hours, 2 of 4 passes at work, 14 transfers, 8.1 MiB/s of at most 10.0 MiB/s`, and what
   /// needs attention.
   ///
-  /// - Parameter check: the command that says what is wrong with the settings.
+  /// - Parameter check: the command that says what is wrong with the settings, of an agent that does not say.
   static func lines(_ agent: AgentDocument, now: Timestamp, style: Style, check: String) -> [String] {
     let age =
       Timestamp(rfc3339: agent.started).map { " for \(Durations.span(max(1, now.seconds - $0.seconds)))" }
@@ -20,21 +23,49 @@ enum AgentText {
     if let limit = agent.rateLimit { parts.append("limit \(Numbers.rate(limit))") }
     var lines = [style.paint("agent:", .strong) + " " + parts.joined(separator: ", ")]
     if !agent.rejected.isEmpty {
-      let errors = Numbers.count(agent.rejected.count, "error")
+      let errors =
+        SettingsReport.atLeast(agent.rejected.count) + Numbers.count(agent.rejected.count, "error")
       lines.append(
         style.paint("settings:", .bad)
-          + " newer ones were rejected for \(errors), the old ones go on: \(check)")
+          + " newer ones were rejected for \(errors), the old ones go on: "
+          + (agent.settingsCheck.map(Message.safe) ?? check))
     }
     if !agent.needRestart.isEmpty {
       let names = agent.needRestart.map { Printable.escape($0) }.joined(separator: ", ")
       lines.append(style.paint("settings:", .warning) + " a restart takes up \(names)")
     }
-    for host in agent.restingHosts {
-      lines.append(
-        style.paint("host:", .warning)
-          + " \(Printable.escape(host.host)) does not answer, and is left alone until "
-          + Printable.escape(host.until))
-    }
+    lines += agent.restingHosts.map { style.paint("host:", .warning) + " " + rest($0, now: now) }
     return lines
+  }
+
+  /// In place of these lines.
+  static func silent(_ style: Style) -> String {
+    style.paint("agent:", .bad) + " does not answer; this is what the ledgers say"
+  }
+
+  /// - Parameter since: when it was first missed.
+  static func gone(since: Timestamp, _ style: Style) -> String {
+    style.paint("agent:", .bad) + " gone since \(since.rfc3339); this is what the ledgers say"
+  }
+
+  /// `https://example.org:443 asked to be left alone until 2026-11-21T12:00:30Z (iso)`.
+  private static func rest(_ host: AgentDocument.RestingHost, now: Timestamp) -> String {
+    let mirrors = (host.mirrors ?? []).map { Printable.escape($0) }.joined(separator: ", ")
+    let whose = mirrors.isEmpty ? "" : " (\(mirrors))"
+    let name = Printable.escape(host.host)
+    if let until = Timestamp(rfc3339: host.until), until <= now {
+      return "\(name) is tried again now\(whose)"
+    }
+    if host.asked == true, let asked = host.askedUntil, asked > host.until {
+      return "\(name) asked to be left alone until \(Printable.escape(asked)); what needs it may try it from "
+        + "\(Printable.escape(host.until)) on\(whose)"
+    }
+    let why =
+      switch host.asked {
+      case true?: "asked to be left alone"
+      case false?: "failed again and again, and is left alone"
+      case nil: "is left alone"
+      }
+    return "\(name) \(why) until \(Printable.escape(host.until))\(whose)"
   }
 }

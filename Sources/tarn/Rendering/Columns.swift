@@ -10,6 +10,30 @@ enum Columns {
     return take(text.unicodeScalars, max(0, limit - 3)) + String(repeating: ".", count: max(0, min(3, limit)))
   }
 
+  /// The same for a text with styles (`Style`), which take no columns.
+  static func styledFront(_ text: String, _ limit: Int) -> String {
+    var (kept, used) = (String.UnicodeScalarView(), 0)
+    var sequence: String.UnicodeScalarView?
+    let mark = max(0, limit - 3)
+    // What of it stands before the mark, for where the whole does not fit.
+    var front: String?
+    for scalar in text.unicodeScalars {
+      if scalar == "\u{1B}" { sequence = String.UnicodeScalarView() }
+      if var running = sequence {
+        running.append(scalar)
+        sequence = scalar == "m" ? nil : running
+      } else {
+        used += width(scalar)
+        if used > mark, front == nil { front = String(kept) }
+        if used > limit { break }
+      }
+      kept.append(scalar)
+    }
+    guard used > limit, let front else { return text }
+    let end = front.unicodeScalars.contains("\u{1B}") ? "\u{1B}[0m" : ""
+    return front + String(repeating: ".", count: max(0, min(3, limit))) + end
+  }
+
   /// The end of the text, which for a path is the part that tells files apart.
   static func end(_ text: String, _ limit: Int) -> String {
     guard width(text) > limit else { return text }

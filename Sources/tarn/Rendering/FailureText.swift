@@ -1,9 +1,13 @@
+import TarnConfig
 import TarnCore
 import TarnEngine
 
 /// Why a command did not do its work, for people and for programs.
 enum FailureText {
   static func lines(_ failure: PassFailure, status: ExitStatus, json: Bool, style: Style) -> [String] {
+    var failure = failure
+    failure.message = Redaction.message(failure.message)
+    failure.hint = failure.hint.map(Redaction.message)
     if json { return [JSONText.line(FailureLine(failure, status: status))] }
     if failure.kind == .stopped {
       return [style.paint("stopped:", .warning) + " before anything was fetched; nothing was changed"]

@@ -1,3 +1,4 @@
+import TarnConfig
 import TarnCore
 
 /// The texts of argument-parser, in the manner of the rest.
@@ -14,7 +15,7 @@ enum HelpText {
   ///   - message: what is wrong alone.
   ///   - full: with the usage.
   static func usageError(message: String, full: String) -> [String] {
-    let words = message.split(separator: "\n").map { Printable.escape(String($0)) }
+    let words = message.split(separator: "\n").map { Printable.escape(Redaction.message(String($0))) }
     let first = words.first.map { $0.prefix(1).lowercased() + $0.dropFirst() } ?? "wrong usage"
     let usage = full.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.map(String.init)
     return [first] + words.dropFirst().map { "  \($0)" }

@@ -65,6 +65,8 @@ struct Narrator: PassObserver {
     case .retrying(let path, let message, let seconds):
       guard isLog || isVerbose else { return nil }
       return "again in \(Durations.length(seconds)): \(path.printable): \(Message.safe(message))"
+    case .feedRetrying(let message, let seconds, _):
+      return "\(Message.safe(message)); trying again in \(Durations.length(seconds)) [feed-retry]"
     case .notice(let code, let message): return "\(Message.safe(message)) [\(code)]"
     }
   }

@@ -14,7 +14,11 @@ enum ProgressText {
     switch snapshot.phase {
     case .reading, .planning:
       let entries = snapshot.entriesRead > 0 ? [Numbers.count(snapshot.entriesRead, "entry")] : []
-      return [name(snapshot.phase)] + entries
+      let feed = snapshot.feed.map { feed in
+        feed.total.map { Numbers.part(feed.received, of: $0) } ?? Units.show(feed.received)
+      }
+      let rate = snapshot.feed.flatMap { $0.rate > 0 ? Numbers.rate($0.rate) : nil }
+      return [name(snapshot.phase)] + [feed, rate].compactMap { $0 } + entries
     case .deleting: return [name(snapshot.phase)]
     case .transferring, .publishing, .verifying: return share(snapshot)
     }
@@ -46,7 +50,7 @@ enum ProgressText {
   /// - Parameter width: of the terminal; no line reaches its last column, where some terminals wrap.
   static func block(_ snapshot: PassProgress.Snapshot, elapsed: Double, width: Int) -> [String] {
     let width = max(1, width - 1)
-    let shown = snapshot.transfers.prefix(mostTransfers)
+    let shown = snapshot.transfers.dropLast(snapshot.waiting).prefix(mostTransfers)
     var lines = transfers(Array(shown), width: width)
     let more = snapshot.transfers.count - shown.count
     if more > 0 { lines.append("  and \(Numbers.grouped(more)) more") }

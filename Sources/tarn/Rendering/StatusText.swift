@@ -4,8 +4,13 @@ import TarnEngine
 /// The state of mirrors at a glance, for people.
 enum StatusText {
   /// One mirror.
-  static func card(_ document: StatusDocument, now: Timestamp, style: Style) -> [String] {
-    let page = page(document, now: now, style: style)
+  ///
+  /// - Parameter isLong: all of its transfers that are known.
+  static func card(
+    _ document: StatusDocument, now: Timestamp, style: Style, isLong: Bool = false
+  ) -> [String] {
+    var page = page(document, now: now, style: style)
+    page.transfers = isLong ? allTransfers(document) : transfers(document, most: mostTransfers)
     return page.head + page.transfers.lines + page.problems.lines + page.next
   }
 
@@ -13,19 +18,28 @@ enum StatusText {
   private static func page(_ document: StatusDocument, now: Timestamp, style: Style) -> StatusPage {
     let state = word(document)
     let mirror = called(document)
-    var rows = [("feed", feed(document)), ("last success", moment(document.lastSuccess, now: now))]
+    var rows =
+      isUnread(document)
+      ? [] : [("feed", feed(document)), ("last success", moment(document.lastSuccess, now: now))]
     // Both are RFC 3339 in UTC, so that text sorts as time does.
     if let attempt = document.lastAttempt, attempt > document.lastSuccess ?? "" {
       rows.append(("last pass", moment(attempt, now: now)))
     }
     if let verified = document.verifiedAt { rows.append(("verified", moment(verified, now: now))) }
     if let next = nextRun(document, now: now) { rows.append(("next run", next)) }
-    rows.append(("entries", entries(document)))
+    if let until = wish(document) {
+      rows.append(("server", "asked to be left alone until \(Printable.escape(until))"))
+    }
+    if !isUnread(document) { rows.append(("entries", entries(document))) }
     if let watch = watch(document) { rows.append(("folder", watch)) }
     if let repair = document.lastRepair {
       rows.append(("last repair", "\(Message.safe(repair.changes)), \(moment(repair.ended, now: now))"))
     }
+    if let last = document.lastRun, last.code == "planned" {
+      rows.append(("plan", Message.safe(last.message)))
+    }
     if let failure = document.lastFailure { rows.append(("failure", Message.safe(failure))) }
+    if let hint = hint(document) { rows.append(("hint", Message.safe(hint))) }
     if document.trashFiles > 0 {
       rows.append(
         ("trash", "\(Numbers.count(document.trashFiles, "file")), \(Units.show(document.trashBytes))"))
@@ -41,9 +55,12 @@ enum StatusText {
       next: command(document, mirror: mirror).map { ["next: \($0)"] } ?? [])
   }
 
+  /// An agent has told of it; else its ledger has.
+  private static func hasAgent(_ document: StatusDocument) -> Bool { document.nextRunReason != nil }
+
   /// nil without an agent.
   private static func watch(_ document: StatusDocument) -> String? {
-    guard document.nextRunReason != nil else { return nil }
+    guard hasAgent(document) else { return nil }
     switch document.watch.mode {
     case "watching":
       let reason = document.watch.reason
@@ -51,6 +68,18 @@ enum StatusText {
     case "off": return "not watched: \(Message.safe(document.watch.reason))"
     default: return "looked at from time to time: \(Message.safe(document.watch.reason))"
     }
+  }
+
+  /// An agent keeps it, and cannot watch it.
+  private static func isPolled(_ document: StatusDocument) -> Bool {
+    document.nextRunReason != nil && document.watch.mode == "polling"
+      && document.watch.reason != WatchBook.starting
+  }
+
+  /// Why a mirror is not watched, in one line: for a list of several. nil where it is.
+  private static func polling(_ document: StatusDocument) -> String? {
+    guard isPolled(document), let watch = watch(document) else { return nil }
+    return "  \(called(document)): \(watch)"
   }
 
   /// A configured mirror by its name, others by their folder; as a word of a command.
@@ -65,7 +94,7 @@ enum StatusText {
   /// Several mirrors.
   static func table(_ documents: [StatusDocument], now: Timestamp, style: Style) -> [String] {
     let page = page(documents, now: now, style: style)
-    return page.mirrors.lines + page.next
+    return page.mirrors.lines + documents.compactMap(reason) + documents.compactMap(polling) + page.next
   }
 
   /// A live screen: of several mirrors their table, and transfers and problems of all of them.
@@ -82,11 +111,11 @@ enum StatusText {
       let state = word(document)
       return [
         Table.Cell(Printable.escape(hasName(document) ? document.name : document.folder)),
-        Table.Cell(state.text, state.paint),
+        Table.Cell(state.text + (isPolled(document) ? ", polled" : ""), state.paint),
         Table.Cell(
           "\(Numbers.grouped(document.entries.current))/\(Numbers.grouped(document.entries.wanted))"),
         Table.Cell(Units.show(document.bytes.current)),
-        Table.Cell(age(document.lastSuccess, now: now)),
+        Table.Cell(isUnread(document) ? "unknown" : age(document.lastSuccess, now: now)),
       ] + (isPlanned ? [Table.Cell(nextRun(document, now: now) ?? "")] : [])
     }
     let next = documents.compactMap { document in
@@ -104,11 +133,12 @@ enum StatusText {
     var all = StatusDocument(name: "", feed: "", folder: "", state: "idle")
     for document in documents {
       let mirror = hasName(document) ? document.name : document.folder
-      all.transfers += document.transfers.map { transfer in
+      all.transfers += listed(document).map { transfer in
         var transfer = transfer
         transfer.path = "\(Printable.escape(mirror)): \(transfer.path)"
         return transfer
       }
+      all.waitingTransfers = (all.waitingTransfers ?? 0) + waiting(document)
       all.moreProblems += max(0, document.problems.count - 5) + document.moreProblems
       all.problems += document.problems.prefix(5).map { problem in
         var problem = problem
@@ -116,48 +146,79 @@ enum StatusText {
         return problem
       }
     }
-    let failures = documents.compactMap { document in
-      document.lastFailure.map { "  \(called(document)): \(Message.safe($0))" }
-    }
+    let failures = documents.filter { $0.lastFailure != nil }.compactMap(reason)
     var problems = problems(all, mirror: "", style: style)
     problems.rows = failures + problems.rows
     if !failures.isEmpty { problems.title = "problems:" }
     return StatusPage(problems: problems, transfers: transfers(all))
   }
 
+  /// Why a mirror is failing, in one line: for a list of several. nil where that is no failure.
+  private static func reason(_ document: StatusDocument) -> String? {
+    if let failure = document.lastFailure {
+      let mend = document.hint.map { "; \(Message.safe($0))" } ?? ""
+      return "  \(called(document)): \(Message.safe(failure))\(mend)"
+    }
+    guard document.state == "failing", let first = document.problems.first else { return nil }
+    let others = document.problems.count - 1 + document.moreProblems
+    return
+      "  \(called(document)): \(Message.safe(first.path)): \(Message.safe(first.message)) [\(first.code)]"
+      + (others > 0 ? ", and \(Numbers.count(others, "more problem"))" : "")
+  }
+
   /// For monitoring: every mirror was in sync within `maxAge` seconds.
-  static func check(_ documents: [StatusDocument], maxAge: Int64, now: Timestamp) -> (
-    isGood: Bool, line: String
-  ) {
+  ///
+  /// - Returns: one line, or one for each mirror that is late.
+  /// - Parameter leftOut: so many more are not judged, for their passes only plan.
+  static func check(
+    _ documents: [StatusDocument], leftOut: Int = 0, maxAge: Int64, now: Timestamp
+  ) -> (isGood: Bool, lines: [String]) {
     let late = documents.filter { document in
       guard let success = document.lastSuccess.flatMap({ Timestamp(rfc3339: $0) }) else { return true }
       return now.seconds - success.seconds > maxAge
     }
-    guard late.isEmpty, !documents.isEmpty else {
-      let what = late.prefix(3).map { document -> String in
-        let state = document.state == "idle" ? "" : "\(word(document).text), "
-        return
-          "\(Printable.escape(document.folder)) (\(state)last success \(age(document.lastSuccess, now: now)))"
+    let expected = "expected within \(Durations.span(maxAge))"
+    let others =
+      leftOut == 0 ? "" : "\(Numbers.count(leftOut, "mirror")) left out, where passes only plan (dry-run)"
+    guard !documents.isEmpty else {
+      return leftOut == 0
+        ? (false, ["late: no mirror is known; \(expected)"]) : (true, ["nothing to check: \(others)"])
+    }
+    guard late.isEmpty else {
+      let lines = late.map { document -> String in
+        let name = Printable.escape(document.name)
+        if document.lastSuccess == nil, let failure = document.lastFailure {
+          return "late: \(name): \(Message.safe(failure))"
+            + (document.hint.map { "; \(Message.safe($0))" } ?? "")
+        }
+        let state = document.state == "idle" && document.dryRun != true ? "" : "\(word(document).text), "
+        return "late: \(name) (\(state)last success \(age(document.lastSuccess, now: now))); \(expected)"
       }
-      let more = late.count > 3 ? " and \(Numbers.grouped(late.count - 3)) more" : ""
-      let why = documents.isEmpty ? "no mirror is known" : what.joined(separator: ", ") + more
-      return (false, "late: \(why); expected within \(Durations.span(maxAge))")
+      return (false, lines)
     }
     let oldest = documents.compactMap { $0.lastSuccess.flatMap { Timestamp(rfc3339: $0) } }.min()
     let when = oldest.map { Durations.ago($0, now: now) } ?? "never"
     let mirrors = Numbers.count(documents.count, "mirror")
-    return (true, "in sync within \(Durations.span(maxAge)): \(mirrors), last success \(when)")
+    let line = "in sync within \(Durations.span(maxAge)): \(mirrors), last success \(when)"
+    return (true, [others.isEmpty ? line : "\(line); \(others)"])
   }
 
   // MARK: Parts
 
   static func word(_ document: StatusDocument) -> (text: String, paint: Style.Paint) {
     switch document.state {
+    case "idle" where document.dryRun == true: ("dry run", .warning)
     case "idle": document.lastSuccess == nil ? ("never synced", .warning) : ("in sync", .good)
     case "held", "interrupted", "paused": (document.state, .warning)
     case "failing": ("failing", .bad)
     default: (document.process.map { "\(document.state), process \($0)" } ?? document.state, .strong)
     }
+  }
+
+  /// Nothing is known of it but why.
+  private static func isUnread(_ document: StatusDocument) -> Bool {
+    document.feed.isEmpty && document.lastFailure != nil && document.lastSuccess == nil
+      && document.lastAttempt == nil
   }
 
   /// `in 5 minutes`, `now`, `in 2 minutes (backing off)`; nil when nothing is planned.
@@ -200,9 +261,49 @@ enum StatusText {
     return "\(age(text, now: now)) (\(Printable.escape(text)))"
   }
 
-  static func transfers(_ document: StatusDocument) -> StatusPage.Section {
-    guard !document.transfers.isEmpty else { return StatusPage.Section() }
-    let rows = document.transfers.map { transfer -> [Table.Cell] in
+  /// Of one mirror, on paper.
+  static let mostTransfers = 10
+
+  private static func waiting(_ document: StatusDocument) -> Int {
+    document.waitingTransfers ?? document.transfers.count { $0.isWaiting }
+  }
+
+  /// With the feed, as one of them.
+  private static func listed(_ document: StatusDocument) -> [StatusDocument.Transfer] {
+    guard let feed = document.feedTransfer else { return document.transfers }
+    let first = StatusDocument.Transfer(
+      path: "the feed", received: feed.received, total: feed.total, rate: feed.rate, source: document.feed)
+    return [first] + document.transfers
+  }
+
+  /// Those that run, and how many wait.
+  static func transfers(_ document: StatusDocument, most: Int = .max) -> StatusPage.Section {
+    let running = listed(document).filter { !$0.isWaiting }
+    let waiting = waiting(document)
+    let sentence = "\(Numbers.grouped(waiting)) waiting for a connection"
+    guard !running.isEmpty else {
+      return waiting > 0
+        ? StatusPage.Section(title: "transfers:", rows: ["  \(sentence)"]) : StatusPage.Section()
+    }
+    return StatusPage.Section(
+      title: waiting > 0 ? "transfers (\(sentence)):" : "transfers:", rows: rows(running.prefix(most)),
+      more: max(0, running.count - most))
+  }
+
+  /// Also the names of those that wait.
+  private static func allTransfers(_ document: StatusDocument) -> StatusPage.Section {
+    let listed = listed(document)
+    guard !listed.isEmpty else { return transfers(document) }
+    let unnamed = waiting(document) - document.transfers.count { $0.isWaiting }
+    return StatusPage.Section(
+      title: "transfers:", rows: rows(listed[...]), more: max(0, unnamed))
+  }
+
+  private static func rows(_ transfers: ArraySlice<StatusDocument.Transfer>) -> [String] {
+    let rows = transfers.map { transfer -> [Table.Cell] in
+      if transfer.isWaiting {
+        return ["", "waiting", "", "", Message.safe(transfer.path)].map { Table.Cell($0) }
+      }
       let amount =
         transfer.total.map { Numbers.part(transfer.received, of: $0) } ?? Units.show(transfer.received)
       let percent = transfer.total.flatMap { Numbers.percent(transfer.received, of: $0) } ?? ""
@@ -210,8 +311,7 @@ enum StatusText {
         Table.Cell($0)
       }
     }
-    let table = Table.lines(rows, right: [0, 1, 2, 3], style: Style(isOn: false))
-    return StatusPage.Section(title: "transfers:", rows: table.map { "  \($0)" })
+    return Table.lines(rows, right: [0, 1, 2, 3], style: Style(isOn: false)).map { "  \($0)" }
   }
 
   /// The time that is left at this rate; empty when it cannot be told.
@@ -238,12 +338,41 @@ enum StatusText {
       command: isAll ? "" : "tarn status -v \(mirror)")
   }
 
+  /// How to mend why the last pass did not do its work: another one alone would meet the same.
+  private static func hint(_ document: StatusDocument) -> String? {
+    guard document.process == nil else { return nil }
+    return document.hint ?? failedRun(document)?.hint
+  }
+
+  /// The agent's last pass, where that is why the mirror is failing.
+  private static func failedRun(_ document: StatusDocument) -> StatusDocument.LastRun? {
+    document.lastRun.flatMap { $0.message == document.lastFailure ? $0 : nil }
+  }
+
+  /// Permission, or the folder itself: a sync by hand fails in the same way.
+  private static func isFutile(_ document: StatusDocument) -> Bool {
+    [PassFailure.Kind.permission, .folderUnusable].contains {
+      $0.exitStatus == failedRun(document)?.exitStatus
+    }
+  }
+
+  /// Until when its server wants to be left alone; nil when it does not, or all is well: a feed may ask to be read seldom.
+  private static func wish(_ document: StatusDocument) -> String? {
+    document.state == "failing" ? document.askedUntil : nil
+  }
+
   /// The command to type next; nil when there is nothing to do.
   private static func command(_ document: StatusDocument, mirror: String) -> String? {
     if document.process != nil { return nil }
-    if document.state == "paused" { return "tarn resume \(mirror)" }
+    if document.state == "paused" {
+      let command = "tarn resume \(mirror)"
+      return hasAgent(document) ? command : "start an agent (\(AgentText.start)), then: \(command)"
+    }
     if let held = document.held { return "tarn approve \(mirror) \(held.plan)" }
-    guard document.state != "idle" || document.lastSuccess == nil else { return nil }
+    if hint(document) != nil || isFutile(document) { return nil }
+    if document.dryRun == true { return "tarn plan \(mirror)" }
+    guard document.state != "idle" || document.lastSuccess == nil, wish(document) == nil else { return nil }
+    if let paused = pausedPath(document) { return "tarn resume \(mirror):\(paused)" }
     if !document.problems.isEmpty, needsPerson(document) {
       return document.problems.lazy.compactMap { SyncSummary.explain($0.name, mirror: mirror) }.first
     }
@@ -255,6 +384,15 @@ enum StatusText {
   private static func needsPerson(_ document: StatusDocument) -> Bool {
     document.state == "failing" && document.lastFailure == nil && document.entries.failed == 0
       && document.entries.pending == 0 && document.entries.conflict + document.entries.refused > 0
+  }
+
+  /// The first path, as a part of a word, where nothing is left but transfers that are paused: no pass begins them.
+  private static func pausedPath(_ document: StatusDocument) -> String? {
+    guard hasAgent(document), hasName(document), document.lastFailure == nil, document.moreProblems == 0,
+      document.problems.allSatisfy({ $0.code == "paused" }),
+      document.entries.pending <= document.problems.count
+    else { return nil }
+    return document.problems.first.map { ShellWord.quote(bytes: $0.name) }
   }
 
   /// A pass is needed, or a person: not what `--quiet` is silent about.

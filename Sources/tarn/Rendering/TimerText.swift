@@ -17,6 +17,8 @@ struct TimerText {
   /// Directories that a pass writes to.
   let writes: [String]
   let isSystem: Bool
+  /// Names of the credentials that the mirror's settings ask the service for.
+  var credentials: [String] = []
 
   /// Without its suffix.
   var unit: String { "tarn@\(Self.instance(name))" }
@@ -76,11 +78,21 @@ struct TimerText {
         "# Another Tarn is at work on the folder, or a stop in the middle: no failures.",
         "SuccessExitStatus=75 143", "TimeoutStartSec=infinity", "TimeoutStopSec=2min", "Nice=10",
         "IOSchedulingClass=idle", "NoNewPrivileges=yes",
-      ]
+      ] + secrets("%h/.config/tarn/credentials")
     }
     return [
       "[Service]", "# The settings name the feed and the folder.", "EnvironmentFile=", "ExecStart=", start,
-    ] + access
+    ] + access + secrets("/etc/tarn/credentials")
+  }
+
+  /// The service has the credentials of this unit and no others, not those of `tarn.service`.
+  private func secrets(_ directory: String) -> [String] {
+    guard !credentials.isEmpty else { return [] }
+    return ["# The settings name secrets; they may lie elsewhere. A pass without them fails."]
+      + credentials.map { name in
+        let word = name.replacing("%", with: "%%")
+        return "LoadCredential=\(word):\(directory)/\(word)"
+      }
   }
 
   /// What `ProtectSystem=strict` and `ProtectHome=yes` of the template hide.

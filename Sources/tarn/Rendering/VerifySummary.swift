@@ -5,8 +5,11 @@ import TarnEngine
 enum VerifySummary {
   /// - Parameters:
   ///   - mirror: as the user would type it.
+  ///   - name: of a mirror of the settings.
   ///   - repairs: a sync follows.
-  static func lines(_ report: VerifyReport, mirror: String, repairs: Bool, style: Style) -> [String] {
+  static func lines(
+    _ report: VerifyReport, mirror: String, configured name: String? = nil, repairs: Bool, style: Style
+  ) -> [String] {
     let checked = "\(Numbers.count(report.checked, "file")) checked, \(Units.show(report.bytes)) read"
     if report.wasStopped { return [style.paint("stopped:", .warning) + " \(checked)"] }
     if report.isBlank {
@@ -23,20 +26,19 @@ enum VerifySummary {
     let what = named.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }.joined(separator: ", ")
     var lines = [style.paint("not good:", .bad) + " \(what); \(checked)"]
     lines += findings(report, style: style)
-    return lines + next(report, mirror: mirror, repairs: repairs)
+    return lines + next(report, mirror: mirror, configured: name, repairs: repairs)
   }
 
-  private static func next(_ report: VerifyReport, mirror: String, repairs: Bool) -> [String] {
+  private static func next(
+    _ report: VerifyReport, mirror: String, configured name: String?, repairs: Bool
+  ) -> [String] {
     let isLeft = report.leavesLocalChanges && !(report.missing.isEmpty && report.changed.isEmpty)
     var lines: [String] = []
     if isLeft { lines.append("  what is missing or changed here stays so, as --local-changes says") }
     if !repairs, !isLeft || !report.damaged.isEmpty || !report.problems.isEmpty {
       lines.append("next: tarn verify --repair \(mirror)")
     }
-    if isLeft {
-      lines.append(
-        "to undo all local changes, now and from then on: tarn sync --local-changes restore \(mirror)")
-    }
+    if isLeft { lines.append(UndoAdvice.text(mirror: mirror, configured: name)) }
     return lines
   }
 

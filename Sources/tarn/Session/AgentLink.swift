@@ -4,11 +4,14 @@ import TarnConfig
 import TarnControl
 import TarnCore
 import TarnEngine
+import TarnRuntime
 
 /// The way to a running agent: the sockets where one may listen, in the order of contract.md.
 struct AgentLink: Sendable {
   /// Looked at one after the other; one that was given explicitly is the only one.
   let sockets: [String]
+  /// How long is waited for what.
+  var limits = ControlClient.Limits()
 
   init(_ sources: SettingsSources) {
     let paths = sources.paths
@@ -31,7 +34,7 @@ struct AgentLink: Sendable {
       throw PassFailure(
         .noAgent, code: "no-agent",
         "no agent answers at \(sockets.map { Printable.escape($0) }.joined(separator: ", "))",
-        hint: "start one with 'tarn agent', or 'systemctl start tarn'")
+        hint: "start one with \(AgentText.start)")
     }
     return answer
   }
@@ -44,8 +47,13 @@ struct AgentLink: Sendable {
       guard error.code == "socket-refused" else { throw error }
       for path in sockets {
         guard let slash = path.lastIndex(of: "/") else { continue }
-        let open = ControlClient(socketPath: path[...slash] + "status.sock")
-        if let answer = try? open.status(problemLimit: problemLimit) { return answer }
+        do throws(PassFailure) {
+          let answer = try ask(path[...slash] + "status.sock") { try $0.status(problemLimit: problemLimit) }
+          if let answer { return answer }
+        } catch {
+          // That socket is for everyone: whatever keeps it from answering is the reason.
+          if error.code != "socket-refused" { throw error }
+        }
       }
       throw error
     }
@@ -71,10 +79,12 @@ struct AgentLink: Sendable {
     }
   }
 
-  /// What a question to a ledger is asked of: of a word that only the agent knows the folder that it has.
+  /// What a question to a ledger is asked of: of a name of the agent's the folder that it has.
   ///
-  /// - Throws: `permission` when the agent may not be asked.
+  /// - Throws: `permission` when the agent may not be asked, `configuration` as `refuseFaultySettings`.
   func folder(of word: String, _ session: Session) throws(PassFailure) -> String {
+    try session.refuseFaultySettings([word])
+    if session.configured(word) == nil, let place = session.tarn.place(of: word) { return place.folder }
     guard isOnlyTheAgents(word, session) else { return word }
     let answer = try tryAsking(about: word, session) { client, mirror in
       try client.status(mirrors: [mirror], problemLimit: 0)
@@ -82,7 +92,17 @@ struct AgentLink: Sendable {
     return answer?.mirrors.first?.folder ?? word
   }
 
-  /// A word that means nothing here, neither by this user's settings nor as a folder, may still be a name of the agent's.
+  /// What an agent that answers calls the mirror; nil where none has it.
+  func name(of word: String, _ session: Session) -> String? {
+    guard !Self.wasSilent.withLock({ $0 }) else { return nil }
+    let answer = try? tryAsking(about: word, session) { client, mirror in
+      try client.status(mirrors: [mirror], problemLimit: 0)
+    }
+    return answer?.mirrors.first?.name
+  }
+
+  /// A word that means nothing here, neither as a name nor as a folder, may still be a name of an agent's that may not be
+  /// asked.
   func isOnlyTheAgents(_ word: String, _ session: Session) -> Bool {
     !word.contains("/") && !word.hasPrefix(".") && session.tarn.place(of: word) == nil
       && access(session.tarn.absolute(word), F_OK) != 0 && errno == ENOENT
@@ -96,33 +116,51 @@ struct AgentLink: Sendable {
       hint: failure.hint)
   }
 
+  /// An agent did not answer this process in time.
+  static let wasSilent = Locked(false)
+
   /// The same; nil when no agent is there.
   func tryAsking<Answer>(_ body: (ControlClient) throws -> Answer) throws(PassFailure) -> Answer? {
     for path in sockets where access(path, F_OK) == 0 || errno != ENOENT {
-      do {
-        return try body(ControlClient(socketPath: path))
-      } catch let failure as ControlFailure {
-        throw PassFailure(failure)
-      } catch let unreachable as ControlUnreachable {
-        if [.noSocket, .refused].contains(unreachable.reason) { continue }
-        throw PassFailure(unreachable)
-      } catch {
-        throw PassFailure(translating: error)
-      }
+      if let answer = try ask(path, body) { return answer }
     }
     return nil
+  }
+
+  /// - Returns: nil when nobody listens there.
+  private func ask<Answer>(
+    _ path: String, _ body: (ControlClient) throws -> Answer
+  ) throws(PassFailure) -> Answer? {
+    do {
+      return try body(ControlClient(socketPath: path, limits: limits))
+    } catch let failure as ControlFailure {
+      throw PassFailure(failure)
+    } catch let unreachable as ControlUnreachable {
+      if [.noSocket, .refused].contains(unreachable.reason) { return nil }
+      let failure = PassFailure(unreachable)
+      if failure.code == PassFailure.silentAgent { Self.wasSilent.withLock { $0 = true } }
+      throw failure
+    } catch {
+      throw PassFailure(translating: error)
+    }
   }
 }
 
 extension PassFailure {
+  /// The code of an agent that takes connections and tells nothing.
+  static let silentAgent = "agent-silent"
+
   init(_ failure: ControlFailure) {
     let kind: Kind =
       switch failure.kind {
+      // What the agent has no name for was asked for wrongly; else it is the folder that is not there.
+      case .notFound where !failure.code.hasPrefix("no-such-"): .folderUnusable
       case .usage, .notFound, .tooLarge: .usage
       case .permission: .permission
       case .conflict: .locked
       case .unavailable: .noAgent
       case .defect: .defect
+      case .storage: .inputOutput
       }
     self.init(kind, code: failure.code, failure.message, hint: failure.hint)
   }
@@ -134,13 +172,29 @@ extension PassFailure {
       self.init(
         .permission, code: "socket-refused", "this user may not connect to \(path)",
         hint: "become the agent's user, or a member of the socket's group")
+    case .timedOut where unreachable.isOpen:
+      self.init(
+        .noAgent, code: PassFailure.silentAgent,
+        "the agent at \(path) does not answer; the order may still be carried out when it goes on",
+        hint: "'tarn status' shows it then; the agent may be stopped or hang: its log may say more")
+    case .ended where unreachable.isOpen:
+      self.init(
+        .noAgent, code: "no-agent",
+        "the agent at \(path) ended before it answered; the order may have been carried out",
+        hint: "'tarn status' shows it")
     case .timedOut:
-      self.init(.noAgent, code: "agent-silent", "the agent at \(path) did not answer in time")
+      self.init(
+        .noAgent, code: PassFailure.silentAgent, "the agent at \(path) does not answer",
+        hint: "it may be stopped or hang: its log may say more, and a restart keeps what it knows")
     case .notATarn:
       self.init(
         .noAgent, code: "not-an-agent", "what answers at \(path) is no agent of Tarn's",
         hint: "is another program's socket there? give the right one with --socket")
-    case .noSocket, .refused, .ended:
+    case .ended:
+      self.init(
+        .noAgent, code: "no-agent", "the agent at \(path) ended the connection before it answered",
+        hint: "it ends, or too many others are connected: try again in a moment")
+    case .noSocket, .refused:
       self.init(.noAgent, code: "no-agent", "no agent answers at \(path)")
     }
   }

@@ -10,13 +10,28 @@ struct AgentSync {
   let session: Session
   let link: AgentLink
 
+  init(session: Session) {
+    self.session = session
+    var link = AgentLink(session.sources)
+    // Who waits for a pass has time for an agent that is busy.
+    link.limits.telling = link.limits.answering
+    self.link = link
+  }
+
+  /// What a pass of the agent's came to, as far as it was followed.
+  struct End {
+    var status: ExitStatus
+    /// nil when it was not waited for.
+    var last: StatusDocument.LastRun?
+  }
+
   /// Asks for a pass, and shows how far it is until it has ended. A signal ends the watching, not the pass.
   ///
   /// - Returns: nil when no agent has this mirror.
   /// - Throws: also `usage`, when the agent's mirror has another feed, or other options than those given.
-  func run(_ request: SyncRequest, isOnlyOne: Bool) throws(PassFailure) -> ExitStatus? {
+  func run(_ request: SyncRequest, isOnlyOne: Bool) throws(PassFailure) -> End? {
     try session.tarn.refuseEmptyNames(request.folder, request.state)
-    let expected = request.name == nil ? try expectation(request) : nil
+    let expected = try expectation(request)
     // What follows a FEED is a folder, whatever mirrors are called.
     let isFolder = request.name == nil && request.feed != nil
     let word = request.name ?? (isFolder ? session.tarn.absolute(request.folder) : request.folder)
@@ -29,17 +44,21 @@ struct AgentSync {
     return try follow(answer.mirror ?? word, run, isOnlyOne: isOnlyOne)
   }
 
-  /// What was given beside the folder; nil for nothing.
+  /// What was given beside the mirror; nil for nothing. The settings that its name was found in are no part of it: the agent goes
+  /// by its own.
   private func expectation(_ request: SyncRequest) throws(PassFailure) -> ControlExpectation? {
     var expected = ControlExpectation()
-    expected.feed = try request.feed.map { text throws(PassFailure) in try session.tarn.feedText(text) }
-    if !request.options.values.isEmpty { expected.options = request.options.encoded }
-    if request.adopt { expected.adopts = true }
-    expected.state = request.state.map(session.tarn.absolute)
+    let given = request.given ?? SyncRequest.Given(request)
+    if request.name == nil {
+      expected.feed = try request.feed.map { text throws(PassFailure) in try session.tarn.feedText(text) }
+    }
+    if !given.options.values.isEmpty { expected.options = given.options.encoded }
+    if given.adopt { expected.adopts = true }
+    expected.state = given.state.map(session.tarn.absolute)
     return expected == ControlExpectation() ? nil : expected
   }
 
-  private func follow(_ mirror: String, _ run: UInt64, isOnlyOne: Bool) throws(PassFailure) -> ExitStatus {
+  private func follow(_ mirror: String, _ run: UInt64, isOnlyOne: Bool) throws(PassFailure) -> End {
     let ended = Gate()
     Interruption.shared.arm(StopFlag()) {
       ended.open()
@@ -53,25 +72,39 @@ struct AgentSync {
     while !ended.isOpen {
       let document = try link.ask { try $0.status(mirrors: [mirror], problemLimit: 10) }.mirrors.first
       guard let document else { break }
-      if let last = document.lastRun, last.number >= run { return show(last, document, isOnlyOne: isOnlyOne) }
+      if let last = document.lastRun, last.number >= run {
+        return End(status: show(last, document, isOnlyOne: isOnlyOne), last: last)
+      }
       tell(document, run, &state)
       _ = ended.wait(nanoseconds: Terminal.messages.canRedraw ? 200_000_000 : 500_000_000)
     }
     session.say("the agent goes on with the pass: 'tarn cancel \(ShellWord.quote(mirror))' ends it")
-    return ExitStatus.stopped(by: Interruption.shared.received)
+    return End(status: ExitStatus.stopped(by: Interruption.shared.received))
   }
 
   private func tell(_ document: StatusDocument, _ run: UInt64, _ state: inout String) {
     guard !session.isQuiet, !session.isJSON else { return }
-    let now = document.run == run ? document.state : "waiting for a place"
+    let now = Self.word(document, run)
     if Terminal.messages.canRedraw {
       let width = Terminal.messages.size.columns - 1
       session.console.draw(
-        (StatusText.transfers(document).lines + ["the agent: \(now)"]).map { Columns.front($0, width) })
+        (StatusText.transfers(document, most: StatusText.mostTransfers).lines + ["the agent: \(now)"]).map {
+          Columns.front($0, width)
+        })
     } else if now != state {
       session.console.message("\(session.now.rfc3339) the agent: \(now)")
     }
     state = now
+  }
+
+  /// What becomes of the pass with this number, which has not ended.
+  static func word(_ document: StatusDocument, _ run: UInt64) -> String {
+    switch document.runKind {
+    case _ where document.run == run: document.state
+    case "repair": "waiting for a repair of local changes to end"
+    case "pass": "waiting for the pass before it to end"
+    default: "waiting for a place"
+    }
   }
 
   private func show(
@@ -86,6 +119,7 @@ struct AgentSync {
       let isFailure = status.rawValue >= 64
       if isFailure {
         session.console.message(session.messageStyle.paint("tarn:", .bad) + " " + line)
+        if let hint = last.hint { session.console.message("  hint: " + Message.safe(hint)) }
       } else {
         session.console.data(line)
       }
@@ -107,15 +141,21 @@ struct AgentSummary: Encodable {
   var inSync: Bool
   var code: String
   var message: String
+  var hint: String?
+  /// What the pass did, as in the summary of a pass without an agent; none of a pass that failed before it did anything.
+  var counts: [String: Int]?
+  var bytes: [String: UInt64]?
   /// How the mirror is now, as in `status --json`.
   var mirror: StatusDocument
 
   init(_ document: StatusDocument, _ last: StatusDocument.LastRun, isOnlyOne: Bool) {
     type = isOnlyOne ? "summary" : "mirror"
     exitStatus = last.exitStatus
-    inSync = last.exitStatus == 0
+    inSync = last.code == "in-sync"
     code = last.code
     message = Message.safe(last.message)
+    hint = last.hint.map(Message.safe)
+    (counts, bytes) = (last.counts, last.bytes)
     mirror = document
   }
 }

@@ -11,6 +11,7 @@ final class KeyInput: Sendable {
   private let bell: (hears: Int32, rings: Int32)
   private let modes: termios
   private let isBegun = Locked(false)
+  private let sequences = Locked(KeySequences())
 
   /// - Returns: nil when the terminal is none, or another process has its keys.
   init?(_ terminal: Terminal) {
@@ -63,14 +64,15 @@ final class KeyInput: Sendable {
   }
 
   enum Event: Equatable {
-    case key(UInt8)
+    /// In the order they were typed; none where a sequence came.
+    case keys([UInt8])
     case woken
     /// The terminal is gone.
     case closed
     case timedOut
   }
 
-  /// Waits for the next key. Sequences such as those of arrow keys, and keys beyond the first at once, are passed over.
+  /// Waits for keys. Sequences such as those of arrow keys are none.
   func wait(milliseconds: Int32) -> Event {
     var polls = [
       pollfd(fd: terminal.descriptor, events: Int16(POLLIN), revents: 0),
@@ -78,9 +80,9 @@ final class KeyInput: Sendable {
     ]
     guard poll(&polls, 2, milliseconds) > 0 else { return .timedOut }
     if polls[1].revents != 0 { return .woken }
-    var keys = [UInt8](repeating: 0, count: 64)
-    let count = read(terminal.descriptor, &keys, keys.count)
+    var bytes = [UInt8](repeating: 0, count: 64)
+    let count = read(terminal.descriptor, &bytes, bytes.count)
     guard count > 0 else { return count < 0 && errno == EINTR ? .timedOut : .closed }
-    return .key(keys[0])
+    return .keys(sequences.withLock { $0.keys(in: bytes[..<count]) })
   }
 }

@@ -10,22 +10,11 @@ struct PlanRun {
 
   func run(_ requests: [SyncRequest]) -> ExitStatus {
     var statuses: [ExitStatus] = []
-    var reports: [PassReport] = []
+    var ends: [PassEnd] = []
     for request in requests where Interruption.shared.received == nil {
       do throws(PassFailure) {
-        var request = request
-        if request.name == nil, request.feed == nil {
-          request.folder = try AgentLink(session.sources).folder(of: request.folder, session)
-        }
-        let isOnlyOne = requests.count == 1
-        if !isOnlyOne, !session.isJSON, !session.isQuiet {
-          session.console.data(
-            session.style.paint("\(ShellWord.quote(request.folder)):", .strong), now: false)
-        }
-        let (report, kinds) = try plan(request, isOnlyOne: isOnlyOne)
-        let status = status(report)
-        show(report, kinds, request, status: status, isOnlyOne: isOnlyOne)
-        reports.append(report)
+        let (report, status) = try one(request, isOnlyOne: requests.count == 1)
+        ends.append(PassEnd(report))
         statuses.append(status)
       } catch {
         statuses.append(session.tell(error))
@@ -33,10 +22,26 @@ struct PlanRun {
     }
     let status = ExitStatus.worst(statuses)
     if session.isJSON, requests.count > 1 {
-      let summary = SummaryLine(reports, schema: Self.schema, mirrors: requests.count, status: status)
+      let summary = SummaryLine(ends, schema: Self.schema, mirrors: requests.count, status: status)
       session.console.data(JSONText.line(summary))
     }
     return status
+  }
+
+  /// One plan, and what it ends with.
+  func one(_ request: SyncRequest, isOnlyOne: Bool) throws(PassFailure) -> (PassReport, ExitStatus) {
+    var request = request
+    if request.name == nil, request.feed == nil {
+      request.folder = try AgentLink(session.sources).folder(of: request.folder, session)
+    }
+    if !isOnlyOne, !session.isJSON, !session.isQuiet {
+      session.console.data(
+        session.style.paint("\(ShellWord.quote(request.folder)):", .strong), now: false)
+    }
+    let (report, kinds) = try plan(request, isOnlyOne: isOnlyOne)
+    let status = status(report, isToDo: report.counts.planned > 0 || !kinds.isEmpty)
+    show(report, kinds, request, status: status, isOnlyOne: isOnlyOne)
+    return (report, status)
   }
 
   private func plan(
@@ -66,10 +71,10 @@ struct PlanRun {
     }
   }
 
-  private func status(_ report: PassReport) -> ExitStatus {
+  private func status(_ report: PassReport, isToDo: Bool) -> ExitStatus {
     if report.wasStopped { return ExitStatus.stopped(by: Interruption.shared.received) }
     guard usesExitCode else { return .inSync }
-    return report.counts.planned > 0 ? .somethingToDo : ExitStatus(report)
+    return isToDo ? .somethingToDo : ExitStatus(report)
   }
 
   private func show(

@@ -9,6 +9,7 @@ import TarnRuntime
 struct Session: Sendable {
   let tarn: Tarn
   let sources: SettingsSources
+  let names: MirrorNames
   let console = Console.shared
   let clock = SystemClock()
   let isJSON: Bool
@@ -39,7 +40,9 @@ struct Session: Sendable {
       config: options.config, socket: options.socket, workingDirectory: place, clock: clock)
     self.sources = sources
     var tarn = Tarn(workingDirectory: place, environment: variables)
-    tarn.configured = { word in sources.checked().settings?.mirror(word).map { ($0.folder, $0.state) } }
+    let names = MirrorNames(sources)
+    self.names = names
+    tarn.configured = { names.place(of: $0) }
     self.tarn = tarn
     isJSON = options.json
     isQuiet = options.quiet
@@ -53,7 +56,47 @@ struct Session: Sendable {
   /// A mirror of the settings by its name; they are read for it.
   func configured(_ name: String) -> MirrorSettings? { sources.checked().settings?.mirror(name) }
 
+  /// The same of a place, which may go by its folder.
+  func configured(_ place: Tarn.Place) -> MirrorSettings? {
+    configured(place.name) ?? configured(in: place.folder)
+  }
+
+  /// The mirror of the settings that has this folder.
+  private func configured(in folder: String) -> MirrorSettings? {
+    let folder = tarn.resolved(tarn.absolute(folder))
+    return sources.checked().settings?.mirrors.first {
+      tarn.resolved($0.folder).utf8.elementsEqual(folder.utf8)
+    }
+  }
+
+  var configuredNames: [String] { sources.checked().settings?.mirrors.map(\.name) ?? [] }
+
+  /// The name of the mirror that a word means, where it is one of the settings: of these, or of the agent's.
+  ///
+  /// - Parameter place: what the word stands for here.
+  func configuredName(of word: String, in place: String) -> String? {
+    // Only the agent's settings have it.
+    if word != place { return word }
+    return tarn.place(of: word) == nil ? configured(in: word)?.name : word
+  }
+
+  /// The settings have a mirror in that folder, and say that its passes only plan.
+  ///
+  /// - Parameter folder: a name of the settings will do.
+  func onlyPlans(_ folder: String) -> Bool {
+    let planned = sources.checked().settings?.mirrors.filter(\.isDryRun) ?? []
+    guard !planned.isEmpty else { return false }
+    let path = tarn.resolved(tarn.absolute(tarn.place(of: folder)?.folder ?? folder))
+    return planned.contains { tarn.resolved($0.folder).utf8.elementsEqual(path.utf8) }
+  }
+
   var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
+
+  /// Says it of a rate that is hardly meant so.
+  func warn(ofRate text: String?) {
+    guard let doubt = text.flatMap(Units.doubt(ofRate:)) else { return }
+    say(messageStyle.paint("warning:", .warning) + " " + Printable.escape(doubt))
+  }
 
   /// A message for a person; nothing under `--quiet`.
   func say(_ line: String) {

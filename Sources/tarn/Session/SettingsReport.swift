@@ -99,12 +99,32 @@ struct SettingsReport {
   var failure: PassFailure? {
     let errors = loaded.problems.filter { $0.severity == .error }
     guard loaded.settings == nil, let first = errors.first else { return nil }
-    let more = errors.count > 1 ? "; and \(Numbers.count(errors.count - 1, "more error"))" : ""
+    let more =
+      errors.count > 1
+      ? "; and \(Self.atLeast(errors.count))\(Numbers.count(errors.count - 1, "more error"))" : ""
     return PassFailure(
       .configuration, code: "settings-not-taken",
       "the settings are not taken: \(first.origin.text): \(first.message)\(more)",
       hint: paths.command("config check"))
   }
+
+  /// A file that `--config` names is not there or cannot be read: which agent and which mirrors are meant is not known.
+  var lacksFile: Bool {
+    paths.file != nil && loaded.files.contains { $0.state != .read }
+      && loaded.problems.contains { [.fileMissing, .fileNotReadable, .fileTooLong].contains($0.code) }
+  }
+
+  /// A mirror of that name is in settings that are not taken.
+  func names(_ word: String) -> Bool {
+    loaded.settings == nil
+      && loaded.records.contains { record in
+        guard case .mirror(let name) = record.table else { return false }
+        return name.utf8.elementsEqual(word.utf8)
+      }
+  }
+
+  /// In front of a number of errors: a file with so many was not looked at to its end.
+  static func atLeast(_ errors: Int) -> String { errors >= LoadedSettings.mostProblems ? "at least " : "" }
 
   var status: ExitStatus { loaded.settings == nil ? .configuration : .inSync }
 
@@ -117,9 +137,29 @@ struct SettingsReport {
     for problem in problems { session.console.message(String(problem.text.dropLast())) }
     let errors = problems.count { $0.severity == .error }
     if errors > 0 {
-      let count = Numbers.count(errors, "error")
+      let count = Self.atLeast(errors) + Numbers.count(errors, "error")
       session.console.message(
         session.messageStyle.paint("tarn:", .bad) + " \(count): these settings are not taken")
     }
+  }
+}
+
+extension Session {
+  /// Refuses settings that `--config` names and that are not taken, and else a word that such settings have for a mirror: read without
+  /// them it would be a folder, and another one. What an agent knows, which goes on with older ones, is taken.
+  ///
+  /// - Parameter words: of mirrors.
+  func refuseFaultySettings(_ words: [String]) throws(PassFailure) {
+    let report = SettingsReport(self)
+    guard let failure = report.failure else { return }
+    let isGiven = report.paths.file != nil
+    guard !report.lacksFile, !(isGiven && words.isEmpty) else { throw failure }
+    for word in words where (isGiven || report.names(word)) && tarn.place(of: word) == nil { throw failure }
+  }
+
+  /// Of commands for an agent, which may go on with older settings: only what is not there is refused.
+  func refuseMissingSettings() throws(PassFailure) {
+    let report = SettingsReport(self)
+    if report.lacksFile, let failure = report.failure { throw failure }
   }
 }

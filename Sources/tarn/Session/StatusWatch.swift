@@ -2,6 +2,24 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
+/// Whether an agent that once answered is gone.
+struct AgentSight {
+  private var wasThere = false
+  /// When it was first missed; nil while there is one, and where there never was.
+  private(set) var goneSince: Timestamp?
+
+  /// One that does not answer is there.
+  mutating func see(_ reading: StatusCommand.Reading, now: Timestamp) {
+    let isThere = reading.agent != nil || reading.agentFailure?.code == PassFailure.silentAgent
+    if isThere {
+      wasThere = true
+      goneSince = nil
+    } else if wasThere, goneSince == nil {
+      goneSince = now
+    }
+  }
+}
+
 /// `status --watch`: the state each second until `q` or Ctrl-C, on a screen of its own where standard output is a
 /// terminal.
 struct StatusWatch {
@@ -13,7 +31,9 @@ struct StatusWatch {
   /// Ends when no mirror can be read any more, or nothing written, too.
   func run(_ read: () -> StatusCommand.Reading) -> ExitStatus {
     var reading = read()
-    let isScreen = Terminal.output.canRedraw && !session.isJSON && !reading.documents.isEmpty
+    var agent = AgentSight()
+    agent.see(reading, now: session.now)
+    let isScreen = Terminal.output.canRedraw && !session.isJSON && reading.isWorthWatching
     let keys = isScreen ? KeyInput(Terminal.input) : nil
     let ended = Gate()
     Interruption.shared.arm(StopFlag()) {
@@ -30,10 +50,11 @@ struct StatusWatch {
       keys?.begin()
       console.frame(Self.enter)
     }
-    while !reading.documents.isEmpty, !ended.isOpen {
-      show(reading, isScreen: isScreen)
+    while reading.isWorthWatching, !ended.isOpen {
+      show(reading, agent, isScreen: isScreen)
       guard !session.console.isBroken, !isOver(ended, keys) else { break }
       reading = read()
+      agent.see(reading, now: session.now)
     }
     keys?.restore()
     if isScreen { session.console.frame(Self.leave) }
@@ -51,12 +72,13 @@ struct StatusWatch {
     guard let keys else { return ended.wait(nanoseconds: 1_000_000_000) }
     switch keys.wait(milliseconds: 1000) {
     case .timedOut: return ended.isOpen
-    case .key(let key): return ended.isOpen || [UInt8(ascii: "q"), UInt8(ascii: "Q")].contains(key)
+    case .keys(let keys):
+      return ended.isOpen || keys.contains { $0 == UInt8(ascii: "q") || $0 == UInt8(ascii: "Q") }
     case .woken, .closed: return true
     }
   }
 
-  private func show(_ reading: StatusCommand.Reading, isScreen: Bool) {
+  private func show(_ reading: StatusCommand.Reading, _ agent: AgentSight, isScreen: Bool) {
     if session.isJSON {
       session.console.data(JSONText.line(StatusAnswer(agent: reading.agent, mirrors: reading.documents)))
       return
@@ -66,7 +88,10 @@ struct StatusWatch {
     let fault = reading.faulty?.failure.map {
       [session.style.paint("settings:", .bad) + " \(Message.safe($0.message))"]
     }
-    page.head = (fault ?? StatusCommand.head(reading, session)) + page.head
+    let head =
+      agent.goneSince.map { [AgentText.gone(since: $0, session.style)] }
+      ?? StatusCommand.head(reading, session)
+    page.head = head + (fault ?? []) + page.head
     guard isScreen else {
       session.console.data(page.lines(rows: .max).joined(separator: "\n") + "\n")
       return
@@ -77,8 +102,8 @@ struct StatusWatch {
 
   /// A whole screen: what does not fit is cut off, and what stood there before is cleared.
   static func frame(_ lines: [String], size: (columns: Int, rows: Int)) -> String {
-    let shown = lines.prefix(max(1, size.rows - 1))
-    // Lines are not wrapped (?7l), so that each takes one row whatever its length.
+    let shown = lines.prefix(max(1, size.rows - 1)).map { Columns.styledFront($0, size.columns) }
+    // Lines are not wrapped (?7l), so that each takes one row whatever the terminal makes of its characters.
     return "\u{1B}[?7l\u{1B}[H" + shown.map { "\($0)\u{1B}[K\n" }.joined() + "\u{1B}[J\u{1B}[?7h"
   }
 }

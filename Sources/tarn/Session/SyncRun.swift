@@ -10,18 +10,28 @@ struct SyncRun {
   func run(_ requests: [SyncRequest]) -> ExitStatus {
     session.console.outliveReader()
     var statuses: [ExitStatus] = []
-    var reports: [PassReport] = []
-    let agent = AgentSync(session: session, link: AgentLink(session.sources))
+    var ends: [PassEnd] = []
+    let agent = AgentSync(session: session)
     for request in requests where Interruption.shared.received == nil {
       do throws(PassFailure) {
-        if request.mayBeTheAgents, let status = try agent.run(request, isOnlyOne: requests.count == 1) {
+        if request.mayBeTheAgents, let end = try agent.run(request, isOnlyOne: requests.count == 1) {
+          statuses.append(end.status)
+          ends += end.last.flatMap(PassEnd.init).map { [$0] } ?? []
+          continue
+        }
+        if request.isDryRun {
+          let mirror = ShellWord.quote(request.name ?? request.folder)
+          session.say("\(mirror): 'dry-run' is in its settings: this is a plan, and nothing is changed")
+          let plan = PlanRun(session: session, usesExitCode: false)
+          let (report, status) = try plan.one(request, isOnlyOne: requests.count == 1)
+          ends.append(PassEnd(report))
           statuses.append(status)
           continue
         }
         let report = try pass(request, isOnlyOne: requests.count == 1)
         let status = ExitStatus(report, signal: Interruption.shared.received)
         show(report, request, status: status, isOnlyOne: requests.count == 1)
-        reports.append(report)
+        ends.append(PassEnd(report))
         statuses.append(status)
       } catch {
         statuses.append(session.tell(error))
@@ -29,7 +39,7 @@ struct SyncRun {
     }
     let status = ExitStatus.worst(statuses)
     if session.isJSON, requests.count > 1 {
-      let summary = SummaryLine(reports, schema: Self.schema, mirrors: requests.count, status: status)
+      let summary = SummaryLine(ends, schema: Self.schema, mirrors: requests.count, status: status)
       session.console.data(JSONText.line(summary))
     }
     return status

@@ -25,6 +25,13 @@ enum Tarn {
   static let obstacleWithTools: String? =
     obstacleWithServer ?? (Program.find("python3") == nil ? "python3 is not installed" : nil)
 
+  /// A copy of the binary, made by a program of its own: a descriptor that this process writes by would go to whatever it
+  /// starts meanwhile, and as long as one is open the copy cannot be run (ETXTBSY).
+  static func copy(to path: String) throws {
+    let cp = try Program(Program.find("cp") ?? "/bin/cp", ["-p", Self.path, path])
+    guard try cp.wait(limit: 60).status == 0 else { throw CocoaError(.fileWriteUnknown) }
+  }
+
   /// A home of its own: no configuration of whoever runs the tests plays a part.
   static func environment(_ more: [String: String] = [:]) -> [String: String] {
     var values = ["PATH": "/usr/bin:/bin", "HOME": "/nonexistent", "LC_ALL": "C.UTF-8", "TERM": "dumb"]

@@ -179,6 +179,22 @@ private final class Line {
     #expect(queue.runningCount == 6)
   }
 
+  /// Large files of mirrors that had no place there hold the one that is kept for such mirrors: not that of the small files, too.
+  @Test func longTransfersOfManyMirrorsLeaveTheLaneForSmallFiles() {
+    let queue = self.queue(20, 6, kept: 1)
+    for mirror in 0..<8 { queue.add(mirror, Request(mirror: mirror, host: "a")) }
+    queue.setShared(true, host: "a")
+    while queue.take() != nil {}
+    #expect(queue.runningCount == 5)
+    for id in 10..<13 { queue.add(id, Request(mirror: 0, host: "a", isSmall: true)) }
+    #expect(queue.take()?.id == 10 && queue.take() == nil)
+    queue.finish(10)
+    #expect(queue.take()?.id == 11)
+    // Where a place for them gets free it is the next newcomer's.
+    queue.finish(1)
+    #expect(queue.take()?.id == 5 && queue.take() == nil)
+  }
+
   /// With two places the mirrors have one each, and with one there is nothing to keep.
   @Test func fewPlacesAreSharedToo() {
     let two = self.queue(10, 2)
@@ -266,10 +282,12 @@ private final class Line {
       let spare = shared.contains(request.host) && limits.perHost > 1 ? 1 : 0
       let small = min(limits.keptForSmall, max(0, limits.perHost - spare - 2))
       let kept = there.contains { $0.mirror == request.mirror } ? spare : 0
+      // By a large one, so that the small ones have theirs still.
+      let isTaken = request.isSmall && small > 0 && large > limits.perHost - small - spare
       let isKnown = running.values.contains { $0.mirror == request.mirror }
       let keptOfAll = isShared && limits.total > 1 && isKnown ? 1 : 0
       return running.count < limits.total - keptOfAll && !held.contains(request.host)
-        && there.count < limits.perHost - kept
+        && there.count < limits.perHost - (isTaken ? 0 : kept)
         && (request.isSmall || large < limits.perHost - small - kept)
     }
     for id in 0..<1000 {
@@ -389,5 +407,39 @@ private final class Line {
     }
     #expect(added.values.allSatisfy { 4000 - $0 < 2000 })
     #expect(longest < 2000)
+  }
+}
+
+/// Who hangs, gives way and waits again does not take turns with who never did.
+@Suite struct HandingOverTests {
+  private typealias Queue = FairQueue<Int, String, String>
+
+  @Test func whoGaveWayComesLast() {
+    var queue = Queue(Queue.Limits(total: 9, perHost: 1))
+    func add(_ id: Int, _ mirror: String) { queue.add(id, Queue.Request(mirror: mirror, host: "h")) }
+    add(1, "a")
+    #expect(queue.take()?.id == 1)
+    add(2, "b")
+    add(3, "m")
+    #expect(queue.handOver(1)?.id == 2)
+    add(4, "a")
+    #expect(queue.handOver(2)?.id == 3)
+    queue.heard(3)
+    queue.finish(3)
+    #expect(queue.take()?.id == 4)
+    // Both were served once: the other one came first.
+    add(5, "b")
+    add(6, "m")
+    #expect(queue.handOver(4, isForOthers: true)?.id == 6)
+    #expect(queue.handOver(6, isForOthers: true) == nil && queue.runningCount == 1)
+    #expect(queue.handOver(6)?.id == 5)
+    // The host has answered it: it is like any other again.
+    queue.heard(5)
+    queue.finish(5)
+    add(7, "m")
+    #expect(queue.take()?.id == 7)
+    add(8, "b")
+    #expect(queue.handOver(7, isForOthers: true) == nil)
+    #expect(queue.handOver(7)?.id == 8)
   }
 }

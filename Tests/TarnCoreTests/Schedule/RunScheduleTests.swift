@@ -70,6 +70,14 @@ import Testing
     return history
   }
 
+  /// Whoever has just written a mirror down looks at it.
+  @Test(arguments: [nil, "2026-01-01"]) func aFirstRunComesSoon(since: String?) {
+    var history = RunSchedule.History()
+    history.since = since.map(instant)
+    let world = World(Self.hourly, history: history, random: 0.99)
+    #expect(world.next().reason == .catchingUp && (world.next().wait ?? .max) < 10_000_000_000)
+  }
+
   @Test func hoursGoByOneRunEach() {
     let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
     world.live(24 * 3600)
@@ -257,6 +265,17 @@ import Testing
     #expect(world.next().reason == .backingOff)
   }
 
+  /// It is waited for as well, but nobody asked for it, and the next process has not seen it fail.
+  @Test func howLongAHostRestsIsNoWish() {
+    let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
+    world.run(.failedTransient, hints: RunSchedule.Hints(restFor: 1800))
+    #expect(world.next().wait == 1_800_000_000_000)
+    #expect(world.schedule.history.heldUntil == nil)
+    world.run(.failedTransient, hints: RunSchedule.Hints(retryAfter: 2400, restFor: 1800))
+    #expect(world.next().wait == 2_400_000_000_000)
+    #expect(world.schedule.history.heldUntil == world.next().at)
+  }
+
   @Test func backOffOutlivesTheProcess() {
     let world = World(
       Self.early, history: history(attempt: "2026-11-20T11:59:00", .failedTransient, failures: 3), random: 0.5
@@ -399,5 +418,74 @@ import Testing
       world.setWall(by: -1800)
     }
     #expect(world.runs.count >= 8)
+  }
+
+  /// Another process works at the folder: no attempt and no failure, and the wait does not grow with it.
+  @Test func aBusyFolderIsTriedAgainSoon() {
+    let world = World(Self.early, history: history(attempt: "2026-11-20T06:00:00"))
+    for _ in 0..<20 {
+      world.run(.busy, random: 0.999)
+      #expect(world.next().reason == .catchingUp)
+      #expect((9_000_000_000...20_000_000_000).contains(world.next().wait ?? 0))
+      world.pass(20)
+    }
+    #expect(world.schedule.history.failures == 0 && world.schedule.history.lastOutcome == .succeeded)
+    #expect(world.schedule.history.lastAttempt == instant("2026-11-20T06:00:00"))
+    world.run()
+    #expect(world.next().reason == .scheduled && world.next().at == instant("2026-11-21T06:00:00"))
+    // What a server asked for holds on.
+    world.run(.failedTransient, hints: RunSchedule.Hints(retryAfter: 1800))
+    world.schedule.ask()
+    world.run(.busy, taking: 0)
+    #expect(world.next().wait == 1_800_000_000_000)
+    let byHand = World(.onDemand, history: history(attempt: "2026-11-20T06:00:00"))
+    byHand.run(.busy)
+    #expect(byHand.next().wait == nil)
+  }
+
+  /// What the old feed's server asked for, and how it failed.
+  @Test func anotherFeedIsAskedAtOnce() {
+    let minutely = RunSchedule.Timing.every(Cadence(every: 60, machine: "m".utf8, mirror: "x".utf8)!)
+    let world = World(minutely)
+    world.run(.failedTransient, hints: RunSchedule.Hints(retryAfter: 3000))
+    #expect((world.next().wait ?? 0) > 1_000_000_000_000)
+    world.schedule.forgetFeed(now: world.now)
+    #expect((world.next().wait ?? .max) <= 60_000_000_000)
+    #expect(world.schedule.history.heldUntil == nil && world.schedule.history.failures == 0)
+  }
+
+  /// Killed and started anew, it asks no sooner than the server wants.
+  @Test(arguments: [
+    (RunSchedule.Outcome.failedTransient, RunSchedule.Hints(retryAfter: 1800)),
+    (.succeeded, RunSchedule.Hints(freshFor: 1801)),
+  ]) func whatAServerAsksForOutlivesTheProcess(outcome: RunSchedule.Outcome, hints: RunSchedule.Hints) {
+    let minutely = RunSchedule.Timing.every(Cadence(every: 60, machine: "m".utf8, mirror: "x".utf8)!)
+    let world = World(minutely)
+    world.run(outcome, hints: hints)
+    let until = world.now.wall.adding(seconds: 1800)
+    #expect(world.schedule.history.heldUntil == until)
+    world.pass(600)
+    let later = World(minutely, history: world.schedule.history)
+    (later.now, later.schedule) = (
+      world.now, RunSchedule(minutely, history: world.schedule.history, now: world.now, random: 0)
+    )
+    #expect(later.next().at == until)
+    // A person's wish goes before it; then it is over.
+    later.schedule.ask()
+    #expect(later.next().wait == 0)
+    later.run()
+    #expect(later.schedule.history.heldUntil == nil && (later.next().wait ?? .max) <= 60_000_000_000)
+    // A clock that was set back makes it no longer than a day.
+    var history = world.schedule.history
+    history.heldUntil = world.now.wall.adding(seconds: 10_000_000)
+    let schedule = RunSchedule(minutely, history: history, now: world.now, random: 0)
+    later.schedule = schedule
+    later.now = world.now
+    #expect(later.next().wait == 86_400_000_000_000)
+    // Nor longer than it was at the attempt that got it, 40 days ahead of this clock.
+    let attempt = world.now.wall.adding(seconds: 3_456_000)
+    (history.lastAttempt, history.heldUntil) = (attempt, attempt.adding(seconds: 120))
+    later.schedule = RunSchedule(minutely, history: history, now: world.now, random: 0)
+    #expect((later.next().wait ?? .max) <= 120_000_000_000)
   }
 }

@@ -122,6 +122,8 @@ private final class HeadReceiver: DownloadReceiver {
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict { inner.receive(bytes) }
 
+  func placed() { inner.placed() }
+
   func turnEnded() { inner.turnEnded() }
 
   func end(_ outcome: DownloadOutcome) {

@@ -33,10 +33,14 @@ final class World {
   /// Each look at the monotonic clock finds it far on: pauses are over at once.
   var rushes = false
   var steering: PassSteering?
+  var isJournalLost: (@Sendable () -> Bool)?
   /// nil when nobody watches.
   var catalog: MemoryCatalog?
   var isAsLeft: (@Sendable () -> Bool)?
+  var ownWrites: OwnWrites?
   var localChanges: (@Sendable () -> [Region])?
+  /// Whoever gives local changes was told that the pass looks at the folder no more.
+  let saidToHaveLooked = Locked(false)
   var watchEvents: (@Sendable () -> [Event])?
   let log = EventLog()
   /// Of the pass that runs.
@@ -128,13 +132,16 @@ final class World {
   }
 
   @discardableResult
-  func repair(_ regions: [Region], events: [Event] = []) throws -> RepairReport {
+  func repair(
+    _ regions: [Region], events: [Event] = [], onlyCounts: Bool = false
+  ) throws -> RepairReport {
     log.clear()
     stop = StopFlag()
     server.clearRequests()
     let downloader = try server.downloader()
     defer { downloader.shutDown() }
-    return try pass(downloader).repair(regions, folder: folder, events: events)
+    return try pass(downloader).repair(
+      regions, folder: folder, events: events, onlyCounts: onlyCounts)
   }
 
   /// - Returns: the actions without deletions that would be held: those are in `wouldHold`.
@@ -161,8 +168,14 @@ final class World {
     request.facts = [("options", options.encoded)]
     let ports = self.ports(downloader)
     request.steering = steering
+    request.isJournalLost = isJournalLost
     request.isAsLeft = isAsLeft
-    request.localChanges = localChanges
+    if let localChanges {
+      request.localChanges = { [saidToHaveLooked] hasLooked in
+        if hasLooked { saidToHaveLooked.withLock { $0 = true } }
+        return localChanges()
+      }
+    }
     request.watchEvents = watchEvents
     return Pass(
       ports: ports, request: request, observer: log, progress: PassProgress(clock: ports.clock), stop: stop)
@@ -174,6 +187,7 @@ final class World {
       clock: rushes ? RushingClock(wall: clock) : clock, random: random, bootID: bootID,
       spoolDirectory: FileManager.default.temporaryDirectory.path)
     ports.catalog = catalog
+    ports.ownWrites = ownWrites
     ports.makeStage = { MemoryStage() }
     return ports
   }

@@ -1,0 +1,31 @@
+extension LoadedSettings {
+  /// What was read before and is not there any more. An editor, a package manager or a mount takes a file away for a moment:
+  /// taken at its word that would end every mirror in it. One of `conf.d` is removed on purpose, as long as that directory
+  /// is there.
+  func lost(since old: LoadedSettings) -> [SettingsProblem] {
+    let read = old.files.filter { $0.state == .read }.map(\.path)
+    let missing = Set(files.filter { $0.state == .missing }.map(\.path))
+    let files = read.filter { path in
+      missing.contains(path) && !old.directories.contains { path.hasPrefix($0 + "/") }
+    }.map { path in
+      SettingsProblem.lost(
+        path, "this file", "put it back; if what it said shall hold no more, put an empty file there")
+    }
+    let directories = old.directories.filter { directory in
+      !self.directories.contains(directory) && read.contains { $0.hasPrefix(directory + "/") }
+    }.map { path in
+      SettingsProblem.lost(
+        path, "this directory", "put it back; if what lay in it shall hold no more, make an empty one")
+    }
+    // That `--config` names nothing, or that nobody may look, is told already.
+    return (files + directories).filter { lost in !problems.contains { $0.origin == lost.origin } }
+  }
+}
+
+extension SettingsProblem {
+  fileprivate static func lost(_ path: String, _ what: String, _ hint: String) -> SettingsProblem {
+    SettingsProblem(
+      code: .fileMissing, origin: .file(path, SettingPosition(line: 1, column: 1)),
+      message: "\(what) was read before, and is not there any more", hint: hint)
+  }
+}

@@ -1,0 +1,109 @@
+import TarnCore
+
+/// Problems of a pass at work, gathered for the ledger, which names them before the pass ends. Memory is bounded, and so is what
+/// is written: beyond what a report names they are only counted.
+struct EarlyProblems {
+  /// By name; those that are settled by now are gone.
+  private(set) var standing: [[UInt8]: Problem] = [:]
+  private var named: [Problem.Kind: Int] = [:]
+  /// What the ledger is to learn; nil: there is none of this name any more.
+  private var changes: [[UInt8]: Problem?] = [:]
+  /// Of what was found while the plan was made.
+  private let unnamedBefore: UnnamedProblems
+  private let most: Int
+  /// When the pass did.
+  private let began: Timestamp
+
+  /// - Parameter report: has what was found while the plan was made.
+  init(_ report: PassReport) {
+    unnamedBefore = report.unnamed
+    began = report.started
+    most = max(0, PassReport.mostProblems - report.problems.count)
+    for problem in report.problems { changes[problem.name] = problem }
+  }
+
+  mutating func tell(_ problem: Problem) {
+    if let known = standing[problem.name] {
+      named[known.kind, default: 0] -= 1
+    } else if standing.count >= most {
+      return
+    }
+    standing[problem.name] = problem
+    named[problem.kind, default: 0] += 1
+    changes[problem.name] = problem
+  }
+
+  /// What failed is in place by now, or is tried again.
+  mutating func settle(_ name: [UInt8]) {
+    guard let known = standing.removeValue(forKey: name) else { return }
+    named[known.kind, default: 0] -= 1
+    changes[name] = .some(nil)
+  }
+
+  /// What the ledger is to learn since this was asked last.
+  ///
+  /// - Parameters:
+  ///   - counts: of the pass's problems since the plan was made, by kind.
+  ///   - isMended: a repair beside the pass has brought it.
+  mutating func takeChanges(
+    counts: [Problem.Kind: Int], isMended: (Problem) -> Bool
+  ) -> [LedgerChange] {
+    defer { changes = [:] }
+    var result: [LedgerChange] = []
+    for (name, problem) in changes {
+      guard let problem else {
+        result.append(.dropProblem(name: name))
+        continue
+      }
+      if !isMended(problem) { result.append(.problem(problem)) }
+    }
+    let unnamed = unnamedBefore + UnnamedProblems(all: counts, named: named)
+    return result + [unnamed.change(began: began)]
+  }
+}
+
+extension Conductor {
+  /// Counts a problem, keeps it for the report, and tells it.
+  func take(_ problem: Problem) {
+    observer.take(problem, into: &problems, counting: &counts)
+    early?.tell(problem)
+  }
+
+  /// The entry has failed, unless a twin of it comes: its failure is counted once that is known.
+  func tellForlorn(_ job: Job) {
+    guard let failure = job.failure, early != nil else { return }
+    let problem = Problem(
+      name: job.entry.path.bytes, kind: .failed, code: failure.code, message: failure.message, seen: ports.now
+    )
+    early?.tell(problem)
+  }
+
+  /// What the ledger learns of them while the pass is at work.
+  func earlyChanges() -> [LedgerChange] {
+    guard early != nil else { return [] }
+    let all: [Problem.Kind: Int] = [
+      .failed: counts.failed + forlorn.count + left.forsakenCount, .conflict: counts.conflict,
+    ]
+    return early?.takeChanges(counts: all) { isMended($0) } ?? []
+  }
+
+  /// A repair beside the pass has brought it since it failed.
+  private func isMended(_ problem: Problem) -> Bool {
+    guard isBroughtBeside != nil, problem.kind == .failed, let path = try? RelativePath(problem.name),
+      let row = try? ports.ledger.row(path)
+    else { return false }
+    return row.placed > problem.seen
+  }
+
+  /// Takes back the failures of entries that a repair beside the pass has brought since.
+  ///
+  /// - Returns: bytes of each of them.
+  func dropMended() throws -> [UInt64] {
+    let mended = problems.filter(isMended)
+    guard !mended.isEmpty else { return [] }
+    let names = Set(mended.map(\.name))
+    problems.removeAll { $0.kind == .failed && names.contains($0.name) }
+    counts.failed -= mended.count
+    return try mended.map { try ports.ledger.row(RelativePath($0.name))?.identity.size ?? 0 }
+  }
+}

@@ -1,0 +1,208 @@
+import TarnCore
+import TarnRuntime
+
+/// One group: everything between "checked" and "synced".
+struct PublishGroup: Sendable {
+  let folder: any FolderPort
+  let ledger: any LedgerPort
+  let clock: any Clock
+  var ownWrites: OwnWrites?
+  let post: @Sendable (JobMessage) -> Void
+
+  private static let replaced = FolderFailure(
+    .markerMissing, "the folder was moved, replaced or unmounted while the pass ran")
+
+  /// Files whose contents are durable, to be given their names.
+  struct Durable: Sendable {
+    fileprivate let files: [Publication]
+  }
+
+  /// - Returns: nil when nothing is left to publish; what became of it has been said.
+  func makeDurable(_ batch: [Publication]) -> Durable? {
+    do throws(LedgerFailure) {
+      let ready = try durable(batch)
+      return ready.isEmpty ? nil : Durable(files: ready)
+    } catch {
+      fail(batch, error)
+      return nil
+    }
+  }
+
+  func publish(_ group: Durable) {
+    let batch = group.files
+    do throws(LedgerFailure) {
+      let isIntact: Bool
+      do throws(FolderFailure) {
+        isIntact = try folder.isIntact()
+      } catch {
+        // A lack that may be over in a moment fails these files; anything else may be true of the whole folder.
+        if error.code == .tooManyFiles || error.code == .outOfMemory { return try leave(batch, error) }
+        for publication in batch { try leave(publication) }
+        return post(.folderFailed(error))
+      }
+      if isIntact { try install(batch) } else { try leave(batch, Self.replaced) }
+    } catch {
+      fail(batch, error)
+    }
+  }
+
+  private func fail(_ batch: [Publication], _ failure: LedgerFailure) {
+    for publication in batch { publication.partial.close() }
+    post(.ledgerFailed(failure))
+  }
+
+  private func leave(_ batch: [Publication], _ failure: FolderFailure) throws(LedgerFailure) {
+    for publication in batch {
+      try leave(publication)
+      var failure = failure
+      failure.path = publication.path
+      post(.published(publication.job, .failed(failure)))
+    }
+  }
+
+  /// Those whose contents are durable; the others have failed.
+  private func durable(_ batch: [Publication]) throws(LedgerFailure) -> [Publication] {
+    var ready: [Publication] = []
+    for (publication, failure) in zip(batch, folder.makeDurable(batch.map(\.partial))) {
+      guard let failure else {
+        ready.append(publication)
+        continue
+      }
+      // After a failed fsync the bytes are lost: never synced again, always fetched again.
+      try drop(publication)
+      post(.published(publication.job, .failed(failure)))
+    }
+    return ready
+  }
+
+  /// Checked, and not published: what the ledger knows as partial file is there for the next pass, anything else
+  /// nobody would find again.
+  private func leave(_ publication: Publication) throws(LedgerFailure) {
+    if try ledger.partial(publication.path)?.name == publication.partial.name {
+      publication.partial.close()
+    } else {
+      try drop(publication)
+    }
+  }
+
+  private func drop(_ publication: Publication) throws(LedgerFailure) {
+    publication.partial.discard()
+    try ledger.apply([.dropPartial(publication.path)])
+  }
+
+  private func install(_ ready: [Publication]) throws(LedgerFailure) {
+    guard !ready.isEmpty else { return }
+    try ledger.apply(ready.map { .intent(intent($0)) })
+    for publication in ready { ownWrites?.expect(publication.path, publication.row.identity) }
+    let outcomes = folder.install(ready.map(installation))
+    for (publication, outcome) in zip(ready, outcomes) {
+      if case .installed(let identity, _) = outcome {
+        ownWrites?.note(publication.path, identity)
+      } else {
+        ownWrites?.withdraw(publication.path)
+      }
+    }
+    try ledger.apply(zip(ready, outcomes).flatMap { changes($0, $1) })
+    for (publication, outcome) in zip(ready, outcomes) { finish(publication, outcome) }
+  }
+
+  private func finish(_ publication: Publication, _ outcome: PublishOutcome) {
+    if case .installed = outcome { publication.partial.close() } else { publication.partial.discard() }
+    post(.published(publication.job, outcome))
+  }
+
+  private func intent(_ publication: Publication) -> Intent {
+    Intent(
+      kind: .install, path: publication.path, partialName: publication.partial.name,
+      trashName: publication.trashName, row: publication.row, displacesOwn: publication.displacesOwn)
+  }
+
+  private func installation(_ publication: Publication) -> Installation {
+    Installation(
+      path: publication.path, partial: publication.partial, expectation: publication.expectation,
+      trashName: publication.trashName)
+  }
+
+  /// After a failure half-way the trash may hold the new file, or what it displaced: then the intent stays, so that
+  /// the next pass can tell.
+  private func mayHoldInTrash(_ publication: Publication) -> Bool {
+    guard !publication.trashName.isEmpty else { return false }
+    do throws(FolderFailure) {
+      return try folder.trashIdentity(publication.trashName) != nil
+    } catch {
+      return true
+    }
+  }
+
+  private func changes(_ publication: Publication, _ outcome: PublishOutcome) -> [LedgerChange] {
+    var changes: [LedgerChange] = [.dropPartial(publication.path)]
+    if case .failed = outcome, mayHoldInTrash(publication) { return changes }
+    changes.append(.dropIntent(publication.path))
+    guard case .installed(let identity, let displaced) = outcome else { return changes }
+    let now = Timestamp(nanoseconds: clock.now())
+    var row = publication.row
+    row.identity = identity
+    row.placed = now
+    changes += [
+      .row(row), .dropProblem(name: row.path.bytes),
+      .event(
+        Event(
+          when: now, code: publication.kind.doneCode(isCopy: publication.isCopy), path: row.path,
+          bytes: identity.size,
+          detail: publication.detail)),
+    ]
+    guard let displaced else { return changes }
+    let isAsPlanned = publication.expects(displaced)
+    changes.append(
+      .trash(
+        TrashRow(
+          name: publication.trashName, path: row.path,
+          reason: isAsPlanned && publication.kind != .replace ? .replaced : .edited,
+          isOwn: publication.displacesOwn && isAsPlanned, size: displaced.size, when: now, identity: displaced
+        )))
+    return changes
+  }
+}
+
+extension Publication {
+  /// Why, for people.
+  fileprivate var detail: String {
+    let cause: String? =
+      switch kind {
+      case .restore: "it was gone from the folder"
+      case .replace: "it was changed in the folder; what stood there is in the trash"
+      default: nil
+      }
+    return [isCopy ? "copied from a file of the folder" : nil, cause].compactMap { $0 }
+      .joined(separator: "; ")
+  }
+
+  func expects(_ displaced: FileIdentity) -> Bool {
+    guard case .present(let expected) = expectation else { return false }
+    return expected.isSameContents(as: displaced)
+  }
+}
+
+extension Action.Kind {
+  /// The code of the event once it is done with bytes that were in the folder, or that came from a server.
+  func doneCode(isCopy: Bool) -> String { isCopy ? "copied" : doneCode }
+
+  var doneCode: String {
+    switch self {
+    case .fetch: "fetched"
+    case .update, .revalidate: "updated"
+    case .restore: "restored"
+    case .replace: "replaced"
+    case .adopt: "adopted"
+    case .delete: "deleted"
+    case .forget: "forgotten"
+    case .inspect: "inspected"
+    }
+  }
+}
+
+extension PublishOutcome {
+  var isInstalled: Bool {
+    if case .installed = self { true } else { false }
+  }
+}

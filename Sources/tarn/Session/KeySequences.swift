@@ -1,0 +1,44 @@
+/// Tells keys from the sequences that arrow keys and the like send (ECMA-48, 5.4; xterm's "Control Sequences").
+///
+/// One thread.
+struct KeySequences {
+  private enum State {
+    case ground
+    /// After ESC.
+    case escaped
+    /// In a control sequence, until its final byte.
+    case control
+    /// The one byte that follows ESC O.
+    case single
+  }
+  private var state = State.ground
+  private static let escape = UInt8(0x1B)
+
+  /// The keys among `bytes`, which were read at once, in their order; sequences, and keys typed with Alt, are passed over.
+  ///
+  /// A sequence may go on in the next call. An ESC at the end is the key itself: terminals write a sequence at once.
+  mutating func keys(in bytes: some Sequence<UInt8>) -> [UInt8] {
+    let keys = bytes.filter { take($0) }
+    if state == .escaped { state = .ground }
+    return keys
+  }
+
+  /// - Returns: whether it is a key.
+  private mutating func take(_ byte: UInt8) -> Bool {
+    if byte == Self.escape {
+      state = .escaped
+      return false
+    }
+    switch state {
+    case .ground:
+      return true
+    case .escaped:
+      state = byte == UInt8(ascii: "[") ? .control : byte == UInt8(ascii: "O") ? .single : .ground
+    case .control:
+      if (0x40...0x7E).contains(byte) { state = .ground }
+    case .single:
+      state = .ground
+    }
+    return false
+  }
+}

@@ -1,0 +1,43 @@
+import TarnAgent
+import TarnConfig
+import TarnControl
+import TarnCore
+import TarnRuntime
+
+/// Where the mirrors lie that words name: those of the settings first, then those of an agent that answers. A word that is
+/// none of these is a folder.
+struct MirrorNames: Sendable {
+  private let sources: SettingsSources
+  /// What an agent said of a word, asked once per process: all of a command means the same mirror.
+  private let asked = Locked<[[UInt8]: String?]>([:])
+
+  init(_ sources: SettingsSources) { self.sources = sources }
+
+  /// - Returns: nil for a word that is no name.
+  func place(of word: String) -> (folder: String, state: String?)? {
+    settingsPlace(of: word) ?? agentsFolder(of: word).map { ($0, nil) }
+  }
+
+  /// The same of the settings alone.
+  func settingsPlace(of word: String) -> (folder: String, state: String?)? {
+    sources.checked().settings?.mirror(word).map { ($0.folder, $0.state) }
+  }
+
+  private func agentsFolder(of word: String) -> String? {
+    let bytes = Array(word.utf8)
+    if let known = asked.withLock({ $0[bytes] }) { return known }
+    let folder = askAgent(word)
+    asked.withLock { _ = $0.updateValue(folder, forKey: bytes) }
+    return folder
+  }
+
+  /// One that was silent a moment ago is not waited for again.
+  private func askAgent(_ word: String) -> String? {
+    guard !word.isEmpty, !AgentLink.wasSilent.withLock({ $0 }) else { return nil }
+    let answer = try? AgentLink(sources).tryAsking { try $0.status(mirrors: [word], problemLimit: 0) }
+    guard let document = answer?.mirrors.first, document.name.utf8.elementsEqual(word.utf8) else {
+      return nil
+    }
+    return document.folder
+  }
+}

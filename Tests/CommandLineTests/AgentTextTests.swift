@@ -1,0 +1,94 @@
+import TarnCore
+import TarnEngine
+import Testing
+
+@testable import TarnControl
+@testable import tarn
+
+/// What is said of a running agent.
+@Suite struct AgentTextTests {
+  private func hostLine(_ seconds: Int64, asked: Bool?, _ mirrors: [String]?) -> String? {
+    var agent = AgentDocument(version: "1", process: 7, started: Samples.now.rfc3339, settingsRead: "")
+    var host = AgentDocument.RestingHost(
+      host: "http://h:80", until: Samples.now.adding(seconds: seconds).rfc3339)
+    (host.asked, host.mirrors) = (asked, mirrors)
+    agent.restingHosts = [host]
+    return AgentText.lines(agent, now: Samples.now, style: Style(isOn: false), check: "c").last
+  }
+
+  /// A host that asks for a pause does answer, and others may be served meanwhile.
+  @Test func whyAHostRestsAndForWhom() {
+    let until = "until 2026-11-21T12:00:30Z"
+    #expect(hostLine(30, asked: true, ["a"]) == "host: http://h:80 asked to be left alone \(until) (a)")
+    #expect(
+      hostLine(30, asked: false, ["a", "b"])
+        == "host: http://h:80 failed again and again, and is left alone \(until) (a, b)")
+    #expect(hostLine(30, asked: nil, nil) == "host: http://h:80 is left alone \(until)")
+  }
+
+  /// No host is left alone for longer than an hour; what it asked for may be more.
+  @Test func whatAHostAskedForIsToldWhole() {
+    var agent = AgentDocument(version: "1", process: 7, started: Samples.now.rfc3339, settingsRead: "")
+    var host = AgentDocument.RestingHost(
+      host: "http://h:80", until: Samples.now.adding(seconds: 3600).rfc3339)
+    (host.asked, host.askedUntil) = (true, Samples.now.adding(seconds: 7200).rfc3339)
+    agent.restingHosts = [host]
+    #expect(
+      AgentText.lines(agent, now: Samples.now, style: Style(isOn: false), check: "c").last
+        == "host: http://h:80 asked to be left alone until 2026-11-21T14:00:00Z; what needs it may try it from "
+        + "2026-11-21T13:00:00Z on")
+  }
+
+  /// What an order waits for.
+  @Test func whatAPassWaitsFor() {
+    var status = Samples.status()
+    #expect(AgentSync.word(status, 7) == "waiting for a place")
+    (status.state, status.run, status.runKind) = ("transferring", 5, "repair")
+    #expect(AgentSync.word(status, 7) == "waiting for a repair of local changes to end")
+    status.runKind = "pass"
+    #expect(AgentSync.word(status, 7) == "waiting for the pass before it to end")
+    status.run = 7
+    #expect(AgentSync.word(status, 7) == "transferring")
+  }
+
+  /// An order lies in the socket of an agent that does not answer; a question changes nothing.
+  @Test func anOrderWithoutAnswerMayStillBeCarriedOut() {
+    for (reason, text) in [
+      (ControlUnreachable.Reason.timedOut, "may still be carried out when it goes on"),
+      (.ended, "may have been carried out"),
+    ] {
+      let order = PassFailure(ControlUnreachable(reason, "/s", isOpen: true))
+      #expect(order.kind == .noAgent && order.message.contains(text), "\(order)")
+      #expect(order.hint?.contains("tarn status") == true, "\(order)")
+      let question = PassFailure(ControlUnreachable(reason, "/s"))
+      #expect(question.kind == .noAgent && !question.message.contains("order"), "\(question)")
+    }
+  }
+
+  /// As the ledgers say it where no agent is asked (contract.md, Exit status).
+  @Test func aFolderThatTheAgentDoesNotFindIsNoUsage() {
+    let kinds = ["no-folder", "not-a-mirror", "marker-missing", "no-such-mirror", "no-such-transfer"].map {
+      PassFailure(ControlFailure(.notFound, code: $0, "m")).kind
+    }
+    #expect(kinds == [.folderUnusable, .folderUnusable, .folderUnusable, .usage, .usage])
+  }
+
+  @Test(arguments: [0, -40] as [Int64]) func aTimeThatIsPastIsNotPromised(seconds: Int64) {
+    #expect(hostLine(seconds, asked: false, ["a"]) == "host: http://h:80 is tried again now (a)")
+  }
+
+  /// Of errors beyond the hundredth nobody knows.
+  @Test func rejectedSettings() {
+    var agent = AgentDocument(version: "1", process: 7, started: Samples.now.rfc3339, settingsRead: "")
+    for (count, said) in [(2, "for 2 errors"), (100, "for at least 100 errors")] {
+      agent.rejected = Array(repeating: "e", count: count)
+      let lines = AgentText.lines(agent, now: Samples.now, style: Style(isOn: false), check: "c")
+      #expect(lines.last?.contains(said) == true && lines.last?.hasSuffix(": c") == true, "\(lines)")
+    }
+    // The agent's settings are not always those of whoever asks.
+    agent.settingsCheck = "tarn config check --config /srv/t.toml"
+    let lines = AgentText.lines(
+      agent, now: Samples.now, style: Style(isOn: false), check: "tarn config check")
+    #expect(lines.last?.hasSuffix(": tarn config check --config /srv/t.toml") == true, "\(lines)")
+  }
+}

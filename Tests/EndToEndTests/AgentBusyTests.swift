@@ -1,0 +1,51 @@
+import Foundation
+import Testing
+
+/// An agent beside a pass of the command line's in the folder of one of its mirrors.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+final class AgentBusyTests: AgentHouse {
+  init() throws {
+    try super.init(
+      locations: "location = /slow.bin { limit_rate 50k; }",
+      files: ["f1": "one\n", "slow.bin": String(repeating: "x", count: 400_000)])
+  }
+
+  private func mirror() throws -> [String: Any] {
+    let document = try #require(try JSON.documents(try tarn("status", "--json").output).first)
+    #expect(document["agent"] is [String: Any])
+    return try #require((document["mirrors"] as? [[String: Any]])?.first)
+  }
+
+  /// Who works at it is no failure of the mirror, neither meanwhile nor afterwards.
+  @Test func aPassOfAnotherProcessIsNoFailure() throws {
+    let pass = try begin("sync", "files")
+    try waitUntil("it transfers") {
+      FileManager.default.fileExists(atPath: self.place.path + "/files/f1")
+    }
+    let agent = try start()
+    try waitUntil("the agent has seen it") { agent.errorsSoFar.contains("another Tarn holds") }
+    let asked = try tarn("sync", "files")
+    #expect(asked.status == 75 && asked.errors.contains("process \(pass.pid)"), "\(asked)")
+    // The agent's own pause is nothing to the other one.
+    #expect(try tarn("pause", "files").status == 0)
+    #expect(try mirror()["state"] as? String == "transferring")
+    #expect(try tarn("resume", "files").status == 0)
+    var looks = 0
+    while pass.isRunning {
+      let mirror = try mirror()
+      guard mirror["process"] as? Int == Int(pass.pid) else { continue }
+      looks += 1
+      #expect(mirror["state"] as? String == "transferring", "\(mirror)")
+      #expect(mirror["lastFailure"] is NSNull, "\(mirror)")
+    }
+    #expect(looks > 0)
+    #expect(try pass.wait().status == 0)
+    let mirror = try mirror()
+    #expect(["idle", "reading"].contains(mirror["state"] as? String), "\(mirror)")
+    #expect(mirror["lastFailure"] is NSNull && mirror["lastSuccess"] is String, "\(mirror)")
+    try waitUntil("it is in sync") { try self.tarn("status", "files").output.contains("in sync") }
+    let said = agent.errorsSoFar.components(separatedBy: "another Tarn holds").count - 1
+    #expect(said == 1, "\(agent.errorsSoFar)")
+    #expect(!agent.errorsSoFar.contains("warning"), "\(agent.errorsSoFar)")
+  }
+}

@@ -1,0 +1,64 @@
+import Foundation
+import Testing
+
+/// A word that names a mirror of the agent's means that mirror in every command, also where a folder is called so.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+final class AgentNameTests: AgentHouse {
+  init() throws {
+    try super.init(files: ["f1": "one\n", "f2": "two\n"])
+    try place.write("mine\n", to: "there/files/notes")
+  }
+
+  /// Without the agent's settings, in a directory that has a folder of that name.
+  private func there(_ words: [String]) throws -> Outcome {
+    try Tarn.run(words, environment: home, in: place.url.appendingPathComponent("there"))
+  }
+
+  @Test func aNameOfTheAgentsGoesBeforeAFolder() throws {
+    try start()
+    for (words, text) in [
+      (["sync", "files"], "2 fetched"), (["verify", "files"], "all good: 2 files checked"),
+      (["plan", "files"], "nothing to do"), (["status", "files"], "files: in sync"),
+      (["explain", "files", "f1"], "f1: "), (["events", "files"], "fetched  f1"),
+      (["status", "--check", "files"], "in sync within"), (["pause", "files"], "files is paused"),
+      (["resume", "files"], "files goes on"), (["approve", "-y", "files"], "no plan is held"),
+      (["schedule", "files"], "[Timer]"),
+    ] as [([String], String)] {
+      let outcome = try there(words)
+      #expect((outcome.output + outcome.errors).contains(text), "\(words): \(outcome)")
+    }
+    #expect(try there(["trash", "list", "files"]).status == 0)
+    #expect(try there(["trash", "empty", "-y", "files"]).status == 0)
+    #expect(place.text("files/f1") == "one\n" && !place.exists("there/files/.tarn"))
+    // A path is a folder, whatever mirrors are called, and so is what follows a feed.
+    for words in [["sync", "./files"], ["verify", "./files"], ["sync", server.url("SHA256SUMS"), "files"]] {
+      #expect(try [64, 73].contains(there(words).status), "\(words)")
+    }
+    #expect(try there(["forget", "files"]).output.contains("forgot files"))
+    #expect(place.text("files/f1") == "one\n" && place.text("there/files/notes") == "mine\n")
+  }
+
+  /// What is advised about a folder that follows a feed is not advised about the agent's mirror.
+  @Test func aFolderThatIsCalledLikeTheAgentsMirrorIsToldApart() throws {
+    try start()
+    try place.write("", to: "there/files/f1/in the way")
+    let sync = try there(["sync", "--adopt", server.url("SHA256SUMS"), "files"])
+    #expect(sync.output.hasSuffix("next: tarn explain ./files f1\n"), "\(sync)")
+  }
+
+  /// Nobody but an agent that answers knows its names.
+  @Test func withoutAnAgentItIsTheFolder() throws {
+    #expect(try tarn("sync", "files").status == 0)
+    let sync = try there(["sync", "files"])
+    #expect(sync.status != 0 && sync.errors.contains("/there/files"), "\(sync)")
+    #expect(try there(["sync", server.url("SHA256SUMS"), "files", "--adopt"]).status == 0)
+    #expect(try there(["verify", "files"]).output.contains("all good: 2 files"))
+    // A folder goes to the agent as one, by its whole path.
+    try start()
+    let pause = try there(["pause", "../there"])
+    #expect(pause.status == 64 && pause.errors.contains("/there'"), "\(pause)")
+    try FileManager.default.createSymbolicLink(
+      atPath: place.path + "/there/link", withDestinationPath: place.path + "/files")
+    #expect(try there(["pause", "link"]).output.contains("files is paused"))
+  }
+}

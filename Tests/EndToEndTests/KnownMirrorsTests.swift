@@ -1,0 +1,168 @@
+import Foundation
+import Testing
+
+/// The list of this user's mirrors, and what `tarn status` tells of those whose folder is gone.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+struct KnownMirrorsTests {
+  private let server: Nginx
+  private let place: TemporaryDirectory
+  private var home: [String: String] {
+    [
+      "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state",
+      "RUNTIME_DIRECTORY": place.path + "/run",
+    ]
+  }
+
+  init() throws {
+    server = try Nginx(locations: "")
+    place = try TemporaryDirectory()
+    try place.write("", to: "home/.keep")
+    try Feeds.publish(["f1": "one\n"], in: server.files)
+  }
+
+  private func tarn(_ arguments: String...) throws -> Outcome {
+    try Tarn.run(arguments, environment: home, in: place.url)
+  }
+
+  private func mirrors(_ arguments: String...) throws -> [[String: Any]] {
+    let outcome = try Tarn.run(["status", "--json"] + arguments, environment: home, in: place.url)
+    #expect(outcome.errors.isEmpty, "\(outcome)")
+    let document = try #require(try JSON.documents(outcome.output).first)
+    #expect(document["schema"] as? String == "tarn-status/1")
+    return document["mirrors"] as? [[String: Any]] ?? []
+  }
+
+  /// Syncs these, makes the others' last success old, and removes the first one's folder.
+  private func withALostFolder(_ names: String...) throws {
+    for name in names {
+      try #require(try tarn("sync", "-q", server.url("SHA256SUMS"), place.path + "/" + name).status == 0)
+    }
+    try place.remove(names[0])
+  }
+
+  @Test func passesThatBeginAtOnceAreAllKnown() throws {
+    let names = (0..<12).map { "m\($0)" }
+    let syncs = try names.map { name in
+      try Tarn.start(
+        ["sync", "-q", server.url("SHA256SUMS"), place.path + "/" + name], environment: home, in: place.url)
+    }
+    // These fail at once, and take back what they made.
+    let failing = try (0..<4).map { number in
+      try Tarn.start(
+        ["sync", "-q", server.url("nothing"), place.path + "/x\(number)"], environment: home, in: place.url)
+    }
+    for sync in syncs { #expect(try sync.wait(limit: 60).status == 0) }
+    for sync in failing { #expect(try sync.wait(limit: 60).status == 66) }
+    let known = try mirrors().compactMap { $0["folder"] as? String }
+    #expect(known.sorted() == names.map { place.path + "/" + $0 }.sorted())
+  }
+
+  @Test func aFolderThatIsGoneIsNamedWithAllThatAreLate() throws {
+    try withALostFolder("gone", "other")
+    let gone = place.path + "/gone"
+    let check = try tarn("status", "--check", "--max-age", "0s")
+    #expect(check.status == 3 && check.errors.isEmpty, "\(check)")
+    let lines = check.output.split(separator: "\n")
+    try #require(lines.count == 2 || lines.count == 1, "\(check)")
+    #expect(lines[0].hasPrefix("late: ") && check.output.contains("there is no folder \(gone)"), "\(check)")
+    #expect(check.output.contains("tarn forget \(gone)"), "\(check)")
+    // The other one is not in time once a second has gone by.
+    var later = check
+    try waitUntil("both are late") {
+      later = try tarn("status", "--check", "--max-age", "0s")
+      return later.output.split(separator: "\n").count == 2
+    }
+    #expect(later.output.contains("late: \(place.path)/other (last success "), "\(later)")
+    let named = try tarn("status", "--check", "gone", "other")
+    #expect(named.status == 3 && named.output.contains("tarn forget \(gone)"), "\(named)")
+    for arguments in [["--check"], []] {
+      let outcome = try Tarn.run(["status", "--json"] + arguments, environment: home, in: place.url)
+      #expect(outcome.status == (arguments.isEmpty ? 0 : 3) && outcome.errors.isEmpty, "\(outcome)")
+      let document = try #require(try JSON.documents(outcome.output).first)
+      let mirrors = document["mirrors"] as? [[String: Any]] ?? []
+      #expect(mirrors.map { $0["state"] as? String } == ["failing", "idle"], "\(outcome)")
+      #expect(mirrors.first?["lastFailure"] as? String == "there is no folder \(gone)", "\(outcome)")
+      #expect((mirrors.first?["hint"] as? String)?.contains("tarn forget \(gone)") == true, "\(outcome)")
+    }
+  }
+
+  @Test func aFolderThatIsGoneIsShownUntilItIsForgotten() throws {
+    try withALostFolder("gone", "other")
+    let gone = place.path + "/gone"
+    let both = try tarn("status")
+    #expect(both.status == 0 && both.errors.isEmpty, "\(both)")
+    #expect(both.output.contains("\(place.path)/other  in sync"), "\(both)")
+    #expect(both.output.contains("there is no folder \(gone)"), "\(both)")
+    #expect(both.output.contains("tarn forget \(gone)\n") && !both.output.contains("tarn sync"), "\(both)")
+    let named = try tarn("status", "gone")
+    #expect(
+      named.status == 73 && named.errors.contains("hint: if it is gone for good: tarn forget \(gone)\n"))
+    #expect(named.output.isEmpty, "\(named)")
+    try #require(try tarn("forget", place.path + "/other").status == 0)
+    let card = try tarn("status")
+    #expect(
+      card.output.hasPrefix("\(gone): failing\n") && !card.output.contains("next: tarn sync"), "\(card)")
+    #expect(card.output.contains("tarn forget \(gone)\n"), "\(card)")
+    let forgotten = try tarn("forget", gone)
+    #expect(forgotten.status == 0, "\(forgotten)")
+    let nothing = try tarn("status")
+    #expect(nothing.status == 64 && nothing.output.isEmpty, "\(nothing)")
+  }
+
+  /// Beside an agent the same: it does not know of it.
+  @Test func besideAnAgentItIsShownToo() throws {
+    try withALostFolder("gone", "other")
+    try place.write(
+      "[mirror.files]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/files\"\n",
+      to: "t.toml")
+    let agent = try Tarn.start(
+      ["agent", "--config", place.path + "/t.toml"], environment: home, in: place.url)
+    defer { agent.signal(SIGKILL) }
+    try waitUntil("it answers") { agent.errorsSoFar.contains("answers at") }
+    #expect(try tarn("sync", "files").status == 0)
+    #expect(
+      try mirrors().map { $0["folder"] as? String ?? "" }
+        == ["files", "gone", "other"].map { place.path + "/" + $0 })
+    // Nothing of this is known: not to the agent either.
+    let unknown = try tarn("status", "nobody")
+    #expect(unknown.status == 73 && unknown.output.isEmpty, "\(unknown)")
+    // An agent's mirror goes by its name, whoever asks and of whatever else.
+    let events = try tarn("events")
+    #expect(events.status == 0 && events.output.contains("  files  fetched  f1"), "\(events)")
+    #expect(events.output.contains("  \(place.path)/other  fetched  f1"), "\(events)")
+    #expect(!events.output.contains("\(place.path)/files"), "\(events)")
+    #expect(try tarn("events", "files").output.contains("  files  fetched  f1"))
+    #expect(try tarn("events", place.path + "/files").output.contains("  files  fetched  f1"))
+    // What is wrong with the agent's settings is told by the command that reads those.
+    try place.write("[mirror.files\n", to: "t.toml")
+    #expect(try tarn("reload").status != 0)
+    let status = try tarn("status")
+    #expect(status.output.contains("tarn config check --config \(place.path)/t.toml\n"), "\(status)")
+  }
+
+  @Test func theJournalEndsInASummary() throws {
+    try #require(try tarn("sync", "-q", server.url("SHA256SUMS"), "m").status == 0)
+    func lines(_ arguments: String...) throws -> [[String: Any]] {
+      let outcome = try Tarn.run(["events", "--json"] + arguments + ["m"], environment: home, in: place.url)
+      #expect(outcome.status == 0, "\(outcome)")
+      let lines = try JSON.documents(outcome.output)
+      #expect(lines.allSatisfy { $0["schema"] as? String == "tarn-events/1" }, "\(outcome)")
+      #expect(lines.dropLast().allSatisfy { $0["type"] as? String == "event" }, "\(outcome)")
+      #expect(lines.last?["type"] as? String == "summary", "\(outcome)")
+      #expect(lines.last?["exitStatus"] as? Int == 0 && lines.last?["events"] as? Int == lines.count - 1)
+      return lines
+    }
+    let all = try lines("--after", "0")
+    #expect(all.count > 1 && all.contains { $0["code"] as? String == "fetched" }, "\(all)")
+    let cursor = try #require(all.last?["cursor"] as? String)
+    #expect(cursor == all.dropLast().last?["cursor"] as? String)
+    for start in [try lines("--newest", "0"), try lines("--after", cursor)] {
+      #expect(start.count == 1 && start[0]["cursor"] as? String == cursor, "\(start)")
+    }
+    try Feeds.publish(["f1": "one\n", "f2": "two\n"], in: server.files)
+    try #require(try tarn("sync", "-q", "m").status == 0)
+    let news = try lines("--after", cursor)
+    #expect(
+      news.contains { $0["path"] as? String == "f2" } && !news.contains { $0["path"] as? String == "f1" })
+  }
+}

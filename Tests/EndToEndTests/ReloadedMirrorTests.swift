@@ -1,0 +1,98 @@
+import Foundation
+import Testing
+
+/// A mirror whose table changes, or goes, under a running agent.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+final class ReloadedMirrorTests: AgentHouse {
+  private static let patience: TimeInterval = 60
+  private let silent: SilentServer
+
+  init() throws {
+    let silent = try SilentServer()
+    self.silent = silent
+    try super.init(
+      locations: "location = /hanging { proxy_pass http://127.0.0.1:\(silent.port); }",
+      files: ["f1": "one\n"],
+      options: "every = \"1h\"")
+  }
+
+  private func reload(feed: String = "SHA256SUMS", folder: String) throws {
+    try settings(
+      """
+      [mirror.files]
+      feed = "\(server.url(feed))"
+      folder = "\(place.path)/\(folder)"
+      every = "1h"
+
+      """)
+    let outcome = try tarn("reload")
+    #expect(outcome.status == 0 && outcome.output.contains("changed: files"), "\(outcome)")
+  }
+
+  private func mirrors() throws -> [[String: Any]] {
+    try JSON.documents(tarn("status", "--json").output).first?["mirrors"] as? [[String: Any]] ?? []
+  }
+
+  /// What is known of the old one says nothing of it.
+  @Test func anotherFolderIsSyncedSoon() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    #expect(try tarn("status", "--check", "files").status == 0)
+    #expect(try tarn("pause", "files").status == 0)
+    try reload(folder: "two")
+    let mirror = try #require(try mirrors().first)
+    #expect(mirror["lastSuccess"] as? String == nil && mirror["lastAttempt"] as? String == nil, "\(mirror)")
+    #expect(try tarn("status", "--check", "files").status == 3)
+    #expect(try tarn("resume", "files").status == 0)
+    try waitUntil(limit: Self.patience, "it is synced") { place.text("two/f1") == "one\n" }
+    try waitUntil(limit: Self.patience, "it is said") { try tarn("status", "--check", "files").status == 0 }
+  }
+
+  @Test func anotherFeedIsFollowedSoon() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    let file = try server.files.write("two\n", to: "other/f2")
+    try server.files.write("\(Feeds.sha256(file))  f2\n", to: "other/SHA256SUMS")
+    try reload(feed: "other/SHA256SUMS", folder: "files")
+    try waitUntil(limit: Self.patience, "it is fetched") { place.text("files/f2") == "two\n" }
+  }
+
+  /// Its pass ends first.
+  @Test func whatIsRemovedInAPassGoes() throws {
+    try settings(
+      "[mirror.files]\nfeed = \"\(server.url("hanging"))\"\nfolder = \"\(place.path)/files\"\nevery = \"1h\"\n"
+    )
+    try start()
+    let sync = try begin("sync", "files")
+    try waitUntil(limit: Self.patience, "its pass is at work") { try mirrors().first?["run"] is Int }
+    try settings("")
+    #expect(try tarn("reload").output.contains("removed: files"))
+    try waitUntil(limit: Self.patience, "it is gone") { try mirrors().isEmpty }
+    #expect(try sync.wait().status != 0)
+  }
+
+  @Test func settingsThatAreNotThereAreRefusedBesideAnAgent() throws {
+    try start()
+    for words in [
+      ["status"], ["status", "files"], ["status", "--check"], ["sync", "files"], ["pause", "files"],
+    ] {
+      let outcome = try Tarn.run(
+        words + ["--config", place.path + "/none.toml"], environment: home, in: place.url)
+      #expect(outcome.status == 78 && outcome.errors.contains("none.toml"), "\(words): \(outcome)")
+    }
+  }
+
+  /// The record of the agent cannot be written.
+  @Test func aPauseThatCannotBeKeptSaysSo() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    try place.write("", to: "state/agent.new/in-the-way")
+    for words in ["is paused until", "is paused already"] {
+      let outcome = try tarn("pause", "files")
+      #expect(outcome.status == 74 && outcome.errors.contains(words), "\(outcome)")
+      #expect(outcome.errors.contains("only until the agent ends"), "\(outcome)")
+    }
+    try place.remove("state/agent.new")
+    #expect(try tarn("pause", "files").status == 0)
+  }
+}

@@ -1,0 +1,32 @@
+import Foundation
+import Testing
+
+/// What the status says while a repair is at work.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+final class RepairStatusTests: WatchedHouse {
+  private static let long = String(repeating: "0123456789abcdef", count: 12_000)
+
+  init() throws {
+    try super.init(
+      locations: "location = /slow.bin { limit_rate 40k; }", files: ["f1": "one\n", "slow.bin": Self.long])
+  }
+
+  @Test func whatIsBroughtBackIsPending() throws {
+    try startInSync()
+    try place.remove("files/slow.bin")
+    var seen: [String: Any] = [:]
+    try waitUntil(limit: Self.patience, "it is transferred") {
+      seen = try mirror()
+      return (seen["transfers"] as? [[String: Any]] ?? []).contains { $0["path"] as? String == "slow.bin" }
+    }
+    let entries = try #require(seen["entries"] as? [String: Int])
+    #expect(entries["pending"] == 1 && entries["current"] == 1 && entries["wanted"] == 2, "\(entries)")
+    #expect(seen["runKind"] as? String == "repair")
+    let bytes = try #require(seen["bytes"] as? [String: Int])
+    #expect(bytes["pending"] == Self.long.utf8.count && bytes["current"] == 4, "\(bytes)")
+    try waitUntil(limit: Self.patience, "it is back, and counted") {
+      let entries = try mirror()["entries"] as? [String: Int]
+      return place.text("files/slow.bin") == Self.long && entries?["pending"] == 0 && entries?["current"] == 2
+    }
+  }
+}

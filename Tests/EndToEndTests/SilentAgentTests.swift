@@ -1,0 +1,90 @@
+import Foundation
+import Testing
+
+/// What is said beside an agent that does not answer, that has nothing to tell, or that may not be asked.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+final class SilentAgentTests: AgentHouse {
+  init() throws { try super.init(files: ["f1": "one\n"]) }
+
+  /// It hangs: the ledgers answer in its place, long before an order would be given up.
+  @Test func theLedgersAnswerForAnAgentThatHangs() throws {
+    let agent = try start()
+    #expect(try tarn("sync", "files").status == 0)
+    let watch = try begin("status", "--watch")
+    try waitUntil("it is watched") { watch.outputSoFar.contains("agent: process") }
+    agent.signal(SIGSTOP)
+    defer { agent.signal(SIGCONT) }
+    for words in [["status"], ["status", "files"], ["events"]] {
+      let outcome = try Tarn.run(words + config, environment: home, in: place.url, limit: 25)
+      let isEvents = words == ["events"]
+      #expect(outcome.status == (isEvents ? 0 : 69), "\(words): \(outcome)")
+      #expect(outcome.errors.contains("does not answer"), "\(words): \(outcome)")
+      #expect(outcome.output.contains(isEvents ? "fetched  f1" : "in sync"), "\(words): \(outcome)")
+    }
+    try waitUntil("the watch says it") { watch.outputSoFar.contains("agent: does not answer; this is what") }
+    agent.signal(SIGCONT)
+    let before = watch.outputSoFar.utf8.count
+    try waitUntil("it is back") {
+      String(decoding: watch.outputSoFar.utf8.dropFirst(before), as: UTF8.self).contains("agent: process")
+    }
+    #expect(!watch.outputSoFar.contains("agent: gone"))
+    agent.signal(SIGKILL)
+    try waitUntil("it is missed") { watch.outputSoFar.contains("agent: gone since 2") }
+    #expect(watch.isRunning)
+    watch.signal(SIGINT)
+    #expect(try watch.wait(limit: 30).status == 130)
+  }
+
+  /// What lies in its socket of somebody who went away is not done when it goes on.
+  @Test func anOrderThatWasGivenUpIsNotCarriedOut() throws {
+    let agent = try start()
+    agent.signal(SIGSTOP)
+    let order = try begin("pause", "files")
+    try waitUntil("it is connected") {
+      let descriptors = "/proc/\(order.pid)/fd"
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: descriptors)) ?? []
+      return names.contains { name in
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "\(descriptors)/\(name)"))?
+          .hasPrefix("socket:") == true
+      }
+    }
+    // It has said nothing so far that could be waited for.
+    _ = poll(nil, 0, 500)
+    order.signal(SIGKILL)
+    _ = try order.wait(limit: 10)
+    agent.signal(SIGCONT)
+    let status = try tarn("status", "files")
+    #expect(status.status == 0 && !status.output.contains("paused"), "\(status)")
+    #expect(!agent.errorsSoFar.contains("paused"), "\(agent.errorsSoFar)")
+  }
+
+  @Test func anAgentWithoutMirrorsIsNoError() throws {
+    try settings("[agent]\n")
+    try start()
+    let status = try tarn("status")
+    #expect(status.status == 0 && status.output.contains("agent: process"), "\(status)")
+    #expect(status.output.contains("no mirrors") && status.errors.isEmpty, "\(status)")
+    let json = try tarn("status", "--json")
+    let document = try #require(try JSON.documents(json.output).first)
+    #expect(json.status == 0 && (document["mirrors"] as? [Any])?.isEmpty == true, "\(json)")
+    #expect(document["agent"] is [String: Any])
+  }
+
+  /// The refusal of its pass says the command that mends it, and so does the status from then on.
+  @Test func aRefusalKeepsItsHint() throws {
+    try place.write("mine\n", to: "files/mine")
+    try start()
+    let sync = try tarn("sync", "files")
+    #expect(sync.status == 64 && sync.errors.contains("is not empty"), "\(sync)")
+    #expect(sync.errors.contains("hint: ") && sync.errors.contains("tarn sync --adopt files"), "\(sync)")
+    let json = try #require(try JSON.documents(try tarn("sync", "files", "--json").output).last)
+    #expect((json["hint"] as? String)?.contains("tarn sync --adopt files") == true, "\(json)")
+    let status = try tarn("status", "files")
+    #expect(status.output.contains("tarn sync --adopt files"), "\(status)")
+    #expect(!status.output.contains("next: tarn sync files"), "\(status)")
+    let adopted = try tarn("sync", "--adopt", "files")
+    #expect(adopted.status == 0 && place.text("files/mine") == "mine\n", "\(adopted)")
+    #expect(try tarn("sync", "files").status == 0)
+    #expect(!(try tarn("status", "files").output.contains("--adopt")))
+  }
+}

@@ -1,0 +1,59 @@
+import TarnCore
+import Testing
+
+/// What the server of a run asks for while the run waits for it.
+@Suite struct AskedScheduleTests {
+  private let minutely = RunSchedule.Timing.every(Cadence(every: 60, machine: "m".utf8, mirror: "x".utf8)!)
+  private let begin = Moment(wall: Timestamp(seconds: 1_800_000_000)!, monotonic: 1_000_000_000_000)
+
+  private func moment(_ seconds: Int64) -> Moment {
+    Moment(
+      wall: begin.wall.adding(seconds: seconds), monotonic: begin.monotonic + UInt64(seconds) * 1_000_000_000)
+  }
+
+  private func running() -> RunSchedule {
+    var schedule = RunSchedule(minutely, now: begin, random: 0)
+    // Nobody waits without a run.
+    schedule.setAsked(300, now: begin)
+    #expect(schedule.history.heldUntil == nil)
+    schedule.begin(now: begin)
+    return schedule
+  }
+
+  /// Of a process that is killed, or asked to end.
+  @Test(arguments: [true, false]) func itOutlivesTheRun(isKilled: Bool) {
+    var schedule = running()
+    schedule.setAsked(300, now: begin)
+    let until = moment(300).wall
+    #expect(schedule.history.heldUntil == until)
+    let now = moment(100)
+    if !isKilled { schedule.end(.cancelled, isCutShort: true, now: now, random: 0) }
+    #expect(schedule.history.heldUntil == until)
+    var next = RunSchedule(minutely, history: schedule.history, now: now, random: 0.9)
+    #expect(next.next(now: now, random: 0).at == until)
+  }
+
+  @Test func anAnswerEndsIt() {
+    var schedule = running()
+    schedule.setAsked(300, now: begin)
+    schedule.setAsked(nil, now: begin)
+    schedule.end(.cancelled, now: begin, random: 0)
+    #expect((schedule.next(now: begin, random: 0).wait ?? .max) <= 60_000_000_000)
+    #expect(schedule.history.heldUntil == nil)
+  }
+
+  @Test func itIsADayAtMost() {
+    var schedule = running()
+    schedule.setAsked(.infinity, now: begin)
+    #expect(schedule.history.heldUntil == moment(86_400).wall)
+  }
+
+  /// Who runs by command only asks as often as its user does.
+  @Test func whoHasNoScheduleIsNotHeld() {
+    var schedule = RunSchedule(.onDemand, now: begin, random: 0)
+    schedule.begin(now: begin)
+    schedule.setAsked(300, now: begin)
+    schedule.end(.cancelled, now: begin, random: 0)
+    #expect(schedule.history.heldUntil == nil)
+  }
+}

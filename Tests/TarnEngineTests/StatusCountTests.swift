@@ -1,0 +1,160 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// The numbers of `tarn status` beside what is in the folder.
+@Suite struct StatusCountTests {
+  private func status(_ world: World) throws -> StatusDocument {
+    try StatusQuery(ledger: world.ledger).document(name: "m", folder: "/folder", holder: nil)
+  }
+
+  /// No more than so many problems are kept; what is beyond them has failed all the same.
+  @Test func failuresBeyondThoseThatAreKeptAreCounted() throws {
+    let world = World()
+    world.policy.retries = 0
+    let count = PassReport.mostProblems + 20
+    for number in 0..<count { world.add(world.entry("f\(number)", "text")) }
+    world.want("good", "good")
+    #expect(try world.run().counts.failed == count)
+    let document = try status(world)
+    #expect(document.entries.failed == count && document.entries.pending == 0)
+    #expect(document.moreProblems + document.problems.count == count)
+    for number in 0..<count { world.server.put(World.host + "f\(number)", "text".bytes, etag: nil) }
+    #expect(try world.run().isInSync)
+    #expect(try status(world).entries.failed == 0)
+  }
+
+  /// The size of the version before says nothing of the new one.
+  @Test func aNewVersionOfUnknownSizeIsOfUnknownSize() throws {
+    let world = World()
+    func want(_ text: String) {
+      var entry = world.serve("a", text)
+      entry.size = nil
+      world.items = [.entry(entry)]
+    }
+    want("a long text")
+    try world.run()
+    #expect(try status(world).bytes.wanted == 11)
+    want("short")
+    world.policy.retries = 0
+    world.server.script(World.host + "a", [FakeAnswer(status: 404)])
+    try world.run()
+    let document = try status(world)
+    #expect(document.bytes.unknownSizes == 1 && document.bytes.wanted == nil && document.bytes.pending == nil)
+    try world.run()
+    #expect(try status(world).bytes.wanted == 5 && status(world).bytes.unknownSizes == 0)
+    // Of what was deleted here the ledger knows how large it was.
+    world.folder.delete("a".path)
+    #expect(try world.plan().report.bytes.wanted == 5)
+  }
+
+  @Test func whatIsLeftByPolicyIsNotPending() throws {
+    let world = World()
+    for name in ["a", "b"] { world.want(name, "text of \(name)") }
+    try world.run()
+    world.policy.localChanges = .keep
+    world.folder.delete("a".path)
+    #expect(try world.run().isInSync)
+    let document = try status(world)
+    #expect(document.state == "idle" && document.entries.pending == 0 && document.bytes.pending == 0)
+  }
+
+  /// A repair of everything has counted without it, and the problem is told as well.
+  @Test func aFailedRepairIsMissingOnce() throws {
+    let world = World()
+    world.settings = "settings"
+    world.catalog = MemoryCatalog()
+    world.policy.retries = 0
+    for name in ["a", "b", "c"] { world.want(name, "text of \(name)") }
+    #expect(try world.run().isInSync)
+    world.folder.delete("a".path)
+    world.server.script(World.host + "a", [FakeAnswer(status: 404), FakeAnswer(status: 404)])
+    for region in [Region("a".path, .itself), .everything] {
+      #expect(try world.repair([region]).needsPass)
+      let entries = try status(world).entries
+      #expect(entries.current == 2 && entries.failed == 1 && entries.pending == 0)
+    }
+  }
+
+  /// What failed in an earlier pass is tried again by the one at work: `explain` and the status say the same.
+  @Test func whatIsTriedAgainIsPendingToAll() throws {
+    let world = World()
+    world.policy.retries = 0
+    world.want("a", "text")
+    world.server.script(World.host + "a", [FakeAnswer(status: 404)])
+    try world.run()
+    func explained() throws -> String {
+      try ExplainQuery(ledger: world.ledger, folder: world.folder).explain("a".path, mirror: "m").state
+    }
+    #expect(try explained() == "failed" && status(world).entries.failed == 1)
+    world.clock.advance(seconds: 5)
+    try world.ledger.apply([
+      .fact("outcome", "running"),
+      .fact("began", String(Timestamp(nanoseconds: world.clock.now()).nanoseconds)),
+    ])
+    #expect(try explained() != "failed" && status(world).entries.pending == 1)
+  }
+
+  /// Nobody says what should stand there.
+  @Test func whatTheFeedDroppedAndSomebodyTookIsNoFailureOfAVerification() throws {
+    let world = World()
+    world.settings = "settings"
+    world.catalog = MemoryCatalog()
+    for name in ["a", "dropped", "edited"] { world.want(name, "text of \(name)") }
+    try world.run()
+    for name in ["dropped", "edited"] { world.unlist(name) }
+    try world.run()
+    world.folder.delete("dropped".path)
+    world.folder.edit("edited".path, "mine".bytes)
+    var ports = Verification.VerifyPorts(ledger: world.ledger, clock: world.clock)
+    ports.catalog = world.catalog
+    func verify() throws -> VerifyReport {
+      try Verification(
+        ports: ports, folder: world.folder, observer: world.log, progress: PassProgress(clock: world.clock),
+        stop: StopFlag()
+      ).run()
+    }
+    #expect(try verify().isGood)
+    #expect(try status(world).entries.failed == 0 && status(world).entries.current == 1)
+    world.folder.delete("a".path)
+    #expect(try verify().missing == ["a".path])
+    #expect(try status(world).entries.failed == 1)
+  }
+
+  /// By a stop, or by a kill, which leaves what the ledger said before it.
+  @Test(arguments: [false, true]) func aRepairThatWasCutShortHasNotBroughtAll(isKilled: Bool) throws {
+    let world = World()
+    world.settings = "settings"
+    world.catalog = MemoryCatalog()
+    for name in ["a", "b", "c"] { world.want(name, "text of \(name)") }
+    #expect(try world.run().isInSync)
+    for name in ["a", "b"] { world.folder.delete(name.path) }
+    let (stop, ledger, noted) = (StopBox(world), world.ledger, Locked<String?>(nil))
+    var answer = FakeAnswer(body: "text of b".bytes)
+    answer.gate = AnswerGate()
+    world.server.script(World.host + "b", [answer])
+    world.server.onRequest { request in
+      noted.withLock { $0 = $0 ?? ledger.contents.facts[RepairPending.fact] }
+      if request.url == World.host + "b" { stop.set() }
+    }
+    let regions = ["a", "b"].map { Region($0.path, .itself) }
+    let report = try world.repair(regions).report
+    let left = 2 - report.counts.restored
+    #expect(report.wasStopped && left > 0 && noted.withLock { $0 } == "2 18")
+    if isKilled { try ledger.apply([.fact(RepairPending.fact, "2 18")]) }
+    var document = try status(world)
+    let bytes = UInt64(document.entries.pending * "text of a".utf8.count)
+    #expect(document.bytes.pending == bytes && document.bytes.current == 27 - bytes, "\(document.bytes)")
+    #expect(document.state == "interrupted", "\(document)")
+    #expect(
+      document.entries.pending == (isKilled ? 2 : left)
+        && document.entries.current == 3 - document.entries.pending)
+    world.server.onRequest { _ in }
+    #expect(try world.repair(regions).report.counts.restored == left)
+    document = try status(world)
+    #expect(document.state == "idle" && document.entries.current == 3 && document.entries.pending == 0)
+  }
+}
