@@ -72,6 +72,14 @@ final class WatchedFolderTests: WatchedHouse {
     }
   }
 
+  /// Files are in place before the repair lets go of the folder.
+  private func waitUntilNothingIsLeftToDo(after change: String) throws {
+    try waitUntil(limit: Self.patience, "nothing is left to do after \(change)") {
+      let entries = try mirror()["entries"] as? [String: Int] ?? [:]
+      return try mirror()["state"] as? String == "idle" && entries["pending"] == 0 && entries["failed"] == 0
+    }
+  }
+
   @Test(arguments: Change.allCases) func whatChangesComesBack(_ change: Change) throws {
     try startInSync()
     let bodies = try bodies {
@@ -79,10 +87,7 @@ final class WatchedFolderTests: WatchedHouse {
       try waitUntil(limit: Self.patience, "f1 is as the feed wants it after \(change)") {
         stands("f1", Self.text, mode: 0o644) && stands("f2", "two\n", mode: 0o644)
       }
-      try waitUntil(limit: Self.patience, "nothing is left to do after \(change)") {
-        let entries = try mirror()["entries"] as? [String: Int] ?? [:]
-        return try mirror()["state"] as? String == "idle" && entries["pending"] == 0 && entries["failed"] == 0
-      }
+      try waitUntilNothingIsLeftToDo(after: "\(change)")
     }
     #expect(bodies.sorted() == change.downloads, "by a repair, so the feed is not asked")
     let trash = place.contents(below: "files/.tarn/trash")
@@ -116,7 +121,9 @@ final class WatchedFolderTests: WatchedHouse {
       stands("sub/f3", "three\n", mode: 0o644) && stands("sub/deep/f4", "four\n", mode: 0o644)
     }
     #expect(place.text("elsewhere/deep/f4") == "four\n")
-    #expect(try tarn("verify", "files").status == 0)
+    try waitUntilNothingIsLeftToDo(after: "the second move")
+    let verified = try tarn("verify", "files")
+    #expect(verified.status == 0, "\(verified)")
   }
 
   /// What the first pass writes is its own; so is what a repair writes.
