@@ -29,7 +29,7 @@ static void nameless(struct node *node, uint32_t mask) {
     ignored(node);
   } else if (folder) {
     if (mask & (IN_DELETE_SELF | IN_MOVE_SELF)) folder_check(folder);
-    if (mask & IN_ATTRIB && node->flags & PARTIAL) queue_add(node, RELIST);
+    if (mask & IN_ATTRIB) visit_owed(node);
     // What its mode kept out may come in now.
     if (mask & IN_ATTRIB && folder_has_other_mode(folder)) tell_path("tree", node, NULL);
   }
@@ -52,8 +52,9 @@ static void directory(struct node *node, const struct inotify_event *event) {
   }
   tell_path("dirty", node, event->name);
   // Its mode may let us in now.
-  if (!child) queue_add(node_new(node, event->name), 0);
-  else if (child->wd == NO_WATCH || child->flags & PARTIAL) queue_add(child, RELIST);
+  if (!child) child = node_new(node, event->name);
+  if (child->wd == NO_WATCH) queue_add(child, RELIST);
+  visit_owed(child);
 }
 
 static void take(const struct inotify_event *event) {

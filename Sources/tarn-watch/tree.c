@@ -166,7 +166,11 @@ void node_take_place(struct node *node, struct node *placeholder) {
 
 // The node after this one below `top`, parents first; NULL at the end.
 struct node *node_after(const struct node *top, struct node *node) {
-  if (node->child) return node->child;
+  return node->child ? node->child : node_beside(top, node);
+}
+
+// The node after this one below `top` that does not lie below this one; NULL at the end.
+struct node *node_beside(const struct node *top, struct node *node) {
   while (node != top && !node->next) node = node->parent;
   return node == top ? NULL : node->next;
 }

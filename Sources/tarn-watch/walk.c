@@ -115,8 +115,28 @@ static void visit_stalled(struct node *top) {
   }
 }
 
-// What could not be opened, or not be watched.
-static void refused(struct folder *folder, struct node *node, int error) {
+// Nobody can see what is in it as long as a mode is what it is, of the directory itself or of one above, up to `closed`. Events
+// tell when one changes.
+static void owe(struct node *node, const struct node *closed) {
+  node->flags |= OWED;
+  for (struct node *above = node; above != closed && above->parent;) {
+    above = above->parent;
+    above->flags |= PARTIAL;
+  }
+}
+
+// What is owed at or below a directory whose mode changed, or that was found to be open.
+void visit_owed(struct node *top) {
+  for (struct node *node = top; node;) {
+    if (node->flags & OWED) queue_add(node, 0);
+    bool is_below = node->flags & PARTIAL;
+    node->flags &= (uint8_t)~(OWED | PARTIAL);
+    node = is_below ? node_after(top, node) : node_beside(top, node);
+  }
+}
+
+// What could not be opened, or not be watched. `closed` is the highest directory whose mode may be the reason.
+static void refused(struct folder *folder, struct node *node, int error, const struct node *closed) {
   bool is_root = !node->parent;
   switch (error) {
     case ENOENT:
@@ -136,8 +156,7 @@ static void refused(struct folder *folder, struct node *node, int error) {
         folder_blind(folder, "unreadable", "cannot open %s: %s", folder->path, strerror(error));
         return;
       }
-      // Nobody can see what is in it. The watch above tells when its mode changes.
-      node->parent->flags |= PARTIAL;
+      owe(node, closed);
       tell_path("dirty", node->parent, node->name);
       return;
     case ENOSPC:
@@ -184,6 +203,7 @@ static struct node *settle(struct folder *folder, struct node *node, int wd, ino
   else limbo_remove(known);
   node_take_place(known, node);
   if (known->flags & STALLED) visit_stalled(known);
+  visit_owed(known);
   return known;
 }
 
@@ -193,10 +213,11 @@ static void visit(struct node *node) {
     stall(node);
     return;
   }
-  int directory = chain_open(folder, node);
+  struct node *closed = node->parent;
+  int directory = chain_open(folder, node, &closed);
   if (!node_top(node)->folder) return;  // the folder went blind with its root
   if (directory < 0) {
-    refused(folder, node, -directory);
+    refused(folder, node, -directory, closed);
     return;
   }
   struct stat status;
@@ -207,18 +228,19 @@ static void visit(struct node *node) {
     error = library_watch(directory, node_has_inode(status.st_ino), &wd);
   }
   if (error) {
-    refused(folder, node, error);
+    refused(folder, node, error, closed);
     return;
   }
   uint8_t flags = node->flags & DEEP;
   node = settle(folder, node, wd, status.st_ino);
   if (!node) return;
   flags |= node->flags & RELIST;
-  node->flags &= (uint8_t)~(RELIST | DEEP | PARTIAL);
+  node->flags &= (uint8_t)~(RELIST | DEEP | OWED);
+  visit_owed(node);
   if (flags & RELIST) {
     error = list(node, directory, flags);
     if (error) {
-      refused(folder, node, -error);
+      refused(folder, node, -error, closed);
       return;
     }
   }

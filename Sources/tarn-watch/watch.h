@@ -42,9 +42,10 @@ enum {
   QUEUED = 1,      // lies in the queue of directories to visit
   RELIST = 2,      // is to be listed although it was
   DEEP = 4,        // and so is everything below
-  PARTIAL = 8,     // something in it could not be opened for want of permission
+  PARTIAL = 8,     // something below it is owed
   STALLED = 16,    // something below it was to be visited, but it was not where it was thought to be
   EXPIRING = 32,   // of a detached one: its watches are being removed
+  OWED = 64,       // is to be visited when a mode changes: its own, or that of a directory above it that lets nobody in
 };
 
 enum { BY_WD, BY_INODE, BY_NAME, TABLES };
@@ -87,6 +88,7 @@ struct node *node_top(struct node *node);
 bool node_is_above(const struct node *node, const struct node *other);
 void node_take_place(struct node *node, struct node *placeholder);
 struct node *node_after(const struct node *top, struct node *node);
+struct node *node_beside(const struct node *top, struct node *node);
 size_t node_count(struct node *top);
 bool node_path(const struct node *node, const char *name, char *path, size_t *length);
 
@@ -99,7 +101,7 @@ int64_t limbo_due(void);
 void limbo_clear(void);
 
 // chain.c: opening directories.
-int chain_open(struct folder *folder, struct node *node);
+int chain_open(struct folder *folder, struct node *node, struct node **closed);
 void chain_close(void);
 void chain_forget(void);
 
@@ -108,6 +110,7 @@ void queue_add(struct node *node, uint8_t flags);
 void queue_add_root(struct node *root, uint8_t flags);
 void queue_remove(struct node *node);
 bool queue_is_empty(void);
+void visit_owed(struct node *top);
 void walk_step(void);
 
 // folder.c: the folders that were asked for.

@@ -257,6 +257,26 @@ import Testing
     #expect(book.wait(now: now) == second)
   }
 
+  /// The folder's own mode changed: what kept repairs out may be over.
+  @Test func whatFailedIsTriedSoonWhenTheFolderItselfChanges() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    var now = second
+    for _ in 0..<9 {
+      _ = book.begin(now: now)
+      book.end(isDone: false, now: now, random: 0.5)
+      now += book.wait(now: now) ?? 0
+    }
+    _ = book.begin(now: now)
+    book.end(isDone: false, now: now, random: 0.5)
+    #expect(book.wait(now: now) == 300 * second)
+    book.take(.tree(path("a")), now: now, random: 0.5)
+    #expect(book.wait(now: now) == 300 * second)
+    for _ in 0..<100 { book.take(.tree(nil), now: now, random: 0.5) }
+    #expect(book.wait(now: now) == second && book.begin(now: now) == [])
+    #expect(book.begin(now: now + second) == [.everything])
+  }
+
   @Test func whatFailedInPartsIsLookedAtWhole() {
     var book = seen()
     for number in 0...DirtySet.entryLimit { book.take(.dirty(path("d/\(number)")), now: 0, random: 0.5) }

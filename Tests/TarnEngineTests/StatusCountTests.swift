@@ -125,11 +125,16 @@ import Testing
   }
 
   /// By a stop, or by a kill, which leaves what the ledger said before it.
-  @Test(arguments: [false, true]) func aRepairThatWasCutShortHasNotBroughtAll(isKilled: Bool) throws {
+  @Test(arguments: [false, true], [false, true])
+  func aRepairThatWasCutShortHasNotBroughtAll(isKilled: Bool, hasSizes: Bool) throws {
     let world = World()
     world.settings = "settings"
     world.catalog = MemoryCatalog()
-    for name in ["a", "b", "c"] { world.want(name, "text of \(name)") }
+    for name in ["a", "b", "c"] {
+      var entry = world.serve(name, "text of \(name)")
+      if !hasSizes { entry.size = nil }
+      world.add(entry)
+    }
     #expect(try world.run().isInSync)
     for name in ["a", "b"] { world.folder.delete(name.path) }
     let (stop, ledger, noted) = (StopBox(world), world.ledger, Locked<String?>(nil))

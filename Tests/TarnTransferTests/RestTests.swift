@@ -20,4 +20,17 @@ import Testing
     // Nor is another one told of less.
     #expect(bench.refused[waiting]?.retryAfter == 7200)
   }
+
+  /// What was sent before the host asked says nothing against it, however it ends.
+  @Test(arguments: [CircuitBreaker.Outcome.answered, .transportFailed, .cancelled])
+  func anEarlierRequestTakesNoWishAway(outcome: CircuitBreaker.Outcome) throws {
+    let budget = bench.budget(total: 10, perHost: 4)
+    let places = (0..<3).map { _ in bench.enter(budget, mirror: "a") }
+    bench.leave(budget, places[0], .asked(retryAfter: 900))
+    bench.leave(budget, places[1], outcome)
+    let rest = try #require(budget.snapshot().resting.first)
+    #expect(rest.isAsked && rest.askedUntil == Timestamp(seconds: 900))
+    bench.leave(budget, places[2], .asked(retryAfter: 60))
+    #expect(budget.snapshot().resting.first?.askedUntil == Timestamp(seconds: 900))
+  }
 }

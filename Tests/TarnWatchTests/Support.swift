@@ -39,10 +39,12 @@ final class Bench {
   /// News before this one have been awaited.
   private var mark = 0
 
-  /// - Parameter prepare: makes what is in the folder before it is watched; given the folder's path.
+  /// - Parameters:
+  ///   - asNobody: the program runs as a user without rights.
+  ///   - prepare: makes what is in the folder before it is watched; given the folder's path.
   init(
     _ subject: Subject, clock: any TarnRuntime.Clock = SystemClock(), isReady: Bool = true,
-    longestSilence: UInt64 = 60_000_000_000,
+    longestSilence: UInt64 = 60_000_000_000, asNobody: Bool = false,
     prepare: (String) throws -> Void = { _ in }
   ) throws {
     var template = Array("/tmp/tarn-watch-test-XXXXXX".utf8CString)
@@ -50,6 +52,7 @@ final class Bench {
     try #require(mkdir(base + "/folder", 0o755) == 0)
     try prepare(base + "/folder")
     let news = news
+    let program = asNobody ? try Self.programOfNobody(base) : TarnWatchProgram.path
     switch subject {
     case .fake:
       let fake = FakeWatch { one in news.change { $0.append(one) } }
@@ -58,7 +61,7 @@ final class Bench {
     case .real:
       fake = nil
       watcher = try WatcherProcess(
-        places: [TarnWatchProgram.path], clock: clock, random: SeededRandom(seed: 1),
+        places: [program], clock: clock, random: SeededRandom(seed: 1),
         longestSilence: longestSilence
       ) {
         one in news.change { $0.append(one) }
@@ -72,6 +75,17 @@ final class Bench {
     watcher.close()
     // Foundation does not remove names that are not UTF-8.
     _ = try? run("rm", "-rf", base)
+  }
+
+  /// A copy, for the build directory may not be open to all, behind a script that becomes nobody.
+  private static func programOfNobody(_ base: String) throws -> String {
+    try #require(chmod(base, 0o755) == 0)
+    let (copy, script) = (base + "/tarn-watch", base + "/as-nobody")
+    try FileManager.default.copyItem(atPath: TarnWatchProgram.path, toPath: copy)
+    try "#!/bin/sh\nexec setpriv --reuid=65534 --regid=65534 --clear-groups \(copy)\n"
+      .write(toFile: script, atomically: true, encoding: .utf8)
+    try #require(chmod(copy, 0o755) == 0 && chmod(script, 0o755) == 0)
+    return script
   }
 
   var process: WatcherProcess? { watcher as? WatcherProcess }

@@ -77,16 +77,17 @@ extension Agent {
   private func resumeTransfer(
     _ name: String, _ path: RelativePath, _ steering: PassSteering, _ target: String
   ) throws(ControlFailure) -> ControlAnswer {
-    guard steering.resume(path) else { return ControlAnswer("\(target) is not paused", wasSo: true) }
-    save()
+    guard steering.resume(path) else {
+      return try keep(ControlAnswer("\(target) is not paused", wasSo: true))
+    }
     if steering.give(.retry, path) == .done {
-      return ControlAnswer("\(target) goes on, in the pass at work")
+      return try keep(ControlAnswer("\(target) goes on, in the pass at work"))
     }
     guard let mirror = shared.withLock({ $0.mirrors[name] }) else { throw Self.gone(name) }
     if mirror.progress != nil, state(of: path, mirror.settings) == "pending" {
-      return ControlAnswer("\(target) goes on: it waits for its turn in the pass at work")
+      return try keep(ControlAnswer("\(target) goes on: it waits for its turn in the pass at work"))
     }
-    return try inNextPass(name, "\(target) goes on", isAtWork: mirror.progress != nil)
+    return try keep(inNextPass(name, "\(target) goes on", isAtWork: mirror.progress != nil))
   }
 
   /// What no pass is at work on, and is not in place, is for the next one.

@@ -91,15 +91,17 @@ package struct CircuitBreaker: Sendable {
   ///   - isSuspect: others found the host dead: one failure opens it.
   ///   - now: nanoseconds of the monotonic clock.
   ///   - random: in 0..<1.
+  /// - Returns: whether it says something of the host as it is now: false where the request was sent before the state changed.
+  @discardableResult
   package mutating func report(
     _ ticket: Ticket, _ outcome: Outcome, isSuspect: Bool = false, now: UInt64, random: Double
-  ) {
+  ) -> Bool {
     if case .asked(let seconds) = outcome {
       // A wish of the host counts whenever the request was sent, and is never made shorter.
       open(until: later(now, by: Double(min(max(seconds, 0), settings.mostAsked))))
-      return
+      return true
     }
-    guard ticket.era == era else { return }
+    guard ticket.era == era else { return false }
     switch (outcome, state) {
     case (.answered, .halfOpen):
       openings = 0
@@ -115,6 +117,7 @@ package struct CircuitBreaker: Sendable {
       if failures >= (isSuspect ? 1 : max(1, settings.threshold)) { openForWhile(now: now, random: random) }
     case (.asked, _): break
     }
+    return true
   }
 
   /// Half of the span is certain, the other half is jitter: a host that is down is never asked at once.

@@ -144,7 +144,8 @@ package struct RunSchedule: Sendable {
     self.history = history
     if history.since == nil { self.history.since = now.wall }
     reference = history.lastAttempt ?? history.since ?? now.wall
-    if let outcome = history.lastOutcome, history.failures > 0 {
+    // Whatever failed before, a run that was cut short goes on.
+    if let outcome = history.lastOutcome, history.failures > 0, !history.wasCutShort {
       backOff = backOffWait(outcome, now: now, random: random)
     }
     if timing != .onDemand { hold = held(until: history.heldUntil, now: now) }

@@ -76,7 +76,13 @@ package struct WatchBook: Sendable {
     guard sight != .off else { return }
     switch event {
     case .dirty(let path): note(path, now: now)
-    case .tree(let path): dirt.add(tree: path, at: now)
+    case .tree(let path):
+      dirt.add(tree: path, at: now)
+      // What kept repairs out may be over with the folder's mode: the next one waits a moment, not as long as those before.
+      if path == nil, failures > 0 {
+        failures = 1
+        notBefore = min(notBefore, Self.sum(now, UInt64(Self.backOff.ceiling(failures) * 1e9)))
+      }
     case .ready(let directories):
       if case .blind(let blindness) = sight, !isSilent {
         note(

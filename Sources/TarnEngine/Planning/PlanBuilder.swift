@@ -237,7 +237,7 @@ final class PlanBuilder {
     for action in actions {
       guard let entry = action.entry else { continue }
       counts.planned -= 1
-      bytes.planned -= min(bytes.planned, Self.toFetch(action))
+      bytes.planned -= min(bytes.planned, toFetch(action))
       let row = try ports.ledger.row(action.path)
       let decision = planner.decide(entry, row: row, present: try folder.look(action.path))
       try settle(Finding(path: action.path, entry: entry, row: row, decision: decision))
@@ -431,7 +431,7 @@ final class PlanBuilder {
     try ports.stage.add(action)
     if action.kind == .delete { plannedDeletions += 1 }
     guard action.kind != .delete, action.phase != .deletion else { return }
-    let size = Self.toFetch(action)
+    let size = toFetch(action)
     if action.blocker == nil {
       counts.planned += 1
       bytes.planned.addSaturated(size)
@@ -443,10 +443,11 @@ final class PlanBuilder {
     }
   }
 
-  /// Bytes, as far as the feed tells.
-  private static func toFetch(_ action: Action) -> UInt64 {
+  /// Bytes, as far as the feed tells; for a repair, which brings back what was there, also as far as the record does.
+  private func toFetch(_ action: Action) -> UInt64 {
     switch action.kind {
-    case .fetch, .update, .restore, .replace: action.entry?.size ?? 0
+    case .fetch, .update, .restore, .replace:
+      action.entry?.size ?? (isRepair ? action.row?.identity.size : nil) ?? 0
     default: 0
     }
   }

@@ -154,9 +154,9 @@ struct BudgetBook {
       queue.finish(place)
       circuits[gate]?.running -= 1
       let isSuspect = outcome == .transportFailed && isOpenForOthers(gate)
-      circuits[gate]?.breaker.report(
+      let isNews = circuits[gate]?.breaker.report(
         ticket, outcome, isSuspect: isSuspect, now: now.monotonic, random: random)
-      if outcome != .cancelled {
+      if outcome != .cancelled, isNews == true {
         note(outcome, gate, now: now.monotonic)
         circuits[gate]?.cause = cause
       }

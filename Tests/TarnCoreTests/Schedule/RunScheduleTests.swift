@@ -128,6 +128,24 @@ import Testing
     #expect(World(timing, history: killed.schedule.history).next().reason != .catchingUp)
   }
 
+  /// Also where runs before it failed: what it fetched waits.
+  @Test(arguments: [hourly, early], [RunSchedule.Outcome.failedPermanent, .failedTransient])
+  func aRunThatWasCutShortGoesOnAfterFailures(timing: RunSchedule.Timing, outcome: RunSchedule.Outcome) {
+    let before = history(attempt: "2026-11-20T11:50:00", outcome, failures: 3)
+    #expect(World(timing, history: before).next().reason == .backingOff)
+    let killed = World(timing, history: before)
+    killed.schedule.begin(now: killed.now)
+    for isKilled in [true, false] {
+      if !isKilled { killed.schedule.end(.cancelled, isCutShort: true, now: killed.now, random: 0.5) }
+      let next = World(timing, history: killed.schedule.history)
+      #expect(next.next().reason == .catchingUp && next.next().wait == 5_000_000_000)
+      // A failure of that one counts with the ones before it.
+      next.pass(5)
+      next.run(outcome)
+      #expect(next.next().reason == .backingOff && next.schedule.history.failures == 4)
+    }
+  }
+
   @Test func aPauseHoldsBackWhatWasCutShort() {
     let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
     world.schedule.begin(now: world.now)
