@@ -1,33 +1,51 @@
 import Glibc
 
-/// A value behind a lock. Short critical sections only: no I/O, no other lock, no `await` inside.
+/// A value behind a lock. Short critical sections only: no I/O, no other lock, no `await` inside. Copies share the value.
 ///
 /// A `pthread_mutex_t` on the heap, because ThreadSanitizer sees it; `Synchronization.Mutex` gives false reports.
-package final class Locked<Value>: @unchecked Sendable {
-  // Safe because `value` is touched only with `mutex` held, and both live at a fixed address until deinit.
-  private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-  private let value: UnsafeMutablePointer<Value>
+package struct Locked<Value>: @unchecked Sendable {
+  // Safe because the value is touched only with the mutex held, and both live at a fixed address as long as any copy.
+  private let storage: LockedStorage<Value>
 
   package init(_ value: consuming sending Value) {
-    mutex = makeMutex()
-    self.value = .allocate(capacity: 1)
-    self.value.initialize(to: value)
-  }
-
-  deinit {
-    pthread_mutex_destroy(mutex)
-    mutex.deallocate()
-    value.deinitialize(count: 1)
-    value.deallocate()
+    storage = LockedStorage.make(value)
   }
 
   /// Not recursive: a second `withLock` from inside `body` deadlocks.
   package func withLock<Result, Failure: Error>(
     _ body: (inout Value) throws(Failure) -> Result
   ) throws(Failure) -> Result {
-    pthread_mutex_lock(mutex)
-    defer { pthread_mutex_unlock(mutex) }
-    return try body(&value.pointee)
+    try storage.withLock(body)
+  }
+}
+
+/// Mutex and value in one object: most of them live for one file.
+private final class LockedStorage<Value>: ManagedBuffer<pthread_mutex_t, Value> {
+  static func make(_ value: consuming Value) -> LockedStorage {
+    let made = unsafeDowncast(
+      LockedStorage.create(minimumCapacity: 1) { _ in pthread_mutex_t() }, to: LockedStorage.self)
+    made.withUnsafeMutablePointerToHeader { _ = pthread_mutex_init($0, nil) }
+    // The object is alive until it is returned, and its memory does not move.
+    let place = made.withUnsafeMutablePointerToElements { $0 }
+    place.initialize(to: value)
+    return made
+  }
+
+  deinit {
+    withUnsafeMutablePointers { mutex, value in
+      pthread_mutex_destroy(mutex)
+      value.deinitialize(count: 1)
+    }
+  }
+
+  func withLock<Result, Failure: Error>(
+    _ body: (inout Value) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try withUnsafeMutablePointers { mutex, value throws(Failure) in
+      pthread_mutex_lock(mutex)
+      defer { pthread_mutex_unlock(mutex) }
+      return try body(&value.pointee)
+    }
   }
 }
 

@@ -12,7 +12,11 @@ final class Client {
   /// The feed's own origin.
   let trusted: Origin?
   /// Of every hop.
-  private(set) var options: [CurlOption]
+  private(set) var options: [CurlOption] {
+    didSet { optionsNumber &+= 1 }
+  }
+  /// Another one whenever the options change.
+  private(set) var optionsNumber: UInt64 = 0
   /// Those that wait for a place of this client.
   var line: WaitingLine<Exchange>
   /// Places that are taken, the exchanges that wait for a shared place included.

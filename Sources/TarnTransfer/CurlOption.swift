@@ -64,6 +64,30 @@ struct CurlOption {
   }
 }
 
+/// What all options and headers of a plain request follow from, but for its URL: without a condition, a range, a cap, and secrets
+/// that libcurl looks up by the host.
+struct HopSetup: Equatable {
+  private let client: ClientID
+  private let options: UInt64
+  private let isTrusted: Bool
+  private let isSecure: Bool
+  private let encoding: DownloadRequest.Encoding
+
+  /// nil where there is more to set.
+  init?(_ exchange: Exchange, isTrusted: Bool) {
+    let request = exchange.request
+    let client = exchange.client
+    guard request.offset == 0, request.accept == nil, request.ifNoneMatch == nil,
+      request.ifModifiedSince == nil, client.settings.cookieFile == nil, client.settings.netrcFile == nil
+    else { return nil }
+    self.client = client.id
+    options = client.optionsNumber
+    self.isTrusted = isTrusted
+    isSecure = exchange.url.origin.scheme == "https"
+    encoding = request.encoding
+  }
+}
+
 extension CurlOption {
   /// The same for every exchange of a client while the rates stay as they are.
   ///

@@ -5,6 +5,8 @@ final class EasyHandle {
   let easy: UnsafeMutableRawPointer
   private let errorBuffer: UnsafeMutablePointer<CChar>
   private var headers: UnsafeMutablePointer<curl_slist>?
+  /// What it is set up for, when the last transfer left all as it was set.
+  private var setup: HopSetup?
 
   /// - Returns: nil when there is no memory.
   init?() {
@@ -20,10 +22,28 @@ final class EasyHandle {
     errorBuffer.deallocate()
   }
 
-  /// Forgets the last hop and sets up the next.
+  /// Sets up the next hop when it differs from the last one in nothing but its URL: thirty options stay as they are.
   ///
   /// - Parameter hop: what the callbacks report to; must live until the transfer is removed.
-  func prepare(_ options: [CurlOption], headers lines: [String], hop: Hop) -> CURLcode {
+  /// - Returns: false when the handle was set up for something else, or its last transfer failed.
+  func prepareAgain(_ setup: HopSetup, url: String, hop: Hop) -> Bool {
+    guard self.setup == setup else { return false }
+    errorBuffer[0] = 0
+    return tarn_curl_set_text(easy, CURLOPT_URL, url) == CURLE_OK && setCallbacks(hop) == CURLE_OK
+  }
+
+  /// After a transfer that did not end well all is set anew.
+  func forgetSetup() {
+    setup = nil
+  }
+
+  /// Forgets the last hop and sets up the next.
+  ///
+  /// - Parameters:
+  ///   - setup: what `options` and `lines` follow from, but for the URL; nil where more than that is in them.
+  ///   - hop: what the callbacks report to; must live until the transfer is removed.
+  func prepare(_ options: [CurlOption], headers lines: [String], setup: HopSetup?, hop: Hop) -> CURLcode {
+    self.setup = nil
     curl_easy_reset(easy)
     curl_slist_free_all(headers)
     headers = nil
@@ -39,7 +59,12 @@ final class EasyHandle {
     let code = tarn_curl_set_headers(easy, headers)
     guard code == CURLE_OK else { return code }
     tarn_curl_set_error_buffer(easy, errorBuffer)
-    return tarn_curl_set_callbacks(
+    self.setup = setup
+    return setCallbacks(hop)
+  }
+
+  private func setCallbacks(_ hop: Hop) -> CURLcode {
+    tarn_curl_set_callbacks(
       easy, receiveHeader, receiveBody, openSocket, Unmanaged.passUnretained(hop).toOpaque())
   }
 

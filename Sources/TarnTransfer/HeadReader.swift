@@ -43,7 +43,7 @@ struct HeadReader {
     guard !isComplete else { return .more }
     let text = line.trimmingLineEnd
     guard let first = text.first else { return finish(now: now) }
-    if text.starts(with: "HTTP/".utf8) { return startResponse(Array(text)) }
+    if text.starts(with: "HTTP/".utf8) { return startResponse(text) }
     // A line that begins with white space continues one that Tarn does not need.
     guard first != 0x20, first != 0x09, let colon = text.firstIndex(of: 0x3A),
       let name = FieldName(UnsafeRawBufferPointer(rebasing: text[..<colon]))
@@ -51,18 +51,24 @@ struct HeadReader {
     return field(name, String(printable: UnsafeRawBufferPointer(rebasing: text[(colon + 1)...])))
   }
 
-  private mutating func startResponse(_ line: [UInt8]) -> Step {
+  private mutating func startResponse(_ line: UnsafeRawBufferPointer) -> Step {
     let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: true)
-    guard words.count >= 2, words[1].count == 3, let status = Int(String(decoding: words[1], as: UTF8.self)),
+    guard words.count >= 2, words[1].count == 3, let status = Self.number(words[1]),
       (100...599).contains(status)
     else { return bad("its status line cannot be read") }
     // Fields of an informational response do not belong to the final one.
     head = ResponseHead(status: status, url: head.url)
-    marksItsEnd = !words[0].starts(with: Array("HTTP/1".utf8))
+    marksItsEnd = !words[0].starts(with: "HTTP/1".utf8)
     location = nil
     isChunked = false
     rawRetryAfter = nil
     return .more
+  }
+
+  private static func number(_ digits: Slice<UnsafeRawBufferPointer>) -> Int? {
+    digits.reduce(0) { sum, digit in
+      sum.flatMap { (0x30...0x39).contains(digit) ? $0 * 10 + Int(digit - 0x30) : nil }
+    }
   }
 
   private mutating func finish(now: Int64) -> Step {
@@ -233,6 +239,10 @@ extension String {
     let end = bytes.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? start
     let value = bytes[start..<end]
     guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return nil }
-    self.init(validating: value, as: UTF8.self)
+    if value.allSatisfy({ $0 < 0x80 }) {
+      self.init(decoding: UnsafeRawBufferPointer(rebasing: value), as: UTF8.self)
+    } else {
+      self.init(validating: value, as: UTF8.self)
+    }
   }
 }

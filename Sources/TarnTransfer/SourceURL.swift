@@ -32,6 +32,13 @@ struct SourceURL: Sendable {
     try self.init(text, base: nil)
   }
 
+  /// As `SourceURLs` has found it: its parts are known.
+  fileprivate init(plain text: String, of origin: Origin) {
+    self.text = text
+    self.origin = origin
+    filePath = nil
+  }
+
   /// Resolves the `Location` of a redirect. Spaces and bytes above 127 in it are percent-encoded, as servers send
   /// them raw.
   func resolving(_ location: String) throws(Refusal) -> SourceURL {
@@ -99,6 +106,51 @@ struct SourceURL: Sendable {
   ) -> UnsafeMutablePointer<CChar>? {
     var pointer: UnsafeMutablePointer<CChar>?
     return curl_url_get(handle, name, &pointer, flags) == CURLUE_OK ? pointer : nil
+  }
+}
+
+/// Reads one URL after another: most of a feed's are of the same origin, and to parse one costs more than all else that is done
+/// with it before it is sent.
+struct SourceURLs {
+  /// Scheme, authority and slash of the last one that libcurl's parser left as it was.
+  private var prefix: [UInt8] = []
+  private var origin: Origin?
+
+  /// - Throws: as `SourceURL.init` would.
+  mutating func read(_ text: String) throws(SourceURL.Refusal) -> SourceURL {
+    if let origin, isPlain(text) { return SourceURL(plain: text, of: origin) }
+    let url = try SourceURL(text)
+    remember(url, from: text)
+    return url
+  }
+
+  /// Whether it begins as the last one did, and has nothing behind it that a parser could change or refuse: no query, no fragment,
+  /// no escape, no segment with a dot at its head.
+  private func isPlain(_ text: String) -> Bool {
+    let bytes = text.utf8
+    guard bytes.count < Self.longest, bytes.starts(with: prefix) else { return false }
+    var last = UInt8(ascii: "/")
+    for byte in bytes.dropFirst(prefix.count) {
+      guard Self.plain[Int(byte)], byte != UInt8(ascii: ".") || last != UInt8(ascii: "/") else {
+        return false
+      }
+      last = byte
+    }
+    return true
+  }
+
+  private mutating func remember(_ url: SourceURL, from text: String) {
+    guard url.filePath == nil, url.text == text else { return }
+    let head = url.origin.scheme.utf8.count + "://".utf8.count
+    guard let slash = text.utf8.dropFirst(head).firstIndex(of: UInt8(ascii: "/")) else { return }
+    prefix = Array(text.utf8[...slash])
+    origin = url.origin
+  }
+
+  private static let longest = 4096
+  /// The unreserved characters of RFC 3986 2.3 and the slash.
+  private static let plain = (0..<256).map { number in
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~/".utf8.contains(UInt8(number))
   }
 }
 

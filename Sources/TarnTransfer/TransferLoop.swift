@@ -23,6 +23,7 @@ final class TransferLoop {
   private var hops: [UnsafeMutableRawPointer: Hop] = [:]
   private var files: [DownloadID: Exchange] = [:]
   private var idle: [EasyHandle] = []
+  private var urls = SourceURLs()
   /// Monotonic nanoseconds: before, no hop has been silent for long.
   private var silenceDue = UInt64.max
 
@@ -123,7 +124,7 @@ final class TransferLoop {
     guard let client = clients[client] else { return }
     let values = [request.ifRange, request.ifNoneMatch, request.ifModifiedSince, request.accept]
     do throws(SourceURL.Refusal) {
-      let url = try SourceURL(request.url)
+      let url = try urls.read(request.url)
       guard values.allSatisfy({ HeaderValue.isSafe($0 ?? "") }) else {
         throw SourceURL.Refusal(reason: "a request header has control characters")
       }
@@ -226,13 +227,7 @@ final class TransferLoop {
     exchange.receiver.placed()
     let seconds = exchange.secondsLeft(now: clock.monotonic())
     guard seconds != 0 else { return fail(exchange, CURLE_OPERATION_TIMEDOUT) }
-    let client = exchange.client
-    let isTrusted = exchange.url.origin == client.trusted
-    let options = CurlOption.hop(
-      exchange.url, settings: client.settings, isTrusted: isTrusted,
-      isLedAway: exchange.url.origin != exchange.asked, secondsLeft: seconds)
-    let headers = CurlOption.headers(exchange.request, isTrusted: isTrusted, settings: client.settings)
-    let (code, hop) = prepare(exchange, client.options + options, headers: headers)
+    let (code, hop) = prepare(exchange, secondsLeft: seconds)
     guard let hop else { return fail(exchange, code) }
     guard multi.add(hop.handle) else { return fail(exchange, CURLE_OUT_OF_MEMORY) }
     exchange.hop = hop
@@ -242,14 +237,28 @@ final class TransferLoop {
 
   /// A hop on an idle handle, or on a new one: after a name that was not found libcurl keeps a handle's buffer over
   /// its reset, and then refuses to be told its size.
-  private func prepare(
-    _ exchange: Exchange, _ options: [CurlOption], headers: [String]
-  ) -> (CURLcode, Hop?) {
+  private func prepare(_ exchange: Exchange, secondsLeft: Int?) -> (CURLcode, Hop?) {
+    let client = exchange.client
+    let isTrusted = exchange.url.origin == client.trusted
+    let setup = secondsLeft == nil ? HopSetup(exchange, isTrusted: isTrusted) : nil
+    if let setup, let handle = idle.last {
+      let hop = Hop(exchange, handle: handle)
+      if handle.prepareAgain(setup, url: exchange.url.text, hop: hop) {
+        idle.removeLast()
+        return (CURLE_OK, hop)
+      }
+    }
+    let options =
+      client.options
+      + CurlOption.hop(
+        exchange.url, settings: client.settings, isTrusted: isTrusted,
+        isLedAway: exchange.url.origin != exchange.asked, secondsLeft: secondsLeft)
+    let headers = CurlOption.headers(exchange.request, isTrusted: isTrusted, settings: client.settings)
     while true {
       let used = idle.popLast()
       guard let handle = used ?? EasyHandle() else { return (CURLE_OUT_OF_MEMORY, nil) }
       let hop = Hop(exchange, handle: handle)
-      let code = handle.prepare(options, headers: headers, hop: hop)
+      let code = handle.prepare(options, headers: headers, setup: setup, hop: hop)
       if code == CURLE_OK { return (code, hop) }
       if used == nil { return (code, nil) }
     }
@@ -371,7 +380,7 @@ final class TransferLoop {
   private func done(_ hop: Hop, _ code: CURLcode) {
     let exchange = hop.exchange
     let result = hop.result(code)
-    release(hop)
+    release(hop, isWell: code == CURLE_OK)
     switch result {
     case .outcome(let outcome): finish(exchange, outcome)
     case .redirect(let target):
@@ -386,8 +395,9 @@ final class TransferLoop {
   }
 
   /// Takes the hop's handle back; an unfinished transfer loses its connection.
-  private func release(_ hop: Hop) {
+  private func release(_ hop: Hop, isWell: Bool = false) {
     multi.remove(hop.handle)
+    if !isWell { hop.handle.forgetSetup() }
     hops[hop.handle.easy] = nil
     hop.exchange.hop = nil
     idle.append(hop.handle)

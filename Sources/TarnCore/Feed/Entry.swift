@@ -50,9 +50,14 @@ package struct Entry: Sendable, Equatable {
   /// What tells this version from the next when there is no digest: size, time and what the listing said.
   package var fingerprint: [UInt8] {
     guard size != nil || modified != nil || !listing.isEmpty else { return [] }
-    let size = size.map(String.init) ?? "-"
-    let modified = modified.map { String($0.nanoseconds) } ?? "-"
-    return Array("\(size) \(modified) ".utf8) + listing
+    var bytes: [UInt8] = []
+    // Both numbers at their longest.
+    bytes.reserveCapacity(42 + listing.count)
+    bytes += (size.map { String($0) } ?? "-").utf8
+    bytes.append(0x20)
+    bytes += (modified.map { String($0.nanoseconds) } ?? "-").utf8
+    bytes.append(0x20)
+    return bytes + listing
   }
 }
 

@@ -265,7 +265,7 @@ final class Conductor {
   func look(_ job: Job) {
     jobs[job.id]?.knewTwin = twins.isPlaced(job)
     let preparing = Preparing(job: job, context: context)
-    lanes.submit(lane: Int(truncatingIfNeeded: job.id)) { preparing.run() }
+    lanes.submit(lane: job.lane) { preparing.run() }
   }
 
   /// Starts an exchange with the job's source.
@@ -374,7 +374,7 @@ final class Conductor {
     guard let job = jobs[id], let partial = job.partial else { return ask(id) }
     let post = context.post
     let entry = job.entry
-    lanes.submit(lane: Int(truncatingIfNeeded: id)) {
+    lanes.submit(lane: job.lane) {
       post(.ended(id, Intake.seal(partial, entry, head: nil)))
     }
   }

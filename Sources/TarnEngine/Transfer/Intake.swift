@@ -53,6 +53,7 @@ final class Intake: DownloadReceiver {
   }
 
   private let job: UInt64
+  private let lane: Int
   private let entry: Entry
   private let check: ContentCheck
   private let url: String
@@ -62,6 +63,7 @@ final class Intake: DownloadReceiver {
 
   init(_ job: Job, context: IntakeContext) {
     self.job = job.id
+    lane = job.lane
     entry = job.entry
     check = job.check
     url = job.url
@@ -183,7 +185,7 @@ final class Intake: DownloadReceiver {
   }
 
   private func submit(_ work: @escaping @Sendable (Intake) -> Void) {
-    context.lanes.submit(lane: Int(truncatingIfNeeded: job)) { work(self) }
+    context.lanes.submit(lane: lane) { work(self) }
   }
 
   // MARK: On the lane
@@ -211,7 +213,8 @@ final class Intake: DownloadReceiver {
   }
 
   private func markOpened(_ partial: (any PartialFile)?) {
-    guard let partial else { return }
+    // What fits between two checkpoints has none.
+    guard let partial, check.size.map({ $0 >= Checkpoints.step }) ?? true else { return }
     let mark = context.checkpoints.mark(partial, path: entry.path)
     state.withLock { $0.mark = mark }
   }

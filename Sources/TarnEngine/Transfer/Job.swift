@@ -74,6 +74,12 @@ struct Job {
 
   var url: String { entry.sources[source].url }
 
+  /// The lane that all its work is done on. Small files share one: what they cost is the making of files, where two threads
+  /// mostly wait for each other in the file system.
+  var lane: Int { entry.size.map { $0 <= Self.largestOfOneLane } == true ? 0 : Int(truncatingIfNeeded: id) }
+
+  private static let largestOfOneLane: UInt64 = 64 << 10
+
   /// Seconds; see `DownloadRequest.patience`.
   var patience: Int64 { DownloadRequest.patience(gaveWay: gaveWay) }
 

@@ -52,10 +52,13 @@ final class Descriptor: Sendable {
 }
 
 /// Bytes as the kernel takes them: terminated by NUL. The caller has refused names that hold one.
-func cString(_ bytes: some Sequence<UInt8>) -> [CChar] {
-  var terminated = bytes.map { CChar(bitPattern: $0) }
-  terminated.append(0)
-  return terminated
+func cString(_ bytes: some Collection<UInt8>) -> [CChar] {
+  [CChar](unsafeUninitializedCapacity: bytes.count + 1) { room, count in
+    let raw = UnsafeMutableRawBufferPointer(room)
+    raw[..<bytes.count].copyBytes(from: bytes)
+    raw[bytes.count] = 0
+    count = bytes.count + 1
+  }
 }
 
 func cString(_ text: String) -> [CChar] {

@@ -161,8 +161,10 @@ struct LedgerOpener: Sendable {
     guard mode == "wal" else {
       throw ErrorTable.failure(.other, "the file system has no shared memory for it", file: file.path)
     }
+    // Debian's SQLite overwrites what is dropped: each page that becomes free would be written once more.
     try connection.execute(
       """
+      PRAGMA secure_delete = OFF;
       PRAGMA synchronous = \(synchronous);
       PRAGMA locking_mode = NORMAL;
       PRAGMA wal_autocheckpoint = \(pages);

@@ -11,6 +11,9 @@ final class Connection {
   private let handle: OpaquePointer
   /// By their text. Statements are reset when they are not in use.
   private var statements: [String: Statement] = [:]
+  /// The last few, the oldest first: a list of changes runs the same ones again and again, and to hash their texts costs as much as
+  /// to run them.
+  private var recent: [(sql: String, statement: Statement)] = []
 
   /// Links are not followed, codes are the extended ones, nothing is shared between connections.
   ///
@@ -35,6 +38,7 @@ final class Connection {
 
   deinit {
     statements.removeAll()
+    recent.removeAll()
     // Statements that a cursor still holds keep the connection alive inside SQLite until they go.
     sqlite3_close_v2(handle)
   }
@@ -151,9 +155,11 @@ final class Connection {
   }
 
   private func cached(_ sql: String) throws(LedgerFailure) -> Statement {
-    if let known = statements[sql] { return known }
-    let statement = try prepare(sql, persistent: true)
+    for (known, statement) in recent where known == sql { return statement }
+    let statement = if let known = statements[sql] { known } else { try prepare(sql, persistent: true) }
     statements[sql] = statement
+    if recent.count == 8 { recent.removeFirst() }
+    recent.append((sql, statement))
     return statement
   }
 

@@ -1,6 +1,38 @@
 import CSQLite
 import TarnCore
 
+/// Memory for what is bound to one statement. Places stay where they are until `empty`, which keeps a small block.
+private struct Arena {
+  private var blocks: [UnsafeMutableRawBufferPointer] = []
+  private var used = 0
+
+  private static let block = 512
+
+  /// - Returns: room for so many bytes, with any contents.
+  mutating func take(_ count: Int) -> UnsafeMutableRawPointer {
+    if let last = blocks.last, last.count - used >= count, let base = last.baseAddress {
+      defer { used += count }
+      return base + used
+    }
+    let fresh = UnsafeMutableRawPointer.allocate(byteCount: max(count, Self.block), alignment: 1)
+    blocks.append(UnsafeMutableRawBufferPointer(start: fresh, count: max(count, Self.block)))
+    used = count
+    return fresh
+  }
+
+  /// What was taken must not be used any more.
+  mutating func empty() {
+    used = 0
+    guard blocks.count > 1 || blocks.first.map({ $0.count > Self.block }) == true else { return }
+    free()
+    blocks = []
+  }
+
+  func free() {
+    for block in blocks { block.deallocate() }
+  }
+}
+
 /// A prepared statement. Used by one thread at a time, the one that has its connection.
 ///
 /// Columns are read by the type that the schema promises; any other type means damage and is thrown as such.
@@ -8,6 +40,7 @@ final class Statement {
   private let handle: OpaquePointer
   private let database: OpaquePointer
   private let file: String
+  private var arena = Arena()
 
   /// Takes over `handle`.
   init(handle: OpaquePointer, database: OpaquePointer, file: String) {
@@ -18,6 +51,7 @@ final class Statement {
 
   deinit {
     sqlite3_finalize(handle)
+    arena.free()
   }
 
   /// Binds all parameters, from the first on. The statement has been reset.
@@ -44,33 +78,34 @@ final class Statement {
   func reset() {
     sqlite3_reset(handle)
     sqlite3_clear_bindings(handle)
+    arena.empty()
   }
 
   private func bind(_ value: Value, at index: Int32) -> Int32 {
-    // SQLITE_TRANSIENT: SQLite copies the bytes before the call returns.
-    let copy = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
     switch value {
     case .null: return sqlite3_bind_null(handle, index)
     case .integer(let number): return sqlite3_bind_int64(handle, index, number)
     case .blob(let bytes):
-      return bytes.withUnsafeBytes { buffer in
-        // A null pointer would bind NULL.
-        guard let start = buffer.baseAddress, !buffer.isEmpty else {
-          return sqlite3_bind_zeroblob(handle, index, 0)
-        }
-        return sqlite3_bind_blob64(handle, index, start, UInt64(buffer.count), copy)
+      return bytes.withUnsafeBytes {
+        sqlite3_bind_blob64(handle, index, keep($0), UInt64($0.count), Self.asIs)
       }
     case .text(var text):
-      return text.withUTF8 { buffer in
-        buffer.withMemoryRebound(to: CChar.self) { characters in
-          guard let start = characters.baseAddress else {
-            return sqlite3_bind_text(handle, index, "", 0, copy)
-          }
-          return sqlite3_bind_text64(
-            handle, index, start, UInt64(characters.count), copy, UInt8(SQLITE_UTF8))
-        }
+      return text.withUTF8 { bytes in
+        let kept = keep(UnsafeRawBufferPointer(bytes)).assumingMemoryBound(to: CChar.self)
+        return sqlite3_bind_text64(handle, index, kept, UInt64(bytes.count), Self.asIs, UInt8(SQLITE_UTF8))
       }
     }
+  }
+
+  /// SQLITE_STATIC: SQLite reads the bytes where they are, until the bindings are cleared.
+  private static let asIs: sqlite3_destructor_type? = nil
+
+  /// Copies bytes to where they stay until the statement is reset. Without bytes it is a place all the same: a null pointer
+  /// would bind NULL.
+  private func keep(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutableRawPointer {
+    let place = arena.take(bytes.count)
+    if let start = bytes.baseAddress { place.copyMemory(from: start, byteCount: bytes.count) }
+    return place
   }
 
   private func failure(_ code: Int32) -> LedgerFailure {
