@@ -44,16 +44,20 @@ extension Tarn {
     return try PassFailure.translating { try body(query) }
   }
 
-  /// When the last pass began and the last success was; both nil for a mirror that cannot be read.
-  func lastPass(folder: String, state: String?) -> (attempt: Timestamp?, success: Timestamp?) {
+  /// When the last pass began and the last success was, both nil for a mirror that cannot be read; and whether that pass did not
+  /// come to its end.
+  func lastPass(
+    folder: String, state: String?
+  ) -> (attempt: Timestamp?, success: Timestamp?, wasCutShort: Bool) {
     guard let home = try? home(folder: folder, state: state), let ledger = try? readLedger(home) else {
-      return (nil, nil)
+      return (nil, nil, false)
     }
     defer { ledger.close() }
     func moment(_ fact: String) -> Timestamp? {
       (try? ledger.fact(fact)).flatMap { $0 }.flatMap { Timestamp(rfc3339: $0) }
     }
-    return (moment("attempt"), moment("success"))
+    let outcome = (try? ledger.fact("outcome")).flatMap { $0 }
+    return (moment("attempt"), moment("success"), outcome == "running" || outcome == "stopped")
   }
 
   /// Whether a pass of it has read a feed so far: until then a pass that fails leaves nothing behind.

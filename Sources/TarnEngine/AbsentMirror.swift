@@ -44,6 +44,7 @@ package struct AbsentLedger: LedgerPort {
   package func problem(below path: RelativePath, code: String) throws(LedgerFailure) -> Problem? { nil }
   package func problemCounts(failedSince: Timestamp?) throws(LedgerFailure) -> [Problem.Kind: Int] { [:] }
   package func problemCounts(seenBefore: Timestamp) throws(LedgerFailure) -> [Problem.Kind: Int] { [:] }
+  package func failedRowCount() throws(LedgerFailure) -> Int { 0 }
   package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event] { [] }
   package func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event] { [] }
   package func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int { 0 }

@@ -162,4 +162,42 @@ import Testing
     document = try status(world)
     #expect(document.state == "idle" && document.entries.current == 3 && document.entries.pending == 0)
   }
+
+  /// The feed tells no sizes, and another version comes: what was never counted of the old one is not taken off.
+  @Test func aNewVersionWithoutASizeIsCounted() throws {
+    let world = World()
+    func want(_ name: String, _ text: String) {
+      var entry = world.serve(name, text)
+      entry.size = nil
+      world.add(entry)
+    }
+    want("a", "text of a")
+    want("b", "text of b")
+    #expect(try world.run().isInSync)
+    want("a", "a longer text of a")
+    #expect(try world.run().isInSync)
+    var document = try status(world)
+    #expect(document.bytes.wanted == 27 && document.bytes.current == 27 && document.bytes.unknownSizes == 0)
+    // The other one cannot come: its size is not known.
+    want("a", "still another text of a")
+    want("b", "lost")
+    world.server.script(World.host + "b", [FakeAnswer(status: 404)])
+    #expect(try !world.run().isInSync)
+    document = try status(world)
+    #expect(document.bytes.wanted == 23 && document.bytes.unknownSizes == 1, "\(document.bytes)")
+  }
+
+  /// What fails there is no entry: all of them are in place.
+  @Test(arguments: [false, true]) func aFailureBesideTheEntriesTakesNoneAway(isEntry: Bool) throws {
+    let world = World()
+    for name in ["a", "b", "c"] { world.want(name, "text of \(name)") }
+    #expect(try world.run().isInSync)
+    let problem = Problem(
+      name: Array((isEntry ? "a" : "lost+found").utf8), kind: .failed, code: "permission", message: "denied",
+      seen: Timestamp(nanoseconds: 2_000_000_000_000_000_000))
+    try world.ledger.apply([.problem(problem)])
+    let document = try status(world)
+    #expect(document.entries.current == (isEntry ? 2 : 3) && document.entries.failed == 1)
+    #expect(document.entries.pending == 0)
+  }
 }

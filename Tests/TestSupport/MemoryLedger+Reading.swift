@@ -84,6 +84,14 @@ extension MemoryLedger {
     Dictionary(grouping: try problems(limit: .max, failedSince: failedSince), by: \.kind).mapValues(\.count)
   }
 
+  package func failedRowCount() throws(LedgerFailure) -> Int {
+    var count = 0
+    for problem in try problems(limit: .max) where problem.kind == .failed {
+      if try row(RelativePath(trusted: problem.name)) != nil { count += 1 }
+    }
+    return count
+  }
+
   package func problemCounts(seenBefore: Timestamp) throws(LedgerFailure) -> [Problem.Kind: Int] {
     let older = try problems(limit: .max).filter { $0.seen < seenBefore }
     return Dictionary(grouping: older, by: \.kind).mapValues(\.count)

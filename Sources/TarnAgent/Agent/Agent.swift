@@ -387,10 +387,11 @@ package final class Agent: Sendable {
     var history = RunSchedule.History()
     history.since = kept?.since
     history.lastOutcome = kept?.outcome
-    history.wasCutShort = kept?.wasCutShort ?? false
     history.failures = kept?.failures ?? 0
     history.heldUntil = kept?.heldUntil
     let facts = parts.tarn.lastPass(folder: settings.folder, state: settings.state)
+    // Of a mirror that was not the agent's only its folder tells.
+    history.wasCutShort = kept?.wasCutShort ?? facts.wasCutShort
     history.lastAttempt = [facts.attempt, kept?.lastAttempt].compactMap { $0 }.max()
     history.lastSuccess = facts.success
     if let success = facts.success, let attempt = kept?.lastAttempt, success > attempt {

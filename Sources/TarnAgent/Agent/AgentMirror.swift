@@ -109,8 +109,9 @@ extension Tarn {
       var document = try status(folder: settings.folder, state: settings.state, problemLimit: problemLimit)
       document.name = settings.name
       document.dryRun = settings.isDryRun
-      // A first pass that has not read its feed yet remembers none.
-      if document.feed.isEmpty { document.feed = StatusDocument(settings).feed }
+      // A first pass that has not read its feed yet remembers none; of another feed it is, until a pass has read this one.
+      let feed = StatusDocument(settings).feed
+      if document.feed != feed { (document.feed, document.format) = (feed, nil) }
       return document
     } catch {
       guard error.code == "no-folder" || error.code == "not-a-mirror" else { throw error }

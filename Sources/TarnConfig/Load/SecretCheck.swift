@@ -55,8 +55,18 @@ struct SecretCheck {
 
   /// The passes of this mirror fail, and nothing keeps the agent from its others.
   private func malformed(_ found: FoundSetting, _ path: String, _ shown: String) -> SettingsProblem? {
-    // A file that cannot be read after all is told of by the pass.
-    guard let bytes = try? reading.read(path, limit: HeaderLines.limit) else { return nil }
+    let bytes: [UInt8]
+    do throws(SettingsReadFailure) {
+      bytes = try reading.read(path, limit: HeaderLines.limit)
+    } catch .tooLong {
+      return found.problem(
+        .badValue, severity: isRunning ? .warning : .error,
+        "the file of '\(found.setting.name)' has more than \(Units.show(UInt64(HeaderLines.limit))): \(shown)",
+        hint: "every request carries all of it: name the file of the headers alone")
+    } catch {
+      // A file that cannot be read after all is told of by the pass.
+      return nil
+    }
     do throws(HeaderLines.Malformed) {
       _ = try HeaderLines(String(decoding: bytes, as: UTF8.self))
       return nil

@@ -312,6 +312,8 @@ package protocol LedgerPort: Sendable {
   func problemCounts(failedSince: Timestamp?) throws(LedgerFailure) -> [Problem.Kind: Int]
   /// Counts those that were last seen before, of all kinds.
   func problemCounts(seenBefore: Timestamp) throws(LedgerFailure) -> [Problem.Kind: Int]
+  /// Counts what failed and has a row: it was in place once.
+  func failedRowCount() throws(LedgerFailure) -> Int
   /// Events after a number, oldest first.
   func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event]
   /// The number of the newest event; 0 when there never was one.

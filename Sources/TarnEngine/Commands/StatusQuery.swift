@@ -91,7 +91,8 @@ package struct StatusQuery {
     document.entries.current = try ledger.fact("entries-current").flatMap { Int($0) } ?? 0
     // Found since by a verification, or by a repair that could not mend it; a repair of everything has counted without them.
     if try ledger.fact("outcome") == "in-sync" {
-      document.entries.current = min(document.entries.current, max(0, wanted - document.entries.failed))
+      let missed = try ledger.failedRowCount()
+      document.entries.current = min(document.entries.current, max(0, wanted - missed))
     }
     document.entries.kept = try ledger.fact("entries-kept").flatMap { Int($0) } ?? 0
     document.entries.pending = max(

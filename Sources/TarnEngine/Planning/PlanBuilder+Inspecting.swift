@@ -31,7 +31,7 @@ extension PlanBuilder {
     if case .adopt(let digest, let isVerified) = decision {
       if entry.size == nil {
         var learned = LearnedSizes()
-        learned.add(identity.size, before: action.row?.identity.size)
+        learned.add(identity.size, before: action.sizeCounted(of: entry))
         learned.apply(to: &bytes)
       }
       var adoption = action

@@ -346,7 +346,7 @@ final class PlanBuilder {
     if let entry = finding.entry, !entry.isRefused {
       if finding.refusal == nil { note(inCatalog: entry) }
       counts.wanted += 1
-      if let size = entry.size ?? finding.row.flatMap({ sizeRecorded($0, of: entry, finding.decision) }) {
+      if let size = entry.size ?? finding.row?.size(of: entry, isKept: isWanted(finding.decision)) {
         bytes.wanted.addSaturated(size)
       } else {
         bytes.unknownSizes += 1
@@ -369,19 +369,6 @@ final class PlanBuilder {
     case .action(let action): action.kind == .revalidate || action.kind == .inspect
     case .conflict, .kept, .unlisted: false
     }
-  }
-
-  /// The size of the recorded file; nil where it is known to be of another version.
-  private func sizeRecorded(_ row: Row, of entry: Entry, _ decision: Decision) -> UInt64? {
-    let isSame: Bool
-    if let digest = entry.digests.first(where: { $0.algorithm == row.digest.algorithm }) {
-      isSame = digest == row.digest
-    } else if entry.digest != nil {
-      isSame = isWanted(decision)
-    } else {
-      isSame = entry.fingerprint.isEmpty || entry.fingerprint == row.fingerprint
-    }
-    return isSame ? row.identity.size : nil
   }
 
   func settle(_ finding: Finding) throws {

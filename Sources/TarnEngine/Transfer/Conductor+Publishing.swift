@@ -35,7 +35,9 @@ extension Conductor {
       early?.settle(job.entry.path.bytes)
       if job.isCopy { counts.copied += 1 } else { count(job.action.kind) }
       bytes.published.addSaturated(identity.size)
-      if job.entry.size == nil { learned.add(identity.size, before: job.action.row?.identity.size) }
+      if job.entry.size == nil {
+        learned.add(identity.size, before: job.action.sizeCounted(of: job.entry))
+      }
       progress.finish(bytes: identity.size, learnedBy: job.entry.size == nil ? job.id : nil)
       observer.pass(
         .done(

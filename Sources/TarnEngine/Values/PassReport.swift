@@ -62,6 +62,30 @@ package struct PassBytes: Sendable, Equatable {
   package init() {}
 }
 
+extension Row {
+  /// The size of an entry whose feed tells none, as far as the file that is in place tells it: where that is the entry's version.
+  ///
+  /// - Parameter isKept: nothing is fetched for it, unless its server says that it changed.
+  func size(of entry: Entry, isKept: Bool) -> UInt64? {
+    let isSame: Bool
+    if let wanted = entry.digests.first(where: { $0.algorithm == digest.algorithm }) {
+      isSame = wanted == digest
+    } else if entry.digest != nil {
+      isSame = isKept
+    } else {
+      isSame = entry.fingerprint.isEmpty || entry.fingerprint == fingerprint
+    }
+    return isSame ? identity.size : nil
+  }
+}
+
+extension Action {
+  /// What was counted of an entry without a size before anything came of the action.
+  func sizeCounted(of entry: Entry) -> UInt64? {
+    row?.size(of: entry, isKept: kind == .revalidate || kind == .inspect)
+  }
+}
+
 /// Sizes that a pass learned of entries without one in the feed.
 struct LearnedSizes {
   /// Of entries whose size was not known at all.

@@ -112,6 +112,11 @@ extension SQLiteLedger {
     return Dictionary(counts, uniquingKeysWith: +)
   }
 
+  package func failedRowCount() throws(LedgerFailure) -> Int {
+    let sql = "SELECT count(*) FROM problems WHERE kind = 'failed' AND name IN (SELECT path FROM rows)"
+    return try first(sql, []) { row throws(LedgerFailure) in Int(try row.integer(0)) } ?? 0
+  }
+
   package func lastEvent() throws(LedgerFailure) -> Int64 {
     // What was dropped had numbers, too.
     let dropped = try fact(SQL.eventsDropped).flatMap { Int64($0) } ?? 0
