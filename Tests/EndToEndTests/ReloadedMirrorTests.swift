@@ -71,6 +71,29 @@ final class ReloadedMirrorTests: AgentHouse {
     #expect(try sync.wait().status != 0)
   }
 
+  /// The one that goes still ends its pass; the folder is the other one's from then on.
+  @Test func aMirrorThatIsRenamedInAPassIsStillSeen() throws {
+    func table(_ name: String, _ feed: String) throws {
+      try settings(
+        "[mirror.\(name)]\nfeed = \"\(server.url(feed))\"\nfolder = \"\(place.path)/files\"\nevery = \"1h\"\n"
+      )
+    }
+    func watch() throws -> String? { (try mirrors().first?["watch"] as? [String: Any])?["mode"] as? String }
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    try waitUntil(limit: Self.patience, "it is watched") { try watch() == "watching" }
+    try table("files", "hanging")
+    #expect(try tarn("reload").status == 0)
+    try waitUntil(limit: Self.patience, "its pass is at work") { try mirrors().first?["run"] is Int }
+    try table("other", "hanging")
+    #expect(try tarn("reload").status == 0)
+    try waitUntil(limit: Self.patience, "the other one is watched") {
+      try mirrors().map { $0["name"] as? String } == ["other"] && watch() == "watching"
+    }
+    let events = try tarn("events", "--json", "other")
+    #expect(events.status == 0 && !events.output.contains("watch-lost"), "\(events)")
+  }
+
   @Test func settingsThatAreNotThereAreRefusedBesideAnAgent() throws {
     try start()
     for words in [

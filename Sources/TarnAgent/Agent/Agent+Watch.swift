@@ -87,7 +87,9 @@ extension Agent {
       var new: [(WatchID, MirrorSettings)] = []
       for (name, watched) in shared.watched {
         let settings = shared.mirrors[name]?.settings
-        if let settings, settings.watches, !settings.isDryRun, settings.folder == watched.folder,
+        // One that is removed ends its pass unwatched: another may have its folder from now on.
+        if let settings, shared.state.isKnown(name), settings.watches, !settings.isDryRun,
+          settings.folder == watched.folder,
           Self.pace(settings) == watched.pace
         {
           continue
@@ -97,7 +99,9 @@ extension Agent {
         shared.watchNames[watched.id] = nil
       }
       for (name, mirror) in shared.mirrors
-      where mirror.settings.watches && !mirror.settings.isDryRun && shared.watched[name] == nil {
+      where mirror.settings.watches && !mirror.settings.isDryRun && shared.watched[name] == nil
+        && shared.state.isKnown(name)
+      {
         shared.lastWatch += 1
         let (id, pace) = (WatchID(shared.lastWatch), Self.pace(mirror.settings))
         let book = WatchBook(
