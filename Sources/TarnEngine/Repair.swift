@@ -81,7 +81,9 @@ extension Pass {
       report.counts = builder.counts
       report.bytes = builder.bytes
       if try ports.stage.actionCount() > 0 {
-        let pending = RepairPending(files: builder.counts.planned, bytes: builder.bytes.planned)
+        let pending = RepairPending(
+          files: builder.counts.planned,
+          bytes: builder.bytes.planned.addingSaturated(builder.plannedAsRecorded))
         try ports.ledger.applyVolatile([.fact(RepairPending.fact, pending.text)])
         try carryOut(
           folder, builder, .forbidden("only a pass that has read the feed deletes"), meanwhile, into: &report)
@@ -109,9 +111,10 @@ extension Pass {
     if isUnsettled || builder.hasForgettable { changes.append(.fact(FeedRecord.fact, nil)) }
     if try ports.ledger.fact(RepairPending.fact) != nil {
       let done = report.counts.inPlace - report.counts.current
+      let planned = builder.bytes.planned.addingSaturated(builder.plannedAsRecorded)
       let left = RepairPending(
         files: builder.counts.planned - done - report.counts.failed,
-        bytes: builder.bytes.planned - min(builder.bytes.planned, report.bytes.published))
+        bytes: planned - min(planned, report.bytes.published))
       changes.append(.fact(RepairPending.fact, report.wasStopped && left.files > 0 ? left.text : nil))
     }
     if regions == [.everything], !report.wasStopped { changes += try counts(report, builder) }

@@ -7,6 +7,10 @@ final class EasyHandle {
   private var headers: UnsafeMutablePointer<curl_slist>?
   /// What it is set up for, when the last transfer left all as it was set.
   private var setup: HopSetup?
+  /// Transfers since then.
+  private var uses = 0
+  /// libcurl counts how often a handle's request had to be sent again, gives up at the sixth, and starts anew at a reset only.
+  private static let mostUses = 32
 
   /// - Returns: nil when there is no memory.
   init?() {
@@ -27,12 +31,13 @@ final class EasyHandle {
   /// - Parameter hop: what the callbacks report to; must live until the transfer is removed.
   /// - Returns: false when the handle was set up for something else, or its last transfer failed.
   func prepareAgain(_ setup: HopSetup, url: String, hop: Hop) -> Bool {
-    guard self.setup == setup else { return false }
+    guard self.setup == setup, uses < Self.mostUses else { return false }
+    uses += 1
     errorBuffer[0] = 0
     return tarn_curl_set_text(easy, CURLOPT_URL, url) == CURLE_OK && setCallbacks(hop) == CURLE_OK
   }
 
-  /// After a transfer that did not end well all is set anew.
+  /// After a transfer that did not end well, or had to connect, all is set anew.
   func forgetSetup() {
     setup = nil
   }
@@ -60,6 +65,7 @@ final class EasyHandle {
     guard code == CURLE_OK else { return code }
     tarn_curl_set_error_buffer(easy, errorBuffer)
     self.setup = setup
+    uses = 0
     return setCallbacks(hop)
   }
 

@@ -118,6 +118,9 @@ final class Hop {
     heard = client.clock.monotonic()
   }
 
+  /// It made a connection of its own, perhaps because the one before was dead.
+  var hasConnected: Bool { sockets.opened > 0 }
+
   // MARK: Silence
 
   /// It was held up here, and goes on.

@@ -380,7 +380,7 @@ final class TransferLoop {
   private func done(_ hop: Hop, _ code: CURLcode) {
     let exchange = hop.exchange
     let result = hop.result(code)
-    release(hop, isWell: code == CURLE_OK)
+    release(hop, isWell: code == CURLE_OK && !hop.hasConnected)
     switch result {
     case .outcome(let outcome): finish(exchange, outcome)
     case .redirect(let target):

@@ -14,8 +14,8 @@ static void ignored(struct node *node) {
     if (folder->root) folder_blind(folder, "gone", "%s was removed", folder->path);
   } else if (node->parent) {
     while (node->child) limbo_add(node->child);
-    // One that waits to be visited stays: another directory may have its name, which was told before.
-    if (!(node->flags & QUEUED)) node_free(node);
+    // One that is to be visited stays: another directory may have its name, which was told before.
+    if (!(node->flags & (QUEUED | OWED))) node_free(node);
   }
 }
 

@@ -190,8 +190,21 @@ void folder_check(struct folder *folder) {
   }
 }
 
+// Visits what is owed, once the folder can be opened again.
+static void look_in(struct folder *folder) {
+  if (!folder->root || !folder->is_kept_out) return;
+  int descriptor = folder_open_root(folder);
+  if (descriptor < 0) return;
+  close(descriptor);
+  folder->is_kept_out = false;
+  visit_owed(folder->root);
+}
+
 void folders_check(void) {
-  for (struct folder *folder = folders; folder; folder = folder->next) folder_check(folder);
+  for (struct folder *folder = folders; folder; folder = folder->next) {
+    folder_check(folder);
+    look_in(folder);
+  }
 }
 
 // Walks the folder again, with the watches that it has; ends as the first walk does.

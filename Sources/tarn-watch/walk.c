@@ -207,6 +207,20 @@ static struct node *settle(struct folder *folder, struct node *node, int wd, ino
   return known;
 }
 
+// The folder itself could not be opened on the way to a directory below it: that may lie at its own mode, or above it, where
+// nobody is told of anything.
+static void kept_out(struct folder *folder, struct node *node, int error) {
+  folder_check(folder);
+  if (!folder->root) return;
+  if (error != EACCES && error != EPERM && error != ENOENT && error != ENOTDIR && error != ELOOP) {
+    refused(folder, node, error, folder->root);
+    return;
+  }
+  folder->is_kept_out = true;
+  owe(node, folder->root);
+  tell_path("dirty", node->parent, node->name);
+}
+
 static void visit(struct node *node) {
   struct folder *folder = node_top(node)->folder;
   if (!folder) {
@@ -216,6 +230,10 @@ static void visit(struct node *node) {
   struct node *closed = node->parent;
   int directory = chain_open(folder, node, &closed);
   if (!node_top(node)->folder) return;  // the folder went blind with its root
+  if (directory < 0 && !closed && node->parent) {
+    kept_out(folder, node, -directory);
+    return;
+  }
   if (directory < 0) {
     refused(folder, node, -directory, closed);
     return;
@@ -234,7 +252,7 @@ static void visit(struct node *node) {
   uint8_t flags = node->flags & DEEP;
   node = settle(folder, node, wd, status.st_ino);
   if (!node) return;
-  flags |= node->flags & RELIST;
+  flags |= node->flags & (RELIST | DEEP);
   node->flags &= (uint8_t)~(RELIST | DEEP | OWED);
   visit_owed(node);
   if (flags & RELIST) {

@@ -24,6 +24,7 @@ struct folder {
   char *path;
   struct node *root;  // NULL while the folder is blind
   enum state state;
+  bool is_kept_out;   // it could not be opened once; something below it is owed
   bool is_seen;       // device and inode are those of the root's watch
   dev_t device;
   ino_t inode;

@@ -103,6 +103,18 @@ struct ReuseTests {
     #expect(status(faster) == 200 && faster.bytes.count == 10)
   }
 
+  /// libcurl sends again what was lost with a connection that had been idle, up to five times, which it counts by the handle.
+  @Test func lostConnectionsDoNotAddUp() throws {
+    let downloader = try downloader()
+    defer { downloader.shutDown() }
+    fetch("\(server.plain)/ok/x/10/reuse-first", downloader)
+    for number in 1...12 {
+      let receiver = fetch("\(server.plain)/lost-once/x/10/reuse-lost-\(number)", downloader)
+      #expect(status(receiver) == 200 && receiver.bytes.count == 10, "\(number): \(receiver.outcome())")
+      #expect(server.requests("/reuse-lost-\(number)").count == 2)
+    }
+  }
+
   // MARK: URLs
 
   /// Whatever stands behind an origin that is known: read as without it.

@@ -57,6 +57,14 @@ extension WatchSuite {
       try requireSight(bench, of: closed == "/d/e/g" ? ["d/e/g/fresh"] : ["d/e/g", "d/e/g/fresh"])
     }
 
+    /// Above the folder nobody is told of anything: who watches it looks at all of it when it is open again.
+    @Test func aClosedWayToTheFolderIsToldAtOnce() throws {
+      let bench = try bench()
+      try #require(chmod(bench.base, 0o700) == 0)
+      try #require(mkdir(bench.folder + "/d/e/fresh", 0o755) == 0)
+      #expect(try bench.awaitBlind(.unreadable).contains("Permission denied"))
+    }
+
     /// It loses its watches where it waits, for nobody claims it.
     @Test func whatWasMovedOutAndBackIsWatched() throws {
       let bench = try bench()

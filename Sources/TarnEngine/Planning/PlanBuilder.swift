@@ -28,6 +28,8 @@ final class PlanBuilder {
   private(set) var plannedDeletions = 0
   /// Planned entries to fetch whose size the feed does not tell.
   private(set) var plannedUnknown = 0
+  /// Bytes to bring back of files that were there and whose size the feed does not tell.
+  private(set) var plannedAsRecorded: UInt64 = 0
   /// Entries below files that have to make way first, which are planned only if those may go: see `admitBlocked`.
   private var blocked: (count: Int, bytes: UInt64, unknown: Int) = (0, 0, 0)
   private(set) var strangers = Strangers()
@@ -238,6 +240,7 @@ final class PlanBuilder {
       guard let entry = action.entry else { continue }
       counts.planned -= 1
       bytes.planned -= min(bytes.planned, toFetch(action))
+      plannedAsRecorded -= min(plannedAsRecorded, sizeRecorded(action))
       let row = try ports.ledger.row(action.path)
       let decision = planner.decide(entry, row: row, present: try folder.look(action.path))
       try settle(Finding(path: action.path, entry: entry, row: row, decision: decision))
@@ -256,6 +259,7 @@ final class PlanBuilder {
     hasBlindSpot = false
     plannedDeletions = 0
     plannedUnknown = 0
+    plannedAsRecorded = 0
     blocked = (0, 0, 0)
     strangers = Strangers()
     entriesInFeed = 0
@@ -422,6 +426,7 @@ final class PlanBuilder {
     if action.blocker == nil {
       counts.planned += 1
       bytes.planned.addSaturated(size)
+      plannedAsRecorded.addSaturated(sizeRecorded(action))
       if Self.isUnknown(action) { plannedUnknown += 1 }
     } else {
       blocked.count += 1
@@ -430,11 +435,18 @@ final class PlanBuilder {
     }
   }
 
-  /// Bytes, as far as the feed tells; for a repair, which brings back what was there, also as far as the record does.
+  /// Bytes, as far as the feed tells.
   private func toFetch(_ action: Action) -> UInt64 {
     switch action.kind {
-    case .fetch, .update, .restore, .replace:
-      action.entry?.size ?? (isRepair ? action.row?.identity.size : nil) ?? 0
+    case .fetch, .update, .restore, .replace: action.entry?.size ?? 0
+    default: 0
+    }
+  }
+
+  /// Bytes, where the feed tells none: of what was there.
+  private func sizeRecorded(_ action: Action) -> UInt64 {
+    switch action.kind {
+    case .restore, .replace: action.entry?.size == nil ? action.row?.identity.size ?? 0 : 0
     default: 0
     }
   }

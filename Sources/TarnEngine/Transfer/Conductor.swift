@@ -30,6 +30,8 @@ final class Conductor {
   /// Of these nobody wants the bytes any more.
   var abandoned: Set<UInt64> = []
   private var nextID: UInt64 = 0
+  /// Jobs that are not for the first lane alone.
+  private var othersBegun = 0
   var delayed: [(due: UInt64, job: UInt64)] = []
   var adoptions: [Row] = []
   var twins: Twins
@@ -240,7 +242,11 @@ final class Conductor {
 
   func makeJob(_ action: Action, _ entry: Entry, ordinal: Int) -> Job {
     nextID += 1
-    return Job(id: nextID, action: action, entry: entry, ordinal: ordinal)
+    // The others in turn, the lane first that has no small files.
+    let isForFirst = Job.isForFirstLane(entry)
+    if !isForFirst { othersBegun += 1 }
+    return Job(
+      id: nextID, action: action, entry: entry, ordinal: ordinal, lane: isForFirst ? 0 : othersBegun)
   }
 
   // MARK: Transfers

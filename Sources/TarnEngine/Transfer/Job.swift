@@ -65,8 +65,9 @@ struct Job {
     var isRest: Bool { code == DownloadFailure.Code.hostResting.rawValue }
   }
 
-  init(id: UInt64, action: Action, entry: Entry, ordinal: Int) {
+  init(id: UInt64, action: Action, entry: Entry, ordinal: Int, lane: Int = 0) {
     self.id = id
+    self.lane = lane
     self.action = action
     self.entry = entry
     self.ordinal = ordinal
@@ -76,7 +77,9 @@ struct Job {
 
   /// The lane that all its work is done on. Small files share one: what they cost is the making of files, where two threads
   /// mostly wait for each other in the file system.
-  var lane: Int { entry.size.map { $0 <= Self.largestOfOneLane } == true ? 0 : Int(truncatingIfNeeded: id) }
+  let lane: Int
+
+  static func isForFirstLane(_ entry: Entry) -> Bool { entry.size.map { $0 <= largestOfOneLane } == true }
 
   private static let largestOfOneLane: UInt64 = 64 << 10
 

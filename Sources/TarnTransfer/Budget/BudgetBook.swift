@@ -216,7 +216,10 @@ struct BudgetBook {
     guard let entry = entries[place], let ticket = entry.ticket,
       circuits[entry.gate]?.breaker.state == .halfOpen
     else { return }
-    circuits[entry.gate]?.breaker.report(ticket, .answered, now: now.monotonic, random: 0)
+    if circuits[entry.gate]?.breaker.report(ticket, .answered, now: now.monotonic, random: 0) == true {
+      circuits[entry.gate]?.askedUntil = nil
+      circuits[entry.gate]?.cause = nil
+    }
     settle(entry.gate, now)
     pump(now)
   }
