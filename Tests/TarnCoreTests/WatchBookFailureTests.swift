@@ -1,0 +1,72 @@
+import Testing
+
+@testable import TarnCore
+
+/// Repairs that fail: how long the next one waits.
+extension WatchBookTests {
+  @Test func whatFailedIsTriedAgainEverMoreSlowly() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    book.take(.tree(path("t")), now: 0, random: 0.5)
+    let both = [Region(path("a"), .itself), Region(path("t"), .tree)]
+    var now = second
+    var waits: [UInt64] = []
+    for _ in 0..<11 {
+      #expect(book.begin(now: now) == both)
+      book.end(isDone: false, now: now, random: 0.5)
+      guard !book.isAsLeft, let wait = book.wait(now: now) else {
+        Issue.record("nothing is left to do")
+        return
+      }
+      waits.append(wait / second)
+      now += wait
+    }
+    #expect(waits == [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300])
+    // One that is done ends the row.
+    #expect(book.begin(now: now) == both)
+    book.end(isDone: true, now: now, random: 0.5)
+    book.take(.dirty(path("a")), now: now, random: 0.5)
+    _ = book.begin(now: now + second)
+    book.end(isDone: false, now: now + second, random: 0.5)
+    #expect(book.wait(now: now + second) == second)
+  }
+
+  /// The folder may have been away.
+  @Test func whatFailedIsTriedAtOnceWhenTheFolderIsSeenAnew() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    var now = second
+    for _ in 0..<5 {
+      _ = book.begin(now: now)
+      book.end(isDone: false, now: now, random: 0.5)
+      now += book.wait(now: now) ?? 0
+    }
+    _ = book.begin(now: now)
+    book.end(isDone: false, now: now, random: 0.5)
+    #expect(book.wait(now: now) == 32 * second)
+    book.take(.ready(directories: 1), now: now, random: 0.5)
+    #expect(book.wait(now: now) == 0 && book.begin(now: now) == [.everything])
+    book.end(isDone: false, now: now, random: 0.5)
+    #expect(book.wait(now: now) == second)
+  }
+
+  /// The folder's own mode changed: what kept repairs out may be over.
+  @Test func whatFailedIsTriedSoonWhenTheFolderItselfChanges() {
+    var book = seen()
+    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    var now = second
+    for _ in 0..<9 {
+      _ = book.begin(now: now)
+      book.end(isDone: false, now: now, random: 0.5)
+      now += book.wait(now: now) ?? 0
+    }
+    _ = book.begin(now: now)
+    book.end(isDone: false, now: now, random: 0.5)
+    #expect(book.wait(now: now) == 300 * second)
+    book.take(.tree(path("a")), now: now, random: 0.5)
+    #expect(book.wait(now: now) == 300 * second)
+    for _ in 0..<100 { book.take(.tree(nil), now: now, random: 0.5) }
+    #expect(book.wait(now: now) == second && book.begin(now: now) == [])
+    #expect(book.begin(now: now + second) == [.everything])
+  }
+}
