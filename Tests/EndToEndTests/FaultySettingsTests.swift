@@ -58,34 +58,25 @@ struct FaultySettingsTests {
     #expect(unknown.status == 73 && unknown.output.isEmpty, "\(unknown)")
     #expect(unknown.errors.contains("nosuchthing"), "\(unknown)")
     try place.write(good + "evry = \"1h\"\n\n[mirror.new]\nfeed = 7\n", to: "tarn.toml")
-    for words in [["events"], ["events", "files"], ["events", place.path + "/files"]] {
-      let outcome = try Tarn.run(
-        words + ["--config", place.path + "/tarn.toml"],
+    func events(_ words: [String], state: String, in directory: URL) throws -> Outcome {
+      try Tarn.run(
+        ["events"] + words + ["--config", place.path + "/tarn.toml"],
         environment: [
-          "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state",
+          "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/" + state,
           "RUNTIME_DIRECTORY": place.path + "/run",
-        ], in: place.url)
+        ], in: directory)
+    }
+    for words in [[], ["files"], [place.path + "/files"]] {
+      let outcome = try events(words, state: "state", in: place.url)
       #expect(outcome.status == 0 && outcome.output.contains("fetched  f1"), "\(words): \(outcome)")
     }
     let faulty = try tarn("events", "nosuchthing")
     #expect(faulty.status == 73 && faulty.errors.contains("tarn.toml:4:1: "), "\(faulty)")
     // Nobody knows of any.
-    let nothing = try Tarn.run(
-      ["events", "--config", place.path + "/tarn.toml"],
-      environment: [
-        "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/other",
-        "RUNTIME_DIRECTORY": place.path + "/run",
-      ],
-      in: URL(fileURLWithPath: "/"))
+    let nothing = try events([], state: "other", in: URL(fileURLWithPath: "/"))
     #expect(nothing.output.contains("fetched  f1"), "by the settings: \(nothing)")
     try place.write("[mirror.files\n", to: "tarn.toml")
-    let broken = try Tarn.run(
-      ["events", "--config", place.path + "/tarn.toml"],
-      environment: [
-        "HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/other",
-        "RUNTIME_DIRECTORY": place.path + "/run",
-      ],
-      in: URL(fileURLWithPath: "/"))
+    let broken = try events([], state: "other", in: URL(fileURLWithPath: "/"))
     #expect(broken.status == 78 && broken.errors.contains("tarn.toml:1:"), "\(broken)")
   }
 

@@ -31,18 +31,22 @@ extension WatchBookTests {
     #expect(book.wait(now: now + second) == second)
   }
 
-  /// The folder may have been away.
-  @Test func whatFailedIsTriedAtOnceWhenTheFolderIsSeenAnew() {
+  /// A path changed, and so many repairs failed, each as soon as it was due; `now` is the end of the last.
+  private func failed(times: Int) -> (book: WatchBook, now: UInt64) {
     var book = seen()
     book.take(.dirty(path("a")), now: 0, random: 0.5)
     var now = second
-    for _ in 0..<5 {
+    for time in 1...times {
+      if time > 1 { now += book.wait(now: now) ?? 0 }
       _ = book.begin(now: now)
       book.end(isDone: false, now: now, random: 0.5)
-      now += book.wait(now: now) ?? 0
     }
-    _ = book.begin(now: now)
-    book.end(isDone: false, now: now, random: 0.5)
+    return (book, now)
+  }
+
+  /// The folder may have been away.
+  @Test func whatFailedIsTriedAtOnceWhenTheFolderIsSeenAnew() {
+    var (book, now) = failed(times: 6)
     #expect(book.wait(now: now) == 32 * second)
     book.take(.ready(directories: 1), now: now, random: 0.5)
     #expect(book.wait(now: now) == 0 && book.begin(now: now) == [.everything])
@@ -52,16 +56,7 @@ extension WatchBookTests {
 
   /// The folder's own mode changed: what kept repairs out may be over.
   @Test func whatFailedIsTriedSoonWhenTheFolderItselfChanges() {
-    var book = seen()
-    book.take(.dirty(path("a")), now: 0, random: 0.5)
-    var now = second
-    for _ in 0..<9 {
-      _ = book.begin(now: now)
-      book.end(isDone: false, now: now, random: 0.5)
-      now += book.wait(now: now) ?? 0
-    }
-    _ = book.begin(now: now)
-    book.end(isDone: false, now: now, random: 0.5)
+    var (book, now) = failed(times: 10)
     #expect(book.wait(now: now) == 300 * second)
     book.take(.tree(path("a")), now: now, random: 0.5)
     #expect(book.wait(now: now) == 300 * second)

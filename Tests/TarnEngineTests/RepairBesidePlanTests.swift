@@ -8,12 +8,7 @@ import Testing
 /// Repairs beside a pass that has a newer manifest, or the same path in its plan.
 @Suite struct RepairBesidePlanTests {
   private func world(_ names: [String] = ["a", "b"]) throws -> World {
-    let world = World()
-    world.settings = "settings"
-    world.catalog = MemoryCatalog()
-    world.policy.retries = 0
-    for name in names { world.want(name, "text of \(name)") }
-    #expect(try world.run().isInSync)
+    let world = try World.inSync(names)
     return world
   }
 

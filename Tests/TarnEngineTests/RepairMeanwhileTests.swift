@@ -8,12 +8,7 @@ import Testing
 /// Repairs beside a pass or a longer repair, in turns with it.
 @Suite struct RepairMeanwhileTests {
   private func world() throws -> World {
-    let world = World()
-    world.settings = "settings"
-    world.catalog = MemoryCatalog()
-    world.policy.retries = 0
-    for name in ["a", "b", "sub/c"] { world.want(name, "text of \(name)") }
-    #expect(try world.run().isInSync)
+    let world = try World.inSync(["a", "b", "sub/c"])
     return world
   }
 

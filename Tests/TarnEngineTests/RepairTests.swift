@@ -9,12 +9,7 @@ import Testing
 @Suite struct RepairTests {
   /// Four files in place, and a catalog of them.
   private func world() throws -> World {
-    let world = World()
-    world.settings = "settings"
-    world.catalog = MemoryCatalog()
-    world.policy.retries = 0
-    for name in ["a", "b", "sub/c", "sub/deep/d"] { world.want(name, "text of \(name)") }
-    #expect(try world.run().isInSync)
+    let world = try World.inSync(["a", "b", "sub/c", "sub/deep/d"])
     // Whoever asks the feed now is told so.
     world.feedFailure = FeedFailure(code: "feed-malformed", message: "read")
     return world

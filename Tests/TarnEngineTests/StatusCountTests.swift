@@ -64,12 +64,7 @@ import Testing
 
   /// A repair of everything has counted without it, and the problem is told as well.
   @Test func aFailedRepairIsMissingOnce() throws {
-    let world = World()
-    world.settings = "settings"
-    world.catalog = MemoryCatalog()
-    world.policy.retries = 0
-    for name in ["a", "b", "c"] { world.want(name, "text of \(name)") }
-    #expect(try world.run().isInSync)
+    let world = try World.inSync(["a", "b", "c"])
     world.folder.delete("a".path)
     world.server.script(World.host + "a", [FakeAnswer(status: 404), FakeAnswer(status: 404)])
     for region in [Region("a".path, .itself), .everything] {

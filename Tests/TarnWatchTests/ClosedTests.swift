@@ -52,7 +52,7 @@ extension WatchSuite {
         try bench.write("d/e/g/fresh/file", "x")
       }
       // Told behind all that happened before it.
-      if closed != "" { _ = try bench.settle() } else { usleep(400_000) }
+      _ = try bench.settle()
       try mode(bench, closed, 0o755)
       try requireSight(bench, of: closed == "/d/e/g" ? ["d/e/g/fresh"] : ["d/e/g", "d/e/g/fresh"])
     }
@@ -68,9 +68,10 @@ extension WatchSuite {
     /// It loses its watches where it waits, for nobody claims it.
     @Test func whatWasMovedOutAndBackIsWatched() throws {
       let bench = try bench()
+      let before = try bench.watchCount()
       try mode(bench, "/d", 0o700)
       try #require(rename(bench.folder + "/d/e/g", bench.base + "/out") == 0)
-      usleep(600_000)
+      try bench.awaitWatches(before - 2)
       try #require(rename(bench.base + "/out", bench.folder + "/d/e/g") == 0)
       _ = try bench.settle()
       try mode(bench, "/d", 0o755)

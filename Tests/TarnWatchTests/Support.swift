@@ -161,6 +161,25 @@ final class Bench {
     }
   }
 
+  /// The watches that the program has, by the kernel (proc(5), fdinfo), through whichever descriptors.
+  func watchCount() throws -> Int {
+    let directory = "/proc/\(try #require(process?.processID))/fdinfo"
+    let all = try FileManager.default.contentsOfDirectory(atPath: directory).flatMap { name in
+      // One that was closed meanwhile has none.
+      let text = (try? String(contentsOfFile: directory + "/" + name, encoding: .utf8)) ?? ""
+      return text.split(separator: "\n").filter { $0.hasPrefix("inotify wd:") }.map(String.init)
+    }
+    return Set(all).count
+  }
+
+  func awaitWatches(_ count: Int) throws {
+    let end = SystemClock().monotonic() + Self.deadline
+    while try watchCount() != count {
+      if SystemClock().monotonic() > end { throw Late(description: "there are not \(count) watches") }
+      sched_yield()
+    }
+  }
+
   // MARK: - Changing the folder
 
   func write(_ name: String, _ text: String) throws {

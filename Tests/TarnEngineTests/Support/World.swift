@@ -2,6 +2,7 @@ import Foundation
 import TarnCore
 import TarnRuntime
 import TestSupport
+import Testing
 
 @testable import TarnEngine
 
@@ -57,6 +58,17 @@ final class World {
   // MARK: The feed
 
   static let host = "http://mirror.example/"
+
+  /// Files in place by a first pass, and a catalog of them for repairs; what fails is not tried again.
+  static func inSync(_ names: [String]) throws -> World {
+    let world = World()
+    world.settings = "settings"
+    world.catalog = MemoryCatalog()
+    world.policy.retries = 0
+    for name in names { world.want(name, "text of \(name)") }
+    #expect(try world.run().isInSync)
+    return world
+  }
 
   /// An entry with everything, served by the server.
   @discardableResult
