@@ -43,6 +43,8 @@ enum CatalogFact {
   static let name = "catalog"
 
   static func value(id: String, settings: String) -> String { "\(id) \(settings)" }
+
+  static func id(of value: String) -> String { String(value.prefix { $0 != " " }) }
 }
 
 /// Brings parts of the folder into line with the manifest that was last accepted, without asking the feed. It deletes nothing, and
@@ -169,7 +171,7 @@ extension Pass {
     guard ports.catalog != nil, let settings = request.settings,
       let fact = try ports.ledger.fact(CatalogFact.name)
     else { return nil }
-    let id = String(fact.prefix { $0 != " " })
+    let id = CatalogFact.id(of: fact)
     return fact == CatalogFact.value(id: id, settings: settings) ? id : nil
   }
 

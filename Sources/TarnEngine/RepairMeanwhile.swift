@@ -132,7 +132,8 @@ final class RepairMeanwhile {
 
   /// Begins what was found, of each look in turn, so that a long one keeps no other waiting.
   private func begin() throws {
-    guard let beside, !plans.isEmpty else { return }
+    // With no room there is nothing to look for.
+    guard let beside, !plans.isEmpty, beside.hasRoom else { return }
     var atWork = beside.pathsAtWork.union(conductor?.pathsAtWork ?? []).union(hashed)
     for _ in 0..<Self.handful {
       guard beside.hasRoom, !plans.isEmpty else { break }

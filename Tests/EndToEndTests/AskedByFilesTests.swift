@@ -4,10 +4,15 @@ import Testing
 /// A server that hands out its list, and asks by its answers for files to be left alone.
 @Suite(.enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
 final class AskedByFilesTests: AgentHouse {
+  private let silent: SilentServer
+
   init() throws {
+    let silent = try SilentServer()
+    self.silent = silent
     try super.init(
       locations: """
         location = /busy { if (!-f $document_root/open) { return 503; } add_header Retry-After 300 always; }
+        location = /hanging { proxy_pass http://127.0.0.1:\(silent.port); }
         """,
       files: ["busy": "busy\n"], options: "every = \"1min\"")
   }
@@ -34,5 +39,25 @@ final class AskedByFilesTests: AgentHouse {
     try server.files.write("", to: "open")
     #expect(try tarn("sync", "files").status == 0)
     #expect(try mirror()["askedUntil"] is NSNull)
+  }
+
+  /// Another file is still on its way.
+  @Test(arguments: [SIGKILL, SIGTERM]) func whatItAsksForOutlivesAnAgentThatEndsInThePass(signal: Int32)
+    throws
+  {
+    try Feeds.publish(["busy": "busy\n", "hanging": "hanging\n"], in: server.files)
+    try start()
+    let sync = try begin("sync", "files")
+    try waitUntil("it has asked") { try self.mirror()["askedUntil"] is String }
+    let before = try mirror()
+    #expect(before["run"] is Int, "the pass is at work: \(before)")
+    agent?.signal(signal)
+    _ = try agent?.wait(limit: 20)
+    _ = try sync.wait(limit: 20)
+    try start()
+    let after = try mirror()
+    let asked = try #require(before["askedUntil"] as? String)
+    #expect(
+      after["askedUntil"] as? String == asked && (after["nextRun"] as? String ?? "") >= asked, "\(after)")
   }
 }

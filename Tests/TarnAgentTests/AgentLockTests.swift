@@ -9,20 +9,28 @@ import Testing
   @Test func aSecondAgentIsRefusedUntilTheFirstIsGone() throws {
     let directory = ScratchDirectory()
     let place = directory.path
-    var first = try AgentLock.take(place)
+    var first = try take(place)
     #expect(first != nil)
-    let failure = #expect(throws: PassFailure.self) { try AgentLock.take(place) }
+    let failure = #expect(throws: PassFailure.self) { try take(place) }
     #expect(failure?.kind == .locked && failure?.code == "agent-runs")
     #expect(failure?.message.contains("another agent keeps its record there (process ") == true)
     // Another directory's is another lock.
     let other = ScratchDirectory()
-    #expect(try AgentLock.take(other.path) != nil)
+    #expect(try take(other.path) != nil)
     first = nil
-    #expect(try AgentLock.take(place) != nil)
+    #expect(try take(place) != nil)
   }
 
-  /// Nothing can be recorded there either, and saving tells that.
+  /// But told: a second one would not be noticed.
   @Test func whereNoneCanBeMadeNobodyIsRefused() throws {
-    #expect(try AgentLock.take("/dev/null/state") == nil)
+    var warnings: [String] = []
+    #expect(try AgentLock.take("/dev/null/state") { warnings.append($0) } == nil)
+    #expect(
+      warnings.count == 1 && warnings[0].hasPrefix("/dev/null/state/agent.lock cannot be locked")
+        && warnings[0].contains("not a directory; remove it, or give it"), "\(warnings)")
+  }
+
+  private func take(_ directory: String) throws(PassFailure) -> AgentLock? {
+    try AgentLock.take(directory) { Issue.record("\($0)") }
   }
 }

@@ -11,7 +11,9 @@ extension Agent {
     guard !mirror.settings.isDryRun else {
       throw ControlFailure(
         .usage, code: "dry-run", "'dry-run' is in the settings of \(name): nothing is changed there",
-        hint: "take it out, then approve")
+        hint:
+          "remove dry-run below [mirror.\(name)] of the settings, then: tarn reload; tarn approve \(ShellWord.quote(name))"
+      )
     }
     let held = try held(mirror, plan)
     let isLater = shared.wait { shared -> Bool? in

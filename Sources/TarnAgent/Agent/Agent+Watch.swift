@@ -205,6 +205,7 @@ extension Agent {
 
   /// Nanoseconds until a repair is due that may begin.
   func repairWait(_ shared: Shared) -> UInt64 {
+    guard shared.state.hasRepairPlace else { return .max }
     let now = parts.clock.monotonic()
     let waits = shared.watched.compactMap { name, watched in
       shared.state.mayRepair(name) ? watched.wait(now: now) : nil

@@ -108,7 +108,9 @@ package final class Agent: Sendable {
     notifier = ServiceNotifier(environment: parts.environment)
     let now = Timestamp(nanoseconds: parts.clock.now())
     started = now
-    lock = try parts.paths.state.flatMap { directory throws(PassFailure) in try AgentLock.take(directory) }
+    lock = try parts.paths.state.flatMap { directory throws(PassFailure) in
+      try AgentLock.take(directory) { parts.log.tell(.warning, $0, AgentLog.Fields(code: "agent-lock")) }
+    }
     if let kept = parts.paths.state.flatMap(AgentRecord.setAside) {
       parts.log.tell(
         .warning, "the agent's record was damaged; it is kept as \(kept), and pauses may be forgotten",
@@ -121,6 +123,7 @@ package final class Agent: Sendable {
         record: record))
     budget.setMirrors(Self.feeds(running.settings))
     for mirror in running.settings.mirrors { add(mirror) }
+    budget.onAsked { [weak self] in self?.wake() }
   }
 
   /// Of each mirror.
@@ -168,6 +171,7 @@ package final class Agent: Sendable {
       for action in actions { carryOut(action) }
       if isOver { break }
       setRates()
+      noteAsked()
       save()
       notifier.status(summary())
       tellListeners()
@@ -326,13 +330,17 @@ package final class Agent: Sendable {
     parts.log.tell(result.level, result.message, AgentLog.Fields(mirror: name, code: result.code))
   }
 
-  /// Kept at once: whoever kills the agent does not make its successor ask sooner.
-  func setAsked(_ name: String, _ seconds: Double?) {
-    shared.change { shared in
-      let before = shared.state.history(of: name)?.heldUntil
-      shared.state.setAsked(name, seconds, now: moment)
-      if shared.state.history(of: name)?.heldUntil != before { shared.wasWoken = true }
+  /// What hosts ask for by their answers for files.
+  private func noteAsked() {
+    for name in shared.withLock({ $0.state.running }) {
+      if let seconds = budget.askedRest(mirror: name) { setAsked(name, Double(seconds)) }
     }
+  }
+
+  /// Kept at once, while the pass is at work: whoever ends the agent does not make its successor ask sooner.
+  func setAsked(_ name: String, _ seconds: Double?) {
+    let isNews = shared.withLock { $0.state.setAsked(name, seconds, now: moment) }
+    if isNews { wake() }
   }
 
   /// Another process works at the folder, which is told once for each that does: it is tried again and again.

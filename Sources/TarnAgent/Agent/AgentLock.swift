@@ -8,29 +8,44 @@ import TarnRuntime
 final class AgentLock: Sendable {
   private let descriptor: Int32
 
-  /// - Parameter directory: the agent's state directory; made if need be.
-  /// - Returns: nil where none can be made: nothing can be recorded there either, and saving tells that.
+  /// - Parameters:
+  ///   - directory: the agent's state directory; made if need be.
+  ///   - warn: hears why there is no lock, with what to do.
+  /// - Returns: nil where none can be had: a second agent would not be noticed.
   /// - Throws: `locked` when another agent holds it.
-  static func take(_ directory: String) throws(PassFailure) -> AgentLock? {
+  static func take(_ directory: String, warn: (String) -> Void) throws(PassFailure) -> AgentLock? {
     TextFile.makeDirectories(directory)
     let path = directory + "/agent.lock"
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { return nil }
+    guard descriptor >= 0 else {
+      warn(warning(path, errno))
+      return nil
+    }
     if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
-      let isHeld = errno == EWOULDBLOCK
+      let error = errno
       close(descriptor)
-      guard isHeld else { return nil }
+      guard error == EWOULDBLOCK else {
+        warn(warning(path, error))
+        return nil
+      }
       let holder = TextFile.read(path, limit: 64).flatMap { Int32($0.prefix { $0.isNumber }) }
       throw PassFailure(
         .locked, code: "agent-runs",
         "\(Printable.escape(directory)): another agent keeps its record there"
           + (holder.map { " (process \($0))" } ?? ""),
-        hint: "one agent per state directory: tarn status shows it")
+        hint: "end that one, or give this agent another state directory (STATE_DIRECTORY, XDG_STATE_HOME)")
     }
     let text = Array("\(getpid())\n".utf8)
     // On a full disk the lock is held without a name.
     if ftruncate(descriptor, 0) == 0 { _ = pwrite(descriptor, text, text.count, 0) }
     return AgentLock(descriptor)
+  }
+
+  private static func warning(_ path: String, _ error: Int32) -> String {
+    let words = strerror(error).map { String(cString: $0).lowercased() } ?? "error \(error)"
+    return
+      "\(Printable.escape(path)) cannot be locked, so that a second agent would not be noticed: \(words); "
+      + "remove it, or give it and its directory to this user"
   }
 
   private init(_ descriptor: Int32) {

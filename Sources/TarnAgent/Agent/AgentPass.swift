@@ -133,6 +133,7 @@ struct AgentObserver: PassObserver {
       tell(trouble: PassTrouble(message, pause: seconds, now: agent.moment.wall))
       log.tell(.debug, "again in \(Int(seconds.rounded(.up))) s: \(path.printable): \(message)", fields)
     case .feedRetrying(let message, let seconds, let isAsked):
+      // Also where a redirect led to another host.
       if isAsked { agent.setAsked(mirror, seconds) }
       let trouble = PassTrouble(message, pause: seconds, now: agent.moment.wall)
       fields.code = "feed-retry"

@@ -18,7 +18,7 @@ struct AgentRecord: Equatable, Sendable {
     var outcome: RunSchedule.Outcome?
     var since: Timestamp?
     var lastAttempt: Timestamp?
-    /// Until then a server asked to be left alone.
+    /// As in the history of its schedule.
     var heldUntil: Timestamp?
     /// A pass was at work, as far as the record knows.
     var wasCutShort = false

@@ -103,7 +103,7 @@ package struct RunSchedule: Sendable {
     package var lastOutcome: Outcome?
     /// A run was at work when the process ended, or was killed: what it fetched waits for the next one.
     package var wasCutShort = false
-    /// Until then the server of the last run asked to be left alone; nil when it did not.
+    /// Until then the server of the last run asked to be left alone, or its feed (`ttl`) not to be read; nil where neither did.
     package var heldUntil: Timestamp?
 
     package init() {}
@@ -231,11 +231,16 @@ package struct RunSchedule: Sendable {
   /// What the server of the run at work asked for, which waits for it: a process that takes its place has to know.
   ///
   /// - Parameter seconds: to be left alone; nil once it has answered.
-  package mutating func setAsked(_ seconds: Double?, now: Moment) {
-    guard isRunning else { return }
-    history.heldUntil = seconds.map {
+  /// - Returns: whether that is another wish than before: told in whole seconds, the same one comes out a little later each time.
+  @discardableResult
+  package mutating func setAsked(_ seconds: Double?, now: Moment) -> Bool {
+    guard isRunning else { return false }
+    let until = seconds.map {
       now.wall.adding(seconds: Int64(max(0, min($0, Double(limits.mostHint))).rounded(.up)))
     }
+    if let until, let before = history.heldUntil, abs(until.seconds - before.seconds) <= 2 { return false }
+    defer { history.heldUntil = until }
+    return until != history.heldUntil
   }
 
   /// The run has ended.

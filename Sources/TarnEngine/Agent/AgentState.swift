@@ -101,9 +101,11 @@ package struct AgentState: Sendable {
   package mutating func setTransferring(_ names: Set<String>) { transferring = names }
 
   /// What the server of the pass at work asked for, in seconds; nil once it has answered. Of a repair it says nothing.
-  package mutating func setAsked(_ name: String, _ seconds: Double?, now: Moment) {
-    guard mirrors[name]?.isRepair == false else { return }
-    mirrors[name]?.schedule.setAsked(seconds, now: now)
+  ///
+  /// - Returns: whether that is another wish than before.
+  package mutating func setAsked(_ name: String, _ seconds: Double?, now: Moment) -> Bool {
+    guard mirrors[name]?.isRepair == false else { return false }
+    return mirrors[name]?.schedule.setAsked(seconds, now: now) ?? false
   }
 
   // MARK: - Settings
@@ -263,10 +265,17 @@ package struct AgentState: Sendable {
 
   package func mayRepair(_ name: String) -> Bool {
     guard !isEnding, let mirror = mirrors[name], mirror.run == nil, !mirror.isRemoved else { return false }
-    guard !mirror.schedule.isPaused else { return false }
-    let repairs = mirrors.filter(\.value.isRepair).keys
-    let free = min(Self.mostTransferringRepairs, repairs.count { transferring.contains($0) })
-    return repairs.count - free < Self.mostRepairs
+    return !mirror.schedule.isPaused && hasRepairPlace
+  }
+
+  /// The same for all mirrors.
+  package var hasRepairPlace: Bool {
+    var (all, free) = (0, 0)
+    for (name, mirror) in mirrors where mirror.isRepair {
+      all += 1
+      if transferring.contains(name) { free += 1 }
+    }
+    return all - min(Self.mostTransferringRepairs, free) < Self.mostRepairs
   }
 
   /// Begins a repair, if one may be at work now.

@@ -118,8 +118,8 @@ package struct Verification {
   }
 
   private func openCatalog() throws -> (any CatalogReading)? {
-    guard let id = try ports.ledger.fact(CatalogFact.name)?.prefix(while: { $0 != " " }),
-      let catalog = try ports.catalog?.open(id: String(id)), !catalog.isWindow
+    guard let fact = try ports.ledger.fact(CatalogFact.name),
+      let catalog = try ports.catalog?.open(id: CatalogFact.id(of: fact)), !catalog.isWindow
     else { return nil }
     return catalog
   }

@@ -82,23 +82,25 @@ struct FeedReader {
     _ url: String, limit: UInt64, since known: FeedValidators? = nil,
     patience: Int64 = DownloadRequest.shortestPatience
   ) -> Pending {
-    let isFeed = limit == Self.mostBytes
     var request = DownloadRequest(url: url, limit: limit)
     request.patience = patience
     request.accept = "*/*"
     request.encoding = .gzipAsked
     request.ifNoneMatch = known?.etag
     request.ifModifiedSince = known?.lastModified
+    let isFeed = limit == Self.mostBytes
     let fetch = FeedFetch(progress: isFeed ? progress : nil)
     let wishes = steering?.wishes ?? 0
     return Pending(
-      url: url, limit: limit, known: known, fetch: fetch, id: ports.downloader.start(request, to: fetch),
-      wishes: wishes)
+      url: url, limit: limit, isFeed: isFeed, known: known, fetch: fetch,
+      id: ports.downloader.start(request, to: fetch), wishes: wishes)
   }
 
   struct Pending {
     var url: String
     var limit: UInt64
+    /// Not one of the listings that it leads to.
+    var isFeed: Bool
     var known: FeedValidators?
     var fetch: FeedFetch
     var id: DownloadID
@@ -168,6 +170,7 @@ struct FeedReader {
 
   private func drain(_ pending: Pending, into spool: SpoolFile) throws(PassFailure) -> DownloadOutcome {
     var told = ports.clock.monotonic()
+    var hasTold = false
     while true {
       let outcome: DownloadOutcome?
       do {
@@ -182,11 +185,15 @@ struct FeedReader {
         ports.downloader.cancel(pending.id)
         throw error
       }
-      if outcome != nil || ports.clock.monotonic() >= told + 1_000_000_000 {
+      if pending.isFeed, outcome == nil, ports.clock.monotonic() >= told + 1_000_000_000 {
         told = ports.clock.monotonic()
+        hasTold = true
         tell()
       }
-      if let outcome { return outcome }
+      if let outcome {
+        if hasTold { tell() }
+        return outcome
+      }
     }
   }
 

@@ -5,7 +5,6 @@ import TarnCore
 struct EarlyProblems {
   /// By name; those that are settled by now are gone.
   private(set) var standing: [[UInt8]: Problem] = [:]
-  private var named: [Problem.Kind: Int] = [:]
   /// What the ledger is to learn; nil: there is none of this name any more.
   private var changes: [[UInt8]: Problem?] = [:]
   /// Of what was found while the plan was made.
@@ -23,20 +22,14 @@ struct EarlyProblems {
   }
 
   mutating func tell(_ problem: Problem) {
-    if let known = standing[problem.name] {
-      named[known.kind, default: 0] -= 1
-    } else if standing.count >= most {
-      return
-    }
+    guard standing[problem.name] != nil || standing.count < most else { return }
     standing[problem.name] = problem
-    named[problem.kind, default: 0] += 1
     changes[problem.name] = problem
   }
 
   /// What failed is in place by now, or is tried again.
   mutating func settle(_ name: [UInt8]) {
-    guard let known = standing.removeValue(forKey: name) else { return }
-    named[known.kind, default: 0] -= 1
+    guard standing.removeValue(forKey: name) != nil else { return }
     changes[name] = .some(nil)
   }
 
@@ -57,7 +50,7 @@ struct EarlyProblems {
       }
       if !isMended(problem) { result.append(.problem(problem)) }
     }
-    let unnamed = unnamedBefore + UnnamedProblems(all: counts, named: named)
+    let unnamed = unnamedBefore + UnnamedProblems(all: counts, named: standing.values.countsByKind)
     return result + [unnamed.change(began: began)]
   }
 }

@@ -89,6 +89,8 @@ package final class TransferBudget: Sendable {
   }
 
   private let state: Locked<State>
+  /// Hears that some host has asked to be left alone.
+  private let listener = Locked<(@Sendable () -> Void)?>(nil)
   private let clock: any Clock
   private let random: any RandomSource
 
@@ -151,6 +153,11 @@ package final class TransferBudget: Sendable {
     let now = now.monotonic
     guard let until = state.withLock({ $0.book.askedUntil(mirror) }), until > now else { return nil }
     return Int64(clamping: (until - now + 999_999_999) / 1_000_000_000)
+  }
+
+  /// - Parameter hear: is called on a network's thread whenever a host has asked some mirror to be left alone; see `askedRest`.
+  package func onAsked(_ hear: @escaping @Sendable () -> Void) {
+    listener.withLock { $0 = hear }
   }
 
   package func snapshot() -> Snapshot {
@@ -224,6 +231,7 @@ package final class TransferBudget: Sendable {
     let now = now
     let random = random.unit()
     change { $0.book.leave(place, outcome, cause: cause, now: now, random: random) }
+    if case .asked = outcome { listener.withLock { $0 }?() }
   }
 
   /// A transfer that receives nothing gives its place to a mirror that waits and has none at its host, or, where all are taken,
