@@ -18,8 +18,7 @@ import Testing
     mirror.lastAttempt = Timestamp(nanoseconds: 1_700_000_000_123_456_789)
     mirror.heldUntil = Timestamp(nanoseconds: 1_700_000_180_000_000_000)
     mirror.wasCutShort = true
-    mirror.failure = "line one\nline\ttwo = \\"
-    mirror.isFailureOfFolder = true
+    mirror.failure = PassFault(message: "line one\nline\ttwo = \\", isOfFolder: true)
     mirror.approved = "1a2b3c4d"
     mirror.pausedPaths = [try RelativePath([0xFF, 0x3D]), try RelativePath(Array("a b".utf8))]
     var record = AgentRecord()

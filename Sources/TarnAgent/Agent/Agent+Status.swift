@@ -64,7 +64,7 @@ extension Agent {
     document.name = name
     document.nextRun = next?.at?.rfc3339
     document.nextRunReason = next?.reason.rawValue
-    document.take(attempt: standing?.history.lastAttempt, failure: mirror.failure)
+    document.take(attempt: standing?.history.lastAttempt, failure: mirror.failure?.message)
     // Of a folder that is away its ledger says nothing.
     if !mirror.settings.isDryRun {
       document.lastSuccess = document.lastSuccess ?? standing?.history.lastSuccess?.rfc3339

@@ -265,13 +265,8 @@ extension Agent {
         if outcome.hasTold { shared.watched[name]?.book.begunJournal() }
       }
       // That pass asked another folder.
-      let failure = shared.mirrors[name]?.failure
-      isBack =
-        id != nil && outcome.isDone && failure != nil && shared.mirrors[name]?.isFailureOfFolder == true
-      if isBack {
-        shared.mirrors[name]?.failure = nil
-        shared.mirrors[name]?.isFailureOfFolder = false
-      }
+      isBack = id != nil && outcome.isDone && shared.mirrors[name]?.failure?.isOfFolder == true
+      if isBack { shared.mirrors[name]?.failure = nil }
       shared.state.repaired(
         name, needsPass: outcome.needsPass || isBack, endsBackOff: outcome.wasBlind || isBack, now: now)
       shared.mirrors[name]?.progress = nil

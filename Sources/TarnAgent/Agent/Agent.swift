@@ -318,7 +318,6 @@ package final class Agent: Sendable {
         shared.watched[name]?.book.passEnded(now: parts.clock.monotonic())
         if result.outcome != .cancelled, result.outcome != .busy {
           shared.mirrors[name]?.failure = result.failure
-          shared.mirrors[name]?.isFailureOfFolder = result.isOfFolder
           shared.mirrors[name]?.busy = nil
         }
         shared.dropIfRemoved(name)
@@ -374,7 +373,6 @@ package final class Agent: Sendable {
         mirror.steering = PassSteering(paused: Set(kept?.pausedPaths ?? []))
       }
       mirror.failure = kept?.failure
-      mirror.isFailureOfFolder = kept?.isFailureOfFolder ?? false
       mirror.approved = kept?.approved
       // A pass that still ends belongs to the mirror that had the name before.
       mirror.stop = shared.mirrors[settings.name]?.stop
@@ -438,7 +436,6 @@ package final class Agent: Sendable {
         kept.heldUntil = history.heldUntil
         kept.lastAttempt = history.lastAttempt
         kept.failure = mirror.failure
-        kept.isFailureOfFolder = mirror.isFailureOfFolder
         kept.approved = mirror.approved
         kept.pausedPaths = mirror.steering.paused.sorted()
         record.mirrors[name] = kept

@@ -17,9 +17,7 @@ struct AgentMirror: Sendable {
   var steering = PassSteering()
   var priority = ControlCommand.Priority.normal
   /// Why the last pass did not do its work; nil when it did.
-  var failure: String?
-  /// That was the folder.
-  var isFailureOfFolder = false
+  var failure: PassFault?
   /// The rate that the settings ask for by the time of day.
   private(set) var rates: RateTimetable
   /// A held plan that may go ahead as soon as no pass is at work.
@@ -52,7 +50,6 @@ struct AgentMirror: Sendable {
     guard !isIn(settings.folder) else { return mirror }
     mirror.steering = PassSteering()
     mirror.failure = nil
-    mirror.isFailureOfFolder = false
     mirror.approved = nil
     return mirror
   }
@@ -133,7 +130,7 @@ extension Tarn {
   ) throws(PassFailure) -> StatusDocument {
     var document = try status(of: settings, problemLimit: problemLimit)
     if let kept = directory.map(AgentRecord.read)?.mirror(settings, among: names) {
-      document.take(attempt: kept.lastAttempt, failure: kept.failure)
+      document.take(attempt: kept.lastAttempt, failure: kept.failure?.message)
       document.take(askedUntil: kept.heldUntil, now: now)
       if kept.isPaused, document.process == nil { document.state = "paused" }
     }

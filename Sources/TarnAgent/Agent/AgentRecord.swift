@@ -23,9 +23,7 @@ struct AgentRecord: Equatable, Sendable {
     /// A pass was at work, as far as the record knows.
     var wasCutShort = false
     /// Why the last pass did not do its work; for mirrors without a ledger yet.
-    var failure: String?
-    /// That was the folder.
-    var isFailureOfFolder = false
+    var failure: PassFault?
     /// The held plan that was approved while a pass was at work.
     var approved: String?
     /// Transfers that wait for `resume`, in the order of their bytes.
@@ -71,8 +69,8 @@ struct AgentRecord: Equatable, Sendable {
         ("outcome", mirror.outcome?.rawValue), ("since", mirror.since.map { String($0.nanoseconds) }),
         ("attempt", mirror.lastAttempt.map { String($0.nanoseconds) }),
         ("held-until", mirror.heldUntil.map { String($0.nanoseconds) }),
-        ("cut-short", mirror.wasCutShort ? "yes" : nil), ("failure", mirror.failure),
-        ("failure-of", mirror.isFailureOfFolder ? "folder" : nil), ("approved", mirror.approved),
+        ("cut-short", mirror.wasCutShort ? "yes" : nil), ("failure", mirror.failure?.message),
+        ("failure-of", mirror.failure?.isOfFolder == true ? "folder" : nil), ("approved", mirror.approved),
       ]
       let fields = pairs.compactMap { key, value in value.map { "\(key)=\(EscapedLine.escape($0))" } }
       // Their bytes may be none of a text's.
@@ -112,8 +110,9 @@ struct AgentRecord: Equatable, Sendable {
       mirror.lastAttempt = values["attempt"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
       mirror.heldUntil = values["held-until"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
       mirror.wasCutShort = values["cut-short"] == "yes"
-      mirror.failure = values["failure"]
-      mirror.isFailureOfFolder = values["failure-of"] == "folder"
+      mirror.failure = values["failure"].map {
+        PassFault(message: $0, isOfFolder: values["failure-of"] == "folder")
+      }
       mirror.approved = values["approved"]
       mirror.pausedPaths = paths
       mirrors[EscapedLine.unescape(name.unicodeScalars)] = mirror

@@ -1,6 +1,13 @@
 import TarnCore
 import TarnEngine
 
+/// Why a pass did not do its work.
+struct PassFault: Sendable, Equatable {
+  var message: String
+  /// It was the folder: once that can be looked at again it says nothing.
+  var isOfFolder = false
+}
+
 /// How a pass ended, as the schedule and the log see it.
 struct RunOutcome: Sendable {
   var outcome: RunSchedule.Outcome
@@ -9,9 +16,7 @@ struct RunOutcome: Sendable {
   var message: String
   var level: AgentLog.Level
   /// Why the pass did not do its work; nil when it did, though some entries may have failed.
-  var failure: String?
-  /// That was the folder: once it can be looked at again it says nothing.
-  var isOfFolder = false
+  var failure: PassFault?
   /// How to mend that.
   var hint: String?
   var code: String
@@ -89,10 +94,11 @@ struct RunOutcome: Sendable {
     exitStatus = failure.kind.exitStatus
     message = failure.message
     level = .error
-    self.failure = failure.message
+    self.failure = PassFault(
+      message: failure.message,
+      isOfFolder: [.folderUnusable, .permission].contains(failure.kind)
+        || failure.code == PassFailure.folderNotEmpty)
     hint = failure.hint
-    isOfFolder =
-      [.folderUnusable, .permission].contains(failure.kind) || failure.code == PassFailure.folderNotEmpty
     switch failure.kind {
     case .stopped:
       outcome = .cancelled
