@@ -9,9 +9,9 @@ package final class Companion: Sendable {
     var atWork: UInt64?
     var lastNumber: UInt64 = 0
     var isClosed = false
+    var hasBegun = false
     /// A thread could not be made: nobody is helped.
     var isMissing = false
-    var thread: WorkerThread?
 
     var isFree: Bool { work == nil && atWork == nil && !isMissing }
 
@@ -63,7 +63,8 @@ package final class Companion: Sendable {
       guard state.isFree else { return (nil, false) }
       state.lastNumber += 1
       state.work = (state.lastNumber, work)
-      return (state.lastNumber, state.thread == nil)
+      defer { state.hasBegun = true }
+      return (state.lastNumber, !state.hasBegun)
     }
     if number != nil, isFirst { start() }
     return number
@@ -72,10 +73,7 @@ package final class Companion: Sendable {
   private func start() {
     let state = state
     let thread = try? WorkerThread.start(name: name, stackSize: 256 << 10) { Self.run(state) }
-    state.withLock {
-      $0.thread = thread
-      $0.isMissing = thread == nil
-    }
+    if thread == nil { state.withLock { $0.isMissing = true } }
   }
 
   private static func run(_ state: LockedCondition<State>) {

@@ -134,7 +134,8 @@ final class Hop {
 
   /// Seconds.
   private var silentFor: UInt64 {
-    (client.clock.monotonic() - min(heard, client.clock.monotonic())) / 1_000_000_000
+    let now = client.clock.monotonic()
+    return (now - min(heard, now)) / 1_000_000_000
   }
 
   /// For who ends it then.

@@ -48,7 +48,6 @@ final class TransferLoop {
       for command in commands { obey(command) }
       guard isOpen else { break }
       admit()
-      let untilSilence = giveWay()
       let untilRests = budget?.look()
       let untilRates = refill()
       let stepped = stepFiles()
@@ -58,6 +57,8 @@ final class TransferLoop {
       }
       let ended = collect()
       for client in turns { client.endTurn() }
+      // Only now is known who was silent: what had come before this turn is taken.
+      let untilSilence = giveWay()
       if stepped || ended { continue }
       multi.poll(milliseconds: min(untilRests ?? 60_000, throttleTime(untilRates), untilSilence))
     }

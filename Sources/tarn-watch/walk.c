@@ -203,7 +203,6 @@ static struct node *settle(struct folder *folder, struct node *node, int wd, ino
   else limbo_remove(known);
   node_take_place(known, node);
   if (known->flags & STALLED) visit_stalled(known);
-  visit_owed(known);
   return known;
 }
 

@@ -66,7 +66,7 @@ final class AgentApprovalTests: AgentHouse {
   @Test(arguments: [false, true]) func besideAPassItIsAcceptedForLater(isKilled: Bool) throws {
     let long = String(repeating: "0123456789abcdef", count: 6_000)
     _ = try hold(["slow.bin": long])
-    let sync = try begin("sync", "files")
+    let sync = try begin("sync", "files", "--json")
     try waitUntil("the plan is held while a file comes") {
       try mirror()["state"] as? String == "transferring" && heldPlan() != ""
     }
@@ -85,6 +85,8 @@ final class AgentApprovalTests: AgentHouse {
     } else {
       let ended = try sync.wait(limit: 60)
       #expect(ended.status == 0 && ended.output.contains("plan \(plan) was approved: 28 moved"), "\(ended)")
+      let counts = try #require(try JSON.documents(ended.output).last?["counts"] as? [String: Any])
+      #expect(counts["deleted"] as? Int == 28 && counts["held"] as? Int == 0, "\(counts)")
     }
     try waitUntil("it has gone ahead") { !place.exists("files/f10") }
     #expect(try tarn("sync", "files").status == 0)

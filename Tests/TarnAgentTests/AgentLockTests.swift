@@ -27,7 +27,7 @@ import Testing
     #expect(try AgentLock.take("/dev/null/state") { warnings.append($0) } == nil)
     #expect(
       warnings.count == 1 && warnings[0].hasPrefix("/dev/null/state/agent.lock cannot be locked")
-        && warnings[0].contains("not a directory; remove it, or give it"), "\(warnings)")
+        && warnings[0].contains("not a directory; make its directory writable, or give"), "\(warnings)")
   }
 
   private func take(_ directory: String) throws(PassFailure) -> AgentLock? {

@@ -293,6 +293,18 @@ import Testing
     #expect(world.state.advance(now: world.now) { 0 } == [.start(mirror: "a", run: later ?? 0)])
   }
 
+  /// A pause ends a pass, which a resume would begin again.
+  @Test(arguments: [false, true]) func whatAPauseEndedAndSomebodyCancelledIsNotBegunAgain(isCancelled: Bool) {
+    var world = World(["a"])
+    #expect(world.starts() == ["a"])
+    #expect(world.state.setPaused("a", true) == [.stop(mirror: "a")])
+    if isCancelled { #expect(world.state.cancel("a")?.hasPass == true) }
+    world.end("a", .cancelled)
+    world.pass(20)
+    #expect(world.state.setPaused("a", false) == [])
+    #expect(world.starts() == (isCancelled ? [] : ["a"]))
+  }
+
   /// It has no place so far.
   @Test func aWishThatWaitsIsCancelled() {
     var world = World(["a", "b", "c"], mostPasses: 1)
@@ -315,7 +327,7 @@ import Testing
     func begun() -> Int { names.count { world.state.repair($0, now: world.now) != nil } }
     #expect(begun() == AgentState.mostRepairs && begun() == 0)
     world.state.setTransferring(Set(world.state.running.prefix(3)))
-    #expect(begun() == 3 && !world.state.mayRepair("m99"))
+    #expect(begun() == 3 && !world.state.hasRepairPlace)
     // Each is a few threads.
     world.state.setTransferring(Set(names))
     var all = AgentState.mostRepairs + 3

@@ -1,4 +1,5 @@
 import TarnCore
+import TarnRuntime
 import TestSupport
 import Testing
 
@@ -32,5 +33,20 @@ import Testing
     #expect(rest.isAsked && rest.askedUntil == Timestamp(seconds: 900))
     bench.leave(budget, places[2], .asked(retryAfter: 60))
     #expect(budget.snapshot().resting.first?.askedUntil == Timestamp(seconds: 900))
+  }
+
+  /// Nor does one that somebody let through: no connection is no answer. By its time it ends.
+  @Test func aFailureIsNoAnswer() throws {
+    let budget = bench.budget(total: 10, perHost: 4)
+    let first = bench.enter(budget, mirror: "a")
+    bench.leave(budget, first, .asked(retryAfter: 900))
+    for (later, isAsked) in [(60, true), (900, false)] as [(UInt64, Bool)] {
+      bench.clock.advance(seconds: later)
+      budget.tryNow(mirror: "a")
+      let next = bench.enter(budget, mirror: "a")
+      bench.leave(budget, next, .transportFailed)
+      let rest = try #require(budget.snapshot().resting.first)
+      #expect(rest.isAsked == isAsked && rest.askedUntil == (isAsked ? Timestamp(seconds: 900) : nil))
+    }
   }
 }

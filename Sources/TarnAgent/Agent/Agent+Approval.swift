@@ -133,6 +133,8 @@ extension Agent {
 extension RunOutcome {
   fileprivate mutating func take(_ report: ApprovalReport) {
     message += "; plan \(report.plan.id) was approved: \(report.deleted) moved to the trash"
+    counts?["deleted", default: 0] += report.deleted
+    counts?["held"] = report.left
     guard outcome == .held, report.problems.isEmpty else { return }
     outcome = .succeeded
     code = "in-sync"

@@ -329,11 +329,12 @@ package final class Agent: Sendable {
     parts.log.tell(result.level, result.message, AgentLog.Fields(mirror: name, code: result.code))
   }
 
-  /// What hosts ask for by their answers for files.
+  /// What hosts ask for by their answers for files; the feed's host has answered by then.
   private func noteAsked() {
-    for name in shared.withLock({ $0.state.running }) {
-      if let seconds = budget.askedRest(mirror: name) { setAsked(name, Double(seconds)) }
+    let transferring = shared.withLock { shared in
+      shared.state.running.filter { shared.mirrors[$0]?.progress?.snapshot().phase == .transferring }
     }
+    for name in transferring { setAsked(name, budget.askedRest(mirror: name).map(Double.init)) }
   }
 
   /// Kept at once, while the pass is at work: whoever ends the agent does not make its successor ask sooner.

@@ -45,7 +45,9 @@ final class AgentLock: Sendable {
     let words = strerror(error).map { String(cString: $0).lowercased() } ?? "error \(error)"
     return
       "\(Printable.escape(path)) cannot be locked, so that a second agent would not be noticed: \(words); "
-      + "remove it, or give it and its directory to this user"
+      + ([EACCES, EPERM, ELOOP, EISDIR].contains(error)
+        ? "remove it, or give it and its directory to this user"
+        : "make its directory writable, or give the agent another one (STATE_DIRECTORY, XDG_STATE_HOME)")
   }
 
   private init(_ descriptor: Int32) {

@@ -70,7 +70,6 @@ struct RunOutcome: Sendable {
     (counts, bytes) = (report.counts.named, report.bytes.named)
     hints.freshFor = report.refreshSeconds
     level = .info
-    let done = "\(report.counts.inPlace) of \(report.counts.wanted) in place"
     guard !report.wasStopped else {
       outcome = .cancelled
       exitStatus = 3
@@ -85,7 +84,7 @@ struct RunOutcome: Sendable {
     if report.counts.refused > 0 { parts.append("\(report.counts.refused) refused") }
     if report.counts.conflict > 0 { parts.append("\(report.counts.conflict) in conflict") }
     let what = parts.isEmpty ? "nothing to do" : "to do: \(parts.joined(separator: ", "))"
-    message = "\(what), \(done); only planned, for the settings say dry-run"
+    message = "\(what), \(report.counts.standing); only planned, for the settings say dry-run"
   }
 
   init(_ failure: PassFailure) {

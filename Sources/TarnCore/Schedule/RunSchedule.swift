@@ -127,7 +127,7 @@ package struct RunSchedule: Sendable {
   private var catchUp: Wait?
   private var lastBegin: Moment?
   /// What held before the run that is at work, for it may turn out to be none.
-  private var before: (lastAttempt: Timestamp?, heldUntil: Timestamp?, hold: Wait?)?
+  private var before: (history: History, hold: Wait?)?
   /// The last begin or end of a run of this process.
   private var lastSign: Moment?
   /// The planned time is looked for after this one; runs whose time came while another went on are not missed.
@@ -203,20 +203,21 @@ package struct RunSchedule: Sendable {
     forgetHold()
     backOff = nil
     history.failures = 0
+    before?.history.failures = 0
     plan(now: now)
   }
 
   private mutating func forgetHold() {
     (hold, history.heldUntil) = (nil, nil)
     before?.hold = nil
-    before?.heldUntil = nil
+    before?.history.heldUntil = nil
   }
 
   /// A run begins.
   package mutating func begin(now: Moment) {
     isRunning = true
     isAsked = false
-    before = (history.lastAttempt, history.heldUntil, hold)
+    before = (history, hold)
     catchUp = nil
     (hold, history.heldUntil) = (nil, nil)
     backOff = nil
@@ -252,8 +253,8 @@ package struct RunSchedule: Sendable {
     _ outcome: Outcome, hints: Hints = Hints(), isCutShort: Bool = false, now: Moment, random: Double
   ) {
     isRunning = false
-    history.wasCutShort = isCutShort
     if outcome == .busy { return endBusy(now: now, random: random) }
+    history.wasCutShort = isCutShort
     if outcome != .cancelled { history.lastOutcome = outcome }
     lastSign = now
     reference = now.wall
@@ -266,9 +267,12 @@ package struct RunSchedule: Sendable {
     case .failedTransient, .failedPermanent: history.failures += 1
     }
     backOff = backOffWait(outcome, now: now, random: random)
-    hold = asked(hints, outcome, now: now)
+    // What a run that is to go on has read is no reason to wait.
+    let isRead = outcome != .failedTransient && !isCutShort
+    var waits = asked(hints, isRead: isRead, now: now)
     // It ended while it waited as its server had asked.
-    if outcome == .cancelled, timing != .onDemand { hold = hold ?? held(until: history.heldUntil, now: now) }
+    if outcome == .cancelled, timing != .onDemand { waits.append(held(until: history.heldUntil, now: now)) }
+    hold = waits.compactMap(\.self).max { $0.remaining(at: now) < $1.remaining(at: now) }
     history.heldUntil = hold.map { hold in
       let (until, overflow) = now.wall.nanoseconds.addingReportingOverflow(hold.remaining(at: now))
       return Timestamp(nanoseconds: overflow ? .max : until)
@@ -283,9 +287,7 @@ package struct RunSchedule: Sendable {
 
   /// It counts as no run: what a server asked for still holds, and another run follows soon.
   private mutating func endBusy(now: Moment, random: Double) {
-    if let before {
-      (history.lastAttempt, history.heldUntil, hold) = (before.lastAttempt, before.heldUntil, before.hold)
-    }
+    if let before { (history, hold) = before }
     lastSign = now
     reference = now.wall
     if timing != .onDemand { catchUp = Wait(from: now, seconds: limits.spacing * (1 + random)) }
@@ -420,13 +422,14 @@ package struct RunSchedule: Sendable {
     }
   }
 
-  /// What the server of the last run asked for.
-  private func asked(_ hints: Hints, _ outcome: Outcome, now: Moment) -> Wait? {
-    let freshFor = outcome == .failedTransient ? 0 : hints.freshFor ?? 0
-    let seconds = min(limits.mostHint, max(hints.retryAfter ?? 0, freshFor))
-    guard seconds > 0 else { return nil }
-    // A feed is as old as the run that read it; a wish to be left alone begins with the answer.
-    return Wait(from: outcome == .failedTransient ? now : lastBegin ?? now, seconds: Double(seconds))
+  /// What the server of the last run asked for: a wish to be left alone begins with the answer, and a feed is as old as the run
+  /// that read it.
+  private func asked(_ hints: Hints, isRead: Bool, now: Moment) -> [Wait?] {
+    func wait(_ seconds: Int64?, from: Moment) -> Wait? {
+      guard let seconds, seconds > 0 else { return nil }
+      return Wait(from: from, seconds: Double(min(limits.mostHint, seconds)))
+    }
+    return [wait(hints.retryAfter, from: now), wait(isRead ? hints.freshFor : nil, from: lastBegin ?? now)]
   }
 
   /// What an earlier process was asked for. A clock that was set back makes it no longer than it was when it began, nor than a

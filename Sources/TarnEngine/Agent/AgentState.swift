@@ -216,6 +216,7 @@ package struct AgentState: Sendable {
     mirrors[name]?.schedule.withdraw()
     mirrors[name]?.promised = nil
     mirrors[name]?.isChanged = false
+    mirrors[name]?.wasEndedByPause = false
     return Cancelled(
       actions: stop(name), withdrawn: mirror.promised, hasPass: mirror.run != nil && !mirror.isRepair)
   }
@@ -263,12 +264,13 @@ package struct AgentState: Sendable {
 
   // MARK: - Repairs
 
+  /// Whether the mirror lets it; `hasRepairPlace` says whether another may be at work at all.
   package func mayRepair(_ name: String) -> Bool {
     guard !isEnding, let mirror = mirrors[name], mirror.run == nil, !mirror.isRemoved else { return false }
-    return !mirror.schedule.isPaused && hasRepairPlace
+    return !mirror.schedule.isPaused
   }
 
-  /// The same for all mirrors.
+  /// The same for all mirrors: it looks at each.
   package var hasRepairPlace: Bool {
     var (all, free) = (0, 0)
     for (name, mirror) in mirrors where mirror.isRepair {
@@ -280,7 +282,7 @@ package struct AgentState: Sendable {
 
   /// Begins a repair, if one may be at work now.
   package mutating func repair(_ name: String, now: Moment) -> Action? {
-    guard mayRepair(name) else { return nil }
+    guard mayRepair(name), hasRepairPlace else { return nil }
     lastRun += 1
     mirrors[name]?.run = lastRun
     mirrors[name]?.isRepair = true

@@ -33,7 +33,9 @@ extension FolderFailure {
   ///   - object: raw bytes; escaped here.
   init(cannot operation: String, _ object: some Sequence<UInt8>, errno: Int32, path: RelativePath? = nil) {
     // By itself "Invalid cross-device link" says to nobody what to do.
-    let cause = errno == EXDEV ? "something is mounted there (\(errorText(errno)))" : errorText(errno)
+    let cause =
+      errno == EXDEV
+      ? "something is mounted there, or it is another subvolume (\(errorText(errno)))" : errorText(errno)
     self.init(
       Code(errno: errno), "cannot \(operation) \(Printable.escape(object)): \(cause)", errno: errno,
       path: path)

@@ -113,7 +113,9 @@ extension SQLiteLedger {
   }
 
   package func failedRowCount() throws(LedgerFailure) -> Int {
-    let sql = "SELECT count(*) FROM problems WHERE kind = 'failed' AND name IN (SELECT path FROM rows)"
+    // With IN, SQLite walks all rows.
+    let sql =
+      "SELECT count(*) FROM problems WHERE kind = 'failed' AND EXISTS (SELECT 1 FROM rows WHERE path = name)"
     return try first(sql, []) { row throws(LedgerFailure) in Int(try row.integer(0)) } ?? 0
   }
 

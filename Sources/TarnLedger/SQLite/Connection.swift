@@ -102,8 +102,12 @@ final class Connection {
       """)
   }
 
-  /// Writes what it holds in memory to its file, and holds no more than `cacheKiB` from now on.
-  func releaseMemory(cacheKiB: Int) throws(LedgerFailure) {
+  /// Writes what it holds in memory to its file, and holds no more than `cacheKiB` from now on; nothing of this where it holds no
+  /// more than `worthKiB`, which then needs no place on a disk.
+  func releaseMemory(cacheKiB: Int, worthKiB: Int) throws(LedgerFailure) {
+    var (held, most): (Int32, Int32) = (0, 0)
+    let isKnown = sqlite3_db_status(handle, SQLITE_DBSTATUS_CACHE_USED, &held, &most, 0) == SQLITE_OK
+    if isKnown, Int(held) <= worthKiB << 10 { return }
     try execute("PRAGMA cache_size = \(-cacheKiB)")
     let code = sqlite3_db_cacheflush(handle)
     // Busy pages are in use by a statement: they go with their next turn.
@@ -156,8 +160,13 @@ final class Connection {
 
   private func cached(_ sql: String) throws(LedgerFailure) -> Statement {
     for (known, statement) in recent where known == sql { return statement }
-    let statement = if let known = statements[sql] { known } else { try prepare(sql, persistent: true) }
-    statements[sql] = statement
+    let statement: Statement
+    if let known = statements[sql] {
+      statement = known
+    } else {
+      statement = try prepare(sql, persistent: true)
+      statements[sql] = statement
+    }
     if recent.count == 8 { recent.removeFirst() }
     recent.append((sql, statement))
     return statement

@@ -119,7 +119,7 @@ package final class SQLiteStage: StagePort {
   package func actions() throws(LedgerFailure) -> any ActionCursor {
     let statement = try change { (state) throws(LedgerFailure) in
       // They are read once, in order: what sorting them needed is now worth more to the transfers.
-      try state.connection.releaseMemory(cacheKiB: 256)
+      try state.connection.releaseMemory(cacheKiB: 256, worthKiB: 1024)
       return try state.connection.prepare(
         "SELECT phase, path, body FROM actions ORDER BY phase, path, ordinal")
     }

@@ -169,15 +169,16 @@ struct BudgetBook {
     forget(gate, now: now.monotonic)
   }
 
-  /// A wish is never made shorter by another one.
+  /// A wish ends with an answer or by its time: it is never made shorter by another one, and a connection that fails is no answer.
   private mutating func note(_ outcome: CircuitBreaker.Outcome, _ gate: Gate, now: UInt64) {
-    guard case .asked(let seconds) = outcome else {
-      circuits[gate]?.askedUntil = nil
-      return
-    }
-    let until = now.addingSaturated(UInt64(max(0, min(seconds, Self.longestWish))) * 1_000_000_000)
     let before = circuits[gate]?.askedUntil ?? 0
-    circuits[gate]?.askedUntil = max(until, before)
+    switch outcome {
+    case .asked(let seconds):
+      let until = now.addingSaturated(UInt64(max(0, min(seconds, Self.longestWish))) * 1_000_000_000)
+      circuits[gate]?.askedUntil = max(until, before)
+    case .answered: circuits[gate]?.askedUntil = nil
+    case .transportFailed, .cancelled: if before <= now { circuits[gate]?.askedUntil = nil }
+    }
   }
 
   /// Seconds.

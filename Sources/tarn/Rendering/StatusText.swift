@@ -72,7 +72,7 @@ enum StatusText {
 
   /// An agent keeps it, and cannot watch it.
   private static func isPolled(_ document: StatusDocument) -> Bool {
-    document.nextRunReason != nil && document.watch.mode == "polling"
+    hasAgent(document) && document.watch.mode == "polling"
       && document.watch.reason != WatchBook.starting
   }
 

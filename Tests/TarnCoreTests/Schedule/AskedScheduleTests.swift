@@ -33,6 +33,37 @@ import Testing
     #expect(next.next(now: now, random: 0).at == until)
   }
 
+  /// A feed that may not be read for a day (`ttl`) hides neither a wish nor what waits to go on.
+  @Test(arguments: [300.0, nil]) func itOutlivesAFeedThatWasRead(wish: Double?) {
+    let hints = RunSchedule.Hints(freshFor: 86_400)
+    var schedule = running()
+    schedule.setAsked(wish, now: begin)
+    let now = moment(100)
+    schedule.end(.cancelled, hints: hints, isCutShort: true, now: now, random: 0)
+    var next = RunSchedule(minutely, history: schedule.history, now: now, random: 0)
+    #expect(next.next(now: now, random: 0).at == (wish == nil ? now.wall : moment(300).wall))
+    // Of a run that a person ended the feed was read, and whoever asks for longer counts.
+    for (wish, until) in [(300.0, 86_400), (nil, 86_400)] as [(Double?, Int64)] {
+      var schedule = running()
+      schedule.setAsked(wish, now: begin)
+      schedule.end(.cancelled, hints: hints, now: now, random: 0)
+      #expect(schedule.next(now: now, random: 0).at == moment(until).wall)
+    }
+    var brief = running()
+    brief.setAsked(300, now: begin)
+    brief.end(.cancelled, hints: RunSchedule.Hints(freshFor: 200), now: now, random: 0)
+    #expect(brief.next(now: now, random: 0).at == moment(300).wall)
+  }
+
+  /// It begins with the answer, whatever was read before it.
+  @Test(arguments: [RunSchedule.Outcome.failedTransient, .failedPermanent, .succeeded])
+  func theRunsOwnTimeIsNotTakenOff(outcome: RunSchedule.Outcome) {
+    var schedule = running()
+    let now = moment(1000)
+    schedule.end(outcome, hints: RunSchedule.Hints(retryAfter: 7200, freshFor: 60), now: now, random: 0)
+    #expect(schedule.history.heldUntil == moment(8200).wall)
+  }
+
   @Test func anAnswerEndsIt() {
     var schedule = running()
     schedule.setAsked(300, now: begin)

@@ -42,6 +42,17 @@ extension RunScheduleTests {
     }
   }
 
+  /// A folder at which another process works is no attempt: what was cut short still is.
+  @Test func aBusyFolderForgetsNothingOfIt() {
+    let killed = World(Self.early, history: history(attempt: "2026-11-20T11:50:00"))
+    killed.schedule.begin(now: killed.now)
+    let second = World(Self.early, history: killed.schedule.history)
+    second.pass(5)
+    second.run(.busy)
+    #expect(second.schedule.history.wasCutShort)
+    #expect(World(Self.early, history: second.schedule.history).next().reason == .catchingUp)
+  }
+
   @Test func aPauseHoldsBackWhatWasCutShort() {
     let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
     world.schedule.begin(now: world.now)
