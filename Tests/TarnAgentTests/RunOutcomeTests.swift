@@ -24,4 +24,26 @@ import Testing
     let hints = RunOutcome(failure).hints
     #expect(hints.retryAfter == (isAsked ? 30 : nil) && hints.restFor == (isAsked ? nil : 30))
   }
+
+  /// Deletions that were approved in the pass are part of what it did, and so is what they failed at.
+  @Test(arguments: [0, 1]) func anApprovalCountsAsThePasssOwn(failed: Int) {
+    let now = Timestamp(nanoseconds: 0)
+    var report = PassReport(feed: "http://h/f", folder: "/f", started: now)
+    report.counts.held = 3
+    var outcome = RunOutcome(report)
+    #expect(outcome.outcome == .held)
+    var approval = ApprovalReport(plan: HeldPlan(id: "1a2b3c4d", when: now, count: 3))
+    approval.deleted = 3 - failed
+    if failed > 0 {
+      approval.problems = [
+        Problem(name: Array("a".utf8), kind: .failed, code: "permission", message: "it may not", seen: now)
+      ]
+    }
+    outcome.take(approval)
+    #expect(outcome.code == (failed == 0 ? "in-sync" : "partial"))
+    #expect(outcome.outcome == (failed == 0 ? .succeeded : .failedPermanent))
+    #expect(outcome.exitStatus == (failed == 0 ? 0 : 3))
+    let counts = outcome.counts ?? [:]
+    #expect(counts["deleted"] == 3 - failed && counts["held"] == 0 && counts["failed"] == failed)
+  }
 }

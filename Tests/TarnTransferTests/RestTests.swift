@@ -49,4 +49,24 @@ import Testing
       #expect(rest.isAsked == isAsked && rest.askedUntil == (isAsked ? Timestamp(seconds: 900) : nil))
     }
   }
+
+  /// It is left alone for a failure, after its wish is over.
+  @Test func aWishThatIsOverIsNoReason() throws {
+    let budget = bench.budget(total: 10, perHost: 4)
+    let first = bench.enter(budget, mirror: "a")
+    bench.leave(budget, first, .asked(retryAfter: 900))
+    bench.clock.advance(seconds: 890)
+    budget.tryNow(mirror: "a")
+    let next = bench.enter(budget, mirror: "a")
+    bench.leave(budget, next, .transportFailed)
+    #expect(budget.snapshot().resting.first?.isAsked == true)
+    bench.clock.advance(seconds: 11)
+    let rest = try #require(budget.snapshot().resting.first)
+    #expect(!rest.isAsked && rest.askedUntil == nil)
+    guard case .refused(let failure) = bench.admission(budget, mirror: "a") else {
+      Issue.record("it is not left alone")
+      return
+    }
+    #expect(!failure.isAsked && failure.message.contains("failed again and again"))
+  }
 }

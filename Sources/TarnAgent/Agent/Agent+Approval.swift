@@ -131,11 +131,18 @@ extension Agent {
 }
 
 extension RunOutcome {
-  fileprivate mutating func take(_ report: ApprovalReport) {
+  /// Deletions that were approved while the pass was at work, and have been carried out after it.
+  mutating func take(_ report: ApprovalReport) {
     message += "; plan \(report.plan.id) was approved: \(report.deleted) moved to the trash"
     counts?["deleted", default: 0] += report.deleted
     counts?["held"] = report.left
-    guard outcome == .held, report.problems.isEmpty else { return }
+    counts?["failed", default: 0] += report.problems.count
+    guard outcome == .held else { return }
+    guard report.problems.isEmpty else {
+      outcome = report.problems.contains(where: \.mayPass) ? .failedTransient : .failedPermanent
+      code = "partial"
+      return
+    }
     outcome = .succeeded
     code = "in-sync"
     level = .info

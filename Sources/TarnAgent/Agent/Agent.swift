@@ -331,10 +331,12 @@ package final class Agent: Sendable {
 
   /// What hosts ask for by their answers for files; the feed's host has answered by then.
   private func noteAsked() {
-    let transferring = shared.withLock { shared in
-      shared.state.running.filter { shared.mirrors[$0]?.progress?.snapshot().phase == .transferring }
+    let names = shared.withLock { shared in
+      shared.state.running.filter {
+        shared.mirrors[$0]?.progress.map { $0.snapshot().phase != .reading } == true
+      }
     }
-    for name in transferring { setAsked(name, budget.askedRest(mirror: name).map(Double.init)) }
+    for name in names { setAsked(name, budget.askedRest(mirror: name).map(Double.init)) }
   }
 
   /// Kept at once, while the pass is at work: whoever ends the agent does not make its successor ask sooner.

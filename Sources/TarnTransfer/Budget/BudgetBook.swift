@@ -73,7 +73,7 @@ struct BudgetBook {
     /// The last failure, for a person; nil when the last answer was one.
     var cause: String?
 
-    var isAsked: Bool { askedUntil != nil }
+    func isAsked(at now: UInt64) -> Bool { askedUntil.map { $0 > now } ?? false }
 
     var isIdle: Bool { running == 0 && waiting.isEmpty }
   }
@@ -153,7 +153,7 @@ struct BudgetBook {
     if let ticket = entry.ticket {
       queue.finish(place)
       circuits[gate]?.running -= 1
-      let isSuspect = outcome == .transportFailed && isOpenForOthers(gate)
+      let isSuspect = outcome == .transportFailed && isOpenForOthers(gate, now: now.monotonic)
       let isNews = circuits[gate]?.breaker.report(
         ticket, outcome, isSuspect: isSuspect, now: now.monotonic, random: random)
       if outcome != .cancelled, isNews == true {
@@ -204,9 +204,11 @@ struct BudgetBook {
   }
 
   /// Another mirror found the host dead: then one failure says as much as several.
-  private func isOpenForOthers(_ gate: Gate) -> Bool {
+  private func isOpenForOthers(_ gate: Gate, now: UInt64) -> Bool {
     circuits.contains { other, circuit in
-      guard other.route == gate.route, other.mirror != gate.mirror, !circuit.isAsked else { return false }
+      guard other.route == gate.route, other.mirror != gate.mirror, !circuit.isAsked(at: now) else {
+        return false
+      }
       return circuit.breaker.state != .closed
     }
   }
@@ -273,12 +275,13 @@ struct BudgetBook {
     var mirrors: [String: Set<String>] = [:]
     for (gate, circuit) in circuits {
       let rest: Rest
+      let askedUntil = circuit.isAsked(at: now) ? circuit.askedUntil : nil
       switch circuit.breaker.state {
       case .closed: continue
-      case .halfOpen: rest = Rest(origin: gate.route.origin, until: nil, askedUntil: circuit.askedUntil)
+      case .halfOpen: rest = Rest(origin: gate.route.origin, until: nil, askedUntil: askedUntil)
       case .open(let until):
         guard until > now else { continue }
-        rest = Rest(origin: gate.route.origin, until: until, askedUntil: circuit.askedUntil)
+        rest = Rest(origin: gate.route.origin, until: until, askedUntil: askedUntil)
       }
       let known = rests[rest.origin.text]
       mirrors[rest.origin.text, default: []].insert(gate.mirror)
@@ -330,13 +333,14 @@ struct BudgetBook {
   private mutating func refuse(_ gate: Gate, until: UInt64, _ now: BudgetTime) {
     guard let circuit = circuits[gate] else { return }
     let rest = max(until, circuit.askedUntil ?? 0) - now.monotonic
+    let isAsked = circuit.isAsked(at: now.monotonic)
     // Kept as the reason of a problem for as long as nobody tries again: it says no time.
-    let why = circuit.isAsked ? "asked to be left alone" : "failed again and again, and was left alone"
-    let cause = circuit.isAsked ? "" : circuit.cause.map { ": \($0)" } ?? ""
+    let why = isAsked ? "asked to be left alone" : "failed again and again, and was left alone"
+    let cause = isAsked ? "" : circuit.cause.map { ": \($0)" } ?? ""
     var failure = DownloadFailure(
       .hostResting, "\(Printable.escape(gate.route.origin.hostAndPort)) \(why)\(cause)",
       isTransient: true, retryAfter: Int64(clamping: (rest + 999_999_999) / 1_000_000_000))
-    failure.isAsked = circuit.isAsked
+    failure.isAsked = isAsked
     for place in circuit.waiting.sorted() {
       guard let entry = entries.removeValue(forKey: place) else { continue }
       queue.remove(place)
