@@ -350,7 +350,6 @@ final class TransferLoop {
   /// - Returns: milliseconds until it is to be called again, a minute at most.
   private func giveWay() -> Int32 {
     let now = clock.monotonic()
-    var wait = silenceDue - min(now, silenceDue)
     if let budget, now >= silenceDue {
       let silent = hops.values.filter { hop in hop.silentAt().map { $0 <= now } ?? false }
       let given = silent.sorted { $0.heard < $1.heard }.filter { giveWay($0, budget, now) }
@@ -359,11 +358,10 @@ final class TransferLoop {
       // Whoever comes to wait is seen soon.
       silenceDue =
         hops.values.compactMap { $0.silentAt() }.map { max($0, now + Self.silencePause) }.min() ?? .max
-      wait = silenceDue - now
       // Of a file that begins libcurl knows nothing.
       if !given.isEmpty { return 0 }
     }
-    return Int32(clamping: min(60_000, wait / 1_000_000 + 1))
+    return Int32(clamping: min(60_000, (silenceDue - min(now, silenceDue)) / 1_000_000 + 1))
   }
 
   /// - Returns: false when nobody wants its place, and it goes on.

@@ -109,10 +109,9 @@ struct AgentObserver: PassObserver {
     switch event {
     case .phase(let phase):
       tell(trouble: nil)
-      agent.setAsked(mirror, nil)
       agent.watchIfMissing(mirror)
-      // Another repair may look now.
-      if phase == .transferring { agent.wake() }
+      // Another repair may look now, and a host that was waited for has answered.
+      agent.wake()
       log.tell(.debug, phase.rawValue, fields)
     case .planned:
       agent.begunJournal(mirror)

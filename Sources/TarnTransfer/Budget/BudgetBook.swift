@@ -73,7 +73,8 @@ struct BudgetBook {
     /// The last failure, for a person; nil when the last answer was one.
     var cause: String?
 
-    func isAsked(at now: UInt64) -> Bool { askedUntil.map { $0 > now } ?? false }
+    /// Until when its wish, which ends by its time, still holds.
+    func wish(at now: UInt64) -> UInt64? { askedUntil.flatMap { $0 > now ? $0 : nil } }
 
     var isIdle: Bool { running == 0 && waiting.isEmpty }
   }
@@ -169,15 +170,15 @@ struct BudgetBook {
     forget(gate, now: now.monotonic)
   }
 
-  /// A wish ends with an answer or by its time: it is never made shorter by another one, and a connection that fails is no answer.
+  /// A wish ends with an answer: it is never made shorter by another one, and a connection that fails is no answer.
   private mutating func note(_ outcome: CircuitBreaker.Outcome, _ gate: Gate, now: UInt64) {
-    let before = circuits[gate]?.askedUntil ?? 0
     switch outcome {
     case .asked(let seconds):
+      let before = circuits[gate]?.askedUntil ?? 0
       let until = now.addingSaturated(UInt64(max(0, min(seconds, Self.longestWish))) * 1_000_000_000)
       circuits[gate]?.askedUntil = max(until, before)
     case .answered: circuits[gate]?.askedUntil = nil
-    case .transportFailed, .cancelled: if before <= now { circuits[gate]?.askedUntil = nil }
+    case .transportFailed, .cancelled: break
     }
   }
 
@@ -206,7 +207,7 @@ struct BudgetBook {
   /// Another mirror found the host dead: then one failure says as much as several.
   private func isOpenForOthers(_ gate: Gate, now: UInt64) -> Bool {
     circuits.contains { other, circuit in
-      guard other.route == gate.route, other.mirror != gate.mirror, !circuit.isAsked(at: now) else {
+      guard other.route == gate.route, other.mirror != gate.mirror, circuit.wish(at: now) == nil else {
         return false
       }
       return circuit.breaker.state != .closed
@@ -275,13 +276,13 @@ struct BudgetBook {
     var mirrors: [String: Set<String>] = [:]
     for (gate, circuit) in circuits {
       let rest: Rest
-      let askedUntil = circuit.isAsked(at: now) ? circuit.askedUntil : nil
+      let wish = circuit.wish(at: now)
       switch circuit.breaker.state {
       case .closed: continue
-      case .halfOpen: rest = Rest(origin: gate.route.origin, until: nil, askedUntil: askedUntil)
+      case .halfOpen: rest = Rest(origin: gate.route.origin, until: nil, askedUntil: wish)
       case .open(let until):
         guard until > now else { continue }
-        rest = Rest(origin: gate.route.origin, until: until, askedUntil: askedUntil)
+        rest = Rest(origin: gate.route.origin, until: until, askedUntil: wish)
       }
       let known = rests[rest.origin.text]
       mirrors[rest.origin.text, default: []].insert(gate.mirror)
@@ -332,15 +333,15 @@ struct BudgetBook {
   /// Ends all that waits at a circuit.
   private mutating func refuse(_ gate: Gate, until: UInt64, _ now: BudgetTime) {
     guard let circuit = circuits[gate] else { return }
-    let rest = max(until, circuit.askedUntil ?? 0) - now.monotonic
-    let isAsked = circuit.isAsked(at: now.monotonic)
+    let wish = circuit.wish(at: now.monotonic)
+    let rest = max(until, wish ?? 0) - now.monotonic
     // Kept as the reason of a problem for as long as nobody tries again: it says no time.
-    let why = isAsked ? "asked to be left alone" : "failed again and again, and was left alone"
-    let cause = isAsked ? "" : circuit.cause.map { ": \($0)" } ?? ""
+    let why = wish != nil ? "asked to be left alone" : "failed again and again, and was left alone"
+    let cause = wish != nil ? "" : circuit.cause.map { ": \($0)" } ?? ""
     var failure = DownloadFailure(
       .hostResting, "\(Printable.escape(gate.route.origin.hostAndPort)) \(why)\(cause)",
       isTransient: true, retryAfter: Int64(clamping: (rest + 999_999_999) / 1_000_000_000))
-    failure.isAsked = isAsked
+    failure.isAsked = wish != nil
     for place in circuit.waiting.sorted() {
       guard let entry = entries.removeValue(forKey: place) else { continue }
       queue.remove(place)
