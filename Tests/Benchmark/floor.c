@@ -108,7 +108,7 @@ static size_t takeBody(char *to, size_t most) {
     aheadBegin += have;
     if (have == most) return have;
   }
-  ssize_t got = recv(connection, to + have, most - have, MSG_WAITALL);
+  ssize_t got = recv(connection, to + have, most - have, 0);
   if (got <= 0) fail("recv", "body");
   return have + (size_t)got;
 }

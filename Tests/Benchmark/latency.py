@@ -8,16 +8,17 @@ both ways, the waiting behind the large transfer's bytes in Tarn's network threa
 trials that lie wholly within the large transfer, by nginx's log, are counted.
 """
 import hashlib
+import itertools
 import os
 import random
 import socket
-import threading
 import time
 
 import data
 import disk
 import measure
 import peers
+import server
 import tables
 import transfer
 
@@ -28,23 +29,13 @@ class AbsentServer:
     """Answers 404 to everything, each after a while: begin, end (seconds since 1970), and seconds held of each trial."""
 
     def __init__(self, seed, longest):
-        self.seed, self.longest, self.trials, self.connections = seed, longest, [], 0
-        self.listener = socket.create_server(("127.0.0.1", 0), backlog=128)
-        self.port = self.listener.getsockname()[1]
-        threading.Thread(target=self.accept, daemon=True).start()
+        self.seed, self.longest, self.trials, self.numbers = seed, longest, [], itertools.count(1)
+        self.acceptor = server.Acceptor(self.serve)
+        self.port = self.acceptor.port
 
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            self.connections += 1
-            threading.Thread(target=self.serve, args=(connection, self.connections), daemon=True).start()
-
-    def serve(self, connection, number):
+    def serve(self, connection):
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        chooser, before, held = random.Random(f"{self.seed} {number}"), None, 0.0
+        chooser, before, held = random.Random(f"{self.seed} {next(self.numbers)}"), None, 0.0
         with connection:
             pending = b""
             while True:
@@ -126,7 +117,7 @@ def latency(house):
             times += one_pass(house, files, absent)
         except measure.Failed as failure:
             table.notes.append(f"pass {passes} does not count: {failure}")
-    absent.listener.close()
+    absent.acceptor.close()
     if times:
         times = sorted(value * 1000 for value in times)
         table.add(f"trials within the transfer, of {passes} passes", len(times), "", None, "{:,.0f}")

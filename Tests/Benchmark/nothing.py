@@ -21,7 +21,7 @@ class Variant:
 
     @property
     def rounds(self):
-        return self.tool.rounds
+        return self.tool.again_rounds
 
 
 class Tree:
@@ -169,7 +169,7 @@ def noop_1m(house):
     tools, missing = house.tools(lambda tool: tool in (house.tarn, house.floor))
     tree = mirrored(house, files, place, "--adopt")
     trees = {variant: tree for variant in tarns_variants(house, tools)}
-    table = races(house, "noop-1m", files, trees, house.rounds(5), missing, [
+    table = races(house, "noop-1m", files, trees, house.rounds(9), missing, [
         ("tarn", "floor", 1.5), ("tarn, feed read", "floor", 1.5)])
     table.memory = [("tarn", 64), ("tarn, feed read", 64)]
     table.notes.append("the files, of 24 bytes each, were adopted (tarn sync --adopt), not fetched; ext4 with inline_data")

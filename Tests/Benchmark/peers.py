@@ -49,13 +49,13 @@ def write_lists(job):
 
 class Tool:
     """name: as it is called; program: what has to be installed; verifies, syncs, atomic: what it does of what Tarn promises;
-    http2: whether it speaks HTTP/2; rounds: at most so many, for its runs are long; keeps: its result outlives a power cut, so
-    that no syncfs has to follow."""
+    http2: whether it speaks HTTP/2; rounds: at most so many, for its runs are long; again_rounds: the same where nothing is to
+    do; keeps: its result outlives a power cut, so that no syncfs has to follow."""
     name = program = ""
     verifies = syncs = atomic = "no"
     http2 = False
     keeps = False
-    rounds = None
+    rounds = again_rounds = None
 
     def find(self):
         return shutil.which(self.program)
@@ -141,7 +141,7 @@ class Aria2(Tool):
 
 class HashingAria2(Aria2):
     """Goes by the digests of what lies there, and not by dates."""
-    rounds = 1
+    again_rounds = 1
 
     def again(self, job):
         return ["aria2c", "--no-conf", "--quiet", "-j16", "-x1", "-s1", "--check-integrity=true", "--hash-check-only=true",

@@ -16,6 +16,7 @@ import threading
 import disk
 import measure
 import peers
+import server
 import tables
 import transfer
 
@@ -35,18 +36,9 @@ class KillingServer:
 
     def __init__(self, root):
         self.root, self.answers, self.kill_at, self.kill = root, [], None, None
-        self.listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self.listener.getsockname()[1]
         self.changed = threading.Condition()
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self):
-        while True:
-            try:
-                connection, _ = self.listener.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+        self.acceptor = server.Acceptor(self.serve)
+        self.port = self.acceptor.port
 
     def serve(self, connection):
         before = 0  # Bytes that were sent over the connection before the body at hand.
@@ -110,28 +102,28 @@ def read_head(stream):
     return line.split()[1].decode(), start
 
 
-def trial(house, files, chooser, server):
+def trial(house, files, chooser, killer):
     """(bytes received before the kill, bytes of them fetched twice, seconds of the second pass)."""
     # Room for the file twice: what the first pass has taken is not free for the second.
     place = house.disks.take(files.bytes * 9 // 4 + (512 << 20))
     try:
-        job = peers.Job(files=files, out=os.path.join(place.path, "out"), base=f"http://127.0.0.1:{server.port}", port=0,
+        job = peers.Job(files=files, out=os.path.join(place.path, "out"), base=f"http://127.0.0.1:{killer.port}", port=0,
                         authority=None, lists="")
         os.mkdir(job.out)
         environment = measure.environment(os.path.join(place.path, "home"))
         disk.sync(house.scratch)
-        server.answers.clear()
+        killer.answers.clear()
         with subprocess.Popen(house.tarn.fetch(job), env=environment, cwd=place.path, stdin=subprocess.DEVNULL,
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
-            server.kill = lambda: process.send_signal(signal.SIGKILL)
-            server.kill_at = int(files.bytes * chooser.uniform(0.45, 0.55))
+            killer.kill = lambda: process.send_signal(signal.SIGKILL)
+            killer.kill_at = int(files.bytes * chooser.uniform(0.45, 0.55))
             if process.wait(measure.PATIENCE) != -signal.SIGKILL:
                 raise measure.Failed(f"the first pass ended with {process.returncode} before it was killed")
         target = f"/{files.name}/files/{files.paths[0]}"
-        received = server.ended(target)[0].acked
-        server.answers.clear()
+        received = killer.ended(target)[0].acked
+        killer.answers.clear()
         run, _ = measure.cost(house.meter, house.tarn.fetch(job), place.path, environment)
-        starts = [answer.start for answer in server.ended(target)]
+        starts = [answer.start for answer in killer.ended(target)]
         if wrong := files.wrong(job.out):
             raise measure.Failed("; ".join(wrong))
         return received, sum(max(0, received - start) for start in starts), run.wall
@@ -142,13 +134,13 @@ def trial(house, files, chooser, server):
 def resume(house):
     files = transfer.large_files(house)
     table = tables.Figures("resume", f"kill -9 at half of {files.bytes >> 20:,} MiB, then a second pass")
-    server, chooser, trials = KillingServer(house.source), random.Random(f"{house.seed} kills"), []
+    killer, chooser, trials = KillingServer(house.source), random.Random(f"{house.seed} kills"), []
     for number in range(house.rounds(9)):
         try:
-            trials.append(trial(house, files, chooser, server))
+            trials.append(trial(house, files, chooser, killer))
         except measure.Failed as failure:
             table.notes.append(f"trial {number + 1} does not count: {failure}")
-    server.listener.close()
+    killer.acceptor.close()
     if trials:
         table.spread("received before the kill (acknowledged by the client's kernel)", [t[0] / 2**20 for t in trials], "MiB")
         table.spread("fetched twice", [t[1] / 2**20 for t in trials], "MiB", form="{:,.3f}")

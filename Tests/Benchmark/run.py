@@ -17,7 +17,7 @@ Rows, each from a function of its own:
   latency    a 404 asked for beside a transfer at full speed
   size       the stripped binary, and tarn status
 
-A race has 9 rounds (5 for a million files; aria2, whose runs are long, takes part in the first 3, when it hashes in the first
+A race has 9 rounds (aria2, whose transfers are long, takes part in the first 3, and when it hashes what is there, in the first
 one); --rounds sets another number. --only takes part of the tools: tarn, floor, curl, aria2, wget2, rclone, lftp; what is not
 installed is left out, and said. --size small proves in a minute that all works. As root each run has an ext4 of its own, on a loop
 device; where nothing can be mounted the runs share a file system, and that is said. Needed are nginx, openssl and a C compiler with

@@ -5,6 +5,7 @@ import os
 import random
 import socket
 import subprocess
+import threading
 import time
 
 import command
@@ -20,6 +21,31 @@ access_log {log} wire;
 server {{ listen 127.0.0.1:{plain}; root {root}; autoindex on; }}
 server {{ listen 127.0.0.1:{secure} ssl http2; root {root}; autoindex on;
 ssl_certificate {directory}/server.pem; ssl_certificate_key {directory}/server.key; ssl_protocols TLSv1.2 TLSv1.3; }} }}"""
+
+
+class Acceptor:
+    """Listens on a port of loopback, and calls `serve` with each connection, in a thread of its own, until `close`."""
+
+    def __init__(self, serve):
+        self.listener, self.serve = socket.create_server(("127.0.0.1", 0), backlog=128), serve
+        self.port = self.listener.getsockname()[1]
+        self.thread = threading.Thread(target=self.accept, daemon=True)
+        self.thread.start()
+
+    def accept(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+            except OSError:
+                return
+            threading.Thread(target=self.serve, args=(connection,), daemon=True).start()
+
+    def close(self):
+        # To close it wakes nobody: the thread would accept for whoever gets the descriptor's number next.
+        self.listener.shutdown(socket.SHUT_RDWR)
+        self.thread.join()
+        self.listener.close()
+
 
 def free_port():
     with socket.socket() as probe:
