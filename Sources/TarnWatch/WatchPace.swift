@@ -11,9 +11,9 @@ enum WatchPace {
   static func again(_ code: WatchBlindness.Code, attempt: Int, random: any RandomSource) -> UInt64? {
     switch code {
     case .overflow, .watcherDied, .watcherMissing: nil
-    case .gone, .replaced, .unmounted: spread(5 * second, random)
+    case .gone, .replaced, .unmounted, .unreadable: spread(5 * second, random)
     case .unsupported: spread(600 * second, random)
-    case .watchLimit, .instanceLimit, .unreadable, .error:
+    case .watchLimit, .instanceLimit, .error:
       spread(min(600, 60 << UInt64(min(max(attempt, 0), 8))) * second, random)
     }
   }

@@ -17,6 +17,7 @@ import Testing
     mirror.since = Timestamp(nanoseconds: -5)
     mirror.lastAttempt = Timestamp(nanoseconds: 1_700_000_000_123_456_789)
     mirror.heldUntil = Timestamp(nanoseconds: 1_700_000_180_000_000_000)
+    mirror.isHeldByFeed = true
     mirror.wasCutShort = true
     mirror.failure = PassFault(message: "line one\nline\ttwo = \\", isOfFolder: true)
     mirror.approved = "1a2b3c4d"

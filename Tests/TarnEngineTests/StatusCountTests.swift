@@ -51,6 +51,17 @@ import Testing
     #expect(try world.plan().report.bytes.wanted == 5)
   }
 
+  /// The plan of a pass that is at work knew no sizes; of what has come since they are known.
+  @Test func whatIsInPlaceIsOfKnownSize() throws {
+    let world = World()
+    try world.ledger.apply([
+      .fact("outcome", "running"), .fact("entries-wanted", "31"), .fact("entries-current", "30"),
+      .fact("bytes-wanted", "0"), .fact("sizes-unknown", "31"), .fact("bytes-current", "6000"),
+    ])
+    let bytes = try status(world).bytes
+    #expect(bytes.unknownSizes == 1 && bytes.current == 6000 && bytes.wanted == nil)
+  }
+
   @Test func whatIsLeftByPolicyIsNotPending() throws {
     let world = World()
     for name in ["a", "b"] { world.want(name, "text of \(name)") }

@@ -75,7 +75,7 @@ extension WatchSuite {
     @Test(
       arguments: [
         (WatchBlindness.Code.gone, 5), (.replaced, 5), (.unmounted, 5), (.unsupported, 600),
-        (.unreadable, 60),
+        (.unreadable, 5),
         (.instanceLimit, 60), (.error, 60),
       ] as [(WatchBlindness.Code, UInt64)])
     func eachReasonHasItsPace(code: WatchBlindness.Code, named: UInt64) throws {

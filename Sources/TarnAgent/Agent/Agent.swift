@@ -398,6 +398,7 @@ package final class Agent: Sendable {
     history.lastOutcome = kept?.outcome
     history.failures = kept?.failures ?? 0
     history.heldUntil = kept?.heldUntil
+    history.isHeldByFeed = kept?.isHeldByFeed ?? false
     let facts = parts.tarn.lastPass(folder: settings.folder, state: settings.state)
     // Of a mirror that was not the agent's only its folder tells.
     history.wasCutShort = kept?.wasCutShort ?? facts.wasCutShort
@@ -437,6 +438,7 @@ package final class Agent: Sendable {
         kept.since = history.since
         kept.wasCutShort = history.wasCutShort
         kept.heldUntil = history.heldUntil
+        kept.isHeldByFeed = history.isHeldByFeed
         kept.lastAttempt = history.lastAttempt
         kept.failure = mirror.failure
         kept.approved = mirror.approved

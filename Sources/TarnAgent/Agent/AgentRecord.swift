@@ -20,6 +20,7 @@ struct AgentRecord: Equatable, Sendable {
     var lastAttempt: Timestamp?
     /// As in the history of its schedule.
     var heldUntil: Timestamp?
+    var isHeldByFeed = false
     /// A pass was at work, as far as the record knows.
     var wasCutShort = false
     /// Why the last pass did not do its work; for mirrors without a ledger yet.
@@ -69,7 +70,8 @@ struct AgentRecord: Equatable, Sendable {
         ("outcome", mirror.outcome?.rawValue), ("since", mirror.since.map { String($0.nanoseconds) }),
         ("attempt", mirror.lastAttempt.map { String($0.nanoseconds) }),
         ("held-until", mirror.heldUntil.map { String($0.nanoseconds) }),
-        ("cut-short", mirror.wasCutShort ? "yes" : nil), ("failure", mirror.failure?.message),
+        ("held-by", mirror.isHeldByFeed ? "feed" : nil), ("cut-short", mirror.wasCutShort ? "yes" : nil),
+        ("failure", mirror.failure?.message),
         ("failure-of", mirror.failure?.isOfFolder == true ? "folder" : nil), ("approved", mirror.approved),
       ]
       let fields = pairs.compactMap { key, value in value.map { "\(key)=\(EscapedLine.escape($0))" } }
@@ -109,6 +111,7 @@ struct AgentRecord: Equatable, Sendable {
       mirror.since = values["since"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
       mirror.lastAttempt = values["attempt"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
       mirror.heldUntil = values["held-until"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
+      mirror.isHeldByFeed = values["held-by"] == "feed"
       mirror.wasCutShort = values["cut-short"] == "yes"
       mirror.failure = values["failure"].map {
         PassFault(message: $0, isOfFolder: values["failure-of"] == "folder")

@@ -90,6 +90,7 @@ struct RunOutcome: Sendable {
   init(_ failure: PassFailure) {
     if failure.isAsked { hints.retryAfter = failure.retryAfter } else { hints.restFor = failure.retryAfter }
     code = failure.code
+    hints.isAnswer = failure.kind == .feedMalformed || failure.code.hasPrefix("http-")
     exitStatus = failure.kind.exitStatus
     message = failure.message
     level = .error

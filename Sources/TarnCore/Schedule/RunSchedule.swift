@@ -67,6 +67,8 @@ package struct RunSchedule: Sendable {
     package var freshFor: Int64?
     /// It failed, and this process leaves it alone for so long: no wish of the server's, and nothing to the next process.
     package var restFor: Int64?
+    /// The feed's server said something: what it asked for before is over.
+    package var isAnswer = true
 
     package init(retryAfter: Int64? = nil, freshFor: Int64? = nil, restFor: Int64? = nil) {
       self.retryAfter = retryAfter
@@ -105,6 +107,8 @@ package struct RunSchedule: Sendable {
     package var wasCutShort = false
     /// Until then the server of the last run asked to be left alone, or its feed (`ttl`) not to be read; nil where neither did.
     package var heldUntil: Timestamp?
+    /// The feed did, and no wish of the server's.
+    package var isHeldByFeed = false
 
     package init() {}
   }
@@ -219,7 +223,10 @@ package struct RunSchedule: Sendable {
     isAsked = false
     before = (history, hold)
     catchUp = nil
-    (hold, history.heldUntil) = (nil, nil)
+    hold = nil
+    // A wish ends with an answer, and not with somebody else's wish.
+    if history.isHeldByFeed { history.heldUntil = nil }
+    history.isHeldByFeed = false
     backOff = nil
     history.lastAttempt = now.wall
     history.wasCutShort = true
@@ -240,7 +247,7 @@ package struct RunSchedule: Sendable {
       now.wall.adding(seconds: Int64(max(0, min($0, Double(limits.mostHint))).rounded(.up)))
     }
     if let until, let before = history.heldUntil, abs(until.seconds - before.seconds) <= 2 { return false }
-    defer { history.heldUntil = until }
+    defer { (history.heldUntil, history.isHeldByFeed) = (until, false) }
     return until != history.heldUntil
   }
 
@@ -267,12 +274,16 @@ package struct RunSchedule: Sendable {
     case .failedTransient, .failedPermanent: history.failures += 1
     }
     backOff = backOffWait(outcome, now: now, random: random)
-    // What a run that is to go on has read is no reason to wait.
+    var wish = hints.retryAfter.flatMap { asked($0, from: now) }
+    // It ended while it waited as its server had asked, or had no answer.
+    if outcome == .cancelled || !hints.isAnswer, timing != .onDemand {
+      wish = longer(wish, held(until: history.heldUntil, now: now), now)
+    }
+    // A feed is as old as the run that read it. What a run that is to go on has read is no reason to wait.
     let isRead = outcome != .failedTransient && !isCutShort
-    var waits = asked(hints, isRead: isRead, now: now)
-    // It ended while it waited as its server had asked.
-    if outcome == .cancelled, timing != .onDemand { waits.append(held(until: history.heldUntil, now: now)) }
-    hold = waits.compactMap(\.self).max { $0.remaining(at: now) < $1.remaining(at: now) }
+    let fresh = isRead ? hints.freshFor.flatMap { asked($0, from: lastBegin ?? now) } : nil
+    hold = longer(wish, fresh, now)
+    history.isHeldByFeed = hold != wish
     history.heldUntil = hold.map { hold in
       let (until, overflow) = now.wall.nanoseconds.addingReportingOverflow(hold.remaining(at: now))
       return Timestamp(nanoseconds: overflow ? .max : until)
@@ -422,14 +433,12 @@ package struct RunSchedule: Sendable {
     }
   }
 
-  /// What the server of the last run asked for: a wish to be left alone begins with the answer, and a feed is as old as the run
-  /// that read it.
-  private func asked(_ hints: Hints, isRead: Bool, now: Moment) -> [Wait?] {
-    func wait(_ seconds: Int64?, from: Moment) -> Wait? {
-      guard let seconds, seconds > 0 else { return nil }
-      return Wait(from: from, seconds: Double(min(limits.mostHint, seconds)))
-    }
-    return [wait(hints.retryAfter, from: now), wait(isRead ? hints.freshFor : nil, from: lastBegin ?? now)]
+  private func asked(_ seconds: Int64, from: Moment) -> Wait? {
+    seconds > 0 ? Wait(from: from, seconds: Double(min(limits.mostHint, seconds))) : nil
+  }
+
+  private func longer(_ one: Wait?, _ other: Wait?, _ now: Moment) -> Wait? {
+    other?.remaining(at: now) ?? 0 > one?.remaining(at: now) ?? 0 ? other : one
   }
 
   /// What an earlier process was asked for. A clock that was set back makes it no longer than it was when it began, nor than a

@@ -99,7 +99,7 @@ package struct StatusQuery {
       0,
       wanted - document.entries.current - document.entries.failed - document.entries.refused
         - document.entries.conflict - document.entries.kept)
-    try fillBytes(&document.bytes)
+    try fillBytes(&document.bytes, missing: wanted - min(wanted, document.entries.current))
     // Also what the last pass did not see come.
     if document.entries.current == wanted, wanted > 0 {
       (document.bytes.wanted, document.bytes.unknownSizes) = (document.bytes.current, 0)
@@ -109,9 +109,10 @@ package struct StatusQuery {
     }
   }
 
-  private func fillBytes(_ bytes: inout StatusDocument.Bytes) throws(LedgerFailure) {
+  /// - Parameter missing: entries that are not in place. Of the others the sizes are known, whatever the plan of a pass at work knew.
+  private func fillBytes(_ bytes: inout StatusDocument.Bytes, missing: Int) throws(LedgerFailure) {
     let known = try ledger.fact("bytes-wanted").flatMap { UInt64($0) } ?? 0
-    bytes.unknownSizes = try ledger.fact("sizes-unknown").flatMap { Int($0) } ?? 0
+    bytes.unknownSizes = min(missing, try ledger.fact("sizes-unknown").flatMap { Int($0) } ?? 0)
     // A ledger of an earlier Tarn does not say; its next pass does.
     let recorded = try ledger.fact("bytes-current").flatMap { UInt64($0) }
     bytes.current = if let recorded { recorded } else { try ledger.rowBytes() }

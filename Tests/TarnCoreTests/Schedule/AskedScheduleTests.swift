@@ -64,6 +64,39 @@ import Testing
     #expect(schedule.history.heldUntil == moment(8200).wall)
   }
 
+  /// Not even one that somebody's wish has begun, in another process, and that came to no answer; an answer does.
+  @Test(arguments: ["killed", "cancelled", "no answer", "answer"]) func aRunAloneDoesNotEndIt(end: String) {
+    var first = running()
+    first.end(.failedTransient, hints: RunSchedule.Hints(retryAfter: 3600), now: begin, random: 0)
+    #expect(!first.history.isHeldByFeed)
+    let now = moment(100)
+    var schedule = RunSchedule(minutely, history: first.history, now: now, random: 0)
+    schedule.begin(now: now)
+    #expect(schedule.history.heldUntil == moment(3600).wall)
+    var hints = RunSchedule.Hints()
+    hints.isAnswer = end == "answer"
+    switch end {
+    case "killed": schedule = RunSchedule(minutely, history: schedule.history, now: now, random: 0)
+    case "cancelled": schedule.end(.cancelled, now: now, random: 0)
+    default: schedule.end(.failedTransient, hints: hints, now: now, random: 0)
+    }
+    #expect((schedule.next(now: now, random: 0).at == moment(3600).wall) == (end != "answer"))
+  }
+
+  /// The age of a feed is no wish: a run that fails is tried again as usual.
+  @Test func aFeedsAgeEndsWithARun() {
+    var first = running()
+    first.end(.succeeded, hints: RunSchedule.Hints(freshFor: 3600), now: begin, random: 0)
+    #expect(first.history.isHeldByFeed && first.history.heldUntil == moment(3600).wall)
+    let now = moment(100)
+    var schedule = RunSchedule(minutely, history: first.history, now: now, random: 0)
+    schedule.begin(now: now)
+    var hints = RunSchedule.Hints()
+    hints.isAnswer = false
+    schedule.end(.failedTransient, hints: hints, now: now, random: 0)
+    #expect((schedule.next(now: now, random: 0).wait ?? .max) <= 60_000_000_000)
+  }
+
   @Test func anAnswerEndsIt() {
     var schedule = running()
     schedule.setAsked(300, now: begin)
