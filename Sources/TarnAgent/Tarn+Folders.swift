@@ -228,7 +228,7 @@ extension Tarn {
     let state = request.state.map { " --state \(ShellWord.quote($0))" } ?? ""
     // What the settings say of it is not to be given again.
     let command =
-      request.name.map { "tarn sync --adopt \(ShellWord.quote($0))" }
+      request.adoption
       ?? "tarn sync --adopt\(state) \(feed) \(ShellWord.quote(request.folder))"
     if wasMirror(path) { return markerGone(path, command) }
     return PassFailure(

@@ -45,6 +45,8 @@ package struct SyncRequest: Sendable {
   package var options = PassOptions()
   /// Take a folder that is not empty and not yet a mirror.
   package var adopt = false
+  /// Of a configured mirror: the command that takes its folder.
+  var adoption: String?
   /// Follow another feed from now on.
   package var changeFeed = false
   /// These options are all that hold: what the mirror remembers of earlier ones counts for nothing.

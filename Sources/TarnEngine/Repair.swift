@@ -83,9 +83,7 @@ extension Pass {
       report.counts = builder.counts
       report.bytes = builder.bytes
       if try ports.stage.actionCount() > 0 {
-        let pending = RepairPending(
-          files: builder.counts.planned,
-          bytes: builder.bytes.planned.addingSaturated(builder.plannedAsRecorded))
+        let pending = RepairPending(files: builder.counts.planned, bytes: builder.plannedWithRecorded)
         try ports.ledger.applyVolatile([.fact(RepairPending.fact, pending.text)])
         try carryOut(
           folder, builder, .forbidden("only a pass that has read the feed deletes"), meanwhile, into: &report)
@@ -113,7 +111,7 @@ extension Pass {
     if isUnsettled || builder.hasForgettable { changes.append(.fact(FeedRecord.fact, nil)) }
     if try ports.ledger.fact(RepairPending.fact) != nil {
       let done = report.counts.inPlace - report.counts.current
-      let planned = builder.bytes.planned.addingSaturated(builder.plannedAsRecorded)
+      let planned = builder.plannedWithRecorded
       let left = RepairPending(
         files: builder.counts.planned - done - report.counts.failed,
         bytes: planned - min(planned, report.bytes.published))

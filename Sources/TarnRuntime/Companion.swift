@@ -1,27 +1,29 @@
-/// A thread that takes half of the work of whoever asks, where two parts of it may go on at once. It begins with the first work.
+/// A thread that does a part of the work of whoever asks, behind them: they go on meanwhile. It begins with the first work.
 ///
-/// Any thread may ask. One at a time is helped, and no one waits for the companion to be free.
+/// Any thread may ask. One client at a time is helped: its works are done one after the other, in the order in which they came, and
+/// none is left when the next client is helped.
 package final class Companion: Sendable {
-  private struct State {
-    /// Handed over under this number, and begun by nobody so far.
-    var work: (number: UInt64, run: @Sendable () -> Void)?
-    /// The number of what the companion does now.
-    var atWork: UInt64?
-    var lastNumber: UInt64 = 0
-    var isClosed = false
-    var hasBegun = false
-    /// A thread could not be made: nobody is helped.
-    var isMissing = false
-
-    var isFree: Bool { work == nil && atWork == nil && !isMissing }
-
-    /// What was handed over under this number, if nobody has begun it: another one's is not to be taken, for that one would
-    /// think it done.
-    mutating func take(back number: UInt64) -> (@Sendable () -> Void)? {
-      guard work?.number == number else { return nil }
-      return work.take()?.run
-    }
+  private enum Thread {
+    case none
+    /// Somebody makes it: nobody is helped so far.
+    case beginning
+    case running
+    /// It could not be made: nobody is helped.
+    case missing
   }
+
+  private struct State {
+    var thread = Thread.none
+    var client: ObjectIdentifier?
+    var waiting: [@Sendable () -> Void] = []
+    var isAtWork = false
+    var isClosed = false
+
+    var isIdle: Bool { waiting.isEmpty && !isAtWork }
+  }
+
+  /// Works that may wait: whoever is so far ahead waits, too.
+  private static let most = 4
 
   private let name: String
   private let state = LockedCondition(State())
@@ -35,57 +37,50 @@ package final class Companion: Sendable {
     state.change { $0.isClosed = true }
   }
 
-  /// Does both, at the same time where that can be, and returns when both are done. What the companion has not begun when `own` is
-  /// done the caller does itself, so that a busy machine costs nothing.
+  /// Hands work over; blocks while the client is too far ahead.
   ///
-  /// - Throws: what `own` throws, once `aside` is done.
-  package func share<Failure: Error>(
-    _ aside: @escaping @Sendable () -> Void, _ own: () throws(Failure) -> Void
-  ) throws(Failure) {
-    let number = handOver(aside)
-    var failure: Failure?
-    do throws(Failure) { try own() } catch { failure = error }
-    if let number {
-      if let mine = state.withLock({ $0.take(back: number) }) {
-        mine()
-      } else {
-        state.wait { $0.atWork == number ? nil : () }
-      }
-    } else {
-      aside()
+  /// - Returns: false where another one is helped. Nothing was taken then, and all that this client handed over before is done.
+  package func handOver(of client: AnyObject, _ work: @escaping @Sendable () -> Void) -> Bool {
+    let client = ObjectIdentifier(client)
+    begin()
+    return state.changeOnce { state -> Bool? in
+      guard state.thread == .running, state.client == client || state.isIdle else { return false }
+      guard state.waiting.count < Self.most else { return nil }
+      state.client = client
+      state.waiting.append(work)
+      return true
     }
-    if let failure { throw failure }
   }
 
-  /// - Returns: the number of the work; nil while another one is helped.
-  private func handOver(_ work: @escaping @Sendable () -> Void) -> UInt64? {
-    let (number, isFirst) = state.change { state -> (UInt64?, Bool) in
-      guard state.isFree else { return (nil, false) }
-      state.lastNumber += 1
-      state.work = (state.lastNumber, work)
-      defer { state.hasBegun = true }
-      return (state.lastNumber, !state.hasBegun)
-    }
-    if number != nil, isFirst { start() }
-    return number
+  /// Returns when all that this client handed over is done.
+  package func settle(_ client: AnyObject) {
+    let client = ObjectIdentifier(client)
+    state.wait { $0.client != client || $0.isIdle ? () : nil }
   }
 
-  private func start() {
+  private func begin() {
+    let isFirst = state.withLock { state in
+      guard state.thread == .none else { return false }
+      state.thread = .beginning
+      return true
+    }
+    guard isFirst else { return }
     let state = state
     let thread = try? WorkerThread.start(name: name, stackSize: 256 << 10) { Self.run(state) }
-    if thread == nil { state.withLock { $0.isMissing = true } }
+    state.withLock { $0.thread = thread == nil ? .missing : .running }
   }
 
   private static func run(_ state: LockedCondition<State>) {
     while true {
-      let work = state.wait { state -> (@Sendable () -> Void)?? in
-        guard let work = state.work.take() else { return state.isClosed ? .some(nil) : nil }
-        state.atWork = work.number
-        return work.run
+      // Who is far ahead may go on as soon as this is taken.
+      let work = state.changeOnce { state -> (@Sendable () -> Void)?? in
+        guard !state.waiting.isEmpty else { return state.isClosed ? .some(nil) : nil }
+        state.isAtWork = true
+        return state.waiting.removeFirst()
       }
       guard let work else { return }
       work()
-      state.change { $0.atWork = nil }
+      state.change { $0.isAtWork = false }
     }
   }
 }

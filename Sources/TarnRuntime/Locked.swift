@@ -102,6 +102,19 @@ package final class LockedCondition<Value>: @unchecked Sendable {
     return try body(&value.pointee)
   }
 
+  /// Blocks until `body`, called with the lock held, gives something; then wakes every other waiter to look again.
+  package func changeOnce<Result>(_ body: (inout Value) -> Result?) -> Result {
+    pthread_mutex_lock(mutex)
+    defer {
+      pthread_mutex_unlock(mutex)
+      pthread_cond_broadcast(condition)
+    }
+    while true {
+      if let result = body(&value.pointee) { return result }
+      pthread_cond_wait(condition, mutex)
+    }
+  }
+
   /// Blocks until `body`, called with the lock held, gives something.
   package func wait<Result>(for body: (inout Value) -> Result?) -> Result {
     pthread_mutex_lock(mutex)

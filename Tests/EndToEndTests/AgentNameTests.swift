@@ -22,7 +22,7 @@ final class AgentNameTests: AgentHouse {
       (["explain", "files", "f1"], "f1: "), (["events", "files"], "fetched  f1"),
       (["status", "--check", "files"], "in sync within"), (["pause", "files"], "files is paused"),
       (["resume", "files"], "files goes on"), (["approve", "-y", "files"], "no plan is held"),
-      (["schedule", "files"], "[Timer]"),
+      (["schedule", "files"], "is a name in the settings of the running agent"),
     ] as [([String], String)] {
       let outcome = try there(words)
       #expect((outcome.output + outcome.errors).contains(text), "\(words): \(outcome)")

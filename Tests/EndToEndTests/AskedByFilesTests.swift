@@ -41,6 +41,38 @@ final class AskedByFilesTests: AgentHouse {
     #expect(try mirror()["askedUntil"] is NSNull)
   }
 
+  /// The list comes from another host, which asked for nothing: the next agent's pass asks for no file in vain.
+  @Test func whatAnotherHostAsksForOutlivesTheAgent() throws {
+    try Feeds.publish(["a-hanging": "hanging\n", "busy": "busy\n"], in: server.files)
+    let urls = ["a-hanging", "busy"].map {
+      server.url($0).replacingOccurrences(of: "127.0.0.1", with: "localhost")
+    }
+    try server.files.write(urls.map { $0 + "\n" }.joined(), to: "list.txt")
+    try settings(
+      """
+      [mirror.files]
+      feed = "\(server.url("list.txt"))"
+      folder = "\(place.path)/files"
+      every = "1min"
+
+      """)
+    try start()
+    let record = place.path + "/state/agent"
+    try waitUntil("it is kept") {
+      (try? String(contentsOfFile: record, encoding: .utf8))?.contains("http://localhost:") == true
+    }
+    #expect(try mirror()["run"] is Int, "the pass is at work")
+    agent?.signal(SIGKILL)
+    _ = try agent?.wait(limit: 20)
+    let asked = try server.requests().count { ["/busy", "/a-hanging"].contains($0.uri) }
+    let next = try start()
+    try waitUntil(limit: 60, "the pass that was cut short goes on") {
+      next.errorsSoFar.contains("incomplete")
+    }
+    #expect(next.errorsSoFar.contains("asked to be left alone"), "\(next.errorsSoFar)")
+    #expect(try server.requests().count { ["/busy", "/a-hanging"].contains($0.uri) } == asked)
+  }
+
   /// Another file, which was asked for first, is still on its way in a pass that nobody waits for.
   @Test(arguments: [SIGKILL, SIGTERM]) func whatItAsksForOutlivesAnAgentThatEndsInThePass(signal: Int32)
     throws

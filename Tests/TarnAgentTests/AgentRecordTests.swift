@@ -1,5 +1,6 @@
 import Glibc
 import TarnCore
+import TarnTransfer
 import TestSupport
 import Testing
 
@@ -22,6 +23,10 @@ import Testing
     mirror.failure = PassFault(message: "line one\nline\ttwo = \\", isOfFolder: true)
     mirror.approved = "1a2b3c4d"
     mirror.pausedPaths = [try RelativePath([0xFF, 0x3D]), try RelativePath(Array("a b".utf8))]
+    mirror.wishes = [
+      TransferBudget.Wish(host: "http://[::1]:80", until: Timestamp(nanoseconds: 1_700_000_180_000_000_000)),
+      TransferBudget.Wish(host: "https://a:443", until: Timestamp(nanoseconds: 7)),
+    ]
     var record = AgentRecord()
     record.mirrors = ["f\u{FC}r": mirror, "plain": AgentRecord.Mirror(folder: "/srv/plain")]
     return record
@@ -48,7 +53,7 @@ import Testing
       good\tfolder=/g\tpaused=yes\tnews=from later\tno equals
       \tfolder=
       nofolder\tpaused=yes
-      bad\tfolder=/b\tpriority=highest\tfailures=-3\toutcome=odd\tsince=x\tpath=***\tpath=YQ==\tattempt=9\tpaused=maybe
+      bad\tfolder=/b\tpriority=highest\tfailures=-3\toutcome=odd\tsince=x\tpath=***\tpath=YQ==\thost=\thost=x y\thost=5\tattempt=9\tpaused=maybe
       cut\tfolder=/c\tpaus
       """
     let record = AgentRecord(text)

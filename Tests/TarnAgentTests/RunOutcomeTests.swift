@@ -45,5 +45,22 @@ import Testing
     #expect(outcome.exitStatus == (failed == 0 ? 0 : 3))
     let counts = outcome.counts ?? [:]
     #expect(counts["deleted"] == 3 - failed && counts["held"] == 0 && counts["failed"] == failed)
+    let words = failed == 0 ? "in sync: 3 deleted, " : "incomplete: 2 deleted, 1 failed, "
+    #expect(outcome.message.hasPrefix(words), "\(outcome.message)")
+    #expect(outcome.message.hasSuffix("plan 1a2b3c4d was approved: \(3 - failed) moved to the trash"))
+  }
+
+  /// What lies below a file whose deletion was held is wanted, and not there.
+  @Test func anApprovalDoesNotBringWhatWaitedForIt() {
+    let now = Timestamp(nanoseconds: 0)
+    var report = PassReport(feed: "http://h/f", folder: "/f", started: now)
+    (report.counts.wanted, report.counts.held, report.counts.waiting) = (2, 1, 2)
+    var outcome = RunOutcome(report)
+    var approval = ApprovalReport(plan: HeldPlan(id: "1a2b3c4d", when: now, count: 1))
+    approval.deleted = 1
+    outcome.take(approval)
+    #expect(outcome.outcome == .failedTransient && outcome.exitStatus == 3 && outcome.code == "partial")
+    #expect(
+      outcome.message.hasPrefix("incomplete: 1 deleted, 2 waiting, 0 of 2 in place"), "\(outcome.message)")
   }
 }

@@ -77,6 +77,42 @@ import Testing
     #expect(try durable(upTo: Checkpoints.mostLag + Checkpoints.step) == 0)
     #expect(folder.count(.sync) == 1)
   }
+
+  /// For each file of some size the pass would wait for the disk before its first byte.
+  @Test func theRowOfATransferWaitsForNoDisk() throws {
+    let world = World()
+    let text = String(repeating: "0123456789abcdef", count: 70_000)
+    world.server.put(World.host + "a", text.bytes, etag: "\"1\"")
+    world.add(world.entry("a", text))
+    let durable = Locked(0)
+    let isRow: @Sendable (LedgerChange) -> Bool = { if case .partial = $0 { true } else { false } }
+    world.ledger.beforeApply { changes in durable.withLock { $0 += changes.count(where: isRow) } }
+    #expect(try world.run().counts.fetched == 1)
+    #expect(world.ledger.contents.history.joined().count(where: isRow) == 1)
+    #expect(durable.withLock { $0 } == 0)
+  }
+
+  /// The older row of the same file may be durable: it would call bytes good that are written over, and of another version.
+  @Test func aRowThatReplacesAnotherIsDurableBeforeTheFirstByte() throws {
+    let world = World()
+    let text = String(repeating: "0123456789abcdef", count: 70_000)
+    world.server.put(World.host + "a", text.bytes, etag: "\"2\"")
+    world.add(world.bareEntry("a"))
+    world.folder.leavePartial("left", Array(text.bytes.reversed().prefix(300)))
+    let old = PartialRow(
+      path: "a".path, name: "left", url: World.host + "a", etag: "\"1\"", lastModified: nil,
+      total: UInt64(text.utf8.count), digest: nil, fingerprint: world.bareEntry("a").fingerprint,
+      durable: 100,
+      bootID: world.bootID)
+    try world.ledger.apply([.partial(old)])
+    let rows = Locked<[PartialRow]>([])
+    world.ledger.beforeApply { changes in
+      for case .partial(let row) in changes { rows.withLock { $0.append(row) } }
+    }
+    #expect(try world.run().counts.fetched == 1)
+    #expect(world.text("a") == text && world.server.requests.map(\.offset).first == 300)
+    #expect(rows.withLock { $0.map(\.name) } == ["left"] && rows.withLock { $0.map(\.durable) } == [0])
+  }
 }
 
 /// A file on a disk that takes its time; nothing else is asked of it.

@@ -61,6 +61,22 @@ import Testing
     #expect(end.unknownSizes == 0 && end.bytesTotal == Self.size + 5 && end.bytesDone == Self.size + 5)
   }
 
+  /// Of a file that a repair brings back the ledger knows how large it was.
+  @Test func aRepairPlansWhatWasThere() throws {
+    world.catalog = MemoryCatalog()
+    world.settings = "settings"
+    wantUnknown("a")
+    world.want("b", "12345")
+    #expect(try world.run().isInSync)
+    for name in ["a", "b"] { world.folder.delete(name.path) }
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    let pass = world.pass(downloader)
+    let report = try pass.repair(["a", "b"].map { Region($0.path, .itself) }, folder: world.folder)
+    #expect(report.report.counts.restored == 2)
+    #expect(pass.progress.snapshot().bytesPlanned == Self.size + 5)
+  }
+
   @Test func whatWaitsForAPlaceComesLast() {
     let progress = PassProgress(clock: SystemClock())
     for (job, name) in [(1 as UInt64, "a"), (2, "b"), (3, "c")] {

@@ -196,7 +196,6 @@ import Testing
     #expect(failure?.code == .pieceMismatch)
     #expect(failure?.goodPrefix == 600)
     #expect(partial.length == 600)
-    #expect(try partial.begin(keeping: 600, check: check) == 600)
     try partial.append(Array(contents[600...]))
     #expect(try partial.seal(modified: nil).identity.size == 1050)
 

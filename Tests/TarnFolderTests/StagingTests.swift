@@ -5,6 +5,9 @@ import TarnRuntime
 import Testing
 
 @Suite struct StagingTests {
+  /// Blocks that were lent and did not come back.
+  private let lent = Locked(0)
+
   @Test func namesAreRandomAndTheirFilesPrivate() throws {
     let world = try DiskWorld()
     let names = try (0..<50).map { _ in try world.port.makePartial().name }
@@ -13,8 +16,8 @@ import Testing
     #expect(try world.names(world.port.partials()) == names.sorted())
   }
 
-  /// From 4 MiB on a file is hashed beside the writing: what is found out is the same.
-  @Test func whatIsHashedBesideTheWritingIsChecked() throws {
+  /// From 4 MiB on a file is hashed behind the writing: what is found out is the same, if later.
+  @Test func whatIsHashedBehindTheWritingIsChecked() throws {
     let world = try DiskWorld()
     let contents = noise(9 << 20)
     let (step, piece) = (100_000, 3 << 20)
@@ -27,19 +30,58 @@ import Testing
       size: UInt64(contents.count), digest: world.hashing.digest(.sha256, of: contents), pieces: pieces)
     let partial = try world.port.makePartial()
     _ = try partial.begin(keeping: 0, check: check)
-    for start in stride(from: 0, to: contents.count, by: step) {
-      try partial.append(Array(contents[start..<min(start + step, contents.count)]))
-    }
+    try lend(contents, to: partial, step)
     #expect(try partial.seal(modified: nil).isVerified)
-    var damaged = contents
-    damaged[8 << 20] ^= 1
-    _ = try partial.begin(keeping: 0, check: check)
-    let failure = #expect(throws: FolderFailure.self) {
-      for start in stride(from: 0, to: damaged.count, by: step) {
-        try partial.append(Array(damaged[start..<min(start + step, damaged.count)]))
+    #expect(lent.withLock { $0 } == 0)
+    // The last piece, so that it may be `seal` that finds it.
+    for wrong in [8 << 20, (9 << 20) - 1] {
+      var damaged = contents
+      damaged[wrong] ^= 1
+      _ = try partial.begin(keeping: 0, check: check)
+      let failure = #expect(throws: FolderFailure.self) {
+        try lend(damaged, to: partial, step)
+        _ = try partial.seal(modified: nil)
+      }
+      #expect(failure?.code == .pieceMismatch && failure?.goodPrefix == UInt64(2 * piece))
+      #expect(partial.length == UInt64(2 * piece))
+    }
+    // What is kept is good, and the rest of it follows.
+    try lend(Array(contents[(2 * piece)...]), to: partial, step)
+    #expect(try partial.seal(modified: nil).isVerified)
+    #expect(lent.withLock { $0 } == 0)
+  }
+
+  /// Bytes that come in an array after such as were lent are hashed after them.
+  @Test func lentBytesAndOthersKeepTheirOrder() throws {
+    let world = try DiskWorld()
+    let contents = noise(9 << 20)
+    let partial = try world.port.makePartial()
+    _ = try partial.begin(keeping: 0, check: ContentCheck())
+    try lend(Array(contents[..<(5 << 20)]), to: partial, 1 << 20)
+    try partial.append(Array(contents[(5 << 20)..<(6 << 20)]))
+    try lend(Array(contents[(6 << 20)...]), to: partial, 1 << 20)
+    #expect(try partial.seal(modified: nil).digest == world.hashing.digest(.sha256, of: contents))
+    #expect(lent.withLock { $0 } == 0)
+  }
+
+  /// Two that are written at the same time share the one who hashes; each has its own digest.
+  @Test func twoThatAreHashedBehindTheWritingAreNotMixedUp() throws {
+    let world = try DiskWorld()
+    let port = world.port
+    let threads = try (0..<3).map { number in
+      let contents = noise((6 << 20) + number)
+      let digest = world.hashing.digest(.sha256, of: contents)
+      return try WorkerThread.start(name: "writer-\(number)") {
+        #expect(throws: Never.self) {
+          let partial = try port.makePartial()
+          _ = try partial.begin(keeping: 0, check: ContentCheck(digest: digest))
+          try lend(contents, to: partial, 50_000)
+          #expect(try partial.seal(modified: nil).isVerified)
+        }
       }
     }
-    #expect(failure?.code == .pieceMismatch && failure?.goodPrefix == UInt64(2 * piece))
+    for thread in threads { thread.join() }
+    #expect(lent.withLock { $0 } == 0)
   }
 
   @Test func anotherPiecesEndAndSizeAgree() throws {
@@ -67,18 +109,49 @@ import Testing
     }
   }
 
-  @Test func aPieceThatWasWrongNeedsANewBeginning() throws {
+  /// Another source brings the rest: nobody begins it again.
+  @Test func behindAWrongPieceItGoesOn() throws {
     let world = try DiskWorld()
     let partial = try world.port.makePartial()
-    let pieces = Pieces(length: 4, digests: [world.hashing.digest(.md5, of: [1, 2, 3, 4])])
-    _ = try partial.begin(keeping: 0, check: ContentCheck(size: 4, pieces: pieces))
+    let contents: [UInt8] = [1, 2, 3, 4, 5, 6, 7, 8]
+    let pieces = Pieces(
+      length: 4, digests: [0, 4].map { world.hashing.digest(.md5, of: Array(contents[$0..<$0 + 4])) })
+    let check = ContentCheck(size: 8, digest: world.hashing.digest(.sha256, of: contents), pieces: pieces)
+    _ = try partial.begin(keeping: 0, check: check)
     #expect(code { try partial.append([1, 2, 3, 5]) } == .pieceMismatch)
-    #expect(code { try partial.append([1, 2, 3, 4]) } == .other)
-    #expect(code { _ = try partial.seal(modified: nil) } == .other)
-    _ = try partial.begin(keeping: 0, check: ContentCheck(size: 4, pieces: pieces))
-    try partial.append([1, 2, 3, 4])
-    _ = try partial.seal(modified: nil)
+    #expect(partial.length == 0)
+    try partial.append([1, 2, 3, 4, 5])
+    #expect(code { try partial.append([6, 7, 9]) } == .pieceMismatch)
+    #expect(partial.length == 4)
+    try partial.append([5, 6, 7, 8])
+    #expect(try partial.seal(modified: nil).isVerified)
     #expect(code { try partial.append([]) } == .other)
+  }
+
+  /// What was lent may be wrong, and nobody was told so far.
+  @Test func whoAsksIsToldOfAWrongPiece() throws {
+    let world = try DiskWorld()
+    let contents = noise(9 << 20)
+    let piece = 3 << 20
+    let pieces = Pieces(
+      length: UInt64(piece),
+      digests: (0..<3).map {
+        world.hashing.digest(.sha256, of: Array(contents[$0 * piece..<($0 + 1) * piece]))
+      })
+    let partial = try world.port.makePartial()
+    _ = try partial.begin(keeping: 0, check: ContentCheck(pieces: pieces))
+    var damaged = contents
+    damaged[(6 << 20) - 1] ^= 1
+    let failure = #expect(throws: FolderFailure.self) {
+      try lend(Array(damaged[..<(6 << 20)]), to: partial, 1 << 20)
+      try partial.settle()
+    }
+    #expect(failure?.code == .pieceMismatch && failure?.goodPrefix == UInt64(piece))
+    #expect(partial.length == UInt64(piece))
+    try lend(Array(contents[piece...]), to: partial, 1 << 20)
+    try partial.settle()
+    #expect(try partial.seal(modified: nil).digest == world.hashing.digest(.sha256, of: contents))
+    #expect(lent.withLock { $0 } == 0)
   }
 
   @Test(
@@ -199,4 +272,35 @@ import Testing
     for _ in 0..<5 { try work() }
     #expect(try open() == before)
   }
+}
+
+extension StagingTests {
+  /// Appends in steps, from memory that is overwritten as soon as it comes back.
+  private func lend(_ bytes: [UInt8], to partial: any PartialFile, _ step: Int) throws {
+    let lent = lent
+    for start in stride(from: 0, to: bytes.count, by: step) {
+      let memory = LentMemory(bytes[start..<min(start + step, bytes.count)])
+      lent.withLock { $0 += 1 }
+      try partial.append(lent: memory.bytes) {
+        memory.wipe()
+        lent.withLock { $0 -= 1 }
+      }
+    }
+  }
+}
+
+private final class LentMemory: @unchecked Sendable {
+  // Safe because it is wiped by who has read it, as the last one.
+  private let memory: UnsafeMutableRawBufferPointer
+
+  init(_ bytes: ArraySlice<UInt8>) {
+    memory = .allocate(byteCount: bytes.count, alignment: 1)
+    memory.copyBytes(from: bytes)
+  }
+
+  deinit { memory.deallocate() }
+
+  var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(memory) }
+
+  func wipe() { for index in memory.indices { memory[index] = 0xFF } }
 }

@@ -3,125 +3,109 @@ import TarnRuntime
 import Testing
 
 @Suite(.timeLimit(.minutes(1))) struct CompanionTests {
-  private struct Told: Error {}
+  private final class Client: Sendable {}
 
-  @Test func bothAreDoneAtTheSameTime() throws {
-    let companion = Companion(name: "aside")
-    let (begun, ended) = (Gate(), Gate())
-    let names = Locked<[String]>([])
-    companion.share {
-      names.withLock { $0.append(threadName()) }
-      begun.open()
-      ended.wait()
-    } _: {
-      begun.wait()
-      ended.open()
-    }
-    #expect(names.withLock { $0 } == ["aside"])
+  private let companion = Companion(name: "aside")
+
+  @Test func whoHandsOverGoesOn() {
+    let (client, name, gate) = (Client(), Locked(""), Gate())
+    #expect(
+      companion.handOver(of: client) {
+        name.withLock { $0 = threadName() }
+        // Opened by who handed it over: it is back before this is done.
+        gate.wait()
+      })
+    gate.open()
+    companion.settle(client)
+    #expect(name.withLock { $0 } == "aside")
   }
 
-  /// Each time both are over when it returns, whoever did them.
-  @Test func nothingIsLeftBehind() {
-    let companion = Companion(name: "aside")
-    let done = Locked((aside: 0, own: 0))
-    for number in 1...2000 {
-      companion.share {
-        done.withLock { $0.aside += 1 }
-      } _: {
-        done.withLock { $0.own += 1 }
-      }
-      #expect(done.withLock { $0.aside == number && $0.own == number })
+  @Test func allIsDoneInTheOrderInWhichItCame() {
+    let (client, done) = (Client(), Locked<[Int]>([]))
+    for number in 0..<2000 {
+      #expect(companion.handOver(of: client) { done.withLock { $0.append(number) } })
     }
+    companion.settle(client)
+    #expect(done.withLock { $0 } == Array(0..<2000))
   }
 
-  @Test func whoComesMeanwhileIsNotKeptWaiting() throws {
-    let companion = Companion(name: "aside")
-    let (begun, over) = (Gate(), Gate())
-    let first = try WorkerThread.start(name: "first") {
-      companion.share {
-        begun.open()
-        over.wait()
-      } _: {
-        // Else this thread might do it itself.
-        begun.wait()
+  /// Bytes that wait to be hashed take memory.
+  @Test func whoIsFarAheadWaits() throws {
+    let (client, begun, goOn) = (Client(), Gate(), Gate())
+    let count = Locked(0)
+    let companion = companion
+    let thread = try WorkerThread.start(name: "ahead") {
+      for number in 0..<100 {
+        let isTaken = companion.handOver(of: client) {
+          begun.open()
+          if number == 0 { goOn.wait() }
+        }
+        if isTaken { count.withLock { $0 += 1 } }
       }
     }
     begun.wait()
-    let name = Locked("")
-    companion.share {
-      name.withLock { $0 = threadName() }
-    } _: {
-    }
-    #expect(name.withLock { $0 } != "aside" && name.withLock { !$0.isEmpty })
-    over.open()
-    first.join()
+    // One is at work, and four wait.
+    while count.withLock({ $0 }) < 5 { sched_yield() }
+    for _ in 0..<1000 { sched_yield() }
+    #expect(count.withLock { $0 } == 5)
+    goOn.open()
+    thread.join()
+    companion.settle(client)
+    #expect(count.withLock { $0 } == 100)
   }
 
-  /// Where another one's work was handed over meanwhile, it is neither done for that one nor waited for.
-  @Test func whoIsDoneIsNotKeptByTheNext() throws {
-    let companion = Companion(name: "aside")
-    let (isHelped, isHandedOver, isBack) = (Gate(), Gate(), Gate())
-    let wasBack = Locked(false)
-    let second = Locked<WorkerThread?>(nil)
-    let first = try WorkerThread.start(name: "first") {
-      companion.share {
-        isHelped.open()
-      } _: {
-        isHelped.wait()
-        let thread = try? WorkerThread.start(name: "second") {
-          companion.share {
-            let isInTime = isBack.wait(nanoseconds: 10_000_000_000)
-            wasBack.withLock { $0 = isInTime }
-          } _: {
-            isHandedOver.open()
-          }
-        }
-        second.withLock { $0 = thread }
-        isHandedOver.wait()
-      }
-      isBack.open()
-    }
-    first.join()
-    second.withLock { $0 }?.join()
-    #expect(wasBack.withLock { $0 })
+  @Test func whoComesMeanwhileIsNotKeptWaiting() {
+    let (first, second) = (Client(), Client())
+    let (begun, goOn) = (Gate(), Gate())
+    #expect(
+      companion.handOver(of: first) {
+        begun.open()
+        goOn.wait()
+      })
+    begun.wait()
+    #expect(!companion.handOver(of: second) { Issue.record("done, though it was not taken") })
+    companion.settle(second)
+    goOn.open()
+    companion.settle(first)
   }
 
-  /// Who is done early takes back its own work, not what another one handed over meanwhile: that one would go on before it is done.
-  @Test func twoThatShareItDoNotTakeEachOthersWork() throws {
-    let companion = Companion(name: "aside")
-    let early = Locked(0)
+  /// Who is refused does the work itself, and nothing that it handed over before may be left then: the order would be lost.
+  @Test func theOrderHoldsAmongManyClients() throws {
+    let companion = companion
+    let helped = Locked(0)
     let threads = try (0..<3).map { number in
       try WorkerThread.start(name: "lane-\(number)") {
+        let (client, seen) = (Client(), Locked(0))
         for round in 0..<5000 {
-          let isDone = Locked(false)
-          companion.share {
-            spin((round &* 37 &+ number) % 300)
-            isDone.withLock { $0 = true }
-          } _: {
-            spin((round &* 131 &+ number) % 3000)
+          let work: @Sendable () -> Void = {
+            spin((round &* 37 &+ number) % 100)
+            seen.withLock { seen in
+              #expect(seen == round)
+              seen = round + 1
+            }
           }
-          if !isDone.withLock({ $0 }) { early.withLock { $0 += 1 } }
+          if companion.handOver(of: client, work) { helped.withLock { $0 += 1 } } else { work() }
+          if round % 100 == 99 {
+            companion.settle(client)
+            #expect(seen.withLock { $0 } == round + 1)
+          }
         }
       }
     }
     for thread in threads { thread.join() }
-    #expect(early.withLock { $0 } == 0)
+    #expect(helped.withLock { $0 } > 0)
   }
 
-  @Test func aFailureIsThrownOnceBothAreDone() {
-    let companion = Companion(name: "aside")
-    let isDone = Locked(false)
-    for _ in 0..<100 {
-      isDone.withLock { $0 = false }
-      #expect(throws: Told.self) {
-        try companion.share {
-          isDone.withLock { $0 = true }
-        } _: { () throws(Told) in
-          throw Told()
-        }
-      }
-      #expect(isDone.withLock { $0 })
-    }
+  @Test func whatWasHandedOverIsDoneWhenItsOwnerIsGone() {
+    let (done, goOn) = (Gate(), Gate())
+    var companion: Companion? = Companion(name: "short")
+    #expect(companion?.handOver(of: Client()) { goOn.wait() } == true)
+    companion = nil
+    goOn.open()
+    companion = Companion(name: "short")
+    #expect(companion?.handOver(of: Client()) { done.open() } == true)
+    companion = nil
+    done.wait()
   }
 }
 

@@ -69,4 +69,86 @@ import Testing
     }
     #expect(!failure.isAsked && failure.message.contains("failed again and again"))
   }
+
+  /// Told with a time of the wall's clock, which the next process understands; only that mirror was asked.
+  @Test func aWishOutlivesTheProcess() throws {
+    let budget = bench.budget(total: 10, perHost: 4)
+    budget.setMirrors(["a": "http://feed/list", "b": "http://feed/list"])
+    bench.leave(budget, bench.enter(budget, mirror: "a", host: "dead"), .asked(retryAfter: 900))
+    bench.leave(budget, bench.enter(budget, mirror: "a", host: "feed"), .asked(retryAfter: 900))
+    let wishes = budget.wishes()["a", default: []]
+    // The feed's host is told of by `askedRest`.
+    #expect(
+      wishes == [
+        TransferBudget.Wish(host: "http://dead:80", until: Timestamp(nanoseconds: 900 * 1_000_000_000))
+      ])
+    bench.clock.advance(seconds: 100)
+    #expect(budget.wishes()["a"] == wishes && budget.wishes()["b", default: []].isEmpty)
+
+    let next = bench.budget(total: 10, perHost: 4)
+    next.remember(
+      wishes + [
+        TransferBudget.Wish(host: "nonsense", until: Timestamp(nanoseconds: 900 * 1_000_000_000)),
+        TransferBudget.Wish(host: "http://over:80", until: Timestamp(nanoseconds: 100 * 1_000_000_000)),
+      ], mirror: "a")
+    #expect(next.wishes()["a"] == wishes)
+    guard case .refused(let failure) = bench.admission(next, mirror: "a", host: "dead") else {
+      Issue.record("it is asked again")
+      return
+    }
+    #expect(failure.isAsked && failure.retryAfter == 800)
+    #expect(next.wishes()["a"] == wishes)
+    #expect(bench.enter(next, mirror: "b", host: "dead") != 0)
+    // What is remembered a second time is no news, and no answer is undone by it.
+    next.tryNow(mirror: "a")
+    bench.leave(next, bench.enter(next, mirror: "a", host: "dead"), .answered)
+    #expect(next.wishes()["a", default: []].isEmpty)
+  }
+
+  /// A person wants it now, before anything was asked: one request tries, and the wish ends with an answer only.
+  @Test func aPersonMayTryWhatIsRemembered() throws {
+    let budget = bench.budget(total: 10, perHost: 4)
+    let wish = TransferBudget.Wish(host: "http://dead:80", until: Timestamp(nanoseconds: 900 * 1_000_000_000))
+    budget.remember([wish], mirror: "a")
+    budget.tryNow(mirror: "a")
+    #expect(budget.wishes()["a"] == [wish])
+    guard case .granted(let first) = bench.admission(budget, mirror: "a"),
+      case .waits = bench.admission(budget, mirror: "a")
+    else {
+      Issue.record("not one tries")
+      return
+    }
+    budget.leave(first, .transportFailed)
+    #expect(budget.wishes()["a"] == [wish])
+    budget.tryNow(mirror: "a")
+    guard case .granted(let second) = bench.admission(budget, mirror: "a") else {
+      Issue.record("a person is not let in")
+      return
+    }
+    budget.leave(second, .answered)
+    #expect(budget.wishes()["a", default: []].isEmpty)
+  }
+
+  /// The clock was a year ahead when the host asked.
+  @Test func aRememberedWishIsNoLongerThanAny() {
+    let budget = bench.budget(total: 10, perHost: 4)
+    budget.remember(
+      [
+        TransferBudget.Wish(
+          host: "http://dead:80", until: Timestamp(nanoseconds: 365 * 86_400 * 1_000_000_000))
+      ], mirror: "a")
+    #expect(budget.wishes()["a"]?.map(\.until) == [Timestamp(nanoseconds: 7 * 86_400 * 1_000_000_000)])
+  }
+
+  /// It ends by its time, asked there or not.
+  @Test(arguments: [true, false]) func aRememberedWishEndsByItsTime(isAsked: Bool) {
+    let budget = bench.budget(total: 10, perHost: 4)
+    budget.remember(
+      [TransferBudget.Wish(host: "http://dead:80", until: Timestamp(nanoseconds: 900 * 1_000_000_000))],
+      mirror: "a")
+    if isAsked { bench.enter(budget, mirror: "a", host: "dead") }
+    bench.clock.advance(seconds: 901)
+    #expect(budget.wishes()["a", default: []].isEmpty)
+    #expect(bench.enter(budget, mirror: "a", host: "dead") != 0)
+  }
 }

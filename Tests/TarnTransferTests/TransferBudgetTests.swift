@@ -331,7 +331,7 @@ import Testing
   @Test func hostsThatNobodyAsksAreForgotten() {
     var book = BudgetBook(
       BudgetBook.Queue.Limits(total: 10, perHost: 1), breaker: CircuitBreaker.Settings())
-    let now = BudgetTime(wall: 0, monotonic: 0)
+    let now = Moment(wall: Timestamp(nanoseconds: 0), monotonic: 0)
     for number in 0..<5000 {
       let origin = Origin(scheme: "http", host: "h\(number)", port: "80")
       let place = book.enter(

@@ -133,20 +133,22 @@ extension Agent {
 extension RunOutcome {
   /// Deletions that were approved while the pass was at work, and have been carried out after it.
   mutating func take(_ report: ApprovalReport) {
-    message += "; plan \(report.plan.id) was approved: \(report.deleted) moved to the trash"
-    counts?["deleted", default: 0] += report.deleted
-    counts?["held"] = report.left
-    counts?["failed", default: 0] += report.problems.count
-    guard outcome == .held else { return }
-    guard report.problems.isEmpty else {
-      outcome = report.problems.contains(where: \.mayPass) ? .failedTransient : .failedPermanent
+    let approved = "; plan \(report.plan.id) was approved: \(report.deleted) moved to the trash"
+    tally?.deleted += report.deleted
+    tally?.held = report.left
+    tally?.failed += report.problems.count
+    guard outcome == .held, let tally else { return message += approved }
+    // What lies below a file that was held is wanted still: the next pass brings it, and comes soon.
+    let isWhole = tally.wanting == 0
+    if isWhole {
+      outcome = .succeeded
+      (code, level, exitStatus) = ("in-sync", .info, 0)
+    } else {
+      let mayPass = tally.waiting > 0 || report.problems.contains(where: \.mayPass)
+      outcome = mayPass ? .failedTransient : .failedPermanent
       code = "partial"
-      return
     }
-    outcome = .succeeded
-    code = "in-sync"
-    level = .info
-    exitStatus = 0
+    message = (isWhole ? "in sync: " : "incomplete: ") + tally.sentence + approved
   }
 }
 

@@ -385,6 +385,7 @@ package final class Agent: Sendable {
       mirror.rateControl = shared.mirrors[settings.name]?.rateControl
       shared.mirrors[settings.name] = mirror
       budget.setPriority(TransferPriority(mirror.priority), mirror: settings.name)
+      budget.remember(kept?.wishes ?? [], mirror: settings.name)
       shared.state.add(
         settings.name, timing, history: history, isPaused: kept?.isPaused ?? false, now: moment,
         random: parts.random.unit())
@@ -425,6 +426,7 @@ package final class Agent: Sendable {
   }
 
   private func save(in directory: String) -> String? {
+    let wishes = budget.wishes()
     let (record, hasChanged) = shared.withLock { shared -> (AgentRecord, Bool) in
       var record = AgentRecord()
       for (name, mirror) in shared.mirrors {
@@ -443,6 +445,7 @@ package final class Agent: Sendable {
         kept.failure = mirror.failure
         kept.approved = mirror.approved
         kept.pausedPaths = mirror.steering.paused.sorted()
+        kept.wishes = Array(wishes[name, default: []].prefix(AgentRecord.mostWishes))
         record.mirrors[name] = kept
       }
       return (record, record != shared.record)

@@ -1,6 +1,7 @@
 import Glibc
 import TarnConfig
 import TarnCore
+import TarnTransfer
 
 /// What an agent remembers of its own: pauses, priorities, failures in a row, what servers asked for. What passes did is in the mirrors' ledgers.
 ///
@@ -29,6 +30,8 @@ struct AgentRecord: Equatable, Sendable {
     var approved: String?
     /// Transfers that wait for `resume`, in the order of their bytes.
     var pausedPaths: [RelativePath] = []
+    /// What other hosts than the feed's asked for: the first of them, for a feed may name hosts without end.
+    var wishes: [TransferBudget.Wish] = []
 
     /// What holds for the settings as they are: nil for another mirror's folder; of another feed's server nothing is known.
     func holding(folder: String, feed: String) -> Mirror? {
@@ -55,6 +58,8 @@ struct AgentRecord: Equatable, Sendable {
   }
 
   static let header = "tarn-agent/1"
+  /// Of one mirror.
+  static let mostWishes = 64
 
   init() {}
 
@@ -77,7 +82,10 @@ struct AgentRecord: Equatable, Sendable {
       let fields = pairs.compactMap { key, value in value.map { "\(key)=\(EscapedLine.escape($0))" } }
       // Their bytes may be none of a text's.
       let paths = mirror.pausedPaths.map { "path=" + Base64.encode($0.bytes) }
-      return ([EscapedLine.escape(name)] + fields + paths).joined(separator: "\t")
+      let wishes = mirror.wishes.map { wish in
+        "host=" + EscapedLine.escape("\(wish.until.nanoseconds) \(wish.host)")
+      }
+      return ([EscapedLine.escape(name)] + fields + paths + wishes).joined(separator: "\t")
     }
     return ([Self.header] + lines).joined(separator: "\n") + "\n"
   }
@@ -91,11 +99,21 @@ struct AgentRecord: Equatable, Sendable {
       guard let name = fields.first else { continue }
       var values: [String: String] = [:]
       var paths: [RelativePath] = []
+      var wishes: [TransferBudget.Wish] = []
       for field in fields.dropFirst() {
         guard let equals = field.firstIndex(of: "=") else { continue }
         if field[..<equals] == "path" {
           let bytes = Base64.decode(Array(field[field.index(after: equals)...].utf8))
           if let bytes, let path = try? RelativePath(bytes) { paths.append(path) }
+          continue
+        }
+        if field[..<equals] == "host" {
+          let words = EscapedLine.unescape(field[field.index(after: equals)...].unicodeScalars).split(
+            separator: " ", maxSplits: 1)
+          if words.count == 2, let until = Int64(words[0]) {
+            wishes.append(
+              TransferBudget.Wish(host: String(words[1]), until: Timestamp(nanoseconds: until)))
+          }
           continue
         }
         values[String(field[..<equals])] = EscapedLine.unescape(
@@ -118,6 +136,7 @@ struct AgentRecord: Equatable, Sendable {
       }
       mirror.approved = values["approved"]
       mirror.pausedPaths = paths
+      mirror.wishes = wishes
       mirrors[EscapedLine.unescape(name.unicodeScalars)] = mirror
     }
   }

@@ -22,8 +22,10 @@ struct RunOutcome: Sendable {
   var code: String
   /// What `tarn sync` ends with after such a pass.
   var exitStatus: Int32
-  /// What it did, by the names of the summary of `sync --json`; nil when it failed before it did anything.
-  var counts: [String: Int]?
+  /// What it did; nil when it failed before it did anything.
+  var tally: PassCounts?
+  /// The same, by the names of the summary of `sync --json`.
+  var counts: [String: Int]? { tally?.named }
   var bytes: [String: UInt64]?
   /// It looked at the whole folder.
   var hasScanned = false
@@ -32,7 +34,7 @@ struct RunOutcome: Sendable {
 
   init(_ report: PassReport) {
     exitStatus = report.isInSync ? 0 : 3
-    (counts, bytes) = (report.counts.named, report.bytes.named)
+    (tally, bytes) = (report.counts, report.bytes.named)
     hasScanned = !report.isFolderUnseen && !report.wasStopped
     hasReadFeed = !report.wasStopped
     hints.freshFor = report.refreshSeconds
@@ -67,7 +69,7 @@ struct RunOutcome: Sendable {
   /// - Parameter kinds: how many actions of each kind, without deletions that would be held.
   init(plan report: PassReport, kinds: [Action.Kind: Int]) {
     exitStatus = 0
-    (counts, bytes) = (report.counts.named, report.bytes.named)
+    (tally, bytes) = (report.counts, report.bytes.named)
     hints.freshFor = report.refreshSeconds
     level = .info
     guard !report.wasStopped else {

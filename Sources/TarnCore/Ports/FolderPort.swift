@@ -121,7 +121,7 @@ package struct Sealed: Sendable, Equatable {
 package protocol PartialFile: AnyObject, Sendable {
   /// The random name in `partial/`.
   var name: String { get }
-  /// Bytes written so far, all hashed.
+  /// Bytes written so far.
   var length: UInt64 { get }
   /// Starts the contents over: keeps the first `keep` bytes (read again and hashed), drops the rest, and
   /// reserves room for `check.size`.
@@ -130,9 +130,21 @@ package protocol PartialFile: AnyObject, Sendable {
   func begin(keeping keep: UInt64, check: ContentCheck) throws(FolderFailure) -> UInt64
   /// Appends, hashes and checks pieces.
   ///
-  /// - Throws: `sizeMismatch` before a byte beyond `check.size` is written; `pieceMismatch` with the good
-  ///   prefix; or what the kernel said.
+  /// - Throws: `sizeMismatch` before a byte beyond `check.size` is written; `pieceMismatch` with the good prefix, to which the file is
+  ///   cut: the next bytes go on there; or what the kernel said.
   func append(_ bytes: UnsafeRawBufferPointer) throws(FolderFailure)
+  /// The same, but hashing may go on after it returned: a wrong piece may be told by a later call, by `settle` or `seal` at the latest.
+  ///
+  /// - Parameters:
+  ///   - bytes: stay as they are until `whenRead` is called.
+  ///   - whenRead: called once, also when this throws; from any thread.
+  func append(
+    lent bytes: UnsafeRawBufferPointer, whenRead: @escaping @Sendable () -> Void
+  ) throws(FolderFailure)
+  /// Waits until all that was appended is hashed.
+  ///
+  /// - Throws: `pieceMismatch` as `append`.
+  func settle() throws(FolderFailure)
   /// Makes what is written so far durable (fdatasync). Any thread, beside `append`.
   ///
   /// - Returns: the bytes that are durable for certain.
@@ -143,6 +155,17 @@ package protocol PartialFile: AnyObject, Sendable {
   func close()
   /// Closes and removes the file.
   func discard()
+}
+
+extension PartialFile {
+  package func append(
+    lent bytes: UnsafeRawBufferPointer, whenRead: @escaping @Sendable () -> Void
+  ) throws(FolderFailure) {
+    defer { whenRead() }
+    try append(bytes)
+  }
+
+  package func settle() throws(FolderFailure) {}
 }
 
 /// One file to move into its final name.

@@ -283,7 +283,8 @@ package enum LedgerChange: Sendable, Equatable {
 package protocol LedgerPort: Sendable {
   /// All or nothing, durable on return (synchronous=FULL).
   func apply(_ changes: [LedgerChange]) throws(LedgerFailure)
-  /// The same, but a power cut may lose it: for activity and other things that are soon stale.
+  /// The same, but a power cut may lose it until the next durable write: for activity and other things that are soon stale, and for
+  /// what is of no use without bytes that the same power cut takes.
   func applyVolatile(_ changes: [LedgerChange]) throws(LedgerFailure)
 
   func row(_ path: RelativePath) throws(LedgerFailure) -> Row?

@@ -29,7 +29,9 @@ final class PlanBuilder {
   /// Planned entries to fetch whose size the feed does not tell.
   private(set) var plannedUnknown = 0
   /// Bytes to bring back of files that were there and whose size the feed does not tell.
-  private(set) var plannedAsRecorded: UInt64 = 0
+  private var plannedAsRecorded: UInt64 = 0
+  /// Bytes to fetch; of what is brought back, and whose size the feed does not tell, as it was.
+  var plannedWithRecorded: UInt64 { bytes.planned.addingSaturated(plannedAsRecorded) }
   /// Entries below files that have to make way first, which are planned only if those may go: see `admitBlocked`.
   private var blocked: (count: Int, bytes: UInt64, unknown: Int) = (0, 0, 0)
   private(set) var strangers = Strangers()

@@ -26,7 +26,7 @@ final class Checkpoints: Sendable {
   }
 
   /// Bytes after which a sync is asked for.
-  static let step: UInt64 = 16 << 20
+  static let step: UInt64 = 32 << 20
   /// Bytes that may lie unsynced before the writer waits; one chunk less than the 64 MiB of I3.
   static let mostLag: UInt64 = 60 << 20
 

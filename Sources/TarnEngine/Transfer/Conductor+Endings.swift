@@ -110,6 +110,12 @@ extension Conductor {
         isTransient: false)
     case .pieceMismatch:
       keep(job.id, partial, known)
+      // It began before what this source sent: bytes of an earlier attempt may be what is wrong.
+      if failure.goodPrefix ?? .max < job.known?.kept ?? 0, job.restarts < Job.mostRestarts {
+        jobs[job.id]?.restarts += 1
+        jobs[job.id]?.rung = ResumeLadder.rung(known, url: job.url)
+        return ask(job.id)
+      }
       trouble(
         jobs[job.id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
         isTransient: false)

@@ -379,9 +379,9 @@ final class Conductor {
   func sealWhole(_ id: UInt64) {
     guard let job = jobs[id], let partial = job.partial else { return ask(id) }
     let post = context.post
-    let entry = job.entry
+    let (entry, known) = (job.entry, job.known)
     lanes.submit(lane: job.lane) {
-      post(.ended(id, Intake.seal(partial, entry, head: nil)))
+      post(.ended(id, Intake.seal(partial, entry, head: nil, known: known)))
     }
   }
 

@@ -40,8 +40,8 @@ final class Intake: DownloadReceiver {
     /// Bytes that are not written yet: those of `gathered`, and those that the lane has.
     var queued = 0
     var gathered: ByteBlock?
-    /// An empty one, to gather into next.
-    var spare: ByteBlock?
+    /// Empty ones, to gather into next.
+    var spares: [ByteBlock] = []
     /// The lane is going to take what was gathered.
     var isScheduled = false
     /// Its bytes are wanted, and no file was opened for them so far.
@@ -152,8 +152,7 @@ final class Intake: DownloadReceiver {
   private func gather(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
     if state.gathered == nil {
       let size = min(check.size ?? UInt64(Self.handful), UInt64(Self.handful))
-      state.gathered = state.spare ?? ByteBlock(capacity: max(bytes.count, Int(size)))
-      state.spare = nil
+      state.gathered = state.spares.popLast() ?? ByteBlock(capacity: max(bytes.count, Int(size)))
     }
     state.gathered?.append(bytes)
     state.queued += bytes.count
@@ -209,7 +208,7 @@ final class Intake: DownloadReceiver {
       state.withLock { $0.known = known }
       markOpened(partial)
     }
-    recordPartial()
+    recordPartial(isFirst: kept == nil)
   }
 
   private func markOpened(_ partial: (any PartialFile)?) {
@@ -219,8 +218,10 @@ final class Intake: DownloadReceiver {
     state.withLock { $0.mark = mark }
   }
 
-  /// The row that lets another process go on: written before the first byte.
-  private func recordPartial() {
+  /// The row that lets another process go on: written before the first byte. A power cut may take it as long as it takes the bytes:
+  /// the first checkpoint makes it durable, too. Of a file that was begun before an older row may be durable, which calls bytes good
+  /// that are written over from now on: that one must not come back.
+  private func recordPartial(isFirst: Bool) {
     let (known, partial, failure) = state.withLock { ($0.known, $0.partial, $0.failure) }
     guard failure == nil, let known, let partial, known.total.map({ $0 > Self.rowless }) ?? true else {
       return
@@ -230,7 +231,11 @@ final class Intake: DownloadReceiver {
       total: known.total, digest: check.digest, fingerprint: entry.fingerprint, durable: 0,
       bootID: context.bootID)
     do throws(LedgerFailure) {
-      try context.ledger.apply([.partial(row)])
+      if isFirst {
+        try context.ledger.applyVolatile([.partial(row)])
+      } else {
+        try context.ledger.apply([.partial(row)])
+      }
     } catch {
       context.post(.ledgerFailed(error))
     }
@@ -246,16 +251,22 @@ final class Intake: DownloadReceiver {
     let count = block.count
     checkRoom(UInt64(count))
     if let partial = state.withLock({ $0.failure == nil ? $0.partial : nil }) {
-      attempt { () throws(FolderFailure) in try partial.append(block.bytes) }
+      attempt { () throws(FolderFailure) in
+        try partial.append(lent: block.bytes) { self.takeBack(block) }
+      }
       if let mark = state.withLock({ $0.mark }) { context.checkpoints.wrote(mark, upTo: partial.length) }
     }
-    block.removeAll()
     let paused = state.withLock { state -> DownloadID? in
       state.queued -= count
-      state.spare = block
       return Self.mayGoOn(&state) ? state.download : nil
     }
     if let paused { context.downloader.resume(paused) }
+  }
+
+  /// Any thread: nobody reads it any more.
+  private func takeBack(_ block: ByteBlock) {
+    block.removeAll()
+    state.withLock { $0.spares.append(block) }
   }
 
   /// For an answer that told no size: looks at free space every few MiB, so that the reserve stays.
@@ -279,6 +290,10 @@ final class Intake: DownloadReceiver {
   private func close(_ outcome: DownloadOutcome) {
     takeGathered()
     open()
+    // A wrong piece is its source's fault, and not that of the next one, which goes on behind it.
+    if let partial = self.state.withLock(\.partial) {
+      attempt { () throws(FolderFailure) in try partial.settle() }
+    }
     let state = self.state.withLock { $0 }
     context.space.giveBack(state.reserved)
     if let mark = state.mark { context.checkpoints.forget(mark) }
@@ -299,13 +314,18 @@ final class Intake: DownloadReceiver {
         let text = "nothing marks where its answer ends, so a cut could not be told"
         return .network(DownloadFailure(.truncated, text, isTransient: false), state.partial, nil)
       }
-      return Self.seal(partial, entry, head: head)
+      return Self.seal(partial, entry, head: head, known: state.known)
     }
   }
 
   /// What is proved of the bytes now in the partial file.
   private func known(_ state: State) -> ResumeLadder.Known? {
-    guard var known = state.known, let partial = state.partial, partial.length > 0 else { return nil }
+    state.partial.flatMap { Self.known(state.known, of: $0) }
+  }
+
+  private static func known(_ known: ResumeLadder.Known?, of partial: any PartialFile) -> ResumeLadder.Known?
+  {
+    guard var known, partial.length > 0 else { return nil }
     known.kept = partial.length
     return known
   }
@@ -319,12 +339,16 @@ final class Intake: DownloadReceiver {
   }
 
   /// Checks a file that has all of its bytes. On a lane.
-  static func seal(_ partial: any PartialFile, _ entry: Entry, head: ResponseHead?) -> JobEnd {
+  ///
+  /// - Parameter known: what is known of them: before a wrong piece they are good.
+  static func seal(
+    _ partial: any PartialFile, _ entry: Entry, head: ResponseHead?, known: ResumeLadder.Known?
+  ) -> JobEnd {
     let modified = entry.modifiedIsExact ? entry.modified ?? head?.modified : head?.modified ?? entry.modified
     do throws(FolderFailure) {
       return .sealed(partial, try partial.seal(modified: modified), head)
     } catch {
-      return .folder(error, partial, nil)
+      return .folder(error, partial, error.code == .pieceMismatch ? Self.known(known, of: partial) : nil)
     }
   }
 }

@@ -99,7 +99,7 @@ struct Preparing: Sendable {
       tell(error, "\(entry.path.printable) is not copied from \(path.printable) but looked for elsewhere")
       return nil
     }
-    switch Intake.seal(copy, entry, head: nil) {
+    switch Intake.seal(copy, entry, head: nil, known: nil) {
     case .sealed(let partial, let sealed, _): return .copied(partial, sealed)
     case .folder(let failure, _, _):
       tell(failure, "\(entry.path.printable) is not copied from \(path.printable) but looked for elsewhere")

@@ -76,6 +76,8 @@ package final class PassProgress: Sendable {
     package var bytesDone: UInt64 = 0
     /// Of all files to fetch whose size is known by now.
     package var bytesTotal: UInt64 = 0
+    /// The same before any answer; of what is brought back, and whose size the feed does not tell, as it was.
+    package var bytesPlanned: UInt64 = 0
     /// Files to fetch whose size nobody has told yet: `bytesTotal` is without them.
     package var unknownSizes = 0
     /// Bytes per second, an average over some seconds.

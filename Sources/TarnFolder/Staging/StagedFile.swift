@@ -8,8 +8,8 @@ import TarnRuntime
 /// After a write-back error (a failed fdatasync or fsync) what the kernel still shows of the file is not to be
 /// trusted: every later call fails with that error, and the bytes are fetched again into a new file.
 package final class StagedFile: PartialFile, @unchecked Sendable {
-  // Safe because the port confines a partial file to one thread at a time, which waits while its companion has `contents`, and all
-  // that `sync` and `length` touch beside it is behind the lock of `shared`.
+  // Safe because the port confines a partial file to one thread at a time, the companion has nothing but a RunningCheck and bytes that
+  // are lent, and all that `sync` and `length` touch is behind the lock of `shared`.
 
   /// What `sync` reads while another thread appends.
   private struct Shared {
@@ -20,29 +20,6 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     var failure: FolderFailure?
   }
 
-  /// The contents that `begin` started.
-  private struct Contents {
-    var check: ContentCheck
-    var hasher: any Hasher
-    var pieces: PieceCheck?
-    /// Where the first piece begins that is not what it should be.
-    var wrongPiece: UInt64?
-    /// Bytes that the file may have.
-    var limit: UInt64
-
-    init(_ check: ContentCheck, _ hashing: any Hashing) {
-      self.check = check
-      hasher = hashing.hasher(check.digest?.algorithm ?? .sha256)
-      pieces = check.pieces.flatMap { PieceCheck($0, hashing: hashing) }
-      limit = check.size ?? pieces?.reach ?? .max
-    }
-
-    mutating func update(_ bytes: UnsafeRawBufferPointer) {
-      hasher.update(bytes)
-      wrongPiece = pieces?.update(bytes)
-    }
-  }
-
   package let name: String
   private let directory: Descriptor
   private let origin: FileStat
@@ -50,7 +27,10 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private let probe: FolderProbe?
   private let shared: Locked<Shared>
   private let companion: Companion?
-  private var contents: Contents?
+  /// Of the contents that `begin` started.
+  private var contents: RunningCheck?
+  /// After a wrong piece: what the next bytes are checked against, once those before them are read again.
+  private var rejected: ContentCheck?
   private(set) var sealed: Sealed?
   private var writtenBack: UInt64 = 0
 
@@ -59,12 +39,12 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   /// Below so many bytes a lack of room shows early enough by itself.
   private static let leastReserved: UInt64 = 1 << 20
 
-  /// From so many bytes on a file is hashed and written at the same time; of a smaller one both are over too soon.
+  /// From so many bytes on a file is hashed behind the writing; of a smaller one both are over too soon.
   private static let leastShared: UInt64 = 4 << 20
 
   /// - Parameters:
   ///   - directory: `partial/`.
-  ///   - companion: hashes what is written meanwhile; nil for one after the other.
+  ///   - companion: hashes what is written; nil for one after the other.
   init(
     name: String, directory: Descriptor, descriptor: Descriptor, hashing: any Hashing, probe: FolderProbe?,
     companion: Companion? = nil
@@ -87,14 +67,13 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
 
   package func begin(keeping keep: UInt64, check: ContentCheck) throws(FolderFailure) -> UInt64 {
     let file = try opened()
-    contents = nil
-    sealed = nil
+    (contents, rejected, sealed) = (nil, nil, nil)
     // What nobody wrote to has nothing to keep and nothing to drop.
     var kept = isUntouched ? 0 : min(keep, try FileStat.of(file, label).size)
     while true {
-      var fresh = Contents(check, hashing)
+      let fresh = RunningCheck(check, hashing)
       kept = min(kept, fresh.limit)
-      let good = try rehash(file, kept, &fresh)
+      let good = try rehash(file, kept, fresh)
       if good == kept {
         try cut(file, to: kept)
         try reserve(file, beyond: kept, check.size)
@@ -106,66 +85,100 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   }
 
   package func append(_ bytes: UnsafeRawBufferPointer) throws(FolderFailure) {
+    let contents = try appendUnhashed(bytes)
+    companion?.settle(contents)
+    contents.update(bytes)
+    try refuseWrongPiece(contents)
+  }
+
+  package func append(
+    lent bytes: UnsafeRawBufferPointer, whenRead: @escaping @Sendable () -> Void
+  ) throws(FolderFailure) {
+    let contents: RunningCheck
+    do throws(FolderFailure) {
+      contents = try appendUnhashed(bytes)
+    } catch {
+      whenRead()
+      throw error
+    }
+    let lent = Lent(bytes: bytes)
+    let isHandedOver =
+      length >= Self.leastShared
+      && companion?.handOver(of: contents) {
+        contents.update(lent.bytes)
+        whenRead()
+      } == true
+    if !isHandedOver {
+      contents.update(bytes)
+      whenRead()
+    }
+    try refuseWrongPiece(contents)
+  }
+
+  /// - Returns: what these bytes go through next.
+  private func appendUnhashed(_ bytes: UnsafeRawBufferPointer) throws(FolderFailure) -> RunningCheck {
     let file = try opened()
-    guard let limit = contents?.limit else { throw FolderFailure(.other, "partial/\(name) is not begun") }
-    let start = length
+    let contents = try running()
+    let (start, limit) = (length, contents.limit)
     guard UInt64(bytes.count) <= limit - min(limit, start) else {
+      // Of what came before the pieces may be wrong, which is worth more to know.
+      try settle()
       throw FolderFailure(
         .sizeMismatch, "there is more than the \(Units.count(limit, "byte")) that the feed says")
     }
     do throws(FolderFailure) {
-      try writeAndHash(bytes, file, at: start)
+      try write(bytes, to: file, at: start)
     } catch {
       // Bytes beyond `length` would be taken for checked ones after a restart.
       _ = file.use { tarn_truncate($0, start) }
       throw error
     }
-    if let wrong = contents?.wrongPiece { throw try rejectPiece(at: wrong, file) }
     let end = start + UInt64(bytes.count)
     shared.withLock { $0.length = end }
     try startWriteBack(file, upTo: end)
+    return contents
   }
 
-  private func writeAndHash(
-    _ bytes: UnsafeRawBufferPointer, _ file: Descriptor, at start: UInt64
-  ) throws(FolderFailure) {
-    guard start >= Self.leastShared, let companion else {
-      try write(bytes, to: file, at: start)
-      contents?.update(bytes)
-      return
-    }
-    let lent = Lent(bytes: bytes)
-    do throws(FolderFailure) {
-      try companion.share {
-        self.contents?.update(lent.bytes)
-      } _: { () throws(FolderFailure) in
-        try write(bytes, to: file, at: start)
-      }
-    } catch {
-      // The running digest has gone past: `begin` has to come next.
-      contents = nil
-      throw error
-    }
+  /// What the next bytes go through.
+  private func running() throws(FolderFailure) -> RunningCheck {
+    if let contents { return contents }
+    guard let rejected else { throw FolderFailure(.other, "partial/\(name) is not begun") }
+    let good = length
+    let kept = try begin(keeping: good, check: rejected)
+    guard kept == good, let contents else { throw wrongPiece(at: kept) }
+    return contents
   }
 
-  /// Bytes that another thread reads while their owner waits for it.
+  package func settle() throws(FolderFailure) {
+    guard let contents else { return }
+    companion?.settle(contents)
+    try refuseWrongPiece(contents)
+  }
+
+  private func refuseWrongPiece(_ contents: RunningCheck) throws(FolderFailure) {
+    guard let good = contents.wrongPiece else { return }
+    throw try rejectPiece(at: good, contents.check)
+  }
+
+  /// Bytes that another thread reads while their owner leaves them as they are.
   private struct Lent: @unchecked Sendable {
-    // Safe because `Companion.share` returns only once nobody reads them any more.
+    // Safe because they stay until `whenRead` is called.
     let bytes: UnsafeRawBufferPointer
   }
 
   package func seal(modified: Timestamp?) throws(FolderFailure) -> Sealed {
     let file = try opened()
     if let sealed { return sealed }
-    guard let contents else { throw FolderFailure(.other, "partial/\(name) is not begun") }
+    let contents = try running()
+    try settle()
     let length = self.length
     if let size = contents.check.size, size != length {
       throw FolderFailure(
         .sizeMismatch, "it has \(Units.count(length, "byte")), the feed says \(Units.grouped(size))")
     }
-    if let wrong = self.contents?.pieces?.finish() { throw try rejectPiece(at: wrong, file) }
+    if let wrong = contents.finishPieces() { throw try rejectPiece(at: wrong, contents.check) }
     self.contents = nil
-    let digest = contents.hasher.finish()
+    let digest = contents.finishDigest()
     if let wanted = contents.check.digest, wanted != digest {
       throw FolderFailure(
         .digestMismatch, "the \(digest.algorithm.name) is \(digest.hex), the feed says \(wanted.hex)")
@@ -261,7 +274,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   ///
   /// - Returns: the bytes that are good: less than asked when a piece is wrong or the file is shorter.
   private func rehash(
-    _ file: Descriptor, _ count: UInt64, _ contents: inout Contents
+    _ file: Descriptor, _ count: UInt64, _ contents: RunningCheck
   ) throws(FolderFailure) -> UInt64 {
     var wrong: UInt64?
     let read = try readAll(file, label, limit: count) { bytes throws(FolderFailure) in
@@ -327,13 +340,17 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     writtenBack = end
   }
 
-  /// Cuts the file back to the pieces that are good. `begin` has to come next: the running digest has gone past.
+  /// Cuts the file back to the pieces that are good. The running digest has gone past: they are read again when more comes.
   ///
   /// - Returns: the failure to throw.
-  private func rejectPiece(at good: UInt64, _ file: Descriptor) throws(FolderFailure) -> FolderFailure {
+  private func rejectPiece(at good: UInt64, _ check: ContentCheck) throws(FolderFailure) -> FolderFailure {
     contents = nil
-    try cut(file, to: good)
-    return FolderFailure(
-      .pieceMismatch, "the piece at byte \(good) is not what the feed says", goodPrefix: good)
+    try cut(try opened(), to: good)
+    rejected = check
+    return wrongPiece(at: good)
+  }
+
+  private func wrongPiece(at good: UInt64) -> FolderFailure {
+    FolderFailure(.pieceMismatch, "the piece at byte \(good) is not what the feed says", goodPrefix: good)
   }
 }

@@ -21,15 +21,13 @@ struct Route: Hashable, Sendable {
   let proxy: String?
 }
 
-/// Now, by both clocks, in nanoseconds.
-struct BudgetTime: Sendable {
-  var wall: Int64
-  var monotonic: UInt64
-
+extension Moment {
   /// In whole seconds from now on; now for what is over.
+  ///
+  /// - Parameter moment: nanoseconds of the monotonic clock.
   func timestamp(of moment: UInt64) -> Timestamp {
     let left = moment > monotonic ? moment - monotonic : 0
-    return Timestamp(nanoseconds: wall).adding(seconds: Int64(clamping: left / 1_000_000_000))
+    return wall.adding(seconds: Int64(clamping: left / 1_000_000_000))
   }
 }
 
@@ -63,18 +61,26 @@ struct BudgetBook {
     var ticket: CircuitBreaker.Ticket?
   }
 
+  /// A wish of before this process.
+  private struct Remembered {
+    var until: Timestamp
+    /// Somebody wants it now: one request may try.
+    var mayTry = false
+  }
+
   private struct Circuit {
     var breaker: CircuitBreaker
     var waiting: Set<Place> = []
     var running = 0
     var isHeld = false
-    /// The host itself asked for the rest, until then: the breaker may be open for less. nil where it did not.
-    var askedUntil: UInt64?
+    /// Until then the host itself asked for the rest, by both clocks as they went then: the breaker may be open for less. nil where
+    /// it did not.
+    var asked: Moment?
     /// The last failure, for a person; nil when the last answer was one.
     var cause: String?
 
     /// Until when its wish, which ends by its time, still holds.
-    func wish(at now: UInt64) -> UInt64? { askedUntil.flatMap { $0 > now ? $0 : nil } }
+    func wish(at now: UInt64) -> UInt64? { asked.flatMap { $0.monotonic > now ? $0.monotonic : nil } }
 
     var isIdle: Bool { running == 0 && waiting.isEmpty }
   }
@@ -99,6 +105,8 @@ struct BudgetBook {
   /// Where somebody waits for a short rest.
   private var resting: Set<Gate> = []
   private var lastPlace: Place = 0
+  /// By mirror: what hosts asked for before this process began, and that were not asked since.
+  private var remembered: [String: [Origin: Remembered]] = [:]
   /// Beyond so many circuits the idle ones are looked through: twice as many as the last time, so that it costs little.
   private var mostKept = Self.mostIdle
   private let settings: CircuitBreaker.Settings
@@ -126,7 +134,7 @@ struct BudgetBook {
   /// Asks for a place; the answer is among the notices, at once or later.
   mutating func enter(
     _ route: Route, mirror: String, priority: TransferPriority, isSmall: Bool, member: any BudgetMember,
-    now: BudgetTime
+    now: Moment
   ) -> Place {
     lastPlace += 1
     let place = lastPlace
@@ -134,7 +142,8 @@ struct BudgetBook {
     let request = Queue.Request(mirror: mirror, host: route, priority: priority, isSmall: isSmall)
     entries[place] = Entry(gate: gate, request: request, member: member, ticket: nil)
     neighbours.note(mirror, at: route.origin)
-    circuits[gate, default: Circuit(breaker: CircuitBreaker(settings))].waiting.insert(place)
+    if circuits[gate] == nil { circuits[gate] = circuit(gate, now) }
+    circuits[gate]?.waiting.insert(place)
     if circuits[gate]?.isHeld == false { line(place, request) }
     settle(gate, now)
     pump(now)
@@ -147,7 +156,7 @@ struct BudgetBook {
   ///   - cause: what failed, for a person; no secrets, escaped.
   ///   - random: in 0..<1.
   mutating func leave(
-    _ place: Place, _ outcome: CircuitBreaker.Outcome, cause: String? = nil, now: BudgetTime, random: Double
+    _ place: Place, _ outcome: CircuitBreaker.Outcome, cause: String? = nil, now: Moment, random: Double
   ) {
     guard let entry = entries.removeValue(forKey: place) else { return }
     let gate = entry.gate
@@ -158,7 +167,7 @@ struct BudgetBook {
       let isNews = circuits[gate]?.breaker.report(
         ticket, outcome, isSuspect: isSuspect, now: now.monotonic, random: random)
       if outcome != .cancelled, isNews == true {
-        note(outcome, gate, now: now.monotonic)
+        note(outcome, gate, now)
         circuits[gate]?.cause = cause
       }
     } else {
@@ -171,13 +180,14 @@ struct BudgetBook {
   }
 
   /// A wish ends with an answer: it is never made shorter by another one, and a connection that fails is no answer.
-  private mutating func note(_ outcome: CircuitBreaker.Outcome, _ gate: Gate, now: UInt64) {
+  private mutating func note(_ outcome: CircuitBreaker.Outcome, _ gate: Gate, _ now: Moment) {
     switch outcome {
     case .asked(let seconds):
-      let before = circuits[gate]?.askedUntil ?? 0
-      let until = now.addingSaturated(UInt64(max(0, min(seconds, Self.longestWish))) * 1_000_000_000)
-      circuits[gate]?.askedUntil = max(until, before)
-    case .answered: circuits[gate]?.askedUntil = nil
+      let seconds = max(0, min(seconds, Self.longestWish))
+      let until = now.monotonic.addingSaturated(UInt64(seconds) * 1_000_000_000)
+      if let before = circuits[gate]?.asked, before.monotonic >= until { return }
+      circuits[gate]?.asked = Moment(wall: now.wall.adding(seconds: seconds), monotonic: until)
+    case .answered: circuits[gate]?.asked = nil
     case .transportFailed, .cancelled: break
     }
   }
@@ -190,7 +200,7 @@ struct BudgetBook {
   ///
   /// - Parameter isForOthers: not for mirrors that gave way there themselves.
   /// - Returns: false when it is not wanted, and the request goes on.
-  mutating func giveWay(_ place: Place, isForOthers: Bool, now: BudgetTime) -> Bool {
+  mutating func giveWay(_ place: Place, isForOthers: Bool, now: Moment) -> Bool {
     guard let entry = entries[place], let ticket = entry.ticket,
       let next = queue.handOver(place, isForOthers: isForOthers)?.id
     else { return false }
@@ -215,13 +225,13 @@ struct BudgetBook {
   }
 
   /// The host of a running request has answered: who waits for that need not wait for the body.
-  mutating func answered(_ place: Place, now: BudgetTime) {
+  mutating func answered(_ place: Place, now: Moment) {
     queue.heard(place)
     guard let entry = entries[place], let ticket = entry.ticket,
       circuits[entry.gate]?.breaker.state == .halfOpen
     else { return }
     if circuits[entry.gate]?.breaker.report(ticket, .answered, now: now.monotonic, random: 0) == true {
-      circuits[entry.gate]?.askedUntil = nil
+      circuits[entry.gate]?.asked = nil
       circuits[entry.gate]?.cause = nil
     }
     settle(entry.gate, now)
@@ -229,13 +239,14 @@ struct BudgetBook {
   }
 
   /// Lets in whom time lets in.
-  mutating func look(now: BudgetTime) {
+  mutating func look(now: Moment) {
     for gate in resting { settle(gate, now) }
     pump(now)
   }
 
   /// Somebody wants it now: one request of that mirror may try each host that rests, also one that asked for it.
-  mutating func tryNow(_ mirror: String, now: BudgetTime) {
+  mutating func tryNow(_ mirror: String, now: Moment) {
+    for host in remembered[mirror, default: [:]].keys { remembered[mirror]?[host]?.mayTry = true }
     for gate in circuits.keys where gate.mirror == mirror {
       circuits[gate]?.breaker.tryNow(now: now.monotonic)
       settle(gate, now)
@@ -247,12 +258,52 @@ struct BudgetBook {
   func askedUntil(_ mirror: String) -> UInt64? {
     guard let origin = neighbours.origin(of: mirror) else { return nil }
     return circuits.filter { $0.key.mirror == mirror && $0.key.route.origin == origin }.values
-      .compactMap(\.askedUntil).max()
+      .compactMap { $0.asked?.monotonic }.max()
+  }
+
+  /// What other hosts than its feed's asked a mirror for, by mirror, in the order of the hosts' names.
+  func wishes(now: Moment) -> [String: [TransferBudget.Wish]] {
+    var all = remembered.mapValues { wishes in
+      wishes.mapValues(\.until).filter { $0.value > now.wall }
+    }
+    for (gate, circuit) in circuits {
+      guard circuit.wish(at: now.monotonic) != nil, let wall = circuit.asked?.wall else { continue }
+      let (mirror, origin) = (gate.mirror, gate.route.origin)
+      if neighbours.origin(of: mirror) == origin { continue }
+      all[mirror, default: [:]][origin] = max(wall, all[mirror]?[origin] ?? wall)
+    }
+    return all.mapValues { wishes in
+      wishes.map { TransferBudget.Wish(host: $0.key.text, until: $0.value) }.sorted { $0.host < $1.host }
+    }
+  }
+
+  /// What a host asked for before this process began: holds from the first request there on, whatever the way. What is known of it
+  /// since counts more.
+  mutating func remember(_ origin: Origin, mirror: String, until: Timestamp, now: Moment) {
+    let isKnown = circuits.keys.contains { $0.mirror == mirror && $0.route.origin == origin }
+    guard !isKnown, until > now.wall else { return }
+    // A clock that was set back does not make it longer.
+    let most = now.wall.adding(seconds: Self.longestWish)
+    remembered[mirror, default: [:]][origin] = Remembered(until: min(until, most))
+  }
+
+  private mutating func circuit(_ gate: Gate, _ now: Moment) -> Circuit {
+    var circuit = Circuit(breaker: CircuitBreaker(settings))
+    guard let wish = remembered[gate.mirror]?.removeValue(forKey: gate.route.origin),
+      wish.until > now.wall, let ticket = circuit.breaker.admit(now: now.monotonic)
+    else { return circuit }
+    let left = (wish.until.nanoseconds - now.wall.nanoseconds + 999_999_999) / 1_000_000_000
+    circuit.breaker.report(ticket, .asked(retryAfter: left), now: now.monotonic, random: 0)
+    if wish.mayTry { circuit.breaker.tryNow(now: now.monotonic) }
+    let until = now.monotonic.addingSaturated(UInt64(left) * 1_000_000_000)
+    circuit.asked = Moment(wall: wish.until, monotonic: until)
+    return circuit
   }
 
   /// The mirrors that there are, and where the feed of each is; nil where that is no host.
-  mutating func setMirrors(_ mirrors: [String: Origin?], now: BudgetTime) {
+  mutating func setMirrors(_ mirrors: [String: Origin?], now: Moment) {
     neighbours.set(mirrors)
+    remembered = remembered.filter { mirrors[$0.key] != nil }
     queue.setShared(mirrors.count > 1)
     for route in Set(circuits.keys.map(\.route)) {
       queue.setShared(neighbours.areSeveral(at: route.origin), host: route)
@@ -260,7 +311,7 @@ struct BudgetBook {
     pump(now)
   }
 
-  mutating func setLimits(_ limits: Queue.Limits, now: BudgetTime) {
+  mutating func setLimits(_ limits: Queue.Limits, now: Moment) {
     queue.setLimits(limits)
     pump(now)
   }
@@ -295,7 +346,7 @@ struct BudgetBook {
   // MARK: - Circuits
 
   /// Brings the queue in line with a breaker.
-  private mutating func settle(_ gate: Gate, _ now: BudgetTime) {
+  private mutating func settle(_ gate: Gate, _ now: Moment) {
     guard let circuit = circuits[gate] else { return }
     switch circuit.breaker.state {
     case .closed: hold(false, gate)
@@ -331,7 +382,7 @@ struct BudgetBook {
   }
 
   /// Ends all that waits at a circuit.
-  private mutating func refuse(_ gate: Gate, until: UInt64, _ now: BudgetTime) {
+  private mutating func refuse(_ gate: Gate, until: UInt64, _ now: Moment) {
     guard let circuit = circuits[gate] else { return }
     let wish = circuit.wish(at: now.monotonic)
     let rest = max(until, wish ?? 0) - now.monotonic
@@ -351,12 +402,12 @@ struct BudgetBook {
   }
 
   /// Gives the free places away.
-  private mutating func pump(_ now: BudgetTime) {
+  private mutating func pump(_ now: Moment) {
     while let (place, _) = queue.take() { grant(place, now) }
   }
 
   /// What the queue let in may go.
-  private mutating func grant(_ place: Place, _ now: BudgetTime) {
+  private mutating func grant(_ place: Place, _ now: Moment) {
     guard let entry = entries[place] else {
       queue.finish(place)
       return

@@ -56,6 +56,19 @@ package final class TransferBudget: Sendable {
     package var resting: [Resting]
   }
 
+  /// What a host asked a mirror for.
+  package struct Wish: Sendable, Equatable {
+    /// `https://example.org:443`.
+    package var host: String
+    /// To be left alone.
+    package var until: Timestamp
+
+    package init(host: String, until: Timestamp) {
+      self.host = host
+      self.until = until
+    }
+  }
+
   /// A place, or a number in the queue for one; never given twice.
   typealias Place = UInt64
 
@@ -153,6 +166,21 @@ package final class TransferBudget: Sendable {
     let now = now.monotonic
     guard let until = state.withLock({ $0.book.askedUntil(mirror) }), until > now else { return nil }
     return Int64(clamping: (until - now + 999_999_999) / 1_000_000_000)
+  }
+
+  /// By mirror: what other hosts than its feed's have asked it for, in their order: the same as long as it holds.
+  package func wishes() -> [String: [Wish]] {
+    let now = now
+    return state.withLock { $0.book.wishes(now: now) }
+  }
+
+  /// What hosts asked a mirror for before this process began; what is over, or no host, is left out.
+  package func remember(_ wishes: [Wish], mirror: String) {
+    let now = now
+    for wish in wishes {
+      guard let origin = try? SourceURL(wish.host).origin else { continue }
+      change { $0.book.remember(origin, mirror: mirror, until: wish.until, now: now) }
+    }
   }
 
   /// - Parameter hear: is called on a network's thread whenever a host has asked some mirror to be left alone; see `askedRest`.
@@ -288,7 +316,9 @@ package final class TransferBudget: Sendable {
 
   // MARK: - Inside
 
-  private var now: BudgetTime { BudgetTime(wall: clock.now(), monotonic: clock.monotonic()) }
+  private var now: Moment {
+    Moment(wall: Timestamp(nanoseconds: clock.now()), monotonic: clock.monotonic())
+  }
 
   private static func queueLimits(_ limits: Limits) -> BudgetBook.Queue.Limits {
     BudgetBook.Queue.Limits(total: limits.total, perHost: limits.perHost, keptForSmall: limits.keptForSmall)

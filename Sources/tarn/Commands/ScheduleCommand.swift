@@ -54,13 +54,21 @@ struct ScheduleCommand: ParsableCommand {
         credentials: Self.credentials(settings))
     }
     let place = session.tarn.place(of: mirror)
-    let folder = session.tarn.absolute(place?.folder ?? mirror)
+    if let place {
+      // Of its schedule nothing is known here, and an hourly timer would be a guess.
+      throw PassFailure(
+        .folderUnusable, code: "not-a-mirror",
+        "'\(Printable.escape(mirror))' (\(Printable.escape(place.folder))) is a name in the settings of the running agent, "
+          + "and not in those that this command reads",
+        hint: "give it the same ones: tarn schedule --config FILE \(ShellWord.quote(mirror))")
+    }
+    let folder = session.tarn.absolute(mirror)
     guard session.tarn.mirrorFolder(containing: folder)?.utf8.elementsEqual(folder.utf8) == true else {
       try session.tarn.refuseTransfer(mirror)
       throw PassFailure(
         .folderUnusable, code: "not-a-mirror",
         "'\(Printable.escape(mirror))' is neither a name in the settings nor the folder of a mirror",
-        hint: "make it one: tarn sync \(place == nil ? "FEED " : "")\(ShellWord.quote(mirror))")
+        hint: "make it one: tarn sync FEED \(ShellWord.quote(mirror))")
     }
     return TimerText(
       program: Self.program, arguments: [folder], name: folder, config: config, rhythm: .command,
