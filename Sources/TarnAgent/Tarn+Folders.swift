@@ -32,7 +32,10 @@ extension Tarn {
     let path = absolute(place?.folder ?? folder)
     let state = (state ?? place?.state).map(absolute)
     // The feed of a name is known; behind one the name would be a folder.
-    let what = (place == nil ? "FEED " : "") + ShellWord.quote(folder)
+    func syncing(_ option: String = "") -> String {
+      let word = ShellWord.quote(folder)
+      return place == nil ? "tarn sync\(option) FEED \(word)" : command("sync\(option) \(word)")
+    }
     switch try inspect(path, state: state) {
     case .mirror(let home): return home
     case .markerMissing(let reason): throw markerMissing(path, reason, state: state)
@@ -41,15 +44,15 @@ extension Tarn {
       try refuseTransfer(folder)
       throw PassFailure(
         .folderUnusable, code: "no-folder", "there is no folder \(Printable.escape(path))",
-        hint: lossHint(path) ?? "tarn sync \(what)")
+        hint: lossHint(path) ?? syncing())
     case .notDirectory:
       throw notFolder(path)
     case .empty:
       try refuseUnmounted(path)
-      throw notMirror(path, "tarn sync \(what)")
+      throw notMirror(path, syncing())
     case .foreign:
-      if wasMirror(path) { throw markerGone(path, "tarn sync --adopt \(what)") }
-      throw notMirror(path, "tarn sync --adopt \(what)")
+      if wasMirror(path) { throw markerGone(path, syncing(" --adopt")) }
+      throw notMirror(path, syncing(" --adopt"))
     }
   }
 
@@ -228,7 +231,7 @@ extension Tarn {
     let state = request.state.map { " --state \(ShellWord.quote($0))" } ?? ""
     // What the settings say of it is not to be given again.
     let command =
-      request.adoption
+      request.name.map { self.command("sync --adopt \(ShellWord.quote($0))") }
       ?? "tarn sync --adopt\(state) \(feed) \(ShellWord.quote(request.folder))"
     if wasMirror(path) { return markerGone(path, command) }
     return PassFailure(

@@ -14,6 +14,9 @@ package struct Tarn: Sendable {
   /// agent.
   package var configured: @Sendable (String) -> (folder: String, state: String?)? = { _ in nil }
 
+  /// A command by words, in advice, that names a mirror of the settings: `tarn sync m --config FILE`.
+  package var command: @Sendable (String) -> String = { "tarn \($0)" }
+
   /// Where passes of one process get their transfers; nil for a thread of its own for each.
   var pool: DownloaderPool?
 
@@ -45,8 +48,6 @@ package struct SyncRequest: Sendable {
   package var options = PassOptions()
   /// Take a folder that is not empty and not yet a mirror.
   package var adopt = false
-  /// Of a configured mirror: the command that takes its folder.
-  var adoption: String?
   /// Follow another feed from now on.
   package var changeFeed = false
   /// These options are all that hold: what the mirror remembers of earlier ones counts for nothing.

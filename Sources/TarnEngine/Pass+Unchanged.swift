@@ -28,13 +28,20 @@ extension Pass {
     guard let known, case .remote(let url) = request.feed else {
       return .document(try reader.open(request.feed))
     }
-    if let document = try reader.open(url, since: known) { return .document(document) }
-    if request.isAsLeft?() == true { return .unchanged(known, isScanned: false) }
+    var sent = try reader.open(url, since: known)
+    if let document = sent { sent?.digest = try reader.digest(document) }
+    var same = known
+    if let sent {
+      // A new date, or none at all, and yet the same text.
+      guard sent.isWhole, sent.url == known.url, sent.digest == known.text else { return .document(sent) }
+      same.validators = sent.head.flatMap { FeedValidators($0) }
+    }
+    if request.isAsLeft?() == true { return .unchanged(same, isScanned: false) }
     enter(.planning)
-    if try standing(folder) == known.standing { return .unchanged(known, isScanned: true) }
+    if try standing(folder) == known.standing { return .unchanged(same, isScanned: true) }
     // What is to be done about it only the entries say.
     enter(.reading)
-    return .document(try reader.open(request.feed))
+    return .document(try sent ?? reader.open(request.feed))
   }
 
   /// How the folder stands now; nil when a part of it cannot be read.
@@ -70,9 +77,7 @@ extension Pass {
   func feedRecord(
     _ document: FeedReader.Document, _ end: FeedEnd, _ builder: PlanBuilder, _ report: PassReport
   ) throws -> FeedRecord? {
-    guard let settings = request.settings, report.isInSync,
-      let head = document.head, let validators = FeedValidators(head)
-    else { return nil }
+    guard let settings = request.settings, report.isInSync, let head = document.head else { return nil }
     // One response that says all that is wanted, from its beginning to its end (a list that is not complete lets nothing be
     // deleted, so its plan was not carried out), and says it of any time and of the files' contents.
     guard document.isWhole, !end.isIndex else { return nil }
@@ -84,8 +89,9 @@ extension Pass {
     // Every wanted entry has its row, and nothing but these and what was left has one.
     guard standing.rows == report.counts.inPlace + builder.left.rows else { return nil }
     var record = FeedRecord(
-      validators: validators, url: head.url, settings: settings, read: report.started, standing: standing,
-      format: report.format, isComplete: report.isComplete, incompleteReason: report.incompleteReason,
+      validators: FeedValidators(head), url: head.url, text: try document.digest ?? reader.digest(document),
+      settings: settings, read: report.started, standing: standing, format: report.format,
+      isComplete: report.isComplete, incompleteReason: report.incompleteReason,
       refreshSeconds: report.refreshSeconds)
     record.counts.wanted = report.counts.wanted
     record.counts.current = report.counts.inPlace

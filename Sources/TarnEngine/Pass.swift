@@ -321,7 +321,7 @@ package struct Pass {
     progress.change { snapshot in
       snapshot.filesTotal = builder.counts.planned
       snapshot.bytesTotal = builder.bytes.planned
-      snapshot.bytesPlanned = builder.plannedWithRecorded
+      snapshot.bytesMissing = builder.plannedWithRecorded
       snapshot.unknownSizes = builder.plannedUnknown
     }
     if builder.counts.planned > 0 { enter(.transferring) }

@@ -39,9 +39,19 @@ class FileSet:
                   b'"defaults":{"mtime":%d}}}\n' % TIME)
             for path, size, digest in zip(self.paths, self.sizes, self.digests):
                 write(manifest_line(path, size, digest))
+            self.end = stream.tell()
             stream.write(end_line(len(self.paths), self.bytes, lines))
         # Long ago, as a feed that has not changed: a server's word of a moment ago proves less.
         os.utime(stream.name, (TIME, TIME))
+
+    def change_manifest(self):
+        """Another text that says the same: its last line ends with a blank more, or with one less."""
+        with open(os.path.join(self.directory, "manifest.ndjson"), "r+b") as stream:
+            stream.seek(self.end)
+            line = stream.read().rstrip(b"\n")
+            stream.seek(self.end)
+            stream.write((line.rstrip() if line.endswith(b" ") else line + b" ") + b"\n")
+            stream.truncate()
 
     def write_metalink(self, name, base):
         """base: the URL of the files' directory."""

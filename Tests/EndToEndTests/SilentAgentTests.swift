@@ -84,6 +84,9 @@ final class SilentAgentTests: AgentHouse {
     let status = try tarn("status", "files")
     #expect(status.output.contains(command), "\(status)")
     #expect(!status.output.contains("next: tarn sync files"), "\(status)")
+    for answer in [try tarn("verify", "files"), try tarn("explain", "files", "mine")] {
+      #expect(answer.status == 73 && answer.errors.contains(command), "\(answer)")
+    }
     let adopted = try Tarn.run(advice, environment: home, in: place.url)
     #expect(adopted.status == 0 && place.text("files/mine") == "mine\n", "\(adopted)")
     #expect(try tarn("sync", "files").status == 0)

@@ -50,6 +50,21 @@ import Testing
     #expect(outcome.message.hasSuffix("plan 1a2b3c4d was approved: \(3 - failed) moved to the trash"))
   }
 
+  /// Something else had failed already.
+  @Test func anApprovalOfAPartialPassSaysWhatIsHeldNow() {
+    let now = Timestamp(nanoseconds: 0)
+    var report = PassReport(feed: "http://h/f", folder: "/f", started: now)
+    (report.counts.wanted, report.counts.held, report.counts.failed) = (2, 3, 1)
+    var outcome = RunOutcome(report)
+    #expect(outcome.code == "partial" && outcome.message.contains("3 held"), "\(outcome.message)")
+    var approval = ApprovalReport(plan: HeldPlan(id: "1a2b3c4d", when: now, count: 3))
+    approval.deleted = 3
+    outcome.take(approval)
+    #expect(outcome.code == "partial" && outcome.message.hasPrefix("incomplete: 3 deleted, 1 failed"))
+    #expect(
+      !outcome.message.contains("held") && outcome.message.contains("was approved"), "\(outcome.message)")
+  }
+
   /// What lies below a file whose deletion was held is wanted, and not there.
   @Test func anApprovalDoesNotBringWhatWaitedForIt() {
     let now = Timestamp(nanoseconds: 0)

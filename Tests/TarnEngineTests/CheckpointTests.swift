@@ -25,7 +25,7 @@ import Testing
     ])
     let checkpoints = Checkpoints(ledger: ledger)
     defer { checkpoints.close() }
-    let mark = checkpoints.mark(partial, path: "a".path)
+    let mark = checkpoints.mark(partial, path: "a".path, durable: 0)
     // So far ahead that the writer waits for the sync.
     checkpoints.wrote(mark, upTo: length)
     checkpoints.forget(mark)
@@ -43,7 +43,7 @@ import Testing
     _ = try partial.begin(keeping: 0, check: ContentCheck())
     let checkpoints = Checkpoints(ledger: ledger)
     defer { checkpoints.close() }
-    let mark = checkpoints.mark(partial, path: "a".path)
+    let mark = checkpoints.mark(partial, path: "a".path, durable: 0)
     checkpoints.wrote(mark, upTo: Checkpoints.step - 1)
     #expect(!checkpoints.hasThread)
     checkpoints.wrote(mark, upTo: Checkpoints.step)
@@ -65,7 +65,7 @@ import Testing
     defer { checkpoints.close() }
     for _ in 0..<20 {
       let partial = SlowPartial()
-      let mark = checkpoints.mark(partial, path: "a".path)
+      let mark = checkpoints.mark(partial, path: "a".path, durable: 0)
       checkpoints.wrote(mark, upTo: Checkpoints.mostLag + Checkpoints.step)
       #expect(partial.isSynced)
       checkpoints.forget(mark)
@@ -76,6 +76,30 @@ import Testing
     folder.fail(.sync)
     #expect(try durable(upTo: Checkpoints.mostLag + Checkpoints.step) == 0)
     #expect(folder.count(.sync) == 1)
+  }
+
+  /// Else a server that cuts every exchange short would leave all of a large file to a power cut.
+  @Test(arguments: [false, true]) func whatAnEarlierExchangeLeftUnsyncedCounts(isOtherPass: Bool) throws {
+    let world = World()
+    world.rushes = true
+    world.policy.retries = isOtherPass ? 0 : 3
+    let bytes = [UInt8](repeating: 7, count: Int(Checkpoints.step) + (4 << 20))
+    var answer = FakeAnswer(etag: "\"1\"", body: bytes)
+    let url = World.host + "a"
+    world.server.answer(url, answer)
+    let failure = DownloadFailure(.reset, "it was cut", isTransient: true)
+    answer.failure = (after: 20 << 20, failure)
+    world.server.script(url, [answer])
+    var entry = world.bareEntry("a")
+    entry.size = UInt64(bytes.count)
+    world.add(entry)
+    if isOtherPass { #expect(try !world.run().isInSync) }
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.last?.offset == 20 << 20)
+    let durable = world.ledger.contents.history.joined().compactMap { change -> UInt64? in
+      if case .durable(_, let bytes) = change { bytes } else { nil }
+    }
+    #expect(durable.max() ?? 0 >= Checkpoints.step)
   }
 
   /// For each file of some size the pass would wait for the disk before its first byte.

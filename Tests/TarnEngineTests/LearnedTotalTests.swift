@@ -65,16 +65,30 @@ import Testing
   @Test func aRepairPlansWhatWasThere() throws {
     world.catalog = MemoryCatalog()
     world.settings = "settings"
-    wantUnknown("a")
+    world.add(world.bareEntry("a"))
+    world.server.put(World.host + "a", Self.text.bytes, etag: "\"1\"")
     world.want("b", "12345")
     #expect(try world.run().isInSync)
     for name in ["a", "b"] { world.folder.delete(name.path) }
-    let downloader = try world.server.downloader()
+    // It is longer now.
+    let progress = Locked<PassProgress?>(nil)
+    let seen = Locked<[UInt64]>([])
+    let downloader = HeadDownloader(
+      try FakeDownloader(connections: 1) { request in
+        FakeAnswer(body: (request.url.hasSuffix("a") ? Self.text + Self.text : "12345").bytes)
+      }
+    ) { _, _ in
+      guard let snapshot = progress.withLock({ $0 })?.snapshot() else { return }
+      seen.withLock { $0.append(snapshot.bytesMissing) }
+    }
     defer { downloader.shutDown() }
     let pass = world.pass(downloader)
+    progress.withLock { $0 = pass.progress }
     let report = try pass.repair(["a", "b"].map { Region($0.path, .itself) }, folder: world.folder)
     #expect(report.report.counts.restored == 2)
-    #expect(pass.progress.snapshot().bytesPlanned == Self.size + 5)
+    // Before any answer all is missing, and nothing afterwards, however large it is by now.
+    #expect(seen.withLock { $0.first } == Self.size + 5)
+    #expect(pass.progress.snapshot().bytesMissing == 0)
   }
 
   @Test func whatWaitsForAPlaceComesLast() {

@@ -49,4 +49,22 @@ import Testing
     #expect(world.server.requests.map(\.offset) == [241, 200])
     #expect(world.log.retries.isEmpty)
   }
+
+  /// It sent all of them itself, without regard to what was kept: it is not asked again, but the next one.
+  @Test func aSourceThatSendsAWrongPieceFromTheBeginningIsToBlame() throws {
+    let world = try world(left: String(Self.text.prefix(500)))
+    var wrong = Self.text.bytes
+    wrong[250] ^= 1
+    var answer = FakeAnswer(etag: "\"2\"", body: wrong)
+    answer.honoursRanges = false
+    world.server.answer(World.host + "a", answer)
+    world.server.put(World.host + "other", Self.text.bytes, etag: "\"3\"")
+    guard case .entry(var entry) = world.items.removeLast() else { return }
+    entry.sources.append(Source(url: World.host + "other"))
+    world.add(entry)
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == Self.text)
+    #expect(world.server.urls == [World.host + "a", World.host + "other"])
+    #expect(world.server.requests.last?.offset == 200)
+  }
 }

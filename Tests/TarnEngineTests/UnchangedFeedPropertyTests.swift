@@ -24,6 +24,9 @@ import Testing
     let dice: SeededRandom
     let isWindow: Bool
     var version = 0
+    /// Sendings of the feed: each with another tag, or with none.
+    var sendings = 0
+    var tag: String?
 
     init(seed: UInt64) {
       dice = SeededRandom(seed: seed &* 7919)
@@ -75,9 +78,15 @@ import Testing
     mutating func changeFeed() {
       for _ in 0..<(1 + roll(3)) { carryOut(news()) }
       version += 1
+      sendFeed()
+    }
+
+    /// The same text may come with another tag.
+    mutating func sendFeed() {
+      sendings += 1
+      tag = roll(4) == 0 ? nil : "\"\(sendings)\""
       for world in both {
-        world.server.answer(
-          UnchangedFeedTests.list, FakeAnswer(etag: "\"\(version)\"", body: "list".bytes))
+        world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: tag, body: "list \(version)".bytes))
       }
     }
 
@@ -150,12 +159,12 @@ import Testing
   }
 
   @Test(arguments: Array(0..<UInt64(10))) func askingComesToWhatReadingComesTo(_ share: UInt64) throws {
-    var (unchanged, mended) = (0, 0)
+    var (unchanged, same, mended) = (0, 0, 0)
     for seed in stride(from: share, to: Self.seeds, by: 10) {
       var pair = Pair(seed: seed)
       for _ in 0..<3 { pair.changeFeed() }
       for round in 0..<12 {
-        if pair.roll(4) == 0 { pair.changeFeed() }
+        if pair.roll(4) == 0 { pair.changeFeed() } else if pair.roll(4) == 0 { pair.sendFeed() }
         for _ in 0..<pair.roll(2) { pair.carryOut(pair.edit()) }
         pair.carryOut(.wait(UInt64(pair.roll(7200))))
         let report = try pair.asking.run()
@@ -164,10 +173,13 @@ import Testing
         #expect(!whole.isFeedUnchanged)
         #expect(View(report, pair.asking) == View(whole, pair.reading), "seed \(seed), round \(round)")
         if report.isFeedUnchanged { unchanged += 1 }
+        if report.isFeedUnchanged, pair.tag == nil || asked.first?.ifNoneMatch != pair.tag { same += 1 }
         if asked.count == 2 { mended += 1 }
       }
     }
-    // Neither of the two ways is left out.
-    #expect(unchanged > 20 && mended > 5, "\(unchanged) not read, \(mended) read after all")
+    // None of the ways is left out.
+    #expect(
+      unchanged > 20 && same > 5 && mended > 2,
+      "\(unchanged) not parsed, \(same) sent, \(mended) read after all")
   }
 }

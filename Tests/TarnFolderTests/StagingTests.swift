@@ -48,7 +48,8 @@ import Testing
     // What is kept is good, and the rest of it follows.
     try lend(Array(contents[(2 * piece)...]), to: partial, step)
     #expect(try partial.seal(modified: nil).isVerified)
-    #expect(lent.withLock { $0 } == 0)
+    // What came behind a wrong piece is read by nobody who is waited for.
+    while lent.withLock({ $0 }) > 0 { sched_yield() }
   }
 
   /// Bytes that come in an array after such as were lent are hashed after them.
@@ -61,7 +62,7 @@ import Testing
     try partial.append(Array(contents[(5 << 20)..<(6 << 20)]))
     try lend(Array(contents[(6 << 20)...]), to: partial, 1 << 20)
     #expect(try partial.seal(modified: nil).digest == world.hashing.digest(.sha256, of: contents))
-    #expect(lent.withLock { $0 } == 0)
+    while lent.withLock({ $0 }) > 0 { sched_yield() }
   }
 
   /// Two that are written at the same time share the one who hashes; each has its own digest.

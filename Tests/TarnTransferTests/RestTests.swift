@@ -140,6 +140,21 @@ import Testing
     #expect(budget.wishes()["a"]?.map(\.until) == [Timestamp(nanoseconds: 7 * 86_400 * 1_000_000_000)])
   }
 
+  /// The same, and it was set right before that host was asked.
+  @Test func aClockThatIsSetBackMakesNoWishLonger() {
+    let budget = bench.budget(total: 10, perHost: 4)
+    bench.clock.setWall(365 * 86_400 * 1_000_000_000)
+    let until = Timestamp(nanoseconds: 366 * 86_400 * 1_000_000_000)
+    budget.remember([TransferBudget.Wish(host: "http://dead:80", until: until)], mirror: "a")
+    bench.clock.setWall(0)
+    guard case .refused(let failure) = bench.admission(budget, mirror: "a", host: "dead") else {
+      Issue.record("it is asked")
+      return
+    }
+    #expect(failure.retryAfter == 604_800)
+    #expect(budget.wishes()["a"]?.map(\.until) == [Timestamp(nanoseconds: 7 * 86_400 * 1_000_000_000)])
+  }
+
   /// It ends by its time, asked there or not.
   @Test(arguments: [true, false]) func aRememberedWishEndsByItsTime(isAsked: Bool) {
     let budget = bench.budget(total: 10, perHost: 4)

@@ -22,6 +22,7 @@ package struct FakeAnswer: Sendable {
   package var isFramed = true
   /// Where redirects led; nil for none.
   package var finalURL: String?
+  package var contentType: String?
 
   package init(
     status: Int = 200, etag: String? = nil, body: [UInt8] = [], honoursRanges: Bool = true,
@@ -205,6 +206,7 @@ package final class FakeDownloader: Downloading {
     head.modified = answer.lastModified
     head.lastModified = answer.lastModified?.rfc3339
     head.sent = answer.sent
+    head.contentType = answer.contentType
     let total = UInt64(answer.body.count)
     if answer.status == 200, isUnchanged(request, head) {
       head.status = 304

@@ -134,10 +134,14 @@ extension RunOutcome {
   /// Deletions that were approved while the pass was at work, and have been carried out after it.
   mutating func take(_ report: ApprovalReport) {
     let approved = "; plan \(report.plan.id) was approved: \(report.deleted) moved to the trash"
+    let before = tally?.sentence ?? ""
     tally?.deleted += report.deleted
     tally?.held = report.left
     tally?.failed += report.problems.count
-    guard outcome == .held, let tally else { return message += approved }
+    guard outcome == .held, let tally else {
+      if let tally { message = message.replacing(before, with: tally.sentence) }
+      return message += approved
+    }
     // What lies below a file that was held is wanted still: the next pass brings it, and comes soon.
     let isWhole = tally.wanting == 0
     if isWhole {

@@ -137,9 +137,7 @@ extension Agent {
     document.entries.pending += tried
     if document.runKind == "repair" {
       document.entries.take(missing: snapshot.filesTotal - snapshot.filesDone)
-      let running = snapshot.transfers.reduce(UInt64(0)) { $0.addingSaturated($1.received) }
-      let done = snapshot.bytesDone - min(snapshot.bytesDone, running)
-      document.bytes.take(missing: snapshot.bytesPlanned - min(snapshot.bytesPlanned, done))
+      document.bytes.take(missing: snapshot.bytesMissing)
     }
   }
 

@@ -81,12 +81,10 @@ struct PassTrouble: Sendable {
 extension SyncRequest {
   /// A pass of a configured mirror. Its options are all that hold: what an earlier pass remembered counts for nothing.
   ///
-  /// - Parameter paths: of the settings.
-  package init(_ settings: MirrorSettings, paths: SettingsPaths) {
+  /// - Parameter credentials: `$CREDENTIALS_DIRECTORY`.
+  package init(_ settings: MirrorSettings, credentials: String?) {
     self.init(feed: settings.feed, folder: settings.folder)
-    let credentials = paths.credentials
     name = settings.name
-    adoption = paths.command("sync --adopt \(ShellWord.quote(settings.name))")
     state = settings.state
     options = settings.options
     adopt = settings.adopts

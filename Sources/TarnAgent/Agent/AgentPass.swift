@@ -13,7 +13,7 @@ struct AgentPass: Sendable {
 
   private var request: SyncRequest {
     let name = mirror.settings.name
-    var request = SyncRequest(mirror.settings, paths: agent.parts.paths)
+    var request = SyncRequest(mirror.settings, credentials: agent.parts.paths.credentials)
     request.rates = mirror.rateControl
     request.steering = mirror.steering
     request.keepEvents = agent.settings.agent.keepEvents

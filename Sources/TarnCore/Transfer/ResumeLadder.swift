@@ -5,6 +5,8 @@ package enum ResumeLadder {
   package struct Known: Sendable, Equatable {
     /// Bytes in the partial file, all hashed.
     package var kept: UInt64
+    /// So many of them would survive a power cut.
+    package var durable: UInt64
     /// Where they came from.
     package var url: String
     package var etag: String?
@@ -14,9 +16,11 @@ package enum ResumeLadder {
     package var digestDecides: Bool
 
     package init(
-      kept: UInt64, url: String, etag: String?, lastModified: String?, total: UInt64?, digestDecides: Bool
+      kept: UInt64, durable: UInt64 = 0, url: String, etag: String?, lastModified: String?, total: UInt64?,
+      digestDecides: Bool
     ) {
       self.kept = kept
+      self.durable = durable
       self.url = url
       self.etag = etag
       self.lastModified = lastModified

@@ -241,8 +241,8 @@ final class PlanBuilder {
     for action in actions {
       guard let entry = action.entry else { continue }
       counts.planned -= 1
-      bytes.planned -= min(bytes.planned, toFetch(action))
-      plannedAsRecorded -= min(plannedAsRecorded, sizeRecorded(action))
+      bytes.planned -= min(bytes.planned, action.bytesToFetch)
+      plannedAsRecorded -= min(plannedAsRecorded, action.bytesRecorded)
       let row = try ports.ledger.row(action.path)
       let decision = planner.decide(entry, row: row, present: try folder.look(action.path))
       try settle(Finding(path: action.path, entry: entry, row: row, decision: decision))
@@ -424,39 +424,16 @@ final class PlanBuilder {
     try ports.stage.add(action)
     if action.kind == .delete { plannedDeletions += 1 }
     guard action.kind != .delete, action.phase != .deletion else { return }
-    let size = toFetch(action)
+    let size = action.bytesToFetch
     if action.blocker == nil {
       counts.planned += 1
       bytes.planned.addSaturated(size)
-      plannedAsRecorded.addSaturated(sizeRecorded(action))
-      if Self.isUnknown(action) { plannedUnknown += 1 }
+      plannedAsRecorded.addSaturated(action.bytesRecorded)
+      if action.hasUnknownSize { plannedUnknown += 1 }
     } else {
       blocked.count += 1
       blocked.bytes.addSaturated(size)
-      if Self.isUnknown(action) { blocked.unknown += 1 }
-    }
-  }
-
-  /// Bytes, as far as the feed tells.
-  private func toFetch(_ action: Action) -> UInt64 {
-    switch action.kind {
-    case .fetch, .update, .restore, .replace: action.entry?.size ?? 0
-    default: 0
-    }
-  }
-
-  /// Bytes, where the feed tells none: of what was there.
-  private func sizeRecorded(_ action: Action) -> UInt64 {
-    switch action.kind {
-    case .restore, .replace: action.entry?.size == nil ? action.row?.identity.size ?? 0 : 0
-    default: 0
-    }
-  }
-
-  private static func isUnknown(_ action: Action) -> Bool {
-    switch action.kind {
-    case .fetch, .update, .restore, .replace, .revalidate: action.entry?.size == nil
-    case .adopt, .delete, .inspect, .forget: false
+      if action.hasUnknownSize { blocked.unknown += 1 }
     }
   }
 
@@ -489,5 +466,33 @@ final class PlanBuilder {
     }
     let observer: any PassObserver = isNew ? self.observer : SilentObserver()
     observer.take(problem, into: &problems, counting: &counts)
+  }
+}
+
+extension Action {
+  /// As far as the feed tells.
+  fileprivate var bytesToFetch: UInt64 {
+    switch kind {
+    case .fetch, .update, .restore, .replace: entry?.size ?? 0
+    default: 0
+    }
+  }
+
+  /// Where the feed tells none: of what was there.
+  fileprivate var bytesRecorded: UInt64 {
+    switch kind {
+    case .restore, .replace: entry?.size == nil ? row?.identity.size ?? 0 : 0
+    default: 0
+    }
+  }
+
+  /// What it adds to `PlanBuilder.plannedWithRecorded`.
+  var bytesPlanned: UInt64 { bytesToFetch.addingSaturated(bytesRecorded) }
+
+  fileprivate var hasUnknownSize: Bool {
+    switch kind {
+    case .fetch, .update, .restore, .replace, .revalidate: entry?.size == nil
+    case .adopt, .delete, .inspect, .forget: false
+    }
   }
 }

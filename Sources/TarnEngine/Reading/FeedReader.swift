@@ -20,6 +20,8 @@ struct FeedReader {
     var isWhole = true
     /// Of a document that a server sent.
     var head: ResponseHead?
+    /// `FeedReader.digest`, once somebody wanted it.
+    var digest: Digest?
   }
 
   /// Bytes on the wire of one feed document (reliability.md N8).
@@ -36,7 +38,7 @@ struct FeedReader {
     switch head.status {
     case 200: return Document(spool, head)
     // Where redirects lead elsewhere by now, the tag or the date is another document's.
-    case 304 where head.url == known.url && known.validators.fit(head): return nil
+    case 304 where head.url == known.url && known.validators?.fit(head) == true: return nil
     default: return try finish(start(url, limit: Self.mostBytes))
     }
   }
@@ -62,6 +64,21 @@ struct FeedReader {
     let spool = try newSpool()
     try spool.appendStandardInput(limit: Self.mostBytes) { stop.isSet }
     return spool
+  }
+
+  /// SHA-256 of all that a document is parsed from, beside its URL: the type that it was sent as, and its bytes.
+  func digest(_ document: Document) throws(FeedFailure) -> Digest {
+    let hasher = ports.hashing.hasher(.sha256)
+    Array("\(document.contentType ?? "")\n".utf8).withUnsafeBytes { hasher.update($0) }
+    var source = SpoolSource(spool: document.spool)
+    document.spool.rewind()
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    while true {
+      let count = try source.read(into: buffer)
+      if count == 0 { return hasher.finish() }
+      hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
   }
 
   /// Parses a document.

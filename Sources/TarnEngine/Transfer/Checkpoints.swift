@@ -17,11 +17,13 @@ final class Checkpoints: Sendable {
     let path: RelativePath
     let state: LockedCondition<State>
 
-    init(partial: any PartialFile, path: RelativePath) {
+    /// Bytes that are durable, as far as is known.
+    var durable: UInt64 { state.withLock { $0.durable } }
+
+    init(partial: any PartialFile, path: RelativePath, durable: UInt64) {
       self.partial = partial
       self.path = path
-      let length = partial.length
-      state = LockedCondition(State(requested: length, durable: length))
+      state = LockedCondition(State(requested: durable, durable: durable))
     }
   }
 
@@ -39,8 +41,9 @@ final class Checkpoints: Sendable {
 
   var hasThread: Bool { thread.withLock { $0 != nil } }
 
-  func mark(_ partial: any PartialFile, path: RelativePath) -> Mark {
-    Mark(partial: partial, path: path)
+  /// - Parameter durable: so many of its bytes are already: what an earlier exchange left unsynced counts on.
+  func mark(_ partial: any PartialFile, path: RelativePath, durable: UInt64) -> Mark {
+    Mark(partial: partial, path: path, durable: durable)
   }
 
   /// Called after each write, on the writer's thread; blocks while the disk is too far behind.

@@ -110,6 +110,8 @@ extension Conductor {
         isTransient: false)
     case .pieceMismatch:
       keep(job.id, partial, known)
+      // Nobody waits for this exchange any more.
+      if job.isOvertaken || abandoned.contains(job.id) { return cancelled(job.id) }
       // It began before what this source sent: bytes of an earlier attempt may be what is wrong.
       if failure.goodPrefix ?? .max < job.known?.kept ?? 0, job.restarts < Job.mostRestarts {
         jobs[job.id]?.restarts += 1

@@ -38,7 +38,9 @@ extension Conductor {
       if job.entry.size == nil {
         learned.add(identity.size, before: job.action.sizeCounted(of: job.entry))
       }
-      progress.finish(bytes: identity.size, learnedBy: job.entry.size == nil ? job.id : nil)
+      progress.finish(
+        bytes: identity.size, learnedBy: job.entry.size == nil ? job.id : nil,
+        planned: job.action.bytesPlanned)
       observer.pass(
         .done(
           code: job.action.kind.doneCode(isCopy: job.isCopy), path: job.entry.path, bytes: identity.size))

@@ -23,6 +23,8 @@ final class Intake: DownloadReceiver {
   static let most = 1 << 19
   /// Bytes that go to the lane before the turn is over, so that both threads have work.
   private static let handful = 1 << 17
+  /// Empty blocks that are kept: one is filled while one is written. More come back only after a disk that lagged.
+  private static let mostSpares = 2
   /// Files up to this size, when it is known, are begun anew after a crash and need no row.
   static let rowless: UInt64 = 1 << 20
 
@@ -214,7 +216,8 @@ final class Intake: DownloadReceiver {
   private func markOpened(_ partial: (any PartialFile)?) {
     // What fits between two checkpoints has none.
     guard let partial, check.size.map({ $0 >= Checkpoints.step }) ?? true else { return }
-    let mark = context.checkpoints.mark(partial, path: entry.path)
+    let durable = state.withLock { $0.known?.durable ?? 0 }
+    let mark = context.checkpoints.mark(partial, path: entry.path, durable: durable)
     state.withLock { $0.mark = mark }
   }
 
@@ -266,7 +269,7 @@ final class Intake: DownloadReceiver {
   /// Any thread: nobody reads it any more.
   private func takeBack(_ block: ByteBlock) {
     block.removeAll()
-    state.withLock { $0.spares.append(block) }
+    state.withLock { if $0.spares.count < Self.mostSpares { $0.spares.append(block) } }
   }
 
   /// For an answer that told no size: looks at free space every few MiB, so that the reserve stays.
@@ -294,14 +297,19 @@ final class Intake: DownloadReceiver {
     if let partial = self.state.withLock(\.partial) {
       attempt { () throws(FolderFailure) in try partial.settle() }
     }
-    let state = self.state.withLock { $0 }
+    var state = self.state.withLock { $0 }
     context.space.giveBack(state.reserved)
-    if let mark = state.mark { context.checkpoints.forget(mark) }
+    if let mark = state.mark {
+      context.checkpoints.forget(mark)
+      state.known?.durable = mark.durable
+    }
     context.post(.ended(job, verdict(on: outcome, state)))
   }
 
   private func verdict(on outcome: DownloadOutcome, _ state: State) -> JobEnd {
-    if let failure = state.failure { return .folder(failure, state.partial, known(state)) }
+    if let failure = state.failure {
+      return .folder(blamed(failure, state.verdict), state.partial, known(state))
+    }
     if state.isDirectory, state.head.map({ (200..<300).contains($0.status) }) == true { return .isDirectory }
     if let said = state.wrongSize { return .wrongSize(said: said) }
     switch outcome {
@@ -314,8 +322,17 @@ final class Intake: DownloadReceiver {
         let text = "nothing marks where its answer ends, so a cut could not be told"
         return .network(DownloadFailure(.truncated, text, isTransient: false), state.partial, nil)
       }
-      return Self.seal(partial, entry, head: head, known: state.known)
+      let end = Self.seal(partial, entry, head: head, known: state.known)
+      guard case .folder(let failure, let partial, let known) = end else { return end }
+      return .folder(blamed(failure, verdict), partial, known)
     }
+  }
+
+  /// Where all bytes are of this exchange no earlier one is to blame for a wrong piece.
+  private func blamed(_ failure: FolderFailure, _ verdict: ResumeLadder.Verdict?) -> FolderFailure {
+    var failure = failure
+    if verdict == .takeFromZero { failure.goodPrefix = nil }
+    return failure
   }
 
   /// What is proved of the bytes now in the partial file.
@@ -327,6 +344,7 @@ final class Intake: DownloadReceiver {
   {
     guard var known, partial.length > 0 else { return nil }
     known.kept = partial.length
+    known.durable = min(known.durable, known.kept)
     return known
   }
 

@@ -13,7 +13,7 @@ struct Job {
   var round = 1
   /// The rung asked with now.
   var rung = ResumeLadder.Rung.fromZero
-  /// Times that the bytes at hand were thrown away because the version changed.
+  /// Times that its source was asked anew, because bytes at hand were of another version or not what they should be.
   var restarts = 0
   var partial: (any PartialFile)?
   /// What is proved of the bytes in `partial`.

@@ -66,7 +66,8 @@ struct Preparing: Sendable {
         return nil
       }
       let known = ResumeLadder.Known(
-        kept: kept, url: row.url, etag: row.etag, lastModified: row.lastModified,
+        kept: kept, durable: min(row.durable, kept), url: row.url, etag: row.etag,
+        lastModified: row.lastModified,
         total: row.total ?? check.size, digestDecides: check.digest != nil)
       return .kept(partial, known)
     } catch {

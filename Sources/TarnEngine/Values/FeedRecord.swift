@@ -8,9 +8,12 @@ struct FeedRecord: Sendable, Equatable {
   /// Seconds after which the feed is read whole, whatever its server says.
   static let longest: Int64 = 24 * 3600
 
-  var validators: FeedValidators
-  /// What answered, after redirects: whose validators these are.
+  /// nil where the server gave none that are sure to change with the text: then only the text says whether it is the same.
+  var validators: FeedValidators?
+  /// What answered, after redirects: whose validators and text these are.
   var url: String
+  /// `FeedReader.digest` of what it sent.
+  var text: Digest
   /// `PassRequest.settings` of the pass that read the feed.
   var settings: String
   /// When the feed was last read whole.
@@ -31,7 +34,7 @@ struct FeedRecord: Sendable, Equatable {
 
 extension FeedRecord {
   private enum Key: String {
-    case etag, lastModified, url, settings, read, rows, odd, sum, format, isComplete, incompleteReason,
+    case etag, lastModified, url, text, settings, read, rows, odd, sum, format, isComplete, incompleteReason,
       refreshSeconds
     case wanted, current, kept, unlisted, excluded, bytesWanted, bytesCurrent, unknownSizes
   }
@@ -39,7 +42,8 @@ extension FeedRecord {
   /// One line per value, for the ledger; reads back as the same.
   var encoded: String {
     let values: [(Key, String?)] = [
-      (.etag, validators.etag), (.lastModified, validators.lastModified), (.url, url), (.settings, settings),
+      (.etag, validators?.etag), (.lastModified, validators?.lastModified), (.url, url), (.text, text.hex),
+      (.settings, settings),
       (.read, String(read.nanoseconds)), (.rows, String(standing.rows)), (.odd, String(standing.odd)),
       (.sum, String(standing.sum)), (.format, format), (.isComplete, String(isComplete)),
       (.incompleteReason, incompleteReason), (.refreshSeconds, refreshSeconds.map { String($0) }),
@@ -63,8 +67,8 @@ extension FeedRecord {
     func text(_ key: Key) -> String? { values[key.rawValue] }
     func number<Number: FixedWidthInteger>(_ key: Key) -> Number? { text(key).flatMap { Number($0) } }
     guard
-      let validators = FeedValidators(etag: text(.etag), lastModified: text(.lastModified)),
-      let url = text(.url), let settings = text(.settings), let read: Int64 = number(.read),
+      let url = text(.url), let digest = text(.text).flatMap({ Digest(.sha256, hex: Array($0.utf8)) }),
+      let settings = text(.settings), let read: Int64 = number(.read),
       let rows: Int = number(.rows), let odd: Int = number(.odd), let sum: UInt64 = number(.sum),
       let format = text(.format), let isComplete = text(.isComplete).flatMap({ Bool($0) }),
       let incompleteReason = text(.incompleteReason), let wanted: Int = number(.wanted),
@@ -74,7 +78,9 @@ extension FeedRecord {
       let unknownSizes: Int = number(.unknownSizes)
     else { return nil }
     self.init(
-      validators: validators, url: url, settings: settings, read: Timestamp(nanoseconds: read),
+      validators: FeedValidators(etag: text(.etag), lastModified: text(.lastModified)), url: url,
+      text: digest,
+      settings: settings, read: Timestamp(nanoseconds: read),
       standing: Standing(rows: rows, odd: odd, sum: sum), format: format, isComplete: isComplete,
       incompleteReason: incompleteReason, refreshSeconds: number(.refreshSeconds))
     counts.wanted = wanted

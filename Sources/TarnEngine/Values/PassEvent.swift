@@ -76,8 +76,8 @@ package final class PassProgress: Sendable {
     package var bytesDone: UInt64 = 0
     /// Of all files to fetch whose size is known by now.
     package var bytesTotal: UInt64 = 0
-    /// The same before any answer; of what is brought back, and whose size the feed does not tell, as it was.
-    package var bytesPlanned: UInt64 = 0
+    /// Of files to fetch that are not in place, as planned: of what is brought back, and whose size the feed does not tell, as it was.
+    package var bytesMissing: UInt64 = 0
     /// Files to fetch whose size nobody has told yet: `bytesTotal` is without them.
     package var unknownSizes = 0
     /// Bytes per second, an average over some seconds.
@@ -247,10 +247,13 @@ package final class PassProgress: Sendable {
     state.withLock { _ = $0.running.removeValue(forKey: job) }
   }
 
-  /// - Parameter job: of a file whose size the feed does not tell; else nil.
-  func finish(bytes: UInt64, learnedBy job: UInt64? = nil) {
+  /// - Parameters:
+  ///   - job: of a file whose size the feed does not tell; else nil.
+  ///   - planned: what it was of `bytesMissing`.
+  func finish(bytes: UInt64, learnedBy job: UInt64? = nil, planned: UInt64 = 0) {
     state.withLock { state in
       state.finishedBytes.addSaturated(bytes)
+      state.snapshot.bytesMissing -= min(state.snapshot.bytesMissing, planned)
       state.snapshot.filesDone += 1
       guard let job else { return }
       state.told[job] = nil

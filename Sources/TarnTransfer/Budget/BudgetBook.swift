@@ -292,11 +292,13 @@ struct BudgetBook {
     guard let wish = remembered[gate.mirror]?.removeValue(forKey: gate.route.origin),
       wish.until > now.wall, let ticket = circuit.breaker.admit(now: now.monotonic)
     else { return circuit }
-    let left = (wish.until.nanoseconds - now.wall.nanoseconds + 999_999_999) / 1_000_000_000
+    // The clock may have been set back since it was remembered.
+    let left = min(
+      (wish.until.nanoseconds - now.wall.nanoseconds + 999_999_999) / 1_000_000_000, Self.longestWish)
     circuit.breaker.report(ticket, .asked(retryAfter: left), now: now.monotonic, random: 0)
     if wish.mayTry { circuit.breaker.tryNow(now: now.monotonic) }
     let until = now.monotonic.addingSaturated(UInt64(left) * 1_000_000_000)
-    circuit.asked = Moment(wall: wish.until, monotonic: until)
+    circuit.asked = Moment(wall: now.wall.adding(seconds: left), monotonic: until)
     return circuit
   }
 

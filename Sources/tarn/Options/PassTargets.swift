@@ -55,7 +55,7 @@ struct PassTargets {
   func request(of word: String, state: String?) -> SyncRequest {
     var request: SyncRequest
     if session.tarn.place(of: word) != nil, let settings = session.configured(word) {
-      request = SyncRequest(settings, paths: session.sources.paths)
+      request = SyncRequest(settings, credentials: session.sources.paths.credentials)
     } else {
       request = SyncRequest(feed: nil, folder: word)
       request.isDryRun = session.onlyPlans(word)
@@ -131,7 +131,7 @@ struct PassTargets {
 
   /// Of a configured mirror: what is given now goes before the settings, for this pass.
   private func request(_ settings: MirrorSettings, _ flags: PassFlags) -> SyncRequest {
-    var request = SyncRequest(settings, paths: session.sources.paths)
+    var request = SyncRequest(settings, credentials: session.sources.paths.credentials)
     request.options = flags.options(workingDirectory: session.tarn.workingDirectory).over(request.options)
     request.state = flags.folder.state ?? request.state
     request.adopt = request.adopt || flags.folder.adopt

@@ -43,6 +43,7 @@ struct Session: Sendable {
     let names = MirrorNames(sources)
     self.names = names
     tarn.configured = { names.place(of: $0) }
+    tarn.command = { sources.paths.command($0) }
     self.tarn = tarn
     isJSON = options.json
     isQuiet = options.quiet
