@@ -18,7 +18,7 @@ enum DeletionVerdict: Equatable {
     case .allowed: return nil
     case .held(let plan):
       return Problem(
-        name: path.bytes, kind: .held, code: "waits-for-approval",
+        name: path.bytes, kind: .held, code: Self.waiting,
         message: "\(file); its deletion needs approval, in plan \(plan.id)", seen: seen)
     case .forbidden(let reason):
       return Problem(
@@ -26,6 +26,9 @@ enum DeletionVerdict: Equatable {
         message: "\(file), but nothing is deleted: \(reason)", seen: seen)
     }
   }
+
+  /// The code of entries below a file whose deletion is held.
+  static let waiting = "waits-for-approval"
 
   static func inTheWay(_ blocker: RelativePath) -> String {
     "\(blocker.printable) is a file, and the feed now has a directory there"

@@ -27,6 +27,12 @@ final class AgentNameTests: AgentHouse {
       let outcome = try there(words)
       #expect((outcome.output + outcome.errors).contains(text), "\(words): \(outcome)")
     }
+    // The same by its folder; where the settings say it, it is their schedule.
+    let timer = try there(["schedule", place.path + "/files"])
+    #expect(
+      timer.status == 73 && timer.errors.contains("is the folder of a mirror in the settings"), "\(timer)")
+    let known = try tarn("schedule", place.path + "/files")
+    #expect(try known.status == 0 && known.output == tarn("schedule", "files").output, "\(known)")
     #expect(try there(["trash", "list", "files"]).status == 0)
     #expect(try there(["trash", "empty", "-y", "files"]).status == 0)
     #expect(place.text("files/f1") == "one\n" && !place.exists("there/files/.tarn"))

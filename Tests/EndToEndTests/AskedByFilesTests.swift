@@ -91,3 +91,35 @@ final class AskedByFilesTests: AgentHouse {
       after["askedUntil"] as? String == asked && (after["nextRun"] as? String ?? "") >= asked, "\(after)")
   }
 }
+
+/// A server of both, the feed and the files, that asks a repair to leave it alone.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+final class AskedByFilesOfARepairTests: WatchedHouse {
+  init() throws {
+    try super.init(
+      locations: """
+        location = /busy { if (-f $document_root/shut) { return 503; } add_header Retry-After 300 always; }
+        """,
+      files: ["busy": "busy\n"], options: "every = \"1d\"")
+  }
+
+  private func requests() throws -> Int { try server.requests().count { $0.uri == "/busy" } }
+
+  @Test func whatItAsksForOutlivesTheAgent() throws {
+    try startInSync()
+    try server.files.write("", to: "shut")
+    let before = try requests()
+    try place.remove("files/busy")
+    try waitUntil(limit: Self.patience, "it is kept") {
+      (place.text("state/agent") ?? "").contains("host=")
+    }
+    agent?.signal(SIGKILL)
+    _ = try agent?.wait(limit: 20)
+    #expect(try requests() == before + 1)
+    let next = try start()
+    try waitUntil(limit: Self.patience, "it is missed") {
+      next.errorsSoFar.contains("asked to be left alone")
+    }
+    #expect(try requests() == before + 1)
+  }
+}

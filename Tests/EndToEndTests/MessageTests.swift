@@ -122,7 +122,9 @@ struct MessageTests {
       for command in commands {
         let outcome = try tarn(command + ["--config", "tarn.toml"])
         #expect(
-          outcome.status == 73 && outcome.errors.contains("tarn sync small\n"), "\(command): \(outcome)")
+          outcome.status == 73
+            && outcome.errors.contains("tarn sync small --config \(place.path)/tarn.toml\n"),
+          "\(command): \(outcome)")
       }
     }
     #expect(try tarn(["sync", "small", "--config", "tarn.toml"]).status == 0)

@@ -33,6 +33,32 @@ final class ReloadedMirrorTests: AgentHouse {
     try JSON.documents(tarn("status", "--json").output).first?["mirrors"] as? [[String: Any]] ?? []
   }
 
+  /// Whoever follows all mirrors hears of those that come later, too.
+  @Test func whoFollowsHearsOfANewOne() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    let follower = try begin("events", "--follow")
+    defer { follower.signal(SIGKILL) }
+    try waitUntil("it follows") { follower.outputSoFar.contains("files  fetched") }
+    try settings(
+      (place.text("tarn.toml") ?? "") + """
+
+        [mirror.later]
+        feed = "\(server.url("SHA256SUMS"))"
+        folder = "\(place.path)/later"
+        every = "1h"
+
+        """)
+    #expect(try tarn("reload").status == 0)
+    try waitUntil(limit: Self.patience, "it is told") { follower.outputSoFar.contains("later  fetched  f1") }
+    // By its folder, without the agent.
+    #expect(try tarn("sync", server.url("SHA256SUMS"), place.path + "/third").status == 0)
+    agent?.signal(SIGTERM)
+    try waitUntil(limit: Self.patience, "it is told without an agent") {
+      follower.outputSoFar.contains("/third  fetched  f1")
+    }
+  }
+
   /// What is known of the old one says nothing of it.
   @Test func anotherFolderIsSyncedSoon() throws {
     try start()

@@ -108,8 +108,14 @@ import Testing
     let approved = try world.approval.run(plan: id)
     #expect(approved.deleted == 3 && approved.spared == 0)
     #expect(world.trash == ["0", "1", "2"])
+    // What waited for that plan is not there yet, and needs no approval any more.
+    let status = try StatusQuery(ledger: world.ledger).document(name: "m", folder: "/folder", holder: nil)
+    #expect(
+      status.state == "failing" && status.held == nil && world.ledger.contents.facts["outcome"] != "in-sync")
+    #expect(status.problems.map(\.code) == Array(repeating: "waits-for-pass", count: 3))
+    #expect(status.problems.allSatisfy { $0.message.contains(id) && !$0.message.contains("approval") })
     #expect(try world.run().isInSync)
-    #expect(world.isConverged)
+    #expect(world.isConverged && world.ledger.contents.problems.isEmpty)
     #expect(world.text(name(2) + "/x") == "new 2")
   }
 

@@ -151,7 +151,7 @@ import Testing
       world.want("old", "text of old")
     }
     world.feedFailure = nil
-    world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: "\"2\"", body: "list".bytes))
+    world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: "\"2\"", body: "shorter list".bytes))
     world.unlist("old")
     #expect(try world.run().isInSync && world.row("old") != nil)
     world.isAsLeft = { true }

@@ -30,7 +30,7 @@ struct AgentRecord: Equatable, Sendable {
     var approved: String?
     /// Transfers that wait for `resume`, in the order of their bytes.
     var pausedPaths: [RelativePath] = []
-    /// What other hosts than the feed's asked for: the first of them, for a feed may name hosts without end.
+    /// What hosts asked for, that of the feed among them: the first of them, for a feed may name hosts without end.
     var wishes: [TransferBudget.Wish] = []
 
     /// What holds for the settings as they are: nil for another mirror's folder; of another feed's server nothing is known.

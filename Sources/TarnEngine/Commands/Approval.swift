@@ -86,14 +86,34 @@ package struct Approval {
     let end = Event(
       when: Timestamp(nanoseconds: clock.now()), code: "plan-approved",
       detail: "plan \(held.id): \(Units.count(report.deleted, "deletion"))\(left)")
-    try ledger.apply((report.wasStopped ? [] : [.dropHolds]) + [.event(end)] + settled(report))
+    let waiting = try report.wasStopped ? [] : freed(held)
+    try ledger.apply(
+      (report.wasStopped ? [] : [.dropHolds]) + [.event(end)] + waiting.map { .problem($0) }
+        + settled(report, isWaitedFor: !waiting.isEmpty))
     return report
   }
 
+  /// So many are told anew; of more a pass tells.
+  private static let mostFreed = 10_000
+
+  /// What waited for the plan waits for the next pass now: they are wanted, and only a pass brings what is new.
+  private func freed(_ held: HeldPlan) throws(LedgerFailure) -> [Problem] {
+    let waiting = try ledger.problems(limit: Self.mostFreed).filter { $0.code == DeletionVerdict.waiting }
+    return waiting.map { problem in
+      var problem = problem
+      (problem.kind, problem.code) = (.failed, "waits-for-pass")
+      problem.message = "what was in its way went with plan \(held.id): the next pass brings it"
+      problem.seen = Timestamp(nanoseconds: clock.now())
+      return problem
+    }
+  }
+
   /// Where only these deletions kept the last pass from being in sync, it is so now: as of the feed that it read.
-  private func settled(_ report: ApprovalReport) throws(LedgerFailure) -> [LedgerChange] {
+  private func settled(
+    _ report: ApprovalReport, isWaitedFor: Bool
+  ) throws(LedgerFailure) -> [LedgerChange] {
     guard try ledger.fact("outcome") == "held" else { return [] }
-    guard report.problems.isEmpty else { return [.fact("outcome", "undone")] }
+    guard report.problems.isEmpty, !isWaitedFor else { return [.fact("outcome", "undone")] }
     guard !report.wasStopped else { return [] }
     let ended = try ledger.fact("ended")
     return [.fact("outcome", "in-sync")] + (ended.map { [.fact("success", $0)] } ?? [])

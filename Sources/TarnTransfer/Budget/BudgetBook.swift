@@ -261,7 +261,7 @@ struct BudgetBook {
       .compactMap { $0.asked?.monotonic }.max()
   }
 
-  /// What other hosts than its feed's asked a mirror for, by mirror, in the order of the hosts' names.
+  /// What hosts asked a mirror for, by mirror, in the order of the hosts' names.
   func wishes(now: Moment) -> [String: [TransferBudget.Wish]] {
     var all = remembered.mapValues { wishes in
       wishes.mapValues(\.until).filter { $0.value > now.wall }
@@ -269,7 +269,6 @@ struct BudgetBook {
     for (gate, circuit) in circuits {
       guard circuit.wish(at: now.monotonic) != nil, let wall = circuit.asked?.wall else { continue }
       let (mirror, origin) = (gate.mirror, gate.route.origin)
-      if neighbours.origin(of: mirror) == origin { continue }
       all[mirror, default: [:]][origin] = max(wall, all[mirror]?[origin] ?? wall)
     }
     return all.mapValues { wishes in

@@ -168,7 +168,7 @@ package final class TransferBudget: Sendable {
     return Int64(clamping: (until - now + 999_999_999) / 1_000_000_000)
   }
 
-  /// By mirror: what other hosts than its feed's have asked it for, in their order: the same as long as it holds.
+  /// By mirror: what hosts have asked it for, in their order: the same as long as it holds.
   package func wishes() -> [String: [Wish]] {
     let now = now
     return state.withLock { $0.book.wishes(now: now) }

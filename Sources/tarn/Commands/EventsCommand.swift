@@ -52,7 +52,9 @@ struct EventsCommand: ParsableCommand {
         "--after \(number): each mirror numbers its own events, and \(places.count) are asked",
         hint: "name the mirror: tarn events --after \(number) \(ShellWord.quote(places[0].name))")
     }
-    var journal = Journal(session: session, places: places)
+    let isAll =
+      mirrors.isEmpty && session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) == nil
+    var journal = Journal(session: session, places: places, isAll: isAll)
     let named = Set(report.loaded.places.map(\.name))
     journal.unsure = mirrors.isEmpty ? [] : places.filter { !named.contains($0.name) }
     let (cursor, count) = try journal.show(after: after, newest: newest)
@@ -86,7 +88,10 @@ extension EventsCommand {
 /// Reads the journals of mirrors, from the agent where one answers, else from the ledgers: the places in it are the same.
 struct Journal {
   let session: Session
-  let places: [Tarn.Place]
+  /// All that are known are meant, those that come later among them.
+  private let isAll: Bool
+  private let found: Locked<[Tarn.Place]>
+  private var places: [Tarn.Place] { found.withLock { $0 } }
   /// Of these, those that were given and that no settings name: where no agent tells of them they have to be mirrors.
   var unsure: [Tarn.Place] = []
   private let link: AgentLink
@@ -95,9 +100,10 @@ struct Journal {
   /// It does not answer, and is not waited for again.
   private let isAgentSilent = Locked(false)
 
-  init(session: Session, places: [Tarn.Place]) {
+  init(session: Session, places: [Tarn.Place], isAll: Bool = false) {
     self.session = session
-    self.places = places
+    self.isAll = isAll
+    found = Locked(places)
     link = AgentLink(session.sources)
   }
 
@@ -139,13 +145,14 @@ struct Journal {
       var reached = cursor
       _ = try? link.tryAsking { client in
         clients.withLock { $0 = client }
-        _ = try client.follow(after: reached, mirrors: places.map(\.name)) { event in
+        _ = try client.follow(after: reached, mirrors: names(for: client, after: reached)) { event in
           reached = event.cursor
           show(event)
           return !ended.isOpen
         }
       }
       cursor = reached
+      lookForOthers()
       cursor = try catchUp(after: cursor)
       if ended.wait(nanoseconds: 1_000_000_000) { break }
     }
@@ -167,7 +174,9 @@ struct Journal {
     let names = places.map(\.name)
     do throws(PassFailure) {
       if !isAgentSilent.withLock({ $0 }) {
-        let answer = try link.tryAsking { try $0.events(after: cursor, mirrors: names, limit: 1000) }
+        let answer = try link.tryAsking { client in
+          try client.events(after: cursor, mirrors: self.names(for: client, after: cursor), limit: 1000)
+        }
         if let answer { return answer }
       }
     } catch {
@@ -185,6 +194,32 @@ struct Journal {
       of: named(), after: cursor.flatMap { EventCursor($0) } ?? EventCursor(), limit: 1000)
   }
 
+  /// What an agent is asked for. No name means all of its mirrors, also those that come later: where it has all that are meant.
+  private func names(for client: ControlClient, after cursor: String?) throws -> [String] {
+    let names = places.map(\.name)
+    guard isAll, cursor.flatMap({ EventCursor($0) })?.number ?? 0 == 0 else { return names }
+    let its = Set(try client.status(problemLimit: 0).mirrors.map { session.tarn.resolved($0.folder) })
+    return places.allSatisfy { its.contains(resolved($0)) } ? [] : names
+  }
+
+  /// Mirrors that were not known before: by their folders, or by an agent.
+  private func lookForOthers() {
+    guard isAll else { return }
+    var others: [Tarn.Place] = session.tarn.knownFolders().map { ($0, $0, nil) }
+    if !isAgentSilent.withLock({ $0 }), let answer = try? link.status(problemLimit: 0) {
+      others = answer.mirrors.map { ($0.name, $0.folder, nil) } + others
+    }
+    var known = Set(places.map(resolved))
+    let new = others.filter { known.insert(resolved($0)).inserted }
+    guard !new.isEmpty else { return }
+    found.withLock { $0 += new }
+    agentNames.withLock { $0 = nil }
+  }
+
+  private func resolved(_ place: Tarn.Place) -> String {
+    session.tarn.resolved(session.tarn.absolute(place.folder))
+  }
+
   /// The places, by the agent's names where one answers: it may not know them all, and then tells of none.
   private func named() -> [Tarn.Place] {
     let tarn = session.tarn
@@ -197,9 +232,7 @@ struct Journal {
       known = found
       return found
     }
-    return places.map { place in
-      (names[tarn.resolved(tarn.absolute(place.folder))] ?? place.name, place.folder, place.state)
-    }
+    return places.map { place in (names[resolved(place)] ?? place.name, place.folder, place.state) }
   }
 
   private func show(_ event: EventDocument) {

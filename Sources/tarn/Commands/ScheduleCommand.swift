@@ -46,21 +46,22 @@ struct ScheduleCommand: ParsableCommand {
   private func timer(_ session: Session) throws(PassFailure) -> TimerText {
     let isSystem = session.sources.paths.instance == .system
     let config = session.sources.paths.file.map { ["--config", $0] } ?? []
-    if let place = session.tarn.place(of: mirror), let settings = session.configured(mirror) {
+    let place = session.tarn.place(of: mirror)
+    if let settings = session.configured((mirror, place?.folder ?? mirror, nil)) {
       return TimerText(
-        program: Self.program, arguments: config + [mirror], name: mirror, config: config,
+        program: Self.program, arguments: config + [settings.name], name: settings.name, config: config,
         rhythm: settings.rhythm,
-        writes: [place.folder] + (place.state.map { [$0] } ?? []), isSystem: isSystem,
+        writes: [settings.folder] + (settings.state.map { [$0] } ?? []), isSystem: isSystem,
         credentials: Self.credentials(settings))
     }
-    let place = session.tarn.place(of: mirror)
-    if let place {
+    if let name = place != nil ? mirror : session.agentsName(of: mirror) {
       // Of its schedule nothing is known here, and an hourly timer would be a guess.
+      let folder = place.map { " (\(Printable.escape($0.folder)))" } ?? ""
       throw PassFailure(
         .folderUnusable, code: "not-a-mirror",
-        "'\(Printable.escape(mirror))' (\(Printable.escape(place.folder))) is a name in the settings of the running agent, "
-          + "and not in those that this command reads",
-        hint: "give it the same ones: tarn schedule --config FILE \(ShellWord.quote(mirror))")
+        "'\(Printable.escape(mirror))'\(folder) is \(place != nil ? "a name" : "the folder of a mirror") in the settings of the "
+          + "running agent, and not in those that this command reads",
+        hint: "give it the same ones: tarn schedule --config FILE \(ShellWord.quote(name))")
     }
     let folder = session.tarn.absolute(mirror)
     guard session.tarn.mirrorFolder(containing: folder)?.utf8.elementsEqual(folder.utf8) == true else {

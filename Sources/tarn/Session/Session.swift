@@ -1,6 +1,7 @@
 import Glibc
 import TarnAgent
 import TarnConfig
+import TarnControl
 import TarnCore
 import TarnEngine
 import TarnRuntime
@@ -68,6 +69,13 @@ struct Session: Sendable {
     return sources.checked().settings?.mirrors.first {
       tarn.resolved($0.folder).utf8.elementsEqual(folder.utf8)
     }
+  }
+
+  /// What the running agent calls the mirror in a folder; nil where there is none, or it does not answer.
+  func agentsName(of folder: String) -> String? {
+    let folder = tarn.resolved(tarn.absolute(folder))
+    let answer = try? AgentLink(sources).tryAsking { try $0.status(mirrors: [folder], problemLimit: 0) }
+    return answer?.mirrors.first?.name
   }
 
   var configuredNames: [String] { sources.checked().settings?.mirrors.map(\.name) ?? [] }
