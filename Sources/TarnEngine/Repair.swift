@@ -82,6 +82,7 @@ extension Pass {
       report.problems = builder.problems
       report.counts = builder.counts
       report.bytes = builder.bytes
+      let wanted = report.bytes.wanted
       if try ports.stage.actionCount() > 0 {
         let pending = RepairPending(files: builder.counts.planned, bytes: builder.plannedWithRecorded)
         try ports.ledger.applyVolatile([.fact(RepairPending.fact, pending.text)])
@@ -95,7 +96,9 @@ extension Pass {
         builder.wantsNew || builder.hasBlindSpot || report.problems.contains { $0.kind == .failed }
       // What an order keeps from being brought is for the pass that comes after it.
       let isUnsettled = needsPass || builder.isUnsettled || report.problems.contains { $0.kind == .held }
-      try settle(regions, report, builder, events, isUnsettled: isUnsettled)
+      let resized = try resized(from: wanted, to: report.bytes.wanted, isAll: regions == [.everything])
+      try settle(
+        regions, report, builder, events.map { .event($0) } + resized, isUnsettled: isUnsettled)
       let wantsCount = try regions != [.everything] && (isUnsettled || !isAllInPlace())
       return RepairReport(report: report, needsPass: needsPass, wantsCount: wantsCount, lookTime: lookTime)
     }
@@ -103,9 +106,10 @@ extension Pass {
 
   /// What the ledger is to say of the regions from now on.
   private func settle(
-    _ regions: [Region], _ report: PassReport, _ builder: PlanBuilder, _ events: [Event], isUnsettled: Bool
+    _ regions: [Region], _ report: PassReport, _ builder: PlanBuilder, _ first: [LedgerChange],
+    isUnsettled: Bool
   ) throws {
-    var changes: [LedgerChange] = events.map { .event($0) } + report.problems.map { .problem($0.asLooked) }
+    var changes: [LedgerChange] = first + report.problems.map { .problem($0.asLooked) }
     if !report.wasStopped { changes += try solved(regions, report, builder).map { .dropProblem(name: $0) } }
     // What the last pass left is not what the next one finds: it has to look.
     if isUnsettled || builder.hasForgettable { changes.append(.fact(FeedRecord.fact, nil)) }
@@ -129,6 +133,18 @@ extension Pass {
   private func isAllInPlace() throws -> Bool {
     guard let wanted = try ports.ledger.fact("entries-wanted") else { return true }
     return try ports.ledger.fact("entries-current") == wanted
+  }
+
+  /// What was brought back may have another size than it had, where the feed tells none.
+  ///
+  /// - Parameter isAll: what is in place is counted anew in any case.
+  private func resized(from before: UInt64, to after: UInt64, isAll: Bool) throws -> [LedgerChange] {
+    guard before != after else { return [] }
+    return try (isAll ? ["bytes-wanted"] : ["bytes-wanted", "bytes-current"]).compactMap { name in
+      guard let known = try ports.ledger.fact(name).flatMap({ UInt64($0) }) else { return nil }
+      let sum = known.addingSaturated(after)
+      return .fact(name, String(sum - min(sum, before)))
+    }
   }
 
   /// How much is in place, where all of it was looked at and the numbers are others than those of the last pass.

@@ -89,6 +89,10 @@ import Testing
     // Before any answer all is missing, and nothing afterwards, however large it is by now.
     #expect(seen.withLock { $0.first } == Self.size + 5)
     #expect(pass.progress.snapshot().bytesMissing == 0)
+    // What is in place is as large as it is.
+    let status = try StatusQuery(ledger: world.ledger).document(name: "m", folder: "/folder", holder: nil)
+    #expect(status.bytes.current == 2 * Self.size + 5 && status.bytes.wanted == 2 * Self.size + 5)
+    #expect(try world.repair([.everything]).report.counts.planned == 0)
   }
 
   @Test func whatWaitsForAPlaceComesLast() {

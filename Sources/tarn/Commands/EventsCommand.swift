@@ -97,6 +97,8 @@ struct Journal {
   private let link: AgentLink
   /// What the agent calls those of its mirrors that the ledgers are asked for, by their folders; nil until it was asked.
   private let agentNames = Locked<[String: String]?>(nil)
+  /// An agent has all that are meant; nil until it was asked.
+  private let isAgents = Locked<Bool?>(nil)
   /// It does not answer, and is not waited for again.
   private let isAgentSilent = Locked(false)
 
@@ -198,13 +200,17 @@ struct Journal {
   private func names(for client: ControlClient, after cursor: String?) throws -> [String] {
     let names = places.map(\.name)
     guard isAll, cursor.flatMap({ EventCursor($0) })?.number ?? 0 == 0 else { return names }
+    if let known = isAgents.withLock({ $0 }) { return known ? [] : names }
     let its = Set(try client.status(problemLimit: 0).mirrors.map { session.tarn.resolved($0.folder) })
-    return places.allSatisfy { its.contains(resolved($0)) } ? [] : names
+    let hasAll = places.allSatisfy { its.contains(resolved($0)) }
+    isAgents.withLock { $0 = hasAll }
+    return hasAll ? [] : names
   }
 
   /// Mirrors that were not known before: by their folders, or by an agent.
   private func lookForOthers() {
     guard isAll else { return }
+    isAgents.withLock { $0 = nil }
     var others: [Tarn.Place] = session.tarn.knownFolders().map { ($0, $0, nil) }
     if !isAgentSilent.withLock({ $0 }), let answer = try? link.status(problemLimit: 0) {
       others = answer.mirrors.map { ($0.name, $0.folder, nil) } + others
