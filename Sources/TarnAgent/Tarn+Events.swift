@@ -8,12 +8,16 @@ extension Tarn {
   /// A mirror to be asked: how it is called, and where it lies.
   package typealias Place = (name: String, folder: String, state: String?)
 
-  /// - Parameter limit: 1 to 1,000.
+  /// - Parameters:
+  ///   - others: left out where they cannot be read.
+  ///   - limit: 1 to 1,000.
   /// - Throws: what keeps a ledger from being read; a mirror that is not made yet has no events.
   package func events(
-    of places: [Place], after cursor: EventCursor, limit: Int
+    of places: [Place], and others: [Place] = [], after cursor: EventCursor, limit: Int
   ) throws(PassFailure) -> EventPage {
-    try withJournals(places) { query throws(LedgerFailure) in try query.page(after: cursor, limit: limit) }
+    try withJournals(places, others) { query throws(LedgerFailure) in
+      try query.page(after: cursor, limit: limit)
+    }
   }
 
   /// Refuses what is no mirror.
@@ -24,24 +28,32 @@ extension Tarn {
   }
 
   package func eventsEnd(of places: [Place]) throws(PassFailure) -> String {
-    try withJournals(places) { query throws(LedgerFailure) in try query.end().text }
+    try withJournals(places, []) { query throws(LedgerFailure) in try query.end().text }
   }
 
   private func withJournals<Result>(
-    _ places: [Place], _ body: (EventsQuery) throws(LedgerFailure) -> Result
+    _ places: [Place], _ others: [Place], _ body: (EventsQuery) throws(LedgerFailure) -> Result
   ) throws(PassFailure) -> Result {
     var journals: [EventsQuery.Journal] = []
     defer { for journal in journals { journal.ledger.close() } }
     for place in places {
       do throws(PassFailure) {
-        let home = try home(folder: place.folder, state: place.state)
-        journals.append(EventsQuery.Journal(mirror: place.name, id: home.id, ledger: try readLedger(home)))
+        journals.append(try journal(place))
       } catch {
         guard error.code == "no-folder" || error.code == "not-a-mirror" else { throw error }
       }
     }
+    for place in others {
+      guard let journal = try? journal(place) else { continue }
+      if (try? journal.ledger.lastEvent()) != nil { journals.append(journal) } else { journal.ledger.close() }
+    }
     let query = EventsQuery(journals)
     return try PassFailure.translating { try body(query) }
+  }
+
+  private func journal(_ place: Place) throws(PassFailure) -> EventsQuery.Journal {
+    let home = try home(folder: place.folder, state: place.state)
+    return EventsQuery.Journal(mirror: place.name, id: home.id, ledger: try readLedger(home))
   }
 
   /// When the last pass began and the last success was, both nil for a mirror that cannot be read; and whether that pass did not

@@ -5,6 +5,7 @@ package enum ControlRoute: String, CaseIterable, Sendable {
   /// GET: `EventPage`. `after` is a cursor or, where one mirror is asked, the number of an event.
   case events = "/v1/events"
   /// GET: server-sent events, each an `EventDocument`. With neither `after` nor `Last-Event-ID`, from now on.
+  /// Where no mirror is named it ends when the agent's mirrors are others: who comes again goes on where it was.
   case stream = "/v1/events/stream"
   /// POST a `ControlCommand`: `ControlAnswer`.
   case command = "/v1/command"

@@ -18,6 +18,8 @@ struct EventStream: Sendable {
 
   private let responder: Responder
   private let mirrors: [String]
+  /// Where all are asked: which they were at the beginning.
+  private let folders: [String: String]?
   private let bell: Bell
   private let subscription: Subscription
   private let beginning: String
@@ -44,11 +46,12 @@ struct EventStream: Sendable {
         () throws(ControlFailure) in
         // First of all: what comes between a page and the next rings.
         subscription.hold(agent.subscribe { bell.ring() })
+        let folders = asking.mirrors.isEmpty ? agent.mirrorFolders() : nil
         let beginning = if let asked { asked } else { try agent.eventsEnd() }
         let page = try Self.page(try agent.events(after: beginning, mirrors: asking.mirrors, limit: limit))
         return EventStream(
-          responder: responder, mirrors: asking.mirrors, bell: bell, subscription: subscription,
-          beginning: beginning, first: page)
+          responder: responder, mirrors: asking.mirrors, folders: folders, bell: bell,
+          subscription: subscription, beginning: beginning, first: page)
       }
     } catch {
       await subscription.end(responder, connection)
@@ -58,7 +61,8 @@ struct EventStream: Sendable {
     }
   }
 
-  /// Returns when the reader is gone, the server ends or the agent fails; the stream is whole then.
+  /// Returns when the reader is gone, the server ends, the agent fails, or all are asked and they are others than at the
+  /// beginning; the stream is whole then.
   ///
   /// - Throws: what ended the connection.
   func run(_ writer: consuming ResponseWriter, _ connection: Connection) async throws {
@@ -95,7 +99,8 @@ struct EventStream: Sendable {
           case .events: break
           }
         }
-        page = try await next(after: page.cursor, connection.channel.eventLoop)
+        guard let next = try await next(after: page.cursor, connection.channel.eventLoop) else { return }
+        page = next
       }
     } catch let failure as ControlFailure {
       let text = try Self.block(name: ControlRoute.failureEvent, data: ControlJSON.encode(failure))
@@ -103,10 +108,13 @@ struct EventStream: Sendable {
     }
   }
 
-  private func next(after cursor: String, _ loop: any EventLoop) async throws(ControlFailure) -> Page {
-    let (agent, mirrors, limit) = (responder.agent, mirrors, responder.limits.page)
+  /// - Returns: nil where the mirrors are not what they were: of one that is gone nothing is told here, and whoever reads is to
+  ///   look anew.
+  private func next(after cursor: String, _ loop: any EventLoop) async throws(ControlFailure) -> Page? {
+    let (agent, mirrors, folders, limit) = (responder.agent, mirrors, folders, responder.limits.page)
     return try await responder.calls.run(on: loop, isStream: true) { () throws(ControlFailure) in
-      try Self.page(try agent.events(after: cursor, mirrors: mirrors, limit: limit))
+      if let folders, folders != agent.mirrorFolders() { return nil }
+      return try Self.page(try agent.events(after: cursor, mirrors: mirrors, limit: limit))
     }
   }
 

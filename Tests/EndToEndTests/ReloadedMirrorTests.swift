@@ -59,6 +59,66 @@ final class ReloadedMirrorTests: AgentHouse {
     }
   }
 
+  /// From its ledger, for the agent says nothing of it any more.
+  @Test func whoFollowsHearsOnOfOneThatIsTakenOut() throws {
+    let both =
+      (place.text("tarn.toml") ?? "") + """
+
+        [mirror.other]
+        feed = "\(server.url("SHA256SUMS"))"
+        folder = "\(place.path)/other"
+        every = "1h"
+
+        """
+    try settings(both)
+    try start()
+    for name in ["files", "other"] { #expect(try tarn("sync", name).status == 0) }
+    let follower = try begin("events", "--follow")
+    defer { follower.signal(SIGKILL) }
+    try waitUntil("it follows") { follower.outputSoFar.contains("other  fetched") }
+    let files = try #require(both.range(of: "[mirror.other]")).lowerBound
+    try settings(String(both[files...]))
+    #expect(try tarn("reload").output.contains("removed: files"))
+    try Feeds.publish(["f1": "one\n", "f2": "two\n"], in: server.files)
+    #expect(try tarn("sync", place.path + "/files").status == 0)
+    try waitUntil(limit: Self.patience, "it is told") { follower.outputSoFar.contains("files  fetched  f2") }
+    #expect(try tarn("sync", "other").status == 0)
+    try waitUntil(limit: Self.patience, "both are told") {
+      follower.outputSoFar.contains("other  fetched  f2")
+    }
+    #expect(follower.outputSoFar.components(separatedBy: "fetched  f1").count == 3, "\(follower.outputSoFar)")
+  }
+
+  /// What it did before anybody followed.
+  @Test func anOldOneThatComesBackIsNoNews() throws {
+    let text = place.text("tarn.toml") ?? ""
+    func other(_ name: String) -> String {
+      "\n[mirror.\(name)]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/\(name)\"\nevery = \"1h\"\n"
+    }
+    try settings(text + other("old"))
+    #expect(try tarn("sync", "files", "old").status == 0)
+    try settings(text)
+    // What the list of this user's mirrors says would make it known from the beginning.
+    for file in try FileManager.default.contentsOfDirectory(atPath: place.path + "/state") {
+      try place.remove("state/" + file)
+    }
+    try start()
+    // Events have whole seconds.
+    let second = Int(Date().timeIntervalSince1970)
+    try waitUntil("the next second") { Int(Date().timeIntervalSince1970) > second }
+    let follower = try begin("events", "--follow")
+    defer { follower.signal(SIGKILL) }
+    try waitUntil("it follows") { follower.outputSoFar.contains("files  fetched  f1") }
+    try settings(text + other("old") + other("new"))
+    #expect(try tarn("reload").output.contains("added: new, old"))
+    try Feeds.publish(["f1": "one\n", "f2": "two\n"], in: server.files)
+    for name in ["old", "new"] { #expect(try tarn("sync", name).status == 0) }
+    for words in ["old  fetched  f2", "new  fetched  f1", "new  fetched  f2"] {
+      try waitUntil(limit: Self.patience, "it is told: \(words)") { follower.outputSoFar.contains(words) }
+    }
+    #expect(!follower.outputSoFar.contains("old  fetched  f1"), "\(follower.outputSoFar)")
+  }
+
   /// What is known of the old one says nothing of it.
   @Test func anotherFolderIsSyncedSoon() throws {
     try start()

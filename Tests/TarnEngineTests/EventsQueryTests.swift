@@ -43,6 +43,20 @@ import Testing
     }
   }
 
+  @Test func aPlaceTellsOfWhichJournalItsEventIs() throws {
+    let a = try journal("a", [10, 30])
+    let known = try EventsQuery([a]).end(EventCursor())
+    try a.ledger.apply([.event(Event(when: Timestamp(seconds: 50)!, code: "deleted"))])
+    let page = try EventsQuery([a, try journal("b", [20, 40, 60])]).page(after: known, limit: 10)
+    var previous = known
+    let isKnown = try page.events.map { event in
+      let place = try #require(EventCursor(event.cursor))
+      defer { previous = place }
+      return place.isOfJournal(in: known, after: previous)
+    }
+    #expect(isKnown == [false, false, true, false])
+  }
+
   @Test func withinAMirrorNumbersGoBeforeClocks() throws {
     // The clock was set back between the two.
     let query = EventsQuery([try journal("a", [50, 10]), try journal("b", [20])])

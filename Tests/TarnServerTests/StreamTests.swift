@@ -174,6 +174,22 @@ import Testing
     #expect(try following.value() == "c1")
   }
 
+  /// Of one that is gone it would be silent. Who named those that are meant is told so when one of them is gone.
+  @Test func aStreamOfAllEndsWhenTheyAreOthers() throws {
+    let stage = try Stage()
+    let (all, named) = (stage.raw, stage.raw)
+    all.get("/v1/events/stream")
+    #expect(all.read(through: "id: c0\n\n") != nil)
+    named.get("/v1/events/stream?mirror=m")
+    #expect(named.read(through: "id: c0\n\n") != nil)
+    stage.agent.publish()
+    #expect(numbers(all, 1) == [1])
+    stage.agent.state.withLock { $0.folders = ["other": "/m"] }
+    stage.agent.publish()
+    #expect(all.readToEnd().hasSuffix("0\r\n\r\n"))
+    #expect(numbers(named, 2) == [1, 2])
+  }
+
   @Test func aReaderThatEndsItsInputHasNoStream() throws {
     let stage = try Stage()
     let client = stage.raw

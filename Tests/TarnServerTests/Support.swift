@@ -22,6 +22,7 @@ final class FakeAgent: AgentPort {
     var handedOut = 0
     /// Events that need no journal: so many of so many bytes.
     var endless: String?
+    var folders = ["m": "/m"]
   }
   let state = Locked(State())
   /// Calls wait here, when it is there.
@@ -92,6 +93,8 @@ final class FakeAgent: AgentPort {
     hook?(self)
     return page
   }
+
+  func mirrorFolders() -> [String: String] { state.withLock { $0.folders } }
 
   func eventsEnd() throws(ControlFailure) -> String { state.withLock { "c\($0.journal.count)" } }
 

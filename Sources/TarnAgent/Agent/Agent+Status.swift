@@ -178,6 +178,10 @@ extension Agent {
     }
   }
 
+  package func mirrorFolders() -> [String: String] {
+    shared.withLock { $0.mirrors.mapValues(\.settings.folder) }
+  }
+
   package func eventsEnd() throws(ControlFailure) -> String {
     let folders = shared.withLock { shared in
       shared.mirrors.map { (name: $0.key, folder: $0.value.settings.folder, state: $0.value.settings.state) }

@@ -13,6 +13,9 @@ package protocol AgentPort: Sendable {
   ///   - limit: 1 to 1,000.
   func events(after cursor: String?, mirrors: [String], limit: Int) throws(ControlFailure) -> EventPage
 
+  /// The folders of its mirrors as they are now, by their names. Reads no ledger.
+  func mirrorFolders() -> [String: String]
+
   /// The place after the newest event, to follow from.
   func eventsEnd() throws(ControlFailure) -> String
 

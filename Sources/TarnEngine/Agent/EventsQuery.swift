@@ -38,6 +38,11 @@ package struct EventCursor: Sendable, Hashable {
     }
   }
 
+  /// Whether the event with this place, the next one after another place, is of a journal that a third one names.
+  package func isOfJournal(in known: EventCursor, after previous: EventCursor) -> Bool {
+    numbers.allSatisfy { $0.value == previous.numbers[$0.key] || known.numbers[$0.key] != nil }
+  }
+
   subscript(id: String) -> Int64 {
     get { numbers[Self.key(id)] ?? number }
     set { numbers[Self.key(id)] = newValue }

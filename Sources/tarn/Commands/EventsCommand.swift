@@ -77,9 +77,7 @@ extension EventsCommand {
       return try targets.places(mirrors, named: report.loaded.places)
     } catch {
       guard error.code == "no-mirror" else { throw error }
-      if let answer = try AgentLink(session.sources).status(problemLimit: 0) {
-        return answer.mirrors.map { ($0.name, $0.folder, nil) }
-      }
+      if let places = try AgentLink(session.sources).places() { return places }
       throw report.failure ?? error
     }
   }
@@ -88,14 +86,19 @@ extension EventsCommand {
 /// Reads the journals of mirrors, from the agent where one answers, else from the ledgers: the places in it are the same.
 struct Journal {
   let session: Session
-  /// All that are known are meant, those that come later among them.
+  /// All that are known are meant, those that come later among them. Where an agent has all of them it tells of its own alone: of
+  /// one that is made outside of it is heard when the agent ends, or its mirrors are others.
   private let isAll: Bool
-  private let found: Locked<[Tarn.Place]>
-  private var places: [Tarn.Place] { found.withLock { $0 } }
-  /// Of these, those that were given and that no settings name: where no agent tells of them they have to be mirrors.
+  private let given: [Tarn.Place]
+  /// Of these, those that no settings name: where no agent tells of them they have to be mirrors.
   var unsure: [Tarn.Place] = []
+  /// What was not known at the beginning: what of it cannot be read is left out.
+  private let found = Locked<[Tarn.Place]>([])
+  private var places: [Tarn.Place] { given + found.withLock { $0 } }
+  /// What was found has no older news.
+  private let began: Timestamp
   private let link: AgentLink
-  /// What the agent calls those of its mirrors that the ledgers are asked for, by their folders; nil until it was asked.
+  /// What the agent calls its mirrors, by their folders; nil until it was asked.
   private let agentNames = Locked<[String: String]?>(nil)
   /// An agent has all that are meant; nil until it was asked.
   private let isAgents = Locked<Bool?>(nil)
@@ -105,7 +108,8 @@ struct Journal {
   init(session: Session, places: [Tarn.Place], isAll: Bool = false) {
     self.session = session
     self.isAll = isAll
-    found = Locked(places)
+    given = places
+    began = session.now
     link = AgentLink(session.sources)
   }
 
@@ -145,35 +149,50 @@ struct Journal {
     var cursor = start
     while !ended.isOpen {
       var reached = cursor
+      // Another agent may have come, which has fewer.
+      isAgents.withLock { if $0 == true { $0 = nil } }
       _ = try? link.tryAsking { client in
         clients.withLock { $0 = client }
         _ = try client.follow(after: reached, mirrors: names(for: client, after: reached)) { event in
+          if isNews(event, after: reached, start) { show(event) }
           reached = event.cursor
-          show(event)
           return !ended.isOpen
         }
       }
       cursor = reached
       lookForOthers()
-      cursor = try catchUp(after: cursor)
+      cursor = try catchUp(after: cursor, start)
       if ended.wait(nanoseconds: 1_000_000_000) { break }
     }
     return ExitStatus.stopped(by: Interruption.shared.received)
   }
 
-  private func catchUp(after start: String) throws(PassFailure) -> String {
-    var cursor = start
+  private func catchUp(after reached: String, _ start: String) throws(PassFailure) -> String {
+    var cursor = reached
     while true {
       let page = try page(after: cursor)
-      for event in page.events { show(event) }
+      for event in page.events {
+        if isNews(event, after: cursor, start) { show(event) }
+        cursor = event.cursor
+      }
       cursor = page.cursor
       guard page.hasMore else { return cursor }
     }
   }
 
+  /// Of a mirror that was found, which may be an old one, only what came since all this began.
+  ///
+  /// - Parameter start: names the journals that were there.
+  private func isNews(_ event: EventDocument, after previous: String, _ start: String) -> Bool {
+    guard isAll, let time = Timestamp(rfc3339: event.time), time.seconds < began.seconds,
+      let place = EventCursor(event.cursor), let previous = EventCursor(previous),
+      let start = EventCursor(start)
+    else { return true }
+    return place.isOfJournal(in: start, after: previous)
+  }
+
   /// - Parameter unsure: refused when they are no mirrors.
   private func page(after cursor: String?, unsure: [Tarn.Place] = []) throws(PassFailure) -> EventPage {
-    let names = places.map(\.name)
     do throws(PassFailure) {
       if !isAgentSilent.withLock({ $0 }) {
         let answer = try link.tryAsking { client in
@@ -187,13 +206,16 @@ struct Journal {
         session.say("tarn: \(Message.safe(error.message)); this is what the ledgers say")
       }
       // The ledgers are asked instead; of what has none here there would be nothing, as if nothing had happened.
-      if error.kind == .permission, let word = names.first(where: { link.isOnlyTheAgents($0, session) }) {
-        throw link.refusal(of: word, error)
+      if error.kind == .permission,
+        let place = given.first(where: { link.isOnlyTheAgents($0.name, session) })
+      {
+        throw link.refusal(of: place.name, error)
       }
     }
     for place in unsure { try session.tarn.refuseNoMirror(place) }
     return try session.tarn.events(
-      of: named(), after: cursor.flatMap { EventCursor($0) } ?? EventCursor(), limit: 1000)
+      of: named(given), and: named(found.withLock { $0 }),
+      after: cursor.flatMap { EventCursor($0) } ?? EventCursor(), limit: 1000)
   }
 
   /// What an agent is asked for. No name means all of its mirrors, also those that come later: where it has all that are meant.
@@ -201,25 +223,34 @@ struct Journal {
     let names = places.map(\.name)
     guard isAll, cursor.flatMap({ EventCursor($0) })?.number ?? 0 == 0 else { return names }
     if let known = isAgents.withLock({ $0 }) { return known ? [] : names }
-    let its = Set(try client.status(problemLimit: 0).mirrors.map { session.tarn.resolved($0.folder) })
-    let hasAll = places.allSatisfy { its.contains(resolved($0)) }
+    return take(try client.status(problemLimit: 0).places) ? [] : names
+  }
+
+  /// - Parameter its: the agent's mirrors.
+  /// - Returns: whether they are all that are meant.
+  @discardableResult
+  private func take(_ its: [Tarn.Place]) -> Bool {
+    let names = Dictionary(its.map { (resolved($0), $0.name) }) { first, _ in first }
+    let hasAll = places.allSatisfy { names[resolved($0)] != nil }
+    agentNames.withLock { $0 = names }
     isAgents.withLock { $0 = hasAll }
-    return hasAll ? [] : names
+    return hasAll
   }
 
   /// Mirrors that were not known before: by their folders, or by an agent.
   private func lookForOthers() {
     guard isAll else { return }
-    isAgents.withLock { $0 = nil }
-    var others: [Tarn.Place] = session.tarn.knownFolders().map { ($0, $0, nil) }
-    if !isAgentSilent.withLock({ $0 }), let answer = try? link.status(problemLimit: 0) {
-      others = answer.mirrors.map { ($0.name, $0.folder, nil) } + others
-    }
+    let its = agentsPlaces()
+    let others = (its ?? []) + session.tarn.knownFolders().map { ($0, $0, nil) }
     var known = Set(places.map(resolved))
     let new = others.filter { known.insert(resolved($0)).inserted }
-    guard !new.isEmpty else { return }
     found.withLock { $0 += new }
-    agentNames.withLock { $0 = nil }
+    isAgents.withLock { $0 = nil }
+    if let its { take(its) }
+  }
+
+  private func agentsPlaces() -> [Tarn.Place]? {
+    isAgentSilent.withLock { $0 } ? nil : try? link.places()
   }
 
   private func resolved(_ place: Tarn.Place) -> String {
@@ -227,17 +258,9 @@ struct Journal {
   }
 
   /// The places, by the agent's names where one answers: it may not know them all, and then tells of none.
-  private func named() -> [Tarn.Place] {
-    let tarn = session.tarn
-    let names = agentNames.withLock { known -> [String: String] in
-      if let known { return known }
-      guard !isAgentSilent.withLock({ $0 }), let answer = try? link.status(problemLimit: 0) else {
-        return [:]
-      }
-      let found = Dictionary(answer.mirrors.map { (tarn.resolved($0.folder), $0.name) }) { first, _ in first }
-      known = found
-      return found
-    }
+  private func named(_ places: [Tarn.Place]) -> [Tarn.Place] {
+    if agentNames.withLock({ $0 == nil }), let its = agentsPlaces() { take(its) }
+    let names = agentNames.withLock { $0 ?? [:] }
     return places.map { place in (names[resolved(place)] ?? place.name, place.folder, place.state) }
   }
 

@@ -54,7 +54,7 @@ struct ScheduleCommand: ParsableCommand {
         writes: [settings.folder] + (settings.state.map { [$0] } ?? []), isSystem: isSystem,
         credentials: Self.credentials(settings))
     }
-    if let name = place != nil ? mirror : session.agentsName(of: mirror) {
+    if let name = place != nil ? mirror : AgentLink(session.sources).name(of: mirror, session) {
       // Of its schedule nothing is known here, and an hourly timer would be a guess.
       let folder = place.map { " (\(Printable.escape($0.folder)))" } ?? ""
       throw PassFailure(

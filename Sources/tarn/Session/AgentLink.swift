@@ -59,6 +59,13 @@ struct AgentLink: Sendable {
     }
   }
 
+  /// All of its mirrors; nil when no agent is there.
+  ///
+  /// - Throws: also where this user may know no more than the redacted status, whose folders are none.
+  func places() throws(PassFailure) -> [Tarn.Place]? {
+    try tryAsking { try $0.status(problemLimit: 0).places }
+  }
+
   /// Asks about one mirror, which may be none of the agent's.
   ///
   /// - Parameter body: gets what the agent may know the mirror by: a name, or a folder without links.
@@ -144,6 +151,11 @@ struct AgentLink: Sendable {
       throw PassFailure(translating: error)
     }
   }
+}
+
+extension StatusAnswer {
+  /// Not of a redacted one.
+  var places: [Tarn.Place] { mirrors.map { ($0.name, $0.folder, nil) } }
 }
 
 extension PassFailure {

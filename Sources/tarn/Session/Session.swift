@@ -71,13 +71,6 @@ struct Session: Sendable {
     }
   }
 
-  /// What the running agent calls the mirror in a folder; nil where there is none, or it does not answer.
-  func agentsName(of folder: String) -> String? {
-    let folder = tarn.resolved(tarn.absolute(folder))
-    let answer = try? AgentLink(sources).tryAsking { try $0.status(mirrors: [folder], problemLimit: 0) }
-    return answer?.mirrors.first?.name
-  }
-
   var configuredNames: [String] { sources.checked().settings?.mirrors.map(\.name) ?? [] }
 
   /// The name of the mirror that a word means, where it is one of the settings: of these, or of the agent's.
