@@ -137,6 +137,36 @@ import Testing
     #expect(world.text("a") == text && world.server.requests.map(\.offset).first == 300)
     #expect(rows.withLock { $0.map(\.name) } == ["left"] && rows.withLock { $0.map(\.durable) } == [0])
   }
+
+  /// What a boot adds to a file of the one before is there for the next process as what it has begun itself, and nothing is called
+  /// durable that was not. Only where bytes are missing that the older row calls durable must that one not come back.
+  @Test(arguments: [100, 400]) func afterABootWhatIsAddedIsKept(durable: UInt64) throws {
+    let world = World()
+    let text = String(repeating: "0123456789abcdef", count: 40)
+    world.policy.retries = 0
+    let entry = world.want("a", text, etag: "\"1\"")
+    world.folder.leavePartial("left", text.bytes.prefix(300).map { $0 })
+    let old = PartialRow(
+      path: "a".path, name: "left", url: World.host + "a", etag: "\"1\"", lastModified: nil,
+      total: UInt64(text.utf8.count), digest: entry.digest, fingerprint: entry.fingerprint, durable: durable,
+      bootID: "boot-0")
+    try world.ledger.apply([.partial(old)])
+    let rows = Locked<[UInt64]>([])
+    world.ledger.beforeApply { changes in
+      for case .partial(let row) in changes { rows.withLock { $0.append(row.durable) } }
+    }
+    world.server.script(World.host + "a", [Server.broken(text, after: 200, etag: "\"1\"")])
+    let report = try world.run()
+    let kept = min(durable, 300)
+    #expect(!report.isInSync && report.bytes.received > 0)
+    #expect(world.server.requests.map(\.offset) == [kept])
+    let row = try #require(world.ledger.contents.partials["a".path])
+    #expect(row.bootID == "boot-1" && row.durable == kept)
+    #expect(rows.withLock { $0 } == (kept < durable ? [kept] : []))
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.offset) == [kept + report.bytes.received])
+    #expect(world.text("a") == text)
+  }
 }
 
 /// A file on a disk that takes its time; nothing else is asked of it.

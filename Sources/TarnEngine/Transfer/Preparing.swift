@@ -65,14 +65,33 @@ struct Preparing: Sendable {
         partial.discard()
         return nil
       }
+      let durable = min(row.durable, kept)
+      renew(row, durable: durable)
       let known = ResumeLadder.Known(
-        kept: kept, durable: min(row.durable, kept), url: row.url, etag: row.etag,
+        kept: kept, durable: durable, url: row.url, etag: row.etag,
         lastModified: row.lastModified,
         total: row.total ?? check.size, digestDecides: check.digest != nil)
       return .kept(partial, known)
     } catch {
       tell(error, "\(entry.path.printable) begins anew")
       return .failed(error)
+    }
+  }
+
+  /// From here on a kill takes none of what this boot adds, as little as of a file that it has begun. A power cut may take the row,
+  /// for the older one says the same of what is durable; unless bytes were cut off: that it must not call them so again.
+  private func renew(_ row: PartialRow, durable: UInt64) {
+    guard row.bootID != context.bootID || row.durable != durable else { return }
+    var renewed = row
+    (renewed.bootID, renewed.durable) = (context.bootID, durable)
+    do throws(LedgerFailure) {
+      if durable == row.durable {
+        try context.ledger.applyVolatile([.partial(renewed)])
+      } else {
+        try context.ledger.apply([.partial(renewed)])
+      }
+    } catch {
+      context.post(.ledgerFailed(error))
     }
   }
 
