@@ -115,10 +115,9 @@ extension Pass {
     if isUnsettled || builder.hasForgettable { changes.append(.fact(FeedRecord.fact, nil)) }
     if try ports.ledger.fact(RepairPending.fact) != nil {
       let done = report.counts.inPlace - report.counts.current
-      let planned = builder.plannedWithRecorded
       let left = RepairPending(
         files: builder.counts.planned - done - report.counts.failed,
-        bytes: planned - min(planned, report.bytes.published))
+        bytes: progress.snapshot().bytesMissing)
       changes.append(.fact(RepairPending.fact, report.wasStopped && left.files > 0 ? left.text : nil))
     }
     if regions == [.everything], !report.wasStopped { changes += try counts(report, builder) }
@@ -135,16 +134,19 @@ extension Pass {
     return try ports.ledger.fact("entries-current") == wanted
   }
 
-  /// What was brought back may have another size than it had, where the feed tells none.
+  /// What was brought back may have another size than it had, where the feed tells none. The record has the numbers of the last
+  /// pass, and a pass over an unchanged feed would tell them again: it goes.
   ///
   /// - Parameter isAll: what is in place is counted anew in any case.
   private func resized(from before: UInt64, to after: UInt64, isAll: Bool) throws -> [LedgerChange] {
     guard before != after else { return [] }
-    return try (isAll ? ["bytes-wanted"] : ["bytes-wanted", "bytes-current"]).compactMap { name in
-      guard let known = try ports.ledger.fact(name).flatMap({ UInt64($0) }) else { return nil }
+    var changes: [LedgerChange] = [.fact(FeedRecord.fact, nil)]
+    for name in isAll ? ["bytes-wanted"] : ["bytes-wanted", "bytes-current"] {
+      guard let known = try ports.ledger.fact(name).flatMap({ UInt64($0) }) else { continue }
       let sum = known.addingSaturated(after)
-      return .fact(name, String(sum - min(sum, before)))
+      changes.append(.fact(name, String(sum - min(sum, before))))
     }
+    return changes
   }
 
   /// How much is in place, where all of it was looked at and the numbers are others than those of the last pass.

@@ -169,6 +169,28 @@ import Testing
     #expect(document.state == "idle" && document.entries.current == 3 && document.entries.pending == 0)
   }
 
+  /// What came has another size than what it stands for, and takes no more off what is missing than that had.
+  @Test func whatIsMissingIsCountedAsItWas() throws {
+    let world = World()
+    world.settings = "settings"
+    world.catalog = MemoryCatalog()
+    for name in ["a", "b"] {
+      world.add(world.bareEntry(name))
+      world.server.put(World.host + name, "text of \(name)".bytes, etag: "\"1\"")
+    }
+    #expect(try world.run().isInSync)
+    for name in ["a", "b"] { world.folder.delete(name.path) }
+    world.server.put(World.host + "a", "a much longer text of a".bytes, etag: "\"2\"")
+    var answer = FakeAnswer(body: "text of b".bytes)
+    answer.gate = AnswerGate()
+    world.server.script(World.host + "b", [answer])
+    let stop = StopBox(world)
+    world.log.onEvent { _, event in if case .done = event { stop.set() } }
+    let report = try world.repair(["a", "b"].map { Region($0.path, .itself) }).report
+    #expect(report.wasStopped && report.counts.restored == 1)
+    #expect(world.ledger.contents.facts[RepairPending.fact] == "1 9")
+  }
+
   /// The feed tells no sizes, and another version comes: what was never counted of the old one is not taken off.
   @Test func aNewVersionWithoutASizeIsCounted() throws {
     let world = World()

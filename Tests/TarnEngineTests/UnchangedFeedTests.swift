@@ -81,6 +81,27 @@ import Testing
     #expect(asked(world) == ["\"2\""])
   }
 
+  /// Of a file whose size the feed does not tell, and which is another one by now.
+  @Test func aSizeThatARepairLearnedHolds() throws {
+    let world = world()
+    world.catalog = MemoryCatalog()
+    world.add(world.bareEntry("d", listing: "new"))
+    world.server.put(World.host + "d", "short".bytes, etag: "\"1\"")
+    try world.run()
+    #expect(try world.run().isFeedUnchanged)
+    func sizes() -> [String?] { ["bytes-wanted", "bytes-current"].map { world.ledger.contents.facts[$0] } }
+    let before = sizes()
+    world.folder.delete("d".path)
+    world.server.put(World.host + "d", "much longer".bytes, etag: "\"2\"")
+    #expect(try world.repair([Region("d".path, .itself)]).report.counts.restored == 1)
+    let learned = sizes()
+    #expect(learned != before)
+    for isUnchanged in [false, true] {
+      #expect(try world.run().isFeedUnchanged == isUnchanged)
+      #expect(sizes() == learned)
+    }
+  }
+
   /// What to do about it only the entries say: the feed is read without a condition in the same pass.
   @Test(arguments: ["delete", "edit", "touch", "replace", "directory"])
   func aFolderThatChangedIsMendedInTheSamePass(_ change: String) throws {
