@@ -119,6 +119,22 @@ import Testing
     #expect(world.text(name(2) + "/x") == "new 2")
   }
 
+  /// What was in the way may still be there: nobody says that it went.
+  @Test func anApprovalThatSparedAFileDoesNotSayThatItWent() throws {
+    let world = try world(20, turned: 3)
+    let id = try #require(try world.run().held?.id)
+    world.folder.edit(name(0).path, "mine".bytes)
+    let approved = try world.approval.run(plan: id)
+    #expect(approved.deleted == 2 && approved.spared == 1 && world.text(name(0)) == "mine")
+    let waiting = world.ledger.contents.problems.values.filter { $0.code == "waits-for-pass" }
+    #expect(waiting.count == 3)
+    #expect(
+      waiting.allSatisfy {
+        $0.message.contains("plan \(id), which it waited for, was approved") && !$0.message.contains("went")
+      })
+    #expect(try world.run().counts.wanting == 1)
+  }
+
   /// One set under one id, whether a file makes way or is merely gone from the feed.
   @Test func whatIsGoneIsHeldWithThem() throws {
     let world = try world(20, turned: 3)

@@ -89,7 +89,7 @@ package struct Approval {
     let waiting = try report.wasStopped ? [] : freed(held)
     try ledger.apply(
       (report.wasStopped ? [] : [.dropHolds]) + [.event(end)] + waiting.map { .problem($0) }
-        + settled(report, isWaitedFor: !waiting.isEmpty))
+        + settled(report))
     return report
   }
 
@@ -97,23 +97,24 @@ package struct Approval {
   private static let mostFreed = 10_000
 
   /// What waited for the plan waits for the next pass now: they are wanted, and only a pass brings what is new.
+  /// What was in their way may still be there: edited since, or it could not be removed.
   private func freed(_ held: HeldPlan) throws(LedgerFailure) -> [Problem] {
     let waiting = try ledger.problems(limit: Self.mostFreed).filter { $0.code == DeletionVerdict.waiting }
     return waiting.map { problem in
       var problem = problem
       (problem.kind, problem.code) = (.failed, "waits-for-pass")
-      problem.message = "what was in its way went with plan \(held.id): the next pass brings it"
+      problem.message =
+        "plan \(held.id), which it waited for, was approved: the next pass brings it, or tells what is in its way"
       problem.seen = Timestamp(nanoseconds: clock.now())
       return problem
     }
   }
 
   /// Where only these deletions kept the last pass from being in sync, it is so now: as of the feed that it read.
-  private func settled(
-    _ report: ApprovalReport, isWaitedFor: Bool
-  ) throws(LedgerFailure) -> [LedgerChange] {
+  private func settled(_ report: ApprovalReport) throws(LedgerFailure) -> [LedgerChange] {
+    // Where entries waited for them it is "partial".
     guard try ledger.fact("outcome") == "held" else { return [] }
-    guard report.problems.isEmpty, !isWaitedFor else { return [.fact("outcome", "undone")] }
+    guard report.problems.isEmpty else { return [.fact("outcome", "undone")] }
     guard !report.wasStopped else { return [] }
     let ended = try ledger.fact("ended")
     return [.fact("outcome", "in-sync")] + (ended.map { [.fact("success", $0)] } ?? [])
