@@ -73,7 +73,8 @@ extension Pass {
 
   /// What the next pass may build on, after one that carried out all of its plan.
   ///
-  /// - Returns: nil where an unchanged feed does not say that there is nothing to do.
+  /// - Returns: nil where an unchanged feed does not say that there is nothing to do, or its text cannot be read any more: the pass
+  ///   is over, and does not fail for that.
   func feedRecord(
     _ document: FeedReader.Document, _ end: FeedEnd, _ builder: PlanBuilder, _ report: PassReport
   ) throws -> FeedRecord? {
@@ -88,8 +89,9 @@ extension Pass {
     standing.rows = try ports.ledger.rowCount()
     // Every wanted entry has its row, and nothing but these and what was left has one.
     guard standing.rows == report.counts.inPlace + builder.left.rows else { return nil }
+    guard let text = document.digest ?? (try? reader.digest(document)) else { return nil }
     var record = FeedRecord(
-      validators: FeedValidators(head), url: head.url, text: try document.digest ?? reader.digest(document),
+      validators: FeedValidators(head), url: head.url, text: text,
       settings: settings, read: report.started, standing: standing, format: report.format,
       isComplete: report.isComplete, incompleteReason: report.incompleteReason,
       refreshSeconds: report.refreshSeconds)

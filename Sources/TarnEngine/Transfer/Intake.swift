@@ -23,7 +23,8 @@ final class Intake: DownloadReceiver {
   static let most = 1 << 19
   /// Bytes that go to the lane before the turn is over, so that both threads have work.
   private static let handful = 1 << 17
-  /// Empty blocks that are kept: one is filled while one is written. More come back only after a disk that lagged.
+  /// Empty blocks that are kept: one is filled while one is written. More come back only where the disk or the
+  /// hashing lagged.
   private static let mostSpares = 2
   /// Files up to this size, when it is known, are begun anew after a crash and need no row.
   static let rowless: UInt64 = 1 << 20

@@ -129,7 +129,7 @@ package struct PassReport: Sendable {
   var namedEarly: Set<[UInt8]> = []
   /// Of a plan: what would be held. Nothing is until a pass holds it.
   package var held: HeldPlan?
-  /// The server said that the feed has not changed, and the folder stands as it did: nothing was read.
+  /// The feed has not changed, as its server said or the same text that it sent, and the folder stands as it did: no entry was read.
   package var isFeedUnchanged = false
   /// The folder was not scanned, for somebody has watched it.
   package var isFolderUnseen = false
