@@ -121,7 +121,7 @@ import Testing
   @Test func tablesThatWereChangedAreDamage() throws {
     try SQLiteLedger(directory: scratch.path).close()
     let connection = try Connection(scratch.ledger, flags: 2, file: scratch.ledger)
-    try connection.execute("DROP INDEX rows_by_digest")
+    try connection.execute("DROP INDEX events_by_path")
     #expect(failure { _ = try SQLiteLedger(directory: scratch.path) }?.code == .corrupt)
   }
 
@@ -129,9 +129,36 @@ import Testing
   @Test func anOlderVersionWithNewerTablesIsDamage() throws {
     try SQLiteLedger(directory: scratch.path).close()
     let connection = try Connection(scratch.ledger, flags: 2, file: scratch.ledger)
-    try connection.execute("PRAGMA user_version = \(Schema.current.version - 1)")
+    try connection.execute("PRAGMA user_version = 2")
     #expect(failure { _ = try SQLiteLedger(directory: scratch.path) }?.code == .corrupt)
     #expect(try scratch.names().allSatisfy { !$0.contains("backup") })
+  }
+
+  /// Most passes into an empty folder ask for no digest, and an index of them is the dearest thing in the ledger to keep.
+  @Test func digestsAreIndexedWhenTheyAreFirstAskedFor() throws {
+    func hasIndex() throws -> Bool {
+      let connection = try Connection(scratch.ledger, flags: 1, file: scratch.ledger)
+      let sql = "SELECT count(*) FROM sqlite_schema WHERE name = 'rows_by_digest'"
+      return try connection.first(sql) { row throws(LedgerFailure) in try row.integer(0) } == 1
+    }
+    let wanted = row(path("a")).digest
+    let first = try SQLiteLedger(directory: scratch.path)
+    try first.apply([.row(row(path("a")))])
+    #expect(try !hasIndex())
+    #expect(try first.rows(digest: wanted, after: nil, limit: 9).map(\.path) == [path("a")])
+    #expect(try hasIndex())
+    try first.apply([.row(row(path("b")))])
+    #expect(try first.rows(digest: wanted, after: nil, limit: 9).map(\.path) == [path("a"), path("b")])
+    try first.requireWhole()
+    first.close()
+    // With it, and in the hands of who may not write without it.
+    #expect(try SQLiteLedger(directory: scratch.path).rows(digest: wanted, after: nil, limit: 9).count == 2)
+    let bare = Scratch()
+    let other = try SQLiteLedger(directory: bare.path)
+    try other.apply([.row(row(path("a")))])
+    other.close()
+    let reader = try SQLiteLedger(directory: bare.path, mode: .readOnly)
+    #expect(try reader.rows(digest: wanted, after: nil, limit: 9).count == 1)
   }
 
   @Test func theSettingsAreInForce() throws {

@@ -129,14 +129,16 @@ def publish(directory, files, before=None, former=None):
 
 
 # Schema version -> the statements that turn its ledger back into one of the version before it, exactly. A new schema
-# gets its line here; a ledger of another version has no migration to be killed in, and the scenario says so.
+# gets its line here; a ledger of another version has no migration to be killed in, and the scenario says so. What is turned
+# back is turned back to version 2: what came after it took most statements.
 OLDER = {
-    2: "DROP TABLE names",
     3: "ALTER TABLE rows DROP COLUMN adopted; ALTER TABLE intents DROP COLUMN adopted;"
        "ALTER TABLE trash DROP COLUMN changed; ALTER TABLE trash DROP COLUMN modified;"
        "ALTER TABLE trash DROP COLUMN inode; ALTER TABLE trash DROP COLUMN device;"
        "UPDATE trash SET own = reason <> 'edited'",
+    4: "CREATE INDEX IF NOT EXISTS rows_by_digest ON rows (digest)",
 }
+OLD = 2
 
 
 class Skipped(Exception):
@@ -235,13 +237,14 @@ class Scenario:
 
 
 def turn_back(ledger):
-    """Makes the ledger one of the schema before the newest."""
+    """Makes the ledger one of schema 2."""
     connection = sqlite3.connect(ledger, isolation_level=None)
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version not in OLDER:
         connection.close()
         raise Skipped(f"the ledger is of schema {version}, and no older one is known that it could be turned back to")
-    connection.executescript(f"BEGIN; {OLDER[version]}; PRAGMA user_version = {version - 1}; COMMIT;")
+    steps = "; ".join(OLDER[number] for number in range(version, OLD, -1))
+    connection.executescript(f"BEGIN; {steps}; PRAGMA user_version = {OLD}; COMMIT;")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     connection.close()
 

@@ -4,7 +4,7 @@ import TarnRuntime
 /// A conductor beside another one on the same thread: its actions come bit by bit, and it is stepped in turns.
 extension Conductor {
   /// Another action may begin.
-  var hasRoom: Bool { !stop.isSet && active < mostJobs && !isHeldUp }
+  var hasRoom: Bool { !stop.isSet && hasPlace && !isHeldUp }
 
   var isIdle: Bool { jobs.isEmpty && forlorn.isEmpty && adoptions.isEmpty && !cramped.isWaiting }
 

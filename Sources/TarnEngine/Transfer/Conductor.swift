@@ -128,12 +128,18 @@ final class Conductor {
     }
   }
 
-  /// Actions at work at a time: enough for a full group that is made durable, and for the next one on its way meanwhile.
+  /// Actions at work at a time: enough for a group that gets its names and one that is made durable, and for the next one on its
+  /// way meanwhile.
   ///
   /// Each may hold a file and a connection, and some descriptors are the process's own.
-  private static var most: Int { min(PublishThread.largestGroup * 2, max(4, (OpenFiles.limit - 40) / 2)) }
+  private static var most: Int { min(PublishThread.largestGroup * 3, max(4, (OpenFiles.limit - 40) / 2)) }
   private static let mostBeside = 128
+  /// Of these, how many may be on their way: what they bring waits in memory for its lane.
+  private static let mostOnTheWay = PublishThread.largestGroup * 3 / 2
   let mostJobs: Int
+
+  /// Another job may be at work beside those that are.
+  var hasPlace: Bool { active < mostJobs && active - publishing < Self.mostOnTheWay }
 
   /// Carries out the actions up to the deletions.
   ///
@@ -182,9 +188,9 @@ final class Conductor {
 
   /// Begins as many jobs as may be at work: those that waited and new ones in turn.
   private func fill(from actions: any ActionCursor, _ phase: Action.Phase) throws {
-    while !stop.isSet, active < mostJobs, !cramped.isAlone(among: jobs) {
+    while !stop.isSet, hasPlace, !cramped.isAlone(among: jobs) {
       let hasStarted = startReady() || startCramped()
-      guard active < mostJobs else { break }
+      guard hasPlace else { break }
       if cramped.isFull {
         guard hasStarted else { break }
       } else if try !admitNext(of: actions, phase), try !comeBack(isLast: phase == .index), !hasStarted {

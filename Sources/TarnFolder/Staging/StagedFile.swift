@@ -33,9 +33,13 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private var rejected: ContentCheck?
   private(set) var sealed: Sealed?
   private var writtenBack: UInt64 = 0
+  private var dropped: UInt64 = 0
 
   /// Bytes after which the kernel is asked to start writing, so that the last fsync finds little to do.
   private static let writeBackStep: UInt64 = 8 << 20
+  /// Bytes that stay in the page cache behind what is being written. Before them a large file gives its memory back while it
+  /// comes: to its own next pages, and what others have there stays.
+  private static let cached: UInt64 = 16 << 20
   /// Below so many bytes a lack of room shows early enough by itself.
   private static let leastReserved: UInt64 = 1 << 20
 
@@ -311,7 +315,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       $0.length = length
       $0.cuts += 1
     }
-    writtenBack = length
+    (writtenBack, dropped) = (length, length)
   }
 
   /// Takes the room for the whole file, so that a full disk shows before anything is fetched.
@@ -337,6 +341,11 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       take(.startWriteback, probe) { tarn_start_writeback(number, writtenBack, end - writtenBack) }
     }
     if result == -EIO { try makeDurable(.startWriteback, result) }
+    if writtenBack > dropped + Self.cached {
+      let clean = writtenBack - Self.cached
+      file.use { tarn_drop_cache($0, dropped, clean - dropped) }
+      dropped = clean
+    }
     writtenBack = end
   }
 

@@ -34,7 +34,8 @@ extension SQLiteLedger {
   }
 
   package func rows(digest: Digest, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [Row] {
-    try all(
+    indexDigests()
+    return try all(
       "\(SQL.row) WHERE digest = ? AND algorithm = ? AND path > ? ORDER BY path LIMIT ?",
       [
         .blob(digest.bytes), .integer(Int64(digest.algorithm.rawValue)), .blob(after?.bytes ?? []),

@@ -18,14 +18,37 @@ extension SQLiteLedger {
       }
       if !isDurable, writers.volatile == nil { writers.volatile = try opener.openVolatileWriter() }
       let connection = isDurable ? durable : writers.volatile ?? durable
-      let isMarked = writers.isMarked
-      try connection.transaction { () throws(LedgerFailure) in
-        if !isMarked { try connection.run("UPDATE state SET clean = 0") }
+      try writers.change(on: connection) { () throws(LedgerFailure) in
         let bare = try connection.bareTables(for: changes)
         for change in changes where !bare.makesIdle(change) { try connection.write(change) }
       }
-      writers.isMarked = true
     }
+  }
+
+  /// Makes the index of digests, if it is not there: a second for a million rows, once. A ledger that cannot be written does without,
+  /// and is read from end to end for each digest.
+  func indexDigests() {
+    guard !hasDigestIndex.withLock({ $0 }) else { return }
+    writers.withLock { writers in
+      guard !hasDigestIndex.withLock({ $0 }) else { return }
+      hasDigestIndex.withLock { $0 = true }
+      guard let durable = writers.durable else { return }
+      try? writers.change(on: durable) { () throws(LedgerFailure) in try durable.run(Schema.digestIndex) }
+    }
+  }
+}
+
+extension SQLiteLedger.Writers {
+  /// One transaction; the first of a run says that the database is not closed in order.
+  fileprivate mutating func change(
+    on connection: Connection, _ body: () throws(LedgerFailure) -> Void
+  ) throws(LedgerFailure) {
+    let isMarked = isMarked
+    try connection.transaction { () throws(LedgerFailure) in
+      if !isMarked { try connection.run("UPDATE state SET clean = 0") }
+      try body()
+    }
+    self.isMarked = true
   }
 }
 

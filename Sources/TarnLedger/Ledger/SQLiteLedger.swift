@@ -27,6 +27,8 @@ package final class SQLiteLedger: LedgerPort {
   let opener: LedgerOpener
   let writers: Locked<Writers>
   let readers: ReaderPool
+  /// Whether this run has seen to the index of digests.
+  let hasDigestIndex = Locked(false)
 
   /// - Parameter directory: exists; for `readWrite` its owner alone should be able to write in it.
   /// - Throws: `.newer` for a later schema and `.corrupt` for damage or another program's database, the file

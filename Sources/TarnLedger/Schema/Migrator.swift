@@ -94,9 +94,10 @@ struct Migrator {
 
   private func objects(of connection: Connection) throws(LedgerFailure) -> [[String?]] {
     let sql = "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY type, name"
-    return try connection.all(sql) { row throws(LedgerFailure) in
+    let all = try connection.all(sql) { row throws(LedgerFailure) in
       [try row.text(0), try row.text(1), try row.text(2), try row.optionalText(3)]
     }
+    return all.filter { $0 != Schema.digestIndexObject }
   }
 
   private func backUp(_ connection: Connection, version: Int64) throws(LedgerFailure) {
