@@ -11,6 +11,7 @@ package final class LocalFolder: FolderPort {
   let trash: OwnDirectory
   let hashing: any Hashing
   let random: any RandomSource
+  let partialNames: PartialNames
   let mover: Mover
   let companion = Companion(name: "tarn-hash")
 
@@ -24,6 +25,7 @@ package final class LocalFolder: FolderPort {
     self.trash = OwnDirectory(descriptor: trash, label: "trash", path: "\(home.stateDirectory)/trash")
     self.hashing = hashing
     self.random = random
+    partialNames = PartialNames(random)
     self.mover = mover
     // A group keeps its files open until they are renamed.
     _ = tarn_raise_open_files()

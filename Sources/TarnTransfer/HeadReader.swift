@@ -33,7 +33,7 @@ struct HeadReader {
   /// Takes one line with its line end. Lines after the head (trailers) are only counted.
   ///
   /// - Parameter now: wall time in nanoseconds, for a Retry-After date when there is no Date header.
-  mutating func take(_ line: UnsafeRawBufferPointer, now: Int64) -> Step {
+  mutating func take(_ line: UnsafeRawBufferPointer, now: @autoclosure () -> Int64) -> Step {
     lines += 1
     bytes += line.count
     guard lines <= CurlLimits.headerLines, bytes <= CurlLimits.headerBytes else {
@@ -42,7 +42,7 @@ struct HeadReader {
     }
     guard !isComplete else { return .more }
     let text = line.trimmingLineEnd
-    guard let first = text.first else { return finish(now: now) }
+    guard let first = text.first else { return finish(now: now()) }
     if text.starts(with: "HTTP/".utf8) { return startResponse(text) }
     // A line that begins with white space continues one that Tarn does not need.
     guard first != 0x20, first != 0x09, let colon = text.firstIndex(of: 0x3A),
@@ -52,13 +52,14 @@ struct HeadReader {
   }
 
   private mutating func startResponse(_ line: UnsafeRawBufferPointer) -> Step {
-    let words = line.split(separator: 0x20, maxSplits: 2, omittingEmptySubsequences: true)
-    guard words.count >= 2, words[1].count == 3, let status = Self.number(words[1]),
-      (100...599).contains(status)
+    let protocolEnd = line.firstIndex(of: 0x20) ?? line.endIndex
+    let rest = line[protocolEnd...].drop { $0 == 0x20 }
+    let word = rest.prefix { $0 != 0x20 }
+    guard word.count == 3, let status = Self.number(word), (100...599).contains(status)
     else { return bad("its status line cannot be read") }
     // Fields of an informational response do not belong to the final one.
     head = ResponseHead(status: status, url: head.url)
-    marksItsEnd = !words[0].starts(with: "HTTP/1".utf8)
+    marksItsEnd = !line.starts(with: "HTTP/1".utf8)
     location = nil
     isChunked = false
     rawRetryAfter = nil
@@ -71,12 +72,12 @@ struct HeadReader {
     }
   }
 
-  private mutating func finish(now: Int64) -> Step {
+  private mutating func finish(now: @autoclosure () -> Int64) -> Step {
     guard head.status != 0 else { return bad("it has no status line") }
     // 101 is never asked for; libcurl reports it as an error of its own.
     guard head.status >= 200 else { return .more }
     if isChunked, head.contentLength != nil { return bad("it has both Content-Length and Transfer-Encoding") }
-    if let raw = rawRetryAfter { head.retryAfter = HeaderValue.retryAfter(raw, date: head.sent, now: now) }
+    if let raw = rawRetryAfter { head.retryAfter = HeaderValue.retryAfter(raw, date: head.sent, now: now()) }
     head.isFramed = marksItsEnd || isChunked || head.contentLength != nil
     isComplete = true
     return .complete
@@ -135,41 +136,58 @@ struct HeadReader {
 }
 
 /// The fields that Tarn reads.
-enum FieldName: String, CaseIterable {
-  case contentLength = "content-length"
-  case contentRange = "content-range"
-  case transferEncoding = "transfer-encoding"
-  case etag
-  case lastModified = "last-modified"
-  case date
-  case contentType = "content-type"
-  case contentEncoding = "content-encoding"
-  case location
-  case retryAfter = "retry-after"
+enum FieldName: CaseIterable {
+  case contentLength, contentRange, transferEncoding, etag, lastModified, date, contentType, contentEncoding
+  case location, retryAfter
 
-  private static let all = allCases.map { (name: $0, bytes: Array($0.rawValue.utf8)) }
+  /// In lower case.
+  private var name: StaticString {
+    switch self {
+    case .contentLength: "content-length"
+    case .contentRange: "content-range"
+    case .transferEncoding: "transfer-encoding"
+    case .etag: "etag"
+    case .lastModified: "last-modified"
+    case .date: "date"
+    case .contentType: "content-type"
+    case .contentEncoding: "content-encoding"
+    case .location: "location"
+    case .retryAfter: "retry-after"
+    }
+  }
 
   /// - Parameter text: as sent; upper and lower case are the same.
   init?(_ text: UnsafeRawBufferPointer) {
-    let known = Self.all.first { known in
-      known.bytes.count == text.count
-        && zip(known.bytes, text).allSatisfy {
-          $0 == ((0x41...0x5A).contains($1) ? $1 | 0x20 : $1)
-        }
+    for field in Self.allCases where field.isNamed(text) {
+      self = field
+      return
     }
-    guard let known else { return nil }
-    self = known.name
+    return nil
+  }
+
+  private func isNamed(_ text: UnsafeRawBufferPointer) -> Bool {
+    let name = name
+    guard name.utf8CodeUnitCount == text.count else { return false }
+    for index in 0..<text.count {
+      let byte = text[index]
+      let folded = byte >= 0x41 && byte <= 0x5A ? byte | 0x20 : byte
+      if folded != name.utf8Start[index] { return false }
+    }
+    return true
   }
 }
 
 /// The last date of each field: those of many files of one server are the same. Network thread only.
 final class HeaderDates {
-  private var last: [FieldName: (text: String, date: Timestamp?)] = [:]
+  private typealias Read = (text: String, date: Timestamp?)
+  private var lastModified: Read?
+  private var sent: Read?
 
   func read(_ text: String, as name: FieldName) -> Timestamp? {
-    if let last = last[name], last.text == text { return last.date }
+    let last = name == .date ? sent : lastModified
+    if let last, last.text == text { return last.date }
     let date = HeaderValue.date(text)
-    last[name] = (text, date)
+    if name == .date { sent = (text, date) } else { lastModified = (text, date) }
     return date
   }
 }
@@ -234,13 +252,18 @@ extension UnsafeRawBufferPointer {
 extension String {
   /// A header value without white space around it; nil when it has control characters or is not UTF-8.
   fileprivate init?(printable bytes: UnsafeRawBufferPointer) {
-    func isSpace(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-    let start = bytes.firstIndex { !isSpace($0) } ?? bytes.endIndex
-    let end = bytes.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? start
-    let value = bytes[start..<end]
-    guard value.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else { return nil }
-    if value.allSatisfy({ $0 < 0x80 }) {
-      self.init(decoding: UnsafeRawBufferPointer(rebasing: value), as: UTF8.self)
+    var (start, end) = (0, bytes.count)
+    while start < end, bytes[start] == 0x20 || bytes[start] == 0x09 { start += 1 }
+    while end > start, bytes[end - 1] == 0x20 || bytes[end - 1] == 0x09 { end -= 1 }
+    var all: UInt8 = 0
+    for index in start..<end {
+      let byte = bytes[index]
+      guard byte >= 0x20 && byte != 0x7F || byte == 0x09 else { return nil }
+      all |= byte
+    }
+    let value = UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+    if all < 0x80 {
+      self.init(decoding: value, as: UTF8.self)
     } else {
       self.init(validating: value, as: UTF8.self)
     }

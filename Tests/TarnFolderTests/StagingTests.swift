@@ -8,11 +8,11 @@ import Testing
   /// Blocks that were lent and did not come back.
   private let lent = Locked(0)
 
-  @Test func namesAreRandomAndTheirFilesPrivate() throws {
+  @Test func eachFileHasANameOfItsOwn() throws {
     let world = try DiskWorld()
     let names = try (0..<50).map { _ in try world.port.makePartial().name }
     #expect(Set(names).count == 50)
-    for name in names { #expect(name.utf8.count == 32 && name.allSatisfy(\.isHexDigit)) }
+    for name in names { #expect(name.utf8.count == 16 && name.allSatisfy(\.isHexDigit)) }
     #expect(try world.names(world.port.partials()) == names.sorted())
   }
 

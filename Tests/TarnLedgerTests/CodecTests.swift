@@ -109,7 +109,7 @@ import Testing
       var bytes = writer.bytes
       bytes[Int.random(in: 0..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
       var reader = ByteReader(bytes)
-      _ = try? ActionCodec.decode(phase: .payload, path: path("p"), from: &reader)
+      _ = try? ActionCodec.decode(phase: .payload, from: &reader)
     }
   }
 }

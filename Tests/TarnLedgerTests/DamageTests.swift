@@ -41,7 +41,7 @@ import Testing
     let index = try SQLiteLedger(directory: scratch.path)
     #expect(throws: Never.self) { try index.requireWhole() }
     index.close()
-    let root = try page(of: "events_by_path")
+    let root = try page(of: "deletions")
     for offset in 0..<4096 {
       damaged[(root - 1) * 4096 + offset] = UInt8(truncatingIfNeeded: offset &* 31 &+ 7)
     }

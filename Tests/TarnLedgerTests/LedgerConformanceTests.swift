@@ -156,6 +156,46 @@ import Testing
     withExtendedLifetime(scratch) {}
   }
 
+  /// A long list is kept as one: what leaves it, in which order ever, takes nothing else along.
+  @Test(arguments: Subject.allCases) func keepsManyIntentsAtOnce(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    func many(_ names: ClosedRange<Int>) -> [Intent] { names.map { intent(path("n\(100 + $0)")) } }
+    try ledger.apply([.intent(intent(path("n103"), .remove)), .intent(intent(path("z")))])
+    try ledger.apply(many(1...40).map { .intent($0) } + [.fact("f", "v")])
+    #expect(try ledger.intents() == many(1...40) + [intent(path("z"))])
+    try ledger.apply(many(50...90).map { .intent($0) })
+    try ledger.apply([.dropIntent(path("n101")), .dropIntent(path("n140")), .dropIntent(path("none"))])
+    #expect(try ledger.intents() == many(2...39) + many(50...90) + [intent(path("z"))])
+    // One of a list is said anew, alone and in another list.
+    var other = intent(path("n102"))
+    other.trashName = "other"
+    try ledger.apply([.intent(other)])
+    #expect(try ledger.intents() == [other] + many(3...39) + many(50...90) + [intent(path("z"))])
+    try ledger.apply(many(30...60).map { .intent($0) })
+    #expect(try ledger.intents() == [other] + many(3...90) + [intent(path("z"))])
+    try ledger.apply(many(3...90).map { .dropIntent($0.path) })
+    #expect(try ledger.intents() == [other, intent(path("z"))])
+    withExtendedLifetime(scratch) {}
+  }
+
+  /// A list that says a path twice means the second, and one that cannot be written leaves nothing.
+  @Test(arguments: Subject.allCases) func aListOfIntentsIsTakenWhole(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    var second = intent(path("b"))
+    second.partialName = "second"
+    let names = "abcdefghij".map { path(String($0)) }
+    try ledger.apply(names.map { .intent(intent($0)) } + [.intent(second)])
+    #expect(try ledger.intents() == names.map { $0 == path("b") ? second : intent($0) })
+    var wrong = intent(path("k"))
+    wrong.row.path = path("l")
+    #expect(failure { try ledger.apply(names.map { .dropIntent($0) } + [.intent(wrong)]) } != nil)
+    #expect(failure { try ledger.apply(names.map { .intent(intent($0)) } + [.intent(wrong)]) } != nil)
+    #expect(try ledger.intents() == names.map { $0 == path("b") ? second : intent($0) })
+    try ledger.apply([.dropIntent(path("b"))])
+    #expect(try ledger.intents().map(\.path) == names.filter { $0 != path("b") })
+    withExtendedLifetime(scratch) {}
+  }
+
   @Test(arguments: Subject.allCases) func keepsPartials(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
     var second = partial(path("b"), digest: digest(4, .md5))

@@ -14,6 +14,25 @@ import Testing
     ledger.close()
   }
 
+  /// What a killed pass said of its group is there for the next process, which drops it path by path.
+  @Test func intentsThatWereSaidTogetherOutliveTheProcess() throws {
+    let scratch = Scratch()
+    let names = (10..<40).map { path("n\($0)") }
+    let first = try SQLiteLedger(directory: scratch.path)
+    try first.apply(names.map { .intent(intent($0)) })
+    first.close()
+    let reader = try SQLiteLedger(directory: scratch.path, mode: .readOnly)
+    #expect(try reader.intents() == names.map { intent($0) })
+    reader.close()
+    let second = try SQLiteLedger(directory: scratch.path)
+    try second.apply([.dropIntent(names[3]), .intent(intent(path("z")))])
+    try second.apply(names.prefix(10).map { .dropIntent($0) })
+    #expect(try second.intents() == names.dropFirst(10).map { intent($0) } + [intent(path("z"))])
+    try second.apply(names.map { .dropIntent($0) })
+    second.close()
+    #expect(try SQLiteLedger(directory: scratch.path).intents() == [intent(path("z"))])
+  }
+
   @Test func reopenKeepsAll() throws {
     let changes: [LedgerChange] = [
       .row(row(path("a"))), .intent(intent(path("b"))), .partial(partial(path("c"))),

@@ -121,7 +121,7 @@ import Testing
   @Test func tablesThatWereChangedAreDamage() throws {
     try SQLiteLedger(directory: scratch.path).close()
     let connection = try Connection(scratch.ledger, flags: 2, file: scratch.ledger)
-    try connection.execute("DROP INDEX events_by_path")
+    try connection.execute("DROP INDEX deletions")
     #expect(failure { _ = try SQLiteLedger(directory: scratch.path) }?.code == .corrupt)
   }
 

@@ -78,6 +78,28 @@ import Testing
     #expect(try stage.actions().drain() == [3, 5, 2, 4, 1, 0].map { actions[$0] })
   }
 
+  /// Many, in order as far as they go: some phases stay in order, some do not, early or late, and paths come twice.
+  @Test(arguments: Subject.allCases, [0, 3, 50, 1000])
+  func manyActionsComeInOrder(_ subject: Subject, ordered: Int) throws {
+    let (stage, expected) = (try make(subject), MemoryStage())
+    var random = Seeded(state: UInt64(ordered))
+    for number in 0..<600 {
+      let isLate = number > ordered && number.isMultiple(of: 7)
+      let name = path("\(isLate ? 1000 + Int(random.next() % 600) : 1000 + number / 2)")
+      var action = Action(
+        [.fetch, .replace, .delete][number % 3], phase: [.payload, .deletion, .index][number % 5 % 3],
+        path: name)
+      if number % 4 > 0 { action.entry = entry(number % 4 == 1 ? name : path("other"), number) }
+      if number % 3 == 0 { action.present = row(name, size: UInt64(number)).identity }
+      try stage.add(action)
+      try expected.add(action)
+      // Reading is no end.
+      if number == 299 { #expect(try stage.actions().drain() == expected.actions().drain()) }
+    }
+    #expect(try stage.actionCount() == 600)
+    #expect(try stage.actions().drain() == expected.actions().drain())
+  }
+
   /// What cannot be removed is named, and not what follows from it.
   @Test func anOldStageThatStaysIsReported() throws {
     let scratch = Scratch()

@@ -44,4 +44,23 @@ import Testing
     try stage.clear()
     #expect(try stage.entries().next() == nil)
   }
+
+  @Test func damagedActionsAreAFailureOfTheDisk() throws {
+    let path = scratch.path + "/stage"
+    let stage = try SQLiteStage(path: path, runCapacity: 1 << 20)
+    let long = String(repeating: "x", count: 64 << 10)
+    for number in 1000..<1600 {
+      let name = TarnLedgerTests.path("\(number)")
+      let entry = Entry(path: name, size: 1, sources: [Source(url: "https://example.org/\(long)")])
+      try stage.add(Action(.fetch, path: name, entry: entry))
+    }
+    _ = try stage.actions()
+    try damage(path)
+    let failed = failure {
+      let cursor = try stage.actions()
+      while try cursor.next() != nil {}
+    }
+    #expect(failed?.code == .inputOutput)
+    #expect(failed?.message.contains("scratch") == true)
+  }
 }

@@ -137,6 +137,8 @@ OLDER = {
        "ALTER TABLE trash DROP COLUMN inode; ALTER TABLE trash DROP COLUMN device;"
        "UPDATE trash SET own = reason <> 'edited'",
     4: "CREATE INDEX IF NOT EXISTS rows_by_digest ON rows (digest)",
+    5: "DROP TABLE intent_groups; DROP INDEX deletions; CREATE INDEX events_by_code ON events (code, moment);"
+       "CREATE INDEX events_by_path ON events (path) WHERE path IS NOT NULL",
 }
 OLD = 2
 

@@ -2,11 +2,24 @@ import TarnCore
 
 /// One entry on its way into the folder. Owned by the conductor.
 struct Job {
-  let id: UInt64
-  let action: Action
-  let entry: Entry
-  /// The action's place in the plan.
-  let ordinal: Int
+  /// What of a job never changes: in one object, for jobs are copied often.
+  private final class Assignment: Sendable {
+    let id: UInt64
+    let action: Action
+    let entry: Entry
+    let ordinal: Int
+    let lane: Int
+
+    init(id: UInt64, action: Action, entry: Entry, ordinal: Int, lane: Int) {
+      self.id = id
+      self.action = action
+      self.entry = entry
+      self.ordinal = ordinal
+      self.lane = lane
+    }
+  }
+
+  private let assignment: Assignment
   /// Which source is asked now.
   var source = 0
   /// Rounds over all sources so far, the running one included.
@@ -66,18 +79,20 @@ struct Job {
   }
 
   init(id: UInt64, action: Action, entry: Entry, ordinal: Int, lane: Int = 0) {
-    self.id = id
-    self.lane = lane
-    self.action = action
-    self.entry = entry
-    self.ordinal = ordinal
+    assignment = Assignment(id: id, action: action, entry: entry, ordinal: ordinal, lane: lane)
   }
+
+  var id: UInt64 { assignment.id }
+  var action: Action { assignment.action }
+  var entry: Entry { assignment.entry }
+  /// The action's place in the plan.
+  var ordinal: Int { assignment.ordinal }
 
   var url: String { entry.sources[source].url }
 
   /// The lane that all its work is done on. Small files share one: what they cost is the making of files, where two threads
   /// mostly wait for each other in the file system.
-  let lane: Int
+  var lane: Int { assignment.lane }
 
   static func isForFirstLane(_ entry: Entry) -> Bool { entry.size.map { $0 <= largestOfOneLane } == true }
 

@@ -8,9 +8,10 @@ extension LocalFolder {
   package func makePartial() throws(FolderFailure) -> any PartialFile { try makeStaged() }
 
   private func makeStaged() throws(FolderFailure) -> StagedFile {
-    let name = random.name()
-    let number = partial.descriptor.open(cString(name), O_RDWR | O_CREAT | O_EXCL, mode: 0o600)
-    return try staged(name, Descriptor(try kernel("create", partial.object(name), number)))
+    let name = partialNames.next()
+    // Nobody else gets into `partial/`: it has its last mode from the beginning, as far as the umask lets it.
+    let number = partial.descriptor.open(cString(name), O_RDWR | O_CREAT | O_EXCL, mode: Self.mode)
+    return staged(name, Descriptor(try kernel("create", partial.object(name), number)), found: nil)
   }
 
   package func openPartial(_ name: String) throws(FolderFailure) -> (any PartialFile)? {
@@ -22,13 +23,14 @@ extension LocalFolder {
     }
     let number = partial.descriptor.open(cString(name), O_RDWR | O_NONBLOCK | O_NOCTTY)
     if number == -ENOENT { return nil }
-    return try staged(name, Descriptor(try kernel("open", partial.object(name), number)))
+    let file = Descriptor(try kernel("open", partial.object(name), number))
+    return staged(name, file, found: try FileStat.of(file, partial.object(name)))
   }
 
-  private func staged(_ name: String, _ file: Descriptor) throws(FolderFailure) -> StagedFile {
-    try StagedFile(
-      name: name, directory: partial.descriptor, descriptor: file, hashing: hashing, probe: mover.probe,
-      companion: companion)
+  private func staged(_ name: String, _ file: Descriptor, found: FileStat?) -> StagedFile {
+    StagedFile(
+      name: name, directory: partial.descriptor, descriptor: file, found: found, hashing: hashing,
+      probe: mover.probe, companion: companion)
   }
 
   package func copyPartial(

@@ -22,7 +22,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
 
   package let name: String
   private let directory: Descriptor
-  private let origin: FileStat
+  /// As it was opened; nil of one that was made, and had nothing.
+  private let found: FileStat?
   private let hashing: any Hashing
   private let probe: FolderProbe?
   private let shared: Locked<Shared>
@@ -48,18 +49,19 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
 
   /// - Parameters:
   ///   - directory: `partial/`.
+  ///   - found: what stat says of the descriptor; nil for a file that was just made.
   ///   - companion: hashes what is written; nil for one after the other.
   init(
-    name: String, directory: Descriptor, descriptor: Descriptor, hashing: any Hashing, probe: FolderProbe?,
-    companion: Companion? = nil
-  ) throws(FolderFailure) {
+    name: String, directory: Descriptor, descriptor: Descriptor, found: FileStat?, hashing: any Hashing,
+    probe: FolderProbe?, companion: Companion? = nil
+  ) {
     self.name = name
     self.directory = directory
     self.hashing = hashing
     self.probe = probe
     self.companion = companion
-    origin = try FileStat.of(descriptor, Array("partial/\(name)".utf8))
-    shared = Locked(Shared(descriptor: descriptor, length: origin.size))
+    self.found = found
+    shared = Locked(Shared(descriptor: descriptor, length: found?.size ?? 0))
   }
 
   package var length: UInt64 { shared.withLock { $0.length } }
@@ -202,12 +204,14 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private func finishAttributes(
     _ file: Descriptor, _ modified: Timestamp?
   ) throws(FolderFailure) -> FileIdentity {
-    try kernel("set the mode of", label, file.use { tarn_set_mode($0, LocalFolder.mode) })
     if let modified {
       let seconds = modified.seconds
       let rest = modified.nanoseconds - seconds * 1_000_000_000
       try kernel("set the time of", label, file.use { tarn_set_modified($0, seconds, rest) })
     }
+    let stat = try FileStat.of(file, label)
+    guard stat.permissions != LocalFolder.mode else { return stat.identity }
+    try kernel("set the mode of", label, file.use { tarn_set_mode($0, LocalFolder.mode) })
     return try FileStat.of(file, label).identity
   }
 
@@ -257,8 +261,10 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   }
 
   package func discard() {
-    // Once it is published, or in the trash, the name may stand for another file.
-    if let there = try? FileStat.at(directory, cString(name)), there.isSameObject(as: origin) {
+    // Once it is published, or in the trash, the name may stand for another file. What was made and is closed is left to the
+    // next pass.
+    let known = found ?? shared.withLock(\.descriptor).flatMap { try? FileStat.of($0, label) }
+    if let known, let there = try? FileStat.at(directory, cString(name)), there.isSameObject(as: known) {
       _ = directory.use { tarn_unlink($0, cString(name)) }
     }
     close()
@@ -306,7 +312,9 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   func wasFilled() { shared.withLock { $0.cuts += 1 } }
 
   /// Made empty, and nothing was done to it since.
-  private var isUntouched: Bool { origin.size == 0 && shared.withLock { $0.length == 0 && $0.cuts == 0 } }
+  private var isUntouched: Bool {
+    (found?.size ?? 0) == 0 && shared.withLock { $0.length == 0 && $0.cuts == 0 }
+  }
 
   private func cut(_ file: Descriptor, to length: UInt64) throws(FolderFailure) {
     let present = isUntouched ? 0 : try FileStat.of(file, label).size

@@ -45,8 +45,14 @@ extension SQLiteLedger {
   }
 
   package func intents() throws(LedgerFailure) -> [Intent] {
-    try all("SELECT \(SQL.intentColumns) FROM intents ORDER BY path") { row throws(LedgerFailure) in
-      try row.intent()
+    try read { connection throws(LedgerFailure) in
+      try connection.snapshot { () throws(LedgerFailure) in
+        let single = try connection.all("SELECT \(SQL.intentColumns) FROM intents") {
+          row throws(LedgerFailure) in try row.intent()
+        }
+        let groups = try IntentGroups.all(connection)
+        return (single + groups.flatMap(\.intents)).sorted { $0.path < $1.path }
+      }
     }
   }
 
@@ -142,10 +148,12 @@ extension SQLiteLedger {
   }
 
   package func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int {
-    let values: [Value] = [.text(code), .integer(since.nanoseconds)]
-    let count = try first("SELECT count(*) FROM events WHERE code = ? AND moment >= ?", values) {
-      row throws(LedgerFailure) in try row.integer(0)
-    }
+    // In the text, so that SQLite sees that the index of deletions has them all.
+    let isDeletion = code == "deleted"
+    let count = try first(
+      "SELECT count(*) FROM events WHERE code = \(isDeletion ? "'deleted'" : "?1") AND moment >= ?2",
+      [isDeletion ? .null : .text(code), .integer(since.nanoseconds)]
+    ) { row throws(LedgerFailure) in try row.integer(0) }
     return Int(count ?? 0)
   }
 

@@ -18,10 +18,30 @@ extension SQLiteLedger {
       }
       if !isDurable, writers.volatile == nil { writers.volatile = try opener.openVolatileWriter() }
       let connection = isDurable ? durable : writers.volatile ?? durable
+      var groups = writers.intentGroups
       try writers.change(on: connection) { () throws(LedgerFailure) in
         let bare = try connection.bareTables(for: changes)
-        for change in changes where !bare.makesIdle(change) { try connection.write(change) }
+        let together = IntentGroups.intents(in: changes)
+        if let together {
+          try groups.load(connection)
+          try groups.add(together, connection)
+        }
+        for change in changes where !bare.makesIdle(change) {
+          switch change {
+          case .intent(let intent) where together == nil:
+            try groups.load(connection)
+            _ = groups.leave(intent.path)
+            try connection.write(change)
+          case .intent: break
+          case .dropIntent(let path):
+            try groups.load(connection)
+            if !groups.leave(path) { try connection.write(change) }
+          default: try connection.write(change)
+          }
+        }
+        try groups.settle(connection)
       }
+      writers.intentGroups = groups
     }
   }
 
@@ -126,10 +146,14 @@ extension Connection {
   }
 
   private func write(_ intent: Intent) throws(LedgerFailure) {
+    try requireOnePath(intent)
+    try run(SQL.putIntent, intent.values)
+  }
+
+  func requireOnePath(_ intent: Intent) throws(LedgerFailure) {
     guard intent.row.path == intent.path else {
       throw ErrorTable.failure(.other, "an intent for one path has the row of another", file: file)
     }
-    try run(SQL.putIntent, intent.values)
   }
 
   /// Paths of the same plan stay: they may have been written first.

@@ -22,6 +22,8 @@ package final class SQLiteLedger: LedgerPort {
     var volatile: Connection?
     /// True once a write of this run is in the database: it then says that it was not closed in order.
     var isMarked = false
+    /// As they are in the database.
+    var intentGroups = IntentGroups()
   }
 
   let opener: LedgerOpener

@@ -128,6 +128,21 @@ final class Connection {
     }
   }
 
+  /// Several reads of one state.
+  func snapshot<Result>(
+    _ body: () throws(LedgerFailure) -> Result
+  ) throws(LedgerFailure) -> Result {
+    try run("BEGIN")
+    do throws(LedgerFailure) {
+      let result = try body()
+      try run("COMMIT")
+      return result
+    } catch {
+      if sqlite3_get_autocommit(handle) == 0 { try? run("ROLLBACK") }
+      throw error
+    }
+  }
+
   /// Runs `body`, whose SQL is right for every database: SQLite's general error then tells a file of an
   /// unknown format.
   func expectDatabase<Result>(

@@ -4,7 +4,7 @@ struct Schema: Sendable {
   static let applicationID: Int64 = 0x5461_726E
 
   /// This program's.
-  static let current = Schema(steps: [version1, version2, version3, version4])
+  static let current = Schema(steps: [version1, version2, version3, version4, version5])
 
   /// Step n (from 1) brings a database of version n - 1 to version n. A step that was released never changes.
   let steps: [String]

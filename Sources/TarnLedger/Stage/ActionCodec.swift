@@ -1,6 +1,6 @@
 import TarnCore
 
-/// An action without its phase and path as bytes, for the stage. The form is private to one run.
+/// An action without its phase as bytes, for the stage. The form is private to one run.
 enum ActionCodec {
   private struct Parts: OptionSet {
     let rawValue: UInt8
@@ -8,19 +8,27 @@ enum ActionCodec {
     static let present = Parts(rawValue: 2)
     static let row = Parts(rawValue: 4)
     static let blocker = Parts(rawValue: 8)
-    static let all: Parts = [.entry, .present, .row, .blocker]
+    /// Not a part: the entry has another path than the action.
+    static let otherPath = Parts(rawValue: 16)
+    static let all: Parts = [.entry, .present, .row, .blocker, .otherPath]
   }
+
+  private static let kinds = Action.Kind.allCases
+  private static let numbers = Dictionary(uniqueKeysWithValues: kinds.enumerated().map { ($1, UInt8($0)) })
 
   static func encode(_ action: Action, into writer: inout ByteWriter) {
     var parts: Parts = []
+    let hasOtherPath = action.entry.map { $0.path != action.path } ?? false
     if action.entry != nil { parts.insert(.entry) }
     if action.present != nil { parts.insert(.present) }
     if action.row != nil { parts.insert(.row) }
     if action.blocker != nil { parts.insert(.blocker) }
+    if hasOtherPath { parts.insert(.otherPath) }
+    writer.put(action.path.bytes)
     writer.put(byte: parts.rawValue)
-    writer.put(action.kind.rawValue)
+    writer.put(byte: numbers[action.kind] ?? .max)
     if let entry = action.entry {
-      writer.put(entry.path.bytes)
+      if hasOtherPath { writer.put(entry.path.bytes) }
       EntryCodec.encode(entry, into: &writer)
     }
     if let present = action.present { writer.put(present) }
@@ -28,16 +36,14 @@ enum ActionCodec {
     if let blocker = action.blocker { writer.put(blocker.bytes) }
   }
 
-  static func decode(
-    phase: Action.Phase, path: RelativePath, from reader: inout ByteReader
-  ) throws(DamagedBytes) -> Action {
+  static func decode(phase: Action.Phase, from reader: inout ByteReader) throws(DamagedBytes) -> Action {
+    let path = RelativePath(trusted: try reader.string())
     let parts = Parts(rawValue: try reader.byte())
-    guard parts.isSubset(of: .all), let kind = Action.Kind(rawValue: try reader.text()) else {
-      throw DamagedBytes()
-    }
-    var action = Action(kind, phase: phase, path: path)
+    let number = Int(try reader.byte())
+    guard parts.isSubset(of: .all), kinds.indices.contains(number) else { throw DamagedBytes() }
+    var action = Action(kinds[number], phase: phase, path: path)
     if parts.contains(.entry) {
-      let path = RelativePath(trusted: try reader.string())
+      let path = parts.contains(.otherPath) ? RelativePath(trusted: try reader.string()) : path
       action.entry = try EntryCodec.decode(path: path, from: &reader)
     }
     if parts.contains(.present) { action.present = try reader.identity() }
@@ -92,7 +98,7 @@ extension ByteReader {
     try flag() ? try text() : nil
   }
 
-  private mutating func flag() throws(DamagedBytes) -> Bool {
+  mutating func flag() throws(DamagedBytes) -> Bool {
     switch try byte() {
     case 0: false
     case 1: true

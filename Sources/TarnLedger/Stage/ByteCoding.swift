@@ -83,7 +83,9 @@ struct ByteReader {
   }
 
   mutating func text() throws(DamagedBytes) -> String {
-    guard let text = String(validating: try slice(), as: UTF8.self) else { throw DamagedBytes() }
+    let slice = try slice()
+    let text = slice.withUnsafeBufferPointer { String(validating: $0, as: UTF8.self) }
+    guard let text else { throw DamagedBytes() }
     return text
   }
 
@@ -97,6 +99,8 @@ struct ByteReader {
     for _ in 0..<count { list.append(try body(&self)) }
     return list
   }
+
+  var isAtEnd: Bool { position == bytes.count }
 
   /// - Throws: when bytes are left over.
   func end() throws(DamagedBytes) {

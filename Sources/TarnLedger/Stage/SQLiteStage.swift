@@ -15,7 +15,7 @@ package final class SQLiteStage: StagePort {
     var buffer: RunBuffer
     /// The sorted runs of entries in the database: the numbers of the first and the last of each.
     var runs: [ClosedRange<Int64>] = []
-    var actions: Int64 = 0
+    var actions = ActionBatches()
 
     /// Writes the buffer as a run of its own.
     mutating func flush() throws(LedgerFailure) {
@@ -61,10 +61,13 @@ package final class SQLiteStage: StagePort {
       return try state.withLock(body)
     } catch {
       guard error.code == .corrupt else { throw error }
-      throw LedgerFailure(
-        .inputOutput,
-        "what this pass wrote into its scratch file is damaged; check the disk: \(error.message)")
+      throw Self.damaged(error.message)
     }
+  }
+
+  private static func damaged(_ message: String) -> LedgerFailure {
+    LedgerFailure(
+      .inputOutput, "what this pass wrote into its scratch file is damaged; check the disk: \(message)")
   }
 
   package func clear() throws(LedgerFailure) {
@@ -85,20 +88,12 @@ package final class SQLiteStage: StagePort {
 
   package func add(_ action: Action) throws(LedgerFailure) {
     try change { (state) throws(LedgerFailure) in
-      state.writer.removeAll()
-      ActionCodec.encode(action, into: &state.writer)
-      try state.connection.run(
-        "INSERT INTO actions (phase, path, ordinal, body) VALUES (?, ?, ?, ?)",
-        [
-          .integer(Int64(action.phase.rawValue)), .blob(action.path.bytes), .integer(state.actions),
-          .blob(state.writer.bytes),
-        ])
-      state.actions += 1
+      try state.actions.add(action, state.connection)
     }
   }
 
   package func actionCount() throws(LedgerFailure) -> Int {
-    Int(state.withLock { $0.actions })
+    Int(state.withLock { $0.actions.count })
   }
 
   package func entries() throws(LedgerFailure) -> any EntryCursor {
@@ -118,10 +113,11 @@ package final class SQLiteStage: StagePort {
 
   package func actions() throws(LedgerFailure) -> any ActionCursor {
     let statement = try change { (state) throws(LedgerFailure) in
+      try state.actions.flush(state.connection)
       // They are read once, in order: what sorting them needed is now worth more to the transfers.
       try state.connection.releaseMemory(cacheKiB: 256, worthKiB: 1024)
       return try state.connection.prepare(
-        "SELECT phase, path, body FROM actions ORDER BY phase, path, ordinal")
+        "SELECT phase, body FROM actions ORDER BY phase, path, ordinal")
     }
     return ActionReader(stage: self, statement: statement)
   }
@@ -147,10 +143,13 @@ package final class SQLiteStage: StagePort {
     }
   }
 
-  /// The same for actions.
+  /// The same for actions, row by row.
   private final class ActionReader: ActionCursor {
     private let stage: SQLiteStage
     private var statement: Statement?
+    /// What is left of the current row.
+    private var rest = ByteReader([])
+    private var phase = Action.Phase.payload
 
     init(stage: SQLiteStage, statement: Statement) {
       self.stage = stage
@@ -158,19 +157,28 @@ package final class SQLiteStage: StagePort {
     }
 
     func next() throws(LedgerFailure) -> Action? {
-      guard let row = statement else { return nil }
-      let action = try stage.change { (_) throws(LedgerFailure) -> Action? in
-        guard try row.step() else { return nil }
+      if rest.isAtEnd, try !readRow() { return nil }
+      do throws(DamagedBytes) {
+        return try ActionCodec.decode(phase: phase, from: &rest)
+      } catch {
+        throw SQLiteStage.damaged("an action cannot be read")
+      }
+    }
+
+    /// - Returns: false at the end.
+    private func readRow() throws(LedgerFailure) -> Bool {
+      guard let row = statement else { return false }
+      let isThere = try stage.change { (_) throws(LedgerFailure) -> Bool in
+        guard try row.step() else { return false }
         guard let phase = UInt8(exactly: try row.integer(0)).flatMap(Action.Phase.init(rawValue:)) else {
           throw row.damaged(0)
         }
-        let path = try row.path(1)
-        return try row.decoded(2) { reader throws(DamagedBytes) in
-          try ActionCodec.decode(phase: phase, path: path, from: &reader)
-        }
+        self.phase = phase
+        rest = ByteReader(try row.blob(1))
+        return true
       }
-      if action == nil { statement = nil }
-      return action
+      if !isThere { statement = nil }
+      return isThere
     }
   }
 }

@@ -16,11 +16,12 @@ struct ScratchFile: Sendable {
     ) STRICT;
 
     CREATE TABLE actions (
-      -- The plan in the order to carry it out.
+      -- The plan in the order to carry it out: see ActionBatches.
       phase INTEGER NOT NULL,    -- Action.Phase
-      path BLOB NOT NULL,        -- below the folder
-      ordinal INTEGER NOT NULL,  -- the order in which they were planned
-      body BLOB NOT NULL,        -- ActionCodec
+      path BLOB NOT NULL,        -- below the folder: of the first action
+      ordinal INTEGER NOT NULL,  -- the order in which they were planned: of the first action
+      count INTEGER NOT NULL,    -- of the actions in the body
+      body BLOB NOT NULL,        -- ActionCodec, one after another
       PRIMARY KEY (phase, path, ordinal)
     ) STRICT, WITHOUT ROWID;
     """

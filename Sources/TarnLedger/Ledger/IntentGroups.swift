@@ -1,0 +1,129 @@
+import TarnCore
+
+/// Intents of one list, in one row. They are said together before a group of renames and go together after it, a moment later: a
+/// row for each cost a first pass over small files a tenth of its work.
+///
+/// Which paths a group has is kept here, so that dropping all of them drops its row unread. A value: whoever changes it
+/// in a transaction takes it over once that is committed.
+struct IntentGroups {
+  /// Shorter lists become rows of the table `intents`.
+  static let least = 8
+
+  private var members: [Int64: Set<RelativePath>] = [:]
+  private var groups: [RelativePath: Int64] = [:]
+  private var isLoaded = false
+  /// Groups whose rows say more than they should.
+  private var touched: Set<Int64> = []
+
+  /// A list is kept as one when nothing in it depends on the order.
+  static func intents(in changes: [LedgerChange]) -> [Intent]? {
+    guard changes.count >= least else { return nil }
+    var intents: [Intent] = []
+    for change in changes {
+      switch change {
+      case .intent(let intent): intents.append(intent)
+      case .dropIntent: return nil
+      default: break
+      }
+    }
+    return intents.count >= least ? intents : nil
+  }
+
+  /// Reads what an earlier run left, once.
+  mutating func load(_ connection: Connection) throws(LedgerFailure) {
+    guard !isLoaded else { return }
+    for (number, intents) in try Self.all(connection) { note(number, intents) }
+    isLoaded = true
+  }
+
+  private mutating func note(_ number: Int64, _ intents: [Intent]) {
+    members[number] = Set(intents.map(\.path))
+    for intent in intents { groups[intent.path] = number }
+  }
+
+  /// Writes a list as one row. Older intents of its paths are replaced.
+  mutating func add(_ intents: [Intent], _ connection: Connection) throws(LedgerFailure) {
+    for intent in intents { try connection.requireOnePath(intent) }
+    let newest = Dictionary(intents.map { ($0.path, $0) }) { $1 }
+    let hasRows = try connection.first("SELECT 1 FROM intents LIMIT 1") { _ in true } ?? false
+    for path in newest.keys where !leave(path) && hasRows {
+      try connection.run("DELETE FROM intents WHERE path = ?", [.blob(path.bytes)])
+    }
+    let number = (members.keys.max() ?? 0) + 1
+    try Self.write(number, newest.count == intents.count ? intents : Array(newest.values), connection)
+    note(number, intents)
+  }
+
+  /// - Returns: false when the path is in no group.
+  mutating func leave(_ path: RelativePath) -> Bool {
+    guard let number = groups.removeValue(forKey: path) else { return false }
+    members[number]?.remove(path)
+    touched.insert(number)
+    return true
+  }
+
+  /// Brings the rows in line with what has left.
+  mutating func settle(_ connection: Connection) throws(LedgerFailure) {
+    for number in touched {
+      guard let left = members[number], !left.isEmpty else {
+        members[number] = nil
+        try connection.run("DELETE FROM intent_groups WHERE number = ?", [.integer(number)])
+        continue
+      }
+      let intents = try connection.first(
+        "SELECT body FROM intent_groups WHERE number = ?", [.integer(number)]
+      ) { row throws(LedgerFailure) in try row.intents(0) }
+      try Self.write(number, (intents ?? []).filter { left.contains($0.path) }, connection)
+    }
+    touched = []
+  }
+
+  static func all(_ connection: Connection) throws(LedgerFailure) -> [(number: Int64, intents: [Intent])] {
+    try connection.all("SELECT number, body FROM intent_groups ORDER BY number") {
+      row throws(LedgerFailure) in (try row.integer(0), try row.intents(1))
+    }
+  }
+
+  private static func write(
+    _ number: Int64, _ intents: [Intent], _ connection: Connection
+  ) throws(LedgerFailure) {
+    var writer = ByteWriter()
+    writer.put(byte: IntentCodec.form)
+    writer.put(list: intents) { IntentCodec.encode($1, into: &$0) }
+    try connection.run(
+      "INSERT OR REPLACE INTO intent_groups (number, body) VALUES (?, ?)",
+      [.integer(number), .blob(writer.bytes)])
+  }
+}
+
+/// Intents as bytes. They outlive the run: another form gets another number.
+enum IntentCodec {
+  static let form: UInt8 = 1
+
+  static func encode(_ intent: Intent, into writer: inout ByteWriter) {
+    writer.put(byte: intent.kind.rawValue)
+    writer.put(intent.partialName)
+    writer.put(intent.trashName)
+    writer.put(byte: intent.displacesOwn ? 1 : 0)
+    writer.put(intent.row)
+  }
+
+  static func decode(from reader: inout ByteReader) throws(DamagedBytes) -> Intent {
+    guard let kind = Intent.Kind(rawValue: try reader.byte()) else { throw DamagedBytes() }
+    let (partialName, trashName, displacesOwn) = (try reader.text(), try reader.text(), try reader.flag())
+    let row = try reader.row()
+    return Intent(
+      kind: kind, path: row.path, partialName: partialName, trashName: trashName, row: row,
+      displacesOwn: displacesOwn)
+  }
+}
+
+extension Statement {
+  /// A list of intents in a BLOB.
+  fileprivate func intents(_ column: Int32) throws(LedgerFailure) -> [Intent] {
+    try decoded(column) { reader throws(DamagedBytes) in
+      guard try reader.byte() == IntentCodec.form else { throw DamagedBytes() }
+      return try reader.list { reader throws(DamagedBytes) in try IntentCodec.decode(from: &reader) }
+    }
+  }
+}
