@@ -1,3 +1,4 @@
+import Glibc
 import TarnCore
 
 /// The bytes of a document behind a buffer: looked at ahead, read by line or by block, front to back.
@@ -71,8 +72,7 @@ final class FeedInput {
         }
         return (bytes, false)
       }
-      let window = buffer[start..<end]
-      let newline = window.firstIndex(of: 0x0A)
+      let newline = indexOfNewline()
       let stop = newline ?? end
       guard bytes.count + stop - start <= limit else {
         throw FeedFailure(
@@ -85,6 +85,13 @@ final class FeedInput {
         return (bytes, true)
       }
     }
+  }
+
+  private func indexOfNewline() -> Int? {
+    guard let base = buffer.baseAddress, let found = memchr(base + start, 0x0A, end - start) else {
+      return nil
+    }
+    return base.distance(to: found)
   }
 
   /// Drops a UTF-8 byte order mark at the front.

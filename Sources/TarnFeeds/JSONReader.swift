@@ -1,5 +1,24 @@
 import TarnCore
 
+/// Keys of an object that somebody knows.
+struct JSONKeys {
+  private let names: [StaticString]
+
+  init(_ names: StaticString...) {
+    self.names = names
+  }
+
+  /// - Returns: the number of names when it is none of them.
+  func place(of key: UnsafeRawBufferPointer) -> Int {
+    for (place, name) in names.enumerated() where name.utf8CodeUnitCount == key.count {
+      var index = 0
+      while index < key.count, key[index] == name.utf8Start[index] { index += 1 }
+      if index == key.count { return place }
+    }
+    return names.count
+  }
+}
+
 /// Reads JSON (RFC 8259) value by value, in bounded memory.
 ///
 /// Strings are bytes: what is not UTF-8 stays as it is. Duplicate keys are the caller's to see.
@@ -84,8 +103,42 @@ struct JSONReader {
     try nextElement(closing: UInt8(ascii: "]"))
   }
 
+  /// Which of the given keys comes next in the innermost object: its place among them, or their number for another one; nil when
+  /// the object ends here.
+  mutating func nextKey(of keys: JSONKeys) throws(FeedFailure) -> Int? {
+    guard try nextElement(closing: UInt8(ascii: "}")) else { return nil }
+    let place: Int
+    if let plain = try plainString() {
+      place = buffer.withUnsafeBytes { keys.place(of: UnsafeRawBufferPointer(rebasing: $0[plain])) }
+    } else {
+      place = try string().withUnsafeBytes { keys.place(of: $0) }
+    }
+    guard try significant() == UInt8(ascii: ":") else { throw malformed("':' is expected behind a key") }
+    position += 1
+    return place
+  }
+
   mutating func string() throws(FeedFailure) -> [UInt8] {
+    if let plain = try plainString() { return Array(buffer[plain]) }
+    return try anyString()
+  }
+
+  /// Where in the buffer the string lies that comes next, which is taken; nil, and nothing is taken, when it has escapes or does
+  /// not end in the buffer.
+  private mutating func plainString() throws(FeedFailure) -> Range<Int>? {
     guard try significant() == UInt8(ascii: "\"") else { throw malformed("a string is expected here") }
+    let start = position + 1
+    let stop = buffer.withUnsafeBufferPointer { bytes in
+      var stop = start
+      while stop < bytes.count, bytes[stop] >= 0x20, bytes[stop] != 0x22, bytes[stop] != 0x5C { stop += 1 }
+      return stop < bytes.count && bytes[stop] == 0x22 ? stop : nil
+    }
+    guard let stop, stop - start <= Self.maximumString else { return nil }
+    position = stop + 1
+    return start..<stop
+  }
+
+  private mutating func anyString() throws(FeedFailure) -> [UInt8] {
     position += 1
     var result: [UInt8] = []
     while true {

@@ -17,19 +17,21 @@ struct ManifestFile {
   private var urls: [(url: [UInt8], priority: Int)] = []
   private var hasURL = false
 
+  private static let keys = JSONKeys("path", "size", "hashes", "mtime", "url", "pathBytes", "type", "pieces")
+
   /// Reads an object over what is there; unknown keys are ignored.
   mutating func read(_ reader: inout JSONReader) throws(FeedFailure) {
     try reader.beginObject()
-    while let key = try reader.nextKey() {
-      switch String(decoding: key, as: UTF8.self) {
-      case "path": path = try reader.string()
-      case "pathBytes": pathBytes = try reader.string()
-      case "type": type = try reader.string()
-      case "size": try readSize(&reader)
-      case "mtime": try readTime(&reader)
-      case "hashes": try readDigests(&reader)
-      case "pieces": try readPieces(&reader)
-      case "url":
+    while let key = try reader.nextKey(of: Self.keys) {
+      switch key {
+      case 0: path = try reader.string()
+      case 1: try readSize(&reader)
+      case 2: try readDigests(&reader)
+      case 3: try readTime(&reader)
+      case 5: pathBytes = try reader.string()
+      case 6: type = try reader.string()
+      case 7: try readPieces(&reader)
+      case 4:
         urls = try Self.sources(&reader)
         hasURL = true
       default: try reader.skip()
@@ -68,8 +70,7 @@ struct ManifestFile {
   ///
   /// - Parameter bases: of the header that it is below.
   func item(in context: FeedContext, _ header: ManifestHeader, _ bases: [ManifestBase]) -> FeedItem? {
-    let kind = String(decoding: type, as: UTF8.self)
-    if kind == "dir" { return nil }
+    if type.elementsEqual("dir".utf8) { return nil }
     let raw = rawPath()
     let path: RelativePath
     do throws(PathRefusal) {
@@ -77,12 +78,10 @@ struct ManifestFile {
     } catch {
       return .refused(Refusal(name: raw ?? self.path ?? [], error))
     }
-    switch kind {
-    case "file": break
-    case "deleted": return .deleted(path)
-    default:
+    if type.elementsEqual("deleted".utf8) { return .deleted(path) }
+    guard type.elementsEqual("file".utf8) else {
       return Refusal.of(
-        path, code: "type-not-supported", reason: "Tarn mirrors files only, not \(Printable.escape(kind))")
+        path, code: "type-not-supported", reason: "Tarn mirrors files only, not \(Printable.escape(type))")
     }
     if isSizeBad {
       return Refusal.of(path, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1")

@@ -10,7 +10,7 @@ struct ManifestLines: FeedFormat {
 
   func recognises(_ head: [UInt8]) -> Bool {
     guard head.first(where: { !isBlank($0) }) == UInt8(ascii: "{") else { return false }
-    return Self.firstKey(JSONReader(head)) == "header"
+    return Self.begins(JSONReader(head), with: JSONKeys("header"))
   }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
@@ -29,7 +29,7 @@ struct ManifestLines: FeedFormat {
         check.add(line, isEnded)
         continue
       }
-      if Self.firstKey(reader) == "end" {
+      if Self.begins(reader, with: Self.end) {
         try check.compare(&reader)
         try Self.requireNothing(behind: input)
         return known.end(format: name, incomplete: nil)
@@ -58,13 +58,16 @@ struct ManifestLines: FeedFormat {
     return header
   }
 
-  private static func firstKey(_ reader: JSONReader) -> String? {
+  private static let end = JSONKeys("end")
+
+  /// Whether it is an object whose first key is that one.
+  private static func begins(_ reader: JSONReader, with key: JSONKeys) -> Bool {
     var reader = reader
     do throws(FeedFailure) {
       try reader.beginObject()
-      return try reader.nextKey().map { String(decoding: $0, as: UTF8.self) }
+      return try reader.nextKey(of: key) == 0
     } catch {
-      return nil
+      return false
     }
   }
 
@@ -79,7 +82,9 @@ struct ManifestLines: FeedFormat {
 
 /// What the end line is checked against.
 private struct EndLine {
-  let hasher: any Hasher
+  private let hasher: any Hasher
+  /// Lines that are not hashed yet: to hash each by itself costs more than its bytes.
+  private var lines: [UInt8] = []
   private var files: UInt64 = 0
   private var bytes: UInt64 = 0
 
@@ -87,9 +92,17 @@ private struct EndLine {
     self.hasher = hasher
   }
 
+  private static let most = 16 << 10
+
   mutating func add(_ line: [UInt8], _ isEnded: Bool) {
-    line.withUnsafeBytes { hasher.update($0) }
-    if isEnded { [UInt8](arrayLiteral: 0x0A).withUnsafeBytes { hasher.update($0) } }
+    lines += line
+    if isEnded { lines.append(0x0A) }
+    if lines.count >= Self.most { hash() }
+  }
+
+  private mutating func hash() {
+    lines.withUnsafeBytes { hasher.update($0) }
+    lines.removeAll(keepingCapacity: lines.count < 2 * Self.most)
   }
 
   mutating func count(_ file: ManifestFile) {
@@ -98,7 +111,8 @@ private struct EndLine {
   }
 
   /// - Throws: `feed-truncated` for a cut line, `feed-damaged` when something does not agree.
-  func compare(_ reader: inout JSONReader) throws(FeedFailure) {
+  mutating func compare(_ reader: inout JSONReader) throws(FeedFailure) {
+    hash()
     var wanted: (files: UInt64?, bytes: UInt64?, digest: Digest?) = (nil, nil, nil)
     try reader.beginObject()
     while let key = try reader.nextKey() {

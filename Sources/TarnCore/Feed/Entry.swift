@@ -1,39 +1,111 @@
-/// One wanted file, as a feed names it.
-package struct Entry: Sendable, Equatable {
-  package var path: RelativePath
+/// One wanted file, as a feed names it. A value; what it holds lies in one object, for entries are handed on a dozen times between
+/// the feed and the ledger.
+package struct Entry: Sendable {
+  private final class Contents: @unchecked Sendable {
+    // Safe because it is written by a value that alone has it (`change`).
+    var path: RelativePath
+    var size: UInt64?
+    var modified: Timestamp?
+    var modifiedIsExact: Bool
+    var digests: [Digest]
+    var sources: [Source]
+    var pieces: Pieces?
+    var listing: [UInt8]
+    var mayBeDirectory: Bool
+
+    init(
+      path: RelativePath, size: UInt64?, modified: Timestamp?, modifiedIsExact: Bool, digests: [Digest],
+      sources: [Source], pieces: Pieces?, listing: [UInt8], mayBeDirectory: Bool
+    ) {
+      self.path = path
+      self.size = size
+      self.modified = modified
+      self.modifiedIsExact = modifiedIsExact
+      self.digests = digests
+      self.sources = sources
+      self.pieces = pieces
+      self.listing = listing
+      self.mayBeDirectory = mayBeDirectory
+    }
+
+    func copy() -> Contents {
+      Contents(
+        path: path, size: size, modified: modified, modifiedIsExact: modifiedIsExact, digests: digests,
+        sources: sources, pieces: pieces, listing: listing, mayBeDirectory: mayBeDirectory)
+    }
+  }
+
+  private var contents: Contents
+
+  private mutating func change(_ body: (Contents) -> Void) {
+    if !isKnownUniquelyReferenced(&contents) { contents = contents.copy() }
+    body(contents)
+  }
+
+  package var path: RelativePath {
+    get { contents.path }
+    set { change { $0.path = newValue } }
+  }
+
   /// Bytes. A size that the feed only rounds or hints at is left out.
-  package var size: UInt64?
+  package var size: UInt64? {
+    get { contents.size }
+    set { change { $0.size = newValue } }
+  }
+
   /// The file's time, wanted on disk.
-  package var modified: Timestamp?
+  package var modified: Timestamp? {
+    get { contents.modified }
+    set { change { $0.modified = newValue } }
+  }
+
   /// False when the listing shows minutes only or hides its time zone: then the time of the download's
   /// Last-Modified is preferred.
-  package var modifiedIsExact: Bool
+  package var modifiedIsExact: Bool {
+    get { contents.modifiedIsExact }
+    set { change { $0.modifiedIsExact = newValue } }
+  }
+
   /// Every digest that the feed gives and Tarn can check, the strongest first. The strongest decides.
-  package var digests: [Digest]
+  package var digests: [Digest] {
+    get { contents.digests }
+    set { change { $0.digests = newValue } }
+  }
+
   /// Where to fetch it, best first; empty only in what stands for a refused name.
-  package var sources: [Source]
-  package var pieces: Pieces?
+  package var sources: [Source] {
+    get { contents.sources }
+    set { change { $0.sources = newValue } }
+  }
+
+  package var pieces: Pieces? {
+    get { contents.pieces }
+    set { change { $0.pieces = newValue } }
+  }
+
   /// What the listing said that may tell one version from the next, as text: a rounded size, an ETag, a
   /// time as printed. Compared listing with listing when there is no digest; empty when it said nothing.
-  package var listing: [UInt8]
+  package var listing: [UInt8] {
+    get { contents.listing }
+    set { change { $0.listing = newValue } }
+  }
+
   /// The listing does not tell files from directories: when the URL leads to one with a slash at its end, it is none
   /// of a file.
-  package var mayBeDirectory: Bool
+  package var mayBeDirectory: Bool {
+    get { contents.mayBeDirectory }
+    set { change { $0.mayBeDirectory = newValue } }
+  }
 
   package init(
     path: RelativePath, size: UInt64? = nil, modified: Timestamp? = nil, modifiedIsExact: Bool = true,
     digests: [Digest] = [], sources: [Source] = [], pieces: Pieces? = nil, listing: [UInt8] = [],
     mayBeDirectory: Bool = false
   ) {
-    self.path = path
-    self.size = size
-    self.modified = modified
-    self.modifiedIsExact = modifiedIsExact
-    self.digests = digests.sorted { $0.algorithm > $1.algorithm }
-    self.sources = sources
-    self.pieces = pieces
-    self.listing = listing
-    self.mayBeDirectory = mayBeDirectory
+    contents = Contents(
+      path: path, size: size, modified: modified, modifiedIsExact: modifiedIsExact,
+      digests: digests.count > 1 ? digests.sorted { $0.algorithm > $1.algorithm } : digests,
+      sources: sources, pieces: pieces, listing: listing, mayBeDirectory: mayBeDirectory)
   }
 
   /// Stands for a name that was refused: it keeps what is at the path, and below it, from being deleted.
@@ -42,22 +114,49 @@ package struct Entry: Sendable, Equatable {
   }
 
   /// True for what stands for a refused name. It is not wanted, and no other entry is refused because of it.
-  package var isRefused: Bool { sources.isEmpty }
+  package var isRefused: Bool { contents.sources.isEmpty }
 
   /// The digest that decides; nil when the feed gives none.
-  package var digest: Digest? { digests.first }
+  package var digest: Digest? { contents.digests.first }
 
   /// What tells this version from the next when there is no digest: size, time and what the listing said.
   package var fingerprint: [UInt8] {
-    guard size != nil || modified != nil || !listing.isEmpty else { return [] }
+    let contents = contents
+    guard contents.size != nil || contents.modified != nil || !contents.listing.isEmpty else { return [] }
     var bytes: [UInt8] = []
     // Both numbers at their longest.
-    bytes.reserveCapacity(42 + listing.count)
-    bytes += (size.map { String($0) } ?? "-").utf8
+    bytes.reserveCapacity(42 + contents.listing.count)
+    Self.append(contents.size.map { (false, $0) }, to: &bytes)
     bytes.append(0x20)
-    bytes += (modified.map { String($0.nanoseconds) } ?? "-").utf8
+    let time = contents.modified?.nanoseconds
+    Self.append(time.map { ($0 < 0, $0.magnitude) }, to: &bytes)
     bytes.append(0x20)
-    return bytes + listing
+    bytes += contents.listing
+    return bytes
+  }
+
+  /// A decimal number, or a dash for none.
+  private static func append(_ number: (isNegative: Bool, magnitude: UInt64)?, to bytes: inout [UInt8]) {
+    guard let number, number.magnitude > 0 else { return bytes.append(number == nil ? 0x2D : 0x30) }
+    if number.isNegative { bytes.append(0x2D) }
+    let start = bytes.count
+    var rest = number.magnitude
+    while rest > 0 {
+      bytes.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
+      rest /= 10
+    }
+    bytes[start...].reverse()
+  }
+}
+
+extension Entry: Equatable {
+  package static func == (left: Entry, right: Entry) -> Bool {
+    let (one, other) = (left.contents, right.contents)
+    return one === other
+      || (one.path == other.path && one.size == other.size && one.modified == other.modified
+        && one.modifiedIsExact == other.modifiedIsExact && one.digests == other.digests
+        && one.sources == other.sources && one.pieces == other.pieces && one.listing == other.listing
+        && one.mayBeDirectory == other.mayBeDirectory)
   }
 }
 

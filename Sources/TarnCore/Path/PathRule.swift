@@ -57,10 +57,13 @@ package struct PathRule: Sendable, Equatable {
     guard !bytes.contains(0) else { throw .nul }
     guard bytes[0] != UInt8(ascii: "/") else { throw .absolute }
     guard bytes.count <= Self.maximumLength else { throw .tooLong }
-    var depth = 0
-    for segment in bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-      try check(segment: segment)
+    var (depth, start) = (0, 0)
+    while start <= bytes.count {
+      var stop = start
+      while stop < bytes.count, bytes[stop] != UInt8(ascii: "/") { stop += 1 }
+      try check(segment: bytes[start..<stop])
       depth += 1
+      start = stop + 1
     }
     guard depth <= Self.maximumDepth else { throw .tooDeep }
     try checkCharacters(bytes)
@@ -78,8 +81,10 @@ package struct PathRule: Sendable, Equatable {
 
   /// Control characters (C0, DEL, C1 as U+0080 to U+009F) and the bidi controls of reliability.md I14.
   private func checkCharacters(_ bytes: [UInt8]) throws(PathRefusal) {
-    for (index, byte) in bytes.enumerated() {
+    for index in bytes.indices {
+      let byte = bytes[index]
       if byte < 0x20 || byte == 0x7F { throw .control }
+      if byte < 0x80 { continue }
       if byte == 0xC2, index + 1 < bytes.count, (0x80...0x9F).contains(bytes[index + 1]) { throw .control }
       if byte == 0xE2, index + 2 < bytes.count {
         let second = bytes[index + 1]

@@ -156,7 +156,7 @@ package struct Planner: Sendable {
 
 /// What is decided over one path.
 package enum Decision: Sendable, Equatable {
-  case action(Action)
+  indirect case action(Action)
   /// As wanted: nothing to do.
   case current
   /// What stands there is what is wanted: only the ledger has to learn it.

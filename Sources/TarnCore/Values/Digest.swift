@@ -33,6 +33,11 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
 
   /// Reads the spellings found in the wild: `sha-256`, `SHA256`, `SHA2-256`, ` sha256 `.
   package init?(name: String) {
+    // By far the most.
+    if name == "sha-256" {
+      self = .sha256
+      return
+    }
     let isPlain = name.utf8.allSatisfy { $0 < 0x80 }
     let folded = isPlain ? Self.folded(name.utf8) : name.lowercased().filter { $0.isLetter || $0.isNumber }
     switch folded {
@@ -87,19 +92,20 @@ package struct Digest: Hashable, Sendable {
   /// Reads hexadecimal digits of either case, nothing else.
   package init?(_ algorithm: DigestAlgorithm, hex: [UInt8]) {
     guard hex.count == algorithm.length * 2 else { return nil }
-    var isHex = true
+    var all: UInt8 = 0
     let bytes = [UInt8](unsafeUninitializedCapacity: algorithm.length) { bytes, count in
-      for index in 0..<algorithm.length {
-        guard let high = Self.value(ofHexDigit: hex[2 * index]),
-          let low = Self.value(ofHexDigit: hex[2 * index + 1])
-        else {
-          isHex = false
-          return
+      Self.hexValues.withUnsafeBufferPointer { values in
+        hex.withUnsafeBufferPointer { hex in
+          for index in 0..<algorithm.length {
+            let (high, low) = (values[Int(hex[2 * index])], values[Int(hex[2 * index + 1])])
+            all |= high | low
+            bytes[index] = high << 4 | low & 15
+          }
         }
-        bytes[index] = high << 4 | low
-        count = index + 1
       }
+      count = algorithm.length
     }
+    let isHex = all < 16
     guard isHex else { return nil }
     self.algorithm = algorithm
     self.bytes = bytes
@@ -116,6 +122,9 @@ package struct Digest: Hashable, Sendable {
     }
     return String(decoding: text, as: UTF8.self)
   }
+
+  /// By byte; 255 for what is no digit.
+  private static let hexValues = (0..<256).map { value(ofHexDigit: UInt8($0)) ?? .max }
 
   package static func value(ofHexDigit digit: UInt8) -> UInt8? {
     switch digit {

@@ -4,59 +4,55 @@ import TarnCore
 ///
 /// A phase whose actions come in another order has a row for each from then on, and what lies together already is taken apart.
 struct ActionBatches {
-  private struct Batch {
-    var first: RelativePath
-    var ordinal: Int64
+  private struct Phase {
+    /// Of the first action that waits.
+    var path = RelativePath(trusted: [])
+    var ordinal: Int64 = 0
+    /// Actions that wait for more, and what they are.
     var count = 0
     var writer = ByteWriter()
-  }
-
-  private struct Phase {
-    var batch: Batch?
     /// Of the action that came last.
     var last: RelativePath?
     var isOrdered = true
-    /// Emptied, to write into next.
-    var spare = ByteWriter()
   }
 
   /// How many lie together, and their bytes: less than a page of the database.
   private static let most = 32
   private static let mostBytes = 3500
 
-  private var phases: [Action.Phase: Phase] = [:]
+  /// By `Action.Phase.rawValue`.
+  private var phases = Array(repeating: Phase(), count: 3)
   private(set) var count: Int64 = 0
 
   mutating func add(_ action: Action, _ connection: Connection) throws(LedgerFailure) {
-    var phase = phases.removeValue(forKey: action.phase) ?? Phase()
-    if phase.isOrdered, let last = phase.last, action.path < last {
-      try Self.write(&phase, action.phase, connection)
+    let number = Int(action.phase.rawValue)
+    if phases[number].isOrdered, let last = phases[number].last, action.path < last {
+      try write(action.phase, connection)
       try Self.takeApart(action.phase, connection)
-      phase.isOrdered = false
+      phases[number].isOrdered = false
     }
-    phase.last = action.path
-    var batch = phase.batch.take() ?? Batch(first: action.path, ordinal: count, writer: phase.spare)
-    ActionCodec.encode(action, into: &batch.writer)
-    batch.count += 1
-    let isFull = batch.count >= Self.most || batch.writer.bytes.count >= Self.mostBytes
-    phase.batch = batch
-    if isFull || !phase.isOrdered { try Self.write(&phase, action.phase, connection) }
+    phases[number].last = action.path
+    if phases[number].count == 0 { (phases[number].path, phases[number].ordinal) = (action.path, count) }
+    phases[number].count += 1
     count += 1
-    phases[action.phase] = phase
+    ActionCodec.encode(action, into: &phases[number].writer)
+    let isFull = phases[number].count >= Self.most || phases[number].writer.bytes.count >= Self.mostBytes
+    if isFull || !phases[number].isOrdered { try write(action.phase, connection) }
   }
 
   /// Writes what waits for more.
   mutating func flush(_ connection: Connection) throws(LedgerFailure) {
-    for phase in phases.keys { try Self.write(&phases[phase, default: Phase()], phase, connection) }
+    for phase in [Action.Phase.payload, .index, .deletion] { try write(phase, connection) }
   }
 
-  private static func write(
-    _ phase: inout Phase, _ key: Action.Phase, _ connection: Connection
-  ) throws(LedgerFailure) {
-    guard let batch = phase.batch.take() else { return }
-    try put(key, batch.first, ordinal: batch.ordinal, count: batch.count, batch.writer.bytes, connection)
-    phase.spare = batch.writer
-    phase.spare.removeAll()
+  private mutating func write(_ phase: Action.Phase, _ connection: Connection) throws(LedgerFailure) {
+    let number = Int(phase.rawValue)
+    let waiting = phases[number]
+    guard waiting.count > 0 else { return }
+    try Self.put(
+      phase, waiting.path, ordinal: waiting.ordinal, count: waiting.count, waiting.writer.bytes, connection)
+    phases[number].count = 0
+    phases[number].writer.removeAll()
   }
 
   private static func put(
