@@ -15,15 +15,23 @@ struct Beneath: Sendable {
     /// - Throws: `other` for what is no path of the folder: a `..`, a NUL, an empty segment, what is Tarn's own
     ///   at any depth.
     init(_ path: RelativePath) throws(FolderFailure) {
-      for segment in path.bytes.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false) {
-        let isDots = segment.count <= 2 && segment.allSatisfy { $0 == UInt8(ascii: ".") }
-        let isOwn = segment.elementsEqual(PathRule.reservedName)
-        if isDots || isOwn || segment.contains(0) {
+      let bytes = path.bytes
+      var start = 0
+      while start <= bytes.count {
+        var stop = start
+        while stop < bytes.count, bytes[stop] != UInt8(ascii: "/") { stop += 1 }
+        guard Self.isName(bytes[start..<stop]) else {
           throw FolderFailure(.other, "\(path.printable) is no path of the folder", path: path)
         }
+        start = stop + 1
       }
       parent = path.parent
       leaf = cString(path.name)
+    }
+
+    private static func isName(_ segment: ArraySlice<UInt8>) -> Bool {
+      let isDots = segment.count <= 2 && segment.allSatisfy { $0 == UInt8(ascii: ".") }
+      return !isDots && !segment.contains(0) && !segment.elementsEqual(PathRule.reservedName)
     }
   }
 

@@ -7,6 +7,26 @@ struct Origin: Hashable, Sendable {
   /// Lower case; an IPv6 address with its brackets.
   let host: String
   let port: String
+  /// Of all three: it is asked for several times for each file.
+  private let code: Int
+
+  init(scheme: String, host: String, port: String) {
+    (self.scheme, self.host, self.port) = (scheme, host, port)
+    var hasher = Swift.Hasher()
+    hasher.combine(scheme)
+    hasher.combine(host)
+    hasher.combine(port)
+    code = hasher.finalize()
+  }
+
+  static func == (left: Self, right: Self) -> Bool {
+    left.code == right.code && left.host == right.host && left.port == right.port
+      && left.scheme == right.scheme
+  }
+
+  func hash(into hasher: inout Swift.Hasher) {
+    hasher.combine(code)
+  }
 
   /// `example.org:443`, for messages.
   var hostAndPort: String { "\(host):\(port)" }
@@ -127,16 +147,20 @@ struct SourceURLs {
   /// Whether it begins as the last one did, and has nothing behind it that a parser could change or refuse: no query, no fragment,
   /// no escape, no segment with a dot at its head.
   private func isPlain(_ text: String) -> Bool {
-    let bytes = text.utf8
-    guard bytes.count < Self.longest, bytes.starts(with: prefix) else { return false }
-    var last = UInt8(ascii: "/")
-    for byte in bytes.dropFirst(prefix.count) {
-      guard Self.plain[Int(byte)], byte != UInt8(ascii: ".") || last != UInt8(ascii: "/") else {
-        return false
+    // Texts of feeds are native strings: nil is of no account.
+    text.utf8.withContiguousStorageIfAvailable { bytes in
+      guard bytes.count < Self.longest, bytes.count >= prefix.count else { return false }
+      for index in prefix.indices where bytes[index] != prefix[index] { return false }
+      return Self.plain.withUnsafeBufferPointer { plain in
+        var last = UInt8(ascii: "/")
+        for index in prefix.count..<bytes.count {
+          let byte = bytes[index]
+          guard plain[Int(byte)], byte != UInt8(ascii: ".") || last != UInt8(ascii: "/") else { return false }
+          last = byte
+        }
+        return true
       }
-      last = byte
-    }
-    return true
+    } ?? false
   }
 
   private mutating func remember(_ url: SourceURL, from text: String) {

@@ -125,6 +125,13 @@ import Testing
     #expect(failure { _ = try SQLiteLedger(directory: scratch.path) }?.code == .corrupt)
   }
 
+  /// A schema that changes gets another number here: the one that this prints.
+  @Test func theKnownCodeIsThatOfTheSchema() throws {
+    let file = try DatabaseFile(directory: scratch.path, name: "none")
+    let made = try Migrator(schema: .current, file: file).model(Schema.current.steps)
+    #expect(Schema.current.objects == Migrator.code(made))
+  }
+
   /// A step would fail half-way, each time again.
   @Test func anOlderVersionWithNewerTablesIsDamage() throws {
     try SQLiteLedger(directory: scratch.path).close()

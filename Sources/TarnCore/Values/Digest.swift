@@ -70,6 +70,11 @@ package struct Digest: Hashable, Sendable {
   package let algorithm: DigestAlgorithm
   package let bytes: [UInt8]
 
+  package func hash(into hasher: inout Swift.Hasher) {
+    hasher.combine(algorithm)
+    bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
+  }
+
   /// - Returns: nil when the length is not the algorithm's.
   package init?(_ algorithm: DigestAlgorithm, bytes: [UInt8]) {
     guard bytes.count == algorithm.length else { return nil }

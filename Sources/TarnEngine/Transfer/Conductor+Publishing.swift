@@ -20,7 +20,7 @@ extension Conductor {
       placed: ports.now)
     publisher.submit(
       Publication(
-        job: id, kind: job.action.kind, path: job.entry.path, partial: partial,
+        job: id, kind: job.action.kind, partial: partial,
         expectation: job.action.present.map { .present($0) } ?? .absent,
         trashName: job.action.present == nil ? "" : ports.random.name(), row: row,
         displacesOwn: job.displacesOwn, isCopy: job.isCopy))

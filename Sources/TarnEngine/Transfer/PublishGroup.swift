@@ -102,7 +102,10 @@ struct PublishGroup: Sendable {
         ownWrites?.withdraw(publication.path)
       }
     }
-    try ledger.apply(zip(ready, outcomes).flatMap { changes($0, $1) })
+    var changes: [LedgerChange] = []
+    changes.reserveCapacity(5 * ready.count)
+    for (publication, outcome) in zip(ready, outcomes) { add(publication, outcome, to: &changes) }
+    try ledger.apply(changes)
     for (publication, outcome) in zip(ready, outcomes) { finish(publication, outcome) }
   }
 
@@ -134,24 +137,23 @@ struct PublishGroup: Sendable {
     }
   }
 
-  private func changes(_ publication: Publication, _ outcome: PublishOutcome) -> [LedgerChange] {
-    var changes: [LedgerChange] = [.dropPartial(publication.path)]
-    if case .failed = outcome, mayHoldInTrash(publication) { return changes }
+  private func add(_ publication: Publication, _ outcome: PublishOutcome, to changes: inout [LedgerChange]) {
+    changes.append(.dropPartial(publication.path))
+    if case .failed = outcome, mayHoldInTrash(publication) { return }
     changes.append(.dropIntent(publication.path))
-    guard case .installed(let identity, let displaced) = outcome else { return changes }
+    guard case .installed(let identity, let displaced) = outcome else { return }
     let now = Timestamp(nanoseconds: clock.now())
     var row = publication.row
     row.identity = identity
     row.placed = now
-    changes += [
-      .row(row), .dropProblem(name: row.path.bytes),
+    changes.append(.row(row))
+    changes.append(.dropProblem(name: row.path.bytes))
+    changes.append(
       .event(
         Event(
           when: now, code: publication.kind.doneCode(isCopy: publication.isCopy), path: row.path,
-          bytes: identity.size,
-          detail: publication.detail)),
-    ]
-    guard let displaced else { return changes }
+          bytes: identity.size, detail: publication.detail)))
+    guard let displaced else { return }
     let isAsPlanned = publication.expects(displaced)
     changes.append(
       .trash(
@@ -160,7 +162,6 @@ struct PublishGroup: Sendable {
           reason: isAsPlanned && publication.kind != .replace ? .replaced : .edited,
           isOwn: publication.displacesOwn && isAsPlanned, size: displaced.size, when: now, identity: displaced
         )))
-    return changes
   }
 }
 
@@ -173,8 +174,8 @@ extension Publication {
       case .replace: "it was changed in the folder; what stood there is in the trash"
       default: nil
       }
-    return [isCopy ? "copied from a file of the folder" : nil, cause].compactMap { $0 }
-      .joined(separator: "; ")
+    guard isCopy else { return cause ?? "" }
+    return ["copied from a file of the folder", cause].compactMap { $0 }.joined(separator: "; ")
   }
 
   func expects(_ displaced: FileIdentity) -> Bool {

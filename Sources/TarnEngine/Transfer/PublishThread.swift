@@ -1,19 +1,34 @@
 import TarnCore
 import TarnRuntime
 
-/// A checked file on its way to its final name.
-struct Publication: Sendable {
-  var job: UInt64
-  var kind: Action.Kind
-  var path: RelativePath
-  var partial: any PartialFile
-  var expectation: Installation.Expectation
-  var trashName: String
+/// A checked file on its way to its final name. One object, which is handed on.
+final class Publication: Sendable {
+  let job: UInt64
+  let kind: Action.Kind
+  let partial: any PartialFile
+  let expectation: Installation.Expectation
+  let trashName: String
   /// The row to write; its identity is the one before the rename.
-  var row: Row
+  let row: Row
   /// What is expected at the path was placed by Tarn, not adopted, and is as it left it.
-  var displacesOwn: Bool
-  var isCopy: Bool
+  let displacesOwn: Bool
+  let isCopy: Bool
+
+  init(
+    job: UInt64, kind: Action.Kind, partial: any PartialFile, expectation: Installation.Expectation,
+    trashName: String, row: Row, displacesOwn: Bool, isCopy: Bool
+  ) {
+    self.job = job
+    self.kind = kind
+    self.partial = partial
+    self.expectation = expectation
+    self.trashName = trashName
+    self.row = row
+    self.displacesOwn = displacesOwn
+    self.isCopy = isCopy
+  }
+
+  var path: RelativePath { row.path }
 }
 
 /// Publishes in groups: durable together, then renamed, then the directories, then one ledger transaction; only then is

@@ -5,10 +5,14 @@ import TarnCore
 /// The directories that one call works in: each opened once, made where it is missing, and fsynced once at the
 /// end. One thread.
 final class TouchedDirectories {
-  private struct Touched {
+  private final class Touched {
     let descriptor: Descriptor
     /// The items whose names depend on it.
     var items: [Int] = []
+
+    init(descriptor: Descriptor) {
+      self.descriptor = descriptor
+    }
   }
 
   /// So many directories stay open at a time; beyond, they are made durable early.

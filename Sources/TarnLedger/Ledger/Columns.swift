@@ -14,6 +14,35 @@ extension Row {
   }
 }
 
+extension Statement {
+  /// The path, and what `Row.values` has.
+  func put(_ row: Row) throws(LedgerFailure) {
+    try put(row.path.bytes)
+    try put(bits: row.identity.device)
+    try put(bits: row.identity.inode)
+    try put(bits: row.identity.size)
+    try put(row.identity.modified.nanoseconds)
+    try put(row.identity.changed.nanoseconds)
+    try put(Int64(row.digest.algorithm.rawValue))
+    try put(row.digest.bytes)
+    try put(row.isVerified ? 1 : 0)
+    try put(row.fingerprint)
+    try put(row.etag)
+    try put(row.lastModified)
+    try put(row.placed.nanoseconds)
+    try put(row.isAdopted ? 1 : 0)
+  }
+
+  /// All but the number, which the database gives.
+  func put(_ event: Event) throws(LedgerFailure) {
+    try put(event.when.nanoseconds)
+    try put(event.code)
+    try put(event.path?.bytes)
+    try put(bits: event.bytes)
+    try put(event.detail)
+  }
+}
+
 extension Intent {
   var values: [Value] {
     [
@@ -50,13 +79,6 @@ extension Problem {
       .blob(name), .text(kind.rawValue), .text(code), .text(message), .integer(since.nanoseconds),
       .integer(seen.nanoseconds), .integer(Int64(attempts)),
     ]
-  }
-}
-
-extension Event {
-  /// All but the number, which the database gives.
-  var values: [Value] {
-    [.integer(when.nanoseconds), .text(code), .optional(path?.bytes), .bits(bytes), .text(detail)]
   }
 }
 

@@ -9,8 +9,8 @@ struct IntentGroups {
   /// Shorter lists become rows of the table `intents`.
   static let least = 8
 
+  /// Paths by the number of their group; few groups are said at a time.
   private var members: [Int64: Set<RelativePath>] = [:]
-  private var groups: [RelativePath: Int64] = [:]
   private var isLoaded = false
   /// Groups whose rows say more than they should.
   private var touched: Set<Int64> = []
@@ -32,34 +32,36 @@ struct IntentGroups {
   /// Reads what an earlier run left, once.
   mutating func load(_ connection: Connection) throws(LedgerFailure) {
     guard !isLoaded else { return }
-    for (number, intents) in try Self.all(connection) { note(number, intents) }
+    for (number, intents) in try Self.all(connection) { members[number] = Set(intents.lazy.map(\.path)) }
     isLoaded = true
-  }
-
-  private mutating func note(_ number: Int64, _ intents: [Intent]) {
-    members[number] = Set(intents.map(\.path))
-    for intent in intents { groups[intent.path] = number }
   }
 
   /// Writes a list as one row. Older intents of its paths are replaced.
   mutating func add(_ intents: [Intent], _ connection: Connection) throws(LedgerFailure) {
     for intent in intents { try connection.requireOnePath(intent) }
-    let newest = Dictionary(intents.map { ($0.path, $0) }) { $1 }
+    let paths = Set(intents.lazy.map(\.path))
     let hasRows = try connection.first("SELECT 1 FROM intents LIMIT 1") { _ in true } ?? false
-    for path in newest.keys where !leave(path) && hasRows {
-      try connection.run("DELETE FROM intents WHERE path = ?", [.blob(path.bytes)])
+    if hasRows || !members.isEmpty {
+      for path in paths where !leave(path) && hasRows {
+        try connection.run("DELETE FROM intents WHERE path = ?", [.blob(path.bytes)])
+      }
     }
+    // Of a path that is said twice the second holds.
+    let newest =
+      paths.count == intents.count
+      ? intents : Array(Dictionary(intents.map { ($0.path, $0) }) { $1 }.values)
     let number = (members.keys.max() ?? 0) + 1
-    try Self.write(number, newest.count == intents.count ? intents : Array(newest.values), connection)
-    note(number, intents)
+    try Self.write(number, newest, connection)
+    members[number] = paths
   }
 
   /// - Returns: false when the path is in no group.
   mutating func leave(_ path: RelativePath) -> Bool {
-    guard let number = groups.removeValue(forKey: path) else { return false }
-    members[number]?.remove(path)
-    touched.insert(number)
-    return true
+    for number in members.keys where members[number]?.remove(path) != nil {
+      touched.insert(number)
+      return true
+    }
+    return false
   }
 
   /// Brings the rows in line with what has left.

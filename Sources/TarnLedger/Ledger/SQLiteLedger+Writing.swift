@@ -110,7 +110,8 @@ extension Connection {
   /// One change, inside the transaction of its list.
   fileprivate func write(_ change: LedgerChange) throws(LedgerFailure) {
     switch change {
-    case .row(let row): try run(SQL.putRow, [.blob(row.path.bytes)] + row.values)
+    case .row(let row):
+      try run(SQL.putRow) { (statement) throws(LedgerFailure) in try statement.put(row) }
     case .dropRow(let path): try run("DELETE FROM rows WHERE path = ?", [.blob(path.bytes)])
     case .intent(let intent): try write(intent)
     case .dropIntent(let path): try run("DELETE FROM intents WHERE path = ?", [.blob(path.bytes)])
@@ -124,7 +125,8 @@ extension Connection {
     case .dropProblem(let name): try run("DELETE FROM problems WHERE name = ?", [.blob(name)])
     case .dropProblems(let seenBefore):
       try run("DELETE FROM problems WHERE seen < ?", [.integer(seenBefore.nanoseconds)])
-    case .event(let event): try run(SQL.addEvent, event.values)
+    case .event(let event):
+      try run(SQL.addEvent) { (statement) throws(LedgerFailure) in try statement.put(event) }
     case .pruneEvents(let keeping, let before, let now):
       try pruneEvents(keeping: keeping, before: before, now: now)
     case .hold(let plan): try write(plan)

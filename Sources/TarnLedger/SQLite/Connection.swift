@@ -60,6 +60,14 @@ final class Connection {
     while try statement.step() {}
   }
 
+  /// The same, with what `bind` binds, from the first parameter on.
+  func run(_ sql: String, bind: (Statement) throws(LedgerFailure) -> Void) throws(LedgerFailure) {
+    let statement = try cached(sql)
+    defer { statement.reset() }
+    try bind(statement)
+    while try statement.step() {}
+  }
+
   /// Every row through `read`.
   func all<Result>(
     _ sql: String, _ values: [Value] = [], _ read: (Statement) throws(LedgerFailure) -> Result
@@ -174,7 +182,7 @@ final class Connection {
   }
 
   private func cached(_ sql: String) throws(LedgerFailure) -> Statement {
-    for (known, statement) in recent where known == sql { return statement }
+    for index in recent.indices where recent[index].sql == sql { return recent[index].statement }
     let statement: Statement
     if let known = statements[sql] {
       statement = known

@@ -41,6 +41,8 @@ final class Statement {
   private let database: OpaquePointer
   private let file: String
   private var arena = Arena()
+  /// The parameter that `put` bound last.
+  private var bound: Int32 = 0
 
   /// Takes over `handle`.
   init(handle: OpaquePointer, database: OpaquePointer, file: String) {
@@ -79,6 +81,48 @@ final class Statement {
     sqlite3_reset(handle)
     sqlite3_clear_bindings(handle)
     arena.empty()
+    bound = 0
+  }
+
+  // One parameter after another, for what is written by the thousand: no list of values is made.
+
+  func put(_ number: Int64) throws(LedgerFailure) {
+    try check(sqlite3_bind_int64(handle, next(), number))
+  }
+
+  /// As `Value.bits`.
+  func put(bits number: UInt64?) throws(LedgerFailure) {
+    if let number { try put(Int64(bitPattern: number)) } else { try putNull() }
+  }
+
+  func put(_ bytes: [UInt8]?) throws(LedgerFailure) {
+    guard let bytes else { return try putNull() }
+    let index = next()
+    let code = bytes.withUnsafeBytes { bytes in
+      sqlite3_bind_blob64(handle, index, keep(bytes), UInt64(bytes.count), Self.asIs)
+    }
+    try check(code)
+  }
+
+  func put(_ text: String?) throws(LedgerFailure) {
+    guard var text else { return try putNull() }
+    let index = next()
+    let code = text.withUTF8 { bytes in
+      let kept = keep(UnsafeRawBufferPointer(bytes)).assumingMemoryBound(to: CChar.self)
+      return sqlite3_bind_text64(handle, index, kept, UInt64(bytes.count), Self.asIs, UInt8(SQLITE_UTF8))
+    }
+    try check(code)
+  }
+
+  private func putNull() throws(LedgerFailure) { try check(sqlite3_bind_null(handle, next())) }
+
+  private func next() -> Int32 {
+    bound += 1
+    return bound
+  }
+
+  private func check(_ code: Int32) throws(LedgerFailure) {
+    guard code == SQLITE_OK else { throw failure(code) }
   }
 
   private func bind(_ value: Value, at index: Int32) -> Int32 {

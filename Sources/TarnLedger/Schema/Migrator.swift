@@ -50,24 +50,33 @@ struct Migrator {
   ///
   /// - Throws: `.corrupt` when its tables are not those of its version, which no step is for.
   func migrate(_ connection: Connection, from standing: Standing) throws(LedgerFailure) {
-    var reached: Int64 = 0
-    if case .version(let version) = standing {
-      reached = version
-      if version < schema.version {
-        try check(connection, version: version)
-        try backUp(connection, version: version)
-      }
+    guard case .version(var reached) = standing else { return try make(connection) }
+    if reached < schema.version {
+      try check(connection, version: reached)
+      try backUp(connection, version: reached)
     }
     while reached < schema.version {
       let step = schema.steps[Int(reached)]
       reached += 1
-      // The id goes in with the first step: a database has both or neither.
-      let marks = "PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(reached)"
       try connection.transaction { () throws(LedgerFailure) in
         try connection.execute(step)
-        try connection.execute(marks)
+        try mark(connection, reached)
       }
     }
+  }
+
+  /// All steps at once, in a database that holds nothing: each transaction of its own would wait for the disk.
+  private func make(_ connection: Connection) throws(LedgerFailure) {
+    try connection.transaction { () throws(LedgerFailure) in
+      for step in schema.steps { try connection.execute(step) }
+      try mark(connection, schema.version)
+    }
+  }
+
+  /// The id goes in with the first version: a database has both or neither.
+  private func mark(_ connection: Connection, _ version: Int64) throws(LedgerFailure) {
+    try connection.execute(
+      "PRAGMA application_id = \(Schema.applicationID); PRAGMA user_version = \(version)")
   }
 
   /// Holds the tables and indexes of the database against those that the steps make.
@@ -76,13 +85,32 @@ struct Migrator {
   /// - Throws: `.corrupt` when they differ; a statement would fail, or mean something else.
   func check(_ connection: Connection, version: Int64? = nil) throws(LedgerFailure) {
     let version = version ?? schema.version
+    if version == schema.version, let known = schema.objects,
+      try Self.code(objects(of: connection)) == known
+    {
+      return
+    }
     guard try model(Array(schema.steps.prefix(Int(version)))) == objects(of: connection) else {
       throw ErrorTable.failure(.corrupt, "its tables are not those of version \(version)", file: file.path)
     }
   }
 
+  /// FNV-1a of a list of objects.
+  static func code(_ objects: [[String?]]) -> UInt64 {
+    var code: UInt64 = 0xCBF2_9CE4_8422_2325
+    func add(_ byte: UInt8) { code = (code ^ UInt64(byte)) &* 0x100_0000_01B3 }
+    for object in objects {
+      for text in object {
+        // Bytes that no UTF-8 has.
+        add(text == nil ? 0xFE : 0xFF)
+        for byte in (text ?? "").utf8 { add(byte) }
+      }
+    }
+    return code
+  }
+
   /// What the steps make of an empty database; worked out once for each list of them.
-  private func model(_ steps: [String]) throws(LedgerFailure) -> [[String?]] {
+  func model(_ steps: [String]) throws(LedgerFailure) -> [[String?]] {
     if let known = Self.models.withLock({ $0[steps] }) { return known }
     let connection = try Connection(
       ":memory:", flags: SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, file: ":memory:")
