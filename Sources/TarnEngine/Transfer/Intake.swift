@@ -57,6 +57,8 @@ final class Intake: DownloadReceiver {
 
   private let job: UInt64
   private let lane: Int
+  /// Its file is made on the one lane and filled on the next.
+  private let isSmall: Bool
   private let entry: Entry
   private let check: ContentCheck
   private let url: String
@@ -67,6 +69,7 @@ final class Intake: DownloadReceiver {
   init(_ job: Job, context: IntakeContext) {
     self.job = job.id
     lane = job.lane
+    isSmall = Job.isForFirstLane(job.entry)
     entry = job.entry
     check = job.check
     url = job.url
@@ -149,7 +152,12 @@ final class Intake: DownloadReceiver {
 
   func end(_ outcome: DownloadOutcome) {
     context.progress.end(job)
-    submit { $0.close(outcome) }
+    guard isSmall else { return submit { $0.close(outcome) } }
+    // To make a file takes as long as to fill it: the one goes on beside the other.
+    submit { intake in
+      intake.open()
+      intake.context.lanes.submit(lane: intake.lane + 1) { intake.close(outcome) }
+    }
   }
 
   private func gather(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
