@@ -1,8 +1,7 @@
 /// One wanted file, as a feed names it. A value; what it holds lies in one object, for entries are handed on a dozen times between
 /// the feed and the ledger.
-package struct Entry: Sendable {
-  private final class Contents: @unchecked Sendable {
-    // Safe because it is written by a value that alone has it (`change`).
+package struct Entry: Sendable, Equatable {
+  private struct Fields: Equatable {
     var path: RelativePath
     var size: UInt64?
     var modified: Timestamp?
@@ -12,88 +11,76 @@ package struct Entry: Sendable {
     var pieces: Pieces?
     var listing: [UInt8]
     var mayBeDirectory: Bool
+  }
 
-    init(
-      path: RelativePath, size: UInt64?, modified: Timestamp?, modifiedIsExact: Bool, digests: [Digest],
-      sources: [Source], pieces: Pieces?, listing: [UInt8], mayBeDirectory: Bool
-    ) {
-      self.path = path
-      self.size = size
-      self.modified = modified
-      self.modifiedIsExact = modifiedIsExact
-      self.digests = digests
-      self.sources = sources
-      self.pieces = pieces
-      self.listing = listing
-      self.mayBeDirectory = mayBeDirectory
-    }
+  private final class Contents: Sendable {
+    let fields: Fields
 
-    func copy() -> Contents {
-      Contents(
-        path: path, size: size, modified: modified, modifiedIsExact: modifiedIsExact, digests: digests,
-        sources: sources, pieces: pieces, listing: listing, mayBeDirectory: mayBeDirectory)
+    init(_ fields: Fields) {
+      self.fields = fields
     }
   }
 
   private var contents: Contents
 
-  private mutating func change(_ body: (Contents) -> Void) {
-    if !isKnownUniquelyReferenced(&contents) { contents = contents.copy() }
-    body(contents)
+  private mutating func change(_ body: (inout Fields) -> Void) {
+    var fields = contents.fields
+    body(&fields)
+    contents = Contents(fields)
   }
 
   package var path: RelativePath {
-    get { contents.path }
+    get { contents.fields.path }
     set { change { $0.path = newValue } }
   }
 
   /// Bytes. A size that the feed only rounds or hints at is left out.
   package var size: UInt64? {
-    get { contents.size }
+    get { contents.fields.size }
     set { change { $0.size = newValue } }
   }
 
   /// The file's time, wanted on disk.
   package var modified: Timestamp? {
-    get { contents.modified }
+    get { contents.fields.modified }
     set { change { $0.modified = newValue } }
   }
 
   /// False when the listing shows minutes only or hides its time zone: then the time of the download's
   /// Last-Modified is preferred.
   package var modifiedIsExact: Bool {
-    get { contents.modifiedIsExact }
+    get { contents.fields.modifiedIsExact }
     set { change { $0.modifiedIsExact = newValue } }
   }
 
   /// Every digest that the feed gives and Tarn can check, the strongest first. The strongest decides.
   package var digests: [Digest] {
-    get { contents.digests }
+    get { contents.fields.digests }
     set { change { $0.digests = newValue } }
   }
 
   /// Where to fetch it, best first; empty only in what stands for a refused name.
   package var sources: [Source] {
-    get { contents.sources }
+    get { contents.fields.sources }
     set { change { $0.sources = newValue } }
   }
 
   package var pieces: Pieces? {
-    get { contents.pieces }
+    get { contents.fields.pieces }
     set { change { $0.pieces = newValue } }
   }
 
   /// What the listing said that may tell one version from the next, as text: a rounded size, an ETag, a
   /// time as printed. Compared listing with listing when there is no digest; empty when it said nothing.
   package var listing: [UInt8] {
-    get { contents.listing }
+    get { contents.fields.listing }
     set { change { $0.listing = newValue } }
   }
 
   /// The listing does not tell files from directories: when the URL leads to one with a slash at its end, it is none
   /// of a file.
   package var mayBeDirectory: Bool {
-    get { contents.mayBeDirectory }
+    get { contents.fields.mayBeDirectory }
     set { change { $0.mayBeDirectory = newValue } }
   }
 
@@ -103,9 +90,10 @@ package struct Entry: Sendable {
     mayBeDirectory: Bool = false
   ) {
     contents = Contents(
-      path: path, size: size, modified: modified, modifiedIsExact: modifiedIsExact,
-      digests: digests.count > 1 ? digests.sorted { $0.algorithm > $1.algorithm } : digests,
-      sources: sources, pieces: pieces, listing: listing, mayBeDirectory: mayBeDirectory)
+      Fields(
+        path: path, size: size, modified: modified, modifiedIsExact: modifiedIsExact,
+        digests: digests.count > 1 ? digests.sorted { $0.algorithm > $1.algorithm } : digests,
+        sources: sources, pieces: pieces, listing: listing, mayBeDirectory: mayBeDirectory))
   }
 
   /// Stands for a name that was refused: it keeps what is at the path, and below it, from being deleted.
@@ -114,14 +102,14 @@ package struct Entry: Sendable {
   }
 
   /// True for what stands for a refused name. It is not wanted, and no other entry is refused because of it.
-  package var isRefused: Bool { contents.sources.isEmpty }
+  package var isRefused: Bool { contents.fields.sources.isEmpty }
 
   /// The digest that decides; nil when the feed gives none.
-  package var digest: Digest? { contents.digests.first }
+  package var digest: Digest? { contents.fields.digests.first }
 
   /// What tells this version from the next when there is no digest: size, time and what the listing said.
   package var fingerprint: [UInt8] {
-    let contents = contents
+    let contents = contents.fields
     guard contents.size != nil || contents.modified != nil || !contents.listing.isEmpty else { return [] }
     var bytes: [UInt8] = []
     // Both numbers at their longest.
@@ -149,14 +137,9 @@ package struct Entry: Sendable {
   }
 }
 
-extension Entry: Equatable {
+extension Entry {
   package static func == (left: Entry, right: Entry) -> Bool {
-    let (one, other) = (left.contents, right.contents)
-    return one === other
-      || (one.path == other.path && one.size == other.size && one.modified == other.modified
-        && one.modifiedIsExact == other.modifiedIsExact && one.digests == other.digests
-        && one.sources == other.sources && one.pieces == other.pieces && one.listing == other.listing
-        && one.mayBeDirectory == other.mayBeDirectory)
+    left.contents === right.contents || left.contents.fields == right.contents.fields
   }
 }
 

@@ -28,21 +28,59 @@ struct PublishGroup: Sendable {
     }
   }
 
-  func publish(_ group: Durable) {
-    let batch = group.files
+  /// Files that have their names, or failed to get them, and are not recorded yet.
+  struct Named {
+    fileprivate let files: [Publication]
+    fileprivate let outcomes: [PublishOutcome]
+  }
+
+  /// Gives a group its names. What the one before it came to is recorded together with its intents: one wait for the disk less.
+  ///
+  /// - Parameter former: to be recorded; it is, whatever becomes of this group.
+  /// - Returns: what is to be recorded next; nil when nothing is.
+  func name(_ group: Durable, after former: Named?) -> Named? {
+    var open = (former?.files ?? []) + group.files
     do throws(LedgerFailure) {
-      let isIntact: Bool
-      do throws(FolderFailure) {
-        isIntact = try folder.isIntact()
-      } catch {
-        // A lack that may be over in a moment fails these files; anything else may be true of the whole folder.
-        if error.code == .tooManyFiles || error.code == .outOfMemory { return try leave(batch, error) }
-        for publication in batch { try leave(publication) }
-        return post(.folderFailed(error))
+      let refusal = refusal()
+      if refusal == nil { return try install(group.files, after: former) }
+      if let former { try write(former) }
+      open = group.files
+      switch refusal {
+      case .files(let failure): try leave(group.files, failure)
+      case .all(let failure):
+        for publication in group.files { try leave(publication) }
+        post(.folderFailed(failure))
+      case nil: break
       }
-      if isIntact { try install(batch) } else { try leave(batch, Self.replaced) }
     } catch {
-      fail(batch, error)
+      fail(open, error)
+    }
+    return nil
+  }
+
+  /// Makes what became of a group durable, and says it.
+  func record(_ named: Named) {
+    do throws(LedgerFailure) {
+      try write(named)
+    } catch {
+      fail(named.files, error)
+    }
+  }
+
+  private enum Refusal {
+    /// These files get no names.
+    case files(FolderFailure)
+    /// Nothing gets any.
+    case all(FolderFailure)
+  }
+
+  /// Why nothing is to be renamed in the folder now.
+  private func refusal() -> Refusal? {
+    do throws(FolderFailure) {
+      return try folder.isIntact() ? nil : .files(Self.replaced)
+    } catch {
+      // A lack that may be over in a moment fails these files; anything else may be true of the whole folder.
+      return error.code == .tooManyFiles || error.code == .outOfMemory ? .files(error) : .all(error)
     }
   }
 
@@ -90,9 +128,9 @@ struct PublishGroup: Sendable {
     try ledger.apply([.dropPartial(publication.path)])
   }
 
-  private func install(_ ready: [Publication]) throws(LedgerFailure) {
-    guard !ready.isEmpty else { return }
-    try ledger.apply(ready.map { .intent(intent($0)) })
+  private func install(_ ready: [Publication], after former: Named?) throws(LedgerFailure) -> Named {
+    try ledger.apply((former.map(changes) ?? []) + ready.map { .intent(intent($0)) })
+    if let former { finish(former) }
     for publication in ready { ownWrites?.expect(publication.path, publication.row.identity) }
     let outcomes = folder.install(ready.map(installation))
     for (publication, outcome) in zip(ready, outcomes) {
@@ -102,11 +140,23 @@ struct PublishGroup: Sendable {
         ownWrites?.withdraw(publication.path)
       }
     }
+    return Named(files: ready, outcomes: outcomes)
+  }
+
+  private func write(_ named: Named) throws(LedgerFailure) {
+    try ledger.apply(changes(named))
+    finish(named)
+  }
+
+  private func finish(_ named: Named) {
+    for (publication, outcome) in zip(named.files, named.outcomes) { finish(publication, outcome) }
+  }
+
+  private func changes(_ named: Named) -> [LedgerChange] {
     var changes: [LedgerChange] = []
-    changes.reserveCapacity(5 * ready.count)
-    for (publication, outcome) in zip(ready, outcomes) { add(publication, outcome, to: &changes) }
-    try ledger.apply(changes)
-    for (publication, outcome) in zip(ready, outcomes) { finish(publication, outcome) }
+    changes.reserveCapacity(6 * named.files.count)
+    for (publication, outcome) in zip(named.files, named.outcomes) { add(publication, outcome, to: &changes) }
+    return changes
   }
 
   private func finish(_ publication: Publication, _ outcome: PublishOutcome) {

@@ -137,12 +137,22 @@ final class PublishThread: Sendable {
   }
 
   private static func name(_ handover: LockedCondition<Handover>, _ group: PublishGroup) {
+    var named: PublishGroup.Named?
     while true {
-      handover.wait { $0.group != nil || $0.isOver ? () : nil }
-      guard let durable = handover.withLock({ $0.group }) else { return }
-      group.publish(durable)
-      // Only now: one group at most waits for its names.
+      // What has its names waits for its record no longer than until it is seen that no other group is there.
+      let isIdle = named == nil
+      let next = handover.wait { handover -> PublishGroup.Durable?? in
+        if let next = handover.group { return .some(next) }
+        return handover.isOver || !isIdle ? .some(nil) : nil
+      }
+      guard let next else {
+        guard let done = named.take() else { return }
+        group.record(done)
+        continue
+      }
+      // One group at most waits for its names.
       handover.change { $0.group = nil }
+      named = group.name(next, after: named.take())
     }
   }
 }

@@ -15,14 +15,14 @@ struct IntentGroups {
   /// Groups whose rows say more than they should.
   private var touched: Set<Int64> = []
 
-  /// A list is kept as one when nothing in it depends on the order.
+  /// The intents of a list that are kept as one, when none is dropped behind the first of them.
   static func intents(in changes: [LedgerChange]) -> [Intent]? {
     guard changes.count >= least else { return nil }
     var intents: [Intent] = []
     for change in changes {
       switch change {
       case .intent(let intent): intents.append(intent)
-      case .dropIntent: return nil
+      case .dropIntent where !intents.isEmpty: return nil
       default: break
       }
     }

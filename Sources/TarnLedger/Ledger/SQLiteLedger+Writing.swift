@@ -21,18 +21,16 @@ extension SQLiteLedger {
       var groups = writers.intentGroups
       try writers.change(on: connection) { () throws(LedgerFailure) in
         let bare = try connection.bareTables(for: changes)
-        let together = IntentGroups.intents(in: changes)
-        if let together {
-          try groups.load(connection)
-          try groups.add(together, connection)
-        }
+        var together = IntentGroups.intents(in: changes)
+        let areTogether = together != nil
         for change in changes where !bare.makesIdle(change) {
           switch change {
-          case .intent(let intent) where together == nil:
+          case .intent(let intent):
             try groups.load(connection)
+            if let intents = together.take() { try groups.add(intents, connection) }
+            guard !areTogether else { continue }
             _ = groups.leave(intent.path)
             try connection.write(change)
-          case .intent: break
           case .dropIntent(let path):
             try groups.load(connection)
             if !groups.leave(path) { try connection.write(change) }

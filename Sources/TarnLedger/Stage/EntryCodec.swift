@@ -40,20 +40,24 @@ enum EntryCodec {
   static func decode(path: RelativePath, from reader: inout ByteReader) throws(DamagedBytes) -> Entry {
     let parts = Parts(rawValue: try reader.byte())
     guard parts.isSubset(of: .all) else { throw DamagedBytes() }
-    var entry = Entry(
-      path: path, modifiedIsExact: parts.contains(.exact), mayBeDirectory: parts.contains(.mayBeDirectory))
-    if parts.contains(.size) { entry.size = try reader.unsigned() }
-    if parts.contains(.modified) { entry.modified = Timestamp(nanoseconds: try reader.signed()) }
+    let size = parts.contains(.size) ? try reader.unsigned() : nil
+    let modified = parts.contains(.modified) ? Timestamp(nanoseconds: try reader.signed()) : nil
+    var pieces: Pieces?
     if parts.contains(.pieces) {
       let length = try reader.unsigned()
-      entry.pieces = Pieces(length: length, digests: try reader.digests())
+      pieces = Pieces(length: length, digests: try reader.digests())
     }
-    entry.digests = try reader.digests()
-    entry.sources = try reader.list { reader throws(DamagedBytes) in
+    let digests = try reader.digests()
+    let sources = try reader.list { reader throws(DamagedBytes) in
       let url = try reader.text()
       return Source(url: url, priority: Int(try reader.signed()))
     }
-    entry.listing = try reader.string()
+    var entry = Entry(
+      path: path, size: size, modified: modified, modifiedIsExact: parts.contains(.exact), digests: digests,
+      sources: sources, pieces: pieces, listing: try reader.string(),
+      mayBeDirectory: parts.contains(.mayBeDirectory))
+    // In the order in which they were.
+    if digests.count > 1 { entry.digests = digests }
     return entry
   }
 }
