@@ -19,8 +19,9 @@ package struct AbsentFolder: FolderReading {
 package struct AbsentLedger: LedgerPort {
   package init() {}
 
-  private final class Nothing: RowCursor {
+  private final class Nothing: RowCursor, RecordedCursor {
     func next() throws(LedgerFailure) -> Row? { nil }
+    func next() throws(LedgerFailure) -> Recorded? { nil }
   }
 
   package func apply(_ changes: [LedgerChange]) throws(LedgerFailure) {
@@ -29,6 +30,7 @@ package struct AbsentLedger: LedgerPort {
   package func applyVolatile(_ changes: [LedgerChange]) throws(LedgerFailure) {}
   package func row(_ path: RelativePath) throws(LedgerFailure) -> Row? { nil }
   package func rows(in region: Region) throws(LedgerFailure) -> any RowCursor { Nothing() }
+  package func recorded() throws(LedgerFailure) -> any RecordedCursor { Nothing() }
   package func rowCount() throws(LedgerFailure) -> Int { 0 }
   package func rowCount(below path: RelativePath) throws(LedgerFailure) -> Int { 0 }
   package func rowBytes() throws(LedgerFailure) -> UInt64 { 0 }

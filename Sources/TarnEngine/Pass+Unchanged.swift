@@ -46,16 +46,9 @@ extension Pass {
 
   /// How the folder stands now; nil when a part of it cannot be read.
   private func standing(_ folder: any FolderReading) throws -> Standing? {
-    var standing = Standing()
-    var isWhole = true
-    let comparison = try Comparison(
-      planner: Planner(policy: PassPolicy()), rows: ports.ledger.rows(), snapshot: folder.scan()
-    ) { finding in
+    try Standing.of(ports.ledger.recorded(), folder.scan()) {
       if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
-      if finding.scanFailure != nil { isWhole = false } else { standing.add(finding.mark) }
     }
-    try comparison.finish()
-    return isWhole ? standing : nil
   }
 
   /// What a pass over an unchanged feed reports: what one that reads it whole would.

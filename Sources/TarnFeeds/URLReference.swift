@@ -92,9 +92,25 @@ struct URLReference: Equatable {
     return text.allSatisfy { Percent.isLetter($0) || Percent.isDigit($0) || [0x2B, 0x2D, 0x2E].contains($0) }
   }
 
+  /// Whether a segment is `.` or `..`: a dot alone says nothing, for most names have one.
+  private static func hasDotSegment(_ path: [UInt8]) -> Bool {
+    var length = 0
+    var dots = 0
+    for byte in path {
+      if byte == 0x2F {
+        if length == dots, dots == 1 || dots == 2 { return true }
+        (length, dots) = (0, 0)
+      } else {
+        length += 1
+        if byte == 0x2E { dots += 1 }
+      }
+    }
+    return length == dots && (dots == 1 || dots == 2)
+  }
+
   /// RFC 3986 5.2.4; a path above the root stays at the root.
   private static func removeDotSegments(_ path: [UInt8]) -> [UInt8] {
-    guard path.contains(0x2E) else { return path }
+    guard hasDotSegment(path) else { return path }
     let segments = path.split(separator: 0x2F, omittingEmptySubsequences: false)
     var kept: [ArraySlice<UInt8>] = []
     for (index, segment) in segments.enumerated() {
@@ -140,8 +156,10 @@ enum Percent {
   }
 
   private static func encode(_ text: some Sequence<UInt8>, keeping keeps: (UInt8) -> Bool) -> [UInt8] {
+    let text = Array(text)
+    guard !text.allSatisfy(keeps) else { return text }
     var result: [UInt8] = []
-    result.reserveCapacity(text.underestimatedCount)
+    result.reserveCapacity(text.count + 16)
     for byte in text {
       if keeps(byte) {
         result.append(byte)

@@ -14,6 +14,7 @@ final class XMLReader {
 
   private let feed: XMLFeed
   private let reader: xmlTextReaderPtr
+  private var newest: (place: UnsafePointer<xmlChar>?, text: String)?
 
   /// libxml2 wants its first call before any thread uses it; a static is made once.
   private static let isReady: Bool = {
@@ -57,7 +58,7 @@ final class XMLReader {
       case XML_READER_TYPE_ELEMENT:
         return .start(
           name: text(xmlTextReaderConstLocalName(reader)),
-          namespace: text(xmlTextReaderConstNamespaceUri(reader)),
+          namespace: namespaceText(),
           isEmpty: xmlTextReaderIsEmptyElement(reader) == 1)
       case XML_READER_TYPE_END_ELEMENT: return .end
       case XML_READER_TYPE_TEXT, XML_READER_TYPE_CDATA, XML_READER_TYPE_SIGNIFICANT_WHITESPACE:
@@ -90,7 +91,17 @@ final class XMLReader {
   }
 
   private func text(_ text: UnsafePointer<xmlChar>?) -> String {
-    String(decoding: bytes(text), as: UTF8.self)
+    guard let text else { return "" }
+    return String(decoding: UnsafeBufferPointer(start: text, count: Int(xmlStrlen(text))), as: UTF8.self)
+  }
+
+  /// libxml2 keeps each name once, as long as the reader lives: the same place is the same name.
+  private func namespaceText() -> String {
+    let place = xmlTextReaderConstNamespaceUri(reader)
+    if let newest, newest.place == place { return newest.text }
+    let text = text(place)
+    newest = (place, text)
+    return text
   }
 }
 

@@ -80,6 +80,17 @@ final class WatchedFolderTests: WatchedHouse {
     }
   }
 
+  /// A repair that looks once more has the folder for a moment.
+  private func verifyOnceItIsFree() throws -> Outcome {
+    var verified = try tarn("verify", "files")
+    try waitUntil(limit: Self.patience, "no repair has the folder") {
+      guard verified.status == 75 else { return true }
+      verified = try tarn("verify", "files")
+      return verified.status != 75
+    }
+    return verified
+  }
+
   @Test(arguments: Change.allCases) func whatChangesComesBack(_ change: Change) throws {
     try startInSync()
     let bodies = try bodies {
@@ -99,7 +110,8 @@ final class WatchedFolderTests: WatchedHouse {
     }
     let explained = try tarn("explain", "files", "f1")
     #expect(explained.status == 0 && explained.output.contains("f1"), "\(explained)")
-    #expect(try tarn("verify", "files").status == 0)
+    let verified = try verifyOnceItIsFree()
+    #expect(verified.status == 0, "\(verified)")
     #expect(try tarn("plan", "--exit-code", "files").status == 0)
   }
 
@@ -122,7 +134,7 @@ final class WatchedFolderTests: WatchedHouse {
     }
     #expect(place.text("elsewhere/deep/f4") == "four\n")
     try waitUntilNothingIsLeftToDo(after: "the second move")
-    let verified = try tarn("verify", "files")
+    let verified = try verifyOnceItIsFree()
     #expect(verified.status == 0, "\(verified)")
   }
 

@@ -61,6 +61,49 @@ import Testing
   }
 }
 
+private final class RecordedRows: RecordedCursor {
+  private var rest: ArraySlice<Row>
+
+  init(_ rows: [Row]) { rest = rows.sorted { $0.path < $1.path }[...] }
+
+  func next() throws(LedgerFailure) -> Recorded? {
+    rest.popFirst().map { Recorded(path: $0.path, identity: $0.identity) }
+  }
+}
+
+@Suite struct StandingOfAFolderTests {
+  /// In names that are prefixes of one another, with links and directories in the place of files, and files above them.
+  @Test func aFolderStandsAsAComparisonFindsIt() throws {
+    var random = Seeded(77)
+    for round in 0..<2_000 {
+      var situation = Situation()
+      var names: Set<String> = []
+      for _ in 0..<random.below(14) {
+        let depth = 1 + random.below(3)
+        names.insert((0..<depth).map { _ in random.pick(["a", "ab", "a-b", "b"]) }.joined(separator: "/"))
+      }
+      for name in names {
+        let stat = identity(inode: UInt64(random.below(3)), changed: Int64(random.below(2)))
+        if random.chance(70) { situation.rows.append(row(name, identity: stat)) }
+        guard random.chance(80) else { continue }
+        let kind = random.pick([Present.Kind.regular, .regular, .directory, .symbolicLink, .special])
+        situation.objects.append(object(name, kind, random.chance(70) ? stat : identity(inode: 9)))
+      }
+      let blind: Set<RelativePath> =
+        random.chance(10) ? Set(situation.objects.prefix(1).map(\.path)) : []
+      let findings = try situation.findings(blind: blind)
+      var expected: Standing? = Standing()
+      for finding in findings {
+        if finding.scanFailure != nil { expected = nil } else { expected?.add(finding.mark) }
+      }
+      let found = try Standing.of(
+        RecordedRows(situation.rows), Snapshot(situation.objects, blind: blind), meanwhile: {})
+      #expect(found == expected, "round \(round)")
+      if found != expected { return }
+    }
+  }
+}
+
 @Suite struct StandingTests {
   private static let time = Timestamp(nanoseconds: 5)
   private let identity = FileIdentity(device: 1, inode: 2, size: 3, modified: time, changed: time)

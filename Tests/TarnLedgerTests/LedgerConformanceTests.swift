@@ -55,6 +55,11 @@ import Testing
     #expect(try ledger.row(plain.path) == plain)
     #expect(try ledger.row(extreme.path) == extreme)
     #expect(try ledger.rows().drain() == [plain, extreme])
+    let recorded = try ledger.recorded()
+    for row in [plain, extreme] {
+      #expect(try recorded.next() == Recorded(path: row.path, identity: row.identity))
+    }
+    #expect(try recorded.next() == nil)
     #expect(try ledger.rowCount() == 2)
     withExtendedLifetime(scratch) {}
   }

@@ -10,6 +10,13 @@ extension MemoryLedger {
       try read { $0.rows.values.filter { region.contains($0.path) }.sorted { $0.path < $1.path } })
   }
 
+  package func recorded() throws(LedgerFailure) -> any RecordedCursor {
+    MemoryRecordedCursor(
+      try read { $0.rows.values.sorted { $0.path < $1.path } }.map {
+        Recorded(path: $0.path, identity: $0.identity)
+      })
+  }
+
   package func rowCount() throws(LedgerFailure) -> Int {
     try read { $0.rows.count }
   }
@@ -174,4 +181,14 @@ private final class MemoryRowCursor: RowCursor {
   private var rows: ArraySlice<Row>
   init(_ rows: [Row]) { self.rows = rows[...] }
   func next() throws(LedgerFailure) -> Row? { rows.popFirst() }
+}
+
+private final class MemoryRecordedCursor: RecordedCursor {
+  private var rest: ArraySlice<Recorded>
+
+  init(_ all: [Recorded]) {
+    rest = all[...]
+  }
+
+  func next() throws(LedgerFailure) -> Recorded? { rest.popFirst() }
 }

@@ -27,9 +27,15 @@ package struct Standing: Sendable, Equatable {
   /// - Parameter isBelowFile: nothing stands there, for something above it is no directory.
   /// - Returns: nil when it is as recorded.
   package static func mark(_ row: Row, present: Present?, isBelowFile: Bool) -> UInt64? {
-    if let present, present.kind == .regular, row.identity.isSame(as: present.identity) { return nil }
+    mark(row.path, row.identity, present: present, isBelowFile: isBelowFile)
+  }
+
+  private static func mark(
+    _ path: RelativePath, _ identity: FileIdentity, present: Present?, isBelowFile: Bool
+  ) -> UInt64? {
+    if let present, present.kind == .regular, identity.isSame(as: present.identity) { return nil }
     var hash = Hash()
-    hash.add(row.path.bytes)
+    hash.add(path.bytes)
     guard let present else {
       hash.add(isBelowFile ? 1 : 0)
       return hash.value
@@ -48,6 +54,74 @@ package struct Standing: Sendable, Equatable {
     hash.add(UInt64(bitPattern: present.identity.modified.nanoseconds))
     hash.add(UInt64(bitPattern: present.identity.changed.nanoseconds))
     return hash.value
+  }
+
+  /// How a folder stands: what a comparison that wants nothing says of each row, in a fraction of its time.
+  ///
+  /// - Parameter meanwhile: called for each row.
+  /// - Returns: nil when a part of the folder cannot be read.
+  package static func of(
+    _ rows: any RecordedCursor, _ snapshot: any SnapshotCursor, meanwhile: () throws -> Void
+  ) throws -> Standing? {
+    var standing = Standing()
+    var objects = Objects(snapshot)
+    objects.advance()
+    while let row = try rows.next() {
+      try meanwhile()
+      let there = objects.take(at: row.path)
+      standing.add(
+        mark(row.path, row.identity, present: there, isBelowFile: objects.areAbove(row.path, there)))
+    }
+    objects.drain()
+    return objects.isWhole ? standing : nil
+  }
+
+  /// What the folder has, by path, and what of it stands above the rows and is no directory.
+  private struct Objects {
+    private let snapshot: any SnapshotCursor
+    private var next: Present?
+    /// Each is a prefix of the row at hand.
+    private var above: [RelativePath] = []
+    private(set) var isWhole = true
+
+    init(_ snapshot: any SnapshotCursor) {
+      self.snapshot = snapshot
+    }
+
+    mutating func advance() {
+      while true {
+        do throws(FolderFailure) {
+          next = try snapshot.next()
+          return
+        } catch {
+          isWhole = false
+        }
+      }
+    }
+
+    /// What stands at a row's path. Rows come in the order of their paths.
+    mutating func take(at path: RelativePath) -> Present? {
+      while let last = above.last, !path.bytes.starts(with: last.bytes) { above.removeLast() }
+      while let present = next, present.path < path {
+        // What begins with a path comes right behind it: when the next row does not, no later one does.
+        if present.kind != .directory, path.bytes.starts(with: present.path.bytes) {
+          above.append(present.path)
+        }
+        advance()
+      }
+      guard let there = next, there.path == path else { return nil }
+      advance()
+      if there.kind != .directory { above.append(there.path) }
+      return there
+    }
+
+    func areAbove(_ path: RelativePath, _ present: Present?) -> Bool {
+      present == nil && above.contains { $0.isAncestor(of: path) }
+    }
+
+    mutating func drain() {
+      while next != nil { advance() }
+    }
   }
 
   private struct Hash {

@@ -290,6 +290,8 @@ package protocol LedgerPort: Sendable {
   func row(_ path: RelativePath) throws(LedgerFailure) -> Row?
   /// The rows of a region by path bytes, as of now, whatever is written meanwhile.
   func rows(in region: Region) throws(LedgerFailure) -> any RowCursor
+  /// The same of all rows, without what only a decision needs.
+  func recorded() throws(LedgerFailure) -> any RecordedCursor
   func rowCount() throws(LedgerFailure) -> Int
   /// How many rows lie below a directory.
   func rowCount(below path: RelativePath) throws(LedgerFailure) -> Int
@@ -355,6 +357,23 @@ extension LedgerPort {
 package protocol RowCursor: AnyObject {
   /// nil at the end.
   func next() throws(LedgerFailure) -> Row?
+}
+
+/// Where a row says that a file is, and which one.
+package struct Recorded: Sendable, Equatable {
+  package var path: RelativePath
+  package var identity: FileIdentity
+
+  package init(path: RelativePath, identity: FileIdentity) {
+    self.path = path
+    self.identity = identity
+  }
+}
+
+/// The same, one at a time. One thread.
+package protocol RecordedCursor: AnyObject {
+  /// nil at the end.
+  func next() throws(LedgerFailure) -> Recorded?
 }
 
 /// An operation on the ledger that failed.

@@ -11,6 +11,7 @@ struct IntakeContext: Sendable {
   let space: SpaceBudget
   let progress: PassProgress
   let bootID: String
+  let blocks = BlockPool(size: Intake.handful, most: 4 << 20)
   var strangers: Strangers
   let post: @Sendable (JobMessage) -> Void
 }
@@ -22,10 +23,7 @@ final class Intake: DownloadReceiver {
   /// chunk that goes beyond it and the one that libcurl holds while it pauses: 1 MiB in all (I3).
   static let most = 1 << 19
   /// Bytes that go to the lane before the turn is over, so that both threads have work.
-  private static let handful = 1 << 17
-  /// Empty blocks that are kept: one is filled while one is written. More come back only where the disk or the
-  /// hashing lagged.
-  private static let mostSpares = 2
+  static let handful = 1 << 17
   /// Files up to this size, when it is known, are begun anew after a crash and need no row.
   static let rowless: UInt64 = 1 << 20
 
@@ -43,8 +41,6 @@ final class Intake: DownloadReceiver {
     /// Bytes that are not written yet: those of `gathered`, and those that the lane has.
     var queued = 0
     var gathered: ByteBlock?
-    /// Empty ones, to gather into next.
-    var spares: [ByteBlock] = []
     /// The lane is going to take what was gathered.
     var isScheduled = false
     /// Its bytes are wanted, and no file was opened for them so far.
@@ -162,8 +158,8 @@ final class Intake: DownloadReceiver {
 
   private func gather(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
     if state.gathered == nil {
-      let size = min(check.size ?? UInt64(Self.handful), UInt64(Self.handful))
-      state.gathered = state.spares.popLast() ?? ByteBlock(capacity: max(bytes.count, Int(size)))
+      let size = max(bytes.count, Int(min(check.size ?? .max, UInt64(Self.handful))))
+      state.gathered = context.blocks.take(size)
     }
     state.gathered?.append(bytes)
     state.queued += bytes.count
@@ -275,10 +271,9 @@ final class Intake: DownloadReceiver {
     if let paused { context.downloader.resume(paused) }
   }
 
-  /// Any thread: nobody reads it any more.
+  /// Any thread: nobody reads the block any more.
   private func takeBack(_ block: ByteBlock) {
-    block.removeAll()
-    state.withLock { if $0.spares.count < Self.mostSpares { $0.spares.append(block) } }
+    context.blocks.give(block)
   }
 
   /// For an answer that told no size: looks at free space every few MiB, so that the reserve stays.

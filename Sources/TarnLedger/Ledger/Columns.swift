@@ -172,14 +172,19 @@ extension Statement {
   }
 
   private func row(path: RelativePath, from first: Int32) throws(LedgerFailure) -> Row {
-    let identity = FileIdentity(
-      device: try bits(first), inode: try bits(first + 1), size: try bits(first + 2),
-      modified: try timestamp(first + 3), changed: try timestamp(first + 4))
     return Row(
-      path: path, identity: identity, digest: try digest(first + 5), isVerified: try flag(first + 7),
+      path: path, identity: try identity(from: first), digest: try digest(first + 5),
+      isVerified: try flag(first + 7),
       fingerprint: try blob(first + 8), etag: try optionalText(first + 9),
       lastModified: try optionalText(first + 10), placed: try timestamp(first + 11),
       isAdopted: try flag(first + 12))
+  }
+
+  /// Five columns, from `first` on.
+  func identity(from first: Int32) throws(LedgerFailure) -> FileIdentity {
+    FileIdentity(
+      device: try bits(first), inode: try bits(first + 1), size: try bits(first + 2),
+      modified: try timestamp(first + 3), changed: try timestamp(first + 4))
   }
 
   /// The algorithm is in `column`, the bytes follow it.

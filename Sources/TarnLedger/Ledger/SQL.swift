@@ -13,6 +13,7 @@ enum SQL {
     adopted
     """
   static let row = "SELECT path, \(rowColumns) FROM rows"
+  static let recorded = "SELECT path, device, inode, size, modified, changed FROM rows ORDER BY path"
   static let putRow = "INSERT OR REPLACE INTO rows (path, \(rowColumns)) VALUES (\(places(14)))"
 
   static let intentColumns = "path, kind, partial_name, trash_name, displaces_own, \(rowColumns)"

@@ -10,6 +10,8 @@ extension SQLiteLedger {
     try SQLiteRowCursor(readers, region)
   }
 
+  package func recorded() throws(LedgerFailure) -> any RecordedCursor { try SQLiteRecordedCursor(readers) }
+
   package func rowCount() throws(LedgerFailure) -> Int {
     let count = try first("SELECT count(*) FROM rows") { row throws(LedgerFailure) in try row.integer(0) }
     return Int(count ?? 0)
@@ -249,50 +251,5 @@ extension SQLiteLedger {
     _ sql: String, _ values: [Value] = [], _ body: (Statement) throws(LedgerFailure) -> Result
   ) throws(LedgerFailure) -> [Result] {
     try read { connection throws(LedgerFailure) in try connection.all(sql, values, body) }
-  }
-}
-
-/// All rows as they were when the cursor was made: it holds a reader of its own in a read transaction, and
-/// gives it back at the end, after a failure, or when it is dropped.
-///
-/// While it is open the log cannot be written back beyond its state, and grows with what is written.
-private final class SQLiteRowCursor: RowCursor {
-  private let readers: ReaderPool
-  private var lent: (connection: Connection, statement: Statement)?
-
-  init(_ readers: ReaderPool, _ region: Region) throws(LedgerFailure) {
-    self.readers = readers
-    let connection = try readers.take()
-    try connection.run("BEGIN")
-    // The transaction takes its state with the first read, not before.
-    _ = try connection.first("SELECT clean FROM state") { row throws(LedgerFailure) in try row.integer(0) }
-    let (sql, values) = SQL.select("path, \(SQL.rowColumns)", from: "rows", in: region)
-    let statement = try connection.prepare(sql)
-    try statement.bind(values)
-    lent = (connection, statement)
-  }
-
-  deinit {
-    release()
-  }
-
-  func next() throws(LedgerFailure) -> Row? {
-    guard let statement = lent?.statement else { return nil }
-    do throws(LedgerFailure) {
-      if try statement.step() { return try statement.row() }
-    } catch {
-      release()
-      throw error
-    }
-    release()
-    return nil
-  }
-
-  private func release() {
-    guard let (connection, statement) = lent else { return }
-    lent = nil
-    statement.reset()
-    // One that does not end its transaction is closed instead.
-    if (try? connection.run("COMMIT")) != nil { readers.give(connection) }
   }
 }

@@ -195,7 +195,10 @@ extension Statement {
 
   func text(_ column: Int32) throws(LedgerFailure) -> String {
     try expect(SQLITE_TEXT, column)
-    guard let text = String(validating: bytes(column), as: UTF8.self) else { throw damaged(column) }
+    guard let start = sqlite3_column_blob(handle, column) else { return "" }
+    let count = Int(sqlite3_column_bytes(handle, column))
+    let bytes = UnsafeBufferPointer(start: start.assumingMemoryBound(to: UInt8.self), count: count)
+    guard let text = String(checked: bytes) else { throw damaged(column) }
     return text
   }
 

@@ -1,0 +1,77 @@
+import TarnCore
+
+/// What a statement gives as of when it was begun: it has a reader of its own in a read transaction, and gives it back at the end,
+/// after a failure, or when it is dropped.
+///
+/// While it is open the log cannot be written back beyond its state, and grows with what is written.
+private final class LentStatement {
+  private let readers: ReaderPool
+  private var lent: (connection: Connection, statement: Statement)?
+
+  init(_ readers: ReaderPool, _ sql: String, _ values: [Value]) throws(LedgerFailure) {
+    self.readers = readers
+    let connection = try readers.take()
+    try connection.run("BEGIN")
+    // The transaction takes its state with the first read, not before.
+    _ = try connection.first("SELECT clean FROM state") { row throws(LedgerFailure) in try row.integer(0) }
+    let statement = try connection.prepare(sql)
+    try statement.bind(values)
+    lent = (connection, statement)
+  }
+
+  deinit {
+    release()
+  }
+
+  /// The next row through `read`; nil at the end.
+  func next<Result>(
+    _ read: (Statement) throws(LedgerFailure) -> Result
+  ) throws(LedgerFailure) -> Result? {
+    guard let statement = lent?.statement else { return nil }
+    do throws(LedgerFailure) {
+      if try statement.step() { return try read(statement) }
+    } catch {
+      release()
+      throw error
+    }
+    release()
+    return nil
+  }
+
+  private func release() {
+    guard let (connection, statement) = lent else { return }
+    lent = nil
+    statement.reset()
+    // One that does not end its transaction is closed instead.
+    if (try? connection.run("COMMIT")) != nil { readers.give(connection) }
+  }
+}
+
+/// The rows of a region.
+final class SQLiteRowCursor: RowCursor {
+  private let rows: LentStatement
+
+  init(_ readers: ReaderPool, _ region: Region) throws(LedgerFailure) {
+    let (sql, values) = SQL.select("path, \(SQL.rowColumns)", from: "rows", in: region)
+    rows = try LentStatement(readers, sql, values)
+  }
+
+  func next() throws(LedgerFailure) -> Row? {
+    try rows.next { row throws(LedgerFailure) in try row.row() }
+  }
+}
+
+/// Paths and identities of all rows.
+final class SQLiteRecordedCursor: RecordedCursor {
+  private let rows: LentStatement
+
+  init(_ readers: ReaderPool) throws(LedgerFailure) {
+    rows = try LentStatement(readers, SQL.recorded, [])
+  }
+
+  func next() throws(LedgerFailure) -> Recorded? {
+    try rows.next { row throws(LedgerFailure) in
+      Recorded(path: try row.path(0), identity: try row.identity(from: 1))
+    }
+  }
+}
