@@ -95,14 +95,19 @@ private struct EndLine {
   private static let most = 16 << 10
 
   mutating func add(_ line: [UInt8], _ isEnded: Bool) {
-    lines += line
+    if line.count < Self.most {
+      lines += line
+    } else {
+      hash()
+      line.withUnsafeBytes { hasher.update($0) }
+    }
     if isEnded { lines.append(0x0A) }
     if lines.count >= Self.most { hash() }
   }
 
   private mutating func hash() {
     lines.withUnsafeBytes { hasher.update($0) }
-    lines.removeAll(keepingCapacity: lines.count < 2 * Self.most)
+    lines.removeAll(keepingCapacity: true)
   }
 
   mutating func count(_ file: ManifestFile) {

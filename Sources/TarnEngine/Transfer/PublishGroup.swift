@@ -129,8 +129,7 @@ struct PublishGroup: Sendable {
   }
 
   private func install(_ ready: [Publication], after former: Named?) throws(LedgerFailure) -> Named {
-    try ledger.apply((former.map(changes) ?? []) + ready.map { .intent(intent($0)) })
-    if let former { finish(former) }
+    try record(former, with: ready.map { .intent(intent($0)) })
     for publication in ready { ownWrites?.expect(publication.path, publication.row.identity) }
     let outcomes = folder.install(ready.map(installation))
     for (publication, outcome) in zip(ready, outcomes) {
@@ -141,6 +140,20 @@ struct PublishGroup: Sendable {
       }
     }
     return Named(files: ready, outcomes: outcomes)
+  }
+
+  /// Where the disk is full there may be room for the former group's record all the same: it has its names.
+  private func record(_ former: Named?, with intents: [LedgerChange]) throws(LedgerFailure) {
+    guard let former else { return try ledger.apply(intents) }
+    do throws(LedgerFailure) {
+      try ledger.apply(changes(former) + intents)
+    } catch {
+      guard error.code == .noSpace else { throw error }
+      try write(former)
+      try ledger.apply(intents)
+      return
+    }
+    finish(former)
   }
 
   private func write(_ named: Named) throws(LedgerFailure) {

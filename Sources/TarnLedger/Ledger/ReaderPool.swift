@@ -33,9 +33,10 @@ final class ReaderPool: Sendable {
     return try opener.openReader(kind)
   }
 
+  /// One that could not end its transaction is closed.
   func give(_ connection: Connection) {
     idle.withLock { idle in
-      guard !idle.isClosed, idle.connections.count < Self.kept else { return }
+      guard !idle.isClosed, !connection.isInTransaction, idle.connections.count < Self.kept else { return }
       idle.connections.append(connection)
     }
   }

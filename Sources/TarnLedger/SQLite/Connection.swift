@@ -131,7 +131,7 @@ final class Connection {
       try run("COMMIT")
     } catch {
       // On a full disk SQLite has rolled back by itself.
-      if sqlite3_get_autocommit(handle) == 0 { try? run("ROLLBACK") }
+      if isInTransaction { try? run("ROLLBACK") }
       throw error
     }
   }
@@ -146,7 +146,7 @@ final class Connection {
       try run("COMMIT")
       return result
     } catch {
-      if sqlite3_get_autocommit(handle) == 0 { try? run("ROLLBACK") }
+      if isInTransaction { try? run("ROLLBACK") }
       throw error
     }
   }
@@ -163,6 +163,8 @@ final class Connection {
       throw LedgerFailure(.corrupt, error.message)
     }
   }
+
+  var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
   /// True when the file was to be written but cannot be.
   var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") == 1 }

@@ -67,13 +67,17 @@ struct ActionBatches {
       ])
   }
 
-  /// Gives each action a row of its own, some rows at a time. Of one path the order stays: the numbers of a row's actions lie
-  /// before those of the next row.
+  /// Gives each action a row of its own, row by row. Of one path the order stays: the numbers of a row's actions lie before those
+  /// of the next row.
   private static func takeApart(_ phase: Action.Phase, _ connection: Connection) throws(LedgerFailure) {
     let key = Value.integer(Int64(phase.rawValue))
+    var behind: [Value] = [.blob([]), .integer(-1)]
     while true {
-      let rows = try connection.all(
-        "SELECT path, ordinal, body FROM actions WHERE phase = ? AND count > 1 LIMIT 256", [key]
+      let next = try connection.first(
+        """
+        SELECT path, ordinal, body FROM actions WHERE phase = ? AND (path, ordinal) > (?, ?) AND count > 1
+        ORDER BY path, ordinal LIMIT 1
+        """, [key] + behind
       ) { row throws(LedgerFailure) in
         let actions = try row.decoded(2) { reader throws(DamagedBytes) in
           var actions: [Action] = []
@@ -82,17 +86,13 @@ struct ActionBatches {
         }
         return (path: try row.blob(0), ordinal: try row.integer(1), actions: actions)
       }
-      guard !rows.isEmpty else { return }
-      for row in rows {
-        try connection.run(
-          "DELETE FROM actions WHERE phase = ? AND path = ? AND ordinal = ?",
-          [key, .blob(row.path), .integer(row.ordinal)])
-        for (index, action) in row.actions.enumerated() {
-          var writer = ByteWriter()
-          ActionCodec.encode(action, into: &writer)
-          try put(
-            phase, action.path, ordinal: row.ordinal + Int64(index), count: 1, writer.bytes, connection)
-        }
+      guard let row = next else { return }
+      behind = [.blob(row.path), .integer(row.ordinal)]
+      try connection.run("DELETE FROM actions WHERE phase = ? AND path = ? AND ordinal = ?", [key] + behind)
+      for (index, action) in row.actions.enumerated() {
+        var writer = ByteWriter()
+        ActionCodec.encode(action, into: &writer)
+        try put(phase, action.path, ordinal: row.ordinal + Int64(index), count: 1, writer.bytes, connection)
       }
     }
   }
