@@ -90,8 +90,8 @@ struct Job {
 
   var url: String { entry.sources[source].url }
 
-  /// The lane that all its work is done on. Small files share one: what they cost is the making of files, where two threads
-  /// mostly wait for each other in the file system.
+  /// The lane that its work is done on. Small files are all made on one, for to make files two threads mostly wait for each other
+  /// in the file system, and filled on the next (`Intake.end`).
   var lane: Int { assignment.lane }
 
   static func isForFirstLane(_ entry: Entry) -> Bool { entry.size.map { $0 <= largestOfOneLane } == true }
