@@ -9,11 +9,17 @@ struct IntentGroups {
   /// Shorter lists become rows of the table `intents`.
   static let least = 8
 
-  /// Paths by the number of their group; few groups are said at a time.
-  private var members: [Int64: Set<RelativePath>] = [:]
+  private struct Group {
+    let number: Int64
+    var paths: Set<RelativePath>
+    /// Its row says more than it should.
+    var isTouched = false
+  }
+
+  /// In ascending order; few are said at a time. An array, for a dictionary that is changed while its keys are walked is copied,
+  /// with all sets in it.
+  private var groups: [Group] = []
   private var isLoaded = false
-  /// Groups whose rows say more than they should.
-  private var touched: Set<Int64> = []
 
   /// The intents of a list that are kept as one, when none is dropped behind the first of them.
   static func intents(in changes: [LedgerChange]) -> [Intent]? {
@@ -32,7 +38,9 @@ struct IntentGroups {
   /// Reads what an earlier run left, once.
   mutating func load(_ connection: Connection) throws(LedgerFailure) {
     guard !isLoaded else { return }
-    for (number, intents) in try Self.all(connection) { members[number] = Set(intents.lazy.map(\.path)) }
+    groups = try Self.all(connection).map {
+      Group(number: $0.number, paths: Set($0.intents.lazy.map(\.path)))
+    }
     isLoaded = true
   }
 
@@ -41,7 +49,7 @@ struct IntentGroups {
     for intent in intents { try connection.requireOnePath(intent) }
     let paths = Set(intents.lazy.map(\.path))
     let hasRows = try connection.first("SELECT 1 FROM intents LIMIT 1") { _ in true } ?? false
-    if hasRows || !members.isEmpty {
+    if hasRows || !groups.isEmpty {
       for path in paths where !leave(path) && hasRows {
         try connection.run("DELETE FROM intents WHERE path = ?", [.blob(path.bytes)])
       }
@@ -50,15 +58,15 @@ struct IntentGroups {
     let newest =
       paths.count == intents.count
       ? intents : Array(Dictionary(intents.map { ($0.path, $0) }) { $1 }.values)
-    let number = (members.keys.max() ?? 0) + 1
+    let number = (groups.last?.number ?? 0) + 1
     try Self.write(number, newest, connection)
-    members[number] = paths
+    groups.append(Group(number: number, paths: paths))
   }
 
   /// - Returns: false when the path is in no group.
   mutating func leave(_ path: RelativePath) -> Bool {
-    for number in members.keys where members[number]?.remove(path) != nil {
-      touched.insert(number)
+    for index in groups.indices where groups[index].paths.remove(path) != nil {
+      groups[index].isTouched = true
       return true
     }
     return false
@@ -66,18 +74,20 @@ struct IntentGroups {
 
   /// Brings the rows in line with what has left.
   mutating func settle(_ connection: Connection) throws(LedgerFailure) {
-    for number in touched {
-      guard let left = members[number], !left.isEmpty else {
-        members[number] = nil
+    for index in groups.indices where groups[index].isTouched {
+      let number = groups[index].number
+      groups[index].isTouched = false
+      guard !groups[index].paths.isEmpty else {
         try connection.run("DELETE FROM intent_groups WHERE number = ?", [.integer(number)])
         continue
       }
       let intents = try connection.first(
         "SELECT body FROM intent_groups WHERE number = ?", [.integer(number)]
       ) { row throws(LedgerFailure) in try row.intents(0) }
-      try Self.write(number, (intents ?? []).filter { left.contains($0.path) }, connection)
+      let left = (intents ?? []).filter { groups[index].paths.contains($0.path) }
+      try Self.write(number, left, connection)
     }
-    touched = []
+    groups.removeAll { $0.paths.isEmpty }
   }
 
   static func all(_ connection: Connection) throws(LedgerFailure) -> [(number: Int64, intents: [Intent])] {
