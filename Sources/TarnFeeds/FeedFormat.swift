@@ -62,6 +62,9 @@ struct FeedContext {
   /// - Returns: nil for other schemes than http, https and (in a local feed only, and of its own directory and below)
   ///   file, for a URL with a user name or password, and for a URL without a host.
   func source(_ reference: some Sequence<UInt8>, priority: Int = 1) -> Source? {
+    if reference.withContiguousStorageIfAvailable(URLReference.isPlain) == true {
+      return Source(url: String(decoding: Array(reference), as: UTF8.self), priority: priority)
+    }
     let resolved = url.resolve(URLReference(reference))
     return isUsable(resolved) ? Source(url: resolved.text, priority: priority) : nil
   }
@@ -147,6 +150,7 @@ extension FeedFailure {
 
 /// The bytes without blanks at both ends.
 func trimmed(_ bytes: some BidirectionalCollection<UInt8>) -> [UInt8] {
+  if let bytes = bytes as? [UInt8], !isBlank(bytes.first ?? 0), !isBlank(bytes.last ?? 0) { return bytes }
   var bytes = Array(bytes)[...]
   while let first = bytes.first, isBlank(first) { bytes.removeFirst() }
   while let last = bytes.last, isBlank(last) { bytes.removeLast() }

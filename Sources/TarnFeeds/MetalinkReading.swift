@@ -88,8 +88,9 @@ private struct MetalinkReading<Version: MetalinkVersion> {
   private let reader: XMLReader
   private let context: FeedContext
   private let namespace: String
-  /// The names of the open elements below the root.
+  /// The names of the open elements below the root, and what each means.
   private var open: [String] = []
+  private var fields: [MetalinkField?] = []
   private var file = MetalinkFile()
   private var text: [UInt8] = []
   /// What the start of the innermost element said of it.
@@ -110,10 +111,12 @@ private struct MetalinkReading<Version: MetalinkVersion> {
     case .start(let name, let namespace, let isEmpty):
       open.append(shown(name, namespace))
       text = []
-      start()
+      let field = Version.field(open)
+      fields.append(field)
+      start(field)
       if isEmpty { try end(sink: sink) }
     case .text(let bytes):
-      text += bytes
+      if text.isEmpty { text = bytes } else { text += bytes }
       guard text.count <= Self.maximumText else {
         throw reader.failure("a text is longer than \(Self.maximumText >> 10) KiB")
       }
@@ -126,8 +129,8 @@ private struct MetalinkReading<Version: MetalinkVersion> {
     return name == "timestamp" ? "mm0:timestamp" : ""
   }
 
-  private mutating func start() {
-    switch Version.field(open) {
+  private mutating func start(_ field: MetalinkField?) {
+    switch field {
     case .file:
       file = MetalinkFile()
       file.name = reader.attribute("name") ?? []
@@ -144,7 +147,8 @@ private struct MetalinkReading<Version: MetalinkVersion> {
 
   private mutating func end(sink: FeedSink) throws {
     let value = trimmed(text)
-    switch Version.field(open) {
+    // Of the root there is none.
+    switch fields.popLast() ?? nil {
     case .file: try sink(file.item(in: context))
     case .size: file.takeSize(value)
     case .hash: file.takeHash(value, type: type)

@@ -37,6 +37,37 @@ struct URLReference: Equatable {
     self.init(text.utf8)
   }
 
+  /// Whether text is a whole http or https URL with a host, and no user, query or fragment, that comes to itself when it is taken
+  /// apart, resolved and put together again. Most are, of which nothing else has to be asked.
+  static func isPlain(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
+    let scheme = ["http://", "https://"].first { text.starts(with: $0.utf8) }
+    guard let scheme else { return false }
+    let keeps = Percent.keptInURL
+    var isHost = true
+    // Of the host, or of the segment at hand.
+    var (length, dots) = (0, 0)
+    for byte in text[scheme.utf8.count...] {
+      switch byte {
+      case UInt8(ascii: "/"):
+        guard isHost ? length > 0 : !isDots(length, dots) else { return false }
+        (isHost, length, dots) = (false, 0, 0)
+      case UInt8(ascii: "?"), UInt8(ascii: "#"): return false
+      case UInt8(ascii: "@") where isHost, UInt8(ascii: "%") where isHost: return false
+      case UInt8(ascii: ":") where isHost && length == 0: return false
+      default:
+        guard keeps[Int(byte)] else { return false }
+        length += 1
+        if byte == UInt8(ascii: ".") { dots += 1 }
+      }
+    }
+    return isHost ? length > 0 : !isDots(length, dots)
+  }
+
+  /// Whether a segment of so many bytes, of them so many dots, is `.` or `..`.
+  private static func isDots(_ length: Int, _ dots: Int) -> Bool {
+    length == dots && (dots == 1 || dots == 2)
+  }
+
   /// RFC 3986 5.2.2, with this as the base.
   func resolve(_ reference: URLReference) -> URLReference {
     var result = reference
@@ -98,14 +129,14 @@ struct URLReference: Equatable {
     var dots = 0
     for byte in path {
       if byte == 0x2F {
-        if length == dots, dots == 1 || dots == 2 { return true }
+        if isDots(length, dots) { return true }
         (length, dots) = (0, 0)
       } else {
         length += 1
         if byte == 0x2E { dots += 1 }
       }
     }
-    return length == dots && (dots == 1 || dots == 2)
+    return isDots(length, dots)
   }
 
   /// RFC 3986 5.2.4; a path above the root stays at the root.
@@ -139,7 +170,7 @@ enum Percent {
   }
 
   /// What a whole URL may hold: everything printable but these.
-  private static let keptInURL: [Bool] = (0..<256).map { value in
+  static let keptInURL: [Bool] = (0..<256).map { value in
     value > 0x20 && value < 0x7F && !Array("\"<>\\^`{|}".utf8).contains(UInt8(value))
   }
 

@@ -39,4 +39,41 @@ import Testing
     #expect(!one.isSameOrigin(as: URLReference("http://host/b")))
     #expect(!one.isSameOrigin(as: URLReference("https://host:444/b")))
   }
+
+  /// What is called plain comes to itself by the long way, too, and may be fetched from whatever the document's own URL is.
+  @Test func plainURLsStayAsTheyAre() {
+    let parts = [
+      "http://", "https://", "HTTP://", "ftp://", "file://", "http:", "//", "/", ":", "@", "%", "%2e", ".",
+      "..", "...", "#", "?",
+      "a", "B", "0", "host", "host:80", "[::1]", "~", "ü", " ", "<", "\u{7F}", "\\", "a/b", "./", "/..", "/.",
+    ]
+    let contexts = ["http://other/x/y?z", "file:///srv/list", ""].map {
+      FeedContext(document: FeedDocument(url: $0), hashing: TestHashing())
+    }
+    var state: UInt64 = 7
+    func next(below limit: Int) -> Int {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return Int(state >> 33) % limit
+    }
+    var plain = 0
+    for round in 0..<40_000 {
+      var text = round.isMultiple(of: 2) ? "https://" : ""
+      for _ in 0...next(below: 6) { text += parts[next(below: parts.count)] }
+      guard Array(text.utf8).withUnsafeBufferPointer(URLReference.isPlain) else { continue }
+      plain += 1
+      for context in contexts {
+        let resolved = context.url.resolve(URLReference(text))
+        #expect(resolved.text == text && context.isUsable(resolved), "\(text)")
+      }
+    }
+    #expect(plain > 1000)
+  }
+
+  @Test(arguments: [
+    "http://host", "https://host/", "http://host:8080/a/b.c", "https://[::1]/a", "http://h/a%20b",
+    "http://h/...", "http://h/a@b:c",
+  ])
+  func mostURLsArePlain(_ text: String) {
+    #expect(Array(text.utf8).withUnsafeBufferPointer(URLReference.isPlain))
+  }
 }

@@ -107,10 +107,15 @@ package struct Entry: Sendable, Equatable {
   /// The digest that decides; nil when the feed gives none.
   package var digest: Digest? { contents.fields.digests.first }
 
+  /// Whether `fingerprint` says anything.
+  package var hasFingerprint: Bool {
+    contents.fields.size != nil || contents.fields.modified != nil || !contents.fields.listing.isEmpty
+  }
+
   /// What tells this version from the next when there is no digest: size, time and what the listing said.
   package var fingerprint: [UInt8] {
+    guard hasFingerprint else { return [] }
     let contents = contents.fields
-    guard contents.size != nil || contents.modified != nil || !contents.listing.isEmpty else { return [] }
     var bytes: [UInt8] = []
     // Both numbers at their longest.
     bytes.reserveCapacity(42 + contents.listing.count)
@@ -127,13 +132,12 @@ package struct Entry: Sendable, Equatable {
   private static func append(_ number: (isNegative: Bool, magnitude: UInt64)?, to bytes: inout [UInt8]) {
     guard let number, number.magnitude > 0 else { return bytes.append(number == nil ? 0x2D : 0x30) }
     if number.isNegative { bytes.append(0x2D) }
-    let start = bytes.count
-    var rest = number.magnitude
-    while rest > 0 {
-      bytes.append(0x30 + UInt8(truncatingIfNeeded: rest % 10))
-      rest /= 10
+    var power: UInt64 = 1
+    while number.magnitude / power >= 10 { power *= 10 }
+    while power > 0 {
+      bytes.append(0x30 + UInt8(truncatingIfNeeded: number.magnitude / power % 10))
+      power /= 10
     }
-    bytes[start...].reverse()
   }
 }
 

@@ -124,11 +124,10 @@ package struct Planner: Sendable {
       guard same != row.digest else { return .current }
       return .action(action(.update, entry, present: row.identity, row: row))
     }
-    let fingerprint = entry.fingerprint
-    if fingerprint.isEmpty {
+    if !entry.hasFingerprint {
       return .action(action(.revalidate, entry, present: row.identity, row: row))
     }
-    if fingerprint == row.fingerprint { return .current }
+    if entry.fingerprint == row.fingerprint { return .current }
     return .action(action(.update, entry, present: row.identity, row: row))
   }
 

@@ -115,7 +115,7 @@ final class PlanBuilder {
         counts.excluded += 1
         return
       }
-      if entry.fingerprint.isEmpty, entry.digest == nil { asksForEach = true }
+      if !entry.hasFingerprint, entry.digest == nil { asksForEach = true }
       try want(entry)
     case .refused(let refusal):
       entriesInFeed += 1

@@ -373,7 +373,7 @@ final class Conductor {
       jobs[id]?.partial = partial
       jobs[id]?.known = known
       // Where neither digest nor listing vouches for the bytes, only the server can.
-      let isVouchedFor = known.digestDecides || jobs[id]?.entry.fingerprint.isEmpty == false
+      let isVouchedFor = known.digestDecides || jobs[id]?.entry.hasFingerprint == true
       if isVouchedFor, let total = known.total, known.kept == total { return sealWhole(id) }
       let url = jobs[id]?.url ?? ""
       jobs[id]?.rung = ResumeLadder.rung(known, url: url)

@@ -73,7 +73,7 @@ extension Row {
     } else if entry.digest != nil {
       isSame = isKept
     } else {
-      isSame = entry.fingerprint.isEmpty || entry.fingerprint == fingerprint
+      isSame = !entry.hasFingerprint || entry.fingerprint == fingerprint
     }
     return isSame ? identity.size : nil
   }
