@@ -138,6 +138,25 @@ int tarn_link(int from_directory, const char *from, int to_directory, const char
   return RESULT(linkat(from_directory, from, to_directory, to, 0));
 }
 
+int tarn_open_unnamed(int directory, unsigned mode) {
+  int file = RETRY(openat(directory, ".", O_TMPFILE | O_RDWR | O_NOFOLLOW | O_CLOEXEC, (mode_t)mode));
+  return file == -1 ? -errno : file;
+}
+
+int tarn_link_unnamed(int file, int directory, const char *name) {
+  int result = RESULT(linkat(file, "", directory, name, AT_EMPTY_PATH));
+  if (result != -ENOENT) return result;
+  // Before Linux 6.10 only who has CAP_DAC_READ_SEARCH may do that.
+  char path[32];
+  snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+  return RESULT(linkat(AT_FDCWD, path, directory, name, AT_SYMLINK_FOLLOW));
+}
+
+void tarn_tell_written(int directory, const char *name) {
+  int file = openat(directory, name, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+  if (file >= 0) close(file);
+}
+
 int tarn_make_directory(int directory, const char *name, unsigned mode) {
   return RESULT(mkdirat(directory, name, (mode_t)mode));
 }

@@ -54,7 +54,9 @@ package struct Recovery {
   private func finishInstall(_ intent: Intent) throws -> [LedgerChange] {
     var changes: [LedgerChange] = [.dropIntent(intent.path)]
     let present = try folder.look(intent.path)
-    if let present, present.kind == .regular, present.identity.isSameContents(as: intent.row.identity) {
+    if let present, present.kind == .regular, present.identity.isSameContents(as: intent.row.identity),
+      !intent.isUnnamed || holds(intent.row)
+    {
       var row = intent.row
       row.identity = present.identity
       changes += [
@@ -72,11 +74,19 @@ package struct Recovery {
       lying = nil
     }
     // Not renamed, or left by a step that failed. A file without a row is fetched again.
-    if try folder.partialIdentity(intent.partialName) != nil, try ledger.partial(intent.path) == nil {
+    if !intent.isUnnamed, try folder.partialIdentity(intent.partialName) != nil,
+      try ledger.partial(intent.path) == nil
+    {
       try folder.removePartial(intent.partialName)
     }
     if let lying { changes.append(try displaced(intent, by: ledger.row(intent.path), lying)) }
     return changes
+  }
+
+  /// A file that had no name is gone unless it has got its last one, and its inode may be anybody's since: only its bytes tell.
+  /// One that cannot be read is none of Tarn's until a pass has looked.
+  private func holds(_ row: Row) -> Bool {
+    (try? folder.digest(of: row.path, row.digest.algorithm))?.0 == row.digest
   }
 
   private func finishRemoval(_ intent: Intent) throws -> [LedgerChange] {

@@ -12,6 +12,7 @@ package final class LocalFolder: FolderPort {
   let hashing: any Hashing
   let random: any RandomSource
   let partialNames: PartialNames
+  let unnamedFiles: UnnamedFiles
   let mover: Mover
   let companion = Companion(name: "tarn-hash")
 
@@ -26,6 +27,7 @@ package final class LocalFolder: FolderPort {
     self.hashing = hashing
     self.random = random
     partialNames = PartialNames(random)
+    unnamedFiles = UnnamedFiles(partial, isWanted: mover.hasFlags)
     self.mover = mover
     // A group keeps its files open until they are renamed.
     _ = tarn_raise_open_files()

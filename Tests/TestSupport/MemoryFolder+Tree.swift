@@ -4,6 +4,8 @@ import TarnCore
 struct MemoryState {
   var tree: [RelativePath: MemoryNode] = [:]
   var partial: [String: MemoryNode] = [:]
+  /// Partial files without a name, by inode.
+  var unnamed: [UInt64: MemoryFile] = [:]
   var trash: [String: MemoryNode] = [:]
   var unreadable: [RelativePath: FolderFailure] = [:]
   /// Free whatever is written, where there is no `capacity`.
@@ -13,8 +15,9 @@ struct MemoryState {
 
   var free: UInt64 {
     guard let capacity else { return told }
-    let files = [Array(tree.values), Array(partial.values), Array(trash.values)].joined()
-    return capacity - min(capacity, files.reduce(0) { $0 + UInt64($1.file.bytes.count) })
+    let nodes = [Array(tree.values), Array(partial.values), Array(trash.values)].joined()
+    let files = nodes.map(\.file) + unnamed.values
+    return capacity - min(capacity, files.reduce(0) { $0 + UInt64($1.bytes.count) })
   }
 
   var total: UInt64 = 1 << 41
@@ -116,7 +119,8 @@ struct MemoryState {
     do throws(FolderFailure) {
       try run(.install)
       guard let partial = item.partial as? MemoryPartial, let sealed = partial.sealedIdentity,
-        partial.isOpen, let file = self.partial[partial.name]?.regular, file.inode == sealed.inode
+        partial.isOpen, let file = unnamed[sealed.inode] ?? self.partial[partial.name]?.regular,
+        file.inode == sealed.inode
       else { throw FolderFailure(.other, "partial/\(item.partial.name) is not sealed", path: item.path) }
       if case .present(let expected) = item.expectation {
         guard let there = reachable(item.path), there.file.identity.isSame(as: expected)
@@ -135,6 +139,7 @@ struct MemoryState {
       file.touch(&self)
       tree[item.path] = .file(file)
       self.partial[partial.name] = nil
+      unnamed[file.inode] = nil
       return .installed(file.identity, displaced: nil)
     } catch {
       return .failed(error)

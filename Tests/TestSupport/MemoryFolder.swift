@@ -63,11 +63,15 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
 
   // MARK: Partial files
 
-  package func makePartial() throws(FolderFailure) -> any PartialFile {
+  package func makePartial(mayBeUnnamed: Bool) throws(FolderFailure) -> any PartialFile {
     try withState { state throws(FolderFailure) in
       try state.run(.makePartial)
-      let name = state.nextPartialName()
       let file = state.newFile([])
+      if mayBeUnnamed {
+        state.unnamed[file.inode] = file
+        return MemoryPartial(name: "", folder: self, file: file)
+      }
+      let name = state.nextPartialName()
       state.partial[name] = .file(file)
       return MemoryPartial(name: name, folder: self, file: file)
     }

@@ -96,12 +96,16 @@ package final class MemoryPartial: PartialFile, @unchecked Sendable {
   }
 
   package func close() {
-    folder.reading { _ in isClosed = true }
+    folder.reading { state in
+      isClosed = true
+      state.unnamed[file.inode] = nil
+    }
   }
 
   package func discard() {
     folder.reading { state in
       isClosed = true
+      state.unnamed[file.inode] = nil
       if state.partial[name]?.file === file { state.partial[name] = nil }
     }
   }

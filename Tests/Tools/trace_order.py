@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks the order of a pass's system calls, from `strace -f -y -o TRACE`: what was published is durable, in order.
 
-For each file that was renamed or linked from .tarn/partial to its final name, or from there to .tarn/trash and then
-exchanged with what had its final name (then the trash's directory has to be synced as well):
+For each file that was renamed or linked from .tarn/partial, where it had a name or none, to its final name, or from
+there to .tarn/trash and then exchanged with what had its final name (then the trash's directory has to be synced as well):
   last write of its bytes -> fsync or fdatasync of it, or syncfs -> the rename -> fsync of the parent directory (or
   syncfs) -> fsync or fdatasync of the ledger -> the line that reports it, if there is one -> the end.
 For each directory made in the folder: fsync of its parent (or syncfs) before the end; for the folder itself, the
@@ -276,6 +276,9 @@ GOOD = r'''
 11 fdatasync(6</m/.tarn/partial/x2>) = 0
 10 renameat2(4</m/.tarn/partial>, "x1", 3</m>, "a \"b\"", RENAME_NOREPLACE) = 0
 10 renameat2(4</m/.tarn/partial>, "x2", 7</m/sub>, "caf\303\251", RENAME_NOREPLACE) = 0
+10 pwrite64(12</m/.tarn/partial/#31>(deleted), "abc"..., 3, 0) = 3
+10 fsync(12</m/.tarn/partial/#31>(deleted)) = 0
+10 linkat(12</m/.tarn/partial/#31>(deleted), "", 3</m>, "unnamed", AT_EMPTY_PATH) = 0
 10 write(5</m/.tarn/partial/x3>, "abc"..., 3) = 3
 10 fsync(5</m/.tarn/partial/x3>) = 0
 10 renameat2(4</m/.tarn/partial>, "x3", 9</m/.tarn/trash>, "t3", RENAME_NOREPLACE) = 0
@@ -329,8 +332,8 @@ def self_test():
         order = Order(parse(text.splitlines()), folder, state)
         return order.check() or order.counts["published"]
 
-    assert verdict(GOOD) == 3, verdict(GOOD)
-    assert verdict(GOOD.replace("fsync(5</m/.tarn/partial/x1>)", "syncfs(5</m/.tarn/partial/x1>)")) == 3
+    assert verdict(GOOD) == 4, verdict(GOOD)
+    assert verdict(GOOD.replace("fsync(5</m/.tarn/partial/x1>)", "syncfs(5</m/.tarn/partial/x1>)")) == 4
 
     assert verdict(WHOLE_LIFE, "/d/m") == 1, verdict(WHOLE_LIFE, "/d/m")
     for call, word in WHOLE_LIFE_SINS:
@@ -357,6 +360,7 @@ def self_test():
         assert isinstance(result, list) and any(word in line for line in result), (old, result)
 
     broken("10 fsync(5</m/.tarn/partial/x1>) = 0\n", "", "before its bytes")
+    broken("10 fsync(12</m/.tarn/partial/#31>(deleted)) = 0\n", "", "unnamed: renamed before its bytes")
     broken("10 fsync(5</m/.tarn/partial/x1>) = 0", "10 fsync(5</m/.tarn/partial/x1>) = -1 EIO (Input/output error)", "before its bytes")
     # This sync begins before the last write has come back.
     broken("11 <... pwrite64 resumed>) = 3\n11 fdatasync(6</m/.tarn/partial/x2>) = 0",
@@ -369,7 +373,7 @@ def self_test():
     broken("RENAME_EXCHANGE", "0", "renamed over")
     swapped = "10 fdatasync(8</m/.tarn/ledger.sqlite-wal>) = 0\n10 fsync(7</m/sub>) = 0"
     broken("10 fsync(7</m/sub>) = 0\n10 fdatasync(8</m/.tarn/ledger.sqlite-wal>) = 0", swapped, "ledger was not synced")
-    print("trace_order.py: three good traces pass, 27 bad ones do not")
+    print("trace_order.py: three good traces pass, 28 bad ones do not")
 
 
 def main():

@@ -53,6 +53,14 @@ const char *tarn_directory_name(const void *buffer, size_t offset, size_t *next)
 
 int tarn_rename(int from_directory, const char *from, int to_directory, const char *to, int mode);
 int tarn_link(int from_directory, const char *from, int to_directory, const char *to);
+/// A file without a name on the file system of a directory; it is gone when it is closed without having got one. -EOPNOTSUPP and the
+/// like where the file system knows none.
+int tarn_open_unnamed(int directory, unsigned mode);
+/// Gives such a file a name, once: -EEXIST when something has it.
+int tarn_link_unnamed(int file, int directory, const char *name);
+/// Opens a file for writing and closes it, so that who watches the directory hears that it is written (IN_CLOSE_WRITE): of a link
+/// the kernel tells only IN_CREATE. What cannot be opened is left.
+void tarn_tell_written(int directory, const char *name);
 int tarn_make_directory(int directory, const char *name, unsigned mode);
 int tarn_unlink(int directory, const char *name);
 int tarn_remove_directory(int directory, const char *name);

@@ -106,7 +106,7 @@ package enum ByteVerdict: Sendable, Equatable {
 /// How an exchange ended.
 package enum DownloadOutcome: Sendable, Equatable {
   /// The response ended as its framing promised; the status may be any.
-  case complete(ResponseHead)
+  indirect case complete(ResponseHead)
   case failed(DownloadFailure)
 }
 

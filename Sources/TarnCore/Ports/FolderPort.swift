@@ -119,7 +119,7 @@ package struct Sealed: Sendable, Equatable {
 /// One file in `partial/`. Confined to one thread at a time; blocking. Its descriptor stays open until
 /// `close` or `discard`, so that what is checked is what is renamed.
 package protocol PartialFile: AnyObject, Sendable {
-  /// The random name in `partial/`.
+  /// The name in `partial/`; empty for a file that has none before it is installed, and is gone when it is closed before.
   var name: String { get }
   /// Bytes written so far.
   var length: UInt64 { get }
@@ -155,6 +155,13 @@ package protocol PartialFile: AnyObject, Sendable {
   func close()
   /// Closes and removes the file.
   func discard()
+}
+
+extension FolderPort {
+  /// A new, empty file with a name in `partial/`.
+  package func makePartial() throws(FolderFailure) -> any PartialFile {
+    try makePartial(mayBeUnnamed: false)
+  }
 }
 
 extension PartialFile {
@@ -252,7 +259,10 @@ extension FolderReading {
 /// links (openat2, RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS | RESOLVE_NO_XDEV). Blocking; any thread.
 package protocol FolderPort: FolderReading {
   /// A new, empty file in `partial/`.
-  func makePartial() throws(FolderFailure) -> any PartialFile
+  ///
+  /// - Parameter mayBeUnnamed: it is to be installed where nothing stands, and nobody needs it after this process: where the file
+  ///   system can, it has no name before that.
+  func makePartial(mayBeUnnamed: Bool) throws(FolderFailure) -> any PartialFile
   /// The file of that name; nil when it is gone.
   func openPartial(_ name: String) throws(FolderFailure) -> (any PartialFile)?
   /// A new partial file with the bytes of a file of the folder (reflink, else copy), `begin` and every

@@ -90,7 +90,7 @@ package struct Intent: Sendable, Equatable {
   package enum Kind: UInt8, Sendable { case install = 1, remove = 2 }
   package var kind: Kind
   package var path: RelativePath
-  /// install: the name in `partial/`; remove: empty.
+  /// install: the name in `partial/`, empty for a file that has none; remove: empty.
   package var partialName: String
   /// Where what stands at the path goes; empty where nothing was expected there.
   package var trashName: String
@@ -110,6 +110,9 @@ package struct Intent: Sendable, Equatable {
     self.row = row
     self.displacesOwn = displacesOwn
   }
+
+  /// The new file has no name before its last one: a crash before that takes it.
+  package var isUnnamed: Bool { kind == .install && partialName.isEmpty }
 }
 
 /// Something in the trash.
@@ -246,22 +249,22 @@ package struct Activity: Sendable, Equatable {
 /// One thing to write. A list of them is one transaction.
 package enum LedgerChange: Sendable, Equatable {
   /// Inserts or replaces.
-  case row(Row)
+  indirect case row(Row)
   case dropRow(RelativePath)
-  case intent(Intent)
+  indirect case intent(Intent)
   case dropIntent(RelativePath)
-  case partial(PartialRow)
+  indirect case partial(PartialRow)
   case durable(path: RelativePath, bytes: UInt64)
   case dropPartial(RelativePath)
-  case trash(TrashRow)
+  indirect case trash(TrashRow)
   case dropTrash(name: String)
   /// Inserts; a known one of the same name and code keeps `since`, gets the new `seen` and the new attempts on top.
-  case problem(Problem)
+  indirect case problem(Problem)
   case dropProblem(name: [UInt8])
   /// After a pass: what it did not see again is solved.
   case dropProblems(seenBefore: Timestamp)
   /// Appends, with the next number.
-  case event(Event)
+  indirect case event(Event)
   /// Drops the events before a moment, but not the newest so many nor the deletions of the 24 hours before `now` (the
   /// guard's window), and keeps the number of the last one dropped as the fact `events-dropped`.
   case pruneEvents(keeping: Int, before: Timestamp, now: Timestamp)

@@ -55,6 +55,8 @@ final class Intake: DownloadReceiver {
   private let lane: Int
   /// Its file is made on the one lane and filled on the next.
   private let isSmall: Bool
+  /// No other process goes on with it, and it takes no other's place.
+  private let mayBeUnnamed: Bool
   private let entry: Entry
   private let check: ContentCheck
   private let url: String
@@ -66,6 +68,7 @@ final class Intake: DownloadReceiver {
     self.job = job.id
     lane = job.lane
     isSmall = Job.isForFirstLane(job.entry)
+    mayBeUnnamed = isSmall && job.action.present == nil
     entry = job.entry
     check = job.check
     url = job.url
@@ -205,7 +208,7 @@ final class Intake: DownloadReceiver {
     guard isDue else { return }
     guard let head, verdict == .takeFromZero else { return markOpened(kept) }
     attempt { () throws(FolderFailure) in
-      let partial = if let kept { kept } else { try context.folder.makePartial() }
+      let partial = if let kept { kept } else { try context.folder.makePartial(mayBeUnnamed: mayBeUnnamed) }
       state.withLock { $0.partial = partial }
       _ = try partial.begin(keeping: 0, check: check)
       let total = check.size ?? head.contentLength

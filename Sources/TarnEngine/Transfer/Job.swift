@@ -145,8 +145,8 @@ struct Job {
 /// What comes back to the conductor.
 enum JobMessage: Sendable {
   case prepared(UInt64, Preparation)
-  case ended(UInt64, JobEnd)
-  case published(UInt64, PublishOutcome)
+  indirect case ended(UInt64, JobEnd)
+  indirect case published(UInt64, PublishOutcome)
   /// A step failed that can be done without; what is done instead.
   case workedAround(FolderFailure, instead: String)
   /// An order from outside, and who waits for the answer.
@@ -172,7 +172,7 @@ enum Preparation: Sendable {
 
 /// How one exchange and the writing of its bytes ended.
 enum JobEnd: Sendable {
-  case sealed(any PartialFile, Sealed, ResponseHead?)
+  indirect case sealed(any PartialFile, Sealed, ResponseHead?)
   case folder(FolderFailure, (any PartialFile)?, ResumeLadder.Known?)
   case network(DownloadFailure, (any PartialFile)?, ResumeLadder.Known?)
   case verdict(ResumeLadder.Verdict, ResponseHead)

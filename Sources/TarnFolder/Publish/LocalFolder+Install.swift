@@ -13,7 +13,8 @@ extension LocalFolder {
       if case .installed = outcome {} else { touched.removeMade() }
       outcomes.append(outcome)
     }
-    if outcomes.contains(where: { $0.isInstalled }) { touched.touch(partial) }
+    let hasLeft = zip(items, outcomes).contains { !$0.partial.name.isEmpty && $1.isInstalled }
+    if hasLeft { touched.touch(partial) }
     if outcomes.contains(where: { $0.hasDisplaced }) { touched.touch(trash) }
     touched.sync(items: items.count)
     for (index, failure) in touched.failures where outcomes[index].isInstalled {
@@ -30,7 +31,10 @@ extension LocalFolder {
       switch item.expectation {
       case .absent:
         let parent = try touched.make(place.parent, for: index)
-        let result = mover.moveOut(partial.descriptor, item.partial.name, to: parent, place.leaf, .rename)
+        let result =
+          file.isUnnamed
+          ? mover.name(try file.opened(), in: parent, place.leaf, .rename)
+          : mover.moveOut(partial.descriptor, file.name, to: parent, place.leaf, .rename)
         if result == -EEXIST { return .stale("something stands at \(item.path.printable)") }
         try kernel("move into place", item.path.bytes, result)
         touched.touch(place.parent, for: index)
@@ -67,6 +71,8 @@ extension LocalFolder {
     }
     // A name that stands for the inode that was sealed stands for the file that is open.
     _ = try staged.opened()
+    // To one that has no name nobody else gets.
+    if staged.isUnnamed { return (staged, sealed) }
     guard let named = try partial.stat(staged.name), named.identity.isSameContents(as: sealed.identity)
     else { throw FolderFailure(.other, "partial/\(file.name) was changed by somebody else") }
     return (staged, sealed)

@@ -25,6 +25,15 @@ struct Mover: Sendable {
     }
   }
 
+  /// Gives a file its first name, where nothing stands: -EEXIST when something does.
+  func name(_ file: Descriptor, in directory: Descriptor, _ leaf: [CChar], _ step: FolderStep) -> Int32 {
+    take(step, probe) {
+      let result = file.use { file in directory.use { tarn_link_unnamed(file, $0, leaf) } }
+      if result == 0 { directory.use { tarn_tell_written($0, leaf) } }
+      return result
+    }
+  }
+
   /// Into a directory of Tarn's own, whatever the object is: -EEXIST when the name is taken there.
   ///
   /// Without NOREPLACE: a look and a plain rename, for nobody else makes names there.

@@ -5,7 +5,12 @@ import TarnRuntime
 
 /// Files on their way: `partial/`.
 extension LocalFolder {
-  package func makePartial() throws(FolderFailure) -> any PartialFile { try makeStaged() }
+  package func makePartial(mayBeUnnamed: Bool) throws(FolderFailure) -> any PartialFile {
+    if mayBeUnnamed, let file = unnamedFiles.make(mode: Self.mode, trial: partialNames.next) {
+      return staged("", file, found: nil)
+    }
+    return try makeStaged()
+  }
 
   private func makeStaged() throws(FolderFailure) -> StagedFile {
     let name = partialNames.next()

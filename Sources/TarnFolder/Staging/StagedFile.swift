@@ -67,7 +67,10 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   package var length: UInt64 { shared.withLock { $0.length } }
 
   /// As in messages.
-  var label: [UInt8] { Array("partial/\(name)".utf8) }
+  var label: [UInt8] { Array("partial/\(isUnnamed ? "(unnamed)" : name)".utf8) }
+
+  /// Nothing leads to it but this descriptor, until it is installed.
+  var isUnnamed: Bool { name.isEmpty }
 
   // MARK: Contents
 
@@ -263,7 +266,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   package func discard() {
     // Once it is published, or in the trash, the name may stand for another file. What was made and is closed is left to the
     // next pass.
-    let known = found ?? shared.withLock(\.descriptor).flatMap { try? FileStat.of($0, label) }
+    let known =
+      isUnnamed ? nil : found ?? shared.withLock(\.descriptor).flatMap { try? FileStat.of($0, label) }
     if let known, let there = try? FileStat.at(directory, cString(name)), there.isSameObject(as: known) {
       _ = directory.use { tarn_unlink($0, cString(name)) }
     }
