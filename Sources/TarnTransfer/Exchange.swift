@@ -155,7 +155,7 @@ final class Hop {
     case .more: return true
     case .failed(let failure): return fail(failure)
     case .complete:
-      narrowReceiveBuffers()
+      if !isDocument { narrowReceiveBuffers() }
       // Life is told at once: a body may take hours.
       if reader.head.isLife, let place = exchange.place { client.budget?.answered(place) }
       return takeHead(reader.head)
@@ -206,8 +206,12 @@ final class Hop {
     return made
   }
 
+  /// A feed or a listing: nothing of it is kept for another process.
+  private var isDocument: Bool { exchange.request.encoding == .gzipAsked }
+
   /// Leaves less in the kernel of what a near peer sends. Every connection is looked at once, by the hop that opened it: libcurl
-  /// does not name the socket of a transfer that runs (CURLINFO_ACTIVESOCKET(3)).
+  /// does not name the socket of a transfer that runs (CURLINFO_ACTIVESOCKET(3)). Before the body of a file, and behind that of a
+  /// document: with a window of two segments, as large as they are on loopback, the last one may wait for 40 ms for the window.
   private func narrowReceiveBuffers() {
     for number in fresh where (0..<CurlLimits.nearestRoundTrip).contains(tarn_curl_round_trip(number)) {
       tarn_curl_set_receive_buffer(number, CurlLimits.receiveBuffer)
@@ -296,6 +300,7 @@ final class Hop {
 
   /// What the hop came to, once libcurl is done with it.
   func result(_ code: CURLcode) -> Result {
+    narrowReceiveBuffers()
     if let failure { return .outcome(.failed(failure)) }
     switch stage {
     case .redirecting(let target): return .redirect(target)
