@@ -14,6 +14,7 @@
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -136,6 +137,11 @@ int tarn_rename(int from_directory, const char *from, int to_directory, const ch
 
 int tarn_link(int from_directory, const char *from, int to_directory, const char *to) {
   return RESULT(linkat(from_directory, from, to_directory, to, 0));
+}
+
+int64_t tarn_file_system_kind(int descriptor) {
+  struct statfs status;
+  return RETRY(fstatfs(descriptor, &status)) == -1 ? -errno : (int64_t)(uint32_t)status.f_type;
 }
 
 int tarn_open_unnamed(int directory, unsigned mode) {

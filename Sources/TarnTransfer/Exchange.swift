@@ -300,7 +300,8 @@ final class Hop {
 
   /// What the hop came to, once libcurl is done with it.
   func result(_ code: CURLcode) -> Result {
-    narrowReceiveBuffers()
+    // After a failure libcurl has closed it.
+    if code == CURLE_OK { narrowReceiveBuffers() }
     if let failure { return .outcome(.failed(failure)) }
     switch stage {
     case .redirecting(let target): return .redirect(target)

@@ -96,5 +96,8 @@ import Testing
     world.folder.fail(.digest)
     _ = try world.run()
     #expect(world.files == ["f": "new"] && world.ledger.contents.intents.isEmpty)
+    // The pass looked at it anew, and found whose it may be.
+    #expect(world.row("f")?.isAdopted == true)
+    #expect(world.ledger.contents.events.map(\.code) == ["adopted"])
   }
 }

@@ -4,8 +4,18 @@ import TarnFolder
 import TestSupport
 import Testing
 
+/// Where temporary files lie there are files without a name.
+private let areKnownHere: Bool = {
+  guard let world = try? DiskWorld(), let partial = try? world.port.makePartial(mayBeUnnamed: true) else {
+    return false
+  }
+  return partial.name.isEmpty
+}()
+
 /// Files that have no name before they are installed.
-@Suite struct UnnamedTests {
+@Suite(
+  .enabled(if: areKnownHere, "temporary files lie on a file system where all files have names"))
+struct UnnamedTests {
   private func sealed(_ port: any FolderPort, _ contents: [UInt8]) throws -> any PartialFile {
     let partial = try port.makePartial(mayBeUnnamed: true)
     _ = try partial.begin(keeping: 0, check: ContentCheck(size: UInt64(contents.count)))
@@ -104,6 +114,21 @@ import Testing
       offset += 16 + length
     }
     return masks
+  }
+
+  /// Where fsync is known to write a file that has no name, and nowhere else.
+  @Test(
+    .enabled(if: Mounts.areAllowed, "nothing can be mounted here"),
+    arguments: [("mkfs.ext4 -q", true), ("mkfs.xfs -q", true), ("mkfs.btrfs -q", false)])
+  func theFileSystemDecides(_ maker: String, isUnnamed: Bool) throws {
+    let found = try Mounts.withImage(maker) { place in
+      let world = try DiskWorld(on: place)
+      let partial = try sealed(world.port, bytes("new"))
+      #expect(try install(world.port, partial, at("f")).identity == world.identity(at("f")))
+      return partial.name.isEmpty
+    }
+    // Without the program that makes it.
+    if let found { #expect(found == isUnnamed) }
   }
 
   /// As on NFS, and much of FUSE.

@@ -53,6 +53,8 @@ const char *tarn_directory_name(const void *buffer, size_t offset, size_t *next)
 
 int tarn_rename(int from_directory, const char *from, int to_directory, const char *to, int mode);
 int tarn_link(int from_directory, const char *from, int to_directory, const char *to);
+/// What kind of file system a descriptor is on: the magic numbers of statfs(2), or a negative errno.
+int64_t tarn_file_system_kind(int descriptor);
 /// A file without a name on the file system of a directory; it is gone when it is closed without having got one. -EOPNOTSUPP and the
 /// like where the file system knows none.
 int tarn_open_unnamed(int directory, unsigned mode);

@@ -62,12 +62,18 @@ enum Mounts {
 
   /// A file system that shares the blocks of copies (FICLONE), for the time of the call; nil where it cannot be made.
   static func withReflinks<Result>(_ body: (String) throws -> Result) throws -> Result? {
+    try withImage("mkfs.xfs -q -m reflink=1", body)
+  }
+
+  /// A file system on a loop device, for the time of the call; nil where it cannot be made.
+  ///
+  /// - Parameter maker: the command that makes it of the image whose path follows.
+  static func withImage<Result>(_ maker: String, _ body: (String) throws -> Result) throws -> Result? {
     let base = try DiskWorld.makeBase()
     defer { DiskWorld.removeBase(base) }
-    let (image, place) = (base + "/image", base + "/xfs")
+    let (image, place) = (base + "/image", base + "/mounted")
     mkdir(place, 0o755)
-    let make =
-      "truncate -s 400M \(image) && mkfs.xfs -q -m reflink=1 \(image) && mount -o loop \(image) \(place)"
+    let make = "truncate -s 400M \(image) && \(maker) \(image) && mount -o loop \(image) \(place)"
     guard areAllowed, try run("/bin/sh", ["-c", "PATH=$PATH:/sbin:/usr/sbin; \(make)"]) == 0 else {
       return nil
     }
