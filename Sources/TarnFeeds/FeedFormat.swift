@@ -62,9 +62,10 @@ struct FeedContext {
   /// - Returns: nil for other schemes than http, https and (in a local feed only, and of its own directory and below)
   ///   file, for a URL with a user name or password, and for a URL without a host.
   func source(_ reference: some Sequence<UInt8>, priority: Int = 1) -> Source? {
-    if reference.withContiguousStorageIfAvailable(URLReference.isPlain) == true {
-      return Source(url: String(decoding: Array(reference), as: UTF8.self), priority: priority)
+    let plain = reference.withContiguousStorageIfAvailable {
+      URLReference.isPlain($0) ? String(decoding: $0, as: UTF8.self) : nil
     }
+    if let plain = plain ?? nil { return Source(url: plain, priority: priority) }
     let resolved = url.resolve(URLReference(reference))
     return isUsable(resolved) ? Source(url: resolved.text, priority: priority) : nil
   }

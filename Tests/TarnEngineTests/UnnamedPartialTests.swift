@@ -38,7 +38,7 @@ import Testing
   }
 
   /// The intent that a pass writes for it.
-  private func say(_ text: String, _ identity: FileIdentity) throws {
+  private func say(_ identity: FileIdentity) throws {
     let entry = world.want("f", "new")
     let row = Row(
       path: "f".path, identity: identity, digest: world.digest("new"), isVerified: true,
@@ -49,16 +49,25 @@ import Testing
     ])
   }
 
-  private func partial() throws -> (any PartialFile, Sealed) {
+  private func makePartial() throws -> (any PartialFile, Sealed) {
     let partial = try world.folder.makePartial(mayBeUnnamed: true)
     _ = try partial.begin(keeping: 0, check: ContentCheck(size: 3))
     try "new".bytes.withUnsafeBytes { try partial.append($0) }
     return (partial, try partial.seal(modified: nil))
   }
 
+  /// As a kill leaves it after the link: in place, and not in the ledger.
+  private func installUnrecorded() throws {
+    let (partial, sealed) = try makePartial()
+    try say(sealed.identity)
+    let item = Installation(path: "f".path, partial: partial, expectation: .absent, trashName: "")
+    #expect(world.folder.install([item]).first?.isInstalled == true)
+    partial.close()
+  }
+
   @Test func whatHadNoNameYetIsFetchedAgain() throws {
-    let (partial, sealed) = try partial()
-    try say("new", sealed.identity)
+    let (partial, sealed) = try makePartial()
+    try say(sealed.identity)
     partial.close()
     let report = try world.run()
     #expect(report.isInSync && world.files == ["f": "new"])
@@ -66,11 +75,7 @@ import Testing
   }
 
   @Test func whatHasItsNameIsRecorded() throws {
-    let (partial, sealed) = try partial()
-    try say("new", sealed.identity)
-    let item = Installation(path: "f".path, partial: partial, expectation: .absent, trashName: "")
-    #expect(world.folder.install([item]).first?.isInstalled == true)
-    partial.close()
+    try installUnrecorded()
     let report = try world.run()
     #expect(report.isInSync && world.files == ["f": "new"])
     #expect(world.server.requests.isEmpty && world.ledger.contents.intents.isEmpty)
@@ -81,18 +86,14 @@ import Testing
   /// Its inode went to a file of somebody else's, of the same size and time.
   @Test func whatOnlyHasItsInodeIsNobodys() throws {
     world.folder.write("f".path, "own".bytes)
-    try say("new", try #require(try world.folder.look("f".path)).identity)
+    try say(try #require(try world.folder.look("f".path)).identity)
     let report = try world.run()
     #expect(!report.isInSync && world.files == ["f": "own"])
     #expect(world.row("f") == nil && world.ledger.contents.intents.isEmpty)
   }
 
   @Test func whatCannotBeReadIsNobodys() throws {
-    let (partial, sealed) = try partial()
-    try say("new", sealed.identity)
-    let item = Installation(path: "f".path, partial: partial, expectation: .absent, trashName: "")
-    #expect(world.folder.install([item]).first?.isInstalled == true)
-    partial.close()
+    try installUnrecorded()
     world.folder.fail(.digest)
     _ = try world.run()
     #expect(world.files == ["f": "new"] && world.ledger.contents.intents.isEmpty)

@@ -35,8 +35,7 @@ struct ReceiveBufferTests {
     _ = downloader.start(request, to: receiver)
     let (connection, client) = listener.answerHalf()
     defer { close(connection) }
-    let limit = Date(timeIntervalSinceNow: 20)
-    while receiver.bytes.isEmpty, Date() < limit { usleep(1000) }
+    _ = receiver.heard.wait(nanoseconds: 20_000_000_000) { $0.bytes.isEmpty ? nil : () }
     let own = try #require((3..<Int32(1024)).first { Listener.port(of: $0, getsockname) == client })
     let during = Self.receiveBuffer(of: own)
     _ = send(connection, "k", 1, Int32(MSG_NOSIGNAL))

@@ -246,7 +246,7 @@ package struct Activity: Sendable, Equatable {
   }
 }
 
-/// One thing to write. A list of them is one transaction.
+/// One thing to write. A list of them is one transaction. What is large lies in a box of its own, for changes are handed on often.
 package enum LedgerChange: Sendable, Equatable {
   /// Inserts or replaces.
   indirect case row(Row)

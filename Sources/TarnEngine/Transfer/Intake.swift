@@ -55,7 +55,7 @@ final class Intake: DownloadReceiver {
   private let lane: Int
   /// Its file is made on the one lane and filled on the next.
   private let isSmall: Bool
-  /// No other process goes on with it, and it takes no other's place.
+  /// Its name would cost more than its bytes, and it takes no other's place.
   private let mayBeUnnamed: Bool
   private let entry: Entry
   private let check: ContentCheck
