@@ -156,8 +156,6 @@ final class Hop {
     case .failed(let failure): return fail(failure)
     case .complete:
       if !isDocument { narrowReceiveBuffers() }
-      // Places that are shared know of connections only: who waits for one there would keep the mirror's other hosts waiting.
-      if reader.isStream, client.budget == nil { client.line.noteStreams(of: exchange.url.origin) }
       // Life is told at once: a body may take hours.
       if reader.head.isLife, let place = exchange.place { client.budget?.answered(place) }
       return takeHead(reader.head)

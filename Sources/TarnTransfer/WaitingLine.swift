@@ -8,10 +8,6 @@ struct WaitingLine<Element>: ~Copyable {
     let perHost: Int
     /// So many take small files only; two are always left to files of any size.
     let keptForSmall: Int
-
-    /// Of a host whose answers come as streams of one connection: each costs it less, and a few do not fill the connection. Who
-    /// wants one thing at a time gets that.
-    var ofStreams: Int { perHost > 1 ? perHost * 4 : perHost }
   }
 
   /// A class: each change of a value in a dictionary costs three allocations, and there are some for every exchange.
@@ -20,16 +16,13 @@ struct WaitingLine<Element>: ~Copyable {
     var small = Queue()
     var running = 0
     var runningLarge = 0
-    /// Its answers come as streams of one connection (HTTP/2).
-    var hasStreams = false
     /// The order under which it stands in `ready`; nil when it does not.
     var readyOrder: UInt64?
 
     /// Who comes next: the first of those for whom there is a place.
     func next(_ places: Places) -> (order: UInt64, isSmall: Bool)? {
-      let most = hasStreams ? places.ofStreams : places.perHost
-      guard running < most else { return nil }
-      let large = runningLarge < most - places.keptForSmall ? large.first?.order : nil
+      guard running < places.perHost else { return nil }
+      let large = runningLarge < places.perHost - places.keptForSmall ? large.first?.order : nil
       guard let small = small.first?.order else { return large.map { ($0, false) } }
       return large.map { $0 < small ? ($0, false) : (small, true) } ?? (small, true)
     }
@@ -104,13 +97,6 @@ struct WaitingLine<Element>: ~Copyable {
     let isLarge = !isApart(isSmall)
     let isIdle = hosts[origin]?.leave(isLarge: isLarge) ?? false
     if isIdle { hosts[origin] = nil } else { markReady(origin) }
-  }
-
-  /// A host that somebody runs at answers by streams.
-  mutating func noteStreams(of origin: Origin) {
-    guard let host = hosts[origin], !host.hasStreams else { return }
-    host.hasStreams = true
-    markReady(origin)
   }
 
   private mutating func host(of origin: Origin) -> Host {

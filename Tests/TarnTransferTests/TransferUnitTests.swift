@@ -118,29 +118,6 @@ import Testing
     #expect(line.takeNext() == nil)
   }
 
-  /// Streams of one connection count as a quarter of one; who wants one thing at a time gets that.
-  @Test(arguments: [(perHost: 3, places: 12), (perHost: 1, places: 1)])
-  func aHostWithStreamsHasMorePlaces(perHost: Int, places: Int) {
-    let (a, b) = (
-      Origin(scheme: "https", host: "a", port: "443"), Origin(scheme: "https", host: "b", port: "443")
-    )
-    var line = WaitingLine<Int>(perHost: perHost)
-    func taken() -> Int {
-      var count = 0
-      while line.takeNext() != nil { count += 1 }
-      return count
-    }
-    // Before anything is known of it.
-    line.noteStreams(of: a)
-    for order in 0..<40 { line.add(order, to: order < 20 ? a : b, order: UInt64(order)) }
-    #expect(taken() == 2 * perHost)
-    line.noteStreams(of: a)
-    line.noteStreams(of: a)
-    #expect(taken() == places - perHost)
-    for _ in 0..<places { line.leave(a) }
-    #expect(taken() == min(places, 20 - places))
-  }
-
   @Test func manyHostsKeepTheOrderOfArrival() {
     var line = WaitingLine<Int>(perHost: 10)
     for number in 0..<500 {
