@@ -19,8 +19,8 @@ final class Client {
   private(set) var optionsNumber: UInt64 = 0
   /// Those that wait for a place of this client.
   var line: WaitingLine<Exchange>
-  /// Places that are taken, the exchanges that wait for a shared place included.
-  var busy = 0
+  /// Quarters of a place that are taken, those of exchanges that wait for a shared place included.
+  private var busy = 0
   /// Hops that found a bucket empty, in the order they asked.
   var throttled = Fifo<Hop>()
   private var shared: SharedPace?
@@ -49,7 +49,32 @@ final class Client {
     bucket = settings.rate.map { RateBucket(rate: $0, now: clock.monotonic()) }
   }
 
-  var hasPlace: Bool { busy < max(1, settings.connections) }
+  // MARK: Places
+
+  /// The first in line that may run. It counts as running until its quarters are given back.
+  func takeNext() -> WaitingLine<Exchange>.Taken? {
+    let all = max(1, settings.connections) * WaitingLine<Exchange>.place
+    guard let taken = line.takeNext(free: all - busy) else { return nil }
+    busy += taken.quarters
+    return taken
+  }
+
+  func giveBack(_ quarters: Int, of origin: Origin, as kind: WaitingLine<Exchange>.Kind) {
+    busy -= quarters
+    line.leave(origin, as: kind, quarters: quarters)
+  }
+
+  /// How a host answers, where an exchange of this client runs: as one of the streams of a connection, as the first by it.
+  ///
+  /// Shared places are connections only: who waits for one of them would keep the mirror's other hosts waiting.
+  func note(_ head: ResponseHead, isStream: Bool, isNew: Bool, of origin: Origin) {
+    guard budget == nil else { return }
+    guard head.isLife else { return noteTrouble(of: origin) }
+    line.note(origin, hasStreams: isStream, isNew: isNew)
+  }
+
+  /// A host is asked for no more at once than it has connections.
+  func noteTrouble(of origin: Origin) { line.noteTrouble(origin) }
 
   // MARK: Turns
 

@@ -9,6 +9,9 @@ extension DownloadRequest {
     guard let expected else { return isUrgent }
     return expected <= (isUrgent ? TransferBudget.largestUrgent : TransferBudget.largestSmall)
   }
+
+  /// Bytes: a file of a known size up to this one is through in a moment, and asks little of the memory.
+  fileprivate static let largestShort: UInt64 = 64 << 10
 }
 
 /// One exchange from `start` to `end`: a chain of hops. Network thread only.
@@ -35,6 +38,8 @@ final class Exchange {
   var hop: Hop?
   var file: FileExchange?
   private(set) var isEnded = false
+  /// Of a place of its client, that it holds.
+  var quarters = 0
   /// Took bytes in this turn.
   var isFresh = false
 
@@ -51,6 +56,12 @@ final class Exchange {
   }
 
   var isSmall: Bool { request.isSmall }
+
+  /// How it waits in its client's line.
+  var kind: WaitingLine<Exchange>.Kind {
+    guard isSmall else { return .large }
+    return request.expected.map { $0 <= DownloadRequest.largestShort } ?? false ? .short : .small
+  }
 
   /// Tells the receiver, once.
   func end(_ outcome: DownloadOutcome) {
@@ -156,6 +167,7 @@ final class Hop {
     case .failed(let failure): return fail(failure)
     case .complete:
       if !isDocument { narrowReceiveBuffers() }
+      client.note(reader.head, isStream: reader.isStream, isNew: hasConnected, of: exchange.url.origin)
       // Life is told at once: a body may take hours.
       if reader.head.isLife, let place = exchange.place { client.budget?.answered(place) }
       return takeHead(reader.head)

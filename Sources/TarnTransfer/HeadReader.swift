@@ -15,8 +15,8 @@ struct HeadReader {
   private(set) var location: String?
   private var isComplete = false
   private var isChunked = false
-  /// The protocol itself marks where a body ends (HTTP/2 and later).
-  private var marksItsEnd = false
+  /// The answer is one of the streams of a connection, and the protocol itself marks where its body ends (HTTP/2 and later).
+  private(set) var isStream = false
   private var lines = 0
   private var bytes = 0
   private var rawRetryAfter: String?
@@ -59,7 +59,7 @@ struct HeadReader {
     else { return bad("its status line cannot be read") }
     // Fields of an informational response do not belong to the final one.
     head = ResponseHead(status: status, url: head.url)
-    marksItsEnd = !line.starts(with: "HTTP/1".utf8)
+    isStream = !line.starts(with: "HTTP/1".utf8)
     location = nil
     isChunked = false
     rawRetryAfter = nil
@@ -78,7 +78,7 @@ struct HeadReader {
     guard head.status >= 200 else { return .more }
     if isChunked, head.contentLength != nil { return bad("it has both Content-Length and Transfer-Encoding") }
     if let raw = rawRetryAfter { head.retryAfter = HeaderValue.retryAfter(raw, date: head.sent, now: now()) }
-    head.isFramed = marksItsEnd || isChunked || head.contentLength != nil
+    head.isFramed = isStream || isChunked || head.contentLength != nil
     isComplete = true
     return .complete
   }

@@ -132,9 +132,9 @@ final class TransferLoop {
       let exchange = Exchange(id: id, client: client, request: request, receiver: receiver, url: url)
       exchanges[id] = exchange
       if request.isUrgent {
-        client.line.addFirst(exchange, to: url.origin, order: 0, isSmall: exchange.isSmall)
+        client.line.addFirst(exchange, to: url.origin, order: 0, as: exchange.kind)
       } else {
-        client.line.add(exchange, to: url.origin, order: id.value, isSmall: exchange.isSmall)
+        client.line.add(exchange, to: url.origin, order: id.value, as: exchange.kind)
       }
     } catch {
       let failure = DownloadFailure(.urlRefused, "the URL was refused: \(error.reason)", isTransient: false)
@@ -145,15 +145,16 @@ final class TransferLoop {
   /// Lets waiting exchanges go on while their clients have places. Handles never outnumber the connections.
   private func admit() {
     for client in turns {
-      while client.hasPlace, let (next, origin) = client.line.takeNext() {
-        client.busy += 1
+      while let taken = client.takeNext() {
+        let next = taken.element
         // Who was cancelled while waiting is still in line, and who went ahead of others stands there twice.
         if next.isEnded || !next.isWaiting {
-          leaveLine(next, origin)
+          client.giveBack(taken.quarters, of: taken.origin, as: taken.kind)
           continue
         }
         next.isWaiting = false
-        if origin.scheme == "file" {
+        next.quarters = taken.quarters
+        if taken.origin.scheme == "file" {
           open(next)
         } else {
           enter(next)
@@ -167,7 +168,7 @@ final class TransferLoop {
     exchange.isUrgent = true
     if exchange.isWaiting {
       makeWay(for: exchange)
-      exchange.client.line.addFirst(exchange, to: exchange.url.origin, order: 0, isSmall: exchange.isSmall)
+      exchange.client.line.addFirst(exchange, to: exchange.url.origin, order: 0, as: exchange.kind)
       // Before anything that ends now lets another one in.
       admit()
     } else if let place = exchange.place, queued[place] != nil {
@@ -184,9 +185,9 @@ final class TransferLoop {
     }
     guard let last = others.max(by: { $0.id.value < $1.id.value }) else { return }
     givePlaceBack(last, .cancelled)
-    leaveLine(last, last.url.origin)
+    leaveLine(last)
     last.isWaiting = true
-    last.client.line.addFirst(last, to: last.url.origin, order: last.id.value, isSmall: last.isSmall)
+    last.client.line.addFirst(last, to: last.url.origin, order: last.id.value, as: last.kind)
   }
 
   /// Asks the budget for a place; without one there is nobody to ask.
@@ -385,15 +386,19 @@ final class TransferLoop {
     let result = hop.result(code)
     release(hop, isWell: code == CURLE_OK && !hop.hasConnected)
     switch result {
-    case .outcome(let outcome): finish(exchange, outcome)
+    case .outcome(let outcome):
+      if case .failed(let failure) = outcome, failure.isTransient {
+        exchange.client.noteTrouble(of: exchange.url.origin)
+      }
+      finish(exchange, outcome)
     case .redirect(let target):
-      leaveLine(exchange, exchange.url.origin)
+      leaveLine(exchange)
       givePlaceBack(exchange, .answered)
       exchange.redirects += 1
       exchange.url = target
       exchange.isWaiting = true
       exchange.client.line.addFirst(
-        exchange, to: target.origin, order: exchange.id.value, isSmall: exchange.isSmall)
+        exchange, to: target.origin, order: exchange.id.value, as: exchange.kind)
     }
   }
 
@@ -408,7 +413,7 @@ final class TransferLoop {
 
   /// Ends an exchange that holds a place of its client and no hop any more.
   private func finish(_ exchange: Exchange, _ outcome: DownloadOutcome) {
-    leaveLine(exchange, exchange.url.origin)
+    leaveLine(exchange)
     givePlaceBack(exchange, CircuitBreaker.Outcome(outcome), cause: outcome.cause)
     files[exchange.id] = nil
     exchange.file = nil
@@ -416,9 +421,8 @@ final class TransferLoop {
     exchange.end(outcome)
   }
 
-  private func leaveLine(_ exchange: Exchange, _ origin: Origin) {
-    exchange.client.busy -= 1
-    exchange.client.line.leave(origin, isSmall: exchange.isSmall)
+  private func leaveLine(_ exchange: Exchange) {
+    exchange.client.giveBack(exchange.quarters, of: exchange.url.origin, as: exchange.kind)
   }
 
   private func givePlaceBack(

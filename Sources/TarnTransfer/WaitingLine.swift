@@ -1,52 +1,118 @@
 /// Exchanges that wait for a place: first come, first served among the hosts that have a place free.
 ///
 /// A host at its limit keeps its own queue and holds up no other. Adding and taking cost O(log hosts).
+///
+/// A place is a connection, and is counted in quarters: over HTTP/2 a short transfer is one of the streams of a connection, costs its
+/// host less than one, and takes a quarter of a place. So one host never has more places than it may have connections.
 struct WaitingLine<Element>: ~Copyable {
-  private typealias Queue = Fifo<(order: UInt64, element: Element)>
+  /// A place, in the unit of all counts of places here.
+  static var place: Int { 4 }
+  /// By one connection. What is under way when a connection ends has to be asked for again: a server is asked for more at once only
+  /// when its connections last. nginx ends them after 1,000 where nothing else is configured.
+  private static var someAnswers: Int { 64 }
+
+  enum Kind {
+    case large
+    /// May have a place that is kept for small ones.
+    case small
+    /// Small, and so short that over HTTP/2 it takes a quarter of a place.
+    case short
+  }
+
+  /// Who has come out of the line, and what is to be given back by `leave`.
+  struct Taken {
+    let element: Element
+    let origin: Origin
+    let kind: Kind
+    /// Quarters of a place.
+    let quarters: Int
+  }
+
+  private typealias Waiter = (order: UInt64, element: Element, kind: Kind)
+  private typealias Queue = Fifo<Waiter>
 
   private struct Places {
     let perHost: Int
     /// So many take small files only; two are always left to files of any size.
     let keptForSmall: Int
+
+    /// Whether small ones stand in a queue of their own: without places of their own all stand in one.
+    func isApart(_ kind: Kind) -> Bool { keptForSmall > 0 && kind != .large }
+  }
+
+  private enum Speech {
+    case unknown
+    /// Answers come as streams of one connection, and that lasts.
+    case streams
+    /// Whatever it speaks, it had trouble: no more at once than connections.
+    case troubled
+  }
+
+  private struct Turn {
+    let order: UInt64
+    let isApart: Bool
+    let quarters: Int
   }
 
   /// A class: each change of a value in a dictionary costs three allocations, and there are some for every exchange.
   private final class Host {
     var large = Queue()
     var small = Queue()
+    /// Quarters of a place.
     var running = 0
+    /// Those of `running` that are no small ones' own queue's.
     var runningLarge = 0
+    private(set) var speech = Speech.unknown
+    /// By the connection that was opened last.
+    private var answers = 0
     /// The order under which it stands in `ready`; nil when it does not.
     var readyOrder: UInt64?
 
-    /// Who comes next: the first of those for whom there is a place.
-    func next(_ places: Places) -> (order: UInt64, isSmall: Bool)? {
-      guard running < places.perHost else { return nil }
-      let large = runningLarge < places.perHost - places.keptForSmall ? large.first?.order : nil
-      guard let small = small.first?.order else { return large.map { ($0, false) } }
-      return large.map { $0 < small ? ($0, false) : (small, true) } ?? (small, true)
+    /// Who comes next: the first of those whose queue has a place. When that is less than it needs, nobody goes ahead of it: it
+    /// would wait for as long as others come.
+    func next(_ places: Places) -> Turn? {
+      let most = places.perHost * place
+      var first: Turn?
+      if let waiter = large.first {
+        let quarters = cost(waiter.kind, places)
+        if runningLarge + quarters <= most - places.keptForSmall * place {
+          first = Turn(order: waiter.order, isApart: false, quarters: quarters)
+        }
+      }
+      if let waiter = small.first, waiter.order < first?.order ?? .max {
+        first = Turn(order: waiter.order, isApart: true, quarters: cost(waiter.kind, places))
+      }
+      return first.flatMap { running + $0.quarters <= most ? $0 : nil }
     }
 
-    /// Takes who comes next, and counts it as running.
-    ///
-    /// - Parameter order: nothing is taken when it stands in `ready` under another one since.
-    func takeNext(asOf order: UInt64, _ places: Places) -> Element? {
-      guard readyOrder == order else { return nil }
-      readyOrder = nil
-      guard let isSmall = next(places)?.isSmall,
-        let first = isSmall ? small.popFirst() : large.popFirst()
-      else { return nil }
-      running += 1
-      if !isSmall { runningLarge += 1 }
-      return first.element
+    /// Who wants one thing at a time gets that.
+    private func cost(_ kind: Kind, _ places: Places) -> Int {
+      kind == .short && speech == .streams && places.perHost > 1 ? 1 : place
+    }
+
+    /// Takes who has the turn, and counts it as running.
+    func take(_ turn: Turn) -> Waiter? {
+      guard let waiter = turn.isApart ? small.popFirst() : large.popFirst() else { return nil }
+      running += turn.quarters
+      if !turn.isApart { runningLarge += turn.quarters }
+      return waiter
     }
 
     /// - Returns: whether nobody runs or waits there.
-    func leave(isLarge: Bool) -> Bool {
-      running = max(0, running - 1)
-      if isLarge { runningLarge = max(0, runningLarge - 1) }
+    func leave(_ quarters: Int, isApart: Bool) -> Bool {
+      running = max(0, running - quarters)
+      if !isApart { runningLarge = max(0, runningLarge - quarters) }
       return running == 0 && large.isEmpty && small.isEmpty
     }
+
+    func note(hasStreams: Bool, isNew: Bool) {
+      guard speech != .troubled else { return }
+      if isNew, speech == .streams, answers < WaitingLine.someAnswers { return noteTrouble() }
+      answers = !hasStreams ? 0 : isNew ? 1 : answers + 1
+      if !hasStreams { speech = .unknown } else if answers >= WaitingLine.someAnswers { speech = .streams }
+    }
+
+    func noteTrouble() { speech = .troubled }
 
     /// - Returns: the order under which it is to stand in `ready` from now on; nil when nothing changes.
     func becomeReady(_ places: Places) -> UInt64? {
@@ -67,36 +133,60 @@ struct WaitingLine<Element>: ~Copyable {
   }
 
   /// - Parameter order: who came first; unique.
-  mutating func add(_ element: Element, to origin: Origin, order: UInt64, isSmall: Bool = false) {
+  mutating func add(_ element: Element, to origin: Origin, order: UInt64, as kind: Kind = .large) {
     let host = host(of: origin)
-    if isApart(isSmall) { host.small.append((order, element)) } else { host.large.append((order, element)) }
+    let waiter = (order, element, kind)
+    if places.isApart(kind) { host.small.append(waiter) } else { host.large.append(waiter) }
     markReady(origin)
   }
 
   /// At the head of its host's queue: it has waited before, elsewhere.
-  mutating func addFirst(_ element: Element, to origin: Origin, order: UInt64, isSmall: Bool = false) {
+  mutating func addFirst(_ element: Element, to origin: Origin, order: UInt64, as kind: Kind = .large) {
     let host = host(of: origin)
-    if isApart(isSmall) { host.small.prepend((order, element)) } else { host.large.prepend((order, element)) }
+    let waiter = (order, element, kind)
+    if places.isApart(kind) { host.small.prepend(waiter) } else { host.large.prepend(waiter) }
     markReady(origin)
   }
 
   /// Takes the first that may run, and counts it as running until `leave`.
-  mutating func takeNext() -> (element: Element, origin: Origin)? {
-    while let (origin, order) = ready.popFirst() {
-      guard let first = hosts[origin]?.takeNext(asOf: order, places) else { continue }
-      markReady(origin)
-      return (first, origin)
+  ///
+  /// - Parameter free: quarters of a place that are left for all hosts. Nobody is taken while the first one needs more.
+  mutating func takeNext(free: Int = .max) -> Taken? {
+    while let (origin, order) = ready.first {
+      // Other than that, it stands there under another order since.
+      if let host = hosts[origin], host.readyOrder == order {
+        let turn = host.next(places)
+        if let turn, turn.quarters > free { return nil }
+        host.readyOrder = nil
+        ready.removeFirst()
+        guard let turn, let waiter = host.take(turn) else { continue }
+        markReady(origin)
+        return Taken(element: waiter.element, origin: origin, kind: waiter.kind, quarters: turn.quarters)
+      }
+      ready.removeFirst()
     }
     return nil
   }
 
-  /// One of `origin` no longer runs.
-  ///
-  /// - Parameter isSmall: as it was added.
-  mutating func leave(_ origin: Origin, isSmall: Bool = false) {
-    let isLarge = !isApart(isSmall)
-    let isIdle = hosts[origin]?.leave(isLarge: isLarge) ?? false
+  /// What was taken no longer runs.
+  mutating func leave(_ origin: Origin, as kind: Kind = .large, quarters: Int = place) {
+    let isIdle = hosts[origin]?.leave(quarters, isApart: places.isApart(kind)) ?? false
     if isIdle { hosts[origin] = nil } else { markReady(origin) }
+  }
+
+  /// A host where somebody runs has answered. Forgotten once nobody is there.
+  ///
+  /// - Parameters:
+  ///   - hasStreams: the answer was one of the streams of a connection.
+  ///   - isNew: it was the first by its connection.
+  mutating func note(_ origin: Origin, hasStreams: Bool, isNew: Bool) {
+    hosts[origin]?.note(hasStreams: hasStreams, isNew: isNew)
+    if hasStreams { markReady(origin) }
+  }
+
+  /// A host where somebody runs had trouble with what it was asked: it has connections' places only, until nobody is there.
+  mutating func noteTrouble(_ origin: Origin) {
+    hosts[origin]?.noteTrouble()
   }
 
   private mutating func host(of origin: Origin) -> Host {
@@ -111,9 +201,6 @@ struct WaitingLine<Element>: ~Copyable {
     hosts = [:]
     ready = Heap()
   }
-
-  /// Whether it stands in the queue of small ones: without places of their own all stand in one.
-  private func isApart(_ isSmall: Bool) -> Bool { isSmall && places.keptForSmall > 0 }
 
   private mutating func markReady(_ origin: Origin) {
     if let order = hosts[origin]?.becomeReady(places) { ready.push(origin, order: order) }
@@ -170,9 +257,10 @@ private struct Heap {
     }
   }
 
-  mutating func popFirst() -> (origin: Origin, order: UInt64)? {
-    guard let last = nodes.popLast() else { return nil }
-    guard let first = nodes.first else { return (last.origin, last.order) }
+  var first: (origin: Origin, order: UInt64)? { nodes.first.map { ($0.origin, $0.order) } }
+
+  mutating func removeFirst() {
+    guard let last = nodes.popLast(), !nodes.isEmpty else { return }
     nodes[0] = last
     var parent = 0
     while true {
@@ -181,7 +269,7 @@ private struct Heap {
       where child < nodes.count && nodes[child].order < nodes[least].order {
         least = child
       }
-      guard least != parent else { return (first.origin, first.order) }
+      guard least != parent else { return }
       nodes.swapAt(least, parent)
       parent = least
     }

@@ -383,27 +383,6 @@ import Testing
     #expect(CurlOption.lowSpeed(settings, SharedPace(rate: 800, places: 4)).value == .long(100))
     #expect(RateBucket.bufferSize(rates: [nil, 100_000]) == 5000)
   }
-
-  // MARK: A client's own line
-
-  @Test func smallOnesPassLargeOnesInTheLine() {
-    let host = Origin(scheme: "http", host: "a", port: "80")
-    var line = WaitingLine<Int>(perHost: 3, keptForSmall: 1)
-    for number in 0..<4 { line.add(number, to: host, order: UInt64(number)) }
-    for number in 4..<6 { line.add(number, to: host, order: UInt64(number), isSmall: true) }
-    #expect(line.takeNext()?.element == 0)
-    #expect(line.takeNext()?.element == 1)
-    #expect(line.takeNext()?.element == 4)
-    #expect(line.takeNext() == nil)
-    line.leave(host, isSmall: true)
-    #expect(line.takeNext()?.element == 5)
-    line.leave(host)
-    #expect(line.takeNext()?.element == 2)
-    line.leave(host, isSmall: true)
-    #expect(line.takeNext() == nil)
-    line.leave(host)
-    #expect(line.takeNext()?.element == 3)
-  }
 }
 
 /// A network thread that only listens.

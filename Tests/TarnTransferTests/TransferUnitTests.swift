@@ -96,39 +96,6 @@ import Testing
     #expect(try one.resolving("b?c#d").text == "https://Example.org/b?c")
   }
 
-  // MARK: The waiting line
-
-  @Test func aFullHostIsPassedBy() throws {
-    let a = Origin(scheme: "http", host: "a", port: "80")
-    let b = Origin(scheme: "http", host: "b", port: "80")
-    var line = WaitingLine<Int>(perHost: 1)
-    for (order, origin) in [a, a, b, a].enumerated() { line.add(order, to: origin, order: UInt64(order)) }
-    #expect(line.takeNext()?.element == 0)
-    #expect(line.takeNext()?.element == 2)
-    #expect(line.takeNext() == nil)
-    line.leave(a)
-    line.addFirst(9, to: a, order: 9)
-    #expect(line.takeNext()?.element == 9)
-    line.leave(a)
-    #expect(line.takeNext()?.element == 1)
-    line.leave(a)
-    line.leave(b)
-    #expect(line.takeNext()?.element == 3)
-    line.leave(a)
-    #expect(line.takeNext() == nil)
-  }
-
-  @Test func manyHostsKeepTheOrderOfArrival() {
-    var line = WaitingLine<Int>(perHost: 10)
-    for number in 0..<500 {
-      line.add(
-        number, to: Origin(scheme: "http", host: "h\(number * 7 % 50)", port: "80"), order: UInt64(number))
-    }
-    var taken: [Int] = []
-    while let next = line.takeNext() { taken.append(next.element) }
-    #expect(taken == Array(0..<500))
-  }
-
   // MARK: Rate
 
   @Test func theBucketKeepsItsRate() {

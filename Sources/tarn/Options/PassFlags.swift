@@ -117,7 +117,9 @@ struct NetworkFlags: ParsableArguments {
   @Option(name: .pass(.connections), help: ArgumentHelp("Connections in all, 1 to 256.", valueName: "n"))
   var connections: String?
   @Option(
-    name: .pass(.connectionsPerHost), help: ArgumentHelp("Connections to one host, 1 to 64.", valueName: "n"))
+    name: .pass(.connectionsPerHost),
+    help: ArgumentHelp(
+      "Connections to one host, 1 to 64; from 2 on, over HTTP/2, four small files each.", valueName: "n"))
   var connectionsPerHost: String?
   @Option(name: .pass(.retries), help: ArgumentHelp("Attempts after the first, 0 to 100.", valueName: "n"))
   var retries: String?

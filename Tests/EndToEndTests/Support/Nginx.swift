@@ -11,6 +11,12 @@ final class Nginx {
     var sent: String
     var range: String
     var complete: String
+    /// When it ended, and how long it took: seconds.
+    var ended: String
+    var took: String
+    var connection: String
+    /// `HTTP/2.0`.
+    var spoken: String
 
     var bytes: UInt64 { UInt64(sent) ?? 0 }
     /// A body of the resource itself, whole or in part; an error page is none.
@@ -21,7 +27,7 @@ final class Nginx {
 
   let files: TemporaryDirectory
   private let directory: TemporaryDirectory
-  private let port: UInt16
+  let port: UInt16
   private let program: Program
 
   /// Serves `files` as they are below `/`, and by autoindex below `/html/` and `/json/`.
@@ -58,7 +64,8 @@ final class Nginx {
         types { text/html html; application/json json; text/plain txt; application/metalink4+xml meta4; }
         default_type application/octet-stream;
         log_format json escape=json '{"status":"$status","method":"$request_method","uri":"$request_uri",'
-          '"sent":"$body_bytes_sent","range":"$http_range","complete":"$request_completion"}';
+          '"sent":"$body_bytes_sent","range":"$http_range","complete":"$request_completion",'
+          '"ended":"$msec","took":"$request_time","connection":"$connection","spoken":"$server_protocol"}';
         access_log \(prefix)/access.log json;
         server {
           listen 127.0.0.1:\(port);

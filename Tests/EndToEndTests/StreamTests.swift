@@ -1,0 +1,137 @@
+import Foundation
+import Testing
+
+/// Over HTTP/2 the transfers from a host are streams of one connection, and short ones take a quarter of a place.
+@Suite(
+  .serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"),
+  .enabled(if: Program.find("openssl") != nil, "openssl is not installed"))
+struct StreamTests {
+  /// Those behind some quick ones, which show that connections last, and behind who holds a whole place from before.
+  @Test(arguments: [
+    (perHost: "6", total: "16", size: 12_000, files: 30, most: 24), ("6", "3", 12_000, 15, 12),
+    ("2", "16", 12_000, 10, 8), ("1", "16", 12_000, 3, 1), ("2", "16", 65_537, 4, 2),
+  ]) func shortOnesShareAPlace(perHost: String, total: String, size: Int, files count: Int, most: Int) throws
+  {
+    let house = try House()
+    let files = try house.files(count, of: size, at: size > 60_000 ? "wide" : "slow")
+    let quick = try house.files(70, of: 10, at: "quick")
+    let outcome = try house.sync(quick + files, "--connections-per-host", perHost, "--connections", total)
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(files.allSatisfy { house.has($0) })
+    let asked = try house.requests(at: files[0].place)
+    #expect(asked.count == files.count && asked.allSatisfy { $0.spoken == "HTTP/2.0" }, "\(asked)")
+    #expect(Set(asked.map(\.connection)).count == 1, "\(asked)")
+    #expect(House.mostAtOnce(asked) == most, "\(asked)")
+  }
+
+  /// A slow host's streams take no more places than its connections would.
+  @Test func anotherHostKeepsItsPlaces() throws {
+    let house = try House()
+    let slow = try house.files(40, of: 12_000, at: "slow")
+    let quick = try house.files(70, of: 10, at: "quick")
+    let others = try house.files(10, of: 12_000, at: "tls-free")
+    let outcome = try house.sync(quick + slow + others, "--connections-per-host", "2", "--connections", "3")
+    #expect(outcome.status == 0, "\(outcome)")
+    let ends = try house.requests(at: "slow").compactMap { Double($0.ended) }.sorted()
+    let last = try #require(house.requests(at: "tls-free").compactMap { Double($0.ended) }.max())
+    #expect(ends.count == 40 && last < ends[10], "\(last) \(ends)")
+  }
+
+  /// 503 says that it is too much already.
+  @Test func aHostInTroubleIsAskedForNoMoreThanConnections() throws {
+    let house = try House()
+    let files = try house.files(1, of: 12_000, at: "busy") + house.files(24, of: 12_000, at: "slow")
+    let quick = try house.files(70, of: 10, at: "quick")
+    let outcome = try house.sync(quick + files, "--connections-per-host", "6", "--retries", "0")
+    #expect(outcome.status == 3, "\(outcome)")
+    #expect(files.count { house.has($0) } == 24)
+    #expect(try House.mostAtOnce(house.requests(at: "slow")) == 6)
+  }
+}
+
+/// A server of HTTP/2 and files that are there; a Metalink says their sizes.
+private final class House {
+  struct File {
+    let name: String
+    let place: String
+    let size: Int
+  }
+
+  private let directory: TemporaryDirectory
+  private let server: Nginx
+  private let port: UInt16
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    let (certificate, key) = (directory.path + "/ca.pem", directory.path + "/key.pem")
+    let openssl = try #require(Program.find("openssl"))
+    let made = try Program(
+      openssl,
+      [
+        "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+        "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate,
+      ]
+    ).wait(limit: 60)
+    try #require(made.status == 0, "\(made)")
+    port = try Loopback.freePort()
+    // A body takes more than a second where it is slow or wide.
+    server = try Nginx(
+      locations: """
+        listen 127.0.0.1:\(port) ssl http2;
+        ssl_certificate \(certificate);
+        ssl_certificate_key \(key);
+        location /slow/ { alias \(directory.path)/files/; limit_rate 8k; }
+        location /wide/ { alias \(directory.path)/files/; limit_rate 50k; }
+        location /quick/ { alias \(directory.path)/files/; }
+        location /busy/ { return 503; }
+        """)
+  }
+
+  func files(_ count: Int, of size: Int, at place: String) throws -> [File] {
+    try (0..<count).map { number in
+      let file = File(name: "\(place)-\(100 + number)", place: place, size: size)
+      try directory.write(
+        String(repeating: file.name + "\n", count: size).prefix(size).description, to: "files/\(file.name)")
+      return file
+    }
+  }
+
+  /// Those of the other place come by plain HTTP, from another host.
+  private func url(of file: File) -> String {
+    file.place == "tls-free"
+      ? "http://127.0.0.1:\(server.port)/quick/\(file.name)"
+      : "https://127.0.0.1:\(port)/\(file.place)/\(file.name)"
+  }
+
+  func sync(_ files: [File], _ options: String...) throws -> Outcome {
+    let entries = files.map {
+      "<file name=\"\($0.name)\"><size>\($0.size)</size><url>\(url(of: $0))</url></file>\n"
+    }
+    let feed = try directory.write(
+      "<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\">\n\(entries.joined())</metalink>\n",
+      to: "feed.meta4")
+    return try Tarn.run(
+      ["sync", "--no-input", feed.path, directory.path + "/mirror", "--cacert", directory.path + "/ca.pem"]
+        + options)
+  }
+
+  func has(_ file: File) -> Bool {
+    guard let text = directory.text("mirror/\(file.name)") else { return false }
+    return text == directory.text("files/\(file.name)")
+  }
+
+  func requests(at place: String) throws -> [Nginx.Request] {
+    try server.requests().filter { $0.uri.contains("/\(place)-") }
+  }
+
+  static func mostAtOnce(_ requests: [Nginx.Request]) -> Int {
+    let spans = requests.compactMap { request -> ClosedRange<Double>? in
+      guard let end = Double(request.ended), let took = Double(request.took) else { return nil }
+      return (end - took)...end
+    }
+    // The log's times are of milliseconds: who ends and who begins then are not at once.
+    return spans.map { span in
+      spans.count { $0.lowerBound <= span.lowerBound + 0.005 && span.lowerBound + 0.005 < $0.upperBound }
+    }.max() ?? 0
+  }
+}
