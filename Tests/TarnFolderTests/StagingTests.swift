@@ -52,22 +52,22 @@ import Testing
     while lent.withLock({ $0 }) > 0 { sched_yield() }
   }
 
-  /// A large file does not take the place of what others have in memory: behind the last 24 MiB its pages go.
+  /// A large file does not take the place of what others have in memory: behind the last 320 MiB its pages go.
   @Test func aLargeFileGivesItsMemoryBack() throws {
     // On a disk: what is in a tmpfs is nowhere else.
     let world = try DiskWorld(on: "/var/tmp")
     let partial = try world.port.makePartial()
     _ = try partial.begin(keeping: 0, check: ContentCheck())
     let contents = noise(8 << 20)
-    for _ in 0..<8 {
+    for number in 1...48 {
       try contents.withUnsafeBytes { bytes throws in try partial.append(bytes) }
       // What is not on the disk yet cannot go.
-      _ = try partial.sync()
+      if number % 4 == 0 { _ = try partial.sync() }
     }
     let path = "\(world.home.stateDirectory)/partial/\(partial.name)"
     let cached = try cachedBytes(of: path)
-    #expect(cached >= 16 << 20 && cached <= 32 << 20)
-    #expect(try partial.seal(modified: nil).identity.size == 64 << 20)
+    #expect(cached >= 256 << 20 && cached <= 336 << 20)
+    #expect(try partial.seal(modified: nil).identity.size == 384 << 20)
   }
 
   /// mincore(2).
