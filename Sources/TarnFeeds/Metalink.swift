@@ -19,13 +19,14 @@ struct Metalink: MetalinkVersion {
   static func isRoot(namespace: String, version: [UInt8]) -> Bool { namespace == Self.namespace }
 
   static func field(_ names: [String]) -> MetalinkField? {
-    switch names {
-    case ["file"]: .file
-    case ["file", "size"]: .size
-    case ["file", "hash"]: .hash
-    case ["file", "url"]: .url
-    case ["file", "pieces"]: .pieces
-    case ["file", "pieces", "hash"]: .piece
+    guard names.first == "file", let last = names.last else { return nil }
+    return switch (names.count, last) {
+    case (1, _): .file
+    case (2, "size"): .size
+    case (2, "hash"): .hash
+    case (2, "url"): .url
+    case (2, "pieces"): .pieces
+    case (3, "hash") where names[1] == "pieces": .piece
     default: nil
     }
   }

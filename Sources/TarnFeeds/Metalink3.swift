@@ -18,15 +18,15 @@ struct Metalink3: MetalinkVersion {
   }
 
   static func field(_ names: [String]) -> MetalinkField? {
-    guard names.count >= 2, names[0] == "files", names[1] == "file" else { return nil }
-    return switch names[2...] {
-    case []: .file
-    case ["size"]: .size
-    case ["mm0:timestamp"]: .timestamp
-    case ["verification", "hash"]: .hash
-    case ["verification", "pieces"]: .pieces
-    case ["verification", "pieces", "hash"]: .piece
-    case ["resources", "url"]: .url
+    guard names.count >= 2, names[0] == "files", names[1] == "file", let last = names.last else { return nil }
+    return switch (names.count, last) {
+    case (2, _): .file
+    case (3, "size"): .size
+    case (3, "mm0:timestamp"): .timestamp
+    case (4, "hash") where names[2] == "verification": .hash
+    case (4, "pieces") where names[2] == "verification": .pieces
+    case (5, "hash") where names[2] == "verification" && names[3] == "pieces": .piece
+    case (4, "url") where names[2] == "resources": .url
     default: nil
     }
   }
