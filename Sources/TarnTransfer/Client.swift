@@ -45,7 +45,8 @@ final class Client {
     // theirs. A mirror that may have fewer than there are does not fill them.
     let isNarrow = settings.connectionsPerHost < terms.limits.perHost
     line = WaitingLine(
-      perHost: settings.connectionsPerHost, keptForSmall: isNarrow ? 0 : terms.keptForSmall)
+      perHost: settings.connectionsPerHost, keptForSmall: isNarrow ? 0 : terms.keptForSmall,
+      mayShare: settings.connections > 1)
     bucket = settings.rate.map { RateBucket(rate: $0, now: clock.monotonic()) }
   }
 

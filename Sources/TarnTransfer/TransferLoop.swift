@@ -142,13 +142,14 @@ final class TransferLoop {
     }
   }
 
-  /// Lets waiting exchanges go on while their clients have places. Handles never outnumber the connections.
+  /// Lets waiting exchanges go on while their clients have places. Handles never outnumber the places and their parts.
   private func admit() {
     for client in turns {
       while let taken = client.takeNext() {
         let next = taken.element
-        // Who was cancelled while waiting is still in line, and who went ahead of others stands there twice.
-        if next.isEnded || !next.isWaiting {
+        // Who was cancelled while waiting is still in line, and who went ahead of others stands there twice, perhaps at a host that has
+        // led it on to another one meanwhile.
+        if next.isEnded || !next.isWaiting || next.url.origin != taken.origin {
           client.giveBack(taken.quarters, of: taken.origin, as: taken.kind)
           continue
         }

@@ -3,12 +3,13 @@
 /// A host at its limit keeps its own queue and holds up no other. Adding and taking cost O(log hosts).
 ///
 /// A place is a connection, and is counted in quarters: over HTTP/2 a short transfer is one of the streams of a connection, costs its
-/// host less than one, and takes a quarter of a place. So one host never has more places than it may have connections.
+/// host less than one, and takes a quarter of a place. So one host never has more places than it may have connections. How many
+/// streams a connection takes libcurl knows; where that is less, it opens others, up to its own limit of connections to a host.
 struct WaitingLine<Element>: ~Copyable {
   /// A place, in the unit of all counts of places here.
   static var place: Int { 4 }
-  /// By one connection. What is under way when a connection ends has to be asked for again: a server is asked for more at once only
-  /// when its connections last. nginx ends them after 1,000 where nothing else is configured.
+  /// Without another connection. What is under way when a connection ends has to be asked for again: a server is asked for more at
+  /// once only when its connections last. nginx ends them after 1,000 where nothing else is configured.
   private static var someAnswers: Int { 64 }
 
   enum Kind {
@@ -35,6 +36,8 @@ struct WaitingLine<Element>: ~Copyable {
     let perHost: Int
     /// So many take small files only; two are always left to files of any size.
     let keptForSmall: Int
+    /// Short ones may share one.
+    let mayShare: Bool
 
     /// Whether small ones stand in a queue of their own: without places of their own all stand in one.
     func isApart(_ kind: Kind) -> Bool { keptForSmall > 0 && kind != .large }
@@ -62,8 +65,13 @@ struct WaitingLine<Element>: ~Copyable {
     var running = 0
     /// Those of `running` that are no small ones' own queue's.
     var runningLarge = 0
+    /// Whatever places they have.
+    private var count = 0
+    /// Streams that there may be. With one more than a connection takes another one is opened, which tells of the limit; so the next
+    /// one comes once there is an answer while there are so many.
+    private var mostAtOnce = 0
     private(set) var speech = Speech.unknown
-    /// By the connection that was opened last.
+    /// Since a connection was opened.
     private var answers = 0
     /// The order under which it stands in `ready`; nil when it does not.
     var readyOrder: UInt64?
@@ -82,18 +90,19 @@ struct WaitingLine<Element>: ~Copyable {
       if let waiter = small.first, waiter.order < first?.order ?? .max {
         first = Turn(order: waiter.order, isApart: true, quarters: cost(waiter.kind, places))
       }
-      return first.flatMap { running + $0.quarters <= most ? $0 : nil }
+      guard let first, running + first.quarters <= most else { return nil }
+      return first.quarters == place || count < max(mostAtOnce, places.perHost) ? first : nil
     }
 
-    /// Who wants one thing at a time gets that.
     private func cost(_ kind: Kind, _ places: Places) -> Int {
-      kind == .short && speech == .streams && places.perHost > 1 ? 1 : place
+      kind == .short && speech == .streams && places.mayShare ? 1 : place
     }
 
     /// Takes who has the turn, and counts it as running.
     func take(_ turn: Turn) -> Waiter? {
       guard let waiter = turn.isApart ? small.popFirst() : large.popFirst() else { return nil }
       running += turn.quarters
+      count += 1
       if !turn.isApart { runningLarge += turn.quarters }
       return waiter
     }
@@ -101,6 +110,7 @@ struct WaitingLine<Element>: ~Copyable {
     /// - Returns: whether nobody runs or waits there.
     func leave(_ quarters: Int, isApart: Bool) -> Bool {
       running = max(0, running - quarters)
+      count = max(0, count - 1)
       if !isApart { runningLarge = max(0, runningLarge - quarters) }
       return running == 0 && large.isEmpty && small.isEmpty
     }
@@ -110,6 +120,7 @@ struct WaitingLine<Element>: ~Copyable {
       if isNew, speech == .streams, answers < WaitingLine.someAnswers { return noteTrouble() }
       answers = !hasStreams ? 0 : isNew ? 1 : answers + 1
       if !hasStreams { speech = .unknown } else if answers >= WaitingLine.someAnswers { speech = .streams }
+      if speech != .streams { mostAtOnce = 0 } else if count >= mostAtOnce { mostAtOnce = count + 1 }
     }
 
     func noteTrouble() { speech = .troubled }
@@ -127,9 +138,13 @@ struct WaitingLine<Element>: ~Copyable {
   /// Hosts with someone waiting and a place free, by the order of who waits first.
   private var ready = Heap()
 
-  init(perHost: Int, keptForSmall: Int = 0) {
+  /// - Parameter mayShare: short ones to one host may share a place, where it may have more than one: who wants one thing at a time
+  ///   gets that.
+  init(perHost: Int, keptForSmall: Int = 0, mayShare: Bool = true) {
     let perHost = max(1, perHost)
-    places = Places(perHost: perHost, keptForSmall: max(0, min(keptForSmall, perHost - 2)))
+    places = Places(
+      perHost: perHost, keptForSmall: max(0, min(keptForSmall, perHost - 2)),
+      mayShare: mayShare && perHost > 1)
   }
 
   /// - Parameter order: who came first; unique.

@@ -9,12 +9,13 @@ struct StreamTests {
   /// Those behind some quick ones, which show that connections last, and behind who holds a whole place from before.
   @Test(arguments: [
     (perHost: "6", total: "16", size: 12_000, files: 30, most: 24), ("6", "3", 12_000, 15, 12),
-    ("2", "16", 12_000, 10, 8), ("1", "16", 12_000, 3, 1), ("2", "16", 65_537, 4, 2),
+    ("2", "16", 12_000, 10, 8), ("1", "16", 12_000, 3, 1), ("6", "1", 12_000, 3, 1),
+    ("2", "16", 65_537, 4, 2),
   ]) func shortOnesShareAPlace(perHost: String, total: String, size: Int, files count: Int, most: Int) throws
   {
     let house = try House()
     let files = try house.files(count, of: size, at: size > 60_000 ? "wide" : "slow")
-    let quick = try house.files(70, of: 10, at: "quick")
+    let quick = try house.files(150, of: 10, at: "quick")
     let outcome = try house.sync(quick + files, "--connections-per-host", perHost, "--connections", total)
     #expect(outcome.status == 0, "\(outcome)")
     #expect(files.allSatisfy { house.has($0) })
@@ -28,7 +29,7 @@ struct StreamTests {
   @Test func anotherHostKeepsItsPlaces() throws {
     let house = try House()
     let slow = try house.files(40, of: 12_000, at: "slow")
-    let quick = try house.files(70, of: 10, at: "quick")
+    let quick = try house.files(150, of: 10, at: "quick")
     let others = try house.files(10, of: 12_000, at: "tls-free")
     let outcome = try house.sync(quick + slow + others, "--connections-per-host", "2", "--connections", "3")
     #expect(outcome.status == 0, "\(outcome)")
@@ -41,7 +42,7 @@ struct StreamTests {
   @Test func aHostInTroubleIsAskedForNoMoreThanConnections() throws {
     let house = try House()
     let files = try house.files(1, of: 12_000, at: "busy") + house.files(24, of: 12_000, at: "slow")
-    let quick = try house.files(70, of: 10, at: "quick")
+    let quick = try house.files(150, of: 10, at: "quick")
     let outcome = try house.sync(quick + files, "--connections-per-host", "6", "--retries", "0")
     #expect(outcome.status == 3, "\(outcome)")
     #expect(files.count { house.has($0) } == 24)
@@ -89,7 +90,7 @@ private final class House {
 
   func files(_ count: Int, of size: Int, at place: String) throws -> [File] {
     try (0..<count).map { number in
-      let file = File(name: "\(place)-\(100 + number)", place: place, size: size)
+      let file = File(name: "\(place)-\(1000 + number)", place: place, size: size)
       try directory.write(
         String(repeating: file.name + "\n", count: size).prefix(size).description, to: "files/\(file.name)")
       return file

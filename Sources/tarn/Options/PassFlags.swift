@@ -119,7 +119,8 @@ struct NetworkFlags: ParsableArguments {
   @Option(
     name: .pass(.connectionsPerHost),
     help: ArgumentHelp(
-      "Connections to one host, 1 to 64; from 2 on, over HTTP/2, four small files each.", valueName: "n"))
+      "Connections to one host, 1 to 64; over HTTP/2 up to four files of 64 KiB share one's place.",
+      valueName: "n"))
   var connectionsPerHost: String?
   @Option(name: .pass(.retries), help: ArgumentHelp("Attempts after the first, 0 to 100.", valueName: "n"))
   var retries: String?
