@@ -44,10 +44,10 @@ class Run:
     def measured(self):
         """A measure.Run; raises measure.Failed where it does not count."""
         server = self.house.server
-        memory.warm(self.files.bytes * 5 // 4 + (256 << 20))
         begin = server.mark()
-        run, _ = measure.cost(self.house.meter, self.command, self.place.path, self.environment)
-        after = disk.sync(self.place.path)
+        with memory.Reserve(self.files.bytes * 5 // 4 + (256 << 20)):
+            run, _ = measure.cost(self.house.meter, self.command, self.place.path, self.environment)
+            after = disk.sync(self.place.path)
         asked = list(server.requests(begin, server.mark()))
         if wrong := self.files.wrong(self.job.out):
             raise measure.Failed("; ".join(wrong))
