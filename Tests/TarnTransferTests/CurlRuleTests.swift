@@ -39,6 +39,35 @@ struct CurlRuleTests {
 
   // MARK: Redirects
 
+  /// Who went ahead of others stands in its line twice. Led on to another host, it takes no second place by what is left at the first.
+  @Test func whoWasLedOnLeavesNothingInItsFirstLine() throws {
+    let downloader = try CurlDownloader(settings: settings { $0.connectionsPerHost = 1 })
+    let isOpen = Locked(false)
+    let (here, there) = (
+      Collector { _ in isOpen.withLock { $0 } ? .taken : .full }, Collector { _ in .full }
+    )
+    func start(_ url: String, _ receiver: Collector) -> DownloadID {
+      receiver.owner.withLock { $0 = downloader }
+      return downloader.start(DownloadRequest(url: url, limit: 1 << 20), to: receiver)
+    }
+    let first = start("\(server.plain)/ok/led/10/on", here)
+    _ = start("\(server.other)/ok/led/10/on", there)
+    #expect(here.paused(1) && there.paused(1))
+    let (led, behind) = (Collector(), Collector())
+    downloader.prioritize(start("\(server.plain)/redirect-other/led/10/on", led))
+    _ = start("\(server.plain)/ok/led/10/on", behind)
+    isOpen.withLock { $0 = true }
+    downloader.resume(first)
+    #expect(behind.outcome()?.head != nil)
+    let another = Collector()
+    _ = start("\(server.plain)/ok/led/10/on", another)
+    #expect(another.outcome()?.head != nil)
+    // It waits for whom the other host serves.
+    #expect(server.requests("/on").count { $0.port == server.otherPort } == 1)
+    downloader.shutDown()
+    #expect(led.outcome()?.head == nil)
+  }
+
   @Test(arguments: [
     "redirect", "redirect-relative", "redirect-permanent", "redirect-other", "redirect-big-body",
   ])
