@@ -152,7 +152,7 @@ struct WaitingLine<Element>: ~Copyable {
     let host = host(of: origin)
     let waiter = (order, element, kind)
     if places.isApart(kind) { host.small.append(waiter) } else { host.large.append(waiter) }
-    markReady(origin)
+    markReady(host, origin)
   }
 
   /// At the head of its host's queue: it has waited before, elsewhere.
@@ -160,7 +160,7 @@ struct WaitingLine<Element>: ~Copyable {
     let host = host(of: origin)
     let waiter = (order, element, kind)
     if places.isApart(kind) { host.small.prepend(waiter) } else { host.large.prepend(waiter) }
-    markReady(origin)
+    markReady(host, origin)
   }
 
   /// Takes the first that may run, and counts it as running until `leave`.
@@ -168,25 +168,27 @@ struct WaitingLine<Element>: ~Copyable {
   /// - Parameter free: quarters of a place that are left for all hosts. Nobody is taken while the first one needs more.
   mutating func takeNext(free: Int = .max) -> Taken? {
     while let (origin, order) = ready.first {
-      // Other than that, it stands there under another order since.
-      if let host = hosts[origin], host.readyOrder == order {
-        let turn = host.next(places)
-        if let turn, turn.quarters > free { return nil }
-        host.readyOrder = nil
+      // Else it stands there under another order since.
+      guard let host = hosts[origin], host.readyOrder == order else {
         ready.removeFirst()
-        guard let turn, let waiter = host.take(turn) else { continue }
-        markReady(origin)
-        return Taken(element: waiter.element, origin: origin, kind: waiter.kind, quarters: turn.quarters)
+        continue
       }
+      let turn = host.next(places)
+      if let turn, turn.quarters > free { return nil }
+      host.readyOrder = nil
       ready.removeFirst()
+      guard let turn, let waiter = host.take(turn) else { continue }
+      markReady(host, origin)
+      return Taken(element: waiter.element, origin: origin, kind: waiter.kind, quarters: turn.quarters)
     }
     return nil
   }
 
   /// What was taken no longer runs.
   mutating func leave(_ origin: Origin, as kind: Kind = .large, quarters: Int = place) {
-    let isIdle = hosts[origin]?.leave(quarters, isApart: places.isApart(kind)) ?? false
-    if isIdle { hosts[origin] = nil } else { markReady(origin) }
+    guard let host = hosts[origin] else { return }
+    let isIdle = host.leave(quarters, isApart: places.isApart(kind))
+    if isIdle { hosts[origin] = nil } else { markReady(host, origin) }
   }
 
   /// A host where somebody runs has answered. Forgotten once nobody is there.
@@ -195,8 +197,9 @@ struct WaitingLine<Element>: ~Copyable {
   ///   - hasStreams: the answer was one of the streams of a connection.
   ///   - isNew: it was the first by its connection.
   mutating func note(_ origin: Origin, hasStreams: Bool, isNew: Bool) {
-    hosts[origin]?.note(hasStreams: hasStreams, isNew: isNew)
-    if hasStreams { markReady(origin) }
+    guard let host = hosts[origin] else { return }
+    host.note(hasStreams: hasStreams, isNew: isNew)
+    if hasStreams { markReady(host, origin) }
   }
 
   /// A host where somebody runs had trouble with what it was asked: it has connections' places only, until nobody is there.
@@ -217,8 +220,8 @@ struct WaitingLine<Element>: ~Copyable {
     ready = Heap()
   }
 
-  private mutating func markReady(_ origin: Origin) {
-    if let order = hosts[origin]?.becomeReady(places) { ready.push(origin, order: order) }
+  private mutating func markReady(_ host: Host, _ origin: Origin) {
+    if let order = host.becomeReady(places) { ready.push(origin, order: order) }
   }
 }
 
