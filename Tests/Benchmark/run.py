@@ -97,7 +97,9 @@ def measured(arguments, scratch):
         for name in arguments.rows:
             row = ROWS[name](place)
             print("\n" + "\n".join(row.lines()))
-            asked = f"--size {arguments.size}" + (f" --rounds {arguments.rounds}" if arguments.rounds else "")
+            asked = f"--size {arguments.size} --seed {arguments.seed}"
+            asked += f" --rounds {arguments.rounds}" if arguments.rounds else ""
+            asked += f" --only {','.join(arguments.only)}" if arguments.only else ""
             print(f"   made by: Tests/Benchmark/run.py --tarn {arguments.tarn} {asked} --rows {name}", flush=True)
             yield row
     finally:

@@ -66,9 +66,12 @@ def notify():
         answer = run(["tarn", "status", "--json"])
         ready.append(done.status == 0 and '"agent"' in answer.output and os.path.exists("/run/tarn/tarn.sock"))
     check("type notify: start returns when it answers, four times", all(ready), ready)
+    # The pass that a start begins changes the line: what two commands say of it is compared once it is over.
+    wait_until(lambda: mirror("iso").get("state") == "idle")
     text = show("StatusText")
     check("type notify: the status line", text.startswith("1 mirror"), text)
-    check("type notify: systemctl status shows it", f'Status: "{text}"' in run(["systemctl", "status", "tarn"]).output)
+    shown = wait_until(lambda: f'Status: "{show("StatusText")}"' in run(["systemctl", "status", "tarn"]).output, 10)
+    check("type notify: systemctl status shows it", shown, run(["systemctl", "status", "--no-pager", "tarn"]).output)
 
 
 def files():
