@@ -49,7 +49,7 @@ struct FeedContext {
 
   /// The URL of a raw path below the document's directory.
   func url(of path: RelativePath) -> String {
-    String(decoding: directory + Percent.encode(path: path.bytes), as: UTF8.self)
+    Percent.text(of: path, behind: directory)
   }
 
   /// The one source of a path that lies beside the document; none when the document's URL cannot be used.

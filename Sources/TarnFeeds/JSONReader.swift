@@ -10,12 +10,17 @@ struct JSONKeys {
 
   /// - Returns: the number of names when it is none of them.
   func place(of key: UnsafeRawBufferPointer) -> Int {
-    for (place, name) in names.enumerated() where name.utf8CodeUnitCount == key.count {
-      var index = 0
-      while index < key.count, key[index] == name.utf8Start[index] { index += 1 }
-      if index == key.count { return place }
+    var place = 0
+    while place < names.count {
+      let name = names[place]
+      if name.utf8CodeUnitCount == key.count,
+        holdSameBytes(UnsafeRawBufferPointer(start: name.utf8Start, count: key.count), key)
+      {
+        return place
+      }
+      place += 1
     }
-    return names.count
+    return place
   }
 }
 
@@ -106,16 +111,22 @@ struct JSONReader {
   /// Which of the given keys comes next in the innermost object: its place among them, or their number for another one; nil when
   /// the object ends here.
   mutating func nextKey(of keys: JSONKeys) throws(FeedFailure) -> Int? {
+    try nextKey { keys.place(of: $0) }
+  }
+
+  /// What is made of the next key's bytes in the innermost object; nil when it ends here.
+  mutating func nextKey<Result>(as make: (UnsafeRawBufferPointer) -> Result) throws(FeedFailure) -> Result? {
     guard try nextElement(closing: UInt8(ascii: "}")) else { return nil }
-    let place: Int
-    if let plain = try plainString() {
-      place = buffer.withUnsafeBytes { keys.place(of: UnsafeRawBufferPointer(rebasing: $0[plain])) }
-    } else {
-      place = try string().withUnsafeBytes { keys.place(of: $0) }
-    }
+    let result = try string(as: make)
     guard try significant() == UInt8(ascii: ":") else { throw malformed("':' is expected behind a key") }
     position += 1
-    return place
+    return result
+  }
+
+  /// What is made of the next string's bytes.
+  mutating func string<Result>(as make: (UnsafeRawBufferPointer) -> Result) throws(FeedFailure) -> Result {
+    guard let plain = try plainString() else { return try anyString().withUnsafeBytes(make) }
+    return buffer.withUnsafeBytes { make(UnsafeRawBufferPointer(rebasing: $0[plain])) }
   }
 
   mutating func string() throws(FeedFailure) -> [UInt8] {
@@ -128,14 +139,34 @@ struct JSONReader {
   private mutating func plainString() throws(FeedFailure) -> Range<Int>? {
     guard try significant() == UInt8(ascii: "\"") else { throw malformed("a string is expected here") }
     let start = position + 1
-    let stop = buffer.withUnsafeBufferPointer { bytes in
-      var stop = start
-      while stop < bytes.count, bytes[stop] >= 0x20, bytes[stop] != 0x22, bytes[stop] != 0x5C { stop += 1 }
-      return stop < bytes.count && bytes[stop] == 0x22 ? stop : nil
-    }
-    guard let stop, stop - start <= Self.maximumString else { return nil }
+    let stop = endOfRun(from: start)
+    guard stop < buffer.count, buffer[stop] == 0x22, stop - start <= Self.maximumString else { return nil }
     position = stop + 1
     return start..<stop
+  }
+
+  /// Where the run of bytes ends that mean themselves in a string: at a quote, a backslash or a control character, or with the
+  /// buffer.
+  private func endOfRun(from start: Int) -> Int {
+    buffer.withUnsafeBytes { bytes in
+      var stop = start
+      while stop + 8 <= bytes.count {
+        let marks = Self.marks(of: bytes.loadUnaligned(fromByteOffset: stop, as: UInt64.self).littleEndian)
+        if marks != 0 { return stop + marks.trailingZeroBitCount / 8 }
+        stop += 8
+      }
+      while stop < bytes.count, bytes[stop] >= 0x20, bytes[stop] != 0x22, bytes[stop] != 0x5C { stop += 1 }
+      return stop
+    }
+  }
+
+  /// The high bit of the first byte that ends a run, the first one being the lowest; bits above it mean nothing.
+  private static func marks(of word: UInt64) -> UInt64 {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    let (quote, backslash) = (word ^ (ones &* 0x22), word ^ (ones &* 0x5C))
+    let found =
+      (quote &- ones) & ~quote | (backslash &- ones) & ~backslash | (word &- ones &* 0x20) & ~word
+    return found & (ones << 7)
   }
 
   private mutating func anyString() throws(FeedFailure) -> [UInt8] {
@@ -144,10 +175,7 @@ struct JSONReader {
     while true {
       guard try hasByte() else { throw truncated() }
       // The run up to the next byte that means something is copied at once.
-      var stop = position
-      while stop < buffer.count, buffer[stop] >= 0x20, buffer[stop] != 0x22, buffer[stop] != 0x5C {
-        stop += 1
-      }
+      let stop = endOfRun(from: position)
       result += buffer[position..<stop]
       position = stop
       guard result.count <= Self.maximumString else { throw malformed("a string is longer than 1 MiB") }
@@ -177,6 +205,28 @@ struct JSONReader {
     }
     guard Self.isNumber(text) else { throw malformed("this is no number") }
     return text
+  }
+
+  /// A number that is whole and at least 0; nil, and it is taken all the same, for any other one and above 2^64-1.
+  mutating func wholeNumber() throws(FeedFailure) -> UInt64? {
+    if let plain = try plainWhole() { return plain }
+    return UInt64(String(decoding: try number(), as: UTF8.self))
+  }
+
+  /// The number that comes next, which is taken, when it is written in at most 18 digits and ends in the buffer; nil, and
+  /// nothing is taken, for any other.
+  private mutating func plainWhole() throws(FeedFailure) -> UInt64? {
+    guard (0x31...0x39).contains(try significant()) else { return nil }
+    var (value, stop) = (UInt64(0), position)
+    while stop < buffer.count, Percent.isDigit(buffer[stop]), stop - position < 18 {
+      value = value * 10 + UInt64(buffer[stop] & 15)
+      stop += 1
+    }
+    guard stop < buffer.count, !Percent.isDigit(buffer[stop]), !Self.isNumberMark(buffer[stop]) else {
+      return nil
+    }
+    position = stop
+    return value
   }
 
   /// true or false; nil for null.
@@ -242,6 +292,11 @@ struct JSONReader {
 
   /// The next byte that is no blank, not taken.
   private mutating func significant() throws(FeedFailure) -> UInt8 {
+    if position < buffer.count, buffer[position] > 0x20 { return buffer[position] }
+    return try significantBehindBlanks()
+  }
+
+  private mutating func significantBehindBlanks() throws(FeedFailure) -> UInt8 {
     while try hasByte() {
       switch buffer[position] {
       case 0x20, 0x09, 0x0D, 0x0A: step()

@@ -4,7 +4,8 @@ import TarnCore
 struct ManifestFile {
   private var path: [UInt8]?
   private var pathBytes: [UInt8]?
-  private var type: [UInt8] = Array("file".utf8)
+  /// nil for a file, as most are.
+  private var type: [UInt8]?
   private(set) var size: UInt64?
   private var isSizeBad = false
   private var modified: Timestamp?
@@ -70,7 +71,7 @@ struct ManifestFile {
   ///
   /// - Parameter bases: of the header that it is below.
   func item(in context: FeedContext, _ header: ManifestHeader, _ bases: [ManifestBase]) -> FeedItem? {
-    if type.elementsEqual("dir".utf8) { return nil }
+    if type?.elementsEqual("dir".utf8) == true { return nil }
     let raw = rawPath()
     let path: RelativePath
     do throws(PathRefusal) {
@@ -78,8 +79,8 @@ struct ManifestFile {
     } catch {
       return .refused(Refusal(name: raw ?? self.path ?? [], error))
     }
-    if type.elementsEqual("deleted".utf8) { return .deleted(path) }
-    guard type.elementsEqual("file".utf8) else {
+    if let type, type.elementsEqual("deleted".utf8) { return .deleted(path) }
+    if let type, !type.elementsEqual("file".utf8) {
       return Refusal.of(
         path, code: "type-not-supported", reason: "Tarn mirrors files only, not \(Printable.escape(type))")
     }
@@ -107,9 +108,12 @@ struct ManifestFile {
   private func sources(
     of path: RelativePath, in context: FeedContext, _ header: ManifestHeader, _ bases: [ManifestBase]
   ) -> [Source] {
-    let sources =
-      urls.compactMap { context.source($0.url, priority: $0.priority) } + bases.map { $0.source(of: path) }
     if !hasURL, header.mirrors.isEmpty { return context.sources(beside: path) }
+    var sources: [Source] = []
+    for url in urls {
+      if let source = context.source(url.url, priority: url.priority) { sources.append(source) }
+    }
+    for base in bases { sources.append(base.source(of: path)) }
     // Swift's sort is stable: equal ones stay in the order of the document.
     return sources.count > 1 ? sources.sorted { $0.priority < $1.priority } : sources
   }
@@ -123,7 +127,7 @@ struct ManifestFile {
       isSizeBad = true
       return try reader.skip()
     }
-    size = UInt64(String(decoding: try reader.number(), as: UTF8.self))
+    size = try reader.wholeNumber()
     isSizeBad = size.map { $0 > Int64.max } ?? true
   }
 
@@ -139,13 +143,13 @@ struct ManifestFile {
     digests = []
     hasUnknownDigest = false
     try reader.beginObject()
-    while let key = try reader.nextKey() {
-      guard let algorithm = DigestAlgorithm(name: String(decoding: key, as: UTF8.self)) else {
+    while let known = try reader.nextKey(as: { DigestAlgorithm(name: $0) }) {
+      guard let algorithm = known else {
         hasUnknownDigest = true
         try reader.skip()
         continue
       }
-      if try reader.kind() == .string, let digest = Digest(algorithm, hex: try reader.string()) {
+      if try reader.kind() == .string, let digest = try reader.string(as: { Digest(algorithm, hex: $0) }) {
         digests.append(digest)
       } else {
         isDigestBad = true
@@ -159,7 +163,7 @@ struct ManifestFile {
     try reader.beginObject()
     while let key = try reader.nextKey() {
       switch String(decoding: key, as: UTF8.self) {
-      case "length": pieceLength = UInt64(String(decoding: try reader.number(), as: UTF8.self))
+      case "length": pieceLength = try reader.wholeNumber()
       case "type": algorithm = DigestAlgorithm(name: String(decoding: try reader.string(), as: UTF8.self))
       case "hashes":
         try reader.beginArray()

@@ -21,7 +21,7 @@ struct ManifestHeader {
       switch String(decoding: key, as: UTF8.self) {
       case "format": format = try reader.string()
       case "version":
-        guard let value = UInt64(String(decoding: try reader.number(), as: UTF8.self)) else {
+        guard let value = try reader.wholeNumber() else {
           throw reader.malformed("'version' is no whole number from 0")
         }
         version = value
@@ -73,6 +73,6 @@ struct ManifestBase {
   var priority: Int
 
   func source(of path: RelativePath) -> Source {
-    Source(url: String(decoding: url + Percent.encode(path: path.bytes), as: UTF8.self), priority: priority)
+    Source(url: Percent.text(of: path, behind: url), priority: priority)
   }
 }

@@ -29,7 +29,7 @@ struct ManifestLines: FeedFormat {
         check.add(line, isEnded)
         continue
       }
-      if Self.begins(reader, with: Self.end) {
+      if Self.mayBeEnd(line), Self.begins(reader, with: Self.end) {
         try check.compare(&reader)
         try Self.requireNothing(behind: input)
         return known.end(format: name, incomplete: nil)
@@ -59,6 +59,12 @@ struct ManifestLines: FeedFormat {
   }
 
   private static let end = JSONKeys("end")
+
+  /// False for what is seen not to be the end line, as nearly every line is, by what its first string begins with.
+  private static func mayBeEnd(_ line: [UInt8]) -> Bool {
+    guard let quote = line.firstIndex(of: UInt8(ascii: "\"")), quote + 1 < line.count else { return true }
+    return line[quote + 1] == UInt8(ascii: "e") || line[quote + 1] == UInt8(ascii: "\\")
+  }
 
   /// Whether it is an object whose first key is that one.
   private static func begins(_ reader: JSONReader, with key: JSONKeys) -> Bool {
@@ -156,7 +162,7 @@ private struct EndLine {
   }
 
   private static func whole(_ reader: inout JSONReader) throws(FeedFailure) -> UInt64 {
-    guard let value = UInt64(String(decoding: try reader.number(), as: UTF8.self)) else {
+    guard let value = try reader.wholeNumber() else {
       throw reader.malformed("the end line's numbers are whole numbers from 0")
     }
     return value

@@ -22,7 +22,7 @@ struct MetalinkFile {
   private var fault: String?
 
   mutating func takeSize(_ text: [UInt8]) {
-    size = UInt64(String(decoding: text, as: UTF8.self))
+    size = Percent.wholeNumber(text)
     if size.map({ $0 > Int64.max }) ?? true { fault = fault ?? "size-malformed" }
   }
 
@@ -81,18 +81,17 @@ struct MetalinkFile {
     }
     let pieces = pieces
     if digests.isEmpty, pieces == nil, hasUnknownDigest { return Refusal.unsupportedDigest(path) }
-    let sources = urls.compactMap { context.source($0.url, priority: $0.priority) }
+    var sources = urls.compactMap { context.source($0.url, priority: $0.priority) }
     guard !sources.isEmpty else { return context.withoutSource(path) }
     // Swift's sort is stable: equal ones stay in the order of the document.
+    if sources.count > 1 { sources.sort { $0.priority < $1.priority } }
     return .entry(
-      Entry(
-        path: path, size: size, digests: digests, sources: sources.sorted { $0.priority < $1.priority },
-        pieces: pieces, listing: timestamp))
+      Entry(path: path, size: size, digests: digests, sources: sources, pieces: pieces, listing: timestamp))
   }
 
   /// The digests in the order of their indexes; nil when one is missing or named twice.
   private var pieces: Pieces? {
-    guard !hasTooManyPieces else { return nil }
+    guard !hasTooManyPieces, !pieceTexts.isEmpty else { return nil }
     let ordered = pieceTexts.sorted { $0.index < $1.index }
     guard ordered.indices.allSatisfy({ ordered[$0].index == $0 }) else { return nil }
     return Pieces.checked(

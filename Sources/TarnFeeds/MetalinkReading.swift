@@ -162,6 +162,6 @@ private struct MetalinkReading<Version: MetalinkVersion> {
   }
 
   private func algorithm() -> DigestAlgorithm? {
-    reader.attribute("type").flatMap { DigestAlgorithm(name: String(decoding: $0, as: UTF8.self)) }
+    reader.attribute("type").flatMap { $0.withUnsafeBytes { DigestAlgorithm(name: $0) } }
   }
 }

@@ -1,3 +1,5 @@
+import TarnCore
+
 /// A URL or a relative reference, as bytes and never decoded (RFC 3986). The fragment is left out.
 struct URLReference: Equatable {
   var scheme: [UInt8]?
@@ -40,13 +42,29 @@ struct URLReference: Equatable {
   /// Whether text is a whole http or https URL with a host, and no user, query or fragment, that comes to itself when it is taken
   /// apart, resolved and put together again. Most are, of which nothing else has to be asked.
   static func isPlain(_ text: UnsafeBufferPointer<UInt8>) -> Bool {
-    let scheme = ["http://", "https://"].first { text.starts(with: $0.utf8) }
-    guard let scheme else { return false }
-    let keeps = Percent.keptInURL
+    guard let scheme = Self.lengthOfScheme(text) else { return false }
+    return Percent.keptInURL.withUnsafeBufferPointer {
+      isPlain(behindScheme: UnsafeBufferPointer(rebasing: text[scheme...]), keeps: $0)
+    }
+  }
+
+  private static func lengthOfScheme(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
+    let schemes: (StaticString, StaticString) = ("http://", "https://")
+    for scheme in [schemes.0, schemes.1] where text.count > scheme.utf8CodeUnitCount {
+      let count = scheme.utf8CodeUnitCount
+      let start = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(text)[..<count])
+      if holdSameBytes(start, UnsafeRawBufferPointer(start: scheme.utf8Start, count: count)) { return count }
+    }
+    return nil
+  }
+
+  private static func isPlain(
+    behindScheme text: UnsafeBufferPointer<UInt8>, keeps: UnsafeBufferPointer<Bool>
+  ) -> Bool {
     var isHost = true
     // Of the host, or of the segment at hand.
     var (length, dots) = (0, 0)
-    for byte in text[scheme.utf8.count...] {
+    for byte in text {
       switch byte {
       case UInt8(ascii: "/"):
         guard isHost ? length > 0 : !isDots(length, dots) else { return false }
@@ -186,6 +204,23 @@ enum Percent {
     encode(text) { keptInURL[Int($0)] }
   }
 
+  /// A URL in ASCII: a base, which is one up to its last slash, and a path below it.
+  static func text(of path: RelativePath, behind base: [UInt8]) -> String {
+    let isPlain = keptInSegment.withUnsafeBufferPointer { kept in
+      path.bytes.withUnsafeBufferPointer { $0.allSatisfy { kept[Int($0)] || $0 == 0x2F } }
+    }
+    guard isPlain else { return String(decoding: base + encode(path: path.bytes), as: UTF8.self) }
+    let length = base.count + path.bytes.count
+    return String(unsafeUninitializedCapacity: length) { text in
+      let text = UnsafeMutableRawBufferPointer(text)
+      base.withUnsafeBytes { text.copyMemory(from: $0) }
+      path.bytes.withUnsafeBytes {
+        UnsafeMutableRawBufferPointer(rebasing: text[base.count...]).copyMemory(from: $0)
+      }
+      return length
+    }
+  }
+
   private static func encode(_ text: some Sequence<UInt8>, keeping keeps: (UInt8) -> Bool) -> [UInt8] {
     let text = Array(text)
     guard !text.allSatisfy(keeps) else { return text }
@@ -219,6 +254,14 @@ enum Percent {
       }
     }
     return result
+  }
+
+  /// As `UInt64` reads it; what has digits alone, and not too many, without a detour.
+  static func wholeNumber(_ text: [UInt8]) -> UInt64? {
+    guard (1...18).contains(text.count), text.allSatisfy(isDigit) else {
+      return UInt64(String(decoding: text, as: UTF8.self))
+    }
+    return text.reduce(0) { $0 * 10 + UInt64($1 & 15) }
   }
 
   static func hexValue(_ byte: UInt8) -> UInt8? {

@@ -14,7 +14,8 @@ final class XMLReader {
 
   private let feed: XMLFeed
   private let reader: xmlTextReaderPtr
-  private var newest: (place: UnsafePointer<xmlChar>?, text: String)?
+  private var names = KnownNames()
+  private var namespaces = KnownNames()
 
   /// libxml2 wants its first call before any thread uses it; a static is made once.
   private static let isReady: Bool = {
@@ -57,8 +58,8 @@ final class XMLReader {
       switch xmlReaderTypes(UInt32(bitPattern: xmlTextReaderNodeType(reader))) {
       case XML_READER_TYPE_ELEMENT:
         return .start(
-          name: text(xmlTextReaderConstLocalName(reader)),
-          namespace: namespaceText(),
+          name: names.text(at: xmlTextReaderConstLocalName(reader)),
+          namespace: namespaces.text(at: xmlTextReaderConstNamespaceUri(reader)),
           isEmpty: xmlTextReaderIsEmptyElement(reader) == 1)
       case XML_READER_TYPE_END_ELEMENT: return .end
       case XML_READER_TYPE_TEXT, XML_READER_TYPE_CDATA, XML_READER_TYPE_SIGNIFICANT_WHITESPACE:
@@ -71,8 +72,9 @@ final class XMLReader {
   }
 
   /// An attribute of the element read last.
-  func attribute(_ name: String) -> [UInt8]? {
-    guard xmlTextReaderMoveToAttribute(reader, name) == 1 else { return nil }
+  func attribute(_ name: StaticString) -> [UInt8]? {
+    guard xmlTextReaderHasAttributes(reader) == 1, xmlTextReaderMoveToAttribute(reader, name.utf8Start) == 1
+    else { return nil }
     defer { xmlTextReaderMoveToElement(reader) }
     return bytes(xmlTextReaderConstValue(reader))
   }
@@ -89,18 +91,19 @@ final class XMLReader {
     guard let text else { return [] }
     return Array(UnsafeBufferPointer(start: text, count: Int(xmlStrlen(text))))
   }
+}
 
-  private func text(_ text: UnsafePointer<xmlChar>?) -> String {
-    guard let text else { return "" }
-    return String(decoding: UnsafeBufferPointer(start: text, count: Int(xmlStrlen(text))), as: UTF8.self)
-  }
+/// Names of elements that came before. libxml2 keeps each name once, as long as the reader lives: the same place is the same name.
+private struct KnownNames {
+  private static let most = 16
+  private var known: [(place: UnsafePointer<xmlChar>, text: String)] = []
 
-  /// libxml2 keeps each name once, as long as the reader lives: the same place is the same name.
-  private func namespaceText() -> String {
-    let place = xmlTextReaderConstNamespaceUri(reader)
-    if let newest, newest.place == place { return newest.text }
-    let text = text(place)
-    newest = (place, text)
+  mutating func text(at place: UnsafePointer<xmlChar>?) -> String {
+    guard let place else { return "" }
+    for name in known where name.place == place { return name.text }
+    let text = String(
+      decoding: UnsafeBufferPointer(start: place, count: Int(xmlStrlen(place))), as: UTF8.self)
+    if known.count < Self.most { known.append((place, text)) }
     return text
   }
 }

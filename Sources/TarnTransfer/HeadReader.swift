@@ -43,7 +43,7 @@ struct HeadReader {
     guard !isComplete else { return .more }
     let text = line.trimmingLineEnd
     guard let first = text.first else { return finish(now: now()) }
-    if text.starts(with: "HTTP/".utf8) { return startResponse(text) }
+    if first == UInt8(ascii: "H"), text.starts(with: "HTTP/".utf8) { return startResponse(text) }
     // A line that begins with white space continues one that Tarn does not need.
     guard first != 0x20, first != 0x09, let colon = text.firstIndex(of: 0x3A),
       let name = FieldName(UnsafeRawBufferPointer(rebasing: text[..<colon]))

@@ -170,6 +170,21 @@ struct NameCase: CustomTestStringConvertible, Sendable {
     #expect(path(above).isAncestor(of: path(below)) == expected)
   }
 
+  /// Eight bytes are compared at a time: one that differs is seen wherever it stands.
+  @Test(arguments: 0...40) func oneByteThatDiffers(length: Int) {
+    let bytes = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ 0x61) }
+    let same = RelativePath(trusted: bytes)
+    #expect(same == RelativePath(trusted: Array(bytes)))
+    for place in 0..<length {
+      var other = bytes
+      other[place] ^= 1 << UInt8(place % 8)
+      #expect(same != RelativePath(trusted: other))
+      #expect(!same.begins(with: RelativePath(trusted: other)))
+      #expect(same.begins(with: RelativePath(trusted: Array(other[..<place]))))
+      #expect(RelativePath(trusted: Array(bytes[..<place])) != same)
+    }
+  }
+
   @Test(arguments: 0..<4 as Range<UInt64>) func orderIsThatOfMemcmp(seed: UInt64) {
     var random = Seeded(seed)
     let alphabet: [UInt8] = [0, 0x2D, 0x2F, 0x61, 0x7F, 0x80, 0xFF]
@@ -178,7 +193,9 @@ struct NameCase: CustomTestStringConvertible, Sendable {
       let right = random.bytes(alphabet, count: random.below(5))
       let expected = left.lexicographicallyPrecedes(right) ? -1 : left == right ? 0 : 1
       guard compareBytes(left, right).signum() == expected, compareBytes(right, left).signum() == -expected,
-        (RelativePath(trusted: left) < RelativePath(trusted: right)) == (expected < 0)
+        (RelativePath(trusted: left) < RelativePath(trusted: right)) == (expected < 0),
+        (RelativePath(trusted: left) == RelativePath(trusted: right)) == (expected == 0),
+        RelativePath(trusted: left).begins(with: RelativePath(trusted: right)) == left.starts(with: right)
       else {
         Issue.record("\(left) and \(right)")
         return

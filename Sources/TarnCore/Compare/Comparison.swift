@@ -72,13 +72,13 @@ package final class Comparison {
       newest = merge(known, entry)
     } else {
       newest = Wanted(entry: entry)
-      if let known { try settle(known) }
+      if let known { try settle(known, next: entry.path) }
     }
   }
 
   /// No more entries: the rest of the rows is unlisted.
   package func finish() throws {
-    if let known = newest.take() { try settle(known) }
+    if let known = newest.take() { try settle(known, next: nil) }
     while row != nil || present != nil { try passUnlisted(before: nil) }
     try release(from: 0)
     while let blocker = blockers.popLast() { try release(blocker) }
@@ -101,7 +101,9 @@ package final class Comparison {
 
   /// Brings rows and snapshot up to the path, decides, and keeps the finding back while it may be a
   /// directory of a later entry.
-  private func settle(_ wanted: Wanted) throws {
+  ///
+  /// - Parameter next: the path that is wanted next; nil when no more is.
+  private func settle(_ wanted: Wanted, next: RelativePath?) throws {
     let path = wanted.entry.path
     while let isRow = isRowFirst, (isRow ? row?.path : present?.path).map({ $0 < path }) == true {
       try passUnlisted(before: path)
@@ -114,7 +116,7 @@ package final class Comparison {
     if finding.mark != nil, let present, present.kind == .regular { stranger(present, true) }
     if wanted.entry.isRefused {
       finding.refusal = ("refused", "")
-    } else if nested.contains(where: { !$0.isRefused && $0.holds(path) }) {
+    } else if !nested.isEmpty, nested.contains(where: { !$0.isRefused && $0.holds(path) }) {
       refuseAncestors(of: path)
       finding.refusal = Self.fileAndDirectory
     } else if let refusal = wanted.refusal {
@@ -122,12 +124,21 @@ package final class Comparison {
     } else {
       finding.decision = decide(wanted.entry, row: row, present: present)
     }
-    nested.append(Settled(isRefused: wanted.entry.isRefused, finding: finding))
-    if let present, present.kind != .directory { blockers.append(Blocker(present: present)) }
+    if let present, present.kind != .directory, mayLieBelow(path, next) {
+      blockers.append(Blocker(present: present))
+    }
+    // Most often nothing lies below it: it need not be kept, and copied.
+    if nested.isEmpty, !wanted.entry.isRefused, next?.begins(with: path) != true {
+      try release(finding)
+    } else {
+      nested.append(Settled(isRefused: wanted.entry.isRefused, finding: finding))
+    }
   }
 
   private func decide(_ entry: Entry, row: Row?, present: Present?) -> Decision {
-    guard let blocker = blockers.first(where: { $0.present.path.isAncestor(of: entry.path) }) else {
+    guard !blockers.isEmpty,
+      let blocker = blockers.first(where: { $0.present.path.isAncestor(of: entry.path) })
+    else {
       return planner.decide(entry, row: row, present: present)
     }
     if canMakeWay(blocker) {
@@ -174,10 +185,11 @@ package final class Comparison {
   /// Lets go of what cannot be a prefix of this path or of any later one. Blockers come last: a finding that is
   /// released may make one of them give way.
   private func dropNonPrefixes(of path: RelativePath) throws {
-    if let keep = nested.firstIndex(where: { !path.bytes.starts(with: $0.finding.path.bytes) }) {
+    if nested.isEmpty, blockers.isEmpty { return }
+    if let keep = nested.firstIndex(where: { !path.begins(with: $0.finding.path) }) {
       try release(from: keep)
     }
-    while let last = blockers.indices.last, !path.bytes.starts(with: blockers[last].present.path.bytes) {
+    while let last = blockers.indices.last, !path.begins(with: blockers[last].present.path) {
       try release(blockers.removeLast())
     }
   }
@@ -185,21 +197,21 @@ package final class Comparison {
   private func release(from index: Int) throws {
     // Most often it is the only one, which moves.
     guard nested.count - index > 1 else {
-      if nested.count > index { try release(nested.removeLast()) }
+      if nested.count > index { try release(nested.removeLast().finding) }
       return
     }
     let released = Array(nested[index...])
     nested.removeSubrange(index...)
-    for settled in released { try release(settled) }
+    for settled in released { try release(settled.finding) }
   }
 
-  private func release(_ settled: Settled) throws {
-    noteWay(for: settled.finding)
-    try emit(settled.finding)
+  private func release(_ finding: Finding) throws {
+    noteWay(for: finding)
+    try emit(finding)
   }
 
   private func noteWay(for finding: Finding) {
-    guard finding.refusal == nil, case .action = finding.decision else { return }
+    guard !blockers.isEmpty, finding.refusal == nil, case .action = finding.decision else { return }
     for index in blockers.indices where blockers[index].present.path.isAncestor(of: finding.path) {
       blockers[index].makesWay = true
     }
@@ -258,7 +270,7 @@ package final class Comparison {
 
   /// Whether a path that comes later may begin with this one: then the next one does.
   private func mayLieBelow(_ path: RelativePath, _ wanted: RelativePath?) -> Bool {
-    func begins(_ next: RelativePath?) -> Bool { next?.bytes.starts(with: path.bytes) == true }
+    func begins(_ next: RelativePath?) -> Bool { next?.begins(with: path) == true }
     return begins(wanted) || begins(row?.path) || begins(present?.path)
   }
 

@@ -101,10 +101,10 @@ package struct Standing: Sendable, Equatable {
 
     /// What stands at a row's path. Rows come in the order of their paths.
     mutating func take(at path: RelativePath) -> Present? {
-      while let last = above.last, !path.bytes.starts(with: last.bytes) { above.removeLast() }
+      while let last = above.last, !path.begins(with: last) { above.removeLast() }
       while let present = next, present.path < path {
         // What begins with a path comes right behind it: when the next row does not, no later one does.
-        if present.kind != .directory, path.bytes.starts(with: present.path.bytes) {
+        if present.kind != .directory, path.begins(with: present.path) {
           above.append(present.path)
         }
         advance()

@@ -53,6 +53,7 @@ package struct PathRule: Sendable, Equatable {
   package static let linux = PathRule()
 
   package func check(_ bytes: [UInt8]) throws(PathRefusal) {
+    guard portable || !Self.isPlain(bytes) else { return }
     guard !bytes.isEmpty else { throw .empty }
     guard !bytes.contains(0) else { throw .nul }
     guard bytes[0] != UInt8(ascii: "/") else { throw .absolute }
@@ -69,13 +70,28 @@ package struct PathRule: Sendable, Equatable {
     try checkCharacters(bytes)
   }
 
+  /// Whether it is seen at once that every rule for Linux is kept, as of most paths: ASCII without control characters, no segment
+  /// that begins with a dot, none too long, and no more of them than there may be.
+  private static func isPlain(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count <= maximumSegment else { return false }
+    return bytes.withUnsafeBufferPointer { bytes in
+      var isAtStart = true
+      for byte in bytes {
+        let isSlash = byte == UInt8(ascii: "/")
+        if byte < 0x20 || byte > 0x7E || isAtStart && (isSlash || byte == UInt8(ascii: ".")) { return false }
+        isAtStart = isSlash
+      }
+      return !isAtStart
+    }
+  }
+
   private func check(segment: ArraySlice<UInt8>) throws(PathRefusal) {
     let dot = UInt8(ascii: ".")
     guard !segment.isEmpty else { throw .emptySegment }
     if segment.count == 1, segment.first == dot { throw .dotSegment }
     if segment.count == 2, segment.allSatisfy({ $0 == dot }) { throw .dotSegment }
     guard segment.count <= Self.maximumSegment else { throw .segmentTooLong }
-    if segment.elementsEqual(Self.reservedName) { throw .reserved }
+    if segment.first == dot, segment.elementsEqual(Self.reservedName) { throw .reserved }
     if portable { try checkPortable(segment) }
   }
 

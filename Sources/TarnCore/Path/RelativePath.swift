@@ -19,6 +19,10 @@ package struct RelativePath: Hashable, Sendable {
     self.bytes = bytes
   }
 
+  package static func == (left: RelativePath, right: RelativePath) -> Bool {
+    left.bytes.withUnsafeBytes { left in right.bytes.withUnsafeBytes { holdSameBytes(left, $0) } }
+  }
+
   /// All bytes at once; one by one, as arrays are hashed, takes ten times as long.
   package func hash(into hasher: inout Swift.Hasher) {
     bytes.withUnsafeBytes { hasher.combine(bytes: $0) }
@@ -44,7 +48,16 @@ package struct RelativePath: Hashable, Sendable {
   /// True when `other` lies below this path taken as a directory.
   package func isAncestor(of other: RelativePath) -> Bool {
     other.bytes.count > bytes.count + 1 && other.bytes[bytes.count] == UInt8(ascii: "/")
-      && other.bytes.starts(with: bytes)
+      && other.begins(with: self)
+  }
+
+  /// True when the bytes of `other` are the first ones of this path: what begins with a path comes right behind it in path order,
+  /// below it or not.
+  package func begins(with other: RelativePath) -> Bool {
+    guard other.bytes.count <= bytes.count else { return false }
+    return bytes.withUnsafeBytes { bytes in
+      other.bytes.withUnsafeBytes { holdSameBytes(UnsafeRawBufferPointer(rebasing: bytes[..<$0.count]), $0) }
+    }
   }
 
   /// The path as text that is safe on a terminal and in a log; see `Printable`.
@@ -55,6 +68,23 @@ extension RelativePath: Comparable {
   package static func < (left: RelativePath, right: RelativePath) -> Bool {
     compareBytes(left.bytes, right.bytes) < 0
   }
+}
+
+/// Whether two byte strings are equal. Eight bytes at a time: for paths and names, which are short, and compared often.
+package func holdSameBytes(_ left: UnsafeRawBufferPointer, _ right: UnsafeRawBufferPointer) -> Bool {
+  let count = left.count
+  guard count == right.count else { return false }
+  var index = 0
+  while index + 8 <= count {
+    let word = left.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+    if word != right.loadUnaligned(fromByteOffset: index, as: UInt64.self) { return false }
+    index += 8
+  }
+  while index < count {
+    if left[index] != right[index] { return false }
+    index += 1
+  }
+  return true
 }
 
 /// Orders two byte strings as `memcmp` and SQLite's BLOB comparison do: negative, zero or positive.

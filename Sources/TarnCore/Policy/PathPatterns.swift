@@ -60,21 +60,27 @@ package struct PathPatterns: Sendable, Equatable {
   private func decisive(_ path: RelativePath) -> Pattern? {
     guard !patterns.isEmpty else { return nil }
     let last = path.bytes.withUnsafeBufferPointer { bytes in
-      letters.withUnsafeBufferPointer { letters in decisive(path.bytes, bytes, letters) }
+      letters.withUnsafeBufferPointer { letters in
+        shapes.withUnsafeBufferPointer { decisive(path.bytes, bytes, $0, letters) }
+      }
     }
     return last.map { patterns[$0] }
   }
 
   /// Of the path and every directory above it: the last pattern that speaks of it.
   private func decisive(
-    _ path: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>, _ letters: UnsafeBufferPointer<UInt8>
+    _ path: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>, _ shapes: UnsafeBufferPointer<Shape>,
+    _ letters: UnsafeBufferPointer<UInt8>
   ) -> Int? {
     var last: Int?
     var start = 0
     for end in 0...bytes.count where end == bytes.count || bytes[end] == UInt8(ascii: "/") {
       let isDirectory = end < bytes.count
-      for (index, shape) in shapes.enumerated() where isDirectory || !shape.isDirectoryOnly {
+      for index in shapes.indices where isDirectory || !shapes[index].isDirectoryOnly {
+        let shape = shapes[index]
         let from = shape.isAnchored ? 0 : start
+        // By far the most are told by their lengths.
+        if shape.kind == .literal, end - from != shape.range.count { continue }
         let text = UnsafeBufferPointer(rebasing: bytes[from..<end])
         let matches =
           shape.kind == .other

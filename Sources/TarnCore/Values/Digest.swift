@@ -51,6 +51,16 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
     }
   }
 
+  /// The same of a name's bytes.
+  package init?(name: UnsafeRawBufferPointer) {
+    let usual: StaticString = "sha-256"
+    if holdSameBytes(name, UnsafeRawBufferPointer(start: usual.utf8Start, count: usual.utf8CodeUnitCount)) {
+      self = .sha256
+    } else {
+      self.init(name: String(decoding: name, as: UTF8.self))
+    }
+  }
+
   /// ASCII letters in lower case and digits, nothing else.
   private static func folded(_ name: String.UTF8View) -> String {
     var kept: [UInt8] = []
@@ -69,6 +79,11 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
 package struct Digest: Hashable, Sendable {
   package let algorithm: DigestAlgorithm
   package let bytes: [UInt8]
+
+  package static func == (left: Digest, right: Digest) -> Bool {
+    left.algorithm == right.algorithm
+      && left.bytes.withUnsafeBytes { left in right.bytes.withUnsafeBytes { holdSameBytes(left, $0) } }
+  }
 
   package func hash(into hasher: inout Swift.Hasher) {
     hasher.combine(algorithm)
@@ -96,22 +111,29 @@ package struct Digest: Hashable, Sendable {
 
   /// Reads hexadecimal digits of either case, nothing else.
   package init?(_ algorithm: DigestAlgorithm, hex: [UInt8]) {
-    guard hex.count == algorithm.length * 2 else { return nil }
-    var all: UInt8 = 0
-    let bytes = [UInt8](unsafeUninitializedCapacity: algorithm.length) { bytes, count in
+    let digest = hex.withUnsafeBytes { Self(algorithm, hex: $0) }
+    guard let digest else { return nil }
+    self = digest
+  }
+
+  /// Reads hexadecimal digits of either case, nothing else.
+  package init?(_ algorithm: DigestAlgorithm, hex: UnsafeRawBufferPointer) {
+    let length = algorithm.length
+    guard hex.count == length * 2 else { return nil }
+    let bytes = withUnsafeTemporaryAllocation(byteCount: length, alignment: 1) { bytes -> [UInt8]? in
+      var all: UInt8 = 0
       Self.hexValues.withUnsafeBufferPointer { values in
-        hex.withUnsafeBufferPointer { hex in
-          for index in 0..<algorithm.length {
-            let (high, low) = (values[Int(hex[2 * index])], values[Int(hex[2 * index + 1])])
-            all |= high | low
-            bytes[index] = high << 4 | low & 15
-          }
+        var index = 0
+        while index < length {
+          let (high, low) = (values[Int(hex[2 * index])], values[Int(hex[2 * index + 1])])
+          all |= high | low
+          bytes[index] = high << 4 | low & 15
+          index += 1
         }
       }
-      count = algorithm.length
+      return all < 16 ? Array(UnsafeRawBufferPointer(bytes)) : nil
     }
-    let isHex = all < 16
-    guard isHex else { return nil }
+    guard let bytes else { return nil }
     self.algorithm = algorithm
     self.bytes = bytes
   }
