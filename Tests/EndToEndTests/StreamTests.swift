@@ -15,7 +15,7 @@ struct StreamTests {
   {
     let house = try House()
     let files = try house.files(count, of: size, at: size > 60_000 ? "wide" : "slow")
-    let quick = try house.files(150, of: 10, at: "quick")
+    let quick = try house.files(400, of: 10, at: "quick")
     let outcome = try house.sync(quick + files, "--connections-per-host", perHost, "--connections", total)
     #expect(outcome.status == 0, "\(outcome)")
     #expect(files.allSatisfy { house.has($0) })
@@ -29,7 +29,7 @@ struct StreamTests {
   @Test func anotherHostKeepsItsPlaces() throws {
     let house = try House()
     let slow = try house.files(40, of: 12_000, at: "slow")
-    let quick = try house.files(150, of: 10, at: "quick")
+    let quick = try house.files(400, of: 10, at: "quick")
     let others = try house.files(10, of: 12_000, at: "tls-free")
     let outcome = try house.sync(quick + slow + others, "--connections-per-host", "2", "--connections", "3")
     #expect(outcome.status == 0, "\(outcome)")
@@ -38,15 +38,31 @@ struct StreamTests {
     #expect(ends.count == 40 && last < ends[10], "\(last) \(ends)")
   }
 
-  /// 503 says that it is too much already.
-  @Test func aHostInTroubleIsAskedForNoMoreThanConnections() throws {
+  /// 503 says that it is too much already, and so does who hangs up.
+  @Test(arguments: ["busy", "gone"]) func aHostInTroubleIsAskedForNoMoreThanConnections(place: String) throws
+  {
     let house = try House()
-    let files = try house.files(1, of: 12_000, at: "busy") + house.files(24, of: 12_000, at: "slow")
-    let quick = try house.files(150, of: 10, at: "quick")
+    let files = try house.files(1, of: 12_000, at: place) + house.files(24, of: 12_000, at: "slow")
+    let quick = try house.files(400, of: 10, at: "quick")
     let outcome = try house.sync(quick + files, "--connections-per-host", "6", "--retries", "0")
     #expect(outcome.status == 3, "\(outcome)")
     #expect(files.count { house.has($0) } == 24)
     #expect(try House.mostAtOnce(house.requests(at: "slow")) == 6)
+  }
+
+  /// Its places are shared by mirrors, and who waits for one of them waits with all the hosts of its mirror.
+  @Test func underTheAgentPlacesAreConnections() throws {
+    let house = try House()
+    let slow = try house.files(12, of: 12_000, at: "slow")
+    let quick = try house.files(400, of: 10, at: "quick")
+    let others = try house.files(10, of: 12_000, at: "tls-free")
+    let outcome = try house.syncByAgent(quick + slow + others, connectionsPerHost: 2, connections: 3)
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect((slow + others).allSatisfy { house.has($0) })
+    #expect(try House.mostAtOnce(house.requests(at: "slow")) == 2)
+    let ends = try house.requests(at: "slow").compactMap { Double($0.ended) }.sorted()
+    let last = try #require(house.requests(at: "tls-free").compactMap { Double($0.ended) }.max())
+    #expect(ends.count == 12 && last < ends[4], "\(last) \(ends)")
   }
 }
 
@@ -85,6 +101,7 @@ private final class House {
         location /wide/ { alias \(directory.path)/files/; limit_rate 50k; }
         location /quick/ { alias \(directory.path)/files/; }
         location /busy/ { return 503; }
+        location /gone/ { return 444; }
         """)
   }
 
@@ -104,16 +121,44 @@ private final class House {
       : "https://127.0.0.1:\(port)/\(file.place)/\(file.name)"
   }
 
-  func sync(_ files: [File], _ options: String...) throws -> Outcome {
+  private func document(_ files: [File]) -> String {
     let entries = files.map {
       "<file name=\"\($0.name)\"><size>\($0.size)</size><url>\(url(of: $0))</url></file>\n"
     }
-    let feed = try directory.write(
-      "<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\">\n\(entries.joined())</metalink>\n",
-      to: "feed.meta4")
+    return "<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\">\n\(entries.joined())</metalink>\n"
+  }
+
+  func sync(_ files: [File], _ options: String...) throws -> Outcome {
+    let feed = try directory.write(document(files), to: "feed.meta4")
     return try Tarn.run(
       ["sync", "--no-input", feed.path, directory.path + "/mirror", "--cacert", directory.path + "/ca.pem"]
         + options)
+  }
+
+  /// The same by an agent that is asked for it.
+  func syncByAgent(_ files: [File], connectionsPerHost: Int, connections: Int) throws -> Outcome {
+    try directory.write(document(files), to: "feed.meta4")
+    let settings = try directory.write(
+      """
+      [limits]
+      connections-per-host = \(connectionsPerHost)
+      connections = \(connections)
+
+      [mirror.files]
+      feed = "\(directory.path)/feed.meta4"
+      folder = "\(directory.path)/mirror"
+      cacert = "\(directory.path)/ca.pem"
+
+      """, to: "tarn.toml")
+    let home = [
+      "HOME": directory.path, "STATE_DIRECTORY": directory.path + "/state",
+      "RUNTIME_DIRECTORY": directory.path + "/run",
+    ]
+    let config = ["--config", settings.path]
+    let agent = try Tarn.start(["agent"] + config, environment: home, in: directory.url)
+    defer { agent.signal(SIGKILL) }
+    try waitUntil("it answers") { agent.errorsSoFar.contains("answers at") }
+    return try Tarn.run(["sync", "files"] + config, environment: home, in: directory.url)
   }
 
   func has(_ file: File) -> Bool {

@@ -14,7 +14,6 @@ enum ActionCodec {
   }
 
   private static let kinds = Action.Kind.allCases
-  private static let numbers = Dictionary(uniqueKeysWithValues: kinds.enumerated().map { ($1, UInt8($0)) })
 
   static func encode(_ action: Action, into writer: inout ByteWriter) {
     var parts: Parts = []
@@ -26,7 +25,7 @@ enum ActionCodec {
     if hasOtherPath { parts.insert(.otherPath) }
     writer.put(action.path.bytes)
     writer.put(byte: parts.rawValue)
-    writer.put(byte: numbers[action.kind] ?? .max)
+    writer.put(byte: kinds.firstIndex(of: action.kind).map(UInt8.init) ?? .max)
     if let entry = action.entry {
       if hasOtherPath { writer.put(entry.path.bytes) }
       EntryCodec.encode(entry, into: &writer)
