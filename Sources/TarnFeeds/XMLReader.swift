@@ -93,7 +93,8 @@ final class XMLReader {
   }
 }
 
-/// Names of elements that came before. libxml2 keeps each name once, as long as the reader lives: the same place is the same name.
+/// Names of elements, or of namespaces, that came before. libxml2 keeps each name once, as long as the reader lives: the same place is
+/// the same name.
 private struct KnownNames {
   private static let most = 16
   private var known: [(place: UnsafePointer<xmlChar>, text: String)] = []

@@ -13,7 +13,8 @@ package final class Comparison {
   private var present: Present?
   /// The newest entry, not yet settled: the next one may name the same path.
   private var newest: Wanted?
-  /// Settled entries whose path is a prefix of the newest: one may turn out to be a directory of another.
+  /// Settled entries whose path is a prefix of the newest: one may turn out to be a directory of another. One that is none when it
+  /// is settled is not kept.
   private var nested: [Settled] = []
   /// Objects of the folder that are no directories and whose path is a prefix of the last one seen.
   private var blockers: [Blocker] = []
@@ -99,8 +100,8 @@ package final class Comparison {
     return merged
   }
 
-  /// Brings rows and snapshot up to the path, decides, and keeps the finding back while it may be a
-  /// directory of a later entry.
+  /// Brings rows and snapshot up to the path and decides. The finding is kept back while its path may be that of a directory of a
+  /// later entry; else it is emitted at once, which may be before the feed turns out to be cut or out of order.
   ///
   /// - Parameter next: the path that is wanted next; nil when no more is.
   private func settle(_ wanted: Wanted, next: RelativePath?) throws {

@@ -94,10 +94,11 @@ package struct PathPatterns: Sendable, Equatable {
     return last
   }
 
+  /// - Parameter text: as long as the letters where they are all of it (`.literal`).
   private static func matches(
     _ kind: Shape.Kind, _ letters: UnsafeBufferPointer<UInt8>, _ text: UnsafeBufferPointer<UInt8>
   ) -> Bool {
-    guard kind == .literal ? text.count == letters.count : text.count >= letters.count else { return false }
+    guard text.count >= letters.count else { return false }
     let offset = kind == .prefix ? 0 : text.count - letters.count
     if kind == .below, offset > 0, text[offset - 1] != UInt8(ascii: "/") { return false }
     for index in 0..<letters.count where letters[index] != text[offset + index] { return false }

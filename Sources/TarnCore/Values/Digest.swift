@@ -51,7 +51,7 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
     }
   }
 
-  /// The same of a name's bytes.
+  /// The same of a name's bytes, of which the usual ones become no text.
   package init?(name: UnsafeRawBufferPointer) {
     let usual: StaticString = "sha-256"
     if holdSameBytes(name, UnsafeRawBufferPointer(start: usual.utf8Start, count: usual.utf8CodeUnitCount)) {
