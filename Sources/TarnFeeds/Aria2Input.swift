@@ -95,7 +95,7 @@ private struct Aria2Download {
     digest = nil
     fault = ("digest-malformed", "the checksum is not 'type=digest'")
     guard parts.count == 2 else { return }
-    guard let algorithm = DigestAlgorithm(name: String(decoding: parts[0], as: UTF8.self)) else {
+    guard let algorithm = parts[0].withUnsafeBytes({ DigestAlgorithm(name: $0) }) else {
       fault = ("digest-unsupported", Refusal.noCheck)
       return
     }

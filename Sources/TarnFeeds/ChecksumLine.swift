@@ -66,7 +66,7 @@ enum ChecksumLine: Equatable {
     guard let first = tag.first, Percent.isLetter(first), rest.first == UInt8(ascii: "("),
       let (name, value) = parted(rest.dropFirst()), !name.isEmpty
     else { return nil }
-    let algorithm = DigestAlgorithm(name: String(decoding: tag, as: UTF8.self))
+    let algorithm = tag.withUnsafeBytes { DigestAlgorithm(name: $0) }
     if value.allSatisfy({ Percent.hexValue($0) != nil }) {
       guard let algorithm else { return .unsupported(name: Array(name)) }
       if let digest = Digest(algorithm, hex: value) { return .file(name: Array(name), digest) }

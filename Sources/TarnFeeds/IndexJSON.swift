@@ -77,7 +77,7 @@ private struct NginxJSONRow {
         time = FeedTime.http(text)
         if time == nil { listing = text }
       case "size":
-        size = UInt64(String(decoding: try reader.number(), as: UTF8.self))
+        size = try reader.wholeNumber()
         isSizeBad = size.map { $0 > Int64.max } ?? true
       default: try reader.skip()
       }

@@ -164,7 +164,7 @@ struct ManifestFile {
     while let key = try reader.nextKey() {
       switch String(decoding: key, as: UTF8.self) {
       case "length": pieceLength = try reader.wholeNumber()
-      case "type": algorithm = DigestAlgorithm(name: String(decoding: try reader.string(), as: UTF8.self))
+      case "type": algorithm = try reader.string(as: { DigestAlgorithm(name: $0) })
       case "hashes":
         try reader.beginArray()
         while try reader.nextElement() { texts.append(try reader.string()) }

@@ -49,8 +49,7 @@ struct URLReference: Equatable {
   }
 
   private static func lengthOfScheme(_ text: UnsafeBufferPointer<UInt8>) -> Int? {
-    let schemes: (StaticString, StaticString) = ("http://", "https://")
-    for scheme in [schemes.0, schemes.1] where text.count > scheme.utf8CodeUnitCount {
+    for scheme in ["http://", "https://"] as [StaticString] where text.count > scheme.utf8CodeUnitCount {
       let count = scheme.utf8CodeUnitCount
       let start = UnsafeRawBufferPointer(rebasing: UnsafeRawBufferPointer(text)[..<count])
       if holdSameBytes(start, UnsafeRawBufferPointer(start: scheme.utf8Start, count: count)) { return count }

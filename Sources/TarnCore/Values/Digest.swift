@@ -33,11 +33,6 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
 
   /// Reads the spellings found in the wild: `sha-256`, `SHA256`, `SHA2-256`, ` sha256 `.
   package init?(name: String) {
-    // By far the most.
-    if name == "sha-256" {
-      self = .sha256
-      return
-    }
     let isPlain = name.utf8.allSatisfy { $0 < 0x80 }
     let folded = isPlain ? Self.folded(name.utf8) : name.lowercased().filter { $0.isLetter || $0.isNumber }
     switch folded {
@@ -51,7 +46,7 @@ package enum DigestAlgorithm: UInt8, Sendable, CaseIterable, Comparable {
     }
   }
 
-  /// The same of a name's bytes, of which the usual ones become no text.
+  /// The same of a name's bytes; by far the most are told without making them text.
   package init?(name: UnsafeRawBufferPointer) {
     let usual: StaticString = "sha-256"
     if holdSameBytes(name, UnsafeRawBufferPointer(start: usual.utf8Start, count: usual.utf8CodeUnitCount)) {
