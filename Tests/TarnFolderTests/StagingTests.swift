@@ -1,8 +1,9 @@
 import Foundation
 import TarnCore
-import TarnFolder
 import TarnRuntime
 import Testing
+
+@testable import TarnFolder
 
 @Suite struct StagingTests {
   /// Blocks that were lent and did not come back.
@@ -50,6 +51,40 @@ import Testing
     #expect(try partial.seal(modified: nil).isVerified)
     // What came behind a wrong piece is read by nobody who is waited for.
     while lent.withLock({ $0 }) > 0 { sched_yield() }
+  }
+
+  /// Of several files that come at once two are hashed together: each is checked by its own bytes.
+  @Test func whatIsHashedBesideAnotherFileIsChecked() throws {
+    let world = try DiskWorld()
+    let contents = (1...3).map { noise(2_000_000 + Int($0) * 100_001, seed: $0) }
+    let checks = contents.map {
+      ContentCheck(size: UInt64($0.count), digest: world.hashing.digest(.sha256, of: $0))
+    }
+    let partials = try contents.map { _ in try world.port.makePartial() }
+    for (partial, check) in zip(partials, checks) { _ = try partial.begin(keeping: 0, check: check) }
+    func give(_ range: Range<Int>, _ damage: (Int) -> UInt8 = { _ in 0 }) throws {
+      for (index, partial) in partials.enumerated() {
+        var bytes = Array(contents[index][range])
+        bytes[0] ^= damage(index)
+        try lend(bytes, to: partial, 70_000)
+      }
+    }
+    try give(0..<500_000)
+    // One begins again while bytes of it wait, or are read by nobody any more.
+    _ = try partials[1].begin(keeping: 500_000, check: checks[1])
+    #expect(!partials[1].isBehind)
+    try give(500_000..<2_000_000) { $0 == 2 ? 1 : 0 }
+    #expect(partials.contains { $0.isBehind } || !HashPairs.isAvailable)
+    for (index, partial) in partials.enumerated() {
+      // Not lent, and right behind what was.
+      try contents[index][2_000_000...].withUnsafeBytes { try partial.append($0) }
+      do throws(FolderFailure) {
+        #expect(try partial.seal(modified: nil).digest == checks[index].digest && index != 2)
+      } catch {
+        #expect(error.code == .digestMismatch && index == 2)
+      }
+    }
+    #expect(lent.withLock { $0 } == 0)
   }
 
   /// A large file does not take the place of what others have in memory: behind the last 320 MiB its pages go.

@@ -8,8 +8,8 @@ import TarnRuntime
 /// After a write-back error (a failed fdatasync or fsync) what the kernel still shows of the file is not to be
 /// trusted: every later call fails with that error, and the bytes are fetched again into a new file.
 package final class StagedFile: PartialFile, @unchecked Sendable {
-  // Safe because the port confines a partial file to one thread at a time, the companion has nothing but a RunningCheck and bytes that
-  // are lent, and all that `sync` and `length` touch is behind the lock of `shared`.
+  // Safe because the port confines a partial file to one thread at a time, the companion and the pairs have nothing but a RunningCheck
+  // and bytes that are lent, and all that `sync` and `length` touch is behind the lock of `shared`.
 
   /// What `sync` reads while another thread appends.
   private struct Shared {
@@ -28,6 +28,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private let probe: FolderProbe?
   private let shared: Locked<Shared>
   private let companion: Companion?
+  private let pairs: HashPairs?
   /// Of the contents that `begin` started.
   private var contents: RunningCheck?
   /// After a wrong piece: what the next bytes are checked against, once those before them are read again.
@@ -54,16 +55,18 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   /// - Parameters:
   ///   - directory: `partial/`.
   ///   - found: what stat says of the descriptor; nil for a file that was just made.
-  ///   - companion: hashes what is written; nil for one after the other.
+  ///   - companion: hashes what is written of a large file; nil for one after the other.
+  ///   - pairs: hashes what is written of others; nil for one after the other.
   init(
     name: String, directory: Descriptor, descriptor: Descriptor, found: FileStat?, hashing: any Hashing,
-    probe: FolderProbe?, companion: Companion? = nil
+    probe: FolderProbe?, companion: Companion? = nil, pairs: HashPairs? = nil
   ) {
     self.name = name
     self.directory = directory
     self.hashing = hashing
     self.probe = probe
     self.companion = companion
+    self.pairs = pairs
     self.found = found
     shared = Locked(Shared(descriptor: descriptor, length: found?.size ?? 0))
   }
@@ -80,11 +83,12 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
 
   package func begin(keeping keep: UInt64, check: ContentCheck) throws(FolderFailure) -> UInt64 {
     let file = try opened()
+    if let contents { finishHashing(contents) }
     (contents, rejected, sealed) = (nil, nil, nil)
     // What nobody wrote to has nothing to keep and nothing to drop.
     var kept = isUntouched ? 0 : min(keep, try FileStat.of(file, label).size)
     while true {
-      let fresh = RunningCheck(check, hashing)
+      let fresh = RunningCheck(check, hashing, mayPair: pairs != nil)
       kept = min(kept, fresh.limit)
       let good = try rehash(file, kept, fresh)
       if good == kept {
@@ -99,7 +103,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
 
   package func append(_ bytes: UnsafeRawBufferPointer) throws(FolderFailure) {
     let contents = try appendUnhashed(bytes)
-    companion?.settle(contents)
+    finishHashing(contents)
     contents.update(bytes)
     try refuseWrongPiece(contents)
   }
@@ -115,8 +119,13 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       throw error
     }
     let lent = Lent(bytes: bytes)
+    let isLarge = length >= Self.leastShared
+    if let pairs, let hasher = contents.pairable {
+      guard isLarge else { return pairs.update(hasher, lent: bytes, whenRead: whenRead) }
+      pairs.settle(hasher)
+    }
     let isHandedOver =
-      length >= Self.leastShared
+      isLarge
       && companion?.handOver(of: contents) {
         contents.update(lent.bytes)
         whenRead()
@@ -164,8 +173,19 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
 
   package func settle() throws(FolderFailure) {
     guard let contents else { return }
-    companion?.settle(contents)
+    finishHashing(contents)
     try refuseWrongPiece(contents)
+  }
+
+  package var isBehind: Bool {
+    guard let pairs, let hasher = contents?.pairable else { return false }
+    return pairs.isBehind(hasher)
+  }
+
+  /// Returns when nobody else hashes it, and nothing is left to.
+  private func finishHashing(_ contents: RunningCheck) {
+    companion?.settle(contents)
+    if let hasher = contents.pairable { pairs?.settle(hasher) }
   }
 
   private func refuseWrongPiece(_ contents: RunningCheck) throws(FolderFailure) {
