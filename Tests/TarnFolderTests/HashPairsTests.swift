@@ -77,6 +77,27 @@ import Testing
     #expect(second.isDone)
   }
 
+  /// Whoever stops without a word keeps nothing alive.
+  @Test func whatWaitsGoesWithTheFolder() throws {
+    weak var gone: HashPairs?
+    let feeder = try Feeder(noise(20_000))
+    do {
+      let pairs = HashPairs()
+      gone = pairs
+      feeder.give(0..<20_000, to: pairs)
+      #expect(pairs.isBehind(feeder.hasher))
+    }
+    #expect(gone == nil)
+  }
+
+  @Test func nothingIsGivenBackAtOnce() throws {
+    let feeder = try Feeder(noise(20_000))
+    feeder.give(0..<20_000, to: pairs)
+    #expect(feeder.give(20_000..<20_000, to: pairs))
+    pairs.settle(feeder.hasher)
+    #expect(feeder.isDone && !pairs.isBehind(feeder.hasher))
+  }
+
   @Test func whatIsShortOrTooMuchDoesNotWait() throws {
     let only = try Feeder(noise(HashPairs.most + 300_000))
     #expect(only.give(0..<HashPairs.least - 1, to: pairs))
@@ -97,8 +118,8 @@ import Testing
         for round in 0..<10 {
           let contents = (0..<2).map { noise(200_000, seed: UInt64(number * 100 + round * 2 + $0 + 1)) }
           guard let feeders = try? contents.map(Feeder.init) else { return }
-          for start in stride(from: 0, to: 200_000, by: 40_000) {
-            for feeder in feeders { feeder.give(start..<start + 40_000, to: pairs) }
+          for start in stride(from: 0, to: 200_000, by: 10_000) {
+            for feeder in feeders { feeder.give(start..<start + 10_000, to: pairs) }
           }
           for (feeder, contents) in zip(feeders, contents) {
             pairs.settle(feeder.hasher)

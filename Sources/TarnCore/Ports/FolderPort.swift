@@ -137,7 +137,8 @@ package protocol PartialFile: AnyObject, Sendable {
   ///
   /// - Parameters:
   ///   - bytes: stay as they are until `whenRead` is called.
-  ///   - whenRead: called once, also when this throws; from any thread.
+  ///   - whenRead: called once, also when this throws, by `settle` or `seal` at the latest; from any thread. It keeps nothing of what
+  ///     keeps the folder.
   func append(
     lent bytes: UnsafeRawBufferPointer, whenRead: @escaping @Sendable () -> Void
   ) throws(FolderFailure)

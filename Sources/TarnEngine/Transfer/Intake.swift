@@ -262,9 +262,9 @@ final class Intake: DownloadReceiver {
     let count = block.count
     checkRoom(UInt64(count))
     if let partial = state.withLock({ $0.failure == nil ? $0.partial : nil }) {
-      attempt { () throws(FolderFailure) in
-        try partial.append(lent: block.bytes) { self.takeBack(block) }
-      }
+      // It may wait in the folder for as long as that is there: nothing else is to be kept with it.
+      let blocks = context.blocks
+      attempt { () throws(FolderFailure) in try partial.append(lent: block.bytes) { blocks.give(block) } }
       if let mark = state.withLock({ $0.mark }) { context.checkpoints.wrote(mark, upTo: partial.length) }
     }
     let paused = state.withLock { state -> DownloadID? in
@@ -272,11 +272,6 @@ final class Intake: DownloadReceiver {
       return Self.mayGoOn(&state) ? state.download : nil
     }
     if let paused { context.downloader.resume(paused) }
-  }
-
-  /// Any thread: nobody reads the block any more.
-  private func takeBack(_ block: ByteBlock) {
-    context.blocks.give(block)
   }
 
   /// For an answer that told no size: looks at free space every few MiB, so that the reserve stays.

@@ -30,10 +30,11 @@ final class PairableHasher: Hasher, @unchecked Sendable {
     return Digest(algorithm, padding: bytes)
   }
 
-  /// So many bytes of each one's first block.
-  fileprivate func update(_ count: Int, beside other: PairableHasher) {
-    tarn_sha256_update_pair(
-      stream, blocks[0].bytes.baseAddress, other.stream, other.blocks[0].bytes.baseAddress, count)
+  /// As many bytes of the one as of the other.
+  fileprivate func update(
+    _ bytes: UnsafeRawBufferPointer, beside other: PairableHasher, _ others: UnsafeRawBufferPointer
+  ) {
+    tarn_sha256_update_pair(stream, bytes.baseAddress, other.stream, others.baseAddress, bytes.count)
   }
 
   fileprivate var waiting: Int { blocks.reduce(0) { $0 + $1.bytes.count } }
@@ -56,10 +57,11 @@ final class HashPairs: Sendable {
     var idle: [PairableHasher] = []
   }
 
+  /// What to hash next: read with the lock held, for the owner of a busy hasher may add a block.
   private enum Step {
     case over
     case alone(UnsafeRawBufferPointer)
-    case beside(PairableHasher, Int)
+    case beside(UnsafeRawBufferPointer, PairableHasher, UnsafeRawBufferPointer)
   }
 
   /// Whether this machine hashes two at a time faster than one after the other.
@@ -73,10 +75,11 @@ final class HashPairs: Sendable {
 
   /// - Parameters:
   ///   - bytes: stay as they are until `whenRead` is called.
-  ///   - whenRead: called once, on any thread, perhaps before this returns.
+  ///   - whenRead: called once, on any thread, perhaps before this returns; by `settle` at the latest.
   func update(
     _ hasher: PairableHasher, lent bytes: UnsafeRawBufferPointer, whenRead: @escaping @Sendable () -> Void
   ) {
+    guard !bytes.isEmpty else { return whenRead() }
     let waits = state.withLock { state in
       guard bytes.count >= Self.least || hasher.isBusy || !hasher.blocks.isEmpty else { return false }
       hasher.blocks.append(Block(bytes: bytes, whenRead: whenRead))
@@ -107,32 +110,45 @@ final class HashPairs: Sendable {
         hasher.isBusy = true
         other?.isBusy = true
         state.idle.removeAll { $0.isBusy }
-        guard let other else { return .alone(first.bytes) }
-        return .beside(other, min(first.bytes.count, other.blocks[0].bytes.count))
+        guard let other, let others = other.blocks.first else { return .alone(first.bytes) }
+        let count = min(first.bytes.count, others.bytes.count)
+        return .beside(first.bytes.start(count), other, others.bytes.start(count))
       }
       switch step {
       case .over: return
       case .alone(let bytes):
         hasher.update(bytes)
         finish([hasher], bytes.count)
-      case .beside(let other, let count):
-        hasher.update(count, beside: other)
-        finish([hasher, other], count)
+      case .beside(let bytes, let other, let others):
+        hasher.update(bytes, beside: other, others)
+        finish([hasher, other], bytes.count)
       }
     }
   }
 
-  /// So many bytes of each one's first block are hashed.
+  /// So many bytes of each one's first block are hashed. Whoever waits for that goes on once all that was read has been given back.
   private func finish(_ hashers: [PairableHasher], _ count: Int) {
-    var read: [@Sendable () -> Void] = []
+    let read = state.withLock { _ in hashers.compactMap { $0.drop(count) } }
+    for whenRead in read { whenRead() }
     state.change { state in
       for hasher in hashers {
         hasher.isBusy = false
-        hasher.blocks[0].bytes = UnsafeRawBufferPointer(rebasing: hasher.blocks[0].bytes[count...])
-        if hasher.blocks[0].bytes.isEmpty { read.append(hasher.blocks.removeFirst().whenRead) }
         if !hasher.blocks.isEmpty { state.idle.append(hasher) }
       }
     }
-    for whenRead in read { whenRead() }
+  }
+}
+
+extension PairableHasher {
+  /// - Returns: whom to tell that nobody reads the first block any more; nil while there is more of it.
+  fileprivate func drop(_ count: Int) -> (@Sendable () -> Void)? {
+    blocks[0].bytes = UnsafeRawBufferPointer(rebasing: blocks[0].bytes[count...])
+    return blocks[0].bytes.isEmpty ? blocks.removeFirst().whenRead : nil
+  }
+}
+
+extension UnsafeRawBufferPointer {
+  fileprivate func start(_ count: Int) -> UnsafeRawBufferPointer {
+    UnsafeRawBufferPointer(rebasing: self[..<count])
   }
 }
