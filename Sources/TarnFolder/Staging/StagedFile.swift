@@ -88,7 +88,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     // What nobody wrote to has nothing to keep and nothing to drop.
     var kept = isUntouched ? 0 : min(keep, try FileStat.of(file, label).size)
     while true {
-      let fresh = RunningCheck(check, hashing, mayPair: pairs != nil)
+      let fresh = RunningCheck(check, hashing, mayPair: mayPair(check))
       kept = min(kept, fresh.limit)
       let good = try rehash(file, kept, fresh)
       if good == kept {
@@ -180,6 +180,11 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   package var isBehind: Bool {
     guard let pairs, let hasher = contents?.pairable else { return false }
     return pairs.isBehind(hasher)
+  }
+
+  /// A file of less than what waits for another one's bytes is never hashed beside one.
+  private func mayPair(_ check: ContentCheck) -> Bool {
+    pairs != nil && check.size.map { $0 >= UInt64(HashPairs.least) } ?? true
   }
 
   /// Returns when nobody else hashes it, and nothing is left to.
