@@ -91,7 +91,9 @@ struct WaitingLine<Element>: ~Copyable {
         first = Turn(order: waiter.order, isApart: true, quarters: cost(waiter.kind, places))
       }
       guard let first, running + first.quarters <= most else { return nil }
-      return first.quarters == place || count < max(mostAtOnce, places.perHost) ? first : nil
+      // In trouble, who took a quarter before it counts whole.
+      let isOfStreams = first.quarters < place || speech == .troubled
+      return !isOfStreams || count < max(mostAtOnce, places.perHost) ? first : nil
     }
 
     private func cost(_ kind: Kind, _ places: Places) -> Int {
@@ -123,7 +125,10 @@ struct WaitingLine<Element>: ~Copyable {
       if speech != .streams { mostAtOnce = 0 } else if count >= mostAtOnce { mostAtOnce = count + 1 }
     }
 
-    func noteTrouble() { speech = .troubled }
+    func noteTrouble() {
+      speech = .troubled
+      mostAtOnce = 0
+    }
 
     /// - Returns: the order under which it is to stand in `ready` from now on; nil when nothing changes.
     func becomeReady(_ places: Places) -> UInt64? {

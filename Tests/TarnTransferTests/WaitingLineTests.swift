@@ -175,6 +175,23 @@ import Testing
     #expect(fill(&line).count == 8)
   }
 
+  /// Who runs as a stream by then counts as a connection.
+  @Test func whoSharesAPlaceWhenTroubleComesCountsWhole() {
+    var line = streaming(perHost: 2, short: 30)
+    let first = takeAll(&line)
+    noteStreams(&line)
+    giveBack(first, to: &line)
+    let streams = fill(&line)
+    #expect(streams.count == 8 && streams.allSatisfy { $0.quarters == 1 })
+    line.noteTrouble(a)
+    giveBack(Array(streams.prefix(6)), to: &line)
+    #expect(takeAll(&line).isEmpty)
+    giveBack([streams[6]], to: &line)
+    #expect(takeAll(&line).count == 1)
+    giveBack([streams[7]], to: &line)
+    #expect(takeAll(&line).count == 1)
+  }
+
   /// What is under way by a connection that ends has to be asked for again.
   @Test(arguments: [
     ([63], 2), ([64], 8), ([63, 63], 2), ([64, 63], 8), ([64, 63, 1], 2), ([64, 64, 1], 8),
