@@ -77,6 +77,8 @@ struct DeletionHold {
   ///   - manifestIsEmpty: a complete manifest that names nothing.
   /// - Returns: nil when they may go, else the set that has to wait, which `keep` records.
   func judge(planned: Int, manifestIsEmpty: Bool) throws -> HeldPlan? {
+    // Nothing to ask about, and what is asked costs a look at each row.
+    guard planned > 0 else { return nil }
     let recent = try ports.ledger.eventCount(
       code: "deleted", since: ports.now.adding(seconds: -DeletionGuard.window))
     let rows = try ports.ledger.rowCount()

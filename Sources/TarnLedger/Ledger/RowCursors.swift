@@ -50,14 +50,30 @@ private final class LentStatement {
 /// The rows of a region.
 final class SQLiteRowCursor: RowCursor {
   private let rows: LentStatement
+  /// Told how many there are, once all of them were read; nil when that is not so.
+  private var tally: (tally: RowTally, begin: UInt64)?
+  private var count = 0
 
-  init(_ readers: ReaderPool, _ region: Region) throws(LedgerFailure) {
+  /// - Parameter tally: of all rows; nil where others write, too.
+  init(_ readers: ReaderPool, _ region: Region, _ tally: RowTally?) throws(LedgerFailure) {
+    self.tally = region == .everything ? tally.map { ($0, $0.begin()) } : nil
     let (sql, values) = SQL.select("path, \(SQL.rowColumns)", from: "rows", in: region)
     rows = try LentStatement(readers, sql, values)
   }
 
   func next() throws(LedgerFailure) -> Row? {
-    try rows.next { row throws(LedgerFailure) in try row.row() }
+    do throws(LedgerFailure) {
+      if let row = try rows.next({ row throws(LedgerFailure) in try row.row() }) {
+        count += 1
+        return row
+      }
+    } catch {
+      // It ends here, and not with the last row.
+      tally = nil
+      throw error
+    }
+    if let tally { tally.tally.end(tally.begin, count: count) }
+    return nil
   }
 }
 

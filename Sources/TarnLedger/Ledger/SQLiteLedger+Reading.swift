@@ -7,13 +7,16 @@ extension SQLiteLedger {
   }
 
   package func rows(in region: Region) throws(LedgerFailure) -> any RowCursor {
-    try SQLiteRowCursor(readers, region)
+    try SQLiteRowCursor(readers, region, tally)
   }
 
   package func recorded() throws(LedgerFailure) -> any RecordedCursor { try SQLiteRecordedCursor(readers) }
 
   package func rowCount() throws(LedgerFailure) -> Int {
+    if let known = tally?.count { return known }
+    let begin = tally?.begin() ?? 0
     let count = try first("SELECT count(*) FROM rows") { row throws(LedgerFailure) in try row.integer(0) }
+    tally?.end(begin, count: Int(count ?? 0))
     return Int(count ?? 0)
   }
 

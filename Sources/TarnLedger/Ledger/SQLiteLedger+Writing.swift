@@ -19,6 +19,7 @@ extension SQLiteLedger {
       if !isDurable, writers.volatile == nil { writers.volatile = try opener.openVolatileWriter() }
       let connection = isDurable ? durable : writers.volatile ?? durable
       var groups = writers.intentGroups
+      defer { if changes.contains(where: \.isOfRow) { tally?.forget() } }
       try writers.change(on: connection) { () throws(LedgerFailure) in
         let bare = try connection.bareTables(for: changes)
         var together = IntentGroups.intents(in: changes)
@@ -52,6 +53,16 @@ extension SQLiteLedger {
       hasDigestIndex.withLock { $0 = true }
       guard let durable = writers.durable else { return }
       try? writers.change(on: durable) { () throws(LedgerFailure) in try durable.run(Schema.digestIndex) }
+    }
+  }
+}
+
+extension LedgerChange {
+  /// Whether it may change how many rows there are.
+  fileprivate var isOfRow: Bool {
+    switch self {
+    case .row, .dropRow: true
+    default: false
     }
   }
 }

@@ -29,6 +29,8 @@ package final class SQLiteLedger: LedgerPort {
   let opener: LedgerOpener
   let writers: Locked<Writers>
   let readers: ReaderPool
+  /// nil where others write.
+  let tally: RowTally?
   /// Whether this run has seen to the index of digests.
   let hasDigestIndex = Locked(false)
 
@@ -47,10 +49,12 @@ package final class SQLiteLedger: LedgerPort {
     case .readWrite:
       writers = Locked(Writers(durable: try opener.openWriter()))
       readers = ReaderPool(opener: opener, kind: .shared)
+      tally = RowTally()
     case .readOnly:
       let (first, kind) = try opener.openForReading()
       writers = Locked(Writers())
       readers = ReaderPool(opener: opener, kind: kind)
+      tally = nil
       readers.give(first)
     }
   }

@@ -1,0 +1,113 @@
+/// What Tarn placed at a path, or adopted there. A value; what it holds lies in one object, for rows are handed on from the ledger to
+/// the comparison and its findings.
+package struct Row: Sendable, Equatable {
+  private struct Fields: Equatable {
+    var path: RelativePath
+    var identity: FileIdentity
+    var digest: Digest
+    var isVerified: Bool
+    var fingerprint: [UInt8]
+    var etag: String?
+    var lastModified: String?
+    var placed: Timestamp
+    var isAdopted: Bool
+  }
+
+  private final class Contents: @unchecked Sendable {
+    // Safe because it is changed only by who alone refers to it.
+    var fields: Fields
+
+    init(_ fields: Fields) {
+      self.fields = fields
+    }
+  }
+
+  private var contents: Contents
+
+  private mutating func change(_ body: (inout Fields) -> Void) {
+    if !isKnownUniquelyReferenced(&contents) { contents = Contents(contents.fields) }
+    body(&contents.fields)
+  }
+
+  package var path: RelativePath {
+    get { contents.fields.path }
+    set { change { $0.path = newValue } }
+  }
+
+  package var identity: FileIdentity {
+    get { contents.fields.identity }
+    set { change { $0.identity = newValue } }
+  }
+
+  package var digest: Digest {
+    get { contents.fields.digest }
+    set { change { $0.digest = newValue } }
+  }
+
+  /// True when the feed gave a digest and it fitted.
+  package var isVerified: Bool {
+    get { contents.fields.isVerified }
+    set { change { $0.isVerified = newValue } }
+  }
+
+  /// `Entry.fingerprint` of the version placed.
+  package var fingerprint: [UInt8] {
+    get { contents.fields.fingerprint }
+    set { change { $0.fingerprint = newValue } }
+  }
+
+  /// Validator of the response that brought it, as is `lastModified`; for conditional requests.
+  package var etag: String? {
+    get { contents.fields.etag }
+    set { change { $0.etag = newValue } }
+  }
+
+  package var lastModified: String? {
+    get { contents.fields.lastModified }
+    set { change { $0.lastModified = newValue } }
+  }
+
+  /// When it was placed, or adopted.
+  package var placed: Timestamp {
+    get { contents.fields.placed }
+    set { change { $0.placed = newValue } }
+  }
+
+  /// True when somebody else placed these bytes: what becomes of them, they never expire.
+  package var isAdopted: Bool {
+    get { contents.fields.isAdopted }
+    set { change { $0.isAdopted = newValue } }
+  }
+
+  package init(
+    path: RelativePath, identity: FileIdentity, digest: Digest, isVerified: Bool, fingerprint: [UInt8],
+    etag: String? = nil, lastModified: String? = nil, placed: Timestamp, isAdopted: Bool = false
+  ) {
+    contents = Contents(
+      Fields(
+        path: path, identity: identity, digest: digest, isVerified: isVerified, fingerprint: fingerprint,
+        etag: etag, lastModified: lastModified, placed: placed, isAdopted: isAdopted))
+  }
+
+  package static func == (left: Row, right: Row) -> Bool {
+    left.contents === right.contents || left.contents.fields == right.contents.fields
+  }
+}
+
+extension Row {
+  /// Found damaged by `tarn verify --repair`: the identity is none that a file can have, so that the next pass
+  /// hashes what stands there and fetches it again. Kept as inode 0.
+  package var isDoubtful: Bool {
+    get { identity.inode == 0 }
+    set { if newValue { identity.inode = 0 } }
+  }
+
+  /// Whether a file found at the path is the one that Tarn placed, and holds what Tarn wrote; others' bytes may be the
+  /// same, and are theirs.
+  ///
+  /// - Parameter digest: of what the file holds now.
+  package func isTarns(_ found: FileIdentity, _ digest: Digest) -> Bool {
+    !isAdopted && found.inode == identity.inode
+      && (digest == self.digest || found.isSameContents(as: identity))
+  }
+}
