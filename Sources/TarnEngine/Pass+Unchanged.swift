@@ -29,7 +29,7 @@ extension Pass {
       return .document(try reader.open(request.feed))
     }
     var sent = try reader.open(url, since: known)
-    if let document = sent { sent?.digest = try reader.digest(document) }
+    if let document = sent, document.digest == nil { sent?.digest = try reader.digest(document) }
     var same = known
     if let sent {
       // A new date, or none at all, and yet the same text.

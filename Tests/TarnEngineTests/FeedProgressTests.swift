@@ -59,6 +59,32 @@ import Testing
     #expect(outcome == nil && spool.size < 16)
   }
 
+  /// Who moves it is not woken for each of a server's small pieces, but once there is much.
+  @Test(arguments: [(pieces: 20, size: 16_384), (1, 131_072), (3, 1)]) func whatCameIsMovedInItsOrder(
+    pieces: Int, size: Int
+  ) throws {
+    let fetch = FeedFetch()
+    let spool = try SpoolFile(directory: "/tmp")
+    var seen: [UInt8] = []
+    func drain() throws -> DownloadOutcome? {
+      try fetch.drain(
+        into: spool, id: DownloadID(value: 1), downloader: FakeDownloader { _ in FakeAnswer(status: 404) },
+        stop: StopFlag()
+      ) { seen += $0 }
+    }
+    let all = (0..<pieces * size).map { UInt8(truncatingIfNeeded: $0 / 7) }
+    for piece in 0..<pieces {
+      let verdict = all[piece * size..<(piece + 1) * size].withUnsafeBytes { fetch.receive($0) }
+      #expect(verdict == .taken)
+    }
+    // Whatever there is by the end of the turn.
+    #expect(try drain() == nil)
+    #expect(seen == all && spool.size == UInt64(all.count))
+    fetch.end(.failed(Server.lost))
+    #expect(try drain() != nil)
+    #expect(seen == all)
+  }
+
   @Test func theLedgersTextIsReadAgain() {
     for total in [nil, 87] as [UInt64?] {
       let feed = StatusDocument.FeedTransfer(received: 12, total: total, rate: 3)

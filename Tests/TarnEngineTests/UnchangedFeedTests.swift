@@ -290,6 +290,22 @@ import Testing
     #expect(asked(world).count == 1)
   }
 
+  /// Told by the digest of what came, which is made while it comes: in pieces, and from the beginning again after an attempt that broke.
+  @Test(arguments: [0, 1, 700_000]) func theDigestIsOfTheAttemptThatCameToItsEnd(size: Int) throws {
+    let world = world()
+    world.policy.retries = 1
+    let text = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+    world.server.answer(Self.list, FakeAnswer(body: text))
+    #expect(try world.run().isInSync)
+    let broken = FakeAnswer(
+      body: text + [1, 2, 3], failure: (after: size / 2 + 1, Server.lost))
+    world.server.script(Self.list, [broken])
+    #expect(try world.run().isFeedUnchanged)
+    #expect(asked(world) == [nil, nil])
+    world.server.answer(Self.list, FakeAnswer(body: text + [0]))
+    #expect(try !world.run().isFeedUnchanged)
+  }
+
   /// The same bytes say something else below another address, and may be read by another format.
   @Test(arguments: ["url", "type", "text", "cut"]) func theSameTextOfAnotherIsRead(_ what: String) throws {
     let world = world()

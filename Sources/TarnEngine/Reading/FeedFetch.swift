@@ -12,6 +12,8 @@ final class FeedFetch: DownloadReceiver {
   }
   /// Bytes kept in memory; more makes the transfer pause.
   private static let most = 1 << 20
+  /// Bytes from which on they are moved at once; fewer at the end of a turn, or with the end.
+  private static let much = 128 << 10
   private let state = LockedCondition(State())
   private let progress: PassProgress?
 
@@ -19,6 +21,9 @@ final class FeedFetch: DownloadReceiver {
   init(progress: PassProgress? = nil) {
     self.progress = progress
   }
+
+  /// Of the response whose bytes come, or came.
+  var head: ResponseHead? { state.withLock { $0.head } }
 
   func begin(_ head: ResponseHead) -> HeadVerdict {
     state.withLock { $0.head = head }
@@ -33,15 +38,17 @@ final class FeedFetch: DownloadReceiver {
   }
 
   private func take(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict {
-    state.change { state in
+    let (verdict, isMuch) = state.withLock { state -> (ByteVerdict, Bool) in
       guard state.queued < Self.most else {
         state.isPaused = true
-        return .full
+        return (.full, true)
       }
       state.chunks.append(Array(bytes))
       state.queued += bytes.count
-      return .taken
+      return (.taken, state.queued >= Self.much)
     }
+    if isMuch { state.change { _ in } }
+    return verdict
   }
 
   func end(_ outcome: DownloadOutcome) {
@@ -54,10 +61,13 @@ final class FeedFetch: DownloadReceiver {
 
   /// Moves what comes into `spool`, for as long as something comes.
   ///
-  /// - Parameter stop: looked at each time.
+  /// - Parameters:
+  ///   - stop: looked at each time.
+  ///   - each: called with the bytes, in their order.
   /// - Returns: nil when the turn is over, or so much came in it that others should have theirs: call it again.
   func drain(
-    into spool: SpoolFile, id: DownloadID, downloader: any Downloading, stop: StopFlag
+    into spool: SpoolFile, id: DownloadID, downloader: any Downloading, stop: StopFlag,
+    each: ([UInt8]) -> Void = { _ in }
   ) throws(SpoolFailure) -> DownloadOutcome? {
     // The condition waits in real time.
     let clock = SystemClock()
@@ -79,6 +89,7 @@ final class FeedFetch: DownloadReceiver {
       for chunk in chunks {
         do throws(SpoolFailure) {
           try spool.append(chunk)
+          each(chunk)
         } catch {
           downloader.cancel(id)
           throw error

@@ -20,7 +20,7 @@ struct FeedReader {
     var isWhole = true
     /// Of a document that a server sent.
     var head: ResponseHead?
-    /// `FeedReader.digest`, once somebody wanted it.
+    /// `FeedReader.digest`, once it is known.
     var digest: Digest?
   }
 
@@ -34,9 +34,11 @@ struct FeedReader {
   /// - Returns: nil when it has not changed since.
   /// - Throws: as `open`.
   func open(_ url: String, since known: FeedRecord) throws(PassFailure) -> Document? {
-    let (head, spool) = try wait(for: start(url, limit: Self.mostBytes, since: known.validators))
+    var pending = start(url, limit: Self.mostBytes, since: known.validators)
+    pending.isDigested = true
+    let (head, spool, digest) = try wait(for: pending)
     switch head.status {
-    case 200: return Document(spool, head)
+    case 200: return Document(spool, head, digest)
     // Where redirects lead elsewhere by now, the tag or the date is another document's.
     case 304 where head.url == known.url && known.validators?.fit(head) == true: return nil
     default: return try finish(start(url, limit: Self.mostBytes))
@@ -68,8 +70,7 @@ struct FeedReader {
 
   /// SHA-256 of all that a document is parsed from, beside its URL: the type that it was sent as, and its bytes.
   func digest(_ document: Document) throws(FeedFailure) -> Digest {
-    let hasher = ports.hashing.hasher(.sha256)
-    Array("\(document.contentType ?? "")\n".utf8).withUnsafeBytes { hasher.update($0) }
+    let hasher = hasher(of: document.contentType)
     var source = SpoolSource(spool: document.spool)
     document.spool.rewind()
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
@@ -79,6 +80,13 @@ struct FeedReader {
       if count == 0 { return hasher.finish() }
       hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
+  }
+
+  /// For the bytes of a document of that type.
+  private func hasher(of type: String?) -> any Hasher {
+    let hasher = ports.hashing.hasher(.sha256)
+    Array("\(type ?? "")\n".utf8).withUnsafeBytes { hasher.update($0) }
+    return hasher
   }
 
   /// Parses a document.
@@ -121,6 +129,8 @@ struct FeedReader {
     var known: FeedValidators?
     var fetch: FeedFetch
     var id: DownloadID
+    /// By its digest it is told from another one.
+    var isDigested = false
     /// Those who wanted it tried now, before it was asked for.
     var wishes: UInt64
 
@@ -132,21 +142,24 @@ struct FeedReader {
 
   /// Waits for a document, trying again where that may help.
   func finish(_ first: Pending) throws(PassFailure) -> Document {
-    let (head, spool) = try wait(for: first)
+    let (head, spool, _) = try wait(for: first)
     return Document(spool, head)
   }
 
-  private func wait(for first: Pending) throws(PassFailure) -> (ResponseHead, SpoolFile) {
+  /// - Returns: also the digest of what came, where it is wanted: it is made meanwhile.
+  private func wait(for first: Pending) throws(PassFailure) -> (ResponseHead, SpoolFile, Digest?) {
     var pending = first
     var attempt = 1
     var gaveWay = 0
     while true {
       let spool = try makeSpool()
-      let outcome = try drain(pending, into: spool)
+      var hasher: (any Hasher)?
+      let outcome = try drain(pending, into: spool, &hasher)
       if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
       let trouble: Trouble
       switch outcome {
-      case .complete(let head) where pending.isAnswered(by: head.status): return (head, spool)
+      case .complete(let head) where pending.isAnswered(by: head.status):
+        return (head, spool, hasher?.finish())
       case .complete(let head): trouble = Trouble(head)
       case .failed(let failure): trouble = Trouble(failure)
       }
@@ -169,6 +182,7 @@ struct FeedReader {
       pending = start(
         pending.url, limit: pending.limit, since: pending.known,
         patience: DownloadRequest.patience(gaveWay: gaveWay))
+      pending.isDigested = first.isDigested
     }
   }
 
@@ -185,14 +199,23 @@ struct FeedReader {
     return try SpoolFile(directory: ports.spoolDirectory) { reserve.bytes(ofTotal: $0) }
   }
 
-  private func drain(_ pending: Pending, into spool: SpoolFile) throws(PassFailure) -> DownloadOutcome {
+  /// - Parameter hasher: of what came, where a digest is wanted.
+  private func drain(
+    _ pending: Pending, into spool: SpoolFile, _ hasher: inout (any Hasher)?
+  ) throws(PassFailure) -> DownloadOutcome {
     var told = ports.clock.monotonic()
     var hasTold = false
     while true {
       let outcome: DownloadOutcome?
       do {
         outcome = try pending.fetch.drain(
-          into: spool, id: pending.id, downloader: ports.downloader, stop: stop)
+          into: spool, id: pending.id, downloader: ports.downloader, stop: stop
+        ) { chunk in
+          guard pending.isDigested else { return }
+          let known = hasher ?? self.hasher(of: pending.fetch.head?.contentType)
+          chunk.withUnsafeBytes { known.update($0) }
+          hasher = known
+        }
       } catch {
         throw PassFailure(spool: error)
       }
@@ -292,9 +315,10 @@ struct FeedReader {
 }
 
 extension FeedReader.Document {
-  fileprivate init(_ spool: SpoolFile, _ head: ResponseHead) {
+  fileprivate init(_ spool: SpoolFile, _ head: ResponseHead, _ digest: Digest? = nil) {
     self.init(
-      spool: spool, url: head.url, contentType: head.contentType, isWhole: head.isFramed, head: head)
+      spool: spool, url: head.url, contentType: head.contentType, isWhole: head.isFramed, head: head,
+      digest: digest)
   }
 }
 
