@@ -327,17 +327,18 @@ def run(workshop, entries, stream, jobs=1):
 
 def show(entries):
     """The list, and whether each entry fits the tree. True when all do."""
-    good = True
+    stale = []
     for entry in entries:
         try:
             with open(os.path.join(ROOT, entry["file"]), encoding="utf-8") as stream:
                 replaced(stream.read(), entry)
-            state = entry.get("filter") or entry["grid"]
+            print(f"{entry['name']} | {entry['file']} | {entry.get('filter') or entry['grid']}")
         except (Stale, FileNotFoundError) as reason:
-            state, good = f"STALE: {reason}", False
-        print(f"{entry['name']} | {entry['file']} | {state}")
-    print(f"guards: {len(entries)} in the list")
-    return good
+            stale.append(f"{entry['name']} | {entry['file']} | STALE: {reason}")
+    for line in stale:
+        print(line)
+    print(f"guards: {len(entries)} in the list, {len(stale)} stale")
+    return not stale
 
 
 # --- the test of this file -------------------------------------------------------------------------------------

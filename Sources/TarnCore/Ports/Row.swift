@@ -13,9 +13,8 @@ package struct Row: Sendable, Equatable {
     var isAdopted: Bool
   }
 
-  private final class Contents: @unchecked Sendable {
-    // Safe because it is changed only by who alone refers to it.
-    var fields: Fields
+  private final class Contents: Sendable {
+    let fields: Fields
 
     init(_ fields: Fields) {
       self.fields = fields
@@ -25,8 +24,9 @@ package struct Row: Sendable, Equatable {
   private var contents: Contents
 
   private mutating func change(_ body: (inout Fields) -> Void) {
-    if !isKnownUniquelyReferenced(&contents) { contents = Contents(contents.fields) }
-    body(&contents.fields)
+    var fields = contents.fields
+    body(&fields)
+    contents = Contents(fields)
   }
 
   package var path: RelativePath {
