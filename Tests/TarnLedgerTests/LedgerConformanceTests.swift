@@ -444,10 +444,12 @@ import Testing
     let (ledger, scratch) = try make(subject)
     try ledger.apply([])
     try ledger.applyVolatile([])
+    #expect(try ledger.rowCount() == 0)
     ledger.close()
     ledger.close()
     #expect(failure { try ledger.apply([.fact("a", "b")]) }?.code == .readOnly)
     #expect(failure { _ = try ledger.fact("a") }?.code == .other)
+    #expect(failure { _ = try ledger.rowCount() }?.code == .other)
     withExtendedLifetime(scratch) {}
   }
 }

@@ -176,14 +176,14 @@ import Testing
   }
 
   /// Who runs as a stream by then counts as a connection.
-  @Test func whoSharesAPlaceWhenTroubleComesCountsWhole() {
+  @Test(arguments: [true, false]) func whoSharesAPlaceWhenStreamsEndCountsWhole(isTrouble: Bool) {
     var line = streaming(perHost: 2, short: 30)
     let first = takeAll(&line)
     noteStreams(&line)
     giveBack(first, to: &line)
     let streams = fill(&line)
     #expect(streams.count == 8 && streams.allSatisfy { $0.quarters == 1 })
-    line.noteTrouble(a)
+    if isTrouble { line.noteTrouble(a) } else { line.note(a, hasStreams: false, isNew: true) }
     giveBack(Array(streams.prefix(6)), to: &line)
     #expect(takeAll(&line).isEmpty)
     giveBack([streams[6]], to: &line)

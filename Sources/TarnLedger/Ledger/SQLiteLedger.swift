@@ -101,6 +101,7 @@ package final class SQLiteLedger: LedgerPort {
   /// database as closed in order. Afterwards every call throws; cursors that are open go on to their end.
   package func close() {
     readers.close()
+    tally?.forget()
     writers.withLock { writers in
       writers.volatile = nil
       guard let durable = writers.durable else { return }
