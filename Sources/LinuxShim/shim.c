@@ -203,10 +203,6 @@ int tarn_start_writeback(int descriptor, uint64_t offset, uint64_t size) {
   return RESULT(sync_file_range(descriptor, (off_t)offset, (off_t)size, SYNC_FILE_RANGE_WRITE));
 }
 
-void tarn_drop_cache(int descriptor, uint64_t offset, uint64_t size) {
-  posix_fadvise(descriptor, (off_t)offset, (off_t)size, POSIX_FADV_DONTNEED);
-}
-
 int tarn_check_writeback(int descriptor) {
   return RESULT(sync_file_range(descriptor, 0, 0, SYNC_FILE_RANGE_WAIT_BEFORE));
 }

@@ -12,7 +12,7 @@ enum CurlLimits {
   static let drained: UInt64 = 64 << 10
   /// What the kernel may hold unread of a near peer's body: it goes with the process when that is killed, and is fetched twice. From
   /// farther away so little would cost speed.
-  static let receiveBuffer: Int32 = 128 << 10
+  static let receiveBuffer: Int32 = 256 << 10
   /// Microseconds.
   static let nearestRoundTrip = 300
   /// Retry-After at most: 7 days.

@@ -87,36 +87,6 @@ import Testing
     #expect(lent.withLock { $0 } == 0)
   }
 
-  /// A large file does not take the place of what others have in memory: behind the last 320 MiB its pages go.
-  @Test func aLargeFileGivesItsMemoryBack() throws {
-    // On a disk: what is in a tmpfs is nowhere else.
-    let world = try DiskWorld(on: "/var/tmp")
-    let partial = try world.port.makePartial()
-    _ = try partial.begin(keeping: 0, check: ContentCheck())
-    let contents = noise(8 << 20)
-    for number in 1...48 {
-      try contents.withUnsafeBytes { bytes throws in try partial.append(bytes) }
-      // What is not on the disk yet cannot go.
-      if number % 4 == 0 { _ = try partial.sync() }
-    }
-    let path = "\(world.home.stateDirectory)/partial/\(partial.name)"
-    let cached = try cachedBytes(of: path)
-    #expect(cached >= 256 << 20 && cached <= 336 << 20)
-    #expect(try partial.seal(modified: nil).identity.size == 384 << 20)
-  }
-
-  /// mincore(2).
-  private func cachedBytes(of path: String) throws -> Int {
-    let file = try #require(FileHandle(forReadingAtPath: path))
-    let size = Int(try file.seekToEnd())
-    let memory = try #require(mmap(nil, size, PROT_READ, MAP_SHARED, file.fileDescriptor, 0))
-    defer { munmap(memory, size) }
-    let page = sysconf(Int32(_SC_PAGESIZE))
-    var pages = [UInt8](repeating: 0, count: (size + page - 1) / page)
-    try #require(mincore(memory, size, &pages) == 0)
-    return pages.filter { $0 & 1 == 1 }.count * page
-  }
-
   /// Bytes that come in an array after such as were lent are hashed after them.
   @Test func lentBytesAndOthersKeepTheirOrder() throws {
     let world = try DiskWorld()

@@ -82,8 +82,6 @@ int tarn_sync_data(int descriptor);
 int tarn_sync_file_system(int descriptor);
 /// Starts writing dirty pages of the range out and does not wait.
 int tarn_start_writeback(int descriptor, uint64_t offset, uint64_t size);
-/// Takes pages of the range that are written back out of the page cache, as far as it can (POSIX_FADV_DONTNEED).
-void tarn_drop_cache(int descriptor, uint64_t offset, uint64_t size);
 /// Reports an error of writing this file back that happened since it was opened; no device flush.
 int tarn_check_writeback(int descriptor);
 

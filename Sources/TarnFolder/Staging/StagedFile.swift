@@ -35,17 +35,9 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private var rejected: ContentCheck?
   private(set) var sealed: Sealed?
   private var writtenBack: UInt64 = 0
-  private var dropped: UInt64 = 0
 
   /// Bytes after which the kernel is asked to start writing, so that the last fsync finds little to do.
   private static let writeBackStep: UInt64 = 8 << 20
-  /// Bytes that stay in the page cache behind what is being written. Before them a large file gives its memory back while it
-  /// comes: to its own next pages, and what others have there stays.
-  ///
-  /// So many, and in steps so long, that they are on the disk by then: what is still on its way there the kernel first looks for on
-  /// all cores, which takes milliseconds (lru_add_drain_all).
-  private static let cached: UInt64 = 256 << 20
-  private static let dropStep: UInt64 = 64 << 20
   /// Below so many bytes a lack of room shows early enough by itself.
   private static let leastReserved: UInt64 = 1 << 20
 
@@ -356,7 +348,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       $0.length = length
       $0.cuts += 1
     }
-    (writtenBack, dropped) = (length, length)
+    writtenBack = length
   }
 
   /// Takes the room for the whole file, so that a full disk shows before anything is fetched.
@@ -382,11 +374,6 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       take(.startWriteback, probe) { tarn_start_writeback(number, writtenBack, end - writtenBack) }
     }
     if result == -EIO { try makeDurable(.startWriteback, result) }
-    if writtenBack >= dropped + Self.cached + Self.dropStep {
-      let clean = writtenBack - Self.cached
-      file.use { tarn_drop_cache($0, dropped, clean - dropped) }
-      dropped = clean
-    }
     writtenBack = end
   }
 
