@@ -308,7 +308,7 @@ private final class HastyDownloader: Downloading {
   private let body: [UInt8]
   private let folder: MemoryFolder
   private let hashing: HeldHashing
-  private let resumed = Gate()
+  private let resumed = LockedCondition(false)
   private let lanes: Lanes?
 
   init(_ body: [UInt8], folder: MemoryFolder, hashing: HeldHashing) {
@@ -329,11 +329,18 @@ private final class HastyDownloader: Downloading {
     while folder.count(.append) < 1 {}
     let (resumed, done) = (resumed, head)
     lanes?.submit(lane: 0) { [self] in
-      // Long enough for any machine; only a transfer that is never resumed waits for it.
-      guard resumed.wait(nanoseconds: 10_000_000_000) else {
-        return receiver.end(.failed(DownloadFailure(.timeout, "never resumed", isTransient: false)))
+      var position = sent
+      while position < body.count {
+        // Long enough for any machine; only a transfer that is never resumed waits for it.
+        let isResumed = resumed.wait(nanoseconds: 10_000_000_000) { isResumed in
+          defer { isResumed = false }
+          return isResumed ? true : nil
+        }
+        guard isResumed == true else {
+          return receiver.end(.failed(DownloadFailure(.timeout, "never resumed", isTransient: false)))
+        }
+        position = send(from: position, to: receiver)
       }
-      _ = send(from: sent, to: receiver)
       receiver.end(.complete(done))
     }
     return DownloadID(value: 1)
@@ -350,7 +357,7 @@ private final class HastyDownloader: Downloading {
     return position
   }
 
-  func resume(_ id: DownloadID) { resumed.open() }
+  func resume(_ id: DownloadID) { resumed.change { $0 = true } }
   func cancel(_ id: DownloadID) {}
   func prioritize(_ id: DownloadID) {}
   func shutDown() { lanes?.close() }
