@@ -33,7 +33,7 @@ package final class ByteBlock: @unchecked Sendable {
   }
 }
 
-/// Empty blocks that are used again. To get 128 KiB from the kernel costs as much as to fill them: each page comes with a fault,
+/// Empty blocks that are used again. To get one from the kernel costs as much as to fill them: each page comes with a fault,
 /// and is filled with zeros. Any thread.
 package final class BlockPool: Sendable {
   private struct State {
