@@ -20,8 +20,8 @@ struct IntakeContext: Sendable {
 /// the network goes there together: a small file from its first byte to its last.
 final class Intake: DownloadReceiver {
   /// Bytes of one transfer that wait for the lane; more makes the transfer pause. A kill loses them, and with them the
-  /// chunk that goes beyond it and the one that libcurl holds while it pauses, 256 KiB each: with what a near peer's connection
-  /// has in the kernel about 1 MiB (I3), of which measured runs lose two thirds at most.
+  /// chunk that goes beyond it (CURL_MAX_WRITE_SIZE: 16 KiB), the buffer that libcurl holds while it pauses and what a near peer's
+  /// connection has in the kernel, 256 KiB each: 912 KiB, of the 1 MiB that may be lost (I3).
   static let most = 384 << 10
   /// Bytes that go to the lane before the turn is over, so that both threads have work. Half as many cost a twentieth of a large
   /// file's time: all threads hand over to each other twice as often.
