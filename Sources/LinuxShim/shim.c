@@ -242,11 +242,13 @@ int tarn_is_locked(int descriptor) {
   return whole.l_type != F_UNLCK;
 }
 
-int tarn_space(int descriptor, uint64_t *free_bytes, uint64_t *total_bytes) {
+int tarn_space(int descriptor, struct tarn_space_left *space) {
   struct statvfs values;
   if (RETRY(fstatvfs(descriptor, &values)) == -1) return -errno;
-  *free_bytes = (uint64_t)values.f_bavail * values.f_frsize;
-  *total_bytes = (uint64_t)values.f_blocks * values.f_frsize;
+  space->free_bytes = (uint64_t)values.f_bavail * values.f_frsize;
+  space->total_bytes = (uint64_t)values.f_blocks * values.f_frsize;
+  space->free_files = values.f_favail;
+  space->total_files = values.f_files;
   return 0;
 }
 

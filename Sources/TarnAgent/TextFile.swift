@@ -61,10 +61,21 @@ enum TextFile {
     let fresh = "\(path).\(getpid())"
     let descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { return }
-    let bytes = Array(text.utf8)
-    let count = Glibc.write(descriptor, bytes, bytes.count)
+    let isWritten = writeAll(text, to: descriptor)
     close(descriptor)
-    if count != bytes.count || rename(fresh, path) != 0 { unlink(fresh) }
+    if !isWritten || rename(fresh, path) != 0 { unlink(fresh) }
+  }
+
+  /// A write may take a part only (write(2)): it goes on with the rest.
+  private static func writeAll(_ text: String, to descriptor: Int32) -> Bool {
+    var rest = Array(text.utf8)[...]
+    while !rest.isEmpty {
+      let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return false }
+      rest = rest.dropFirst(count)
+    }
+    return true
   }
 
   /// Writes by a new file, synced, and a rename, synced; makes the directory.
@@ -77,8 +88,7 @@ enum TextFile {
     let fresh = "\(path).new"
     let descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { return false }
-    let bytes = Array(text.utf8)
-    let isWritten = Glibc.write(descriptor, bytes, bytes.count) == bytes.count && fsync(descriptor) == 0
+    let isWritten = writeAll(text, to: descriptor) && fsync(descriptor) == 0
     close(descriptor)
     guard isWritten, rename(fresh, path) == 0 else {
       unlink(fresh)

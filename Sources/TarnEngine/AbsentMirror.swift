@@ -49,7 +49,7 @@ package struct AbsentLedger: LedgerPort {
   package func failedRowCount() throws(LedgerFailure) -> Int { 0 }
   package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event] { [] }
   package func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event] { [] }
-  package func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int { 0 }
+  package func eventCount(code: String, after number: Int64) throws(LedgerFailure) -> Int { 0 }
   package func held() throws(LedgerFailure) -> HeldPlan? { nil }
   package func heldPaths(plan: String, after: RelativePath?, limit: Int) throws(LedgerFailure)
     -> [RelativePath]

@@ -4,10 +4,14 @@ import TarnCore
 /// before anything is carried out.
 enum DeletionVerdict: Equatable {
   case allowed
+  /// Allowed if the new files that the list promises are in place by then: asked again just before.
+  case allowedIfReplaced
   /// More than the guard lets go: all of them wait.
   case held(HeldPlan)
   /// Nothing may be deleted by this pass, and so nothing is held either; why.
   case forbidden(String)
+
+  var mayGo: Bool { self == .allowed || self == .allowedIfReplaced }
 
   /// Of an entry below a file that stays for now. The file itself is told by the plan that holds it, or by this.
   ///
@@ -15,7 +19,7 @@ enum DeletionVerdict: Equatable {
   func problem(of path: RelativePath, below blocker: RelativePath, seen: Timestamp) -> Problem? {
     let file = Self.inTheWay(blocker)
     switch self {
-    case .allowed: return nil
+    case .allowed, .allowedIfReplaced: return nil
     case .held(let plan):
       return Problem(
         name: path.bytes, kind: .held, code: Self.waiting,
@@ -41,6 +45,8 @@ struct Deletions {
   let folder: any FolderPort
   let observer: any PassObserver
   let stop: StopFlag
+  /// They are what `keep` and `max-age` let go.
+  let areExpired: Bool
 
   /// Carries out deletions that the guard allowed.
   ///
@@ -50,7 +56,7 @@ struct Deletions {
   func run(first: Action, rest: any ActionCursor, into report: inout PassReport) throws {
     let removals = Removals(
       ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random,
-      ownWrites: ports.ownWrites)
+      ownWrites: ports.ownWrites, code: areExpired ? "expired" : "deleted")
     var next: Action? = first
     while next != nil, !stop.isSet {
       var group: [Action] = []
@@ -68,38 +74,66 @@ struct Deletions {
 
 /// Asks the guard (I8) over all deletions of a plan, and keeps the set that it holds. On the pass's thread.
 struct DeletionHold {
-  let ports: PassPorts
+  /// The fact of the losses of the last passes.
+  static let bookFact = "loss-book"
+  /// The fact of the format whose deletions were last carried out, or approved.
+  static let formatFact = "deleting-format"
+
+  private let ports: PassPorts
+  private let guarded: DeletionGuard
+  private let question: DeletionGuard.Question
+  /// Events after this one are of this pass, or of one that was cut short.
+  private let lastEvent: Int64
+
+  /// Reads the ledger as it is before the plan is carried out.
+  ///
+  /// - Parameters:
+  ///   - limit: as the mirror's settings say.
+  ///   - planned: how many files would be deleted.
+  ///   - promised: how many new files the plan fetches.
+  ///   - manifestIsEmpty: a complete manifest that names nothing.
+  ///   - formats: of the list before, if known, and now.
+  init(
+    _ ports: PassPorts, limit: DeleteLimit, planned: Int, promised: Int, manifestIsEmpty: Bool,
+    formats: (earlier: String?, now: String)
+  ) throws {
+    self.ports = ports
+    let book = try LossBook.read(ports)
+    lastEvent = try book.event ?? ports.ledger.lastEvent()
+    guarded = DeletionGuard(limit: limit, book: book)
+    question = DeletionGuard.Question(
+      planned: planned, rows: planned > 0 ? try ports.ledger.rowCount() : 0, promised: promised,
+      manifestIsEmpty: manifestIsEmpty,
+      earlierFormat: formats.earlier.flatMap { $0 == formats.now ? nil : $0 }, format: formats.now)
+  }
 
   /// Reads the ledger and writes nothing: a plan asks what a pass would be told.
   ///
-  /// - Parameters:
-  ///   - planned: how many files would be deleted.
-  ///   - manifestIsEmpty: a complete manifest that names nothing.
+  /// - Parameter areReplaced: takes the new files that the list promises for published.
   /// - Returns: nil when they may go, else the set that has to wait, which `keep` records.
-  func judge(planned: Int, manifestIsEmpty: Bool) throws -> HeldPlan? {
-    // Nothing to ask about, and what is asked costs a look at each row.
-    guard planned > 0 else { return nil }
-    let recent = try ports.ledger.eventCount(
-      code: "deleted", since: ports.now.adding(seconds: -DeletionGuard.window))
-    let rows = try ports.ledger.rowCount()
-    switch DeletionGuard.judge(
-      planned: planned, recent: recent, rows: rows, manifestIsEmpty: manifestIsEmpty)
-    {
+  func judge(areReplaced: Bool = false) throws -> HeldPlan? {
+    // Nothing to ask about, and what is asked costs a look at the journal.
+    guard question.planned > 0 else { return nil }
+    var question = question
+    question.deleted = try ports.ledger.eventCount(code: "deleted", after: lastEvent)
+    question.published = try ports.ledger.eventCount(code: "fetched", after: lastEvent)
+    if areReplaced { question.published = question.published.addingSaturated(question.promised) }
+    switch guarded.judge(question) {
     case .allow: return nil
-    case .hold: return try plan()
+    case .hold(let reason): return try plan(reason)
     }
   }
 
   /// The set under an id of its paths and digests. `forget` needs no asking: nothing is lost by it, but it waits with
   /// the others, so that the set stays one.
-  private func plan() throws -> HeldPlan {
+  private func plan(_ reason: String) throws -> HeldPlan {
     let hasher = ports.hashing.hasher(.sha256)
     var count = 0
     try eachDeletion { action in
       count += 1
       (action.path.bytes + [0] + (action.row?.digest.bytes ?? [])).withUnsafeBytes { hasher.update($0) }
     }
-    return HeldPlan(id: String(hasher.finish().hex.prefix(8)), when: ports.now, count: count)
+    return HeldPlan(id: String(hasher.finish().hex.prefix(8)), when: ports.now, count: count, reason: reason)
   }
 
   /// Changes in one transaction.
@@ -120,7 +154,8 @@ struct DeletionHold {
       .event(
         Event(
           when: plan.when, code: "deletions-held", bytes: nil,
-          detail: "plan \(plan.id): \(Units.count(plan.count, "deletion")) held until approved")),
+          detail:
+            "plan \(plan.id): \(Units.count(plan.count, "deletion")) held until approved: \(plan.reason)")),
     ]
     try ports.ledger.apply(changes)
   }
@@ -130,5 +165,28 @@ struct DeletionHold {
     while let action = try actions.next() {
       if action.kind == .delete { try body(action) }
     }
+  }
+}
+
+extension LossBook {
+  /// As of now.
+  static func read(_ ports: PassPorts) throws -> LossBook {
+    let text = try ports.ledger.fact(DeletionHold.bookFact) ?? ""
+    return LossBook(encoded: text).within(at: ports.now)
+  }
+
+  /// What the pass that ends now adds to it.
+  ///
+  /// - Parameter beganAfter: the last event before the pass; counts for a mirror that has no book so far.
+  static func change(_ ports: PassPorts, beganAfter: Int64) throws -> LedgerChange {
+    var book = try read(ports)
+    let last = book.event ?? beganAfter
+    let deleted = try ports.ledger.eventCount(code: "deleted", after: last)
+    let published = try ports.ledger.eventCount(code: "fetched", after: last)
+    book.add(
+      Entry(
+        ended: ports.now, loss: deleted.subtractingSaturated(published), rows: try ports.ledger.rowCount(),
+        event: try ports.ledger.lastEvent()))
+    return .fact(DeletionHold.bookFact, book.encoded)
   }
 }

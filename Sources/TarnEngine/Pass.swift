@@ -68,7 +68,8 @@ package struct Pass {
       let started = ports.now
       enter(.reading)
       let (builder, end, walk) = try read(reader.open(request.feed), folder, reader, started: started)
-      let verdict = try judge(builder, isComplete: isComplete(end, walk))
+      let (verdict, _) = try judge(builder, end, isComplete: isComplete(end, walk))
+      if !verdict.mayGo { builder.reportDirectories() }
       var report = report(builder, end, walk, started: started)
       report.isPlan = true
       if case .held(let plan) = verdict { report.take(plan) }
@@ -78,13 +79,14 @@ package struct Pass {
           let problem = verdict.problem(of: action.path, below: blocker, seen: started)
         {
           observer.take(problem, into: &report)
-        } else if verdict == .allowed || (action.kind != .delete && action.kind != .forget) {
+        } else if verdict.mayGo || (action.kind != .delete && action.kind != .forget) {
           each(action, false)
         } else if report.held != nil, action.kind == .delete {
           each(action, true)
         }
       }
-      report.counts.deleted = verdict == .allowed ? builder.plannedDeletions : 0
+      if verdict.mayGo { for action in builder.behindDirectories { each(action, false) } }
+      report.counts.deleted = verdict.mayGo ? builder.plannedDeletions : 0
       report.counts.planned += report.counts.deleted
       report.ended = ports.now
       return report
@@ -126,6 +128,7 @@ package struct Pass {
       let started = ports.now
       let recovery = Recovery(ledger: ports.ledger, folder: folder, clock: ports.clock)
       try recovery.run()
+      let lastEvent = try ports.ledger.lastEvent()
       let known = try knownFeed(at: started)
       try note([
         .fact("attempt", started.rfc3339), .fact("began", String(started.nanoseconds)),
@@ -150,9 +153,9 @@ package struct Pass {
         (report, record) = try follow(document, folder, recovery, reader, meanwhile, started: started)
       }
       guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
-      try recovery.expireTrash()
+      try recovery.expireTrash(after: request.policy.keepTrash)
       report.ended = ports.now
-      try self.record(report, record)
+      try self.record(report, record, after: lastEvent)
       return report
     }
   }
@@ -165,6 +168,8 @@ package struct Pass {
     _ meanwhile: RepairMeanwhile, started: Timestamp
   ) throws -> (PassReport, FeedRecord?) {
     let (builder, end, walk) = try read(document, folder, reader, meanwhile, started: started)
+    // Before it is recorded which format the list has now.
+    let (verdict, hold) = try judge(builder, end, isComplete: isComplete(end, walk))
     let saysAll = (isComplete(end, walk) || builder.isWindow) && !builder.hasBlindSpot
     try accept(end, document, builder, solved: builder.old.solved(saysAll: saysAll))
     // A plan that is held is of an older manifest: what it names may be wanted again.
@@ -172,15 +177,17 @@ package struct Pass {
     try meanwhile.followNewManifest()
     let dead = builder.deadPartials(saysAll: saysAll)
     try recovery.drop(partials: dead.subtracting(meanwhile.pathsAtWork))
-    let verdict = try judge(builder, isComplete: isComplete(end, walk))
     var report = report(builder, end, walk, started: started)
     if case .held(let plan) = verdict {
-      try DeletionHold(ports: ports).keep(plan)
+      try hold?.keep(plan)
       report.take(plan)
     }
     observer.pass(.planned(report))
-    try carryOut(folder, builder, verdict, meanwhile, into: &report)
-    guard verdict == .allowed else { return (report, nil) }
+    try carryOut(folder, builder, verdict, hold, meanwhile, into: &report)
+    guard verdict.mayGo, report.held == nil else { return (report, nil) }
+    if isComplete(end, walk), !report.wasStopped {
+      try note([.fact(DeletionHold.formatFact, end.format)])
+    }
     return (report, try feedRecord(document, end, builder, report))
   }
 
@@ -272,24 +279,6 @@ package struct Pass {
     return (builder, end, walk)
   }
 
-  /// Refuses a manifest that is expired or older than the one before it (I7).
-  private func check(_ end: FeedEnd, _ builder: PlanBuilder) throws {
-    if let expires = end.expires, expires < ports.now {
-      throw PassFailure(
-        .feedMalformed, code: "feed-expired",
-        "the manifest expired at \(expires.rfc3339); nothing was changed",
-        hint: "ask its publisher for a new one")
-    }
-    if let version = end.version, let known = try ports.ledger.fact("manifest-version"),
-      let last = UInt64(known), version < last
-    {
-      throw PassFailure(
-        .feedMalformed, code: "feed-older",
-        "the manifest is version \(version), and version \(last) was accepted before; nothing was changed",
-        hint: "an old copy is served, or somebody plays it back")
-    }
-  }
-
   /// The feed was read and is followed: what is to be remembered of it, also when the pass is stopped.
   ///
   /// - Parameter solved: names of problems of what is no longer wanted, or in place.
@@ -313,9 +302,11 @@ package struct Pass {
 
   // MARK: Carrying out
 
-  /// - Parameter meanwhile: what goes on between the transfers.
+  /// - Parameters:
+  ///   - hold: is asked again just before anything is deleted, for what a list promises may not be there.
+  ///   - meanwhile: what goes on between the transfers.
   func carryOut(
-    _ folder: any FolderPort, _ builder: PlanBuilder, _ verdict: DeletionVerdict,
+    _ folder: any FolderPort, _ builder: PlanBuilder, _ verdict: DeletionVerdict, _ hold: DeletionHold? = nil,
     _ meanwhile: RepairMeanwhile? = nil, into report: inout PassReport
   ) throws {
     progress.change { snapshot in
@@ -340,14 +331,21 @@ package struct Pass {
     conductor.deletions = verdict
     let actions = try ports.stage.actions()
     let first = try conductor.run(actions)
-    if let first, verdict == .allowed, !stop.isSet, try folder.isIntact() {
-      if builder.plannedDeletions > 0 { enter(.deleting) }
-      let deletions = Deletions(ports: ports, folder: folder, observer: observer, stop: stop)
-      try deletions.run(first: first, rest: actions, into: &report)
+    if let first, verdict.mayGo, !stop.isSet, try folder.isIntact() {
+      if let held = verdict == .allowedIfReplaced ? try hold?.judge() : nil {
+        try hold?.keep(held)
+        report.take(held)
+      } else {
+        if builder.plannedDeletions > 0 { enter(.deleting) }
+        let deletions = Deletions(
+          ports: ports, folder: folder, observer: observer, stop: stop, areExpired: builder.isWindow)
+        try deletions.run(first: first, rest: actions, into: &report)
+      }
     }
     try removeLeftovers(folder, into: &report)
     let before = builder.counts
     try meanwhile?.finish()
+    conductor.stale += builder.behindDirectories
     try settleStale(conductor, builder, meanwhile, into: &report)
     report.bytes = builder.bytes
     report.take(mended: try conductor.dropMended())
@@ -390,29 +388,7 @@ package struct Pass {
     }
   }
 
-  // MARK: Deletions
-
-  /// Judges all deletions of the plan as one set: all of them go, or all are held.
-  private func judge(_ builder: PlanBuilder, isComplete: Bool) throws -> DeletionVerdict {
-    if let reason = whyNothingIsDeleted(builder, isComplete: isComplete) { return .forbidden(reason) }
-    let held = try DeletionHold(ports: ports).judge(
-      planned: builder.plannedDeletions, manifestIsEmpty: builder.entriesInFeed == 0)
-    if let held { return .held(held) }
-    builder.admitBlocked()
-    return .allowed
-  }
-
-  /// Deletions follow only from a complete manifest, or from the age of a window's files, and a folder that was read
-  /// whole. Whether a row is dropped or a file is moved away: neither happens on less.
-  ///
-  /// - Returns: nil when deletions may follow.
-  private func whyNothingIsDeleted(_ builder: PlanBuilder, isComplete: Bool) -> String? {
-    if !isComplete, !builder.isWindow { return "the list is not complete" }
-    if builder.hasBlindSpot { return "the folder could not be read whole" }
-    return request.wasRebuilt ? "the ledger is new" : nil
-  }
-
-  private func isComplete(_ end: FeedEnd, _ walk: ListingWalk?) -> Bool {
+  func isComplete(_ end: FeedEnd, _ walk: ListingWalk?) -> Bool {
     end.isComplete && (walk?.failures.isEmpty ?? true)
   }
 
@@ -438,7 +414,8 @@ package struct Pass {
     return report
   }
 
-  private func record(_ report: PassReport, _ feed: FeedRecord?) throws {
+  /// - Parameter lastEvent: before the pass began.
+  private func record(_ report: PassReport, _ feed: FeedRecord?, after lastEvent: Int64) throws {
     var changes: [LedgerChange] = report.problems.map { .problem($0) }
     if !report.wasStopped { changes.append(.dropProblems(seenBefore: report.started)) }
     changes += report.namedEarly.subtracting(report.problems.map(\.name)).map { .dropProblem(name: $0) }
@@ -456,6 +433,8 @@ package struct Pass {
     changes += PassProgress.Snapshot.noChanges + sizes(report.bytes)
     changes.append(.fact(FeedRecord.fact, feed?.encoded))
     if report.isInSync { changes.append(.fact("success", report.ended.rfc3339)) }
+    changes.append(.fact(Self.latestFact, String(try latestTime().nanoseconds)))
+    if !report.wasStopped { changes.append(try LossBook.change(ports, beganAfter: lastEvent)) }
     changes += prunings(now: report.ended)
     try note(changes)
   }

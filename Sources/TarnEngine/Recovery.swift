@@ -150,18 +150,18 @@ package struct Recovery {
     if !changes.isEmpty { try ledger.apply(changes) }
   }
 
-  /// Removes from the trash what Tarn placed and what is older than seven days; not what somebody wrote into there.
-  func expireTrash() throws {
-    let limit = now.adding(seconds: -Self.trashLifetime)
+  /// Removes from the trash what Tarn placed and what has been there for longer; not what somebody wrote into there.
+  ///
+  /// - Parameter seconds: nil to keep all of it.
+  func expireTrash(after seconds: Int64?) throws {
+    guard let seconds else { return }
+    let limit = now.adding(seconds: -seconds)
     for row in try ledger.trash() where row.isOwn && row.when < limit {
       let now = try folder.trashIdentity(row.name).map(row.lying) ?? row
       if now.isOwn { try folder.removeTrash(row.name) }
       try ledger.apply([now.isOwn ? .dropTrash(name: row.name) : .trash(now)])
     }
   }
-
-  /// Seconds.
-  static let trashLifetime: Int64 = 7 * 24 * 3600
 }
 
 extension TrashRow {

@@ -87,7 +87,8 @@ extension Pass {
         let pending = RepairPending(files: builder.counts.planned, bytes: builder.plannedWithRecorded)
         try ports.ledger.applyVolatile([.fact(RepairPending.fact, pending.text)])
         try carryOut(
-          folder, builder, .forbidden("only a pass that has read the feed deletes"), meanwhile, into: &report)
+          folder, builder, .forbidden("only a pass that has read the feed deletes"), nil, meanwhile,
+          into: &report)
       }
       try meanwhile.finish()
       report.wasStopped = stop.isSet

@@ -55,11 +55,10 @@ package final class LocalFolder: FolderPort {
     try kernel("make durable", home.folder.utf8, result)
   }
 
-  package func space() throws(FolderFailure) -> (free: UInt64, total: UInt64) {
-    var free: UInt64 = 0
-    var total: UInt64 = 0
-    try kernel("ask for the space of", home.folder.utf8, beneath.root.use { tarn_space($0, &free, &total) })
-    return (free, total)
+  package func space() throws(FolderFailure) -> (free: UInt64, total: UInt64, files: UInt64?) {
+    var space = tarn_space_left()
+    try kernel("ask for the space of", home.folder.utf8, beneath.root.use { tarn_space($0, &space) })
+    return (space.free_bytes, space.total_bytes, space.total_files == 0 ? nil : space.free_files)
   }
 
   package func isIntact() throws(FolderFailure) -> Bool {

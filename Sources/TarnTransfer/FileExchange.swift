@@ -11,8 +11,6 @@ final class FileExchange {
   private let request: DownloadRequest
   private let head: ResponseHead
   private var count: UInt64 = 0
-  private var buffer = [UInt8](repeating: 0, count: CurlLimits.buffer)
-  private var length = 0
   private var isAccepted = false
   private(set) var isFull = false
 
@@ -38,27 +36,28 @@ final class FileExchange {
 
   /// Reads and hands over one buffer.
   ///
+  /// - Parameter buffer: of all exchanges of the thread: there may be hundreds of these.
   /// - Returns: the outcome when the exchange is over.
-  func step(_ receiver: any DownloadReceiver) -> DownloadOutcome? {
+  func step(_ receiver: any DownloadReceiver, _ buffer: inout [UInt8]) -> DownloadOutcome? {
     if !isAccepted {
       guard receiver.begin(head) == .accept, head.status < 300 else { return .complete(head) }
       guard head.contentLength ?? 0 <= request.limit else { return .failed(tooLarge) }
       lseek(descriptor, off_t(head.contentRange?.first ?? 0), SEEK_SET)
       isAccepted = true
     }
-    if length == 0 {
-      length = read(descriptor, &buffer, buffer.count)
-      guard length >= 0 else {
-        return .failed(DownloadFailure(.fileNotReadable, "the file could not be read", isTransient: true))
-      }
-      guard length > 0 else { return count == head.contentLength ? .complete(head) : .failed(changed) }
+    let length = read(descriptor, &buffer, buffer.count)
+    guard length >= 0 else {
+      return .failed(DownloadFailure(.fileNotReadable, "the file could not be read", isTransient: true))
     }
+    guard length > 0 else { return count == head.contentLength ? .complete(head) : .failed(changed) }
     guard count + UInt64(length) <= request.limit else { return .failed(tooLarge) }
     switch buffer[..<length].withUnsafeBytes(receiver.receive) {
     case .taken:
       count += UInt64(length)
-      length = 0
-    case .full: isFull = true
+    case .full:
+      // Read again when there is room.
+      lseek(descriptor, off_t(-length), SEEK_CUR)
+      isFull = true
     case .abort:
       return .failed(DownloadFailure(.refusedByReceiver, "the receiver gave up", isTransient: false))
     }

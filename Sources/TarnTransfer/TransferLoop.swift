@@ -316,11 +316,13 @@ final class TransferLoop {
       ?? .max
   }
 
+  private lazy var fileBuffer = [UInt8](repeating: 0, count: CurlLimits.buffer)
+
   /// - Returns: whether a file has more to read, or ended, so that a place is free.
   private func stepFiles() -> Bool {
     var ended = false
     for exchange in files.values where exchange.file?.isFull == false {
-      guard let outcome = exchange.file?.step(exchange.receiver) else {
+      guard let outcome = exchange.file?.step(exchange.receiver, &fileBuffer) else {
         exchange.client.tookBytes(exchange)
         continue
       }

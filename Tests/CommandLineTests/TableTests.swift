@@ -72,6 +72,8 @@ import Testing
     case .localChanges: (given, wanted) = (["--local-changes", "keep"], ["keep"])
     case .keep: (given, wanted) = (["--keep", "3"], ["3"])
     case .maxAge: (given, wanted) = (["--max-age", "90d"], ["90d"])
+    case .deleteLimit: (given, wanted) = (["--delete-limit", "25%"], ["25%"])
+    case .keepTrash: (given, wanted) = (["--keep-trash", "30d"], ["30d"])
     case .template: (given, wanted) = (["--template", "{title}.{ext}"], ["{title}.{ext}"])
     case .connections, .connectionsPerHost, .retries: (given, wanted) = (["--\(name.rawValue)", "3"], ["3"])
     case .limitRate: (given, wanted) = (["--limit-rate", "off"], ["off"])

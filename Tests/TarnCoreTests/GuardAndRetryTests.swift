@@ -2,42 +2,145 @@ import TarnCore
 import Testing
 
 @Suite struct DeletionGuardTests {
+  private static let day = DeletionGuard.window
+  private static let start = Timestamp(nanoseconds: 1_800_000_000_000_000_000)
+
+  private func book(_ entries: [(hours: Int64, loss: Int, rows: Int)], now: Int64 = 0) -> LossBook {
+    var book = LossBook()
+    for entry in entries {
+      book.add(
+        LossBook.Entry(
+          ended: Self.start.adding(seconds: entry.hours * 3600), loss: entry.loss, rows: entry.rows, event: 1)
+      )
+    }
+    return book.within(at: Self.start.adding(seconds: now * 3600))
+  }
+
+  private func isHeld(
+    _ planned: Int, of rows: Int, published: Int = 0, promised: Int = 0, limit: DeleteLimit = .standard,
+    book: LossBook = LossBook()
+  ) -> Bool {
+    let question = DeletionGuard.Question(
+      planned: planned, rows: rows, published: published, promised: promised, format: "list")
+    return DeletionGuard(limit: limit, book: book).judge(question) != .allow
+  }
+
   @Test(
     arguments: [
-      // planned, recent, rows, empty manifest, what goes through at most (nil: all)
-      (0, 0, 0, true, nil), (0, 5000, 10, false, nil), (1, 0, 0, false, nil), (1, 0, 5, false, nil),
-      (2, 0, 5, false, 1),
-      (1, 0, 19, false, nil), (2, 0, 19, false, 1), (2, 0, 20, false, nil), (10, 0, 100, false, nil),
-      (11, 0, 100, false, 10), (1000, 0, 10_000, false, nil), (1000, 0, 1_000_000, false, nil),
-      (1001, 0, 1_000_000, false, 1000), (1, 0, 1_000_000, true, 0), (1, 0, 0, true, 0),
-      // The window counts: the share is of the rows that there were before its deletions.
-      (5, 5, 95, false, nil), (6, 5, 95, false, 5), (1, 10, 90, false, 0), (1, 9, 91, false, nil),
-      (1, 1000, 1_000_000, false, 0), (1, 999, 1_000_000, false, nil), (1, 5000, 100, false, 0),
-      (1, 1, 0, false, 0),
-      (1, .max, .max, false, 0), (.max, 0, .max, false, 1000), (1, .min, 10, false, nil),
-      (1, 0, .min, false, nil),
-      (2, 0, .min, false, 1),
-    ] as [(Int, Int, Int, Bool, Int?)])
-  func judges(planned: Int, recent: Int, rows: Int, isEmpty: Bool, limit: Int?) {
-    let verdict = DeletionGuard.judge(planned: planned, recent: recent, rows: rows, manifestIsEmpty: isEmpty)
-    #expect(verdict == (limit.map { .hold(limit: $0) } ?? .allow))
+      (0, 0, false), (0, 10, false), (3, 9, false), (4, 9, true), (3, 6, false), (4, 100, false),
+      (10, 100, false),
+      (11, 100, true), (1000, 10_000, false), (1001, 1_000_000, true), (1000, 1_000_000, false),
+      // Fewer than half are kept.
+      (3, 5, true), (2, 4, false), (3, 4, true), (1, 1, true), (.max, .max, true), (1, .min, true),
+    ] as [(Int, Int, Bool)])
+  func theStandardLimit(planned: Int, rows: Int, isHeld: Bool) {
+    #expect(self.isHeld(planned, of: rows) == isHeld)
+  }
+
+  @Test(
+    arguments: [
+      ("25%", 25, 100, false), ("25%", 26, 100, true), ("5", 5, 1000, false), ("5", 6, 1000, true),
+      ("off", 500, 1000, false), ("off", 501, 1000, true), ("1%", 3, 20, false),
+      ("100%", 20_000, 50_000, false),
+      ("0.5%", 5, 1000, false), ("0.5%", 6, 1000, true),
+    ] as [(String, Int, Int, Bool)])
+  func aLimitThatIsSet(text: String, planned: Int, rows: Int, isHeld: Bool) throws {
+    let limit = try #require(DeleteLimit(text))
+    #expect(self.isHeld(planned, of: rows, limit: limit) == isHeld)
+  }
+
+  @Test(arguments: ["", "2", "0", "-5", "0%", "101%", "ten", "1e9x", "%", "on", "10 %x"])
+  func whatIsNoLimit(text: String) {
+    #expect(DeleteLimit(text) == nil)
+  }
+
+  @Test func whateverTheLimitSays() {
+    let off = DeletionGuard(limit: .off, book: LossBook())
+    var question = DeletionGuard.Question(planned: 1, rows: 100, manifestIsEmpty: true, format: "list")
+    #expect(off.judge(question) == .hold(reason: "the list is empty"))
+    question.manifestIsEmpty = false
+    #expect(off.judge(question) == .allow)
+    question.earlierFormat = "checksum list"
+    #expect(off.judge(question) == .hold(reason: "the list was a checksum list before and is a list now"))
+    question.planned = 0
+    #expect(off.judge(question) == .allow)
+  }
+
+  /// Files that take the place of others are no loss, but only once they are there.
+  @Test func onlyWhatWasPublishedGivesCredit() {
+    #expect(isHeld(30, of: 100, promised: 30))
+    #expect(!isHeld(30, of: 100, published: 30))
+    #expect(!isHeld(40, of: 100, published: 30))
+    #expect(isHeld(41, of: 100, published: 30))
+    // Another list of as many files is no renewal.
+    #expect(isHeld(51, of: 100, published: 51, promised: 51))
+    #expect(!isHeld(1, of: 1, promised: 1) && !isHeld(3, of: 3, promised: 3))
+    #expect(isHeld(4, of: 4, published: 4, promised: 4))
+  }
+
+  @Test func aDayIsCountedTogether() {
+    let grown = book([(-30, 0, 100), (-2, 6, 94)])
+    #expect(!isHeld(4, of: 94, book: grown))
+    #expect(isHeld(5, of: 94, book: grown))
+    // What came later makes up for it; what came before does not.
+    #expect(!isHeld(10, of: 100, book: book([(-30, 0, 100), (-2, 6, 94), (-1, -6, 100)])))
+    #expect(isHeld(11, of: 100, book: book([(-30, 0, 100), (-3, -50, 150), (-2, 6, 144)])))
+    // A day later it is forgotten, and so is what it did to the number of files.
+    #expect(!isHeld(9, of: 94, book: book([(-30, 0, 100), (-2, 6, 94)], now: 23)))
+    #expect(isHeld(10, of: 94, book: book([(-30, 0, 100), (-2, 6, 94)], now: 23)))
+  }
+
+  /// 3,000 files that a junk list adds leave the limit at a tenth of what was there before.
+  @Test func junkDoesNotRaiseTheLimit() {
+    let book = book([(-30, 0, 1000), (-1, -3000, 4000)])
+    #expect(!isHeld(100, of: 4000, book: book))
+    #expect(isHeld(101, of: 4000, book: book))
+    #expect(isHeld(200, of: 3500, book: self.book([(-2, -500, 500), (-1, -3000, 3500)])))
   }
 
   /// However a mirror is emptied pass by pass, a day takes no more than its share.
   @Test(arguments: [1, 9, 10, 57, 100, 999, 12_345, 50_000]) func aDayTakesNoMoreThanItsShare(start: Int) {
     var random = Seeded(UInt64(start))
+    var book = LossBook()
+    var now = Self.start
+    book.add(LossBook.Entry(ended: now, loss: -start, rows: start, event: 0))
     var rows = start
-    var gone = 0
-    for _ in 0..<200 {
+    for _ in 0..<500 {
+      now = now.adding(seconds: Int64(random.below(120)))
+      book = book.within(at: now)
       let planned = 1 + random.below(max(1, start / 20))
-      guard planned <= rows,
-        DeletionGuard.judge(planned: planned, recent: gone, rows: rows, manifestIsEmpty: false) == .allow
-      else { continue }
+      guard !isHeld(planned, of: rows, book: book) else { continue }
       rows -= planned
-      gone += planned
+      book.add(LossBook.Entry(ended: now, loss: planned, rows: rows, event: 0))
     }
-    #expect(gone <= min(1000, max(1, start / 10)))
-    #expect(gone > 0)
+    #expect(start - rows <= min(1000, max(DeletionGuard.least, start / 10)))
+    #expect(rows < start || start < 2)
+  }
+
+  @Test func theBookIsKept() {
+    var book = LossBook()
+    var random = Seeded(7)
+    for hour in 0..<1000 {
+      book.add(
+        LossBook.Entry(
+          ended: Self.start.adding(seconds: Int64(hour)), loss: random.below(5) - 2, rows: 100 + hour,
+          event: Int64(hour)))
+    }
+    #expect(LossBook(encoded: book.encoded) == book)
+    #expect(book.entries.count <= 256)
+    #expect(book.event == 999)
+    #expect(LossBook(encoded: "1 2\nx y z w\n\n5 6 7 8").entries.count == 1)
+  }
+
+  /// Passes that change nothing take no room, and the time of the last one is known.
+  @Test func quietPassesAreOne() {
+    var book = LossBook()
+    book.add(LossBook.Entry(ended: Self.start, loss: -100, rows: 100, event: 100))
+    for minute in 1..<2000 {
+      book.add(
+        LossBook.Entry(ended: Self.start.adding(seconds: Int64(minute) * 60), loss: 0, rows: 100, event: 100))
+    }
+    #expect(book.entries.count == 2 && book.entries.last?.ended == Self.start.adding(seconds: 1999 * 60))
   }
 }
 

@@ -40,7 +40,7 @@ import Testing
     let others: [PassOptions.Name: [String]] = [
       .delete: ["false"], .exclude: ["\u{E9}"], .include: ["a"], .keep: ["1"], .maxAge: ["1h"],
       .template: ["{name}"],
-      .localChanges: ["keep"], .publishLast: ["x"], .portableNames: ["true"], .connections: ["1"],
+      .deleteLimit: ["25%"], .keepTrash: ["1d"], .localChanges: ["keep"], .publishLast: ["x"], .portableNames: ["true"], .connections: ["1"],
       .connectionsPerHost: ["1"], .retries: ["0"], .limitRate: ["off"], .reserve: ["1GiB"], .headerFile: [""],
       .cookies: ["/c"], .netrc: ["true"], .netrcFile: ["/n"], .cacert: ["/a"], .proxy: ["http://h:1"],
     ]

@@ -67,6 +67,24 @@ import Testing
     try expectFull(world, report)
   }
 
+  /// A file system without inodes: what cannot be placed is not fetched, whatever its size.
+  @Test(arguments: [true, false]) func nothingIsFetchedWhereNoFileCanBeMade(isTold: Bool) throws {
+    let world = World()
+    world.rushes = true
+    for number in 0..<2000 {
+      want("f\(number)", 8 + number % 7, isTold: isTold, world)
+    }
+    world.folder.setFiles(0)
+    for number in 1...20_000 {
+      world.folder.fail(.makePartial, number: number, with: FolderFailure(.noSpace, "no inodes", errno: 28))
+    }
+    let report = try world.run()
+    #expect(report.counts.failed == 2000)
+    #expect(world.server.requests.count < 1600)
+    let last = try #require(report.problems.last)
+    #expect(last.code == "no-space" && last.message.contains("can hold no more files"))
+  }
+
   /// The large one holds all the space until its source fails.
   @Test(arguments: [true, false]) func whatFailsGivesItsSpaceBack(isTold: Bool) throws {
     let world = disk(10_000)

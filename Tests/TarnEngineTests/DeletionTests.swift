@@ -92,18 +92,18 @@ import Testing
 
   @Test func tooManyAreHeldUnderAStableId() throws {
     let world = try filled(20)
-    unlist(0..<3, world)
+    unlist(0..<4, world)
     var report = try world.run()
     let id = try #require(report.held?.id)
     #expect(id.count == 8)
-    #expect(report.counts.held == 3)
+    #expect(report.counts.held == 4)
     #expect(report.counts.deleted == 0)
     #expect(!report.isInSync)
     #expect(world.files.count == 20)
-    #expect(world.ledger.contents.heldPaths[id]?.count == 3)
+    #expect(world.ledger.contents.heldPaths[id]?.count == 4)
     report = try world.run()
     #expect(report.held?.id == id)
-    unlist(3..<4, world)
+    unlist(4..<5, world)
     report = try world.run()
     #expect(report.held?.id != id)
     #expect(world.ledger.contents.heldPaths[id] == nil)
@@ -112,9 +112,9 @@ import Testing
 
   @Test func aPlanIsDroppedWhenTheFilesAreWantedAgain() throws {
     let world = try filled(20)
-    unlist(0..<3, world)
+    unlist(0..<4, world)
     try world.run()
-    for number in 0..<3 { world.want(name(number), "text \(number)") }
+    for number in 0..<4 { world.want(name(number), "text \(number)") }
     let report = try world.run()
     #expect(report.isInSync)
     #expect(world.ledger.contents.held == nil)
@@ -246,6 +246,123 @@ import Testing
     #expect(ledger.contents.intents.isEmpty)
   }
 
+  /// A few files, of which some are exchanged with each release: nobody has to approve that.
+  @Test func aRotationGoesOn() throws {
+    let world = try filled(4)
+    for round in 0..<5 {
+      unlist(2 * round..<2 * round + 2, world)
+      for number in 2 * round + 4..<2 * round + 6 { world.want(name(number), "text \(number)") }
+      #expect(try world.run().isInSync, "round \(round)")
+      #expect(world.files.count == 4)
+    }
+  }
+
+  @Test func aLargerRotationGoesOn() throws {
+    let world = try filled(100)
+    for round in 0..<3 {
+      unlist(40 * round..<40 * round + 40, world)
+      for number in 40 * round + 100..<40 * round + 140 { world.want(name(number), "text \(number)") }
+      #expect(try world.plan().report.counts.deleted == 40)
+      let report = try world.run()
+      #expect(report.isInSync && report.counts.deleted == 40, "round \(round)")
+    }
+  }
+
+  /// What a list promises gives no credit: the new files are not there.
+  @Test func promisesThatAreNotKeptHoldTheDeletions() throws {
+    let world = try filled(40)
+    unlist(0..<10, world)
+    for number in 100..<110 {
+      world.want(name(number), "text")
+      world.server.remove(World.host + name(number))
+    }
+    let report = try world.run()
+    let plan = try #require(report.held)
+    #expect(plan.count == 10 && plan.reason.contains("10 files would be lost"))
+    #expect(report.counts.deleted == 0 && report.counts.failed == 10)
+    #expect(world.files.count == 40)
+    #expect(world.ledger.contents.held == plan)
+    // They come at last, and make up for those that go.
+    for number in 100..<110 { world.server.put(World.host + name(number), "text".bytes) }
+    let next = try world.run()
+    #expect(next.isInSync && next.counts.deleted == 10)
+    #expect(world.ledger.contents.held == nil)
+  }
+
+  @Test func aListOfAnotherFormatIsNotObeyed() throws {
+    let world = try filled(20)
+    world.end.format = "SFV list"
+    unlist(0..<1, world)
+    for _ in 0..<2 {
+      let report = try world.run()
+      #expect(report.held?.reason == "the list was a test list before and is a SFV list now")
+      #expect(world.files.count == 20)
+    }
+    #expect(try world.approval.run(plan: nil).deleted == 1)
+    unlist(1..<2, world)
+    #expect(try world.run().counts.deleted == 1)
+  }
+
+  /// A format that stays while nothing is to be deleted is the list's own by then.
+  @Test func anotherFormatWithoutDeletionsIsTaken() throws {
+    let world = try filled(20)
+    world.end.format = "SFV list"
+    #expect(try world.run().isInSync)
+    unlist(0..<1, world)
+    #expect(try world.run().counts.deleted == 1)
+  }
+
+  @Test func aListThatKeepsFewerThanHalfIsNotObeyed() throws {
+    let world = try filled(20)
+    world.policy.deleteLimit = .off
+    unlist(0..<11, world)
+    #expect(try world.run().held?.reason == "the list keeps 9 of 20 files, fewer than half")
+    world.want(name(0), "text 0")
+    #expect(try world.run().counts.deleted == 10)
+  }
+
+  @Test func theLimitIsASetting() throws {
+    let world = try filled(40)
+    try world.choose([.delete: ["true"], .deleteLimit: ["25%"]])
+    unlist(0..<10, world)
+    #expect(try world.run().counts.deleted == 10)
+    unlist(10..<11, world)
+    #expect(try world.run().counts.held == 1)
+  }
+
+  /// A pass that is cut short between new files and deletions leaves the credit to the next one.
+  @Test func aPassThatWasCutShortKeepsTheCredit() throws {
+    let world = try filled(40)
+    unlist(0..<10, world)
+    for number in 100..<110 { world.want(name(number), "text \(number)") }
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    let pass = world.pass(downloader)
+    world.log.onEvent { _, event in if case .phase(.deleting) = event { pass.stop.set() } }
+    #expect(try pass.run(folder: world.folder).wasStopped)
+    world.log.onEvent(nil)
+    #expect(world.files.count == 50)
+    let report = try world.run()
+    #expect(report.isInSync && report.counts.deleted == 10)
+  }
+
+  @Test func theTrashIsKeptAsLongAsTheSettingSays() throws {
+    let world = try filled(20)
+    try world.choose([.delete: ["true"], .keepTrash: ["30d"]])
+    unlist(0..<1, world)
+    try world.run()
+    world.clock.advance(seconds: 29 * 86_400)
+    try world.run()
+    #expect(world.trash.count == 1)
+    try world.choose([.delete: ["true"], .keepTrash: ["all"]])
+    world.clock.advance(seconds: 500 * 86_400)
+    try world.run()
+    #expect(world.trash.count == 1)
+    try world.choose([.delete: ["true"], .keepTrash: ["1d"]])
+    try world.run()
+    #expect(world.trash.isEmpty)
+  }
+
   @Test func anEmptyManifestIsHeld() throws {
     let world = try filled(1)
     unlist(0..<1, world)
@@ -253,7 +370,9 @@ import Testing
     #expect(report.counts.held == 1)
     #expect(world.files.count == 1)
     let id = try #require(report.held?.id)
-    #expect(world.ledger.contents.events.last?.detail == "plan \(id): 1 deletion held until approved")
+    #expect(
+      world.ledger.contents.events.last?.detail
+        == "plan \(id): 1 deletion held until approved: the list is empty")
     let answer = try ExplainQuery(ledger: world.ledger, folder: world.folder).explain(
       name(0).path, mirror: "m")
     #expect(answer.summary == "the feed no longer has it; its deletion waits in plan \(id)")

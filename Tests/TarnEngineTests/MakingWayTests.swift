@@ -83,6 +83,57 @@ import Testing
     #expect(report.problems.contains { $0.code == "parent-not-a-directory" })
   }
 
+  /// The other way round: a directory becomes a file, in one pass.
+  @Test(arguments: [0, 20]) func aDirectoryThatHoldsNothingElseMakesWay(others: Int) throws {
+    let world = World()
+    world.policy.deletes = true
+    for number in 0..<others { world.want(name(number), "\(number)") }
+    world.want("main/logo.png", "logo")
+    try world.run()
+    world.unlist("main/logo.png")
+    world.want("main", "text")
+    let (planned, actions) = try world.plan()
+    #expect(planned.counts.planned == 2 && planned.counts.deleted == 1 && planned.counts.conflict == 0)
+    #expect(Set(actions.map(\.path)) == ["main".path, "main/logo.png".path])
+    let report = try world.run()
+    #expect(report.isInSync && report.problems.isEmpty, "\(report)")
+    #expect(report.counts.deleted == 1 && report.counts.fetched == 1)
+    #expect(world.text("main") == "text" && world.trash == ["logo"])
+    #expect(world.isConverged)
+    #expect(try world.plan().actions.isEmpty)
+  }
+
+  @Test func aDirectoryWithAForeignFileIsAConflict() throws {
+    let world = World()
+    world.policy.deletes = true
+    for number in 0..<20 { world.want(name(number), "\(number)") }
+    world.want("main/logo.png", "logo")
+    try world.run()
+    world.folder.write("main/mine".path, "mine".bytes)
+    world.unlist("main/logo.png")
+    world.want("main", "text")
+    #expect(try world.plan().report.counts.conflict == 1)
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["directory-in-the-way"])
+    #expect(world.text("main/mine") == "mine")
+  }
+
+  @Test func aDirectoryWhoseDeletionIsHeldStays() throws {
+    let world = World()
+    world.policy.deletes = true
+    for number in 0..<20 { world.want("main/" + name(number), "\(number)") }
+    try world.run()
+    for number in 0..<20 { world.unlist("main/" + name(number)) }
+    world.want("main", "text")
+    #expect(try world.plan().report.counts.conflict == 1)
+    let report = try world.run()
+    #expect(report.held?.count == 20 && report.problems.map(\.code) == ["directory-in-the-way"])
+    #expect(world.files.count == 20)
+    #expect(try world.approval.run(plan: nil).deleted == 20)
+    #expect(try world.run().isInSync)
+    #expect(world.text("main") == "text")
+  }
+
   /// A feed that turns every file into a directory must not clear the folder.
   @Test func moreThanTheGuardAllowsAreHeld() throws {
     let world = try world(20, turned: 20)
@@ -102,17 +153,17 @@ import Testing
   }
 
   @Test func approvalLetsThemMakeWay() throws {
-    let world = try world(20, turned: 3)
+    let world = try world(20, turned: 4)
     let id = try #require(try world.run().held?.id)
     #expect(world.files.count == 20)
     let approved = try world.approval.run(plan: id)
-    #expect(approved.deleted == 3 && approved.spared == 0)
-    #expect(world.trash == ["0", "1", "2"])
+    #expect(approved.deleted == 4 && approved.spared == 0)
+    #expect(world.trash == ["0", "1", "2", "3"])
     // What waited for that plan is not there yet, and needs no approval any more.
     let status = try StatusQuery(ledger: world.ledger).document(name: "m", folder: "/folder", holder: nil)
     #expect(
       status.state == "failing" && status.held == nil && world.ledger.contents.facts["outcome"] != "in-sync")
-    #expect(status.problems.map(\.code) == Array(repeating: "waits-for-pass", count: 3))
+    #expect(status.problems.map(\.code) == Array(repeating: "waits-for-pass", count: 4))
     #expect(status.problems.allSatisfy { $0.message.contains(id) && !$0.message.contains("approval") })
     #expect(try world.run().isInSync)
     #expect(world.isConverged && world.ledger.contents.problems.isEmpty)
@@ -121,13 +172,13 @@ import Testing
 
   /// What was in the way may still be there: nobody says that it went.
   @Test func anApprovalThatSparedAFileDoesNotSayThatItWent() throws {
-    let world = try world(20, turned: 3)
+    let world = try world(20, turned: 4)
     let id = try #require(try world.run().held?.id)
     world.folder.edit(name(0).path, "mine".bytes)
     let approved = try world.approval.run(plan: id)
-    #expect(approved.deleted == 2 && approved.spared == 1 && world.text(name(0)) == "mine")
+    #expect(approved.deleted == 3 && approved.spared == 1 && world.text(name(0)) == "mine")
     let waiting = world.ledger.contents.problems.values.filter { $0.code == "waits-for-pass" }
-    #expect(waiting.count == 3)
+    #expect(waiting.count == 4)
     #expect(
       waiting.allSatisfy {
         $0.message.contains("plan \(id), which it waited for, was approved") && !$0.message.contains("went")
@@ -232,11 +283,11 @@ import Testing
 
   /// An index file below one of them waits as well.
   @Test func anIndexBelowWaits() throws {
-    let world = try world(20, turned: 3)
+    let world = try world(20, turned: 4)
     world.policy.publishLast = PathPatterns(["x"])
     world.want("other/x", "index")
     let report = try world.run()
-    #expect(report.counts.held == 3 && report.counts.failed == 0 && report.counts.fetched == 1)
+    #expect(report.counts.held == 4 && report.counts.failed == 0 && report.counts.fetched == 1)
     #expect(world.text("other/x") == "index")
   }
 

@@ -372,17 +372,6 @@ import Testing
     #expect(try world.plan().actions.isEmpty)
   }
 
-  @Test func aDirectoryMakesWayForAFileInTwoPasses() throws {
-    let world = World()
-    try world.fill("a/b", "below")
-    world.unlist("a/b")
-    world.want("a", "file")
-    #expect(try world.run().counts.conflict == 1)
-    #expect(try world.run().isInSync)
-    #expect(world.text("a") == "file")
-    #expect(world.trash == ["below"])
-  }
-
   @Test func aFileThatAppearsMeanwhileIsLookedAtAgain() throws {
     let world = World()
     world.want("a", "one")

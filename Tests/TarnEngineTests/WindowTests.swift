@@ -193,15 +193,16 @@ import Testing
     #expect(try world.plan().actions.isEmpty)
   }
 
-  /// To keep fewer at once is a large deletion: it waits for an approval.
-  @Test func keepingMuchFewerIsHeld() throws {
+  /// What `keep` lets go is what the user asked for: the guard has no say in it.
+  @Test func keepingMuchFewerIsNotHeld() throws {
     let world = world((1...30).reversed().map { episode($0) })
     world.policy.deletes = true
     try world.run()
     world.policy.window.keep = 5
     let report = try world.run()
-    #expect(report.held?.count == 25)
-    #expect(world.files.count == 30)
+    #expect(report.isInSync && report.held == nil && report.counts.deleted == 25)
+    #expect(world.files.count == 5 && world.trash.count == 25)
+    #expect(world.ledger.contents.events.count { $0.code == "expired" } == 25)
   }
 
   @Test func theOldAreNotFetched() throws {

@@ -44,8 +44,8 @@ import Testing
     #expect(try ledger.events(after: -1, limit: 0) == [])
     #expect(try ledger.events(path: path("1"), limit: 3).map(\.number) == [10, 8, 6])
     #expect(try ledger.events(path: path("none"), limit: 3) == [])
-    #expect(try ledger.eventCount(code: "c", since: moment(4)) == 6)
-    #expect(try ledger.eventCount(code: "other", since: moment(4)) == 0)
+    #expect(try ledger.eventCount(code: "c", after: 4) == 6)
+    #expect(try ledger.eventCount(code: "other", after: 0) == 0)
   }
 
   @Test(arguments: Subject.allCases) func whatIsYoungIsKeptBeyondTheNumber(_ subject: Subject) throws {

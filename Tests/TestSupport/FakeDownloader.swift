@@ -23,6 +23,10 @@ package struct FakeAnswer: Sendable {
   /// Where redirects led; nil for none.
   package var finalURL: String?
   package var contentType: String?
+  /// The most bytes of an answer to a range.
+  package var mostOfRange: Int?
+  /// The status of answers to ranges, without a body.
+  package var rangeStatus: Int?
 
   package init(
     status: Int = 200, etag: String? = nil, body: [UInt8] = [], honoursRanges: Bool = true,
@@ -208,6 +212,11 @@ package final class FakeDownloader: Downloading {
     head.sent = answer.sent
     head.contentType = answer.contentType
     let total = UInt64(answer.body.count)
+    if request.offset > 0, let refusal = answer.rangeStatus {
+      head.status = refusal
+      exchange.answer.body = []
+      return head
+    }
     if answer.status == 200, isUnchanged(request, head) {
       head.status = 304
       exchange.answer.body = []
@@ -217,10 +226,12 @@ package final class FakeDownloader: Downloading {
       request.ifRange == nil || request.ifRange == answer.etag
     {
       let isWithin = request.offset < total
+      let end = min(total, answer.mostOfRange.map { request.offset + UInt64($0) } ?? total)
       head.status = isWithin ? 206 : 416
       head.contentRange = ContentRange(
-        first: isWithin ? request.offset : nil, last: isWithin ? total - 1 : nil, total: total)
-      exchange.answer.body = isWithin ? Array(answer.body[Int(request.offset)...]) : []
+        first: isWithin ? request.offset : nil, last: isWithin ? end - 1 : nil, total: total)
+      exchange.answer.body = isWithin ? Array(answer.body[Int(request.offset)..<Int(end)]) : []
+      if answer.mostOfRange != nil { exchange.answer.failure = nil }
     }
     head.isFramed = answer.isFramed
     if answer.isFramed { head.contentLength = UInt64(exchange.answer.body.count) }

@@ -21,6 +21,8 @@ struct MemoryState {
   }
 
   var total: UInt64 = 1 << 41
+  /// How many more files it can hold; nil for any number.
+  var files: UInt64?
   var intact = true
   var beforeInstall: (@Sendable (RelativePath) -> Void)?
   var beforeDigest: (@Sendable (RelativePath) -> Void)?

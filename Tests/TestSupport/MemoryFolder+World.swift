@@ -46,6 +46,11 @@ extension MemoryFolder {
     reading { $0.beforeRemove = body }
   }
 
+  /// - Parameter files: that it can still hold; nil for any number.
+  package func setFiles(_ files: UInt64?) {
+    reading { $0.files = files }
+  }
+
   package func setSpace(free: UInt64, total: UInt64 = 1 << 41) {
     reading {
       $0.told = free

@@ -241,10 +241,10 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
     try withState { state throws(FolderFailure) in try state.run(.flush) }
   }
 
-  package func space() throws(FolderFailure) -> (free: UInt64, total: UInt64) {
+  package func space() throws(FolderFailure) -> (free: UInt64, total: UInt64, files: UInt64?) {
     try withState { state throws(FolderFailure) in
       try state.run(.space)
-      return (state.free, state.total)
+      return (state.free, state.total, state.files)
     }
   }
 

@@ -118,8 +118,8 @@ extension MemoryLedger {
     try read { Array($0.events.filter { $0.path == path }.reversed().prefix(max(0, limit))) }
   }
 
-  package func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int {
-    try read { $0.events.count { $0.code == code && $0.when >= since } }
+  package func eventCount(code: String, after number: Int64) throws(LedgerFailure) -> Int {
+    try read { $0.events.count { $0.code == code && $0.number > number } }
   }
 
   package func held() throws(LedgerFailure) -> HeldPlan? {

@@ -6,10 +6,13 @@ For each behaviour of behaviours.json, four runs of `tarn sync`, each beside 20 
   fresh    an empty folder                     digest   a manifest with sizes and SHA-256
   resumed  a pass was killed at 3 MiB of 5     none     a list of URLs, nothing known
 
+A behaviour that is a rung of the ladder ("ladder": true) is tried with every kind of feed that gives no digest, too: text, XML and
+JSON with hints of size and type, and directory indexes with rounded and with exact sizes.
+
 Each run has to
   - leave nothing under the final name but the wanted bytes; without a digest: one whole answer of the server, never
     parts of two
-  - finish all 20 healthy files
+  - finish all healthy files
   - end with 0 when the entry is "ok", else with 3 and the stated reason code
   - end within the stated seconds (20 if not stated)
 
@@ -36,6 +39,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SERVER = os.path.join(HERE, "ScriptedServer", "scripted_server.py")
 BEHAVIOURS = os.path.join(HERE, "ScriptedServer", "behaviours.json")
 HEALTHY, HEALTHY_SIZE = 20, 65536
+# Those that the ladder is tried with beside "digest" and "none".
+KINDS = ["sums", "sfv", "aria2", "rss", "atom", "jsonfeed", "metalink", "apache", "nginx"]
 SIZES = {"fresh": 200_000, "resumed": 5 << 20}
 PRIMED = 3 << 20
 SECONDS = 20
@@ -79,8 +84,10 @@ class Certificates:
 class Server:
     def __init__(self, directory):
         self.certificates = Certificates(directory)
+        self.documents = os.path.join(directory, "documents")
+        os.mkdir(self.documents)
         leaves = [part for _, cert, key in self.certificates.leaves for part in ("--cert", cert, "--key", key)]
-        self.process = subprocess.Popen([sys.executable, SERVER, *leaves], stdin=subprocess.PIPE,
+        self.process = subprocess.Popen([sys.executable, SERVER, "--documents", self.documents, *leaves], stdin=subprocess.PIPE,
                                         stdout=subprocess.PIPE, text=True)
         ports = self.process.stdout.readline().split()[1:]
         self.plain = f"http://127.0.0.1:{ports[0]}"
@@ -131,6 +138,7 @@ class Run:
         self.directory = tempfile.mkdtemp(dir=directory)
         self.folder = os.path.join(self.directory, "mirror")
         self.violations = []
+        self.healthy = HEALTHY
         if case.disk:
             subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={case.disk}", "tmpfs", self.directory], check=True)
 
@@ -140,6 +148,8 @@ class Run:
                     f"{self.server.plain}/ok/{case.seed}h{number}/{HEALTHY_SIZE}/healthy-{number}.bin")
                    for number in range(HEALTHY)]
         entries = healthy + [("file.bin", case.seed, case.size, case.url(self.server))]
+        if case.feed in KINDS:
+            return self.write_kind(entries)
         if case.feed == "none":
             feed = os.path.join(self.directory, "urls.txt")
             lines = [entry[3] for entry in entries]
@@ -152,6 +162,48 @@ class Run:
             lines.append(json.dumps({"end": {"files": len(entries)}}))
         with open(feed, "w", encoding="utf-8") as stream_:
             stream_.write("".join(line + "\n" for line in lines))
+        return feed
+
+    def write_kind(self, entries):
+        """A feed of another kind: of the sick file alone where it names files below itself, else of all."""
+        case = self.case
+        url, base = entries[-1][3], entries[-1][3].rsplit("/", 1)[0] + "/"
+        digest = hashlib.sha256(stream(case.seed, case.size)).hexdigest()
+        rounded = f"{case.size / 1024:.0f}K" if case.size < 1 << 20 else f"{case.size / (1 << 20):.1f}M"
+        row = '<a href="file.bin">file.bin</a>'
+        text = {
+            "sums": f"{digest}  file.bin\n",
+            "sfv": "; made by a test\nfile.bin 0A1B2C3D\n",
+            "aria2": f"{url}\n  out=file.bin\n",
+            "rss": '<rss version="2.0"><channel><title>t</title>' + "".join(
+                f'<item><title>{path[:-4]}</title><guid>{path}</guid><enclosure url="{address}" length="{size - 7}" '
+                'type="application/octet-stream"/></item>' for path, _, size, address in entries) + "</channel></rss>",
+            "atom": '<feed xmlns="http://www.w3.org/2005/Atom"><title>t</title><id>t</id>' + "".join(
+                f'<entry><title>{path[:-4]}</title><id>{path}</id><link rel="enclosure" length="{size + 5}" href="{address}"/>'
+                "</entry>" for path, _, size, address in entries) + "</feed>",
+            "jsonfeed": json.dumps({
+                "version": "https://jsonfeed.org/version/1.1", "title": "t",
+                "items": [{"id": path, "title": path[:-4], "attachments": [
+                    {"url": address, "mime_type": "application/octet-stream", "size_in_bytes": size}]}
+                    for path, _, size, address in entries]}),
+            "metalink": '<metalink xmlns="urn:ietf:params:xml:ns:metalink">' + "".join(
+                f'<file name="{path}"><url>{address}</url></file>' for path, _, size, address in entries) + "</metalink>",
+            "apache": f'<html><head><title>Index of /d</title></head><body><h1>Index of /d</h1><pre>'
+                      '<a href="?C=N;O=D">Name</a> <a href="?C=M;O=A">Last modified</a> <a href="?C=S;O=A">Size</a>  '
+                      f'<hr><a href="/">Parent Directory</a>   -\n{row}  2026-01-01 00:00  {rounded}\n<hr></pre></body></html>',
+            "nginx": f'<html><head><title>Index of /d/</title></head><body><h1>Index of /d/</h1><hr><pre>'
+                     f'<a href="../">../</a>\n{row}   01-Jan-2026 00:00   {case.size}\n</pre><hr></body></html>',
+        }[case.feed]
+        if case.feed in ("sums", "sfv", "apache", "nginx", "aria2"):
+            self.healthy = 0
+        if case.feed in ("sums", "sfv", "apache", "nginx"):
+            name = {"sums": "SHA256SUMS", "sfv": "list.sfv"}.get(case.feed, "")
+            with open(os.path.join(self.server.documents, f"{case.seed}~{name}"), "w", encoding="utf-8") as stream_:
+                stream_.write(text)
+            return base + name
+        feed = os.path.join(self.directory, "feed")
+        with open(feed, "w", encoding="utf-8") as stream_:
+            stream_.write(text)
         return feed
 
     def start(self, feed):
@@ -172,8 +224,8 @@ class Run:
         process = self.start(feed)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and process.poll() is None:
-            healthy = sum(os.path.exists(os.path.join(self.folder, f"healthy-{n}.bin")) for n in range(HEALTHY))
-            if self.largest_partial() >= PRIMED and healthy == HEALTHY:
+            healthy = sum(os.path.exists(os.path.join(self.folder, f"healthy-{n}.bin")) for n in range(self.healthy))
+            if self.largest_partial() >= PRIMED and healthy == self.healthy:
                 break
             time.sleep(0.02)
         was_running = process.poll() is None
@@ -200,12 +252,12 @@ class Run:
 
     def judge_files(self, code):
         case = self.case
-        sick = [number for number in range(HEALTHY) if self.digest(f"healthy-{number}.bin")
+        sick = [number for number in range(self.healthy) if self.digest(f"healthy-{number}.bin")
                 != hashlib.sha256(stream(f"{case.seed}h{number}", HEALTHY_SIZE)).hexdigest()]
         if sick:
-            self.violations.append(f"{len(sick)} of the {HEALTHY} healthy files are not what they should be")
+            self.violations.append(f"{len(sick)} of the {self.healthy} healthy files are not what they should be")
         found = self.digest("file.bin")
-        wanted = {hashlib.sha256(stream(case.seed, case.size)).hexdigest()} if case.feed == "digest" \
+        wanted = {hashlib.sha256(stream(case.seed, case.size)).hexdigest()} if case.feed in ("digest", "sums") \
             else case.whole_answers()
         if found is not None and found not in wanted:
             size = os.path.getsize(os.path.join(self.folder, "file.bin"))
@@ -265,7 +317,7 @@ def cases_of(arguments):
             # The beginning of a resumed file has to come from a server that can be spoken to.
             if mode == "resumed" and behaviour.get("tls", "good") != "good":
                 continue
-            for feed in ("digest", "none"):
+            for feed in ["digest", "none"] + (KINDS if behaviour.get("ladder") else []):
                 case = Case(behaviour, mode, feed)
                 if not arguments.quick or case.seconds <= SECONDS:
                     cases.append(case)

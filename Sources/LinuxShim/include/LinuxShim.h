@@ -102,7 +102,13 @@ int tarn_unlock(int descriptor);
 int tarn_is_locked(int descriptor);
 
 /// Bytes free for unprivileged writers and bytes in all.
-int tarn_space(int descriptor, uint64_t *free_bytes, uint64_t *total_bytes);
+struct tarn_space_left {
+  uint64_t free_bytes;
+  uint64_t total_bytes;
+  uint64_t free_files;
+  uint64_t total_files;
+};
+int tarn_space(int descriptor, struct tarn_space_left *space);
 
 /// The real path, to be freed by the caller; NULL with a negative errno in `error`.
 char *tarn_real_path(const char *path, int *error);

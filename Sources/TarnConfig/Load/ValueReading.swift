@@ -76,7 +76,9 @@ struct ValueReading {
       return .number(number)
     case (.number(_, let word), .text(let text)) where text == word: return .text(text)
     case (.reserve, .integer(let bytes)): return .text(String(bytes))
-    case (.reserve, .text(let text)), (.rate, .text(let text)), (.span, .text(let text)),
+    case (.limit, .integer(let count)): return .text(try checked(String(count), as: setting))
+    case (.reserve, .text(let text)), (.limit, .text(let text)), (.rate, .text(let text)),
+      (.span, .text(let text)),
       (.interval, .text(let text)), (.choice, .text(let text)), (.text, .text(let text)):
       return .text(try checked(text, as: setting))
     case (.patterns, .array(let nodes)):
@@ -115,6 +117,7 @@ struct ValueReading {
     let isTaken =
       switch setting.kind {
       case .reserve: Units.reserve(text) != nil
+      case .limit: DeleteLimit(text) != nil
       case .rate: Units.rate(text) != nil
       case .span(let word): text == word || Units.duration(text).map { $0 > 0 } ?? false
       case .interval: try isInterval(text)

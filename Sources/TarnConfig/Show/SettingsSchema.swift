@@ -1,3 +1,5 @@
+import TarnCore
+
 /// The settings as a JSON Schema (draft-07), for editors that know TOML: `config/tarn.schema.json` is this text.
 ///
 /// It takes all that the loader takes from one file, and refuses most of what the loader refuses; what several values
@@ -54,6 +56,15 @@ package enum SettingsSchema {
     case .number(let range, let word): either(integer(range), word)
     case .reserve:
       [("anyOf", .list([.object(integer(0...Int64.max)), .object(pattern("\(size)|[0-9.]+%"))]))]
+    case .limit:
+      [
+        (
+          "anyOf",
+          .list([
+            .object(integer(Int64(DeletionGuard.least)...Int64.max)), .object(pattern("[0-9.]+%|[0-9]+|off")),
+          ])
+        )
+      ]
     case .rate: pattern("\(size)(/s)?|off")
     case .span(let word): pattern(span + (word.map { "|\($0)" } ?? ""))
     case .interval: pattern(span)

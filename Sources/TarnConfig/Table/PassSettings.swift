@@ -29,6 +29,18 @@ extension PassOptions.Name {
         .text(NameTemplate.help), "How new files of these are named", "\"{date} {title}.{ext}\"",
         "\"{date} {title} {id8}.{ext}\""
       )
+    case .deleteLimit:
+      (
+        .limit,
+        "How many files may be lost within 24 hours; more deletions wait for approval; unset: 10%, at most 1000",
+        nil, "\"25%\""
+      )
+    case .keepTrash:
+      (
+        .span(or: "all"),
+        "How long deleted and replaced files stay in the trash; what you wrote stays longer", "\"7d\"",
+        "\"30d\""
+      )
     case .localChanges:
       (
         .choice(PassPolicy.LocalChanges.allCases.map(\.rawValue)),
@@ -72,7 +84,8 @@ extension PassOptions.Name {
       return (.path, "Trust these certificate authorities (PEM)", nil, "\"/etc/ssl/certs/example.pem\"")
     case .proxy:
       return (.secretURL, "http://host:port or socks5h://host:port", nil, "\"http://proxy.example.org:3128\"")
-    case .delete, .include, .exclude, .keep, .maxAge, .template, .localChanges, .publishLast, .portableNames:
+    case .delete, .include, .exclude, .keep, .maxAge, .template, .deleteLimit, .keepTrash, .localChanges,
+      .publishLast, .portableNames:
       return row
     }
   }

@@ -7,6 +7,8 @@ package enum SettingKind: Sendable, Equatable {
   case number(ClosedRange<Int64>, or: String?)
   /// `10GiB`, a whole number of bytes, or a share of the file system such as `1%`.
   case reserve
+  /// `10%`, a whole number of files, or `off`.
+  case limit
   /// `2MiB/s` or `off`.
   case rate
   /// `1h 30min`, at least a second, or a word.
@@ -35,6 +37,7 @@ package enum SettingKind: Sendable, Equatable {
     case .boolean: "true or false"
     case .number(let range, let word):
       "a whole number from \(range.lowerBound) to \(range.upperBound)" + Self.or(word)
+    case .limit: DeleteLimit.expected
     case .reserve: "a size such as \"10GiB\" or a share such as \"1%\""
     case .rate: "a rate such as \"2MiB/s\", or \"off\""
     case .span(let word): "a span such as \"90s\", \"1h 30min\" or \"7d\"" + Self.or(word)

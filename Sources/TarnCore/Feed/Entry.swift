@@ -11,6 +11,7 @@ package struct Entry: Sendable, Equatable {
     var pieces: Pieces?
     var listing: [UInt8]
     var mayBeDirectory: Bool
+    var hint: ContentHint
   }
 
   private final class Contents: Sendable {
@@ -34,7 +35,7 @@ package struct Entry: Sendable, Equatable {
     set { change { $0.path = newValue } }
   }
 
-  /// Bytes. A size that the feed only rounds or hints at is left out.
+  /// Bytes. A size that the feed only rounds or hints at is in `hint`.
   package var size: UInt64? {
     get { contents.fields.size }
     set { change { $0.size = newValue } }
@@ -84,16 +85,22 @@ package struct Entry: Sendable, Equatable {
     set { change { $0.mayBeDirectory = newValue } }
   }
 
+  /// What the feed says of its contents without vouching for it.
+  package var hint: ContentHint {
+    get { contents.fields.hint }
+    set { change { $0.hint = newValue } }
+  }
+
   package init(
     path: RelativePath, size: UInt64? = nil, modified: Timestamp? = nil, modifiedIsExact: Bool = true,
     digests: [Digest] = [], sources: [Source] = [], pieces: Pieces? = nil, listing: [UInt8] = [],
-    mayBeDirectory: Bool = false
+    mayBeDirectory: Bool = false, hint: ContentHint = ContentHint()
   ) {
     contents = Contents(
       Fields(
         path: path, size: size, modified: modified, modifiedIsExact: modifiedIsExact,
         digests: digests.count > 1 ? digests.sorted { $0.algorithm > $1.algorithm } : digests,
-        sources: sources, pieces: pieces, listing: listing, mayBeDirectory: mayBeDirectory))
+        sources: sources, pieces: pieces, listing: listing, mayBeDirectory: mayBeDirectory, hint: hint))
   }
 
   /// Stands for a name that was refused: it keeps what is at the path, and below it, from being deleted.

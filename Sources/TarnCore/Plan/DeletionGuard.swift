@@ -1,28 +1,157 @@
-/// How many deletions go through without being asked for (I8): over a window of 24 hours at most
-/// max(1, floor(10 % of rows)) and never more than 1,000. Beyond it the whole set is held.
-package enum DeletionGuard {
+/// Which deletions wait for approval (I8). It counts net loss over 24 hours: files that went, less files that came. What
+/// `keep` and `max-age` expire is the user's own order and is never asked about here. Pure.
+package struct DeletionGuard: Sendable {
+  /// Seconds.
   package static let window: Int64 = 24 * 3600
-  package static let most = 1000
+  /// No limit is lower: a small mirror could never change otherwise.
+  package static let least = 3
 
   package enum Verdict: Sendable, Equatable {
     case allow
-    /// The most that would have gone through now.
-    case hold(limit: Int)
+    /// Why, for a person.
+    case hold(reason: String)
   }
 
-  /// - Parameters:
-  ///   - planned: deletions of this pass.
-  ///   - recent: deletions in the window before it.
-  ///   - rows: files recorded before the pass.
-  ///   - manifestIsEmpty: a complete manifest that names nothing: then nothing goes unasked.
-  package static func judge(planned: Int, recent: Int, rows: Int, manifestIsEmpty: Bool) -> Verdict {
-    guard planned > 0 else { return .allow }
-    if manifestIsEmpty { return .hold(limit: 0) }
-    // The share is of the rows that there were before the deletions of the window.
-    let gone = max(0, recent)
-    let (before, overflow) = max(0, rows).addingReportingOverflow(gone)
-    let limit = overflow ? most : min(most, max(1, before / 10))
-    let left = max(0, limit - gone)
-    return planned <= left ? .allow : .hold(limit: left)
+  /// What the folder and the list come to.
+  package struct Question: Sendable {
+    /// Deletions of this pass.
+    package var planned: Int
+    /// Files recorded before the pass.
+    package var rows: Int
+    /// New files that were published since the last pass ended.
+    package var published: Int
+    /// New files that the list promises. They give no credit, but a small list of which each file takes the place of another
+    /// is no other list.
+    package var promised: Int
+    /// Deletions since the last pass ended: of one that was cut short, or approved.
+    package var deleted: Int
+    /// A complete manifest that names nothing.
+    package var manifestIsEmpty: Bool
+    /// The list's format before, when it was another one.
+    package var earlierFormat: String?
+    package var format: String
+
+    package init(
+      planned: Int, rows: Int, published: Int = 0, promised: Int = 0, deleted: Int = 0,
+      manifestIsEmpty: Bool = false,
+      earlierFormat: String? = nil, format: String = ""
+    ) {
+      self.planned = planned
+      self.rows = rows
+      self.published = published
+      self.promised = promised
+      self.deleted = deleted
+      self.manifestIsEmpty = manifestIsEmpty
+      self.earlierFormat = earlierFormat
+      self.format = format
+    }
+  }
+
+  private let limit: DeleteLimit
+  private let book: LossBook
+
+  package init(limit: DeleteLimit, book: LossBook) {
+    self.limit = limit
+    self.book = book
+  }
+
+  package func judge(_ question: Question) -> Verdict {
+    guard question.planned > 0 else { return .allow }
+    let (planned, rows) = (question.planned, max(0, question.rows))
+    if question.manifestIsEmpty { return .hold(reason: "the list is empty") }
+    if let earlier = question.earlierFormat {
+      return .hold(
+        reason: "the list was a \(Printable.escape(earlier)) before and is a \(question.format) now")
+    }
+    let isRenewed = planned <= Self.least && question.promised >= planned
+    guard planned <= rows - planned || isRenewed else {
+      return .hold(
+        reason: "the list keeps \(Units.grouped(max(0, rows - planned))) of \(Units.count(rows, "file")), "
+          + "fewer than half")
+    }
+    let most = limit.most(of: book.rowsBefore ?? rows)
+    let loss = book.loss.addingSaturated(question.deleted).addingSaturated(planned)
+      .subtractingSaturated(question.published)
+    guard loss > most else { return .allow }
+    return .hold(
+      reason:
+        "\(Units.count(loss, "file")) would be lost within 24 hours, and the limit is \(Units.grouped(most))")
+  }
+}
+
+/// The net loss of each pass of the last 24 hours. New files make up for the loss of their own pass and of earlier ones;
+/// they earn no right to lose more later. A value, kept in the ledger.
+package struct LossBook: Sendable, Equatable {
+  package struct Entry: Sendable, Equatable {
+    package var ended: Timestamp
+    /// Files deleted less files published; negative when the folder grew.
+    package var loss: Int
+    /// Files recorded at its end.
+    package var rows: Int
+    /// The number of the last event then.
+    package var event: Int64
+
+    package init(ended: Timestamp, loss: Int, rows: Int, event: Int64) {
+      self.ended = ended
+      self.loss = loss
+      self.rows = rows
+      self.event = event
+    }
+  }
+
+  /// Oldest first.
+  package private(set) var entries: [Entry] = []
+  private static let most = 256
+
+  package init() {}
+
+  /// Loss that is not made up for so far.
+  package var loss: Int { entries.reduce(0) { max(0, $0.addingSaturated($1.loss)) } }
+
+  /// Files that there were before the window's passes added any; nil for a mirror without passes.
+  package var rowsBefore: Int? { entries.first { $0.rows > 0 }?.rows }
+
+  /// The number of the last event when the last pass ended; nil before the first.
+  package var event: Int64? { entries.last?.event }
+
+  /// Drops what is older than the window; the last of that stays, for it tells how many files there were, but not its loss.
+  package func within(window: Int64 = DeletionGuard.window, at now: Timestamp) -> LossBook {
+    var book = self
+    let start = now.adding(seconds: -window)
+    let old = entries.prefix { $0.ended < start }
+    book.entries.removeFirst(max(0, old.count - 1))
+    if !old.isEmpty { book.entries[0].loss = 0 }
+    return book
+  }
+
+  package mutating func add(_ entry: Entry) {
+    if entry.loss == 0, entries.count > 1, entries.last?.loss == 0 {
+      entries[entries.count - 1].ended = entry.ended
+      entries[entries.count - 1].event = entry.event
+      return
+    }
+    entries.append(entry)
+    guard entries.count > Self.most else { return }
+    // The oldest two as one, at the later time: loss is forgotten later, never sooner.
+    let first = entries.removeFirst()
+    entries[0].loss = max(0, first.loss).addingSaturated(entries[0].loss)
+    entries[0].rows = first.rows
+  }
+
+  /// `ended loss rows event` a line; reads back as the same.
+  package var encoded: String {
+    entries.map { "\($0.ended.nanoseconds) \($0.loss) \($0.rows) \($0.event)" }.joined(separator: "\n")
+  }
+
+  /// What is not understood is left out.
+  package init(encoded: String) {
+    entries = encoded.split(separator: "\n").compactMap { line in
+      let numbers = line.split(separator: " ").compactMap { Int64($0) }
+      guard numbers.count == 4 else { return nil }
+      return Entry(
+        ended: Timestamp(nanoseconds: numbers[0]), loss: Int(clamping: numbers[1]),
+        rows: Int(clamping: numbers[2]),
+        event: numbers[3])
+    }
   }
 }

@@ -3,6 +3,8 @@
 package struct Planner: Sendable {
   package let policy: PassPolicy
 
+  package static let directoryInTheWay = "directory-in-the-way"
+
   package init(policy: PassPolicy) {
     self.policy = policy
   }
@@ -12,7 +14,7 @@ package struct Planner: Sendable {
     guard let present else { return decideAbsent(entry, row: row) }
     switch present.kind {
     case .directory:
-      return decideOther("directory-in-the-way", "a directory", entry, row: row, present: present)
+      return decideOther(Self.directoryInTheWay, "a directory", entry, row: row, present: present)
     case .symbolicLink:
       return decideOther("link-in-the-way", "a symbolic link", entry, row: row, present: present)
     case .special:

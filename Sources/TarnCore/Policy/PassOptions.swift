@@ -9,6 +9,8 @@ package struct PassOptions: Sendable, Equatable {
     case keep
     case maxAge = "max-age"
     case template
+    case deleteLimit = "delete-limit"
+    case keepTrash = "keep-trash"
     case localChanges = "local-changes"
     case publishLast = "publish-last"
     case portableNames = "portable-names"
@@ -103,6 +105,7 @@ package struct PassOptions: Sendable, Equatable {
       policy.localChanges = changes
       policy.window.localChanges = changes
     }
+    try readDeletions(into: &policy)
     policy.window = try window(policy.window)
     policy.filter.include = PathPatterns(values[.include] ?? [])
     policy.filter.exclude = PathPatterns(values[.exclude] ?? [])
@@ -116,6 +119,23 @@ package struct PassOptions: Sendable, Equatable {
       policy.reserve = reserve
     }
     return policy
+  }
+
+  private func readDeletions(into policy: inout PassPolicy) throws(Failure) {
+    if let text = last(.deleteLimit) {
+      guard let limit = DeleteLimit(text) else {
+        throw Failure(name: .deleteLimit, value: text, expected: DeleteLimit.expected)
+      }
+      policy.deleteLimit = limit
+    }
+    if let text = last(.keepTrash) {
+      policy.keepTrash = nil
+      guard text != "all" else { return }
+      guard let seconds = Units.duration(text), seconds > 0 else {
+        throw Failure(name: .keepTrash, value: text, expected: "a span such as 7d or 12h, or all")
+      }
+      policy.keepTrash = seconds
+    }
   }
 
   private func window(_ standard: WindowPolicy) throws(Failure) -> WindowPolicy {

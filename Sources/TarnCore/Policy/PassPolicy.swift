@@ -13,6 +13,9 @@ package struct PassPolicy: Sendable, Equatable {
   package var reserve = Reserve.share(percent: 1)
   package var pathRule = PathRule.linux
   package var window = WindowPolicy()
+  package var deleteLimit = DeleteLimit.standard
+  /// Seconds after which what Tarn placed leaves the trash; nil for never.
+  package var keepTrash: Int64? = 7 * 86_400
 
   package init() {}
 

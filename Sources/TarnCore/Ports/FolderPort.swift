@@ -61,6 +61,8 @@ package struct FolderFailure: Error, Sendable, Equatable {
     case digestMismatch = "digest-mismatch"
     case sizeMismatch = "size-mismatch"
     case pieceMismatch = "piece-mismatch"
+    /// Not what the feed declares: a web page for an audio file, or nothing at all.
+    case contentMismatch = "content-mismatch"
     case markerMissing = "marker-missing"
     case stopped = "stopped"
     case other = "folder-error"
@@ -316,8 +318,9 @@ package protocol FolderPort: FolderReading {
   /// others placed that they are there.
   func flush() throws(FolderFailure)
 
-  /// Bytes free for unprivileged writers, and the size of the file system.
-  func space() throws(FolderFailure) -> (free: UInt64, total: UInt64)
+  /// Bytes free for unprivileged writers, and the size of the file system; how many more files it can hold, nil when it sets
+  /// no number.
+  func space() throws(FolderFailure) -> (free: UInt64, total: UInt64, files: UInt64?)
   /// Still the folder that was opened: same directory at its path, marker with the same id.
   ///
   /// - Throws: when the process has no descriptors to look with: then nobody can tell.

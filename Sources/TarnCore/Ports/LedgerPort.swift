@@ -169,11 +169,14 @@ package struct HeldPlan: Sendable, Equatable {
   package var id: String
   package var when: Timestamp
   package var count: Int
+  /// Why the guard holds it, for a person.
+  package var reason: String
 
-  package init(id: String, when: Timestamp, count: Int) {
+  package init(id: String, when: Timestamp, count: Int, reason: String = "") {
     self.id = id
     self.when = when
     self.count = count
+    self.reason = reason
   }
 }
 
@@ -275,8 +278,8 @@ package protocol LedgerPort: Sendable {
   func lastEvent() throws(LedgerFailure) -> Int64
   /// The newest events of one path, newest first.
   func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event]
-  /// How many events with that code there were since a moment (the guard's window).
-  func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int
+  /// How many events with that code there are behind a number.
+  func eventCount(code: String, after number: Int64) throws(LedgerFailure) -> Int
   func held() throws(LedgerFailure) -> HeldPlan?
   /// At most `limit` paths of a plan, by path bytes; those behind `after` when it is given.
   func heldPaths(plan: String, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [RelativePath]

@@ -54,7 +54,7 @@ package enum ResumeLadder {
 
   /// What the head of an answer means for the bytes at hand.
   package enum Verdict: Sendable, Equatable {
-    /// 206 that goes on exactly where they end.
+    /// 206 that goes on exactly where they end, to the file's end or not so far (RFC 9110 15.3.7).
     case append
     /// Take this body, from zero.
     case takeFromZero
@@ -97,10 +97,11 @@ package enum ResumeLadder {
   }
 
   private static func fits(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
-    guard let range = head.contentRange, range.first == known.kept, let last = range.last, last >= known.kept
+    // Without a total nothing would tell where the file ends.
+    guard let range = head.contentRange, range.first == known.kept, let last = range.last,
+      let total = range.total,
+      last >= known.kept, last < total, known.total.map({ $0 == total }) ?? true
     else { return false }
-    if let total = range.total, last >= total { return false }
-    if let total = known.total, range.total != total { return false }
     return sameVersion(head, known, url: url) && isProved(head, known, url: url)
   }
 
@@ -127,6 +128,24 @@ package enum ResumeLadder {
   /// By bytes: `String` holds two spellings of one letter for equal.
   private static func isSame(_ one: String, _ other: String) -> Bool {
     one.utf8.elementsEqual(other.utf8)
+  }
+}
+
+extension ResumeLadder {
+  /// Whether a server that refuses the rest of a file with this status may still give all of it. One that is
+  /// overloaded or cannot reach another refuses any request.
+  package static func mayGiveTheWhole(_ status: HTTPStatus) -> Bool {
+    ![408, 425, 429, 502, 503, 504].contains(status.code)
+  }
+
+  /// Whether an answer that ended before the file did brought enough to be asked for the rest at once: else a server
+  /// that gives a byte at a time would be asked millions of times.
+  ///
+  /// - Parameters:
+  ///   - bytes: that it brought.
+  ///   - total: of the file.
+  package static func isProgress(_ bytes: UInt64, of total: UInt64) -> Bool {
+    bytes > 0 && (bytes >= 64 << 10 || bytes >= total / 100)
   }
 }
 

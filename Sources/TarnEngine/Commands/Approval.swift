@@ -87,8 +87,11 @@ package struct Approval {
       when: Timestamp(nanoseconds: clock.now()), code: "plan-approved",
       detail: "plan \(held.id): \(Units.count(report.deleted, "deletion"))\(left)")
     let waiting = try report.wasStopped ? [] : freed(held)
+    // A person has looked at what the list is now.
+    let format = try ledger.fact("format")
     try ledger.apply(
-      (report.wasStopped ? [] : [.dropHolds]) + [.event(end)] + waiting.map { .problem($0) }
+      (report.wasStopped ? [] : [.dropHolds, .fact(DeletionHold.formatFact, format)]) + [.event(end)]
+        + waiting.map { .problem($0) }
         + settled(report))
     return report
   }

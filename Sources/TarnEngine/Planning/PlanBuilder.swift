@@ -26,6 +26,12 @@ final class PlanBuilder {
   private(set) var hasBlindSpot = false
   /// Of files that are gone from the feed, and of own files that a directory of the feed takes the place of.
   private(set) var plannedDeletions = 0
+  /// Files to fetch that were not there before.
+  private(set) var plannedNew = 0
+  /// Entries in whose place a directory stands that goes with the deletions: decided again after these. Not in the stage.
+  private(set) var behindDirectories: [Action] = []
+  /// Decides over paths again: what is to be deleted is gone by now.
+  private(set) var isAgain = false
   /// Planned entries to fetch whose size the feed does not tell.
   private(set) var plannedUnknown = 0
   /// Bytes to bring back of files that were there and whose size the feed does not tell.
@@ -237,6 +243,7 @@ final class PlanBuilder {
 
   /// Decides again over paths that were not as the plan saw them; the stage then holds these alone.
   func replan(_ actions: [Action]) throws {
+    isAgain = true
     try ports.stage.clear()
     for action in actions {
       guard let entry = action.entry else { continue }
@@ -260,6 +267,8 @@ final class PlanBuilder {
     problems = []
     hasBlindSpot = false
     plannedDeletions = 0
+    plannedNew = 0
+    behindDirectories = []
     plannedUnknown = 0
     plannedAsRecorded = 0
     blocked = (0, 0, 0)
@@ -388,6 +397,7 @@ final class PlanBuilder {
     case .action(let action) where action.kind == .inspect: try inspect(action)
     case .action(let action): try plan(action)
     case .adopt: break
+    case .conflict where try goesWithDeletions(finding): break
     case .conflict(let code, let message):
       report(name: finding.path.bytes, kind: .conflict, code: code, message: message)
     case .kept:
@@ -423,6 +433,11 @@ final class PlanBuilder {
   func plan(_ action: Action) throws {
     try ports.stage.add(action)
     if action.kind == .delete { plannedDeletions += 1 }
+    count(action)
+  }
+
+  func count(_ action: Action) {
+    if action.kind == .fetch { plannedNew += 1 }
     guard action.kind != .delete, action.phase != .deletion else { return }
     let size = action.bytesToFetch
     if action.blocker == nil {
@@ -435,6 +450,14 @@ final class PlanBuilder {
       blocked.bytes.addSaturated(size)
       if action.hasUnknownSize { blocked.unknown += 1 }
     }
+  }
+
+  /// Files have to make way before others can be fetched.
+  var hasBlocked: Bool { blocked.count > 0 }
+
+  func keepBehind(_ action: Action) {
+    behindDirectories.append(action)
+    count(action)
   }
 
   /// What is in the way may go: what lies below it is to be fetched like anything else.
@@ -466,33 +489,5 @@ final class PlanBuilder {
     }
     let observer: any PassObserver = isNew ? self.observer : SilentObserver()
     observer.take(problem, into: &problems, counting: &counts)
-  }
-}
-
-extension Action {
-  /// As far as the feed tells.
-  fileprivate var bytesToFetch: UInt64 {
-    switch kind {
-    case .fetch, .update, .restore, .replace: entry?.size ?? 0
-    default: 0
-    }
-  }
-
-  /// Where the feed tells none: of what was there.
-  fileprivate var bytesRecorded: UInt64 {
-    switch kind {
-    case .restore, .replace: entry?.size == nil ? row?.identity.size ?? 0 : 0
-    default: 0
-    }
-  }
-
-  /// What it adds to `PlanBuilder.plannedWithRecorded`.
-  var bytesPlanned: UInt64 { bytesToFetch.addingSaturated(bytesRecorded) }
-
-  fileprivate var hasUnknownSize: Bool {
-    switch kind {
-    case .fetch, .update, .restore, .replace, .revalidate: entry?.size == nil
-    case .adopt, .delete, .inspect, .forget: false
-    }
   }
 }

@@ -10,6 +10,9 @@ extension Conductor {
       received(partial.length - min(partial.length, job.known?.kept ?? 0))
       try publish(id, partial, sealed, head: head)
     case .verdict(let verdict, let head): try judged(job, verdict, head)
+    case .short(let partial, let known, let total):
+      keep(id, partial, known)
+      goOn(job, to: total)
     case .wrongSize(let said):
       let size = job.entry.size ?? 0
       trouble(
@@ -69,16 +72,47 @@ extension Conductor {
       // A stale cache: the feed says another size than that of the version that it vouches for.
       jobs[job.id]?.isUnconditional = true
       ask(job.id)
+    case .notModified where askForTheWhole(job, HTTPStatus(head.status)): break
     case .notModified:
       trouble(
         job, code: "bad-response",
         "\(Printable.escape(job.url)): the server says 'not modified' (304) to a request without a condition",
         isTransient: false)
+    case .status(let status) where askForTheWhole(job, status): break
     case .status(let status):
       trouble(
         job, code: status.name, "\(Printable.escape(job.url)): \(status.message)",
         isTransient: status.isTransient, retryAfter: head.retryAfter)
     }
+  }
+
+  /// Asks for what is behind a part that was shorter than asked for.
+  private func goOn(_ job: Job, to total: UInt64) {
+    guard let kept = jobs[job.id]?.known?.kept else { return restart(job) }
+    let came = kept - min(kept, job.known?.kept ?? 0)
+    guard ResumeLadder.isProgress(came, of: total) else {
+      return trouble(
+        jobs[job.id] ?? job, code: "range-too-short",
+        "\(Printable.escape(job.url)): sent \(Units.count(came, "byte")) of the \(Units.grouped(total)) and ended",
+        isTransient: true)
+    }
+    let known = jobs[job.id]?.known
+    jobs[job.id]?.rung = ResumeLadder.rung(known, url: job.url)
+    ask(job.id)
+  }
+
+  /// Asks once more, without a range, where the request for the rest of a file was refused. The partial file stays until the whole
+  /// one comes.
+  ///
+  /// - Returns: false when the answer has another cause.
+  private func askForTheWhole(_ job: Job, _ status: HTTPStatus) -> Bool {
+    guard job.rung != .fromZero, ResumeLadder.mayGiveTheWhole(status), !stop.isSet else { return false }
+    jobs[job.id]?.rung = .fromZero
+    let message =
+      "\(Printable.escape(job.url)): refuses the rest of the file (\(status.code)); all of it is asked for"
+    observer.pass(.retrying(path: job.entry.path, message: message, seconds: 0))
+    ask(job.id)
+    return true
   }
 
   /// The bytes at hand are of another version: from zero, but not for ever.
@@ -99,12 +133,12 @@ extension Conductor {
     _ job: Job, _ failure: FolderFailure, _ partial: (any PartialFile)?, _ known: ResumeLadder.Known?
   ) {
     switch failure.code {
-    case .digestMismatch, .sizeMismatch:
+    case .digestMismatch, .sizeMismatch, .contentMismatch:
       (partial ?? job.partial)?.discard()
       jobs[job.id]?.partial = nil
       jobs[job.id]?.known = nil
       // Bytes of an earlier attempt were in it: they may be what is wrong.
-      if job.known != nil { return restart(job) }
+      if job.known != nil, failure.code != .contentMismatch { return restart(job) }
       trouble(
         jobs[job.id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
         isTransient: false)
@@ -122,6 +156,7 @@ extension Conductor {
         jobs[job.id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
         isTransient: false)
     case .noSpace, .quota:
+      if failure.errno != 0 { space.doubt() }
       // What does not fit must not keep others from fitting.
       if let partial { jobs[job.id]?.partial = partial }
       discardPartial(job.id)

@@ -51,6 +51,8 @@ final class Intake: DownloadReceiver {
     var download: DownloadID?
     var known: ResumeLadder.Known?
     var mark: Checkpoints.Mark?
+    /// The first bytes of the file, until they are enough to be doubted.
+    var opening: [UInt8]? = []
   }
 
   private let job: UInt64
@@ -61,6 +63,7 @@ final class Intake: DownloadReceiver {
   private let mayBeUnnamed: Bool
   private let entry: Entry
   private let check: ContentCheck
+  private let doubt: ContentDoubt?
   private let url: String
   private let rung: ResumeLadder.Rung
   private let context: IntakeContext
@@ -73,6 +76,7 @@ final class Intake: DownloadReceiver {
     mayBeUnnamed = isSmall && job.action.present == nil
     entry = job.entry
     check = job.check
+    doubt = ContentDoubt(job.entry)
     url = job.url
     rung = job.rung
     self.context = context
@@ -134,6 +138,7 @@ final class Intake: DownloadReceiver {
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict {
     let (verdict, isDue) = state.withLock { state -> (ByteVerdict, Bool) in
+      doubtOpening(bytes, &state)
       if state.failure != nil { return (.abort, false) }
       guard state.queued < Self.most else {
         state.isPaused = true
@@ -159,6 +164,16 @@ final class Intake: DownloadReceiver {
       intake.open()
       intake.context.lanes.submit(lane: intake.lane + 1) { intake.close(outcome) }
     }
+  }
+
+  /// Looks at the first bytes of the file, at once: what is doubted need not be fetched.
+  private func doubtOpening(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
+    guard let doubt, let opening = state.opening, state.verdict == .takeFromZero, let head = state.head else {
+      return
+    }
+    let seen = opening + bytes.prefix(ContentDoubt.opening - opening.count)
+    state.opening = seen.count < ContentDoubt.opening ? seen : nil
+    state.failure = doubt.doubt(opening: seen, contentType: head.contentType)
   }
 
   private func gather(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
@@ -335,6 +350,14 @@ final class Intake: DownloadReceiver {
       if !head.isFramed, check.size == nil, check.digest == nil {
         let text = "nothing marks where its answer ends, so a cut could not be told"
         return .network(DownloadFailure(.truncated, text, isTransient: false), state.partial, nil)
+      }
+      if verdict == .append, let total = head.contentRange?.total, partial.length != total {
+        // More than the range that it names: nothing of it can be trusted.
+        guard partial.length < total else { return .verdict(.askFromZero, head) }
+        return .short(partial, known(state), total: total)
+      }
+      if let doubt = doubt?.doubt(size: partial.length, contentType: head.contentType) {
+        return .folder(doubt, partial, nil)
       }
       let end = Self.seal(partial, entry, head: head, known: state.known)
       guard case .folder(let failure, let partial, let known) = end else { return end }

@@ -176,6 +176,8 @@ enum JobEnd: Sendable {
   case folder(FolderFailure, (any PartialFile)?, ResumeLadder.Known?)
   case network(DownloadFailure, (any PartialFile)?, ResumeLadder.Known?)
   case verdict(ResumeLadder.Verdict, ResponseHead)
+  /// The answer was whole and ended before the file does, which has so many bytes.
+  case short(any PartialFile, ResumeLadder.Known?, total: UInt64)
   /// The server announces another size than the feed.
   case wrongSize(said: UInt64)
   /// What the listing names as a file led to the page of a directory.

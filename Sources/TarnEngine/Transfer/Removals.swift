@@ -8,6 +8,8 @@ struct Removals {
   let clock: any Clock
   let random: any RandomSource
   var ownWrites: OwnWrites?
+  /// Of the event of each file that went: `deleted`, or `expired` for what `keep` and `max-age` let go.
+  var code = "deleted"
 
   private var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
 
@@ -59,7 +61,7 @@ struct Removals {
           name: removal.trashName, path: removal.path, reason: .deleted,
           isOwn: Self.isTarns(row, removal) && identity.isSameContents(as: removal.expected),
           size: identity.size, when: now, identity: identity)),
-      .event(Event(when: now, code: "deleted", path: removal.path, bytes: identity.size)),
+      .event(Event(when: now, code: code, path: removal.path, bytes: identity.size)),
     ]
   }
 

@@ -10,6 +10,8 @@ final class SpaceBudget: Sendable {
     var promised: UInt64 = 0
     /// Bytes that can be promised without another look at the disk, which has room for many times as many.
     var credit: UInt64 = 0
+    /// The kernel found no room for a file: it may have none for another one, however small.
+    var isDoubted = false
   }
   private let state = Locked(State())
   private static let mostCredit: UInt64 = 64 << 20
@@ -23,7 +25,9 @@ final class SpaceBudget: Sendable {
   ///
   /// - Returns: false when they do not fit; then nothing was taken.
   func take(_ bytes: UInt64) -> Bool {
-    guard bytes > 0 else { return true }
+    let isDoubted = state.withLock(\.isDoubted)
+    guard bytes > 0 || isDoubted else { return true }
+    if isDoubted, hasNoFiles { return false }
     let isCovered = state.withLock { state in
       guard bytes <= state.credit else { return false }
       state.credit -= bytes
@@ -39,6 +43,11 @@ final class SpaceBudget: Sendable {
       state.credit = min(Self.mostCredit, (free - reserve - taken) / 32)
       return true
     }
+  }
+
+  /// The kernel refused to make or to fill a file for want of room.
+  func doubt() {
+    state.withLock { ($0.isDoubted, $0.credit) = (true, 0) }
   }
 
   func giveBack(_ bytes: UInt64) {
@@ -64,10 +73,15 @@ final class SpaceBudget: Sendable {
   }
 
   func refusal(_ size: UInt64?) -> String {
+    if hasNoFiles {
+      return "does not fit: the file system can hold no more files, whatever their size (see 'df -i')"
+    }
     let need = size.map { "it needs \(Units.show($0)), and " } ?? ""
     return "does not fit: \(need)\(Units.show(available)) are free beyond the reserve of "
       + "\(Units.show(reserve)) (--reserve)"
   }
+
+  private var hasNoFiles: Bool { (try? folder.space().files) == .some(0) }
 
   private var free: UInt64 { (try? folder.space().free) ?? 0 }
 }

@@ -45,8 +45,16 @@ enum SmallFile {
     let file = Descriptor(try kernel("create", draft.utf8, again))
     do throws(FolderFailure) {
       let bytes = Array(text.utf8)
-      let count = try kernel("write", draft.utf8, file.use { tarn_write_at($0, bytes, bytes.count, 0) })
-      guard Int(count) == bytes.count else { throw FolderFailure(cannot: "write", draft.utf8, errno: EIO) }
+      var written = 0
+      while written < bytes.count {
+        let rest = bytes[written...]
+        let count = rest.withUnsafeBytes { rest in
+          file.use { tarn_write_at($0, rest.baseAddress, rest.count, UInt64(written)) }
+        }
+        try kernel("write", draft.utf8, count)
+        guard count > 0 else { throw FolderFailure(cannot: "write", draft.utf8, errno: EIO) }
+        written += Int(count)
+      }
       try file.sync(draft.utf8)
       let moved = Mover(probe: nil).moveOut(directory, draft, to: target, cString(name), .rename)
       try kernel("make", name.utf8, moved)

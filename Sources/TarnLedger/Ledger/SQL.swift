@@ -65,6 +65,8 @@ enum SQL {
 
   static let eventColumns = "moment, code, path, bytes, detail"
   static let event = "SELECT number, \(eventColumns) FROM events"
+  /// The fact of why a plan is held.
+  static let heldReason = "held-reason"
   static let addEvent = "INSERT INTO events (\(eventColumns)) VALUES (\(places(5)))"
 
   static let oldestPrunable = """

@@ -152,19 +152,18 @@ extension SQLiteLedger {
     ) { row throws(LedgerFailure) in try row.event() }
   }
 
-  package func eventCount(code: String, since: Timestamp) throws(LedgerFailure) -> Int {
-    // In the text, so that SQLite sees that the index of deletions has them all.
-    let isDeletion = code == "deleted"
+  package func eventCount(code: String, after number: Int64) throws(LedgerFailure) -> Int {
     let count = try first(
-      "SELECT count(*) FROM events WHERE code = \(isDeletion ? "'deleted'" : "?1") AND moment >= ?2",
-      [isDeletion ? .null : .text(code), .integer(since.nanoseconds)]
+      "SELECT count(*) FROM events WHERE number > ?2 AND +code = ?1", [.text(code), .integer(number)]
     ) { row throws(LedgerFailure) in try row.integer(0) }
     return Int(count ?? 0)
   }
 
   package func held() throws(LedgerFailure) -> HeldPlan? {
-    try first("SELECT plan, since, count FROM held") { row throws(LedgerFailure) in
-      HeldPlan(id: try row.text(0), when: try row.timestamp(1), count: Int(try row.integer(2)))
+    let reason = try fact(SQL.heldReason) ?? ""
+    return try first("SELECT plan, since, count FROM held") { row throws(LedgerFailure) in
+      HeldPlan(
+        id: try row.text(0), when: try row.timestamp(1), count: Int(try row.integer(2)), reason: reason)
     }
   }
 

@@ -149,6 +149,7 @@ extension Connection {
     case .dropHolds:
       try run("DELETE FROM held")
       try run("DELETE FROM held_paths")
+      try writeFact(SQL.heldReason, nil)
     case .name(let name): try run(SQL.putName, name.values)
     case .dropName(let path): try run("DELETE FROM names WHERE path = ?", [.blob(path.bytes)])
     case .activity(let list): try write(list)
@@ -174,6 +175,7 @@ extension Connection {
     try run(
       "INSERT INTO held (slot, plan, since, count) VALUES (1, ?, ?, ?)",
       [.text(plan.id), .integer(plan.when.nanoseconds), .integer(Int64(plan.count))])
+    try writeFact(SQL.heldReason, plan.reason.isEmpty ? nil : plan.reason)
   }
 
   private func write(_ list: [Activity]) throws(LedgerFailure) {

@@ -12,7 +12,8 @@ enum EntryCodec {
     static let exact = Parts(rawValue: 8)
     /// Not a part either: the value of `mayBeDirectory`.
     static let mayBeDirectory = Parts(rawValue: 16)
-    static let all: Parts = [.size, .modified, .pieces, .exact, .mayBeDirectory]
+    static let hint = Parts(rawValue: 32)
+    static let all: Parts = [.size, .modified, .pieces, .exact, .mayBeDirectory, .hint]
   }
 
   static func encode(_ entry: Entry, into writer: inout ByteWriter) {
@@ -22,6 +23,7 @@ enum EntryCodec {
     if entry.pieces != nil { parts.insert(.pieces) }
     if entry.modifiedIsExact { parts.insert(.exact) }
     if entry.mayBeDirectory { parts.insert(.mayBeDirectory) }
+    if !entry.hint.isEmpty { parts.insert(.hint) }
     writer.put(byte: parts.rawValue)
     if let size = entry.size { writer.put(size) }
     if let modified = entry.modified { writer.put(modified.nanoseconds) }
@@ -35,6 +37,24 @@ enum EntryCodec {
       writer.put(Int64(source.priority))
     }
     writer.put(entry.listing)
+    if parts.contains(.hint) { encode(entry.hint, into: &writer) }
+  }
+
+  /// 0 stands for what is not said: no media type is empty, and no length is 0. A range is its two ends.
+  private static func encode(_ hint: ContentHint, into writer: inout ByteWriter) {
+    writer.put(hint.mediaType ?? [])
+    writer.put(hint.length ?? 0)
+    writer.put(hint.sizes?.lowerBound ?? 1)
+    writer.put(hint.sizes?.upperBound ?? 0)
+  }
+
+  private static func hint(from reader: inout ByteReader) throws(DamagedBytes) -> ContentHint {
+    let mediaType = try reader.string()
+    let length = try reader.unsigned()
+    let (first, last) = (try reader.unsigned(), try reader.unsigned())
+    return ContentHint(
+      mediaType: mediaType.isEmpty ? nil : mediaType, length: length == 0 ? nil : length,
+      sizes: first <= last ? first...last : nil)
   }
 
   static func decode(path: RelativePath, from reader: inout ByteReader) throws(DamagedBytes) -> Entry {
@@ -56,6 +76,7 @@ enum EntryCodec {
       path: path, size: size, modified: modified, modifiedIsExact: parts.contains(.exact), digests: digests,
       sources: sources, pieces: pieces, listing: try reader.string(),
       mayBeDirectory: parts.contains(.mayBeDirectory))
+    if parts.contains(.hint) { entry.hint = try hint(from: &reader) }
     // In the order in which they were.
     if digests.count > 1 { entry.digests = digests }
     return entry

@@ -87,6 +87,15 @@ struct FolderFlags: ParsableArguments {
     help: "Move to the trash what a complete feed no longer names.")
   var delete: Bool?
   @Option(
+    name: .pass(.deleteLimit),
+    help: ArgumentHelp(
+      "Hold deletions beyond so many lost files in 24 hours: 10%, a number, or off.", valueName: "limit"))
+  var deleteLimit: String?
+  @Option(
+    name: .pass(.keepTrash),
+    help: ArgumentHelp("Keep deleted and replaced files so long, such as 7d; all for ever.", valueName: "span"))
+  var keepTrash: String?
+  @Option(
     name: .pass(.localChanges),
     help: ArgumentHelp(
       "What to do with edited or vanished files: restore, keep or report.", valueName: "what"),
@@ -107,6 +116,8 @@ struct FolderFlags: ParsableArguments {
   var given: [PassOptions.Name: [String]] {
     var values: [PassOptions.Name: [String]] = [:]
     values[.delete] = delete.map { [String($0)] }
+    values[.deleteLimit] = deleteLimit.map { [$0] }
+    values[.keepTrash] = keepTrash.map { [$0] }
     values[.localChanges] = localChanges.map { [$0] }
     values[.reserve] = reserve.map { [$0] }
     return values

@@ -8,7 +8,9 @@ is data, in behaviours.json; the keys of a phase are documented at DEFAULTS belo
 the n-th phase, the last phase repeats. As /resumed~<behaviour>/... the first answer is PRIME's: a good beginning that
 stalls, for a client that is to be killed and to come back.
 
-Usage: scripted_server.py [--behaviours FILE] [--log FILE] [--cert FILE --key FILE]...
+A file SEED~NAME of the documents is what /<behaviour>/SEED/<size>/NAME is answered with, without misbehaving: a feed beside its files.
+
+Usage: scripted_server.py [--behaviours FILE] [--documents DIR] [--log FILE] [--cert FILE --key FILE]...
 
 Listens on free ports of 127.0.0.1 and prints "ready PLAIN OTHER TLS..." (one TLS port for each certificate, 0 without
 any; PLAIN and OTHER differ in origin only). Ends when its standard input closes. Each request becomes a line of
@@ -23,6 +25,8 @@ DEFAULTS = {
     "lastModified": True,      # send Last-Modified; a text is sent as it is
     "ranges": "honour",        # honour, ignore, always (whatever If-Range says), or a lie: start, end, total, unit,
                                # missing, multipart, unasked
+    "most": None,              # an answer to a range ends honestly after so many bytes, before the file does
+    "rangeStatus": None,       # answers with this status, without a body, to requests with a range
     "length": "right",         # right, none, longer, shorter, double, conflicting, negative, text
     "chunked": False,          # Transfer-Encoding: chunked; with "both" also a Content-Length; or a text that is sent
                                # in place of the second chunk's size line
@@ -61,6 +65,7 @@ class Server:
         with open(options.behaviours, encoding="utf-8") as file:
             self.behaviours = {entry["name"]: entry["phases"] for entry in json.load(file)}
         self.log_file = open(options.log, "a", encoding="utf-8") if options.log else None
+        self.documents = options.documents
         self.lock = threading.Lock()
         self.counts = {}
         self.connections = 0
@@ -109,6 +114,14 @@ class Server:
             except OSError:
                 pass
 
+    def document(self, seed, name):
+        """The text of a document; None when there is none of that name."""
+        try:
+            with open(os.path.join(self.documents or "", f"{seed}~{os.path.basename(name)}"), encoding="utf-8") as file:
+                return file.read()
+        except OSError:
+            return None
+
     def phase(self, path, name):
         primed = name.startswith("resumed~")
         phases = self.behaviours.get(name.removeprefix("resumed~"))
@@ -150,7 +163,11 @@ class Answer:
         size = parts[3] if len(parts) > 3 else "0"
         self.size = int(size) if size.isdigit() else 0
         self.tail = "/" + "/".join(parts[2:])
-        self.plan = server.phase(target, self.name)
+        document = server.document(self.seed, parts[4]) if len(parts) > 4 else None
+        if document is None:
+            self.plan = server.phase(target, self.name)
+        else:
+            self.plan = {**DEFAULTS, "body": document, "etag": "none", "lastModified": False}
         self.port = connection.getsockname()[1]
         self.sent = 0
         self.status = 0
@@ -206,6 +223,8 @@ class Answer:
         plan, body, extra = self.plan, self.content(), []
         total = len(body)
         start = self.range_start(total)
+        if plan["rangeStatus"] is not None and "range" in self.headers:
+            return plan["rangeStatus"], b"", extra
         if plan["status"] is not None:
             return plan["status"], body, extra
         if self.is_unchanged():
@@ -224,13 +243,14 @@ class Answer:
             "missing": [],
             "multipart": [],
         }
-        ranges = lies.get(plan["ranges"], [f"bytes {start}-{total - 1}/{total}"])
+        end = min(total, start + (plan["most"] or total))
+        ranges = lies.get(plan["ranges"], [f"bytes {start}-{end - 1}/{total}"])
         extra = [("Content-Range", value) for value in ranges]
         if plan["ranges"] == "multipart":
             extra.append(("Content-Type", "multipart/byteranges; boundary=x"))
             part = f"--x\r\nContent-Range: bytes {start}-{total - 1}/{total}\r\n\r\n".encode()
             return 206, part + body[start:] + b"\r\n--x--\r\n", extra
-        return 206, body[start:], extra
+        return 206, body[start:end], extra
 
     def head(self, status, body, extra):
         plan = self.plan
@@ -250,7 +270,7 @@ class Answer:
         if plan["flood"]:
             count, size = plan["flood"]
             lines += [f"X-Flood-{index}: {'x' * size}" for index in range(count)]
-        if status != 304:
+        if status not in (204, 304):
             lines += self.framing(len(body))
         lines.append("Connection: close" if self.ends() else "Connection: keep-alive")
         return ("\r\n".join(lines) + "\r\n\r\n").encode("latin-1")
@@ -297,12 +317,12 @@ class Answer:
             self.put(head[:len(head) // 2], count=False)
             self.reset()
         self.put(head, plan["dripHead"], count=False)
-        if self.method == "HEAD" or self.status == 304:
+        if self.method == "HEAD" or self.status in (204, 304):
             return
         while plan["endless"]:
             self.put((body or b"x")[:65536])
             time.sleep(0.002)
-        if plan["cut"] is not None:
+        if plan["cut"] is not None and not (plan["most"] and self.status == 206):
             body = body[:plan["cut"]]
         if plan["chunked"]:
             self.put_chunked(body)
@@ -353,6 +373,7 @@ def main():
     parser = argparse.ArgumentParser()
     here = os.path.dirname(os.path.abspath(__file__))
     parser.add_argument("--behaviours", default=os.path.join(here, "behaviours.json"))
+    parser.add_argument("--documents")
     parser.add_argument("--log")
     parser.add_argument("--cert", action="append", default=[])
     parser.add_argument("--key", action="append", default=[])

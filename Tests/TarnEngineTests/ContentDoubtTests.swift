@@ -1,0 +1,112 @@
+import TarnCore
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// A login page, an error page or nothing at all in the place of a file.
+@Suite struct ContentDoubtTests {
+  private static let url = World.host + "a.mp3"
+  private static let audio = "ID3 " + String(repeating: "sound ", count: 5000)
+
+  private func world(_ hint: ContentHint, _ name: String = "a.mp3") -> World {
+    let world = World()
+    world.policy.retries = 0
+    world.add(
+      Entry(
+        path: name.path, sources: [Source(url: World.host + name)], listing: "enclosure".bytes, hint: hint))
+    return world
+  }
+
+  private func page(_ body: String, _ type: String?) -> FakeAnswer {
+    var answer = FakeAnswer(body: body.bytes)
+    answer.contentType = type
+    return answer
+  }
+
+  private static let hint = ContentHint(mediaType: "audio/mpeg".bytes, length: 30_004)
+
+  @Test(arguments: [
+    ("<html>login</html>", "text/html; charset=utf-8"), ("  \n<!DOCTYPE html><p>login", nil),
+    ("<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", "application/xml"),
+    ("{\"error\": \"expired\"}", "application/json"), ("[ {\"error\": 1} ]", "audio/mpeg"),
+    ("Forbidden", "text/plain"), ("", "audio/mpeg"), ("", nil),
+  ])
+  func whatIsNoAudioIsAskedForAgain(_ body: String, _ type: String?) throws {
+    let world = world(Self.hint)
+    world.server.answer(Self.url, page(body, type))
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["content-mismatch"])
+    #expect(report.outcome == "partial")
+    #expect(world.files.isEmpty && world.partialNames.isEmpty)
+    world.server.answer(Self.url, page(Self.audio, "audio/mpeg"))
+    #expect(try world.run().isInSync)
+    #expect(world.text("a.mp3") == Self.audio)
+  }
+
+  @Test func theProblemSaysWhatCame() throws {
+    let world = world(Self.hint)
+    world.server.answer(Self.url, page("<html>login</html>", "text/html"))
+    let message = try #require(try world.run().problems.first).message
+    #expect(message.contains("a web page (text/html) came where the feed says audio/mpeg"))
+  }
+
+  /// Whatever the server calls it, and although the length is off.
+  @Test(arguments: ["audio/mpeg", "text/html", "text/plain", "application/octet-stream", nil])
+  func audioIsTaken(_ type: String?) throws {
+    let world = world(ContentHint(mediaType: "audio/mpeg".bytes, length: 31_111))
+    world.server.answer(Self.url, page(Self.audio, type))
+    #expect(try world.run().isInSync)
+  }
+
+  @Test(arguments: [
+    "text/html", "image/svg+xml", "application/json", "audio/x-mpegurl", "application/octet-stream",
+  ])
+  func whatMayBeTextIsTaken(_ declared: String) throws {
+    let world = world(ContentHint(mediaType: declared.bytes, length: 30_000), "page")
+    world.server.answer(World.host + "page", page("<html>a page</html>", "text/html"))
+    #expect(try world.run().isInSync)
+  }
+
+  /// The name alone: only a web page, and called so, is doubted.
+  @Test func aNameDeclaresToo() throws {
+    for (name, type, isTaken) in [
+      ("x.iso", "text/html", false), ("x.iso", "application/octet-stream", true),
+      ("x.html", "text/html", true),
+      ("x", "text/html", true), ("photo.JPG", "text/html", false),
+      ("a.tar.gz", "application/xhtml+xml", false),
+    ] {
+      let world = world(ContentHint(), name)
+      world.server.answer(World.host + name, page("<html>login</html>", type))
+      #expect(try world.run().isInSync == isTaken, "\(name) \(type)")
+    }
+  }
+
+  @Test func aRoundedSizeDoubtsAndTheEarlierCopyStays() throws {
+    let sizes: ClosedRange<UInt64> = 2900...3100
+    let world = world(ContentHint(sizes: sizes), "big")
+    let good = String(repeating: "x", count: 3000)
+    world.server.answer(World.host + "big", page(good, nil))
+    #expect(try world.run().isInSync)
+    world.add(
+      Entry(
+        path: "big".path, sources: [Source(url: World.host + "big")], listing: "another time".bytes,
+        hint: ContentHint(sizes: sizes)))
+    world.server.answer(World.host + "big", page("<html>login</html>", "text/html"))
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["size-mismatch"])
+    #expect(world.text("big") == good)
+    world.server.answer(World.host + "big", page(good + "y", nil))
+    #expect(try world.run().isInSync)
+    #expect(world.text("big") == good + "y")
+  }
+
+  /// A digest decides alone.
+  @Test func whatIsVerifiedIsNotDoubted() throws {
+    let world = World()
+    var entry = world.serve("a.mp3", "<html>a song</html>")
+    entry.hint = Self.hint
+    world.add(entry)
+    #expect(try world.run().isInSync)
+  }
+}
