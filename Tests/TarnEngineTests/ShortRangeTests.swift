@@ -62,7 +62,7 @@ import Testing
     let report = try world.run()
     #expect(report.problems.map(\.code) == ["range-too-short"])
     #expect(world.files.isEmpty)
-    #expect(world.server.requests.count <= 4)
+    #expect(world.server.requests.count <= 6)
     world.server.put(Self.url, Self.text.bytes, etag: "\"1\"")
     #expect(try world.run().isInSync)
     #expect(world.text("a") == Self.text)

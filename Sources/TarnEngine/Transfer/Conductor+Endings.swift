@@ -90,7 +90,9 @@ extension Conductor {
   private func goOn(_ job: Job, to total: UInt64) {
     guard let kept = jobs[job.id]?.known?.kept else { return restart(job) }
     let came = kept - min(kept, job.known?.kept ?? 0)
-    guard ResumeLadder.isProgress(came, of: total) else {
+    let isProgress = ResumeLadder.isProgress(came, of: total)
+    if !isProgress { jobs[job.id]?.restarts += 1 }
+    guard isProgress || job.restarts < Job.mostRestarts else {
       return trouble(
         jobs[job.id] ?? job, code: "range-too-short",
         "\(Printable.escape(job.url)): sent \(Units.count(came, "byte")) of the \(Units.grouped(total)) and ended",

@@ -26,7 +26,8 @@ struct Job {
   var round = 1
   /// The rung asked with now.
   var rung = ResumeLadder.Rung.fromZero
-  /// Times that its source was asked anew, because bytes at hand were of another version or not what they should be.
+  /// Times that its source was asked anew, because bytes at hand were of another version or not what they should be, or hardly any
+  /// came.
   var restarts = 0
   var partial: (any PartialFile)?
   /// What is proved of the bytes in `partial`.
