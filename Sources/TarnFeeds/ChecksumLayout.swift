@@ -16,9 +16,10 @@ enum ChecksumLayout: Equatable {
   init?(_ head: [UInt8], name: [UInt8]) {
     guard head.first(where: { !isBlank($0) }) != UInt8(ascii: "<") else { return nil }
     var lines = head.split(separator: 0x0A)
-    guard !DebianControl.recognises(lines) else { return nil }
+    // The file lists of Fedora have digests of a few files at their end.
+    guard !DebianControl.recognises(lines), !head.begins(with: "[Version]") else { return nil }
     let isWhole = head.count < FeedInput.headSize
-    if isWhole, let alone = DigestAlone(lines), let listed = alone.listed(in: name) {
+    if isWhole, let listed = DigestAlone(lines)?.listed(in: name) ?? DigestAlone.moved(lines, in: name) {
       self = .digestAlone(listed)
       return
     }
@@ -136,6 +137,21 @@ struct DigestAlone {
     }
     guard !name.isEmpty else { return .some(nil) }
     return DigestKind(title: name).map { .some($0) }
+  }
+
+  /// The one line of `x.iso.sha256` whose name is the path of `x.iso` where it was made: `/home/me/x.iso`, `..\x.iso`.
+  ///
+  /// - Returns: nil when it is not so. A path below the document's directory is taken as it is.
+  static func moved(_ lines: [ArraySlice<UInt8>], in name: [UInt8]) -> ChecksumLine.ListedDigest? {
+    guard lines.count == 1, let file = DigestFileName(name),
+      case .file(var listed) = ChecksumLine(ListedFile.withoutReturns(lines[0]))
+    else { return nil }
+    let path = listed.name.map { $0 == UInt8(ascii: "\\") ? 0x2F : $0 }
+    let isElsewhere =
+      path.first == 0x2F || path.begins(with: "../") || path.dropFirst().begins(with: ":/")
+    guard isElsewhere, path.split(separator: 0x2F).last?.elementsEqual(file.name) ?? false else { return nil }
+    listed.name = file.name
+    return listed
   }
 
   /// The file that it is of, by the name of the document.

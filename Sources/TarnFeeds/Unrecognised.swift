@@ -37,15 +37,20 @@ struct Unrecognised {
     if UnrecognisedPage.recognises(head) { return UnrecognisedPage(head, document).failure }
     let first = head.first { !isBlank($0) }
     if first == UInt8(ascii: "<"), let likeness = UnrecognisedXML.likeness(head) { return failure(likeness) }
-    if first == UInt8(ascii: "{") || first == UInt8(ascii: "["),
-      let likeness = UnrecognisedJSON(head).likeness
-    {
-      return failure(likeness)
+    let text = UnrecognisedText(head, name: URLReference(document.url).name)
+    if let known = text.known { return failure(known) }
+    if first == UInt8(ascii: "{") || first == UInt8(ascii: "["), let json = UnrecognisedJSON(head) {
+      return failure(json.likeness)
     }
-    if let likeness = UnrecognisedText(head, name: URLReference(document.url).name).likeness {
-      return failure(likeness)
-    }
+    if FileKind.isBinary(head) { return failure(endedByNUL ?? .fileItself("binary data")) }
+    if let likeness = text.likeness { return failure(likeness) }
     return unknown
+  }
+
+  private var endedByNUL: Likeness? {
+    guard case .file = ChecksumLine(head.prefix { $0 != 0 }) else { return nil }
+    return Likeness(
+      "a checksum list whose lines end with NUL", "write it without the option -z of sha256sum")
   }
 
   private func failure(_ likeness: Likeness) -> FeedFailure {
@@ -97,10 +102,10 @@ private enum FileKind {
     if let first = head.first, first == 0xFF, head.count > 1, head[1] & 0xE0 == 0xE0, isBinary(head) {
       return "an MP3 file"
     }
-    return isBinary(head) ? "binary data" : nil
+    return nil
   }
 
-  private static func isBinary(_ head: [UInt8]) -> Bool {
+  static func isBinary(_ head: [UInt8]) -> Bool {
     let isWide = head.starts(with: [0xFF, 0xFE]) || head.starts(with: [0xFE, 0xFF])
     return !isWide && head.prefix(4096).contains { $0 < 0x09 || (0x0E...0x1A).contains($0) }
   }
@@ -168,15 +173,20 @@ private struct UnrecognisedJSON {
   private let keys: Set<String>
   private let isArray: Bool
 
-  init(_ head: [UInt8]) {
+  /// - Returns: nil when it only begins as JSON does.
+  init?(_ head: [UInt8]) {
     var reader = JSONReader(head)
     isArray = head.first { !isBlank($0) } == UInt8(ascii: "[")
     var keys: Set<String> = []
     do throws(FeedFailure) {
       if isArray {
         try reader.beginArray()
-        _ = try reader.nextElement()
+        if try reader.nextElement() { _ = try reader.kind() }
       }
+    } catch {
+      return nil
+    }
+    do throws(FeedFailure) {
       try reader.beginObject()
       while keys.count < Self.mostKeys, let key = try reader.nextKey() {
         keys.insert(String(decoding: key, as: UTF8.self))
@@ -188,9 +198,7 @@ private struct UnrecognisedJSON {
     self.keys = keys
   }
 
-  private func has(_ names: String...) -> Bool { names.allSatisfy(keys.contains) }
-
-  var likeness: Unrecognised.Likeness? {
+  var likeness: Unrecognised.Likeness {
     if let known = Self.known.first(where: {
       $0.keys.allSatisfy(keys.contains) && $0.isArray ?? isArray == isArray
     }) {
@@ -213,6 +221,7 @@ private struct UnrecognisedJSON {
       "check the address; is there a limit of requests?"
     ),
     (["version", "stable", "files"], true, "the list of Go's releases", releaseAdvice),
+    (["meta", "name", "files"], false, "a package index of Python", Unrecognised.urlListAdvice),
     (["name", "versions"], false, "a list of releases, as HashiCorp and npm give it", releaseAdvice),
     (["version", "builds", "shasums"], false, "a release, as HashiCorp lists it", releaseAdvice),
     (["conceptrecid"], nil, "a record of Zenodo", Unrecognised.urlListAdvice),
@@ -223,10 +232,10 @@ private struct UnrecognisedJSON {
     (["siblings"], false, "a model or data set of Hugging Face", Unrecognised.urlListAdvice),
     (["oid", "path", "type"], true, "a list of files of Hugging Face", Unrecognised.urlListAdvice),
     (["files", "dir"], false, "an item of the Internet Archive", Unrecognised.urlListAdvice),
-    (["meta", "files"], false, "a package index of Python", Unrecognised.urlListAdvice),
     (["info", "urls"], false, "a package of PyPI", Unrecognised.urlListAdvice),
     (["signed", "signatures"], false, "metadata of TUF", Unrecognised.urlListAdvice),
     (["kind", "items"], false, "a listing of Google Cloud Storage", Unrecognised.urlListAdvice),
+    (["hash", "bytes", "name"], true, "a listing of an OpenStack container", Unrecognised.urlListAdvice),
     (["Path", "Size", "IsDir"], true, "a listing of 'rclone lsjson'", Unrecognised.urlListAdvice),
     (
       ["error"], false, "an error message in JSON",

@@ -15,15 +15,21 @@ struct UnrecognisedText {
     self.name = name
   }
 
-  var likeness: Unrecognised.Likeness? {
+  /// By how it begins.
+  var known: Unrecognised.Likeness? {
     guard let first = lines.first else { return nil }
-    if let known = Self.begins.first(where: { first.begins(with: $0.begin) }) {
-      return Likeness(known.what, known.advice)
-    }
-    return digest ?? debian ?? sums ?? listing ?? names
+    return Self.begins.first { first.begins(with: $0.begin) }.map { Likeness($0.what, $0.advice) }
+  }
+
+  /// By all that is there.
+  var likeness: Unrecognised.Likeness? {
+    lines.isEmpty ? nil : digest ?? debian ?? sums ?? listing ?? names
   }
 
   private static let sumsAdvice = "make a checksum list of the files: sha256sum * > SHA256SUMS"
+
+  private static let signedAdvice =
+    "give the list that it signs: the same name without .asc, .sig, .gpg or .minisig"
 
   private static let begins: [(begin: String, what: String, advice: String)] = [
     ("#mtree", "an mtree specification", sumsAdvice), ("/set ", "an mtree specification", sumsAdvice),
@@ -32,13 +38,13 @@ struct UnrecognisedText {
       "put the address of that file in a text file of one line: a URL list, which is a feed"
     ),
     ("manifest-version = ", "a channel of Rust in TOML", Unrecognised.urlListAdvice),
+    ("-----BEGIN PGP SIGNATURE", "a signature of OpenPGP", signedAdvice),
+    ("-----BEGIN PGP PUBLIC KEY", "a key of OpenPGP", signedAdvice),
     (
-      "-----BEGIN PGP", "a signature or a key of OpenPGP",
-      "give the list that it signs: the same name without .asc, .sig or .gpg"
+      "BagIt-Version:", "the declaration of a bag (BagIt)", "give its manifest, such as manifest-sha256.txt"
     ),
     (
-      "untrusted comment:", "a signature or a key of signify or minisign",
-      "give the list that it signs: the same name without .sig or .minisig"
+      "untrusted comment:", "a signature or a key of signify or minisign", signedAdvice
     ),
     (
       "version https://git-lfs.github.com/", "a pointer of Git LFS, not the file that it stands for",
@@ -53,6 +59,7 @@ struct UnrecognisedText {
     ("ftp://", "a list of ftp addresses", "Tarn fetches over http and https only"),
     ("magnet:", "a list of magnet links", "Tarn fetches over http and https only"),
     ("rsync://", "a list of rsync addresses", "Tarn fetches over http and https only"),
+    ("Sitemap:", "a robots.txt", "check the address; nothing was changed"),
     ("User-agent:", "a robots.txt", "check the address; nothing was changed"),
     ("HTTP/1.", "an answer of a web server with its headers", "save the body alone (curl without -i)"),
     ("HTTP/2", "an answer of a web server with its headers", "save the body alone (curl without -i)"),
@@ -100,10 +107,10 @@ struct UnrecognisedText {
       return Likeness(
         "a Manifest of Gentoo, which does not say where its files are", Unrecognised.urlListAdvice)
     }
-    let areSums = words.allSatisfy { words in
+    let sums = words.filter { words in
       words.count >= 3 && words[0].allSatisfy(Percent.isDigit) && words[1].allSatisfy(Percent.isDigit)
     }
-    if areSums {
+    if 2 * sums.count > words.count {
       return Likeness("a list of the sums of cksum or sum, which are no digests", Self.sumsAdvice)
     }
     let areCRC = words.allSatisfy { words in

@@ -332,6 +332,19 @@ import Testing
     }
   }
 
+  /// The path on the machine where the digest was made is none here, and the document's own name tells the file.
+  @Test(arguments: ["/home/me/dist/x.iso", "../x.iso", "C:\\build\\x.iso", "..\\x.iso"])
+  func thePathWhereItWasMadeIsLeftOut(path: String) {
+    let url = "https://example.org/pub/x.iso.sha256"
+    for line in [
+      "\(Self.sha256)  \(path)\r\n", "\(Self.sha256) *\(path)\n", "SHA256 (\(path)) = \(Self.sha256)\n",
+    ] {
+      #expect(parse(line, url: url).names == ["x.iso"], "\(line)")
+      #expect(parse(line, url: "https://example.org/pub/y.iso.sha256").names != ["x.iso"])
+    }
+    #expect(parse("\(Self.sha256)  dist/x.iso\n", url: url).names == ["dist/x.iso"])
+  }
+
   @Test func aDigestBesideNothingIsRefused() {
     for (name, text) in [
       ("sums", Self.sha256), ("x.iso.md5", Self.sha256), ("x.iso.sha1", "sha256:\(Self.sha256)"),
