@@ -28,7 +28,7 @@ enum ChecksumLayout: Equatable {
       return
     }
     // The last line of a longer document may be cut.
-    if !isWhole { lines.removeLast() }
+    if !isWhole { _ = lines.popLast() }
     guard Self.areNameFirst(lines, of: name) else { return nil }
     self = .nameFirst
   }

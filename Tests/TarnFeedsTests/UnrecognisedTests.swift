@@ -139,4 +139,43 @@ import Testing
       }
     }
   }
+
+  /// Longer than what is looked at, of one kind of byte or line.
+  @Test(arguments: [
+    "\n", " ", "#\n", "a", "a: ", "0", "<", "{\"", "[", "\u{0}", "a\n", "-----BEGIN PGP\n", "x 00\n",
+  ])
+  func longDocumentsOfOneKindAreRefused(text: String) {
+    let many = String(repeating: text, count: 70_000 / text.utf8.count)
+    #expect(parse(many).failure?.code.isEmpty == false)
+    #expect(parse(many, place: "sub").failure?.code.isEmpty == false)
+  }
+
+  /// Parts of lists in any order: each document is read or refused, and in blocks as at once.
+  @Test func anyMixtureIsReadOrRefused() {
+    let parts: [String] = [
+      ChecksumFormsTests.md5, ChecksumFormsTests.sha1, ChecksumFormsTests.sha256, ChecksumFormsTests.sha512,
+      "CA978112 CA1BBDCA", "0C C1 75", "sha256:", "SHA256 (", ") = ", "SIZE (", "# BLAKE2B HASH\n",
+      "sha256sum:\n", "a.iso",
+      "sub/b.txt", "..", "-", "\\", "\\n", "\"", ": ", ":", "=", " ", "  ", "\t", " *", "\n", "\n", "\n",
+      "\r\n", "\r", "\u{0}", ";",
+      "#", " 12 bytes", "12", "https://a.example/x", " out=y", "refs/",
+      "%%%% HASHDEEP-1.0\n%%%% size,md5,filename\n",
+      "## Invoked from: C:\\x\n", "-----BEGIN PGP SIGNED MESSAGE-----\n\n", "-----BEGIN PGP SIGNATURE-----\n",
+      "-----END PGP SIGNATURE-----\n", "untrusted comment: x\n", "<a href=\"x\">", "{\"files\":[",
+      "Package: x\n",
+    ]
+    var state: UInt64 = 27
+    func next(_ most: Int) -> Int {
+      state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
+      return Int(state >> 33) % most
+    }
+    let names = ["list", "x.iso.sha256", "a.iso", "MD5SUMS", "b2sums", "x.sfv", ""]
+    for _ in 0..<2000 {
+      let text = (0...next(24)).map { _ in parts[next(parts.count)] }.joined()
+      let url = "https://example.org/pub/\(names[next(names.count)])"
+      let outcome = parse(text, url: url)
+      #expect(outcome.faults == [], "\(text)")
+      #expect(parse(text, url: url, step: 7) == outcome, "\(text)")
+    }
+  }
 }
