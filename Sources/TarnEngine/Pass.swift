@@ -473,6 +473,6 @@ extension PassFailure {
     let kind: Kind = failure.code == "feed-not-readable" ? .feedUnreachable : .feedMalformed
     self.init(
       kind, code: failure.code, "\(Printable.escape(feed))\(place): \(failure.message)",
-      hint: "nothing was changed")
+      hint: failure.hint ?? "nothing was changed")
   }
 }

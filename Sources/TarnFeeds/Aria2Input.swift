@@ -40,8 +40,8 @@ struct Aria2Input: FeedFormat {
         continue
       }
       try sink(
-        Refusal.of(
-          text: text, code: "line-malformed", reason: "line \(input.line) is no absolute URL, and no option"))
+        URLList.malformed(
+          text, line: input.line, reason: "line \(input.line) is no absolute URL, and no option"))
       reason = reason ?? "line \(input.line) is not understood"
     }
     if let item = download?.item(in: context) { try sink(item) }

@@ -2,17 +2,31 @@ import TarnCore
 
 /// One line of a checksum list.
 enum ChecksumLine: Equatable {
-  /// An empty line or a comment.
+  /// An empty line, or one that is known to say nothing of a file.
   case nothing
-  /// The comment `# name: N bytes` of Fedora's lists.
-  case size(name: [UInt8], UInt64)
-  case file(name: [UInt8], Digest)
+  /// A title such as `# BLAKE2B HASH` or `sha256sum:`: the kind of the bare digests that follow.
+  case title(DigestKind)
+  /// `# name: N bytes`, and the same without the mark; `SIZE (name) = N`.
+  case size(name: [UInt8], UInt64, isComment: Bool)
+  case file(ListedDigest)
   /// A digest that Tarn cannot check.
   case unsupported(name: [UInt8])
+  /// It holds no digest, whole or damaged, so it names no file.
+  case text
   case malformed
 
-  /// - Parameter untaggedIsUnknown: the list's own name says that a bare digest is none of SHA-2, SHA-1, MD5.
-  init(_ line: ArraySlice<UInt8>, untaggedIsUnknown: Bool = false) {
+  struct ListedDigest: Equatable {
+    var name: [UInt8]
+    var digest: Digest
+    var size: UInt64?
+    /// Where the list says that the file is; empty when it lies beside the list.
+    var url: [UInt8] = []
+  }
+
+  /// - Parameters:
+  ///   - untagged: what the list's own name, or a title above the line, says of bare digests; nil when nothing does.
+  ///   - isFromWindows: the line ends with a carriage return.
+  init(_ line: ArraySlice<UInt8>, untagged: DigestKind? = nil, isFromWindows: Bool = false) {
     let line = line.drop { $0 == 0x20 || $0 == 0x09 }
     guard let first = line.first else {
       self = .nothing
@@ -24,38 +38,88 @@ enum ChecksumLine: Equatable {
     default:
       let isEscaped = first == UInt8(ascii: "\\")
       let text = isEscaped ? line.dropFirst() : line
-      let parsed = Self.plain(text, untaggedIsUnknown) ?? Self.tagged(text) ?? .malformed
-      self = line.contains(0) ? .malformed : isEscaped ? parsed.unescaped : parsed
+      guard let parsed = Self.plain(text, untagged) ?? Self.sized(text, untagged) ?? Self.tagged(text) else {
+        self = Self.other(line)
+        return
+      }
+      self =
+        line.contains(0)
+        ? .malformed : isEscaped ? parsed.unescaped : isFromWindows ? parsed.withSlashes : parsed
     }
   }
 
-  /// ` name: N bytes`; every other comment says nothing.
+  /// As many digits of a damaged digest stand behind each other in no word.
+  private static let digitsOfDigest = 24
+
+  /// What is no comment and has no digest that can be read.
+  private static func other(_ line: ArraySlice<UInt8>) -> ChecksumLine {
+    if let size = sizeNote(line, isComment: false) { return size }
+    if let kind = DigestKind(title: line) { return .title(kind) }
+    if line.begins(with: "TIMESTAMP = ") { return .nothing }
+    return holdsDigest(line) ? .malformed : .text
+  }
+
+  static func holdsDigest(_ line: some Sequence<UInt8>) -> Bool {
+    var run = 0
+    for byte in line {
+      run = Percent.hexValue(byte) == nil ? 0 : run + 1
+      if run == digitsOfDigest { return true }
+    }
+    return false
+  }
+
   private static func comment(_ text: ArraySlice<UInt8>) -> ChecksumLine {
+    sizeNote(text, isComment: true) ?? DigestKind(title: text).map { .title($0) } ?? .nothing
+  }
+
+  /// `name: N bytes`.
+  private static func sizeNote(_ text: ArraySlice<UInt8>, isComment: Bool) -> ChecksumLine? {
     let text = trimmed(text)
-    let unit = Array(" bytes".utf8)
-    guard text.suffix(unit.count).elementsEqual(unit) else { return .nothing }
-    let rest = text.dropLast(unit.count)
-    guard let colon = rest.lastIndex(of: UInt8(ascii: ":")), colon > rest.startIndex,
-      let size = UInt64(String(decoding: trimmed(rest[(colon + 1)...]), as: UTF8.self)), size <= Int64.max
-    else { return .nothing }
-    return .size(name: Array(rest[..<colon]), size)
+    guard let colon = text.lastIndex(of: UInt8(ascii: ":")), colon > text.startIndex,
+      let size = bytes(text[(colon + 1)...], isUnitNeeded: true)
+    else { return nil }
+    return .size(name: Array(text[..<colon]), size, isComment: isComment)
   }
 
-  /// `hex  name`, `hex *name`, `hex name`; nil when it does not begin so.
-  private static func plain(_ text: ArraySlice<UInt8>, _ isUnknown: Bool) -> ChecksumLine? {
-    let hex = text.prefix { Percent.hexValue($0) != nil }
-    guard let algorithm = algorithms[hex.count], let digest = Digest(algorithm, hex: hex) else { return nil }
-    var name = text[hex.endIndex...]
-    guard name.first == 0x20 else { return nil }
-    name = name.dropFirst()
-    if name.first == 0x20 || name.first == UInt8(ascii: "*") { name = name.dropFirst() }
-    guard !name.isEmpty else { return nil }
-    return isUnknown ? .unsupported(name: Array(name)) : .file(name: Array(name), digest)
+  /// `N bytes`, or `N` alone where that may be.
+  private static func bytes(_ text: some BidirectionalCollection<UInt8>, isUnitNeeded: Bool) -> UInt64? {
+    let words = trimmed(text).split(separator: 0x20)
+    let isUnit =
+      words.count == 2 && (words[1].elementsEqual("bytes".utf8) || words[1].elementsEqual("byte".utf8))
+    guard isUnit || words.count == 1 && !isUnitNeeded,
+      let size = Percent.wholeNumber(Array(words[0])), size <= Int64.max
+    else { return nil }
+    return size
   }
 
-  private static let algorithms: [Int: DigestAlgorithm] = [
-    32: .md5, 40: .sha1, 56: .sha224, 64: .sha256, 96: .sha384, 128: .sha512,
-  ]
+  /// `hex  name`, `hex *name`, `hex name`, `hex<tab>name`, each also as `sha256:hex`; nil when it does not begin so.
+  private static func plain(_ text: ArraySlice<UInt8>, _ untagged: DigestKind?) -> ChecksumLine? {
+    let end = text.firstIndex { $0 == 0x20 || $0 == 0x09 } ?? text.endIndex
+    guard let digest = DigestWord(text[..<end], untagged: untagged) else { return nil }
+    var name = text[end...]
+    let gap = name.prefix { $0 == 0x20 || $0 == 0x09 }
+    if gap.contains(0x09) {
+      // No name that Tarn takes holds a tab, so all of it parts the two.
+      name = name.dropFirst(gap.count)
+    } else {
+      name = name.dropFirst()
+      if name.first == 0x20 || name.first == UInt8(ascii: "*") { name = name.dropFirst() }
+    }
+    return name.isEmpty ? nil : digest.line(of: Array(name))
+  }
+
+  /// `   size  hex  name`, as md5deep -z prints it; nil when it is not so.
+  private static func sized(_ text: ArraySlice<UInt8>, _ untagged: DigestKind?) -> ChecksumLine? {
+    let digits = text.prefix(19).prefix { Percent.isDigit($0) }
+    let rest = text[digits.endIndex...]
+    guard !digits.isEmpty, rest.begins(with: "  "),
+      let size = UInt64(String(decoding: digits, as: UTF8.self)),
+      let line = plain(rest.drop { $0 == 0x20 }, untagged)
+    else { return nil }
+    guard case .file(var listed) = line else { return line }
+    listed.size = size
+    return .file(listed)
+  }
 
   /// `ALG (name) = hex`, openssl's `ALG(name)= hex`, and Base64 for hexadecimal; nil when it is not so.
   private static func tagged(_ text: ArraySlice<UInt8>) -> ChecksumLine? {
@@ -66,14 +130,16 @@ enum ChecksumLine: Equatable {
     guard let first = tag.first, Percent.isLetter(first), rest.first == UInt8(ascii: "("),
       let (name, value) = parted(rest.dropFirst()), !name.isEmpty
     else { return nil }
-    let algorithm = tag.withUnsafeBytes { DigestAlgorithm(name: $0) }
-    if value.allSatisfy({ Percent.hexValue($0) != nil }) {
-      guard let algorithm else { return .unsupported(name: Array(name)) }
-      if let digest = Digest(algorithm, hex: value) { return .file(name: Array(name), digest) }
+    if lowercased(tag).elementsEqual("size".utf8), let size = bytes(value, isUnitNeeded: false) {
+      return .size(name: Array(name), size, isComment: false)
     }
-    guard let bytes = Base64.decode(value), (16...64).contains(bytes.count) else { return nil }
-    guard let algorithm else { return .unsupported(name: Array(name)) }
-    return Digest(algorithm, bytes: bytes).map { .file(name: Array(name), $0) }
+    let algorithm = tag.withUnsafeBytes { DigestAlgorithm(name: $0) }
+    let isHex = value.count >= 8 && value.allSatisfy { Percent.hexValue($0) != nil }
+    let bytes = Base64.decode(value).flatMap { (16...64).contains($0.count) ? $0 : nil }
+    guard let algorithm else { return isHex || bytes != nil ? .unsupported(name: Array(name)) : nil }
+    let digest =
+      (isHex ? Digest(algorithm, hex: value) : nil) ?? bytes.flatMap { Digest(algorithm, bytes: $0) }
+    return digest.map { .file(ListedDigest(name: Array(name), digest: $0)) } ?? .malformed
   }
 
   /// `name) = value` at its last such place.
@@ -90,13 +156,25 @@ enum ChecksumLine: Equatable {
     return nil
   }
 
-  /// The name with `\\`, `\n` and `\r` undone; malformed for any other backslash.
-  private var unescaped: ChecksumLine {
+  /// The line with another name; malformed for none.
+  private func naming(_ change: ([UInt8]) -> [UInt8]?) -> ChecksumLine {
     switch self {
-    case .file(let name, let digest): Self.unescape(name).map { .file(name: $0, digest) } ?? .malformed
-    case .unsupported(let name): Self.unescape(name).map { .unsupported(name: $0) } ?? .malformed
-    default: self
+    case .file(var listed):
+      guard let name = change(listed.name) else { return .malformed }
+      listed.name = name
+      return .file(listed)
+    case .unsupported(let name): return change(name).map { .unsupported(name: $0) } ?? .malformed
+    default: return self
     }
+  }
+
+  /// The name with `\\`, `\n` and `\r` undone; malformed for any other backslash.
+  private var unescaped: ChecksumLine { naming(Self.unescape) }
+
+  /// The separators of Windows as those of a path. The tools of other systems escape a backslash, so one in a line
+  /// with the line ends of Windows can only be a separator.
+  private var withSlashes: ChecksumLine {
+    naming { $0.contains(0x2F) ? $0 : $0.map { $0 == UInt8(ascii: "\\") ? 0x2F : $0 } }
   }
 
   private static func unescape(_ name: [UInt8]) -> [UInt8]? {
@@ -115,5 +193,64 @@ enum ChecksumLine: Equatable {
       }
     }
     return result
+  }
+}
+
+// MARK: The name before the digest
+
+extension ChecksumLine {
+  /// `name hex`, `name: hex`, `name sha256:hex`, and with a URL behind it, as in the registries of pooch.
+  ///
+  /// Only where all lines of a document are so: one by itself may be any text.
+  init(nameFirst line: ArraySlice<UInt8>, untagged: DigestKind?) {
+    var rest = trimmed(line)[...]
+    guard let first = rest.first, first != UInt8(ascii: "#"), first != UInt8(ascii: ";") else {
+      self = ChecksumLine(line)
+      return
+    }
+    var word = Self.takeLastWord(of: &rest)
+    var url: [UInt8] = []
+    if word.begins(with: "https://") || word.begins(with: "http://") {
+      url = Array(word)
+      word = Self.takeLastWord(of: &rest)
+    }
+    let name = Self.bareName(rest)
+    guard let digest = DigestWord(word, untagged: untagged), !name.isEmpty, !Self.holdsDigest(name),
+      !name.contains(0)
+    else {
+      self = Self.holdsDigest(line) ? .malformed : .text
+      return
+    }
+    self = digest.line(of: name)
+    if case .file(var listed) = self, !url.isEmpty {
+      listed.url = url
+      self = .file(listed)
+    }
+  }
+
+  private static func takeLastWord(of text: inout ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    let start = text.lastIndex(where: isBlank).map { $0 + 1 } ?? text.startIndex
+    let word = text[start...]
+    text = text[..<start]
+    while let last = text.last, isBlank(last) { text.removeLast() }
+    return word
+  }
+
+  /// The name without a colon, quotes, or the backslashes before its blanks. Empty for the title of a digest: `sha256: hex`.
+  private static func bareName(_ text: ArraySlice<UInt8>) -> [UInt8] {
+    var name = text
+    if name.last == UInt8(ascii: ":") { name = name.dropLast() }
+    guard DigestKind(title: name) == nil else { return [] }
+    let quote = UInt8(ascii: "\"")
+    if name.count > 2, name.first == quote, name.last == quote { return Array(name.dropFirst().dropLast()) }
+    var bare: [UInt8] = []
+    for byte in name {
+      if byte == 0x20 {
+        guard bare.last == UInt8(ascii: "\\") else { return Array(name) }
+        bare.removeLast()
+      }
+      bare.append(byte)
+    }
+    return bare
   }
 }

@@ -1,99 +1,62 @@
 import TarnCore
 
-/// `SHA256SUMS` and its kin: the lines of coreutils, BSD, openssl and Fedora's clearsigned lists.
+/// `SHA256SUMS` and its kin: the lines of coreutils, BSD, openssl and gpg, clearsigned ones too, lists with the names in
+/// front, and the one digest that stands beside a file.
 struct ChecksumList: FeedFormat {
   var name: String { "checksum list" }
   var isListing: Bool { false }
 
-  func recognises(_ head: [UInt8]) -> Bool {
-    guard head.first(where: { !isBlank($0) }) != UInt8(ascii: "<") else { return false }
-    let lines = head.split(separator: 0x0A).lazy.map { ListedFile.withoutReturns($0) }
-    return lines.contains { line in
-      switch ChecksumLine(line) {
-      case .file, .unsupported: true
-      default: false
-      }
-    }
+  func recognises(_ head: [UInt8]) -> Bool { recognises(head, named: []) }
+
+  func recognises(_ head: [UInt8], named name: [UInt8]) -> Bool {
+    ChecksumLayout(head, name: name) != nil
   }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
-    var reading = ChecksumReading(context: context)
-    var text = SignedText(isSigned: SignedText.begins(in: try input.peek()))
-    while let (raw, isEnded) = try input.readLine() {
-      guard let line = text.next(ListedFile.withoutReturns(raw)) else { continue }
-      try reading.take(line, number: input.line, isEnded: isEnded, sink: sink)
+    let head = try input.peek()
+    let layout = ChecksumLayout(head, name: context.url.name)
+    if case .digestAlone(let listed) = layout {
+      try sink(ListedFile.item(listed.name, digests: [listed.digest], in: context))
+      return end(context.doubt)
     }
-    try reading.flush(to: sink)
+    var reading = ChecksumReading(context: context)
+    var lines = ChecksumLines(name: context.url.name, isNameFirst: layout == .nameFirst)
+    var text = SignedText(head: head)
+    while let (raw, isEnded) = try input.readLine() {
+      guard let line = text.next(raw) else { continue }
+      try lines.take(ListLine(line, number: input.line, isEnded: isEnded)) {
+        try reading.take($0, of: $1, sink: sink)
+      }
+      if !isEnded { reading.note("line \(input.line), the last one, has no end: it may be cut") }
+    }
+    try lines.finish { try reading.take($0, of: $1, sink: sink) }
+    try reading.finish(sink: sink)
     guard reading.understood > 0 else {
       throw FeedFailure(code: "feed-not-recognised", message: "no line of this list is a checksum line")
     }
     if text.isCut { reading.note("truncated: the end of the PGP signature is missing") }
     if let doubt = context.doubt { reading.note(doubt) }
-    return FeedEnd(format: name, isComplete: reading.reason == nil, incompleteReason: reading.reason ?? "")
-  }
-}
-
-/// The lines of a clearsigned message that are signed (RFC 9580 7), or all lines of a plain document.
-private struct SignedText {
-  private enum Place { case before, headers, body, signature, after }
-  private var place: Place
-  private let isSigned: Bool
-  private static let begin = "-----BEGIN PGP SIGNED MESSAGE-----"
-
-  init(isSigned: Bool) {
-    self.isSigned = isSigned
-    place = isSigned ? .before : .body
+    return end(reading.reason)
   }
 
-  /// True when the message ended before its signature did.
-  var isCut: Bool { isSigned && place != .after }
-
-  static func begins(in head: [UInt8]) -> Bool {
-    head.split(separator: 0x0A).contains { ListedFile.withoutReturns($0).elementsEqual(begin.utf8) }
-  }
-
-  /// The line as it was before signing; nil when it is not part of the signed text.
-  mutating func next(_ line: ArraySlice<UInt8>) -> ArraySlice<UInt8>? {
-    guard isSigned else { return line }
-    switch place {
-    case .before:
-      if line.elementsEqual(Self.begin.utf8) { place = .headers }
-    case .headers:
-      if line.isEmpty { place = .body }
-    case .body:
-      if line.begins(with: "-----BEGIN PGP SIGNATURE-----") {
-        place = .signature
-      } else {
-        return line.begins(with: "- ") ? line.dropFirst(2) : line
-      }
-    case .signature:
-      if line.begins(with: "-----END PGP SIGNATURE-----") { place = .after }
-    case .after: break
-    }
-    return nil
+  private func end(_ doubt: String?) -> FeedEnd {
+    FeedEnd(format: name, isComplete: doubt == nil, incompleteReason: doubt ?? "")
   }
 }
 
 /// The state while a list is read. Consecutive lines about one file are one entry.
 private struct ChecksumReading {
   let context: FeedContext
-  let untaggedIsUnknown: Bool
   var understood = 0
   /// Why the list is not complete.
   private(set) var reason: String?
   private var pending: Entry?
-  /// A file whose lines so far have digests that Tarn cannot check.
+  /// A name whose lines so far have digests that Tarn cannot check.
   private var unchecked: [UInt8]?
-  private var announced: (name: [UInt8], size: UInt64)?
+  private var names = ListedNames()
 
   init(context: FeedContext) {
     self.context = context
-    // Standard input has the working directory for its base, and a directory's name says nothing.
-    let parts = context.url.path.split(separator: 0x2F, omittingEmptySubsequences: false)
-    let last = lowercased(parts.last ?? [])
-    let isKnown = last.holds("sha1") || last.holds("sha2") || last.holds("sha5") || last.holds("md5")
-    let isOther = ["b2", "blake", "sm3", "sha3-", "sha3_", "sha3sum"].contains { last.holds($0) }
-    untaggedIsUnknown = isOther && !isKnown
   }
 
   /// Keeps the first reason.
@@ -101,59 +64,100 @@ private struct ChecksumReading {
     if reason == nil { reason = text }
   }
 
-  mutating func take(_ line: ArraySlice<UInt8>, number: Int, isEnded: Bool, sink: FeedSink) throws {
-    switch ChecksumLine(line, untaggedIsUnknown: untaggedIsUnknown) {
-    case .nothing: break
-    case .size(let name, let size): announced = (name, size)
-    case .file(let name, let digest):
+  mutating func take(_ parsed: ChecksumLine, of line: ListLine, sink: FeedSink) throws {
+    switch parsed {
+    case .nothing, .title: break
+    case .size(let name, let size, let isComment): take(size: size, of: name, isComment: isComment)
+    case .file(let listed):
       understood += 1
-      try take(name, digest, sink: sink)
+      try take(listed, of: line, sink: sink)
     case .unsupported(let name):
       understood += 1
-      let bytes = ListedFile.withoutDot(name)
-      if pending?.path.bytes == bytes || unchecked == bytes { break }
+      try takeUnchecked(ListedFile.withoutDot(name), sink: sink)
+    case .text, .malformed:
+      guard line.isEnded || understood == 0 else {
+        throw FeedFailure(
+          code: "feed-truncated", message: "the list ends in the middle of a line", line: line.number)
+      }
+      note("line \(line.number) is not understood")
+      guard parsed == .malformed else { break }
       try flush(to: sink)
-      unchecked = bytes
-    case .malformed where !isEnded && understood > 0:
-      throw FeedFailure(
-        code: "feed-truncated", message: "the list ends in the middle of a line", line: number)
-    case .malformed:
-      try flush(to: sink)
-      try sink(Refusal.of(text: line, code: "line-malformed", reason: "line \(number) is no checksum line"))
-      note("line \(number) is not understood")
+      let reason = "line \(line.number) is no checksum line"
+      try sink(Refusal.of(text: line.bytes, code: "line-malformed", reason: reason))
     }
-    if !isEnded { note("line \(number), the last one, has no end: it may be cut") }
   }
 
-  mutating func flush(to sink: FeedSink) throws {
+  mutating func finish(sink: FeedSink) throws {
+    try flush(to: sink)
+    try settleUnchecked(sink: sink)
+    for name in names.namesUnchecked { try refuse(name, sink: sink) }
+    if let name = names.nameWithoutFile { note("\(Printable.escape(name)) has a size and no digest") }
+  }
+
+  private mutating func flush(to sink: FeedSink) throws {
     if let entry = pending { try sink(.entry(entry)) }
     pending = nil
-    if let name = unchecked {
-      try sink(.refused(Refusal(name: name, code: "digest-unsupported", reason: Refusal.noCheck)))
-    }
-    unchecked = nil
   }
 
-  private mutating func take(_ name: [UInt8], _ digest: Digest, sink: FeedSink) throws {
-    let bytes = ListedFile.withoutDot(name)
+  private mutating func take(size: UInt64, of name: [UInt8], isComment: Bool) {
+    let name = ListedFile.withoutDot(name)
+    if let known = pending, known.path.bytes == name, known.size == nil {
+      pending?.size = size
+    } else {
+      names.note(size: size, of: name, isComment: isComment)
+    }
+  }
+
+  /// A digest that can be checked may stand anywhere in the list.
+  private mutating func takeUnchecked(_ name: [UInt8], sink: FeedSink) throws {
+    guard !context.isDocument(name), pending?.path.bytes != name, unchecked != name else { return }
+    try settleUnchecked(sink: sink)
+    unchecked = name
+  }
+
+  private mutating func settleUnchecked(sink: FeedSink) throws {
+    guard let name = unchecked else { return }
+    unchecked = nil
+    guard !names.noteUnchecked(name) else { return }
+    try flush(to: sink)
+    try refuse(name, sink: sink)
+  }
+
+  private func refuse(_ name: [UInt8], sink: FeedSink) throws {
+    try sink(.refused(Refusal(name: name, code: "digest-unsupported", reason: Refusal.noCheck)))
+  }
+
+  private mutating func take(_ listed: ChecksumLine.ListedDigest, of line: ListLine, sink: FeedSink) throws {
+    let bytes = ListedFile.withoutDot(listed.name)
+    // No list can hold its own digest: what it says of itself is of an earlier state.
+    guard !context.isDocument(bytes) else { return }
+    if unchecked == bytes { unchecked = nil } else { try settleUnchecked(sink: sink) }
     if let known = pending, known.path.bytes == bytes,
-      !known.digests.contains(where: { $0.algorithm == digest.algorithm })
+      !known.digests.contains(where: { $0.algorithm == listed.digest.algorithm })
     {
       pending = Entry(
-        path: known.path, size: known.size, digests: known.digests + [digest], sources: known.sources)
+        path: known.path, size: known.size ?? listed.size, digests: known.digests + [listed.digest],
+        sources: known.sources)
       return
     }
-    if unchecked == bytes { unchecked = nil }
     try flush(to: sink)
+    guard !bytes.elementsEqual("-".utf8) else {
+      return try sink(
+        Refusal.of(
+          text: line.bytes, code: "line-malformed",
+          reason: "line \(line.number) is the digest of standard input ('-'), not of a file"))
+    }
     let path: RelativePath
     do throws(PathRefusal) {
       path = try RelativePath(bytes, rule: context.document.rule)
     } catch {
       return try sink(.refused(Refusal(name: bytes, error)))
     }
-    let size = announced.flatMap { $0.name == name ? $0.size : nil }
-    let sources = context.sources(beside: path)
+    names.noteChecked(bytes)
+    let sources =
+      listed.url.isEmpty ? context.sources(beside: path) : context.source(listed.url).map { [$0] } ?? []
     guard !sources.isEmpty else { return try sink(context.withoutSource(path)) }
-    pending = Entry(path: path, size: size, digests: [digest], sources: sources)
+    pending = Entry(
+      path: path, size: listed.size ?? names.size(of: bytes), digests: [listed.digest], sources: sources)
   }
 }

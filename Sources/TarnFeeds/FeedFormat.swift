@@ -11,6 +11,8 @@ protocol FeedFormat: Sendable {
   var isListing: Bool { get }
   /// Tells by the first bytes of a document (at most `FeedInput.headSize`, no byte order mark).
   func recognises(_ head: [UInt8]) -> Bool
+  /// The same where the document's own name, the last segment of its URL, may say what its bytes do not.
+  func recognises(_ head: [UInt8], named name: [UInt8]) -> Bool
   /// The same for a document that a listing led to, where less is needed to be sure.
   func recognisesBelow(_ head: [UInt8]) -> Bool
   /// Reads the whole document in bounded memory.
@@ -18,6 +20,7 @@ protocol FeedFormat: Sendable {
 }
 
 extension FeedFormat {
+  func recognises(_ head: [UInt8], named name: [UInt8]) -> Bool { recognises(head) }
   func recognisesBelow(_ head: [UInt8]) -> Bool { recognises(head) }
 }
 
@@ -45,6 +48,11 @@ struct FeedContext {
     directory =
       URLReference(scheme: url.scheme, authority: url.authority, path: url.directory, query: nil).bytes
     localDirectory = url.hasScheme("file") ? Self.names(ofLocal: url.directory) : nil
+  }
+
+  /// Whether the path is that of the document itself, as far as the folder follows the server.
+  func isDocument(_ path: [UInt8]) -> Bool {
+    url.query == nil && !path.isEmpty && path == url.name
   }
 
   /// The URL of a raw path below the document's directory.

@@ -10,12 +10,18 @@ final class FeedInput {
   /// The longest line of the line formats.
   static let maximumLine = 65_536
   private static let capacity = 2 * headSize
+  /// So many blanks are taken whatever stands between them.
+  static let unjudgedBlanks: UInt64 = 16 << 20
+  /// Of so many bytes one must be no blank: those who indent and pad come to two or three.
+  private static let bytesForOne: UInt64 = 16
 
   private var source: any ByteSource
   private let buffer: UnsafeMutableRawBufferPointer
   private var start = 0
   private var end = 0
   private var isAtEnd = false
+  private var taken: UInt64 = 0
+  private var blanks: UInt64 = 0
   /// The number of the line that `readLine` returned last, counted from 1.
   private(set) var line = 0
   /// True when a UTF-8 byte order mark stood at the front.
@@ -111,7 +117,38 @@ final class FeedInput {
     }
     let count = try source.read(into: UnsafeMutableRawBufferPointer(rebasing: buffer[end...]))
     isAtEnd = count <= 0
+    try judge(UnsafeRawBufferPointer(rebasing: buffer[end..<(end + max(count, 0))]))
     end += max(count, 0)
     return !isAtEnd
+  }
+
+  /// Gigabytes of blanks cost their sender next to nothing, and minutes to read.
+  private func judge(_ block: UnsafeRawBufferPointer) throws(FeedFailure) {
+    taken += UInt64(block.count)
+    blanks += UInt64(Self.blanks(in: block))
+    guard blanks > Self.unjudgedBlanks, taken / Self.bytesForOne > taken - blanks else { return }
+    throw FeedFailure(
+      code: "feed-blank",
+      message:
+        "\(Units.show(blanks)) of the first \(Units.show(taken)) of the feed are blank; no feed of files is so"
+    )
+  }
+
+  /// Bytes up to the space, control characters among them. Eight at a time: every feed is counted through.
+  private static func blanks(in block: UnsafeRawBufferPointer) -> Int {
+    let ones: UInt64 = 0x0101_0101_0101_0101
+    var (count, index) = (0, 0)
+    while index + 8 <= block.count {
+      let word = block.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+      // The high bit of each byte: 0xA0 less seven bits keeps it up to 0x20.
+      let marks = (ones &* 0xA0 &- (word & (ones &* 0x7F))) & ~word & (ones &* 0x80)
+      count += marks.nonzeroBitCount
+      index += 8
+    }
+    while index < block.count {
+      count += block[index] <= 0x20 ? 1 : 0
+      index += 1
+    }
+    return count
   }
 }

@@ -41,7 +41,7 @@ package struct FeedParser: FeedParsing {
     _ source: any ByteSource, as document: FeedDocument, sink: (FeedItem) throws -> Void
   ) throws -> FeedEnd {
     let input = try Self.open(source)
-    let format = try recognise(input, isBelow: document.place != nil)
+    let format = try recognise(input, document)
     var count = 0
     var end = try format.read(input, in: FeedContext(document: document, hashing: hashing)) { item in
       count += 1
@@ -56,7 +56,7 @@ package struct FeedParser: FeedParsing {
     return end
   }
 
-  /// The document's bytes, inflated when they are gzip, whatever the headers say; one layer only.
+  /// The document's bytes, inflated when they are gzip, whatever the headers say (one layer only), and text as UTF-8.
   private static func open(_ source: any ByteSource) throws(FeedFailure) -> FeedInput {
     var input = FeedInput(source)
     if GzipSource.recognises(try input.peek()) {
@@ -65,29 +65,40 @@ package struct FeedParser: FeedParsing {
         throw FeedFailure.malformed("the feed is compressed twice")
       }
     }
+    if isWideText(try input.peek()) { input = FeedInput(try UTF8Source(input, contentType: nil)) }
     try input.skipByteOrderMark()
     return input
   }
 
-  private func recognise(_ input: FeedInput, isBelow: Bool) throws(FeedFailure) -> any FeedFormat {
+  /// UTF-16 with its mark, as PowerShell writes text. XML says itself what it is written in, and is read so.
+  private static func isWideText(_ head: [UInt8]) -> Bool {
+    let isLittle = head.starts(with: [0xFF, 0xFE])
+    guard isLittle || head.starts(with: [0xFE, 0xFF]), !head.starts(with: [0xFF, 0xFE, 0, 0]) else {
+      return false
+    }
+    let high = isLittle ? 1 : 0
+    var index = 2
+    while index + 1 < head.count, head[index + high] == 0, isBlank(head[index + 1 - high]) { index += 2 }
+    guard index + 1 < head.count else { return true }
+    return head[index + high] != 0 || head[index + 1 - high] != UInt8(ascii: "<")
+  }
+
+  private func recognise(
+    _ input: FeedInput, _ document: FeedDocument
+  ) throws(FeedFailure) -> any FeedFormat {
     let head = try input.peek()
     if input.isHeadWhole, head.allSatisfy(isBlank) {
       throw FeedFailure(
         code: "feed-empty", message: "the feed is empty; an empty document never empties a mirror")
     }
+    let name = URLReference(document.url).name
+    let isBelow = document.place != nil
     for format in Self.formats {
-      if isBelow ? format.isListing && format.recognisesBelow(head) : format.recognises(head) {
-        return format
-      }
+      let isRecognised =
+        isBelow
+        ? format.isListing && format.recognisesBelow(head) : format.recognises(head, named: name)
+      if isRecognised { return format }
     }
-    let text = lowercased(trimmed(head))
-    if text.begins(with: "<!doctype html") || text.begins(with: "<html") || text.holds("<html") {
-      throw FeedFailure(
-        code: "feed-is-a-web-page",
-        message: "this is a web page (a login page?), not a feed; give the feed's own URL")
-    }
-    let names = Self.formats.map(\.name).joined(separator: ", ")
-    throw FeedFailure(
-      code: "feed-not-recognised", message: "this is no feed that Tarn reads; it reads: \(names)")
+    throw Unrecognised(head, document).failure
   }
 }

@@ -46,6 +46,8 @@ private struct HashdeepReading {
   private var columns: [Column] = []
   /// The directory that the names begin with when they are absolute.
   private var root: [UInt8] = []
+  /// The list was made on Windows, whose separators are backslashes.
+  private var isFromWindows = false
   /// The row read last, whose name may go on.
   private var pending: Row?
 
@@ -80,7 +82,7 @@ private struct HashdeepReading {
   mutating func flush(to sink: FeedSink) throws {
     guard let row = pending else { return }
     pending = nil
-    try sink(item(row))
+    if let item = item(row) { try sink(item) }
   }
 
   private mutating func header(_ text: [UInt8], number: Int) throws(FeedFailure) {
@@ -95,7 +97,14 @@ private struct HashdeepReading {
   private mutating func comment(_ text: [UInt8]) {
     let mark = Array("Invoked from: ".utf8)
     guard text.starts(with: mark), text.count > mark.count else { return }
-    root = text.dropFirst(mark.count) + (text.last == 0x2F ? [] : [0x2F])
+    let directory = text.dropFirst(mark.count)
+    isFromWindows = directory.dropFirst().begins(with: ":\\")
+    root = inSegments(directory)
+    if root.last != 0x2F { root.append(0x2F) }
+  }
+
+  private func inSegments(_ path: some Sequence<UInt8>) -> [UInt8] {
+    isFromWindows ? path.map { $0 == UInt8(ascii: "\\") ? 0x2F : $0 } : Array(path)
   }
 
   /// - Returns: nil when the line is none, so that it may be the rest of a name.
@@ -126,9 +135,12 @@ private struct HashdeepReading {
     return row
   }
 
-  private func item(_ row: Row) -> FeedItem {
-    let isBelow = !root.isEmpty && row.name.starts(with: root)
-    let name = isBelow ? Array(row.name[root.count...]) : ListedFile.withoutDot(row.name)
+  /// - Returns: nil for the list itself, whose size and digests are of an earlier state.
+  private func item(_ row: Row) -> FeedItem? {
+    let path = inSegments(row.name)
+    let isBelow = !root.isEmpty && path.starts(with: root)
+    let name = isBelow ? Array(path[root.count...]) : ListedFile.withoutDot(path)
+    if context.isDocument(name) { return nil }
     if let fault = row.fault {
       let reason =
         switch fault {

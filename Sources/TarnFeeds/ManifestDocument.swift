@@ -6,8 +6,8 @@ struct ManifestDocument: FeedFormat {
   var isListing: Bool { false }
 
   func recognises(_ head: [UInt8]) -> Bool {
-    JSONReader.tells(head) { key, _ throws(FeedFailure) in
-      key.elementsEqual("manifest".utf8) || key.elementsEqual("files".utf8) ? true : nil
+    JSONReader.tells(head) { key, reader throws(FeedFailure) in
+      key.elementsEqual("manifest".utf8) ? try reader.kind() == .object : nil
     }
   }
 

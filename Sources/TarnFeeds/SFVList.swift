@@ -8,33 +8,50 @@ struct SFVList: FeedFormat {
   var name: String { "SFV list" }
   var isListing: Bool { false }
 
-  /// At least half of the lines that are no comments must be files.
-  func recognises(_ head: [UInt8]) -> Bool {
-    guard !head.contains(0), head.first(where: { !isBlank($0) }) != UInt8(ascii: "<") else { return false }
+  func recognises(_ head: [UInt8]) -> Bool { recognises(head, named: []) }
+
+  /// Much text ends its lines in eight digits. So either the list's name says what it is, or it begins with a comment as
+  /// the tools that write such lists do, and at least half of the other lines are files.
+  func recognises(_ head: [UInt8], named name: [UInt8]) -> Bool {
+    guard !head.contains(0) else { return false }
+    let isNamed = lowercased(name.suffix(4)).elementsEqual(".sfv".utf8)
+    guard let first = head.first(where: { !isBlank($0) }), isNamed || first == UInt8(ascii: ";") else {
+      return false
+    }
     var files = 0
     var lines = 0
+    var areDates = true
     for raw in head.split(separator: 0x0A) {
       switch SFVLine(ListedFile.withoutReturns(raw)) {
-      case .nothing, .size: break
-      case .file:
+      case .nothing, .size: continue
+      case .file(let name, let crc):
         files += 1
-        lines += 1
-      case .malformed: lines += 1
+        areDates = areDates && crc.allSatisfy(Percent.isDigit)
+        // The groups of another digest.
+        guard isNamed || !Self.endsWithGroup(name) else { return false }
+      case .malformed: break
       }
+      lines += 1
     }
-    return files > 0 && 2 * files >= lines
+    return files > 0 && 2 * files >= lines && (isNamed || !areDates)
+  }
+
+  private static func endsWithGroup(_ name: [UInt8]) -> Bool {
+    let word = name[(name.lastIndex(where: isBlank).map { $0 + 1 } ?? 0)...]
+    return word.count == 8 && word.count < name.count && word.allSatisfy { Percent.hexValue($0) != nil }
   }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
     var reason: String?
-    var sizes = SFVSizes()
+    var names = ListedNames()
     while let (raw, isEnded) = try input.readLine() {
       switch SFVLine(ListedFile.withoutReturns(raw)) {
       case .nothing: break
-      case .size(let name, let size): sizes.note(name, size)
+      case .size(let name, let size): names.note(size: size, of: name, isComment: true)
       case .file(let name, let crc):
         let listing = Array("crc32 ".utf8) + crc
-        try sink(ListedFile.item(name, size: sizes.size(of: name), listing: listing, in: context))
+        if context.isDocument(ListedFile.withoutDot(name)) { break }
+        try sink(ListedFile.item(name, size: names.size(of: name), listing: listing, in: context))
       case .malformed:
         try sink(
           Refusal.of(text: raw, code: "line-malformed", reason: "line \(input.line) is no name with a CRC-32")
@@ -97,19 +114,4 @@ private enum SFVLine {
     else { return .nothing }
     return .size(name: Array(rest.dropFirst(time.count)), size)
   }
-}
-
-/// The sizes that comments announce, usually of all files before the first one. A limited number is kept.
-private struct SFVSizes {
-  private static let maximumBytes = 8 << 20
-
-  private var sizes: [[UInt8]: UInt64] = [:]
-  private var bytes = 0
-
-  mutating func note(_ name: [UInt8], _ size: UInt64) {
-    bytes += name.count + 64
-    if bytes <= Self.maximumBytes { sizes[name] = size }
-  }
-
-  func size(of name: [UInt8]) -> UInt64? { sizes[name] }
 }

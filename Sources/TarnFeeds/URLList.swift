@@ -24,8 +24,7 @@ struct URLList: FeedFormat {
       guard !text.contains(0), urls.allSatisfy({ $0.scheme != nil }),
         !references.contains(where: { $0.contains(0x20) })
       else {
-        try sink(
-          Refusal.of(text: text, code: "line-malformed", reason: "line \(input.line) is no absolute URL"))
+        try sink(Self.malformed(text, line: input.line, reason: "line \(input.line) is no absolute URL"))
         if reason == nil { reason = "line \(input.line) is not understood" }
         continue
       }
@@ -33,6 +32,25 @@ struct URLList: FeedFormat {
     }
     reason = reason ?? context.doubt
     return FeedEnd(format: name, isComplete: reason == nil, incompleteReason: reason ?? "")
+  }
+
+  private static let howToName =
+    "give the file one in a line below the URL, as in the input files of aria2: a blank and then out=NAME"
+
+  /// Refuses a line; where blanks are what is wrong with it, it says how to write them.
+  static func malformed(_ text: [UInt8], line: Int, reason: String) -> FeedItem {
+    let words = text.split(separator: 0x20)
+    let isURL = words.count > 1 && !text.contains(0) && words.first.map(isAbsolute) ?? false
+    let blanks =
+      words.dropFirst().contains(where: isAbsolute)
+      ? "parts URLs by a blank: the mirrors of one file are parted by tabs, and each file has a line of its own"
+      : "has a blank in its URL: write it as %20"
+    return Refusal.of(text: text, code: "line-malformed", reason: isURL ? "line \(line) \(blanks)" : reason)
+  }
+
+  private static func isAbsolute(_ word: some Sequence<UInt8>) -> Bool {
+    let url = URLReference(word)
+    return url.scheme != nil && url.authority?.isEmpty == false
   }
 
   /// - Parameters:
@@ -55,7 +73,9 @@ struct URLList: FeedFormat {
     do throws(PathRefusal) {
       path = try RelativePath(place, rule: context.document.rule)
     } catch {
-      guard !place.isEmpty else { return Refusal.of(text: shown, code: error.rawValue, reason: error.reason) }
+      guard !place.isEmpty else {
+        return Refusal.of(text: shown, code: error.rawValue, reason: "\(error.reason); \(howToName)")
+      }
       return .refused(Refusal(name: place, error))
     }
     if let fault { return Refusal.of(path, code: fault.code, reason: fault.reason) }

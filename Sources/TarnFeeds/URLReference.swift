@@ -108,6 +108,11 @@ struct URLReference: Equatable {
     return Array(path[...slash])
   }
 
+  /// The last segment of the path, decoded; empty for that of a directory.
+  var name: [UInt8] {
+    Percent.decode(path.split(separator: 0x2F, omittingEmptySubsequences: false).last ?? [])
+  }
+
   var bytes: [UInt8] {
     var text: [UInt8] = []
     if let scheme { text += scheme + [0x3A] }

@@ -82,12 +82,16 @@ import Testing
   }
 
   @Test func refusesLinesOfSFV() {
-    let outcome = parse("new\nline.txt 7808A3D2\n../up 7808A3D2\nx 7808A3D2\ny 7808A3D2")
+    let outcome = parse(
+      "new\nline.txt 7808A3D2\n../up 7808A3D2\nx 7808A3D2\ny 7808A3D2", url: "https://example.org/pub/x.sfv")
     #expect(outcome.names == ["line.txt", "x", "y"])
     #expect(outcome.codes == ["line-malformed", "path-dot-segment"])
     #expect(outcome.end?.incompleteReason == "line 1 is not understood")
     for text in ["a 0123456\n", "a0123456\n", "a\n b\nc 01234567\n", "378294376 772 x.txt\n"] {
-      #expect(parse(text).failure?.code == "feed-not-recognised", "\(text)")
+      for name in ["list", "x.sfv"] {
+        let failure = parse(text, url: "https://example.org/pub/\(name)").failure
+        #expect(failure?.code == "feed-not-recognised", "\(text)")
+      }
     }
   }
 

@@ -5,6 +5,7 @@ import Testing
 @testable import TarnFeeds
 
 @Suite struct StreamTests {
+  static let hash = String(repeating: "ab", count: 32)
   static let list = "\(String(repeating: "ab", count: 32))  x\n\(String(repeating: "cd", count: 32)) *y z\r\n"
   static let documents: [String] = [
     list, "https://a.example/x\nhttps://a.example/y\n", IndexTests.good, MetalinkTests.good,
@@ -12,6 +13,8 @@ import Testing
     #"{"manifest":{"format":"mirror-manifest/1"},"files":[{"path":"aü\u00e9"},{"path":"b","size":12}]}"#,
     MirrorListTests.good, OtherListTests.hashdeep, OtherListTests.sfv, OtherListTests.aria2,
     "http://a.example/fedora/\nftp://b.example/\n",
+    ChecksumFormsTests.gpg(ChecksumFormsTests.sha512, name: "a-1.0.tar.gz"),
+    "a.txt \(ChecksumFormsTests.sha256)\nb.txt md5:\(ChecksumFormsTests.md5)\n",
     "[\r\n{ \"name\":\"a\", \"type\":\"file\", \"mtime\":\"Tue, 14 Nov 2023 22:13:20 GMT\", \"size\":12 }\r\n]",
   ]
 
@@ -55,11 +58,34 @@ import Testing
     #expect(parse(gzip(good)).failure?.code == "feed-malformed")
   }
 
-  @Test func stopsBombs() {
-    let blanks = String(repeating: " ", count: 4 << 20)
-    let bomb = Array((#"{"manifest":{"format":"mirror-manifest/1"},"# + blanks + #""files":[]}"#).utf8)
-    #expect(parse(bomb).isComplete)
-    #expect(parse(gzip(bomb)).failure?.code == "feed-bomb")
+  /// What repeats itself so is no list of files, whatever it is.
+  @Test func stopsBombs() throws {
+    let most = Int(GzipSource.unjudgedOutput)
+    #expect(try inflated(most, most: 1 << 30) == most)
+    let failure = #expect(throws: FeedFailure.self) { try inflated(most + 100_000, most: 1 << 30) }
+    #expect(failure?.code == "feed-bomb")
+  }
+
+  /// Each byte that says something is worth fifteen blanks, in any format.
+  @Test(arguments: [("\n", "\(hash)  x\n"), (" ", "{\"header\":{}"), ("\t\n", "<rss><channel>")])
+  func stopsAtBlanks(blank: String, begin: String) throws {
+    let most = Int(FeedInput.unjudgedBlanks)
+    func read(_ document: BlankDocument) throws(FeedFailure) -> Int {
+      let input = FeedInput(document)
+      var count = 0
+      var block: [UInt8] = []
+      while try input.read(into: &block) { count += block.count }
+      return count
+    }
+    let blanks = BlankDocument(begin: Array(begin.utf8), blank: Array(blank.utf8), count: most + 200_000)
+    let failure = #expect(throws: FeedFailure.self) { try read(blanks) }
+    #expect(failure?.code == "feed-blank")
+    #expect(failure?.message.contains("blank") == true)
+    let padded = BlankDocument(
+      begin: [], blank: Array(("x" + String(repeating: blank, count: 7)).utf8), count: 2 * most)
+    #expect(try read(padded) == 2 * most)
+    let few = BlankDocument(begin: Array(begin.utf8), blank: Array(blank.utf8), count: most - 1000)
+    #expect(try read(few) == most - 1000)
   }
 
   @Test func inflatesNoMoreThanTheMost() throws {
@@ -78,6 +104,28 @@ import Testing
       guard more > 0 else { return sum }
       sum += more
     }
+  }
+}
+
+/// So many bytes: a begin, and then the same again and again.
+private struct BlankDocument: ByteSource {
+  let begin: [UInt8]
+  let count: Int
+  private let block: [UInt8]
+  private var position = 0
+
+  init(begin: [UInt8], blank: [UInt8], count: Int) {
+    self.begin = begin
+    self.count = count
+    block = Array([[UInt8]](repeating: blank, count: 65_536 / blank.count).joined())
+  }
+
+  mutating func read(into buffer: UnsafeMutableRawBufferPointer) throws(FeedFailure) -> Int {
+    let next = position < begin.count ? begin[position...] : block[...]
+    let taken = min(next.count, buffer.count, count - position)
+    buffer.copyBytes(from: next.prefix(taken))
+    position += taken
+    return taken
   }
 }
 

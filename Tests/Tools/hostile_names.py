@@ -431,4 +431,5 @@ def cases():
                 continue
             document, is_exact = made
             url = HOST + PLACE + ("" if "HTML" in kind or kind.endswith("r JSON") or kind == "nginx JSON" else "list")
+            url += ".sfv" if kind == "SFV" else ""
             yield Case(kind, number, name, is_exact, url, document)

@@ -152,59 +152,67 @@ def priority3(url):
 
 # Checksums
 
-GNU = re.compile(rb"[ \t]*(\\?)(" + b"|".join(b"[0-9a-fA-F]{%d}" % n for n in reversed(ALGORITHMS.values()))
-                 + rb") [ *]?(.+)\Z", re.S)
-BSD = re.compile(rb"[ \t]*(\\?)([A-Za-z][A-Za-z0-9/-]*) *\((.+)\) *=\s*([0-9A-Za-z+/]+=*)\s*\Z", re.S)
-SIZE = re.compile(rb"[ \t]*#\s*(.+):\s*(\d{1,18}) bytes\s*\Z", re.S)
+DIGEST = rb"(?:([0-9A-Za-z-]+):)?([0-9a-fA-F]{8,})"
+GNU = re.compile(rb"[ \t]*(\\?)(?:(\d{1,19}) {2,})?" + DIGEST + rb"(?: *\t[ \t]*| [ *]?)(.+)\Z", re.S)
+BSD = re.compile(rb"[ \t]*(\\?)([A-Za-z][A-Za-z0-9/-]*) *\((.+)\) *=\s*([0-9A-Za-z+/]+=*|\d+ bytes)\s*\Z", re.S)
+SIZE = re.compile(rb"[ \t]*(#?)\s*(.+):\s*(\d{1,18}) bytes\s*\Z", re.S)
+NAME_FIRST = re.compile(rb"\s*(.+?):?\s+" + DIGEST + rb"(?:\s+(https?://\S+))?\s*\Z", re.S)
 SFV = re.compile(rb"(.*\S)[ \t]+([0-9a-fA-F]{8})\s*\Z", re.S)
 
 
 def checksums(data, name):
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        data = data.decode("utf-16").encode()
     data = data.removeprefix(b"\xef\xbb\xbf")
     if data.startswith(b"%%%% HASHDEEP-1."):
         return hashdeep(data)
     ended = data.endswith(b"\n")
-    signed = re.search(
+    signed = re.findall(
         rb"^-----BEGIN PGP SIGNED MESSAGE-----\r*\n(?:[^\r\n]+\r*\n)*\r*\n(.*?)^-----BEGIN PGP SIGNATURE-----"
         rb"(.*?^-----END PGP SIGNATURE-----)?", data, re.S | re.M)
     if signed:
-        data = re.sub(rb"(?m)^- ", b"", signed.group(1))
-    lines = [line.rstrip(b"\r") for line in data.removesuffix(b"\n").split(b"\n")]
+        data = b"".join(re.sub(rb"(?m)^- ", b"", text) for text, _ in signed)
+    data = re.sub(rb"(?m)^untrusted comment: .*\n.*\n", b"", data)
     if data.lstrip().startswith(b"<"):
         return None
+    lines = [line.rstrip(b"\r") for line in data.removesuffix(b"\n").split(b"\n")]
     kinds = [kind(line, bare_is_unknown(name)) for line in lines]
     if not any(k[0] in ("file", "unknown") for k in kinds):
-        return sfv(lines, ended)
+        kinds = [name_first(line, bare_is_unknown(name)) for line in lines]
+        is_named = re.search("md5|sha1|sha2|sha5|checksum|digest", name.lower())
+        if not all(k[0] == "nothing" or k[0] in ("file", "unknown") and (is_named or b"/" in k[1] or
+                   re.search(rb"\.[0-9]*[A-Za-z][0-9A-Za-z]*\Z", k[1])) for k in kinds) \
+                or not any(k[0] == "file" for k in kinds):
+            return sfv(lines, ended, name)
     sample, last, sizes = Sample("checksum list"), None, {}
     merged = []
     for k in kinds:
         if k[0] == "size":
-            sizes = {k[1]: k[2]}
+            sizes[k[1]] = k[2]
         elif k[0] == "file":
             path = re.sub(rb"\A(?:\./+)+", b"", k[1])
+            if path == name.encode():
+                continue
             if last and last[0] == path and k[2] not in last[2]:
                 last[2][k[2]] = k[3]
             else:
-                last = (path, sizes.get(k[1]), {k[2]: k[3]})
+                last = (path, k[4] if k[4] is not None else sizes.get(k[1]), {k[2]: k[3]}, k[5])
                 merged.append(last)
-        elif k[0] == "unknown":
-            path = re.sub(rb"\A(?:\./+)+", b"", k[1])
-            if not last or last[0] != path:
-                last = (path, None, {})
-                merged.append(last)
+        elif k[0] == "text":
+            sample.complete = False
         elif k[0] == "malformed":
             sample.malformed()
             last = None
-    for path, size, digests in merged:
-        if digests:
-            sample.entry(path, beside(path), size, digests)
-        else:
-            sample.refused += 1
+    for path, size, digests, url in merged:
+        sample.entry(path, url or beside(path), size, digests)
+    known = {path for path, *_ in merged}
+    unknown = {re.sub(rb"\A(?:\./+)+", b"", k[1]) for k in kinds if k[0] == "unknown"}
+    sample.refused += len(unknown - known)
     if not signed and not ended:
-        if kinds[-1][0] == "malformed":
+        if kinds[-1][0] in ("text", "malformed"):
             return None
         sample.complete = False
-    sample.complete &= not signed or bool(signed.group(2))
+    sample.complete &= not signed or bool(signed[-1][1])
     return sample
 
 
@@ -216,38 +224,81 @@ def bare_is_unknown(name):
 def kind(line, unknown):
     if not line.strip(b" \t") or re.match(rb"[ \t]*;", line):
         return ("nothing",)
-    if re.match(rb"[ \t]*#", line):
-        found = SIZE.match(line)
-        return ("size", found.group(1), int(found.group(2))) if found else ("nothing",)
+    found = SIZE.match(line)
+    if found:
+        return ("size", found.group(2), int(found.group(3)))
+    if re.match(rb"[ \t]*#|TIMESTAMP = ", line):
+        return ("nothing",)
     found = GNU.match(line)
     if found and b"\0" not in line:
-        digest = found.group(2).decode()
-        named = STRENGTH[list(ALGORITHMS.values()).index(len(digest))]
-        return judged(found.group(1), found.group(3), None if unknown else named, digest)
+        escape, size, tag, digest, path = found.groups()
+        named, good = kind_of(tag, digest.decode(), unknown)
+        if good:
+            return judged(escape, path, named, digest.decode(), size and int(size))
     found = BSD.match(line)
     if found and b"\0" not in line:
-        named, value = algorithm(found.group(2).decode()), found.group(4)
-        if not HEX.match(value) or named and len(value) != ALGORITHMS[named]:
+        tag, value = found.group(2).decode(), found.group(4)
+        size = re.match(rb"(\d+)( bytes)?\Z", value)
+        if tag.lower() == "size" and size:
+            return ("size", found.group(3), int(size.group(1)))
+        named = algorithm(tag)
+        if not HEX.match(value) or len(value) < 8 or named and len(value) != ALGORITHMS[named]:
             try:
                 value = base64.b64decode(value, validate=True).hex().encode()
             except ValueError:
-                return ("malformed",)
+                return ("malformed",) if named else other(line)
+            if not named and not 32 <= len(value) <= 128:
+                return other(line)
         if named and len(value) != ALGORITHMS[named]:
             return ("malformed",)
         return judged(found.group(1), found.group(3), named, value.decode())
-    return ("malformed",)
+    return other(line)
 
 
-def judged(escape, name, named, digest):
+def kind_of(tag, digest, unknown):
+    """The algorithm of a digest, None for one that cannot be checked; and whether it can be a digest at all."""
+    if tag:
+        named = algorithm(tag.decode())
+        return named, bool(named) and len(digest) == ALGORITHMS[named]
+    if len(digest) not in ALGORITHMS.values():
+        return None, False
+    return None if unknown else STRENGTH[list(ALGORITHMS.values()).index(len(digest))], True
+
+
+def other(line):
+    return ("malformed",) if re.search(rb"[0-9a-fA-F]{24}", line) else ("text",)
+
+
+def name_first(line, unknown):
+    if not line.strip() or re.match(rb"\s*[#;]", line):
+        return ("nothing",)
+    found = NAME_FIRST.match(line)
+    if not found or re.search(rb"[0-9a-fA-F]{24}", found.group(1)):
+        return other(line)
+    path, tag, digest, url = found.groups()
+    named, good = kind_of(tag, digest.decode(), unknown)
+    if not good:
+        return other(line)
+    if re.match(rb'".+"\Z', path):
+        path = path[1:-1]
+    elif re.match(rb"(?:[^ \\]|\\ )+\Z", path):
+        path = path.replace(b"\\ ", b" ")
+    url = url_of(url.decode("latin-1")) if url else None
+    return ("file", path, named, digest.decode(), None, url and [(1, url)]) if named else ("unknown", path)
+
+
+def judged(escape, name, named, digest, size=None):
     if escape:
         if re.search(rb"(?<!\\)(?:\\\\)*\\(?![\\nr])", name):
             return ("malformed",)
         name = re.sub(rb"\\([\\nr])", lambda m: {b"n": b"\n", b"r": b"\r"}.get(m.group(1), b"\\"), name)
-    return ("file", name, named, digest) if named else ("unknown", name)
+    return ("file", name, named, digest, size, None) if named else ("unknown", name)
 
 
-def sfv(lines, ended):
+def sfv(lines, ended, name):
     lines = [line for line in lines if line.strip()]
+    if not name.endswith(".sfv") and not (lines and lines[0].startswith(b";")):
+        return None
     found = [SFV.match(line) for line in lines if not line.startswith(b";")]
     if not any(found) or 2 * sum(map(bool, found)) < len(found):
         return None

@@ -87,12 +87,15 @@ package struct FeedFailure: Error, Sendable, Equatable {
   /// Where in the document; nil when there is no place to point at. Lines and columns count from 1.
   package var line: Int?
   package var column: Int?
+  /// What to do, where the message alone does not say it.
+  package var hint: String?
 
-  package init(code: String, message: String, line: Int? = nil, column: Int? = nil) {
+  package init(code: String, message: String, line: Int? = nil, column: Int? = nil, hint: String? = nil) {
     self.code = code
     self.message = message
     self.line = line
     self.column = column
+    self.hint = hint
   }
 }
 

@@ -1,0 +1,98 @@
+import TarnCore
+
+/// The kind of a digest as text names it.
+enum DigestKind: Equatable {
+  case checked(DigestAlgorithm)
+  /// One that Tarn cannot check.
+  case other
+
+  /// What the name of a list says of bare digests in it; nil when it says nothing, or nothing but what their length says.
+  init?(listName name: some Sequence<UInt8>) {
+    let name = lowercased(name)
+    let isKnown = ["sha1", "sha2", "sha5", "md5"].contains { name.holds($0) }
+    let isOther = ["b2", "blake", "sm3", "sha3-", "sha3_", "sha3sum"].contains { name.holds($0) }
+    guard isOther, !isKnown else { return nil }
+    self = .other
+  }
+
+  private static let fillers = [
+    "hash", "hashes", "sum", "sums", "checksum", "checksums", "digest", "digests",
+  ]
+  /// How the names begin of kinds whose digests look like those of others.
+  private static let others = [
+    "blake", "b2sum", "b3sum", "whirlpool", "sha3", "keccak", "sm3", "rmd", "ripemd", "sha512256",
+    "sha512224",
+  ]
+
+  /// ` SHA512 HASH`, `sha256sum:`; nil when the text is more or less than the name of a kind.
+  init?(title: some BidirectionalCollection<UInt8>) {
+    let words = trimmed(title).split { isBlank($0) || $0 == UInt8(ascii: ":") }
+    guard words.count <= 3 else { return nil }
+    let names = words.map { lowercased($0) }.filter { word in
+      !Self.fillers.contains { word.elementsEqual($0.utf8) }
+    }
+    guard names.count == 1, let name = names.first, name.count <= 16 else { return nil }
+    self.init(word: name)
+  }
+
+  /// One word in lower case, such as `sha256sum`.
+  private init?(word: [UInt8]) {
+    var folded = word.filter { Percent.isLetter($0) || Percent.isDigit($0) }
+    guard folded.count + 2 >= word.count else { return nil }
+    if Self.others.contains(where: { folded.begins(with: $0) }) {
+      self = .other
+      return
+    }
+    for ending in ["sums", "sum"] where folded.suffix(ending.utf8.count).elementsEqual(ending.utf8) {
+      folded.removeLast(ending.utf8.count)
+      break
+    }
+    guard let algorithm = folded.withUnsafeBytes({ DigestAlgorithm(name: $0) }) else { return nil }
+    self = .checked(algorithm)
+  }
+
+  /// `SHA256` of a tag: nil for a word that names no kind.
+  init?(tag: some Sequence<UInt8>) {
+    self.init(word: lowercased(tag))
+  }
+}
+
+/// A digest in one word: `hex`, or with its kind in front, `sha256:hex`.
+enum DigestWord: Equatable {
+  case digest(Digest)
+  case unsupported
+
+  /// - Parameter untagged: the kind of one that does not say it, where something else does.
+  /// - Returns: nil when the word is no digest of a length that may be.
+  init?(_ word: ArraySlice<UInt8>, untagged: DigestKind?) {
+    if let colon = word.firstIndex(of: UInt8(ascii: ":")) {
+      let hex = word[(colon + 1)...]
+      guard hex.count >= 8, hex.allSatisfy({ Percent.hexValue($0) != nil }),
+        let kind = DigestKind(tag: word[..<colon])
+      else { return nil }
+      guard case .checked(let algorithm) = kind else {
+        self = .unsupported
+        return
+      }
+      guard let digest = Digest(algorithm, hex: hex) else { return nil }
+      self = .digest(digest)
+      return
+    }
+    guard let algorithm = Self.algorithms[word.count], let digest = Digest(algorithm, hex: word) else {
+      return nil
+    }
+    self = untagged == .other ? .unsupported : .digest(digest)
+  }
+
+  /// By the number of digits.
+  static let algorithms: [Int: DigestAlgorithm] = [
+    32: .md5, 40: .sha1, 56: .sha224, 64: .sha256, 96: .sha384, 128: .sha512,
+  ]
+
+  func line(of name: [UInt8]) -> ChecksumLine {
+    switch self {
+    case .digest(let digest): .file(ChecksumLine.ListedDigest(name: name, digest: digest))
+    case .unsupported: .unsupported(name: name)
+    }
+  }
+}

@@ -1,0 +1,131 @@
+import TarnCore
+
+/// A web page that is no directory index that Tarn knows.
+struct UnrecognisedPage {
+  private let code: String
+  private let base: URLReference
+  private var title: [UInt8] = []
+  private var hasPassword = false
+  /// The first feed that the page's head names.
+  private var feed: URLReference?
+  private var links = 0
+  private var linksBelow = 0
+
+  private static let elements = [
+    "html", "head", "title", "meta", "link", "script", "style", "body", "h1", "h2", "p", "pre", "ul", "ol",
+    "table",
+    "div", "a", "center", "font", "br", "hr",
+  ]
+
+  static func recognises(_ head: [UInt8]) -> Bool {
+    if isFramed(head) { return true }
+    return XMLRoot(head).map { elements.contains(String(decoding: lowercased($0.name.utf8), as: UTF8.self)) }
+      ?? false
+  }
+
+  /// A whole page, not a part of one.
+  private static func isFramed(_ head: [UInt8]) -> Bool {
+    let text = lowercased(trimmed(head))
+    return text.begins(with: "<!doctype html") || text.holds("<html")
+  }
+
+  init(_ head: [UInt8], _ document: FeedDocument) {
+    code = Self.isFramed(head) ? "feed-is-a-web-page" : "feed-not-recognised"
+    base = URLReference(document.url)
+    var scanner = HTMLScanner(FeedInput(Head(bytes: head)))
+    var previous = ""
+    do throws(FeedFailure) {
+      while true {
+        let (text, found) = try scanner.next()
+        if ["title", "h1", "h2"].contains(previous) { title += lowercased(text) + [0x0A] }
+        guard let found else { break }
+        let tag = HTMLTag(found)
+        take(tag)
+        previous = tag.element
+      }
+    } catch {
+      // The head may end in the middle of a tag, and what came before is enough.
+    }
+  }
+
+  private mutating func take(_ tag: HTMLTag) {
+    switch tag.element {
+    case "a":
+      guard let href = tag.attribute("href").map({ trimmed($0) }), let first = href.first else { return }
+      let isElsewhere = first == UInt8(ascii: "#") || first == UInt8(ascii: "?")
+      if !isElsewhere { count(base.resolve(URLReference(href))) }
+    case "input":
+      hasPassword =
+        hasPassword || tag.attribute("type").map { lowercased($0).elementsEqual("password".utf8) } ?? false
+    case "link": takeFeed(tag)
+    default: break
+    }
+  }
+
+  private mutating func count(_ url: URLReference) {
+    // The way up is no sign of what the page is.
+    guard url.path.count > base.directory.count || !base.directory.starts(with: url.path) else { return }
+    links += 1
+    guard url.isSameOrigin(as: base), url.query == nil, url.path.starts(with: base.directory) else { return }
+    let rest = url.path.dropFirst(base.directory.count)
+    if !rest.isEmpty, !rest.dropLast().contains(0x2F) { linksBelow += 1 }
+  }
+
+  private mutating func takeFeed(_ tag: HTMLTag) {
+    let types = [
+      "application/rss+xml", "application/atom+xml", "application/feed+json", "application/rdf+xml",
+    ]
+    guard feed == nil, let rel = tag.attribute("rel"), let href = tag.attribute("href"),
+      let type = tag.attribute("type").map({ lowercased(trimmed($0)) }),
+      lowercased(rel).split(whereSeparator: isBlank).contains(where: { $0.elementsEqual("alternate".utf8) }),
+      types.contains(where: { type.elementsEqual($0.utf8) })
+    else { return }
+    let url = base.resolve(URLReference(trimmed(href)))
+    if url.hasScheme("http", "https") { feed = url }
+  }
+
+  private var isIndex: Bool {
+    ["index of", "directory listing", "directory index", "directory: /"].contains { title.holds($0) }
+      || links >= 3 && 2 * linksBelow > links
+  }
+
+  var failure: FeedFailure {
+    if let feed {
+      return FeedFailure(
+        code: code, message: "this is a web page, and no feed; it names its feed: \(feed.text)",
+        hint: "give that address")
+    }
+    if hasPassword {
+      return FeedFailure(
+        code: code, message: "this is a login page, and no feed",
+        hint: "give --header-file, --cookies or --netrc what the server wants; nothing was changed")
+    }
+    if isIndex {
+      let known = FeedParser.formats.filter(\.isListing).map(\.name).joined(separator: ", ")
+      return FeedFailure(
+        code: code,
+        message: "this looks like a directory index, of a server that Tarn does not know; it knows: \(known)",
+        hint: "--format links (setting: format = \"links\") takes the links that lead below the page")
+    }
+    return FeedFailure(
+      code: code, message: "this is a web page (a login page?), not a feed",
+      hint: "give the feed's own URL; nothing was changed")
+  }
+}
+
+/// Bytes at hand.
+private struct Head: ByteSource {
+  let bytes: [UInt8]
+  private var position = 0
+
+  init(bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  mutating func read(into buffer: UnsafeMutableRawBufferPointer) throws(FeedFailure) -> Int {
+    let count = min(buffer.count, bytes.count - position)
+    buffer.copyBytes(from: bytes[position..<(position + count)])
+    position += count
+    return count
+  }
+}

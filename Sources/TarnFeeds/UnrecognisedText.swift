@@ -1,0 +1,148 @@
+import TarnCore
+
+/// Plain text that is no feed, by its first lines.
+struct UnrecognisedText {
+  private typealias Likeness = Unrecognised.Likeness
+  private static let mostLines = 64
+  private let lines: [[UInt8]]
+  private let allLines: [ArraySlice<UInt8>]
+  private let name: [UInt8]
+
+  /// - Parameter name: of the document.
+  init(_ head: [UInt8], name: [UInt8]) {
+    allLines = head.split(separator: 0x0A)
+    lines = allLines.lazy.map { trimmed($0) }.filter { !$0.isEmpty }.prefix(Self.mostLines).map { $0 }
+    self.name = name
+  }
+
+  /// By how it begins.
+  var known: Unrecognised.Likeness? {
+    guard let first = lines.first else { return nil }
+    return Self.begins.first { first.begins(with: $0.begin) }.map { Likeness($0.what, $0.advice) }
+  }
+
+  /// By all that is there.
+  var likeness: Unrecognised.Likeness? {
+    lines.isEmpty ? nil : digest ?? debian ?? sums ?? listing ?? names
+  }
+
+  private static let sumsAdvice = "make a checksum list of the files: sha256sum * > SHA256SUMS"
+
+  private static let signedAdvice =
+    "give the list that it signs: the same name without .asc, .sig, .gpg or .minisig"
+
+  private static let begins: [(begin: String, what: String, advice: String)] = [
+    ("#mtree", "an mtree specification", sumsAdvice), ("/set ", "an mtree specification", sumsAdvice),
+    (
+      "zsync:", "a zsync file, which describes one other file",
+      "put the address of that file in a text file of one line: a URL list, which is a feed"
+    ),
+    ("manifest-version = ", "a channel of Rust in TOML", Unrecognised.urlListAdvice),
+    ("-----BEGIN PGP SIGNATURE", "a signature of OpenPGP", signedAdvice),
+    ("-----BEGIN PGP PUBLIC KEY", "a key of OpenPGP", signedAdvice),
+    (
+      "BagIt-Version:", "the declaration of a bag (BagIt)", "give its manifest, such as manifest-sha256.txt"
+    ),
+    (
+      "untrusted comment:", "a signature or a key of signify or minisign", signedAdvice
+    ),
+    (
+      "version https://git-lfs.github.com/", "a pointer of Git LFS, not the file that it stands for",
+      "give the address under which the server sends the file itself"
+    ),
+    (
+      "#EXTM3U", "a playlist (M3U) with names in place of whole URLs",
+      "write whole URLs, one a line: a URL list is a feed"
+    ),
+    ("[playlist]", "a playlist (PLS)", Unrecognised.urlListAdvice),
+    ("[Version]", "a file list of quick-fedora-mirror", sumsAdvice),
+    ("ftp://", "a list of ftp addresses", "Tarn fetches over http and https only"),
+    ("magnet:", "a list of magnet links", "Tarn fetches over http and https only"),
+    ("rsync://", "a list of rsync addresses", "Tarn fetches over http and https only"),
+    ("Sitemap:", "a robots.txt", "check the address; nothing was changed"),
+    ("User-agent:", "a robots.txt", "check the address; nothing was changed"),
+    ("HTTP/1.", "an answer of a web server with its headers", "save the body alone (curl without -i)"),
+    ("HTTP/2", "an answer of a web server with its headers", "save the body alone (curl without -i)"),
+    (
+      "Algorithm ", "a table of PowerShell's Get-FileHash",
+      "write lines of digest, two blanks and name in its place"
+    ),
+  ]
+
+  /// One digest, and no name that tells the file.
+  private var digest: Unrecognised.Likeness? {
+    guard DigestAlone(allLines) != nil else { return nil }
+    return Likeness(
+      "one digest without the name of a file",
+      DigestFileName(name) == nil
+        ? "Tarn knows the file by the address when that ends in .md5, .sha1, .sha256 or .sha512; "
+          + "else write the digest, two blanks and the name"
+        : "the digest is of another kind than the address says: write the digest, two blanks and the name")
+  }
+
+  private var debian: Unrecognised.Likeness? {
+    let fields = Set(lines.map { String(decoding: $0.prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self) })
+    let what: String
+    if DebianControl.recognises(allLines) {
+      what = "a control file of Debian (Release, .dsc or .changes)"
+    } else if fields.contains("Package"), fields.contains("Filename") || fields.contains("Version") {
+      what = "an index of a Debian archive (Packages)"
+    } else if fields.contains("Origin"), fields.contains("Suite") || fields.contains("Codename") {
+      what = "an index of a Debian archive (Release)"
+    } else {
+      return nil
+    }
+    return Likeness(what, "give the directory index of the part of the archive that you want")
+  }
+
+  /// Lists that name files with something else than a digest that Tarn checks.
+  private var sums: Unrecognised.Likeness? {
+    let words = lines.map { $0.split(whereSeparator: isBlank) }
+    let kinds = ["DIST", "AUX", "EBUILD", "MISC", "DATA", "MANIFEST"]
+    let isGentoo = words.allSatisfy { words in
+      words.count >= 5 && kinds.contains { words[0].elementsEqual($0.utf8) }
+        && words[2].allSatisfy(Percent.isDigit)
+    }
+    if isGentoo {
+      return Likeness(
+        "a Manifest of Gentoo, which does not say where its files are", Unrecognised.urlListAdvice)
+    }
+    let sums = words.filter { words in
+      words.count >= 3 && words[0].allSatisfy(Percent.isDigit) && words[1].allSatisfy(Percent.isDigit)
+    }
+    if 2 * sums.count > words.count {
+      return Likeness("a list of the sums of cksum or sum, which are no digests", Self.sumsAdvice)
+    }
+    let areCRC = words.allSatisfy { words in
+      guard words.count >= 2, let last = words.last else { return false }
+      return last.count == 8 && last.allSatisfy { Percent.hexValue($0) != nil }
+    }
+    guard areCRC else { return nil }
+    return Likeness(
+      "text whose lines end in eight hexadecimal digits",
+      "if they are CRC-32 of files, let its name end in .sfv, or begin it with a line ';'")
+  }
+
+  /// `ls -lR` and `rsync --list-only`.
+  private var listing: Unrecognised.Likeness? {
+    let rows = lines.filter { line in
+      let mode = line.prefix(10)
+      return mode.count == 10 && [UInt8(ascii: "-"), UInt8(ascii: "d"), UInt8(ascii: "l")].contains(mode[0])
+        && mode.dropFirst().allSatisfy { "rwxstST-".utf8.contains($0) }
+    }
+    guard !rows.isEmpty, 2 * rows.count >= lines.count else { return nil }
+    return Likeness("a directory listing (ls -l, rsync)", Self.sumsAdvice)
+  }
+
+  /// Names without addresses.
+  private var names: Unrecognised.Likeness? {
+    let lines = lines.filter { $0.first != UInt8(ascii: "#") }
+    let areNames = lines.allSatisfy { line in
+      !line.contains(where: isBlank) && line.last != UInt8(ascii: ":")
+        && (line.contains(UInt8(ascii: ".")) || line.contains(UInt8(ascii: "/")))
+    }
+    guard lines.count > 1, areNames else { return nil }
+    return Likeness(
+      "a list of names without addresses", "write whole URLs (https://...), one a line: a URL list is a feed")
+  }
+}
