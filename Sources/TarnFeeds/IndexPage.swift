@@ -76,11 +76,13 @@ protocol IndexDialect: Sendable {
   ///
   /// - Parameter head: the first bytes of the page, in lower case.
   func mark(in head: [UInt8]) -> IndexMark?
-  /// Looks at a tag of a row other than its link.
+  /// Looks at a tag of a row.
   func take(_ tag: HTMLTag, into row: inout IndexRow)
   /// The file's name, from the percent-decoded one.
   func fileName(_ name: [UInt8]) -> [UInt8]
   func facts(_ row: IndexRow) -> IndexFacts
+  /// True for the row of a directory: mostly its link ends in a slash.
+  func isDirectory(_ row: IndexRow) -> Bool
   /// Why a list of so many names may not be whole.
   func doubt(names: Int) -> String?
 }
@@ -93,6 +95,7 @@ extension IndexDialect {
   func take(_ tag: HTMLTag, into row: inout IndexRow) {}
   func fileName(_ name: [UInt8]) -> [UInt8] { name }
   func facts(_ row: IndexRow) -> IndexFacts { IndexFacts() }
+  func isDirectory(_ row: IndexRow) -> Bool { row.isDirectory || row.target?.isDirectory == true }
   func doubt(names: Int) -> String? { nil }
 }
 

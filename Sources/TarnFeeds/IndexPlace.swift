@@ -15,6 +15,11 @@ struct IndexPlace {
     var name: [UInt8]
     let isDirectory: Bool
     let url: String
+
+    /// The same with the slash that its link lacks.
+    var asDirectory: Target {
+      Target(directories: directories, name: name, isDirectory: true, url: url + "/")
+    }
   }
 
   init(_ context: FeedContext) {

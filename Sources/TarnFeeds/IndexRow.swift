@@ -13,6 +13,11 @@ struct IndexRow {
   var size: [UInt8]?
   var time: [UInt8]?
   var isSymlink = false
+  var isDirectory = false
+
+  init(after text: [UInt8] = []) {
+    after = text
+  }
 
   fileprivate mutating func add(_ text: some Sequence<UInt8>) {
     guard !isInLink else { return }
@@ -102,9 +107,10 @@ struct IndexRows {
   }
 
   private mutating func link(_ tag: HTMLTag, sink: FeedSink) throws {
+    guard let href = tag.attribute("href") else { return dialect.take(tag, into: &row) }
     if row.isInLink { try flush(to: sink) }
     row.isInLink = true
-    guard let href = tag.attribute("href") else { return }
+    dialect.take(tag, into: &row)
     switch place.meaning(of: href) {
     case .here: break
     case .elsewhere: if row.target == nil { strangers += 1 }
@@ -133,6 +139,7 @@ struct IndexRows {
     self.row = IndexRow()
     guard var target = row.target else { return }
     names += 1
+    if !target.isDirectory, dialect.isDirectory(row) { target = target.asDirectory }
     target.name = dialect.fileName(target.name)
     try place.take(target, sink: sink) { path in
       let facts = dialect.facts(row)

@@ -152,6 +152,11 @@ struct DarkhttpdIndex: IndexDialect {
     return nil
   }
 
+  /// Older ones put the slash behind the link only.
+  func isDirectory(_ row: IndexRow) -> Bool {
+    row.target?.isDirectory == true || trimmed(row.after).first == 0x2F
+  }
+
   /// `2024-03-01 10:20  1202701165`, or the size alone.
   func facts(_ row: IndexRow) -> IndexFacts {
     let words = row.wordsAfter.drop { $0.elementsEqual("/".utf8) }
@@ -163,23 +168,37 @@ struct DarkhttpdIndex: IndexDialect {
 /// is kept.
 struct MiniserveIndex: IndexDialect {
   var name: String { "miniserve index" }
+  /// Its older ones leave `</html>` out.
+  var endsTheDocument: Bool { false }
 
   func mark(in head: [UInt8]) -> IndexMark? {
     let sort = "<a href=\"?sort=name&amp;order="
     return head.holds(sort) && head.holds("title=\"sort by name in ") ? .link("?sort=name") : nil
   }
 
+  /// Older ones leave the slash of a directory out.
+  func take(_ tag: HTMLTag, into row: inout IndexRow) {
+    guard tag.element == "a", let kind = tag.attribute("class") else { return }
+    if kind.elementsEqual("directory".utf8) { row.isDirectory = true }
+  }
+
+  /// `2.3 GB 2022-05-01 12:00:00 +00:00`, and how long ago that was; older ones write the time without a year.
   func facts(_ row: IndexRow) -> IndexFacts {
     var rest = row.wordsAfter[...]
+    var facts = IndexFacts()
     while !rest.isEmpty {
       // A day or a year is a number without a unit.
-      if let shown = IndexSize.shown(rest), shown.count == 2 {
-        var facts = IndexFacts(listing: IndexRow.line(rest.prefix(2)))
+      if facts.listing.isEmpty, let shown = IndexSize.shown(rest), shown.count == 2 {
+        facts.listing = IndexRow.line(rest.prefix(2))
         facts.take(size: shown)
-        return facts
+      }
+      let moment = IndexRow.line(rest.prefix(2)) + rest.dropFirst(2).prefix(1).joined()
+      if let time = FeedTime.rfc3339(moment) {
+        facts.modified = time
+        facts.modifiedIsExact = true
       }
       rest = rest.dropFirst()
     }
-    return IndexFacts()
+    return facts
   }
 }

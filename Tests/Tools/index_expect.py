@@ -5,8 +5,8 @@ Reads pages with html.parser (lists of Caddy and nginx with json), resolves ever
 urllib.parse, and keeps those that lead exactly one segment below the page's URL. Knows of no server but for the size:
 it stands in an attribute (Caddy), before the link (IIS) or behind the time (nginx).
 
-Reads lines `FILE<tab>URL<tab>KIND` from standard input; KIND is `nginx`, `attribute`, `iis` or `none` and tells where
-an exact size stands; `python` has none, and writes bytes that are no UTF-8 as surrogates. Prints per line the file and, each behind a tab, `hex of the name` + `/` for a directory, or
+Reads lines `FILE<tab>URL<tab>KIND` from standard input; KIND is `nginx`, `fancy`, `maven`, `attribute`, `iis` or `none` and
+tells where an exact size stands; `python` has none, and writes bytes that are no UTF-8 as surrogates. Prints per line the file and, each behind a tab, `hex of the name` + `/` for a directory, or
 `hex of the name` + `=` + the size (empty when unknown), sorted.
 """
 import argparse
@@ -80,6 +80,12 @@ def size_behind(run, index, kind):
             found = re.match(r"\s*\d\d-[A-Z][a-z]{2}-\d{4} \d\d:\d\d\s+(\d+)\s*$", value.split("\n")[0])
             if found or value.strip():
                 return found.group(1) if found else ""
+        if what == "text" and kind == "maven" and value.strip():
+            found = re.match(r"\s*\d{4}-\d\d-\d\d \d\d:\d\d\s+(\d+)\s*$", value)
+            return found.group(1) if found else ""
+        if what == "text" and kind == "fancy" and value.strip():
+            found = re.match(r"\s*(\d+)(?: B)?\s*$", value)
+            return found.group(1) if found else ""
     return ""
 
 
