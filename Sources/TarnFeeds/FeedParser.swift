@@ -28,6 +28,7 @@ package struct FeedParser: FeedParsing {
     IndexPage(MozillaIndex()),
     IndexPage(DarkhttpdIndex()),
     IndexPage(MiniserveIndex()),
+    IndexPage(WebfsIndex()),
     IndexJSON(),
     IndexXML(),
     CaddyJSON(),
@@ -104,7 +105,9 @@ package struct FeedParser: FeedParsing {
     if document.format != .auto {
       throw FeedFailure(
         code: "feed-not-recognised",
-        message: "this does not look like \(document.format.meaning) (--format \(document.format.rawValue))")
+        message:
+          "this does not look like \(document.format.meaning) (--format \(document.format.rawValue)); with --format auto Tarn finds out itself what it is"
+      )
     }
     let text = lowercased(trimmed(head))
     if text.begins(with: "<!doctype html") || text.begins(with: "<html") || text.holds("<html") {

@@ -72,6 +72,8 @@ protocol IndexDialect: Sendable {
   var hasDescriptions: Bool { get }
   /// False when a row in preformatted text goes on until the next link.
   var rowsAreLines: Bool { get }
+  /// False when a link's address is the name with `%` codes: an `&` and a `:` mean themselves there.
+  var escapesLinks: Bool { get }
   /// What begins the list on this page; nil when the page is none of this server's.
   ///
   /// - Parameter head: the first bytes of the page, in lower case.
@@ -92,6 +94,7 @@ extension IndexDialect {
   var tellsDirectories: Bool { true }
   var hasDescriptions: Bool { false }
   var rowsAreLines: Bool { true }
+  var escapesLinks: Bool { true }
   func take(_ tag: HTMLTag, into row: inout IndexRow) {}
   func fileName(_ name: [UInt8]) -> [UInt8] { name }
   func facts(_ row: IndexRow) -> IndexFacts { IndexFacts() }

@@ -106,8 +106,17 @@ struct IndexRows {
     row.add(text[(last + 1)...])
   }
 
+  /// A server that escapes nothing means a name with a colon in it, too.
+  private func address(_ tag: HTMLTag) -> [UInt8]? {
+    if dialect.escapesLinks { return tag.attribute("href") }
+    let href = tag.attribute("href", isEscaped: false)
+    return href.map { $0.first == 0x2F ? $0 : Array("./".utf8) + $0 }
+  }
+
   private mutating func link(_ tag: HTMLTag, sink: FeedSink) throws {
-    guard let href = tag.attribute("href") else { return dialect.take(tag, into: &row) }
+    guard let href = address(tag) else {
+      return dialect.take(tag, into: &row)
+    }
     if row.isInLink { try flush(to: sink) }
     row.isInLink = true
     dialect.take(tag, into: &row)

@@ -202,3 +202,25 @@ struct MiniserveIndex: IndexDialect {
     return facts
   }
 }
+
+/// webfs: lines as of `ls -l`, then the link, whose text and address it does not escape for HTML.
+struct WebfsIndex: IndexDialect {
+  var name: String { "webfs index" }
+  /// Its page has no frame.
+  var endsTheDocument: Bool { false }
+  var escapesLinks: Bool { false }
+
+  func mark(in head: [UInt8]) -> IndexMark? {
+    let columns = "<pre>\n<b>access      user      group     date             size  name</b>"
+    return head.holds("<h1>listing:") && head.holds("<hr noshade size=1>\(columns)")
+      ? .behind("hr", element: "pre") : nil
+  }
+
+  /// `-rw-r--r--  root  root  Aug 27  2021    14 MB`: the date and the size.
+  func facts(_ row: IndexRow) -> IndexFacts {
+    let words = row.wordsBefore
+    var facts = IndexFacts(listing: IndexRow.line(words.suffix(5)))
+    facts.take(size: IndexSize.shown(words.suffix(2), .binary))
+    return facts
+  }
+}

@@ -4,15 +4,21 @@ import TarnCore
 struct TomcatIndex: IndexDialect {
   var name: String { "Tomcat index" }
 
-  /// Its column heads are cells in large letters.
+  /// Its column heads are in large letters: cells like any other, since 10 those of a head.
   func mark(in head: [UInt8]) -> IndexMark? {
-    let table = "<table width=\"100%\" cellspacing=\"0\" cellpadding=\"5\" align=\"center\">"
-    guard let start = head.place(of: table) else { return nil }
-    var rest = head[start...].dropFirst(table.utf8.count)
-    for tag in ["<tr>", "<td align=\"left\">", "<font size=\"+1\">", "<strong>"] {
+    guard let start = head.place(of: "<table width=\"100%\" cellspacing=\"0\" cellpadding=\"5\"") else {
+      return nil
+    }
+    var rest = head[start...]
+    for tags in [
+      ["<table "], ["<thead>", ""], ["<tr>"], ["<td align=\"left\"", "<th align=\"left\""],
+      ["<font size=\"+1\""], ["<strong>"],
+    ] {
       rest = rest.drop(while: isBlank)
-      guard rest.begins(with: tag) else { return nil }
-      rest = rest.dropFirst(tag.utf8.count)
+      guard let tag = tags.first(where: rest.begins) else { return nil }
+      if tag.isEmpty { continue }
+      guard let end = rest.firstIndex(of: UInt8(ascii: ">")) else { return nil }
+      rest = rest[(end + 1)...]
     }
     return .attribute("cellpadding", "5")
   }
@@ -22,8 +28,10 @@ struct TomcatIndex: IndexDialect {
     let words = row.wordsAfter
     let shown = IndexSize.shown(words, .binary)
     let time = FeedTime.http(IndexRow.line(words.dropFirst(shown?.count ?? 0)))
+    // Its tenths of a KiB are 103 bytes each, so the ninth begins late.
+    let sizes = shown.map { $0.range.lowerBound...min($0.range.upperBound, UInt64(Int64.max) - 8) + 8 }
     return IndexFacts(
-      modified: time, modifiedIsExact: time != nil, listing: IndexRow.line(words), sizes: shown?.range)
+      modified: time, modifiedIsExact: time != nil, listing: IndexRow.line(words), sizes: sizes)
   }
 }
 

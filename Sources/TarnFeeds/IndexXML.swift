@@ -1,6 +1,8 @@
 import TarnCore
 
-/// nginx's autoindex as XML: `<list>` with a `directory`, a `file` or an `other` for each name, raw.
+/// nginx's autoindex as XML: `<list>` with a `directory`, a `file` or an `other` a line for each name, raw.
+///
+/// It is read by line, as nginx writes it: names are bytes there, and with one that is no UTF-8 it is no XML.
 struct IndexXML: FeedFormat {
   private static let kinds = ["directory", "file", "other"]
 
@@ -16,34 +18,66 @@ struct IndexXML: FeedFormat {
   }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
-    guard !(try input.peek()).holds("<!DOCTYPE") else { throw XMLReader.doctypeRefused }
-    let reader = try XMLReader(input)
     let place = IndexPlace(context)
-    var row: NginxXMLRow?
-    while let node = try reader.next() {
-      switch node {
-      case .start(let name, _, let isEmpty):
-        guard reader.depth > 0 else { continue }
-        guard row == nil, Self.kinds.contains(name), !isEmpty else {
-          throw reader.failure("this list holds another element than those of nginx")
+    var element: [UInt8] = []
+    var isClosed = false
+    while let (line, _) = try input.readLine() {
+      let text = trimmed(line)
+      if element.isEmpty {
+        if text.isEmpty || !isClosed && (text.begins(with: "<?xml ") || text.elementsEqual("<list>".utf8)) {
+          continue
         }
-        row = NginxXMLRow(kind: name, time: reader.attribute("mtime"), size: reader.attribute("size"))
-      case .text(let bytes): row?.name += bytes
-      case .end:
-        if let row { try row.hand(on: place, sink: sink) }
-        row = nil
+        guard !isClosed else { throw Self.unknown(input.line) }
+        isClosed = text.elementsEqual("</list>".utf8)
+        if isClosed { continue }
+        guard Self.kinds.contains(where: { text.begins(with: "<\($0) mtime=\"") }) else {
+          throw Self.unknown(input.line)
+        }
+        element = text
+      } else {
+        // A name with a line feed.
+        element += [0x0A] + text
       }
+      guard element.count <= FeedInput.maximumLine else { throw Self.unknown(input.line) }
+      guard Self.kinds.contains(where: { element.suffix($0.utf8.count + 3).elementsEqual("</\($0)>".utf8) })
+      else { continue }
+      guard let row = NginxXMLRow(element, kinds: Self.kinds) else { throw Self.unknown(input.line) }
+      try row.hand(on: place, sink: sink)
+      element = []
+    }
+    guard isClosed, element.isEmpty else {
+      throw FeedFailure.truncated("the index ends before its </list>", line: input.line)
     }
     return FeedEnd(format: name, isComplete: true)
+  }
+
+  private static func unknown(_ line: Int) -> FeedFailure {
+    .malformed("this line is none of a list of nginx", line: line)
   }
 }
 
 /// One element of the list.
 private struct NginxXMLRow {
   let kind: String
-  let time: [UInt8]?
-  let size: [UInt8]?
-  var name: [UInt8] = []
+  let name: [UInt8]
+  let time: [UInt8]
+  let size: UInt64?
+
+  /// - Returns: nil when it is no whole element of one of these kinds.
+  init?(_ element: [UInt8], kinds: [String]) {
+    guard element.first == UInt8(ascii: "<"), let end = element.firstIndex(of: UInt8(ascii: ">")) else {
+      return nil
+    }
+    let tag = HTMLTag(Array(element[1..<end]))
+    let rest = element[(end + 1)...].dropLast(tag.element.utf8.count + 3)
+    guard kinds.contains(tag.element), let time = tag.attribute("mtime"), !rest.contains(UInt8(ascii: "<")),
+      element[rest.endIndex...].elementsEqual("</\(tag.element)>".utf8)
+    else { return nil }
+    kind = tag.element
+    name = HTMLTag.decodeEntities(rest)
+    self.time = time
+    size = tag.attribute("size").flatMap { IndexSize.exact($0) }
+  }
 
   func hand(on place: IndexPlace, sink: FeedSink) throws {
     guard kind != "other" else {
@@ -51,17 +85,17 @@ private struct NginxXMLRow {
         place.refusal(
           name, code: "type-not-supported", reason: "Tarn mirrors files only, not pipes or devices"))
     }
-    let size = size.flatMap { IndexSize.exact($0) }
     guard kind == "directory" || size != nil else {
       return try sink(
-        place.refusal(name, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1"))
+        place.refusal(
+          name, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1"))
     }
-    let modified = time.flatMap { FeedTime.rfc3339($0) }
+    let modified = FeedTime.rfc3339(time)
     let target = place.target(named: name, isDirectory: kind == "directory")
     try place.take(target, sink: sink) { path in
       Entry(
         path: path, size: size, modified: modified, sources: [Source(url: target.url)],
-        listing: modified == nil ? time ?? [] : [])
+        listing: modified == nil ? time : [])
     }
   }
 }

@@ -10,10 +10,11 @@ struct LinkPage: FeedFormat {
   var name: String { "links of a web page" }
   var isListing: Bool { true }
 
-  /// HTML, with or without its frame.
+  /// HTML, with or without its frame; a warning of PHP may stand before it.
   func recognises(_ head: [UInt8]) -> Bool {
     let text = lowercased(head.drop(while: isBlank))
-    guard text.first == UInt8(ascii: "<") else { return false }
+    // Feeds and JSON hold markup in their texts.
+    guard let first = text.first, !Array("{[".utf8).contains(first) else { return false }
     if text.begins(with: "<?xml") { return text.holds("<html") }
     return ["<html", "<!doctype html", "<head", "<body", "<a "].contains(where: text.holds)
   }

@@ -60,6 +60,10 @@ import Testing
       IndexPages.tomcat,
       ["sub dir/ sub%20dir/", "a.jpg - 2023-11-14T22:13:20Z [38.0 kb Tue, 14 Nov 2023 22:13:20 GMT]"]
     ),
+    (
+      IndexPages.tomcat10,
+      ["sub/ sub/", "colon: colon.txt - 2023-11-14T22:13:20Z [4.0 KiB Tue, 14 Nov 2023 22:13:20 GMT]"]
+    ),
     (IndexPages.liteSpeed, ["sub/ sub/", "360.mp4 - - [19-Jul-2018 03:39 21836k]"]),
     (IndexPages.liteSpeedTable, ["sub/ sub/", "a.txt - - [2024-10-28 15:20 4k]"]),
     (IndexPages.liteSpeedPlain, ["sub/ sub/", "a.txt - - []"]),
@@ -70,6 +74,13 @@ import Testing
     (
       IndexPages.miniserve,
       ["sub/ sub/", "a.iso - 2023-11-14T22:13:20Z [1.5 GiB]", "link 12 - [12 B]"]
+    ),
+    (
+      IndexPages.webfs,
+      [
+        "dir&amp/ dir&amp/", "&amp;literal.txt 2 - [Nov 14 2023 2 B]", "a&b.iso - - [Nov 21 03:52 14 MB]",
+        "take:2 0 - [Nov 21 03:52 0 B]",
+      ]
     ),
     (
       IndexPages.nginxXML,
@@ -169,13 +180,20 @@ import Testing
     for text in others {
       #expect(parse(text, url: Self.url).failure?.code == "feed-not-recognised", "\(text)")
     }
-    let mixed = IndexPages.nginxXML.replacing("</list>", with: "<item mtime=\"x\">y</item></list>")
+    let mixed = IndexPages.nginxXML.replacing("</list>", with: "<item mtime=\"x\">y</item>\r\n</list>")
     #expect(parse(mixed, url: Self.url).failure?.code == "feed-malformed")
     let nested = IndexPages.nginxXML.replacing(
-      "</list>", with: "<file mtime=\"x\" size=\"1\"><file mtime=\"x\" size=\"1\">a</file></file></list>")
+      "</list>", with: "<file mtime=\"x\" size=\"1\"><file mtime=\"x\" size=\"1\">a</file></file>\r\n</list>")
     #expect(parse(nested, url: Self.url).failure?.code == "feed-malformed")
     let size = IndexPages.nginxXML.replacing("size=\"12\"", with: "size=\"1K\"")
     #expect(parse(size, url: Self.url).codes.first == "size-malformed")
+    let bytes = IndexPages.nginxXML.utf8.map { $0 == UInt8(ascii: "#") ? 0xE9 : $0 }
+    let outcome = parse(bytes, url: Self.url)
+    #expect(outcome.isComplete)
+    #expect(outcome.entries[0].path.bytes == Array("a&b ".utf8) + [0xE9] + Array(".txt".utf8))
+    let broken = IndexPages.nginxXML.replacing(">dangling<", with: ">dang\nling<")
+    #expect(parse(broken, url: Self.url).isComplete)
+    #expect(parse(IndexPages.nginxXML + "<p>", url: Self.url).failure?.code == "feed-malformed")
     let type = IndexPages.nginxXML.replacing("<list>", with: "<!DOCTYPE list><list>")
     #expect(parse(type, url: Self.url).failure != nil)
   }

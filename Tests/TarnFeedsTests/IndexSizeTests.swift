@@ -61,11 +61,18 @@ import Testing
     }
   }
 
-  /// Apache's way, lighttpd's, Tomcat's, and up, down and to the nearest with one digit and with none.
+  @Test func holdsWhatTomcatShows() throws {
+    for size in Array(0...5000) + [1_048_575, 1_048_576, 1_048_576 + 926] as [UInt64] {
+      let tenths = size == 0 ? 0 : size < 103 ? 1 : size % 1024 / 103
+      let text = " \(size / 1024).\(tenths) KiB Mon, 05 May 2008 21:49:33 GMT"
+      let sizes = try #require(TomcatIndex().facts(IndexRow(after: Array(text.utf8))).sizes)
+      #expect(sizes.contains(size), "\(size) as \(text): \(sizes)")
+    }
+  }
+
+  /// Up, down and to the nearest, with one digit and with none.
   private static func texts(of size: UInt64) -> [String] {
     var texts = ["\(size)", "\(size) B"]
-    let tenths = (size % 1024) / 103
-    texts.append("\(size / 1024).\(size < 103 ? 1 : tenths) kb")
     var value = Double(size) / 1024
     for unit in ["K", "M", "G", "T"] {
       for rule: FloatingPointRoundingRule in [.up, .down, .toNearestOrEven] {
@@ -90,7 +97,7 @@ import Testing
       (FancyIndex(), "  12.0 KiB  2023-Nov-14 22:13", 12_185...12_391, nil),
       (FancyIndex(), "  863M  2023-Nov-14 22:13", 903_872_512...905_969_664, nil),
       (FancyIndex(), "  12  2023-Nov-14 22:13", nil, 12),
-      (TomcatIndex(), "  38.0 kb  Mon, 05 May 2008 21:49:33 GMT", 38_809...39_015, nil),
+      (TomcatIndex(), "  38.0 kb  Mon, 05 May 2008 21:49:33 GMT", 38_809...39_023, nil),
       (ArtifactoryIndex(), "\n  03-Sep-2025 03:44  60.79 KB", 60_780...62_260, nil),
       (ArtifactoryIndex(), " 03-Sep-2025 03:44  21 bytes", nil, 21),
       (MozillaIndex(), "  3M  27-Oct-2015 17:38 ", 2_000_000...4_194_304, nil),

@@ -154,6 +154,45 @@ extension IndexPages {
     </html>
     """
 
+  /// As 10.1.60 of Debian serves it.
+  static let tomcat10 = """
+    <!doctype html>
+    <html lang="en">
+    <head>
+    <title>Directory Listing For [&#47;pub&#47;]</title>
+    <style>.line {height:1px;}</style>
+    </head>
+    <body>
+    <h1>Directory Listing For [&#47;pub&#47;] - <a href="/"><b>Up To [&#47;]</b></a></h1>
+    <hr class="line">
+    <table width="100%" cellspacing="0" cellpadding="5" align="center">
+    <thead>
+    <tr>
+    <th align="left"><font size="+1"><strong>Name</strong></font></th>
+    <th align="center"><font size="+1"><strong>Size</strong></font></th>
+    </tr>
+    </thead>
+    <tbody>
+    <tr>
+    <td align="left">&nbsp;&nbsp;
+    <a href="/pub/sub/"><tt>sub/</tt></a></td>
+    <td align="right"><tt>-</tt></td>
+    <td align="right"><tt>Tue, 14 Nov 2023 22:13:20 GMT</tt></td>
+    </tr>
+    <tr bgcolor="#eeeeee">
+    <td align="left">&nbsp;&nbsp;
+    <a href="/pub/colon:%20colon.txt"><tt>colon: colon.txt</tt></a></td>
+    <td align="right"><tt>4.0 KiB</tt></td>
+    <td align="right"><tt>Tue, 14 Nov 2023 22:13:20 GMT</tt></td>
+    </tr>
+    </tbody>
+    </table>
+    <hr class="line">
+    <h3>Apache Tomcat/10.1.60 (Debian)</h3>
+    </body>
+    </html>
+    """
+
   /// [06b]
   static let liteSpeed = """
     <!DOCTYPE HTML PUBLIC "-//W3C//DTD HTML 3.2 Final//EN">
@@ -285,6 +324,23 @@ extension IndexPages {
     </tbody></table></div></body></html>
     """
 
+  static let webfs = """
+    <head><title>example.org:80/pub/</title></head>
+    <body bgcolor=white text=black link=darkblue vlink=firebrick alink=red>
+    <h1>listing: 
+    <a href="/">/</a><a href="/pub/">pub/</a></h1><hr noshade size=1><pre>
+    <b>access      user      group     date             size  name</b>
+
+    drwxr-xr-x  root      root      Nov 21 03:52    &lt;DIR&gt;  <a href="../">..</a>
+    drwxr-xr-x  root      root      Nov 21 03:52    &lt;DIR&gt;  <a href="dir&amp/">dir&amp</a>
+    -rw-r--r--  root      root      Nov 14  2023     2  B  <a href="&amp;literal.txt">&amp;literal.txt</a>
+    -rw-r--r--  root      root      Nov 21 03:52    14 MB  <a href="a&b.iso">a&b.iso</a>
+    -rw-r--r--  root      root      Nov 21 03:52     0  B  <a href="take:2">take:2</a>
+    </pre><hr noshade size=1>
+    <small><a href="http://bytesex.org/webfs.html">webfs/1.21</a> &nbsp; 21/Nov/2026 03:56:17 GMT</small>
+    </body>
+    """
+
   static let nginxXML = """
     <?xml version="1.0"?>\r
     <list>\r
@@ -301,8 +357,10 @@ extension IndexPages {
     ("Apache index", apacheIndexList), ("Apache index", apache13), ("Maven Central index", maven),
     ("Artifactory index", artifactory(breaking: "   ")),
     ("Artifactory index", artifactory(breaking: "\n            ")), ("Tomcat index", tomcat),
+    ("Tomcat index", tomcat10),
     ("LiteSpeed index", liteSpeed), ("LiteSpeed index", liteSpeedTable), ("LiteSpeed index", liteSpeedPlain),
     ("Mozilla index", mozilla), ("darkhttpd index", darkhttpd), ("darkhttpd index", darkhttpdNew),
-    ("miniserve index", miniserveOld), ("miniserve index", miniserve), ("nginx XML index", nginxXML),
+    ("miniserve index", miniserveOld), ("miniserve index", miniserve), ("webfs index", webfs),
+    ("nginx XML index", nginxXML),
   ]
 }
