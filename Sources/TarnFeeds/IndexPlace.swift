@@ -35,7 +35,7 @@ struct IndexPlace {
     /// The listing itself (sorted otherwise, too) or a directory above it.
     case here
     case elsewhere
-    /// A child, with a query.
+    /// A file of the directory, with a query.
     case question
     /// What the server meant as this child's name, and what reads as a URL of another scheme: it holds a colon.
     case misread([UInt8])
@@ -56,8 +56,11 @@ struct IndexPlace {
     var segments = Self.segments(url.path)
     if segments.last?.isEmpty == true { segments.removeLast() }
     if base.dropLast().starts(with: segments) || url.path == context.url.path { return .here }
-    let plain = reference.prefix { $0 != UInt8(ascii: "?") }
-    return plain.count < reference.count && target(of: Array(plain)) != nil ? .question : .elsewhere
+    guard let mark = reference.firstIndex(of: UInt8(ascii: "?")),
+      let target = target(of: Array(reference[..<mark]))
+    else { return .elsewhere }
+    // Servers hand the order of a list on to the directories below it.
+    return target.isDirectory ? .child(target) : .question
   }
 
   /// Schemes without an authority that web pages link to. With one (`ftp://`) it is no name.

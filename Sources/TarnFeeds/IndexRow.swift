@@ -51,7 +51,7 @@ struct IndexRows {
   /// Children of the directory that were handed on, and links of the list that lead out of it.
   private var names = 0
   private var strangers = 0
-  /// Links to children that ask for something, so that what they stand for is not known.
+  /// Links to files that ask for something, so that what they stand for is not known.
   private var questions = 0
   var isPreformatted = false
 
