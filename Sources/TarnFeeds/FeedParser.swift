@@ -13,14 +13,24 @@ package struct FeedParser: FeedParsing {
     Metalink3(),
     Metalink(),
     IndexPage(NginxIndex()),
+    // Before Apache's: some of their column heads are links as its own are.
+    IndexPage(FancyIndex()),
+    IndexPage(TomcatIndex()),
     IndexPage(ApacheIndex()),
     IndexPage(LighttpdIndex()),
-    IndexPage(FancyIndex()),
     IndexPage(CaddyIndex()),
     IndexPage(PythonIndex()),
     IndexPage(IISIndex()),
     IndexPage(H2OIndex()),
+    IndexPage(LiteSpeedIndex()),
+    IndexPage(MavenIndex()),
+    IndexPage(ArtifactoryIndex()),
+    IndexPage(MozillaIndex()),
+    IndexPage(DarkhttpdIndex()),
+    IndexPage(MiniserveIndex()),
+    IndexPage(WebfsIndex()),
     IndexJSON(),
+    IndexXML(),
     CaddyJSON(),
     HashdeepList(),
     MirrorList(),
@@ -29,6 +39,21 @@ package struct FeedParser: FeedParsing {
     ChecksumList(),
     SFVList(),
   ]
+
+  /// The formats that are asked, in their order.
+  static func formats(of choice: FormatChoice) -> [any FeedFormat] {
+    switch choice {
+    case .auto: formats
+    case .rss: [Window(), JSONFeed()]
+    case .index: formats.filter(\.isListing)
+    case .links: [LinkPage()]
+    case .manifest: [ManifestLines(), ManifestDocument()]
+    case .metalink: [Metalink3(), Metalink()]
+    case .checksums: [HashdeepList(), ChecksumList()]
+    case .sfv: [SFVList()]
+    case .urls: [MirrorList(), Aria2Input(), URLList()]
+    }
+  }
 
   private let hashing: any Hashing
 
@@ -41,7 +66,7 @@ package struct FeedParser: FeedParsing {
     _ source: any ByteSource, as document: FeedDocument, sink: (FeedItem) throws -> Void
   ) throws -> FeedEnd {
     let input = try Self.open(source)
-    let format = try recognise(input, document)
+    let format = try recognise(input, of: document)
     var count = 0
     var end = try format.read(input, in: FeedContext(document: document, hashing: hashing)) { item in
       count += 1
@@ -83,22 +108,39 @@ package struct FeedParser: FeedParsing {
     return head[index + high] != 0 || head[index + 1 - high] != UInt8(ascii: "<")
   }
 
-  private func recognise(
-    _ input: FeedInput, _ document: FeedDocument
-  ) throws(FeedFailure) -> any FeedFormat {
+  private func recognise(_ input: FeedInput, of document: FeedDocument) throws(FeedFailure) -> any FeedFormat
+  {
     let head = try input.peek()
     if input.isHeadWhole, head.allSatisfy(isBlank) {
       throw FeedFailure(
         code: "feed-empty", message: "the feed is empty; an empty document never empties a mirror")
     }
-    let name = URLReference(document.url).name
-    let isBelow = document.place != nil
-    for format in Self.formats {
-      let isRecognised =
-        isBelow
-        ? format.isListing && format.recognisesBelow(head) : format.recognises(head, named: name)
-      if isRecognised { return format }
+    if let format = Self.format(of: head, document) { return format }
+    if document.format != .auto {
+      throw FeedFailure(
+        code: "feed-not-recognised",
+        message:
+          "this does not look like \(document.format.meaning) (--format \(document.format.rawValue)); with --format auto Tarn finds out itself what it is"
+      )
     }
     throw Unrecognised(head, document).failure
+  }
+
+  private static func format(of head: [UInt8], _ document: FeedDocument) -> (any FeedFormat)? {
+    let isBelow = document.place != nil
+    let name = URLReference(document.url).name
+    let known = formats(of: document.format)
+    let found = known.first {
+      !isBelow && $0.recognises(head, named: name)
+        || (isBelow || isOfDirectory(document)) && $0.isListing && $0.recognisesBelow(head)
+    }
+    // Lists of lines have no mark of their own: whoever asks for one has it read as one.
+    return found ?? (document.format.isPlainList ? known.last : nil)
+  }
+
+  /// JSON at a directory's URL, which was asked for because a listing may be had so.
+  private static func isOfDirectory(_ document: FeedDocument) -> Bool {
+    let type = lowercased((document.contentType ?? "").utf8)
+    return URLReference(document.url).path.last == 0x2F && type.begins(with: "application/json")
   }
 }

@@ -17,6 +17,12 @@ enum FeedTime {
     return (time, text[17...])
   }
 
+  /// `2023-11-14 22:13` at the front of some words, taken as UTC.
+  static func minute(_ words: [[UInt8]]) -> Timestamp? {
+    guard words.count >= 2, words[0].count == 10, words[1].count == 5 else { return nil }
+    return rfc3339(words[0] + [0x20] + words[1] + Array(":00Z".utf8))
+  }
+
   /// `Tue, 14 Nov 2023 22:13:20 GMT` (RFC 1123).
   static func http(_ text: [UInt8]) -> Timestamp? {
     guard text.count == 29, text[3] == 0x2C, text[16] == 0x20, text[19] == 0x3A, text[22] == 0x3A,

@@ -119,7 +119,9 @@ struct HTMLTag {
     element = Self.name(bytes)
   }
 
-  func attribute(_ name: String) -> [UInt8]? { Self.attribute(name, of: bytes) }
+  func attribute(_ name: String, isEscaped: Bool = true) -> [UInt8]? {
+    Self.attribute(name, of: bytes, isEscaped: isEscaped)
+  }
 
   /// The element's name in lower case, with the slash of an end tag.
   static func name(_ tag: [UInt8]) -> String {
@@ -129,7 +131,9 @@ struct HTMLTag {
   }
 
   /// The value of an attribute with its entities decoded; nil when the tag has none of that name.
-  static func attribute(_ wanted: String, of tag: [UInt8]) -> [UInt8]? {
+  ///
+  /// - Parameter isEscaped: false when it has no entities.
+  static func attribute(_ wanted: String, of tag: [UInt8], isEscaped: Bool = true) -> [UInt8]? {
     var rest = tag.drop { !isBlank($0) }
     while true {
       rest = rest.drop { isBlank($0) }
@@ -149,7 +153,9 @@ struct HTMLTag {
         value = rest.prefix { !isBlank($0) }
         rest = rest[value.endIndex...]
       }
-      if lowercased(name).elementsEqual(wanted.utf8) { return decodeEntities(value) }
+      if lowercased(name).elementsEqual(wanted.utf8) {
+        return isEscaped ? decodeEntities(value) : Array(value)
+      }
     }
   }
 

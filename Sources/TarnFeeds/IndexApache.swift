@@ -3,7 +3,8 @@ import TarnCore
 /// Apache's mod_autoindex in all its forms: the plain list, fancy in `<pre>` or in a table (with icons, icons that
 /// are links, columns left out, sorted or not, HTML or XHTML).
 ///
-/// Sizes are rounded and times are the server's own: both are text only.
+/// Sizes are rounded and times are the server's own: both are text only. What a server makes anew each time (PHP, SSI)
+/// has another size than the file that is shown, so bytes are no exact size either.
 struct ApacheIndex: IndexDialect {
   var name: String { "Apache index" }
   /// A footer of the owner's may leave `</html>` out; the list ends with its element.
@@ -13,6 +14,15 @@ struct ApacheIndex: IndexDialect {
   func mark(in head: [UInt8]) -> IndexMark? {
     // The columns' links sort by name: no other server writes them so.
     if head.holds("<a href=\"?c=n;o=") { return .link("?c=") }
+    if head.holds("<table id=\"indexlist\">"), head.holds(" class=\"indexcolname\">") {
+      return .attribute("id", "indexlist")
+    }
+    guard head.holds("<title>index of ") else { return nil }
+    // Those of 1.3, and of early releases of 2.0.
+    for (link, order) in [("?n=", ""), ("?c=n&amp;o=", "?c="), ("?c=n&o=", "?c=")] {
+      let columns = ["a", "d"].map { "<a href=\"\(link)\($0)\">name</a>" }
+      if columns.contains(where: head.holds) { return .link(order.isEmpty ? link : order) }
+    }
     guard head.holds("<title>index of /") else { return nil }
     if let heading = Self.behindHeading(head) {
       if heading.begins(with: "<ul>"), Self.isPlain(heading) { return .behind("/h1", element: "ul") }
@@ -58,8 +68,12 @@ struct ApacheIndex: IndexDialect {
     if words.count > 1, Self.isDate(words[0]), words[1].count == 5, words[1][2] == 0x3A {
       kept = Array(words[..<2])
     }
-    if words.count > kept.count, Self.isSize(words[kept.count]) { kept.append(words[kept.count]) }
-    return IndexFacts(listing: Array(kept.joined(separator: [0x20])))
+    var sizes: ClosedRange<UInt64>?
+    if words.count > kept.count, Self.isSize(words[kept.count]) {
+      sizes = IndexSize.shown([words[kept.count]], .binary)?.range
+      kept.append(words[kept.count])
+    }
+    return IndexFacts(listing: IndexRow.line(kept), sizes: sizes)
   }
 
   private static func isDate(_ word: [UInt8]) -> Bool {

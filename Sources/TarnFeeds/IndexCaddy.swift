@@ -10,8 +10,13 @@ struct CaddyIndex: IndexDialect {
   var name: String { "Caddy index" }
 
   func mark(in head: [UInt8]) -> IndexMark? {
-    let isListing = head.holds("<table aria-describedby=\"summary\">") && head.holds("href=\"?sort=name")
-    return isListing && head.holds("<div class=\"listing") ? .attribute("aria-describedby", "summary") : nil
+    guard head.holds("<div class=\"listing") || head.holds("<div class='listing") else { return nil }
+    if head.holds("<table aria-describedby=\"summary\">"), head.holds("href=\"?sort=name") {
+      return .attribute("aria-describedby", "summary")
+    }
+    // Its other view, without a table.
+    guard head.holds("<div class='listing grid'>") else { return nil }
+    return .otherwise("leave '?layout=grid' out of the URL")
   }
 
   func take(_ tag: HTMLTag, into row: inout IndexRow) {
@@ -78,9 +83,10 @@ struct CaddyJSON: FeedFormat {
     }
   }
 
-  /// An empty directory is `[]` and a line feed. That may be anything, so it counts below a listing only.
+  /// An empty directory is `[]`, or `null` of older ones, and a line feed. That may be anything, so it counts where
+  /// a listing is expected only.
   func recognisesBelow(_ head: [UInt8]) -> Bool {
-    head.elementsEqual("[]\n".utf8) || recognises(head)
+    ["[]\n", "null\n"].contains { head.elementsEqual($0.utf8) } || recognises(head)
   }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
@@ -88,6 +94,11 @@ struct CaddyJSON: FeedFormat {
     let place = IndexPlace(context)
     var names = 0
     var reason = IndexPlace.doubt(of: context.url)
+    if try reader.kind() == .literal {
+      try reader.skip()
+      try reader.end()
+      return FeedEnd(format: name, isComplete: reason == nil, incompleteReason: reason ?? "")
+    }
     try reader.beginArray()
     while try reader.nextElement() {
       let row = try CaddyRow(&reader)

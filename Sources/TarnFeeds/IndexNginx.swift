@@ -11,35 +11,28 @@ struct NginxIndex: IndexDialect {
 
   func facts(_ row: IndexRow) -> IndexFacts {
     let found = FeedTime.index(trimmed(row.after))
-    return IndexFacts(
-      size: found.flatMap { IndexSize.exact(trimmed($0.rest)) }, modified: found?.time,
-      listing: Array(row.wordsAfter.joined(separator: [0x20])))
+    var facts = IndexFacts(modified: found?.time, listing: IndexRow.line(row.wordsAfter))
+    facts.take(size: found.flatMap { IndexSize.shown(IndexRow.words($0.rest), .binary) })
+    return facts
   }
 }
 
-/// Sizes as indexes print them.
-enum IndexSize {
-  /// Whole bytes; nil for anything rounded.
-  static func exact(_ text: some Collection<UInt8>) -> UInt64? {
-    guard !text.isEmpty, text.allSatisfy(Percent.isDigit),
-      let size = UInt64(String(decoding: text, as: UTF8.self)), size <= Int64.max
-    else { return nil }
-    return size
-  }
-}
-
-/// nginx's fancyindex module: `<table id="list">`, the size mostly rounded and the time in any form.
+/// nginx's fancyindex module: `<table id="list">`, then the size, rounded or not, and the time in any form.
 struct FancyIndex: IndexDialect {
   var name: String { "nginx fancyindex" }
   /// Its footer is the owner's.
   var endsTheDocument: Bool { false }
 
+  /// Its column heads escape their `&` since 0.4.4 only.
   func mark(in head: [UInt8]) -> IndexMark? {
-    head.holds("<table id=\"list\">") && head.holds("<a href=\"?c=n&amp;o=a\">")
-      ? .attribute("id", "list") : nil
+    let sorts = ["<a href=\"?c=n&amp;o=a\">", "<a href=\"?c=n&o=a\">"]
+    let isListing = head.holds("<table id=\"list\"") && sorts.contains(where: head.holds)
+    return isListing ? .attribute("id", "list") : nil
   }
 
   func facts(_ row: IndexRow) -> IndexFacts {
-    IndexFacts(listing: Array(row.wordsAfter.joined(separator: [0x20])))
+    var facts = IndexFacts(listing: IndexRow.line(row.wordsAfter))
+    facts.take(size: IndexSize.shown(row.wordsAfter, .binary))
+    return facts
   }
 }

@@ -23,6 +23,10 @@ struct IndexPage: FeedFormat {
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
     guard let mark = mark(in: try input.peek()) else { throw unknown }
+    if case .otherwise(let reason) = mark {
+      throw FeedFailure(
+        code: "index-layout", message: "this is a \(name) in a form that Tarn does not read: \(reason)")
+    }
     var scanner = HTMLScanner(input)
     var list = IndexList(mark: mark)
     var rows = IndexRows(dialect, context)
@@ -66,15 +70,21 @@ protocol IndexDialect: Sendable {
   var tellsDirectories: Bool { get }
   /// True when rows may hold links of the server's owner behind the one that counts.
   var hasDescriptions: Bool { get }
+  /// False when a row in preformatted text goes on until the next link.
+  var rowsAreLines: Bool { get }
+  /// False when a link's address is the name with `%` codes: an `&` and a `:` mean themselves there.
+  var escapesLinks: Bool { get }
   /// What begins the list on this page; nil when the page is none of this server's.
   ///
   /// - Parameter head: the first bytes of the page, in lower case.
   func mark(in head: [UInt8]) -> IndexMark?
-  /// Looks at a tag of a row other than its link.
+  /// Looks at a tag of a row.
   func take(_ tag: HTMLTag, into row: inout IndexRow)
   /// The file's name, from the percent-decoded one.
   func fileName(_ name: [UInt8]) -> [UInt8]
   func facts(_ row: IndexRow) -> IndexFacts
+  /// True for the row of a directory: mostly its link ends in a slash.
+  func isDirectory(_ row: IndexRow) -> Bool
   /// Why a list of so many names may not be whole.
   func doubt(names: Int) -> String?
 }
@@ -83,9 +93,12 @@ extension IndexDialect {
   var endsTheDocument: Bool { true }
   var tellsDirectories: Bool { true }
   var hasDescriptions: Bool { false }
+  var rowsAreLines: Bool { true }
+  var escapesLinks: Bool { true }
   func take(_ tag: HTMLTag, into row: inout IndexRow) {}
   func fileName(_ name: [UInt8]) -> [UInt8] { name }
   func facts(_ row: IndexRow) -> IndexFacts { IndexFacts() }
+  func isDirectory(_ row: IndexRow) -> Bool { row.isDirectory || row.target?.isDirectory == true }
   func doubt(names: Int) -> String? { nil }
 }
 
@@ -99,6 +112,8 @@ enum IndexMark: Equatable {
   case behind(String, element: String)
   /// The list begins with a column head without a link, `Name`.
   case columnHead
+  /// The page is this server's, and is not read, for a reason.
+  case otherwise(String)
 }
 
 /// What a row says of a file. A size that is rounded and a time whose zone is unknown are text only.
@@ -107,6 +122,14 @@ struct IndexFacts {
   var modified: Timestamp?
   var modifiedIsExact = false
   var listing: [UInt8] = []
+  /// The sizes that this server shows as it shows this one; nil where `size` is known, or nothing is.
+  var sizes: ClosedRange<UInt64>?
+
+  /// Takes a size of a server that rounds no bytes: it is exact where it is one number.
+  mutating func take(size shown: IndexSize.Shown?) {
+    guard let range = shown?.range else { return }
+    if range.lowerBound == range.upperBound { size = range.lowerBound } else { sizes = range }
+  }
 }
 
 /// Follows the elements that may be the list: `pre`, `table` and `ul`.
@@ -173,6 +196,7 @@ private struct IndexList {
       }
       return innermost == "table" && tag.element == "/th" && previous == "th"
         && word.elementsEqual("name".utf8)
+    case .otherwise: return false
     }
   }
 }

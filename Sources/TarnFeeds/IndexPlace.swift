@@ -10,9 +10,16 @@ struct IndexPlace {
 
   /// What a link leads to.
   struct Target {
+    /// The directories between the listing's own and the name; none for a child.
+    var directories: [[UInt8]] = []
     var name: [UInt8]
     let isDirectory: Bool
     let url: String
+
+    /// The same with the slash that its link lacks.
+    var asDirectory: Target {
+      Target(directories: directories, name: name, isDirectory: true, url: url + "/")
+    }
   }
 
   init(_ context: FeedContext) {
@@ -28,6 +35,10 @@ struct IndexPlace {
     /// The listing itself (sorted otherwise, too) or a directory above it.
     case here
     case elsewhere
+    /// A file of the directory, with a query.
+    case question
+    /// What the server meant as this child's name, and what reads as a URL of another scheme: it holds a colon.
+    case misread([UInt8])
   }
 
   /// Takes a base that a page gives for its links.
@@ -37,11 +48,39 @@ struct IndexPlace {
 
   func meaning(of reference: [UInt8]) -> Meaning {
     if let target = target(of: reference) { return .child(target) }
-    let url = start.resolve(URLReference(reference))
-    guard url.isSameOrigin(as: context.url) else { return .elsewhere }
+    let link = URLReference(reference)
+    let url = start.resolve(link)
+    guard url.isSameOrigin(as: context.url) else {
+      return misread(reference, link).map { .misread($0) } ?? .elsewhere
+    }
     var segments = Self.segments(url.path)
     if segments.last?.isEmpty == true { segments.removeLast() }
-    return base.dropLast().starts(with: segments) || url.path == context.url.path ? .here : .elsewhere
+    if base.dropLast().starts(with: segments) || url.path == context.url.path { return .here }
+    guard let mark = reference.firstIndex(of: UInt8(ascii: "?")),
+      let target = target(of: Array(reference[..<mark]))
+    else { return .elsewhere }
+    // Servers hand the order of a list on to the directories below it.
+    return target.isDirectory ? .child(target) : .question
+  }
+
+  /// Schemes without an authority that web pages link to. With one (`ftp://`) it is no name.
+  private static let schemes = [
+    "about", "bitcoin", "blob", "callto", "cid", "data", "ed2k", "facetime", "feed", "file", "ftp", "geo",
+    "http",
+    "https", "intent", "irc", "itms", "javascript", "magnet", "mailto", "news", "nntp", "rsync", "rtsp",
+    "sip",
+    "sips", "skype", "sms", "steam", "tel", "tg", "thunder", "urn", "vbscript", "view-source", "webcal",
+    "whatsapp",
+    "xmpp",
+  ]
+
+  /// The name in `Sub:Dir/`, which RFC 3986 (4.2) wants written as `./Sub:Dir/`.
+  private func misread(_ reference: [UInt8], _ link: URLReference) -> [UInt8]? {
+    guard let scheme = link.scheme, link.authority == nil, link.query == nil,
+      !Self.schemes.contains(where: { scheme.elementsEqual($0.utf8) })
+    else { return nil }
+    let name = reference.last == 0x2F ? reference.dropLast() : reference[...]
+    return name.contains(0x2F) || name.contains(UInt8(ascii: "#")) ? nil : Percent.decode(name)
   }
 
   /// Why a listing at this URL may leave names out: it was asked for a part. `P` is Apache's pattern; `limit`
@@ -57,16 +96,28 @@ struct IndexPlace {
 
   /// - Returns: nil for a link that leaves the listing, names it, or leads further than one segment down.
   func target(of reference: [UInt8]) -> Target? {
-    guard !reference.contains(UInt8(ascii: "?")), !reference.contains(UInt8(ascii: "#")) else { return nil }
-    let url = start.resolve(URLReference(reference))
-    guard url.isSameOrigin(as: context.url), url.query == nil else { return nil }
+    guard !reference.contains(UInt8(ascii: "?")), !reference.contains(UInt8(ascii: "#")),
+      let found = below(reference), !found.hasQuery, found.target.directories.isEmpty
+    else { return nil }
+    return found.target
+  }
+
+  /// What a link leads to below the listing, however deep.
+  ///
+  /// - Returns: nil for a link that leaves the listing or names it.
+  func below(_ reference: [UInt8]) -> (target: Target, hasQuery: Bool)? {
+    var url = start.resolve(URLReference(reference))
+    guard url.isSameOrigin(as: context.url) else { return nil }
+    url.path = Percent.completed(url.path)
     var segments = Self.segments(url.path)
     let isDirectory = segments.last?.isEmpty == true
     if isDirectory { segments.removeLast() }
-    guard segments.count == base.count, let name = segments.last, !name.isEmpty,
-      segments.dropLast() == base.dropLast()
+    guard segments.count >= base.count, segments.prefix(base.count - 1) == base.dropLast(),
+      let name = segments.last, !name.isEmpty
     else { return nil }
-    return Target(name: name, isDirectory: isDirectory, url: url.text)
+    let directories = Array(segments[(base.count - 1)..<(segments.count - 1)])
+    let target = Target(directories: directories, name: name, isDirectory: isDirectory, url: url.text)
+    return (target, url.query != nil)
   }
 
   /// The child of a raw name, which may hold anything: `take` judges it.
@@ -77,19 +128,19 @@ struct IndexPlace {
     return Target(name: name, isDirectory: isDirectory, url: String(decoding: url, as: UTF8.self))
   }
 
-  /// Takes a child of the listing.
+  /// Takes what lies below the listing.
   ///
   /// - Parameter make: the entry of a file at that path.
   func take(_ target: Target, sink: FeedSink, make: (RelativePath) -> Entry) throws {
-    guard !target.name.contains(0x2F) else {
-      return try sink(
-        refusal(target.name, code: "path-encoded-slash", reason: "the name of one file holds a slash"))
+    if let name = (target.directories + [target.name]).first(where: { $0.contains(0x2F) }) {
+      return try sink(refusal(name, code: "path-encoded-slash", reason: "the name of one file holds a slash"))
     }
+    let below = prefix + target.directories.flatMap { $0 + [0x2F] }
     let path: RelativePath
     do throws(PathRefusal) {
-      path = try RelativePath(prefix + target.name, rule: context.document.rule)
+      path = try RelativePath(below + target.name, rule: context.document.rule)
     } catch {
-      return try sink(.refused(Refusal(name: target.name, below: prefix, error)))
+      return try sink(.refused(Refusal(name: target.name, below: below, error)))
     }
     guard context.isUsable(context.url) else { return try sink(context.withoutSource(path)) }
     try sink(target.isDirectory ? .directory(url: target.url, path: path) : .entry(make(path)))

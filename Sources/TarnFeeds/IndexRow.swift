@@ -13,6 +13,11 @@ struct IndexRow {
   var size: [UInt8]?
   var time: [UInt8]?
   var isSymlink = false
+  var isDirectory = false
+
+  init(after text: [UInt8] = []) {
+    after = text
+  }
 
   fileprivate mutating func add(_ text: some Sequence<UInt8>) {
     guard !isInLink else { return }
@@ -29,9 +34,11 @@ struct IndexRow {
   var wordsAfter: [[UInt8]] { Self.words(after) }
   var wordsBefore: [[UInt8]] { Self.words(before) }
 
-  private static func words(_ text: [UInt8]) -> [[UInt8]] {
+  static func words(_ text: some Collection<UInt8>) -> [[UInt8]] {
     text.split(whereSeparator: isBlank).map { Array($0) }.filter { !$0.elementsEqual("&nbsp;".utf8) }
   }
+
+  static func line(_ words: some Collection<[UInt8]>) -> [UInt8] { Array(words.joined(separator: [0x20])) }
 }
 
 /// Cuts the list into rows and hands on what their links name.
@@ -44,6 +51,8 @@ struct IndexRows {
   /// Children of the directory that were handed on, and links of the list that lead out of it.
   private var names = 0
   private var strangers = 0
+  /// Links to files that ask for something, so that what they stand for is not known.
+  private var questions = 0
   var isPreformatted = false
 
   init(_ dialect: any IndexDialect, _ context: FeedContext) {
@@ -59,6 +68,9 @@ struct IndexRows {
   var doubt: String? {
     if names == 0, strangers > 0 {
       return "every link of the list leads out of the directory: it is served below another URL?"
+    }
+    if questions > 0 {
+      return "\(questions) links of the list have a query, so what they lead to is not known"
     }
     return dialect.doubt(names: names)
   }
@@ -86,7 +98,7 @@ struct IndexRows {
 
   /// In preformatted text a line feed outside a link ends the row.
   private mutating func take(_ text: [UInt8], sink: FeedSink) throws {
-    guard isPreformatted, !row.isInLink, let first = text.firstIndex(of: 0x0A),
+    guard isPreformatted, dialect.rowsAreLines, !row.isInLink, let first = text.firstIndex(of: 0x0A),
       let last = text.lastIndex(of: 0x0A)
     else { return row.add(text) }
     row.add(text[..<first])
@@ -94,13 +106,32 @@ struct IndexRows {
     row.add(text[(last + 1)...])
   }
 
+  /// A server that escapes nothing means a name with a colon in it, too.
+  private func address(_ tag: HTMLTag) -> [UInt8]? {
+    if dialect.escapesLinks { return tag.attribute("href") }
+    let href = tag.attribute("href", isEscaped: false)
+    return href.map { $0.first == 0x2F ? $0 : Array("./".utf8) + $0 }
+  }
+
   private mutating func link(_ tag: HTMLTag, sink: FeedSink) throws {
+    guard let href = address(tag) else {
+      return dialect.take(tag, into: &row)
+    }
     if row.isInLink { try flush(to: sink) }
     row.isInLink = true
-    guard let href = tag.attribute("href") else { return }
+    dialect.take(tag, into: &row)
     switch place.meaning(of: href) {
     case .here: break
     case .elsewhere: if row.target == nil { strangers += 1 }
+    case .question: if row.target == nil { questions += 1 }
+    case .misread(let name):
+      guard row.target == nil else { return }
+      names += 1
+      try sink(
+        place.refusal(
+          name, code: "url-not-relative",
+          reason: "its link reads as an address of another kind: the server should write './' before the name"
+        ))
     case .child(let target):
       guard let known = row.target else { return row.target = target }
       // An icon links to the same file.
@@ -117,13 +148,14 @@ struct IndexRows {
     self.row = IndexRow()
     guard var target = row.target else { return }
     names += 1
+    if !target.isDirectory, dialect.isDirectory(row) { target = target.asDirectory }
     target.name = dialect.fileName(target.name)
     try place.take(target, sink: sink) { path in
       let facts = dialect.facts(row)
       return Entry(
         path: path, size: facts.size, modified: facts.modified, modifiedIsExact: facts.modifiedIsExact,
         sources: [Source(url: target.url)], listing: facts.listing,
-        mayBeDirectory: !dialect.tellsDirectories)
+        mayBeDirectory: !dialect.tellsDirectories, hint: ContentHint(sizes: facts.sizes))
     }
   }
 }

@@ -6,14 +6,22 @@ struct LighttpdIndex: IndexDialect {
   /// `dir-listing.auto-layout` may leave the whole frame out.
   var endsTheDocument: Bool { false }
 
+  /// The media type may stand in a row of the owner's making.
+  var hasDescriptions: Bool { true }
+
   func mark(in head: [UInt8]) -> IndexMark? {
-    let isListing = head.holds("<table summary=\"directory listing\"") && head.holds("index of /")
+    let isListing =
+      head.holds("<table summary=\"directory listing\"") && head.holds("index of /")
+      && head.holds("<th class=\"n\">name</th>")
     return isListing ? .attribute("summary", "directory listing") : nil
   }
 
   /// `2023-Nov-14 22:13:20 0.1K`, and the media type, which is left out.
   func facts(_ row: IndexRow) -> IndexFacts {
-    IndexFacts(listing: Array(row.wordsAfter.prefix(3).joined(separator: [0x20])))
+    let words = row.wordsAfter.drop { $0.elementsEqual("/".utf8) }.prefix(3)
+    return IndexFacts(
+      listing: IndexRow.line(row.wordsAfter.prefix(3)),
+      sizes: IndexSize.shown(words.dropFirst(2), .binary)?.range)
   }
 }
 
@@ -99,5 +107,120 @@ struct IISIndex: IndexDialect {
     let gap = text.dropLast(digits).suffix(2)
     guard gap.count == 2, gap.allSatisfy(isBlank) || digits > 4 && gap.last == 0x20 else { return nil }
     return IndexSize.exact(text.suffix(digits))
+  }
+}
+
+/// The page of product-delivery.mozilla.org: a table of kind, name, rounded size and time.
+struct MozillaIndex: IndexDialect {
+  var name: String { "Mozilla index" }
+
+  func mark(in head: [UInt8]) -> IndexMark? {
+    guard head.holds("<title>directory listing: /"), let start = head.place(of: "<th>type</th>") else {
+      return nil
+    }
+    return head[start...].dropFirst("<th>type</th>".utf8.count).drop(while: isBlank).begins(
+      with: "<th>name</th>")
+      ? .columnHead : nil
+  }
+
+  /// `3M 27-Oct-2015 17:38`.
+  func facts(_ row: IndexRow) -> IndexFacts {
+    IndexFacts(listing: IndexRow.line(row.wordsAfter), sizes: IndexSize.shown(row.wordsAfter)?.range)
+  }
+}
+
+/// darkhttpd: the path as title and heading, then `<pre>` with the size in bytes; newer ones show the server's own
+/// time, too.
+struct DarkhttpdIndex: IndexDialect {
+  var name: String { "darkhttpd index" }
+
+  func mark(in head: [UInt8]) -> IndexMark? {
+    guard let start = head.place(of: "<title>"), let end = head[start...].place(of: "</title>") else {
+      return nil
+    }
+    let title = head[start..<end].dropFirst("<title>".utf8.count)
+    guard title.first == 0x2F, title.last == 0x2F else { return nil }
+    let heading = Array("<h1>".utf8) + title
+    for (list, previous) in [("</h1>\n<pre>\n", "/h1"), ("</h1>\n<tt><pre>\n", "tt")] {
+      guard let place = head[end...].place(of: list),
+        head[end..<place].suffix(heading.count).elementsEqual(heading)
+      else { continue }
+      let first = head[place...].dropFirst(list.utf8.count)
+      guard first.begins(with: "<a href=\"") || first.begins(with: "</pre>") else { continue }
+      return .behind(previous, element: "pre")
+    }
+    return nil
+  }
+
+  /// Older ones put the slash behind the link only.
+  func isDirectory(_ row: IndexRow) -> Bool {
+    row.target?.isDirectory == true || trimmed(row.after).first == 0x2F
+  }
+
+  /// `2024-03-01 10:20  1202701165`, or the size alone.
+  func facts(_ row: IndexRow) -> IndexFacts {
+    let words = row.wordsAfter.drop { $0.elementsEqual("/".utf8) }
+    return IndexFacts(size: words.last.flatMap { IndexSize.exact($0) }, listing: IndexRow.line(words))
+  }
+}
+
+/// miniserve: a table that sorts by queries. What it says of the time changes as the time passes, so only the size
+/// is kept.
+struct MiniserveIndex: IndexDialect {
+  var name: String { "miniserve index" }
+  /// Its older ones leave `</html>` out.
+  var endsTheDocument: Bool { false }
+
+  func mark(in head: [UInt8]) -> IndexMark? {
+    let sort = "<a href=\"?sort=name&amp;order="
+    return head.holds(sort) && head.holds("title=\"sort by name in ") ? .link("?sort=name") : nil
+  }
+
+  /// Older ones leave the slash of a directory out.
+  func take(_ tag: HTMLTag, into row: inout IndexRow) {
+    guard tag.element == "a", let kind = tag.attribute("class") else { return }
+    if kind.elementsEqual("directory".utf8) { row.isDirectory = true }
+  }
+
+  /// `2.3 GB 2022-05-01 12:00:00 +00:00`, and how long ago that was; older ones write the time without a year.
+  func facts(_ row: IndexRow) -> IndexFacts {
+    var rest = row.wordsAfter[...]
+    var facts = IndexFacts()
+    while !rest.isEmpty {
+      // A day or a year is a number without a unit.
+      if facts.listing.isEmpty, let shown = IndexSize.shown(rest), shown.count == 2 {
+        facts.listing = IndexRow.line(rest.prefix(2))
+        facts.take(size: shown)
+      }
+      let moment = IndexRow.line(rest.prefix(2)) + rest.dropFirst(2).prefix(1).joined()
+      if let time = FeedTime.rfc3339(moment) {
+        facts.modified = time
+        facts.modifiedIsExact = true
+      }
+      rest = rest.dropFirst()
+    }
+    return facts
+  }
+}
+
+/// webfs: lines as of `ls -l`, then the link, whose text and address it does not escape for HTML.
+struct WebfsIndex: IndexDialect {
+  var name: String { "webfs index" }
+  /// Its page has no frame.
+  var endsTheDocument: Bool { false }
+  var escapesLinks: Bool { false }
+
+  func mark(in head: [UInt8]) -> IndexMark? {
+    let columns = "<pre>\n<b>access      user      group     date             size  name</b>"
+    return head.holds("<h1>listing:") && head.holds("<hr noshade size=1>\(columns)")
+      ? .behind("hr", element: "pre") : nil
+  }
+
+  /// `-rw-r--r--  root  root  Aug 27  2021    14 MB`: the date and the size.
+  func facts(_ row: IndexRow) -> IndexFacts {
+    let words = row.wordsBefore
+    var facts = IndexFacts(listing: IndexRow.line(words.suffix(5)))
+    facts.take(size: IndexSize.shown(words.suffix(2), .binary))
+    return facts
   }
 }

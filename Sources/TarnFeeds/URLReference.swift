@@ -240,6 +240,19 @@ enum Percent {
     return result
   }
 
+  /// The same path with each `%` encoded that begins no code: it can only mean itself.
+  static func completed(_ path: [UInt8]) -> [UInt8] {
+    guard path.contains(0x25) else { return path }
+    var result: [UInt8] = []
+    for (index, byte) in path.enumerated() {
+      result.append(byte)
+      let isCode =
+        index + 2 < path.count && hexValue(path[index + 1]) != nil && hexValue(path[index + 2]) != nil
+      if byte == 0x25, !isCode { result += Array("25".utf8) }
+    }
+    return result
+  }
+
   /// Decodes once; a `%` without two hexadecimal digits stays.
   static func decode(_ text: some Sequence<UInt8>) -> [UInt8] {
     let text = Array(text)

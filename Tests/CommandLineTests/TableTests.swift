@@ -69,6 +69,7 @@ import Testing
       #expect(on.values == [name: ["true"]])
     case .include, .exclude, .publishLast:
       (given, wanted) = (["--\(name.rawValue)", "a", "--\(name.rawValue)", "b"], ["a", "b"])
+    case .format: (given, wanted) = (["--format", "links"], ["links"])
     case .localChanges: (given, wanted) = (["--local-changes", "keep"], ["keep"])
     case .keep: (given, wanted) = (["--keep", "3"], ["3"])
     case .maxAge: (given, wanted) = (["--max-age", "90d"], ["90d"])

@@ -71,6 +71,42 @@ struct OtherIndexTests {
   @Test(.enabled(if: IndexServer.Kind.caddy.obstacle == nil, "\(IndexServer.Kind.caddy.obstacle ?? "")"))
   func caddy() throws { try mirror(.caddy) }
 
+  /// The links of any page, of a tree whose pages no server made: what is there comes, and nothing is deleted.
+  @Test(.enabled(if: IndexServer.Kind.python.obstacle == nil, "\(IndexServer.Kind.python.obstacle ?? "")"))
+  func linksOfAnyPage() throws {
+    let tree = try TemporaryDirectory()
+    let place = try TemporaryDirectory()
+    func page(_ links: [String]) -> String {
+      let rows = links.map { "<li><a href='\($0)'>\($0)</a>" }.joined(separator: "\n")
+      return "<!DOCTYPE html><html><head><title>Files</title></head><body><ul>\(rows)</ul></body></html>\n"
+    }
+    for name in ["one.txt", "two.txt", "sub/three.txt"] { try tree.write("\(name)\n", to: name) }
+    try tree.write(page(["../", "?sort=name", "one.txt", "two.txt", "one.txt", "sub/"]), to: "index.html")
+    try tree.write(page(["../", "three.txt"]), to: "sub/index.html")
+    let server = try IndexServer(.python, files: tree)
+    let folder = place.path + "/mirror"
+    let refused = try Tarn.sync(server.url(""), folder)
+    #expect(refused.status == 65, "\(refused)")
+    let first = try Tarn.sync(server.url(""), folder, "--format", "links", "--delete")
+    #expect(first.status == 0, "\(first)")
+    #expect(
+      place.files().filter { !$0.hasPrefix("mirror/.tarn/") }.sorted() == [
+        "mirror/one.txt", "mirror/sub/three.txt", "mirror/two.txt",
+      ])
+    let before = try state(folder)
+    try tree.write(page(["one.txt", "sub/"]), to: "index.html")
+    try tree.write("changed\n", to: "sub/three.txt")
+    // The server tells times by the second.
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSinceNow: 60)], ofItemAtPath: tree.path + "/sub/three.txt")
+    // The format is remembered.
+    let second = try Tarn.sync(server.url(""), folder)
+    #expect(second.status == 0, "\(second)")
+    #expect(place.text("mirror/sub/three.txt") == "changed\n")
+    #expect(place.text("mirror/two.txt") == "two.txt\n")
+    #expect(Set(try state(folder)).isSuperset(of: before.filter { !$0.hasPrefix("sub/") }))
+  }
+
   /// An index.html in a directory hides its listing: its files stay, and the pass says why.
   @Test(.enabled(if: IndexServer.Kind.python.obstacle == nil, "\(IndexServer.Kind.python.obstacle ?? "")"))
   func aPageInPlaceOfAListingDeletesNothing() throws {

@@ -11,8 +11,8 @@ import TarnCore
 enum Fuzz {
   static func main() {
     let wanted = getenv("TARN_FUZZ_FORMAT").map { String(cString: $0) } ?? ""
-    guard others.contains(wanted) || FeedParser.formats.contains(where: { $0.slug == wanted }) else {
-      print((others + FeedParser.formats.map(\.slug)).joined(separator: "\n"))
+    guard others.contains(wanted) || formats.contains(where: { $0.slug == wanted }) else {
+      print((others + formats.map(\.slug)).joined(separator: "\n"))
       exit(wanted.isEmpty ? 0 : 64)
     }
     var count = CommandLine.argc
@@ -28,7 +28,9 @@ enum Fuzz {
 
   private static let isSettings = getenv("TARN_FUZZ_FORMAT").map { String(cString: $0) } == "settings"
 
-  private static let format = FeedParser.formats.first {
+  private static let formats = FeedParser.formats + FeedParser.formats(of: .links)
+
+  private static let format = formats.first {
     $0.slug == getenv("TARN_FUZZ_FORMAT").map { String(cString: $0) }
   }
 

@@ -40,7 +40,8 @@ import Testing
     let others: [PassOptions.Name: [String]] = [
       .delete: ["false"], .exclude: ["\u{E9}"], .include: ["a"], .keep: ["1"], .maxAge: ["1h"],
       .template: ["{name}"],
-      .deleteLimit: ["25%"], .keepTrash: ["1d"], .localChanges: ["keep"], .publishLast: ["x"], .portableNames: ["true"], .connections: ["1"],
+      .deleteLimit: ["25%"], .keepTrash: ["1d"], .localChanges: ["keep"], .publishLast: ["x"],
+      .portableNames: ["true"], .format: ["links"], .connections: ["1"],
       .connectionsPerHost: ["1"], .retries: ["0"], .limitRate: ["off"], .reserve: ["1GiB"], .headerFile: [""],
       .cookies: ["/c"], .netrc: ["true"], .netrcFile: ["/n"], .cacert: ["/a"], .proxy: ["http://h:1"],
     ]
@@ -92,13 +93,15 @@ import Testing
   @Test func everyOptionArrives() throws {
     let given = Self.options([
       .delete: ["true"], .localChanges: ["keep"], .include: ["*.iso"], .exclude: ["tmp/", "*.o"],
-      .publishLast: ["INDEX"], .portableNames: ["true"], .retries: ["0"], .reserve: ["1GiB"],
+      .publishLast: ["INDEX"], .portableNames: ["true"], .format: ["links"], .retries: ["0"],
+      .reserve: ["1GiB"],
       .connections: ["256"],
       .connectionsPerHost: ["64"], .limitRate: ["1k/s"], .cookies: ["/c"], .cacert: ["/ca"],
       .proxy: ["http://p:1"],
     ])
     let policy = try given.policy()
     #expect(policy.deletes && policy.localChanges == .keep && policy.pathRule.portable && policy.retries == 0)
+    #expect(policy.format == .links)
     #expect(policy.reserve == .bytes(1 << 30))
     #expect(policy.isIndex(path("x/INDEX")) && !policy.isIndex(path("Release")))
     #expect(!policy.filter.excludes(path("a.iso")) && policy.filter.excludes(path("a.txt")))
@@ -114,6 +117,7 @@ import Testing
       (.retries, "-1", "a number from 0 to 100"), (.retries, "", "a number from 0 to 100"),
       (.retries, "99999999999999999999", "a number from 0 to 100"),
       (.reserve, "100%", "a size such as 10GiB or a share such as 1%"),
+      (.format, "html", "auto, rss, index, links, manifest, metalink, checksums, sfv or urls"),
     ] as [(PassOptions.Name, String, String)])
   func policyRefuses(_ name: PassOptions.Name, _ value: String, _ expected: String) {
     let failure = #expect(throws: PassOptions.Failure.self) { try Self.options([name: [value]]).policy() }

@@ -101,6 +101,13 @@ import Testing
     #expect(world.text("big") == good + "y")
   }
 
+  /// What a server makes as it is asked has another size than the program that an index shows.
+  @Test func aPageThatIsMadeHasAnySize() throws {
+    let world = world(ContentHint(sizes: 2900...3100), "page.php")
+    world.server.answer(World.host + "page.php", page("<html>made</html>", "text/html"))
+    #expect(try world.run().isInSync)
+  }
+
   /// A digest decides alone.
   @Test func whatIsVerifiedIsNotDoubted() throws {
     let world = World()

@@ -73,6 +73,46 @@ import Testing
     #expect(world.text("a/one") == "one")
   }
 
+  /// Of links no page is known to be whole, which is no failure of each.
+  @Test func linksAreNeverCompleteAndThatIsNoProblem() throws {
+    let world = world([directory("a")])
+    world.policy.format = .links
+    serve(world, "a/", [.entry(world.serve("a/one", "one"))])
+    for place in ["", "a/"] {
+      world.ends[Self.root + place] = FeedEnd(format: "links", isComplete: false, incompleteReason: "links")
+    }
+    let report = try world.run()
+    #expect(report.problems.isEmpty && report.isInSync)
+    #expect(!report.isComplete)
+    #expect(world.text("a/one") == "one")
+  }
+
+  /// Caddy sends JSON to whoever names it; nobody else is asked for anything but what it sends anyway.
+  @Test func onlyDirectoriesAreAskedForJSON() throws {
+    let accepts: (String, FormatChoice) throws -> [String: String?] = { url, format in
+      let world = World()
+      world.location = .remote(url: url)
+      world.policy.format = format
+      world.server.put(url, "a feed".bytes)
+      world.documents[url] = [
+        .directory(url: Self.root + "a/", path: "a".path), .entry(world.serve("file", "text")),
+      ]
+      self.serve(world, "a/", [])
+      try world.run()
+      return Dictionary(world.server.requests.map { ($0.url, $0.accept) }, uniquingKeysWith: { $1 })
+    }
+    let asked = "*/*, application/json;q=0.5"
+    for format in [FormatChoice.auto, .index] {
+      let found = try accepts(Self.root, format)
+      #expect(found[Self.root] == asked && found[Self.root + "a/"] == asked)
+      #expect(found.values.count { $0 == nil } == 1, "of a file nothing is asked: \(found)")
+      #expect(try accepts(Self.root + "?C=N", format)[Self.root + "?C=N"] == asked)
+      #expect(try accepts(Self.root + "feed.xml", format)[Self.root + "feed.xml"] == "*/*")
+      #expect(try accepts(Self.root + "feed?x=/", format)[Self.root + "feed?x=/"] == "*/*")
+    }
+    #expect(try accepts(Self.root, .links)[Self.root + "a/"] == "*/*")
+  }
+
   @Test func aDirectoryThatHoldsItselfIsNotEntered() throws {
     let world = world()
     let file = world.serve("f", "f")

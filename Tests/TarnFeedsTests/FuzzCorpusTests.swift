@@ -6,11 +6,12 @@ import Testing
 /// The seeds of the fuzzer, and every input that it once broke a parser with: Tests/Fixtures/corpus/FORMAT.
 @Suite struct FuzzCorpusTests {
   static let directory = Corpus.root + "/Tests/Fixtures/corpus"
+  static let formats = FeedParser.formats + FeedParser.formats(of: .links)
 
   /// Those of settings are read in TarnConfigTests.
   @Test(arguments: Corpus.names(inDirectory: directory).filter { $0 != "settings" })
   func readsEveryInputAlikeInAnyBlocks(folder: String) {
-    let format = FeedParser.formats.first { $0.slug == folder }
+    let format = Self.formats.first { $0.slug == folder }
     #expect(format != nil || folder == "document", "no format is called \(folder)")
     let names = Corpus.names(inDirectory: "\(Self.directory)/\(folder)")
     #expect(!names.isEmpty)
@@ -32,7 +33,7 @@ import Testing
   /// So that a format without a corpus is seen; it is fuzzed from nothing.
   @Test func tellsFormatsWithoutSeeds() {
     let known = Corpus.names(inDirectory: Self.directory)
-    let missing = FeedParser.formats.map(\.slug).filter { !known.contains($0) }
+    let missing = Self.formats.map(\.slug).filter { !known.contains($0) }
     if !missing.isEmpty { print("formats without seeds for the fuzzer: \(missing.joined(separator: ", "))") }
   }
 }

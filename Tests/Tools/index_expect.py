@@ -5,11 +5,13 @@ Reads pages with html.parser (lists of Caddy and nginx with json), resolves ever
 urllib.parse, and keeps those that lead exactly one segment below the page's URL. Knows of no server but for the size:
 it stands in an attribute (Caddy), before the link (IIS) or behind the time (nginx).
 
-Reads lines `FILE<tab>URL<tab>KIND` from standard input; KIND is `nginx`, `attribute`, `iis` or `none` and tells where
-an exact size stands; `python` has none, and writes bytes that are no UTF-8 as surrogates. Prints per line the file and, each behind a tab, `hex of the name` + `/` for a directory, or
+Reads lines `FILE<tab>URL<tab>KIND` from standard input; KIND is `nginx`, `fancy`, `maven`, `attribute`, `iis`, `webfs` or
+`none` and tells where an exact size stands; `python` has none, and writes bytes that are no UTF-8 as surrogates; `webfs` escapes
+no `&`, nor the `:` of a name. Prints per line the file and, each behind a tab, `hex of the name` + `/` for a directory, or
 `hex of the name` + `=` + the size (empty when unknown), sorted.
 """
 import argparse
+import html
 import html.parser
 import json
 import re
@@ -67,9 +69,9 @@ def child(href, base, url):
 
 def size_behind(run, index, kind):
     """The exact size that the row of the link at this place shows, as text."""
-    if kind == "iis":
+    if kind in ("iis", "webfs"):
         before = run[index - 1][1] if index and run[index - 1][0] == "text" else ""
-        found = re.search(r"\s{2}(\d+)\s*$", before)
+        found = re.search(r"\s{2}(\d+)\s*$" if kind == "iis" else r"\s(\d+)\s+B\s*$", before)
         return found.group(1) if found else ""
     for what, value in run[index + 1:]:
         if what == "link":
@@ -80,16 +82,26 @@ def size_behind(run, index, kind):
             found = re.match(r"\s*\d\d-[A-Z][a-z]{2}-\d{4} \d\d:\d\d\s+(\d+)\s*$", value.split("\n")[0])
             if found or value.strip():
                 return found.group(1) if found else ""
+        if what == "text" and kind == "maven" and value.strip():
+            found = re.match(r"\s*\d{4}-\d\d-\d\d \d\d:\d\d\s+(\d+)\s*$", value)
+            return found.group(1) if found else ""
+        if what == "text" and kind == "fancy" and value.strip():
+            found = re.match(r"\s*(\d+)(?: B)?\s*$", value)
+            return found.group(1) if found else ""
     return ""
 
 
 def names_of_page(body, url, kind):
     page = Page()
+    if kind == "webfs":
+        body = body.replace(b"&", b"&amp;")
     page.feed(body.decode("utf-8", "surrogateescape"))
     page.close()
     base = urllib.parse.urljoin(url, page.base) if page.base else url
     found = {}
     for index, (what, value) in enumerate(page.run):
+        if kind == "webfs" and not value.startswith("/"):
+            value = "./" + value
         target = child(value, base, url) if what == "link" else None
         if target and kind == "python":
             target = target[0].decode("utf-8", "surrogatepass").encode("utf-8", "surrogateescape"), target[1]
@@ -112,12 +124,24 @@ def names_of_list(body, url):
     return found
 
 
+def names_of_xml(body):
+    row = re.compile(rb'<(directory|file) mtime="[^"]*"(?: size="(\d+)")?>(.*?)</\1>', re.DOTALL)
+    found = {}
+    for match in row.finditer(body):
+        name = html.unescape(match.group(3).decode("utf-8", "surrogateescape")).encode("utf-8", "surrogateescape")
+        found[name, match.group(1) == b"directory"] = (match.group(2) or b"").decode()
+    return found
+
+
 def expect(path, url, kind):
     with open(path, "rb") as stream:
         body = stream.read()
     if body.startswith(b"\xef\xbb\xbf"):
         body = body[3:]
-    found = names_of_list(body, url) if body.lstrip().startswith(b"[") else names_of_page(body, url, kind)
+    if body.startswith(b"<?xml"):
+        found = names_of_xml(body)
+    else:
+        found = names_of_list(body, url) if body.lstrip().startswith(b"[") else names_of_page(body, url, kind)
     return sorted(name.hex() + ("/" if is_directory else "=" + size) for (name, is_directory), size in found.items())
 
 

@@ -53,6 +53,11 @@ extension PassOptions.Name {
         nil, "[\"index.html\", \"SHA256SUMS\"]"
       )
     case .portableNames: (.boolean, "Refuse names that other systems cannot store", "false", "true")
+    case .format:
+      (
+        .choice(FormatChoice.allCases.map(\.rawValue)),
+        "What the feed is read as; links: the links that lead below a web page", "\"auto\"", "\"links\""
+      )
     default: networkRow
     }
   }
@@ -85,7 +90,7 @@ extension PassOptions.Name {
     case .proxy:
       return (.secretURL, "http://host:port or socks5h://host:port", nil, "\"http://proxy.example.org:3128\"")
     case .delete, .include, .exclude, .keep, .maxAge, .template, .deleteLimit, .keepTrash, .localChanges,
-      .publishLast, .portableNames:
+      .publishLast, .portableNames, .format:
       return row
     }
   }

@@ -36,8 +36,11 @@ package struct ContentDoubt: Sendable {
   /// - Returns: nil where nothing has to be doubted: a digest or an exact size decides, or nothing is declared.
   package init?(_ entry: Entry) {
     guard entry.digest == nil, entry.size == nil else { return nil }
-    hint = entry.hint
-    declared = Self.declared(entry)
+    var hint = entry.hint
+    let ending = Self.ending(entry)
+    if Self.madeEndings.contains(ending) { hint.sizes = nil }
+    self.hint = hint
+    declared = Self.declared(entry, ending)
     if case .nothing = declared, hint.isEmpty { return nil }
   }
 
@@ -93,7 +96,19 @@ package struct ContentDoubt: Sendable {
     return "nothing came (0 bytes) where the feed has a file\(length)"
   }
 
-  private static func declared(_ entry: Entry) -> Declared {
+  /// Of pages that a server makes as it is asked: an index shows the size of the program.
+  private static let madeEndings: Set<String> = [
+    "php", "phtml", "shtml", "shtm", "html", "htm", "xhtml", "cgi", "pl", "py", "asp", "aspx", "jsp",
+  ]
+
+  /// In lower case, without its dot; empty when there is none.
+  private static func ending(_ entry: Entry) -> String {
+    let name = entry.path.bytes.split(separator: UInt8(ascii: "/")).last ?? []
+    guard let dot = name.lastIndex(of: UInt8(ascii: ".")) else { return "" }
+    return String(decoding: name[(dot + 1)...], as: UTF8.self).lowercased()
+  }
+
+  private static func declared(_ entry: Entry, _ ending: String) -> Declared {
     if let type = entry.hint.mediaType {
       let text = Printable.escape(type)
       let isMedia = ["audio/", "video/", "image/"].contains { text.hasPrefix($0) }
@@ -101,9 +116,6 @@ package struct ContentDoubt: Sendable {
       let isText = text.hasSuffix("mpegurl") || text.hasSuffix("xml") || text.hasSuffix("scpls")
       return isMedia && !isText ? .media(text) : .nothing
     }
-    let name = entry.path.bytes.split(separator: UInt8(ascii: "/")).last ?? []
-    guard let dot = name.lastIndex(of: UInt8(ascii: ".")) else { return .nothing }
-    let ending = String(decoding: name[(dot + 1)...], as: UTF8.self).lowercased()
     return binaryEndings.contains(ending) ? .binaryName : .nothing
   }
 

@@ -14,6 +14,7 @@ package struct PassOptions: Sendable, Equatable {
     case localChanges = "local-changes"
     case publishLast = "publish-last"
     case portableNames = "portable-names"
+    case format
     case connections
     case connectionsPerHost = "connections-per-host"
     case retries
@@ -111,6 +112,12 @@ package struct PassOptions: Sendable, Equatable {
     policy.filter.exclude = PathPatterns(values[.exclude] ?? [])
     if let patterns = values[.publishLast] { policy.publishLast = PathPatterns(patterns) }
     policy.pathRule = PathRule(portable: isOn(.portableNames))
+    if let text = last(.format) {
+      guard let format = FormatChoice(rawValue: text) else {
+        throw Failure(name: .format, value: text, expected: FormatChoice.words)
+      }
+      policy.format = format
+    }
     policy.retries = try number(.retries, 0...100) ?? policy.retries
     if let text = last(.reserve) {
       guard let reserve = Units.reserve(text) else {

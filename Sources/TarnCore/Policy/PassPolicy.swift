@@ -12,6 +12,7 @@ package struct PassPolicy: Sendable, Equatable {
   package var retries = 5
   package var reserve = Reserve.share(percent: 1)
   package var pathRule = PathRule.linux
+  package var format = FormatChoice.auto
   package var window = WindowPolicy()
   package var deleteLimit = DeleteLimit.standard
   /// Seconds after which what Tarn placed leaves the trash; nil for never.

@@ -111,12 +111,17 @@ package struct FeedDocument: Sendable {
   /// False when the bytes may have been cut unseen; then a format without an end mark is not complete.
   package var isWhole = true
   package var rule: PathRule
+  package var format: FormatChoice
 
-  package init(url: String, contentType: String? = nil, place: RelativePath? = nil, rule: PathRule = .linux) {
+  package init(
+    url: String, contentType: String? = nil, place: RelativePath? = nil, rule: PathRule = .linux,
+    format: FormatChoice = .auto
+  ) {
     self.url = url
     self.contentType = contentType
     self.place = place
     self.rule = rule
+    self.format = format
   }
 }
 

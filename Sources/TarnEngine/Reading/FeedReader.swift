@@ -95,7 +95,8 @@ struct FeedReader {
   ) throws -> FeedEnd {
     document.spool.rewind()
     var about = FeedDocument(
-      url: document.url, contentType: document.contentType, place: place, rule: policy.pathRule)
+      url: document.url, contentType: document.contentType, place: place, rule: policy.pathRule,
+      format: policy.format)
     about.isWhole = document.isWhole
     return try ports.parser.parse(SpoolSource(spool: document.spool), as: about, sink: sink)
   }
@@ -109,7 +110,7 @@ struct FeedReader {
   ) -> Pending {
     var request = DownloadRequest(url: url, limit: limit)
     request.patience = patience
-    request.accept = "*/*"
+    request.accept = accept(url)
     request.encoding = .gzipAsked
     request.ifNoneMatch = known?.etag
     request.ifModifiedSince = known?.lastModified
@@ -119,6 +120,14 @@ struct FeedReader {
     return Pending(
       url: url, limit: limit, isFeed: isFeed, known: known, fetch: fetch,
       id: ports.downloader.start(request, to: fetch), wishes: wishes)
+  }
+
+  /// Caddy answers a directory's URL with JSON for whoever names JSON at all, whatever its page looks like. Whoever weighs
+  /// what is asked for sends what it would send anyway.
+  private func accept(_ url: String) -> String {
+    let isDirectory = url.prefix { $0 != "?" && $0 != "#" }.last == "/"
+    let mayBeIndex = policy.format == .auto || policy.format == .index
+    return isDirectory && mayBeIndex ? "*/*, application/json;q=0.5" : "*/*"
   }
 
   struct Pending {

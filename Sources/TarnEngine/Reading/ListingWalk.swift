@@ -85,7 +85,10 @@ final class ListingWalk {
       guard case .directory(let url, let path) = item else { return try sink(item) }
       add(url: url, place: path, above: listing.above + [sum.value])
     }
-    if !end.isComplete { fail(listing, code: "listing-incomplete", message: end.incompleteReason) }
+    // Links are never known to be all, which the feed itself says already.
+    if !end.isComplete, reader.policy.format != .links {
+      fail(listing, code: "listing-incomplete", message: end.incompleteReason)
+    }
   }
 
   /// The same files as in a directory above, or the same directories and no file so many times on end. It stays a

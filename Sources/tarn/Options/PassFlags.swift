@@ -67,6 +67,13 @@ struct SelectionFlags: ParsableArguments {
     name: .pass(.portableNames), inversion: .prefixedNo, help: "Refuse names that other systems cannot store."
   )
   var portableNames: Bool?
+  @Option(
+    name: .pass(.format),
+    help: ArgumentHelp(
+      "Read the feed as \(FormatChoice.words); links: those of a web page that lead below it.",
+      valueName: "name"),
+    completion: .list(FormatChoice.allCases.map(\.rawValue)))
+  var format: String?
 
   var given: [PassOptions.Name: [String]] {
     var values: [PassOptions.Name: [String]] = [:]
@@ -77,6 +84,7 @@ struct SelectionFlags: ParsableArguments {
     values[.template] = template.map { [$0] }
     if !publishLast.isEmpty { values[.publishLast] = publishLast }
     values[.portableNames] = portableNames.map { [String($0)] }
+    values[.format] = format.map { [$0] }
     return values
   }
 }

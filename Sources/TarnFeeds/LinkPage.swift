@@ -1,0 +1,83 @@
+import TarnCore
+
+/// Any web page, read for its links (`--format links`): those that lead below the page, as wget's `-np`, lftp and
+/// rclone take them. A link that ends in a slash is a directory's, which has such a page again; any other is a file's.
+///
+/// What a page leaves out cannot be known, so it is never complete.
+struct LinkPage: FeedFormat {
+  private static let elements = ["a", "area"]
+
+  var name: String { "links of a web page" }
+  var isListing: Bool { true }
+
+  /// HTML, with or without its frame; a warning of PHP may stand before it.
+  func recognises(_ head: [UInt8]) -> Bool {
+    let text = lowercased(head.drop(while: isBlank))
+    // Feeds and JSON hold markup in their texts.
+    guard let first = text.first, !Array("{[".utf8).contains(first) else { return false }
+    if text.begins(with: "<?xml") { return text.holds("<html") }
+    return ["<html", "<!doctype html", "<head", "<body", "<a "].contains(where: text.holds)
+  }
+
+  func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
+    var scanner = HTMLScanner(input)
+    var links = PageLinks(context)
+    while let bytes = try scanner.next().tag {
+      let tag = HTMLTag(bytes)
+      if tag.element == "base" { links.rebase(tag.attribute("href")) }
+      guard Self.elements.contains(tag.element), let href = tag.attribute("href") else { continue }
+      try links.take(href, sink: sink)
+    }
+    if links.isEmpty, context.document.place == nil {
+      throw FeedFailure(
+        code: "feed-without-links",
+        message: "no link of this page leads below it; give the URL of the directory, with a slash at its end"
+      )
+    }
+    return FeedEnd(format: name, isComplete: false, incompleteReason: links.doubt)
+  }
+}
+
+/// The links of one page that were handed on, each once.
+private struct PageLinks {
+  private var place: IndexPlace
+  private let page: String
+  private var isBased = false
+  private var known: Set<[UInt8]> = []
+  private var questions: Set<[UInt8]> = []
+
+  init(_ context: FeedContext) {
+    place = IndexPlace(context)
+    var url = context.url
+    url.query = nil
+    page = url.text
+  }
+
+  var isEmpty: Bool { known.isEmpty }
+
+  var doubt: String {
+    let reason = "a web page need not have a link to each file"
+    return questions.isEmpty ? reason : "\(reason), and \(questions.count) links with a query are left out"
+  }
+
+  /// The first of a page counts (HTML 4.2.3).
+  mutating func rebase(_ href: [UInt8]?) {
+    guard let href, !isBased else { return }
+    isBased = true
+    place.rebase(href)
+  }
+
+  mutating func take(_ href: [UInt8], sink: FeedSink) throws {
+    let href = trimmed(href)
+    guard let (target, hasQuery) = place.below(href), hasQuery || target.url != page else { return }
+    let name = Array((target.directories + [target.name]).joined(separator: [0x2F]))
+    guard !hasQuery else {
+      questions.insert(name)
+      return
+    }
+    guard known.insert(target.isDirectory ? name + [0x2F] : name).inserted else { return }
+    try place.take(target, sink: sink) { path in
+      Entry(path: path, sources: [Source(url: target.url)], mayBeDirectory: true)
+    }
+  }
+}
