@@ -108,6 +108,7 @@ package struct PassOptions: Sendable, Equatable {
     policy.filter.exclude = PathPatterns(values[.exclude] ?? [])
     if let patterns = values[.publishLast] { policy.publishLast = PathPatterns(patterns) }
     policy.pathRule = PathRule(portable: isOn(.portableNames))
+    policy.window.namesArePortable = last(.portableNames) != "false"
     policy.retries = try number(.retries, 0...100) ?? policy.retries
     if let text = last(.reserve) {
       guard let reserve = Units.reserve(text) else {
