@@ -101,13 +101,6 @@ struct WindowCorpusTests {
     "jsonfeed/gofeed__invalid.json": "feed-not-recognised",
   ]
 
-  /// Documents that both read, and differently, each for a reason.
-  private static let different: [String: String] = [
-    // Their DOCTYPE names an external part, which we refuse and expat passes over.
-    "rss/feedparser__always_strip_doctype.xml": "doctype-refused",
-    "rss/feedparser__rss_version_091_netscape.xml": "doctype-refused",
-  ]
-
   @Test(arguments: ["rss", "podcast", "atom", "jsonfeed"])
   func agreesWithAnotherReader(folder: String) {
     let opinions = SecondOpinion.of(folder)
@@ -133,7 +126,7 @@ struct WindowCorpusTests {
           continue
         }
         counts.differences += 1
-        #expect(Self.different[key] == result, "\(key): \(Self.shown(expected, outcome))")
+        Issue.record("\(key): \(Self.shown(expected, outcome))")
       } else {
         #expect(Self.notStrict[key] == result, "\(key): \(outcome.end?.incompleteReason ?? "refused")")
       }
