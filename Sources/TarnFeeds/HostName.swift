@@ -1,6 +1,6 @@
 /// Host names in Unicode as they go over the wire: IDNA, with punycode (RFC 3492) and the mappings of UTS 46 that need no
 /// tables. libidn2 would know each character's version of Unicode; a host that does not exist is all that is missed.
-enum HostName {
+package enum HostName {
   private static let maximumLabel = 63
   private static let maximumLength = 253
 
@@ -16,6 +16,18 @@ enum HostName {
       return authority
     }
     return ascii + authority[host.endIndex...]
+  }
+
+  /// A URL as a person writes it, with its host in ASCII; the rest stays as it is.
+  package static func ascii(url: String) -> String {
+    let bytes = Array(url.utf8)
+    guard let colon = bytes.place(of: "://") else { return url }
+    let authority = bytes[(colon + 3)...].prefix { !"/?#".utf8.contains($0) }
+    guard authority.contains(where: { $0 >= 0x80 }) else { return url }
+    let host = ascii(Percent.repaired(authority))
+    guard !host.contains(UInt8(ascii: "%")) else { return url }
+    return String(
+      decoding: bytes[..<authority.startIndex] + host + bytes[authority.endIndex...], as: UTF8.self)
   }
 
   private static func ascii(_ text: String) -> [UInt8]? {

@@ -35,8 +35,9 @@ struct WindowPlace {
         || text.holds("purl.org/net/rss1.1")
     // Some feeds name no namespace, and they are known by what they hold.
     case "feed":
-      let isNamed = WindowNames.isAtom(root.namespace)
-      return isNamed || (root.namespace.isEmpty && text.holds("<entry") && text.holds("<link"))
+      guard root.namespace.isEmpty else { return WindowNames.isAtom(root.namespace) }
+      let lower = lowercased(text)
+      return lower.holds("<entry") && (lower.holds("<link") || lower.holds("<title"))
     default: return false
     }
   }

@@ -96,6 +96,14 @@ import Testing
     #expect(world.log.notices.count == 1)
   }
 
+  @Test func anItemOfWhichOnlyTheAddressIsKnownIsTold() throws {
+    let world = world([item("Monday", url: "latest.mp3")])
+    try world.run()
+    show([item("Tuesday", url: "latest.mp3")], world)
+    #expect(try world.run().counts.fetched == 0)
+    #expect(world.log.notices.map(\.code) == ["taken-for-known"])
+  }
+
   @Test func aTitleThatWasCorrectedIsNotToldOf() throws {
     let world = world([item("Mondya", guid: "g", url: "1.mp3", day: 6)])
     try world.run()

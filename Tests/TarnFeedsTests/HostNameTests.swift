@@ -37,6 +37,17 @@ import Testing
     #expect(!context.isUsable(url))
   }
 
+  /// As a person types it: nothing else changes.
+  @Test(arguments: [
+    ("http://bücher.example/ä b?ü", "http://xn--bcher-kva.example/ä b?ü"),
+    ("HTTPS://Bücher.example:8080", "HTTPS://xn--bcher-kva.example:8080"),
+    ("http://plain.example/ü", "http://plain.example/ü"), ("http://ü@host/", "http://ü@host/"),
+    ("http://ü\u{202E}/", "http://ü\u{202E}/"), ("./ü", "./ü"), ("http://a?ü", "http://a?ü"),
+  ])
+  func aTypedURLIsASCII(url: String, expected: String) {
+    #expect(HostName.ascii(url: url) == expected)
+  }
+
   /// Every format resolves its URLs the same way.
   @Test func worksInEveryFormat() {
     let url = "http://xn--bcher-kva.example/x"

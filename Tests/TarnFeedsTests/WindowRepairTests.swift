@@ -164,6 +164,7 @@ import Testing
     "<RSS VERSION=\"2.0\"><CHANNEL><TITLE>S</TITLE><ITEM><TITLE>t</TITLE><PUBDATE>2023-11-14</PUBDATE><ENCLOSURE URL=\"http://a.example/1\" LENGTH=\"5\"/></ITEM></CHANNEL></RSS>",
     "<Rss><Channel><title>S</title><Item><Title>t</Title><pubdate>2023-11-14</pubdate><Enclosure Url='http://a.example/1' Length='5'/></Item></Channel></Rss>",
     "<FEED XMLNS=\"http://www.w3.org/2005/Atom\"><TITLE>S</TITLE><ENTRY><TITLE>t</TITLE><UPDATED>2023-11-14</UPDATED><LINK REL=\"enclosure\" HREF=\"http://a.example/1\" LENGTH=\"5\"/></ENTRY></FEED>",
+    "<FEED><Title>S</Title><ENTRY><TITLE>t</TITLE><UPDATED>2023-11-14</UPDATED><LINK REL=\"enclosure\" HREF=\"http://a.example/1\" LENGTH=\"5\"/></ENTRY></FEED>",
     // No namespace.
     "<feed><title>S</title><entry><title>t</title><updated>2023-11-14</updated><link rel=\"enclosure\" href=\"http://a.example/1\" length=\"5\"/></entry></feed>",
   ])

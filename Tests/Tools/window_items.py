@@ -259,7 +259,7 @@ class Item:
 def xml_items(tree):
     root = tree.documentElement
     ATOM.discard(None)
-    if root.localName == "feed" and root.namespaceURI is None and {"entry", "link"} <= {n.localName for n in below(root)}:
+    if root.localName == "feed" and root.namespaceURI is None and "entry" in (names := {n.localName for n in below(root)}) and names & {"link", "title"}:
         ATOM.add(None)
     if root.localName == "feed" and root.namespaceURI in ATOM:
         kind, wanted, spaces = "atom", "entry", ATOM
