@@ -1,6 +1,7 @@
 import TarnConfig
 import TarnCore
 import TarnEngine
+import TarnFeeds
 
 /// A FEED as users write it (contract.md, Commands): it has a scheme, begins with `/`, `./` or `../`, or is `-`.
 enum FeedText {
@@ -35,7 +36,7 @@ enum FeedText {
         throw PassFailure(
           .usage, code: "feed-not-understood", "'\(Printable.escape(Redaction.value(text)))' names no host")
       }
-      return .remote(url: text)
+      return .remote(url: HostName.ascii(url: text))
     case "file":
       return .local(path: absolute(try localPath(text), workingDirectory))
     default:

@@ -233,7 +233,7 @@ extension Tarn {
 
   // MARK: The graph
 
-  private func makePorts(
+  func makePorts(
     _ feed: FeedLocation, _ options: PassOptions, _ request: SyncRequest, ledger: any LedgerPort,
     scratch: String, stage: String?, observer: any PassObserver
   ) throws(PassFailure) -> PassPorts {
@@ -322,7 +322,7 @@ extension Tarn {
     }
   }
 
-  private var temporaryDirectory: String {
+  var temporaryDirectory: String {
     let directory = environment["TMPDIR"] ?? ""
     return directory.hasPrefix("/") ? directory : "/var/tmp"
   }

@@ -62,7 +62,11 @@ package struct AbsentLedger: LedgerPort {
   package func names(place: [UInt8], limit: Int) throws(LedgerFailure) -> [NameRow] { [] }
   package func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow] { [] }
   package func name(_ path: RelativePath) throws(LedgerFailure) -> NameRow? { nil }
-  package func placedNames() throws(LedgerFailure) -> [(path: RelativePath, age: Timestamp)] { [] }
+  package func placedNames() throws(LedgerFailure) -> [(
+    path: RelativePath, date: Timestamp?, first: Timestamp
+  )] {
+    []
+  }
   package func activity() throws(LedgerFailure) -> [Activity] { [] }
   package func fact(_ name: String) throws(LedgerFailure) -> String? { nil }
   package func close() {}

@@ -225,6 +225,7 @@ package struct Pass {
         try builder.take(item)
       }
       try check(end, builder)
+      if let notice = end.notice { observer.pass(.notice(code: "feed-without-files", message: notice)) }
       enter(.planning)
       try builder.finish()
       return (builder, end, nil)
@@ -239,29 +240,6 @@ package struct Pass {
 
   private struct NotInOrder: Error {}
   private struct IsWindow: Error {}
-
-  private func readWindow(
-    _ document: FeedReader.Document, _ reader: FeedReader, _ builder: PlanBuilder
-  ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
-    let catalog = WindowCatalog(ports: ports, policy: request.policy, stop: stop)
-    var others: [FeedItem] = []
-    let end = try reader.parse(document, place: nil) { item in
-      if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
-      if case .enclosure(let enclosure) = item {
-        try catalog.take(enclosure)
-      } else if others.count < WindowCatalog.most {
-        others.append(item)
-      }
-    }
-    let resolution = try catalog.resolve()
-    try builder.beginWindow(expired: resolution.expired, tooOld: resolution.tooOld)
-    builder.names = resolution.names
-    for item in others + resolution.refused.map({ .refused($0) }) { builder.refuse(item) }
-    for entry in resolution.entries { try builder.take(.entry(entry)) }
-    enter(.planning)
-    try builder.finish()
-    return (builder, end, nil)
-  }
 
   private func readInAnyOrder(
     _ document: FeedReader.Document, _ reader: FeedReader, _ builder: PlanBuilder
@@ -295,7 +273,7 @@ package struct Pass {
     if let version = end.version { changes.append(.fact("manifest-version", String(version))) }
     changes.append(.fact("refresh", end.refreshSeconds.map { String($0) }))
     changes.append(.fact("upstream-changed", end.isIndex ? nil : document.head?.changed?.rfc3339))
-    changes += builder.names.map { .name($0) }
+    changes += builder.learned
     changes.append(.fact(CatalogFact.name, try commitCatalog(builder)))
     try note(changes)
   }

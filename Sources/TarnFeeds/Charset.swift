@@ -24,6 +24,21 @@ enum Charset: Equatable {
     } else {
       self = Self.declared(in: head.prefix(Self.declarationRange)).flatMap { Self.named($0) } ?? .utf8
     }
+    if isBelied(by: head) { self = .utf8 }
+  }
+
+  /// Whether a text that is said to be of one byte a letter is UTF-8 throughout: in these character sets that makes no words.
+  private func isBelied(by head: [UInt8]) -> Bool {
+    switch self {
+    case .utf8: return false
+    case .windows1252: return UTF8Source.length(ofUTF8: head) == head.count
+    case .named(let name, let unit):
+      let isOfLetters = ["iso-8859-", "iso8859-", "windows-125", "cp125", "koi8-"].contains {
+        name.lowercased().hasPrefix($0)
+      }
+      return unit == 1 && isOfLetters && head.contains { $0 >= 0x80 }
+        && UTF8Source.length(ofUTF8: head) == head.count
+    }
   }
 
   /// The bytes of a mark that this character set begins with and that is no part of the text.
@@ -241,6 +256,22 @@ final class UTF8Source: ByteSource {
       }
     }
     return (output, index)
+  }
+
+  /// How many bytes from the front are UTF-8; what is cut at the end counts as whole.
+  static func length(ofUTF8 bytes: [UInt8]) -> Int {
+    var index = 0
+    while index < bytes.count {
+      let lead = bytes[index]
+      let length = lead < 0x80 ? 1 : lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0
+      let end = min(index + length, bytes.count)
+      let isCut = length > 1 && end - index < length
+      guard length > 0,
+        isCut ? bytes[(index + 1)..<end].allSatisfy({ $0 & 0xC0 == 0x80 }) : isSequence(bytes[index..<end])
+      else { return index }
+      index = end
+    }
+    return index
   }
 
   /// A lead byte and as many others as it wants: no overlong form, no surrogate, nothing beyond U+10FFFF.

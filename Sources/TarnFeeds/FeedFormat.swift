@@ -78,33 +78,44 @@ struct FeedContext {
     return isUsable(resolved) ? Source(url: resolved.text, priority: priority) : nil
   }
 
+  /// Refuses a file that lies beside a document whose own URL cannot be used.
+  func withoutSource(_ path: RelativePath) -> FeedItem { withoutSource(path, urls: [url]) }
+
   /// Refuses a file that `source` gave nothing for.
-  func withoutSource(_ path: RelativePath) -> FeedItem {
-    Refusal.of(path, code: Self.noSource, reason: noSourceReason)
+  ///
+  /// - Parameter urls: all that the feed names for it, resolved.
+  func withoutSource(_ path: RelativePath, urls: [URLReference]) -> FeedItem {
+    Refusal.of(path, code: Self.noSource, reason: reason(urls))
   }
 
   /// The same for one that has no path.
-  func withoutSource(text: some Sequence<UInt8>) -> FeedItem {
-    Refusal.of(text: text, code: Self.noSource, reason: noSourceReason)
+  func withoutSource(text: some Sequence<UInt8>, urls: [URLReference]) -> FeedItem {
+    Refusal.of(text: text, code: Self.noSource, reason: reason(urls))
   }
 
   private static let noSource = "no-usable-source"
-  private var noSourceReason: String {
-    if url.scheme == nil {
-      return
-        "a feed on standard input has no address: it has to name whole http or https URLs, and this one has none"
-    }
-    return "the feed names no URL that Tarn may fetch this file from"
-      + (localDirectory == nil ? "" : " (of local files only those in the feed's own directory and below)")
+
+  private func reason(_ urls: [URLReference]) -> String {
+    guard let first = urls.first else { return "the feed names no URL for this file" }
+    let reason = obstacle(first).map { ": \($0)" } ?? ""
+    return
+      "the feed names no URL that Tarn may fetch this file from\(urls.count > 1 ? "; the first" : "")\(reason)"
   }
 
-  func isUsable(_ url: URLReference) -> Bool {
-    let host = url.authority ?? []
-    guard !host.contains(UInt8(ascii: "@")), !host.contains(UInt8(ascii: "%")) else { return false }
-    if url.hasScheme("file") {
-      return (host.isEmpty || host.elementsEqual("localhost".utf8)) && isInLocalDirectory(url.path)
+  func isUsable(_ url: URLReference) -> Bool { obstacle(url) == nil }
+
+  /// Why nothing is fetched from a URL, for a person; nil when it may be.
+  private func obstacle(_ url: URLReference) -> String? {
+    if url.scheme == nil {
+      return "a feed on standard input has no address, so it has to name whole http or https URLs"
     }
-    return url.hasScheme("http", "https") && !host.isEmpty && host.first != UInt8(ascii: ":")
+    let host = url.authority ?? []
+    guard url.hasScheme("file"), !host.contains(UInt8(ascii: "@")) else { return url.obstacle }
+    let isHere = host.isEmpty || host.elementsEqual("localhost".utf8)
+    guard isHere, isInLocalDirectory(url.path) else {
+      return "of local files a feed may name only those in its own directory and below, and only a local feed"
+    }
+    return nil
   }
 
   /// What the feed names may be anybody's, as when it was unpacked from an archive: it must not bring in a file that

@@ -100,6 +100,12 @@ final class FeedInput {
     return base.distance(to: found)
   }
 
+  /// Drops bytes that `peek` has returned.
+  func drop(_ count: Int) throws(FeedFailure) {
+    guard count > 0, try peek().count >= count else { return }
+    start += count
+  }
+
   /// Drops a UTF-8 byte order mark at the front.
   func skipByteOrderMark() throws(FeedFailure) {
     guard try peek().starts(with: [0xEF, 0xBB, 0xBF]) else { return }

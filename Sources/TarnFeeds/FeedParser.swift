@@ -82,7 +82,7 @@ package struct FeedParser: FeedParsing {
   }
 
   /// The document's bytes, inflated when they are gzip, whatever the headers say (one layer only), and text as UTF-8.
-  private static func open(_ source: any ByteSource) throws(FeedFailure) -> FeedInput {
+  static func open(_ source: any ByteSource) throws(FeedFailure) -> FeedInput {
     var input = FeedInput(source)
     if GzipSource.recognises(try input.peek()) {
       input = FeedInput(try GzipSource(input))

@@ -15,8 +15,14 @@ struct JSONFeed: FeedFormat {
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
     var reader = JSONReader(input)
     var position = 0
+    var hasFiles = false
+    var end = FeedEnd(format: name, isComplete: false, incompleteReason: Window.reason)
     try reader.beginObject()
     while let key = try reader.nextKey() {
+      if key.elementsEqual("title".utf8) {
+        end.title = PlainText.line(PlainText.cleaned(try Self.text(&reader) ?? []))
+        continue
+      }
       guard key.elementsEqual("items".utf8), try reader.kind() == .array else {
         try reader.skip()
         continue
@@ -25,7 +31,10 @@ struct JSONFeed: FeedFormat {
       while try reader.nextElement() {
         if try reader.kind() == .object {
           let item = try Self.item(&reader, position, context)
-          for found in item.items(in: context) { try sink(found) }
+          for found in item.items(in: context) {
+            hasFiles = true
+            try sink(found)
+          }
         } else {
           try reader.skip()
         }
@@ -33,7 +42,8 @@ struct JSONFeed: FeedFormat {
       }
     }
     try reader.end()
-    return FeedEnd(format: name, isComplete: false, incompleteReason: Window.reason)
+    if !hasFiles { end.notice = Window.withoutFiles(position) }
+    return end
   }
 
   private static func isVersion(_ text: [UInt8]) -> Bool {
@@ -51,7 +61,7 @@ struct JSONFeed: FeedFormat {
         let id = trimmed(try text(&reader) ?? [])
         item.guid = id.isEmpty ? nil : id
       case "title":
-        let title = PlainText.line(try text(&reader) ?? [])
+        let title = PlainText.line(PlainText.cleaned(try text(&reader) ?? []))
         if !title.isEmpty { item.titles[0] = title }
       case "date_published": item.dates[0] = try text(&reader).flatMap { FeedDate.parse($0) }
       case "date_modified": item.dates[1] = try text(&reader).flatMap { FeedDate.parse($0) }

@@ -93,7 +93,12 @@ struct ManifestFile {
     }
     if digests.isEmpty, pieces == nil, hasUnknownDigest { return Refusal.unsupportedDigest(path) }
     let sources = sources(of: path, in: context, header, bases)
-    guard !sources.isEmpty else { return context.withoutSource(path) }
+    guard !sources.isEmpty else {
+      let named = urls.map(\.url) + header.mirrors.map(\.url)
+      return context.withoutSource(
+        path,
+        urls: hasURL || !named.isEmpty ? named.map { context.url.resolve(URLReference($0)) } : [context.url])
+    }
     return .entry(
       Entry(path: path, size: size, modified: modified, digests: digests, sources: sources, pieces: pieces))
   }

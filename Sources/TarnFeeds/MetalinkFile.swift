@@ -82,7 +82,9 @@ struct MetalinkFile {
     let pieces = pieces
     if digests.isEmpty, pieces == nil, hasUnknownDigest { return Refusal.unsupportedDigest(path) }
     var sources = urls.compactMap { context.source($0.url, priority: $0.priority) }
-    guard !sources.isEmpty else { return context.withoutSource(path) }
+    guard !sources.isEmpty else {
+      return context.withoutSource(path, urls: urls.map { context.url.resolve(URLReference($0.url)) })
+    }
     // Swift's sort is stable: equal ones stay in the order of the document.
     if sources.count > 1 { sources.sort { $0.priority < $1.priority } }
     return .entry(

@@ -28,6 +28,7 @@ struct MirrorList: FeedFormat {
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
     var sources: [Source] = []
+    var unusable: [URLReference] = []
     while let (line, _) = try input.readLine() {
       let text = trimmed(line)
       if text.isEmpty || text.first == UInt8(ascii: "#") { continue }
@@ -38,12 +39,14 @@ struct MirrorList: FeedFormat {
         continue
       }
       url.path += Array("repodata/".utf8) + Self.file
-      if context.isUsable(url), sources.count < Self.maximumMirrors {
-        sources.append(Source(url: url.text))
+      if context.isUsable(url) {
+        if sources.count < Self.maximumMirrors { sources.append(Source(url: url.text)) }
+      } else if unusable.count < 2 {
+        unusable.append(url)
       }
     }
     if sources.isEmpty {
-      try sink(context.withoutSource(RelativePath(trusted: Self.file)))
+      try sink(context.withoutSource(RelativePath(trusted: Self.file), urls: unusable))
     } else {
       try sink(.entry(Entry(path: RelativePath(trusted: Self.file), sources: sources)))
     }

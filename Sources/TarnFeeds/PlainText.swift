@@ -72,6 +72,50 @@ enum PlainText {
     return decoded(result)
   }
 
+  /// What is said to be plain text without the tags of HTML and the entities that many feeds have in it all the same. Other words
+  /// in angle brackets stay.
+  static func cleaned(_ text: [UInt8]) -> [UInt8] {
+    guard text.contains(UInt8(ascii: "<")) else { return decoded(text) }
+    var result: [UInt8] = []
+    var rest = text[...]
+    while let byte = rest.first {
+      if byte == UInt8(ascii: "<"), let end = endOfHTMLTag(rest) {
+        if breaksLine(rest[..<end]) { result.append(0x20) }
+        rest = rest[end...]
+      } else {
+        result.append(byte)
+        rest = rest.dropFirst()
+      }
+    }
+    return decoded(result)
+  }
+
+  /// - Parameter name: in small letters.
+  static func isHTML(_ name: some Collection<UInt8>) -> Bool {
+    tags.contains(String(decoding: name, as: UTF8.self))
+  }
+
+  private static let tags: Set<String> = [
+    "a", "abbr", "b", "big", "blockquote", "br", "center", "cite", "code", "del", "div", "em", "font", "h1",
+    "h2",
+    "h3", "h4", "h5", "h6", "hr", "i", "img", "ins", "kbd", "li", "mark", "ol", "p", "pre", "q", "s", "small",
+    "span", "strike", "strong", "sub", "sup", "table", "tbody", "td", "th", "thead", "tr", "tt", "u", "ul",
+    "var",
+    "wbr",
+  ]
+
+  /// The index behind a tag that begins the text, with its attributes; nil where none does.
+  private static func endOfHTMLTag(_ text: ArraySlice<UInt8>) -> Int? {
+    let isEnd = text.dropFirst().first == UInt8(ascii: "/")
+    let name = text.dropFirst(isEnd ? 2 : 1).prefix { Percent.isLetter($0) || Percent.isDigit($0) }
+    let inner = text[name.endIndex...].prefix { $0 != UInt8(ascii: "<") && $0 != UInt8(ascii: ">") }
+    let end = inner.endIndex
+    guard isHTML(lowercased(name)), end < text.endIndex, text[end] == UInt8(ascii: ">") else { return nil }
+    let inside = trimmed(inner)
+    let isEmpty = inside.isEmpty || inside.elementsEqual([0x2F])
+    return isEmpty || (isBlank(text[name.endIndex]) && inside.contains(UInt8(ascii: "="))) ? end + 1 : nil
+  }
+
   /// The character of an entity of HTML or of a number, as UTF-8; nil when there is no such.
   static func character(named name: ArraySlice<UInt8>) -> [UInt8]? {
     if name.first == UInt8(ascii: "#") { return character(numbered: name.dropFirst()) }

@@ -27,8 +27,10 @@ final class RepairedXML: ByteSource {
   /// How many items and entries the end tags passed so far have ended.
   private(set) var endedItems = 0
 
-  init(_ upstream: any ByteSource) {
+  /// - Parameter lines: what stood before the document and was left out, for places in it.
+  init(_ upstream: any ByteSource, behind lines: Int = 0) {
     self.upstream = upstream
+    output = Array(repeating: 0x0A, count: lines)
   }
 
   func read(into target: UnsafeMutableRawBufferPointer) throws(FeedFailure) -> Int {
@@ -163,9 +165,14 @@ final class RepairedXML: ByteSource {
     }
     output.append(UInt8(ascii: "<"))
     sawElement = true
-    guard isEnd else { return }
-    let full = name.prefix(Self.lookahead - 2).prefix { !isBlank($0) && $0 != UInt8(ascii: ">") }
-    let local = full.split(separator: UInt8(ascii: ":")).last ?? []
+    let near = name.prefix(Self.lookahead - 2)
+    let full = near.prefix { !isBlank($0) && $0 != UInt8(ascii: ">") && $0 != UInt8(ascii: "/") }
+    // An element without content is its own end.
+    guard isEnd || trimmed(near[full.endIndex...].prefix { $0 != UInt8(ascii: ">") }).elementsEqual([0x2F])
+    else {
+      return
+    }
+    let local = lowercased(full.split(separator: UInt8(ascii: ":")).last ?? [])
     if local.elementsEqual("item".utf8) || local.elementsEqual("entry".utf8) { endedItems += 1 }
   }
 
@@ -216,11 +223,14 @@ final class RepairedXML: ByteSource {
   }
 }
 
-/// The document type declaration of a feed: entities that are plain text, and nothing from elsewhere.
+/// The document type declaration of a feed: entities that are plain text. A part that lies elsewhere is passed over, and
+/// never fetched (RSS 0.91 names one); so are parameter entities of elsewhere (RSS 1.0).
 struct Doctype {
   static let maximumLength = 16_384
 
   private var entities: [[UInt8]: [UInt8]] = [:]
+  /// Parameter entities that lie elsewhere.
+  private var elsewhere: Set<[UInt8]> = []
   private var expanded = 0
 
   static func refused(_ what: String) -> FeedFailure {
@@ -245,7 +255,7 @@ struct Doctype {
   /// Reads a declaration that begins the text.
   ///
   /// - Returns: its length; nil when more of it is needed.
-  /// - Throws: `doctype-refused` for external parts, parameter entities and entities made of entities.
+  /// - Throws: `doctype-refused` for external and parameter entities, and entities made of entities.
   mutating func read(_ text: ArraySlice<UInt8>) throws(FeedFailure) -> Int? {
     var rest = text.dropFirst("<!DOCTYPE".utf8.count)
     var isInside = false
@@ -254,15 +264,19 @@ struct Doctype {
       case UInt8(ascii: ">") where !isInside: return rest.startIndex + 1 - text.startIndex
       case UInt8(ascii: "["): isInside = true
       case UInt8(ascii: "]"): isInside = false
-      case UInt8(ascii: "%"): throw Self.refused("uses parameter entities")
+      case UInt8(ascii: "\"") where !isInside, UInt8(ascii: "'") where !isInside:
+        guard let end = rest.dropFirst().firstIndex(of: byte) else { return nil }
+        rest = rest[end...]
+      case UInt8(ascii: "%"):
+        guard let end = rest.firstIndex(of: UInt8(ascii: ";")) else { return nil }
+        guard elsewhere.contains(Array(rest[(rest.startIndex + 1)..<end])) else {
+          throw Self.refused("uses parameter entities")
+        }
+        rest = rest[end...]
       case UInt8(ascii: "<") where isInside:
         guard let next = try declaration(rest) else { return nil }
         rest = rest[next...]
         continue
-      case UInt8(ascii: "S"), UInt8(ascii: "P"):
-        if rest.begins(with: "SYSTEM") || rest.begins(with: "PUBLIC") {
-          throw Self.refused("names a part that lies elsewhere")
-        }
       default: break
       }
       rest = rest.dropFirst()
@@ -311,9 +325,13 @@ struct Doctype {
   private mutating func take(_ words: [ArraySlice<UInt8>], _ literals: [ArraySlice<UInt8>])
     throws(FeedFailure)
   {
-    let isElsewhere = words.contains { $0.elementsEqual("SYSTEM".utf8) || $0.elementsEqual("PUBLIC".utf8) }
-    guard !isElsewhere else { throw Self.refused("names a part that lies elsewhere") }
     guard let kind = words.first, kind.elementsEqual("!ENTITY".utf8) else { return }
+    let isElsewhere = words.contains { $0.elementsEqual("SYSTEM".utf8) || $0.elementsEqual("PUBLIC".utf8) }
+    if isElsewhere, words.count == 4, words[1].elementsEqual("%".utf8) {
+      elsewhere.insert(Array(words[2]))
+      return
+    }
+    guard !isElsewhere else { throw Self.refused("defines an entity that lies elsewhere") }
     guard words.count == 2, let value = literals.first else {
       throw Self.refused("defines an entity that is no text")
     }

@@ -84,7 +84,7 @@ struct URLList: FeedFormat {
         path, code: "scheme-not-supported", reason: "Tarn fetches http and https URLs only in a URL list")
     }
     let sources = known.filter { context.isUsable($0) }.map { Source(url: $0.text) }
-    guard !sources.isEmpty else { return context.withoutSource(path) }
+    guard !sources.isEmpty else { return context.withoutSource(path, urls: known) }
     return .entry(Entry(path: path, digests: digests, sources: sources))
   }
 }

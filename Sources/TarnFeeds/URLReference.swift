@@ -1,6 +1,7 @@
 import TarnCore
 
-/// A URL or a relative reference, as bytes and never decoded (RFC 3986). The fragment is left out.
+/// A URL or a relative reference, as bytes and never decoded (RFC 3986), but for a host in Unicode, which is put into
+/// ASCII. The fragment is left out.
 struct URLReference: Equatable {
   var scheme: [UInt8]?
   var authority: [UInt8]?
@@ -29,7 +30,7 @@ struct URLReference: Equatable {
     if rest.starts(with: [0x2F, 0x2F]) {
       rest = rest.dropFirst(2)
       let slash = rest.firstIndex(of: 0x2F) ?? rest.endIndex
-      authority = Array(rest[..<slash])
+      authority = HostName.ascii(Array(rest[..<slash]))
       rest = rest[slash...]
     }
     path = Array(rest)
@@ -127,6 +128,20 @@ struct URLReference: Equatable {
   func hasScheme(_ names: String...) -> Bool {
     guard let scheme else { return false }
     return names.contains { scheme.elementsEqual($0.utf8) }
+  }
+
+  /// Why nothing is fetched from an absolute URL over http or https, for a person; nil when it may be.
+  var obstacle: String? {
+    let host = authority ?? []
+    guard hasScheme("http", "https") || host.contains(UInt8(ascii: "@")) else {
+      let name = Printable.escape(scheme ?? [])
+      return "its URL begins with '\(name):', and Tarn fetches over http and https only"
+    }
+    if host.contains(UInt8(ascii: "@")) {
+      return "its URL carries a user name or a password; write them into a file for --netrc or --header-file"
+    }
+    if host.isEmpty || host.first == UInt8(ascii: ":") { return "its URL names no host" }
+    return host.contains(UInt8(ascii: "%")) ? "'\(Printable.escape(host))' is no name of a host" : nil
   }
 
   /// The same scheme, host and port.

@@ -19,37 +19,47 @@ struct Window: FeedFormat {
 
   func recognises(_ head: [UInt8]) -> Bool {
     let charset = Charset(head: head, contentType: nil, hadByteOrderMark: false)
-    var text = head
-    if case .named(let name, let unit) = charset, unit > 1 {
-      let body = head.dropFirst(charset.markLength(head))
-      text = Converter(from: name, unit: unit)?.convert(body, isEnd: false).output ?? []
-    }
-    guard let root = XMLRoot(text) else { return false }
-    switch root.name {
-    case "rss": return true
-    case "RDF":
-      return text.holds("purl.org/rss/1.0/") || text.holds("my.netscape.com/rdf/simple/")
-        || text.holds("purl.org/net/rss1.1")
-    case "feed": return WindowNames.isAtom(root.namespace)
-    default: return false
-    }
+    guard case .named(let name, let unit) = charset, unit > 1 else { return WindowPlace(head) != nil }
+    let body = head.dropFirst(charset.markLength(head))
+    return WindowPlace.isWindow(Converter(from: name, unit: unit)?.convert(body, isEnd: false).output ?? [])
   }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
-    let repaired = RepairedXML(try UTF8Source(input, contentType: context.document.contentType))
+    let lines = try WindowPlace(input.peek()).map { place throws(FeedFailure) in
+      try input.drop(place.start)
+      return place.lines
+    }
+    let source = try UTF8Source(input, contentType: context.document.contentType)
+    let repaired = RepairedXML(source, behind: lines ?? 0)
     let events = try XMLEvents(repaired)
     var reading = WindowReading(context)
+    var hasFiles = false
     while let event = try events.next() {
-      try reading.take(event, endedItems: repaired.endedItems, sink: sink)
+      try reading.take(event, endedItems: repaired.endedItems) { item in
+        hasFiles = true
+        try sink(item)
+      }
     }
     let fault = events.fault
     guard let kind = reading.kind else {
       throw fault ?? FeedFailure.truncated("the XML has no root element")
     }
     if let fault, reading.items == 0 { throw fault }
-    return FeedEnd(
+    var end = FeedEnd(
       format: kind.rawValue, isComplete: false, incompleteReason: Self.reason(fault),
       refreshSeconds: reading.refreshSeconds)
+    end.title = reading.title
+    if !hasFiles { end.notice = Self.withoutFiles(reading.items) }
+    return end
+  }
+
+  /// Said of a feed that no file is to be fetched of.
+  static func withoutFiles(_ items: Int) -> String {
+    switch items {
+    case 0: "the feed has no items"
+    case 1: "the feed has 1 item, without a file"
+    default: "the feed has \(items) items, none with a file"
+    }
   }
 
   private static func reason(_ fault: FeedFailure?) -> String {

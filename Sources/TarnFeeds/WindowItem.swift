@@ -52,6 +52,9 @@ struct WindowItem {
   var titles: [Int: [UInt8]] = [:]
   /// The times that were found, by rank.
   var dates: [Int: Timestamp] = [:]
+  /// The numbers that were found, by rank.
+  var seasons: [Int: [UInt8]] = [:]
+  var episodes: [Int: [UInt8]] = [:]
   /// Enclosures in the order of the document.
   var files: [File] = []
   var groups: [Group] = []
@@ -96,11 +99,12 @@ struct WindowItem {
     let shown = file.shown.isEmpty ? label : file.shown
     let isLocal = file.url.hasScheme("file") && context.url.hasScheme("file")
     guard file.url.hasScheme("http", "https") || isLocal else {
+      let scheme = file.url.scheme.map { ", not by '\(Printable.escape($0)):'" } ?? ""
       return Refusal.of(
         text: shown, code: "scheme-not-supported",
-        reason: "Tarn fetches the files of a feed over http and https only")
+        reason: "Tarn fetches the files of a feed over http and https only\(scheme)")
     }
-    guard context.isUsable(file.url) else { return context.withoutSource(text: shown) }
+    guard context.isUsable(file.url) else { return context.withoutSource(text: shown, urls: [file.url]) }
     var sources = [Source(url: file.url.text)]
     for url in file.alternates where context.isUsable(url) {
       sources.append(Source(url: url.text, priority: 2))
@@ -108,8 +112,9 @@ struct WindowItem {
     return .enclosure(
       Enclosure(
         guid: guid, title: title, date: dates.min { $0.key < $1.key }?.value, sources: sources,
-        length: file.length, mediaType: file.mediaType, digest: file.digest, position: position,
-        ordinal: ordinal))
+        length: file.length, mediaType: file.mediaType, digest: file.digest,
+        season: seasons.min { $0.key < $1.key }?.value, episode: episodes.min { $0.key < $1.key }?.value,
+        position: position, ordinal: ordinal))
   }
 
   /// Each file once: enclosures, then what only Media RSS names, then renditions of an item without either.
@@ -176,6 +181,12 @@ enum WindowValue {
       let length = UInt64(String(decoding: text, as: UTF8.self)), (1...UInt64(Int64.max)).contains(length)
     else { return nil }
     return length
+  }
+
+  /// Of a season or an episode: a line with a digit in it, short enough to be a number.
+  static func number(_ text: [UInt8]) -> [UInt8]? {
+    let line = PlainText.line(text)
+    return (1...32).contains(line.count) && line.contains(where: Percent.isDigit) ? line : nil
   }
 
   /// `audio/mpeg` out of ` Audio/MPEG; charset=x`; nil for what is no media type.

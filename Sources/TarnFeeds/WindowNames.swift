@@ -4,11 +4,13 @@ import TarnCore
 enum WindowNames {
   case rss, atom, media, podcast, itunes, dublinCore, syndication, enclosure, other
 
-  /// - Parameter root: the namespace of the document's root, whose children are RSS whatever it is.
-  init(namespace: String, prefix: String, root: String) {
+  /// - Parameters:
+  ///   - root: the namespace of the document's root, whose children are RSS whatever it is.
+  ///   - kind: what has no namespace is of this kind.
+  init(namespace: String, prefix: String, root: String, kind: Window.Kind) {
     if namespace.isEmpty {
-      // Without a namespace: RSS itself, or a prefix that nobody declared.
-      self = prefix.isEmpty ? .rss : Self.usual[prefix.lowercased()] ?? .other
+      // A prefix that nobody declared, or none.
+      self = prefix.isEmpty ? kind == .atom ? .atom : .rss : Self.usual[prefix.lowercased()] ?? .other
       return
     }
     let name = namespace.lowercased()
@@ -43,7 +45,7 @@ enum WindowNames {
 
 /// The root element of an XML document, found without a parser.
 struct XMLRoot {
-  /// Without its prefix.
+  /// Without its prefix, in small letters.
   let name: String
   /// Empty when there is none.
   let namespace: [UInt8]
@@ -68,7 +70,7 @@ struct XMLRoot {
     let full = tag.prefix { !isBlank($0) && $0 != UInt8(ascii: "/") }
     let parts = full.split(separator: UInt8(ascii: ":"))
     guard let local = parts.last else { return nil }
-    name = String(decoding: local, as: UTF8.self)
+    name = String(decoding: lowercased(local), as: UTF8.self)
     let prefix = parts.count > 1 ? ":" + String(decoding: parts[0], as: UTF8.self) : ""
     namespace = HTMLTag.attribute("xmlns" + prefix.lowercased(), of: tag) ?? []
   }

@@ -9,6 +9,8 @@ struct WindowReading {
     case title(rank: Int, Markup)
     case guid
     case date(rank: Int)
+    case season(rank: Int), episode(rank: Int)
+    case feedTitle(Markup)
     case ttl, updatePeriod, updateFrequency
     case hash(algorithm: [UInt8]?)
   }
@@ -35,7 +37,10 @@ struct WindowReading {
 
     /// RSS says nothing of markup: its entities are decoded once, by XML or, in a CDATA section, here.
     mutating func endVerbatim() {
-      if case .title(_, .entitiesInCDATA) = field { verbatim = PlainText.decoded(verbatim) }
+      switch field {
+      case .title(_, .entitiesInCDATA), .feedTitle(.entitiesInCDATA): verbatim = PlainText.decoded(verbatim)
+      default: break
+      }
       text += verbatim
       verbatim = []
     }
@@ -48,6 +53,8 @@ struct WindowReading {
   private var ends = 0
   private let context: FeedContext
   private var rootNamespace = ""
+  /// Of the feed: one line without markup.
+  private(set) var title: [UInt8] = []
   /// The local names of the open elements.
   private var open: [String] = []
   private var bases: [(depth: Int, url: URLReference)] = []
@@ -93,7 +100,8 @@ struct WindowReading {
       kind = element.name == "feed" ? .atom : element.name == "rss" ? .rss : .rdf
       return
     }
-    let names = WindowNames(namespace: element.namespace, prefix: element.prefix, root: rootNamespace)
+    let names = WindowNames(
+      namespace: element.namespace, prefix: element.prefix, root: rootNamespace, kind: kind)
     let isItem =
       kind == .atom ? names == .atom && element.name == "entry" : names == .rss && element.name == "item"
     if isItem {
@@ -131,6 +139,8 @@ struct WindowReading {
     let parent = open.dropLast().last
     guard parent == "channel" || parent == "feed" else { return nil }
     switch (names, element.name) {
+    case (.rss, "title") where kind != .atom: return .feedTitle(.entitiesInCDATA)
+    case (.atom, "title") where kind == .atom: return .feedTitle(element.isMarkup ? .html : .plain)
     case (.rss, "ttl"): return .ttl
     case (.syndication, "updatePeriod"): return .updatePeriod
     case (.syndication, "updateFrequency"): return .updateFrequency
@@ -159,6 +169,10 @@ struct WindowReading {
     case (.dublinCore, "title"): return .title(rank: 2, .entitiesInCDATA)
     case (.dublinCore, "date"), (.dublinCore, "issued"), (.dublinCore, "created"): return .date(rank: 1)
     case (.dublinCore, "modified"): return .date(rank: 4)
+    case (.itunes, "season"): return .season(rank: 0)
+    case (.itunes, "episode"): return .episode(rank: 0)
+    case (.podcast, "season"): return .season(rank: 1)
+    case (.podcast, "episode"): return .episode(rank: 1)
     default: return nil
     }
   }
@@ -170,8 +184,11 @@ struct WindowReading {
     let text = captured.text
     switch captured.field {
     case .title(let rank, let markup):
-      let line = PlainText.line(markup == .html ? PlainText.ofHTML(text) : text)
+      let line = Self.line(text, markup)
       if !line.isEmpty, current.item.titles[rank] == nil { current.item.titles[rank] = line }
+    case .feedTitle(let markup): if title.isEmpty { title = Self.line(text, markup) }
+    case .season(let rank): current.item.seasons[rank] = WindowValue.number(text)
+    case .episode(let rank): current.item.episodes[rank] = WindowValue.number(text)
     case .guid: current.item.guid = nonEmpty(trimmed(text)) ?? current.item.guid
     case .date(let rank):
       if current.item.dates[rank] == nil { current.item.dates[rank] = FeedDate.parse(text) }
@@ -180,6 +197,12 @@ struct WindowReading {
     case .updateFrequency: refresh.frequency = trimmed(text)
     case .hash(let algorithm): current.take(WindowValue.digest(text, algorithm: algorithm))
     }
+  }
+}
+
+extension WindowReading {
+  private static func line(_ text: [UInt8], _ markup: Markup) -> [UInt8] {
+    PlainText.line(markup == .html ? PlainText.ofHTML(text) : PlainText.cleaned(text))
   }
 }
 

@@ -9,6 +9,7 @@ final class XMLEvents {
   private static let blockSize = 16_384
 
   struct Element {
+    /// As the vocabularies write it, whatever the document does: `pubDate` for `PUBDATE`.
     let name: String
     /// As it is written; empty when there is none.
     let prefix: String
@@ -62,6 +63,19 @@ final class XMLEvents {
     parser.pointee.myDoc = nil
     xmlFreeParserCtxt(parser)
   }
+
+  /// A name of elements or attributes as the vocabularies of feeds write it. XML tells capitals from small letters, and some
+  /// feeds do not.
+  static func usual(_ name: String) -> String {
+    let lower = name.lowercased()
+    return mixed[lower] ?? lower
+  }
+
+  private static let mixed = Dictionary(
+    uniqueKeysWithValues: [
+      "RDF", "pubDate", "fileSize", "isDefault", "alternateEnclosure", "contentType", "updatePeriod",
+      "updateFrequency", "xmlUrl", "htmlUrl",
+    ].map { ($0.lowercased(), $0) })
 
   /// The first fault that makes this no XML; nil while there is none.
   var fault: FeedFailure? { sink.fault }
@@ -144,10 +158,10 @@ private final class EventQueue {
         end >= begin
       else { continue }
       let value = Array(UnsafeBufferPointer(start: begin, count: end - begin))
-      found.append((text(attributes[5 * index]), text(attributes[5 * index + 1]), value))
+      found.append((XMLEvents.usual(text(attributes[5 * index])), text(attributes[5 * index + 1]), value))
     }
     let element = XMLEvents.Element(
-      name: text(name), prefix: text(prefix), namespace: text(namespace), attributes: found)
+      name: XMLEvents.usual(text(name)), prefix: text(prefix), namespace: text(namespace), attributes: found)
     queue(context)?.events.append(.start(element))
   }
 

@@ -101,4 +101,42 @@ struct FormatTests {
     }
     #expect(requests.filter { $0.isBody && !$0.uri.hasSuffix("urls.txt") }.map(\.uri) == [])
   }
+
+  /// Without dates the feed's order decides, also while the clock goes on.
+  @Test func aPodcastWithoutDates() throws {
+    let server = try Nginx()
+    let place = try TemporaryDirectory()
+    func tell(_ text: String, _ titles: [String]) throws {
+      let items = try titles.map { title in
+        try server.files.write("bytes of \(title)\n", to: "\(title).mp3")
+        return "<item><title>\(title)</title><guid>\(title)</guid><enclosure url='\(title).mp3'/></item>"
+      }
+      try server.files.write(
+        "<rss version='2.0'><channel><title>s\(text)</title>\(items.joined())</channel></rss>", to: "feed.xml"
+      )
+    }
+    func fetched() throws -> [String] {
+      try server.requests {
+        let outcome = try Tarn.sync(server.url("feed.xml"), place.path + "/mirror", "--keep", "1")
+        #expect(outcome.status == 0, "\(outcome)")
+      }.filter { $0.isBody && $0.uri.hasSuffix(".mp3") }.map(\.uri)
+    }
+    try tell("", ["c", "b", "a"])
+    #expect(try fetched() == ["/c.mp3"])
+    try tell("another text", ["c", "b", "a"])
+    #expect(try fetched() == [])
+    try tell("a third one", ["d", "c", "b", "a"])
+    #expect(try fetched() == ["/d.mp3"])
+    #expect(place.text("mirror/c.mp3") == "bytes of c\n" && place.text("mirror/d.mp3") == "bytes of d\n")
+  }
+
+  @Test func aListOfFeedsIsReadFromItsServer() throws {
+    let server = try Nginx()
+    try server.files.write(
+      "<opml version='2.0'><body><outline text='Talk' xmlUrl='feed.xml'/></body></opml>", to: "list.opml")
+    let outcome = try Tarn.run(["feeds", server.url("list.opml"), "--folder", "/srv"])
+    #expect(
+      outcome.status == 0 && outcome.output.contains("feed = \"\(server.url("feed.xml"))\""), "\(outcome)")
+    #expect(try Tarn.run(["feeds", server.url("none.opml")]).status == 66)
+  }
 }

@@ -7,13 +7,15 @@ import Testing
     _ template: String = "{date} {title}.{ext}", title: String = "Title",
     url: String = "https://h/p/file.mp3",
     type: String? = nil, date: Timestamp? = Timestamp(year: 2025, month: 3, day: 4), mark: String? = nil,
+    guid: String? = nil, season: String? = nil, episode: String? = nil, feed: String = "",
     portable: Bool = false
   ) throws -> String {
     let enclosure = Enclosure(
-      title: Array(title.utf8), date: date, sources: [Source(url: url)],
-      mediaType: type.map { Array($0.utf8) })
+      guid: guid.map { Array($0.utf8) }, title: Array(title.utf8), date: date, sources: [Source(url: url)],
+      mediaType: type.map { Array($0.utf8) }, season: season.map { Array($0.utf8) },
+      episode: episode.map { Array($0.utf8) })
     let naming = FileNaming(
-      enclosure, identity: Array("0123abcd".utf8), rule: PathRule(portable: portable))
+      enclosure, identity: Array("0123abcd".utf8), feed: Array(feed.utf8), rule: PathRule(portable: portable))
     let template = try #require(NameTemplate(template))
     let bytes = template.path(naming, mark: mark.map { Array($0.utf8) })
     _ = try RelativePath(bytes, rule: PathRule(portable: portable))
@@ -25,21 +27,51 @@ import Testing
     #expect(try name("{title} [{id8}].{ext}") == "Title [0123abcd].mp3")
     #expect(try name("{date}/{name}.{ext}") == "2025-03-04/file.mp3")
     #expect(try name(mark: "0123abcd") == "2025-03-04 Title [0123abcd].mp3")
-    #expect(try name("{title}", mark: "x") == "Title [x]")
+    #expect(try name("{title}", mark: "x") == "Title [x].mp3")
     #expect(try name(date: nil) == "Title.mp3")
     #expect(try name(title: "") == "2025-03-04 file.mp3")
     #expect(try name(title: "", url: "https://h/") == "2025-03-04 0123abcd.bin")
   }
 
   @Test func titlesAreMadeSafe() throws {
-    #expect(try name("{title}", title: "AC/DC: live") == "AC-DC: live")
-    #expect(try name("{title}", title: "AC/DC: live?", portable: true) == "AC-DC- live-")
-    #expect(try name("{title}", title: "../../etc/passwd") == "-..-etc-passwd")
-    #expect(try name("{title}", title: ".hidden") == "hidden")
-    #expect(try name("{title}", title: ".tarn") == "tarn")
-    #expect(try name("{title}", title: "a\u{0}\u{1B}[2J\u{202E}b\n  c ") == "a [2Jb c")
-    #expect(try name("{title}", title: "...") == "file")
-    #expect(try name("{title}", title: "e\u{301} \u{E9} 🎧") == "e\u{301} \u{E9} 🎧")
+    #expect(try name("{title}", title: "AC/DC: live") == "AC-DC: live.mp3")
+    #expect(try name("{title}", title: "AC/DC: live?", portable: true) == "AC-DC- live-.mp3")
+    #expect(try name("{title}", title: "../../etc/passwd") == "-..-etc-passwd.mp3")
+    #expect(try name("{title}", title: ".hidden") == "hidden.mp3")
+    #expect(try name("{title}", title: ".tarn") == "tarn.mp3")
+    #expect(try name("{title}", title: "a\u{0}\u{1B}[2J\u{202E}b\n  c ") == "a [2Jb c.mp3")
+    #expect(try name("{title}", title: "...") == "file.mp3")
+    #expect(try name("{title}", title: "e\u{301} \u{E9} 🎧") == "e\u{301} \u{E9} 🎧.mp3")
+  }
+
+  @Test func fieldsOfPodcasts() throws {
+    #expect(
+      try name("{feed}/S{season}E{episode} - {title}.{ext}", season: "2", episode: "7", feed: "Show")
+        == "Show/S2E7 - Title.mp3")
+    #expect(try name("{feed}/{guid}.{ext}", guid: "https://h/?p=1", feed: "A/B") == "A-B/https:--h-?p=1.mp3")
+    #expect(try name("{guid}") == "0123abcd.mp3")
+    #expect(try name("{episode} {title}", episode: "204.5") == "204.5 Title.mp3")
+  }
+
+  /// What has no value takes along what belongs to it.
+  @Test(arguments: [
+    ("S{season}E{episode} - {title}.{ext}", "Title.mp3"), ("{title} - {season}.{ext}", "Title.mp3"),
+    ("{title} ({season}x{episode}).{ext}", "Title.mp3"), ("{feed}/{season}/{title}.{ext}", "Title.mp3"),
+    ("{season}_{title}_{episode}.{ext}", "Title.mp3"), ("{title}/{episode}.{ext}", "Title/0123abcd.mp3"),
+    ("{title}, {season}: {episode}.{ext}", "Title.mp3"), ("- {title} -.{ext}", "- Title -.mp3"),
+    ("{date} [{season}] {title}.{ext}", "Title.mp3"), ("x{season}/{title}", "Title.mp3"),
+    ("{date}T{title}", "TTitle.mp3"),
+  ])
+  func emptyFieldsLeaveNoSeparators(template: String, expected: String) throws {
+    #expect(try name(template, date: nil) == expected)
+  }
+
+  /// A file without an ending is of no kind.
+  @Test func aTemplateWithoutAnEndingGetsOne() throws {
+    #expect(try name("{title}") == "Title.mp3")
+    #expect(try name("{ext}/{date}/{name}") == "mp3/2025-03-04/file.mp3")
+    #expect(try name("{title} ({ext})") == "Title (mp3)")
+    #expect(try name("{title}.", type: "video/mp4", mark: "x") == "Title [x].mp3")
   }
 
   @Test func longTitlesAreCutBetweenCharacters() throws {

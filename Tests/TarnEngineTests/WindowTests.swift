@@ -251,11 +251,11 @@ import Testing
     world.policy.deletes = true
     world.policy.window.template = try #require(NameTemplate("{name}"))
     try world.run()
-    #expect(Array(world.files.keys) == ["talk"])
+    #expect(Array(world.files.keys) == ["talk.mp3"])
     show([episode(2, url: World.host + "2.mp3")], world)
-    world.policy.window.template = try #require(NameTemplate("talk/{name}"))
+    world.policy.window.template = try #require(NameTemplate("talk.mp3/{name}"))
     let report = try world.run()
-    #expect(Array(world.files.keys) == ["talk"] && world.trash.isEmpty)
+    #expect(Array(world.files.keys) == ["talk.mp3"] && world.trash.isEmpty)
     #expect(report.problems.map(\.code) == ["parent-not-a-directory"])
     #expect(report.problems.first?.message.contains("none that may be deleted") == true)
   }

@@ -29,7 +29,7 @@ import Testing
     #expect(files.map(\.length) == [89_970_236, 77, nil])
     #expect(files.map(\.position) == [0, 0, 2])
     #expect(files.map(\.ordinal) == [0, 1, 0])
-    #expect(text(files[0].title) == "Two lines <b>")
+    #expect(text(files[0].title) == "Two lines")
     #expect(
       files.map { $0.date?.rfc3339 } == [
         "2023-11-14T22:13:20Z", "2023-11-14T22:13:20Z", "2023-12-31T23:00:00Z",

@@ -75,10 +75,11 @@ struct WindowCorpusTests {
     "rss/feed-rs__rss_2.0_invalid_1.xml": "feed-truncated",
     "rss/feedparser__aaa_illformed.xml": "feed-malformed",
     "rss/feedparser__rss_incomplete_cdata.xml": "feed-truncated",
+    // An encoding that nobody knows.
+    "rss/v2__invalid-prolog.xml": "0",
     // No feed: a comment alone, a web page, an unknown root.
     "rss/feedparser__rss_empty_document.xml": "feed-not-recognised",
     "rss/rss-parser__unrecognized.rss": "feed-not-recognised",
-    "rss/v2__invalid-prolog.xml": "feed-not-recognised",
     // Without a word on their encoding.
     "rss/feedparser__eucjp.xml": "0", "rss/feedparser__euckr.xml": "0", "rss/feedparser__gb2312.xml": "0",
     "rss/feedparser__koi8r.xml": "0", "rss/feedparser__shiftjis.xml": "0", "rss/feedparser__tis620.xml": "0",
@@ -99,13 +100,6 @@ struct WindowCorpusTests {
     // JSON that is cut, and JSON without a version.
     "jsonfeed/RSParser__allthis-partial.json": "feed-not-recognised",
     "jsonfeed/gofeed__invalid.json": "feed-not-recognised",
-  ]
-
-  /// Documents that both read, and differently, each for a reason.
-  private static let different: [String: String] = [
-    // Their DOCTYPE names an external part, which we refuse and expat passes over.
-    "rss/feedparser__always_strip_doctype.xml": "doctype-refused",
-    "rss/feedparser__rss_version_091_netscape.xml": "doctype-refused",
   ]
 
   @Test(arguments: ["rss", "podcast", "atom", "jsonfeed"])
@@ -133,7 +127,7 @@ struct WindowCorpusTests {
           continue
         }
         counts.differences += 1
-        #expect(Self.different[key] == result, "\(key): \(Self.shown(expected, outcome))")
+        Issue.record("\(key): \(Self.shown(expected, outcome))")
       } else {
         #expect(Self.notStrict[key] == result, "\(key): \(outcome.end?.incompleteReason ?? "refused")")
       }

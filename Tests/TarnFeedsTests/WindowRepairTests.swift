@@ -33,6 +33,31 @@ import Testing
     }
   }
 
+  /// A text of one byte a letter that is UTF-8 throughout is UTF-8, whatever it says.
+  @Test(
+    arguments: [
+      ("iso-8859-1", [0x54, 0x72, 0xC3, 0xA6, 0x6E], "Træn"), ("windows-1252", [0xC3, 0xA9], "é"),
+      ("ISO-8859-15", [0xC3, 0xA9], "é"), ("windows-1251", [0xD0, 0xB0], "а"),
+      // One byte that is none tells otherwise, and short words of other sets may pass for UTF-8.
+      ("iso-8859-1", [0xC3, 0xA9, 0xE9], "Ã©é"), ("iso-8859-15", [0xC3, 0xA9, 0xE9], "Ã©é"),
+      ("gb2312", [0xC2, 0xB7], "路"),
+    ] as [(String, [UInt8], String)])
+  func doubtsDeclarations(declared: String, title: [UInt8], expected: String) {
+    let bytes = document(title: title, prolog: "<?xml version=\"1.0\" encoding=\"\(declared)\"?>")
+    #expect(titles(parse(bytes)) == [expected])
+    for step in [1, 7] { #expect(parse(bytes, step: step) == parse(bytes), "step \(step)") }
+  }
+
+  /// In a long document the letters may come late.
+  @Test func doubtsDeclarationsOfLongDocuments() {
+    let items = "<description>\(String(repeating: "x", count: 70_000))</description>"
+    let bytes = Array(
+      "<?xml version=\"1.0\" encoding=\"iso-8859-1\"?><rss><channel>\(items)<item>\(Self.enclosure)<title>é</title></item></channel></rss>"
+        .utf8)
+    #expect(titles(parse(bytes)) == ["é"])
+    #expect(titles(parse(bytes, contentType: "text/xml; charset=iso-8859-1")) == ["é"])
+  }
+
   @Test(arguments: [true, false], [true, false])
   func readsUTF16(isBig: Bool, hasMark: Bool) {
     let plain = text(document(title: Array("é𝄞".utf8), prolog: "<?xml version=\"1.0\" encoding=\"utf-16\"?>"))
@@ -52,8 +77,12 @@ import Testing
   @Test(arguments: [
     ("a&nbsp;b &mdash; &eacute;", "a b — é"),
     ("Q & A &c &amp; &unknown; 1 < 2 <3", "Q & A &c & &unknown; 1 < 2 <3"),
-    ("x&#x1;\u{1}y\u{B}&#150;&#0;", "xy–"), ("&lt;b&gt;bold&lt;/b&gt; &amp;amp;", "<b>bold</b> &amp;"),
-    ("<![CDATA[<i>AT&amp;T</i> & ]]]]><![CDATA[>]]>", "<i>AT&T</i> & ]]>"), ("a<!-- & <b> --><b>c</b>", "ac"),
+    ("x&#x1;\u{1}y\u{B}&#150;&#0;", "xy–"), ("&lt;b&gt;bold&lt;/b&gt; &amp;amp;", "bold &"),
+    ("<![CDATA[<i>AT&amp;T</i> & ]]]]><![CDATA[>]]>", "AT&T & ]]>"),
+    // Other words in angle brackets are none of HTML.
+    ("&lt;Wars&gt; a&lt;b and c&gt;d &lt;EM class='x'&gt;e&lt;/EM&gt;&lt;br/&gt;f", "<Wars> a<b and c>d e f"),
+    ("I &lt;3 U &lt;b &amp;quot;x&amp;quot; &amp;lt;b&amp;gt;", "I <3 U <b \"x\" <b>"),
+    ("a<!-- & <b> --><b>c</b>", "ac"),
     ("\u{FFFE}a\u{FFFF}", "a"), ("a<?php echo 1 ?>b", "ab"),
   ])
   func mendsTitles(inside: String, expected: String) {
@@ -105,6 +134,49 @@ import Testing
     }
   }
 
+  /// What a program on the server says before the document.
+  @Test(arguments: [
+    "<br />\n<b>Warning</b>:  fopen() in <b>/srv/feed.php</b> on line <b>3</b><br />\n",
+    "Notice: Undefined variable: x in feed.php on line 1\n", "</p>\n<pre class='xdebug-var-dump'>\n",
+  ])
+  func readsBehindWarnings(warning: String) {
+    for begin in ["<?xml version=\"1.0\"?>", ""] {
+      let document = "\(begin)\n<rss version=\"2.0\"><channel><item>\(Self.enclosure)</item></channel></rss>"
+      let outcome = parse(warning + document)
+      #expect(outcome.items == parse(document).items && outcome.enclosures.count == 1)
+      for step in [1, 7] { #expect(parse(warning + document, step: step) == outcome) }
+      // Faults are where they are in the whole document.
+      let broken = parse(warning + document.replacing("</rss>", with: "</rs>")).end?.incompleteReason ?? ""
+      #expect(broken.contains("(line \(warning.split(separator: "\n").count + 2))"), "\(broken)")
+    }
+  }
+
+  @Test(arguments: [
+    "{\"text\": \"", "[", "<note>", "<html><body>", "<!-- ", "<script>",
+    String(repeating: "text\n", count: 4000),
+  ])
+  func isNoFeedInsideAnotherDocument(front: String) {
+    let document = "\(front)<rss version='2.0'><channel><item>\(Self.enclosure)</item></channel></rss>"
+    #expect(parse(document).enclosures.isEmpty)
+  }
+
+  @Test(arguments: [
+    "<RSS VERSION=\"2.0\"><CHANNEL><TITLE>S</TITLE><ITEM><TITLE>t</TITLE><PUBDATE>2023-11-14</PUBDATE><ENCLOSURE URL=\"http://a.example/1\" LENGTH=\"5\"/></ITEM></CHANNEL></RSS>",
+    "<Rss><Channel><title>S</title><Item><Title>t</Title><pubdate>2023-11-14</pubdate><Enclosure Url='http://a.example/1' Length='5'/></Item></Channel></Rss>",
+    "<FEED XMLNS=\"http://www.w3.org/2005/Atom\"><TITLE>S</TITLE><ENTRY><TITLE>t</TITLE><UPDATED>2023-11-14</UPDATED><LINK REL=\"enclosure\" HREF=\"http://a.example/1\" LENGTH=\"5\"/></ENTRY></FEED>",
+    "<FEED><Title>S</Title><ENTRY><TITLE>t</TITLE><UPDATED>2023-11-14</UPDATED><LINK REL=\"enclosure\" HREF=\"http://a.example/1\" LENGTH=\"5\"/></ENTRY></FEED>",
+    // No namespace.
+    "<feed><title>S</title><entry><title>t</title><updated>2023-11-14</updated><link rel=\"enclosure\" href=\"http://a.example/1\" length=\"5\"/></entry></feed>",
+  ])
+  func readsNamesAsTheyAreWritten(document: String) throws {
+    let outcome = parse(document)
+    #expect(outcome.end?.title == Array("S".utf8) && titles(outcome) == ["t"])
+    let file = try #require(outcome.enclosures.first)
+    #expect(file.date?.rfc3339 == "2023-11-14T00:00:00Z" && file.length == 5)
+    #expect(outcome.end?.incompleteReason == Window.reason)
+    for step in [1, 7] { #expect(parse(document, step: step) == outcome) }
+  }
+
   // MARK: DOCTYPE
 
   private func rss(doctype: String, title: String) -> String {
@@ -128,12 +200,26 @@ import Testing
     }
   }
 
+  /// RSS 0.91 names its DTD, RSS 1.0 one with the entities of HTML: neither is fetched.
   @Test(arguments: [
     "<!DOCTYPE rss PUBLIC \"-//N//DTD RSS 0.91//EN\" \"http://a.example/rss.dtd\">",
-    "<!DOCTYPE rss SYSTEM \"file:///etc/passwd\">",
+    "<!DOCTYPE rss SYSTEM 'rss.dtd'>", "<!DOCTYPE rss SYSTEM \"file:///etc/passwd\">",
+    "<!DOCTYPE rss SYSTEM \"a>b[%c;'.dtd\" [<!ENTITY y \"&#97;\"> ] >",
+    "<!DOCTYPE rss [<!ENTITY % HTMLlat1 PUBLIC \"-//W3C//ENTITIES Latin 1//EN\" \"http://a.example/lat1.ent\"> %HTMLlat1; ]>",
+  ])
+  func passesOverWhatLiesElsewhere(doctype: String) {
+    let expected = doctype.contains("ENTITY y") ? "&x; a é" : "&x; &y; é"
+    let outcome = parse(rss(doctype: doctype, title: "&x; &y; &eacute;"))
+    #expect(titles(outcome) == [expected])
+    for step in [1, 7] {
+      #expect(parse(rss(doctype: doctype, title: "&x; &y; &eacute;"), step: step) == outcome)
+    }
+  }
+
+  @Test(arguments: [
     "<!DOCTYPE rss [<!ENTITY x SYSTEM \"file:///etc/passwd\">]>",
     "<!DOCTYPE rss [<!ENTITY x PUBLIC \"a\" \"http://a.example/\">]>",
-    "<!DOCTYPE rss [<!ENTITY % p SYSTEM \"http://a.example/\"> %p;]>", "<!DOCTYPE rss [<!ENTITY % p \"a\">]>",
+    "<!DOCTYPE rss [<!ENTITY % p SYSTEM \"http://a.example/\"> %q;]>", "<!DOCTYPE rss [<!ENTITY % p \"a\">]>",
     "<!DOCTYPE rss [<!ENTITY x \"a\"> %p; ]>", "<!DOCTYPE rss [%p;<!ENTITY x \"a\">]>",
     "<!DOCTYPE rss [<!ENTITY a \"lol\"><!ENTITY x \"&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;\">]>",
   ])

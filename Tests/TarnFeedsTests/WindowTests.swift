@@ -35,7 +35,7 @@ import Testing
     #expect(outcome.items.count == files.count)
     try #require(files.count == 3)
     #expect(files[0].guid == Array("id-1".utf8))
-    #expect(text(files[0].title) == "A & B: the café &amp;’s")
+    #expect(text(files[0].title) == "A & B: the café &’s")
     #expect(files[0].date?.rfc3339 == "2023-11-14T21:13:20Z")
     #expect(files[0].sources == [Source(url: "https://a.example/1.mp3?x=1&y=2")])
     #expect(files[0].length == 100)
@@ -90,7 +90,7 @@ import Testing
       let outcome = parse(document)
       #expect(outcome.end?.format == "Atom")
       let files = outcome.enclosures
-      #expect(files.map { text($0.title) } == ["Bold & …", "Bold & …", "X y", "a <b>c"])
+      #expect(files.map { text($0.title) } == ["Bold & …", "Bold & …", "X y", "a c"])
       #expect(
         files.map(\.sources[0].url) == [
           "https://b.example/x/y/a.ogg", "https://b.example/x/y/v.mp4", "https://b.example/x/b",
@@ -191,6 +191,60 @@ import Testing
       ])
     #expect(outcome.enclosures.map(\.ordinal) == [3])
     #expect(outcome.refused.last?.name == Array("T".utf8))
+    #expect(outcome.refused[0].reason.contains("not by 'ftp:'"))
+  }
+
+  /// Why nothing is fetched: no two of these have the same sentence.
+  @Test func saysWhyAFileHasNoSource() throws {
+    let reasons = try ["http://me@a.example/1", "http://", "http://a%20b.example/1", "file:///etc/passwd"].map
+    { url in
+      let items = parse(MetalinkTests.document("<file name='x'><url>\(url)</url></file>"))
+      let refusal = try #require(items.refused.first)
+      #expect(refusal.code == "no-usable-source", "\(items)")
+      return refusal.reason
+    }
+    for (reason, part) in zip(
+      reasons, ["a user name", "names no host", "'a%20b.example' is no name", "local files"])
+    {
+      #expect(
+        reason.hasPrefix("the feed names no URL that Tarn may fetch this file from: ")
+          && reason.contains(part))
+    }
+    let ftp = parse(MetalinkTests.document("<file name='x'><url>rsync://a.example/1</url></file>"))
+    #expect(ftp.refused.first?.reason.contains("begins with 'rsync:'") == true)
+    let none = parse(MetalinkTests.document("<file name='x'></file>"))
+    #expect(none.refused.first?.reason == "the feed names no URL for this file")
+  }
+
+  @Test func readsSeasonAndEpisode() throws {
+    let names =
+      #"xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd" xmlns:podcast="https://podcastindex.org/namespace/1.0""#
+    func read(_ inside: String) throws -> [String?] {
+      let file = try #require(
+        parse(Self.item(#"<enclosure url="http://a.example/e"/>"# + inside, names)).enclosures.first)
+      return [file.season.map(text), file.episode.map(text)]
+    }
+    #expect(try read("<itunes:season> 2\n</itunes:season><itunes:episode>7</itunes:episode>") == ["2", "7"])
+    #expect(
+      try read("<podcast:season name='x'>3</podcast:season><podcast:episode>204.5</podcast:episode>")
+        == ["3", "204.5"])
+    #expect(try read("<podcast:season>3</podcast:season><itunes:season>2</itunes:season>") == ["2", nil])
+    #expect(try read("<itunes:season>none</itunes:season><itunes:episode/>") == [nil, nil])
+    #expect(try read("<season>3</season>") == [nil, nil])
+  }
+
+  @Test(
+    arguments: [
+      ("", "the feed has no items"), ("<item><title>x</title></item>", "the feed has 1 item, without a file"),
+      ("<item/><item/>", "the feed has 2 items, none with a file"),
+      ("<item/><item><enclosure url='http://a.example/1'/></item>", nil),
+      // What is refused is told already.
+      ("<item><enclosure url='ftp://a.example/1'/></item>", nil),
+    ] as [(String, String?)])
+  func saysThatAFeedHasNoFiles(items: String, notice: String?) {
+    let outcome = parse(Self.rss(items))
+    #expect(outcome.end?.notice == notice)
+    #expect(text(outcome.end?.title ?? []) == "Show")
   }
 
   @Test func boundsTheFilesOfAnItem() {
@@ -211,7 +265,8 @@ import Testing
   @Test(arguments: [
     "<html><body>rss</body></html>", "<note><rss/></note>",
     "<rdf:RDF xmlns:rdf=\"http://www.w3.org/1999/02/22-rdf-syntax-ns#\"/>",
-    "<feed><entry/></feed>", #"<feed xmlns="urn:other"/>"#, #"{"version":"1","items":[]}"#, "<!-- <rss> -->",
+    "<feed><entry/></feed>", "<feed><link/></feed>", #"<feed xmlns="urn:other"/>"#,
+    #"{"version":"1","items":[]}"#, "<!-- <rss> -->",
   ])
   func leavesOtherDocuments(document: String) {
     let code = parse(document).failure?.code

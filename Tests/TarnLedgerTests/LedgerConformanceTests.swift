@@ -406,7 +406,8 @@ import Testing
     #expect(try ledger.name(path("c"))?.rule == .titleDate)
     #expect(try ledger.name(path("b")) == nil)
     #expect(try ledger.placedNames().map(\.path) == [path("a"), path("c")])
-    #expect(try ledger.placedNames().map(\.age.nanoseconds) == [90, 50])
+    #expect(try ledger.placedNames().map { $0.date?.nanoseconds } == [90, nil])
+    #expect(try ledger.placedNames().map(\.first.nanoseconds) == [50, 50])
     withExtendedLifetime(scratch) {}
   }
 

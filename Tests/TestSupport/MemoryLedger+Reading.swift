@@ -159,9 +159,14 @@ extension MemoryLedger {
     try read { $0.names[path] }
   }
 
-  package func placedNames() throws(LedgerFailure) -> [(path: RelativePath, age: Timestamp)] {
+  package func placedNames() throws(LedgerFailure) -> [(
+    path: RelativePath, date: Timestamp?, first: Timestamp
+  )] {
     let placed = try read { state in state.names.values.filter { state.rows[$0.path] != nil } }
-    return placed.map { ($0.path, $0.age) }.sorted { $0.1 == $1.1 ? $0.0 < $1.0 : $0.1 > $1.1 }
+    return placed.map { ($0.path, $0.date, $0.first) }.sorted {
+      let (left, right) = ($0.1 ?? $0.2, $1.1 ?? $1.2)
+      return left == right ? $0.0 < $1.0 : left > right
+    }
   }
 
   private func names(_ isWanted: (NameRow) -> Bool) throws(LedgerFailure) -> [NameRow] {

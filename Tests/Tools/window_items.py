@@ -91,6 +91,17 @@ def plain(markup):
     return "".join(stripper.parts)
 
 
+TAGS = """a abbr b big blockquote br center cite code del div em font h1 h2 h3 h4 h5 h6 hr i img ins kbd li mark ol p pre
+q s small span strike strong sub sup table tbody td th thead tr tt u ul var wbr""".split()
+
+
+def cleaned(string):
+    """What should be plain text, without tags of HTML and entities."""
+    tag = re.compile(r"</?(%s)(\s*/?\s*|\s[^>]*=[^>]*)>" % "|".join(TAGS), re.I)
+    string = tag.sub(lambda found: " " if found[1].lower() in ("br", "p", "div", "li", "hr", "tr", "td") else "", string)
+    return re.sub(r"&#?\w+;", lambda found: html.unescape(found[0]), string)
+
+
 def line(string):
     return " ".join(string.split())
 
@@ -147,8 +158,9 @@ class Item:
         for child in self.own:
             if child.localName in names and child.namespaceURI in spaces:
                 found = text(child, decode)
-                if markup and attribute(child, "type") in ("html", "text/html"):
-                    found = plain(found)
+                if markup:
+                    is_html = attribute(child, "type") in ("html", "text/html")
+                    found = plain(found) if is_html else cleaned(found)
                 if line(found):
                     return found
         return None
@@ -160,14 +172,15 @@ class Item:
         if self.kind == "atom":
             found = self.first(["title"], ATOM, markup=True)
         else:
-            found = self.first(["title"], self.spaces, decode=True)
-        found = found or self.first(["title"], ITUNES, decode=True) or self.first(["title"], DC, decode=True)
+            found = self.first(["title"], self.spaces, decode=True, markup=True)
+        found = (found or self.first(["title"], ITUNES, decode=True, markup=True)
+                 or self.first(["title"], DC, decode=True, markup=True))
         if found is None:
             near = self.own + [c for g in self.own if g.localName == "group" and g.namespaceURI in MEDIA for c in children(g)]
             for child in near:
                 if child.localName == "title" and child.namespaceURI in MEDIA:
                     kind = attribute(child, "type")
-                    found = plain(text(child)) if kind == "html" else text(child)
+                    found = plain(text(child)) if kind == "html" else cleaned(text(child))
                     break
         return line(found) if found else None
 
@@ -245,6 +258,9 @@ class Item:
 
 def xml_items(tree):
     root = tree.documentElement
+    ATOM.discard(None)
+    if root.localName == "feed" and root.namespaceURI is None and "entry" in (names := {n.localName for n in below(root)}) and names & {"link", "title"}:
+        ATOM.add(None)
     if root.localName == "feed" and root.namespaceURI in ATOM:
         kind, wanted, spaces = "atom", "entry", ATOM
     elif root.localName == "rss":
@@ -282,7 +298,7 @@ def json_items(document):
             url = resolve(DOCUMENT, one["url"])
             if usable(url) and url not in urls:
                 urls.append(url)
-        found.append((guid, line(item.get("title") or ""), when, urls))
+        found.append((guid, line(cleaned(item.get("title") or "")), when, urls))
     return found
 
 

@@ -52,7 +52,12 @@ extension PassOptions.Name {
         .patterns, "Files that name others, put in place after them; unset: the index files that Tarn knows",
         nil, "[\"index.html\", \"SHA256SUMS\"]"
       )
-    case .portableNames: (.boolean, "Refuse names that other systems cannot store", "false", "true")
+    case .portableNames:
+      (
+        .boolean,
+        "Refuse names that other systems cannot store; unset: only the names that RSS, Atom and JSON Feed get are made to fit",
+        nil, "true"
+      )
     case .format:
       (
         .choice(FormatChoice.allCases.map(\.rawValue)),

@@ -118,6 +118,7 @@ package struct PassOptions: Sendable, Equatable {
       }
       policy.format = format
     }
+    policy.window.namesArePortable = last(.portableNames) != "false"
     policy.retries = try number(.retries, 0...100) ?? policy.retries
     if let text = last(.reserve) {
       guard let reserve = Units.reserve(text) else {

@@ -26,6 +26,9 @@ package struct Enclosure: Sendable, Equatable {
   /// `audio/mpeg`: lower case, without parameters.
   package var mediaType: [UInt8]?
   package var digest: Digest?
+  /// The numbers of season and episode as the feed writes them; nil when it gives none.
+  package var season: [UInt8]?
+  package var episode: [UInt8]?
   /// The number of the item in the document, from 0.
   package var position: Int
   /// The number of the file within its item, from 0.
@@ -33,8 +36,8 @@ package struct Enclosure: Sendable, Equatable {
 
   package init(
     guid: [UInt8]? = nil, title: [UInt8] = [], date: Timestamp? = nil, sources: [Source],
-    length: UInt64? = nil, mediaType: [UInt8]? = nil, digest: Digest? = nil, position: Int = 0,
-    ordinal: Int = 0
+    length: UInt64? = nil, mediaType: [UInt8]? = nil, digest: Digest? = nil, season: [UInt8]? = nil,
+    episode: [UInt8]? = nil, position: Int = 0, ordinal: Int = 0
   ) {
     self.guid = guid
     self.title = title
@@ -43,6 +46,8 @@ package struct Enclosure: Sendable, Equatable {
     self.length = length
     self.mediaType = mediaType
     self.digest = digest
+    self.season = season
+    self.episode = episode
     self.position = position
     self.ordinal = ordinal
   }
@@ -62,6 +67,10 @@ package struct FeedEnd: Sendable, Equatable {
   package var refreshSeconds: Int64?
   /// A directory index: what changes in its files need not change the page, nor its validators.
   package var isIndex = false
+  /// What a window calls itself: text without markup; empty when it does not say.
+  package var title: [UInt8] = []
+  /// What a person should know although nothing failed: that no item of a window names a file.
+  package var notice: String?
   /// The listing that this format was read from, as `tarn status` prints it: `checksum list`, `Metalink 4`.
   package var format: String
 

@@ -1,24 +1,48 @@
 /// The values of a template's fields for one file, each safe as part of a name.
 package struct FileNaming: Sendable {
   private let values: [NameTemplate.Field: [UInt8]]
+  private let rule: PathRule
 
   /// - Parameters:
   ///   - identity: eight hexadecimal digits.
-  ///   - rule: with `portable`, characters that other systems refuse are replaced, too.
-  package init(_ enclosure: Enclosure, identity: [UInt8], rule: PathRule) {
+  ///   - feed: the title of the feed.
+  ///   - rule: with `portable`, what other systems refuse is replaced, too.
+  package init(_ enclosure: Enclosure, identity: [UInt8], feed: [UInt8] = [], rule: PathRule) {
+    self.rule = rule
     let last = Self.lastSegment(enclosure.sources.first?.url ?? "")
     let ext = Self.ext(last, mediaType: enclosure.mediaType)
     let dot = last.lastIndex(of: UInt8(ascii: "."))
     let name = Self.safe(dot.map { Array(last[..<$0]) } ?? last, rule)
     let title = Self.safe(enclosure.title, rule)
-    values = [
+    var values: [NameTemplate.Field: [UInt8]] = [
       .date: enclosure.date.map { Array($0.rfc3339.utf8.prefix(10)) } ?? [],
       .title: title.isEmpty ? (name.isEmpty ? identity : name) : title,
       .ext: ext, .id8: identity, .name: name.isEmpty ? identity : name,
+      .season: Self.safe(enclosure.season ?? [], rule), .episode: Self.safe(enclosure.episode ?? [], rule),
+      .feed: Self.safe(feed, rule),
     ]
+    let guid = Self.safe(enclosure.guid ?? [], rule)
+    values[.guid] = guid.isEmpty ? identity : guid
+    self.values = values
   }
 
   package subscript(field: NameTemplate.Field) -> [UInt8] { values[field] ?? [] }
+
+  /// A segment as every system takes it, where this is wanted: also the template's own text. What is the name of a device of
+  /// Windows gets an underscore, and so does what begins like an option.
+  func portable(_ segment: [UInt8]) -> [UInt8] {
+    guard rule.portable else { return segment }
+    var named = Self.safe(segment, rule)
+    if let first = named.first, first == UInt8(ascii: "~") || first == UInt8(ascii: "-") {
+      named[0] = UInt8(ascii: "_")
+    }
+    do throws(PathRefusal) {
+      try rule.check(named)
+    } catch {
+      if error == .notPortable { named.insert(UInt8(ascii: "_"), at: 0) }
+    }
+    return named
+  }
 
   /// Of a URL's path, percent-decoded once; empty when there is none.
   private static func lastSegment(_ url: String) -> [UInt8] {

@@ -25,6 +25,7 @@ package struct NameRow: Sendable, Equatable {
   package var title: [UInt8]
   /// Of the item, at first sight.
   package var date: Timestamp?
+  /// When it was seen first; of an item without a date at most what its neighbours in the feed tell (`WindowOrder`).
   package var first: Timestamp
   /// How it was last recognised.
   package var rule: Rule
@@ -44,6 +45,9 @@ package struct NameRow: Sendable, Equatable {
     self.rule = rule
   }
 
-  /// What its age is counted from.
-  package var age: Timestamp { date ?? first }
+  /// What its age is counted from. A date that is still to come says nothing: no file is younger than its first sight.
+  package static func age(date: Timestamp?, first: Timestamp, now: Timestamp) -> Timestamp {
+    guard let date, date <= now else { return first }
+    return date
+  }
 }

@@ -1,4 +1,7 @@
 /// How the files of a window are named (`--template`): text with fields in braces, `/` makes directories.
+///
+/// A field without a value takes along what belongs to it: the letters that touch it, and the separator that parts it
+/// from the rest. `S{season}E{episode} - {title}` of an item without numbers is its title.
 package struct NameTemplate: Sendable, Equatable {
   package enum Field: String, Sendable, CaseIterable {
     /// `2026-11-21`: the day of the item in UTC; nothing when it has none.
@@ -10,55 +13,111 @@ package struct NameTemplate: Sendable, Equatable {
     case id8
     /// The last segment of the URL's path, without its extension.
     case name
+    /// The number of the season, and of the episode, as the feed writes it; nothing when it gives none.
+    case season, episode
+    /// The item's own identity; the same as `id8` when it has none.
+    case guid
+    /// The title of the feed.
+    case feed
   }
 
-  private enum Part: Sendable, Equatable {
+  private enum Piece: Sendable, Equatable {
     case text([UInt8])
     case field(Field)
   }
 
+  /// Part of a segment: what touches one another, and the blanks and punctuation in front of it. It is left out as a whole
+  /// when it has fields and none of them has a value.
+  private struct Group: Sendable, Equatable {
+    var separator: [UInt8] = []
+    var pieces: [Piece] = []
+
+    func has(_ field: Field) -> Bool { pieces.contains(.field(field)) }
+
+    func isLeftOut(_ values: FileNaming) -> Bool {
+      let fields = pieces.compactMap { if case .field(let field) = $0 { field } else { nil } }
+      return !fields.isEmpty && fields.allSatisfy { values[$0].isEmpty }
+    }
+  }
+
   /// decisions.md: RSS names.
-  package static let standard = NameTemplate(parts: [
-    .field(.date), .text(Array(" ".utf8)), .field(.title), .text(Array(".".utf8)), .field(.ext),
+  package static let standard = NameTemplate(segments: [
+    [
+      Group(pieces: [.field(.date)]), Group(separator: [0x20], pieces: [.field(.title)]),
+      Group(separator: [0x2E], pieces: [.field(.ext)]),
+    ]
   ])
 
-  private let parts: [Part]
+  private let segments: [[Group]]
 
-  private init(parts: [Part]) {
-    self.parts = parts
+  private init(segments: [[Group]]) {
+    self.segments = segments
   }
 
-  /// - Returns: nil for an unknown field, a lone brace, a path that is absolute or has an empty, `.` or `..` segment, and a text without any of `{title}`,
-  ///   `{name}` and `{id8}`, which would give every file one name.
+  /// A text that does not end in a name with `{ext}` gets it: a file without it is of no kind.
+  ///
+  /// - Returns: nil for an unknown field, a lone brace, a path that is absolute or has an empty, `.` or `..` segment, and a text without any of
+  ///   `{title}`, `{name}`, `{guid}` and `{id8}`, which would give every file one name.
   package init?(_ text: String) {
-    var parts: [Part] = []
-    var rest = Array(text.utf8)[...]
-    while let first = rest.first {
-      if first == UInt8(ascii: "{") {
-        guard let end = rest.firstIndex(of: UInt8(ascii: "}")),
-          let field = Field(rawValue: String(decoding: rest[(rest.startIndex + 1)..<end], as: UTF8.self))
-        else { return nil }
-        parts.append(.field(field))
-        rest = rest[(end + 1)...]
-      } else {
-        let plain = rest.prefix { $0 != UInt8(ascii: "{") }
-        guard !plain.contains(UInt8(ascii: "}")) else { return nil }
-        parts.append(.text(Array(plain)))
-        rest = rest[plain.endIndex...]
-      }
+    let names = text.split(separator: "/", omittingEmptySubsequences: false)
+    guard !names.contains(where: { ["", ".", "..", ".tarn"].contains($0) }), !text.utf8.contains(0) else {
+      return nil
     }
-    let isTelling = [Field.title, .name, .id8].contains { parts.contains(.field($0)) }
-    let segments = text.split(separator: "/", omittingEmptySubsequences: false)
-    guard !segments.contains(where: { ["", ".", "..", ".tarn"].contains($0) }) else { return nil }
-    guard isTelling, text.utf8.first != UInt8(ascii: "/"), !text.utf8.contains(0) else { return nil }
-    self.parts = parts
+    var segments: [[Group]] = []
+    for name in names {
+      guard let groups = Self.groups(of: Array(name.utf8)) else { return nil }
+      segments.append(groups)
+    }
+    let isTelling = [Field.title, .name, .guid, .id8].contains { field in
+      segments.contains { $0.contains { $0.has(field) } }
+    }
+    guard isTelling, let last = segments.last else { return nil }
+    if !last.contains(where: { $0.has(.ext) }) {
+      segments[segments.count - 1] = last + [Group(separator: [0x2E], pieces: [.field(.ext)])]
+    }
+    self.segments = segments
   }
+
+  /// All fields, for a person.
+  package static var fields: String { Field.allCases.map { "{\($0.rawValue)}" }.joined(separator: " ") }
 
   /// What a template can be made of, for a message.
   package static var help: String {
     "text with " + Field.allCases.map { "{\($0.rawValue)}" }.joined(separator: ", ")
-      + " in it, one of {title}, {name} and {id8} at least"
+      + " in it, one of {title}, {name}, {guid} and {id8} at least"
   }
+
+  private static func groups(of text: [UInt8]) -> [Group]? {
+    var groups: [Group] = []
+    var isTouching = false
+    func add(_ piece: Piece) {
+      if !isTouching { if groups.last?.pieces.isEmpty != true { groups.append(Group()) } }
+      groups[groups.count - 1].pieces.append(piece)
+      isTouching = true
+    }
+    var rest = text[...]
+    while let first = rest.first {
+      let run: ArraySlice<UInt8>
+      if first == UInt8(ascii: "{") {
+        guard let end = rest.firstIndex(of: UInt8(ascii: "}")) else { return nil }
+        run = rest[...end]
+        guard let field = Field(rawValue: String(decoding: run.dropFirst().dropLast(), as: UTF8.self)) else {
+          return nil
+        }
+        add(.field(field))
+      } else {
+        let isSeparator = separators.contains(first)
+        run = rest.prefix { separators.contains($0) == isSeparator && $0 != 0x7B && $0 != 0x7D }
+        guard !run.isEmpty else { return nil }
+        if isSeparator { groups.append(Group(separator: Array(run))) } else { add(.text(Array(run))) }
+        if isSeparator { isTouching = false }
+      }
+      rest = rest[run.endIndex...]
+    }
+    return groups
+  }
+
+  private static let separators = Array(" -_.,;:|+~".utf8)
 
   /// Bytes of a segment, so that ` [12345678]` can still be put in.
   private static let longest = PathRule.maximumSegment - 11
@@ -67,26 +126,32 @@ package struct NameTemplate: Sendable, Equatable {
   ///
   /// - Parameter mark: put in brackets before the extension, so that two names differ.
   package func path(_ values: FileNaming, mark: [UInt8]? = nil) -> [UInt8] {
-    var path: [UInt8] = []
-    for part in parts {
-      switch part {
-      case .text(let text): path += text
-      case .field(let field): path += values[field]
+    var path: [[UInt8]] = []
+    for groups in segments.dropLast() {
+      let name = FileNaming.tidy(Self.text(of: groups, values))
+      if !name.isEmpty { path.append(values.portable(FileNaming.cut(name, to: Self.longest))) }
+    }
+    let last = Self.text(of: segments.last ?? [], values)
+    let ending = [UInt8(ascii: ".")] + values[.ext]
+    let suffix = last.suffix(ending.count).elementsEqual(ending) ? ending.count : 0
+    let stem = FileNaming.cut(FileNaming.tidy(last.dropLast(suffix)), to: Self.longest - suffix)
+    let marked = mark.map { stem + Array(" [".utf8) + $0 + Array("]".utf8) } ?? stem
+    path.append(values.portable((marked.isEmpty ? values[.id8] : marked) + last.suffix(suffix)))
+    return Array(path.joined(separator: [UInt8(ascii: "/")]))
+  }
+
+  private static func text(of groups: [Group], _ values: FileNaming) -> [UInt8] {
+    var text: [UInt8] = []
+    for (index, group) in groups.enumerated() where !group.isLeftOut(values) {
+      // The dot of an extension stays whatever is left out before it.
+      if index == 0 || !text.isEmpty || group.pieces == [.field(.ext)] { text += group.separator }
+      for piece in group.pieces {
+        switch piece {
+        case .text(let plain): text += plain
+        case .field(let field): text += values[field]
+        }
       }
     }
-    let segments = path.split(separator: UInt8(ascii: "/"))
-    return segments.indices.map { index in
-      let isLast = index == segments.count - 1
-      let tidy = FileNaming.tidy(segments[index])
-      guard isLast else { return FileNaming.cut(tidy, to: Self.longest) }
-      let suffix = tidy.hasSuffix([UInt8(ascii: ".")] + values[.ext]) ? values[.ext].count + 1 : 0
-      let stem = FileNaming.cut(FileNaming.tidy(tidy.dropLast(suffix)), to: Self.longest - suffix)
-      let marked = mark.map { stem + Array(" [".utf8) + $0 + Array("]".utf8) } ?? stem
-      return (marked.isEmpty ? values[.id8] : marked) + tidy.suffix(suffix)
-    }.joined(separator: [UInt8(ascii: "/")]).map { $0 }
+    return text
   }
-}
-
-extension [UInt8] {
-  fileprivate func hasSuffix(_ other: [UInt8]) -> Bool { suffix(other.count).elementsEqual(other) }
 }

@@ -42,7 +42,7 @@ final class PlanBuilder {
   private var blocked: (count: Int, bytes: UInt64, unknown: Int) = (0, 0, 0)
   private(set) var strangers = Strangers()
   /// What the ledger has to learn of a window's files once the feed is accepted.
-  var names: [NameRow] = []
+  var learned: [LedgerChange] = []
   /// Entries taken from the feed, filters not applied.
   private(set) var entriesInFeed = 0
   /// An entry says neither size nor time nor digest: only its server knows whether it has changed.

@@ -83,8 +83,8 @@ enum SQL {
   static let name = "SELECT \(nameColumns) FROM names"
   static let putName = "INSERT OR REPLACE INTO names (\(nameColumns)) VALUES (\(places(9)))"
   static let placedNames = """
-    SELECT names.path, coalesce(date, first) AS age FROM names JOIN rows ON rows.path = names.path
-    ORDER BY age DESC, names.path
+    SELECT names.path, date, first FROM names JOIN rows ON rows.path = names.path
+    ORDER BY coalesce(date, first) DESC, names.path
     """
 
   static let activityColumns = "path, received, total, rate, source"

@@ -211,8 +211,12 @@ extension SQLiteLedger {
     }
   }
 
-  package func placedNames() throws(LedgerFailure) -> [(path: RelativePath, age: Timestamp)] {
-    try all(SQL.placedNames) { row throws(LedgerFailure) in (try row.path(0), try row.timestamp(1)) }
+  package func placedNames() throws(LedgerFailure) -> [(
+    path: RelativePath, date: Timestamp?, first: Timestamp
+  )] {
+    try all(SQL.placedNames) { row throws(LedgerFailure) in
+      (try row.path(0), row.isNull(1) ? nil : try row.timestamp(1), try row.timestamp(2))
+    }
   }
 
   package func activity() throws(LedgerFailure) -> [Activity] {

@@ -23,6 +23,7 @@ struct Root: ParsableCommand {
       SyncCommand.self, PlanCommand.self, StatusCommand.self, ExplainCommand.self, VerifyCommand.self,
       ApproveCommand.self, TrashCommand.self, ForgetCommand.self, AgentCommand.self,
       PauseCommand.self, ResumeCommand.self, RetryCommand.self, CancelCommand.self, PrioritizeCommand.self,
-      LimitCommand.self, ReloadCommand.self, ScheduleCommand.self, EventsCommand.self, ConfigCommand.self,
+      LimitCommand.self, ReloadCommand.self, ScheduleCommand.self, FeedsCommand.self, EventsCommand.self,
+      ConfigCommand.self,
     ])
 }

@@ -57,14 +57,16 @@ struct SelectionFlags: ParsableArguments {
   @Option(
     name: .pass(.template),
     help: ArgumentHelp(
-      "How new files of these are named: {date} {title} {ext} {name} {id8}.", valueName: "text"))
+      "How new files of these are named: \(NameTemplate.fields).", valueName: "text"))
   var template: String?
   @Option(
     name: .pass(.publishLast),
     help: ArgumentHelp("Files that name others, put in place after them; repeatable.", valueName: "pattern"))
   var publishLast: [String] = []
   @Flag(
-    name: .pass(.portableNames), inversion: .prefixedNo, help: "Refuse names that other systems cannot store."
+    name: .pass(.portableNames), inversion: .prefixedNo,
+    help:
+      "Refuse names that other systems cannot store; the names that files of podcasts get are changed to fit, unless it is off."
   )
   var portableNames: Bool?
   @Option(

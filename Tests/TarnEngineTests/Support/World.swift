@@ -33,6 +33,8 @@ final class World {
   var mostHeldBack = 4096
   /// Each look at the monotonic clock finds it far on: pauses are over at once.
   var rushes = false
+  /// Each look at the wall clock finds it a millisecond on.
+  var moves = false
   var steering: PassSteering?
   var isJournalLost: (@Sendable () -> Bool)?
   /// nil when nobody watches.
@@ -196,12 +198,18 @@ final class World {
   func ports(_ downloader: any Downloading) -> PassPorts {
     var ports = PassPorts(
       ledger: ledger, stage: MemoryStage(), parser: parser, downloader: downloader, hashing: hashing,
-      clock: rushes ? RushingClock(wall: clock) : clock, random: random, bootID: bootID,
+      clock: passClock, random: random,
+      bootID: bootID,
       spoolDirectory: FileManager.default.temporaryDirectory.path)
     ports.catalog = catalog
     ports.ownWrites = ownWrites
     ports.makeStage = { MemoryStage() }
     return ports
+  }
+
+  private var passClock: any Clock {
+    if moves { return MovingClock(clock) }
+    return rushes ? RushingClock(wall: clock) : clock
   }
 
   private var parser: GivenFeed {
@@ -314,6 +322,10 @@ final class EventLog: PassObserver {
     events.compactMap { if case .retrying(_, _, let seconds) = $0 { seconds } else { nil } }
   }
 
+  var notices: [(code: String, message: String)] {
+    events.compactMap { if case .notice(let code, let message) = $0 { (code, message) } else { nil } }
+  }
+
   /// `code path`, in order.
   var done: [String] {
     events.compactMap { event in
@@ -321,6 +333,20 @@ final class EventLog: PassObserver {
       return "\(code) \(path.printable)"
     }
   }
+}
+
+/// A clock that goes on with each look at it, as real ones do.
+final class MovingClock: Clock {
+  private let clock: ManualClock
+
+  init(_ clock: ManualClock) { self.clock = clock }
+
+  func now() -> Int64 {
+    clock.advance(nanoseconds: 1_000_000)
+    return clock.now()
+  }
+
+  func monotonic() -> UInt64 { clock.monotonic() }
 }
 
 /// Wall time as told; monotonic time leaps at each look.

@@ -1,0 +1,27 @@
+package import TarnCore
+package import TarnEngine
+import TarnFeeds
+import TarnLedger
+
+extension Tarn {
+  /// The feeds that an OPML document names.
+  ///
+  /// - Parameter place: a file, a URL, or `-` for standard input.
+  package func subscriptions(
+    _ place: String, observer: any PassObserver, stop: StopFlag
+  ) throws(PassFailure) -> SubscriptionList {
+    let isFile = place != "-" && FeedText.scheme(of: place) == nil
+    let location =
+      isFile
+      ? .local(path: FeedText.absolute(Array(place.utf8), place.hasPrefix("/") ? "/" : workingDirectory))
+      : try FeedText.parse(place, workingDirectory: workingDirectory)
+    let ports = try makePorts(
+      location, PassOptions(), SyncRequest(feed: nil, folder: "."), ledger: AbsentLedger(),
+      scratch: temporaryDirectory, stage: nil, observer: observer)
+    defer { ports.downloader.shutDown() }
+    return try LooseDocument(ports: ports, observer: observer, stop: stop).read(location) {
+      source, url, contentType throws(FeedFailure) in
+      try OPML.read(source, url: url, contentType: contentType)
+    }
+  }
+}

@@ -1,0 +1,49 @@
+import TarnCore
+
+/// Reading a window: RSS, Atom, JSON Feed.
+extension Pass {
+  func readWindow(
+    _ document: FeedReader.Document, _ reader: FeedReader, _ builder: PlanBuilder
+  ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
+    let catalog = WindowCatalog(ports: ports, policy: request.policy, stop: stop)
+    var others: [FeedItem] = []
+    let end = try reader.parse(document, place: nil) { item in
+      if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+      if case .enclosure(let enclosure) = item {
+        try catalog.take(enclosure)
+      } else if others.count < WindowCatalog.most {
+        others.append(item)
+      }
+    }
+    let resolution = try catalog.resolve(title: end.title)
+    try builder.beginWindow(expired: resolution.expired, tooOld: resolution.tooOld)
+    builder.learned = resolution.names.map { .name($0) }
+    builder.learned.append(.fact(WindowCatalog.Doubt.fact, try tell(resolution.doubts)))
+    for item in others + resolution.refused.map({ .refused($0) }) { builder.refuse(item) }
+    for entry in resolution.entries { try builder.take(.entry(entry)) }
+    enter(.planning)
+    try builder.finish()
+    return (builder, end, nil)
+  }
+
+  /// Says which items are taken for files that are there, unless the last pass said the same.
+  ///
+  /// - Returns: what tells these items from others, for the ledger.
+  private func tell(_ doubts: [WindowCatalog.Doubt]) throws -> String? {
+    guard !doubts.isEmpty else { return nil }
+    let text = doubts.flatMap { doubt -> [UInt8] in doubt.path.bytes + [0] + doubt.title + [0] }
+    let digest = ports.hashing.digest(.sha256, of: text).hex
+    guard try ports.ledger.fact(WindowCatalog.Doubt.fact) != digest else { return digest }
+    let shown = doubts.prefix(WindowCatalog.Doubt.mostShown).map { doubt in
+      "'\(Printable.escape(doubt.title))' is taken for \(doubt.path.printable)"
+    }
+    let more = doubts.count - shown.count
+    observer.pass(
+      .notice(
+        code: "taken-for-known",
+        message:
+          "by guid or address some items are files that are here already, although their titles are others: "
+          + shown.joined(separator: ", ") + (more > 0 ? ", and \(more) more" : "")))
+    return digest
+  }
+}

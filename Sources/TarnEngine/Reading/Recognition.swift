@@ -1,0 +1,197 @@
+import TarnCore
+import TarnRuntime
+
+/// Which file of the ledger an enclosure is: by guid, then by URL, then by title and date (feeds.md 4). Each rule goes
+/// over the whole feed before the next one, and takes no row that a stronger rule has claimed: feeds name the newest item
+/// first, and a weak likeness must not take the row of an item that is named further down.
+struct Recognition {
+  private let ports: PassPorts
+  private let policy: PassPolicy
+  private let feedTitle: [UInt8]
+  /// Guids that several items of this feed carry say nothing.
+  private var commonGuids: Set<[UInt8]> = []
+  /// All that this feed carries.
+  private var guids: Set<[UInt8]> = []
+  /// URLs that differ in the query only: there the query counts.
+  private var commonPlaces: Set<[UInt8]> = []
+  /// What the items without a guid are known by, beside their URLs.
+  private var titles: Set<Title> = []
+  /// By the number of the enclosure.
+  private var found: [Int: (row: NameRow, rule: NameRow.Rule)] = [:]
+  private var taken: Set<RelativePath> = []
+  /// What `name` took for known, and which may be another.
+  private(set) var doubts: [WindowCatalog.Doubt] = []
+
+  private struct Title: Hashable {
+    var text: [UInt8]
+    var date: Timestamp?
+  }
+
+  enum Answer {
+    case known(NameRow, isChanged: Bool)
+    case new(NameRow)
+    case refused(Refusal)
+  }
+
+  init(
+    ports: PassPorts, policy: PassPolicy, feedTitle: [UInt8], enclosures: [Enclosure], stop: StopFlag
+  ) throws {
+    self.ports = ports
+    self.policy = policy
+    self.feedTitle = feedTitle
+    survey(enclosures)
+    for rule in [NameRow.Rule.guid, .url, .titleDate] {
+      for (index, enclosure) in enclosures.enumerated() where found[index] == nil {
+        if index & 63 == 0, stop.isSet {
+          throw PassFailure(.stopped, code: "stopped", "ended on request")
+        }
+        guard let row = try find(enclosure, by: rule), taken.insert(row.path).inserted else { continue }
+        found[index] = (row, rule)
+      }
+    }
+  }
+
+  private mutating func survey(_ enclosures: [Enclosure]) {
+    var positions: [[UInt8]: Int] = [:]
+    var places: Set<[UInt8]> = []
+    for enclosure in enclosures {
+      if let guid = enclosure.guid {
+        guids.insert(guid)
+        if let known = positions.updateValue(enclosure.position, forKey: guid), known != enclosure.position {
+          commonGuids.insert(guid)
+        }
+      }
+      if !places.insert(enclosure.place).inserted { commonPlaces.insert(enclosure.place) }
+      titles.insert(Title(text: enclosure.title, date: enclosure.date))
+    }
+  }
+
+  /// - Parameter now: when it is seen, if it is seen first.
+  mutating func name(of enclosure: Enclosure, at index: Int, now: Timestamp) throws -> Answer {
+    guard let (known, rule) = found[index] else { return try make(enclosure, now: now) }
+    if mayBeAnother(known, enclosure) {
+      doubts.append(WindowCatalog.Doubt(title: enclosure.title, path: known.path))
+    }
+    var name = known
+    name.guid = guid(enclosure) ?? known.guid
+    name.ordinal = enclosure.ordinal
+    if known.place != enclosure.place || commonPlaces.contains(enclosure.place) {
+      name.place = enclosure.place
+      name.url = enclosure.url
+    }
+    name.rule = rule
+    return .known(name, isChanged: name != known)
+  }
+
+  private func guid(_ enclosure: Enclosure) -> [UInt8]? {
+    enclosure.guid.flatMap { commonGuids.contains($0) ? nil : $0 }
+  }
+
+  private func find(_ enclosure: Enclosure, by rule: NameRow.Rule) throws -> NameRow? {
+    switch rule {
+    case .new: return nil
+    case .guid:
+      guard let guid = guid(enclosure) else { return nil }
+      let rows = try free(ports.ledger.names(guid: guid)).filter { !differs($0, enclosure) }
+      return rows.first { $0.place == enclosure.place } ?? rows.first { $0.ordinal == enclosure.ordinal }
+    case .url:
+      let same = try free(ports.ledger.names(url: enclosure.url))
+      if let row = same.first(where: { !contradicts($0, enclosure) }) { return row }
+      let rows = try free(ports.ledger.names(place: enclosure.place, limit: Self.mostLikely)).filter {
+        !contradicts($0, enclosure)
+      }
+      // Without its query the URL has to be the only one of its kind, here and in the ledger.
+      let isOnly = rows.count == 1 && !commonPlaces.contains(enclosure.place)
+      return isOnly && isLike(rows[0], enclosure) ? rows[0] : nil
+    case .titleDate:
+      guard !enclosure.title.isEmpty, let date = enclosure.date else { return nil }
+      let rows = try free(ports.ledger.names(title: enclosure.title, date: date)).filter {
+        !contradicts($0, enclosure)
+      }
+      return rows.first { $0.ordinal == enclosure.ordinal } ?? (rows.count == 1 ? rows[0] : nil)
+    }
+  }
+
+  /// Another item, for the feed still names the one that the row is of; or both its title and its date are others
+  /// and its guid, too, or there is none on either side; or all but its guid is another.
+  private func contradicts(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
+    let guid = guid(enclosure)
+    guard row.guid != nil || guid != nil else {
+      if hasOtherTitle(row, enclosure), hasOtherDate(row, enclosure) { return true }
+      // Some feeds have one address for all: the item that the row is of may be named further down.
+      return (row.title != enclosure.title || row.date != enclosure.date)
+        && titles.contains(Title(text: row.title, date: row.date))
+    }
+    guard let known = row.guid, let guid else { return false }
+    guard known != guid else { return differs(row, enclosure) }
+    return guids.contains(known) || (row.title != enclosure.title && row.date != enclosure.date)
+  }
+
+  /// Another item under the same guid: nothing else of it is the same.
+  private func differs(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
+    hasOtherTitle(row, enclosure) && hasOtherDate(row, enclosure) && row.url != enclosure.url
+  }
+
+  /// Its title is another, and something else, too, or nothing but its URL says that it is the same.
+  private func mayBeAnother(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
+    guard hasOtherTitle(row, enclosure) else { return false }
+    return hasOtherDate(row, enclosure) || row.url != enclosure.url || (row.guid == nil && row.date == nil)
+  }
+
+  private func hasOtherTitle(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
+    !row.title.isEmpty && !enclosure.title.isEmpty && row.title != enclosure.title
+  }
+
+  private func hasOtherDate(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
+    guard let known = row.date, let date = enclosure.date else { return false }
+    return known != date
+  }
+
+  /// Where only the query differs, the guid or title and date have to agree.
+  private func isLike(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
+    if row.url == enclosure.url || row.url == row.place || enclosure.url == enclosure.place { return true }
+    if let known = row.guid, known == guid(enclosure) { return true }
+    return row.title == enclosure.title && row.date == enclosure.date
+  }
+
+  /// Rows of one URL without its query that are looked at: one program may serve all files of a feed.
+  private static let mostLikely = 64
+
+  private func free(_ rows: [NameRow]) -> [NameRow] {
+    rows.filter { !taken.contains($0.path) }
+  }
+
+  private mutating func make(_ enclosure: Enclosure, now: Timestamp) throws -> Answer {
+    let identity = guid(enclosure).map { $0 + [UInt8(ascii: "#")] + Array(String(enclosure.ordinal).utf8) }
+    let hex = Array(ports.hashing.digest(.sha256, of: identity ?? enclosure.url).hex.utf8.prefix(8))
+    let naming = FileNaming(
+      enclosure, identity: hex, feed: feedTitle, rule: PathRule(portable: policy.window.namesArePortable))
+    for mark in [nil, hex] + (2...99).map({ hex + Array("-\($0)".utf8) }) {
+      let bytes = policy.window.template.path(naming, mark: mark)
+      let path: RelativePath
+      do {
+        path = try RelativePath(bytes, rule: policy.pathRule)
+      } catch {
+        return .refused(Refusal(name: bytes, error))
+      }
+      if taken.contains(path) { continue }
+      if try ports.ledger.name(path) != nil || ports.ledger.row(path) != nil { continue }
+      taken.insert(path)
+      return .new(
+        NameRow(
+          path: path, guid: guid(enclosure), ordinal: enclosure.ordinal, place: enclosure.place,
+          url: enclosure.url, title: enclosure.title, date: enclosure.date, first: now, rule: .new))
+    }
+    return .refused(
+      Refusal(name: enclosure.title, code: "name-taken", reason: "a hundred files have this name already"))
+  }
+}
+
+extension Enclosure {
+  var url: [UInt8] { Array((sources.first?.url ?? "").utf8) }
+
+  /// The URL without query and fragment.
+  fileprivate var place: [UInt8] {
+    Array(url.prefix { $0 != UInt8(ascii: "?") && $0 != UInt8(ascii: "#") })
+  }
+}

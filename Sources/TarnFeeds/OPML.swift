@@ -1,0 +1,113 @@
+package import TarnCore
+
+/// OPML 1.0 and 2.0: the list of feeds that podcast and news programs write when they are asked to export. It names feeds
+/// and no files, so it is none itself.
+///
+/// Read as it is written: with faults, names in capitals, and outlines as deep as they come.
+package enum OPML {
+  /// More feeds than this are no list of somebody's.
+  static let maximumFeeds = 100_000
+  /// Bytes of an address.
+  static let maximumURL = 8192
+
+  /// - Parameter url: where it came from: the base of relative addresses.
+  /// - Throws: `FeedFailure` for what is no OPML, or what `source` throws.
+  package static func read(
+    _ source: any ByteSource, url: String, contentType: String?
+  ) throws(FeedFailure) -> SubscriptionList {
+    let input = try FeedParser.open(source)
+    let head = try input.peek()
+    // Also in UTF-16, which is known by its zeros: the reader tells what is no OPML.
+    guard head.contains(0) || XMLRoot(head) != nil else {
+      throw FeedFailure(code: "opml-not-recognised", message: "this is no XML, and OPML is")
+    }
+    let events = try XMLEvents(RepairedXML(try UTF8Source(input, contentType: contentType)))
+    var reading = OPMLReading(url)
+    while let event = try events.next() {
+      if case .start(let element) = event { try reading.take(element) }
+    }
+    var list = reading.list
+    if let fault = events.fault {
+      guard !list.feeds.isEmpty || !list.refused.isEmpty else { throw fault }
+      list.fault = fault.message + (fault.line.map { " (line \($0))" } ?? "")
+    }
+    guard reading.isOPML else { throw FeedFailure.truncated("the XML has no root element") }
+    return list
+  }
+}
+
+private struct OPMLReading {
+  private(set) var list = SubscriptionList()
+  private(set) var isOPML = false
+  private let base: URLReference
+  private var seen: Set<[UInt8]> = []
+
+  init(_ url: String) {
+    base = URLReference(url)
+  }
+
+  mutating func take(_ element: XMLEvents.Element) throws(FeedFailure) {
+    if !isOPML {
+      // The root had another name before OPML 1.0.
+      guard element.name == "opml" || element.name == "outlinedocument" else {
+        let name = Printable.escape(element.name)
+        let isFeed = ["rss", "feed", "RDF"].contains(element.name)
+        throw FeedFailure(
+          code: "opml-not-recognised",
+          message: "this is no OPML: its root is <\(name)>"
+            + (isFeed ? "; it is a feed, and 'tarn sync' takes it" : ""))
+      }
+      isOPML = true
+    }
+    guard element.name == "outline", let (title, text) = subscription(element) else { return }
+    guard list.feeds.count + list.refused.count < OPML.maximumFeeds else {
+      throw FeedFailure(
+        code: "feed-too-many-entries", message: "the list names more than \(OPML.maximumFeeds) feeds")
+    }
+    take(title, text)
+  }
+
+  /// The title and the address of an outline that stands for a feed; nil for a folder of them, a link or a note.
+  private func subscription(_ element: XMLEvents.Element) -> (title: [UInt8], url: [UInt8])? {
+    let title = [element["title"], element["text"]].lazy.compactMap { $0 }
+      .map { PlainText.line(PlainText.cleaned($0)) }.first { !$0.isEmpty }
+    let type = String(decoding: lowercased(trimmed(element["type"] ?? [])), as: UTF8.self)
+    // Some programs write `url` where OPML has `xmlUrl`.
+    let isFeed = ["rss", "atom", "feed", "podcast"].contains(type)
+    let url =
+      WindowValue.reference(element["xmlUrl"]) ?? (isFeed ? WindowValue.reference(element["url"]) : nil)
+    guard let url else { return nil }
+    return (Array((title ?? []).prefix(OPML.maximumURL)), url)
+  }
+
+  private mutating func take(_ title: [UInt8], _ text: [UInt8]) {
+    let shown = title.isEmpty ? text : title
+    guard text.count <= OPML.maximumURL else {
+      return refuse(shown, "its address is longer than \(OPML.maximumURL) bytes")
+    }
+    let url = base.resolve(URLReference(Self.withoutFeedScheme(text)))
+    guard seen.insert(url.bytes).inserted else { return }
+    guard url.scheme != nil else { return refuse(shown, "its address is no whole URL") }
+    guard let obstacle = url.obstacle else {
+      list.feeds.append(Subscription(title: title, url: url.text))
+      return
+    }
+    // What may be a password is not shown.
+    let host = (url.authority ?? []).drop { $0 != UInt8(ascii: "@") }
+    refuse(title.isEmpty && !host.isEmpty ? Array(host) : shown, obstacle)
+  }
+
+  private mutating func refuse(_ shown: [UInt8], _ reason: String) {
+    list.refused.append(Refusal(text: shown, code: "feed-not-usable", reason: reason))
+  }
+
+  /// `feed://host` and the like are what programs register for http, and `feed:https://host` for the rest of it.
+  private static func withoutFeedScheme(_ text: [UInt8]) -> [UInt8] {
+    for scheme in ["feed:", "itpc:", "pcast:", "podcast:"] {
+      guard lowercased(text.prefix(scheme.utf8.count)).elementsEqual(scheme.utf8) else { continue }
+      let rest = Array(text.dropFirst(scheme.utf8.count))
+      return rest.begins(with: "//") ? Array("http:".utf8) + rest : rest
+    }
+    return text
+  }
+}

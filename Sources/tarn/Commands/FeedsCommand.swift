@@ -1,0 +1,151 @@
+import ArgumentParser
+import TarnAgent
+import TarnConfig
+import TarnCore
+import TarnEngine
+
+/// `tarn feeds`.
+struct FeedsCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "feeds",
+    abstract: "Print the settings for the feeds of an OPML file.",
+    usage: "tarn feeds [options] OPML",
+    discussion: """
+      Examples:
+        tarn feeds --folder /srv/podcasts list.opml
+        tarn feeds --folder /srv/podcasts list.opml >podcasts.toml
+        tarn feeds --json https://example.org/list.opml | jq .feeds
+
+      OPML is what podcast and news programs export: a file, a URL, or - for standard input. One mirror is \
+      printed for each feed, in a folder of its own; names are made from the titles. Nothing is written or \
+      changed: look through the settings, and put them where 'tarn config paths' says. What cannot be followed \
+      is told on standard error, and it ends with 3.
+      """)
+
+  @Option(
+    help: ArgumentHelp("Put the mirrors' folders below this one (the working directory).", valueName: "dir"),
+    completion: .directory) var folder = "."
+  @Option(help: ArgumentHelp("How often the feeds are read.", valueName: "span")) var every = "1h"
+  @OptionGroup var common: CommonOptions
+  @Argument(
+    help: ArgumentHelp("A file, a URL, or - for standard input.", valueName: "opml"), completion: .file())
+  var opml: String
+
+  func validate() throws {
+    if folder.isEmpty { throw ValidationError("--folder: a directory is expected") }
+    guard let seconds = Units.duration(every), Cadence.bounds.contains(seconds) else {
+      throw ValidationError("--every: '\(Printable.escape(every))' is not a span from 1min to 366d")
+    }
+  }
+
+  func run() throws {
+    let session = try Session(common)
+    let place = try StandardInput.take(opml)
+    let list = try session.tarn.subscriptions(place, observer: SilentObserver(), stop: StopFlag())
+    let warning = session.messageStyle.paint("warning:", .warning)
+    for refusal in list.refused {
+      session.console.message(
+        "\(warning) \(Printable.escape(refusal.name)): \(refusal.reason) [\(refusal.code)]")
+    }
+    if let fault = list.fault {
+      session.console.message("\(warning) only part of the list could be read: \(fault)")
+    }
+    guard !list.feeds.isEmpty else {
+      throw PassFailure(
+        .feedMalformed, code: "opml-without-feeds",
+        "\(Printable.escape(opml)) names no feed\(list.refused.isEmpty ? "" : " that Tarn can follow")",
+        hint: "an OPML list names feeds by outlines with xmlUrl")
+    }
+    let mirrors = FeedMirror.all(list.feeds, below: session.tarn.absolute(folder), every: every)
+    if session.isJSON {
+      session.console.data(JSONText.document(FeedsDocument(feeds: mirrors)))
+    } else {
+      for line in mirrors.flatMap(\.lines).dropFirst() { session.console.data(line, now: false) }
+      session.console.flush()
+    }
+    try (list.refused.isEmpty && list.fault == nil ? ExitStatus.inSync : .partial).end()
+  }
+}
+
+/// `tarn feeds --json`.
+struct FeedsDocument: Encodable {
+  var schema = "tarn-feeds/1"
+  var feeds: [FeedMirror]
+}
+
+/// The settings of a mirror for a feed of a list.
+struct FeedMirror: Encodable, Equatable {
+  var name: String
+  var title: String
+  var feed: String
+  var folder: String
+  var every: String
+
+  static func all(_ feeds: [Subscription], below folder: String, every: String) -> [FeedMirror] {
+    var taken: Set<String> = []
+    let top = folder == "/" ? "" : folder
+    return feeds.map { feed in
+      let name = unused(word(of: feed), &taken)
+      return FeedMirror(
+        name: name, title: Printable.escape(feed.title), feed: feed.url, folder: "\(top)/\(name)",
+        every: every)
+    }
+  }
+
+  /// An empty line, and the mirror's settings.
+  var lines: [String] {
+    let isBare = name.utf8.allSatisfy {
+      (48...57).contains($0) || (65...90).contains($0) || (97...122).contains($0) || $0 == 45 || $0 == 95
+    }
+    return [""] + (title.isEmpty ? [] : ["# \(title)"]) + [
+      "[mirror.\(isBare ? name : Self.quoted(name))]", "feed = \(Self.quoted(feed))",
+      "folder = \(Self.quoted(folder))", "every = \(Self.quoted(every))",
+    ]
+  }
+
+  /// As the title says it, else the feed's host: letters and digits in lower case, and a hyphen for all between them.
+  private static func word(of feed: Subscription) -> String {
+    let host = feed.url.split(separator: "/").dropFirst().first.map(String.init) ?? ""
+    for text in [String(decoding: feed.title, as: UTF8.self), host] {
+      var word = ""
+      for character in text.lowercased() {
+        guard word.utf8.count + character.utf8.count <= longest else { break }
+        if character.isLetter || character.isNumber {
+          word.append(character)
+        } else if character != "'", character != "’", !word.isEmpty, word.last != "-" {
+          word += "-"
+        }
+      }
+      while word.last == "-" { word.removeLast() }
+      if MirrorSettings.isName(word) { return word }
+    }
+    return "feed"
+  }
+
+  /// Bytes, so that a number can follow.
+  private static let longest = 48
+
+  private static func unused(_ word: String, _ taken: inout Set<String>) -> String {
+    var (name, number) = (word, 1)
+    while !taken.insert(name).inserted {
+      number += 1
+      name = "\(word)-\(number)"
+    }
+    return name
+  }
+
+  /// A string of TOML.
+  private static func quoted(_ text: String) -> String {
+    var quoted = ""
+    for scalar in text.unicodeScalars {
+      switch scalar.value {
+      case 0x22, 0x5C: quoted += "\\\(scalar)"
+      case 0..<0x20, 0x7F:
+        let digits = String(scalar.value, radix: 16, uppercase: true)
+        quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+      default: quoted.unicodeScalars.append(scalar)
+      }
+    }
+    return "\"\(quoted)\""
+  }
+}

@@ -1,0 +1,188 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// Which files of a window `--keep` holds for the newest, with a clock that goes on while the feed is read.
+@Suite struct WindowKeepTests {
+  /// A mirror of the newest files of a feed. An item is its title, and behind a blank its date.
+  private final class Show {
+    let world = World()
+
+    init(keep: Int, _ items: [String], deletes: Bool = false) {
+      world.moves = true
+      world.end = FeedEnd(format: "RSS", isComplete: false, incompleteReason: "a window")
+      world.policy.window.keep = keep
+      world.policy.deletes = deletes
+      tell(items)
+    }
+
+    func tell(_ items: [String]) {
+      world.items = items.enumerated().map { position, item in
+        let parts = item.split(separator: " ", maxSplits: 1)
+        let url = World.host + "\(parts[0]).mp3"
+        world.server.put(url, "bytes of \(parts[0])".bytes, etag: nil)
+        return .enclosure(
+          Enclosure(
+            guid: String(parts[0]).bytes, title: String(parts[0]).bytes,
+            date: parts.count > 1 ? Timestamp(rfc3339: "\(parts[1])T00:00:00Z") : nil,
+            sources: [Source(url: url)], mediaType: "audio/mpeg".bytes, position: position))
+      }
+    }
+
+    /// Reads the feed, a day after the last time.
+    ///
+    /// - Returns: the titles of the files that were fetched, sorted.
+    func pass() throws -> String {
+      world.clock.advance(seconds: 86_400)
+      let report = try world.run()
+      #expect(report.isInSync && report.held == nil)
+      return Self.titles(world.log.done.filter { $0.hasPrefix("fetched ") })
+    }
+
+    var files: String { Self.titles(world.files.keys) }
+
+    private static func titles(_ names: some Sequence<String>) -> String {
+      names.compactMap { $0.split(separator: " ").last?.split(separator: ".").first }.sorted().joined(
+        separator: " ")
+    }
+  }
+
+  /// The first reading of a feed without dates is no archive: its own order tells.
+  @Test func ofUndatedItemsTheFirstOfTheFeedAreTheNewest() throws {
+    let show = Show(keep: 1, ["c", "b", "a"])
+    #expect(try show.pass() == "c")
+    for _ in 0..<3 { #expect(try show.pass() == "" && show.files == "c") }
+    show.tell(["d", "c", "b", "a"])
+    #expect(try show.pass() == "d")
+    show.tell(["f", "e", "d", "c", "b", "a"])
+    #expect(try show.pass() == "f")
+    #expect(try show.pass() == "" && show.files == "c d f")
+  }
+
+  @Test func whatIsDroppedGoesToTheTrashOnceAndIsNotFetchedAgain() throws {
+    let show = Show(keep: 3, ["j", "i", "h", "g", "f", "e", "d", "c", "b", "a"], deletes: true)
+    #expect(try show.pass() == "h i j")
+    for _ in 0..<3 { #expect(try show.pass() == "" && show.files == "h i j") }
+  }
+
+  @Test func anUndatedItemIsAsOldAsTheDatedOneAboveIt() throws {
+    let show = Show(keep: 1, ["n 2026-12-01", "u"])
+    #expect(try show.pass() == "n")
+    #expect(try show.pass() == "")
+    show.tell(["m", "n 2026-12-01", "u"])
+    #expect(try show.pass() == "m")
+  }
+
+  /// Ten items with dates, and five without at the end.
+  @Test func anArchiveWithoutDatesStaysBelowWhatHasThem() throws {
+    let dated = (1...10).reversed().map { "n\($0) 2026-11-\($0 < 10 ? "0" : "")\($0)" }
+    let show = Show(keep: 3, dated + ["u5", "u4", "u3", "u2", "u1"])
+    #expect(try show.pass() == "n10 n8 n9")
+    #expect(try show.pass() == "")
+    show.world.policy.window.keep = 12
+    #expect(try show.pass() == "n1 n2 n3 n4 n5 n6 n7 u4 u5")
+    // The window has moved on: what it no longer names is no younger for that.
+    show.tell(["n11 2026-11-11"] + dated)
+    #expect(try show.pass() == "n11")
+    show.world.policy.deletes = true
+    #expect(try show.pass() == "")
+    #expect(show.files == "n1 n10 n11 n2 n3 n4 n5 n6 n7 n8 n9 u5")
+  }
+
+  @Test func undatedItemsBetweenDatedOnesStandWhereTheyStand() throws {
+    let show = Show(keep: 2, ["a 2026-11-20", "u", "b 2026-11-10", "v"])
+    #expect(try show.pass() == "a u")
+    show.world.policy.window.keep = 3
+    #expect(try show.pass() == "b")
+  }
+
+  /// A note that is pinned to the top of the feed is old, and what is below it is not.
+  @Test func anOldItemOnTopMakesNoOtherOld() throws {
+    let show = Show(keep: 2, ["pinned 2020-01-01", "u", "b 2026-11-10", "c 2026-11-09"])
+    #expect(try show.pass() == "b u")
+  }
+
+  @Test func aFeedThatNamesTheOldestFirstIsReadFromItsEnd() throws {
+    let show = Show(keep: 2, ["a 2026-11-01", "b 2026-11-02", "u", "c 2026-11-03", "d 2026-11-04", "v"])
+    #expect(try show.pass() == "d v")
+    show.tell(["a 2026-11-01", "b 2026-11-02", "u", "c 2026-11-03", "d 2026-11-04", "v", "e 2026-11-05"])
+    #expect(try show.pass() == "e")
+    #expect(try show.pass() == "")
+  }
+
+  /// Nothing says which way it runs, until something is added.
+  @Test func anUndatedFeedMayGrowAtItsEnd() throws {
+    let show = Show(keep: 1, ["a", "b"])
+    #expect(try show.pass() == "a")
+    show.tell(["a", "b", "c"])
+    #expect(try show.pass() == "c")
+    #expect(try show.pass() == "")
+  }
+
+  @Test func ofItemsOfOneDateTheFirstOfTheFeedAreTheNewest() throws {
+    let show = Show(keep: 2, ["d 2026-11-01", "c 2026-11-01", "b 2026-11-01", "a 2026-11-01"])
+    #expect(try show.pass() == "c d")
+    #expect(try show.pass() == "")
+  }
+
+  /// The date of each item is that of the feed's last writing.
+  @Test func datesThatMoveBringNoArchive() throws {
+    let show = Show(keep: 1, ["c 2026-11-01", "b 2026-11-01", "a 2026-11-01"])
+    #expect(try show.pass() == "c")
+    for day in 2...5 {
+      show.tell(["c 2026-11-0\(day)", "b 2026-11-0\(day)", "a 2026-11-0\(day)"])
+      #expect(try show.pass() == "")
+    }
+    show.tell(["d 2026-11-06", "c 2026-11-06", "b 2026-11-06", "a 2026-11-06"])
+    #expect(try show.pass() == "d")
+  }
+
+  /// A mistyped year keeps no place for ever.
+  @Test func aDateThatIsToComeMakesNothingNew() throws {
+    let show = Show(keep: 1, ["b 2026-11-02", "wrong 2062-11-01", "a 2026-10-01"])
+    #expect(try show.pass() == "b")
+    show.tell(["top 2063-01-01", "b 2026-11-02", "wrong 2062-11-01", "a 2026-10-01"])
+    #expect(try show.pass() == "top")
+    show.tell(["c 2027-02-01", "top 2063-01-01", "b 2026-11-02", "wrong 2062-11-01", "a 2026-10-01"])
+    show.world.clock.setWall(Timestamp(rfc3339: "2027-02-02T00:00:00Z")?.nanoseconds ?? 0)
+    #expect(try show.pass() == "c")
+    #expect(try show.pass() == "")
+  }
+
+  @Test func whatVanishesAndComesBackIsNotNew() throws {
+    let show = Show(keep: 2, ["c", "b", "a"], deletes: false)
+    #expect(try show.pass() == "b c")
+    show.tell(["c"])
+    #expect(try show.pass() == "")
+    show.tell(["d", "c", "b", "a"])
+    #expect(try show.pass() == "d")
+    show.tell(["b", "a"])
+    #expect(try show.pass() == "")
+  }
+
+  /// What the filters leave out takes no place.
+  @Test func onlyWhatIsWantedCounts() throws {
+    let show = Show(keep: 1, ["trailer", "c", "b"])
+    show.world.policy.filter.exclude = PathPatterns(["trailer*"])
+    #expect(try show.pass() == "c")
+  }
+
+  /// Ledgers from before have rows of one pass some milliseconds apart, the lower the younger, and none of what was not kept.
+  @Test func anOlderLedgerComesToTheNewestItems() throws {
+    let show = Show(keep: 3, ["f", "e", "d"])
+    #expect(try show.pass() == "d e f")
+    let rows = show.world.ledger.contents.names.values.sorted { $1.path < $0.path }
+    try show.world.ledger.apply(
+      rows.enumerated().map { index, row in
+        var row = row
+        row.first = Timestamp(nanoseconds: row.first.nanoseconds + Int64(index) * 1_000_000)
+        return .name(row)
+      })
+    show.tell(["i", "h", "g", "f", "e", "d", "c"])
+    #expect(try show.pass() == "g h i")
+    #expect(try show.pass() == "")
+  }
+}
