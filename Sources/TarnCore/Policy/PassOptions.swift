@@ -104,6 +104,7 @@ package struct PassOptions: Sendable, Equatable {
       policy.window.localChanges = changes
     }
     policy.window = try window(policy.window)
+    for name in [Name.include, .exclude, .publishLast] { try refuseBroken(name) }
     policy.filter.include = PathPatterns(values[.include] ?? [])
     policy.filter.exclude = PathPatterns(values[.exclude] ?? [])
     if let patterns = values[.publishLast] { policy.publishLast = PathPatterns(patterns) }
@@ -116,6 +117,14 @@ package struct PassOptions: Sendable, Equatable {
       policy.reserve = reserve
     }
     return policy
+  }
+
+  /// A pattern that never matches would leave out nothing, or everything, in silence.
+  private func refuseBroken(_ name: Name) throws(Failure) {
+    for text in values[name] ?? [] {
+      guard let fault = PathPatterns.fault(in: text) else { continue }
+      throw Failure(name: name, value: text, expected: "a pattern: \(fault)")
+    }
   }
 
   private func window(_ standard: WindowPolicy) throws(Failure) -> WindowPolicy {
