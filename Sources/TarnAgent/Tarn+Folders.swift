@@ -42,15 +42,19 @@ extension Tarn {
     case .missing:
       try refuseUnmounted(path)
       try refuseTransfer(folder)
+      try refuseInside(path)
       throw PassFailure(
         .folderUnusable, code: "no-folder", "there is no folder \(Printable.escape(path))",
         hint: lossHint(path) ?? syncing())
     case .notDirectory:
+      try refuseInside(path)
       throw notFolder(path)
     case .empty:
       try refuseUnmounted(path)
+      try refuseInside(path)
       throw notMirror(path, syncing())
     case .foreign:
+      try refuseInside(path)
       if wasMirror(path) { throw markerGone(path, syncing(" --adopt")) }
       throw notMirror(path, syncing(" --adopt"))
     }
@@ -93,7 +97,9 @@ extension Tarn {
     let path = try admissible(request.folder)
     let state = request.state.map(absolute)
     if let state { try refuseInsideRecord(state, isState: true) }
-    switch try inspect(path, state: state) {
+    let found = try inspect(path, state: state)
+    if [.missing, .empty, .foreign].contains(found) { try refuseOverlap(path, state: state) }
+    switch found {
     case .mirror(let home): return (home, FolderHome.Made())
     case .markerMissing(let reason):
       let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }

@@ -25,6 +25,7 @@ extension Tarn {
     case .missing, .empty, .foreign, .notDirectory:
       guard registry?.mirrors().contains(where: { $0.isAt(path) }) == true else {
         try refuseTransfer(folder)
+        try refuseInside(path)
         throw PassFailure(
           .folderUnusable, code: "not-a-mirror",
           "\(Printable.escape(path)) is no mirror: there is nothing to forget",
@@ -35,6 +36,28 @@ extension Tarn {
     }
     registry?.remove(folder: path)
     return .mirror
+  }
+
+  /// A mirror of this user's was there, and nothing is there now.
+  package func isLost(_ folder: String) -> Bool {
+    let path = absolute(folder)
+    guard wasMirror(path), case .missing? = try? inspect(path, state: nil) else { return false }
+    return true
+  }
+
+  /// Takes all mirrors from the list whose folder is gone; not those of another file system, which may only not be mounted.
+  ///
+  /// - Parameter kept: folders that stay in it.
+  /// - Returns: those that were taken from it.
+  package func forgetGone(but kept: [String]) -> [String] {
+    let kept = Set(kept.map { Array(absolute($0).utf8) })
+    return knownFolders().filter { folder in
+      guard !kept.contains(Array(folder.utf8)), isLost(folder),
+        (try? refuseUnmounted(folder)) != nil
+      else { return false }
+      registry?.remove(folder: folder)
+      return true
+    }
   }
 
   private func leave(_ home: FolderHome, as name: String) throws(PassFailure) {

@@ -10,8 +10,10 @@ extension Tarn {
   {
     let home = try home(folder: folder, state: state)
     return try asking(home) { ledger in
-      return try StatusQuery(ledger: ledger).document(
+      var document = try StatusQuery(ledger: ledger).document(
         name: folder, folder: home.folder, holder: home.holder(), problemLimit: problemLimit)
+      document.options = PassOptions(encoded: try ledger.fact("options") ?? "").withoutPasswords.named
+      return document
     }
   }
 
@@ -21,7 +23,7 @@ extension Tarn {
   ///   - configured: the name of a mirror of the settings.
   ///   - agentsName: what an agent that answers calls the mirror.
   package func explain(
-    folder: String, state: String?, path: String, name: [UInt8], configured: String? = nil,
+    folder: String, state: String?, path: [UInt8], name: [UInt8], configured: String? = nil,
     agentsName: @escaping () -> String? = { nil }
   ) throws(PassFailure) -> Explanation {
     let home = try home(folder: folder, state: state)
@@ -29,9 +31,9 @@ extension Tarn {
       let query = ExplainQuery(
         ledger: ledger, folder: try openFolder(home), holder: home.holder(), configured: configured,
         agentsName: agentsName)
-      if let refused = try query.explain(refused: name) { return refused }
-      let isText = String(validating: name, as: UTF8.self) != nil
-      let relative = isText ? try self.path(path, in: home) : try relative(name)
+      if let refused = try query.explain(refused: name, mirror: folder) { return refused }
+      let text = String(validating: path, as: UTF8.self)
+      let relative = if let text { try self.path(text, in: home) } else { try relative(path) }
       return try query.explain(relative, mirror: folder)
     }
   }

@@ -105,7 +105,9 @@ extension Tarn {
       stage: home.stateDirectory + "/stage.sqlite", observer: observer)
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
-    return try PassFailure.translating { try run.run(folder: mirror.folder) }
+    var report = try PassFailure.translating { try run.run(folder: mirror.folder) }
+    report.options = options.withoutPasswords
+    return report
   }
 
   /// Brings parts of a mirror's folder into line without asking the feed; see `Pass.repair`.
@@ -141,13 +143,13 @@ extension Tarn {
   private func passRequest(
     _ feed: FeedLocation, _ options: PassOptions, _ request: SyncRequest, in home: FolderHome
   ) throws(PassFailure) -> PassRequest {
-    var pass = PassRequest(feed: feed, folderName: home.folder, policy: try policy(options))
+    var pass = PassRequest(feed: feed, folderName: home.folder, policy: try policy(options, of: request))
     pass.steering = request.steering
     pass.isAsLeft = request.watched?.isAsLeft
     pass.watchEvents = request.watched?.watchEvents
     pass.localChanges = request.watched?.localChanges
     if let keepEvents = request.keepEvents { pass.keepEvents = keepEvents }
-    pass.facts = [("feed", feed.text), ("options", options.encoded)]
+    pass.facts = [("feed", feed.text)] + (request.isOnce ? [] : [("options", options.encoded)])
     pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
     return pass
   }
@@ -167,12 +169,14 @@ extension Tarn {
     defer { ledger.close() }
     let (feed, options) = try settled(request, given: given, ledger: ledger)
     let pass = PassRequest(
-      feed: feed, folderName: absolute(request.folder), policy: try policy(options))
+      feed: feed, folderName: absolute(request.folder), policy: try policy(options, of: request))
     let ports = try makePorts(
       feed, options, request, ledger: ledger, scratch: temporaryDirectory, stage: nil, observer: observer)
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
-    return try PassFailure.translating { try run.plan(folder: folder, each: each) }
+    var report = try PassFailure.translating { try run.plan(folder: folder, each: each) }
+    report.options = options.withoutPasswords
+    return report
   }
 
   // MARK: Feed and options
@@ -223,11 +227,20 @@ extension Tarn {
     }
   }
 
-  private func policy(_ options: PassOptions) throws(PassFailure) -> PassPolicy {
+  /// - Parameter request: tells given options from those that the mirror remembers.
+  private func policy(
+    _ options: PassOptions, of request: SyncRequest? = nil
+  ) throws(PassFailure) -> PassPolicy {
     do {
       return try options.policy()
     } catch {
-      throw PassFailure(.usage, code: "option-value", error.message)
+      let isGiven = request.map { $0.forgetsOptions || $0.options.values[error.name] != nil } ?? true
+      let folder = ShellWord.quote(request?.folder ?? "")
+      throw PassFailure(
+        .usage, code: "option-value", error.message,
+        hint: isGiven
+          ? nil
+          : "the mirror remembers it; to take it back: tarn config unset \(folder) \(error.name.rawValue)")
     }
   }
 
@@ -301,7 +314,11 @@ extension Tarn {
   {
     try refuseEmptyNames(request.folder, request.state)
     let path = absolute(request.folder)
-    switch try inspect(path, state: request.state.map(absolute)) {
+    let found = try inspect(path, state: request.state.map(absolute))
+    if [.missing, .empty, .foreign].contains(found) {
+      try refuseOverlap(path, state: request.state.map(absolute))
+    }
+    switch found {
     case .mirror(let home):
       let folder = try openFolder(home)
       return (folder, try readLedger(home))

@@ -46,6 +46,8 @@ package struct SyncRequest: Sendable {
   package var state: String?
   /// Given now; what is not given is remembered.
   package var options = PassOptions()
+  /// The options hold for this pass, and are not remembered.
+  package var isOnce = false
   /// Take a folder that is not empty and not yet a mirror.
   package var adopt = false
   /// Follow another feed from now on.

@@ -38,19 +38,23 @@ enum Main {
     } catch let code as ExitCode {
       return code.rawValue
     } catch {
-      return end(with: error, isJSON: isJSON)
+      return end(with: error, arguments, isJSON: isJSON)
     }
   }
 
   /// What argument-parser throws: help and version are asked for, the rest is wrong usage.
-  private static func end(with error: any Error, isJSON: Bool) -> Int32 {
+  private static func end(with error: any Error, _ arguments: [String], isJSON: Bool) -> Int32 {
     switch Root.exitCode(for: error) {
     case .success:
       Console.shared.data(HelpText.shown(Root.fullMessage(for: error)))
       return ExitStatus.inSync.rawValue
     case .validationFailure:
-      let lines = HelpText.usageError(message: Root.message(for: error), full: Root.fullMessage(for: error))
-      if isJSON { return tell(PassFailure(.usage, code: "usage", lines[0]), isJSON: true) }
+      let advice = OptionAdvice.first(in: arguments)
+      let lines = HelpText.usageError(
+        message: Root.message(for: error), full: Root.fullMessage(for: error), advice: advice)
+      if isJSON {
+        return tell(PassFailure(.usage, code: "usage", lines[0], hint: advice?.hint), isJSON: true)
+      }
       let style = Terminal.messages.style(.auto)
       Console.shared.message(style.paint("tarn:", .bad) + " " + lines[0])
       for line in lines.dropFirst() { Console.shared.message(line) }

@@ -3,12 +3,23 @@ import TarnCore
 
 /// What somebody who typed an unknown command meant.
 enum Suggestion {
-  /// Words of other tools for what Tarn does.
+  /// Words of other tools for what Tarn does, and the words to type for it.
   static let otherWords = [
     "pull": "sync", "fetch": "sync", "mirror": "sync", "update": "sync", "run": "sync", "add": "sync",
-    "diff": "plan", "dry-run": "plan", "ls": "status", "info": "status", "show": "status", "why": "explain",
-    "check": "verify", "fsck": "verify", "repair": "verify", "remove": "forget", "delete": "forget",
-    "unfollow": "forget", "undelete": "trash", "restore": "trash", "settings": "config",
+    "get": "sync FEED FOLDER", "clone": "sync FEED FOLDER", "download": "sync FEED FOLDER",
+    "init": "sync FEED FOLDER", "copy": "sync FEED FOLDER",
+    "diff": "plan", "dry-run": "plan", "ls": "status", "list": "status", "info": "status", "show": "status",
+    "top": "status --watch", "watch": "status --watch", "ps": "status", "mirrors": "status",
+    "why": "explain", "check": "verify", "fsck": "verify", "repair": "verify --repair", "scrub": "verify",
+    "rm": "forget", "remove": "forget", "delete": "forget", "unfollow": "forget",
+    "undelete": "trash restore", "restore": "trash restore", "prune": "trash empty", "clean": "trash empty",
+    "log": "events", "logs": "events", "history": "events", "journal": "events", "tail": "events --follow",
+    "start": "agent", "daemon": "agent", "serve": "agent", "server": "agent", "service": "agent",
+    "stop": "pause --all", "kill": "cancel", "abort": "cancel", "unpause": "resume", "continue": "resume",
+    "throttle": "limit", "rate": "limit", "bwlimit": "limit", "priority": "prioritize",
+    "settings": "config show", "options": "config show", "set": "config", "unset": "config unset",
+    "timer": "schedule", "cron": "schedule", "completion": "--generate-completion-script bash",
+    "completions": "--generate-completion-script bash", "version": "--version",
   ]
 
   /// A word that stands where a command is expected and is none.
@@ -30,7 +41,7 @@ enum Suggestion {
       if index == 0, word == "help" { continue }
       guard let next = commands.first(where: { $0.configuration.commandName == word }) else {
         let names = commands.compactMap { $0.configuration.commandName }
-        return Unknown(command: path, word: word, suggestion: nearest(word, names))
+        return Unknown(command: path, word: word, suggestion: nearest(word, names, below: path))
       }
       type = next
       path += " \(word)"
@@ -38,10 +49,9 @@ enum Suggestion {
     return nil
   }
 
-  private static func nearest(_ word: String, _ names: [String]) -> String? {
+  private static func nearest(_ word: String, _ names: [String], below path: String) -> String? {
     let word = word.lowercased()
-    if word == "version" { return "--version" }
-    if let known = otherWords[word], names.contains(known) { return known }
+    if path == "tarn", let known = otherWords[word] { return known }
     return Spelling.nearest(word, names)
   }
 }

@@ -22,7 +22,8 @@ import Testing
     #expect(hostLine(30, asked: true, ["a"]) == "host: http://h:80 asked to be left alone \(until) (a)")
     #expect(
       hostLine(30, asked: false, ["a", "b"])
-        == "host: http://h:80 failed again and again, and is left alone \(until) (a, b)")
+        == "host: http://h:80 failed again and again, and is left alone by a, b \(until); other mirrors still ask it"
+    )
     #expect(hostLine(30, asked: nil, nil) == "host: http://h:80 is left alone \(until)")
   }
 
@@ -37,6 +38,21 @@ import Testing
       AgentText.lines(agent, now: Samples.now, style: Style(isOn: false), check: "c").last
         == "host: http://h:80 asked to be left alone until 2026-11-21T14:00:00Z; what needs it may try it from "
         + "2026-11-21T13:00:00Z on")
+  }
+
+  /// Whatever codes there will be: the time, the mirror, the code, and what it is about.
+  @Test func anyEventIsALine() {
+    var event = EventDocument(
+      number: 1, mirror: "iso", time: "2026-11-21T12:00:00Z", code: "failed", cursor: "c")
+    (event.path, event.detail) = ("a\u{7}.iso", "the server has no such file [http-404]")
+    let plain = Style(isOn: false)
+    #expect(
+      Journal.line(event, plain)
+        == "2026-11-21T12:00:00Z  iso  failed  a\\x07.iso: the server has no such file [http-404]")
+    (event.code, event.detail, event.bytes) = ("recovered", nil, 2048)
+    #expect(Journal.line(event, plain) == "2026-11-21T12:00:00Z  iso  recovered  a\\x07.iso (2.0 KiB)")
+    (event.code, event.path, event.bytes) = ("of-a-newer-tarn", nil, nil)
+    #expect(Journal.line(event, plain) == "2026-11-21T12:00:00Z  iso  of-a-newer-tarn")
   }
 
   /// What an order waits for.

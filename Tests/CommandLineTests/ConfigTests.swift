@@ -27,6 +27,8 @@ import Testing
     func remove() { try? FileManager.default.removeItem(at: directory) }
   }
 
+  private static let unplanned = "; only by command, without every or schedule: a"
+
   private static func mirror(_ lines: String = "") -> String {
     "[mirror.a]\nfeed = \"https://example.org/SHA256SUMS\"\nfolder = \"/srv/a\"\n\(lines)\n"
   }
@@ -71,10 +73,12 @@ import Testing
     ])
     defer { place.remove() }
     let one = try place.run(["check"])
-    #expect(one.status == 0 && one.output == "\(place.file): 1 mirror\n" && one.messages == "")
+    #expect(
+      one.status == 0 && one.output == "\(place.file): 1 mirror\(Self.unplanned)\n" && one.messages == "")
     let both = try place.run(["check"], isNamed: false)
     #expect(both.status == 0 && both.messages == "")
-    #expect(both.output == "\(place.file), \(place.directory.path)/conf.d/b.toml: 2 mirrors\n")
+    #expect(
+      both.output == "\(place.file), \(place.directory.path)/conf.d/b.toml: 2 mirrors\(Self.unplanned), b\n")
     let quiet = try place.run(["check", "--quiet"])
     #expect(quiet.status == 0 && quiet.output == "" && quiet.messages == "")
     let json = try report(try place.run(["check", "--json"], isNamed: false))
@@ -90,8 +94,23 @@ import Testing
     let directory = place.directory.path
     #expect(
       result.output.hasPrefix(
-        "no settings found: looked for \(directory)/tarn.toml and \(directory)/conf.d/*.toml"),
+        "no settings found, so there is no mirror: looked for \(directory)/tarn.toml and \(directory)/conf.d/*.toml; "
+          + "write [mirror.NAME] with a feed and a folder into \(directory)/tarn.toml, then: tarn reload"),
       "\(result.output)")
+  }
+
+  @Test func aMirrorWithoutAScheduleIsNamed() throws {
+    let place = try Place([
+      "tarn.toml": Self.mirror()
+        + Self.mirror("every = \"1h\"").replacing("a\"", with: "b\"").replacing("r.a", with: "r.b")
+    ])
+    defer { place.remove() }
+    #expect(
+      try place.run(["check"]).output
+        == "\(place.file): 2 mirrors\(Self.unplanned)\n")
+    let one = try place.run(["show", "b"]).output
+    #expect(one.hasPrefix("[mirror.b]\n") && one.contains("every = \"1h\"  # \(place.file):8:9"), "\(one)")
+    #expect(try place.run(["unset", "b", "delete"]).status == 64)
   }
 
   @Test func everyErrorHasItsPlace() throws {
@@ -173,7 +192,7 @@ import Testing
     let place = try Place(["tarn.toml": Self.mirror("cookies = { credential = \"c\" }")])
     defer { place.remove() }
     let result = try place.run(["check"])
-    #expect(result.status == 0 && result.output == "\(place.file): 1 mirror\n")
+    #expect(result.status == 0 && result.output == "\(place.file): 1 mirror\(Self.unplanned)\n")
     #expect(result.messages.hasPrefix("\(place.file):4:11: warning: 'cookies' is a credential"))
     let quiet = try place.run(["check", "-q"])
     #expect(quiet.status == 0 && quiet.output == "" && quiet.messages == "")

@@ -64,14 +64,24 @@ import Testing
     #expect(result.output == (try TarnBinary.run(["--help"]).output))
   }
 
+  private static let leaves = commands.filter { ![[], ["trash"], ["config"]].contains($0) }
+
   /// contract.md, Options: these are everywhere.
-  @Test(arguments: commands.filter { ![[], ["trash"], ["config"]].contains($0) }) func commonOptions(
-    _ command: [String]
-  ) {
+  @Test(arguments: leaves) func commonOptions(_ command: [String]) {
     let help = help(command)
-    for option in ["--json", "-q, --quiet", "-v, --verbose", "--color", "--no-input", "-y, --yes"] {
+    for option in ["--json", "-q, --quiet", "--color", "--no-input"] {
       #expect(help.contains("  \(option) "), "\(option)")
     }
+  }
+
+  /// Taken everywhere, and listed where they mean something.
+  @Test(arguments: leaves) func optionsThatMeanNothingAreTakenAndNotListed(_ command: [String]) throws {
+    let help = help(command)
+    let asks = [["approve"], ["trash", "empty"]].contains(command)
+    #expect(help.contains("  -y, --yes ") == asks)
+    let says = [["sync"], ["plan"], ["status"], ["verify"], ["approve"], ["agent"]].contains(command)
+    #expect(help.contains("  -v, --verbose ") == says)
+    #expect(try TarnBinary.run(command + ["-v", "-y", "--no-input", "--help"]).status == 0)
   }
 
   @Test(arguments: ["bash", "zsh", "fish"]) func completionsForShells(_ shell: String) throws {

@@ -87,7 +87,7 @@ import Testing
     status.entries.kept = 2
     #expect(
       card(status).last
-        == "  entries       1,232 of 1,234 current, 3.2 GiB, 2 left as the policy says (--local-changes keep)"
+        == "  entries       1,232 of 1,234 current, 3.2 GiB, 2 left as changed here (--local-changes keep)"
     )
   }
 
@@ -111,7 +111,7 @@ import Testing
     ]
     let lines = card(status)
     #expect(lines.first == "/srv/iso: transferring, process 42")
-    #expect(lines.suffix(2) == ["transfers:", "  50%  512 MiB of 1.0 GiB  1.0 MiB/s  8:32  a.iso"])
+    #expect(lines.suffix(2) == ["transfers:", "  50%  0.5 of 1.0 GiB  1.0 MiB/s  8:32  a.iso"])
   }
 
   /// A transfer that has no place yet is not shown as one that gets nothing.
@@ -119,15 +119,19 @@ import Testing
     var status = Samples.status()
     (status.state, status.process) = ("transferring", 42)
     let activities = ["a", "b"].map {
-      Activity(path: Samples.path($0), received: 1, total: 2, rate: 0, source: "https://e/")
+      Activity(path: Samples.path($0), received: 1 << 20, total: 2 << 20, rate: 0, source: "https://e/")
     }
     status.transfers = StatusDocument.transfers(activities, waiting: 1)
     #expect(status.transfers.map(\.state) == ["running", "waiting"])
     #expect(
-      card(status).suffix(2) == ["transfers (1 waiting for a connection):", "  50%  1 of 2 B  0 B/s    a"])
+      card(status).suffix(2) == [
+        "transfers (1 waiting for a connection):", "  50%  1.0 of 2.0 MiB  0 B/s    a",
+      ])
     let long = StatusText.card(status, now: Samples.now, style: Self.plain, isLong: true)
     #expect(
-      long.suffix(3) == ["transfers:", "  50%  1 of 2 B  0 B/s    a", "        waiting           b"])
+      long.suffix(3) == [
+        "transfers:", "  50%  1.0 of 2.0 MiB  0 B/s    a", "              waiting           b",
+      ])
     status.transfers.removeFirst()
     #expect(card(status).suffix(2) == ["transfers:", "  1 waiting for a connection"])
   }
@@ -147,7 +151,7 @@ import Testing
     var status = Samples.status()
     (status.state, status.process) = ("transferring", 42)
     let activities = (1...1040).map {
-      Activity(path: Samples.path("f\($0)"), received: 0, total: 2, rate: 0, source: "https://e/")
+      Activity(path: Samples.path("f\($0)"), received: 1 << 20, total: 2 << 20, rate: 0, source: "https://e/")
     }
     status.show(activities, waiting: 1024)
     #expect(status.transfers.count == 36 && status.waitingTransfers == 1024)
@@ -209,41 +213,6 @@ import Testing
       ])
   }
 
-  @Test func check() {
-    var late = Samples.status()
-    (late.name, late.folder) = ("late", "/srv/late")
-    late.lastSuccess = "2026-11-19T10:00:00Z"
-    let good = StatusText.check([Samples.status()], maxAge: 86_400, now: Samples.now)
-    #expect(good.isGood)
-    #expect(good.lines == ["in sync within 24 hours: 1 mirror, last success 2 hours ago"])
-    let bad = StatusText.check([Samples.status(), late], maxAge: 86_400, now: Samples.now)
-    #expect(!bad.isGood)
-    #expect(bad.lines == ["late: late (last success 2 days ago); expected within 24 hours"])
-    var gone = StatusDocument(name: "/srv/gone", feed: "", folder: "/srv/gone", state: "failing")
-    (gone.lastFailure, gone.hint) = ("there is no folder /srv/gone", "tarn forget /srv/gone")
-    // All of them, however many.
-    #expect(
-      StatusText.check([late, gone, late, late, late], maxAge: 86_400, now: Samples.now).lines == [
-        bad.lines[0],
-        "late: /srv/gone: there is no folder /srv/gone; tarn forget /srv/gone",
-        bad.lines[0], bad.lines[0], bad.lines[0],
-      ])
-    #expect(!StatusText.check([], maxAge: 86_400, now: Samples.now).isGood)
-    var planned = Samples.status()
-    (planned.name, planned.dryRun, planned.lastSuccess) = ("mix", true, nil)
-    #expect(
-      StatusText.check([planned], maxAge: 86_400, now: Samples.now).lines == [
-        "late: mix (dry run, last success never); expected within 24 hours"
-      ])
-    let others = StatusText.check([Samples.status()], leftOut: 2, maxAge: 86_400, now: Samples.now)
-    #expect(
-      others.lines == [
-        good.lines[0] + "; 2 mirrors left out, where passes only plan (dry-run)"
-      ] && others.isGood)
-    let none = StatusText.check([], leftOut: 1, maxAge: 86_400, now: Samples.now)
-    #expect(none.isGood && none.lines[0].hasPrefix("nothing to check: 1 mirror left out"))
-  }
-
   /// There is no ledger to say when it was in sync, or what it has.
   @Test func whatCannotBeReadIsNotCalledNeverSynced() {
     var gone = StatusDocument(name: "/srv/gone", feed: "", folder: "/srv/gone", state: "failing")
@@ -268,7 +237,7 @@ import Testing
       [failing, Samples.status(), incomplete], now: Samples.now, style: Self.plain)
     #expect(
       lines.dropFirst(4) == [
-        "  iso: the server is gone", "  pods: a: not there [http-404], and 2 more problems",
+        "problems:", "  iso: the server is gone", "  pods: a: not there [http-404], and 2 more problems",
         "next: tarn sync iso", "next: tarn sync pods",
       ], "\(lines)")
   }
@@ -302,7 +271,8 @@ import Testing
     status.state = "transferring"
     status.process = 42
     status.transfers = (1...40).map {
-      StatusDocument.Transfer(path: "t\($0)", received: 1, total: 2, rate: 0, source: "https://e/")
+      StatusDocument.Transfer(
+        path: "t\($0)", received: 1 << 20, total: 2 << 20, rate: 0, source: "https://e/")
     }
     func lines(_ documents: [StatusDocument], rows: Int = 23) -> [String] {
       StatusText.live(documents, now: Samples.now, style: Self.plain).lines(rows: rows)
@@ -331,6 +301,84 @@ import Testing
     status.lastFailure = "the server is gone"
     let table = lines((1...30).map { _ in status })
     #expect(table.count <= 23 && table.contains { $0.contains("the server is gone") }, "\(table)")
+  }
+
+  /// An agent's own number stands in the line of the agent, and a mirror's line says how far it is.
+  @Test func aMirrorAtWorkTellsHowFarItIs() {
+    var status = Samples.status()
+    (status.name, status.state, status.process, status.run) = ("iso", "transferring", 42, 7)
+    status.nextRunReason = "scheduled"
+    status.progress = StatusDocument.Progress(
+      filesDone: 0, filesTotal: 1, bytesDone: 610 << 20, bytesTotal: 1220 << 20, unknownSizes: 0,
+      rate: 10 << 20)
+    let progress = "50%, 0.6 of 1.2 GiB, 10.0 MiB/s, ETA 1:01"
+    let card = StatusText.card(status, now: Samples.now, style: Self.plain)
+    #expect(
+      card[0] == "iso in /srv/iso: transferring" && card.contains("  progress      \(progress)"), "\(card)")
+    let all = [status, Samples.status()]
+    let table = StatusText.table(all, now: Samples.now, style: Self.plain)
+    #expect(
+      table[0].hasSuffix("PROGRESS, NEXT RUN") && table[1].hasSuffix("50%, 10.0 MiB/s, ETA 1:01"), "\(table)")
+    // Where the table has no room nothing of it is cut.
+    let narrow = StatusText.live(all, now: Samples.now, style: Self.plain, width: 60).folded(60).lines(
+      rows: 20)
+    #expect(narrow.allSatisfy { Columns.width($0) <= 60 }, "\(narrow)")
+    let text = narrow.joined(separator: " ").split(separator: " ").joined(separator: " ")
+    for part in [
+      "iso: transferring, \(progress)", "1,234/1,234 entries, 3.2 GiB, last success 2 hours ago",
+      "/srv/iso: in sync",
+    ] {
+      #expect(text.contains(part), "\(part): \(narrow)")
+    }
+    // What another process does is told with its number.
+    status.run = nil
+    #expect(StatusText.word(status).text == "transferring, process 42")
+  }
+
+  /// Six lines of `0%` say nothing.
+  @Test func whatHasJustBegunIsCounted() {
+    var status = Samples.status()
+    (status.state, status.process) = ("transferring", 42)
+    status.transfers = [(0, 9 << 20), (100, 3000), (0, 4000)].map {
+      StatusDocument.Transfer(path: "f", received: $0, total: $1, rate: 0, source: "https://e/")
+    }
+    #expect(card(status).suffix(2) == ["transfers:", "  3 files, small or just begun"])
+    status.transfers[0].received = 1 << 20
+    #expect(card(status).last == "  and 2 more")
+    #expect(
+      StatusText.card(status, now: Samples.now, style: Self.plain, isLong: true).suffix(4).first
+        == "transfers:")
+  }
+
+  /// What a mirror by hand remembers, and how to take it back.
+  @Test func optionsAreShownOnDemand() {
+    var status = Samples.status()
+    status.options = ["delete": ["true"], "exclude": ["*.tmp", "a b"], "of-another-tarn": ["1"]]
+    func long() -> [String] { StatusText.card(status, now: Samples.now, style: Self.plain, isLong: true) }
+    #expect(
+      long().last
+        == "  options       --delete --exclude '*.tmp' --exclude 'a b' (remembered; to take one back: "
+        + "tarn config unset /srv/iso OPTION)")
+    #expect(!card(status).contains { $0.contains("--delete") })
+    status.options = [:]
+    #expect(long().last == "  options       none remembered")
+    status.name = "iso"
+    #expect(long().last == "  options       none in its settings")
+  }
+
+  /// A pass would fail again, and explain says what helps.
+  @Test func nextIsAStepThatHelps() {
+    var status = Samples.status()
+    (status.state, status.entries.failed, status.entries.current) = ("failing", 1, 1233)
+    func next(_ code: String, trash: UInt64 = 0) -> String? {
+      status.problems = [StatusDocument.ProblemLine(Samples.problem(.failed, "a", code, "m"))]
+      status.trashBytes = trash
+      return card(status).last
+    }
+    #expect(next("http-404") == "next: tarn explain /srv/iso a")
+    #expect(next("timed-out") == "next: tarn sync /srv/iso")
+    #expect(next("no-space", trash: 5) == "next: tarn trash empty /srv/iso")
+    #expect(next("no-space") == "next: tarn explain /srv/iso a")
   }
 
   @Test func theReadmeHasEachState() throws {
@@ -397,11 +445,12 @@ import Testing
     func table() -> [String] {
       StatusText.table([polled, watched], now: Samples.now, style: Self.plain)
     }
-    #expect(!table().contains { $0.contains("polled") }, "no agent keeps it")
+    #expect(!table().contains { $0.contains("not watched") }, "no agent keeps it")
     (polled.nextRunReason, watched.nextRunReason) = ("scheduled", "scheduled")
-    #expect(table().filter { $0.contains("in sync, polled") }.count == 1)
-    #expect(table().last == "  a: looked at from time to time: no-watches: the limit is reached")
+    #expect(table().filter { $0.contains("in sync, not watched") }.count == 1)
+    #expect(
+      table().last == "  a: not watched, and looked at every few minutes: no-watches: the limit is reached")
     polled.watch.reason = WatchBook.starting
-    #expect(!table().contains { $0.contains("polled") })
+    #expect(!table().contains { $0.contains("not watched") })
   }
 }

@@ -112,7 +112,8 @@ import Testing
     report.bytes.received = 1_258_291
     #expect(
       lines(report) == [
-        "stopped: 4 files put in place and 1.2 MiB fetched are kept; 'tarn sync /srv/iso' goes on from there"
+        "stopped: 1.2 MiB fetched this time, 4 files put in place; all of it is kept, and 'tarn sync /srv/iso' "
+          + "goes on from there"
       ])
   }
 
@@ -132,6 +133,27 @@ import Testing
     #expect(
       PlanText.summary(report, kinds: [:], targets: "iso", style: Self.plain)
         == ["nothing to do: 1 of 5 files current"])
+  }
+
+  /// Of what is put back the record has the size, where the feed tells none.
+  @Test func planLinesHaveSizesAsFarAsTheyAreKnown() {
+    let entry = Entry(path: Samples.path("a"))
+    #expect(
+      PlanText.line(Action(.fetch, path: entry.path, entry: entry), style: Self.plain)
+        == "fetch                -  a")
+  }
+
+  @Test func severalPassesEndInOneLine() {
+    #expect(SyncSummary.ofSeveral(["a", "b"], [true, true]) == "2 in sync")
+    #expect(SyncSummary.ofSeveral(["a", "b", "'c d'"], [true, false]) == "1 in sync, 2 not: b, 'c d'")
+  }
+
+  /// Two digests of 64 digits fill a line and tell people nothing.
+  @Test func digestsAreShortInALine() {
+    let digest = String(repeating: "0123456789abcdef", count: 4)
+    let problem = Samples.problem(.failed, "a", "digest-mismatch", "is sha256:\(digest), not \(digest)")
+    #expect(problem.line == "a: is sha256:0123456789ab..., not 0123456789ab... [digest-mismatch]")
+    #expect(Brief.text("abc 0123 deadbeef") == "abc 0123 deadbeef")
   }
 
   @Test func planOfWhatWouldBeHeld() {

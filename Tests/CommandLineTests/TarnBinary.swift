@@ -19,15 +19,19 @@ struct TarnBinary {
     return URL(fileURLWithPath: bundle).deletingLastPathComponent().appendingPathComponent("tarn")
   }()
 
-  /// - Parameter environment: over a bare one.
-  static func run(_ arguments: [String], environment: [String: String] = [:]) throws -> Result {
+  /// - Parameters:
+  ///   - environment: over a bare one.
+  ///   - directory: where it runs; its home without one.
+  static func run(
+    _ arguments: [String], environment: [String: String] = [:], in directory: URL? = nil
+  ) throws -> Result {
     let home = FileManager.default.temporaryDirectory.appendingPathComponent("tarn-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: home, withIntermediateDirectories: true)
     defer { try? FileManager.default.removeItem(at: home) }
     let process = Process()
     process.executableURL = url
     process.arguments = arguments
-    process.currentDirectoryURL = home
+    process.currentDirectoryURL = directory ?? home
     let bare = ["HOME": home.path, "PATH": "/usr/bin:/bin", "TERM": "dumb", "LC_ALL": "C.UTF-8"]
     process.environment = bare.merging(environment) { $1 }
     // Files rather than pipes: nothing can fill up while the other is read.

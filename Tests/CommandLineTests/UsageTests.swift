@@ -1,3 +1,4 @@
+import TarnAgent
 import Testing
 
 @testable import tarn
@@ -6,7 +7,11 @@ import Testing
   @Test(arguments: [
     ("unknown-command", ["snyc"]), ("unknown-command-far", ["frobnicate"]),
     ("unknown-trash-command", ["trash", "lst"]), ("unknown-config-command", ["config", "chek"]),
-    ("unknown-option", ["sync", "--delte", "/srv/iso"]), ("missing-argument", ["explain", "/srv/iso"]),
+    ("unknown-option", ["sync", "--delte", "/srv/iso"]), ("missing-argument", ["verify"]),
+    ("unknown-option-far", ["sync", "--nope", "/srv/iso"]),
+    ("unknown-option-first", ["verify", "--all"]), ("habit", ["sync", "-j", "4", "/srv/iso"]),
+    ("no-target", ["pause"]), ("limit-of-one", ["limit", "iso", "2MiB/s"]),
+    ("broken-pattern", ["sync", "--exclude", "dir0[", "/srv/iso"]),
     ("bad-number", ["sync", "--connections", "0", "/srv/iso"]),
     ("bad-rate", ["plan", "--limit-rate", "fast", "/srv/iso"]),
     ("bad-local-changes", ["sync", "--local-changes", "burn", "/srv/iso"]),
@@ -45,11 +50,41 @@ import Testing
     arguments: [
       ("snyc", "sync"), ("synx", "sync"), ("stat", "status"), ("satus", "status"), ("verfiy", "verify"),
       ("exlpain", "explain"), ("aprove", "approve"), ("pull", "sync"), ("version", "--version"),
-      ("check", "verify"), ("rm", nil),
+      ("check", "verify"), ("rm", "forget"), ("get", "sync FEED FOLDER"), ("log", "events"),
+      ("list", "status"),
+      ("start", "agent"), ("stop", "pause --all"), ("completion", "--generate-completion-script bash"),
       ("xyz", nil),
     ] as [(String, String?)]) func suggestions(_ word: String, _ meant: String?)
   {
     #expect(Suggestion.unknown([word])?.suggestion == meant)
+  }
+
+  @Test(
+    arguments: [
+      ("sync", "-j", "--connections N"), ("sync", "--bwlimit", "--limit-rate RATE"),
+      ("plan", "-P", "--connections N"),
+      ("status", "-w", "--watch"), ("status", "--follow", "--watch"), ("events", "-f", "--follow"),
+      ("sync", "--delte", "--delete"), ("sync", "--insecure", "--cacert FILE"), ("sync", "--nope", nil),
+      ("verify", "--all", nil),
+    ] as [(String, String, String?)]) func unknownOptions(
+      _ command: String, _ option: String, _ meant: String?
+    )
+  {
+    let advice = OptionAdvice.first(in: [command, "m", option, "--json"])
+    #expect(advice?.option == option && advice?.command == "tarn \(command)")
+    #expect(
+      meant.map { advice?.hint?.contains($0) == true } ?? (advice?.hint == nil), "\(advice?.hint ?? "")")
+  }
+
+  @Test(
+    arguments: [
+      ["sync", "--max-age", "-x", "-nv"], ["sync", "--connections=3", "--no-delete", "--", "--nope"],
+      ["status", "-qy"],
+      ["config", "show", "-v", "--no-input"], ["sync", "--help", "--version", "-h"], [], ["-q"],
+    ]) func knownOptionsAreNotSuspected(_ arguments: [String])
+  {
+    let unknown = OptionAdvice.first(in: arguments)
+    #expect(arguments == ["-q"] ? unknown?.option == "-q" : unknown == nil, "\(unknown?.option ?? "")")
   }
 
   @Test func knownCommandsAreNotSuspected() {
@@ -62,7 +97,8 @@ import Testing
 
   @Test func relativePathsOfExplain() {
     func relative(_ path: String, _ mirror: String, in directory: String = "/srv/iso") -> String {
-      ExplainCommand.relative(path, mirror: mirror, workingDirectory: directory)
+      let tarn = Tarn(workingDirectory: directory, environment: [:])
+      return String(decoding: MirrorPath.relative(Array(path.utf8), mirror: mirror, tarn), as: UTF8.self)
     }
     #expect(relative("a/b", "/srv/iso") == "a/b")
     #expect(relative("./a/b", ".") == "a/b")

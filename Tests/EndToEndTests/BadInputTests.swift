@@ -255,12 +255,13 @@ struct BadInputTests {
     #expect(found == ["mirror/good.txt", "mirror/sub/hi"])
   }
 
-  /// A mirror that the user made below another one: neither named nor touched, not even by deletions.
+  /// A mirror that the user moved below another one: neither named nor touched, not even by deletions.
   @Test func aMirrorBelowAnotherIsLeftAlone() throws {
     try Feeds.publish(["a.txt": "a\n", "sub/b.txt": "b\n"], in: server.files)
     let feed = server.url("SHA256SUMS")
     try #require(try Tarn.sync(feed, folder, "--delete").status == 0)
-    try #require(try Tarn.sync(feed, folder + "/sub", "--adopt").status == 0)
+    try #require(try Tarn.sync(feed, place.path + "/beside").status == 0)
+    try FileManager.default.moveItem(atPath: place.path + "/beside/.tarn", toPath: folder + "/sub/.tarn")
     let inner = place.files().filter { $0.hasPrefix("mirror/sub/.tarn/") }
     #expect(inner.contains("mirror/sub/.tarn/id"))
     try Feeds.publish(["a.txt": "a\n"], in: server.files)

@@ -257,8 +257,12 @@ struct ChecksumListTests {
     try place.remove("mirror/many/file 2.txt")
     try files.remove("many/file 2.txt")
     #expect(try sync().status == 3)
-    // Not yet late: the last success is young enough.
-    #expect(try Tarn.run(["status", folder, "--check", "--max-age", "24h"]).status == 0)
+    // Not yet late, for the last success is young enough; but failing.
+    let failing = try Tarn.run(["status", folder, "--check", "--max-age", "24h"])
+    #expect(
+      failing.status == 3 && failing.output.hasPrefix("failing: \(folder) (many/file 2.txt: "), "\(failing)")
+    let nagios = try Tarn.run(["status", folder, "--check", "--format", "nagios"])
+    #expect(nagios.status == 1 && nagios.output.hasPrefix("TARN WARNING: failing: "), "\(nagios)")
   }
 
   @Test func checkWantsASuccess() throws {

@@ -49,7 +49,7 @@ struct FaultySettingsTests {
     #expect(json.status == 78 && (document["mirrors"] as? [[String: Any]])?.count == 1, "\(json)")
     #expect(try JSON.documents(json.errors).first?["exitStatus"] as? Int == 78)
     let check = try tarn("status", "--check")
-    #expect(check.status == 3 && check.output.hasPrefix("late: the settings are not taken: "), "\(check)")
+    #expect(check.status == 3 && check.output.hasPrefix("unknown: the settings are not taken: "), "\(check)")
   }
 
   /// The journal is the ledger's; what is no mirror has none, and that is no empty one.

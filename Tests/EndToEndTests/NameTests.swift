@@ -37,6 +37,10 @@ final class NameTests: AgentHouse {
     #expect(try tarn("sync", "-q", "m").status == 0)
     let forgotten = try tarn("forget", "m")
     #expect(forgotten.status == 0 && !place.exists("files/.tarn") && place.exists("files/f1"), "\(forgotten)")
+    #expect(forgotten.errors.contains("the settings still name it"), "\(forgotten)")
+    try place.remove("files")
+    let never = try tarn("forget", "m")
+    #expect(never.status == 64 && never.errors.contains("was never synced"), "\(never)")
   }
 
   @Test func nothingIsApprovedWhereSettingsOnlyPlan() throws {

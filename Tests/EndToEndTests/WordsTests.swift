@@ -59,8 +59,8 @@ struct WordsTests {
     try place.remove("m/f10")
     try place.write("mine\n", to: "m/f11")
     // Nothing to do, though neither is there: the words say why, here and in the status.
-    expect(try tarn("sync", "m"), 0, "2 left as the policy says")
-    expect(try tarn("status", "m"), 0, "0 of 2 current, 2 left as the policy says (--local-changes keep)")
+    expect(try tarn("sync", "m"), 0, "2 left as changed here")
+    expect(try tarn("status", "m"), 0, "0 of 2 current, 2 left as changed here (--local-changes keep)")
     let next = "next: to undo all local changes, now and from then on: tarn sync --local-changes restore m\n"
     for path in ["f10", "f11"] { expect(try tarn("explain", "m", path), 0, next) }
     expect(try tarn("sync", "--local-changes", "report", "m"), 3, "2 in conflict")

@@ -4,6 +4,32 @@ import Testing
 @testable import TarnConfig
 
 @Suite struct ShowTests {
+  /// What a mirror made by hand remembers, as settings.
+  @Test func whatIsRememberedIsShownAsSettings() {
+    let options = PassOptions(values: [
+      .delete: ["true"], .exclude: ["*.tmp"], .keep: ["20"], .headerFile: ["/h"], .proxy: ["http://***@p:1"],
+    ])
+    let records = RememberedSettings.records(
+      feed: "https://example.org/x", folder: "/srv/my.iso", state: nil, options: options)
+    #expect(
+      SettingsText.show(records, standard: false) == """
+        [mirror.mirror]
+        feed = "https://example.org/x"  # remembered
+        folder = "/srv/my.iso"  # remembered
+        delete = true  # remembered
+        exclude = ["*.tmp"]  # remembered
+        keep = 20  # remembered
+        header-file = { file = "/h" }  # remembered
+        proxy = "http://***@p:1"  # remembered
+
+        """)
+    let all = RememberedSettings.records(
+      feed: nil, folder: "/srv/iso", state: "/var/s", options: PassOptions())
+    #expect(
+      all.first?.table == .mirror("iso")
+        && all.contains { $0.name == "delete" && $0.toml == "false" && $0.origin == .standard })
+  }
+
   @Test func eachValueWithItsOrigin() {
     let files = FakeFiles([
       Sample.main: Sample.mirror("every = \"1h\"\nkeep = 20\ncookies = { credential = \"c\" }"),

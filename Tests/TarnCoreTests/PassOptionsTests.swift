@@ -71,6 +71,20 @@ import Testing
     }
   }
 
+  @Test func wordsAreThoseThatAreTyped() {
+    let options = Self.options([
+      .delete: ["true"], .netrc: ["false"], .exclude: ["*.tmp", "true"], .limitRate: ["1MiB/s"],
+      .template: ["{date} x"],
+    ])
+    #expect(
+      options.words == [
+        "--delete", "--exclude '*.tmp'", "--exclude true", "--template '{date} x'", "--limit-rate 1MiB/s",
+        "--no-netrc",
+      ])
+    #expect(PassOptions(named: options.named) == options)
+    #expect(PassOptions(named: ["of-another-tarn": ["1"]]).values.isEmpty)
+  }
+
   @Test func linesOfANewerTarnAreLeftOut() {
     let read = PassOptions(encoded: "delete=true\nsparkle=yes\nnonsense\n\n=x\ncookies=a")
     #expect(read == Self.options([.delete: ["true"], .cookies: ["a"]]))

@@ -16,6 +16,30 @@ struct PatternCase: CustomTestStringConvertible, Sendable {
 }
 
 @Suite struct PatternTests {
+  /// What would never match is told, with its place.
+  @Test(
+    arguments: [
+      ("dir0[", "at character 5 the bracket is never closed"), ("!/é[a-", "at character 4 the bracket"),
+      ("[]", "at character 1 the bracket is never closed"), ("a/[!]/", "at character 3 the bracket"),
+      ("a\\", "at character 2 the backslash"), ("a\\/", "at character 2 the backslash"),
+      ("[z-a]", "runs backwards"), ("x[[:foo:]]", "names no class [:foo:]"),
+      ("#recycle", "with a backslash in front"), ("!", "names nothing"),
+      ("/", "names nothing"),
+    ]) func brokenPatterns(_ text: String, _ said: String)
+  {
+    let fault = PathPatterns.fault(in: text)
+    #expect(fault?.contains(said) == true, "\(fault ?? "sound")")
+    #expect(throws: PassOptions.Failure.self) { try PassOptions(values: [.exclude: ["a", text]]).policy() }
+  }
+
+  @Test(arguments: [
+    "", "a", "*.tmp", "[a-z]", "[!a]", "[]a]", "[^]-]", "a\\[", "[\\]]", "[[:digit:]x]", "[a-]", "**/b/",
+    "\\#a",
+    "\\!a", "!a", "[[]", "[a-\\z]",
+  ]) func soundPatterns(_ text: String) {
+    #expect(PathPatterns.fault(in: text) == nil)
+  }
+
   /// gitignore(5), PATTERN FORMAT, in its order.
   static let manual: [PatternCase] = [
     PatternCase("", matches: [], not: ["a", " "]),

@@ -39,9 +39,11 @@ import Testing
     ]
     try world.run()
     let query = ExplainQuery(ledger: world.ledger, folder: world.folder)
-    let answer = try #require(try query.explain(refused: "../x".bytes))
+    let answer = try #require(try query.explain(refused: "../x".bytes, mirror: "m"))
     #expect(answer.state == "refused" && answer.summary.contains("it leads out of the folder"))
-    #expect(try query.explain(refused: "..x".bytes) == nil)
+    #expect(answer.hint?.hasPrefix("the publisher has to mend it") == true, "no option takes such a name")
+    #expect(answer.hint?.contains("--exclude") == false)
+    #expect(try query.explain(refused: "..x".bytes, mirror: "m") == nil)
   }
 
   // MARK: Status
@@ -266,8 +268,11 @@ import Testing
     #expect(try explain(world, "mine", mirror: "my iso").state == "conflict")
     #expect(try explain(world, "mine", mirror: "my iso").hint == "move it away, then: tarn sync 'my iso'")
     #expect(try explain(world, "bad").state == "refused")
-    #expect(try explain(world, "bad").hint == nil)
-    #expect(try explain(world, "gone-wrong", mirror: "my iso").hint == "tarn sync 'my iso'")
+    #expect(try explain(world, "bad").hint?.hasSuffix("tarn sync --exclude /bad m") == true)
+    #expect(
+      try explain(world, "gone-wrong", mirror: "my iso").hint
+        == "tell the publisher, and once it is mended: tarn sync 'my iso'; to do without it: "
+        + "tarn sync --exclude /gone-wrong 'my iso'")
   }
 
   /// A file where the feed has a directory by now: it is what is in the way, whether it may go or not.

@@ -127,6 +127,7 @@ extension Agent {
     document.process = getpid()
     (document.lastFailure, document.hint) = (nil, nil)
     document.feedTransfer = snapshot.feed
+    document.progress = snapshot.progress
     document.show(snapshot.transfers, waiting: snapshot.waiting)
     let transferring = Set(snapshot.transfers.map(\.path.printable))
     let listed = document.problems.count

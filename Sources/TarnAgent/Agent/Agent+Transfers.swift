@@ -108,9 +108,8 @@ extension Agent {
 
   /// As `tarn explain` has it; nil where that knows nothing of it.
   private func state(of path: RelativePath, _ settings: MirrorSettings) -> String? {
-    let text = String(decoding: path.bytes, as: UTF8.self)
-    return try? parts.tarn.explain(
-      folder: settings.folder, state: settings.state, path: text, name: path.bytes
+    try? parts.tarn.explain(
+      folder: settings.folder, state: settings.state, path: path.bytes, name: path.bytes
     ).state
   }
 

@@ -33,7 +33,7 @@ final class AgentLock: Sendable {
         .locked, code: "agent-runs",
         "\(Printable.escape(directory)): another agent keeps its record there"
           + (holder.map { " (process \($0))" } ?? ""),
-        hint: "end that one, or give this agent another state directory (STATE_DIRECTORY, XDG_STATE_HOME)")
+        hint: "end that one, or give this agent another state directory (\(Self.variables))")
     }
     let text = Array("\(getpid())\n".utf8)
     // On a full disk the lock is held without a name.
@@ -47,7 +47,12 @@ final class AgentLock: Sendable {
       "\(Printable.escape(path)) cannot be locked, so that a second agent would not be noticed: \(words); "
       + ([EACCES, EPERM, ELOOP, EISDIR].contains(error)
         ? "remove it, or give it and its directory to this user"
-        : "make its directory writable, or give the agent another one (STATE_DIRECTORY, XDG_STATE_HOME)")
+        : "make its directory writable, or give the agent another one (\(variables))")
+  }
+
+  /// What names the state directory: root's agent is the system's, and does not look at a user's directories.
+  private static var variables: String {
+    geteuid() == 0 ? "STATE_DIRECTORY" : "STATE_DIRECTORY, XDG_STATE_HOME"
   }
 
   private init(_ descriptor: Int32) {

@@ -106,6 +106,7 @@ extension Tarn {
       var document = try status(folder: settings.folder, state: settings.state, problemLimit: problemLimit)
       document.name = settings.name
       document.dryRun = settings.isDryRun
+      document.options = settings.options.withoutPasswords.named
       // A first pass that has not read its feed yet remembers none; of another feed it is, until a pass has read this one.
       let feed = StatusDocument(settings).feed
       if document.feed != feed { (document.feed, document.format) = (feed, nil) }

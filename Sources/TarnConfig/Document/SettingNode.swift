@@ -26,7 +26,7 @@ struct SettingNode: Sendable, Equatable {
     switch value {
     case .table: "a table"
     case .array: "a list"
-    case .text: "a text"
+    case .text: "a string"
     case .integer: "a whole number"
     case .decimal: "a number with a fraction"
     case .boolean: "true or false"

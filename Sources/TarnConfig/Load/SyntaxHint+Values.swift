@@ -40,7 +40,7 @@ extension SyntaxHint {
       }
       return Mend(
         "the quote is not closed: it is missing at the end of the text",
-        message: "the line ends inside of a text")
+        message: "the line ends inside of a string")
     }
     if line.text.contains("\\") {
       return Mend("in double quotes a backslash is written \\\\, in single quotes as it is")
@@ -88,7 +88,7 @@ extension SyntaxHint {
   }
 
   private func quotes(_ value: String) -> Mend {
-    Mend("a text stands in quotes: \(Self.shown(line.name)) = \(Self.quoted(value))", isQuoting: true)
+    Mend("a string stands in quotes: \(Self.shown(line.name)) = \(Self.quoted(value))", isQuoting: true)
   }
 
   /// `[*.iso]` and `("*.iso")` with brackets and quotes; nil for another thing.

@@ -156,16 +156,16 @@ struct SyntaxHint {
       if text.last == "'" { text.removeLast() }
       if !text.contains("\""), !text.contains("\\") {
         return Mend(
-          "a text with ' in it stands in double quotes: \(name) = \"\(Self.shown(String(text)))\"",
+          "a string with ' in it stands in double quotes: \(name) = \"\(Self.shown(String(text)))\"",
           message: message, isQuoting: true)
       }
     }
     if value.first == "\"", rest.contains("\"") {
-      return Mend("inside of a text \" is written \\\"", message: message)
+      return Mend("inside of a string \" is written \\\"", message: message)
     }
     if let whole = line.value, Self.isPlain(whole), !whole.contains(",") {
       return Mend(
-        "a text stands in quotes: \(name) = \(Self.quoted(whole))", message: message, isQuoting: true)
+        "a string stands in quotes: \(name) = \(Self.quoted(whole))", message: message, isQuoting: true)
     }
     return Mend("remove it, or begin it with #", message: message)
   }

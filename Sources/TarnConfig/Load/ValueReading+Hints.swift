@@ -83,7 +83,7 @@ extension ValueReading {
     }
     guard case .text(let text) = member.node.value else {
       throw Refusal(
-        .wrongType, "takes a text for '\(member.key)', and this is \(member.node.kindName)",
+        .wrongType, "takes a string for '\(member.key)', and this is \(member.node.kindName)",
         hint: Self.window, position: position)
     }
     if member.key == "at" {

@@ -3,7 +3,7 @@ import TarnCore
 /// Why a value is not taken.
 struct Refusal: Error, Equatable {
   var code: SettingsProblem.Code
-  /// Follows the setting's name: `takes a whole number ..., and this is a text`.
+  /// Follows the setting's name: `takes a whole number ..., and this is a string`.
   var message: String
   var hint: String?
   /// Inside the value; nil for its beginning.
@@ -126,10 +126,20 @@ struct ValueReading {
       }
     guard !isTaken else { return text }
     var hint = "write for example \(setting.name) = \(setting.example)"
-    if case .choice(let words) = setting.kind, let near = Spelling.nearest(text, words) {
+    if case .choice(let words) = setting.kind, let near = Self.meant(text, words) {
       hint = "write \(setting.name) = \"\(near)\""
     }
     throw Refusal(.badValue, "takes \(setting.kind.takes), not '\(Redaction.short(text))'", hint: hint)
+  }
+
+  /// Words of other tools come before words that are spelled alike: `revert` is no misspelled `report`.
+  private static func meant(_ text: String, _ words: [String]) -> String? {
+    let others = [
+      "restore": ["revert", "undo", "reset", "overwrite", "replace", "repair", "force"],
+      "keep": ["ignore", "leave", "skip", "preserve"], "report": ["warn", "tell", "error", "notify"],
+    ]
+    let word = text.lowercased()
+    return words.first { others[$0]?.contains(word) == true } ?? Spelling.nearest(text, words)
   }
 
   private func isInterval(_ text: String) throws(Refusal) -> Bool {
@@ -183,7 +193,7 @@ struct ValueReading {
       return .credential(name)
     case ("file", _), ("credential", _):
       throw Refusal(
-        .wrongType, "takes a text for '\(member.key)', and this is \(member.node.kindName)", hint: hint,
+        .wrongType, "takes a string for '\(member.key)', and this is \(member.node.kindName)", hint: hint,
         position: member.node.position)
     default:
       throw Refusal(

@@ -6,9 +6,14 @@ package enum SettingsText {
   ///
   /// - Parameter standard: also what nobody set.
   package static func show(_ loaded: LoadedSettings, standard: Bool = true) -> String {
+    show(loaded.records, standard: standard)
+  }
+
+  /// The same of some of them.
+  package static func show(_ records: [SettingRecord], standard: Bool = true) -> String {
     var text = ""
     var table: SettingsTable?
-    for record in loaded.records where standard || record.origin != .standard {
+    for record in records where standard || record.origin != .standard {
       if record.table != table {
         text += (table == nil ? "" : "\n") + record.table.header + "\n"
         table = record.table

@@ -109,6 +109,26 @@ package struct StatusDocument: Codable, Sendable {
       try container.encode(rate, forKey: .rate)
     }
   }
+  /// How far the pass or repair at work has come with what it puts in place.
+  package struct Progress: Codable, Sendable, Equatable {
+    package var filesDone: Int
+    package var filesTotal: Int
+    package var bytesDone: UInt64
+    /// Of the files whose size is known by now.
+    package var bytesTotal: UInt64
+    /// Files whose size nobody has told yet.
+    package var unknownSizes: Int
+    /// Bytes per second.
+    package var rate: UInt64
+
+    package init(
+      filesDone: Int, filesTotal: Int, bytesDone: UInt64, bytesTotal: UInt64, unknownSizes: Int, rate: UInt64
+    ) {
+      (self.filesDone, self.filesTotal) = (filesDone, filesTotal)
+      (self.bytesDone, self.bytesTotal) = (bytesDone, bytesTotal)
+      (self.unknownSizes, self.rate) = (unknownSizes, rate)
+    }
+  }
   package struct Watch: Codable, Sendable {
     package var mode = "off"
     package var reason = "one pass at a time; no agent watches this folder"
@@ -234,6 +254,8 @@ package struct StatusDocument: Codable, Sendable {
   package var hint: String?
   package var entries = Entries()
   package var bytes = Bytes()
+  /// nil when nothing is being put in place, and from an agent that does not say.
+  package var progress: Progress?
   /// nil when the feed is not being fetched.
   package var feedTransfer: FeedTransfer?
   /// All that run, and of those that wait the first ones.
@@ -244,6 +266,8 @@ package struct StatusDocument: Codable, Sendable {
   package var lastRepair: LastRepair?
   /// Its passes only plan, as its settings say; nil where no settings are known.
   package var dryRun: Bool?
+  /// The options of the last pass, by their names; passwords in them are left out. nil where nobody may know them.
+  package var options: [String: [String]]?
   package var held: Held?
   package var problems: [ProblemLine] = []
   /// Problems beyond those listed.
@@ -266,9 +290,10 @@ extension StatusDocument {
       askedUntil, run, runKind,
       lastRun,
       verifiedAt,
-      upstreamChangedAt, lastFailure, hint, entries, bytes, feedTransfer, transfers, waitingTransfers, watch,
+      upstreamChangedAt, lastFailure, hint, entries, bytes, progress, feedTransfer, transfers,
+      waitingTransfers, watch,
       lastRepair,
-      dryRun, held,
+      dryRun, options, held,
       problems,
       moreProblems,
       trashFiles,
@@ -292,12 +317,14 @@ extension StatusDocument {
     try container.encode(lastRun, forKey: .lastRun)
     try container.encode(entries, forKey: .entries)
     try container.encode(bytes, forKey: .bytes)
+    try container.encode(progress, forKey: .progress)
     try container.encode(feedTransfer, forKey: .feedTransfer)
     try container.encode(transfers, forKey: .transfers)
     try container.encode(waitingTransfers ?? transfers.count { $0.isWaiting }, forKey: .waitingTransfers)
     try container.encode(watch, forKey: .watch)
     try container.encode(lastRepair, forKey: .lastRepair)
     try container.encode(dryRun, forKey: .dryRun)
+    try container.encode(options, forKey: .options)
     try container.encode(held, forKey: .held)
     try container.encode(problems, forKey: .problems)
     try container.encode(moreProblems, forKey: .moreProblems)

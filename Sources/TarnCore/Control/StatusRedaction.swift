@@ -32,6 +32,7 @@ extension StatusDocument {
     document.folder = Self.lastName(folder)
     document.lastFailure = lastFailure.map { _ in StatusAnswer.withheld }
     document.hint = nil
+    document.options = nil
     document.lastRun?.message = StatusAnswer.withheld
     document.lastRun?.hint = nil
     document.transfers = transfers.map { transfer in

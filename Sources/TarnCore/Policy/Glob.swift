@@ -96,6 +96,58 @@ enum Glob {
     return nil
   }
 
+  /// What keeps a pattern from ever matching, and at which byte; nil for a sound one.
+  static func fault(in pattern: [UInt8]) -> (offset: Int, reason: String)? {
+    var index = 0
+    while index < pattern.count {
+      switch pattern[index] {
+      case backslash:
+        guard index + 1 < pattern.count else { return (index, "the backslash has nothing behind it") }
+        index += 2
+      case UInt8(ascii: "["):
+        switch bracketEnd(pattern, from: index) {
+        case .success(let end): index = end
+        case .failure(let fault): return (index, fault.reason)
+        }
+      default: index += 1
+      }
+    }
+    return nil
+  }
+
+  private struct Fault: Error {
+    var reason: String
+  }
+
+  /// The index behind a bracket that begins there.
+  private static func bracketEnd(_ pattern: [UInt8], from start: Int) -> Result<Int, Fault> {
+    var rest = pattern[(start + 1)...]
+    if rest.first == UInt8(ascii: "!") || rest.first == UInt8(ascii: "^") { rest = rest.dropFirst() }
+    var low: UInt8?
+    var isFirst = true
+    while let next = rest.first {
+      if next == UInt8(ascii: "]"), !isFirst { return .success(rest.startIndex + 1) }
+      isFirst = false
+      if let known = low, next == UInt8(ascii: "-"), let end = rest.dropFirst().first,
+        end != UInt8(ascii: "]")
+      {
+        rest = rest.dropFirst()
+        guard let high = member(&rest) else { break }
+        guard known <= high else { return .failure(Fault(reason: "a range of the bracket runs backwards")) }
+        low = nil
+      } else if next == UInt8(ascii: "["), let (name, behind) = className(rest) {
+        guard classes[name] != nil else {
+          return .failure(Fault(reason: "the bracket names no class [:\(name):]"))
+        }
+        rest = behind
+        low = nil
+      } else {
+        low = member(&rest)
+      }
+    }
+    return .failure(Fault(reason: "the bracket is never closed; with a backslash in front it means itself"))
+  }
+
   /// One byte of a bracket; a backslash takes the next as it is.
   private static func member(_ rest: inout ArraySlice<UInt8>) -> UInt8? {
     guard let first = rest.popFirst() else { return nil }

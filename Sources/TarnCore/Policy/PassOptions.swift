@@ -108,6 +108,7 @@ package struct PassOptions: Sendable, Equatable {
     }
     try readDeletions(into: &policy)
     policy.window = try window(policy.window)
+    for name in [Name.include, .exclude, .publishLast] { try refuseBroken(name) }
     policy.filter.include = PathPatterns(values[.include] ?? [])
     policy.filter.exclude = PathPatterns(values[.exclude] ?? [])
     if let patterns = values[.publishLast] { policy.publishLast = PathPatterns(patterns) }
@@ -143,6 +144,14 @@ package struct PassOptions: Sendable, Equatable {
         throw Failure(name: .keepTrash, value: text, expected: "a span such as 7d or 12h, or all")
       }
       policy.keepTrash = seconds
+    }
+  }
+
+  /// A pattern that never matches would leave out nothing, or everything, in silence.
+  private func refuseBroken(_ name: Name) throws(Failure) {
+    for text in values[name] ?? [] {
+      guard let fault = PathPatterns.fault(in: text) else { continue }
+      throw Failure(name: name, value: text, expected: "a pattern: \(fault)")
     }
   }
 

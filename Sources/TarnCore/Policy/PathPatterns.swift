@@ -46,6 +46,21 @@ package struct PathPatterns: Sendable, Equatable {
 
   package var isEmpty: Bool { patterns.isEmpty }
 
+  /// Why a pattern would never match, with the place in it; nil for a sound one, and for no text at all: it takes the place of
+  /// patterns that are remembered.
+  package static func fault(in text: String) -> String? {
+    if text.isEmpty { return nil }
+    if text.hasPrefix("#") {
+      return "as in .gitignore it is a comment; with a backslash in front # means itself"
+    }
+    guard let pattern = parse(text) else { return "it names nothing" }
+    guard let fault = Glob.fault(in: pattern.glob) else { return nil }
+    // The glob is the text without what may stand in front of it and behind it.
+    let front = text.utf8.count - pattern.glob.count - (text.hasSuffix("/") ? 1 : 0)
+    let before = String(decoding: text.utf8.prefix(front + fault.offset), as: UTF8.self)
+    return "at character \(before.unicodeScalars.count + 1) \(fault.reason)"
+  }
+
   /// - Returns: true when the path or a directory above it is matched, false when it is taken back, nil when
   ///   no pattern speaks of it.
   package func matches(_ path: RelativePath) -> Bool? {

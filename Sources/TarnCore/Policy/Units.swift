@@ -93,20 +93,38 @@ package enum Units {
     return "\(grouped(number)) \(plural)"
   }
 
-  /// `3.2 GiB`, four characters of number at most; exact below 1 KiB.
+  private static let binaryUnits = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
+
+  /// `3.2 GiB`, three digits at most; exact below 1,000 bytes.
   package static func show(_ bytes: UInt64) -> String {
-    guard bytes >= 1024 else { return "\(bytes) B" }
+    let unit = unit(of: bytes)
+    return "\(number(bytes, in: unit)) \(binaryUnits[unit])"
+  }
+
+  /// `1.2 of 2.8 GiB`: in the unit of the whole, unless the part is too small for it.
+  package static func show(_ part: UInt64, of whole: UInt64) -> String {
+    let unit = unit(of: whole)
+    let done = number(part, in: unit)
+    guard part > 0 else { return "0 of \(show(whole))" }
+    return done == "0.0" ? "\(show(part)) of \(show(whole))" : "\(done) of \(show(whole))"
+  }
+
+  /// What would have four digits is one of the next unit.
+  private static func unit(of bytes: UInt64) -> Int {
     var value = Double(bytes)
-    var unit = -1
-    let units = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
-    // What would be rounded to 1024 is one of the next unit.
-    while value >= 1023.5, unit < units.count - 1 {
+    var unit = 0
+    while value >= 999.5, unit < binaryUnits.count - 1 {
       value /= 1024
       unit += 1
     }
+    return unit
+  }
+
+  private static func number(_ bytes: UInt64, in unit: Int) -> String {
+    guard unit > 0 else { return String(bytes) }
+    let value = Double(bytes) / Double(UInt64(1) << UInt64(10 * unit))
     let tenths = Int((value * 10).rounded())
-    return tenths < 1000
-      ? "\(tenths / 10).\(tenths % 10) \(units[unit])" : "\(Int(value.rounded())) \(units[unit])"
+    return tenths < 1000 ? "\(tenths / 10).\(tenths % 10)" : String(Int(value.rounded()))
   }
 
   /// Digits and one point, nothing else that `Double` would read: no sign, exponent, `nan`, hexadecimal.

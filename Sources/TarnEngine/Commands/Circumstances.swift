@@ -40,6 +40,7 @@ struct Circumstances {
   var isOfWindow = false
   /// Of a mirror of the settings.
   var configuredName: String?
+  private var trashBytes: UInt64 = 0
   /// What an agent that answers calls the mirror.
   var agentsName: () -> String? = { nil }
 
@@ -56,6 +57,7 @@ struct Circumstances {
     }
     unlisted = try ledger.fact("entries-unlisted").flatMap { Int($0) } ?? 0
     below = try ledger.rowCount(below: path)
+    trashBytes = try ledger.trashTotals().bytes
     lastPass = try Self.lastPass(ledger, holder: holder)
     hasUnnamed = try ledger.fact(UnnamedProblems.fact) != nil
     if lastPass == .atWork { transfer = try ledger.activity().first { $0.path == path } }
@@ -184,7 +186,7 @@ extension Circumstances {
   func current(_ row: Row, mirror: String) -> Verdict {
     let how =
       row.isVerified
-      ? "verified against the digest that the feed gave then" : "the feed gave no digest to verify it by"
+      ? "verified against the digest that the feed gave then" : "the feed gave no checksum to verify it by"
     let placed = "\(row.origin) on \(row.placed.rfc3339), \(how)"
     return ("current", placed + doubt, doubt.isEmpty ? nil : "tarn plan --delete \(mirror)")
   }
@@ -269,6 +271,11 @@ extension Circumstances {
       return row == nil ? "move it away, then: tarn sync \(mirror)" : undo(mirror)
     default: return "move it away, then: tarn sync \(mirror)"
     }
+  }
+
+  /// What helps where no pass is at work.
+  func step(_ problem: Problem, mirror: String) -> String {
+    ProblemAdvice(problem, mirror: mirror, configured: configuredName, trashBytes: trashBytes).step
   }
 
   func next(_ mirror: String) -> String {

@@ -84,10 +84,13 @@ package struct ExplainQuery {
   /// A name as the feed gave it that was refused; nil for any other.
   ///
   /// - Throws: `PassFailure`.
-  package func explain(refused name: [UInt8]) throws(PassFailure) -> Explanation? {
+  package func explain(refused name: [UInt8], mirror: String) throws(PassFailure) -> Explanation? {
     try PassFailure.translating {
       guard let problem = try ledger.problem(name: name), problem.kind == .refused else { return nil }
-      return Explanation(refused: problem)
+      var answer = Explanation(refused: problem)
+      answer.hint =
+        ProblemAdvice(problem, mirror: ShellWord.quote(mirror), configured: configuredName).step
+      return answer
     }
   }
 
@@ -158,8 +161,8 @@ package struct ExplainQuery {
     case .conflict: about.afterConflict(problem.code, row: row, mirror: mirror)
     case .held where problem.code == "paused": about.resumption(of: problem.name, mirror: mirror)
     case .held: plan.map { "tarn approve \(mirror) \($0.id)" } ?? "tarn sync \(mirror)"
-    case .refused: nil
-    default: about.next(mirror)
+    case .refused: about.step(problem, mirror: mirror)
+    default: about.lastPass == .atWork ? about.next(mirror) : about.step(problem, mirror: mirror)
     }
   }
 

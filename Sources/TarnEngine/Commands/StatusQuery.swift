@@ -52,6 +52,9 @@ package struct StatusQuery {
       document.feedTransfer = try ledger.fact(StatusDocument.FeedTransfer.fact).flatMap {
         StatusDocument.FeedTransfer(encoded: $0)
       }
+      document.progress = try ledger.fact(StatusDocument.Progress.fact).flatMap {
+        StatusDocument.Progress(encoded: $0)
+      }
       document.show(try ledger.activity(), waiting: waiting, unlisted: unlisted)
     }
     return document

@@ -125,8 +125,8 @@ final class PlanBuilder {
       try want(entry)
     case .refused(let refusal):
       entriesInFeed += 1
-      counts.wanted += 1
-      refuse(name: refusal.name, code: refusal.code, message: refusal.reason)
+      if let path = refusal.path, policy.filter.excludes(path) { return counts.excluded += 1 }
+      refuse(refusal)
       if let path = refusal.path { try want(Entry(refused: path)) }
     // An enclosure has no path yet: the window's catalog hands it on as an entry.
     case .directory, .deleted, .enclosure: break
@@ -370,7 +370,8 @@ final class PlanBuilder {
     if let refusal = finding.refusal {
       partials.unnamed.remove(finding.path)
       if finding.entry?.isRefused != true {
-        refuse(name: finding.path.bytes, code: refusal.code, message: refusal.message)
+        report(
+          name: finding.path.bytes, kind: .refused, code: refusal.code, message: refusal.message)
       }
       return
     }
@@ -472,12 +473,12 @@ final class PlanBuilder {
   func refuse(_ item: FeedItem) {
     guard case .refused(let refusal) = item else { return }
     entriesInFeed += 1
-    counts.wanted += 1
-    refuse(name: refusal.name, code: refusal.code, message: refusal.reason)
+    refuse(refusal)
   }
 
-  private func refuse(name: [UInt8], code: String, message: String) {
-    report(name: name, kind: .refused, code: code, message: message)
+  private func refuse(_ refusal: Refusal) {
+    counts.wanted += 1
+    report(name: refusal.name, kind: .refused, code: refusal.code, message: refusal.reason)
   }
 
   func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {

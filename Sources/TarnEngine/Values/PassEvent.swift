@@ -272,7 +272,16 @@ extension PassProgress.Snapshot {
       .fact("transfers-waiting", listed > 0 ? String(listed) : nil),
       .fact("transfers-unlisted", waiting > listed ? String(waiting - listed) : nil),
       .fact(StatusDocument.FeedTransfer.fact, feed?.encoded),
+      .fact(StatusDocument.Progress.fact, progress?.encoded),
     ]
+  }
+
+  /// nil where no files are to be put in place.
+  package var progress: StatusDocument.Progress? {
+    guard filesTotal > 0 else { return nil }
+    return StatusDocument.Progress(
+      filesDone: filesDone, filesTotal: filesTotal, bytesDone: bytesDone, bytesTotal: bytesTotal,
+      unknownSizes: unknownSizes, rate: rate)
   }
 
   /// The same once nothing is transferred any more.
@@ -289,6 +298,24 @@ extension StatusDocument.FeedTransfer {
     let parts = encoded.split(separator: " ")
     guard parts.count == 3, let received = UInt64(parts[0]), let rate = UInt64(parts[1]) else { return nil }
     self.init(received: received, total: UInt64(parts[2]), rate: rate)
+  }
+}
+
+extension StatusDocument.Progress {
+  static let fact = "progress"
+
+  /// As the ledger has it.
+  var encoded: String { "\(filesDone) \(filesTotal) \(bytesDone) \(bytesTotal) \(unknownSizes) \(rate)" }
+
+  init?(encoded: String) {
+    let parts = encoded.split(separator: " ")
+    guard parts.count == 6, let filesDone = Int(parts[0]), let filesTotal = Int(parts[1]),
+      let bytesDone = UInt64(parts[2]), let bytesTotal = UInt64(parts[3]), let unknown = Int(parts[4]),
+      let rate = UInt64(parts[5])
+    else { return nil }
+    self.init(
+      filesDone: filesDone, filesTotal: filesTotal, bytesDone: bytesDone, bytesTotal: bytesTotal,
+      unknownSizes: unknown, rate: rate)
   }
 }
 

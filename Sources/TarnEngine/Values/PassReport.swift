@@ -80,6 +80,15 @@ extension Row {
 }
 
 extension Action {
+  /// Of the file that comes or goes, as far as the feed or the record tells it.
+  package var sizeToTell: UInt64? {
+    switch kind {
+    case .delete: present?.size ?? row?.identity.size
+    case .forget: nil
+    default: entry.flatMap { $0.size ?? sizeCounted(of: $0) }
+    }
+  }
+
   /// What was counted of an entry without a size before anything came of the action.
   func sizeCounted(of entry: Entry) -> UInt64? {
     row?.size(of: entry, isKept: kind == .revalidate || kind == .inspect)
@@ -157,6 +166,9 @@ package struct PassReport: Sendable {
     if wasStopped { return "stopped" }
     return counts.wanting == 0 && listingFailures == 0 ? "held" : "partial"
   }
+
+  /// What the pass went by, without passwords; nil where nobody told.
+  package var options: PassOptions?
 
   /// How long the feed wants to be left alone (RSS `ttl`), in seconds; nil when it does not say.
   package var refreshSeconds: Int64?

@@ -20,7 +20,10 @@ struct AgentCommand: ParsableCommand {
       and 'tarn reload' read them again. 'tarn status' shows how it is going.
       """)
 
-  @OptionGroup var common: CommonOptions
+  enum Shown: ShownOptions {
+    static let verbose: String? = "Log more: each file."
+  }
+  @OptionGroup var common: CommonOptions<Shown>
 
   func run() throws {
     let session = try Session(common)

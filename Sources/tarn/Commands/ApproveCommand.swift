@@ -21,7 +21,11 @@ struct ApproveCommand: ParsableCommand {
       """)
 
   @OptionGroup var record: StateOption
-  @OptionGroup var common: CommonOptions
+  enum Shown: ShownOptions {
+    static let verbose: String? = "Say more: each file."
+    static let asks = true
+  }
+  @OptionGroup var common: CommonOptions<Shown>
   @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
   var mirror: String
   @Argument(help: ArgumentHelp("The plan's id, from 'tarn status'.", valueName: "plan")) var plan: String?

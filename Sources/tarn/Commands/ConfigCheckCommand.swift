@@ -13,12 +13,12 @@ struct ConfigCheckCommand: ParsableCommand {
       Examples:
         tarn config check
         tarn config check --config ./tarn.toml
-        tarn config check --json | jq .problems
+        tarn config check --json | jq '.problems'
 
       Nothing is changed and no server is asked. It ends with 0 or 78.
       """)
 
-  @OptionGroup var common: CommonOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
 
   func run() throws {
     let session = try Session(common)
@@ -32,10 +32,17 @@ struct ConfigCheckCommand: ParsableCommand {
         session.console.data(
           files.isEmpty
             ? nothing(report) + systemsOwn(session)
-            : "\(files): \(Numbers.count(settings.mirrors.count, "mirror"))")
+            : "\(files): \(Numbers.count(settings.mirrors.count, "mirror"))\(unplanned(settings))")
       }
     }
     try report.status.end()
+  }
+
+  /// Those that an agent never begins a pass of by itself.
+  private func unplanned(_ settings: Settings) -> String {
+    let names = settings.mirrors.filter { $0.rhythm == .command }.map { Printable.escape($0.name) }
+    return names.isEmpty
+      ? "" : "; only by command, without every or schedule: \(names.joined(separator: ", "))"
   }
 
   /// No error: an agent without settings has no mirrors, and takes them when they are there.
@@ -43,7 +50,8 @@ struct ConfigCheckCommand: ParsableCommand {
     let directories = report.paths.directories.map { Printable.escape($0) }
     guard !directories.isEmpty else { return "no settings: neither $HOME nor $XDG_CONFIG_HOME is set" }
     let places = directories.map { "\($0)/tarn.toml and \($0)/conf.d/*.toml" }
-    return "no settings found: looked for " + places.joined(separator: ", ")
+    return "no settings found, so there is no mirror: looked for " + places.joined(separator: ", ")
+      + "; \(report.placeForMirrors)"
   }
 
   /// A running system's agent says 'tarn config check' when it rejects settings: those are not this user's.

@@ -9,7 +9,11 @@ struct ConfigCommand: ParsableCommand {
       Examples:
         tarn config check
         tarn config show
+        tarn config show /srv/iso               what it remembers
+        tarn config unset /srv/iso limit-rate   take that back
         tarn config paths
       """,
-    subcommands: [ConfigCheckCommand.self, ConfigShowCommand.self, ConfigPathsCommand.self])
+    subcommands: [
+      ConfigCheckCommand.self, ConfigShowCommand.self, ConfigUnsetCommand.self, ConfigPathsCommand.self,
+    ])
 }

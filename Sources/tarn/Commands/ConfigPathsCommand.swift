@@ -10,12 +10,12 @@ struct ConfigPathsCommand: ParsableCommand {
     discussion: """
       Examples:
         tarn config paths
-        tarn config paths --json | jq -r .files[].path
+        tarn config paths --json | jq -r '.files[].path'
 
       What is read later goes before what is read earlier. 'tarn config check' says what is wrong.
       """)
 
-  @OptionGroup var common: CommonOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
 
   func run() throws {
     let session = try Session(common)

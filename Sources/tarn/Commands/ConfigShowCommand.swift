@@ -1,25 +1,34 @@
 import ArgumentParser
+import TarnAgent
 import TarnConfig
+import TarnEngine
 
 /// `tarn config show`.
 struct ConfigShowCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "show",
     abstract: "Show the settings that hold, and where each came from.",
-    usage: "tarn config show [options]",
+    usage: "tarn config show [options] [MIRROR]",
     discussion: """
       Examples:
         tarn config show
+        tarn config show podcasts
+        tarn config show /srv/iso      what a mirror made by hand remembers
         tarn config show | grep -v '# standard'
         tarn config show --json | jq '.settings[] | select(.name == "feed")'
 
       It is TOML that gives the same settings again. Of a secret only the place is shown.
       """)
 
-  @OptionGroup var common: CommonOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(
+    help: ArgumentHelp("A name or a folder; all settings without one.", valueName: "mirror"),
+    completion: .directory)
+  var mirror: String?
 
   func run() throws {
     let session = try Session(common)
+    if let mirror { return try show(mirror, session) }
     let report = SettingsReport(session)
     if session.isJSON {
       session.console.data(JSONText.document(ConfigShowDocument(report)))
@@ -28,5 +37,25 @@ struct ConfigShowCommand: ParsableCommand {
       report.tellProblems(session)
     }
     try report.status.end()
+  }
+
+  private func show(_ mirror: String, _ session: Session) throws {
+    let records = try records(of: mirror, session)
+    if session.isJSON {
+      session.console.data(JSONText.document(ConfigShowDocument(records)))
+    } else {
+      session.console.frame(SettingsText.show(records))
+    }
+  }
+
+  /// Of a mirror of the settings what they say of it; of another one what it remembers.
+  private func records(of mirror: String, _ session: Session) throws(PassFailure) -> [SettingRecord] {
+    let folder = try AgentLink(session.sources).folder(of: mirror, session)
+    if let name = session.configured((mirror, folder, nil))?.name {
+      return session.sources.checked().records.filter { $0.table == .mirror(name) }
+    }
+    let known = try session.tarn.remembered(folder: folder)
+    return RememberedSettings.records(
+      feed: known.feed, folder: known.folder, state: known.state, options: known.options)
   }
 }

@@ -28,7 +28,7 @@ struct EventsCommand: ParsableCommand {
   @Option(help: ArgumentHelp("Only what came after that event: its number, or its cursor.", valueName: "n"))
   var after: String?
   @Option(help: ArgumentHelp("Without --after, so many of the newest.", valueName: "n")) var newest = 20
-  @OptionGroup var common: CommonOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror")) var mirrors: [String] = []
 
   func validate() throws {
@@ -72,6 +72,7 @@ extension EventsCommand {
   /// - Throws: where none is known and the settings have errors, what those are.
   private func places(_ session: Session, _ report: SettingsReport) throws(PassFailure) -> [Tarn.Place] {
     let targets = PassTargets(session: session)
+    let mirrors = mirrors.map { session.mirror(around: $0) }
     do throws(PassFailure) {
       guard report.failure != nil else { return try targets.places(mirrors) }
       return try targets.places(mirrors, named: report.loaded.places)

@@ -1,42 +1,113 @@
 import ArgumentParser
 import TarnAgent
+import TarnConfig
 import TarnCore
+import TarnEngine
 
 /// `tarn forget`.
 struct ForgetCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "forget",
     abstract: "Stop following a feed; the files stay.",
-    usage: "tarn forget [options] MIRROR",
+    usage: """
+      tarn forget [options] MIRROR
+      tarn forget [options] --gone
+      """,
     discussion: """
       Examples:
         tarn forget /srv/iso
+        tarn forget --gone      all mirrors whose folder is not there any more
+
+      A mirror of the settings is forgotten by taking it out of them. --gone leaves out folders that may only not be \
+      mounted.
       """)
 
+  @Flag(help: "Forget all mirrors whose folder is gone.") var gone = false
   @OptionGroup var record: StateOption
-  @OptionGroup var common: CommonOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
-  var mirror: String
+  var mirror: String?
 
-  func run() throws {
-    let session = try Session(common)
-    try session.refuseFaultySettings([mirror])
-    session.console.outliveReader()
-    let place = session.tarn.place(of: mirror)
-    let forgotten = try session.tarn.forget(
-      folder: place?.folder ?? mirror, state: record.state ?? place?.state)
-    if session.isJSON {
-      session.console.data(JSONText.document(ForgetReport(folder: Printable.escape(mirror))))
-    } else if !session.isQuiet {
-      session.console.data("forgot \(ShellWord.quote(mirror)): \(said(forgotten))")
+  func validate() throws {
+    guard (mirror == nil) == gone else {
+      throw ValidationError(gone ? "--gone and a mirror exclude each other" : "say which mirror, or --gone")
     }
   }
 
-  private func said(_ forgotten: Tarn.Forgotten) -> String {
+  func run() throws {
+    let session = try Session(common)
+    guard let mirror else { return try forgetGone(session) }
+    try session.refuseFaultySettings([mirror])
+    session.console.outliveReader()
+    let place = session.tarn.place(of: mirror)
+    let folder = place?.folder ?? mirror
+    try refuseAgents(mirror, folder: folder, session)
+    let settings = source(of: mirror, folder: folder, session)
+    let forgotten: Tarn.Forgotten
+    do throws(PassFailure) {
+      forgotten = try session.tarn.forget(folder: folder, state: record.state ?? place?.state)
+    } catch {
+      guard let settings, error.code == "not-a-mirror" else { throw error }
+      throw PassFailure(
+        .usage, code: "of-the-settings",
+        "'\(Printable.escape(settings.name))' was never synced: only the settings name it",
+        hint: "take it out of them: \(settings.place)")
+    }
+    if session.isJSON {
+      session.console.data(JSONText.document(ForgetReport(folder: Printable.escape(mirror))))
+    } else if !session.isQuiet {
+      session.console.data("forgot \(ShellWord.quote(mirror)): \(said(forgotten, mirror))")
+    }
+    if let settings {
+      session.say(
+        session.messageStyle.paint("warning:", .warning)
+          + " the settings still name it, and the next pass makes it anew: \(settings.place)")
+    }
+  }
+
+  private func said(_ forgotten: Tarn.Forgotten, _ mirror: String) -> String {
     switch forgotten {
     case .mirror: "it follows no feed any more; its files stay"
     case .line:
       "it was a mirror no more; if it had its state elsewhere: tarn forget --state DIR \(ShellWord.quote(mirror))"
     }
   }
+
+  /// Where the settings have it.
+  private func source(of mirror: String, folder: String, _ session: Session) -> (name: String, place: String)?
+  {
+    session.configured((mirror, folder, nil)).map { ($0.name, session.place(of: "feed", in: $0.name) ?? "") }
+  }
+
+  /// The agent would make it anew. A folder that is gone is no mirror to be made anew.
+  private func refuseAgents(_ mirror: String, folder: String, _ session: Session) throws(PassFailure) {
+    guard !session.tarn.isLost(folder), let name = AgentLink(session.sources).name(of: mirror, session) else {
+      return
+    }
+    let place = source(of: mirror, folder: folder, session).map { " (\($0.place))" } ?? ""
+    throw PassFailure(
+      .usage, code: "of-the-settings",
+      "the agent keeps '\(Printable.escape(name))' by its settings\(place), and would make it anew",
+      hint: "take [mirror.\(Printable.escape(name))] out of them, then 'tarn reload', then: "
+        + "tarn forget \(ShellWord.quote(session.tarn.absolute(folder)))")
+  }
+
+  private func forgetGone(_ session: Session) throws {
+    let kept = session.sources.checked().settings?.mirrors.map(\.folder) ?? []
+    let folders = session.tarn.forgetGone(but: kept)
+    if session.isJSON {
+      session.console.data(JSONText.document(ForgottenReport(folders: folders.map { Printable.escape($0) })))
+    } else if !session.isQuiet {
+      for folder in folders { session.console.data("forgot \(ShellWord.quote(folder))", now: false) }
+      if folders.isEmpty {
+        session.console.data("nothing to forget: the folder of each known mirror is there")
+      }
+    }
+  }
+}
+
+/// `forget --gone --json`.
+struct ForgottenReport: Encodable {
+  var schema = "tarn-forget/1"
+  var folders: [String]
 }

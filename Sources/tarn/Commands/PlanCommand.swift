@@ -15,19 +15,24 @@ struct PlanCommand: ParsableCommand {
       Examples:
         tarn plan https://example.org/iso/SHA256SUMS /srv/iso
         tarn plan --delete /srv/iso | grep ^delete
+        tarn plan -v /srv/iso                     with the options that it goes by
         tarn plan --exit-code -q /srv/iso || echo there is something to do
       """)
 
   @OptionGroup var flags: PassFlags
   @Flag(help: "End with 2 when there is something to do.") var exitCode = false
-  @OptionGroup var common: CommonOptions
+  enum Shown: ShownOptions {
+    static let verbose: String? = "Say more: the options that hold."
+  }
+  @OptionGroup var common: CommonOptions<Shown>
   @Argument(
     help: ArgumentHelp("A feed and a folder, or mirrors.", valueName: "mirror"), completion: .directory)
   var targets: [String] = []
 
   func run() throws {
     let session = try Session(common)
-    let requests = try PassTargets(session: session).requests(targets, flags: flags)
+    let requests = try PassTargets(session: session).requests(
+      targets, flags: flags, remembers: false)
     try PlanRun(session: session, usesExitCode: exitCode).run(requests).end()
   }
 }

@@ -23,7 +23,7 @@ struct ScheduleCommand: ParsableCommand {
       """)
 
   @Flag(help: "Print the settings of the service that the timer starts.") var service = false
-  @OptionGroup var common: CommonOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
   var mirror: String
 

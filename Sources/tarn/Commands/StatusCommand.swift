@@ -16,18 +16,30 @@ struct StatusCommand: ParsableCommand {
         tarn status                              the mirror you are in, or all
         tarn status --watch /srv/iso             live
         tarn status --check --max-age 26h        for monitoring: 0 or 3
-        tarn status --json | jq .mirrors[].state
+        tarn status --check --format nagios      a plugin of Nagios or Icinga: 0 to 3
+        tarn status --json | jq '.mirrors[].state'
+        tarn status sub/file.iso                 the mirror that it lies in
 
-      --check of all mirrors leaves out those whose settings say dry-run, for their passes bring nothing into sync.
+      --check tells each mirror that is not good, and why. It is late when its last success is too old, clock when \
+      that lies in the future, failing when its last pass failed or left files undone, held when deletions wait for \
+      approval. For Nagios late and clock are critical (2), failing and held a warning (1); 3 is a mirror that cannot \
+      be looked at. Without names it leaves out mirrors whose settings say dry-run, for their passes bring nothing into sync.
       """)
 
-  @Flag(help: "Print one line, or one for each mirror whose last success is too old; end with 3 then.")
+  enum CheckFormat: String, CaseIterable, ExpressibleByArgument { case text, nagios }
+
+  @Flag(help: "Print one line, or one for each mirror that is not good; end with 3 then.")
   var check = false
+  @Option(help: ArgumentHelp("How --check prints: text or nagios.", valueName: "name"))
+  var format = CheckFormat.text
   @Option(help: ArgumentHelp("How old is too old for --check: 90m, 24h, 7d.", valueName: "duration"))
   var maxAge = "24h"
   @Flag(help: "Print again each second, until q or Ctrl-C.") var watch = false
   @OptionGroup var record: StateOption
-  @OptionGroup var common: CommonOptions
+  enum Shown: ShownOptions {
+    static let verbose: String? = "Say more: options, all transfers and all problems."
+  }
+  @OptionGroup var common: CommonOptions<Shown>
   @Argument(help: ArgumentHelp("Names or folders.", valueName: "mirror"), completion: .directory) var mirrors:
     [String] = []
 
@@ -37,12 +49,15 @@ struct StatusCommand: ParsableCommand {
         "--max-age: '\(Printable.escape(maxAge))' is not a duration such as 90m, 24h or 7d")
     }
     if check, watch { throw ValidationError("--check and --watch exclude each other") }
+    if format == .nagios, !check { throw ValidationError("--format nagios goes with --check") }
+    if format == .nagios, common.json { throw ValidationError("--format and --json exclude each other") }
   }
 
   func run() throws {
+    if check, format == .nagios { return try tellNagios() }
     let session = try Session(common)
     try session.refuseMissingSettings()
-    if check { return try self.check(session).end() }
+    if check { return try tellCheck(session) }
     if watch { return try StatusWatch(session: session).run { read(session) }.end() }
     let reading = read(session)
     // A failure alone leaves standard output empty; some mirrors beside a failure are a document.
@@ -56,18 +71,32 @@ struct StatusCommand: ParsableCommand {
   }
 
   private func lines(_ reading: Reading, _ session: Session) -> [String] {
-    let documents = reading.documents.filter { !session.isQuiet || !StatusText.isCalm($0) }
+    let documents = reading.here.filter { !session.isQuiet || !StatusText.isCalm($0) }
     let (now, style) = (session.now, session.style)
     // What is meant cannot be told of: only why is said.
     if reading.documents.isEmpty, !mirrors.isEmpty { return [] }
     var head = Self.head(reading, session)
     if reading.documents.isEmpty, reading.agent != nil, !session.isQuiet {
-      head.append("no mirrors: its settings name none, and no other is known here")
+      head.append(
+        "no mirrors: its settings name none, and no other is known here; "
+          + SettingsReport(session).placeForMirrors)
     }
+    let gone = reading.goneLines(style)
     if documents.count == 1 {
-      return head + StatusText.card(documents[0], now: now, style: style, isLong: session.isVerbose)
+      return head + StatusText.card(documents[0], now: now, style: style, isLong: session.isVerbose) + gone
     }
-    return head + (documents.isEmpty ? [] : StatusText.table(documents, now: now, style: style))
+    let width = Terminal.output.isTerminal ? Terminal.output.size.columns : nil
+    let table =
+      documents.isEmpty ? [] : StatusText.table(documents, now: now, style: style, width: width)
+    // With -v each mirror's options, too: whether it deletes is not to be guessed.
+    let options = session.isVerbose ? documents.flatMap(StatusText.optionLines) : []
+    return fitted(head + table, width) + options + gone
+  }
+
+  /// Broken at blanks where the terminal would break words; not a command, which is to be copied.
+  private func fitted(_ lines: [String], _ width: Int?) -> [String] {
+    guard let width else { return lines }
+    return lines.flatMap { $0.contains("tarn ") ? [$0] : Columns.wrapped($0, width) }
   }
 
   /// What is said of the agent, if there is one.
@@ -89,17 +118,42 @@ struct StatusCommand: ParsableCommand {
     var failures: [PassFailure] = []
     /// Settings with errors, while no agent goes on with older ones.
     var faulty: SettingsReport?
+    /// Folders that are gone, of mirrors that this user has: `documents` has them, too.
+    var gone: [String] = []
     /// Which mirrors there are is for these settings to say: nobody named any.
     var needsSettings = false
 
     /// There is something to look at, and may be more in a moment.
     var isWorthWatching: Bool { !documents.isEmpty || agent != nil }
 
+    /// Those that are not gone.
+    var here: [StatusDocument] {
+      documents.filter { document in !gone.contains { $0.utf8.elementsEqual(document.folder.utf8) } }
+    }
+
+    /// What is gone, in one line, with the command that forgets all of it.
+    func goneLines(_ style: Style) -> [String] {
+      guard let first = gone.first else { return [] }
+      let label = style.paint("gone:", .warning)
+      guard gone.count > 1 else {
+        return [
+          "\(label) there is no folder \(Printable.escape(first)) any more; "
+            + "if it is gone for good: tarn forget \(ShellWord.quote(first))"
+        ]
+      }
+      let names = gone.prefix(3).map { Printable.escape($0) }.joined(separator: ", ")
+      let more = gone.count > 3 ? " and \(Numbers.grouped(gone.count - 3)) more" : ""
+      return [
+        "\(label) \(Numbers.count(gone.count, "mirror")) without a folder: \(names)\(more); "
+          + "if they are gone for good: tarn forget --gone"
+      ]
+    }
+
     var isFailed: Bool { !failures.isEmpty || (needsSettings && faulty != nil) }
 
     /// Says all that failed, with each error of the settings.
     func tellFailures(_ session: Session) -> ExitStatus {
-      var statuses = failures.map(session.tell)
+      var statuses = failures.map { session.tell($0) }
       guard let faulty, let failure = faulty.failure else { return ExitStatus.worst(statuses) }
       if session.isJSON {
         _ = session.tell(failure)
@@ -143,6 +197,7 @@ struct StatusCommand: ParsableCommand {
         } catch {
           if let document = standIn(for: place, error, session) {
             reading.documents.append(document)
+            if error.code == "no-folder", place.name == place.folder { reading.gone.append(document.folder) }
             continue
           }
           // One of these settings that was never synced has nothing to tell.
@@ -176,6 +231,7 @@ struct StatusCommand: ParsableCommand {
     _ session: Session, _ known: [StatusDocument], faulty: SettingsReport?
   ) throws(PassFailure) -> [Tarn.Place] {
     let targets = PassTargets(session: session)
+    let mirrors = mirrors.map { session.mirror(around: $0) }
     if let faulty { return try targets.places(mirrors, named: faulty.loaded.places) }
     guard mirrors.isEmpty, !known.isEmpty,
       session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) == nil
@@ -204,14 +260,14 @@ struct StatusCommand: ParsableCommand {
     return document
   }
 
-  /// Tells of a mirror that this user has, and that is not there to be asked; for monitoring, of any that cannot be read.
+  /// Tells of a mirror that this user has, and that is not there to be asked; for monitoring, of any that is not there.
   private func standIn(
     for place: Tarn.Place, _ failure: PassFailure, _ session: Session
   ) -> StatusDocument? {
     let folder = session.tarn.absolute(place.folder)
     let isGone = ["no-folder", "not-a-mirror", "not-a-folder"].contains(failure.code)
     let loss = isGone ? session.tarn.lossHint(folder) : nil
-    guard check ? failure.kind != .usage : mirrors.isEmpty && loss != nil else { return nil }
+    guard check ? failure.kind == .folderUnusable : mirrors.isEmpty && loss != nil else { return nil }
     var document = StatusDocument(
       name: place.name == place.folder ? folder : place.name, feed: "", folder: folder, state: "failing")
     (document.lastFailure, document.hint) = (failure.message, loss ?? failure.hint)
@@ -223,24 +279,66 @@ struct StatusCommand: ParsableCommand {
     !mirrors.isEmpty || session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) != nil
   }
 
-  private func check(_ session: Session) throws -> ExitStatus {
+  /// - Returns: what is judged, and all that was read for it.
+  private func check(_ session: Session) throws(PassFailure) -> (StatusCheck, Reading) {
     let reading = read(session)
     let fault = reading.needsSettings ? reading.faulty?.failure : nil
     let failures = [fault].compactMap { $0 } + reading.failures
-    if let wrong = failures.first(where: { $0.kind == .usage }) { throw wrong }
+    if let wrong = failures.first(where: { $0.kind == .usage && $0.code != "no-mirror" }) { throw wrong }
     let documents = reading.documents
     let judged = documents.filter { areMeant(session) || $0.dryRun != true }
-    let result = StatusText.check(
+    var check = StatusCheck(
       judged, leftOut: documents.count - judged.count, maxAge: Units.duration(maxAge) ?? 0, now: session.now)
-    let isGood = result.isGood && failures.isEmpty
+    check.failures = failures
+    return (check, reading)
+  }
+
+  private func tellCheck(_ session: Session) throws {
+    let (check, reading) = try check(session)
     if session.isJSON {
-      session.console.data(JSONText.document(StatusAnswer(agent: reading.agent, mirrors: documents)))
-      for failure in failures { _ = session.tell(failure) }
-    } else if !session.isQuiet || !isGood {
-      let isSaid = failures.isEmpty || !documents.isEmpty && !result.isGood
-      let lines = failures.map { "late: \(Message.safe($0.message))" } + (isSaid ? result.lines : [])
-      for line in lines { session.console.data(line) }
+      session.console.data(JSONText.document(CheckDocument(check, reading)))
+      for failure in check.failures { _ = session.tell(failure) }
+    } else if !session.isQuiet || !check.isGood {
+      for line in check.lines { session.console.data(line) }
     }
-    return isGood ? .inSync : .partial
+    try (check.isGood ? ExitStatus.inSync : .partial).end()
+  }
+
+  /// Whatever goes wrong is a state of Nagios's.
+  private func tellNagios() throws {
+    do {
+      let session = try Session(common)
+      try session.refuseMissingSettings()
+      let check = try check(session).0
+      for line in NagiosText.lines(check) { session.console.data(line) }
+      try NagiosStatus(check).end()
+    } catch let failure as PassFailure {
+      Console.shared.data(NagiosText.line(failure.blamingSettings))
+      try NagiosStatus.unknown.end()
+    }
+  }
+}
+
+/// `status --check --json`.
+struct CheckDocument: Encodable {
+  struct Mirror: Encodable {
+    var name: String
+    /// `good`, `held`, `failing`, `clock` or `late`.
+    var verdict: String
+    /// Seconds since its last success; left out where there was none, or it lies in the future.
+    var age: Int64?
+    var message: String
+  }
+  var schema = "tarn-status/1"
+  var agent: AgentDocument?
+  var mirrors: [StatusDocument]
+  var check: [Mirror]
+
+  init(_ check: StatusCheck, _ reading: StatusCommand.Reading) {
+    agent = reading.agent
+    mirrors = reading.documents
+    self.check = check.mirrors.map {
+      Mirror(name: $0.document.name, verdict: $0.verdict.rawValue, age: $0.age, message: $0.line)
+    }
   }
 }

@@ -5,9 +5,32 @@ import TarnControl
 import TarnCore
 import TarnEngine
 
+/// The mirrors that a command for the agent is about.
+struct SteeringTargets: ParsableArguments {
+  @Flag(help: "All mirrors of the agent.") var all = false
+  @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target"))
+  var targets: [String] = []
+
+  func validate() throws {
+    guard targets.isEmpty == all else {
+      throw ValidationError(
+        all ? "--all and single mirrors exclude each other" : "say which mirrors are meant, or --all")
+    }
+  }
+}
+
 /// What the commands that steer a running agent have in common.
 struct Steering {
   let session: Session
+
+  /// The same for single mirrors, or all of them.
+  func run(_ verb: ControlCommand.Verb, _ words: SteeringTargets) throws {
+    guard words.all else { return try run(verb, words.targets) }
+    try session.refuseMissingSettings()
+    let names = try AgentLink(session.sources).ask { try $0.status(problemLimit: 0) }.mirrors.map(\.name)
+    if names.isEmpty { session.say("the agent has no mirror") }
+    try run(verb, names)
+  }
 
   /// Performs one command per target, and ends with the worst status.
   func run(
@@ -62,20 +85,23 @@ struct PauseCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "pause",
     abstract: "Let the agent leave mirrors alone until 'tarn resume'.",
-    usage: "tarn pause [options] TARGET...",
+    usage: """
+      tarn pause [options] TARGET...
+      tarn pause [options] --all
+      """,
     discussion: """
       Examples:
         tarn pause podcasts
         tarn pause podcasts iso
+        tarn pause --all
         tarn pause iso:debian.iso    one transfer; the others go on
 
       What is at work ends; what was fetched is kept. A pause outlives the agent.
       """)
-  @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:
-    [String]
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @OptionGroup var words: SteeringTargets
 
-  func run() throws { try Steering(session: Session(common)).run(.pause, targets) }
+  func run() throws { try Steering(session: Session(common)).run(.pause, words) }
 }
 
 /// `tarn resume`.
@@ -83,17 +109,20 @@ struct ResumeCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "resume",
     abstract: "Let the agent go on with paused mirrors.",
-    usage: "tarn resume [options] TARGET...",
+    usage: """
+      tarn resume [options] TARGET...
+      tarn resume [options] --all
+      """,
     discussion: """
       Examples:
         tarn resume podcasts
+        tarn resume --all
         tarn resume iso:debian.iso
       """)
-  @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:
-    [String]
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @OptionGroup var words: SteeringTargets
 
-  func run() throws { try Steering(session: Session(common)).run(.resume, targets) }
+  func run() throws { try Steering(session: Session(common)).run(.resume, words) }
 }
 
 /// `tarn retry`.
@@ -101,7 +130,10 @@ struct RetryCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "retry",
     abstract: "Let the agent try failed mirrors now, without waiting.",
-    usage: "tarn retry [options] TARGET...",
+    usage: """
+      tarn retry [options] TARGET...
+      tarn retry [options] --all
+      """,
     discussion: """
       Examples:
         tarn retry iso
@@ -110,11 +142,10 @@ struct RetryCommand: ParsableCommand {
       One transfer is tried in the pass at work, also after 'tarn cancel', and else in the next pass, which begins \
       at once; the answer says which.
       """)
-  @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:
-    [String]
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @OptionGroup var words: SteeringTargets
 
-  func run() throws { try Steering(session: Session(common)).run(.retry, targets) }
+  func run() throws { try Steering(session: Session(common)).run(.retry, words) }
 }
 
 /// `tarn cancel`.
@@ -122,7 +153,10 @@ struct CancelCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cancel",
     abstract: "Let the agent end the passes of mirrors that are at work.",
-    usage: "tarn cancel [options] TARGET...",
+    usage: """
+      tarn cancel [options] TARGET...
+      tarn cancel [options] --all
+      """,
     discussion: """
       Examples:
         tarn cancel iso
@@ -130,11 +164,10 @@ struct CancelCommand: ParsableCommand {
 
       What was fetched is kept, and the next pass, which comes as planned, goes on there.
       """)
-  @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:
-    [String]
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @OptionGroup var words: SteeringTargets
 
-  func run() throws { try Steering(session: Session(common)).run(.cancel, targets) }
+  func run() throws { try Steering(session: Session(common)).run(.cancel, words) }
 }
 
 /// `tarn prioritize`.
@@ -152,7 +185,7 @@ struct PrioritizeCommand: ParsableCommand {
       """)
   @Option(help: ArgumentHelp("high, normal or low.", valueName: "priority")) var priority =
     ControlCommand.Priority.high
-  @OptionGroup var common: CommonOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("Mirrors, or MIRROR:PATH for one transfer.", valueName: "target")) var targets:
     [String]
 
@@ -173,12 +206,22 @@ struct LimitCommand: ParsableCommand {
         tarn limit off
         tarn limit settings      what the settings say again
 
-      It holds until the settings' timetable comes to its next row, they are changed, or the agent ends.
+      One mirror alone is limited by limit-rate in its settings, or by 'tarn sync --limit-rate'. It holds until the settings' timetable comes to its next row, they are changed, or the agent ends.
       """)
-  @OptionGroup var common: CommonOptions
-  @Argument(help: ArgumentHelp("Such as 2MiB/s, off or settings.", valueName: "rate")) var rate: String
+  @OptionGroup var common: CommonOptions<NoneShown>
+  @Argument(help: ArgumentHelp("Such as 2MiB/s, off or settings.", valueName: "rate")) var words: [String] =
+    []
+
+  private var rate: String { words.first ?? "" }
 
   func validate() throws {
+    guard words.count == 1 else {
+      throw ValidationError(
+        words.isEmpty
+          ? "say which rate, such as 2MiB/s, off or settings"
+          : "one rate is for all mirrors together; for one alone write limit-rate below [mirror."
+            + "\(Printable.escape(rate))] of the settings, then: tarn reload")
+    }
     if rate != "settings", Units.rate(rate) == nil {
       throw ValidationError("'\(Printable.escape(rate))' is not a rate such as 2MiB/s, off or settings")
     }
@@ -208,7 +251,7 @@ struct ReloadCommand: ParsableCommand {
       where tarn.toml or conf.d, read before, is gone: leave an empty one to take all of it out. \
       Mirrors whose settings did not change are not disturbed.
       """)
-  @OptionGroup var common: CommonOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
 
   func run() throws {
     let session = try Session(common)

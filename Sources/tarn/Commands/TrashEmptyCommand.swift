@@ -17,7 +17,10 @@ struct TrashEmptyCommand: ParsableCommand {
       """)
 
   @OptionGroup var record: StateOption
-  @OptionGroup var common: CommonOptions
+  enum Shown: ShownOptions {
+    static let asks = true
+  }
+  @OptionGroup var common: CommonOptions<Shown>
   @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
   var mirror: String
   @Argument(help: ArgumentHelp("Ids or the front of them, or paths; all without any.", valueName: "name"))

@@ -11,11 +11,11 @@ struct TrashListCommand: ParsableCommand {
     discussion: """
       Examples:
         tarn trash list /srv/iso
-        tarn trash list --json /srv/iso | jq -r .files[].path
+        tarn trash list --json /srv/iso | jq -r '.files[].path'
       """)
 
   @OptionGroup var record: StateOption
-  @OptionGroup var common: CommonOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
   var mirror: String
 

@@ -18,7 +18,7 @@ struct TrashRestoreCommand: ParsableCommand {
 
   @Option(help: ArgumentHelp("Where to, in the mirror.", valueName: "path")) var to: String?
   @OptionGroup var record: StateOption
-  @OptionGroup var common: CommonOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
   var mirror: String
   @Argument(

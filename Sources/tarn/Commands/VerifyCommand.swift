@@ -19,7 +19,10 @@ struct VerifyCommand: ParsableCommand {
 
   @Flag(help: "Sync afterwards; damaged files are fetched again.") var repair = false
   @OptionGroup var record: StateOption
-  @OptionGroup var common: CommonOptions
+  enum Shown: ShownOptions {
+    static let verbose: String? = "Say more: each finding as it is made."
+  }
+  @OptionGroup var common: CommonOptions<Shown>
   @Argument(help: ArgumentHelp("A name or a folder.", valueName: "mirror"), completion: .directory)
   var mirror: String
 

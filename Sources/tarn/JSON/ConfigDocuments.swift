@@ -2,7 +2,7 @@ import TarnConfig
 
 /// Where a value or a problem stands: in a file at a line and column, from 1, or elsewhere.
 private struct OriginDocument: Encodable {
-  /// `/etc/tarn/tarn.toml:3:8`, `$TARN_SOCKET`, `--socket` or `standard`.
+  /// `/etc/tarn/tarn.toml:3:8`, `$TARN_SOCKET`, `--socket`, `remembered` or `standard`.
   var text: String
   var file: String?
   var line: Int?
@@ -105,6 +105,13 @@ struct ConfigShowDocument: Encodable {
     exitStatus = report.status.rawValue
     settings = report.loaded.records.map(Record.init)
     problems = report.loaded.problems.map(ConfigProblemDocument.init)
+  }
+
+  /// Of one mirror.
+  init(_ records: [SettingRecord]) {
+    exitStatus = ExitStatus.inSync.rawValue
+    settings = records.map(Record.init)
+    problems = []
   }
 }
 

@@ -23,6 +23,8 @@ struct EventLine: Encodable {
   var filesTotal: Int?
   var bytesDone: UInt64?
   var bytesTotal: UInt64?
+  /// Files whose size nobody has told yet: `bytesTotal` is without them, and grows.
+  var unknownSizes: Int?
   var bytesPerSecond: UInt64?
   var entriesRead: Int?
   var counts: [String: Int]?
@@ -81,7 +83,7 @@ struct EventLine: Encodable {
   init(_ action: Action) {
     self.init(type: "action")
     self.action = action.kind.rawValue
-    bytes = action.entry?.size ?? (action.kind == .delete ? action.present?.size : nil)
+    bytes = action.sizeToTell
     set(action.path.bytes)
   }
 
@@ -93,6 +95,7 @@ struct EventLine: Encodable {
     filesTotal = snapshot.filesTotal
     bytesDone = snapshot.bytesDone
     bytesTotal = snapshot.bytesTotal
+    unknownSizes = snapshot.unknownSizes
     bytesPerSecond = snapshot.rate
     entriesRead = snapshot.entriesRead
   }

@@ -23,6 +23,8 @@ struct SummaryLine: Encodable {
   var started: String?
   var ended: String?
   var held: Held?
+  /// What the pass went by: given or remembered.
+  var options: [String: [String]]?
   /// At most 100; each was an event before.
   var problems: [ProblemDocument]?
   var moreProblems: Int?
@@ -56,6 +58,7 @@ struct SummaryLine: Encodable {
     started = report.started.rfc3339
     ended = report.ended.rfc3339
     held = report.held.map { Held(plan: $0.id, deletions: $0.count) }
+    options = report.options?.named
     problems = report.problems.prefix(100).map(ProblemDocument.init)
     moreProblems = max(0, report.problems.count - 100)
     counts = report.counts.named

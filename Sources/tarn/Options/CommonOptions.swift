@@ -4,19 +4,53 @@ enum ColorChoice: String, CaseIterable, ExpressibleByArgument {
   case auto, always, never
 }
 
+/// Which of the common options mean something to a command. The others are taken as well, so that a script may give them to
+/// every command; help lists only these.
+protocol ShownOptions {
+  /// What `--verbose` says more of; nil for nothing.
+  static var verbose: String? { get }
+  /// It may ask a question that `--yes` answers.
+  static var asks: Bool { get }
+}
+
+extension ShownOptions {
+  static var verbose: String? { nil }
+  static var asks: Bool { false }
+}
+
+/// Of a command that says all there is, and asks nothing.
+enum NoneShown: ShownOptions {}
+
+/// What was given of them.
+protocol CommonValues {
+  var json: Bool { get }
+  var quiet: Bool { get }
+  var verbose: Bool { get }
+  var color: ColorChoice { get }
+  var noInput: Bool { get }
+  var yes: Bool { get }
+  var config: String? { get }
+  var socket: String? { get }
+}
+
 /// The options that every command takes.
-struct CommonOptions: ParsableArguments {
+struct CommonOptions<Shown: ShownOptions>: ParsableArguments, CommonValues {
   @Flag(help: "Print JSON, for programs.") var json = false
   @Flag(name: .shortAndLong, help: "Print nothing unless something is wrong.") var quiet = false
-  @Flag(name: .shortAndLong, help: "Say more: each file.") var verbose = false
+  @Flag(name: .shortAndLong, help: Self.help(Shown.verbose)) var verbose = false
   @Option(help: ArgumentHelp("Colour.", valueName: "when")) var color = ColorChoice.auto
   @Flag(help: "Never ask.") var noInput = false
-  @Flag(name: .shortAndLong, help: "Answer every question with yes.") var yes = false
+  @Flag(name: .shortAndLong, help: Self.help(Shown.asks ? "Answer every question with yes." : nil)) var yes =
+    false
   @Option(
     help: ArgumentHelp("Read this file of settings and no other.", valueName: "file"), completion: .file())
   var config: String?
   @Option(help: ArgumentHelp("The agent's control socket.", valueName: "path"), completion: .file())
   var socket: String?
+
+  private static func help(_ text: String?) -> ArgumentHelp {
+    text.map { ArgumentHelp(stringLiteral: $0) } ?? ArgumentHelp(visibility: .hidden)
+  }
 
   func validate() throws {
     if config?.isEmpty == true { throw ValidationError("--config: a file is expected") }

@@ -10,8 +10,18 @@ struct PassTargets {
 
   /// `FEED FOLDER`, mirrors, or none for the mirror of the working directory or else all known ones.
   ///
+  /// - Parameter remembers: the mirrors remember the options for later passes.
   /// - Throws: `PassFailure` when the words make no sense together.
-  func requests(_ words: [String], flags: PassFlags) throws(PassFailure) -> [SyncRequest] {
+  func requests(
+    _ words: [String], flags: PassFlags, remembers: Bool
+  ) throws(PassFailure) -> [SyncRequest] {
+    var requests = try requests(words, flags)
+    if remembers, words.isEmpty { try refuseOptionsForAll(requests) }
+    for index in requests.indices { requests[index].isOnce = !remembers }
+    return requests
+  }
+
+  private func requests(_ words: [String], _ flags: PassFlags) throws(PassFailure) -> [SyncRequest] {
     session.warn(ofRate: flags.network.limitRate)
     var words = words
     if words.count == 2 { words[0] = try StandardInput.take(words[0]) }
@@ -42,7 +52,6 @@ struct PassTargets {
       settings?.mirror(place.name).map { request($0, flags) }
         ?? request(place, flags)
     }
-    if words.isEmpty { try refuseOptionsForAll(requests) }
     return requests.map { request in
       var request = request
       // A folder is taken once, and for that the settings need not say it for ever.
@@ -126,7 +135,9 @@ struct PassTargets {
     throw PassFailure(
       .usage, code: "usage",
       "\(given.joined(separator: ", ")) would be remembered by all \(requests.count) known mirrors",
-      hint: "name the mirrors that are meant, such as \(ShellWord.quote(requests[0].folder))")
+      hint:
+        "name the mirrors that are meant, such as \(ShellWord.quote(requests[0].folder)), or give --once: for this pass"
+    )
   }
 
   /// Of a configured mirror: what is given now goes before the settings, for this pass.

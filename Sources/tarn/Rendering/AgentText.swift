@@ -48,7 +48,7 @@ enum AgentText {
     style.paint("agent:", .bad) + " gone since \(since.rfc3339); this is what the ledgers say"
   }
 
-  /// `https://example.org:443 asked to be left alone until 2026-11-21T12:00:30Z (iso)`.
+  /// `https://example.org:443 asked iso to leave it alone until 2026-11-21T12:00:30Z`. What rests for one mirror may answer another.
   private static func rest(_ host: AgentDocument.RestingHost, now: Timestamp) -> String {
     let mirrors = (host.mirrors ?? []).map { Printable.escape($0) }.joined(separator: ", ")
     let whose = mirrors.isEmpty ? "" : " (\(mirrors))"
@@ -60,12 +60,12 @@ enum AgentText {
       return "\(name) asked to be left alone until \(Printable.escape(asked)); what needs it may try it from "
         + "\(Printable.escape(host.until)) on\(whose)"
     }
-    let why =
-      switch host.asked {
-      case true?: "asked to be left alone"
-      case false?: "failed again and again, and is left alone"
-      case nil: "is left alone"
-      }
-    return "\(name) \(why) until \(Printable.escape(host.until))\(whose)"
+    let until = Printable.escape(host.until)
+    if host.asked == true { return "\(name) asked to be left alone until \(until)\(whose)" }
+    let why = host.asked == false ? " failed again and again, and" : ""
+    // For another mirror the same host may answer.
+    return mirrors.isEmpty
+      ? "\(name)\(why) is left alone until \(until)"
+      : "\(name)\(why) is left alone by \(mirrors) until \(until); other mirrors still ask it"
   }
 }

@@ -34,6 +34,52 @@ enum Columns {
     return front + String(repeating: ".", count: max(0, min(3, limit))) + end
   }
 
+  /// The same text over several lines, broken at blanks; what goes on is indented by two more than the first line. Styles take
+  /// no columns.
+  static func wrapped(_ text: String, _ limit: Int) -> [String] {
+    guard styledWidth(text) > limit else { return [text] }
+    let front = text.prefix { $0 == " " }
+    let indent = String(repeating: " ", count: min(front.count + 2, limit / 2))
+    var lines: [String] = []
+    var line = String(front)
+    var isBlank = true
+    for word in text.dropFirst(front.count).split(separator: " ", omittingEmptySubsequences: false) {
+      var word = String(word)
+      if !isBlank, styledWidth(line) + 1 + styledWidth(word) > limit, !word.isEmpty {
+        lines.append(withoutBlanks(line))
+        line = indent
+      } else if !isBlank {
+        line += " "
+      }
+      // A word that is longer than a line is broken where the line ends.
+      while styledWidth(line) + styledWidth(word) > limit, limit > indent.count {
+        let head = take(word.unicodeScalars, max(1, limit - styledWidth(line)))
+        guard !head.isEmpty else { break }
+        lines.append(line + head)
+        word = String(String.UnicodeScalarView(word.unicodeScalars.dropFirst(head.unicodeScalars.count)))
+        line = indent
+      }
+      line += word
+      isBlank = false
+    }
+    return lines + [withoutBlanks(line)]
+  }
+
+  private static func withoutBlanks(_ line: String) -> String {
+    String(line.reversed().drop { $0 == " " }.reversed())
+  }
+
+  /// The columns of a text with styles, which take none.
+  static func styledWidth(_ text: String) -> Int {
+    var (used, isStyle) = (0, false)
+    for scalar in text.unicodeScalars {
+      if scalar == "\u{1B}" { isStyle = true }
+      if !isStyle { used += width(scalar) }
+      if scalar == "m" { isStyle = false }
+    }
+    return used
+  }
+
   /// The end of the text, which for a path is the part that tells files apart.
   static func end(_ text: String, _ limit: Int) -> String {
     guard width(text) > limit else { return text }

@@ -5,7 +5,8 @@ import TarnEngine
 enum ExplainText {
   static func lines(_ answer: Explanation, now: Timestamp, style: Style) -> [String] {
     let isGood = answer.state == "current"
-    var lines = ["\(Message.safe(answer.path)): \(style.paint(answer.state, isGood ? .good : .warning))"]
+    let state = answer.state == "foreign" ? "not Tarn's" : answer.state
+    var lines = ["\(Message.safe(answer.path)): \(style.paint(state, isGood ? .good : .warning))"]
     lines.append("  \(Message.safe(answer.summary))")
     if let record = answer.record { lines += self.record(record, now: now) }
     if let item = answer.item { lines += self.item(item) }
@@ -43,7 +44,7 @@ enum ExplainText {
       case "guid": "by its guid"
       case "url": "by its URL"
       case "title-date": "by its title and date"
-      default: "new, not seen again yet"
+      default: "by nothing so far: it was seen once"
       }
     var rows = [("item", Message.safe(item.title)), ("known", rule)]
     if let guid = item.guid { rows.insert(("guid", Message.safe(guid)), at: 1) }

@@ -4,15 +4,19 @@ import TarnEngine
 
 /// Why a command did not do its work, for people and for programs.
 enum FailureText {
-  static func lines(_ failure: PassFailure, status: ExitStatus, json: Bool, style: Style) -> [String] {
+  /// - Parameter mirror: where several are worked on.
+  static func lines(
+    _ failure: PassFailure, of mirror: String? = nil, status: ExitStatus, json: Bool, style: Style
+  ) -> [String] {
     var failure = failure
     failure.message = Redaction.message(failure.message)
     failure.hint = failure.hint.map(Redaction.message)
-    if json { return [JSONText.line(FailureLine(failure, status: status))] }
+    if json { return [JSONText.line(FailureLine(failure, of: mirror, status: status))] }
+    let place = mirror.map { "\(Printable.escape($0)): " } ?? ""
     if failure.kind == .stopped {
-      return [style.paint("stopped:", .warning) + " before anything was fetched; nothing was changed"]
+      return [style.paint("stopped:", .warning) + " \(place)before anything was fetched; nothing was changed"]
     }
-    var lines = [style.paint("tarn:", .bad) + " " + Message.safe(failure.message)]
+    var lines = [style.paint("tarn:", .bad) + " " + place + Message.safe(failure.message)]
     if failure.kind == .defect {
       lines.append("  this is a defect in Tarn [\(failure.code)]; the files of the mirror are safe")
     }
@@ -24,11 +28,13 @@ enum FailureText {
 private struct FailureLine: Encodable {
   var schema = "tarn-error/1"
   var exitStatus: Int32
+  var mirror: String?
   var code: String
   var message: String
   var hint: String?
 
-  init(_ failure: PassFailure, status: ExitStatus) {
+  init(_ failure: PassFailure, of mirror: String?, status: ExitStatus) {
+    self.mirror = mirror.map { Printable.escape($0) }
     exitStatus = status.rawValue
     code = failure.code
     message = Message.safe(failure.message)

@@ -14,15 +14,24 @@ enum HelpText {
   /// - Parameters:
   ///   - message: what is wrong alone.
   ///   - full: with the usage.
-  static func usageError(message: String, full: String) -> [String] {
+  ///   - advice: on an option that the command does not have, which goes before all else that is wrong.
+  static func usageError(message: String, full: String, advice: OptionAdvice? = nil) -> [String] {
+    let message = advice.map { "unknown option '\($0.option)'" } ?? plain(message)
     let words = message.split(separator: "\n").map { Printable.escape(Redaction.message(String($0))) }
     let first = words.first.map { $0.prefix(1).lowercased() + $0.dropFirst() } ?? "wrong usage"
     let usage = full.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.map(String.init)
-    return [first] + words.dropFirst().map { "  \($0)" }
+    return [first] + words.dropFirst().map { "  \($0)" } + (advice?.hint.map { ["  hint: \($0)"] } ?? [])
       + usage.map { line in
         if line.hasPrefix("Usage: ") { return "  usage: " + line.dropFirst(7) }
         return line.hasPrefix("  See '") ? "  hint: \(quoted(line)) says more" : "  " + line
       }
+  }
+
+  /// `the mirror is missing` of `Missing expected argument '<mirror>'`.
+  private static func plain(_ message: String) -> String {
+    let front = "Missing expected argument '<"
+    guard message.hasPrefix(front) else { return message }
+    return "the \(message.dropFirst(front.count).prefix { $0 != ">" }) is missing"
   }
 
   /// `'tarn sync --help'` of `  See 'tarn sync --help' for more information.`

@@ -21,6 +21,16 @@ struct Narrator: PassObserver {
   /// Named in front of each line; nil when there is only one.
   let mirror: String?
   let clock: any Clock
+  /// A pass that finds the folder changed reads and compares again, which is told once.
+  private let toldPhases = Locked<Set<PassEvent.Phase>>([])
+
+  init(
+    console: Console, style: Style, mode: Mode, isVerbose: Bool, schema: String, mirror: String?,
+    clock: any Clock
+  ) {
+    (self.console, self.style, self.mode) = (console, style, mode)
+    (self.isVerbose, self.schema, self.mirror, self.clock) = (isVerbose, schema, mirror, clock)
+  }
 
   func pass(_ event: PassEvent) {
     switch mode {
@@ -56,15 +66,20 @@ struct Narrator: PassObserver {
   private func text(_ event: PassEvent) -> String? {
     let isLog = mode == .dated
     switch event {
-    case .phase(let phase): return isLog ? ProgressText.name(phase) : nil
+    case .phase(let phase):
+      guard isLog, toldPhases.withLock({ $0.insert(phase).inserted }) else { return nil }
+      return ProgressText.name(phase)
     case .planned(let report): return isLog ? SyncSummary.planned(report) : nil
     case .action: return nil
     case .done(let code, let path, let bytes):
       return isVerbose ? "\(code) \(path.printable) (\(Units.show(bytes)))" : nil
-    case .problem(let problem): return style.paint(problem.kind.rawValue, .bad) + " " + problem.line
+    // On a terminal the total counts them, and the summary below it names them.
+    case .problem(let problem):
+      guard isLog || isVerbose else { return nil }
+      return style.paint(problem.kind.rawValue, .bad) + " " + problem.line
     case .retrying(let path, let message, let seconds):
       guard isLog || isVerbose else { return nil }
-      return "again in \(Durations.length(seconds)): \(path.printable): \(Message.safe(message))"
+      return "again in \(Durations.length(seconds)): \(path.printable): \(Brief.text(message))"
     case .feedRetrying(let message, let seconds, _):
       return "\(Message.safe(message)); trying again in \(Durations.length(seconds)) [feed-retry]"
     case .notice(let code, let message): return "\(Message.safe(message)) [\(code)]"

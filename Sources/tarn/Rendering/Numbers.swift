@@ -12,14 +12,7 @@ enum Numbers {
   static func pronoun(_ number: Int) -> String { number == 1 ? "it" : "them" }
 
   /// `1.2 of 2.8 GiB`; the unit is said once when both have the same.
-  static func part(_ done: UInt64, of total: UInt64) -> String {
-    let done = Units.show(done)
-    let total = Units.show(total)
-    guard let unit = total.split(separator: " ").last, done.hasSuffix(" \(unit)") else {
-      return "\(done) of \(total)"
-    }
-    return "\(done.dropLast(unit.count + 1)) of \(total)"
-  }
+  static func part(_ done: UInt64, of total: UInt64) -> String { Units.show(done, of: total) }
 
   /// `43%`, rounded down so that 100% means all; nil when there is nothing to compare with.
   static func percent(_ done: UInt64, of total: UInt64) -> String? {

@@ -5,11 +5,15 @@ import TarnEngine
 enum PlanText {
   /// `fetch       1.2 MiB  path`; a deletion that would be held is called `hold`.
   static func line(_ action: Action, isHeld: Bool = false, style: Style) -> String {
-    let size =
-      (action.entry?.size ?? (action.kind == .delete ? action.present?.size : nil)).map(Units.show) ?? ""
+    let size = action.sizeToTell.map(Units.show) ?? (action.entry == nil ? "" : "-")
     let word = style.paint(
       Columns.padded(isHeld ? "hold" : action.kind.rawValue, 10), isHeld ? .warning : paint(action.kind))
     return "\(word)  \(Columns.padded(size, 10, right: true))  \(action.path.printable)"
+  }
+
+  /// `--delete --exclude '*.tmp'`.
+  static func options(_ options: PassOptions) -> String {
+    options.values.isEmpty ? "none" : Message.safe(options.words.joined(separator: " "))
   }
 
   private static func paint(_ kind: Action.Kind) -> Style.Paint? {

@@ -25,41 +25,85 @@ enum ProgressText {
   }
 
   private static func share(_ snapshot: PassProgress.Snapshot) -> [String] {
-    let files = "\(Numbers.grouped(snapshot.filesDone)) of \(Numbers.count(snapshot.filesTotal, "file"))"
+    let progress =
+      snapshot.progress
+      ?? StatusDocument.Progress(
+        filesDone: 0, filesTotal: 0, bytesDone: snapshot.bytesDone, bytesTotal: 0, unknownSizes: 0,
+        rate: snapshot.rate)
+    return share(progress)
+      + (snapshot.failed > 0 ? ["\(Numbers.grouped(snapshot.failed)) failed"] : [])
+  }
+
+  /// `43%`, `1,234 of 5,678 files`, `1.2 of 2.8 GiB`, `12.3 MiB/s`, `ETA 0:42`, as far as they are known.
+  ///
+  /// - Parameters:
+  ///   - countsFiles: false where the files are counted elsewhere, and there is a percentage.
+  ///   - countsBytes: false where there is no room for them.
+  static func share(
+    _ progress: StatusDocument.Progress, countsFiles: Bool = true, countsBytes: Bool = true
+  ) -> [String] {
     let isKnown =
-      snapshot.bytesTotal > 0 && snapshot.unknownSizes == 0 && snapshot.bytesDone <= snapshot.bytesTotal
-    var parts: [String] = []
-    if isKnown, let percent = Numbers.percent(snapshot.bytesDone, of: snapshot.bytesTotal) {
-      parts.append(percent)
+      progress.bytesTotal > 0 && progress.unknownSizes == 0 && progress.bytesDone <= progress.bytesTotal
+    let percent = isKnown ? Numbers.percent(progress.bytesDone, of: progress.bytesTotal) : nil
+    var parts = [percent].compactMap { $0 }
+    if countsFiles || percent == nil {
+      parts.append("\(Numbers.grouped(progress.filesDone)) of \(Numbers.count(progress.filesTotal, "file"))")
     }
-    parts.append(files)
-    parts.append(
-      isKnown
-        ? Numbers.part(snapshot.bytesDone, of: snapshot.bytesTotal) : Units.show(snapshot.bytesDone))
-    if snapshot.rate > 0 { parts.append(Numbers.rate(snapshot.rate)) }
-    if isKnown, snapshot.rate > 0, snapshot.bytesDone < snapshot.bytesTotal {
-      let seconds = Double(snapshot.bytesTotal - snapshot.bytesDone) / Double(snapshot.rate)
+    if countsBytes {
+      parts.append(
+        isKnown
+          ? Numbers.part(progress.bytesDone, of: progress.bytesTotal) : Units.show(progress.bytesDone))
+    }
+    if progress.rate > 0 { parts.append(Numbers.rate(progress.rate)) }
+    if isKnown, progress.rate > 0, progress.bytesDone < progress.bytesTotal {
+      let seconds = Double(progress.bytesTotal - progress.bytesDone) / Double(progress.rate)
       parts.append("ETA \(Durations.clock(seconds))")
     }
-    if snapshot.failed > 0 { parts.append("\(Numbers.grouped(snapshot.failed)) failed") }
     return parts
   }
 
-  /// The block at the bottom of a terminal: the running transfers, the oldest first, and the total line.
+  /// The block at the bottom of a terminal: the running transfers that tell something, the oldest first, and the total, which
+  /// goes on in a second line where the first one is too short for it.
   ///
   /// - Parameter width: of the terminal; no line reaches its last column, where some terminals wrap.
   static func block(_ snapshot: PassProgress.Snapshot, elapsed: Double, width: Int) -> [String] {
     let width = max(1, width - 1)
-    let shown = snapshot.transfers.dropLast(snapshot.waiting).prefix(mostTransfers)
+    let running = snapshot.transfers.dropLast(snapshot.waiting)
+    let shown = running.filter { isTelling(received: $0.received, total: $0.total) }.prefix(mostTransfers)
     var lines = transfers(Array(shown), width: width)
     let more = snapshot.transfers.count - shown.count
-    if more > 0 { lines.append("  and \(Numbers.grouped(more)) more") }
-    lines.append(total(snapshot, elapsed: elapsed))
+    if more > 0, !shown.isEmpty { lines.append("  and \(Numbers.grouped(more)) more") }
+    lines += fold(["[\(Durations.clock(elapsed))] "] + parts(snapshot), width)
     return lines.map { Columns.front($0, width) }
   }
 
+  /// Worth a line of its own: not one that has just begun, or is over in a moment.
+  static func isTelling(received: UInt64, total: UInt64?) -> Bool {
+    received > 0 && total.map { $0 > 64 << 10 } ?? true
+  }
+
+  /// - Parameter parts: the first one stands in front, and is as wide as what goes on is indented.
+  private static func fold(_ parts: [String], _ width: Int) -> [String] {
+    let indent = String(repeating: " ", count: min(Columns.width(parts[0]), max(0, width / 3)))
+    var lines: [String] = []
+    var line = parts[0]
+    var isEmpty = true
+    for part in parts.dropFirst() {
+      let next = line + (isEmpty ? "" : "  ") + part
+      if !isEmpty, Columns.width(next) > width {
+        lines.append(line)
+        line = indent + part
+      } else {
+        line = next
+      }
+      isEmpty = false
+    }
+    return lines + [line]
+  }
+
   private static func transfers(_ transfers: [Activity], width: Int) -> [String] {
-    let details = transfers.map(detail)
+    let details = Table.lines(
+      transfers.map { detail($0).map { Table.Cell($0) } }, right: [0, 1, 2], style: Style(isOn: false))
     let widest = details.map(Columns.width).max() ?? 0
     let room = max(8, width - widest - 4)
     let names = transfers.map { Columns.end($0.path.printable, room) }
@@ -67,15 +111,12 @@ enum ProgressText {
     return zip(names, details).map { "  \(Columns.padded($0, column))  \($1)" }
   }
 
-  private static func detail(_ transfer: Activity) -> String {
-    var parts: [String] = []
-    if let total = transfer.total, let percent = Numbers.percent(transfer.received, of: total) {
-      parts = [Columns.padded(percent, 4, right: true), Numbers.part(transfer.received, of: total)]
-    } else {
-      parts = [Units.show(transfer.received)]
+  private static func detail(_ transfer: Activity) -> [String] {
+    let rate = transfer.rate > 0 ? Numbers.rate(transfer.rate) : ""
+    guard let total = transfer.total, let percent = Numbers.percent(transfer.received, of: total) else {
+      return ["", Units.show(transfer.received), rate]
     }
-    if transfer.rate > 0 { parts.append(Numbers.rate(transfer.rate)) }
-    return parts.joined(separator: "  ")
+    return [percent, Numbers.part(transfer.received, of: total), rate]
   }
 
   static func name(_ phase: PassEvent.Phase) -> String {

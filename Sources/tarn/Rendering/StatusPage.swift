@@ -15,19 +15,40 @@ struct StatusPage {
     var lines: [String] { lines(atMost: .max) }
 
     /// As many lines as it would like.
-    var count: Int { isEmpty ? 0 : (title.isEmpty ? 0 : 1) + rows.count + (more > 0 ? 1 : 0) }
+    var count: Int {
+      isEmpty ? 0 : (title.isEmpty ? 0 : 1) + rows.reduce(0) { $0 + Self.height($1) } + (more > 0 ? 1 : 0)
+    }
 
     /// Where not all rows have room the last line says how many there are beside.
     func lines(atMost most: Int) -> [String] {
       guard !isEmpty, most > 0 else { return [] }
       let head = title.isEmpty ? [] : [title]
       let isWhole = count <= most
-      let shown = isWhole ? rows : Array(rows.prefix(max(0, most - head.count - 1)))
+      var shown: [String] = []
+      var room = isWhole ? Int.max : most - head.count - 1
+      for row in rows {
+        guard room >= Self.height(row) else { break }
+        shown.append(row)
+        room -= Self.height(row)
+      }
       let left = rows.count - shown.count + more
       // The title alone would say nothing.
       if !isWhole, most <= head.count { return ["\(title) \(Numbers.grouped(left))"] }
       let hint = command.isEmpty ? "" : ": \(command)"
-      return head + shown + (left > 0 ? ["  and \(Numbers.grouped(left)) more\(hint)"] : [])
+      return head + shown.flatMap { $0.split(separator: "\n").map(String.init) }
+        + (left > 0 ? ["  and \(Numbers.grouped(left)) more\(hint)"] : [])
+    }
+
+    /// A row may be of several lines.
+    private static func height(_ row: String) -> Int { row.count { $0 == "\n" } + 1 }
+
+    /// No line is wider: rows go on in the next line.
+    func folded(_ width: Int) -> Section {
+      var section = self
+      section.rows = rows.map { row in
+        row.split(separator: "\n").flatMap { Columns.wrapped(String($0), width) }.joined(separator: "\n")
+      }
+      return section
     }
   }
 
@@ -39,6 +60,17 @@ struct StatusPage {
   var transfers = Section()
   /// What to type next.
   var next: [String] = []
+
+  /// No line is wider: what does not fit goes on in the next line.
+  func folded(_ width: Int) -> StatusPage {
+    var page = self
+    page.head = head.flatMap { Columns.wrapped($0, width) }
+    page.next = next.flatMap { Columns.wrapped($0, width) }
+    page.mirrors = mirrors.folded(width)
+    page.problems = problems.folded(width)
+    page.transfers = transfers.folded(width)
+    return page
+  }
 
   /// For a screen: problems come before transfers, and each list gets its share of the rows.
   func lines(rows: Int) -> [String] {

@@ -5,11 +5,12 @@ import TarnEngine
 enum StatusText {
   /// One mirror.
   ///
-  /// - Parameter isLong: all of its transfers that are known.
+  /// - Parameter isLong: with its options, and all of its transfers that are known.
   static func card(
     _ document: StatusDocument, now: Timestamp, style: Style, isLong: Bool = false
   ) -> [String] {
     var page = page(document, now: now, style: style)
+    if isLong, let options = options(document) { page.head.append(row("options", options)) }
     page.transfers = isLong ? allTransfers(document) : transfers(document, most: mostTransfers)
     return page.head + page.transfers.lines + page.problems.lines + page.next
   }
@@ -31,6 +32,7 @@ enum StatusText {
       rows.append(("server", "asked to be left alone until \(Printable.escape(until))"))
     }
     if !isUnread(document) { rows.append(("entries", entries(document))) }
+    if let progress = progress(document) { rows.append(("progress", progress)) }
     if let watch = watch(document) { rows.append(("folder", watch)) }
     if let repair = document.lastRepair {
       rows.append(("last repair", "\(Message.safe(repair.changes)), \(moment(repair.ended, now: now))"))
@@ -50,9 +52,36 @@ enum StatusText {
     let place = hasName(document) ? "\(Printable.escape(document.name)) in " : ""
     let head = "\(place)\(Printable.escape(document.folder)): \(style.paint(state.text, state.paint))"
     return StatusPage(
-      head: [head] + rows.map { "  \(Columns.padded($0.0, 12))  \($0.1)" },
+      head: [head] + rows.map(row),
       problems: problems(document, mirror: mirror, style: style), transfers: transfers(document),
       next: command(document, mirror: mirror).map { ["next: \($0)"] } ?? [])
+  }
+
+  private static func row(_ title: String, _ text: String) -> String {
+    "  \(Columns.padded(title, 12))  \(text)"
+  }
+
+  /// `--delete --limit-rate 500KiB/s`, and where they come from; nil where that cannot be known.
+  private static func options(_ document: StatusDocument) -> String? {
+    guard let named = document.options else { return nil }
+    let words = Message.safe(PassOptions(named: named).words.joined(separator: " "))
+    if hasName(document) { return words.isEmpty ? "none in its settings" : "\(words) (of its settings)" }
+    return words.isEmpty
+      ? "none remembered"
+      : "\(words) (remembered; to take one back: tarn config unset \(called(document)) OPTION)"
+  }
+
+  /// For a list of several.
+  static func optionLines(_ document: StatusDocument) -> [String] {
+    options(document).map { ["options of \(called(document)): \($0)"] } ?? []
+  }
+
+  /// `43%, 610 MiB of 1.4 GiB, 12.3 MiB/s, ETA 0:42`; nil while nothing is put in place.
+  ///
+  /// - Parameter isShort: without the bytes.
+  private static func progress(_ document: StatusDocument, isShort: Bool = false) -> String? {
+    guard document.process != nil, let progress = document.progress else { return nil }
+    return ProgressText.share(progress, countsFiles: false, countsBytes: !isShort).joined(separator: ", ")
   }
 
   /// An agent has told of it; else its ledger has.
@@ -66,14 +95,14 @@ enum StatusText {
       let reason = document.watch.reason
       return reason.isEmpty ? "watched" : "watched; \(Message.safe(reason))"
     case "off": return "not watched: \(Message.safe(document.watch.reason))"
-    default: return "looked at from time to time: \(Message.safe(document.watch.reason))"
+    default: return "not watched, and looked at every few minutes: \(Message.safe(document.watch.reason))"
     }
   }
 
   /// An agent keeps it, and cannot watch it.
   private static func isPolled(_ document: StatusDocument) -> Bool {
     hasAgent(document) && document.watch.mode == "polling"
-      && document.watch.reason != WatchBook.starting
+      && document.watch.reason != WatchBook.starting && document.lastAttempt != nil
   }
 
   /// Why a mirror is not watched, in one line: for a list of several. nil where it is.
@@ -92,40 +121,79 @@ enum StatusText {
   }
 
   /// Several mirrors.
-  static func table(_ documents: [StatusDocument], now: Timestamp, style: Style) -> [String] {
-    let page = page(documents, now: now, style: style)
-    return page.mirrors.lines + documents.compactMap(reason) + documents.compactMap(polling) + page.next
+  ///
+  /// - Parameter width: of the terminal; nil where lines may have any length.
+  static func table(
+    _ documents: [StatusDocument], now: Timestamp, style: Style, width: Int? = nil
+  ) -> [String] {
+    let page = page(documents, now: now, style: style, width: width)
+    let reasons = documents.compactMap(reason)
+    return page.mirrors.lines + (reasons.isEmpty ? [] : ["problems:"]) + reasons
+      + documents.compactMap(polling) + page.next
   }
 
   /// A live screen: of several mirrors their table, and transfers and problems of all of them.
-  static func live(_ documents: [StatusDocument], now: Timestamp, style: Style) -> StatusPage {
+  static func live(
+    _ documents: [StatusDocument], now: Timestamp, style: Style, width: Int? = nil
+  ) -> StatusPage {
     if documents.count == 1 { return page(documents[0], now: now, style: style) }
-    return documents.isEmpty ? StatusPage() : page(documents, now: now, style: style)
+    return documents.isEmpty ? StatusPage() : page(documents, now: now, style: style, width: width)
   }
 
-  private static func page(_ documents: [StatusDocument], now: Timestamp, style: Style) -> StatusPage {
+  private static func page(
+    _ documents: [StatusDocument], now: Timestamp, style: Style, width: Int?
+  ) -> StatusPage {
+    let next = documents.compactMap { document in
+      command(document, mirror: called(document)).map { "next: \($0)" }
+    }
+    var page = beside(documents, style: style)
+    page.mirrors = mirrors(documents, now: now, style: style)
+    if let width,
+      ([page.mirrors.title] + page.mirrors.rows).contains(where: { Columns.styledWidth($0) > width })
+    {
+      page.mirrors = StatusPage.Section(rows: documents.map { paragraph($0, now: now, style: style) })
+    }
+    page.next = Array(next.prefix(3))
+    return page
+  }
+
+  /// A mirror in two lines, where the terminal is too narrow for a table.
+  private static func paragraph(_ document: StatusDocument, now: Timestamp, style: Style) -> String {
+    let state = word(document)
+    let name = Printable.escape(hasName(document) ? document.name : document.folder)
+    let progress = progress(document).map { ", \($0)" } ?? ""
+    let success = isUnread(document) ? "unknown" : age(document.lastSuccess, now: now)
+    let next = nextRun(document, now: now).map { ", next run \($0)" } ?? ""
+    return "\(name): \(style.paint(state.text, state.paint))\(progress)\n"
+      + "  \(Numbers.grouped(document.entries.current))/\(Numbers.grouped(document.entries.wanted)) entries, "
+      + "\(Units.show(document.bytes.current)), last success \(success)\(next)"
+  }
+
+  private static func mirrors(
+    _ documents: [StatusDocument], now: Timestamp, style: Style
+  ) -> StatusPage.Section {
     let isPlanned = documents.contains { $0.nextRunReason != nil }
-    let titles = ["MIRROR", "STATE", "ENTRIES", "SIZE", "LAST SUCCESS"] + (isPlanned ? ["NEXT RUN"] : [])
+    let isMoving = documents.contains { progress($0) != nil }
+    let last = [isMoving ? "PROGRESS" : nil, isPlanned ? "NEXT RUN" : nil].compactMap { $0 }
+    let titles =
+      ["MIRROR", "STATE", "ENTRIES", "SIZE", "LAST SUCCESS"]
+      + (last.isEmpty ? [] : [last.joined(separator: ", ")])
     let head = titles.map { Table.Cell($0, .faint) }
     let rows = documents.map { document -> [Table.Cell] in
       let state = word(document)
       return [
         Table.Cell(Printable.escape(hasName(document) ? document.name : document.folder)),
-        Table.Cell(state.text + (isPolled(document) ? ", polled" : ""), state.paint),
+        Table.Cell(state.text + (isPolled(document) ? ", not watched" : ""), state.paint),
         Table.Cell(
           "\(Numbers.grouped(document.entries.current))/\(Numbers.grouped(document.entries.wanted))"),
         Table.Cell(Units.show(document.bytes.current)),
         Table.Cell(isUnread(document) ? "unknown" : age(document.lastSuccess, now: now)),
-      ] + (isPlanned ? [Table.Cell(nextRun(document, now: now) ?? "")] : [])
-    }
-    let next = documents.compactMap { document in
-      command(document, mirror: called(document)).map { "next: \($0)" }
+      ]
+        + (last.isEmpty
+          ? [] : [Table.Cell(progress(document, isShort: true) ?? nextRun(document, now: now) ?? "")])
     }
     let table = Table.lines([head] + rows, right: [2, 3], style: style)
-    var page = beside(documents, style: style)
-    page.mirrors = StatusPage.Section(title: table[0], rows: Array(table.dropFirst()))
-    page.next = Array(next.prefix(3))
-    return page
+    return StatusPage.Section(title: table[0], rows: Array(table.dropFirst()))
   }
 
   /// What a live screen of several mirrors shows below their table: transfers and problems of all of them.
@@ -157,50 +225,13 @@ enum StatusText {
   private static func reason(_ document: StatusDocument) -> String? {
     if let failure = document.lastFailure {
       let mend = document.hint.map { "; \(Message.safe($0))" } ?? ""
-      return "  \(called(document)): \(Message.safe(failure))\(mend)"
+      return "  \(called(document)): \(Brief.text(failure))\(mend)"
     }
     guard document.state == "failing", let first = document.problems.first else { return nil }
     let others = document.problems.count - 1 + document.moreProblems
     return
-      "  \(called(document)): \(Message.safe(first.path)): \(Message.safe(first.message)) [\(first.code)]"
+      "  \(called(document)): \(Message.safe(first.path)): \(Brief.text(first.message)) [\(first.code)]"
       + (others > 0 ? ", and \(Numbers.count(others, "more problem"))" : "")
-  }
-
-  /// For monitoring: every mirror was in sync within `maxAge` seconds.
-  ///
-  /// - Returns: one line, or one for each mirror that is late.
-  /// - Parameter leftOut: so many more are not judged, for their passes only plan.
-  static func check(
-    _ documents: [StatusDocument], leftOut: Int = 0, maxAge: Int64, now: Timestamp
-  ) -> (isGood: Bool, lines: [String]) {
-    let late = documents.filter { document in
-      guard let success = document.lastSuccess.flatMap({ Timestamp(rfc3339: $0) }) else { return true }
-      return now.seconds - success.seconds > maxAge
-    }
-    let expected = "expected within \(Durations.span(maxAge))"
-    let others =
-      leftOut == 0 ? "" : "\(Numbers.count(leftOut, "mirror")) left out, where passes only plan (dry-run)"
-    guard !documents.isEmpty else {
-      return leftOut == 0
-        ? (false, ["late: no mirror is known; \(expected)"]) : (true, ["nothing to check: \(others)"])
-    }
-    guard late.isEmpty else {
-      let lines = late.map { document -> String in
-        let name = Printable.escape(document.name)
-        if document.lastSuccess == nil, let failure = document.lastFailure {
-          return "late: \(name): \(Message.safe(failure))"
-            + (document.hint.map { "; \(Message.safe($0))" } ?? "")
-        }
-        let state = document.state == "idle" && document.dryRun != true ? "" : "\(word(document).text), "
-        return "late: \(name) (\(state)last success \(age(document.lastSuccess, now: now))); \(expected)"
-      }
-      return (false, lines)
-    }
-    let oldest = documents.compactMap { $0.lastSuccess.flatMap { Timestamp(rfc3339: $0) } }.min()
-    let when = oldest.map { Durations.ago($0, now: now) } ?? "never"
-    let mirrors = Numbers.count(documents.count, "mirror")
-    let line = "in sync within \(Durations.span(maxAge)): \(mirrors), last success \(when)"
-    return (true, [others.isEmpty ? line : "\(line); \(others)"])
   }
 
   // MARK: Parts
@@ -211,6 +242,8 @@ enum StatusText {
     case "idle": document.lastSuccess == nil ? ("never synced", .warning) : ("in sync", .good)
     case "held", "interrupted", "paused": (document.state, .warning)
     case "failing": ("failing", .bad)
+    // The agent's own number is said of the agent.
+    case _ where document.run != nil: (document.state, .strong)
     default: (document.process.map { "\(document.state), process \($0)" } ?? document.state, .strong)
     }
   }
@@ -221,7 +254,7 @@ enum StatusText {
       && document.lastAttempt == nil
   }
 
-  /// `in 5 minutes`, `now`, `in 2 minutes (backing off)`; nil when nothing is planned.
+  /// `in 5 minutes`, `now`, `in 2 minutes (after a failure)`; nil when nothing is planned.
   private static func nextRun(_ document: StatusDocument, now: Timestamp) -> String? {
     guard let reason = document.nextRunReason else { return nil }
     guard let at = document.nextRun.flatMap({ Timestamp(rfc3339: $0) }) else {
@@ -229,7 +262,9 @@ enum StatusText {
     }
     let seconds = at.seconds - now.seconds
     let when = seconds < 1 ? "now" : "in \(Durations.span(seconds))"
-    let why = ["backing-off": " (backing off)", "catching-up": " (catching up)", "asked": " (asked)"][reason]
+    let why =
+      ["backing-off": " (after a failure)", "catching-up": " (overdue)", "asked": " (as the server asked)"][
+        reason]
     return when + (why ?? "")
   }
 
@@ -242,7 +277,7 @@ enum StatusText {
     let counts = document.entries
     let named: [(Int, String)] = [
       (counts.pending, "pending"), (counts.failed, "failed"), (counts.refused, "refused"),
-      (counts.conflict, "in conflict"), (counts.kept, "left as the policy says (--local-changes keep)"),
+      (counts.conflict, "in conflict"), (counts.kept, "left as changed here (--local-changes keep)"),
       (document.bytes.unknownSizes, "of unknown size"),
     ]
     let current = "\(Numbers.grouped(counts.current)) of \(Numbers.grouped(counts.wanted)) current"
@@ -251,7 +286,7 @@ enum StatusText {
     return ([current] + size + others).joined(separator: ", ")
   }
 
-  private static func age(_ text: String?, now: Timestamp) -> String {
+  static func age(_ text: String?, now: Timestamp) -> String {
     guard let text else { return "never" }
     return Timestamp(rfc3339: text).map { Durations.ago($0, now: now) } ?? Printable.escape(text)
   }
@@ -285,9 +320,14 @@ enum StatusText {
       return waiting > 0
         ? StatusPage.Section(title: "transfers:", rows: ["  \(sentence)"]) : StatusPage.Section()
     }
+    let telling = running.filter { ProgressText.isTelling(received: $0.received, total: $0.total) }
+    let title = waiting > 0 ? "transfers (\(sentence)):" : "transfers:"
+    guard !telling.isEmpty else {
+      return StatusPage.Section(
+        title: title, rows: ["  \(Numbers.count(running.count, "file")), small or just begun"])
+    }
     return StatusPage.Section(
-      title: waiting > 0 ? "transfers (\(sentence)):" : "transfers:", rows: rows(running.prefix(most)),
-      more: max(0, running.count - most))
+      title: title, rows: rows(telling.prefix(most)), more: running.count - min(telling.count, most))
   }
 
   /// Also the names of those that wait.
@@ -329,7 +369,7 @@ enum StatusText {
     let rows = document.problems.map { problem in
       let attempts = problem.attempts > 1 ? ", \(Numbers.grouped(problem.attempts)) passes" : ""
       return "  \(style.paint(Columns.padded(problem.kind, width), .bad))  \(Message.safe(problem.path)): "
-        + "\(Message.safe(problem.message)) [\(problem.code)\(attempts)]"
+        + "\(Brief.text(problem.message)) [\(problem.code)\(attempts)]"
     }
     // With -v there are no more than that.
     let isAll = mirror.isEmpty || document.problems.count >= PassReport.mostProblems
@@ -364,6 +404,7 @@ enum StatusText {
   /// The command to type next; nil when there is nothing to do.
   private static func command(_ document: StatusDocument, mirror: String) -> String? {
     if document.process != nil { return nil }
+    if lacksSpace(document) { return "tarn trash empty \(mirror)" }
     if document.state == "paused" {
       let command = "tarn resume \(mirror)"
       return hasAgent(document) ? command : "start an agent (\(AgentText.start)), then: \(command)"
@@ -380,10 +421,19 @@ enum StatusText {
     return document.feed.isEmpty && !hasName(document) ? "tarn sync FEED \(mirror)" : "tarn sync \(mirror)"
   }
 
-  /// What is left is in conflict or refused: another pass would find the same.
+  /// What is left is in conflict, refused or gone from its server: another pass would find the same.
   private static func needsPerson(_ document: StatusDocument) -> Bool {
-    document.state == "failing" && document.lastFailure == nil && document.entries.failed == 0
-      && document.entries.pending == 0 && document.entries.conflict + document.entries.refused > 0
+    let counts = document.entries
+    guard document.state == "failing", document.lastFailure == nil, counts.pending == 0,
+      counts.conflict + counts.refused + counts.failed > 0
+    else { return false }
+    let failed = document.problems.filter { $0.kind == Problem.Kind.failed.rawValue }
+    return failed.count >= counts.failed && failed.allSatisfy { ProblemAdvice.isLasting($0.code) }
+  }
+
+  /// A file found no room, and the trash would give some back.
+  private static func lacksSpace(_ document: StatusDocument) -> Bool {
+    document.trashBytes > 0 && document.problems.contains { ProblemAdvice.isLackOfSpace($0.code) }
   }
 
   /// The first path, as a part of a word, where nothing is left but transfers that are paused: no pass begins them.

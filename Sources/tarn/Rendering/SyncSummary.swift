@@ -12,6 +12,19 @@ enum SyncSummary {
     return notInSync(report, mirror: mirror, style: style)
   }
 
+  /// `5 in sync, 2 not: broken, sixth`.
+  ///
+  /// - Parameters:
+  ///   - names: as the user would type them, of all that were to be worked on.
+  ///   - inSync: of the first of them, as many as were worked on.
+  static func ofSeveral(_ names: [String], _ inSync: [Bool]) -> String {
+    let others = names.enumerated().filter { index, _ in index >= inSync.count || !inSync[index] }.map(
+      \.element)
+    let good = "\(Numbers.grouped(names.count - others.count)) in sync"
+    return others.isEmpty
+      ? good : "\(good), \(Numbers.grouped(others.count)) not: \(others.joined(separator: ", "))"
+  }
+
   /// `planned: 4 files to fetch, 1.2 MiB; 1 already there`.
   static func planned(_ report: PassReport) -> String {
     guard report.counts.planned > 0 else { return "nothing to do: \(already(report))" }
@@ -50,7 +63,7 @@ enum SyncSummary {
       (counts.fetched, "fetched"), (counts.updated, "updated"), (counts.restored, "restored"),
       (counts.replaced, "put back"), (counts.copied, "copied"), (counts.adopted, "adopted"),
       (counts.deleted, "moved to the trash"),
-      (counts.kept, "left as the policy says"),
+      (counts.kept, "left as changed here"),
       (isChanged ? counts.current + counts.revalidated : 0, "already there"),
     ]
     return named.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }
@@ -112,9 +125,12 @@ enum SyncSummary {
   private static func stopped(_ report: PassReport, mirror: String, style: Style) -> [String] {
     let counts = report.counts
     let placed = counts.inPlace - counts.current - counts.revalidated
-    let kept =
-      "\(Numbers.count(placed, "file")) put in place and \(Units.show(report.bytes.received)) fetched are kept"
-    return [style.paint("stopped:", .warning) + " \(kept); 'tarn sync \(mirror)' goes on from there"]
+    let now =
+      "\(Units.show(report.bytes.received)) fetched this time, \(Numbers.count(placed, "file")) put in place"
+    return [
+      style.paint("stopped:", .warning)
+        + " \(now); all of it is kept, and 'tarn sync \(mirror)' goes on from there"
+    ]
   }
 
   private static func time(_ report: PassReport) -> String {

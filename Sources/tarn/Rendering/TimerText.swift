@@ -78,6 +78,10 @@ struct TimerText {
         "# Another Tarn is at work on the folder, or a stop in the middle: no failures.",
         "SuccessExitStatus=75 143", "TimeoutStartSec=infinity", "TimeoutStopSec=2min", "Nice=10",
         "IOSchedulingClass=idle", "NoNewPrivileges=yes",
+        "# What a user's manager can take from a service without namespaces of its own.",
+        "LockPersonality=yes", "MemoryDenyWriteExecute=yes", "RestrictRealtime=yes", "RestrictNamespaces=yes",
+        "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK", "SystemCallArchitectures=native",
+        "SystemCallFilter=@system-service", "SystemCallFilter=~@privileged @resources",
       ] + secrets("%h/.config/tarn/credentials")
     }
     return [

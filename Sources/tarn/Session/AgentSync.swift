@@ -68,33 +68,41 @@ struct AgentSync {
       Interruption.shared.disarm()
       session.console.draw([])
     }
-    var state = ""
+    var told = Told()
     while !ended.isOpen {
       let document = try link.ask { try $0.status(mirrors: [mirror], problemLimit: 10) }.mirrors.first
       guard let document else { break }
       if let last = document.lastRun, last.number >= run {
         return End(status: show(last, document, isOnlyOne: isOnlyOne), last: last)
       }
-      tell(document, run, &state)
+      tell(document, run, &told)
       _ = ended.wait(nanoseconds: Terminal.messages.canRedraw ? 200_000_000 : 500_000_000)
     }
     session.say("the agent goes on with the pass: 'tarn cancel \(ShellWord.quote(mirror))' ends it")
     return End(status: ExitStatus.stopped(by: Interruption.shared.received))
   }
 
-  private func tell(_ document: StatusDocument, _ run: UInt64, _ state: inout String) {
+  /// What a log has of it.
+  private struct Told {
+    var word = ""
+    var time: UInt64 = 0
+  }
+
+  private func tell(_ document: StatusDocument, _ run: UInt64, _ told: inout Told) {
     guard !session.isQuiet, !session.isJSON else { return }
-    let now = Self.word(document, run)
+    let word = Self.word(document, run)
+    let progress = document.run == run ? document.progress.map { ProgressText.share($0) } ?? [] : []
+    let line = "the agent: " + ([word] + progress).joined(separator: "  ")
     if Terminal.messages.canRedraw {
       let width = Terminal.messages.size.columns - 1
-      session.console.draw(
-        (StatusText.transfers(document, most: StatusText.mostTransfers).lines + ["the agent: \(now)"]).map {
-          Columns.front($0, width)
-        })
-    } else if now != state {
-      session.console.message("\(session.now.rfc3339) the agent: \(now)")
+      let lines = StatusText.transfers(document, most: StatusText.mostTransfers).lines + [line]
+      return session.console.draw(lines.flatMap { Columns.wrapped($0, width) })
     }
-    state = now
+    // Off a terminal a line for each change, and one a minute, as of a pass without an agent.
+    let now = session.clock.monotonic()
+    guard word != told.word || now - told.time >= 60_000_000_000 else { return }
+    session.console.message("\(session.now.rfc3339) \(line)")
+    told = Told(word: word, time: now)
   }
 
   /// What becomes of the pass with this number, which has not ended.

@@ -17,7 +17,7 @@ struct PlanRun {
         ends.append(PassEnd(report))
         statuses.append(status)
       } catch {
-        statuses.append(session.tell(error))
+        statuses.append(session.tell(error, of: requests.count == 1 ? nil : SyncRun.called(request)))
       }
     }
     let status = ExitStatus.worst(statuses)
@@ -36,7 +36,7 @@ struct PlanRun {
     }
     if !isOnlyOne, !session.isJSON, !session.isQuiet {
       session.console.data(
-        session.style.paint("\(ShellWord.quote(request.folder)):", .strong), now: false)
+        session.style.paint("\(ShellWord.quote(SyncRun.called(request))):", .strong), now: false)
     }
     let (report, kinds) = try plan(request, isOnlyOne: isOnlyOne)
     let status = status(report, isToDo: report.counts.planned > 0 || !kinds.isEmpty)
@@ -47,7 +47,7 @@ struct PlanRun {
   private func plan(
     _ request: SyncRequest, isOnlyOne: Bool
   ) throws(PassFailure) -> (PassReport, [Action.Kind: Int]) {
-    let name = isOnlyOne ? nil : Printable.escape(request.folder)
+    let name = isOnlyOne ? nil : Printable.escape(SyncRun.called(request))
     var kinds: [Action.Kind: Int] = [:]
     let report = try session.attend(schema: Self.schema, mirror: name) {
       observer, progress, stop throws(PassFailure) -> PassReport in
@@ -86,6 +86,9 @@ struct PlanRun {
       session.console.data(
         JSONText.line(SummaryLine(report, schema: Self.schema, type: type, status: status)))
     } else if !session.isQuiet {
+      if session.isVerbose, let options = report.options {
+        session.say("options: \(PlanText.options(options))")
+      }
       let targets = [request.feed, request.folder].compactMap { $0.map(ShellWord.quote) }
         .joined(separator: " ")
       for line in PlanText.summary(report, kinds: kinds, targets: targets, style: session.style) {

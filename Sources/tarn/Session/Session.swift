@@ -22,7 +22,7 @@ struct Session: Sendable {
   let style: Style
   let messageStyle: Style
 
-  init(_ options: CommonOptions) throws(PassFailure) {
+  init(_ options: some CommonValues) throws(PassFailure) {
     guard let directory = getcwd(nil, 0) else {
       throw PassFailure(
         .folderUnusable, code: "no-working-directory",
@@ -82,6 +82,18 @@ struct Session: Sendable {
     return tarn.place(of: word) == nil ? configured(in: word)?.name : word
   }
 
+  /// Where the settings say so: file, line and column.
+  func place(of setting: String, in mirror: String) -> String? {
+    sources.checked().records.first { $0.table == .mirror(mirror) && $0.name == setting }?.origin.text
+  }
+
+  /// The mirror that a path lies in, where the word is none itself: for questions. The word for all others.
+  func mirror(around word: String) -> String {
+    guard word.contains("/") || word.hasPrefix(".") || tarn.place(of: word) == nil, tarn.isNoMirror(word)
+    else { return word }
+    return tarn.mirrorFolder(around: word) ?? word
+  }
+
   /// The settings have a mirror in that folder, and say that its passes only plan.
   ///
   /// - Parameter folder: a name of the settings will do.
@@ -106,10 +118,12 @@ struct Session: Sendable {
   }
 
   /// Says why something failed, on standard error, and gives its exit status.
-  func tell(_ failure: PassFailure) -> ExitStatus {
+  ///
+  /// - Parameter mirror: where several are worked on.
+  func tell(_ failure: PassFailure, of mirror: String? = nil) -> ExitStatus {
     let failure = failure.blamingSettings
     let status = ExitStatus(failure.kind, signal: Interruption.shared.received)
-    for line in FailureText.lines(failure, status: status, json: isJSON, style: messageStyle) {
+    for line in FailureText.lines(failure, of: mirror, status: status, json: isJSON, style: messageStyle) {
       console.message(line)
     }
     return status
@@ -139,7 +153,7 @@ struct Session: Sendable {
       clock: clock)
     let live = LiveProgress(narrator: narrator, progress: progress, clock: clock)
     Interruption.shared.arm(stop) {
-      narrator.message("stopping: what is fetched is kept; press Ctrl-C again to end at once")
+      narrator.message("stopping: what is fetched is kept" + Self.waysToEndAtOnce)
     } report: {
       live.report()
     }
@@ -151,12 +165,18 @@ struct Session: Sendable {
     return try body(narrator, progress, stop)
   }
 
+  /// Of who has pressed it once; a service manager knows nothing of keys.
+  private static var waysToEndAtOnce: String {
+    Interruption.shared.received == SIGINT && Terminal.messages.isTerminal
+      ? "; press Ctrl-C again to end at once" : ""
+  }
+
   /// Runs something that a signal stops between two of its groups; it has nothing to display.
   func stoppable<Result>(_ body: (StopFlag) throws(PassFailure) -> Result) throws(PassFailure) -> Result {
     let stop = StopFlag()
     let console = console
     Interruption.shared.arm(stop) {
-      console.message("stopping after this group; press Ctrl-C again to end at once")
+      console.message("stopping after this group" + Self.waysToEndAtOnce)
     } report: {
     }
     defer { Interruption.shared.disarm() }

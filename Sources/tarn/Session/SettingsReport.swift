@@ -128,6 +128,15 @@ struct SettingsReport {
 
   var status: ExitStatus { loaded.settings == nil ? .configuration : .inSync }
 
+  /// How to give an agent a mirror.
+  var placeForMirrors: String {
+    let file = paths.file ?? paths.directories.last.map { "\($0)/tarn.toml" }
+    return file.map {
+      "write [mirror.NAME] with a feed and a folder into \(Printable.escape($0)), then: tarn reload"
+    }
+      ?? "set $HOME for a place of settings"
+  }
+
   /// The files that were read.
   var files: [String] { loaded.files.filter { $0.state == .read }.map(\.path) }
 

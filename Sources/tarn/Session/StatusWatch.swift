@@ -83,7 +83,9 @@ struct StatusWatch {
       session.console.data(JSONText.line(StatusAnswer(agent: reading.agent, mirrors: reading.documents)))
       return
     }
-    var page = StatusText.live(reading.documents, now: session.now, style: session.style)
+    let size = Terminal.output.size
+    var page = StatusText.live(
+      reading.here, now: session.now, style: session.style, width: isScreen ? size.columns : nil)
     // Told with all that belongs to it at the end, where it stays to be read.
     let fault = reading.faulty?.failure.map {
       [session.style.paint("settings:", .bad) + " \(Message.safe($0.message))"]
@@ -91,13 +93,13 @@ struct StatusWatch {
     let head =
       agent.goneSince.map { [AgentText.gone(since: $0, session.style)] }
       ?? StatusCommand.head(reading, session)
-    page.head = head + (fault ?? []) + page.head
+    page.head = head + (fault ?? []) + reading.goneLines(session.style) + page.head
     guard isScreen else {
       session.console.data(page.lines(rows: .max).joined(separator: "\n") + "\n")
       return
     }
-    let size = Terminal.output.size
-    session.console.frame(Self.frame(page.lines(rows: size.rows - 1), size: size))
+    let lines = page.folded(size.columns).lines(rows: size.rows - 1)
+    session.console.frame(Self.frame(lines, size: size))
   }
 
   /// A whole screen: what does not fit is cut off, and what stood there before is cleared.

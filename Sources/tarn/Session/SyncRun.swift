@@ -1,4 +1,5 @@
 import TarnAgent
+import TarnConfig
 import TarnCore
 import TarnEngine
 
@@ -11,42 +12,62 @@ struct SyncRun {
     session.console.outliveReader()
     var statuses: [ExitStatus] = []
     var ends: [PassEnd] = []
-    let agent = AgentSync(session: session)
+    let isOnlyOne = requests.count == 1
     for request in requests where Interruption.shared.received == nil {
       do throws(PassFailure) {
-        if request.mayBeTheAgents, let end = try agent.run(request, isOnlyOne: requests.count == 1) {
-          statuses.append(end.status)
-          ends += end.last.flatMap(PassEnd.init).map { [$0] } ?? []
-          continue
-        }
-        if request.isDryRun {
-          let mirror = ShellWord.quote(request.name ?? request.folder)
-          session.say("\(mirror): 'dry-run' is in its settings: this is a plan, and nothing is changed")
-          let plan = PlanRun(session: session, usesExitCode: false)
-          let (report, status) = try plan.one(request, isOnlyOne: requests.count == 1)
-          ends.append(PassEnd(report))
-          statuses.append(status)
-          continue
-        }
-        let report = try pass(request, isOnlyOne: requests.count == 1)
-        let status = ExitStatus(report, signal: Interruption.shared.received)
-        show(report, request, status: status, isOnlyOne: requests.count == 1)
-        ends.append(PassEnd(report))
+        let (status, end) = try one(request, isOnlyOne: isOnlyOne)
         statuses.append(status)
+        ends += end.map { [$0] } ?? []
       } catch {
-        statuses.append(session.tell(error))
+        statuses.append(session.tell(error, of: isOnlyOne ? nil : Self.called(request)))
       }
     }
     let status = ExitStatus.worst(statuses)
-    if session.isJSON, requests.count > 1 {
-      let summary = SummaryLine(ends, schema: Self.schema, mirrors: requests.count, status: status)
-      session.console.data(JSONText.line(summary))
-    }
+    if !isOnlyOne { tell(requests, statuses, ends, status) }
     return status
   }
 
+  /// By the agent where it has the mirror, else here; a plan where the settings want no more.
+  private func one(
+    _ request: SyncRequest, isOnlyOne: Bool
+  ) throws(PassFailure) -> (status: ExitStatus, end: PassEnd?) {
+    if request.mayBeTheAgents,
+      let end = try AgentSync(session: session).run(request, isOnlyOne: isOnlyOne)
+    {
+      return (end.status, end.last.flatMap(PassEnd.init))
+    }
+    if request.isDryRun {
+      session.say(
+        "\(ShellWord.quote(Self.called(request))): 'dry-run' is in its settings: this is a plan, and nothing is changed"
+      )
+      let (report, status) = try PlanRun(session: session, usesExitCode: false).one(
+        request, isOnlyOne: isOnlyOne)
+      return (status, PassEnd(report))
+    }
+    let report = try pass(request, isOnlyOne: isOnlyOne)
+    let status = ExitStatus(report, signal: Interruption.shared.received)
+    show(report, request, status: status, isOnlyOne: isOnlyOne)
+    return (status, PassEnd(report))
+  }
+
+  /// A mirror of the settings by its name, another one by its folder; without what may be a password.
+  static func called(_ request: SyncRequest) -> String { Redaction.message(request.name ?? request.folder) }
+
+  /// How all of them ended.
+  private func tell(
+    _ requests: [SyncRequest], _ statuses: [ExitStatus], _ ends: [PassEnd], _ status: ExitStatus
+  ) {
+    if session.isJSON {
+      let summary = SummaryLine(ends, schema: Self.schema, mirrors: requests.count, status: status)
+      session.console.data(JSONText.line(summary))
+    } else if !session.isQuiet || status != .inSync {
+      let names = requests.map { ShellWord.quote(Self.called($0)) }
+      session.console.data(SyncSummary.ofSeveral(names, statuses.map { $0 == .inSync }))
+    }
+  }
+
   private func pass(_ request: SyncRequest, isOnlyOne: Bool) throws(PassFailure) -> PassReport {
-    let name = isOnlyOne ? nil : Printable.escape(request.folder)
+    let name = isOnlyOne ? nil : Printable.escape(Self.called(request))
     return try session.attend(schema: Self.schema, mirror: name) {
       observer, progress, stop throws(PassFailure) -> PassReport in
       try session.tarn.sync(request, observer: observer, progress: progress, stop: stop)
@@ -61,7 +82,7 @@ struct SyncRun {
       return
     }
     if session.isQuiet, report.isInSync { return }
-    let mirror = ShellWord.quote(request.folder)
+    let mirror = ShellWord.quote(isOnlyOne ? request.folder : Self.called(request))
     let place = isOnlyOne ? "" : "\(mirror): "
     let lines = SyncSummary.lines(report, mirror: mirror, style: session.style)
     for (index, line) in lines.enumerated() { session.console.data(index == 0 ? place + line : line) }

@@ -1,0 +1,67 @@
+import TarnCore
+import TarnEngine
+import TarnFolder
+
+/// No mirror lies in another one: each would take the other's files for foreign ones, or delete them.
+extension Tarn {
+  /// The mirror that a path lies in; nil for a mirror's own folder. Links are followed as well.
+  package func mirrorFolder(around path: String) -> String? {
+    let path = absolute(path)
+    let places = [path] + [resolved(path)].filter { !$0.utf8.elementsEqual(path.utf8) }
+    return places.lazy.compactMap { place in
+      place == "/" ? nil : mirrorFolder(containing: absolute(place + "/.."))
+    }.first
+  }
+
+  /// Nothing there is a mirror of its own, nor was one.
+  package func isNoMirror(_ folder: String) -> Bool {
+    let path = absolute(folder)
+    switch try? FolderHome.inspect(folder: path, state: nil) {
+    case .missing, .empty, .foreign, .notDirectory: return !wasMirror(path)
+    case .mirror, .markerMissing, nil: return false
+    }
+  }
+
+  /// Refuses a folder that is no mirror, and is a part of one.
+  func refuseInside(_ path: String) throws(PassFailure) {
+    guard let outer = mirrorFolder(around: path) else { return }
+    throw PassFailure(
+      .folderUnusable, code: "not-a-mirror",
+      "\(Printable.escape(path)) is no mirror, but lies in the mirror \(Printable.escape(outer))",
+      hint: "name that one: \(ShellWord.quote(outer))")
+  }
+
+  /// Refuses to make a mirror in another one, or around one. Of mirrors below it those are known that this user made.
+  ///
+  /// - Parameters:
+  ///   - path: absolute.
+  ///   - state: `--state`, absolute.
+  func refuseOverlap(_ path: String, state: String?) throws(PassFailure) {
+    if let outer = mirrorFolder(around: path) {
+      throw overlap(
+        "\(Printable.escape(path)) lies in the mirror \(Printable.escape(outer))",
+        "to bring that one up to date: tarn sync \(ShellWord.quote(outer)); or choose a folder beside it")
+    }
+    if let state, let outer = mirrorFolder(around: state), !outer.utf8.elementsEqual(path.utf8) {
+      throw overlap(
+        "the state \(Printable.escape(state)) would lie in the mirror \(Printable.escape(outer))",
+        "choose a directory beside it")
+    }
+    let front = Array(resolved(path).utf8) + [UInt8(ascii: "/")]
+    let inner = registry?.mirrors().map(\.folder).first { folder in
+      guard resolved(folder).utf8.starts(with: front) else { return false }
+      if case .mirror? = try? FolderHome.inspect(folder: folder, state: nil) { return true }
+      return false
+    }
+    guard let inner else { return }
+    throw overlap(
+      "\(Printable.escape(path)) has the mirror \(Printable.escape(inner)) in it",
+      "choose a folder beside it; to give that one up, keeping its files: tarn forget \(ShellWord.quote(inner))"
+    )
+  }
+
+  private func overlap(_ message: String, _ hint: String) -> PassFailure {
+    PassFailure(
+      .usage, code: "folder-overlap", "\(message), and no mirror may lie in another one", hint: hint)
+  }
+}

@@ -1,0 +1,57 @@
+import TarnConfig
+package import TarnCore
+package import TarnEngine
+import TarnFolder
+import TarnLedger
+
+/// The options that a mirror made by hand remembers.
+extension Tarn {
+  /// What a mirror knows of itself.
+  package struct Remembered: Sendable {
+    /// nil before the first pass.
+    package var feed: String?
+    package var folder: String
+    /// nil for the record in the folder.
+    package var state: String?
+    /// Without passwords.
+    package var options: PassOptions
+  }
+
+  package func remembered(folder: String, state: String? = nil) throws(PassFailure) -> Remembered {
+    let home = try home(folder: folder, state: state)
+    let isInner = home.stateDirectory == home.folder + "/.tarn"
+    return try asking(home) { ledger in
+      Remembered(
+        feed: try ledger.fact("feed"), folder: home.folder, state: isInner ? nil : home.stateDirectory,
+        options: PassOptions(encoded: try ledger.fact("options") ?? "").withoutPasswords)
+    }
+  }
+
+  /// Takes options back: later passes go without them.
+  ///
+  /// - Parameter names: nil for all.
+  /// - Returns: those that were remembered, without passwords.
+  package func forgetOptions(
+    _ names: [PassOptions.Name]?, folder: String, state: String? = nil
+  ) throws(PassFailure) -> PassOptions {
+    try withMirror(folder, state) { mirror in
+      var options = PassOptions(encoded: try mirror.ledger.fact("options") ?? "")
+      let gone = PassOptions(values: options.values.filter { names?.contains($0.key) ?? true })
+      for name in gone.values.keys { options.values[name] = nil }
+      if !gone.values.isEmpty { try mirror.ledger.apply([.fact("options", options.encoded)]) }
+      return gone.withoutPasswords
+    }
+  }
+}
+
+extension PassOptions {
+  /// For people to read: a proxy's URL may hold a password.
+  package var withoutPasswords: PassOptions {
+    PassOptions(
+      values: values.reduce(into: [:]) { shown, option in
+        shown[option.key] = option.value.map {
+          option.key == .proxy ? Redaction.value($0) : Redaction.text($0)
+        }
+      })
+  }
+}

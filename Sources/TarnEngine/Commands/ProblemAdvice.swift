@@ -1,0 +1,104 @@
+package import TarnCore
+
+/// What helps with a problem of one path: never a command that would end in the same way.
+package struct ProblemAdvice {
+  let problem: Problem
+  /// As a word of a command.
+  let mirror: String
+  /// Of a mirror of the settings.
+  var configuredName: String?
+  /// Bytes in the mirror's trash.
+  var trashBytes: UInt64 = 0
+
+  package init(_ problem: Problem, mirror: String, configured name: String? = nil, trashBytes: UInt64 = 0) {
+    self.problem = problem
+    self.mirror = mirror
+    configuredName = name
+    self.trashBytes = trashBytes
+  }
+
+  /// Another pass alone would fail in the same way, until somebody has mended something.
+  package static func isLasting(_ code: String) -> Bool {
+    isGone(code) || isRefusal(code) || isOfTheFeed(code) || isLackOfSpace(code)
+  }
+
+  package static func isLackOfSpace(_ code: String) -> Bool {
+    ["no-space", "space-short", "quota-exceeded"].contains(code)
+  }
+
+  private static func isGone(_ code: String) -> Bool {
+    ["http-404", "http-410", "not-there", "file-not-readable"].contains(code)
+  }
+
+  private static func isRefusal(_ code: String) -> Bool {
+    ["http-401", "http-403", "http-407", "tls-failed", "permission-denied"].contains(code)
+  }
+
+  /// What the feed names cannot be had as it names it.
+  private static func isOfTheFeed(_ code: String) -> Bool {
+    [
+      "url-refused", "redirect-refused", "address-refused", "too-many-redirects", "content-encoding-refused",
+      "scheme-not-supported", "digest-unsupported", "no-usable-source",
+    ].contains(code)
+  }
+
+  /// A command, or what a person has to do first, as the `next:` of an explanation.
+  package var step: String {
+    if problem.kind == .refused { return ofRefused }
+    let code = problem.code
+    if Self.isLackOfSpace(code) {
+      return trashBytes > 0
+        ? "tarn trash empty \(mirror) (\(Units.show(trashBytes))), then: tarn sync \(mirror)"
+        : "make room on the file system, or keep less of it free (--reserve), then: tarn sync \(mirror)"
+    }
+    switch code {
+    case "http-401", "http-403", "http-407":
+      return
+        "give what the server wants to see: tarn sync --netrc \(mirror), or --header-file FILE; \(without)"
+    case "tls-failed":
+      return "look at this machine's clock and certificates (--cacert FILE), then: tarn sync \(mirror)"
+    case "permission-denied": return "let this user write there, then: tarn sync \(mirror)"
+    case "digest-mismatch", "size-mismatch", "piece-mismatch":
+      return "tarn sync \(mirror); if it stays so, the publisher has to mend the feed or the file; \(without)"
+    default:
+      guard Self.isGone(code) || Self.isOfTheFeed(code) else { return "tarn sync \(mirror)" }
+      return "tell the publisher, and once it is mended: tarn sync \(mirror); \(without)"
+    }
+  }
+
+  private var ofRefused: String {
+    switch problem.code {
+    case "path-not-portable":
+      return "to take such names: \(option("--no-portable-names", "portable-names = false"))"
+    case "path-empty":
+      return "give it a name: a line ' out=NAME' below its URL, as in an input file of aria2"
+    default: return "the publisher has to mend it, and all other files come without it; \(without)"
+    }
+  }
+
+  /// How to be in sync without it.
+  private var without: String {
+    guard (try? RelativePath(problem.name)) != nil,
+      let name = String(validating: problem.name, as: UTF8.self)
+    else { return "no option takes it as it is" }
+    let pattern = "/" + Self.escaped(name)
+    return "to do without it: "
+      + option("--exclude \(ShellWord.quote(pattern))", "exclude = [\"\(Printable.escape(pattern))\"]")
+  }
+
+  /// Settings hold for a mirror that they name, and nothing else from one pass to the next.
+  private func option(_ option: String, _ setting: String) -> String {
+    configuredName.map { "\(setting) below [mirror.\($0)] of the settings" }
+      ?? "tarn sync \(option) \(mirror)"
+  }
+
+  /// As a pattern that means this name alone.
+  private static func escaped(_ name: String) -> String {
+    var pattern = ""
+    for scalar in name.unicodeScalars {
+      if "*?[\\".unicodeScalars.contains(scalar) { pattern += "\\" }
+      pattern.unicodeScalars.append(scalar)
+    }
+    return pattern
+  }
+}

@@ -1,0 +1,132 @@
+import ArgumentParser
+import TarnCore
+
+/// An option that a command does not have, and what was meant by it.
+struct OptionAdvice: Equatable {
+  /// `tarn sync`.
+  var command: String
+  /// With its dashes.
+  var option: String
+  /// A sentence; nil where nothing is known.
+  var hint: String?
+
+  /// Habits from other tools, by command or for all of them.
+  private static let habits: [String: [String: String]] = [
+    "sync plan": [
+      "-j": "--connections N", "--jobs": "--connections N", "-P": "--connections N", "-Z": "--connections N",
+      "--parallel": "--connections N", "--transfers": "--connections N", "-x": "--connections-per-host N",
+      "--bwlimit": "--limit-rate RATE", "--rate": "--limit-rate RATE", "--limit": "--limit-rate RATE",
+      "--max-download-limit": "--limit-rate RATE", "--prune": "--delete", "--mirror": "--delete",
+      "--delete-after": "--delete", "--delete-removed": "--delete", "--remove": "--delete",
+      "--max-delete": "--delete-limit LIMIT", "-H": "--header-file FILE", "--header": "--header-file FILE",
+      "--load-cookies": "--cookies FILE", "-b": "--cookies FILE", "-u": "--netrc-file FILE",
+      "--user": "--netrc-file FILE", "--password": "--netrc-file FILE", "-A": "--user-agent TEXT",
+      "--filter": "--include PATTERN", "--accept": "--include PATTERN", "--reject": "--exclude PATTERN",
+      "--dryrun": "--dry-run", "--retry": "--retries N", "--tries": "--retries N", "-t": "--retries N",
+      "--ca-certificate": "--cacert FILE",
+    ],
+    "status": ["-w": "--watch", "-f": "--watch", "--follow": "--watch", "--live": "--watch", "--all": ""],
+    "events": [
+      "-f": "--follow", "-w": "--follow", "--watch": "--follow", "-n": "--newest N", "--lines": "--newest N",
+      "--since": "--after N",
+    ],
+  ]
+
+  /// What has no option at all, and why.
+  private static let answers = [
+    "-k": "a certificate is always checked; --cacert FILE trusts one of your own",
+    "--insecure": "a certificate is always checked; --cacert FILE trusts one of your own",
+    "--no-check-certificate": "a certificate is always checked; --cacert FILE trusts one of your own",
+    "-o": "the folder is the last word: tarn sync FEED FOLDER",
+    "-O": "the folder is the last word: tarn sync FEED FOLDER",
+    "--output": "the folder is the last word: tarn sync FEED FOLDER",
+    "-r": "directories below a feed are always read",
+    "--recursive": "directories below a feed are always read",
+    "-c": "an interrupted sync always goes on where it was",
+    "--continue": "an interrupted sync always goes on where it was",
+    "--resume": "an interrupted sync always goes on where it was",
+    "--progress": "it is shown on a terminal anyway", "-a": "times and names are always kept",
+    "--daemon": "the agent runs for ever: tarn agent", "-d": "the agent runs for ever: tarn agent",
+    "--every": "write every = \"1h\" into the settings, or: tarn schedule MIRROR",
+    "--interval": "write every = \"1h\" into the settings, or: tarn schedule MIRROR",
+    "--force": "what is held goes ahead by: tarn approve MIRROR",
+  ]
+
+  /// - Parameter arguments: without the program's name.
+  /// - Returns: the first unknown option; nil where all are known.
+  static func first(in arguments: [String]) -> OptionAdvice? {
+    var type: any ParsableCommand.Type = Root.self
+    var path = ["tarn"]
+    var rest = arguments[...]
+    while let word = rest.first,
+      let next = type.configuration.subcommands.first(where: { $0.configuration.commandName == word })
+    {
+      type = next
+      path.append(word)
+      rest = rest.dropFirst()
+    }
+    let known = Options(help: Root.helpMessage(for: type, columns: 400))
+    var isValue = false
+    for word in rest {
+      if word == "--" { break }
+      defer { isValue = !isValue && known.takesValue(word) }
+      guard !isValue, word.hasPrefix("-"), word.count > 1, let unknown = known.unknown(in: word) else {
+        continue
+      }
+      return OptionAdvice(
+        command: path.joined(separator: " "), option: unknown,
+        hint: hint(unknown, command: path.last ?? "", known: known.names))
+    }
+    return nil
+  }
+
+  private static func hint(_ option: String, command: String, known: [String]) -> String? {
+    for (commands, habits) in habits where commands.split(separator: " ").contains(Substring(command)) {
+      guard let words = habits[option] else { continue }
+      return words.isEmpty ? "without names all mirrors are meant" : "did you mean '\(words)'?"
+    }
+    if ["sync", "plan"].contains(command), let answer = answers[option] { return answer }
+    guard option.hasPrefix("--") else { return nil }
+    return Spelling.nearest(String(option.dropFirst(2)), known.map { String($0.drop { $0 == "-" }) })
+      .map { "did you mean '--\($0)'?" }
+  }
+
+  /// The options that a help text lists.
+  private struct Options {
+    private(set) var names: [String] = []
+    private var valued: Set<String> = []
+    /// Taken by every command, and listed only where they mean something.
+    private static let everywhere = [
+      "-v", "--verbose", "-y", "--yes", "--no-input", "-h", "--help", "--version",
+    ]
+
+    init(help: String) {
+      for line in help.split(separator: "\n") where line.hasPrefix("  -") {
+        // `-q, --quiet   What it does`: two blanks end the names.
+        let words = line.dropFirst(2)
+        let end = words.firstRange(of: "  ")?.lowerBound ?? words.endIndex
+        for part in words[..<end].split(whereSeparator: { $0 == "," || $0 == "/" }) {
+          let part = part.drop { $0 == " " }
+          let name = String(part.prefix { $0 != " " })
+          guard name.hasPrefix("-") else { continue }
+          names.append(name)
+          if words[..<end].contains("<") { valued.insert(name) }
+        }
+      }
+      names += Self.everywhere
+    }
+
+    /// The next word is its value.
+    func takesValue(_ word: String) -> Bool { valued.contains(word) }
+
+    /// The option in a word, of a group such as `-qf` the single one; nil where it is known.
+    func unknown(in word: String) -> String? {
+      if word.hasPrefix("--") {
+        let name = String(word.prefix { $0 != "=" })
+        return names.contains(name) ? nil : name
+      }
+      let letters = word.dropFirst().prefix { $0 != "=" }
+      return letters.map { "-\($0)" }.first { !names.contains($0) }
+    }
+  }
+}

@@ -1,0 +1,134 @@
+import TarnCore
+import TarnEngine
+
+/// How one mirror is, for monitoring: by its state and by the age of its last success.
+struct MirrorCheck {
+  /// The worst first.
+  enum Verdict: String, CaseIterable {
+    /// The last success is too old, or there was none.
+    case late
+    /// The last success lies in the future, so nobody can tell how old it is.
+    case clock
+    /// The last pass failed, or left files undone.
+    case failing
+    /// Deletions wait for an approval.
+    case held
+    case good
+  }
+
+  let document: StatusDocument
+  let verdict: Verdict
+  /// Seconds since the last success; nil where there was none, or it lies in the future.
+  let age: Int64?
+  private let maxAge: Int64
+  private let now: Timestamp
+
+  /// Clocks of two machines differ by so many seconds.
+  private static let tolerance: Int64 = 60
+
+  /// - Parameter maxAge: how many seconds old the last success may be.
+  init(_ document: StatusDocument, maxAge: Int64, now: Timestamp) {
+    self.document = document
+    self.maxAge = maxAge
+    self.now = now
+    let success = document.lastSuccess.flatMap { Timestamp(rfc3339: $0) }
+    let passed = success.map { now.seconds - $0.seconds }
+    age = passed.flatMap { $0 < -Self.tolerance ? nil : max(0, $0) }
+    verdict =
+      if passed == nil || passed ?? 0 > maxAge { .late } else if age == nil { .clock } else {
+        Self.state(of: document)
+      }
+  }
+
+  /// What its state says alone.
+  private static func state(of document: StatusDocument) -> Verdict {
+    if document.state == "failing" || document.lastFailure != nil { return .failing }
+    if document.held != nil || document.state == "held" { return .held }
+    // While the next pass is at work, the one before it still counts.
+    let settled = ["in-sync", "held", "planned", "stopped"]
+    if document.process != nil, let last = document.lastRun, !settled.contains(last.code) { return .failing }
+    return .good
+  }
+
+  var isGood: Bool { verdict == .good }
+
+  var name: String { Printable.escape(document.name) }
+
+  /// `held: iso (12 deletions wait for approval, last success 2 hours ago)`.
+  var line: String { "\(verdict.rawValue): \(name)\(detail)" }
+
+  private var detail: String {
+    let success = "last success \(StatusText.age(document.lastSuccess, now: now))"
+    switch verdict {
+    case .late:
+      let hint = document.hint.map { "; \(Message.safe($0))" } ?? ""
+      if document.lastSuccess == nil, let failure = document.lastFailure {
+        return ": \(Message.safe(failure))\(hint)"
+      }
+      let state =
+        document.state == "idle" && document.dryRun != true ? "" : "\(StatusText.word(document).text), "
+      return " (\(state)\(success)); expected within \(Durations.span(maxAge))"
+    case .clock:
+      return
+        " (last success at \(Printable.escape(document.lastSuccess ?? "")), in the future: is the clock right?)"
+    case .failing: return " (\(failure), \(success))"
+    case .held:
+      let deletions = document.held.map { Numbers.count($0.deletions, "deletion") } ?? "deletions"
+      return " (\(deletions) \(document.held?.deletions == 1 ? "waits" : "wait") for approval, \(success))"
+    case .good: return " (\(success))"
+    }
+  }
+
+  /// Why it is failing, in a few words.
+  private var failure: String {
+    if let failure = document.lastFailure { return Message.safe(failure) }
+    guard let first = document.problems.first else {
+      let more = document.moreProblems
+      return more > 0 ? Numbers.count(more, "problem") : "the last pass was not in sync"
+    }
+    let more = document.problems.count - 1 + document.moreProblems
+    return "\(Message.safe(first.path)): \(Message.safe(first.message)) [\(first.code)]"
+      + (more > 0 ? ", and \(Numbers.count(more, "more problem"))" : "")
+  }
+}
+
+/// The same of several mirrors.
+struct StatusCheck {
+  let mirrors: [MirrorCheck]
+  /// So many more are not judged, for their passes only plan.
+  let leftOut: Int
+  let maxAge: Int64
+  /// Why some could not be looked at.
+  var failures: [PassFailure] = []
+  private let now: Timestamp
+
+  init(_ documents: [StatusDocument], leftOut: Int = 0, maxAge: Int64, now: Timestamp) {
+    mirrors = documents.map { MirrorCheck($0, maxAge: maxAge, now: now) }
+    self.leftOut = leftOut
+    self.maxAge = maxAge
+    self.now = now
+  }
+
+  var isGood: Bool { failures.isEmpty && mirrors.allSatisfy(\.isGood) && !isNothingKnown }
+
+  private var isNothingKnown: Bool { mirrors.isEmpty && leftOut == 0 }
+
+  /// One line when all are good; else one for each that is not.
+  var lines: [String] {
+    let unknown = failures.map { "unknown: \(Message.safe($0.message))" }
+    let wrong = mirrors.filter { !$0.isGood }.map(\.line)
+    if !unknown.isEmpty || !wrong.isEmpty { return unknown + wrong }
+    return [isNothingKnown ? "unknown: no mirror is known" : good]
+  }
+
+  /// `in sync within 24 hours: 3 mirrors, last success 2 hours ago`.
+  private var good: String {
+    let others = "\(Numbers.count(leftOut, "mirror")) left out, where passes only plan (dry-run)"
+    guard !mirrors.isEmpty else { return "nothing to check: \(others)" }
+    let oldest = mirrors.compactMap { $0.document.lastSuccess.flatMap { Timestamp(rfc3339: $0) } }.min()
+    let when = oldest.map { Durations.ago($0, now: now) } ?? "never"
+    let line =
+      "in sync within \(Durations.span(maxAge)): \(Numbers.count(mirrors.count, "mirror")), last success \(when)"
+    return leftOut == 0 ? line : "\(line); \(others)"
+  }
+}

@@ -1,0 +1,231 @@
+import Foundation
+import TarnCore
+import Testing
+
+/// Mirrors made by hand, of local feeds: what they remember, where they may lie, and how their paths are meant.
+@Suite struct HandMadeTests {
+  private let place: URL
+
+  init() throws {
+    place = FileManager.default.temporaryDirectory.appendingPathComponent("tarn-\(UUID().uuidString)")
+    for name in ["feed", "home", "state"] {
+      try FileManager.default.createDirectory(
+        at: place.appendingPathComponent(name), withIntermediateDirectories: true)
+    }
+    // SHA-256 of "one\n".
+    let digest = "2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806"
+    try write("one\n", "feed/a.txt")
+    let other = String(repeating: "0123456789abcdef", count: 4)
+    try write("\(digest)  a.txt\n\(other)  missing.txt\n", "feed/broken")
+    try write("\(digest)  a.txt\n", "feed/SHA256SUMS")
+  }
+
+  private func write(_ text: String, _ name: String) throws {
+    try Data(text.utf8).write(to: place.appendingPathComponent(name))
+  }
+
+  private func exists(_ name: String) -> Bool {
+    FileManager.default.fileExists(atPath: place.appendingPathComponent(name).path)
+  }
+
+  private func tarn(_ arguments: String..., from directory: String = "") throws -> TarnBinary.Result {
+    try TarnBinary.run(
+      arguments,
+      environment: ["HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state"],
+      in: place.appendingPathComponent(directory))
+  }
+
+  private func end() { try? FileManager.default.removeItem(at: place) }
+
+  private func options() throws -> [String: [String]] {
+    struct Answer: Decodable {
+      struct Mirror: Decodable { var options: [String: [String]] }
+      var mirrors: [Mirror]
+    }
+    let output = try tarn("status", "--json", "m").output
+    return try JSONDecoder().decode(Answer.self, from: Data(output.utf8)).mirrors[0].options
+  }
+
+  // MARK: What is remembered
+
+  @Test func whatIsRememberedIsShownAndTakenBack() throws {
+    defer { end() }
+    let proxy = "http://ann:secret@127.0.0.1:9"
+    let first = try tarn(
+      "sync", "--limit-rate", "500KiB/s", "--delete", "--proxy", proxy, "./feed/SHA256SUMS", "m")
+    #expect(first.status == 0, "\(first)")
+    let status = try tarn("status", "-v", "m").output
+    #expect(
+      status.contains("--delete --limit-rate 500KiB/s --proxy 'http://***@127.0.0.1:9' (remembered"),
+      "\(status)")
+    let plan = try tarn("plan", "-v", "m")
+    #expect(plan.messages.contains("options: --delete --limit-rate 500KiB/s"), "\(plan)")
+    let shown = try tarn("config", "show", "m").output
+    #expect(
+      shown.contains("[mirror.m]\nfeed = ") && shown.contains("limit-rate = \"500KiB/s\"  # remembered"),
+      "\(shown)")
+    for text in [
+      status, plan.output + plan.messages, shown, try tarn("status", "--json", "m").output,
+      try tarn("plan", "--json", "m").output,
+    ] {
+      #expect(!text.contains("secret"), "\(text)")
+    }
+    #expect(try options()["delete"] == ["true"])
+    let unset = try tarn("config", "unset", "m", "limit-rate", "no-delete")
+    #expect(
+      unset.status == 0 && unset.output.hasPrefix("taken back: --delete --limit-rate 500KiB/s; "), "\(unset)")
+    #expect(try options().keys.sorted() == ["proxy"])
+    #expect(try tarn("config", "unset", "--all", "m").status == 0)
+    #expect(try options().isEmpty)
+    #expect(try tarn("config", "unset", "m", "keep").output.hasPrefix("nothing to take back"))
+    for wrong in [["m"], ["m", "limitrate"], ["--all", "m", "keep"]] {
+      #expect(try TarnBinary.run(["config", "unset"] + wrong).status == 64, "\(wrong)")
+    }
+    #expect(try tarn("config", "unset", "nowhere", "keep").status == 73)
+    #expect(try tarn("sync", "m").status == 0, "the feed is still known")
+  }
+
+  @Test func whatHoldsOnceIsNotRemembered() throws {
+    defer { end() }
+    #expect(try tarn("sync", "--once", "--exclude", "*.txt", "./feed/SHA256SUMS", "m").status == 0)
+    #expect(try !exists("m/a.txt") && options().isEmpty)
+    #expect(try tarn("sync", "--retries", "3", "m").status == 0)
+    #expect(exists("m/a.txt"), "the feed is remembered, and its options are not")
+    #expect(try tarn("sync", "--once", "--retries", "9", "m").status == 0)
+    #expect(try options() == ["retries": ["3"]])
+    #expect(try tarn("sync", "-n", "--retries", "8", "m").status == 0)
+    #expect(try options() == ["retries": ["3"]])
+    #expect(try tarn("sync", "--once", "--change-feed", "./feed/broken", "m").status == 64)
+    // All that are known may be meant where none remembers it.
+    #expect(try tarn("sync", "./feed/SHA256SUMS", "other").status == 0)
+    let refused = try tarn("sync", "--retries", "4")
+    #expect(refused.status == 64 && refused.messages.contains("--once"), "\(refused)")
+    #expect(try tarn("sync", "--once", "--retries", "4").status == 0)
+    #expect(try tarn("plan", "--retries", "4").status == 0)
+  }
+
+  // MARK: Mirrors in mirrors
+
+  @Test func noMirrorLiesInAnother() throws {
+    defer { end() }
+    #expect(try tarn("sync", "./feed/SHA256SUMS", "m").status == 0)
+    try FileManager.default.createDirectory(
+      at: place.appendingPathComponent("m/sub"), withIntermediateDirectories: true)
+    try write("mine\n", "m/sub/mine")
+    try FileManager.default.createSymbolicLink(
+      atPath: place.path + "/link", withDestinationPath: place.path + "/m")
+    for words in [
+      ["m/sub"], ["m/new/er"], ["link/new"], ["--adopt", "m/sub"], ["--adopt", "."], ["--state", "m/s", "b"],
+    ] {
+      let outcome = try TarnBinary.run(
+        ["sync"] + words.dropLast() + [place.path + "/feed/SHA256SUMS", words.last ?? ""],
+        environment: ["HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state"], in: place)
+      #expect(
+        outcome.status == 64
+          && outcome.messages.contains("\(place.path)/\(words[0].hasPrefix("link") ? "link" : "m")"),
+        "\(words): \(outcome)")
+      #expect(outcome.messages.contains("no mirror may lie in another one"), "\(words): \(outcome)")
+    }
+    #expect(!exists("m/new") && !exists("m/sub/.tarn") && !exists(".tarn") && !exists("m/s"))
+    let plan = try tarn("plan", "./feed/SHA256SUMS", "m/sub")
+    #expect(plan.status == 64, "\(plan)")
+    // In the subdirectory the mirror is named that it belongs to, and nothing leads to a second one.
+    for words in [["sync", "."], ["verify", "."], ["forget", "."], ["trash", "list", "."]] {
+      let outcome = try TarnBinary.run(
+        words, environment: ["HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state"],
+        in: place.appendingPathComponent("m/sub"))
+      #expect(outcome.status == 64 || outcome.status == 73, "\(words): \(outcome)")
+      #expect(
+        outcome.messages.contains("lies in the mirror \(place.path)/m") && !outcome.messages.contains("FEED"),
+        "\(words): \(outcome)")
+    }
+  }
+
+  @Test func aPathIsEnough() throws {
+    defer { end() }
+    #expect(try tarn("sync", "./feed/SHA256SUMS", "m").status == 0)
+    try FileManager.default.createDirectory(
+      at: place.appendingPathComponent("m/sub"), withIntermediateDirectories: true)
+    for (words, directory) in [
+      (["m/a.txt"], ""), (["./m/a.txt"], ""), ([place.path + "/m/a.txt"], "home"), (["a.txt"], "m"),
+      (["../a.txt"], "m/sub"),
+      (["m", "a.txt"], ""), ([".", "a.txt"], "m"), ([".", "../a.txt"], "m/sub"),
+    ] {
+      let outcome = try TarnBinary.run(
+        ["explain"] + words, environment: ["HOME": place.path + "/home"],
+        in: place.appendingPathComponent(directory))
+      #expect(outcome.output.hasPrefix("a.txt: current\n"), "\(words) in \(directory): \(outcome)")
+    }
+    // Also of a file that is not there.
+    try FileManager.default.removeItem(at: place.appendingPathComponent("m/a.txt"))
+    #expect(try tarn("explain", "m/a.txt").output.hasPrefix("a.txt: missing\n"))
+    #expect(try tarn("explain", "m/no/such").output.hasPrefix("no/such: unknown\n"))
+    #expect(try tarn("explain", "such", from: "m/sub").output.hasPrefix("sub/such: unknown\n"))
+    #expect(try tarn("explain", ".", "such", from: "m/sub").output.hasPrefix("sub/such: unknown\n"))
+    for (words, said) in [
+      (["m"], "tarn explain m PATH"), (["feed/a.txt"], "lies in no mirror"), (["a", "b", "c"], "one path"),
+    ] {
+      let outcome = try TarnBinary.run(
+        ["explain"] + words, environment: ["HOME": place.path + "/home"], in: place)
+      #expect(outcome.status == 64 && outcome.messages.contains(said), "\(outcome)")
+    }
+    for word in ["m/sub", "m/a.txt", place.path + "/m/no/such"] {
+      #expect(try tarn("status", word).output.hasPrefix("\(place.path)/m: "), "\(word)")
+      #expect(try tarn("events", word).output.contains("fetched  a.txt"), "\(word)")
+    }
+    #expect(try tarn("status", ".", from: "m/sub").output.hasPrefix("\(place.path)/m: "))
+  }
+
+  // MARK: Several
+
+  @Test func severalPassesAreNamedAndSummedUp() throws {
+    defer { end() }
+    #expect(try tarn("sync", "./feed/SHA256SUMS", "m").status == 0)
+    #expect(try tarn("sync", "./feed/broken", "b").status == 3)
+    #expect(try tarn("sync", "./feed/SHA256SUMS", "c").status == 0)
+    try write("\u{1}", "feed/broken")
+    let all = try tarn("sync")
+    #expect(all.status >= 64 && all.messages.contains("tarn: \(place.path)/b: "), "\(all)")
+    #expect(all.output.hasSuffix("\n2 in sync, 1 not: \(place.path)/b\n"), "\(all)")
+    #expect(try tarn("sync", "m", "c").output.hasSuffix("\n2 in sync\n"))
+  }
+
+  /// What is left undone is explained with a step, and the step helps.
+  @Test func theNextStepHelps() throws {
+    defer { end() }
+    let sync = try tarn("sync", "./feed/broken", "b")
+    #expect(sync.status == 3 && sync.output.hasSuffix("next: tarn explain b missing.txt\n"), "\(sync)")
+    let explained = try tarn("explain", "b", "missing.txt").output
+    #expect(explained.hasSuffix("to do without it: tarn sync --exclude /missing.txt b\n"), "\(explained)")
+    #expect(try tarn("status", "b").output.hasSuffix("next: tarn explain \(place.path)/b missing.txt\n"))
+    #expect(try tarn("sync", "--exclude", "/missing.txt", "b").status == 0)
+  }
+
+  /// One line of status, and one command for all of them.
+  @Test func whatIsGoneIsForgottenAtOnce() throws {
+    defer { end() }
+    for name in ["m", "g1", "g2"] { #expect(try tarn("sync", "./feed/SHA256SUMS", name).status == 0) }
+    for name in ["g1", "g2"] { try FileManager.default.removeItem(at: place.appendingPathComponent(name)) }
+    let status = try tarn("status").output
+    #expect(
+      status.hasSuffix(
+        "gone: 2 mirrors without a folder: \(place.path)/g1, \(place.path)/g2; if they are gone for good: "
+          + "tarn forget --gone\n"), "\(status)")
+    #expect(status.split(separator: "\n").count { $0.contains("/g1") } == 1, "\(status)")
+    let forgotten = try tarn("forget", "--gone")
+    #expect(forgotten.output == "forgot \(place.path)/g1\nforgot \(place.path)/g2\n", "\(forgotten)")
+    #expect(try !tarn("status").output.contains("gone"))
+    #expect(try tarn("forget", "--gone").output.hasPrefix("nothing to forget"))
+    #expect(exists("m/.tarn"))
+    for wrong in [[], ["--gone", "m"]] { #expect(try TarnBinary.run(["forget"] + wrong).status == 64) }
+  }
+
+  /// An earlier Tarn took it in silence: it is told how to be rid of it.
+  @Test func aBrokenPatternIsRefused() throws {
+    defer { end() }
+    let outcome = try tarn("sync", "--exclude", "dir0[", "./feed/SHA256SUMS", "m")
+    #expect(
+      outcome.status == 64 && outcome.messages.contains("at character 5 the bracket is never closed"),
+      "\(outcome)")
+  }
+}
