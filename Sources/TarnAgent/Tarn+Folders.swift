@@ -110,6 +110,7 @@ extension Tarn {
     case .foreign where !request.adopt: throw notEmpty(path, request)
     case .missing, .empty, .foreign:
       try refuseUnmounted(path)
+      try refuseLost(path, request)
       guard request.feed != nil else {
         try refuseTransfer(request.folder)
         throw notMirror(path, "tarn sync FEED \(ShellWord.quote(request.folder))")
@@ -255,6 +256,15 @@ extension Tarn {
         + "tarn forget \(option)\(ShellWord.quote(path))")
   }
 
+  /// A mirror of the settings whose folder somebody moved or deleted: all of it would be fetched again.
+  private func refuseLost(_ path: String, _ request: SyncRequest) throws(PassFailure) {
+    guard let name = request.name, !request.recreate, !request.adopt, wasMirror(path) else { return }
+    throw PassFailure(
+      .folderUnusable, code: "marker-missing",
+      "\(Printable.escape(path)) was a mirror, and its folder was moved or deleted; nothing was changed",
+      hint: "move it back; to fetch all of it again: \(command("sync --recreate \(ShellWord.quote(name))"))")
+  }
+
   /// An empty folder where a mirror was, on another file system than the mirror: not mounted.
   func refuseUnmounted(_ path: String) throws(PassFailure) {
     guard let known = registry?.mirrors().first(where: { $0.isAt(path) }), !known.fileSystem.isEmpty
@@ -267,19 +277,19 @@ extension Tarn {
       hint: "mount it; or, to begin anew here: tarn forget \(ShellWord.quote(path))")
   }
 
-  /// What became of a configured mirror whose folder is none any more, and what the next pass does; nil where it never was one.
+  /// What became of a configured mirror whose folder is none any more, and what to do; nil where it never was one.
   func loss(of settings: MirrorSettings) -> String? {
     let path = absolute(settings.folder)
     guard wasMirror(path) else { return nil }
     let what: String
     switch try? inspect(path, state: settings.state.map(absolute)) {
-    case .missing: what = "was a mirror, and is not there any more; the next pass makes it anew"
-    case .empty:
-      what = "was a mirror, and is another folder now, an empty one; the next pass fetches all of it anew"
-    case .foreign: what = "was a mirror, and its marker .tarn is gone; no pass changes it"
+    case .missing: what = "was a mirror, and is not there any more"
+    case .empty: what = "was a mirror, and is another folder now, an empty one"
+    case .foreign: what = "was a mirror, and its marker .tarn is gone"
     case .mirror, .markerMissing, .notDirectory, nil: return nil
     }
-    return "\(Printable.escape(path)) \(what), unless the right folder is put back or mounted"
+    return
+      "\(Printable.escape(path)) \(what); no pass changes it until the right folder is put back or mounted"
   }
 
   /// What to do about a folder that is gone; nil where no mirror of this user's was there.

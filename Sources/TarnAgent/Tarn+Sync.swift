@@ -263,11 +263,11 @@ extension Tarn {
     for warning in warnings {
       observer.pass(.notice(code: "secret-exposed", message: warning))
     }
-    settings.userAgent = "tarn/\(Self.version)"
+    settings.userAgent = settings.userAgent ?? "tarn/\(Self.version)"
     CurlDownloader.prepareProcess()
     do {
       if case .remote(let url) = feed {
-        settings.allowsPrivateAddresses = try FeedHost(url: url).isPrivate
+        settings.allowsPrivateAddresses = try FeedHost(url: url, proxy: settings.proxy).isPrivate
       } else {
         settings.allowsPrivateAddresses = true
       }

@@ -50,6 +50,8 @@ package struct SyncRequest: Sendable {
   package var isOnce = false
   /// Take a folder that is not empty and not yet a mirror.
   package var adopt = false
+  /// Make a mirror anew whose folder is gone, and fetch all of it again.
+  package var recreate = false
   /// Follow another feed from now on.
   package var changeFeed = false
   /// These options are all that hold: what the mirror remembers of earlier ones counts for nothing.
@@ -83,9 +85,11 @@ package struct SyncRequest: Sendable {
     package var options: PassOptions
     package var state: String?
     package var adopt: Bool
+    package var recreate: Bool
 
     package init(_ request: SyncRequest) {
-      (options, state, adopt) = (request.options, request.state, request.adopt)
+      (options, state) = (request.options, request.state)
+      (adopt, recreate) = (request.adopt, request.recreate)
     }
   }
 

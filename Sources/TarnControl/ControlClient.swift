@@ -122,8 +122,25 @@ package final class ControlClient: Sendable {
 
   // MARK: - One exchange
 
+  /// Where too many others are connected, nothing was done yet: it is asked again for as long as an answer may take.
   private func ask<Answer: Decodable>(
     _ route: ControlRoute, method: HTTPMethod = .GET, parameters: [(String, String)] = [], body: [UInt8] = []
+  ) throws -> Answer {
+    let deadline = ContinuousClock.now + min(limits.telling, limits.answering)
+    while true {
+      do {
+        return try askOnce(route, method: method, parameters: parameters, body: body)
+      } catch let failure as ControlFailure {
+        guard failure.code == ControlFailure.tooManyConnections, ContinuousClock.now < deadline else {
+          throw failure
+        }
+        usleep(50_000)
+      }
+    }
+  }
+
+  private func askOnce<Answer: Decodable>(
+    _ route: ControlRoute, method: HTTPMethod, parameters: [(String, String)], body: [UInt8]
   ) throws -> Answer {
     let exchange = Exchange(limit: limits.answer, isStream: false)
     let channel = try connect(exchange)
@@ -179,7 +196,7 @@ package final class ControlClient: Sendable {
         throw failure
       } catch {
         // EAGAIN: the agent lives, and its queue of connections is full.
-        guard (error as? IOError)?.errnoCode == EAGAIN else { throw unreachable(Self.reason(error)) }
+        guard (error as? IOError)?.errnoCode == EAGAIN else { throw unreachable(reason(error)) }
         guard clock.now < deadline else { throw unreachable(.timedOut) }
         usleep(20_000)
       }
@@ -199,12 +216,13 @@ package final class ControlClient: Sendable {
     return SocketAddress(raw)
   }
 
-  private static func reason(_ error: any Error) -> ControlUnreachable.Reason {
+  private func reason(_ error: any Error) -> ControlUnreachable.Reason {
     switch error {
     case let error as IOError:
       switch error.errnoCode {
       case ENOENT, ENOTDIR, ENAMETOOLONG, ELOOP: .noSocket
-      case EACCES, EPERM: .permission
+      // Of a socket that nobody listens at any more its mode says nothing.
+      case EACCES, EPERM: ListeningSockets.areAny(beside: path) ? .permission : .refused
       case ECONNREFUSED: .refused
       case EPROTOTYPE: .notATarn
       default: .ended

@@ -38,8 +38,9 @@ package enum ControlRoute: String, CaseIterable, Sendable {
     switch (self, method) {
     case (.command, _):
       [
-        "expected", "expected.adopts", "expected.feed", "expected.options", "expected.state", "plan",
-        "priority", "target", "target.mirror", "target.path", "target.pathBytes", "verb",
+        "expected", "expected.adopts", "expected.feed", "expected.options", "expected.recreates",
+        "expected.state", "plan", "priority", "target", "target.mirror", "target.path", "target.pathBytes",
+        "verb",
       ]
     case (.limit, "PUT"): ["bytesPerSecond"]
     default: []

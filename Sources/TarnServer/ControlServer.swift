@@ -83,6 +83,11 @@ package final class ControlServer: Sendable {
     if let running { Self.stop(running, limits) }
   }
 
+  /// Removes the sockets' files and nothing else, before the process is ended. Any thread; nothing when it does not run.
+  package func removeFiles() {
+    for file in running.withLock({ $0?.files ?? [] }) { file.remove() }
+  }
+
   private static func stop(_ running: Running, _ limits: ControlLimits) {
     for file in running.files { file.remove() }
     for listener in running.listeners { try? listener.close().wait() }
@@ -147,7 +152,7 @@ package final class ControlServer: Sendable {
     }
     if place == .surplus {
       return ControlFailure(
-        .unavailable, code: "too-many-connections", "\(most) connections wait for answers already",
+        .unavailable, code: ControlFailure.tooManyConnections, "\(most) connections wait for answers already",
         hint: "try again in a moment")
     }
     return nil

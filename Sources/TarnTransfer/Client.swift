@@ -9,6 +9,8 @@ final class Client {
   private(set) var settings: NetworkSettings
   let clock: any Clock
   let budget: TransferBudget?
+  /// The same, or what keeps requests from hosts that do not answer.
+  let circuits: TransferBudget
   /// The feed's own origin.
   let trusted: Origin?
   /// Of every hop.
@@ -31,13 +33,14 @@ final class Client {
 
   init(
     _ id: ClientID, settings: NetworkSettings, mirror: String, clock: any Clock, budget: TransferBudget?,
-    terms: TransferBudget.Terms
+    circuits: TransferBudget, terms: TransferBudget.Terms
   ) {
     self.id = id
     self.settings = settings
     self.mirror = mirror
     self.clock = clock
     self.budget = budget
+    self.circuits = circuits
     shared = terms.pace
     options = CurlOption.fixed(settings, shared: terms.pace)
     trusted = settings.credentialOrigin.flatMap { try? SourceURL($0) }?.origin

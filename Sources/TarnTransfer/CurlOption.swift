@@ -8,6 +8,8 @@ enum CurlLimits {
   /// Header bytes of one hop, informational responses and trailers included.
   static let headerBytes = 300 << 10
   static let headerLines = 5000
+  /// libcurl's own bound of one header line (CURL_MAX_HTTP_HEADER).
+  static let headerLine = 100 << 10
   /// A body that nobody wants is read up to here to keep its connection; a longer one costs the connection.
   static let drained: UInt64 = 64 << 10
   /// What the kernel may hold unread of a near peer's body: it goes with the process when that is killed, and is fetched twice. From
@@ -77,7 +79,7 @@ struct HopSetup: Equatable {
   init?(_ exchange: Exchange, isTrusted: Bool) {
     let request = exchange.request
     let client = exchange.client
-    guard request.offset == 0, request.accept == nil, request.ifNoneMatch == nil,
+    guard request.offset == 0, exchange.cookies.isEmpty, request.accept == nil, request.ifNoneMatch == nil,
       request.ifModifiedSince == nil, client.settings.cookieFile == nil, client.settings.netrcFile == nil
     else { return nil }
     self.client = client.id
@@ -150,7 +152,7 @@ extension CurlOption {
       .init(CURLOPT_HTTP_VERSION, .long(Int(CURL_HTTP_VERSION_2TLS)), "HTTP/2 by ALPN, else 1.1"),
       .init(CURLOPT_MAXAGE_CONN, .long(60), "an idle connection older than this is not trusted"),
       .init(CURLOPT_MAXLIFETIME_CONN, .long(600), "changes of DNS are seen"),
-      .init(CURLOPT_USERAGENT, .text(settings.userAgent), "operators can tell who asks"),
+      .init(CURLOPT_USERAGENT, .text(settings.userAgent ?? "tarn"), "operators can tell who asks"),
     ]
   }
 
@@ -160,8 +162,10 @@ extension CurlOption {
   ///   - isTrusted: whether the hop goes to the feed's own origin, the only one that gets the user's headers.
   ///   - isLedAway: whether a redirect led to another origin than the one that was asked.
   ///   - secondsLeft: of the exchange's cap, at least 1; nil for no cap.
+  ///   - cookies: what the chain's earlier hops set for this one.
   static func hop(
-    _ url: SourceURL, settings: NetworkSettings, isTrusted: Bool, isLedAway: Bool = false, secondsLeft: Int?
+    _ url: SourceURL, settings: NetworkSettings, isTrusted: Bool, isLedAway: Bool = false, secondsLeft: Int?,
+    cookies: String? = nil
   ) -> [CurlOption] {
     var options: [CurlOption] = [
       .init(CURLOPT_URL, .text(url.text), "as parsed and checked by SourceURL"),
@@ -172,6 +176,9 @@ extension CurlOption {
     ]
     if let seconds = secondsLeft {
       options.append(.init(CURLOPT_TIMEOUT_MS, .long(seconds * 1000), "the cap holds over all hops"))
+    }
+    if let cookies {
+      options.append(.init(CURLOPT_COOKIE, .text(cookies), "beside those of the user's file"))
     }
     if let file = settings.cookieFile {
       options.append(.init(CURLOPT_COOKIELIST, .text("ALL"), "handles are reused: forget what servers set"))
@@ -207,7 +214,11 @@ extension CurlOption {
   }
 
   /// The request header lines of one hop.
-  static func headers(_ request: DownloadRequest, isTrusted: Bool, settings: NetworkSettings) -> [String] {
+  ///
+  /// - Parameter cookies: as for `hop`; a `Cookie` line of the user's keeps libcurl from sending them.
+  static func headers(
+    _ request: DownloadRequest, isTrusted: Bool, settings: NetworkSettings, cookies: String? = nil
+  ) -> [String] {
     var lines = ["Accept: \(request.accept ?? "*/*")"]
     // Encoded bytes are of use to a feed only; asking for identity keeps proxies from encoding files.
     lines.append("Accept-Encoding: \(request.encoding == .gzipAsked ? "gzip" : "identity")")
@@ -215,7 +226,11 @@ extension CurlOption {
     if request.offset > 0, let validator = request.ifRange { lines.append("If-Range: \(validator)") }
     if let tag = request.ifNoneMatch { lines.append("If-None-Match: \(tag)") }
     if let date = request.ifModifiedSince { lines.append("If-Modified-Since: \(date)") }
-    if isTrusted { lines += settings.headers.filter(HeaderValue.isSafe) }
+    if isTrusted {
+      lines += settings.headers.filter(HeaderValue.isSafe).map { line in
+        line.lowercased().hasPrefix("cookie:") ? line + (cookies.map { "; \($0)" } ?? "") : line
+      }
+    }
     return lines
   }
 }

@@ -1,8 +1,10 @@
 import CurlShim
+import Glibc
 
 /// One libcurl easy handle with what must outlive its transfer. Reused from hop to hop; network thread only.
 final class EasyHandle {
   let easy: UnsafeMutableRawPointer
+  private let guards: FloodGuard
   private let errorBuffer: UnsafeMutablePointer<CChar>
   private var headers: UnsafeMutablePointer<curl_slist>?
   /// What it is set up for, when the last transfer left all as it was set.
@@ -13,7 +15,8 @@ final class EasyHandle {
   private static let mostUses = 32
 
   /// - Returns: nil when there is no memory.
-  init?() {
+  init?(_ guards: FloodGuard) {
+    self.guards = guards
     guard let easy = curl_easy_init() else { return nil }
     self.easy = easy
     errorBuffer = .allocate(capacity: Int(CURL_ERROR_SIZE))
@@ -71,7 +74,8 @@ final class EasyHandle {
 
   private func setCallbacks(_ hop: Hop) -> CURLcode {
     tarn_curl_set_callbacks(
-      easy, receiveHeader, receiveBody, openSocket, Unmanaged.passUnretained(hop).toOpaque())
+      easy, receiveHeader, receiveBody, openSocket, Unmanaged.passUnretained(hop).toOpaque(), closeSocket,
+      Unmanaged.passUnretained(guards).toOpaque())
   }
 
   /// Sets an option of a transfer that runs, between two calls of libcurl's.
@@ -82,6 +86,13 @@ final class EasyHandle {
 
   /// libcurl's message about the last failure, raw.
   var detail: String { String(cString: errorBuffer) }
+
+  /// Whether anything came since the request was sent.
+  var hasHeard: Bool {
+    var microseconds = 0
+    tarn_curl_get_long(easy, CURLINFO_STARTTRANSFER_TIME_T, &microseconds)
+    return microseconds > 0
+  }
 
   var errno: Int {
     var value = 0
@@ -95,7 +106,7 @@ final class EasyHandle {
   }
 }
 
-// The three callbacks. libcurl calls them on the network thread, inside perform or pause, with the hop that
+// The callbacks. libcurl calls them on the network thread, inside perform or pause, with the hop that
 // `prepare` set; TransferLoop holds that hop until the transfer is removed.
 
 private func receiveHeader(
@@ -125,4 +136,10 @@ private func openSocket(
   guard let context, let address, let target = tarn_curl_address(address) else { return -1 }
   let hop = Unmanaged<Hop>.fromOpaque(context).takeUnretainedValue()
   return hop.openSocket(to: target, address.pointee)
+}
+
+/// Connections are closed later than the transfer that made them, but before their multi handle, which keeps the guard alive.
+private func closeSocket(_ context: UnsafeMutableRawPointer?, _ socket: curl_socket_t) -> Int32 {
+  guard let context else { return close(socket) }
+  return Unmanaged<FloodGuard>.fromOpaque(context).takeUnretainedValue().close(socket)
 }

@@ -30,8 +30,11 @@ final class Exchange {
   var url: SourceURL
   /// Of the first hop.
   let asked: Origin
-  /// Redirects followed so far.
+  /// Redirects followed so far, and what their servers set.
   var redirects = 0
+  var cookies = ChainCookies()
+  /// The host of the hop that runs has sent a head.
+  var hasAnswer = false
   /// Monotonic nanoseconds; set when the first hop starts.
   var deadline: UInt64?
   /// The running hop.
@@ -105,6 +108,10 @@ final class Hop {
   let exchange: Exchange
   let handle: EasyHandle
   private let client: Client
+  private let guards: FloodGuard
+  private let route: Route
+  /// Of its route, when it began.
+  private let floods: Int
   private var reader: HeadReader
   private var stage = Stage.head
   private var failure: DownloadFailure?
@@ -121,10 +128,13 @@ final class Hop {
   /// errno of the last one that the kernel did not give; 0 for none.
   private var socketError: Int32 = 0
 
-  init(_ exchange: Exchange, handle: EasyHandle) {
+  init(_ exchange: Exchange, handle: EasyHandle, guards: FloodGuard) {
     self.exchange = exchange
     self.handle = handle
+    self.guards = guards
     client = exchange.client
+    route = Route(sharedBy: exchange.url.origin, proxy: client.settings.proxy)
+    floods = guards.floods(of: route)
     reader = HeadReader(url: exchange.url.text, dates: client.dates)
     heard = client.clock.monotonic()
   }
@@ -166,16 +176,19 @@ final class Hop {
     case .more: return true
     case .failed(let failure): return fail(failure)
     case .complete:
+      guards.took(reader.bytes, from: route)
       if !isDocument { narrowReceiveBuffers() }
       client.note(reader.head, isStream: reader.isStream, isNew: hasConnected, of: exchange.url.origin)
       // Life is told at once: a body may take hours.
-      if reader.head.isLife, let place = exchange.place { client.budget?.answered(place) }
+      exchange.hasAnswer = true
+      if reader.head.isLife, let place = exchange.place { client.circuits.answered(place) }
       return takeHead(reader.head)
     }
   }
 
   func takeBody(_ bytes: UnsafeRawBufferPointer) -> Taken {
     heard = client.clock.monotonic()
+    guards.took(bytes.count, from: route)
     guard case .body = stage else {
       count += UInt64(bytes.count)
       return count <= CurlLimits.drained ? .goOn : .stop
@@ -214,7 +227,12 @@ final class Hop {
     }
     sockets.opened += 1
     let made = socket(kind.family, kind.socktype | Int32(SOCK_CLOEXEC.rawValue), kind.protocol)
-    if made < 0 { socketError = errno } else { fresh.append(made) }
+    guard made >= 0 else {
+      socketError = errno
+      return made
+    }
+    fresh.append(made)
+    guards.opened(made, to: route)
     return made
   }
 
@@ -284,6 +302,8 @@ final class Hop {
           .tooManyRedirects, "more than \(RedirectRule.mostHops) redirects, the last by \(place)",
           isTransient: false))
     }
+    exchange.cookies.take(
+      reader.cookies, from: exchange.url, now: Timestamp(nanoseconds: client.clock.now()))
     stage = .redirecting(target)
     return isWorthDraining(reader.head)
   }
@@ -310,11 +330,29 @@ final class Hop {
     return false
   }
 
+  /// What libcurl's code does not tell.
+  private func unreadable(_ code: CURLcode) -> DownloadFailure? {
+    // libcurl may take the end of such a connection for the end of a stream that was broken off before.
+    if guards.floods(of: route) != floods, code != CURLE_OK || reader.head.contentLength != count {
+      return DownloadFailure(
+        .flooded, "\(place) sent \(Units.show(FloodGuard.mostWasted)) and more without any content",
+        isTransient: false)
+    }
+    // libcurl gives up a line beyond its own bound as if there were no memory.
+    if case .head = stage, code == CURLE_OUT_OF_MEMORY, handle.hasHeard {
+      return DownloadFailure(
+        .headersTooLarge, "a header line of more than \(CurlLimits.headerLine >> 10) KiB came from \(place)",
+        isTransient: false)
+    }
+    return nil
+  }
+
   /// What the hop came to, once libcurl is done with it.
   func result(_ code: CURLcode) -> Result {
     // After a failure libcurl has closed it.
     if code == CURLE_OK { narrowReceiveBuffers() }
     if let failure { return .outcome(.failed(failure)) }
+    if let failure = unreadable(code) { return .outcome(.failed(failure)) }
     switch stage {
     case .redirecting(let target): return .redirect(target)
     case .dropping: return .outcome(.complete(reader.head))

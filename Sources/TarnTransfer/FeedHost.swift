@@ -4,21 +4,24 @@ package import TarnCore
 /// The host that a feed is on, as the resolver sees it before the pass.
 package struct FeedHost: Sendable, Equatable {
   /// True when every address of the host is private, local or reserved: then sources and redirects on such
-  /// addresses are allowed as well (decisions.md, Network). False when the host cannot be resolved.
+  /// addresses are allowed as well (decisions.md, Network). False when the host cannot be resolved, and behind a proxy, where the
+  /// rule cannot be applied.
   package let isPrivate: Bool
 
-  /// Asks the resolver; blocking.
+  /// Asks the resolver, unless there is a proxy, which looks names up itself; blocking.
   ///
-  /// - Parameter url: `http` or `https`.
+  /// - Parameters:
+  ///   - url: `http` or `https`.
+  ///   - proxy: by which the host is asked; nil for none.
   /// - Throws: `.urlRefused` when it is no such URL, or carries a user name.
-  package init(url: String) throws(DownloadFailure) {
+  package init(url: String, proxy: String?) throws(DownloadFailure) {
     let source: SourceURL
     do {
       source = try SourceURL(url)
     } catch {
       throw DownloadFailure(.urlRefused, "the URL was refused: \(error.reason)", isTransient: false)
     }
-    isPrivate = Self.areAllPrivate(host: source.origin.host)
+    isPrivate = proxy == nil && Self.areAllPrivate(host: source.origin.host)
   }
 
   private static func areAllPrivate(host: String) -> Bool {

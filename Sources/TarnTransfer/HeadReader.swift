@@ -13,12 +13,14 @@ struct HeadReader {
   private(set) var head: ResponseHead
   /// `Location` as sent; the first when there were several.
   private(set) var location: String?
+  /// The values of `Set-Cookie`.
+  private(set) var cookies: [String] = []
   private var isComplete = false
   private var isChunked = false
   /// The answer is one of the streams of a connection, and the protocol itself marks where its body ends (HTTP/2 and later).
   private(set) var isStream = false
   private var lines = 0
-  private var bytes = 0
+  private(set) var bytes = 0
   private var rawRetryAfter: String?
   private let dates: HeaderDates
 
@@ -61,6 +63,7 @@ struct HeadReader {
     head = ResponseHead(status: status, url: head.url)
     isStream = !line.starts(with: "HTTP/1".utf8)
     location = nil
+    cookies = []
     isChunked = false
     rawRetryAfter = nil
     return .more
@@ -99,6 +102,7 @@ struct HeadReader {
     case .contentEncoding: contentEncoding(value ?? "unreadable")
     case .location: location = location ?? value
     case .retryAfter: rawRetryAfter = value
+    case .setCookie: if let value { cookies.append(value) }
     }
     return .more
   }
@@ -109,10 +113,10 @@ struct HeadReader {
   }
 
   private mutating func contentLength(_ value: String?) -> Step {
-    guard head.contentLength == nil else { return bad("it has two Content-Length headers") }
-    guard let value, let length = HeaderValue.number(value) else {
+    guard let value, let length = HeaderValue.length(value) else {
       return bad("its Content-Length is no number")
     }
+    guard head.contentLength ?? length == length else { return bad("it has two Content-Length headers") }
     head.contentLength = length
     return .more
   }
@@ -125,9 +129,11 @@ struct HeadReader {
   }
 
   private mutating func contentEncoding(_ value: String) {
-    let value = value.lowercased()
-    guard value != "identity", !value.isEmpty else { return }
-    head.contentEncoding = head.contentEncoding.map { "\($0), \(value)" } ?? value
+    for word in value.lowercased().split(separator: ",") {
+      let word = word.trimmingBlanks
+      guard !word.isEmpty, !HeaderValue.noCodings.contains(word) else { continue }
+      head.contentEncoding = head.contentEncoding.map { "\($0), \(word)" } ?? word
+    }
   }
 
   private func bad(_ why: String) -> Step {
@@ -138,7 +144,7 @@ struct HeadReader {
 /// The fields that Tarn reads.
 enum FieldName: CaseIterable {
   case contentLength, contentRange, transferEncoding, etag, lastModified, date, contentType, contentEncoding
-  case location, retryAfter
+  case location, retryAfter, setCookie
 
   /// In lower case.
   private var name: StaticString {
@@ -153,6 +159,7 @@ enum FieldName: CaseIterable {
     case .contentEncoding: "content-encoding"
     case .location: "location"
     case .retryAfter: "retry-after"
+    case .setCookie: "set-cookie"
     }
   }
 
@@ -200,6 +207,20 @@ enum HeaderValue {
     return UInt64(text)
   }
 
+  /// A Content-Length: one number, also when it is said several times (RFC 9110 8.6).
+  static func length(_ text: String) -> UInt64? {
+    let values = text.split(separator: ",", omittingEmptySubsequences: false).map {
+      number($0.trimmingBlanks)
+    }
+    guard let first = values.first ?? nil, values.allSatisfy({ $0 == first }) else { return nil }
+    return first
+  }
+
+  /// What some servers send as a Content-Encoding and is none: the framing of an upload, a charset, a word for nothing.
+  static let noCodings: Set<String> = [
+    "identity", "none", "aws-chunked", "utf-8", "utf8", "us-ascii", "iso-8859-1", "binary", "8bit", "7bit",
+  ]
+
   /// `bytes first-last/total`, `bytes first-last/*` or `bytes */total` (RFC 9110 14.4), with first <= last < total.
   static func contentRange(_ text: String) -> ContentRange? {
     let words = text.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: false)
@@ -246,6 +267,13 @@ extension UnsafeRawBufferPointer {
     var end = count
     while end > 0, self[end - 1] == 0x0A || self[end - 1] == 0x0D { end -= 1 }
     return UnsafeRawBufferPointer(rebasing: self[..<end])
+  }
+}
+
+extension Substring {
+  fileprivate var trimmingBlanks: String {
+    let start = drop { $0 == " " || $0 == "\t" }
+    return String(start.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
   }
 }
 

@@ -1,5 +1,6 @@
 import CurlShim
 import TarnCore
+import TarnRuntime
 
 /// libcurl's multi handle.
 ///
@@ -8,6 +9,8 @@ final class MultiHandle: @unchecked Sendable {
   // Safe because curl_multi_wakeup is the one call that libcurl allows from other threads, Inbox calls it under
   // the lock under which it was found open, and the handle is closed by its thread after the inbox.
   private let multi: UnsafeMutableRawPointer
+  /// Knows all sockets, and closes them.
+  let guards: FloodGuard
   private var isClosed = false
 
   /// - Throws: `.outOfMemory`; `.tooManyOpenFiles` when libcurl has no descriptor by which it could be woken, without
@@ -21,6 +24,12 @@ final class MultiHandle: @unchecked Sendable {
       throw DownloadFailure(
         .tooManyOpenFiles, "no thread for the network: too many open files; raise the limit (ulimit -n)",
         isTransient: true)
+    }
+    do throws(ThreadFailure) {
+      guards = try FloodGuard()
+    } catch {
+      curl_multi_cleanup(multi)
+      throw DownloadFailure(.outOfMemory, "no thread for the network", isTransient: true)
     }
     self.multi = multi
     set(limits)
@@ -68,5 +77,6 @@ final class MultiHandle: @unchecked Sendable {
     guard !isClosed else { return }
     isClosed = true
     curl_multi_cleanup(multi)
+    guards.close()
   }
 }

@@ -47,6 +47,16 @@ struct SourceURL: Sendable {
   /// The decoded path of a `file:` URL, with a NUL at its end: bytes, as names of files are.
   let filePath: [CChar]?
 
+  /// From the slash behind the authority to the query, as written.
+  var path: String {
+    let head = text.utf8.firstIndex(of: UInt8(ascii: ":")).map {
+      text.utf8[$0...].dropFirst("://".utf8.count)
+    }
+    let path = head?.drop { $0 != UInt8(ascii: "/") && $0 != UInt8(ascii: "?") }
+      .prefix { $0 != UInt8(ascii: "?") }
+    return path.map { String(Substring($0)) }.flatMap { $0.isEmpty ? nil : $0 } ?? "/"
+  }
+
   /// Reads an absolute URL.
   init(_ text: String) throws(Refusal) {
     try self.init(text, base: nil)
@@ -180,7 +190,8 @@ struct SourceURLs {
 
 /// Where an exchange may be sent to.
 enum RedirectRule {
-  static let mostHops = 5
+  /// As wget and aria2: each tracker in front of a podcast's file costs one.
+  static let mostHops = 20
 
   /// The statuses that send a GET elsewhere.
   static func isRedirect(_ status: Int) -> Bool {

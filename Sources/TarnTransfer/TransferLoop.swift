@@ -12,6 +12,9 @@ final class TransferLoop {
   private let clock: any Clock
   /// What is shared with other threads; nil for nothing.
   private let budget: TransferBudget?
+  /// Where nothing is shared, the circuits of hosts in doubt: those that gave no answer at least once.
+  private let circuits: TransferBudget
+  private var doubtful: Set<Origin> = []
   private var terms: TransferBudget.Terms
   private var clients: [ClientID: Client] = [:]
   /// The clients in the order in which the shared rate serves them next.
@@ -34,6 +37,7 @@ final class TransferLoop {
     self.inbox = inbox
     self.clock = clock
     self.budget = budget
+    circuits = budget ?? TransferBudget(lone: limits, clock: clock)
     terms = TransferBudget.Terms(limits: limits, pace: nil)
   }
 
@@ -48,7 +52,7 @@ final class TransferLoop {
       for command in commands { obey(command) }
       guard isOpen else { break }
       admit()
-      let untilRests = budget?.look()
+      let untilRests = budget == nil && doubtful.isEmpty ? nil : circuits.look()
       let untilRates = refill()
       let stepped = stepFiles()
       let code = multi.perform()
@@ -85,7 +89,7 @@ final class TransferLoop {
 
   private func join(_ id: ClientID, _ settings: NetworkSettings, mirror: String) {
     let client = Client(
-      id, settings: settings, mirror: mirror, clock: clock, budget: budget, terms: terms)
+      id, settings: settings, mirror: mirror, clock: clock, budget: budget, circuits: circuits, terms: terms)
     clients[id] = client
     turns.append(client)
   }
@@ -191,13 +195,13 @@ final class TransferLoop {
     last.client.line.addFirst(last, to: last.url.origin, order: last.id.value, as: last.kind)
   }
 
-  /// Asks the budget for a place; without one there is nobody to ask.
+  /// Asks the budget for a place; without one only hosts in doubt are asked about.
   private func enter(_ exchange: Exchange) {
-    guard let budget else { return start(exchange) }
+    guard budget != nil || doubtful.contains(exchange.url.origin) else { return start(exchange) }
     let client = exchange.client
     let route = Route(origin: exchange.url.origin, proxy: client.settings.proxy)
     let priority: TransferPriority? = exchange.isUrgent ? .urgent : nil
-    switch budget.enter(
+    switch circuits.enter(
       route, mirror: client.mirror, priority: priority, isSmall: exchange.isSmall, member: inbox)
     {
     case .granted(let place):
@@ -228,6 +232,7 @@ final class TransferLoop {
 
   private func start(_ exchange: Exchange) {
     exchange.receiver.placed()
+    exchange.hasAnswer = false
     let seconds = exchange.secondsLeft(now: clock.monotonic())
     guard seconds != 0 else { return fail(exchange, CURLE_OPERATION_TIMEDOUT) }
     let (code, hop) = prepare(exchange, secondsLeft: seconds)
@@ -235,6 +240,7 @@ final class TransferLoop {
     guard multi.add(hop.handle) else { return fail(exchange, CURLE_OUT_OF_MEMORY) }
     exchange.hop = hop
     hops[hop.handle.easy] = hop
+    multi.guards.began()
     expectSilence(of: hop)
   }
 
@@ -245,22 +251,24 @@ final class TransferLoop {
     let isTrusted = exchange.url.origin == client.trusted
     let setup = secondsLeft == nil ? HopSetup(exchange, isTrusted: isTrusted) : nil
     if let setup, let handle = idle.last {
-      let hop = Hop(exchange, handle: handle)
+      let hop = Hop(exchange, handle: handle, guards: multi.guards)
       if handle.prepareAgain(setup, url: exchange.url.text, hop: hop) {
         idle.removeLast()
         return (CURLE_OK, hop)
       }
     }
+    let cookies = exchange.cookies.header(for: exchange.url)
     let options =
       client.options
       + CurlOption.hop(
         exchange.url, settings: client.settings, isTrusted: isTrusted,
-        isLedAway: exchange.url.origin != exchange.asked, secondsLeft: secondsLeft)
-    let headers = CurlOption.headers(exchange.request, isTrusted: isTrusted, settings: client.settings)
+        isLedAway: exchange.url.origin != exchange.asked, secondsLeft: secondsLeft, cookies: cookies)
+    let headers = CurlOption.headers(
+      exchange.request, isTrusted: isTrusted, settings: client.settings, cookies: cookies)
     while true {
       let used = idle.popLast()
-      guard let handle = used ?? EasyHandle() else { return (CURLE_OUT_OF_MEMORY, nil) }
-      let hop = Hop(exchange, handle: handle)
+      guard let handle = used ?? EasyHandle(multi.guards) else { return (CURLE_OUT_OF_MEMORY, nil) }
+      let hop = Hop(exchange, handle: handle, guards: multi.guards)
       let code = handle.prepare(options, headers: headers, setup: setup, hop: hop)
       if code == CURLE_OK { return (code, hop) }
       if used == nil { return (code, nil) }
@@ -408,6 +416,7 @@ final class TransferLoop {
   /// Takes the hop's handle back; an unfinished transfer loses its connection.
   private func release(_ hop: Hop, isWell: Bool = false) {
     multi.remove(hop.handle)
+    multi.guards.ended()
     if !isWell { hop.handle.forgetSetup() }
     hops[hop.handle.easy] = nil
     hop.exchange.hop = nil
@@ -417,7 +426,7 @@ final class TransferLoop {
   /// Ends an exchange that holds a place of its client and no hop any more.
   private func finish(_ exchange: Exchange, _ outcome: DownloadOutcome) {
     leaveLine(exchange)
-    givePlaceBack(exchange, CircuitBreaker.Outcome(outcome), cause: outcome.cause)
+    givePlaceBack(exchange, judge(exchange, outcome), cause: outcome.cause)
     files[exchange.id] = nil
     exchange.file = nil
     exchanges[exchange.id] = nil
@@ -434,7 +443,21 @@ final class TransferLoop {
     guard let place = exchange.place else { return }
     exchange.place = nil
     queued[place] = nil
-    budget?.leave(place, outcome, cause: cause)
+    circuits.leave(place, outcome, cause: cause)
+  }
+
+  /// What the end of an exchange says of its host. Where nothing is shared each file's own retries do for a host that answers, also
+  /// with failures of its own: only one that does not is left alone.
+  private func judge(_ exchange: Exchange, _ outcome: DownloadOutcome) -> CircuitBreaker.Outcome {
+    let said = CircuitBreaker.Outcome(outcome)
+    guard budget == nil else { return said }
+    switch said {
+    case .transportFailed where !exchange.hasAnswer, .harmed:
+      doubtful.insert(exchange.url.origin)
+      return said
+    case .cancelled: return said
+    case .transportFailed, .answered, .asked: return .answered
+    }
   }
 
   private func cancel(_ exchange: Exchange) {

@@ -53,7 +53,7 @@ import Testing
     let words = sections.filter { $0.hasPrefix("  --") }.map { line in
       String(line.dropFirst(4).prefix { $0 != " " && $0 != "/" })
     }
-    let notRemembered: Set = ["adopt", "change-feed", "state"]
+    let notRemembered: Set = ["adopt", "change-feed", "recreate", "state"]
     #expect(Set(words).subtracting(notRemembered) == Set(PassOptions.Name.allCases.map(\.rawValue)))
     #expect(Set(words).isSuperset(of: notRemembered))
     #expect(words.count == Set(words).count)
@@ -80,6 +80,7 @@ import Testing
     case .limitRate: (given, wanted) = (["--limit-rate", "off"], ["off"])
     case .reserve: (given, wanted) = (["--reserve", "1%"], ["1%"])
     case .proxy: (given, wanted) = (["--proxy", "http://p:1"], ["http://p:1"])
+    case .userAgent: (given, wanted) = (["--user-agent", "Mozilla/5.0"], ["Mozilla/5.0"])
     case .headerFile, .cookies, .netrcFile, .cacert:
       (given, wanted) = (["--\(name.rawValue)", "f"], ["/w/f"])
     }

@@ -85,7 +85,7 @@ final class AgentTests: AgentHouse {
     ]
     for words in same {
       let sync = try Tarn.run(["sync"] + words + config, environment: home, in: place.url)
-      #expect(sync.status == 0 && sync.output.contains("2 of 2 in place"), "\(words): \(sync)")
+      #expect(sync.status == 0 && sync.output.contains("in sync: 2 files"), "\(words): \(sync)")
     }
     let run = try #require(mirror()["lastRun"] as? [String: Any])
     #expect(run["number"] as? Int ?? 0 >= 4, "the agent made them: \(run)")

@@ -256,7 +256,7 @@ final class WatcherLossTests: WatchedHouse {
     let calls = try calls {
       let requests = try server.requests {
         let sync = try tarn("sync", "files")
-        #expect(sync.status == 0 && sync.output.contains("3 of 3 in place"), "\(sync)")
+        #expect(sync.status == 0 && sync.output.contains("in sync: 3 files"), "\(sync)")
       }
       statuses = requests.map(\.status)
     }

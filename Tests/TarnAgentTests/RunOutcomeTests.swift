@@ -6,6 +6,58 @@ import Testing
 
 /// How a pass ended, in words.
 @Suite struct RunOutcomeTests {
+  private func report(_ change: (inout PassReport) -> Void) -> PassReport {
+    var report = PassReport(feed: "http://h/f", folder: "/f", started: Timestamp(nanoseconds: 0))
+    report.ended = Timestamp(nanoseconds: 252_000_000_000)
+    change(&report)
+    return report
+  }
+
+  /// As `tarn sync` says it without an agent.
+  @Test func wordsAreThoseOfAPassByHand() {
+    let good = report {
+      ($0.counts.wanted, $0.counts.fetched, $0.counts.current) = (20_000, 10_801, 9_199)
+      $0.bytes.current = 40 << 20
+    }
+    #expect(
+      RunOutcome(good).message
+        == "in sync: 20,000 files, 40.0 MiB (10,801 fetched, 9,199 already there) in 4 min 12 s")
+    let still = report {
+      ($0.counts.wanted, $0.counts.current, $0.isFeedUnchanged) = (1, 1, true)
+    }
+    #expect(
+      RunOutcome(still).message == "in sync: 1 file (nothing to do; the feed has not changed) in 4 min 12 s")
+    let bad = report {
+      ($0.counts.wanted, $0.counts.fetched, $0.counts.current, $0.counts.failed) = (5, 2, 2, 1)
+      $0.listingFailures = 1
+    }
+    #expect(
+      RunOutcome(bad).message
+        == "not in sync: 1 failed, 1 unreadable listing; 4 of 5 files in place (2 fetched, 2 already there), in 4 min 12 s"
+    )
+  }
+
+  /// What the log says before the end.
+  @Test func longWorkIsToldInWords() {
+    let planned = report {
+      ($0.counts.planned, $0.counts.current, $0.bytes.planned) = (4, 1, 3 << 20)
+    }
+    #expect(PassWords.planned(planned) == "planned: 4 files, 3.0 MiB; 1 already there")
+    var snapshot = PassProgress.Snapshot()
+    #expect(PassWords.progress(snapshot) == "reading the feed")
+    snapshot.entriesRead = 1234
+    #expect(PassWords.progress(snapshot) == "reading the feed: 1,234 entries")
+    snapshot.phase = .transferring
+    (snapshot.filesDone, snapshot.filesTotal) = (3, 10)
+    (snapshot.bytesDone, snapshot.bytesTotal, snapshot.rate) = (1 << 30, 2 << 30, 10 << 20)
+    (snapshot.failed, snapshot.unknownSizes) = (1, 0)
+    #expect(
+      PassWords.progress(snapshot)
+        == "fetching: 50%, 3 of 10 files, 1.0 GiB of 2.0 GiB, 10.0 MiB/s, 1 min 42 s left, 1 failed")
+    snapshot.unknownSizes = 2
+    #expect(PassWords.progress(snapshot) == "fetching: 3 of 10 files, 1.0 GiB, 10.0 MiB/s, 1 failed")
+  }
+
   @Test func aPassThatWasStoppedDoesNotSayThatThereIsNothingToDo() {
     var report = PassReport(feed: "http://h/f", folder: "/f", started: Timestamp(nanoseconds: 0))
     report.wasStopped = true
@@ -45,7 +97,10 @@ import Testing
     #expect(outcome.exitStatus == (failed == 0 ? 0 : 3))
     let counts = outcome.counts ?? [:]
     #expect(counts["deleted"] == 3 - failed && counts["held"] == 0 && counts["failed"] == failed)
-    let words = failed == 0 ? "in sync: 3 deleted, " : "incomplete: 2 deleted, 1 failed, "
+    let words =
+      failed == 0
+      ? "in sync: 0 files (3 moved to the trash) in 0.0 s"
+      : "not in sync: 1 failed; 0 of 0 files in place (2 moved to the trash), in 0.0 s"
     #expect(outcome.message.hasPrefix(words), "\(outcome.message)")
     #expect(outcome.message.hasSuffix("plan 1a2b3c4d was approved: \(3 - failed) moved to the trash"))
   }
@@ -56,11 +111,12 @@ import Testing
     var report = PassReport(feed: "http://h/f", folder: "/f", started: now)
     (report.counts.wanted, report.counts.held, report.counts.failed) = (2, 3, 1)
     var outcome = RunOutcome(report)
-    #expect(outcome.code == "partial" && outcome.message.contains("3 held"), "\(outcome.message)")
+    #expect(outcome.code == "partial" && outcome.message.contains("3 deletions held"), "\(outcome.message)")
     var approval = ApprovalReport(plan: HeldPlan(id: "1a2b3c4d", when: now, count: 3))
     approval.deleted = 3
     outcome.take(approval)
-    #expect(outcome.code == "partial" && outcome.message.hasPrefix("incomplete: 3 deleted, 1 failed"))
+    #expect(outcome.code == "partial" && outcome.message.hasPrefix("not in sync: 1 failed; "))
+    #expect(outcome.message.contains("(3 moved to the trash)"), "\(outcome.message)")
     #expect(
       !outcome.message.contains("held") && outcome.message.contains("was approved"), "\(outcome.message)")
   }
@@ -76,6 +132,8 @@ import Testing
     outcome.take(approval)
     #expect(outcome.outcome == .failedTransient && outcome.exitStatus == 3 && outcome.code == "partial")
     #expect(
-      outcome.message.hasPrefix("incomplete: 1 deleted, 2 waiting, 0 of 2 in place"), "\(outcome.message)")
+      outcome.message.hasPrefix(
+        "not in sync: 2 waiting for approval; 0 of 2 files in place (1 moved to the trash)"),
+      "\(outcome.message)")
   }
 }

@@ -19,6 +19,7 @@ import Testing
     command.expected?.feed = "f"
     command.expected?.options = "o"
     command.expected?.adopts = true
+    command.expected?.recreates = true
     command.expected?.state = "s"
     #expect(try keys(command) == ControlRoute.command.keys(of: "POST"))
     #expect(try keys(ControlRate(bytesPerSecond: 1)) == ControlRoute.limit.keys(of: "PUT"))
@@ -30,7 +31,7 @@ import Testing
     let names = text.split(separator: "\"").filter { text.contains("\"\($0)\":") }.map(String.init)
     return names.map { name in
       if ["mirror", "path", "pathBytes"].contains(name) { return "target.\(name)" }
-      return ["adopts", "feed", "options", "state"].contains(name) ? "expected.\(name)" : name
+      return ["adopts", "feed", "options", "recreates", "state"].contains(name) ? "expected.\(name)" : name
     }.sorted()
   }
 

@@ -94,6 +94,33 @@ import Testing
     withExtendedLifetime(listener) {}
   }
 
+  /// The agent turned it away, and has done nothing: for as long as an answer may take it is asked again.
+  @Test func anAgentWithTooManyConnectionsIsAskedAgain() throws {
+    let failure = ControlFailure(.unavailable, code: ControlFailure.tooManyConnections, "128 wait already")
+    let refusal = String(decoding: try ControlJSON.encode(failure), as: UTF8.self)
+    let answer = #"{"schema":"tarn-control/1","message":"done","wasSo":false}"#
+    let asked = Locked(0)
+    let listener = try RawListener(path) { connection in
+      var request = [UInt8](repeating: 0, count: 65_536)
+      _ = read(connection, &request, request.count)
+      let isFirst = asked.withLock { asked in
+        asked += 1
+        return asked <= 2
+      }
+      let (status, body) = isFirst ? ("503 Service Unavailable", refusal) : ("200 OK", answer)
+      let text = "HTTP/1.1 \(status)\r\nServer: tarn/1\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+      _ = send(connection, text, text.utf8.count, Int32(MSG_NOSIGNAL))
+    }
+    #expect(try client().limit(nil).message == "done")
+    #expect(asked.withLock { $0 } == 3)
+    asked.withLock { $0 = -1_000_000 }
+    let told = #expect(throws: ControlFailure.self) {
+      try client { $0.telling = .milliseconds(120) }.limit(nil)
+    }
+    #expect(told?.code == ControlFailure.tooManyConnections)
+    withExtendedLifetime(listener) {}
+  }
+
   @Test func aFullQueueIsWaitedForAndNoLonger() throws {
     let listener = try RawListener(path)
     let waiting = (0..<9).map { _ in RawClient(path) }

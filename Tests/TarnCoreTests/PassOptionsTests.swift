@@ -35,7 +35,7 @@ import Testing
       changing([
         .limitRate: ["2097152"], .maxAge: ["1d"], .netrc: ["false"],
         .netrcFile: [""],
-        .proxy: [""], .connections: ["16"], .include: [],
+        .proxy: [""], .userAgent: [""], .connections: ["16"], .include: [],
       ]) == [])
     let others: [PassOptions.Name: [String]] = [
       .delete: ["false"], .exclude: ["\u{E9}"], .include: ["a"], .keep: ["1"], .maxAge: ["1h"],
@@ -44,6 +44,7 @@ import Testing
       .portableNames: ["true"], .format: ["links"], .connections: ["1"],
       .connectionsPerHost: ["1"], .retries: ["0"], .limitRate: ["off"], .reserve: ["1GiB"], .headerFile: [""],
       .cookies: ["/c"], .netrc: ["true"], .netrcFile: ["/n"], .cacert: ["/a"], .proxy: ["http://h:1"],
+      .userAgent: ["x"],
     ]
     for (name, value) in others { #expect(changing([name: value]) == [name]) }
     #expect(Set(changing(others)) == Set(PassOptions.Name.allCases))
@@ -111,7 +112,7 @@ import Testing
       .reserve: ["1GiB"],
       .connections: ["256"],
       .connectionsPerHost: ["64"], .limitRate: ["1k/s"], .cookies: ["/c"], .cacert: ["/ca"],
-      .proxy: ["http://p:1"],
+      .proxy: ["http://p:1"], .userAgent: ["Mozilla/5.0 (compatible)"],
     ])
     let policy = try given.policy()
     #expect(policy.deletes && policy.localChanges == .keep && policy.pathRule.portable && policy.retries == 0)
@@ -123,6 +124,15 @@ import Testing
     let network = try given.network()
     #expect(network.connections == 256 && network.connectionsPerHost == 64 && network.rate == 1024)
     #expect(network.cookieFile == "/c" && network.caFile == "/ca" && network.proxy == "http://p:1")
+    #expect(network.userAgent == "Mozilla/5.0 (compatible)")
+  }
+
+  @Test(arguments: ["a\nb", "a\u{7F}", "é", String(repeating: "x", count: 257)])
+  func aUserAgentIsOneLineOfASCII(text: String) {
+    let failure = #expect(throws: PassOptions.Failure.self) {
+      try Self.options([.userAgent: [text]]).network()
+    }
+    #expect(failure?.name == .userAgent)
   }
 
   @Test(

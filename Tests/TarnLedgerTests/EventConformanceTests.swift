@@ -86,3 +86,79 @@ import Testing
     #expect(try ledger.fact("events-dropped") == "6")
   }
 }
+
+/// Problems that begin and end are events, in the transaction that records them.
+@Suite struct ProblemEventConformanceTests {
+  typealias Subject = LedgerConformanceTests.Subject
+
+  private let scratch = Scratch()
+
+  private func make(_ subject: Subject) throws -> any LedgerPort {
+    switch subject {
+    case .memory: MemoryLedger()
+    case .sqlite: try SQLiteLedger(directory: scratch.path)
+    }
+  }
+
+  private func problem(
+    _ name: String, _ kind: Problem.Kind = .failed, _ code: String = "http-404", at second: Int64 = 1
+  ) -> LedgerChange {
+    .problem(
+      Problem(name: Array(name.utf8), kind: kind, code: code, message: "\(code) it is", seen: moment(second)))
+  }
+
+  private func drop(_ name: String) -> LedgerChange { .dropProblem(name: Array(name.utf8)) }
+
+  /// `failed a: why`, of all events so far.
+  private func told(_ ledger: any LedgerPort) throws -> [String] {
+    try ledger.events(after: 0, limit: 10_000).map { "\($0.code) \($0.path?.printable ?? "-"): \($0.detail)" }
+  }
+
+  @Test(arguments: Subject.allCases) func eachChangeIsToldOnce(_ subject: Subject) throws {
+    let ledger = try make(subject)
+    try ledger.apply([problem("a")])
+    try ledger.apply([problem("a", at: 2)])
+    // Another reason is no other state.
+    try ledger.apply([problem("a", .failed, "http-500", at: 3)])
+    try ledger.apply([problem("a", .conflict, "in-the-way", at: 4), drop("b")])
+    try ledger.apply([drop("a")])
+    try ledger.applyVolatile([drop("a"), problem("c", .held, "paused")])
+    try ledger.apply([drop("c"), problem("../x", .refused, "path", at: 5)])
+    #expect(
+      try told(ledger) == [
+        "failed a: http-404 it is", "conflict a: in-the-way it is", "recovered a: was in conflict",
+        "refused -: ../x: path it is",
+      ])
+  }
+
+  @Test(arguments: Subject.allCases) func whatIsFoundAgainAtOnceIsNoNews(_ subject: Subject) throws {
+    let ledger = try make(subject)
+    try ledger.apply([problem("a"), problem("b")])
+    try ledger.apply([drop("a"), drop("b"), problem("a", at: 2)])
+    try ledger.apply([problem("n", at: 2), drop("n")])
+    #expect(
+      try told(ledger) == [
+        "failed a: http-404 it is", "failed b: http-404 it is", "recovered b: had failed",
+      ])
+  }
+
+  @Test(arguments: Subject.allCases) func whatAPassDoesNotSeeAgainHasRecovered(_ subject: Subject) throws {
+    let ledger = try make(subject)
+    try ledger.apply([problem("a"), problem("b", .refused)])
+    try ledger.apply([problem("a", at: 9), .dropProblems(seenBefore: moment(9))])
+    #expect(try told(ledger).last == "recovered b: was refused")
+    #expect(try told(ledger).count == 3)
+  }
+
+  @Test(arguments: Subject.allCases) func manyAreSummedUp(_ subject: Subject) throws {
+    let ledger = try make(subject)
+    let many = (0..<1000).map { problem("\($0)") }
+    try ledger.apply(many)
+    #expect(try told(ledger).count == ProblemNews.most + 1)
+    #expect(try told(ledger).last == "failed -: 900 more entries: tarn status -v")
+    try ledger.apply(many)
+    #expect(try told(ledger).count == ProblemNews.most + 1)
+    try ledger.apply([.dropProblems(seenBefore: moment(2)), problem("x", at: 2)])
+    #expect(try told(ledger).count == 2 * (ProblemNews.most + 1) + 1)
+  }
+}

@@ -57,7 +57,8 @@ struct CurlFaultTests {
   static let faults = [
     Case(behaviour: "truncate", code: .truncated), Case(behaviour: "length-longer", code: .truncated),
     Case(behaviour: "chunked-cut", code: .truncated), Case(behaviour: "reset-before-head", code: .reset),
-    Case(behaviour: "reset-mid-body", code: .reset), Case(behaviour: "length-double", code: .protocolError),
+    Case(behaviour: "reset-mid-body", code: .reset),
+    Case(behaviour: "header-line-huge", code: .headersTooLarge, isTransient: false),
     Case(behaviour: "length-conflicting", code: .protocolError),
     Case(behaviour: "length-negative", code: .protocolError),
     Case(behaviour: "length-text", code: .protocolError),
@@ -106,7 +107,10 @@ struct CurlFaultTests {
     downloader.shutDown()
   }
 
-  @Test(arguments: ["ok", "ok-close", "chunked", "length-none", "early-hints", "length-shorter"])
+  @Test(arguments: [
+    "ok", "ok-close", "chunked", "length-none", "early-hints", "length-shorter", "length-double",
+    "encoding-none",
+  ])
   func takesWhatIsRight(behaviour: String) throws {
     let (outcome, bytes) = try fetch(behaviour)
     #expect(outcome?.head?.status == 200)
@@ -239,6 +243,38 @@ struct CurlFaultTests {
     }
     let seconds = Double(clock.monotonic() - start) / 1e9
     #expect((1.8...2.6).contains(seconds), "\(seconds) s")
+  }
+
+  /// A host that closes every connection is left alone after some tries; the first of them are made at once.
+  @Test func aHostThatNeverAnswersIsNotAskedForEachFile() throws {
+    let downloader = try CurlDownloader(settings: impatient())
+    let receivers = (0..<100).map { _ in Collector() }
+    for receiver in receivers {
+      _ = downloader.start(
+        DownloadRequest(url: "\(server.plain)/reset-before-head/x/1/dead", limit: 1), to: receiver)
+    }
+    let codes = receivers.map { $0.outcome()?.failure?.code }
+    #expect(codes.allSatisfy { $0 == .reset || $0 == .hostResting })
+    #expect(codes.last == .hostResting && server.requests("/dead").count <= 20)
+    let failure = receivers.last?.outcome()?.failure
+    #expect(failure?.isTransient == true && (1...30).contains(failure?.retryAfter ?? 0))
+    #expect(failure?.message.contains("connection lost") == true, "\(failure?.message ?? "")")
+    let other = Collector()
+    _ = downloader.start(DownloadRequest(url: "\(server.other)/ok/x/1/alive", limit: 1), to: other)
+    #expect(other.outcome()?.head?.status == 200)
+    downloader.shutDown()
+  }
+
+  /// It answers, whatever it says and however the bodies end.
+  @Test(arguments: ["status-500", "truncate"]) func aHostThatAnswersIsAskedForAll(behaviour: String) throws {
+    let downloader = try CurlDownloader(settings: impatient())
+    let receivers = (0..<40).map { _ in Collector() }
+    for receiver in receivers {
+      _ = downloader.start(
+        DownloadRequest(url: "\(server.plain)/\(behaviour)/x/5000/lively", limit: 5000), to: receiver)
+    }
+    #expect(receivers.allSatisfy { $0.outcome()?.failure?.code != .hostResting })
+    downloader.shutDown()
   }
 
   /// Waiting requests cost no handles and no connections, and are ended in one go.

@@ -89,10 +89,41 @@ struct CurlRuleTests {
     #expect(!failure.message.contains("secret"))
   }
 
-  @Test func fiveHopsAndNoMore() throws {
-    let (outcome, _) = try fetch("\(server.plain)/redirect-loop/x/10/five-hops", settings())
+  @Test func twentyHopsAndNoMore() throws {
+    let (outcome, _) = try fetch("\(server.plain)/redirect-loop/x/10/twenty-hops", settings())
     #expect(outcome?.failure?.code == .tooManyRedirects)
-    #expect(server.requests("/five-hops").count == 6)
+    #expect(server.requests("/twenty-hops").count == 21)
+    #expect(try fetch("\(server.plain)/redirect-20/x/10/f", settings()).outcome?.head?.status == 200)
+  }
+
+  /// Trackers in front of a file set a cookie and send the client back to them.
+  @Test(arguments: [false, true]) func cookiesGoAlongInTheirChainOnly(hasFile: Bool) throws {
+    let file = try cookieFile()
+    let downloader = try CurlDownloader(
+      settings: settings {
+        $0.cookieFile = hasFile ? file : nil
+        $0.credentialOrigin = server.plain
+      })
+    let name = "/wall-\(hasFile)"
+    for _ in 0..<2 {
+      let receiver = Collector()
+      _ = downloader.start(
+        DownloadRequest(url: "\(server.plain)/cookie-wall/key/10\(name)", limit: 100), to: receiver)
+      #expect(receiver.outcome()?.head?.status == 200)
+    }
+    downloader.shutDown()
+    let own = hasFile ? "session=abc" : nil
+    let both = hasFile ? "session=abc; pass=key" : "pass=key"
+    #expect(server.requests(name).map { $0.headers["cookie"] } == [own, both, own, both])
+  }
+
+  @Test func aCookieLineOfTheUsersGoesBesideThem() throws {
+    let own = settings {
+      $0.headers = ["Cookie: mine=1"]
+      $0.credentialOrigin = server.plain
+    }
+    #expect(try fetch("\(server.plain)/cookie-wall/key/10/cookie-line", own).outcome?.head?.status == 200)
+    #expect(server.requests("/cookie-line").map { $0.headers["cookie"] } == ["mine=1", "mine=1; pass=key"])
   }
 
   @Test func httpsNeverBecomesHttp() throws {

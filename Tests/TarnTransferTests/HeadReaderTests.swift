@@ -20,16 +20,34 @@ import Testing
     if case .failed(let failure) = step { failure.code == .protocolError } else { false }
   }
 
-  @Test(arguments: ["x", "-1", "+5", "5x", "", "0x5", "5, 5", "99999999999999999999999"])
+  @Test(arguments: ["x", "-1", "+5", "5x", "", "0x5", "5, 6", "5,", "99999999999999999999999"])
   func aLengthIsANumber(_ text: String) {
     #expect(isMalformed(read(["HTTP/1.1 200 OK", "Content-Length: \(text)"]).step))
   }
 
   @Test func lengthsAndRangesComeOnce() {
-    #expect(isMalformed(read(["HTTP/1.1 200 OK", "Content-Length: 5", "Content-Length: 5"]).step))
+    #expect(isMalformed(read(["HTTP/1.1 200 OK", "Content-Length: 5", "Content-Length: 6"]).step))
     let range = "Content-Range: bytes 0-9/10"
     #expect(isMalformed(read(["HTTP/1.1 206 Partial Content", range, range]).step))
     #expect(read(["HTTP/1.1 206 Partial Content", range]).step == .more)
+  }
+
+  @Test(arguments: [["5", "5"], ["5, 5"], ["5", "5,5"]]) func equalLengthsAreOne(_ lengths: [String]) {
+    let (step, head) = read(["HTTP/1.1 200 OK"] + lengths.map { "Content-Length: \($0)" } + [""])
+    #expect(step == .complete)
+    #expect(head.contentLength == 5)
+  }
+
+  @Test(
+    arguments: [
+      (["identity"], nil), (["none"], nil), (["aws-chunked"], nil), (["UTF-8"], nil), ([""], nil),
+      (["gzip"], "gzip"), (["aws-chunked,gzip"], "gzip"), (["gzip, aws-chunked"], "gzip"),
+      (["aws-chunked", "br"], "br"), (["gzip", "br"], "gzip, br"), (["x-odd"], "x-odd"),
+    ] as [([String], String?)]) func whatIsNoCodingIsNone(_ values: [String], _ coding: String?)
+  {
+    let (step, head) = read(["HTTP/1.1 200 OK"] + values.map { "Content-Encoding: \($0)" } + [""])
+    #expect(step == .complete)
+    #expect(head.contentEncoding == coding)
   }
 
   @Test(arguments: [

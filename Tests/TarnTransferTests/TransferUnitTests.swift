@@ -25,6 +25,13 @@ import Testing
     #expect(isPrivate(text) == false)
   }
 
+  /// A proxy looks names up itself: this machine's resolver is told none, and a pass does not wait for it.
+  @Test func behindAProxyNoHostIsLookedUp() throws {
+    #expect(try FeedHost(url: "http://localhost/feed", proxy: nil).isPrivate)
+    #expect(try !FeedHost(url: "http://localhost/feed", proxy: "socks5h://p:1").isPrivate)
+    #expect(throws: DownloadFailure.self) { try FeedHost(url: "http://user@localhost/", proxy: "http://p:1") }
+  }
+
   private func isPrivate(_ text: String) -> Bool? {
     var v4 = [UInt8](repeating: 0, count: 4)
     if inet_pton(AF_INET, text, &v4) == 1 { return AddressRule.isPrivate(v4: v4) }
@@ -183,9 +190,11 @@ import Testing
     let url = try SourceURL("https://example.org/")
     let options =
       CurlOption.fixed(settings)
-      + CurlOption.hop(url, settings: settings, isTrusted: true, secondsLeft: 5)
+      + CurlOption.hop(url, settings: settings, isTrusted: true, secondsLeft: 5, cookies: "a=b")
     #expect(Set(options.map(\.option.rawValue)).count == options.count)
-    let handle = try #require(EasyHandle())
+    let guards = try FloodGuard()
+    defer { guards.close() }
+    let handle = try #require(EasyHandle(guards))
     for option in options {
       #expect(!option.reason.isEmpty)
       #expect(option.apply(to: handle.easy) == CURLE_OK, "\(option)")

@@ -30,6 +30,8 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
     /// The lists applied, durable and volatile, in order.
     package var history: [[LedgerChange]] = []
     package var isClosed = false
+    /// The newest time that was told of.
+    var latest = Timestamp(nanoseconds: 0)
     var failures: [Int: LedgerFailure] = [:]
   }
 
@@ -73,7 +75,12 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
     for case .intent(let intent) in changes where intent.row.path != intent.path {
       throw LedgerFailure(.other, "an intent for one path has the row of another")
     }
-    for change in changes { state.apply(change) }
+    var news = ProblemNews()
+    for change in changes {
+      state.note(change, &news)
+      state.apply(change)
+    }
+    for event in news.events(when: state.latest) { state.apply(.event(event)) }
     state.history.append(changes)
     writes.change { $0 += 1 }
   }
@@ -94,6 +101,22 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
 }
 
 extension MemoryLedger.State {
+  /// What a change that comes says of problems.
+  fileprivate mutating func note(_ change: LedgerChange, _ news: inout ProblemNews) {
+    switch change {
+    case .event(let event): latest = max(latest, event.when)
+    case .problem(let problem):
+      latest = max(latest, problem.seen)
+      news.note(problem.name, from: problems[problem.name]?.kind, to: problem)
+    case .dropProblem(let name): news.note(name, from: problems[name]?.kind, to: nil)
+    case .dropProblems(let moment):
+      for problem in problems.values where problem.seen < moment {
+        news.note(problem.name, from: problem.kind, to: nil)
+      }
+    default: break
+    }
+  }
+
   mutating func apply(_ change: LedgerChange) {
     switch change {
     case .row(let row): rows[row.path] = row

@@ -24,16 +24,18 @@ static inline CURLcode tarn_curl_set_error_buffer(CURL *easy, char *buffer) {
   return curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, buffer);
 }
 
-/* All three callbacks get the same context. */
+/* Three callbacks get the same context. The one that closes sockets has its own: connections outlive their transfers. */
 static inline CURLcode tarn_curl_set_callbacks(
     CURL *easy, curl_write_callback header, curl_write_callback body, curl_opensocket_callback socket,
-    void *context) {
+    void *context, curl_closesocket_callback close, void *closing) {
   CURLcode code = curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, header);
   if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_HEADERDATA, context);
   if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, body);
   if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_WRITEDATA, context);
   if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, socket);
   if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close);
+  if (code == CURLE_OK) code = curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, closing);
   return code;
 }
 
@@ -44,6 +46,9 @@ static inline CURLcode tarn_curl_get_long(CURL *easy, CURLINFO info, long *value
 /* The shortest round trip that a connection has seen, in microseconds; -1 when nobody knows, or it is none that is established.
    The smoothed one has the time in it that a server thinks before it answers. tcp(7), TCP_INFO. */
 long tarn_curl_round_trip(curl_socket_t number);
+
+/* Bytes that the peer sent and that were read from the socket; -1 when nobody knows. tcp(7), TCP_INFO. */
+long long tarn_curl_bytes_read(curl_socket_t number);
 
 /* The kernel no longer chooses by itself. socket(7), SO_RCVBUF. */
 static inline void tarn_curl_set_receive_buffer(curl_socket_t number, int bytes) {

@@ -134,25 +134,24 @@ extension RunOutcome {
   /// Deletions that were approved while the pass was at work, and have been carried out after it.
   mutating func take(_ report: ApprovalReport) {
     let approved = "; plan \(report.plan.id) was approved: \(report.deleted) moved to the trash"
-    let before = tally?.sentence ?? ""
-    tally?.deleted += report.deleted
-    tally?.held = report.left
-    tally?.failed += report.problems.count
-    guard outcome == .held, let tally else {
-      if let tally { message = message.replacing(before, with: tally.sentence) }
+    words?.counts.deleted += report.deleted
+    words?.counts.held = report.left
+    words?.counts.failed += report.problems.count
+    guard outcome == .held, let words else {
+      if let words, code == "partial" { message = words.notInSync }
       return message += approved
     }
     // What lies below a file that was held is wanted still: the next pass brings it, and comes soon.
-    let isWhole = tally.wanting == 0
+    let isWhole = words.counts.wanting == 0
     if isWhole {
       outcome = .succeeded
       (code, level, exitStatus) = ("in-sync", .info, 0)
     } else {
-      let mayPass = tally.waiting > 0 || report.problems.contains(where: \.mayPass)
+      let mayPass = words.counts.waiting > 0 || report.problems.contains(where: \.mayPass)
       outcome = mayPass ? .failedTransient : .failedPermanent
       code = "partial"
     }
-    message = (isWhole ? "in sync: " : "incomplete: ") + tally.sentence + approved
+    message = (isWhole ? words.inSync : words.notInSync) + approved
   }
 }
 

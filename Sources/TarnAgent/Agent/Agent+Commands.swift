@@ -11,7 +11,7 @@ extension Agent: AgentPort {
     switch command.verb {
     case .sync:
       try refuseOther(command.expected, name)
-      return try sync(name)
+      return try sync(name, recreates: command.expected?.recreates == true)
     case .retry: return try sync(name)
     case .pause, .resume: return try setPaused(name, command.verb == .pause)
     case .cancel: return try cancel(name)
@@ -38,12 +38,13 @@ extension Agent: AgentPort {
       hint: "tarn status lists them")
   }
 
-  private func sync(_ name: String) throws(ControlFailure) -> ControlAnswer {
+  private func sync(_ name: String, recreates: Bool = false) throws(ControlFailure) -> ControlAnswer {
     try refuseEnding()
     // Who asks may know that a host is back.
     budget.tryNow(mirror: name)
     let (run, steering) = shared.change { shared -> (UInt64?, PassSteering?) in
       shared.wasWoken = true
+      if recreates { shared.mirrors[name]?.recreates = true }
       return (shared.state.ask(name), shared.mirrors[name]?.steering)
     }
     steering?.tryNow()

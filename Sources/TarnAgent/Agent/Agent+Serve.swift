@@ -2,6 +2,7 @@ import Glibc
 import TarnConfig
 import TarnCore
 package import TarnEngine
+import TarnRuntime
 import TarnServer
 
 extension Agent {
@@ -22,10 +23,14 @@ extension Agent {
     } catch {
       throw PassFailure(error)
     }
+    self.server.withLock { $0 = server }
     parts.log.tell(.notice, "answers at \(socket)")
     run()
     server.stop()
   }
+
+  /// The process ends at once: no socket stays behind. Any thread.
+  package func abandon() { server.withLock { $0 }?.removeFiles() }
 
   /// The socket for who steers, and, where everyone may know how things stand, one that tells just that.
   private func sockets(_ path: String) -> [ControlSocket] {

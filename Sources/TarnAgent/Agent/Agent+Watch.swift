@@ -220,6 +220,7 @@ extension Agent {
     let taken = shared.withLock { shared -> (AgentMirror, WatchID, [Region], [Event], Bool)? in
       guard let mirror = shared.mirrors[name], let id = shared.watched[name]?.id else { return nil }
       shared.mirrors[name]?.progress = progress
+      shared.mirrors[name]?.told = parts.clock.monotonic()
       shared.mirrors[name]?.stop = stop
       shared.mirrors[name]?.run = run
       let regions = shared.watched[name]?.book.begin(now: now) ?? []

@@ -3,6 +3,7 @@ package import TarnConfig
 package import TarnCore
 package import TarnEngine
 package import TarnRuntime
+import TarnServer
 import TarnTransfer
 
 /// The long-running agent: settings, schedules, one pass per mirror at a time. What it decides is in `AgentState`; here it is
@@ -78,6 +79,8 @@ package final class Agent: Sendable {
   let shared: LockedCondition<Shared>
   /// While the loop runs.
   let watcher = Locked<(any Watching)?>(nil)
+  /// Once it answers.
+  let server = Locked<ControlServer?>(nil)
   /// One reload at a time, and one save.
   let reloading = Turns()
   private let saving = Turns()
@@ -143,6 +146,7 @@ package final class Agent: Sendable {
   package func run() {
     startWatching()
     notifier.ready(summary())
+    tellMirrors()
     var wasBusy = false
     /// Since when nothing is at work, until what that left in memory was dropped.
     var idleSince: UInt64?
@@ -172,6 +176,7 @@ package final class Agent: Sendable {
       if isOver { break }
       setRates()
       noteAsked()
+      tellProgress()
       save()
       notifier.status(summary())
       tellListeners()
@@ -237,6 +242,7 @@ package final class Agent: Sendable {
         wait = min(wait, max(0, change.nanoseconds - parts.clock.now()))
       }
       wait = min(wait, Int64(clamping: repairWait(shared)))
+      if !shared.state.running.isEmpty { wait = min(wait, Int64(Self.progressPause)) }
       // Events of a pass of another process are seen by looking.
       if !shared.listeners.isEmpty { wait = min(wait, 1_000_000_000) }
       return UInt64(max(wait, 1_000_000))
@@ -270,8 +276,10 @@ package final class Agent: Sendable {
       shared.mirrors[name]?.progress = progress
       shared.mirrors[name]?.stop = stop
       shared.mirrors[name]?.run = run
+      shared.mirrors[name]?.told = parts.clock.monotonic()
       let rate = shared.mirrors[name]?.rates.limit(at: now, in: rules)
       shared.mirrors[name]?.rateControl = RateControl(rate)
+      defer { shared.mirrors[name]?.recreates = false }
       return shared.mirrors[name]
     }
     guard let mirror else { return ended(name, run, RunOutcome(Self.gone)) }

@@ -10,8 +10,12 @@ struct AgentMirror: Sendable {
   var progress: PassProgress?
   /// Of that progress, when it was last looked at.
   var pace: PassPace?
+  /// Somebody asked that the next pass makes the folder anew.
+  var recreates = false
   var stop: StopFlag?
   var run: UInt64?
+  /// When the log last told of it: nanoseconds of the monotonic clock.
+  var told: UInt64 = 0
   var rateControl: RateControl?
   /// Of its transfers, one by one.
   var steering = PassSteering()

@@ -14,6 +14,7 @@ struct AgentPass: Sendable {
   private var request: SyncRequest {
     let name = mirror.settings.name
     var request = SyncRequest(mirror.settings, credentials: agent.parts.paths.credentials)
+    request.recreate = mirror.recreates
     request.rates = mirror.rateControl
     request.steering = mirror.steering
     request.keepEvents = agent.settings.agent.keepEvents
@@ -59,6 +60,7 @@ struct AgentPass: Sendable {
   func run() -> RunOutcome {
     let request = request
     let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
+    agent.parts.log.tell(.info, "a pass begins", AgentLog.Fields(mirror: mirror.settings.name))
     do throws(PassFailure) {
       if request.isDryRun {
         var kinds: [Action.Kind: Int] = [:]
@@ -113,8 +115,9 @@ struct AgentObserver: PassObserver {
       // Another repair may look now, and a host that was waited for has answered.
       agent.wake()
       log.tell(.debug, phase.rawValue, fields)
-    case .planned:
+    case .planned(let report):
       agent.begunJournal(mirror)
+      if report.counts.planned > 0 { log.tell(.info, PassWords.planned(report), fields) }
       return
     case .action: return
     case .done(let code, let path, let bytes):

@@ -23,9 +23,9 @@ struct RunOutcome: Sendable {
   /// What `tarn sync` ends with after such a pass.
   var exitStatus: Int32
   /// What it did; nil when it failed before it did anything.
-  var tally: PassCounts?
+  var words: PassWords?
   /// The same, by the names of the summary of `sync --json`.
-  var counts: [String: Int]? { tally?.named }
+  var counts: [String: Int]? { words?.counts.named }
   var bytes: [String: UInt64]?
   /// It looked at the whole folder.
   var hasScanned = false
@@ -34,11 +34,12 @@ struct RunOutcome: Sendable {
 
   init(_ report: PassReport) {
     exitStatus = report.isInSync ? 0 : 3
-    (tally, bytes) = (report.counts, report.bytes.named)
+    let words = PassWords(report)
+    (self.words, bytes) = (words, report.bytes.named)
     hasScanned = !report.isFolderUnseen && !report.wasStopped
     hasReadFeed = !report.wasStopped
     hints.freshFor = report.refreshSeconds
-    message = report.counts.sentence
+    message = words.inSync
     level = .info
     code = "in-sync"
     if report.wasStopped {
@@ -46,19 +47,19 @@ struct RunOutcome: Sendable {
       // Of a pass that brought nothing so far there may be much to do.
       message =
         "stopped; what was fetched is kept: "
-        + (report.counts.changes == PassCounts.noChanges ? report.counts.standing : message)
+        + (report.counts.changes == PassCounts.noChanges ? "" : "\(report.counts.changes), ")
+        + report.counts.standing
       code = "stopped"
     } else if report.isInSync {
       outcome = .succeeded
-      message = "in sync: \(message)" + (report.isFeedUnchanged ? "; the feed has not changed" : "")
     } else if report.counts.failed == 0, report.counts.held > 0 {
       outcome = .held
-      message = "held for approval: \(message)"
+      message = words.notInSync
       level = .warning
       code = "held"
     } else {
       outcome = report.problems.contains(where: \.mayPass) ? .failedTransient : .failedPermanent
-      message = "incomplete: \(message)"
+      message = words.notInSync
       level = .warning
       code = "partial"
     }
@@ -69,7 +70,7 @@ struct RunOutcome: Sendable {
   /// - Parameter kinds: how many actions of each kind, without deletions that would be held.
   init(plan report: PassReport, kinds: [Action.Kind: Int]) {
     exitStatus = 0
-    (tally, bytes) = (report.counts, report.bytes.named)
+    (words, bytes) = (PassWords(report), report.bytes.named)
     hints.freshFor = report.refreshSeconds
     level = .info
     guard !report.wasStopped else {
@@ -145,9 +146,6 @@ extension Problem {
 }
 
 extension PassCounts {
-  /// `12 fetched, 3 updated, 1 failed of 4,000`.
-  var sentence: String { "\(changes), \(standing)" }
-
   /// `4 of 12 in place`.
   var standing: String { "\(inPlace) of \(wanted) in place" }
 }

@@ -94,6 +94,11 @@ extension PassOptions.Name {
       return (.path, "Trust these certificate authorities (PEM)", nil, "\"/etc/ssl/certs/example.pem\"")
     case .proxy:
       return (.secretURL, "http://host:port or socks5h://host:port", nil, "\"http://proxy.example.org:3128\"")
+    case .userAgent:
+      return (
+        .text(PassOptions.userAgentRule), "What servers are told who asks, in place of tarn/VERSION", nil,
+        "\"Mozilla/5.0 (compatible)\""
+      )
     case .delete, .include, .exclude, .keep, .maxAge, .template, .deleteLimit, .keepTrash, .localChanges,
       .publishLast, .portableNames, .format:
       return row

@@ -41,6 +41,8 @@ package struct ControlExpectation: Codable, Sendable, Equatable {
   package var options: String?
   /// The folder is to be taken as it is.
   package var adopts: Bool?
+  /// A folder that is gone is to be made anew, by this pass.
+  package var recreates: Bool?
   /// An absolute path.
   package var state: String?
 
@@ -155,6 +157,9 @@ package struct ControlFailure: Error, Codable, Sendable, Equatable {
     /// It holds, and cannot be written down (507).
     case storage
   }
+  /// Others are connected, as many as may be: nothing was done, and in a moment it may be.
+  package static let tooManyConnections = "too-many-connections"
+
   package var schema = "tarn-error/1"
   package var kind: Kind
   /// Stable.

@@ -26,7 +26,8 @@ package struct NetworkSettings: Sendable, Equatable {
   /// Redirects and sources on private, loopback and link-local addresses: only when the feed's own host is on
   /// one (decisions.md, Network).
   package var allowsPrivateAddresses = false
-  package var userAgent = "tarn"
+  /// nil for Tarn's own.
+  package var userAgent: String?
 
   package init() {}
 

@@ -26,6 +26,7 @@ package struct PassOptions: Sendable, Equatable {
     case netrcFile = "netrc-file"
     case cacert
     case proxy
+    case userAgent = "user-agent"
 
     /// May be given more than once.
     package var isList: Bool {
@@ -187,6 +188,7 @@ package struct PassOptions: Sendable, Equatable {
     settings.cookieFile = last(.cookies)
     settings.caFile = last(.cacert)
     settings.proxy = try proxy()
+    settings.userAgent = try userAgent()
     return settings
   }
 
@@ -204,6 +206,17 @@ package struct PassOptions: Sendable, Equatable {
     }
     return text
   }
+
+  /// Empty for the standard, also where another is remembered.
+  private func userAgent() throws(Failure) -> String? {
+    guard let text = last(.userAgent), !text.isEmpty else { return nil }
+    guard text.utf8.count <= 256, text.utf8.allSatisfy({ $0 >= 0x20 && $0 < 0x7F }) else {
+      throw Failure(name: .userAgent, value: text, expected: Self.userAgentRule)
+    }
+    return text
+  }
+
+  package static let userAgentRule = "a text of up to 256 letters, digits and signs of ASCII"
 
   package func last(_ name: Name) -> String? { values[name]?.last }
 

@@ -1,4 +1,4 @@
-/// One HTTP exchange to make: a chain of at most five redirects, no retry inside.
+/// One HTTP exchange to make: a chain of at most twenty redirects, no retry inside.
 package struct DownloadRequest: Sendable {
   /// What a Content-Encoding of the answer means. Bytes are never decoded here; `ResponseHead.contentEncoding`
   /// tells what they are.
@@ -136,6 +136,8 @@ package struct DownloadFailure: Error, Sendable, Equatable {
     case hostResting = "host-resting"
     /// It received nothing for a while, and its place went to another mirror: says nothing against its source.
     case gaveWay = "gave-way"
+    /// So many bytes without content that the connection was ended.
+    case flooded = "empty-flood"
   }
   package var code: Code
   /// What happened, for a person; no secrets, escaped.

@@ -20,6 +20,8 @@ package struct CircuitBreaker: Sendable {
     case answered
     /// No connection, no answer, an answer cut off, or a server's failure (5xx without a time).
     case transportFailed
+    /// It did harm, which it would do again: one opens it.
+    case harmed
     /// 429 or 503 with `Retry-After`, in seconds.
     case asked(retryAfter: Int64)
     /// Given up at this end: says nothing about the host.
@@ -111,7 +113,7 @@ package struct CircuitBreaker: Sendable {
       openings = 0
     case (.cancelled, .halfOpen): change(to: .open(until: now))
     case (.cancelled, _): break
-    case (.transportFailed, .halfOpen): openForWhile(now: now, random: random)
+    case (.harmed, _), (.transportFailed, .halfOpen): openForWhile(now: now, random: random)
     case (.transportFailed, _):
       failures += 1
       if failures >= (isSuspect ? 1 : max(1, settings.threshold)) { openForWhile(now: now, random: random) }

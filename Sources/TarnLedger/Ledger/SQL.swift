@@ -63,6 +63,8 @@ enum SQL {
       kind = excluded.kind, code = excluded.code, message = excluded.message, seen = excluded.seen
     """
 
+  static let dropProblems = "DELETE FROM problems WHERE seen < ? RETURNING name, kind"
+
   static let eventColumns = "moment, code, path, bytes, detail"
   static let event = "SELECT number, \(eventColumns) FROM events"
   /// The fact of why a plan is held.

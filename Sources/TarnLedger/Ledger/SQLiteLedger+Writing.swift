@@ -24,6 +24,7 @@ extension SQLiteLedger {
         let bare = try connection.bareTables(for: changes)
         var together = IntentGroups.intents(in: changes)
         let areTogether = together != nil
+        var news = ProblemNews()
         for change in changes where !bare.makesIdle(change) {
           switch change {
           case .intent(let intent):
@@ -35,10 +36,13 @@ extension SQLiteLedger {
           case .dropIntent(let path):
             try groups.load(connection)
             if !groups.leave(path) { try connection.write(change) }
-          default: try connection.write(change)
+          default: try connection.write(change, news: &news)
           }
         }
         try groups.settle(connection)
+        for event in news.events(when: Timestamp(nanoseconds: clock.now())) {
+          try connection.write(.event(event))
+        }
       }
       writers.intentGroups = groups
     }
@@ -116,6 +120,34 @@ extension Connection {
     try first("SELECT 1 FROM \(table) LIMIT 1") { row throws(LedgerFailure) in try row.integer(0) } == nil
   }
 
+  /// The same of what may be news of a problem.
+  fileprivate func write(_ change: LedgerChange, news: inout ProblemNews) throws(LedgerFailure) {
+    switch change {
+    case .problem(let problem):
+      let old = try first("SELECT kind FROM problems WHERE name = ?", [.blob(problem.name)], kind)
+      try write(change)
+      news.note(problem.name, from: old, to: problem)
+    case .dropProblem(let name):
+      let old = try first("DELETE FROM problems WHERE name = ? RETURNING kind", [.blob(name)], kind)
+      news.note(name, from: old, to: nil)
+    case .dropProblems(let seenBefore):
+      let dropped = try all(SQL.dropProblems, [.integer(seenBefore.nanoseconds)]) {
+        (row) throws(LedgerFailure) in (name: try row.blob(0), kind: try kind(row, at: 1))
+      }
+      for problem in dropped { news.note(problem.name, from: problem.kind, to: nil) }
+    default: try write(change)
+    }
+  }
+
+  private func kind(_ row: Statement) throws(LedgerFailure) -> Problem.Kind { try kind(row, at: 0) }
+
+  private func kind(_ row: Statement, at column: Int32) throws(LedgerFailure) -> Problem.Kind {
+    guard let kind = Problem.Kind(rawValue: try row.text(column)) else {
+      throw ErrorTable.failure(.corrupt, "a problem of no kind that there is", file: file)
+    }
+    return kind
+  }
+
   /// One change, inside the transaction of its list.
   fileprivate func write(_ change: LedgerChange) throws(LedgerFailure) {
     switch change {
@@ -132,8 +164,7 @@ extension Connection {
     case .dropTrash(let name): try run("DELETE FROM trash WHERE name = ?", [.text(name)])
     case .problem(let problem): try run(SQL.putProblem, problem.values)
     case .dropProblem(let name): try run("DELETE FROM problems WHERE name = ?", [.blob(name)])
-    case .dropProblems(let seenBefore):
-      try run("DELETE FROM problems WHERE seen < ?", [.integer(seenBefore.nanoseconds)])
+    case .dropProblems(let seenBefore): try run(SQL.dropProblems, [.integer(seenBefore.nanoseconds)])
     case .event(let event):
       try run(SQL.addEvent) { (statement) throws(LedgerFailure) in try statement.put(event) }
     case .pruneEvents(let keeping, let before, let now):

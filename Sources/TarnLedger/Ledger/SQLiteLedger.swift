@@ -1,5 +1,5 @@
 package import TarnCore
-import TarnRuntime
+package import TarnRuntime
 
 /// The ledger in `ledger.sqlite`, in WAL mode: one writer, any number of readers in this process and others.
 ///
@@ -33,15 +33,21 @@ package final class SQLiteLedger: LedgerPort {
   let tally: RowTally?
   /// Whether this run has seen to the index of digests.
   let hasDigestIndex = Locked(false)
+  /// When news of problems happen.
+  let clock: any Clock
 
   /// - Parameter directory: exists; for `readWrite` its owner alone should be able to write in it.
   /// - Throws: `.newer` for a later schema and `.corrupt` for damage or another program's database, the file
   ///   untouched in both cases; `.missing` when there is no directory or, for `readOnly`, no ledger.
-  package convenience init(directory: String, mode: Mode = .readWrite) throws(LedgerFailure) {
-    try self.init(directory: directory, mode: mode, schema: .current)
+  package convenience init(
+    directory: String, mode: Mode = .readWrite, clock: any Clock = SystemClock()
+  ) throws(LedgerFailure) {
+    try self.init(directory: directory, mode: mode, schema: .current, clock: clock)
   }
 
-  init(directory: String, mode: Mode, schema: Schema) throws(LedgerFailure) {
+  init(directory: String, mode: Mode, schema: Schema, clock: any Clock = SystemClock()) throws(LedgerFailure)
+  {
+    self.clock = clock
     let opener = LedgerOpener(
       file: try DatabaseFile(directory: directory, name: DatabaseFile.ledger), schema: schema)
     self.opener = opener

@@ -188,7 +188,7 @@ struct BudgetBook {
       if let before = circuits[gate]?.asked, before.monotonic >= until { return }
       circuits[gate]?.asked = Moment(wall: now.wall.adding(seconds: seconds), monotonic: until)
     case .answered: circuits[gate]?.asked = nil
-    case .transportFailed, .cancelled: break
+    case .transportFailed, .harmed, .cancelled: break
     }
   }
 

@@ -34,6 +34,7 @@ extension CircuitBreaker.Outcome {
 
   private init(_ failure: DownloadFailure) {
     switch failure.code {
+    case .flooded: self = .harmed
     case .resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .protocolError: self = .transportFailed
     // A certificate that this client does not trust may be right for another.
     case .tls: self = failure.isTransient ? .transportFailed : .cancelled

@@ -116,6 +116,14 @@ package final class TransferBudget: Sendable {
     state = Locked(State(book: BudgetBook(Self.queueLimits(limits), breaker: breaker)))
   }
 
+  /// Of a downloader that shares with nobody: its own limits hold, and these places are never the bound.
+  convenience init(lone limits: ConnectionLimits, clock: any Clock) {
+    let parts = WaitingLine<Exchange>.place
+    self.init(
+      Limits(total: limits.total * parts, perHost: limits.perHost * parts, keptForSmall: 0),
+      clock: clock)
+  }
+
   // MARK: - Steering
 
   /// Nobody is stopped, and nobody let in beyond the new limits.

@@ -39,7 +39,8 @@ struct AgentCommand: ParsableCommand {
     parts.keepsLogForm = common.json
     parts.watchFolders()
     let agent = try Agent(parts)
-    Interruption.shared.attend(end: { agent.end() }, reload: { agent.askReload() })
+    Interruption.shared.attend(
+      end: { agent.end() }, abandon: { agent.abandon() }, reload: { agent.askReload() })
     try agent.serveAndRun()
   }
 

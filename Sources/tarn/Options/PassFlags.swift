@@ -116,6 +116,7 @@ struct FolderFlags: ParsableArguments {
     help: ArgumentHelp("Leave so much of the file system free, such as 10GiB or 1%.", valueName: "size"))
   var reserve: String?
   @Flag(help: "Take a folder that is not empty; what fits the feed becomes the mirror's.") var adopt = false
+  @Flag(help: "Make a mirror anew whose folder is gone; all of it is fetched again.") var recreate = false
   @Flag(help: "Follow another feed from now on.") var changeFeed = false
   @Option(
     help: ArgumentHelp(
@@ -171,6 +172,10 @@ struct NetworkFlags: ParsableArguments {
   @Option(
     name: .pass(.proxy), help: ArgumentHelp("http://host:port or socks5h://host:port.", valueName: "url"))
   var proxy: String?
+  @Option(
+    name: .pass(.userAgent),
+    help: ArgumentHelp("What servers are told who asks, in place of tarn/VERSION.", valueName: "text"))
+  var userAgent: String?
 
   var given: [PassOptions.Name: [String]] {
     var values: [PassOptions.Name: [String]] = [:]
@@ -184,6 +189,7 @@ struct NetworkFlags: ParsableArguments {
     values[.netrcFile] = netrcFile.map { [$0] }
     values[.cacert] = cacert.map { [$0] }
     values[.proxy] = proxy.map { [$0] }
+    values[.userAgent] = userAgent.map { [$0] }
     return values
   }
 }

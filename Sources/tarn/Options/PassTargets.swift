@@ -146,6 +146,7 @@ struct PassTargets {
     request.options = flags.options(workingDirectory: session.tarn.workingDirectory).over(request.options)
     request.state = flags.folder.state ?? request.state
     request.adopt = request.adopt || flags.folder.adopt
+    request.recreate = flags.folder.recreate
     request.given = SyncRequest.Given(self.request(feed: nil, folder: settings.folder, flags))
     return request
   }
@@ -162,6 +163,7 @@ struct PassTargets {
     request.state = flags.folder.state
     request.options = flags.options(workingDirectory: session.tarn.workingDirectory)
     request.adopt = flags.folder.adopt
+    request.recreate = flags.folder.recreate
     request.changeFeed = flags.folder.changeFeed
     return request
   }

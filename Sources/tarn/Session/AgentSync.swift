@@ -54,6 +54,7 @@ struct AgentSync {
     }
     if !given.options.values.isEmpty { expected.options = given.options.encoded }
     if given.adopt { expected.adopts = true }
+    if given.recreate { expected.recreates = true }
     expected.state = given.state.map(session.tarn.absolute)
     return expected == ControlExpectation() ? nil : expected
   }

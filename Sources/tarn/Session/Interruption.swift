@@ -16,6 +16,8 @@ final class Interruption: Sendable {
     var restore: (@Sendable () -> Void)?
     /// For a service: SIGHUP means to read the settings again.
     var reload: (@Sendable () -> Void)?
+    /// When what the first signal asks for was begun: nanoseconds of the monotonic clock.
+    var asked: UInt64?
   }
   private let state = Locked(State())
 
@@ -47,13 +49,17 @@ final class Interruption: Sendable {
     if wasReceived { stop.set() }
   }
 
-  /// For `tarn agent`: the first SIGINT or SIGTERM calls `end`, the second ends the process at once; SIGHUP calls
-  /// `reload`.
-  func attend(end: @escaping @Sendable () -> Void, reload: @escaping @Sendable () -> Void) {
+  /// For `tarn agent`: the first SIGINT or SIGTERM calls `end`, the second `abandon`, and ends the process at once, with 0 as the
+  /// first does; SIGHUP calls `reload`.
+  func attend(
+    end: @escaping @Sendable () -> Void, abandon: @escaping @Sendable () -> Void,
+    reload: @escaping @Sendable () -> Void
+  ) {
     let stop = StopFlag()
     let wasReceived = state.withLock { state in
       state.stop = stop
       state.announce = end
+      state.restore = abandon
       state.reload = reload
       return state.received != nil
     }
@@ -74,6 +80,10 @@ final class Interruption: Sendable {
     state.withLock { $0.restore = restore }
   }
 
+  private let clock = SystemClock()
+  /// Nanoseconds: timeout(1) and service managers send a signal to the process and to its group, which is one wish.
+  private static let copies: UInt64 = 500_000_000
+
   private func take(_ signal: Int32) {
     if signal == SIGUSR1 {
       state.withLock { $0.report }?()
@@ -86,11 +96,19 @@ final class Interruption: Sendable {
       return (stop, state.announce)
     }
     guard let (stop, announce) = first else {
-      state.withLock { $0.restore }?()
-      _exit(ExitStatus.stopped(by: signal).rawValue)
+      let (restore, isService, isCopy) = state.withLock { state in
+        (
+          state.restore, state.reload != nil,
+          state.asked.map { clock.monotonic() < $0 + Self.copies } ?? false
+        )
+      }
+      if isCopy { return }
+      restore?()
+      _exit(isService ? ExitStatus.inSync.rawValue : ExitStatus.stopped(by: signal).rawValue)
     }
     announce?()
     stop.set()
+    state.withLock { $0.asked = clock.monotonic() }
   }
 }
 

@@ -18,6 +18,7 @@ final class ScriptedServer: Sendable {
   let tlsPort: Int
   /// The self-signed certificate, which is its own authority.
   let certificate: String
+  let key: String
   let folder: URL
   private let log: URL
   // Held so that the server's standard input stays open.
@@ -27,7 +28,7 @@ final class ScriptedServer: Sendable {
     folder = FileManager.default.temporaryDirectory.appending(path: "scripted-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
     certificate = folder.appending(path: "cert.pem").path
-    let key = folder.appending(path: "key.pem").path
+    key = folder.appending(path: "key.pem").path
     log = folder.appending(path: "log.jsonl")
     _ = Self.run(
       "openssl",

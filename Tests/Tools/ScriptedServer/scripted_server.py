@@ -5,7 +5,7 @@
 
 The stream is sha256("<seed>:0") sha256("<seed>:1") ..., cut to size; a client can compute it. What a behaviour does
 is data, in behaviours.json; the keys of a phase are documented at DEFAULTS below. The n-th request for a path gets
-the n-th phase, the last phase repeats. As /resumed~<behaviour>/... the first answer is PRIME's: a good beginning that
+the n-th phase, the last phase repeats. /redirect-N/... is the first of N redirects to /ok/.... As /resumed~<behaviour>/... the first answer is PRIME's: a good beginning that
 stalls, for a client that is to be killed and to come back.
 
 A file SEED~NAME of the documents is what /<behaviour>/SEED/<size>/NAME is answered with, without misbehaving: a feed beside its files.
@@ -16,7 +16,7 @@ Listens on free ports of 127.0.0.1 and prints "ready PLAIN OTHER TLS..." (one TL
 any; PLAIN and OTHER differ in origin only). Ends when its standard input closes. Each request becomes a line of
 JSON in the log when it comes, and another with the status and the bytes sent when it has been answered.
 """
-import argparse, datetime, gzip, hashlib, json, os, socket, ssl, struct, sys, threading, time
+import argparse, datetime, gzip, hashlib, json, os, re, socket, ssl, struct, sys, threading, time
 
 DEFAULTS = {
     "status": None,            # int; None: 200, 206 or 304 as the request deserves
@@ -31,6 +31,7 @@ DEFAULTS = {
     "chunked": False,          # Transfer-Encoding: chunked; with "both" also a Content-Length; or a text that is sent
                                # in place of the second chunk's size line
     "headers": [],             # [name, value] pairs; {tail} {plain} {other} {tls} {httpdate+N} are filled in
+    "cookieWall": False,       # 302 to itself, which sets a cookie, until that comes back
     "body": None,              # text in place of the stream; {fill} as above
     "gzip": False,             # encode the body and say so; "bomb": 64 MiB of zeros
     "informational": 0,        # so many 103 responses first
@@ -127,6 +128,8 @@ class Server:
         phases = self.behaviours.get(name.removeprefix("resumed~"))
         if phases and primed:
             phases = [PRIME, *phases]
+        if chain := re.fullmatch(r"redirect-(\d+)", name):
+            phases = [redirect(int(chain[1]))]
         if phases is None:
             return {**DEFAULTS, "status": 404, "body": "no such behaviour\n"}
         with self.lock:
@@ -139,6 +142,12 @@ class Server:
             with self.lock:
                 self.log_file.write(json.dumps(entry) + "\n")
                 self.log_file.flush()
+
+
+def redirect(count):
+    """One hop of so many in a row."""
+    target = f"/redirect-{count - 1}{{tail}}" if count > 1 else "/ok{tail}"
+    return {"status": 302, "body": "", "headers": [["Location", target]]}
 
 
 def read_request(reader):
@@ -223,6 +232,8 @@ class Answer:
         plan, body, extra = self.plan, self.content(), []
         total = len(body)
         start = self.range_start(total)
+        if plan["cookieWall"] and f"pass={self.seed}" not in self.headers.get("cookie", ""):
+            return 302, b"", [("Location", self.target), ("Set-Cookie", f"pass={self.seed}; Path=/; HttpOnly")]
         if plan["rangeStatus"] is not None and "range" in self.headers:
             return plan["rangeStatus"], b"", extra
         if plan["status"] is not None:

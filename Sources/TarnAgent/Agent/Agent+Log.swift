@@ -1,0 +1,42 @@
+import TarnConfig
+import TarnCore
+import TarnEngine
+import TarnRuntime
+
+/// What the log says of the agent's mirrors, beside what their passes tell.
+extension Agent {
+  /// What it looks after, and what of that it does not begin by itself.
+  func tellMirrors() {
+    let mirrors = settings.mirrors
+    guard !mirrors.isEmpty else {
+      let place = parts.paths.file ?? parts.paths.directories.first.map { "\($0)/tarn.toml" }
+      let hint = place.map { ": write \(Printable.escape($0)), then 'tarn reload'" } ?? ""
+      return parts.log.tell(.notice, "0 mirrors\(hint)", AgentLog.Fields(code: "no-mirrors"))
+    }
+    let unplanned = mirrors.filter { $0.rhythm == .command }.map(\.name)
+    let rest =
+      unplanned.isEmpty
+      ? "" : "; without 'every' or 'schedule', and so only by command: \(unplanned.joined(separator: ", "))"
+    parts.log.tell(.notice, Units.count(mirrors.count, "mirror") + rest)
+  }
+
+  /// Nanoseconds between two lines about a pass that goes on.
+  static let progressPause: UInt64 = 60_000_000_000
+
+  /// How far passes are that have been at work for a minute since the log last told.
+  func tellProgress() {
+    let now = parts.clock.monotonic()
+    let due = shared.withLock { shared -> [(name: String, progress: PassProgress)] in
+      shared.mirrors.compactMap { name, mirror in
+        guard let progress = mirror.progress, now >= mirror.told.addingSaturated(Self.progressPause) else {
+          return nil
+        }
+        shared.mirrors[name]?.told = now
+        return (name, progress)
+      }
+    }
+    for (name, progress) in due.sorted(by: { $0.name < $1.name }) {
+      parts.log.tell(.info, PassWords.progress(progress.snapshot()), AgentLog.Fields(mirror: name))
+    }
+  }
+}

@@ -1,0 +1,111 @@
+import TarnCore
+import TarnEngine
+
+/// A pass in words, for the log and for who asked for it: those of `tarn sync`.
+struct PassWords: Sendable {
+  var counts: PassCounts
+  private let bytes: PassBytes
+  private let seconds: Double
+  private let listingFailures: Int
+  private let isFeedUnchanged: Bool
+
+  init(_ report: PassReport) {
+    counts = report.counts
+    bytes = report.bytes
+    let length = report.ended.nanoseconds.subtractingReportingOverflow(report.started.nanoseconds)
+    seconds = length.overflow ? 0 : Double(max(0, length.partialValue)) / 1e9
+    listingFailures = report.listingFailures
+    isFeedUnchanged = report.isFeedUnchanged
+  }
+
+  /// `in sync: 5 files, 1.2 MiB (3 fetched, 2 already there) in 2.1 s`.
+  var inSync: String {
+    let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
+    let unchanged = isFeedUnchanged ? "; the feed has not changed" : ""
+    return
+      "in sync: \(Self.amount(counts.wanted, bytes.inPlace)) (\(done)\(unchanged)) in \(Self.length(seconds))"
+  }
+
+  /// `not in sync: 1 failed; 4 of 5 files in place (2 fetched, 2 already there), in 2.1 s`.
+  var notInSync: String {
+    let reasons: [(Int, String)] = [
+      (counts.failed, "failed"), (counts.refused, "refused"), (counts.conflict, "in conflict"),
+      (counts.waiting, "waiting for approval"),
+    ]
+    var why = reasons.filter { $0.0 > 0 }.map { "\(Units.grouped($0.0)) \($0.1)" }
+    if listingFailures > 0 { why.append(Units.count(listingFailures, "unreadable listing")) }
+    if counts.held > 0 { why.append(Units.count(counts.held, "deletion") + " held") }
+    let done = deeds.isEmpty ? "" : " (\(deeds.joined(separator: ", ")))"
+    let place = "\(Units.grouped(counts.inPlace)) of \(Units.count(counts.wanted, "file")) in place"
+    return "not in sync: \(why.joined(separator: ", ")); \(place)\(done), in \(Self.length(seconds))"
+  }
+
+  private var deeds: [String] {
+    let named: [(Int, String)] = [
+      (counts.fetched, "fetched"), (counts.updated, "updated"), (counts.restored, "restored"),
+      (counts.replaced, "put back"), (counts.copied, "copied"), (counts.adopted, "adopted"),
+      (counts.deleted, "moved to the trash"),
+      (counts.hasChanges ? counts.current + counts.revalidated : 0, "already there"),
+    ]
+    return named.filter { $0.0 > 0 }.map { "\(Units.grouped($0.0)) \($0.1)" }
+  }
+
+  /// `planned: 4 files, 1.2 MiB; 1 already there`.
+  static func planned(_ report: PassReport) -> String {
+    "planned: \(amount(report.counts.planned, report.bytes.planned)); "
+      + "\(Units.grouped(report.counts.current)) already there"
+  }
+
+  /// `fetching: 43%, 1,234 of 5,678 files, 1.2 GiB of 2.8 GiB, 12.3 MiB/s, 2 min 12 s left`.
+  static func progress(_ snapshot: PassProgress.Snapshot) -> String {
+    let phase: String
+    switch snapshot.phase {
+    case .reading: phase = "reading the feed"
+    case .planning: phase = "comparing"
+    case .transferring: phase = "fetching"
+    case .publishing: phase = "putting files in place"
+    case .deleting: phase = "moving to the trash"
+    case .verifying: phase = "verifying"
+    }
+    let parts = parts(snapshot)
+    return parts.isEmpty ? phase : "\(phase): \(parts.joined(separator: ", "))"
+  }
+
+  private static func parts(_ snapshot: PassProgress.Snapshot) -> [String] {
+    var parts: [String] = []
+    switch snapshot.phase {
+    case .reading, .planning:
+      if let feed = snapshot.feed {
+        parts.append(Units.show(feed.received) + (feed.total.map { " of \(Units.show($0))" } ?? ""))
+      }
+      if snapshot.entriesRead > 0 { parts.append(Units.count(snapshot.entriesRead, "entry")) }
+    case .deleting: break
+    case .transferring, .publishing, .verifying:
+      let (done, total) = (snapshot.bytesDone, snapshot.bytesTotal)
+      let isKnown = total > 0 && snapshot.unknownSizes == 0 && done <= total
+      if isKnown { parts.append("\(Int(Double(done) / Double(total) * 100))%") }
+      parts.append("\(Units.grouped(snapshot.filesDone)) of \(Units.count(snapshot.filesTotal, "file"))")
+      parts.append(Units.show(done) + (isKnown ? " of \(Units.show(total))" : ""))
+      if snapshot.rate > 0 { parts.append("\(Units.show(snapshot.rate))/s") }
+      if isKnown, snapshot.rate > 0, done < total {
+        parts.append("\(length(Double(total - done) / Double(snapshot.rate))) left")
+      }
+      if snapshot.failed > 0 { parts.append("\(Units.grouped(snapshot.failed)) failed") }
+    }
+    return parts
+  }
+
+  /// Feeds such as checksum lists give no sizes: then no bytes are told.
+  private static func amount(_ files: Int, _ bytes: UInt64) -> String {
+    Units.count(files, "file") + (bytes > 0 ? ", \(Units.show(bytes))" : "")
+  }
+
+  /// `2.1 s`, `3 min 12 s`, `2 h 5 min`.
+  static func length(_ seconds: Double) -> String {
+    let tenths = Int((max(0, min(seconds, 3.6e9)) * 10).rounded())
+    if tenths < 600 { return "\(tenths / 10).\(tenths % 10) s" }
+    let seconds = tenths / 10
+    return seconds < 3600
+      ? "\(seconds / 60) min \(seconds % 60) s" : "\(seconds / 3600) h \(seconds / 60 % 60) min"
+  }
+}

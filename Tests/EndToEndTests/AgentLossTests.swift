@@ -1,0 +1,58 @@
+import Foundation
+import Testing
+
+/// What the agent does not make good by itself, and how it goes when it is told to go twice.
+@Suite(
+  .serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+final class AgentLossTests: AgentHouse {
+  private var folder: String { place.path + "/files" }
+
+  init() throws {
+    try super.init(files: ["a.iso": "aaa\n"])
+  }
+
+  private func expectLoss() throws {
+    let outcome = try tarn("sync", "files")
+    #expect(outcome.status == 73, "\(outcome)")
+    #expect(outcome.errors.contains("moved or deleted; nothing was changed"), "\(outcome)")
+    #expect(outcome.errors.contains("tarn sync --recreate files"), "\(outcome)")
+    #expect(!place.exists("files"))
+  }
+
+  /// `mv` is no order to fetch all of it again.
+  @Test(arguments: [true, false]) func aFolderThatIsGoneIsMadeAnewByOrderOnly(hasAgent: Bool) throws {
+    if hasAgent { try start() }
+    // A folder that never was there is made.
+    #expect(try tarn("sync", "files").status == 0)
+    try FileManager.default.moveItem(atPath: folder, toPath: folder + ".moved")
+    try expectLoss()
+    try expectLoss()
+    try FileManager.default.moveItem(atPath: folder + ".moved", toPath: folder)
+    #expect(try tarn("sync", "files").status == 0)
+    try FileManager.default.removeItem(atPath: folder)
+    try expectLoss()
+    let anew = try tarn("sync", "--recreate", "files")
+    #expect(anew.status == 0 && place.text("files/a.iso") == "aaa\n", "\(anew)")
+    guard let agent else { return }
+    let log = agent.errorsSoFar
+    #expect(log.contains("1 mirror; without 'every' or 'schedule', and so only by command: files"), "\(log)")
+    #expect(log.contains("files: a pass begins\n") && log.contains("files: planned: 1 file; "), "\(log)")
+    #expect(log.contains("files: in sync: 1 file, 4 B (1 fetched) in "), "\(log)")
+  }
+
+  /// As timeout(1) sends it: to the process, and to its group.
+  @Test func twoSignalsAtOnceAreOne() throws {
+    let agent = try start()
+    agent.signal(SIGTERM)
+    agent.signal(SIGTERM)
+    let outcome = try agent.wait(limit: 20)
+    #expect(outcome.status == 0 && !outcome.wasKilled, "\(outcome)")
+    #expect(!place.exists("run/tarn.sock") && !place.exists("run/status.sock"))
+  }
+
+  @Test func anAgentWithoutMirrorsSaysWhereToWriteThem() throws {
+    try settings("")
+    let agent = try start()
+    #expect(agent.errorsSoFar.contains("0 mirrors: write \(place.path)/tarn.toml"), "\(agent.errorsSoFar)")
+  }
+}
