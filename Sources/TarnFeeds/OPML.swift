@@ -21,11 +21,14 @@ package enum OPML {
     guard head.contains(0) || XMLRoot(head) != nil else {
       throw FeedFailure(code: "opml-not-recognised", message: "this is no XML, and OPML is")
     }
-    let events = try XMLEvents(RepairedXML(try UTF8Source(input, contentType: contentType)))
+    let repaired = RepairedXML(try UTF8Source(input, contentType: contentType))
+    let events = try XMLEvents(repaired)
     var reading = OPMLReading(url)
     while let event = try events.next() {
       if case .start(let element) = event { try reading.take(element) }
     }
+    // Of a tag that was cut the address may be half of one.
+    if repaired.endsInTag { reading.dropLast() }
     var list = reading.list
     if let fault = events.fault {
       guard !list.feeds.isEmpty || !list.refused.isEmpty else { throw fault }
@@ -39,6 +42,8 @@ package enum OPML {
 private struct OPMLReading {
   private(set) var list = SubscriptionList()
   private(set) var isOPML = false
+  /// How long the list was before the element that was read last.
+  private var before = (feeds: 0, refused: 0)
   private let base: URLReference
   private var seen: Set<[UInt8]> = []
 
@@ -59,12 +64,19 @@ private struct OPMLReading {
       }
       isOPML = true
     }
+    before = (list.feeds.count, list.refused.count)
     guard element.name == "outline", let (title, text) = subscription(element) else { return }
     guard list.feeds.count + list.refused.count < OPML.maximumFeeds else {
       throw FeedFailure(
         code: "feed-too-many-entries", message: "the list names more than \(OPML.maximumFeeds) feeds")
     }
     take(title, text)
+  }
+
+  /// Takes back what the element that was read last brought.
+  mutating func dropLast() {
+    list.feeds.removeLast(list.feeds.count - before.feeds)
+    list.refused.removeLast(list.refused.count - before.refused)
   }
 
   /// The title and the address of an outline that stands for a feed; nil for a folder of them, a link or a note.

@@ -24,6 +24,8 @@ final class RepairedXML: ByteSource {
   private var state = State.text
   private var doctype = Doctype()
   private var sawElement = false
+  /// What was handed out so far ends inside a tag.
+  private(set) var endsInTag = false
   /// How many items and entries the end tags passed so far have ended.
   private(set) var endedItems = 0
 
@@ -40,7 +42,11 @@ final class RepairedXML: ByteSource {
       guard try work() else { return 0 }
     }
     let count = min(target.count, output.count - outputPosition)
-    target.copyBytes(from: output[outputPosition..<(outputPosition + count)])
+    let handed = output[outputPosition..<(outputPosition + count)]
+    target.copyBytes(from: handed)
+    if let mark = handed.last(where: { $0 == UInt8(ascii: "<") || $0 == UInt8(ascii: ">") }) {
+      endsInTag = mark == UInt8(ascii: "<")
+    }
     outputPosition += count
     return count
   }

@@ -105,17 +105,25 @@ import Testing
   /// Whatever a feed says, a name is a path that is taken.
   @Test func anyTitleGivesAPath() throws {
     var random = Seeded(7)
-    let templates = ["{date} {title}.{ext}", "{title}/{name} {id8}.{ext}", "{name}.{ext}", "x{title}y/{id8}"]
+    let templates = [
+      "{date} {title}.{ext}", "{title}/{name} {id8}.{ext}", "{name}.{ext}", "x{title}y/{id8}",
+      "{feed}/{guid}", "{title}", "a:b|{season}x{episode} {title}", "con/{title}",
+    ]
+    let words = ["con.", "-", "~", "Aux", " ", ".", "nul"].map { Array($0.utf8) }
     for _ in 0..<3000 {
-      let title = (0..<random.below(300)).map { _ in UInt8(random.below(256)) }
+      let noise = (0..<random.below(300)).map { _ in UInt8(random.below(256)) }
+      let title = random.chance(50) ? random.pick(words) + noise : noise
+      let rule = PathRule(portable: random.chance(50))
       let url =
         "https://h/"
         + (0..<random.below(9)).map { _ in random.pick(["%2F", "..", ".", "a", "%00", "/"]) }.joined()
-      let enclosure = Enclosure(title: title, date: nil, sources: [Source(url: url)])
-      let naming = FileNaming(enclosure, identity: Array("0123abcd".utf8), rule: .linux)
+      let enclosure = Enclosure(
+        guid: random.chance(50) ? title : nil, title: title, date: nil, sources: [Source(url: url)],
+        season: random.chance(50) ? title : nil)
+      let naming = FileNaming(enclosure, identity: Array("0123abcd".utf8), feed: title, rule: rule)
       let template = try #require(NameTemplate(random.pick(templates)))
       let bytes = template.path(naming, mark: random.chance(50) ? Array("0123abcd".utf8) : nil)
-      #expect(throws: Never.self) { try RelativePath(bytes, rule: .linux) }
+      #expect(throws: Never.self) { try RelativePath(bytes, rule: rule) }
     }
   }
 }

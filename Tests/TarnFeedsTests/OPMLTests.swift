@@ -66,6 +66,17 @@ import Testing
     }
   }
 
+  /// What a cut leaves is the begin of the list.
+  @Test func neverTrapsOnACut() throws {
+    let whole = try Self.read(Self.good)
+    for count in stride(from: 0, to: Self.good.utf8.count, by: 3) {
+      guard let cut = try? Self.read(String(decoding: Self.good.utf8.prefix(count), as: UTF8.self)) else {
+        continue
+      }
+      #expect(whole.feeds.starts(with: cut.feeds) && cut.fault != nil, "cut at \(count): \(cut)")
+    }
+  }
+
   @Test func anEmptyListIsOne() throws {
     #expect(try Self.read("<opml version='1.0'><body/></opml>") == SubscriptionList())
   }

@@ -119,8 +119,8 @@ package struct NameTemplate: Sendable, Equatable {
 
   private static let separators = Array(" -_.,;:|+~".utf8)
 
-  /// Bytes of a segment, so that ` [12345678]` can still be put in.
-  private static let longest = PathRule.maximumSegment - 11
+  /// Bytes of a segment, so that ` [12345678]` and an underscore can still be put in.
+  private static let longest = PathRule.maximumSegment - 12
 
   /// The path for one file; every value is made safe first.
   ///
