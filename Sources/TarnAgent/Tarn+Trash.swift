@@ -30,6 +30,13 @@ extension Tarn {
     }
   }
 
+  /// Seconds after which the next passes remove what Tarn placed, as the last one did; nil for never.
+  package func trashLifetime(folder: String, state: String?) throws(PassFailure) -> Int64? {
+    try asking(home(folder: folder, state: state)) { ledger in
+      try ledger.fact(Recovery.keptFact).flatMap { Int64($0) }
+    }
+  }
+
   /// - Parameters:
   ///   - name: an id, the beginning of one, or the path that the file had (the newest one then).
   ///   - path: where to put it; nil for where it was.

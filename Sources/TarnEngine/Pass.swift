@@ -406,7 +406,7 @@ package struct Pass {
       .fact("entries-kept", String(report.counts.kept)),
       .fact("entries-unlisted", String(report.counts.unlisted)),
       .fact("complete", report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
-      .fact("outcome", report.outcome),
+      .fact("outcome", report.outcome), .fact(Recovery.keptFact, request.policy.keepTrash.map(String.init)),
     ]
     changes += PassProgress.Snapshot.noChanges + sizes(report.bytes)
     changes.append(.fact(FeedRecord.fact, feed?.encoded))

@@ -274,15 +274,19 @@ import Testing
         name: name, path: Samples.path("a/\(name.prefix(1))"), reason: own ? .deleted : .edited, isOwn: own,
         size: 1024, when: Samples.now.adding(seconds: -7200))
     }
-    #expect(TrashText.lines([], mirror: "iso", now: Samples.now, style: Self.plain) == ["the trash is empty"])
+    #expect(
+      TrashText.lines([], lifetime: 604_800, mirror: "iso", now: Samples.now, style: Self.plain) == [
+        "the trash is empty"
+      ])
     #expect(
       TrashText.lines(
-        [row("0123456789abcdef", own: true), row("f123456789abcdef", own: false)], mirror: "iso",
+        [row("0123456789abcdef", own: true), row("f123456789abcdef", own: false)], lifetime: 608_400,
+        mirror: "iso",
         now: Samples.now,
         style: Self.plain) == [
-          "ID        WHEN         WHY               SIZE  PATH",
-          "01234567  2 hours ago  deleted        1.0 KiB  a/0",
-          "f1234567  2 hours ago  edited by you  1.0 KiB  a/f",
+          "ID        WHEN         UNTIL         WHY               SIZE  PATH",
+          "01234567  2 hours ago  in 6 days     deleted        1.0 KiB  a/0",
+          "f1234567  2 hours ago  you empty it  edited by you  1.0 KiB  a/f",
           "2 files, 2.0 KiB; to put one back: tarn trash restore iso 01234567",
         ])
     #expect(TrashText.idLength(["0123456789a", "0123456789b"]) == 11)

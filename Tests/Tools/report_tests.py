@@ -3,10 +3,16 @@
 
 For each suite one line: how many tests ran and failed, or that it was skipped and why. A test that began and never
 ended (a crash, a time limit) counts as failed; so does a run that ended badly without a failed test.
+
+With --again COMMAND a test that failed in a run that came to its end is run again by itself, at most twice. One that passes then
+counts as passed, and is written with its first failure to the file of --flaky.
 """
 import argparse
 import json
 import os
+import re
+import shlex
+import subprocess
 
 
 def suite_of(identifier):
@@ -72,6 +78,21 @@ class Run:
             symbols = {m.get("symbol") for m in payload.get("messages", [])}
             test["state"] = "failed" if "fail" in symbols else "passed"
 
+    def try_again(self, command):
+        """Runs what failed by itself: a few tests, for of many the cause is not chance.
+
+        Returns (whether all of them passed, a line for each that did)."""
+        bad = [(i, t) for i, t in self.tests.items() if t["state"] == "failed"]
+        if not self.ended or not bad or len(bad) > MOST_AGAIN:
+            return False, []
+        lines = []
+        for identifier, test in bad:
+            if any(passes(command, identifier) for _ in range(2)):
+                test["state"] = "passed"
+                first = test["issues"][0] if test["issues"] else "no reason given"
+                lines.append(f"flaky {identifier}: {first}")
+        return len(lines) == len(bad), lines
+
     def summary(self, label, status):
         """(lines, passed, failed, skipped)"""
         groups = {suite: [] for suite in self.suites}
@@ -105,6 +126,19 @@ class Run:
         return lines, passed, failed, skipped
 
 
+MOST_AGAIN = 6
+
+
+def passes(command, identifier):
+    """Runs one test; True when it ran and passed."""
+    pattern = "^" + re.escape(identifier.split("(")[0] + "(")
+    try:
+        done = subprocess.run([*command, "--filter", pattern], capture_output=True, text=True, timeout=300, check=False)
+    except subprocess.TimeoutExpired:
+        return False
+    return done.returncode == 0 and re.search(r"Test run with [1-9]", done.stdout + done.stderr) is not None
+
+
 def self_test():
     def stream(*events):
         run = Run()
@@ -132,6 +166,13 @@ def self_test():
     assert crashed.summary("T", 139)[2] == 1
     assert stream(declared("a"), event("a", "testStarted"), event("a", "testEnded", "pass"), end).summary("T", 66)[2] == 1
     assert stream().summary("T", 0)[1:] == (0, 0, 0)
+    again = ["bash", "-c", "echo Test run with 1 test; exit 0"]
+    assert run.try_again(["bash", "-c", "echo Test run with 1 test; exit 1"]) == (False, [])
+    assert run.try_again(["true"]) == (False, []), "a run of no test is no pass"
+    settled, lines = run.try_again(again)
+    assert settled and lines == ["flaky T.S/b()/F.swift:1:1: F.swift:7: Expectation failed: 1 == 2"], lines
+    assert run.summary("T", 0)[1:] == (2, 0, 1)
+    assert crashed.try_again(again) == (False, []), "a crash is not tried again"
     print("report_tests.py: a failure, a crash, a sanitizer's exit status and a skip are all seen")
 
 
@@ -141,6 +182,8 @@ def main():
     parser.add_argument("--label", default="tests")
     parser.add_argument("--status", type=int, default=0, help="how the test process ended")
     parser.add_argument("--totals", help="append `passed failed skipped` to this file")
+    parser.add_argument("--again", help="the command that runs tests; a filter is added")
+    parser.add_argument("--flaky", help="append a line for each test that passed when it ran again to this file")
     parser.add_argument("--self-test", action="store_true")
     arguments = parser.parse_args()
     if arguments.self_test:
@@ -152,6 +195,12 @@ def main():
     else:
         with open(arguments.events, encoding="utf-8", errors="replace") as stream:
             run.read(stream)
+    if arguments.again:
+        settled, flaky = run.try_again(shlex.split(arguments.again))
+        # The process ended badly because of these alone.
+        status = 0 if settled else status
+        with open(arguments.flaky, "a", encoding="utf-8") as stream:
+            stream.writelines(line + "\n" for line in flaky)
     lines, passed, failed, skipped = run.summary(arguments.label, status)
     print("\n".join(lines))
     if arguments.totals:

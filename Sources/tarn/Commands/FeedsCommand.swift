@@ -26,7 +26,7 @@ struct FeedsCommand: ParsableCommand {
     help: ArgumentHelp("Put the mirrors' folders below this one (the working directory).", valueName: "dir"),
     completion: .directory) var folder = "."
   @Option(help: ArgumentHelp("How often the feeds are read.", valueName: "span")) var every = "1h"
-  @OptionGroup var common: CommonOptions
+  @OptionGroup var common: CommonOptions<NoneShown>
   @Argument(
     help: ArgumentHelp("A file, a URL, or - for standard input.", valueName: "opml"), completion: .file())
   var opml: String

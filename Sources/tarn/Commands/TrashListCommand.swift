@@ -12,6 +12,9 @@ struct TrashListCommand: ParsableCommand {
       Examples:
         tarn trash list /srv/iso
         tarn trash list --json /srv/iso | jq -r '.files[].path'
+
+      What Tarn placed is removed for good by the first pass after the time under UNTIL: after seven days, or as \
+      --keep-trash and the setting keep-trash say. What you wrote stays until 'tarn trash empty'.
       """)
 
   @OptionGroup var record: StateOption
@@ -23,11 +26,14 @@ struct TrashListCommand: ParsableCommand {
     let session = try Session(common)
     let mirror = try AgentLink(session.sources).folder(of: mirror, session)
     let rows = try session.tarn.trash(folder: mirror, state: record.state)
+    let lifetime = try session.tarn.trashLifetime(folder: mirror, state: record.state)
     if session.isJSON {
-      session.console.data(JSONText.document(TrashReport(files: rows.map(TrashReport.File.init))))
+      session.console.data(
+        JSONText.document(TrashReport(files: rows.map { TrashReport.File($0, lifetime: lifetime) })))
       return
     }
-    for line in TrashText.lines(rows, mirror: ShellWord.quote(mirror), now: session.now, style: session.style)
+    for line in TrashText.lines(
+      rows, lifetime: lifetime, mirror: ShellWord.quote(mirror), now: session.now, style: session.style)
     {
       session.console.data(line, now: false)
     }

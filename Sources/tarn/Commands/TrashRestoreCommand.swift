@@ -31,7 +31,7 @@ struct TrashRestoreCommand: ParsableCommand {
     session.console.outliveReader()
     let row = try session.tarn.restoreTrash(folder: mirror, state: record.state, name: name, to: to)
     if session.isJSON {
-      session.console.data(JSONText.document(TrashReport(files: [TrashReport.File(row)])))
+      session.console.data(JSONText.document(TrashReport(files: [TrashReport.File(row, lifetime: nil)])))
     } else if !session.isQuiet {
       let place = to.map { " as \(Printable.escape($0))" } ?? ""
       session.console.data("restored \(row.path.printable)\(place), \(Units.show(row.size))")

@@ -90,10 +90,13 @@ struct TrashReport: Encodable {
     var own: Bool
     var bytes: UInt64
     var time: String
+    /// It stays until then at least; nil for ever, or until 'tarn trash empty'.
+    var until: String?
 
-    init(_ row: TrashRow) {
+    init(_ row: TrashRow, lifetime: Int64?) {
       let name = NameDocument(row.path.bytes)
       id = row.name
+      until = row.until(lifetime)?.rfc3339
       path = name.path
       pathBytes = name.pathBytes
       reason = row.reason.rawValue
