@@ -139,7 +139,7 @@ struct DigestAlone {
     return DigestKind(title: name).map { .some($0) }
   }
 
-  /// The one line of `x.iso.sha256` whose name is the path of `x.iso` where it was made: `/home/me/x.iso`, `..\x.iso`.
+  /// The one line of `x.iso.sha256` whose name is the path of `x.iso` where it was made: `/srv/dist/x.iso`, `..\x.iso`.
   ///
   /// - Returns: nil when it is not so. A path below the document's directory is taken as it is.
   static func moved(_ lines: [ArraySlice<UInt8>], in name: [UInt8]) -> ChecksumLine.ListedDigest? {
