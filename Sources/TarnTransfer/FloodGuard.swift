@@ -12,8 +12,8 @@ import TarnRuntime
 final class FloodGuard: @unchecked Sendable {
   // Safe because the state is behind its lock, and the thread is set before anything else uses this object.
 
-  /// Bytes that may be read for nothing. What is on the way to a callback counts so for a moment.
-  static let mostWasted: UInt64 = 16 << 20
+  /// Bytes that may be read for nothing. What waits in libcurl while transfers pause counts so for a moment: ten MiB a stream, in newer ones.
+  static let mostWasted: UInt64 = 64 << 20
   /// Each byte of content pays for so many: records and frames of one byte cost forty.
   static let worth: UInt64 = 64
   private static let interval: UInt64 = 250_000_000
