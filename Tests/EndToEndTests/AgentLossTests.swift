@@ -53,6 +53,8 @@ final class AgentLossTests: AgentHouse {
   @Test func anAgentWithoutMirrorsSaysWhereToWriteThem() throws {
     try settings("")
     let agent = try start()
-    #expect(agent.errorsSoFar.contains("0 mirrors: write \(place.path)/tarn.toml"), "\(agent.errorsSoFar)")
+    try waitUntil("it says where") {
+      agent.errorsSoFar.contains("0 mirrors: write \(self.place.path)/tarn.toml")
+    }
   }
 }

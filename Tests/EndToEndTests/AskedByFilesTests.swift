@@ -67,7 +67,7 @@ final class AskedByFilesTests: AgentHouse {
     let asked = try server.requests().count { ["/busy", "/a-hanging"].contains($0.uri) }
     let next = try start()
     try waitUntil(limit: 60, "the pass that was cut short goes on") {
-      next.errorsSoFar.contains("incomplete")
+      next.errorsSoFar.contains("not in sync")
     }
     #expect(next.errorsSoFar.contains("asked to be left alone"), "\(next.errorsSoFar)")
     #expect(try server.requests().count { ["/busy", "/a-hanging"].contains($0.uri) } == asked)
