@@ -64,7 +64,8 @@ import Testing
     case .choice(let words): #expect(words.allSatisfy(isTaken) && !isTaken("word"))
     case .rate: #expect(isTaken("off") && isTaken("1B/s") && !isTaken("word"))
     case .reserve: #expect(isTaken("1%") && isTaken("5") && !isTaken("word"))
-    case .limit: #expect(isTaken("10%") && isTaken("off") && isTaken("3") && !isTaken("2") && !isTaken("word"))
+    case .limit:
+      #expect(isTaken("10%") && isTaken("off") && isTaken("3") && !isTaken("2") && !isTaken("word"))
     case .boolean, .interval, .text, .patterns, .path, .secretFile, .secretURL, .feed, .rates, .calendar:
       break
     }

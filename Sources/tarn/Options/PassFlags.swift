@@ -103,7 +103,8 @@ struct FolderFlags: ParsableArguments {
   var deleteLimit: String?
   @Option(
     name: .pass(.keepTrash),
-    help: ArgumentHelp("Keep deleted and replaced files so long, such as 7d; all for ever.", valueName: "span"))
+    help: ArgumentHelp(
+      "Keep deleted and replaced files so long, such as 7d; all for ever.", valueName: "span"))
   var keepTrash: String?
   @Option(
     name: .pass(.localChanges),
