@@ -54,7 +54,7 @@ enum ChecksumLayout: Equatable {
   }
 
   private static func areNameFirst(_ lines: [ArraySlice<UInt8>], of name: [UInt8]) -> Bool {
-    let isOfDigests = DigestFileName.marks.contains { lowercased(name).holds($0) }
+    let isOfDigests = DigestFileName.isList(name)
     let kind = DigestKind(listName: name)
     var count = 0
     for line in lines {
@@ -177,12 +177,18 @@ struct DigestAlone {
 /// The name of a file that holds the digest of another one: `x.iso.sha256`.
 struct DigestFileName: Equatable {
   /// What the names of checksum lists hold.
-  static let marks = ["md5", "sha1", "sha2", "sha3", "sha5", "checksum", "digest"]
+  private static let marks = ["md5", "sha1", "sha2", "sha3", "sha5", "checksum", "digest"]
 
   /// Of the other file.
   let name: [UInt8]
   /// nil for `.sha`, which may be any of its family.
   let algorithm: DigestAlgorithm?
+
+  /// Whether the name is one that checksum lists have: `SHA256SUMS`, `x_checksums.txt`, `x.iso.sha256`.
+  static func isList(_ name: [UInt8]) -> Bool {
+    let name = lowercased(name)
+    return marks.contains { name.holds($0) }
+  }
 
   /// - Returns: nil when the name does not end so.
   init?(_ name: [UInt8]) {

@@ -5,6 +5,7 @@ import TarnCore
 struct ChecksumList: FeedFormat {
   var name: String { "checksum list" }
   var isListing: Bool { false }
+  var isKept: Bool { true }
 
   func recognises(_ head: [UInt8]) -> Bool { recognises(head, named: []) }
 

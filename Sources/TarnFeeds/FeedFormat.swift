@@ -9,6 +9,8 @@ protocol FeedFormat: Sendable {
   var name: String { get }
   /// True for a directory index, the only thing that is read below the feed itself.
   var isListing: Bool { get }
+  /// True for a list that is kept beside the files that it names, for whoever checks them.
+  var isKept: Bool { get }
   /// Tells by the first bytes of a document (at most `FeedInput.headSize`, no byte order mark).
   func recognises(_ head: [UInt8]) -> Bool
   /// The same where the document's own name, the last segment of its URL, may say what its bytes do not.
@@ -20,6 +22,7 @@ protocol FeedFormat: Sendable {
 }
 
 extension FeedFormat {
+  var isKept: Bool { false }
   func recognises(_ head: [UInt8], named name: [UInt8]) -> Bool { recognises(head) }
   func recognisesBelow(_ head: [UInt8]) -> Bool { recognises(head) }
 }
@@ -42,7 +45,7 @@ struct FeedContext {
   init(document: FeedDocument, hashing: any Hashing) {
     self.document = document
     self.hashing = hashing
-    var url = URLReference(document.url)
+    var url = document.base
     if url.hasScheme("file"), url.authority == nil { url.authority = [] }
     self.url = url
     directory =
@@ -200,5 +203,17 @@ extension Collection where Element == UInt8 {
       rest = self[self.index(after: index)...]
     }
     return nil
+  }
+}
+
+extension FeedDocument {
+  /// What references are resolved against: where the document came from. A store of releases redirects each file to a
+  /// name of its own; a checksum list that came so stands where it was asked for.
+  var base: URLReference {
+    let final = URLReference(url)
+    guard let requested = requestedURL.map({ URLReference($0) }), requested.name != final.name,
+      DigestFileName.isList(requested.name), !DigestFileName.isList(final.name)
+    else { return final }
+    return requested
   }
 }

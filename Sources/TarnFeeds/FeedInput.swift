@@ -4,7 +4,7 @@ import TarnCore
 /// The bytes of a document behind a buffer: looked at ahead, read by line or by block, front to back.
 ///
 /// Works with sources that hand out one byte at a time. One thread.
-final class FeedInput {
+final class FeedInput: ByteSource {
   /// How far a format may look ahead to recognise a document.
   static let headSize = 65_536
   /// The longest line of the line formats.

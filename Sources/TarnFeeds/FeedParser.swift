@@ -67,16 +67,19 @@ package struct FeedParser: FeedParsing {
   ) throws -> FeedEnd {
     let input = try Self.open(source)
     let format = try recognise(input, of: document)
+    let context = FeedContext(document: document, hashing: hashing)
+    var list = try KeptList(format, in: context)
     var count = 0
-    var end = try format.read(input, in: FeedContext(document: document, hashing: hashing)) { item in
+    var end = try format.read(input, in: context) { item in
       count += 1
       guard count <= Self.maximumEntries else {
         throw FeedFailure(
           code: "feed-too-many-entries",
           message: "the feed names more than \(Self.maximumEntries) entries; split it into several mirrors")
       }
-      try sink(item)
+      try list.hand(item, to: sink)
     }
+    try list.handList(to: sink)
     end.isIndex = format.isListing
     return end
   }
@@ -128,7 +131,7 @@ package struct FeedParser: FeedParsing {
 
   private static func format(of head: [UInt8], _ document: FeedDocument) -> (any FeedFormat)? {
     let isBelow = document.place != nil
-    let name = URLReference(document.url).name
+    let name = document.base.name
     let known = formats(of: document.format)
     let found = known.first {
       !isBelow && $0.recognises(head, named: name)

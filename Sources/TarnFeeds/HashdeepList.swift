@@ -8,6 +8,7 @@ struct HashdeepList: FeedFormat {
 
   var name: String { "hashdeep list" }
   var isListing: Bool { false }
+  var isKept: Bool { true }
 
   func recognises(_ head: [UInt8]) -> Bool { head.drop(while: isBlank).begins(with: Self.mark) }
 

@@ -7,6 +7,7 @@ import TarnCore
 struct SFVList: FeedFormat {
   var name: String { "SFV list" }
   var isListing: Bool { false }
+  var isKept: Bool { true }
 
   func recognises(_ head: [UInt8]) -> Bool { recognises(head, named: []) }
 

@@ -6,7 +6,6 @@ package final class SpoolFile {
   private let descriptor: Int32
   /// What messages call it.
   private let place: String
-  private var readOffset: off_t = 0
   /// Bytes written.
   package private(set) var size: UInt64 = 0
   /// Bytes that have to stay free on a file system of so many.
@@ -93,18 +92,14 @@ package final class SpoolFile {
     try result.get()
   }
 
-  /// The next read starts at the front again.
-  package func rewind() {
-    readOffset = 0
-  }
-
-  /// - Returns: the bytes read; 0 at the end.
-  package func read(into buffer: UnsafeMutableRawBufferPointer) throws(SpoolFailure) -> Int {
+  /// - Parameter offset: of the first byte, from the front.
+  /// - Returns: the number of the bytes read; 0 at the end.
+  package func read(at offset: UInt64, into buffer: UnsafeMutableRawBufferPointer) throws(SpoolFailure) -> Int
+  {
     while true {
-      let count = pread(descriptor, buffer.baseAddress, buffer.count, readOffset)
+      let count = pread(descriptor, buffer.baseAddress, buffer.count, off_t(offset))
       if count < 0, errno == EINTR { continue }
       guard count >= 0 else { throw SpoolFailure(operation: "read \(place)", number: errno) }
-      readOffset += off_t(count)
       return count
     }
   }

@@ -63,7 +63,7 @@ import Testing
     let given: [String]
     let wanted: [String]
     switch name {
-    case .delete, .portableNames, .netrc:
+    case .delete, .keepList, .portableNames, .netrc:
       (given, wanted) = (["--no-\(name.rawValue)"], ["false"])
       let on = try PassFlags.parse(["--\(name.rawValue)"]).options(workingDirectory: "/w")
       #expect(on.values == [name: ["true"]])

@@ -37,7 +37,7 @@ final class AgentTests: AgentHouse {
   @Test func theSummaryOfSeveralCountsWhatTheAgentDid() throws {
     try settings(
       try #require(place.text("tarn.toml")) + "\n[mirror.more]\nfeed = \"\(server.url("SHA256SUMS"))\"\n"
-        + "folder = \"\(place.path)/more\"\nretries = 0\n")
+        + "folder = \"\(place.path)/more\"\nretries = 0\nkeep-list = false\n")
     func summary(_ words: String...) throws -> [String: Any] {
       let json = try JSON.documents(
         Tarn.run(["sync", "--json"] + words + config, environment: home, in: place.url).output)
@@ -186,6 +186,7 @@ final class AgentTests: AgentHouse {
       folder = "\(place.path)/files"
       every = "1h"
       retries = 0
+      keep-list = false
 
       [mirror.down]
       feed = "http://127.0.0.1:9/SHA256SUMS"
@@ -261,7 +262,7 @@ final class AgentTests: AgentHouse {
     try settings(good + "evry = \"1h\"\n")
     let refused = try tarn("reload")
     #expect(
-      refused.status == 78 && refused.errors.contains("write 'every'") && refused.errors.contains(":4:"),
+      refused.status == 78 && refused.errors.contains("write 'every'") && refused.errors.contains(":5:"),
       "\(refused)")
     #expect(((try status()["agent"] as? [String: Any])?["rejected"] as? [String])?.count == 1)
     #expect(try tarn("sync", "files").status == 0)

@@ -19,11 +19,12 @@ struct ChecksumListTests {
     try Tarn.run(["sync", feed, folder, "--no-input"] + options)
   }
 
-  /// The folder holds exactly these files, byte for byte.
+  /// The folder holds exactly these files and the list, byte for byte.
   private func expectMirror(_ expected: [String: String], _ comment: Comment? = nil) {
     let mirror = place.files().filter { $0.hasPrefix("mirror/") && !$0.hasPrefix("mirror/.tarn/") }
       .map { String($0.dropFirst(7)) }
-    #expect(mirror == expected.keys.sorted(), comment)
+    #expect(mirror == (expected.keys + ["SHA256SUMS"]).sorted(), comment)
+    #expect(place.text("mirror/SHA256SUMS") == files.text("SHA256SUMS"), comment)
     for (path, contents) in expected { #expect(place.text("mirror/" + path) == contents, "\(path)") }
   }
 
@@ -246,8 +247,8 @@ struct ChecksumListTests {
     let mirror = try #require((document["mirrors"] as? [[String: Any]])?.first)
     #expect(mirror["state"] as? String == "idle")
     let entries = try #require(mirror["entries"] as? [String: Any])
-    #expect(entries["wanted"] as? Int == 5)
-    #expect(entries["current"] as? Int == 5)
+    #expect(entries["wanted"] as? Int == 6)
+    #expect(entries["current"] as? Int == 6)
     #expect((mirror["problems"] as? [Any])?.isEmpty == true)
   }
 

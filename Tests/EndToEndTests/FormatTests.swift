@@ -6,6 +6,7 @@ import Testing
 struct FormatTests {
   struct Format: CustomTestStringConvertible, Sendable {
     var name: String
+    var isKept = false
     /// The document for files of these digests.
     var document: @Sendable ([(path: String, size: Int, sum: String)]) -> String
     var testDescription: String { name }
@@ -19,8 +20,8 @@ struct FormatTests {
   }
 
   static let formats = [
-    Format(name: "SHA256SUMS") { $0.map { "\($0.sum)  \($0.path)\n" }.joined() },
-    Format(name: "CHECKSUMS.txt") { $0.map { "SHA256 (\($0.path)) = \($0.sum)\n" }.joined() },
+    Format(name: "SHA256SUMS", isKept: true) { $0.map { "\($0.sum)  \($0.path)\n" }.joined() },
+    Format(name: "CHECKSUMS.txt", isKept: true) { $0.map { "SHA256 (\($0.path)) = \($0.sum)\n" }.joined() },
     Format(name: "manifest.json") {
       #"{"manifest":{"format":"mirror-manifest/1","complete":true},"files":["#
         + $0.map(line).joined(separator: ",") + "]}\n"
@@ -41,9 +42,11 @@ struct FormatTests {
     try directory.write(format.document(files), to: format.name)
   }
 
-  private func expectAll(_ place: TemporaryDirectory) {
+  /// A checksum list is there, too.
+  private func expectAll(_ place: TemporaryDirectory, _ format: Format) {
     let files = place.files().filter { $0.hasPrefix("mirror/") && !$0.hasPrefix("mirror/.tarn/") }
-    #expect(files == Self.contents.keys.map { "mirror/" + $0 }.sorted())
+    let list = format.isKept ? [format.name] : []
+    #expect(files == (Self.contents.keys + list).map { "mirror/" + $0 }.sorted())
     for (path, text) in Self.contents { #expect(place.text("mirror/" + path) == text) }
   }
 
@@ -54,7 +57,7 @@ struct FormatTests {
     try publish(format, in: server.files)
     let outcome = try Tarn.sync(server.url(format.name), place.path + "/mirror")
     #expect(outcome.status == 0, "\(outcome)")
-    expectAll(place)
+    expectAll(place, format)
   }
 
   @Test(arguments: formats)
@@ -64,7 +67,7 @@ struct FormatTests {
     try publish(format, in: source)
     let outcome = try Tarn.sync(source.path + "/" + format.name, place.path + "/mirror")
     #expect(outcome.status == 0, "\(outcome)")
-    expectAll(place)
+    expectAll(place, format)
   }
 
   @Test func aNativeManifestOfLinesNeedsItsEnd() throws {

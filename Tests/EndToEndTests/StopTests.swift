@@ -120,7 +120,7 @@ struct StopTests {
     }
     try place.write(list, to: "feed/SHA256SUMS")
     let feed = place.path + "/feed/SHA256SUMS"
-    try #require(try Tarn.sync(feed, folder, "--delete", "-q").status == 0)
+    try #require(try Tarn.sync(feed, folder, "--delete", "--no-keep-list", "-q").status == 0)
     try place.write("\(empty)  f0\n", to: "feed/SHA256SUMS")
     try #require(try Tarn.sync(feed, folder, "-q").status == 3)
 

@@ -34,7 +34,8 @@ final class UnchangedFeedTests {
   private func sync(_ options: String..., feed: String = "SHA256SUMS") throws -> (Outcome, [String]) {
     var outcome = Outcome(status: -1, output: "", errors: "")
     let requests = try server.requests {
-      outcome = try Tarn.run(["sync", server.url(feed), place.path + "/mirror", "--no-input"] + options)
+      outcome = try Tarn.run(
+        ["sync", server.url(feed), place.path + "/mirror", "--no-input", "--no-keep-list"] + options)
     }
     return (outcome, requests.map { "\($0.status) \($0.uri)" + ($0.bytes > 0 ? "" : " no body") })
   }
@@ -95,7 +96,8 @@ final class UnchangedFeedTests {
       let header = ["--header-file", secrets.path]
       return try server.requests {
         let outcome = try Tarn.run(
-          ["sync", server.url("SHA256SUMS"), place.path + "/mirror", "--no-input"] + header + more)
+          ["sync", server.url("SHA256SUMS"), place.path + "/mirror", "--no-input", "--no-keep-list"] + header
+            + more)
         #expect(outcome.status == 0, "\(outcome)")
       }.map(\.status)
     }

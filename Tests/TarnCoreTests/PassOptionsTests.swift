@@ -35,13 +35,13 @@ import Testing
       changing([
         .limitRate: ["2097152"], .maxAge: ["1d"], .netrc: ["false"],
         .netrcFile: [""],
-        .proxy: [""], .userAgent: [""], .connections: ["16"], .include: [],
+        .proxy: [""], .userAgent: [""], .keepList: ["true"], .connections: ["16"], .include: [],
       ]) == [])
     let others: [PassOptions.Name: [String]] = [
       .delete: ["false"], .exclude: ["\u{E9}"], .include: ["a"], .keep: ["1"], .maxAge: ["1h"],
       .template: ["{name}"],
       .deleteLimit: ["25%"], .keepTrash: ["1d"], .localChanges: ["keep"], .publishLast: ["x"],
-      .portableNames: ["true"], .format: ["links"], .connections: ["1"],
+      .keepList: ["false"], .portableNames: ["true"], .format: ["links"], .connections: ["1"],
       .connectionsPerHost: ["1"], .retries: ["0"], .limitRate: ["off"], .reserve: ["1GiB"], .headerFile: [""],
       .cookies: ["/c"], .netrc: ["true"], .netrcFile: ["/n"], .cacert: ["/a"], .proxy: ["http://h:1"],
       .userAgent: ["x"],
@@ -108,7 +108,8 @@ import Testing
   @Test func everyOptionArrives() throws {
     let given = Self.options([
       .delete: ["true"], .localChanges: ["keep"], .include: ["*.iso"], .exclude: ["tmp/", "*.o"],
-      .publishLast: ["INDEX"], .portableNames: ["true"], .format: ["links"], .retries: ["0"],
+      .publishLast: ["INDEX"], .keepList: ["false"], .portableNames: ["true"], .format: ["links"],
+      .retries: ["0"],
       .reserve: ["1GiB"],
       .connections: ["256"],
       .connectionsPerHost: ["64"], .limitRate: ["1k/s"], .cookies: ["/c"], .cacert: ["/ca"],

@@ -129,7 +129,7 @@ private struct BlankDocument: ByteSource {
   }
 }
 
-private func gzip(_ bytes: [UInt8]) -> [UInt8] {
+func gzip(_ bytes: [UInt8]) -> [UInt8] {
   var stream = z_stream()
   var input = bytes
   var output = [UInt8](repeating: 0, count: bytes.count + 1024)

@@ -52,6 +52,11 @@ extension PassOptions.Name {
         .patterns, "Files that name others, put in place after them; unset: the index files that Tarn knows",
         nil, "[\"index.html\", \"SHA256SUMS\"]"
       )
+    case .keepList:
+      (
+        .boolean, "Keep a checksum list beside the files that it names, put in place after them", "true",
+        "false"
+      )
     case .portableNames:
       (
         .boolean,
@@ -100,7 +105,7 @@ extension PassOptions.Name {
         "\"Mozilla/5.0 (compatible)\""
       )
     case .delete, .include, .exclude, .keep, .maxAge, .template, .deleteLimit, .keepTrash, .localChanges,
-      .publishLast, .portableNames, .format:
+      .publishLast, .keepList, .portableNames, .format:
       return row
     }
   }

@@ -12,6 +12,7 @@ package struct Entry: Sendable, Equatable {
     var listing: [UInt8]
     var mayBeDirectory: Bool
     var hint: ContentHint
+    var isList: Bool
   }
 
   private final class Contents: Sendable {
@@ -91,16 +92,20 @@ package struct Entry: Sendable, Equatable {
     set { change { $0.hint = newValue } }
   }
 
+  /// The feed's own document, kept beside the files that it names. It is published after all of them.
+  package var isList: Bool { contents.fields.isList }
+
   package init(
     path: RelativePath, size: UInt64? = nil, modified: Timestamp? = nil, modifiedIsExact: Bool = true,
     digests: [Digest] = [], sources: [Source] = [], pieces: Pieces? = nil, listing: [UInt8] = [],
-    mayBeDirectory: Bool = false, hint: ContentHint = ContentHint()
+    mayBeDirectory: Bool = false, hint: ContentHint = ContentHint(), isList: Bool = false
   ) {
     contents = Contents(
       Fields(
         path: path, size: size, modified: modified, modifiedIsExact: modifiedIsExact,
         digests: digests.count > 1 ? digests.sorted { $0.algorithm > $1.algorithm } : digests,
-        sources: sources, pieces: pieces, listing: listing, mayBeDirectory: mayBeDirectory, hint: hint))
+        sources: sources, pieces: pieces, listing: listing, mayBeDirectory: mayBeDirectory, hint: hint,
+        isList: isList))
   }
 
   /// Stands for a name that was refused: it keeps what is at the path, and below it, from being deleted.

@@ -150,7 +150,8 @@ package struct Planner: Sendable {
 
   private func action(_ kind: Action.Kind, _ entry: Entry, present: FileIdentity?, row: Row?) -> Action {
     Action(
-      kind, phase: policy.isIndex(entry.path) ? .index : .payload, path: entry.path, entry: entry,
+      kind, phase: entry.isList || policy.isIndex(entry.path) ? .index : .payload, path: entry.path,
+      entry: entry,
       present: present, row: row)
   }
 }

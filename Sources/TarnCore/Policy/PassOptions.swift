@@ -13,6 +13,7 @@ package struct PassOptions: Sendable, Equatable {
     case keepTrash = "keep-trash"
     case localChanges = "local-changes"
     case publishLast = "publish-last"
+    case keepList = "keep-list"
     case portableNames = "portable-names"
     case format
     case connections
@@ -113,6 +114,7 @@ package struct PassOptions: Sendable, Equatable {
     policy.filter.include = PathPatterns(values[.include] ?? [])
     policy.filter.exclude = PathPatterns(values[.exclude] ?? [])
     if let patterns = values[.publishLast] { policy.publishLast = PathPatterns(patterns) }
+    policy.keepsList = last(.keepList) != "false"
     policy.pathRule = PathRule(portable: isOn(.portableNames))
     if let text = last(.format) {
       guard let format = FormatChoice(rawValue: text) else {

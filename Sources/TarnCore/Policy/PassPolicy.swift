@@ -8,6 +8,8 @@ package struct PassPolicy: Sendable, Equatable {
   package var filter = PathFilter()
   /// Entries published after all others.
   package var publishLast = PathPatterns(Self.indexNames)
+  /// Keep a checksum list beside the files that it names.
+  package var keepsList = true
   /// Attempts after the first, 0 to 100.
   package var retries = 5
   package var reserve = Reserve.share(percent: 1)

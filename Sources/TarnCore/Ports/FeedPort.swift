@@ -109,16 +109,22 @@ package struct FeedFailure: Error, Sendable, Equatable {
 }
 
 /// A document to parse, and what is known of it.
-package struct FeedDocument: Sendable {
+package struct FeedDocument {
   /// Where it came from after redirects: the base of relative references. `file:` for a local feed; empty for
   /// standard input, which has no base: then only absolute http and https URLs are sources.
   package var url: String
+  /// What was asked for, before redirects; nil where that is `url`.
+  package var requestedURL: String?
   /// The Content-Type header as sent; nil for a local feed.
   package var contentType: String?
   /// Set while walking a recursive index: the place of this listing below the feed; nil for the feed itself.
   package var place: RelativePath?
   /// False when the bytes may have been cut unseen; then a format without an end mark is not complete.
   package var isWhole = true
+  /// Reads the document's bytes from the front once more; nil where the document is not to be kept as a file.
+  package var reread: (() -> any ByteSource)?
+  /// The bytes are gzip only because they were sent so (RFC 9110 8.4).
+  package var isEncoded = false
   package var rule: PathRule
   package var format: FormatChoice
 

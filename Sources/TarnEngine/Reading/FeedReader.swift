@@ -16,6 +16,8 @@ struct FeedReader {
   struct Document {
     var spool: SpoolFile
     var url: String
+    /// What was asked for, before redirects; nil of what no server sent.
+    var requestedURL: String?
     var contentType: String?
     var isWhole = true
     /// Of a document that a server sent.
@@ -38,7 +40,7 @@ struct FeedReader {
     pending.isDigested = true
     let (head, spool, digest) = try wait(for: pending)
     switch head.status {
-    case 200: return Document(spool, head, digest)
+    case 200: return Document(spool, head, of: url, digest)
     // Where redirects lead elsewhere by now, the tag or the date is another document's.
     case 304 where head.url == known.url && known.validators?.fit(head) == true: return nil
     default: return try finish(start(url, limit: Self.mostBytes))
@@ -71,8 +73,7 @@ struct FeedReader {
   /// SHA-256 of all that a document is parsed from, beside its URL: the type that it was sent as, and its bytes.
   func digest(_ document: Document) throws(FeedFailure) -> Digest {
     let hasher = hasher(of: document.contentType)
-    var source = SpoolSource(spool: document.spool)
-    document.spool.rewind()
+    var source = SpoolSource(document.spool)
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
     defer { buffer.deallocate() }
     while true {
@@ -93,12 +94,14 @@ struct FeedReader {
   func parse(
     _ document: Document, place: RelativePath?, sink: (FeedItem) throws -> Void
   ) throws -> FeedEnd {
-    document.spool.rewind()
     var about = FeedDocument(
       url: document.url, contentType: document.contentType, place: place, rule: policy.pathRule,
       format: policy.format)
     about.isWhole = document.isWhole
-    return try ports.parser.parse(SpoolSource(spool: document.spool), as: about, sink: sink)
+    about.requestedURL = document.requestedURL
+    about.isEncoded = document.head?.contentEncoding != nil
+    if policy.keepsList { about.reread = { SpoolSource(document.spool) } }
+    return try ports.parser.parse(SpoolSource(document.spool), as: about, sink: sink)
   }
 
   /// Starts to fetch a document; see `finish`.
@@ -152,7 +155,7 @@ struct FeedReader {
   /// Waits for a document, trying again where that may help.
   func finish(_ first: Pending) throws(PassFailure) -> Document {
     let (head, spool, _) = try wait(for: first)
-    return Document(spool, head)
+    return Document(spool, head, of: first.url)
   }
 
   /// - Returns: also the digest of what came, where it is wanted: it is made meanwhile.
@@ -324,9 +327,10 @@ struct FeedReader {
 }
 
 extension FeedReader.Document {
-  fileprivate init(_ spool: SpoolFile, _ head: ResponseHead, _ digest: Digest? = nil) {
+  fileprivate init(_ spool: SpoolFile, _ head: ResponseHead, of url: String, _ digest: Digest? = nil) {
     self.init(
-      spool: spool, url: head.url, contentType: head.contentType, isWhole: head.isFramed, head: head,
+      spool: spool, url: head.url, requestedURL: url, contentType: head.contentType, isWhole: head.isFramed,
+      head: head,
       digest: digest)
   }
 }

@@ -18,9 +18,8 @@ package struct LooseDocument {
     body: (any ByteSource, _ url: String, _ contentType: String?) throws(FeedFailure) -> Value
   ) throws(PassFailure) -> Value {
     let document = try reader.open(location)
-    document.spool.rewind()
     do throws(FeedFailure) {
-      return try body(SpoolSource(spool: document.spool), document.url, document.contentType)
+      return try body(SpoolSource(document.spool), document.url, document.contentType)
     } catch {
       throw PassFailure(error, feed: location.text)
     }

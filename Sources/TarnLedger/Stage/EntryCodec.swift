@@ -13,7 +13,9 @@ enum EntryCodec {
     /// Not a part either: the value of `mayBeDirectory`.
     static let mayBeDirectory = Parts(rawValue: 16)
     static let hint = Parts(rawValue: 32)
-    static let all: Parts = [.size, .modified, .pieces, .exact, .mayBeDirectory, .hint]
+    /// Not a part either: the value of `isList`.
+    static let isList = Parts(rawValue: 64)
+    static let all: Parts = [.size, .modified, .pieces, .exact, .mayBeDirectory, .hint, .isList]
   }
 
   static func encode(_ entry: Entry, into writer: inout ByteWriter) {
@@ -24,6 +26,7 @@ enum EntryCodec {
     if entry.modifiedIsExact { parts.insert(.exact) }
     if entry.mayBeDirectory { parts.insert(.mayBeDirectory) }
     if !entry.hint.isEmpty { parts.insert(.hint) }
+    if entry.isList { parts.insert(.isList) }
     writer.put(byte: parts.rawValue)
     if let size = entry.size { writer.put(size) }
     if let modified = entry.modified { writer.put(modified.nanoseconds) }
@@ -75,7 +78,7 @@ enum EntryCodec {
     var entry = Entry(
       path: path, size: size, modified: modified, modifiedIsExact: parts.contains(.exact), digests: digests,
       sources: sources, pieces: pieces, listing: try reader.string(),
-      mayBeDirectory: parts.contains(.mayBeDirectory))
+      mayBeDirectory: parts.contains(.mayBeDirectory), isList: parts.contains(.isList))
     if parts.contains(.hint) { entry.hint = try hint(from: &reader) }
     // In the order in which they were.
     if digests.count > 1 { entry.digests = digests }

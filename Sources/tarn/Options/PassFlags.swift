@@ -64,6 +64,12 @@ struct SelectionFlags: ParsableArguments {
     help: ArgumentHelp("Files that name others, put in place after them; repeatable.", valueName: "pattern"))
   var publishLast: [String] = []
   @Flag(
+    name: .pass(.keepList), inversion: .prefixedNo,
+    help:
+      "Keep a checksum list beside the files that it names, put in place after them (as it is, unless it is off)."
+  )
+  var keepList: Bool?
+  @Flag(
     name: .pass(.portableNames), inversion: .prefixedNo,
     help:
       "Refuse names that other systems cannot store; the names that files of podcasts get are changed to fit, unless it is off."
@@ -85,6 +91,7 @@ struct SelectionFlags: ParsableArguments {
     values[.maxAge] = maxAge.map { [$0] }
     values[.template] = template.map { [$0] }
     if !publishLast.isEmpty { values[.publishLast] = publishLast }
+    values[.keepList] = keepList.map { [String($0)] }
     values[.portableNames] = portableNames.map { [String($0)] }
     values[.format] = format.map { [$0] }
     return values

@@ -16,7 +16,7 @@ struct PassTargets {
     _ words: [String], flags: PassFlags, remembers: Bool
   ) throws(PassFailure) -> [SyncRequest] {
     var requests = try requests(words, flags)
-    if remembers, words.isEmpty { try refuseOptionsForAll(requests) }
+    if remembers, words.isEmpty { try refuseOptions(flags, forAll: requests) }
     for index in requests.indices { requests[index].isOnce = !remembers }
     return requests
   }
@@ -127,11 +127,10 @@ struct PassTargets {
   }
 
   /// Options are remembered: those of a command that names no mirror would change the ways of all that are known.
-  private func refuseOptionsForAll(_ requests: [SyncRequest]) throws(PassFailure) {
-    guard requests.count > 1, let options = requests.first?.options.values.keys, !options.isEmpty else {
-      return
-    }
-    let given = PassOptions.Name.allCases.filter { options.contains($0) }.map { "--\($0.rawValue)" }
+  private func refuseOptions(_ flags: PassFlags, forAll requests: [SyncRequest]) throws(PassFailure) {
+    let options = flags.options(workingDirectory: session.tarn.workingDirectory).values
+    guard requests.count > 1, !options.isEmpty else { return }
+    let given = PassOptions.Name.allCases.filter { options[$0] != nil }.map { "--\($0.rawValue)" }
     throw PassFailure(
       .usage, code: "usage",
       "\(given.joined(separator: ", ")) would be remembered by all \(requests.count) known mirrors",

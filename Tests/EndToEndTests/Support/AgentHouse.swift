@@ -17,8 +17,10 @@ class AgentHouse {
   /// - Parameters:
   ///   - locations: of the server.
   ///   - files: that it lists and serves, by name.
+  ///   - keepsList: the list is one of the files of the mirror.
   ///   - options: more lines of the table of the mirror `files`.
-  init(locations: String = "", files: [String: String], options: String = "") throws {
+  init(locations: String = "", files: [String: String], keepsList: Bool = false, options: String = "") throws
+  {
     server = try Nginx(locations: locations)
     place = try TemporaryDirectory()
     try place.write("", to: "home/.keep")
@@ -27,7 +29,8 @@ class AgentHouse {
       """
       [mirror.files]
       feed = "\(server.url("SHA256SUMS"))"
-      folder = "\(place.path)/files"\(options.isEmpty ? "" : "\n" + options)
+      folder = "\(place.path)/files"
+      keep-list = \(keepsList)\(options.isEmpty ? "" : "\n" + options)
 
       """)
   }

@@ -1,0 +1,61 @@
+import TarnCore
+
+/// A checksum list as one of the files of its mirror, so that whoever uses the mirror can check it. Takes its place in the
+/// order of paths.
+struct KeptList {
+  /// nil once it was handed on, and where the list is not kept.
+  private var entry: Entry?
+
+  /// - Throws: `FeedFailure` when the document cannot be read a second time.
+  init(_ format: any FeedFormat, in context: FeedContext) throws(FeedFailure) {
+    guard format.isKept, let reread = context.document.reread, let path = context.pathOfDocument else {
+      return
+    }
+    let digest = try Self.digest(Self.file(reread(), of: context.document), context.hashing)
+    entry = Entry(path: path, digests: [digest], sources: [Source(url: context.url.text)], isList: true)
+  }
+
+  /// The bytes that the document's URL gives to who takes no encoding.
+  private static func file(
+    _ source: any ByteSource, of document: FeedDocument
+  ) throws(FeedFailure) -> any ByteSource {
+    guard document.isEncoded else { return source }
+    let input = FeedInput(source)
+    return GzipSource.recognises(try input.peek()) ? try GzipSource(input) : input
+  }
+
+  /// Hands an item on, and the list in front of the first path behind its own.
+  mutating func hand(_ item: FeedItem, to sink: FeedSink) throws {
+    if case .entry(let other) = item, let entry, entry.path < other.path { try handList(to: sink) }
+    try sink(item)
+  }
+
+  /// Hands the list on, if that was not done.
+  mutating func handList(to sink: FeedSink) throws {
+    guard let list = entry else { return }
+    entry = nil
+    try sink(.entry(list))
+  }
+
+  private static func digest(
+    _ source: any ByteSource, _ hashing: any Hashing
+  ) throws(FeedFailure) -> Digest {
+    var source = source
+    let hasher = hashing.hasher(.sha256)
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    while true {
+      let count = try source.read(into: buffer)
+      if count == 0 { return hasher.finish() }
+      hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+  }
+}
+
+extension FeedContext {
+  /// Where the document lies beside what it names; nil when nothing can be fetched from its URL, or that names no file.
+  fileprivate var pathOfDocument: RelativePath? {
+    guard isUsable(url), url.query == nil, document.place == nil else { return nil }
+    return try? RelativePath(url.name, rule: document.rule)
+  }
+}

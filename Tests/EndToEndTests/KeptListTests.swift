@@ -1,0 +1,68 @@
+import Foundation
+import Testing
+
+/// The list itself in the mirror, so that whoever uses the mirror can check it.
+@Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
+struct KeptListTests {
+  private let server: Nginx
+  private let place: TemporaryDirectory
+
+  init() throws {
+    let files = try TemporaryDirectory()
+    server = try Nginx(
+      files: files,
+      locations: """
+        location /release/ { rewrite ^/release/SHA256SUMS$ /store/17 redirect; alias \(files.path)/; }
+        location = /store/17 { alias \(files.path)/SHA256SUMS; }
+        """)
+    place = try TemporaryDirectory()
+    try Feeds.publish(["f1": "one\n", "sub/f2": "two\n"], in: server.files)
+  }
+
+  private func sync(_ options: String..., feed: String = "SHA256SUMS") throws -> Outcome {
+    try Tarn.run(["sync", server.url(feed), place.path + "/mirror", "--no-input"] + options)
+  }
+
+  /// By coreutils, as a user of the mirror does it.
+  private func expectChecked(_ files: Int) throws {
+    let check = try Program(
+      "/usr/bin/sha256sum", ["--check", "SHA256SUMS"], in: place.url.appendingPathComponent("mirror")
+    ).wait()
+    #expect(check.status == 0 && check.output.split(separator: "\n").count == files, "\(check)")
+    #expect(place.text("mirror/SHA256SUMS") == server.files.text("SHA256SUMS"))
+  }
+
+  @Test func theMirrorCanBeCheckedWithIt() throws {
+    let first = try sync()
+    #expect(first.status == 0 && first.output.contains("3 fetched"), "\(first)")
+    try expectChecked(2)
+    #expect(try sync().output.contains("nothing to do"))
+    try Feeds.publish(["f1": "ONE\n", "f3": "three\n", "sub/f2": "two\n"], in: server.files)
+    #expect(try sync().output.contains("1 fetched, 2 updated"))
+    try expectChecked(3)
+  }
+
+  /// Who sees the new list finds what it names.
+  @Test func itIsPutInPlaceBehindWhatItNames() throws {
+    #expect(try sync("--publish-last", "nothing").status == 0)
+    try Feeds.publish(["f1": "ONE\n", "zz": "new\n"], in: server.files)
+    try server.files.remove("zz")
+    let failed = try sync("--retries", "0")
+    #expect(failed.status == 3 && place.text("mirror/f1") == "ONE\n", "\(failed)")
+    let events = try Tarn.run(["events", place.path + "/mirror"])
+    let order = events.output.split(separator: "\n").filter { $0.contains("updated") }
+    #expect(order.count <= 2 && order.first?.contains("f1") == true, "\(events)")
+  }
+
+  @Test func withoutTheSettingItGoes() throws {
+    #expect(try sync("--delete").status == 0 && place.exists("mirror/SHA256SUMS"))
+    #expect(try sync("--no-keep-list").status == 0)
+    #expect(!place.exists("mirror/SHA256SUMS") && place.text("mirror/f1") == "one\n")
+  }
+
+  @Test func aListFromAStoreNamesWhatIsBesideItsOwnAddress() throws {
+    let outcome = try sync(feed: "release/SHA256SUMS")
+    #expect(outcome.status == 0, "\(outcome)")
+    try expectChecked(2)
+  }
+}
