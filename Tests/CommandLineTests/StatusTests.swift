@@ -94,10 +94,12 @@ import Testing
   @Test func heldMirrorSaysWhatToType() {
     var status = Samples.status()
     status.state = "held"
-    status.held = StatusDocument.Held(plan: "1a2b3c4d", deletions: 12, since: "2026-11-21T10:00:00Z")
+    status.held = StatusDocument.Held(
+      plan: "1a2b3c4d", deletions: 12, since: "2026-11-21T10:00:00Z", reason: "the list is empty")
     #expect(
       card(status).suffix(2) == [
-        "  held          12 deletions in plan 1a2b3c4d", "next: tarn approve /srv/iso 1a2b3c4d",
+        "  held          12 deletions in plan 1a2b3c4d (the list is empty)",
+        "next: tarn approve /srv/iso 1a2b3c4d",
       ])
   }
 

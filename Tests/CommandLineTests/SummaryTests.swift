@@ -85,14 +85,36 @@ import Testing
         == "  and 3 more: tarn plan --json ./SHA256SUMS 'my iso'")
   }
 
+  /// Of a host that is down each file fails, and for one reason.
+  @Test func filesOfAHostThatIsDownAreOneLine() {
+    var report = Samples.report()
+    report.counts.failed = 503
+    func problem(_ name: String, _ code: String, _ message: String) -> Problem {
+      Problem(name: Array(name.utf8), kind: .failed, code: code, message: message, seen: Samples.now)
+    }
+    let rest = "h:80 failed again and again, and was left alone: refused"
+    report.problems = (1...500).map { problem("f\($0)", "host-resting", "http://h/f\($0): \(rest)") }
+    report.problems.insert(problem("a", "http-404", "http://h/a: not found"), at: 0)
+    report.problems.append(problem("g1", "host-resting", "http://g/g1: g:80 asked to be left alone"))
+    report.problems.append(problem("f501", "host-resting", "http://h/f501: \(rest)"))
+    #expect(
+      lines(report).dropFirst().prefix(4) == [
+        "  failed  a: http://h/a: not found [http-404]",
+        "  failed  f1 and 500 other files: \(rest) [host-resting]",
+        "  failed  g1: http://g/g1: g:80 asked to be left alone [host-resting]",
+        "next: tarn explain /srv/iso a",
+      ])
+  }
+
   @Test func heldPlanSaysWhatToType() {
     var report = Samples.report()
     report.counts.held = 12
-    report.held = HeldPlan(id: "1a2b3c4d", when: Samples.now, count: 12)
+    report.held = HeldPlan(
+      id: "1a2b3c4d", when: Samples.now, count: 12, reason: "the list is empty")
     #expect(
       lines(report) == [
         "not in sync: 12 deletions held; 5 of 5 files in place, in 2.1 s",
-        "  12 deletions held as plan 1a2b3c4d, more than usual at once",
+        "  12 deletions held as plan 1a2b3c4d (the list is empty)",
         "next: tarn approve /srv/iso 1a2b3c4d",
       ])
     report.counts.held = 1
@@ -103,7 +125,8 @@ import Testing
       lines(report)[0]
         == "not in sync: 2 waiting for approval, 1 unreadable listing, 1 deletion held; 5 of 5 files in place, in 2.1 s"
     )
-    #expect(lines(report)[1] == "  1 deletion held as plan 1a2b3c4d, more than usual at once")
+    report.held?.reason = ""
+    #expect(lines(report)[1] == "  1 deletion held as plan 1a2b3c4d")
   }
 
   @Test func stoppedSaysWhatIsKept() {
@@ -162,17 +185,18 @@ import Testing
         == "hold                    old")
     var report = Samples.report()
     report.isPlan = true
-    report.held = HeldPlan(id: "1a2b3c4d", when: Samples.now, count: 50)
+    report.held = HeldPlan(
+      id: "1a2b3c4d", when: Samples.now, count: 50, reason: "the list is empty")
     #expect(
       PlanText.summary(report, kinds: [.fetch: 1], targets: "iso", style: Self.plain) == [
         "to do: 1 to fetch; 1 of 5 files current",
-        "  50 deletions would be held as plan 1a2b3c4d until approved, more than usual at once",
+        "  50 deletions would be held as plan 1a2b3c4d until approved (the list is empty)",
       ])
     report.held?.count = 1
     report.counts.waiting = 60
     #expect(
       PlanText.summary(report, kinds: [:], targets: "iso", style: Self.plain).last
-        == "  1 deletion would be held as plan 1a2b3c4d until approved, more than usual at once, "
+        == "  1 deletion would be held as plan 1a2b3c4d until approved (the list is empty), "
         + "and 60 files would wait for that")
   }
 

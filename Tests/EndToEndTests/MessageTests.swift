@@ -90,6 +90,18 @@ struct MessageTests {
     #expect(try tarn("sync", "--delete", "m", "n").status == 0)
   }
 
+  /// Of a host that is down each file fails: the log and the summary say it once for each cause, and JSON for each file.
+  @Test func aHostThatIsDownIsOneProblem() throws {
+    try place.write((1...60).map { "http://127.0.0.1:9/f\($0)\n" }.joined(), to: "urls")
+    let sync = try tarn("sync", "--retries", "0", "./urls", "m")
+    let log = sync.errors.split(separator: "\n").filter { $0.contains(" failed f") }
+    #expect(sync.status == 3 && (1...2).contains(log.count), "\(sync)")
+    let told = sync.output.split(separator: "\n").filter { $0.hasPrefix("  failed") }
+    #expect(told.count == log.count && told.allSatisfy { $0.contains(" other files: ") }, "\(sync)")
+    let json = try JSON.documents(try tarn("sync", "--retries", "0", "--json", "m").output)
+    #expect(json.count { $0["type"] as? String == "problem" } == 60)
+  }
+
   @Test func theHintToFollowAnotherFeedIsQuoted() throws {
     #expect(try tarn("sync", "./SHA256SUMS", "my dir").status == 0)
     try Data().write(to: place.url.appending(path: "a&b"))

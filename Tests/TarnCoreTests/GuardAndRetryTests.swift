@@ -61,7 +61,7 @@ import Testing
     question.manifestIsEmpty = false
     #expect(off.judge(question) == .allow)
     question.earlierFormat = "checksum list"
-    #expect(off.judge(question) == .hold(reason: "the list was a checksum list before and is a list now"))
+    #expect(off.judge(question) == .hold(reason: "the format of the list changed from checksum list to list"))
     question.planned = 0
     #expect(off.judge(question) == .allow)
   }

@@ -295,7 +295,7 @@ import Testing
     unlist(0..<1, world)
     for _ in 0..<2 {
       let report = try world.run()
-      #expect(report.held?.reason == "the list was a test list before and is a SFV list now")
+      #expect(report.held?.reason == "the format of the list changed from test list to SFV list")
       #expect(world.files.count == 20)
     }
     #expect(try world.approval.run(plan: nil).deleted == 1)

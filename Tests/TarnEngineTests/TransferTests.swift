@@ -54,6 +54,23 @@ import Testing
     #expect(installed.withLock { $0 } == ["a"])
   }
 
+  /// The list may be of the decoded bytes.
+  @Test(arguments: [4, nil]) func anEncodingThatNobodyAskedForIsNamed(size: UInt64?) throws {
+    let world = World()
+    var entry = world.serve("a", "text")
+    entry.size = size
+    world.add(entry)
+    var answer = FakeAnswer()
+    answer.body = "packed".bytes
+    answer.contentEncoding = "gzip"
+    world.server.answer(World.host + "a", answer)
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == [size == nil ? "digest-mismatch" : "size-mismatch"])
+    let told = report.problems.first?.message ?? ""
+    #expect(
+      told.hasSuffix("; the server sent it with the encoding gzip, which was not asked for"), "\(told)")
+  }
+
   @Test func nothingUnverifiedIsInstalled() throws {
     let world = twoSources()
     world.server.put(first, "THE TEXT".bytes)
@@ -168,6 +185,7 @@ import Testing
     world.server.script(World.host + "a", [FakeAnswer(status: 503)])
     let report = try world.run()
     #expect(report.problems.map(\.code) == ["http-503"])
+    #expect(report.problems.first?.message.hasSuffix("; it asked for a pause of 121 s") == true)
     #expect(world.server.requests.count == 1)
   }
 

@@ -23,6 +23,7 @@ package struct FakeAnswer: Sendable {
   /// Where redirects led; nil for none.
   package var finalURL: String?
   package var contentType: String?
+  package var contentEncoding: String?
   /// The most bytes of an answer to a range.
   package var mostOfRange: Int?
   /// The status of answers to ranges, without a body.
@@ -211,6 +212,7 @@ package final class FakeDownloader: Downloading {
     head.lastModified = answer.lastModified?.rfc3339
     head.sent = answer.sent
     head.contentType = answer.contentType
+    head.contentEncoding = answer.contentEncoding
     let total = UInt64(answer.body.count)
     if request.offset > 0, let refusal = answer.rangeStatus {
       head.status = refusal

@@ -137,11 +137,14 @@ package struct StatusDocument: Codable, Sendable {
     package var plan: String
     package var deletions: Int
     package var since: String
+    /// Why they wait, for a person; nil for what an older Tarn held.
+    package var reason: String?
 
-    package init(plan: String, deletions: Int, since: String) {
+    package init(plan: String, deletions: Int, since: String, reason: String? = nil) {
       self.plan = plan
       self.deletions = deletions
       self.since = since
+      self.reason = reason
     }
   }
   package struct ProblemLine: Codable, Sendable {

@@ -61,7 +61,7 @@ package struct DeletionGuard: Sendable {
     if question.manifestIsEmpty { return .hold(reason: "the list is empty") }
     if let earlier = question.earlierFormat {
       return .hold(
-        reason: "the list was a \(Printable.escape(earlier)) before and is a \(question.format) now")
+        reason: "the format of the list changed from \(Printable.escape(earlier)) to \(question.format)")
     }
     let isRenewed = planned <= Self.least && question.promised >= planned
     guard planned <= rows - planned || isRenewed else {

@@ -35,7 +35,9 @@ package struct StatusQuery {
       StatusDocument.ProblemLine.init)
     document.moreProblems = max(0, counts.values.reduce(0, +) - document.problems.count)
     if let held = try ledger.held() {
-      document.held = StatusDocument.Held(plan: held.id, deletions: held.count, since: held.when.rfc3339)
+      document.held = StatusDocument.Held(
+        plan: held.id, deletions: held.count, since: held.when.rfc3339,
+        reason: held.reason.isEmpty ? nil : held.reason)
       document.entries.held = held.count
     }
     (document.trashFiles, document.trashBytes) = try ledger.trashTotals()

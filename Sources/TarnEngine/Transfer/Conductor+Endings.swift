@@ -13,11 +13,11 @@ extension Conductor {
     case .short(let partial, let known, let total):
       keep(id, partial, known)
       goOn(job, to: total)
-    case .wrongSize(let said):
+    case .wrongSize(let said, let note):
       let size = job.entry.size ?? 0
       trouble(
         job, code: "size-mismatch",
-        "\(Printable.escape(job.url)): has \(Units.count(said, "byte")), the feed says \(Units.grouped(size))",
+        "\(Printable.escape(job.url)): has \(Units.count(said, "byte")), the feed says \(Units.grouped(size))\(note)",
         isTransient: false)
     case .isDirectory:
       trouble(
@@ -184,8 +184,9 @@ extension Conductor {
     let id = job.id
     guard !stop.isSet else { return drop(id) }
     if endSteered(id) { return }
-    jobs[id]?.note(
-      Job.Trouble(code: code, message: message, isTransient: isTransient, retryAfter: retryAfter))
+    var failure = Job.Trouble(code: code, message: message, isTransient: isTransient, retryAfter: retryAfter)
+    if let retryAfter, !failure.isRest { failure.message += "; it asked for a pause of \(retryAfter) s" }
+    jobs[id]?.note(failure)
     if job.source + 1 < job.entry.sources.count {
       jobs[id]?.source += 1
       return again(id, after: 0, message)

@@ -340,7 +340,9 @@ final class Intake: DownloadReceiver {
       return .folder(blamed(failure, state.verdict), state.partial, known(state))
     }
     if state.isDirectory, state.head.map({ (200..<300).contains($0.status) }) == true { return .isDirectory }
-    if let said = state.wrongSize { return .wrongSize(said: said) }
+    if let said = state.wrongSize {
+      return .wrongSize(said: said, note: state.head.map(Self.encodingNote) ?? "")
+    }
     switch outcome {
     case .failed(let failure): return .network(failure, state.partial, known(state))
     case .complete(let head):
@@ -361,8 +363,21 @@ final class Intake: DownloadReceiver {
       }
       let end = Self.seal(partial, entry, head: head, known: state.known)
       guard case .folder(let failure, let partial, let known) = end else { return end }
-      return .folder(blamed(failure, verdict), partial, known)
+      return .folder(Self.explained(blamed(failure, verdict), head), partial, known)
     }
+  }
+
+  /// Whoever made the list may have looked at the decoded bytes.
+  private static func explained(_ failure: FolderFailure, _ head: ResponseHead) -> FolderFailure {
+    guard [.digestMismatch, .sizeMismatch, .pieceMismatch].contains(failure.code) else { return failure }
+    var failure = failure
+    failure.message += encodingNote(head)
+    return failure
+  }
+
+  private static func encodingNote(_ head: ResponseHead) -> String {
+    guard let encoding = head.contentEncoding else { return "" }
+    return "; the server sent it with the encoding \(Printable.escape(encoding)), which was not asked for"
   }
 
   /// Where all bytes are of this exchange no earlier one is to blame for a wrong piece.

@@ -180,7 +180,8 @@ enum JobEnd: Sendable {
   /// The answer was whole and ended before the file does, which has so many bytes.
   case short(any PartialFile, ResumeLadder.Known?, total: UInt64)
   /// The server announces another size than the feed.
-  case wrongSize(said: UInt64)
+  /// - Parameter note: what may explain it, behind the sentence; empty for nothing.
+  case wrongSize(said: UInt64, note: String)
   /// What the listing names as a file led to the page of a directory.
   case isDirectory
 }

@@ -93,7 +93,7 @@ struct ApproveCommand: ParsableCommand {
         folder: document.folder, state: record.state ?? place?.state, limit: ApprovalText.mostPaths)
       let shown = HeldPlan(
         id: Printable.escape(held.plan), when: Timestamp(rfc3339: held.since) ?? session.now,
-        count: held.deletions)
+        count: held.deletions, reason: held.reason ?? "")
       let paths = known?.plan.id == held.plan ? known?.paths ?? [] : []
       guard try isApproved(shown, paths, session) else {
         session.console.message("nothing was changed")

@@ -8,7 +8,7 @@ enum ApprovalText {
   static func question(_ plan: HeldPlan, _ paths: [RelativePath], now: Timestamp) -> [String] {
     let files = Numbers.count(plan.count, "file")
     var lines = [
-      "plan \(plan.id), held \(Durations.ago(plan.when, now: now)), moves \(files) to the trash:"
+      "plan \(plan.id), held \(Durations.ago(plan.when, now: now)), moves \(files) to the trash\(plan.why):"
     ]
     lines += paths.prefix(mostPaths).map { "  \($0.printable)" }
     if paths.isEmpty, plan.count > 0 {

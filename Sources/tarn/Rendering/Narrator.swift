@@ -23,6 +23,8 @@ struct Narrator: PassObserver {
   let clock: any Clock
   /// A pass that finds the folder changed reads and compares again, which is told once.
   private let toldPhases = Locked<Set<PassEvent.Phase>>([])
+  /// Causes of many problems, each told once; the summary counts them.
+  private let toldCauses = Locked<Set<String>>([])
 
   init(
     console: Console, style: Style, mode: Mode, isVerbose: Bool, schema: String, mirror: String?,
@@ -62,6 +64,11 @@ struct Narrator: PassObserver {
     console.data(JSONText.line(line))
   }
 
+  private func isNews(_ problem: Problem) -> Bool {
+    guard let cause = SharedCause.of(problem) else { return true }
+    return toldCauses.withLock { $0.insert(cause).inserted }
+  }
+
   /// nil for what is not worth a line here.
   private func text(_ event: PassEvent) -> String? {
     let isLog = mode == .dated
@@ -75,7 +82,7 @@ struct Narrator: PassObserver {
       return isVerbose ? "\(code) \(path.printable) (\(Units.show(bytes)))" : nil
     // On a terminal the total counts them, and the summary below it names them.
     case .problem(let problem):
-      guard isLog || isVerbose else { return nil }
+      guard isVerbose || isLog && isNews(problem) else { return nil }
       return style.paint(problem.kind.rawValue, .bad) + " " + problem.line
     case .retrying(let path, let message, let seconds):
       guard isLog || isVerbose else { return nil }

@@ -49,6 +49,6 @@ enum PlanText {
     let waiting = report.counts.waiting
     let files = waiting > 0 ? ", and \(Numbers.count(waiting, "file")) would wait for that" : ""
     let deletions = Numbers.count(held.count, "deletion")
-    return ["  \(deletions) would be held as plan \(held.id) until approved, more than usual at once\(files)"]
+    return ["  \(deletions) would be held as plan \(held.id) until approved\(held.why)\(files)"]
   }
 }

@@ -47,7 +47,8 @@ enum StatusText {
         ("trash", "\(Numbers.count(document.trashFiles, "file")), \(Units.show(document.trashBytes))"))
     }
     if let held = document.held {
-      rows.append(("held", "\(Numbers.count(held.deletions, "deletion")) in plan \(held.plan)"))
+      let why = held.reason.map { " (\(Message.safe($0)))" } ?? ""
+      rows.append(("held", "\(Numbers.count(held.deletions, "deletion")) in plan \(held.plan)\(why)"))
     }
     let place = hasName(document) ? "\(Printable.escape(document.name)) in " : ""
     let head = "\(place)\(Printable.escape(document.folder)): \(style.paint(state.text, state.paint))"
@@ -366,10 +367,15 @@ enum StatusText {
   ) -> StatusPage.Section {
     guard !document.problems.isEmpty else { return StatusPage.Section() }
     let width = document.problems.map(\.kind.count).max() ?? 0
-    let rows = document.problems.map { problem in
+    let groups = ProblemGroup.groups(of: document.problems) {
+      SharedCause.of(code: $0.code, message: $0.message)
+    }
+    let rows = groups.map { group in
+      let problem = group.first
       let attempts = problem.attempts > 1 ? ", \(Numbers.grouped(problem.attempts)) passes" : ""
-      return "  \(style.paint(Columns.padded(problem.kind, width), .bad))  \(Message.safe(problem.path)): "
-        + "\(Brief.text(problem.message)) [\(problem.code)\(attempts)]"
+      let text = group.text(name: Message.safe(problem.path), message: problem.message)
+      return
+        "  \(style.paint(Columns.padded(problem.kind, width), .bad))  \(text) [\(problem.code)\(attempts)]"
     }
     // With -v there are no more than that.
     let isAll = mirror.isEmpty || document.problems.count >= PassReport.mostProblems

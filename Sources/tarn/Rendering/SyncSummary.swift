@@ -92,7 +92,7 @@ enum SyncSummary {
     lines += problems(report, all: "tarn status -v \(mirror)", style: style)
     if let held = report.held {
       lines.append(
-        "  \(Numbers.count(held.count, "deletion")) held as plan \(held.id), more than usual at once")
+        "  \(Numbers.count(held.count, "deletion")) held as plan \(held.id)\(held.why)")
       lines.append("next: tarn approve \(mirror) \(held.id)")
     } else if let next = report.problems.lazy.compactMap({ explain($0.name, mirror: mirror) }).first {
       lines.append("next: \(next)")
@@ -110,12 +110,15 @@ enum SyncSummary {
 
   /// - Parameter all: the command that shows all of them.
   static func problems(_ report: PassReport, all: String, style: Style) -> [String] {
-    let shown = report.problems.prefix(mostProblems)
-    let width = shown.map { $0.kind.rawValue.count }.max() ?? 0
-    var lines = shown.map { problem in
-      "  \(style.paint(Columns.padded(problem.kind.rawValue, width), .bad))  \(problem.line)"
+    let groups = ProblemGroup.groups(of: report.problems, by: SharedCause.of)
+    let shown = groups.prefix(mostProblems)
+    let width = shown.map { $0.first.kind.rawValue.count }.max() ?? 0
+    var lines = shown.map { group in
+      let text = group.text(name: Printable.escape(group.first.name), message: group.first.message)
+      return
+        "  \(style.paint(Columns.padded(group.first.kind.rawValue, width), .bad))  \(text) [\(group.first.code)]"
     }
-    let more = report.problems.count - shown.count
+    let more = report.problems.count - shown.reduce(0) { $0 + $1.count }
     if more > 0 { lines.append("  and \(Numbers.grouped(more)) more: \(all)") }
     return lines
   }

@@ -22,6 +22,11 @@ enum Brief {
   private static let digestDigits = 40
 }
 
+extension HeldPlan {
+  /// ` (the list is empty)`; empty for what an older Tarn held.
+  var why: String { reason.isEmpty ? "" : " (\(Message.safe(reason)))" }
+}
+
 extension Problem {
   /// `path: message [code]`.
   var line: String { "\(Printable.escape(name)): \(Brief.text(message)) [\(code)]" }
