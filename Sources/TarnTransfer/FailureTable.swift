@@ -30,7 +30,8 @@ enum FailureTable {
     case CURLE_RECV_ERROR, CURLE_SEND_ERROR, CURLE_GOT_NOTHING, CURLE_HTTP2, CURLE_HTTP2_STREAM, CURLE_HTTP3,
       CURLE_QUIC_CONNECT_ERROR, CURLE_NO_CONNECTION_AVAILABLE:
       Row(code: .reset, isTransient: true, words: "connection lost to")
-    case CURLE_PARTIAL_FILE: Row(code: .truncated, isTransient: true, words: "the body was cut short by")
+    case CURLE_PARTIAL_FILE:
+      Row(code: .truncated, isTransient: true, words: "only a part of the file came from")
     case CURLE_FILESIZE_EXCEEDED:
       Row(code: .tooLarge, isTransient: false, words: "the body is too large from")
     case CURLE_URL_MALFORMAT, CURLE_LOGIN_DENIED:

@@ -142,6 +142,30 @@ import Testing
 
   // MARK: Retries
 
+  /// A source that failed for good is asked once, and the others go on without it.
+  @Test func aSourceThatIsGoneIsNotAskedInEachRound() throws {
+    let world = twoSources()
+    world.rushes = true
+    world.server.answer(first, FakeAnswer(status: 404))
+    world.server.put(second, "the text".bytes)
+    world.server.script(second, [FakeAnswer(status: 503), FakeAnswer(status: 500)])
+    #expect(try world.run().isInSync)
+    #expect(world.server.urls == [first, second, second, second])
+  }
+
+  /// What each of them told last is told.
+  @Test func whereEachFailsForGoodTheEntryDoes() throws {
+    let world = twoSources()
+    world.rushes = true
+    world.server.answer(first, FakeAnswer(status: 404))
+    world.server.answer(second, FakeAnswer(status: 410))
+    world.server.script(second, [FakeAnswer(status: 503)])
+    let report = try world.run()
+    #expect(world.server.urls == [first, second, second])
+    let told = report.problems.first?.message ?? ""
+    #expect(told.contains("404") && told.contains("410") && !told.contains("503"), "\(told)")
+  }
+
   @Test func aTransientFailureIsTriedAgain() throws {
     let world = World()
     world.rushes = true

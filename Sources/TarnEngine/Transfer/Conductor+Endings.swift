@@ -184,14 +184,17 @@ extension Conductor {
     let id = job.id
     guard !stop.isSet else { return drop(id) }
     if endSteered(id) { return }
-    var failure = Job.Trouble(code: code, message: message, isTransient: isTransient, retryAfter: retryAfter)
+    var failure = Job.Trouble(
+      source: job.source, code: code, message: message, isTransient: isTransient, retryAfter: retryAfter)
     if let retryAfter, !failure.isRest { failure.message += "; it asked for a pause of \(retryAfter) s" }
     jobs[id]?.note(failure)
-    if job.source + 1 < job.entry.sources.count {
-      jobs[id]?.source += 1
+    if let next = jobs[id]?.usableSource(from: job.source + 1) {
+      jobs[id]?.source = next
       return again(id, after: 0, message)
     }
-    guard let troubles = jobs[id]?.troubles else { return }
+    guard let troubles = jobs[id]?.troubles, let first = jobs[id]?.usableSource(from: 0) else {
+      return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
+    }
     // A host that rests is waited for only where no other source may be back before.
     let asked = troubles.filter { !$0.isRest }
     let isResting = !asked.contains(where: \.isTransient)
@@ -202,7 +205,7 @@ extension Conductor {
     guard case .retry(let seconds) = verdict else {
       return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
     }
-    jobs[id]?.source = 0
+    jobs[id]?.source = first
     jobs[id]?.round += 1
     again(id, after: seconds, message)
     ready += twins.failed(job)

@@ -12,7 +12,8 @@ extension Conductor {
     space.giveBack(job.reserved)
     job.reserved = 0
     let last = job.troubles.last?.message ?? message
-    job.forsake(Job.Trouble(code: code, message: message, isTransient: false, retryAfter: nil))
+    job.forsake(
+      Job.Trouble(source: job.source, code: code, message: message, isTransient: false, retryAfter: nil))
     if twins.isPlaced(job), (try? hasCopy(job.entry)) == true {
       copy(job)
     } else {

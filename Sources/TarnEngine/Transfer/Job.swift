@@ -33,7 +33,7 @@ struct Job {
   /// What is proved of the bytes in `partial`.
   var known: ResumeLadder.Known?
   var download: DownloadID?
-  /// What the sources of the last round told, the newest last; at most one for each.
+  /// What each source that failed told last, the newest at the end.
   private(set) var troubles: [Trouble] = []
   /// Why no source can be asked any more: only a twin can still bring its bytes.
   private(set) var failure: Trouble?
@@ -70,6 +70,7 @@ struct Job {
   static let mostRestarts = 3
 
   struct Trouble: Sendable {
+    var source: Int
     var code: String
     var message: String
     var isTransient: Bool
@@ -126,8 +127,15 @@ struct Job {
   }
 
   mutating func note(_ trouble: Trouble) {
+    troubles.removeAll { $0.source == trouble.source }
     troubles.append(trouble)
-    troubles.removeFirst(max(0, troubles.count - entry.sources.count))
+  }
+
+  /// The first source from this one on that did not fail for good; nil when there is none.
+  func usableSource(from first: Int) -> Int? {
+    (first..<entry.sources.count).first { source in
+      troubles.allSatisfy { $0.source != source || $0.isTransient }
+    }
   }
 
   /// No source is asked any more.

@@ -71,7 +71,8 @@ struct Leftovers {
     guard let reason = forsaken[ordinal].map({ reasons[Int($0)] }) else { return nil }
     let source = entry.sources[min(reason.source, entry.sources.count - 1)]
     return Job.Trouble(
-      code: reason.code, message: "\(Printable.escape(source.url)): \(reason.text ?? "failed")",
+      source: reason.source, code: reason.code,
+      message: "\(Printable.escape(source.url)): \(reason.text ?? "failed")",
       isTransient: false, retryAfter: nil)
   }
 
