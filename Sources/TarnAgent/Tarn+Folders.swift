@@ -113,6 +113,7 @@ extension Tarn {
       try refuseLost(path, request)
       guard request.feed != nil else {
         try refuseTransfer(request.folder)
+        if let lost = lost(path) { throw lost }
         throw notMirror(path, "tarn sync FEED \(ShellWord.quote(request.folder))")
       }
       do {
@@ -297,6 +298,16 @@ extension Tarn {
     let path = absolute(folder)
     guard wasMirror(path) else { return nil }
     return "if it is gone for good: tarn forget \(ShellWord.quote(path))"
+  }
+
+  /// A mirror that was made by hand and lay here; nil where none of this user's did. Its folder knows the feed wherever it is now.
+  func lost(_ path: String) -> PassFailure? {
+    lossHint(path).map { hint in
+      PassFailure(
+        .folderUnusable, code: "marker-missing",
+        "\(Printable.escape(path)) was a mirror, and its folder was moved or deleted; nothing was changed",
+        hint: "move it back, or name the place where it is now: tarn sync PLACE; \(hint)")
+    }
   }
 
   /// SQLite gets real paths, as text: it then refuses whatever link somebody puts there later.

@@ -196,6 +196,7 @@ extension Tarn {
     guard let given else {
       guard let remembered else {
         try refuseTransfer(request.folder)
+        if let lost = lost(absolute(request.folder)) { throw lost }
         throw PassFailure(
           .usage, code: "no-feed", "\(Printable.escape(absolute(request.folder))) does not know its feed",
           hint: "say it once: tarn sync FEED \(ShellWord.quote(request.folder))")

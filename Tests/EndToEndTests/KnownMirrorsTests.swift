@@ -98,6 +98,14 @@ struct KnownMirrorsTests {
     #expect(
       named.status == 73 && named.errors.contains("hint: if it is gone for good: tarn forget \(gone)\n"))
     #expect(named.output.isEmpty, "\(named)")
+    // After a mere `mv` nothing has to be fetched again.
+    for command in ["sync", "plan"] {
+      let moved = try tarn(command, "gone")
+      #expect(
+        moved.status == 73 && moved.errors.contains("\(gone) was a mirror, and its folder was moved or deleted")
+          && moved.errors.contains("where it is now: tarn sync PLACE; if it is gone for good: tarn forget \(gone)\n")
+          && !moved.errors.contains("FEED"), "\(moved)")
+    }
     try #require(try tarn("forget", place.path + "/other").status == 0)
     let card = try tarn("status")
     #expect(
