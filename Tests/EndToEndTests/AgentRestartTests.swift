@@ -25,6 +25,29 @@ final class AgentRestartTests: AgentHouse {
     (try mirror()["nextRun"] as? String).flatMap { ISO8601DateFormatter().date(from: $0) }
   }
 
+  /// The order died with the agent that took it: it is given to the one that comes back.
+  @Test func whoWaitsForAPassGetsItFromTheNextAgent() throws {
+    try server.files.write("", to: "open")
+    let mirrors = ["more", "other"].map {
+      "\n[mirror.\($0)]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/\($0)\"\nkeep-list = false\n"
+    }
+    try settings((place.text("tarn.toml") ?? "") + mirrors.joined() + "[limits]\npasses = 1\n")
+    try start()
+    let clients = try ["files", "more", "other"].map { name in
+      let client = try begin("sync", name)
+      try waitUntil("it is taken") { client.errorsSoFar.contains("the agent: ") }
+      return client
+    }
+    #expect(clients.contains { $0.errorsSoFar.contains("waiting for a place") })
+    agent?.signal(SIGKILL)
+    _ = try agent?.wait(limit: 20)
+    try start()
+    for client in clients {
+      let outcome = try client.wait(limit: 180)
+      #expect(outcome.status == 0 && outcome.output.contains("in sync: 2 files"), "\(outcome)")
+    }
+  }
+
   /// The server's wish to be left alone, and a feed's to be read seldom.
   @Test(arguments: ["SHA256SUMS", "rss"]) func whatAServerAskedForHoldsAfterAKill(feed: String) throws {
     try server.files.write(
@@ -77,7 +100,7 @@ final class AgentRestartTests: AgentHouse {
     let until = try #require(try mirror()["askedUntil"] as? String)
     agent?.signal(signal)
     _ = try agent?.wait(limit: 20)
-    _ = try sync.wait(limit: 20)
+    _ = try sync.wait(limit: 60)
     #expect(try mirror()["askedUntil"] as? String == until)
     try start()
     let document = try mirror()

@@ -102,8 +102,10 @@ struct KnownMirrorsTests {
     for command in ["sync", "plan"] {
       let moved = try tarn(command, "gone")
       #expect(
-        moved.status == 73 && moved.errors.contains("\(gone) was a mirror, and its folder was moved or deleted")
-          && moved.errors.contains("where it is now: tarn sync PLACE; if it is gone for good: tarn forget \(gone)\n")
+        moved.status == 73
+          && moved.errors.contains("\(gone) was a mirror, and its folder was moved or deleted")
+          && moved.errors.contains(
+            "where it is now: tarn sync PLACE; if it is gone for good: tarn forget \(gone)\n")
           && !moved.errors.contains("FEED"), "\(moved)")
     }
     try #require(try tarn("forget", place.path + "/other").status == 0)

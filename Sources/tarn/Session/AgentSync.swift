@@ -35,13 +35,34 @@ struct AgentSync {
     // What follows a FEED is a folder, whatever mirrors are called.
     let isFolder = request.name == nil && request.feed != nil
     let word = request.name ?? (isFolder ? session.tarn.absolute(request.folder) : request.folder)
+    guard let order = try ask(word, expected) else { return nil }
+    return try follow(order, isOnlyOne: isOnlyOne) { mirror throws(PassFailure) in try ask(mirror, expected) }
+  }
+
+  /// A pass that was asked for.
+  private struct Order {
+    /// What the agent calls it.
+    var mirror: String
+    var run: UInt64
+    /// Who took the order: one that is started later knows nothing of it.
+    var agent: AgentDocument?
+
+    func isKnown(to other: AgentDocument?) -> Bool {
+      agent?.process == other?.process && agent?.started == other?.started
+    }
+  }
+
+  /// - Returns: nil when no agent has this mirror.
+  private func ask(_ word: String, _ expected: ControlExpectation?) throws(PassFailure) -> Order? {
     let answer = try link.tryAsking(about: word, session) { client, mirror in
+      // Before the order: one that is lost in between is given again.
+      let agent = try client.status(mirrors: [mirror], problemLimit: 1).agent
       var command = ControlCommand(.sync, ControlTarget(mirror: mirror))
       command.expected = expected
-      return try client.perform(command)
+      return (agent, try client.perform(command))
     }
-    guard let answer, let run = answer.run else { return nil }
-    return try follow(answer.mirror ?? word, run, isOnlyOne: isOnlyOne)
+    guard let (agent, answer) = answer, let run = answer.run else { return nil }
+    return Order(mirror: answer.mirror ?? word, run: run, agent: agent)
   }
 
   /// What was given beside the mirror; nil for nothing. The settings that its name was found in are no part of it: the agent goes
@@ -59,7 +80,15 @@ struct AgentSync {
     return expected == ControlExpectation() ? nil : expected
   }
 
-  private func follow(_ mirror: String, _ run: UInt64, isOnlyOne: Bool) throws(PassFailure) -> End {
+  /// Nanoseconds: so long an agent that was ended may take to come back.
+  private static let longestRestart: UInt64 = 10_000_000_000
+
+  /// - Parameter again: gives the order to an agent that was started since.
+  private func follow(
+    _ order: Order, isOnlyOne: Bool, again: (_ mirror: String) throws(PassFailure) -> Order?
+  ) throws(PassFailure) -> End {
+    var order = order
+    let mirror = order.mirror
     let ended = Gate()
     Interruption.shared.arm(StopFlag()) {
       ended.open()
@@ -70,17 +99,37 @@ struct AgentSync {
       session.console.draw([])
     }
     var told = Told()
+    var answered = session.clock.monotonic()
     while !ended.isOpen {
-      let document = try link.ask { try $0.status(mirrors: [mirror], problemLimit: 10) }.mirrors.first
-      guard let document else { break }
-      if let last = document.lastRun, last.number >= run {
+      let isPatient = session.clock.monotonic() - answered < Self.longestRestart
+      guard let status = try status(of: mirror, mayBeAway: isPatient) else {
+        _ = ended.wait(nanoseconds: 200_000_000)
+        continue
+      }
+      answered = session.clock.monotonic()
+      guard let document = status.mirrors.first else { break }
+      if let last = document.lastRun, last.number >= order.run {
         return End(status: show(last, document, isOnlyOne: isOnlyOne), last: last)
       }
-      tell(document, run, &told)
+      if !order.isKnown(to: status.agent) {
+        guard let anew = try again(mirror) else { break }
+        order = anew
+        continue
+      }
+      tell(document, order.run, &told)
       _ = ended.wait(nanoseconds: Terminal.messages.canRedraw ? 200_000_000 : 500_000_000)
     }
     session.say("the agent goes on with the pass: 'tarn cancel \(ShellWord.quote(mirror))' ends it")
     return End(status: ExitStatus.stopped(by: Interruption.shared.received))
+  }
+
+  /// - Parameter mayBeAway: an agent that does not answer may be on its way back.
+  /// - Returns: nil for such a one.
+  private func status(of mirror: String, mayBeAway: Bool) throws(PassFailure) -> StatusAnswer? {
+    func ask(_ client: ControlClient) throws -> StatusAnswer {
+      try client.status(mirrors: [mirror], problemLimit: 10)
+    }
+    return mayBeAway ? try link.tryAsking(ask) : try link.ask(ask)
   }
 
   /// What a log has of it.
