@@ -82,7 +82,8 @@ class Tarn(Tool):
 
     def fetch(self, job):
         authority = ["--cacert", job.authority] if job.authority else []
-        return [self.program, "sync", "--quiet", "--no-input", *authority, job.feed, job.out]
+        # Peers do not keep the list either.
+        return [self.program, "sync", "--quiet", "--no-input", "--no-keep-list", *authority, job.feed, job.out]
 
     def again(self, job):
         return [self.program, "sync", "--quiet", "--no-input", job.out]

@@ -113,7 +113,7 @@ def identity(data):
 
 
 def publish(directory, files, before=None, former=None):
-    """Writes files and their SHA256SUMS; the paths have no characters that such a list would escape. What is the same
+    """Writes files and their SHA256SUMS, and returns that list, which is mirrored, too; the paths have no characters that such a list would escape. What is the same
     in the directory before is a link to it, so that the server gives it the same validators."""
     for path, data in files.items():
         full = os.path.join(directory, path)
@@ -123,9 +123,10 @@ def publish(directory, files, before=None, former=None):
             continue
         with open(full, "wb") as stream:
             stream.write(data)
-    with open(os.path.join(directory, "SHA256SUMS"), "w", encoding="utf-8") as stream:
-        for path in sorted(files):
-            stream.write(f"{identity(files[path])[1]}  {path}\n")
+    sums = "".join(f"{identity(files[path])[1]}  {path}\n" for path in sorted(files)).encode()
+    with open(os.path.join(directory, "SHA256SUMS"), "wb") as stream:
+        stream.write(sums)
+    return sums
 
 
 # Schema version -> the statements that turn its ledger back into one of the version before it, exactly. A new schema
@@ -182,8 +183,7 @@ class Scenario:
         if name == "conflict":
             self.obstruct(chooser, first, then)
         self.first, self.then = os.path.join(scratch, "first"), os.path.join(scratch, "then")
-        publish(self.first, first)
-        publish(self.then, then, self.first, first)
+        lists = [publish(self.first, first), publish(self.then, then, self.first, first)]
         self.versions, self.final = {}, {}
         for path in {**first, **then}:
             versions = [identity(files[path]) for files in (first, then) if path in files]
@@ -191,6 +191,8 @@ class Scenario:
             stays = self.held and path not in then
             wanted = versions if stays else [identity(then[path])] if path in then else []
             self.final[path.encode().hex()] = [] if path in self.problems else wanted
+        self.versions[b"SHA256SUMS".hex()] = [identity(sums) for sums in lists]
+        self.final[b"SHA256SUMS".hex()] = [identity(lists[1])]
         self.sizes = {path: len(data) for path, data in then.items()}
 
     def edit(self, path):
