@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Runs the Swift tests again and again on a machine that is kept busy, to find those that look too early.
+
+    repeat_tests.py --log FILE [--units 20] [--end-to-end 5] [--only TARGET] [--scratch-path PATH] [--filter FILTER]
+
+Each target is run --units times (EndToEndTests --end-to-end times) beside a process for each core that never rests, and as often on
+one core (taskset). Tests have to be built before: swift build --build-tests.
+
+The log has a line of JSON for each run: target, mode, number, tests, failed (each test with its first issue), seconds. Runs that it
+has are not made again, so that a stopped script goes on where it was. A line for each test that failed ends the output, then
+`repeat: N runs, F failures`; ends with 1 on a failure.
+"""
+import argparse
+import collections
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+
+import report_tests
+
+TARGETS = ["TarnCoreTests", "TarnRuntimeTests", "TarnFeedsTests", "TarnTransferTests", "TarnFolderTests", "TarnLedgerTests", "TarnWatchTests",
+           "TarnConfigTests", "TarnEngineTests", "TarnControlTests", "TarnServerTests", "TarnAgentTests", "CommandLineTests", "EndToEndTests"]
+MODES = ("busy", "one-core")
+LIMIT = 3600  # Seconds for one run.
+
+
+class Load:
+    """A process for each core that never rests."""
+
+    def __enter__(self):
+        self.processes = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(os.cpu_count() or 1)]
+
+    def __exit__(self, *_):
+        for process in self.processes:
+            process.kill()
+            process.wait()
+
+
+def run(command, mode):
+    """(tests, {test: first issue}, seconds) of one run."""
+    with tempfile.TemporaryDirectory() as directory:
+        events = os.path.join(directory, "events")
+        prefix = ["taskset", "-c", "0"] if mode == "one-core" else []
+        begin = time.monotonic()
+        try:
+            status = subprocess.run([*prefix, *command, "--event-stream-output-path", events], stdout=subprocess.DEVNULL,
+                                    stderr=subprocess.DEVNULL, timeout=LIMIT).returncode
+        except subprocess.TimeoutExpired:
+            status = -1
+        seconds = time.monotonic() - begin
+        result = report_tests.Run()
+        if os.path.exists(events):
+            with open(events, encoding="utf-8", errors="replace") as stream:
+                result.read(stream)
+    failed = {name: (test.get("issues") or ["it did not end"])[0] for name, test in result.tests.items()
+              if test.get("state") not in ("passed", "skipped")}
+    if status != 0 and not failed:
+        failed = {"the run": f"ended with {status}"}
+    return len(result.tests), failed, seconds
+
+
+def plan(arguments):
+    for mode in MODES:
+        for target in arguments.only or TARGETS:
+            times = arguments.end_to_end if target == "EndToEndTests" else arguments.units
+            for number in range(1, times + 1):
+                yield target, mode, number
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--log", required=True)
+    parser.add_argument("--units", type=int, default=20)
+    parser.add_argument("--end-to-end", type=int, default=5)
+    parser.add_argument("--only", action="append")
+    parser.add_argument("--filter", default="", help="suites or tests of the targets, as a regular expression")
+    parser.add_argument("--scratch-path", default=".build")
+    arguments = parser.parse_args()
+    done = {}
+    if os.path.exists(arguments.log):
+        with open(arguments.log, encoding="utf-8") as stream:
+            for line in stream:
+                entry = json.loads(line)
+                done[entry["target"], entry["mode"], entry["number"]] = entry
+    for target, mode, number in plan(arguments):
+        if (target, mode, number) in done:
+            continue
+        command = ["swift", "test", "--skip-build", "--disable-xctest", "--scratch-path", arguments.scratch_path,
+                   "--filter", f"^{target}\\.{arguments.filter}"]
+        if mode == "busy":
+            with Load():
+                tests, failed, seconds = run(command, mode)
+        else:
+            tests, failed, seconds = run(command, mode)
+        entry = {"target": target, "mode": mode, "number": number, "tests": tests, "failed": failed, "seconds": round(seconds, 1)}
+        done[target, mode, number] = entry
+        with open(arguments.log, "a", encoding="utf-8") as stream:
+            stream.write(json.dumps(entry) + "\n")
+        print(f"{target} {mode} {number}: {tests} tests, {len(failed)} failed, {seconds:.0f} s", flush=True)
+    failures = collections.Counter()
+    for entry in done.values():
+        for name, issue in entry["failed"].items():
+            failures[name] += 1
+            print(f"  {entry['target']} {entry['mode']} {entry['number']}: {name}: {issue}")
+    print(f"repeat: {len(done)} runs, {sum(entry['tests'] for entry in done.values())} tests, {sum(failures.values())} failures")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
