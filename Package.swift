@@ -57,8 +57,6 @@ let package = Package(
     system("CZlib", pkgConfig: "zlib", apt: "zlib1g-dev"),
     .target(name: "CurlShim", dependencies: ["CCurl"]),
     .target(name: "LinuxShim"),
-    // The archive for what the shared library does not export. It comes behind that one, and so gives nothing else.
-    .target(name: "CryptoShim", dependencies: ["CCrypto"], linkerSettings: [.linkedLibrary(":libcrypto.a")]),
     // toml++, C++ and headers only: libtomlplusplus-dev. Its pkg-config file is for the shared library.
     .target(
       name: "TOMLShim",
@@ -77,7 +75,7 @@ let package = Package(
     // Adapters: none imports another.
     library("TarnFeeds", ["TarnCore", "CXML", "CZlib"]),
     library("TarnTransfer", ["TarnCore", "TarnRuntime", "CurlShim"]),
-    library("TarnFolder", ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto", "CryptoShim"]),
+    library("TarnFolder", ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto"]),
     library("TarnLedger", ["TarnCore", "TarnRuntime", "CSQLite"]),
     library("TarnWatch", ["TarnCore", "TarnRuntime"]),
     library("TarnConfig", ["TarnCore", "TOMLShim"]),

@@ -294,8 +294,6 @@ package struct Pass {
       snapshot.unknownSizes = builder.plannedUnknown
     }
     if builder.counts.planned > 0 { enter(.transferring) }
-    // Of a long pass the memory counts, and what only its beginning runs is a quarter of it.
-    if builder.counts.planned > 1000 { UnusedMemory.dropCode() }
     let conductor = try Conductor(
       ports: ports, folder: folder, policy: builder.planner.policy, strangers: builder.strangers,
       observer: observer, progress: progress, stop: stop, steering: request.steering,

@@ -15,8 +15,6 @@ package final class LocalFolder: FolderPort {
   let unnamedFiles: UnnamedFiles
   let mover: Mover
   let companion = Companion(name: "tarn-hash")
-  /// nil where the machine gains nothing by it, or another hashing is wanted.
-  let pairs: HashPairs?
 
   init(
     home: FolderHome, root: Descriptor, partial: Descriptor, trash: Descriptor, hashing: any Hashing,
@@ -27,7 +25,6 @@ package final class LocalFolder: FolderPort {
     self.partial = OwnDirectory(descriptor: partial, label: "partial", path: "\(home.stateDirectory)/partial")
     self.trash = OwnDirectory(descriptor: trash, label: "trash", path: "\(home.stateDirectory)/trash")
     self.hashing = hashing
-    pairs = hashing is OpenSSLHashing && HashPairs.isAvailable ? HashPairs() : nil
     self.random = random
     partialNames = PartialNames(random)
     unnamedFiles = UnnamedFiles(partial, isWanted: mover.hasFlags)

@@ -6,7 +6,7 @@ enum Rules {
     "TarnRuntime": ["Glibc", "Dispatch", "FoundationEssentials"],
     "TarnFeeds": ["TarnCore", "CXML", "CZlib", "Glibc"],
     "TarnTransfer": ["TarnCore", "TarnRuntime", "CurlShim", "CCurl", "Glibc"],
-    "TarnFolder": ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto", "CryptoShim", "Glibc"],
+    "TarnFolder": ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto", "Glibc"],
     "TarnLedger": ["TarnCore", "TarnRuntime", "CSQLite", "Glibc"],
     "TarnWatch": ["TarnCore", "TarnRuntime", "Glibc"],
     "TarnConfig": ["TarnCore", "TOMLShim", "Glibc"],
@@ -31,7 +31,7 @@ enum Rules {
 
   /// C modules, each for one Swift target.
   static let cModules: Set<String> = [
-    "CurlShim", "CCurl", "LinuxShim", "CXML", "CZlib", "CCrypto", "CryptoShim", "CSQLite", "TOMLShim",
+    "CurlShim", "CCurl", "LinuxShim", "CXML", "CZlib", "CCrypto", "CSQLite", "TOMLShim",
   ]
 
   /// Where code may vouch for what the compiler cannot see.

@@ -36,20 +36,5 @@ import Testing
   @Test func theLibraryHasIt() {
     #expect(UnusedMemory.giveBack())
     #expect(UnusedMemory.shareArenas(4))
-    #expect(UnusedMemory.dropCode() > 1 << 20)
-  }
-
-  /// What is read-only now may have been written when the program was loaded: it would be lost.
-  @Test(arguments: [
-    ("55d0c0000000-55d0c0100000 r-xp 00001000 fd:01 1234                       /usr/bin/tarn\n", true),
-    ("55d0c0000000-55d0c0100000 r--p 00001000 fd:01 1234                       /usr/bin/tarn\n", false),
-    ("55d0c0000000-55d0c0100000 rwxp 00001000 fd:01 1234                       /usr/bin/tarn\n", false),
-    ("7ffc2b1f9000-7ffc2b1fb000 r-xp 00000000 00:00 0                          [vdso]\n", false),
-    ("7ffc2b1f9000-7ffc2b1fb000 r-xp 00000000 00:00 0 \n", false),
-  ])
-  func onlyCodeOfFilesIsDropped(line: String, isCode: Bool) {
-    let mapping = UnusedMemory.codeMapping(line)
-    #expect((mapping != nil) == isCode)
-    if let mapping { #expect(mapping.end - mapping.start == 0x100000) }
   }
 }

@@ -231,8 +231,6 @@ package final class Agent: Sendable {
   private func forgetOwnWrites() {
     for watched in shared.withLock({ Array($0.watched.values) }) { watched.ownWrites.forget() }
     UnusedMemory.giveBack()
-    // Not between repairs, which would bring it back.
-    UnusedMemory.dropCode()
   }
 
   private func sleep(atMost most: UInt64) {

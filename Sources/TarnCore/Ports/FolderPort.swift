@@ -144,8 +144,6 @@ package protocol PartialFile: AnyObject, Sendable {
   func append(
     lent bytes: UnsafeRawBufferPointer, whenRead: @escaping @Sendable () -> Void
   ) throws(FolderFailure)
-  /// Lent bytes wait to be hashed with those of another file. The owner should do other work before it calls `settle`, if there is any.
-  var isBehind: Bool { get }
   /// Waits until all that was appended is hashed.
   ///
   /// - Throws: `pieceMismatch` as `append`.
@@ -176,8 +174,6 @@ extension PartialFile {
     defer { whenRead() }
     try append(bytes)
   }
-
-  package var isBehind: Bool { false }
 
   package func settle() throws(FolderFailure) {}
 }

@@ -312,16 +312,6 @@ final class Intake: DownloadReceiver {
   private func close(_ outcome: DownloadOutcome) {
     takeGathered()
     open()
-    // What waits on the lane may bring bytes of other files, to be hashed together with those of this one.
-    if state.withLock(\.partial)?.isBehind == true,
-      context.lanes.submit(lane: isSmall ? lane + 1 : lane, { self.conclude(outcome) })
-    {
-      return
-    }
-    conclude(outcome)
-  }
-
-  private func conclude(_ outcome: DownloadOutcome) {
     // A wrong piece is its source's fault, and not that of the next one, which goes on behind it.
     if let partial = self.state.withLock(\.partial) {
       attempt { () throws(FolderFailure) in try partial.settle() }

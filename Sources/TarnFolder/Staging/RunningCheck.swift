@@ -3,24 +3,19 @@ import TarnRuntime
 
 /// What is known of the contents of a file that is being written: the running digest, and whether its pieces are good.
 final class RunningCheck: @unchecked Sendable {
-  // Safe because its owner lets one thread at a time have all but `wrongPiece`: the companion or the pairs until it is settled there, or itself.
+  // Safe because its owner lets one thread at a time have all but `wrongPiece`: the companion until it is settled there, or itself.
 
   let check: ContentCheck
   /// Bytes that the file may have.
   let limit: UInt64
   private let hasher: any Hasher
-  /// The hasher, where bytes may go to it beside those of another file; nil where pieces are checked, too.
-  let pairable: PairableHasher?
   private var pieces: PieceCheck?
   /// Nil where there are no pieces: most files have none, and need no lock.
   private let wrong: Locked<UInt64?>?
 
-  /// - Parameter mayPair: SHA-256 is made by a `PairableHasher`.
-  init(_ check: ContentCheck, _ hashing: any Hashing, mayPair: Bool) {
+  init(_ check: ContentCheck, _ hashing: any Hashing) {
     self.check = check
-    let algorithm = check.digest?.algorithm ?? .sha256
-    pairable = mayPair && check.pieces == nil && algorithm == .sha256 ? PairableHasher() : nil
-    hasher = pairable ?? hashing.hasher(algorithm)
+    hasher = hashing.hasher(check.digest?.algorithm ?? .sha256)
     pieces = check.pieces.flatMap { PieceCheck($0, hashing: hashing) }
     wrong = pieces == nil ? nil : Locked(nil)
     limit = check.size ?? pieces?.reach ?? .max

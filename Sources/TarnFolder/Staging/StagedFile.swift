@@ -8,7 +8,7 @@ import TarnRuntime
 /// After a write-back error (a failed fdatasync or fsync) what the kernel still shows of the file is not to be
 /// trusted: every later call fails with that error, and the bytes are fetched again into a new file.
 package final class StagedFile: PartialFile, @unchecked Sendable {
-  // Safe because the port confines a partial file to one thread at a time, the companion and the pairs have nothing but a RunningCheck
+  // Safe because the port confines a partial file to one thread at a time, the companion has nothing but a RunningCheck
   // and bytes that are lent, and all that `sync` and `length` touch is behind the lock of `shared`.
 
   /// What `sync` reads while another thread appends.
@@ -28,7 +28,6 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private let probe: FolderProbe?
   private let shared: Locked<Shared>
   private let companion: Companion?
-  private let pairs: HashPairs?
   /// Of the contents that `begin` started.
   private var contents: RunningCheck?
   /// After a wrong piece: what the next bytes are checked against, once those before them are read again.
@@ -48,17 +47,15 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   ///   - directory: `partial/`.
   ///   - found: what stat says of the descriptor; nil for a file that was just made.
   ///   - companion: hashes what is written of a large file; nil for one after the other.
-  ///   - pairs: hashes what is written of others; nil for one after the other.
   init(
     name: String, directory: Descriptor, descriptor: Descriptor, found: FileStat?, hashing: any Hashing,
-    probe: FolderProbe?, companion: Companion? = nil, pairs: HashPairs? = nil
+    probe: FolderProbe?, companion: Companion? = nil
   ) {
     self.name = name
     self.directory = directory
     self.hashing = hashing
     self.probe = probe
     self.companion = companion
-    self.pairs = pairs
     self.found = found
     shared = Locked(Shared(descriptor: descriptor, length: found?.size ?? 0))
   }
@@ -80,7 +77,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     // What nobody wrote to has nothing to keep and nothing to drop.
     var kept = isUntouched ? 0 : min(keep, try FileStat.of(file, label).size)
     while true {
-      let fresh = RunningCheck(check, hashing, mayPair: mayPair(check))
+      let fresh = RunningCheck(check, hashing)
       kept = min(kept, fresh.limit)
       let good = try rehash(file, kept, fresh)
       if good == kept {
@@ -111,13 +108,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
       throw error
     }
     let lent = Lent(bytes: bytes)
-    let isLarge = length >= Self.leastShared
-    if let pairs, let hasher = contents.pairable {
-      guard isLarge else { return pairs.update(hasher, lent: bytes, whenRead: whenRead) }
-      pairs.settle(hasher)
-    }
     let isHandedOver =
-      isLarge
+      length >= Self.leastShared
       && companion?.handOver(of: contents) {
         contents.update(lent.bytes)
         whenRead()
@@ -169,21 +161,8 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     try refuseWrongPiece(contents)
   }
 
-  package var isBehind: Bool {
-    guard let pairs, let hasher = contents?.pairable else { return false }
-    return pairs.isBehind(hasher)
-  }
-
-  /// A file of less than what waits for another one's bytes is never hashed beside one.
-  private func mayPair(_ check: ContentCheck) -> Bool {
-    pairs != nil && check.size.map { $0 >= UInt64(HashPairs.least) } ?? true
-  }
-
   /// Returns when nobody else hashes it, and nothing is left to.
-  private func finishHashing(_ contents: RunningCheck) {
-    companion?.settle(contents)
-    if let hasher = contents.pairable { pairs?.settle(hasher) }
-  }
+  private func finishHashing(_ contents: RunningCheck) { companion?.settle(contents) }
 
   private func refuseWrongPiece(_ contents: RunningCheck) throws(FolderFailure) {
     guard let good = contents.wrongPiece else { return }
