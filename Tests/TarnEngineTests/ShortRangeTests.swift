@@ -59,13 +59,26 @@ import Testing
   @Test(arguments: Known.allCases)
   func aServerThatGivesAByteAtATimeEnds(_ known: Known) throws {
     let world = world(known, capped(1))
+    world.policy.retries = 3
     let report = try world.run()
     #expect(report.problems.map(\.code) == ["range-too-short"])
     #expect(world.files.isEmpty)
-    #expect(world.server.requests.count <= 6)
+    #expect(world.server.requests.count <= 8)
     world.server.put(Self.url, Self.text.bytes, etag: "\"1\"")
     #expect(try world.run().isInSync)
     #expect(world.text("a") == Self.text)
+  }
+
+  /// Else a server whose parts are too short would block the file for ever, though it gives the whole.
+  @Test(arguments: Known.allCases)
+  func whereTheRestNeverComesTheWholeIsAskedFor(_ known: Known) throws {
+    var answer = capped(1)
+    answer.failure = nil
+    let world = world(known, answer)
+    world.server.script(Self.url, [capped(1)])
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == Self.text)
+    #expect(world.server.requests.last?.offset == 0 && world.server.requests.count <= 6)
   }
 
   /// A part without a total may be the last one or not.

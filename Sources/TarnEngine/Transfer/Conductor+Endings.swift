@@ -93,10 +93,11 @@ extension Conductor {
     let isProgress = ResumeLadder.isProgress(came, of: total)
     if !isProgress { jobs[job.id]?.restarts += 1 }
     guard isProgress || job.restarts < Job.mostRestarts else {
-      return trouble(
-        jobs[job.id] ?? job, code: "range-too-short",
-        "\(Printable.escape(job.url)): sent \(Units.count(came, "byte")) of the \(Units.grouped(total)) and ended",
-        isTransient: true)
+      let message =
+        "\(Printable.escape(job.url)): sent \(Units.count(came, "byte")) of the \(Units.grouped(total)) and ended"
+      // Once: where the rest never comes, the whole may.
+      guard job.restarts > Job.mostRestarts else { return askForTheWhole(job, message) }
+      return trouble(jobs[job.id] ?? job, code: "range-too-short", message, isTransient: true)
     }
     let known = jobs[job.id]?.known
     jobs[job.id]?.rung = ResumeLadder.rung(known, url: job.url)
@@ -109,12 +110,15 @@ extension Conductor {
   /// - Returns: false when the answer has another cause.
   private func askForTheWhole(_ job: Job, _ status: HTTPStatus) -> Bool {
     guard job.rung != .fromZero, ResumeLadder.mayGiveTheWhole(status), !stop.isSet else { return false }
-    jobs[job.id]?.rung = .fromZero
-    let message =
-      "\(Printable.escape(job.url)): refuses the rest of the file (\(status.code)); all of it is asked for"
-    observer.pass(.retrying(path: job.entry.path, message: message, seconds: 0))
-    ask(job.id)
+    askForTheWhole(job, "\(Printable.escape(job.url)): refuses the rest of the file (\(status.code))")
     return true
+  }
+
+  private func askForTheWhole(_ job: Job, _ message: String) {
+    jobs[job.id]?.rung = .fromZero
+    let told = "\(message); all of it is asked for"
+    observer.pass(.retrying(path: job.entry.path, message: told, seconds: 0))
+    ask(job.id)
   }
 
   /// The bytes at hand are of another version: from zero, but not for ever.
