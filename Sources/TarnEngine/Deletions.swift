@@ -82,8 +82,12 @@ struct DeletionHold {
   private let ports: PassPorts
   private let guarded: DeletionGuard
   private let question: DeletionGuard.Question
+  /// New files that the plan fetches.
+  private let promised: Int
   /// Events after this one are of this pass, or of one that was cut short.
   private let lastEvent: Int64
+  /// The feed's own list, where it is not in place so far: it makes up for no other file.
+  private let newList: RelativePath?
 
   /// Reads the ledger as it is before the plan is carried out.
   ///
@@ -91,19 +95,24 @@ struct DeletionHold {
   ///   - limit: as the mirror's settings say.
   ///   - planned: how many files would be deleted.
   ///   - promised: how many new files the plan fetches.
+  ///   - list: the feed's own list as a file of the mirror, or as one that is to go: no file that is mirrored.
   ///   - manifestIsEmpty: a complete manifest that names nothing.
   ///   - formats: of the list before, if known, and now.
   init(
     _ ports: PassPorts, limit: DeleteLimit, planned: Int, promised: Int, manifestIsEmpty: Bool,
-    formats: (earlier: String?, now: String)
+    formats: (earlier: String?, now: String), list: (path: RelativePath, isWanted: Bool)?
   ) throws {
     self.ports = ports
+    self.promised = promised
+    let hasList = try list.map { try ports.ledger.row($0.path) != nil } ?? false
+    newList = list.flatMap { $0.isWanted && !hasList ? $0.path : nil }
+    let planned = max(0, planned - (hasList && list?.isWanted == false ? 1 : 0))
+    let rows = planned > 0 ? try ports.ledger.rowCount() - (hasList ? 1 : 0) : 0
     let book = try LossBook.read(ports)
     lastEvent = try book.event ?? ports.ledger.lastEvent()
     guarded = DeletionGuard(limit: limit, book: book)
     question = DeletionGuard.Question(
-      planned: planned, rows: planned > 0 ? try ports.ledger.rowCount() : 0, promised: promised,
-      manifestIsEmpty: manifestIsEmpty,
+      planned: planned, rows: rows, manifestIsEmpty: manifestIsEmpty,
       earlierFormat: formats.earlier.flatMap { $0 == formats.now ? nil : $0 }, format: formats.now)
   }
 
@@ -117,7 +126,8 @@ struct DeletionHold {
     var question = question
     question.deleted = try ports.ledger.eventCount(code: "deleted", after: lastEvent)
     question.published = try ports.ledger.eventCount(code: "fetched", after: lastEvent)
-    if areReplaced { question.published = question.published.addingSaturated(question.promised) }
+    if let newList, try ports.ledger.row(newList) != nil { question.published -= min(question.published, 1) }
+    if areReplaced { question.published = question.published.addingSaturated(promised) }
     switch guarded.judge(question) {
     case .allow: return nil
     case .hold(let reason): return try plan(reason)

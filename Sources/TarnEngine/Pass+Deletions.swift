@@ -18,13 +18,28 @@ extension Pass {
     let hold = try DeletionHold(
       ports, limit: request.policy.deleteLimit, planned: builder.plannedDeletions,
       promised: builder.plannedNew,
-      manifestIsEmpty: builder.entriesInFeed == 0, formats: (earlier, end.format))
+      manifestIsEmpty: builder.entriesInFeed == 0, formats: (earlier, end.format), list: try list(builder))
     if let held = try hold.judge() {
-      let isReplaced = try !builder.hasBlocked && hold.judge(areReplaced: true) == nil
-      return (isReplaced ? .allowedIfReplaced : .held(held), hold)
+      guard try hold.judge(areReplaced: true) == nil else { return (.held(held), hold) }
+      let areInTheWay = builder.hasBlocked || !builder.behindDirectories.isEmpty
+      guard areInTheWay else { return (.allowedIfReplaced, hold) }
+      // What stands in the way of new files cannot wait for them.
+      guard builder.plannedDeletions <= DeletionGuard.least else { return (.held(held), hold) }
     }
     builder.admitBlocked()
     return (.allowed, hold)
+  }
+
+  /// The fact that remembers where the feed's own list lies.
+  static let listFact = "kept-list"
+
+  /// The list that is wanted, or else the one that was kept before.
+  private func list(_ builder: PlanBuilder) throws -> (path: RelativePath, isWanted: Bool)? {
+    if let path = builder.listPath { return (path, true) }
+    guard let known = try ports.ledger.fact(Self.listFact), let bytes = Base64.decode(Array(known.utf8)),
+      let path = try? RelativePath(bytes)
+    else { return nil }
+    return (path, false)
   }
 
   /// Deletions follow only from a complete manifest, or from the age of a window's files, and a folder that was read

@@ -225,7 +225,6 @@ package struct Pass {
         try builder.take(item)
       }
       try check(end, builder)
-      if let notice = end.notice { observer.pass(.notice(code: "feed-without-files", message: notice)) }
       enter(.planning)
       try builder.finish()
       return (builder, end, nil)
@@ -271,6 +270,7 @@ package struct Pass {
     ]
     changes += sizes(builder.bytes)
     if let version = end.version { changes.append(.fact("manifest-version", String(version))) }
+    changes.append(.fact(Self.listFact, builder.listPath.map { Base64.encode($0.bytes) }))
     changes.append(.fact("refresh", end.refreshSeconds.map { String($0) }))
     changes.append(.fact("upstream-changed", end.isIndex ? nil : document.head?.changed?.rfc3339))
     changes += builder.learned

@@ -42,7 +42,7 @@ struct JSONFeed: FeedFormat {
       }
     }
     try reader.end()
-    if !hasFiles { end.notice = Window.withoutFiles(position) }
+    if !hasFiles { end.notice = .init(.withoutFiles, Window.withoutFiles(position)) }
     return end
   }
 

@@ -34,7 +34,10 @@ struct LinkPage: FeedFormat {
         message: "no link of this page leads below it; give the URL of the directory, with a slash at its end"
       )
     }
-    return FeedEnd(format: name, isComplete: false, incompleteReason: links.doubt)
+    var end = FeedEnd(
+      format: name, isComplete: false, incompleteReason: "a web page need not have a link to each file")
+    end.notice = links.notice
+    return end
   }
 }
 
@@ -55,9 +58,14 @@ private struct PageLinks {
 
   var isEmpty: Bool { known.isEmpty }
 
-  var doubt: String {
-    let reason = "a web page need not have a link to each file"
-    return questions.isEmpty ? reason : "\(reason), and \(questions.count) links with a query are left out"
+  /// A query may ask for anything: what a page's sort order is, or a file.
+  var notice: FeedEnd.Notice? {
+    guard let first = questions.min(by: { $0.lexicographicallyPrecedes($1) }) else { return nil }
+    return .init(
+      .linksLeftOut,
+      "\(Units.count(questions.count, "link")) with a query, such as that to \(Printable.escape(first)), "
+        + "\(questions.count == 1 ? "is" : "are") left out; a list of URLs can name them, with the files' names (aria2's out=)"
+    )
   }
 
   /// The first of a page counts (HTML 4.2.3).

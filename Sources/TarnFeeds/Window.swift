@@ -49,7 +49,7 @@ struct Window: FeedFormat {
       format: kind.rawValue, isComplete: false, incompleteReason: Self.reason(fault),
       refreshSeconds: reading.refreshSeconds)
     end.title = reading.title
-    if !hasFiles { end.notice = Self.withoutFiles(reading.items) }
+    if !hasFiles { end.notice = .init(.withoutFiles, Self.withoutFiles(reading.items)) }
     return end
   }
 

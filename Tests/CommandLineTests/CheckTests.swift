@@ -135,13 +135,17 @@ import Testing
     #expect(NagiosStatus(both) == .critical)
   }
 
-  @Test(arguments: [
-    ["status", "--check", "--format", "nagios", "nowhere/m"], ["status", "--check", "--format=nagios"],
-  ])
-  func theProgramEndsAsAPluginDoes(_ arguments: [String]) throws {
+  @Test(
+    arguments: [
+      (["status", "--check", "--format", "nagios", "nowhere/m"], 2),
+      (["status", "--check", "--format=nagios"], 3),
+      // A name that is mistyped.
+      (["status", "--check", "--format", "nagios", "nobody"], 3),
+    ] as [([String], Int32)])
+  func theProgramEndsAsAPluginDoes(_ arguments: [String], _ status: Int32) throws {
     let result = try TarnBinary.run(arguments)
-    #expect(result.output.hasPrefix(arguments.count == 5 ? "TARN CRITICAL: " : "TARN UNKNOWN: "), "\(result)")
-    #expect(result.status == (arguments.count == 5 ? 2 : 3) && result.messages == "")
+    #expect(result.output.hasPrefix(status == 2 ? "TARN CRITICAL: " : "TARN UNKNOWN: "), "\(result)")
+    #expect(result.status == status && result.messages == "")
   }
 
   @Test(arguments: [

@@ -264,7 +264,9 @@ import Testing
     #expect(frame.contains("line 23"))
     #expect(!frame.contains("line 24"))
     // Where a line goes on shows.
-    #expect(StatusWatch.frame([String(repeating: "a", count: 81)], size: (80, 24)).contains("aaa...\u{1B}[K"))
+    #expect(StatusWatch.frame([String(repeating: "a", count: 81)], size: (80, 24)).contains("aaa...\n"))
+    // Behind a full line the cursor stands on its last character: what is cleared there would be lost.
+    #expect(StatusWatch.frame(["full"], size: (4, 24)).contains("\u{1B}[Kfull\n"))
   }
 
   /// With twenty transfers in 24 rows nothing else was seen.

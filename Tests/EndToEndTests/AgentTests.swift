@@ -33,6 +33,28 @@ final class AgentTests: AgentHouse {
     #expect(try tarn("sync", "nobody").status != 0)
   }
 
+  /// A pause holds for who names no mirror, with the agent and without it.
+  @Test func aPausedMirrorIsLeftOutUnlessItIsNamed() throws {
+    try settings(
+      try #require(place.text("tarn.toml")) + "\n[mirror.more]\nfeed = \"\(server.url("SHA256SUMS"))\"\n"
+        + "folder = \"\(place.path)/more\"\nkeep-list = false\n"
+        + "\n[mirror.third]\nfeed = \"\(server.url("SHA256SUMS"))\"\n"
+        + "folder = \"\(place.path)/third\"\nkeep-list = false\n")
+    try start()
+    #expect(try tarn("pause", "more").status == 0)
+    for isThere in [true, false] {
+      if !isThere {
+        agent?.signal(SIGTERM)
+        _ = try agent?.wait(limit: 20)
+      }
+      let sync = try tarn("sync")
+      #expect(sync.status == 0 && sync.output.hasSuffix("2 in sync\n"), "\(sync)")
+      #expect(sync.errors.contains("more is left out: it is paused until 'tarn resume more'"), "\(sync)")
+      #expect(!place.exists("more"))
+    }
+    #expect(try tarn("sync", "more").status == 0 && place.exists("more/f1"))
+  }
+
   /// The summary says the same with an agent and without one.
   @Test func theSummaryOfSeveralCountsWhatTheAgentDid() throws {
     try settings(

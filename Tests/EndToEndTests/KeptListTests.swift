@@ -54,6 +54,26 @@ struct KeptListTests {
     #expect(order.count <= 2 && order.first?.contains("f1") == true, "\(events)")
   }
 
+  /// The list is none of the files that are mirrored: it counts neither as kept nor as come or gone.
+  @Test func theGuardOfDeletionsDoesNotCountIt() throws {
+    let all = (10..<40).map { ("f\($0)", "\($0)\n") }
+    func publish(_ count: Int) throws {
+      try Feeds.publish(Dictionary(uniqueKeysWithValues: all.prefix(count)), in: server.files)
+    }
+    try publish(3)
+    #expect(try sync("--delete").status == 0)
+    try publish(1)
+    let few = try sync()
+    #expect(few.status == 3 && few.output.contains("the list keeps 1 of 3 files, fewer than half"), "\(few)")
+    try publish(30)
+    #expect(try sync("--no-keep-list").status == 0 && !place.exists("mirror/SHA256SUMS"))
+    try publish(26)
+    let gain = try sync("--keep-list")
+    #expect(gain.status == 3 && gain.output.contains("4 deletions held"), "\(gain)")
+    try publish(27)
+    #expect(try sync("--no-keep-list").output.contains("4 moved to the trash"))
+  }
+
   @Test func withoutTheSettingItGoes() throws {
     #expect(try sync("--delete").status == 0 && place.exists("mirror/SHA256SUMS"))
     #expect(try sync("--no-keep-list").status == 0)

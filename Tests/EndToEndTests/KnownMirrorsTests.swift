@@ -86,6 +86,24 @@ struct KnownMirrorsTests {
     }
   }
 
+  /// What stands on standard input is not meant for it: in a loop of a shell it is the rest of the loop's lines.
+  @Test func aFeedOfStandardInputIsNotReadUnlessItIsNamed() throws {
+    for folder in ["a", "b"] { try #require(try tarn("sync", server.url("SHA256SUMS"), folder).status == 0) }
+    let piped = try Program(
+      "/bin/sh", ["-c", "echo http://127.0.0.1:9/x | \"$0\" sync --exclude x - piped", Tarn.path],
+      environment: Tarn.environment(home), in: place.url
+    ).wait()
+    try #require(piped.status == 0, "\(piped)")
+    let loop = try Program(
+      "/bin/sh",
+      ["-c", "printf 'one\\ntwo\\n' | while read line; do echo $line; \"$0\" sync; done", Tarn.path],
+      environment: Tarn.environment(home), in: place.url
+    ).wait()
+    #expect(loop.output.contains("one\n") && loop.output.contains("two\n"), "\(loop)")
+    #expect(loop.output.contains("\n2 in sync\n"), "\(loop)")
+    #expect(loop.errors.contains("piped is left out: its feed comes by standard input"), "\(loop)")
+  }
+
   @Test func aFolderThatIsGoneIsShownUntilItIsForgotten() throws {
     try withALostFolder("gone", "other")
     let gone = place.path + "/gone"

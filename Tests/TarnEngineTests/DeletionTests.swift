@@ -72,6 +72,22 @@ import Testing
     #expect(try world.run().counts.deleted == 1)
   }
 
+  /// What the list promises may not be there: then the old files stay.
+  @Test(arguments: [0, 1, 2]) func aSmallMirrorIsNotEmptiedForPromises(comes: Int) throws {
+    let world = try filled(3)
+    unlist(0..<3, world)
+    for number in 3..<6 {
+      world.want(name(number), "new \(number)")
+      if number - 3 >= comes { world.server.remove(World.host + name(number)) }
+    }
+    let report = try world.run()
+    #expect(report.counts.failed == 3 - comes && report.counts.deleted == 0 && report.counts.held == 3)
+    #expect(world.files.count == 3 + comes && world.trash.isEmpty)
+    for number in 3..<6 { world.want(name(number), "new \(number)") }
+    #expect(try world.run().counts.deleted == 3)
+    #expect(world.files.count == 3)
+  }
+
   @Test func theGuardCountsADay() throws {
     let world = try filled(40)
     unlist(0..<3, world)

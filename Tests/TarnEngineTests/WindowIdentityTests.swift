@@ -124,7 +124,7 @@ import Testing
 
   @Test func aFeedWithoutFilesSaysSo() throws {
     let world = world([])
-    world.end.notice = "the feed has 3 items, none with a file"
+    world.end.notice = .init(.withoutFiles, "the feed has 3 items, none with a file")
     #expect(try world.run().isInSync)
     #expect(world.log.notices.map(\.code) == ["feed-without-files"])
     #expect(world.log.notices.first?.message == "the feed has 3 items, none with a file")

@@ -51,7 +51,7 @@ import Testing
     let outcome = Self.read(Self.page)
     #expect(outcome.end?.isComplete == false)
     #expect(outcome.end?.isIndex == true)
-    #expect(outcome.end?.incompleteReason.contains("2 links with a query") == true)
+    #expect(outcome.end?.notice?.message.hasPrefix("2 links with a query, such as that to ") == true)
     #expect(Self.read("<html><a href=\"a\">a</a></html>").end?.isComplete == false)
     #expect(Self.read(IndexTests.good).end?.isComplete == false)
   }

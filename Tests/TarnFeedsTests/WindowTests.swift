@@ -243,7 +243,7 @@ import Testing
     ] as [(String, String?)])
   func saysThatAFeedHasNoFiles(items: String, notice: String?) {
     let outcome = parse(Self.rss(items))
-    #expect(outcome.end?.notice == notice)
+    #expect(outcome.end?.notice?.message == notice)
     #expect(text(outcome.end?.title ?? []) == "Show")
   }
 

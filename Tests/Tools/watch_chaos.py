@@ -87,7 +87,7 @@ class Chaos:
         os.makedirs(os.path.dirname(self.folder))
         with open(self.agent.config, "w", encoding="utf-8") as stream:
             stream.write(f'[agent]\nlog-format = "text"\n[mirror.files]\nfeed = "{self.publisher.url}/{flaky_server.FEED}"\n'
-                         f'folder = "{self.folder}"\nevery = "1min"\nretries = 2\n')
+                         f'folder = "{self.folder}"\nevery = "1min"\nretries = 2\nkeep-list = false\n')
         self.user = watch_user.User(self.folder, random.Random(arguments.seed + 2))
         self.wanted, self.names, self.asked = {}, 0, []
         self.counts, self.violations, self.figures = collections.Counter(), [], []

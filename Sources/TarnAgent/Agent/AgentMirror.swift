@@ -71,7 +71,8 @@ struct PassTrouble: Sendable {
   /// - Parameter pause: in seconds.
   init(_ message: String, pause: Double, now: Timestamp) {
     self.message = message
-    until = now.adding(seconds: Int64(max(0, min(pause, 1e9)).rounded(.up)))
+    // Less than a second is no promise that a person can use.
+    until = pause < 1 ? now : now.adding(seconds: Int64(min(pause, 1e9).rounded(.up)))
   }
 
   /// As of `now`: a pause that is over is not promised any more.

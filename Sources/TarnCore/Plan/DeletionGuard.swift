@@ -20,9 +20,6 @@ package struct DeletionGuard: Sendable {
     package var rows: Int
     /// New files that were published since the last pass ended.
     package var published: Int
-    /// New files that the list promises. They give no credit, but a small list of which each file takes the place of another
-    /// is no other list.
-    package var promised: Int
     /// Deletions since the last pass ended: of one that was cut short, or approved.
     package var deleted: Int
     /// A complete manifest that names nothing.
@@ -32,14 +29,13 @@ package struct DeletionGuard: Sendable {
     package var format: String
 
     package init(
-      planned: Int, rows: Int, published: Int = 0, promised: Int = 0, deleted: Int = 0,
+      planned: Int, rows: Int, published: Int = 0, deleted: Int = 0,
       manifestIsEmpty: Bool = false,
       earlierFormat: String? = nil, format: String = ""
     ) {
       self.planned = planned
       self.rows = rows
       self.published = published
-      self.promised = promised
       self.deleted = deleted
       self.manifestIsEmpty = manifestIsEmpty
       self.earlierFormat = earlierFormat
@@ -63,7 +59,9 @@ package struct DeletionGuard: Sendable {
       return .hold(
         reason: "the format of the list changed from \(Printable.escape(earlier)) to \(question.format)")
     }
-    let isRenewed = planned <= Self.least && question.promised >= planned
+    // A small list whose files have taken the place of others is no other list.
+    let left = (rows - min(rows, planned)).addingSaturated(question.published)
+    let isRenewed = planned <= Self.least && left >= planned
     guard planned <= rows - planned || isRenewed else {
       return .hold(
         reason: "the list keeps \(Units.grouped(max(0, rows - planned))) of \(Units.count(rows, "file")), "

@@ -69,8 +69,23 @@ package struct FeedEnd: Sendable, Equatable {
   package var isIndex = false
   /// What a window calls itself: text without markup; empty when it does not say.
   package var title: [UInt8] = []
-  /// What a person should know although nothing failed: that no item of a window names a file.
-  package var notice: String?
+  /// What a person should know although nothing failed: that no item of a window names a file, or what a page's links leave out.
+  package var notice: Notice?
+
+  package struct Notice: Sendable, Equatable {
+    package enum Code: String, Sendable {
+      case withoutFiles = "feed-without-files"
+      case linksLeftOut = "links-left-out"
+    }
+
+    package var code: Code
+    package var message: String
+
+    package init(_ code: Code, _ message: String) {
+      self.code = code
+      self.message = message
+    }
+  }
   /// The listing that this format was read from, as `tarn status` prints it: `checksum list`, `Metalink 4`.
   package var format: String
 

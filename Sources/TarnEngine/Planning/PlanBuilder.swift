@@ -28,6 +28,8 @@ final class PlanBuilder {
   private(set) var plannedDeletions = 0
   /// Files to fetch that were not there before.
   private(set) var plannedNew = 0
+  /// Where the feed's own list lies, if it is kept.
+  private(set) var listPath: RelativePath?
   /// Entries in whose place a directory stands that goes with the deletions: decided again after these. Not in the stage.
   private(set) var behindDirectories: [Action] = []
   /// Decides over paths again: what is to be deleted is gone by now.
@@ -122,6 +124,7 @@ final class PlanBuilder {
         return
       }
       if !entry.hasFingerprint, entry.digest == nil { asksForEach = true }
+      if entry.isList { listPath = entry.path }
       try want(entry)
     case .refused(let refusal):
       entriesInFeed += 1
@@ -268,6 +271,7 @@ final class PlanBuilder {
     hasBlindSpot = false
     plannedDeletions = 0
     plannedNew = 0
+    listPath = nil
     behindDirectories = []
     plannedUnknown = 0
     plannedAsRecorded = 0
@@ -438,7 +442,7 @@ final class PlanBuilder {
   }
 
   func count(_ action: Action) {
-    if action.kind == .fetch { plannedNew += 1 }
+    if action.kind == .fetch, action.entry?.isList != true { plannedNew += 1 }
     guard action.kind != .delete, action.phase != .deletion else { return }
     let size = action.bytesToFetch
     if action.blocker == nil {

@@ -61,7 +61,9 @@ struct ForgetCommand: ParsableCommand {
     if let settings {
       session.say(
         session.messageStyle.paint("warning:", .warning)
-          + " the settings still name it, and the next pass makes it anew: \(settings.place)")
+          + " the settings still name it: take it out of \(settings.place); "
+          + "with its files there a pass begins only by 'tarn sync --adopt \(ShellWord.quote(settings.name))'"
+      )
     }
   }
 

@@ -267,7 +267,11 @@ struct StatusCommand: ParsableCommand {
     let folder = session.tarn.absolute(place.folder)
     let isGone = ["no-folder", "not-a-mirror", "not-a-folder"].contains(failure.code)
     let loss = isGone ? session.tarn.lossHint(folder) : nil
-    guard check ? failure.kind == .folderUnusable : mirrors.isEmpty && loss != nil else { return nil }
+    // A word that nobody knows may be a name that is mistyped; a path is that of a folder, whoever asks.
+    let isKnown = loss != nil || !isGone || place.name.contains("/")
+    guard check ? failure.kind == .folderUnusable && isKnown : mirrors.isEmpty && loss != nil else {
+      return nil
+    }
     var document = StatusDocument(
       name: place.name == place.folder ? folder : place.name, feed: "", folder: folder, state: "failing")
     (document.lastFailure, document.hint) = (failure.message, loss ?? failure.hint)

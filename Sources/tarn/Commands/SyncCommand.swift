@@ -44,8 +44,9 @@ struct SyncCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
-    let requests = try PassTargets(session: session).requests(
-      targets, flags: flags, remembers: !once && !dryRun)
+    let words = PassTargets(session: session)
+    var requests = try words.requests(targets, flags: flags, remembers: !once && !dryRun)
+    if targets.isEmpty, !dryRun { requests = words.withoutPaused(requests) }
     if dryRun {
       try PlanRun(session: session, usesExitCode: false).run(requests).end()
     } else {

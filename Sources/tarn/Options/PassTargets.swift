@@ -17,6 +17,7 @@ struct PassTargets {
   ) throws(PassFailure) -> [SyncRequest] {
     var requests = try requests(words, flags)
     if remembers, words.isEmpty { try refuseOptions(flags, forAll: requests) }
+    if words.isEmpty, requests.count > 1 { requests.removeAll(where: isOfStandardInput) }
     for index in requests.indices { requests[index].isOnce = !remembers }
     return requests
   }
@@ -124,6 +125,37 @@ struct PassTargets {
       }
     }
     return places
+  }
+
+  /// What stands on standard input is for one mirror, and is not meant for it where nobody names it.
+  private func isOfStandardInput(_ request: SyncRequest) -> Bool {
+    let feed = try? session.tarn.remembered(folder: request.folder, state: request.state).feed
+    guard request.name == nil, feed == "-" else { return false }
+    let folder = ShellWord.quote(request.folder)
+    session.say("\(folder) is left out: its feed comes by standard input ('tarn sync - \(folder) < FILE')")
+    return true
+  }
+
+  /// Those that are to be synced when nobody names any: a paused mirror is not.
+  func withoutPaused(_ requests: [SyncRequest]) -> [SyncRequest] {
+    guard requests.count > 1 else { return requests }
+    let answer = try? AgentLink(session.sources).status(problemLimit: 0)
+    let paused = Set(
+      (answer?.mirrors ?? requests.compactMap(record)).filter { $0.state == "paused" }.map(\.name))
+    return requests.filter { request in
+      guard let name = request.name, paused.contains(name) else { return true }
+      session.say(
+        "\(ShellWord.quote(name)) is left out: it is paused until 'tarn resume \(ShellWord.quote(name))'")
+      return false
+    }
+  }
+
+  /// What the last agent wrote down of a mirror of the settings.
+  private func record(_ request: SyncRequest) -> StatusDocument? {
+    guard let settings = request.name.flatMap({ session.configured($0) }) else { return nil }
+    return try? session.tarn.status(
+      of: settings, among: session.configuredNames, record: session.sources.paths.state, now: session.now,
+      problemLimit: 0)
   }
 
   /// Options are remembered: those of a command that names no mirror would change the ways of all that are known.

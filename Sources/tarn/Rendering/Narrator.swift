@@ -25,6 +25,8 @@ struct Narrator: PassObserver {
   private let toldPhases = Locked<Set<PassEvent.Phase>>([])
   /// Causes of many problems, each told once; the summary counts them.
   private let toldCauses = Locked<Set<String>>([])
+  /// Causes of retries, and when each was told last, by the monotonic clock.
+  private let toldRetries = Locked<[String: UInt64]>([:])
 
   init(
     console: Console, style: Style, mode: Mode, isVerbose: Bool, schema: String, mirror: String?,
@@ -69,6 +71,21 @@ struct Narrator: PassObserver {
     return toldCauses.withLock { $0.insert(cause).inserted }
   }
 
+  /// Where a host fails, all of its files are tried again for the same cause: it is told once a minute.
+  private func isDue(_ message: String) -> Bool {
+    let cause = SharedCause.withoutURL(message)
+    let now = clock.monotonic()
+    return toldRetries.withLock { told in
+      if let last = told[cause], now - last < 60_000_000_000 { return false }
+      told[cause] = now
+      return true
+    }
+  }
+
+  private static func pause(_ seconds: Double) -> String {
+    seconds < 1 ? "at once" : "in \(Durations.length(seconds))"
+  }
+
   /// nil for what is not worth a line here.
   private func text(_ event: PassEvent) -> String? {
     let isLog = mode == .dated
@@ -85,10 +102,10 @@ struct Narrator: PassObserver {
       guard isVerbose || isLog && isNews(problem) else { return nil }
       return style.paint(problem.kind.rawValue, .bad) + " " + problem.line
     case .retrying(let path, let message, let seconds):
-      guard isLog || isVerbose else { return nil }
-      return "again in \(Durations.length(seconds)): \(path.printable): \(Brief.text(message))"
+      guard isVerbose || isLog && isDue(message) else { return nil }
+      return "again \(Self.pause(seconds)): \(path.printable): \(Brief.text(message))"
     case .feedRetrying(let message, let seconds, _):
-      return "\(Message.safe(message)); trying again in \(Durations.length(seconds)) [feed-retry]"
+      return "\(Message.safe(message)); trying again \(Self.pause(seconds)) [feed-retry]"
     case .notice(let code, let message): return "\(Message.safe(message)) [\(code)]"
     }
   }

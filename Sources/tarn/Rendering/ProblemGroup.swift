@@ -46,7 +46,11 @@ enum SharedCause {
   /// - Returns: nil for a problem that stands for itself.
   static func of(code: String, message: String) -> String? {
     guard let code = DownloadFailure.Code(rawValue: code), ofHosts.contains(code) else { return nil }
-    // The message begins with the URL of the file.
+    return withoutURL(message)
+  }
+
+  /// A message without the URL of the file that it begins with.
+  static func withoutURL(_ message: String) -> String {
     let words = message.split(separator: ": ", maxSplits: 1)
     return words.count == 2 && words[0].contains("://") ? String(words[1]) : message
   }

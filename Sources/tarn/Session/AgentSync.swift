@@ -116,7 +116,7 @@ struct AgentSync {
         order = anew
         continue
       }
-      tell(document, order.run, &told)
+      tell(document, order.run, isOnlyOne: isOnlyOne, &told)
       _ = ended.wait(nanoseconds: Terminal.messages.canRedraw ? 200_000_000 : 500_000_000)
     }
     session.say("the agent goes on with the pass: 'tarn cancel \(ShellWord.quote(mirror))' ends it")
@@ -138,11 +138,13 @@ struct AgentSync {
     var time: UInt64 = 0
   }
 
-  private func tell(_ document: StatusDocument, _ run: UInt64, _ told: inout Told) {
+  private func tell(_ document: StatusDocument, _ run: UInt64, isOnlyOne: Bool, _ told: inout Told) {
     guard !session.isQuiet, !session.isJSON else { return }
     let word = Self.word(document, run)
     let progress = document.run == run ? document.progress.map { ProgressText.share($0) } ?? [] : []
-    let line = "the agent: " + ([word] + progress).joined(separator: "  ")
+    let line =
+      (isOnlyOne ? "" : "\(Printable.escape(document.name)): ") + "the agent: "
+      + ([word] + progress).joined(separator: "  ")
     if Terminal.messages.canRedraw {
       let width = Terminal.messages.size.columns - 1
       let lines = StatusText.transfers(document, most: StatusText.mostTransfers).lines + [line]

@@ -105,7 +105,8 @@ struct StatusWatch {
   /// A whole screen: what does not fit is cut off, and what stood there before is cleared.
   static func frame(_ lines: [String], size: (columns: Int, rows: Int)) -> String {
     let shown = lines.prefix(max(1, size.rows - 1)).map { Columns.styledFront($0, size.columns) }
-    // Lines are not wrapped (?7l), so that each takes one row whatever the terminal makes of its characters.
-    return "\u{1B}[?7l\u{1B}[H" + shown.map { "\($0)\u{1B}[K\n" }.joined() + "\u{1B}[J\u{1B}[?7h"
+    // Lines are not wrapped (?7l), so that each takes one row whatever the terminal makes of its characters. Each row is cleared
+    // first: behind a line of full width the cursor stands on its last character.
+    return "\u{1B}[?7l\u{1B}[H" + shown.map { "\u{1B}[K\($0)\n" }.joined() + "\u{1B}[J\u{1B}[?7h"
   }
 }

@@ -13,7 +13,9 @@ struct SyncRun {
     var statuses: [ExitStatus] = []
     var ends: [PassEnd] = []
     let isOnlyOne = requests.count == 1
+    var begun = 0
     for request in requests where Interruption.shared.received == nil {
+      begun += 1
       do throws(PassFailure) {
         let (status, end) = try one(request, isOnlyOne: isOnlyOne)
         statuses.append(status)
@@ -23,7 +25,9 @@ struct SyncRun {
       }
     }
     let status = ExitStatus.worst(statuses)
-    if !isOnlyOne { tell(requests, statuses, ends, status) }
+    if !isOnlyOne {
+      tell(Array(requests.prefix(begun)), statuses, ends, status, untried: requests.count - begun)
+    }
     return status
   }
 
@@ -54,15 +58,18 @@ struct SyncRun {
   static func called(_ request: SyncRequest) -> String { Redaction.message(request.name ?? request.folder) }
 
   /// How all of them ended.
+  ///
+  /// - Parameter untried: so many were not begun: a signal came before.
   private func tell(
-    _ requests: [SyncRequest], _ statuses: [ExitStatus], _ ends: [PassEnd], _ status: ExitStatus
+    _ requests: [SyncRequest], _ statuses: [ExitStatus], _ ends: [PassEnd], _ status: ExitStatus, untried: Int
   ) {
     if session.isJSON {
-      let summary = SummaryLine(ends, schema: Self.schema, mirrors: requests.count, status: status)
+      let summary = SummaryLine(ends, schema: Self.schema, mirrors: requests.count + untried, status: status)
       session.console.data(JSONText.line(summary))
     } else if !session.isQuiet || status != .inSync {
       let names = requests.map { ShellWord.quote(Self.called($0)) }
-      session.console.data(SyncSummary.ofSeveral(names, statuses.map { $0 == .inSync }))
+      let line = SyncSummary.ofSeveral(names, statuses.map { $0 == .inSync })
+      session.console.data(untried > 0 ? "\(line); \(Numbers.grouped(untried)) not begun" : line)
     }
   }
 
