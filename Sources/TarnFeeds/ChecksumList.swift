@@ -24,7 +24,10 @@ struct ChecksumList: FeedFormat {
     var lines = ChecksumLines(name: context.url.name, isNameFirst: layout == .nameFirst)
     var text = SignedText(head: head)
     while let (raw, isEnded) = try input.readLine() {
-      guard let line = text.next(raw) else { continue }
+      guard let line = text.next(raw) else {
+        if text.wasOutside { reading.noteUnsigned(raw, at: input.line) }
+        continue
+      }
       try lines.take(ListLine(line, number: input.line, isEnded: isEnded)) {
         try reading.take($0, of: $1, sink: sink)
       }
@@ -63,6 +66,12 @@ private struct ChecksumReading {
   /// Keeps the first reason.
   mutating func note(_ text: String) {
     if reason == nil { reason = text }
+  }
+
+  /// A line beside the signed text. Nobody vouches for its file, which yet may be a part of the list.
+  mutating func noteUnsigned(_ line: [UInt8], at number: Int) {
+    guard case .file = ChecksumLine(ListedFile.withoutReturns(line)) else { return }
+    note("line \(number) names a file outside of the signed text, and is left out")
   }
 
   mutating func take(_ parsed: ChecksumLine, of line: ListLine, sink: FeedSink) throws {

@@ -18,8 +18,12 @@ struct SignedText {
   /// True when a message ended before its signature did.
   var isCut: Bool { isSigned && place != .after }
 
+  /// The last line stood before, behind or between signed messages.
+  private(set) var wasOutside = false
+
   /// The line as it was before signing; nil when it is not part of the signed text.
   mutating func next(_ line: [UInt8]) -> ArraySlice<UInt8>? {
+    wasOutside = isSigned && (place == .before || place == .after)
     guard isSigned else { return plain(line) }
     let bare = ListedFile.withoutReturns(line)
     switch place {

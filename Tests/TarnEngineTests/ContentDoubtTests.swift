@@ -30,7 +30,8 @@ import Testing
     ("<html>login</html>", "text/html; charset=utf-8"), ("  \n<!DOCTYPE html><p>login", nil),
     ("<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>", "application/xml"),
     ("{\"error\": \"expired\"}", "application/json"), ("[ {\"error\": 1} ]", "audio/mpeg"),
-    ("Forbidden", "text/plain"), ("", "audio/mpeg"), ("", nil),
+    ("Forbidden", "text/plain"), ("", "audio/mpeg"), ("", nil), ("Not Found", nil),
+    ("Not Found, whatever it was", "application/octet-stream"),
   ])
   func whatIsNoAudioIsAskedForAgain(_ body: String, _ type: String?) throws {
     let world = world(Self.hint)
@@ -60,12 +61,38 @@ import Testing
   }
 
   @Test(arguments: [
-    "text/html", "image/svg+xml", "application/json", "audio/x-mpegurl", "application/octet-stream",
+    "text/html", "image/svg+xml", "image/svg", "video/vnd.mpeg.dash.mpd", "video/x-ms-asf",
+    "application/json",
+    "audio/x-mpegurl", "application/octet-stream",
   ])
   func whatMayBeTextIsTaken(_ declared: String) throws {
     let world = world(ContentHint(mediaType: declared.bytes, length: 30_000), "page")
     world.server.answer(World.host + "page", page("<html>a page</html>", "text/html"))
     #expect(try world.run().isInSync)
+  }
+
+  /// Types that are no media, and such as say nothing, where the name does.
+  @Test(arguments: [
+    ("a.mp3", "application/octet-stream"), ("doc", "application/pdf"), ("x", "application/zip"),
+    ("x.ogg", "application/ogg"), ("a.mp3", nil),
+  ])
+  func whatIsNoTextIsNoPage(_ name: String, _ declared: String?) throws {
+    let world = world(ContentHint(mediaType: declared?.bytes, length: 30_000), name)
+    world.server.answer(World.host + name, page("<html>login</html>", "text/html"))
+    #expect(try world.run().problems.map(\.code) == ["content-mismatch"])
+    world.server.answer(World.host + name, page(Self.audio, "text/html"))
+    #expect(try world.run().isInSync)
+  }
+
+  /// No later pass would ask again for a file of a window.
+  @Test func anEmptyEnclosureIsNone() throws {
+    let world = World()
+    world.policy.retries = 0
+    world.add(
+      Entry(
+        path: "a".path, sources: [Source(url: World.host + "a")], listing: ContentDoubt.enclosure))
+    world.server.answer(World.host + "a", page("", nil))
+    #expect(try world.run().problems.map(\.code) == ["content-mismatch"])
   }
 
   /// The name alone: only a web page, and called so, is doubted.

@@ -81,6 +81,19 @@ import Testing
     #expect(world.server.requests.last?.offset == 0 && world.server.requests.count <= 6)
   }
 
+  /// Not only a status can refuse the rest.
+  @Test(arguments: [502, 504, nil])
+  func whereRequestsForTheRestFailTheWholeIsAskedFor(status: Int?) throws {
+    var answer = FakeAnswer(etag: "\"1\"", body: Self.text.bytes)
+    answer.rangeStatus = status
+    answer.rangeFails = status == nil
+    let world = world(.nothing, answer)
+    world.server.script(Self.url, [Server.broken(Self.text, after: 2000, etag: "\"1\"")])
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == Self.text)
+    #expect(world.server.requests.map(\.offset).last == 0)
+  }
+
   /// A part without a total may be the last one or not.
   @Test(arguments: [Known.nothing, .listing, .hint])
   func aPartWithoutATotalIsNotTaken(_ known: Known) throws {

@@ -28,6 +28,8 @@ package struct FakeAnswer: Sendable {
   package var mostOfRange: Int?
   /// The status of answers to ranges, without a body.
   package var rangeStatus: Int?
+  /// The connection is lost where a range is asked for.
+  package var rangeFails = false
 
   package init(
     status: Int = 200, etag: String? = nil, body: [UInt8] = [], honoursRanges: Bool = true,
@@ -214,6 +216,9 @@ package final class FakeDownloader: Downloading {
     head.contentType = answer.contentType
     head.contentEncoding = answer.contentEncoding
     let total = UInt64(answer.body.count)
+    if request.offset > 0, answer.rangeFails {
+      exchange.answer.failure = (0, DownloadFailure(.reset, "connection lost", isTransient: true))
+    }
     if request.offset > 0, let refusal = answer.rangeStatus {
       head.status = refusal
       exchange.answer.body = []

@@ -25,13 +25,15 @@ package struct ContentDoubt: Sendable {
   private enum Declared {
     /// Audio, video or an image, by the feed's words.
     case media(String)
-    /// By its name it is no text: an archive, an image of a disk, media.
-    case binaryName
+    /// By its name, or by the feed's words, it is no text: an archive, an image of a disk, a document.
+    case binary
     case nothing
   }
 
   private let declared: Declared
   private let hint: ContentHint
+  /// Of a window: no later pass asks again by itself.
+  private let isEnclosure: Bool
 
   /// - Returns: nil where nothing has to be doubted: a digest or an exact size decides, or nothing is declared.
   package init?(_ entry: Entry) {
@@ -41,7 +43,8 @@ package struct ContentDoubt: Sendable {
     if Self.madeEndings.contains(ending) { hint.sizes = nil }
     self.hint = hint
     declared = Self.declared(entry, ending)
-    if case .nothing = declared, hint.isEmpty { return nil }
+    isEnclosure = entry.listing.elementsEqual(Self.enclosure)
+    if case .nothing = declared, hint.isEmpty, !isEnclosure { return nil }
   }
 
   /// Why these are not the file's first bytes; nil when they may be.
@@ -63,9 +66,10 @@ package struct ContentDoubt: Sendable {
     case .media(let type):
       guard isMarkup || Self.beginsJSON(text) else { return nil }
       return "\(Self.came(contentType)) came where the feed says \(type)"
-    case .binaryName:
+    case .binary:
       guard isMarkup, Self.isHTML(contentType) else { return nil }
-      return "a web page came (\(Self.shown(contentType))), which the file's name does not fit"
+      return
+        "a web page came (\(Self.shown(contentType))), which the file's name or its declared type does not fit"
     case .nothing: return nil
     }
   }
@@ -83,13 +87,21 @@ package struct ContentDoubt: Sendable {
 
   private func doubt(ofDeclared size: UInt64, _ contentType: String?) -> String? {
     guard case .media(let type) = declared else {
-      return size == 0 && hint.length != nil ? nothingCame : nil
+      return size == 0 && (hint.length != nil || isEnclosure) ? nothingCame : nil
     }
     if size == 0 { return nothingCame }
-    guard let length = hint.length, size < length / 2, Self.isText(contentType) else { return nil }
-    return "\(Self.came(contentType)) of \(Units.count(size, "byte")) came where the feed says \(type) of "
-      + Units.grouped(length)
+    let isTiny = size < Self.leastMedia
+    let isText = Self.isText(contentType)
+    let isShort = hint.length.map { size < $0 / 2 } ?? false
+    guard isText ? isTiny || isShort : isTiny && isShort && !Self.isMedia(contentType) else { return nil }
+    return "\(Self.came(contentType)) of \(Units.count(size, "byte")) came where the feed says \(type)"
+      + (hint.length.map { " of \(Units.grouped($0))" } ?? "")
   }
+
+  /// Bytes: no recording is smaller, and few pictures are.
+  private static let leastMedia: UInt64 = 1024
+  /// What `WindowCatalog` writes into the listing.
+  package static let enclosure = Array("enclosure".utf8)
 
   private var nothingCame: String {
     let length = hint.length.map { " of \(Units.count($0, "byte"))" } ?? ""
@@ -109,14 +121,28 @@ package struct ContentDoubt: Sendable {
   }
 
   private static func declared(_ entry: Entry, _ ending: String) -> Declared {
-    if let type = entry.hint.mediaType {
-      let text = Printable.escape(type)
-      let isMedia = ["audio/", "video/", "image/"].contains { text.hasPrefix($0) }
-      // Playlists and SVG are text.
-      let isText = text.hasSuffix("mpegurl") || text.hasSuffix("xml") || text.hasSuffix("scpls")
-      return isMedia && !isText ? .media(text) : .nothing
+    let text = entry.hint.mediaType.map { Printable.escape($0) } ?? ""
+    if !text.isEmpty, !saysNothing.contains(text) {
+      if isOfText(text) || madeEndings.contains(ending) { return .nothing }
+      return isMedia(text) ? .media(text) : .binary
     }
-    return binaryEndings.contains(ending) ? .binaryName : .nothing
+    return binaryEndings.contains(ending) ? .binary : .nothing
+  }
+
+  /// What stands for any bytes.
+  private static let saysNothing: Set<String> = [
+    "application/octet-stream", "binary/octet-stream", "application/force-download", "application/x-download",
+    "application/download", "application/unknown",
+  ]
+
+  /// Types whose files are markup or another text; playlists, manifests of streams and SVG among them.
+  private static func isOfText(_ type: String) -> Bool {
+    let ends = ["xml", "json", "mpegurl", "scpls", "svg", ".mpd", "ms-asf", "ms-asx", "javascript", "yaml"]
+    return type.hasPrefix("text/") || ends.contains { type.hasSuffix($0) }
+  }
+
+  private static func isMedia(_ contentType: String?) -> Bool {
+    ["audio/", "video/", "image/"].contains { mediaType(contentType).hasPrefix($0) }
   }
 
   private static let binaryEndings: Set<String> = [
@@ -154,7 +180,9 @@ package struct ContentDoubt: Sendable {
   }
 
   private static func came(_ contentType: String?) -> String {
-    isHTML(contentType) ? "a web page (\(shown(contentType)))" : "a text (\(shown(contentType)))"
+    isHTML(contentType)
+      ? "a web page (\(shown(contentType)))"
+      : "\(isText(contentType) ? "a text" : "something") (\(shown(contentType)))"
   }
 
   private static func shown(_ contentType: String?) -> String {

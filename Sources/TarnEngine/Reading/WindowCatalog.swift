@@ -131,7 +131,7 @@ final class WindowCatalog {
   private static func entry(_ enclosure: Enclosure, _ name: NameRow) -> Entry {
     Entry(
       path: name.path, modified: name.date, digests: enclosure.digest.map { [$0] } ?? [],
-      sources: enclosure.sources, listing: Array("enclosure".utf8),
+      sources: enclosure.sources, listing: ContentDoubt.enclosure,
       hint: ContentHint(mediaType: enclosure.mediaType, length: enclosure.length))
   }
 }

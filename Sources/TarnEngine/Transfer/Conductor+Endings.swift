@@ -114,6 +114,11 @@ extension Conductor {
     return true
   }
 
+  /// Servers and what stands before them drop such requests, too. One that is overloaded (503) is not to send more.
+  private static func mayBeOfTheRange(_ code: String) -> Bool {
+    [DownloadFailure.Code.reset.rawValue, "http-502", "http-504"].contains(code)
+  }
+
   private func askForTheWhole(_ job: Job, _ message: String) {
     jobs[job.id]?.rung = .fromZero
     let told = "\(message); all of it is asked for"
@@ -207,6 +212,8 @@ extension Conductor {
       attempt: job.round, isTransient: troubles.contains(where: \.isTransient),
       asked: waited.compactMap(\.retryAfter).min(), isResting: isResting, random: ports.random.unit())
     guard case .retry(let seconds) = verdict else {
+      // Perhaps only requests for the rest of a file fail: else no later pass would ever get it.
+      if job.rung != .fromZero, Self.mayBeOfTheRange(code) { return askForTheWhole(job, message) }
       return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
     }
     jobs[id]?.source = first
