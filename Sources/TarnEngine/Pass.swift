@@ -183,7 +183,7 @@ package struct Pass {
       report.take(plan)
     }
     observer.pass(.planned(report))
-    try carryOut(folder, builder, verdict, hold, meanwhile, into: &report)
+    try carryOut(folder, builder, verdict, hold, meanwhile, listURL: document.listURL, into: &report)
     guard verdict.mayGo, report.held == nil else { return (report, nil) }
     if isComplete(end, walk), !report.wasStopped {
       try note([.fact(DeletionHold.formatFact, end.format)])
@@ -283,9 +283,10 @@ package struct Pass {
   /// - Parameters:
   ///   - hold: is asked again just before anything is deleted, for what a list promises may not be there.
   ///   - meanwhile: what goes on between the transfers.
+  ///   - listURL: where the feed's own list can be had, for as long as this runs.
   func carryOut(
     _ folder: any FolderPort, _ builder: PlanBuilder, _ verdict: DeletionVerdict, _ hold: DeletionHold? = nil,
-    _ meanwhile: RepairMeanwhile? = nil, into report: inout PassReport
+    _ meanwhile: RepairMeanwhile? = nil, listURL: String? = nil, into report: inout PassReport
   ) throws {
     progress.change { snapshot in
       snapshot.filesTotal = builder.counts.planned
@@ -305,6 +306,7 @@ package struct Pass {
     conductor.standing = builder.isRepair ? nil : (builder.counts.current, builder.bytes.current)
     conductor.early = builder.isRepair ? nil : EarlyProblems(report)
     conductor.deletions = verdict
+    conductor.listURL = listURL
     let actions = try ports.stage.actions()
     let first = try conductor.run(actions)
     if let first, verdict.mayGo, !stop.isSet, try folder.isIntact() {

@@ -177,7 +177,10 @@ struct DigestAlone {
 /// The name of a file that holds the digest of another one: `x.iso.sha256`.
 struct DigestFileName: Equatable {
   /// What the names of checksum lists hold.
-  private static let marks = ["md5", "sha1", "sha2", "sha3", "sha5", "checksum", "digest"]
+  private static let marks = [
+    "md5", "sha1", "sha2", "sha3", "sha5", "checksum", "digest", "sums", "hashes", ".sha", ".b2", "b2sum",
+    "b3sum", ".sfv",
+  ]
 
   /// Of the other file.
   let name: [UInt8]
@@ -187,7 +190,12 @@ struct DigestFileName: Equatable {
   /// Whether the name is one that checksum lists have: `SHA256SUMS`, `x_checksums.txt`, `x.iso.sha256`.
   static func isList(_ name: [UInt8]) -> Bool {
     let name = lowercased(name)
-    return marks.contains { name.holds($0) }
+    return marks.contains { name.holds($0) } && !holdsDigest(name)
+  }
+
+  /// As the names in a store that calls its files by their contents.
+  private static func holdsDigest(_ name: [UInt8]) -> Bool {
+    name.split { Percent.hexValue($0) == nil }.contains { $0.count >= 32 }
   }
 
   /// - Returns: nil when the name does not end so.

@@ -55,7 +55,7 @@ struct FeedContext {
 
   /// Whether the path is that of the document itself, as far as the folder follows the server.
   func isDocument(_ path: [UInt8]) -> Bool {
-    url.query == nil && !path.isEmpty && path == url.name
+    (url.query == nil || DigestFileName.isList(path)) && !path.isEmpty && path == url.name
   }
 
   /// The URL of a raw path below the document's directory.
@@ -208,12 +208,13 @@ extension Collection where Element == UInt8 {
 
 extension FeedDocument {
   /// What references are resolved against: where the document came from. A store of releases redirects each file to a
-  /// name of its own; a checksum list that came so stands where it was asked for.
+  /// name of its own, or to a URL that is signed for it alone; a checksum list that came so stands where it was asked for.
   var base: URLReference {
     let final = URLReference(url)
-    guard let requested = requestedURL.map({ URLReference($0) }), requested.name != final.name,
-      DigestFileName.isList(requested.name), !DigestFileName.isList(final.name)
-    else { return final }
-    return requested
+    guard let requested = requestedURL.map({ URLReference($0) }), DigestFileName.isList(requested.name) else {
+      return final
+    }
+    let isSigned = final.query != nil && requested.query == nil
+    return isSigned || !DigestFileName.isList(final.name) ? requested : final
   }
 }

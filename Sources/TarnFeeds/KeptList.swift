@@ -12,7 +12,9 @@ struct KeptList {
       return
     }
     let digest = try Self.digest(Self.file(reread(), of: context.document), context.hashing)
-    entry = Entry(path: path, digests: [digest], sources: [Source(url: context.url.text)], isList: true)
+    entry = Entry(
+      path: path, modified: context.document.modified, digests: [digest],
+      sources: [Source(url: context.url.text)], isList: true)
   }
 
   /// The bytes that the document's URL gives to who takes no encoding.
@@ -26,7 +28,14 @@ struct KeptList {
 
   /// Hands an item on, and the list in front of the first path behind its own.
   mutating func hand(_ item: FeedItem, to sink: FeedSink) throws {
-    if case .entry(let other) = item, let entry, entry.path < other.path { try handList(to: sink) }
+    if case .entry(let other) = item, let entry {
+      // The files that it names go before it.
+      if entry.path.isAncestor(of: other.path) {
+        self.entry = nil
+      } else if entry.path < other.path {
+        try handList(to: sink)
+      }
+    }
     try sink(item)
   }
 

@@ -58,6 +58,9 @@ package final class SpoolFile {
     close(descriptor)
   }
 
+  /// By it this process can open the bytes once more, for as long as this object lives (proc(5), /proc/PID/fd).
+  package var url: String { "file:///proc/self/fd/\(descriptor)" }
+
   /// Appends all of the bytes.
   ///
   /// - Throws: `SpoolFailure` with ENOSPC also where the reserve would be touched.

@@ -42,6 +42,23 @@ struct KeptListTests {
     try expectChecked(3)
   }
 
+  /// It is the text that was read: it is not asked for again, and need not be there a second time.
+  @Test func itIsNotFetchedTwice() throws {
+    let requests = try server.requests {
+      let outcome = try sync()
+      #expect(outcome.status == 0, "\(outcome)")
+    }
+    #expect(requests.map(\.uri).sorted() == ["/SHA256SUMS", "/f1", "/sub/f2"])
+    let times = try [server.files, place].map { folder in
+      let path = folder.path + (folder.path == place.path ? "/mirror" : "") + "/SHA256SUMS"
+      return try FileManager.default.attributesOfItem(atPath: path)[.modificationDate] as? Date
+    }
+    #expect(times[0].map { $0.timeIntervalSince1970.rounded(.down) } == times[1]?.timeIntervalSince1970)
+    try place.remove("mirror/SHA256SUMS")
+    #expect(try sync().output.contains("1 restored"))
+    try expectChecked(2)
+  }
+
   /// Who sees the new list finds what it names.
   @Test func itIsPutInPlaceBehindWhatItNames() throws {
     #expect(try sync("--publish-last", "nothing").status == 0)

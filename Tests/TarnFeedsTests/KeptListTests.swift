@@ -74,6 +74,18 @@ import Testing
     #expect(read(bytes, url: url, format: .checksums).entries.allSatisfy { !$0.isList })
   }
 
+  /// It must not keep out what it names.
+  @Test func whereFilesLieBelowItsNameItIsNot() {
+    let bytes = Self.list(["sub/a", "sub/b"])
+    #expect(read(bytes, url: "http://h/p/sub", format: .checksums).names == ["sub/a", "sub/b"])
+    #expect(
+      read(Self.list(["sub/z", "a"]), url: "http://h/p/sub", format: .checksums).names == ["sub/z", "a"])
+  }
+
+  @Test func ofAListWithAQueryItsOwnLineDoesNotCount() {
+    #expect(read(Self.list(["SHA256SUMS", "z"]), url: "http://h/SHA256SUMS?x=1").names == ["z"])
+  }
+
   @Test func otherFeedsAreNot() {
     let metalink =
       "<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\"><file name=\"a\"><url>http://h/a</url></file></metalink>"
@@ -91,6 +103,17 @@ import Testing
       Self.list(["z"]), url: "https://store/github/17/0a1b?sig=x", asked: "https://h/v1/\(name)")
     let urls = outcome.entries.flatMap(\.sources).map(\.url).sorted()
     #expect(urls == ["https://h/v1/\(name)", "https://h/v1/z"].sorted())
+  }
+
+  /// A store may call it by its contents, or sign the URL of it alone.
+  @Test(arguments: [
+    ("https://h/v1/SHA256SUMS", "https://store/sha256-\(digest)"),
+    ("https://h/v1/SHA256SUMS", "https://s3/b/SHA256SUMS?X-Amz-Signature=1"),
+    ("https://h/v1/SHASUMS256.txt", "https://store/0a1b?sig=x"), ("https://h/v1/a.sha", "https://store/7"),
+  ])
+  func whateverTheStoreCallsIt(asked: String, final: String) {
+    let outcome = read(Self.list(["z"]), url: final, asked: asked)
+    #expect(outcome.entries.flatMap(\.sources).map(\.url).sorted() == [asked, "https://h/v1/z"].sorted())
   }
 
   /// Mirrors keep the name, and a short link leads to it.

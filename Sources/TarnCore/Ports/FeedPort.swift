@@ -140,8 +140,16 @@ package struct FeedDocument {
   package var reread: (() -> any ByteSource)?
   /// The bytes are gzip only because they were sent so (RFC 9110 8.4).
   package var isEncoded = false
+  /// Last-Modified of the document.
+  package var modified: Timestamp?
   package var rule: PathRule
   package var format: FormatChoice
+
+  /// Servers say of files that are gzip that they are encoded so.
+  package static func isGzipFile(_ url: String) -> Bool {
+    let path = url.prefix { $0 != "?" && $0 != "#" }.lowercased()
+    return path.hasSuffix(".gz") || path.hasSuffix(".tgz")
+  }
 
   package init(
     url: String, contentType: String? = nil, place: RelativePath? = nil, rule: PathRule = .linux,

@@ -24,6 +24,13 @@ struct FeedReader {
     var head: ResponseHead?
     /// `FeedReader.digest`, once it is known.
     var digest: Digest?
+
+    /// Where the bytes are that a list is kept with, so that it need not be asked for again; nil where they are not those of the
+    /// file, and for a local feed.
+    var listURL: String? {
+      guard let head, head.contentEncoding == nil || FeedDocument.isGzipFile(url) else { return nil }
+      return spool.url
+    }
   }
 
   /// Bytes on the wire of one feed document (reliability.md N8).
@@ -99,7 +106,8 @@ struct FeedReader {
       format: policy.format)
     about.isWhole = document.isWhole
     about.requestedURL = document.requestedURL
-    about.isEncoded = document.head?.contentEncoding != nil
+    about.isEncoded = document.head?.contentEncoding != nil && !FeedDocument.isGzipFile(document.url)
+    about.modified = document.head?.modified
     if policy.keepsList { about.reread = { SpoolSource(document.spool) } }
     return try ports.parser.parse(SpoolSource(document.spool), as: about, sink: sink)
   }

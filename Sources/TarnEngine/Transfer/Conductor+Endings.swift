@@ -193,6 +193,10 @@ extension Conductor {
     let id = job.id
     guard !stop.isSet else { return drop(id) }
     if endSteered(id) { return }
+    if job.isOfDocument {
+      jobs[id]?.isOfDocument = false
+      return ask(id)
+    }
     var failure = Job.Trouble(
       source: job.source, code: code, message: message, isTransient: isTransient, retryAfter: retryAfter)
     if let retryAfter, !failure.isRest { failure.message += "; it asked for a pause of \(retryAfter) s" }

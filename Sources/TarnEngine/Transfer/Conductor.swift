@@ -56,6 +56,8 @@ final class Conductor {
   let space: SpaceBudget
   /// Whether files may make way for directories: they are deletions like any other.
   var deletions = DeletionVerdict.allowed
+  /// Where the feed's own list was read to; nil once it was taken from there.
+  var listURL: String?
   /// Its requests go ahead of others.
   var areUrgent = false
   /// Called between messages, several times a second.
@@ -297,6 +299,10 @@ final class Conductor {
     request.expected = size.map { $0 - min($0, request.offset) }
     request.isUrgent = job.isUrgent || areUrgent
     request.patience = job.patience
+    if job.entry.isList, let url = listURL {
+      (listURL, job.isOfDocument) = (nil, true)
+      request.url = url
+    }
     request.encoding = job.takesEncoding ? .taken : .refused
     job.isConditional = request.ifNoneMatch != nil || request.ifModifiedSince != nil
     job.wishes = steering?.wishes

@@ -47,6 +47,8 @@ struct Job {
   var isConditional = false
   /// A 304 contradicted the feed: no conditions any more.
   var isUnconditional = false
+  /// Made from the bytes that the pass has read as its feed.
+  var isOfDocument = false
   /// Made from bytes of the folder.
   var isCopy = false
   /// Its exchange was cancelled because a twin is in place.
