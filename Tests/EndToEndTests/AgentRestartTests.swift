@@ -100,7 +100,7 @@ final class AgentRestartTests: AgentHouse {
     let until = try #require(try mirror()["askedUntil"] as? String)
     agent?.signal(signal)
     _ = try agent?.wait(limit: 20)
-    _ = try sync.wait(limit: 60)
+    _ = try sync.wait(limit: 150)
     #expect(try mirror()["askedUntil"] as? String == until)
     try start()
     let document = try mirror()
