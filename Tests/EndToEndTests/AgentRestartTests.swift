@@ -96,11 +96,13 @@ final class AgentRestartTests: AgentHouse {
       """)
     try start()
     let sync = try begin("sync", "files")
+    // The agent's own pass may wait before the client has come.
+    try waitUntil("it is asked") { sync.errorsSoFar.contains("the agent: ") }
     try waitUntil("it waits") { try self.mirror()["askedUntil"] is String }
     let until = try #require(try mirror()["askedUntil"] as? String)
     agent?.signal(signal)
     _ = try agent?.wait(limit: 20)
-    _ = try sync.wait(limit: 150)
+    _ = try sync.wait(limit: 60)
     #expect(try mirror()["askedUntil"] as? String == until)
     try start()
     let document = try mirror()

@@ -144,7 +144,9 @@ enum StatusText {
   private static func page(
     _ documents: [StatusDocument], now: Timestamp, style: Style, width: Int?
   ) -> StatusPage {
-    let next = documents.compactMap { document in
+    // What only a person can let go comes first: others may mend themselves.
+    let urgent = documents.filter { $0.held != nil } + documents.filter { $0.held == nil }
+    let next = urgent.compactMap { document in
       command(document, mirror: called(document)).map { "next: \($0)" }
     }
     var page = beside(documents, style: style)
@@ -154,9 +156,13 @@ enum StatusText {
     {
       page.mirrors = StatusPage.Section(rows: documents.map { paragraph($0, now: now, style: style) })
     }
-    page.next = Array(next.prefix(3))
+    page.next = Array(next.prefix(mostNext))
+    let more = next.count - page.next.count
+    if more > 0 { page.next.append("next: and \(Numbers.grouped(more)) more: tarn status MIRROR says each") }
     return page
   }
+
+  private static let mostNext = 3
 
   /// A mirror in two lines, where the terminal is too narrow for a table.
   private static func paragraph(_ document: StatusDocument, now: Timestamp, style: Style) -> String {

@@ -94,10 +94,17 @@ enum SyncSummary {
       lines.append(
         "  \(Numbers.count(held.count, "deletion")) held as plan \(held.id)\(held.why)")
       lines.append("next: tarn approve \(mirror) \(held.id)")
-    } else if let next = report.problems.lazy.compactMap({ explain($0.name, mirror: mirror) }).first {
+    } else if let next = next(report, mirror: mirror) {
       lines.append("next: \(next)")
     }
     return lines
+  }
+
+  /// Of a host that cannot be reached there is nothing to explain: another pass may reach it.
+  private static func next(_ report: PassReport, mirror: String) -> String? {
+    let own = report.problems.lazy.filter { SharedCause.of($0) == nil }
+    if let next = own.compactMap({ explain($0.name, mirror: mirror) }).first { return next }
+    return report.problems.contains { SharedCause.of($0) != nil } ? "tarn sync \(mirror)" : nil
   }
 
   /// - Parameter name: of a problem.
