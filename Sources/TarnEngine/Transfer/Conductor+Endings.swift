@@ -33,9 +33,10 @@ extension Conductor {
         discardPartial(id)
         if squeeze(id) { return }
       }
+      let cameNothing = partial.map { $0.length <= job.known?.kept ?? 0 } ?? true
       trouble(
         jobs[id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
-        isTransient: failure.isTransient, retryAfter: failure.retryAfter)
+        isTransient: failure.isTransient, retryAfter: failure.retryAfter, cameNothing: cameNothing)
     case .folder(let failure, let partial, let known):
       failedLocally(job, failure, partial, known)
     }
@@ -187,8 +188,11 @@ extension Conductor {
   }
 
   /// One source failed: the next one, else a pause and all of them again, else the entry fails.
+  ///
+  /// - Parameter cameNothing: not a byte of the file.
   private func trouble(
-    _ job: Job, code: String, _ message: String, isTransient: Bool, retryAfter: Int64? = nil
+    _ job: Job, code: String, _ message: String, isTransient: Bool, retryAfter: Int64? = nil,
+    cameNothing: Bool = true
   ) {
     let id = job.id
     guard !stop.isSet else { return drop(id) }
@@ -217,7 +221,9 @@ extension Conductor {
       asked: waited.compactMap(\.retryAfter).min(), isResting: isResting, random: ports.random.unit())
     guard case .retry(let seconds) = verdict else {
       // Perhaps only requests for the rest of a file fail: else no later pass would ever get it.
-      if job.rung != .fromZero, Self.mayBeOfTheRange(code) { return askForTheWhole(job, message) }
+      if cameNothing, job.rung != .fromZero, Self.mayBeOfTheRange(code) {
+        return askForTheWhole(job, message)
+      }
       return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
     }
     jobs[id]?.source = first
