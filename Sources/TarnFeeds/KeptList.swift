@@ -11,9 +11,10 @@ struct KeptList {
     guard format.isKept, let reread = context.document.reread, let path = context.pathOfDocument else {
       return
     }
-    let digest = try Self.digest(Self.file(reread(), of: context.document), context.hashing)
+    let hasher = context.hashing.hasher(.sha256)
+    try hasher.update(Self.file(reread(), of: context.document))
     entry = Entry(
-      path: path, modified: context.document.modified, digests: [digest],
+      path: path, modified: context.document.modified, digests: [hasher.finish()],
       sources: [Source(url: context.url.text)], isList: true)
   }
 
@@ -44,20 +45,6 @@ struct KeptList {
     guard let list = entry else { return }
     entry = nil
     try sink(.entry(list))
-  }
-
-  private static func digest(
-    _ source: any ByteSource, _ hashing: any Hashing
-  ) throws(FeedFailure) -> Digest {
-    var source = source
-    let hasher = hashing.hasher(.sha256)
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
-    defer { buffer.deallocate() }
-    while true {
-      let count = try source.read(into: buffer)
-      if count == 0 { return hasher.finish() }
-      hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-    }
   }
 }
 

@@ -6,17 +6,10 @@ import Testing
 
 /// What is told of a source that fails, and which one is asked next.
 @Suite struct SourceTests {
-  private let first = "http://one.example/a"
-  private let second = "http://two.example/a"
+  private let first = World.twoSources[0]
+  private let second = World.twoSources[1]
 
-  private func twoSources(_ text: String = "the text") -> World {
-    let world = World()
-    world.rushes = true
-    world.policy.retries = 2
-    world.add(world.entry("a", text, sources: [first, second]))
-    world.server.put(second, text.bytes)
-    return world
-  }
+  private func twoSources() -> World { World.ofTwoSources() }
 
   /// A source that failed for good is asked once, and the others go on without it.
   @Test func aSourceThatIsGoneIsNotAskedInEachRound() throws {

@@ -7,18 +7,10 @@ import Testing
 
 /// How bytes come: sources, retries, resumes, what is at hand.
 @Suite struct TransferTests {
-  private let first = "http://one.example/a"
-  private let second = "http://two.example/a"
+  private let first = World.twoSources[0]
+  private let second = World.twoSources[1]
 
-  /// One entry with two sources, not in the feed's own host.
-  private func twoSources(_ text: String = "the text") -> World {
-    let world = World()
-    world.rushes = true
-    world.policy.retries = 2
-    world.add(world.entry("a", text, sources: [first, second]))
-    world.server.put(second, text.bytes)
-    return world
-  }
+  private func twoSources(_ text: String = "the text") -> World { World.ofTwoSources(text) }
 
   // MARK: Sources
 

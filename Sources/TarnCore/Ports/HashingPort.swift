@@ -11,6 +11,22 @@ package protocol Hasher: AnyObject {
   func finish() -> Digest
 }
 
+extension Hasher {
+  /// All that a source still has.
+  ///
+  /// - Throws: `FeedFailure` when the bytes cannot be had.
+  package func update(_ source: any ByteSource) throws(FeedFailure) {
+    var source = source
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    while true {
+      let count = try source.read(into: buffer)
+      if count == 0 { return }
+      update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+    }
+  }
+}
+
 extension Hashing {
   /// The digest of bytes at hand.
   package func digest(_ algorithm: DigestAlgorithm, of bytes: [UInt8]) -> Digest {

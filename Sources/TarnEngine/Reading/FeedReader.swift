@@ -80,14 +80,8 @@ struct FeedReader {
   /// SHA-256 of all that a document is parsed from, beside its URL: the type that it was sent as, and its bytes.
   func digest(_ document: Document) throws(FeedFailure) -> Digest {
     let hasher = hasher(of: document.contentType)
-    var source = SpoolSource(document.spool)
-    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
-    defer { buffer.deallocate() }
-    while true {
-      let count = try source.read(into: buffer)
-      if count == 0 { return hasher.finish() }
-      hasher.update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
-    }
+    try hasher.update(SpoolSource(document.spool))
+    return hasher.finish()
   }
 
   /// For the bytes of a document of that type.

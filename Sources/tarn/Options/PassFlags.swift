@@ -66,7 +66,7 @@ struct SelectionFlags: ParsableArguments {
   @Flag(
     name: .pass(.keepList), inversion: .prefixedNo,
     help:
-      "Keep a checksum list beside the files that it names, put in place after them (as it is, unless it is off)."
+      "Keep a checksum list beside the files that it names, and put it in place after them; on unless it is turned off."
   )
   var keepList: Bool?
   @Flag(

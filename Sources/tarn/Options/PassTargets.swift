@@ -129,8 +129,9 @@ struct PassTargets {
 
   /// What stands on standard input is for one mirror, and is not meant for it where nobody names it.
   private func isOfStandardInput(_ request: SyncRequest) -> Bool {
-    let feed = try? session.tarn.remembered(folder: request.folder, state: request.state).feed
-    guard request.name == nil, feed == "-" else { return false }
+    guard request.name == nil,
+      (try? session.tarn.remembered(folder: request.folder, state: request.state))?.feed == "-"
+    else { return false }
     let folder = ShellWord.quote(request.folder)
     session.say("\(folder) is left out: its feed comes by standard input ('tarn sync - \(folder) < FILE')")
     return true

@@ -112,7 +112,12 @@ struct AgentSync {
         return End(status: show(last, document, isOnlyOne: isOnlyOne), last: last)
       }
       if !order.isKnown(to: status.agent) {
-        guard let anew = try again(mirror) else { break }
+        guard let anew = try again(mirror) else {
+          throw PassFailure(
+            .folderUnusable, code: "no-such-mirror",
+            "the agent that was started since does not keep \(Printable.escape(mirror)); the pass was not made",
+            hint: "'tarn status' lists its mirrors")
+        }
         order = anew
         continue
       }

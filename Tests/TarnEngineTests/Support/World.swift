@@ -72,6 +72,18 @@ final class World {
     return world
   }
 
+  static let twoSources = ["http://one.example/a", "http://two.example/a"]
+
+  /// One entry with two sources, not in the feed's own host; only the second has it.
+  static func ofTwoSources(_ text: String = "the text") -> World {
+    let world = World()
+    world.rushes = true
+    world.policy.retries = 2
+    world.add(world.entry("a", text, sources: twoSources))
+    world.server.put(twoSources[1], text.bytes)
+    return world
+  }
+
   /// An entry with everything, served by the server.
   @discardableResult
   func want(_ path: String, _ text: String, etag: String? = nil) -> Entry {
