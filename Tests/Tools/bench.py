@@ -113,8 +113,9 @@ def identity(data):
 
 
 def publish(directory, files, before=None, former=None):
-    """Writes files and their SHA256SUMS, and returns that list, which is mirrored, too; the paths have no characters that such a list would escape. What is the same
-    in the directory before is a link to it, so that the server gives it the same validators."""
+    """Writes files and their SHA256SUMS, and returns that list, which is mirrored, too. The paths have no characters
+    that such a list would escape. What is the same in the directory before is a link to it, so that the server gives
+    it the same validators."""
     for path, data in files.items():
         full = os.path.join(directory, path)
         os.makedirs(os.path.dirname(full), exist_ok=True)

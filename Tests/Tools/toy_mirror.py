@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A toy that stands in for Tarn where the harness itself is tested: `toy_mirror.py sync FEED FOLDER [options]`.
 
-Mirrors a list of SHA-256 sums the right way, or with one sin named in $TOY_SIN, which the harness has to find:
+Mirrors a list of SHA-256 sums and the list itself the right way, or with one sin named in $TOY_SIN, which the harness has to find:
 torn (writes in place), unsynced (renames before the fsync), lossy (overwrites what the user edited), boastful (prints
 that all is done before anything is).
 """
@@ -91,17 +91,22 @@ class Toy:
             self.say("fetched", path)
 
     def run(self):
+        listed = fetch(self.feed)
         wanted = {}
-        for line in fetch(self.feed).decode().splitlines():
+        for line in listed.decode().splitlines():
             value, _, path = line.partition("  ")
             wanted[path] = value
             if SIN == "boastful":
                 self.say("fetched", path)
-        for path, value in sorted(wanted.items()):
+        # The list is kept as well, from the bytes that were read, after all that it names.
+        name = os.path.basename(urllib.parse.urlsplit(self.feed).path)
+        rows = sorted(wanted.items()) + [(name, hashlib.sha256(listed).hexdigest())]
+        wanted = dict(rows)
+        for path, value in rows:
             full = os.path.join(self.folder, path)
             if not os.path.exists(full) or digest(full) != value:
                 url = urllib.parse.urljoin(self.feed, urllib.parse.quote(path))
-                self.place(path, fetch(url), value)
+                self.place(path, listed if path == name else fetch(url), value)
             elif self.placed(path) != value:
                 self.record(path, value)
         for (path,) in self.ledger.execute("SELECT path FROM rows").fetchall():
