@@ -74,6 +74,19 @@ import Testing
     #expect(lines[12] == "next: tarn explain /srv/iso $'../up\\x07'")
   }
 
+  /// A report names no more than its most; the line below says how many really failed.
+  @Test func aFullListOfProblemsHidesNone() {
+    var report = Samples.report()
+    report.counts.failed = 300_000
+    report.counts.wanted = 300_005
+    report.problems = (1...PassReport.mostProblems).map {
+      Samples.problem(.failed, "a/\($0)", "host-resting", "h:80 failed again and again")
+    }
+    let lines = lines(report)
+    #expect(lines[1] == "  failed  a/1 and 9,999 other files: h:80 failed again and again [host-resting]")
+    #expect(lines[2] == "  and 290,000 more: tarn status -v /srv/iso")
+  }
+
   /// A plan is recorded nowhere, so `status` cannot know what it found.
   @Test func theRestOfAPlansProblemsIsInThePlan() {
     var report = Samples.report()

@@ -32,7 +32,7 @@ enum PlanText {
   {
     // No ledger knows them: only a pass records what it finds.
     let problems =
-      SyncSummary.problems(report, all: "tarn plan --json \(targets)", style: style) + held(report)
+      SyncSummary.problems(report, showAll: "tarn plan --json \(targets)", style: style) + held(report)
     let what = Action.Kind.allCases.compactMap { kind in
       kinds[kind].map { "\(Numbers.grouped($0)) to \(kind.rawValue)" }
     }

@@ -89,7 +89,7 @@ enum SyncSummary {
       + counted.filter { $0.0 > 0 }.map { Numbers.count($0.0, $0.1) + $0.2 }).joined(separator: ", ")
     let place = "\(Numbers.grouped(counts.inPlace)) of \(Numbers.count(counts.wanted, "file")) in place"
     var lines = [style.paint("not in sync:", .bad) + " \(why); \(place), in \(time(report))"]
-    lines += problems(report, all: "tarn status -v \(mirror)", style: style)
+    lines += problems(report, showAll: "tarn status -v \(mirror)", style: style)
     if let held = report.held {
       lines.append(
         "  \(Numbers.count(held.count, "deletion")) held as plan \(held.id)\(held.why)")
@@ -115,8 +115,8 @@ enum SyncSummary {
     return "tarn explain \(end)\(mirror) \(ShellWord.quote(bytes: name))"
   }
 
-  /// - Parameter all: the command that shows all of them.
-  static func problems(_ report: PassReport, all: String, style: Style) -> [String] {
+  /// - Parameter showAll: the command that shows all of them.
+  static func problems(_ report: PassReport, showAll: String, style: Style) -> [String] {
     let groups = ProblemGroup.groups(of: report.problems, by: SharedCause.of)
     let shown = groups.prefix(mostProblems)
     let width = shown.map { $0.first.kind.rawValue.count }.max() ?? 0
@@ -125,8 +125,11 @@ enum SyncSummary {
       return
         "  \(style.paint(Columns.padded(group.first.kind.rawValue, width), .bad))  \(text) [\(group.first.code)]"
     }
-    let more = report.problems.count - shown.reduce(0) { $0 + $1.count }
-    if more > 0 { lines.append("  and \(Numbers.grouped(more)) more: \(all)") }
+    // A full list leaves problems out; the counts know of all.
+    let isFull = report.problems.count >= PassReport.mostProblems
+    let all = isFull ? max(report.problems.count, report.counts.wanting) : report.problems.count
+    let more = all - shown.reduce(0) { $0 + $1.count }
+    if more > 0 { lines.append("  and \(Numbers.grouped(more)) more: \(showAll)") }
     return lines
   }
 
