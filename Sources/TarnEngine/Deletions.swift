@@ -47,6 +47,8 @@ struct Deletions {
   let stop: StopFlag
   /// They are what `keep` and `max-age` let go.
   let areExpired: Bool
+  /// These stay, for what was to take their place has not come.
+  let spared: Set<RelativePath>
 
   /// Carries out deletions that the guard allowed.
   ///
@@ -61,7 +63,7 @@ struct Deletions {
     while next != nil, !stop.isSet {
       var group: [Action] = []
       while let action = next, group.count < PublishThread.largestGroup {
-        group.append(action)
+        if !spared.contains(action.path) { group.append(action) }
         next = try rest.next()
       }
       for (action, outcome) in try removals.carryOut(group) {
@@ -76,7 +78,8 @@ struct Deletions {
 struct DeletionHold {
   /// The fact of the losses of the last passes.
   static let bookFact = "loss-book"
-  /// The fact of the format whose deletions were last carried out, or approved.
+  /// The fact of the format that lists are held against: the first one, then the one whose deletions were last carried out or
+  /// approved.
   static let formatFact = "deleting-format"
 
   private let ports: PassPorts

@@ -16,7 +16,8 @@ extension Pass {
       }
     }
     let resolution = try catalog.resolve(title: end.title)
-    try builder.beginWindow(expired: resolution.expired, tooOld: resolution.tooOld)
+    try builder.beginWindow(
+      expired: resolution.expired, newest: resolution.newest, tooOld: resolution.tooOld)
     builder.learned = resolution.names.map { .name($0) }
     builder.learned.append(.fact(WindowCatalog.Doubt.fact, try tell(resolution.doubts)))
     for item in others + resolution.refused.map({ .refused($0) }) { builder.refuse(item) }
@@ -42,7 +43,7 @@ extension Pass {
       .notice(
         code: "taken-for-known",
         message:
-          "by guid or address some items are files that are here already, although their titles are others: "
+          "by guid or address some items are files that are here already, although their titles or dates are others: "
           + shown.joined(separator: ", ") + (more > 0 ? ", and \(more) more" : "")))
     return digest
   }

@@ -183,9 +183,11 @@ package struct Pass {
       report.take(plan)
     }
     observer.pass(.planned(report))
-    try carryOut(folder, builder, verdict, hold, meanwhile, listURL: document.listURL, into: &report)
+    let list = builder.listPath == nil ? nil : try reader.listFile(document)
+    defer { withExtendedLifetime(list) {} }
+    try carryOut(folder, builder, verdict, hold, meanwhile, listURL: list?.url, into: &report)
     guard verdict.mayGo, report.held == nil else { return (report, nil) }
-    if isComplete(end, walk), !report.wasStopped {
+    if isComplete(end, walk) || builder.isWindow, !report.wasStopped {
       try note([.fact(DeletionHold.formatFact, end.format)])
     }
     return (report, try feedRecord(document, end, builder, report))
@@ -274,6 +276,10 @@ package struct Pass {
     changes.append(.fact("refresh", end.refreshSeconds.map { String($0) }))
     changes.append(.fact("upstream-changed", end.isIndex ? nil : document.head?.changed?.rfc3339))
     changes += builder.learned
+    // The first format is the one that others are held against.
+    if try ports.ledger.fact(DeletionHold.formatFact) == nil {
+      changes.append(.fact(DeletionHold.formatFact, try ports.ledger.fact("format") ?? end.format))
+    }
     changes.append(.fact(CatalogFact.name, try commitCatalog(builder)))
     try note(changes)
   }
@@ -316,7 +322,8 @@ package struct Pass {
       } else {
         if builder.plannedDeletions > 0 { enter(.deleting) }
         let deletions = Deletions(
-          ports: ports, folder: folder, observer: observer, stop: stop, areExpired: builder.isWindow)
+          ports: ports, folder: folder, observer: observer, stop: stop, areExpired: builder.isWindow,
+          spared: try builder.newest?.spared(Set(ports.ledger.placedNames().map(\.path))) ?? [])
         try deletions.run(first: first, rest: actions, into: &report)
       }
     }

@@ -9,10 +9,38 @@ enum DigestKind: Equatable {
   /// What the name of a list says of bare digests in it; nil when it says nothing, or nothing but what their length says.
   init?(listName name: some Sequence<UInt8>) {
     let name = lowercased(name)
+    // A truncated SHA-512 is a kind of its own.
+    if Self.truncated.contains(where: { name.holds($0) }) {
+      self = .other
+      return
+    }
+    var words = name.split { !Percent.isLetter($0) && !Percent.isDigit($0) }
+    if words.last?.elementsEqual("txt".utf8) == true { words.removeLast() }
     let isKnown = ["sha1", "sha2", "sha5", "md5"].contains { name.holds($0) }
-    let isOther = ["b2", "blake", "sm3", "sha3-", "sha3_", "sha3sum"].contains { name.holds($0) }
+    let isOther = words.indices.contains { index in
+      let word = Self.withoutSum(words[index])
+      if Self.isOther(word) { return true }
+      // What may be any word says it as the last one, or with its `sum` alone.
+      let isAlone = index == words.indices.last || word.count < words[index].count
+      return isAlone && Self.shortOthers.contains { word.elementsEqual($0.utf8) }
+    }
     guard isOther, !isKnown else { return nil }
     self = .other
+  }
+
+  private static let truncated = [224, 256].flatMap { size in ["_", "-", "/"].map { "sha512\($0)\(size)" } }
+  private static let shortOthers = ["b2", "b3", "md4", "tiger"]
+
+  private static func isOther(_ word: ArraySlice<UInt8>) -> Bool {
+    !word.begins(with: "sha384") && others.contains { word.begins(with: $0) }
+  }
+
+  /// `b3` of `b3sums`.
+  private static func withoutSum(_ word: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    for ending in ["sums", "sum"] where word.suffix(ending.utf8.count).elementsEqual(ending.utf8) {
+      return word.dropLast(ending.utf8.count)
+    }
+    return word
   }
 
   private static let fillers = [
@@ -21,7 +49,7 @@ enum DigestKind: Equatable {
   /// How the names begin of kinds whose digests look like those of others.
   private static let others = [
     "blake", "b2sum", "b3sum", "whirlpool", "sha3", "keccak", "sm3", "rmd", "ripemd", "sha512256",
-    "sha512224",
+    "sha512224", "stribog", "streebog",
   ]
 
   /// ` SHA512 HASH`, `sha256sum:`; nil when the text is more or less than the name of a kind.
@@ -39,14 +67,11 @@ enum DigestKind: Equatable {
   private init?(word: [UInt8]) {
     var folded = word.filter { Percent.isLetter($0) || Percent.isDigit($0) }
     guard folded.count + 2 >= word.count else { return nil }
-    if Self.others.contains(where: { folded.begins(with: $0) }) {
+    if Self.isOther(folded[...]) {
       self = .other
       return
     }
-    for ending in ["sums", "sum"] where folded.suffix(ending.utf8.count).elementsEqual(ending.utf8) {
-      folded.removeLast(ending.utf8.count)
-      break
-    }
+    folded = Array(Self.withoutSum(folded[...]))
     guard let algorithm = folded.withUnsafeBytes({ DigestAlgorithm(name: $0) }) else { return nil }
     self = .checked(algorithm)
   }

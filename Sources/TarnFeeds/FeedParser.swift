@@ -68,7 +68,7 @@ package struct FeedParser: FeedParsing {
     let input = try Self.open(source)
     let format = try recognise(input, of: document)
     let context = FeedContext(document: document, hashing: hashing)
-    var list = try KeptList(format, in: context)
+    var list = try KeptList(format, in: context, parser: self)
     var count = 0
     var end = try format.read(input, in: context) { item in
       count += 1
@@ -82,6 +82,11 @@ package struct FeedParser: FeedParsing {
     try list.handList(to: sink)
     end.isIndex = format.isListing
     return end
+  }
+
+  package func decoded(_ source: any ByteSource) throws(FeedFailure) -> any ByteSource {
+    let input = FeedInput(source)
+    return GzipSource.recognises(try input.peek()) ? try GzipSource(input) : input
   }
 
   /// The document's bytes, inflated when they are gzip, whatever the headers say (one layer only), and text as UTF-8.

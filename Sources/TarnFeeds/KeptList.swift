@@ -7,24 +7,17 @@ struct KeptList {
   private var entry: Entry?
 
   /// - Throws: `FeedFailure` when the document cannot be read a second time.
-  init(_ format: any FeedFormat, in context: FeedContext) throws(FeedFailure) {
+  init(_ format: any FeedFormat, in context: FeedContext, parser: FeedParser) throws(FeedFailure) {
     guard format.isKept, let reread = context.document.reread, let path = context.pathOfDocument else {
       return
     }
     let hasher = context.hashing.hasher(.sha256)
-    try hasher.update(Self.file(reread(), of: context.document))
+    // The bytes that the document's URL gives to who takes no encoding.
+    let bytes = reread()
+    try hasher.update(context.document.isEncoded ? parser.decoded(bytes) : bytes)
     entry = Entry(
       path: path, modified: context.document.modified, digests: [hasher.finish()],
       sources: [Source(url: context.url.text)], isList: true)
-  }
-
-  /// The bytes that the document's URL gives to who takes no encoding.
-  private static func file(
-    _ source: any ByteSource, of document: FeedDocument
-  ) throws(FeedFailure) -> any ByteSource {
-    guard document.isEncoded else { return source }
-    let input = FeedInput(source)
-    return GzipSource.recognises(try input.peek()) ? try GzipSource(input) : input
   }
 
   /// Hands an item on, and the list in front of the first path behind its own.

@@ -23,7 +23,8 @@ struct OptionAdvice: Equatable {
       "--user": "--netrc-file FILE", "--password": "--netrc-file FILE", "-A": "--user-agent TEXT",
       "--filter": "--include PATTERN", "--accept": "--include PATTERN", "--reject": "--exclude PATTERN",
       "--dryrun": "--dry-run", "--retry": "--retries N", "--tries": "--retries N", "-t": "--retries N",
-      "--ca-certificate": "--cacert FILE",
+      "--ca-certificate": "--cacert FILE", "--keep-last": "--keep N", "--keep-newest": "--keep N",
+      "--latest": "--keep N", "--stats": "--verbose", "--stat": "--verbose",
     ],
     "status": ["-w": "--watch", "-f": "--watch", "--follow": "--watch", "--live": "--watch", "--all": ""],
     "events": [

@@ -25,6 +25,8 @@ import Testing
   @Test func fields() throws {
     #expect(try name() == "2025-03-04 Title.mp3")
     #expect(try name("{title} [{id8}].{ext}") == "Title [0123abcd].mp3")
+    for template in ["{title}", "{title}.mp3"] { #expect(try name(template) == "Title.mp3") }
+    #expect(try name("{title}.m4a") == "Title.m4a.mp3")
     #expect(try name("{date}/{name}.{ext}") == "2025-03-04/file.mp3")
     #expect(try name(mark: "0123abcd") == "2025-03-04 Title [0123abcd].mp3")
     #expect(try name("{title}", mark: "x") == "Title [x].mp3")

@@ -119,7 +119,7 @@ import Testing
     #expect(policy.deletes && policy.localChanges == .keep && policy.pathRule.portable && policy.retries == 0)
     #expect(policy.format == .links)
     #expect(policy.reserve == .bytes(1 << 30))
-    #expect(policy.isIndex(path("x/INDEX")) && !policy.isIndex(path("Release")))
+    #expect(isIndex("x/INDEX", policy) && !isIndex("Release", policy))
     #expect(!policy.filter.excludes(path("a.iso")) && policy.filter.excludes(path("a.txt")))
     #expect(policy.filter.excludes(path("tmp/a.iso")))
     let network = try given.network()
@@ -190,8 +190,9 @@ import Testing
     ("dists/bookworm/Release", true), ("dists/bookworm/InRelease", true), ("SHA256SUMS", true),
     ("a/index.html", true),
     ("SHA256SUMS.txt", false), ("repomd.xml", false), ("release", false),
-  ]) func indexFilesComeLast(_ name: String, _ isIndex: Bool) {
-    #expect(PassPolicy().isIndex(path(name)) == isIndex)
+  ])
+  func indexFilesComeLast(_ name: String, _ isIndex: Bool) {
+    #expect((PassPolicy().phase(of: Entry(path: path(name), sources: [])) == .index) == isIndex)
   }
 
   @Test(
@@ -222,4 +223,8 @@ import Testing
     #expect(filter.exclusion(of: path("c.bin")) == .notIncluded)
     #expect(filter.exclusion(of: path("b.iso")) == .excluded(by: "*.iso"))
   }
+}
+
+private func isIndex(_ name: String, _ policy: PassPolicy) -> Bool {
+  policy.phase(of: Entry(path: path(name), sources: [])) == .index
 }

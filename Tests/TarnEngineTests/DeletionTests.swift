@@ -319,6 +319,24 @@ import Testing
     #expect(try world.run().counts.deleted == 1)
   }
 
+  /// A feed that never said all, such as RSS, is no word for a list of another kind: however often that is read.
+  @Test func anotherFormatThanThatOfAnIncompleteListIsNotObeyed() throws {
+    let world = World()
+    world.policy.deletes = true
+    world.end = FeedEnd(format: "RSS", isComplete: false, incompleteReason: "a window")
+    for number in 0..<20 { world.want(name(number), "text \(number)") }
+    #expect(try world.run().isInSync)
+    world.end = FeedEnd(format: "URL list", isComplete: true)
+    unlist(0..<1, world)
+    for _ in 0..<3 {
+      #expect(try world.run().held?.reason == "the format of the list changed from RSS to URL list")
+      #expect(world.files.count == 20)
+    }
+    #expect(try world.approval.run(plan: nil).deleted == 1)
+    unlist(1..<2, world)
+    #expect(try world.run().counts.deleted == 1)
+  }
+
   /// A format that stays while nothing is to be deleted is the list's own by then.
   @Test func anotherFormatWithoutDeletionsIsTaken() throws {
     let world = try filled(20)

@@ -111,6 +111,25 @@ import Testing
     #expect(progress.snapshot().waiting == 0)
   }
 
+  /// What came and is not in place so far does not vanish from the sum, whether it is published next or asked for again.
+  @Test func whatCameStaysCounted() {
+    let progress = PassProgress(clock: SystemClock())
+    progress.begin(1, path: "a".path, kept: 0, total: 10, source: "")
+    progress.receive(1, bytes: 10)
+    progress.end(1)
+    #expect(progress.snapshot().bytesDone == 10)
+    progress.begin(2, path: "b".path, kept: 0, total: 10, source: "")
+    progress.receive(2, bytes: 4)
+    progress.end(2)
+    #expect(progress.snapshot().bytesDone == 14)
+    progress.begin(2, path: "b".path, kept: 4, total: 10, source: "")
+    progress.finish(1, bytes: 10)
+    #expect(progress.snapshot().bytesDone == 14)
+    progress.end(2)
+    progress.forget(2)
+    #expect(progress.snapshot().bytesDone == 10)
+  }
+
   /// Those of a repair beside it are among them: what runs comes before what waits.
   @Test func whatGoesOnBesideIsInItsPlace() {
     let (progress, beside) = (PassProgress(clock: SystemClock()), PassProgress(clock: SystemClock()))

@@ -160,14 +160,89 @@ import Testing
     #expect(world.partialNames.count == 1)
   }
 
-  /// A server that has too much to do refuses any request: it is not asked twice for one attempt.
-  @Test(arguments: [429, 503])
-  func anOverloadedServerIsNotAskedForTheWhole(_ status: Int) throws {
+  /// It may be that only such requests are refused, however often.
+  @Test(arguments: [408, 425, 429, 503])
+  func aServerThatIsBusyForRangesIsAskedForTheWholeAtLast(_ status: Int) throws {
+    let world = world(.nothing, FakeAnswer())
+    var whole = FakeAnswer(etag: "\"1\"", body: Self.text.bytes)
+    whole.rangeStatus = status
+    world.server.script(Self.url, [Server.broken(Self.text, after: 2000, etag: "\"1\"")])
+    world.server.answer(Self.url, whole)
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.offset) == [0, 2000, 0])
+  }
+
+  /// A server that asks for a pause is not asked for more.
+  @Test func aServerThatAsksForAPauseIsNotAskedForTheWhole() throws {
     let world = world(.nothing, FakeAnswer())
     var answer = Server.broken(Self.text, after: 2000, etag: "\"1\"")
-    answer.rangeStatus = status
+    answer.rangeStatus = 503
     world.server.answer(Self.url, answer)
-    #expect(try world.run().problems.map(\.code) == ["http-\(status)"])
+    world.server.setRetryAfter(Self.url, 3600)
+    #expect(try world.run().problems.map(\.code) == ["http-503"])
     #expect(world.server.requests.map(\.offset) == [0, 2000])
+  }
+
+  /// The answers to ranges fail in other ways than by a status, and bring nothing.
+  @Test(arguments: [
+    (DownloadFailure.Code.truncated, true), (.contentEncoding, false), (.tooSlow, true), (.timeout, true),
+    (.headersTooLarge, false), (.protocolError, false), (.tooManyRedirects, false), (.flooded, false),
+  ])
+  func whateverFailsAtRangesTheWholeIsAskedFor(_ code: DownloadFailure.Code, _ isTransient: Bool) throws {
+    var answer = FakeAnswer(etag: "\"1\"", body: Self.text.bytes)
+    answer.rangeFailure = DownloadFailure(code, "it failed", isTransient: isTransient)
+    let world = world(.nothing, answer)
+    world.server.script(Self.url, [Server.broken(Self.text, after: 2000, etag: "\"1\"")])
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == Self.text)
+    #expect(world.server.requests.map(\.offset).last == 0)
+  }
+
+  /// Some caches answer a range with status 200 and the part, and some send a part to who asked for all.
+  @Test(arguments: Known.allCases)
+  func aPartThatSaysOKIsNotTheWhole(_ known: Known) throws {
+    var answer = FakeAnswer(body: Self.text.bytes)
+    answer.lastModified = Timestamp(rfc3339: "2026-01-01T00:00:00Z")
+    let world = world(known, answer)
+    var first = Server.broken(Self.text, after: 2000, etag: nil)
+    first.lastModified = answer.lastModified
+    first.sent = Timestamp(rfc3339: "2026-02-01T00:00:00Z")
+    world.server.script(Self.url, [first])
+    let downloader = try world.server.editingHeads { _, head in
+      if head.status == 206 { head.status = 200 }
+    }
+    defer { downloader.shutDown() }
+    #expect(try world.pass(downloader).run(folder: world.folder).isInSync)
+    #expect(world.text("a") == Self.text)
+  }
+
+  @Test(arguments: Known.allCases)
+  func aPartForTheWholeIsRefused(_ known: Known) throws {
+    let world = world(known, FakeAnswer(etag: "\"1\"", body: Array(Self.text.bytes.prefix(5000))))
+    let downloader = try world.server.editingHeads { _, head in
+      head.contentRange = ContentRange(first: 0, last: 4999, total: 9600)
+    }
+    defer { downloader.shutDown() }
+    let report = try world.pass(downloader).run(folder: world.folder)
+    #expect(report.problems.map(\.code) == ["unstable-source"])
+    #expect(world.files.isEmpty)
+  }
+
+  /// An answer without a validator says of nobody's file how long it is.
+  @Test func anUnprovedEndIsNotTheEnd() throws {
+    var first = Server.broken(Self.text, after: 2000, etag: "\"1\"")
+    first.isFramed = false
+    let world = world(.nothing, FakeAnswer(etag: "\"1\"", body: Self.text.bytes))
+    world.server.script(Self.url, [first])
+    let downloader = try world.server.editingHeads { request, head in
+      guard request.offset > 0 else { return }
+      head.status = 416
+      head.etag = nil
+      head.contentRange = ContentRange(first: nil, last: nil, total: 2000)
+    }
+    defer { downloader.shutDown() }
+    #expect(try world.pass(downloader).run(folder: world.folder).isInSync)
+    #expect(world.server.requests.map(\.offset) == [0, 2000, 0])
+    #expect(world.text("a") == Self.text)
   }
 }

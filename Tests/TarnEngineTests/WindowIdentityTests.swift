@@ -104,6 +104,18 @@ import Testing
     #expect(world.log.notices.map(\.code) == ["taken-for-known"])
   }
 
+  /// A programme that has the same title each week.
+  @Test(arguments: [("g", "n1.mp3", "n2.mp3"), (nil, "news.mp3", "news.mp3")])
+  func anItemOfAnotherDateIsToldThoughItsTitleIsTheSame(_ guid: String?, _ first: String, _ next: String)
+    throws
+  {
+    let world = world([item("News", guid: guid, url: first, day: 6)])
+    try world.run()
+    show([item("News", guid: guid, url: next, day: 13)], world)
+    #expect(try world.run().counts.fetched == 0)
+    #expect(world.log.notices.map(\.code) == ["taken-for-known"])
+  }
+
   @Test func aTitleThatWasCorrectedIsNotToldOf() throws {
     let world = world([item("Mondya", guid: "g", url: "1.mp3", day: 6)])
     try world.run()

@@ -185,4 +185,34 @@ import Testing
     #expect(try show.pass() == "g h i")
     #expect(try show.pass() == "")
   }
+
+  /// What a feed promises and cannot give empties no folder.
+  @Test(arguments: [0, 2, 4])
+  func whatMakesWayWaitsForWhatComes(_ coming: Int) throws {
+    let old = (1...5).map { "old\($0) 2026-01-0\($0)" }
+    let new = (1...5).map { "new\($0) 2026-02-0\($0)" }
+    let show = Show(keep: 5, old, deletes: true)
+    #expect(try show.pass() == "old1 old2 old3 old4 old5")
+    show.tell(new + old)
+    for number in 1...5 where number > coming { show.world.server.remove(World.host + "new\(number).mp3") }
+    let stay = (1...5).map { "old\($0)" }.suffix(5 - coming)
+    let came = (1...5).map { "new\($0)" }.prefix(coming)
+    for _ in 0..<2 {
+      #expect(try show.world.run().counts.failed == 5 - coming)
+      #expect(show.files == (came + stay).joined(separator: " "))
+    }
+    show.tell(new + old)
+    #expect(try show.world.run().isInSync)
+    #expect(show.files == "new1 new2 new3 new4 new5")
+  }
+
+  /// What the user deleted is missed by nobody.
+  @Test func whatTheUserDeletedKeepsNothingElse() throws {
+    let show = Show(keep: 2, ["a 2026-01-01", "b 2026-01-02", "c 2026-01-03"], deletes: true)
+    #expect(try show.pass() == "b c")
+    for name in show.world.files.keys where name.contains(" c.") { show.world.folder.delete(name.path) }
+    show.tell(["d 2026-01-04", "c 2026-01-03", "b 2026-01-02"])
+    #expect(try show.pass() == "d")
+    #expect(show.files == "d")
+  }
 }

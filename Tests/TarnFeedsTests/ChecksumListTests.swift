@@ -82,7 +82,10 @@ import Testing
 
   @Test(arguments: [
     ("home/b2-e2e/", false), ("b2sums.txt", true), ("SM3SUMS", true), ("BLAKE3", true), ("SHA256SUMS", false),
-    ("sha384", false),
+    ("sha384", false), ("B3SUMS", true), ("x.b3", true), ("x.sha3", true), ("KECCAK256SUMS", true),
+    ("RMD160SUMS", true), ("x.rmd160", true), ("x.whirlpool", true), ("MD4SUMS", true), ("x.tiger", true),
+    ("x.stribog256", true), ("SHA512_256SUMS", true), ("tiger.txt", true), ("tiger-1.0.sha256", false),
+    ("tiger-1.0", false), ("b3.tar.gz.sha512", false), ("md4-2.0.list", false),
   ])
   func distrustsBareDigestsOfOtherLists(name: String, isRefused: Bool) {
     let outcome = parse("\(Self.hash)  x\n", url: "https://example.org/\(name)")

@@ -30,6 +30,8 @@ package struct FakeAnswer: Sendable {
   package var rangeStatus: Int?
   /// The connection is lost where a range is asked for.
   package var rangeFails = false
+  /// Requests for a range fail so, before any byte.
+  package var rangeFailure: DownloadFailure?
 
   package init(
     status: Int = 200, etag: String? = nil, body: [UInt8] = [], honoursRanges: Bool = true,
@@ -219,6 +221,7 @@ package final class FakeDownloader: Downloading {
     if request.offset > 0, answer.rangeFails {
       exchange.answer.failure = (0, DownloadFailure(.reset, "connection lost", isTransient: true))
     }
+    if request.offset > 0, let failure = answer.rangeFailure { exchange.answer.failure = (0, failure) }
     if request.offset > 0, let refusal = answer.rangeStatus {
       head.status = refusal
       exchange.answer.body = []

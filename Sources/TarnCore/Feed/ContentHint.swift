@@ -20,13 +20,19 @@ package struct ContentHint: Sendable, Equatable {
 /// Doubts an answer by what the feed declares, where neither a digest nor an exact size decides. Pure.
 package struct ContentDoubt: Sendable {
   /// So many of the first bytes are looked at.
-  package static let opening = 64
+  package static let opening = 1024
 
+  /// What the file is, by the feed's words and by its name.
   private enum Declared {
-    /// Audio, video or an image, by the feed's words.
+    /// Audio, video or an image.
     case media(String)
-    /// By its name, or by the feed's words, it is no text: an archive, an image of a disk, a document.
-    case binary
+    /// An archive, an image of a disk, a document, a recording: never markup. The feed's words say so, or its name alone.
+    case binary(isTold: Bool)
+    /// No web page, and perhaps a text all the same: what is compressed, which some servers unpack on the way, and types that
+    /// nobody knows.
+    case other
+    /// Markup, another text, or what a program makes as it is asked.
+    case text
     case nothing
   }
 
@@ -40,62 +46,89 @@ package struct ContentDoubt: Sendable {
     guard entry.digest == nil, entry.size == nil else { return nil }
     var hint = entry.hint
     let ending = Self.ending(entry)
-    if Self.madeEndings.contains(ending) { hint.sizes = nil }
-    self.hint = hint
     declared = Self.declared(entry, ending)
+    if Self.madeEndings.contains(ending) { hint.sizes = nil }
+    // Feeds of torrents tell the size of what these lead to.
+    if ending == "torrent"
+      || hint.mediaType.map({ $0.elementsEqual("application/x-bittorrent".utf8) }) == true
+    {
+      hint.length = nil
+    }
+    self.hint = hint
     isEnclosure = entry.listing.elementsEqual(Self.enclosure)
-    if case .nothing = declared, hint.isEmpty, !isEnclosure { return nil }
+    switch declared {
+    case .text, .nothing: if hint.isEmpty, !isEnclosure { return nil }
+    default: break
+    }
   }
 
   /// Why these are not the file's first bytes; nil when they may be.
   ///
   /// - Parameters:
-  ///   - opening: the first bytes, at most `opening` of them are looked at.
+  ///   - opening: the first bytes, at most `opening` of them are looked at; more may follow.
   ///   - contentType: as the server sent it.
   package func doubt(opening: some Collection<UInt8>, contentType: String?) -> FolderFailure? {
-    doubt(ofOpening: opening, contentType).map {
+    let came = Opening(opening)
+    let why: String?
+    switch declared {
+    case .media(let type) where came.isMarkup || came.isJSON:
+      why = "\(Self.came(contentType)) came where the feed says \(type)"
+    case .binary where came.isMarkup || came.isJSON,
+      .other where came.isPage || came.isMarkup && Self.isHTML(contentType):
+      why = "\(Self.came(contentType)) came, which the file's name or its declared type does not fit"
+    default: why = nil
+    }
+    return why.map {
       FolderFailure(
         .contentMismatch, "\($0): a login page, or an error of the server? The next pass asks again")
     }
   }
 
-  private func doubt(ofOpening opening: some Collection<UInt8>, _ contentType: String?) -> String? {
-    let text = opening.prefix(Self.opening).drop { $0 <= 0x20 || [0xEF, 0xBB, 0xBF].contains($0) }
-    let isMarkup = text.first == UInt8(ascii: "<") && text.dropFirst().first.map(Self.beginsTag) == true
-    switch declared {
-    case .media(let type):
-      guard isMarkup || Self.beginsJSON(text) else { return nil }
-      return "\(Self.came(contentType)) came where the feed says \(type)"
-    case .binary:
-      guard isMarkup, Self.isHTML(contentType) else { return nil }
-      return
-        "a web page came (\(Self.shown(contentType))), which the file's name or its declared type does not fit"
-    case .nothing: return nil
-    }
-  }
-
   /// Why a body of so many bytes is not the file; nil when it may be.
-  package func doubt(size: UInt64, contentType: String?) -> FolderFailure? {
+  ///
+  /// - Parameter opening: its first bytes; none where an earlier exchange brought them.
+  package func doubt(size: UInt64, opening: some Collection<UInt8>, contentType: String?) -> FolderFailure? {
     if let sizes = hint.sizes, !sizes.contains(size) {
       return FolderFailure(
         .sizeMismatch,
         "it has \(Units.count(size, "byte")), and the listing's size stands for "
           + "\(Units.grouped(sizes.lowerBound)) to \(Units.grouped(sizes.upperBound))")
     }
-    return doubt(ofDeclared: size, contentType).map { FolderFailure(.contentMismatch, $0) }
+    return doubt(ofDeclared: size, opening, contentType).map { FolderFailure(.contentMismatch, $0) }
   }
 
-  private func doubt(ofDeclared size: UInt64, _ contentType: String?) -> String? {
-    guard case .media(let type) = declared else {
-      return size == 0 && (hint.length != nil || isEnclosure) ? nothingCame : nil
-    }
-    if size == 0 { return nothingCame }
+  private func doubt(
+    ofDeclared size: UInt64, _ opening: some Collection<UInt8>, _ contentType: String?
+  ) -> String? {
+    guard size > 0 else { return mayBeEmpty ? nil : nothingCame }
     let isTiny = size < Self.leastMedia
-    let isText = Self.isText(contentType)
     let isShort = hint.length.map { size < $0 / 2 } ?? false
-    guard isText ? isTiny || isShort : isTiny && isShort && !Self.isMedia(contentType) else { return nil }
-    return "\(Self.came(contentType)) of \(Units.count(size, "byte")) came where the feed says \(type)"
-      + (hint.length.map { " of \(Units.grouped($0))" } ?? "")
+    let isSaidToBeText = Self.isText(contentType)
+    let isNoMedia = !Self.isMedia(contentType)
+    // Plain text is one only where the server says so, too.
+    let isText =
+      isSaidToBeText && (opening.isEmpty ? isTiny || isShort : Opening(opening).isText)
+    let isDoubted =
+      switch declared {
+      case .media: isText || isTiny && isShort && isNoMedia || isSaidToBeText && (isTiny || isShort)
+      case .binary(let isTold): isText && (isTold || isShort)
+      case .other: isText && (isShort || hint.length == nil && isTiny && Self.isAnswer(contentType))
+      case .nothing: isText && isShort
+      case .text: false
+      }
+    guard isDoubted else { return nil }
+    let what = "\(Self.came(contentType)) of \(Units.count(size, "byte")) came where the feed "
+    guard case .media(let type) = declared else {
+      return what + (hint.length.map { "says \(Units.count($0, "byte"))" } ?? "names another kind of file")
+    }
+    return what + "says \(type)" + (hint.length.map { " of \(Units.grouped($0))" } ?? "")
+  }
+
+  private var mayBeEmpty: Bool {
+    switch declared {
+    case .media, .binary: false
+    case .other, .text, .nothing: hint.length == nil && !isEnclosure
+    }
   }
 
   /// Bytes: no recording is smaller, and few pictures are.
@@ -107,7 +140,58 @@ package struct ContentDoubt: Sendable {
     let length = hint.length.map { " of \(Units.count($0, "byte"))" } ?? ""
     return "nothing came (0 bytes) where the feed has a file\(length)"
   }
+}
 
+/// What a body is by its first bytes, whatever it is called.
+private struct Opening {
+  /// Without what may stand in front of a document, and without the zeros of UTF-16.
+  private let text: [UInt8]
+  /// No byte that texts do not have.
+  let isText: Bool
+
+  init(_ bytes: some Collection<UInt8>) {
+    var bytes = Array(bytes.prefix(ContentDoubt.opening))
+    if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
+      bytes = bytes.dropFirst(2).filter { $0 != 0 }
+    } else if bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
+      bytes.removeFirst(3)
+    }
+    text = Array(bytes.drop { Self.isBlank($0) })
+    isText = Self.isText(bytes)
+  }
+
+  /// `<` and what may stand behind it in a document.
+  var isMarkup: Bool {
+    guard text.first == UInt8(ascii: "<"), text.count > 1 else { return false }
+    return text[1] == UInt8(ascii: "!") || text[1] == UInt8(ascii: "?")
+      || (0x61...0x7A).contains(text[1] | 0x20)
+  }
+
+  /// A web page, by its own first words.
+  var isPage: Bool {
+    let start = String(decoding: text.prefix(16), as: UTF8.self).lowercased()
+    return ["<!doctype html", "<html", "<head", "<body"].contains { start.hasPrefix($0) }
+  }
+
+  /// An object or a list.
+  var isJSON: Bool {
+    let solid = text.lazy.filter { !Self.isBlank($0) }.prefix(2)
+    return ["{\"", "{}", "[{", "[\"", "[]", "[["].contains { solid.elementsEqual($0.utf8) }
+  }
+
+  private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
+
+  /// UTF-8 without control characters; its last letter may be cut.
+  private static func isText(_ bytes: [UInt8]) -> Bool {
+    guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || isBlank($0) || $0 == 0x1B }) else { return false }
+    let tail = bytes.suffix(3).lastIndex { $0 >= 0xC0 } ?? bytes.endIndex
+    return String(validating: bytes[..<tail], as: UTF8.self) != nil
+      || String(validating: bytes, as: UTF8.self) != nil
+  }
+}
+
+/// The words for what comes, and for what is declared.
+extension ContentDoubt {
   /// Of pages that a server makes as it is asked: an index shows the size of the program.
   private static let madeEndings: Set<String> = [
     "php", "phtml", "shtml", "shtm", "html", "htm", "xhtml", "cgi", "pl", "py", "asp", "aspx", "jsp",
@@ -122,11 +206,12 @@ package struct ContentDoubt: Sendable {
 
   private static func declared(_ entry: Entry, _ ending: String) -> Declared {
     let text = entry.hint.mediaType.map { Printable.escape($0) } ?? ""
-    if !text.isEmpty, !saysNothing.contains(text) {
-      if isOfText(text) || madeEndings.contains(ending) { return .nothing }
-      return isMedia(text) ? .media(text) : .binary
-    }
-    return binaryEndings.contains(ending) ? .binary : .nothing
+    let isTold = !text.isEmpty && !saysNothing.contains(text)
+    if isTold, isOfText(text) || madeEndings.contains(ending) { return .text }
+    if isTold, isMedia(text) || mediaTypes.contains(text) { return .media(text) }
+    if isTold, binaryTypes.contains(text) { return .binary(isTold: true) }
+    if binaryEndings.contains(ending) { return .binary(isTold: false) }
+    return isTold || otherEndings.contains(ending) ? .other : .nothing
   }
 
   /// What stands for any bytes.
@@ -145,25 +230,31 @@ package struct ContentDoubt: Sendable {
     ["audio/", "video/", "image/"].contains { mediaType(contentType).hasPrefix($0) }
   }
 
+  /// Media under other names.
+  private static let mediaTypes: Set<String> = [
+    "audio", "video", "image", "mp3", "mp4", "m4a", "m4v", "mpeg", "ogg", "opus", "wav", "jpg", "jpeg", "png",
+    "gif",
+    "application/ogg", "application/x-ogg", "application/mp4", "application/mpeg", "application/x-mp3",
+  ]
+
+  private static let binaryTypes: Set<String> = [
+    "application/pdf", "application/zip", "application/x-zip-compressed", "application/epub+zip",
+    "application/x-tar", "application/x-7z-compressed", "application/vnd.rar", "application/x-rar-compressed",
+    "application/java-archive", "application/x-iso9660-image", "application/x-rpm",
+    "application/vnd.debian.binary-package", "application/x-debian-package",
+    "application/vnd.android.package-archive",
+    "application/x-msdownload", "application/x-apple-diskimage", "application/vnd.apache.parquet",
+  ]
+
   private static let binaryEndings: Set<String> = [
     "mp3", "m4a", "m4b", "aac", "ogg", "oga", "ogv", "opus", "flac", "wav", "mp4", "m4v", "mov", "mkv",
     "webm", "avi",
     "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "ico", "bmp", "tif", "tiff", "pdf", "epub",
-    "zip", "gz", "tgz", "bz2", "xz", "txz", "zst", "lz4", "lzma", "7z", "rar", "tar", "iso", "img", "qcow2",
-    "vmdk",
-    "deb", "rpm", "apk", "exe", "msi", "dmg", "jar", "whl", "bin", "parquet",
+    "zip", "tgz", "txz", "7z", "rar", "tar", "iso", "qcow2", "vmdk",
+    "deb", "rpm", "apk", "exe", "msi", "dmg", "jar", "whl", "parquet",
   ]
 
-  /// What may stand behind the `<` of a document.
-  private static func beginsTag(_ byte: UInt8) -> Bool {
-    byte == UInt8(ascii: "!") || byte == UInt8(ascii: "?") || (0x61...0x7A).contains(byte | 0x20)
-  }
-
-  /// An object or a list of them.
-  private static func beginsJSON(_ text: some Collection<UInt8>) -> Bool {
-    let solid = text.filter { $0 > 0x20 }.prefix(2)
-    return solid.elementsEqual("{\"".utf8) || solid.elementsEqual("[{".utf8) || solid.elementsEqual("{}".utf8)
-  }
+  private static let otherEndings: Set<String> = ["gz", "bz2", "xz", "zst", "lz4", "lzma", "img", "bin"]
 
   private static func mediaType(_ contentType: String?) -> String {
     let type = (contentType ?? "").prefix { $0 != ";" }.lowercased()
@@ -175,8 +266,13 @@ package struct ContentDoubt: Sendable {
   }
 
   private static func isText(_ contentType: String?) -> Bool {
+    mediaType(contentType).hasPrefix("text/") || isAnswer(contentType)
+  }
+
+  /// What programs answer with.
+  private static func isAnswer(_ contentType: String?) -> Bool {
     let type = mediaType(contentType)
-    return type.hasPrefix("text/") || type.hasSuffix("json") || type.hasSuffix("xml")
+    return type.hasSuffix("json") || type.hasSuffix("xml") || isHTML(contentType)
   }
 
   private static func came(_ contentType: String?) -> String {

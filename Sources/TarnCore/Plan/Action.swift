@@ -1,10 +1,14 @@
 /// One thing to do so that the folder matches the manifest: a value that can be printed, tested, dry-run.
 package struct Action: Sendable, Equatable {
-  /// When it is carried out. Payload before index; deletions last (contract: `--publish-last`).
+  /// When it is carried out. Payload before index (contract: `--publish-last`), the feed's own list when all that it names is
+  /// in place, deletions last.
   package enum Phase: UInt8, Sendable, Comparable {
     case payload = 0
     case index = 1
-    case deletion = 2
+    case list = 2
+    case deletion = 3
+    /// Those that bring files, in their order.
+    package static let transfers = [payload, index, list]
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
   }
 

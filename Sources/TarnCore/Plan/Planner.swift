@@ -150,7 +150,7 @@ package struct Planner: Sendable {
 
   private func action(_ kind: Action.Kind, _ entry: Entry, present: FileIdentity?, row: Row?) -> Action {
     Action(
-      kind, phase: entry.isList || policy.isIndex(entry.path) ? .index : .payload, path: entry.path,
+      kind, phase: policy.phase(of: entry), path: entry.path,
       entry: entry,
       present: present, row: row)
   }

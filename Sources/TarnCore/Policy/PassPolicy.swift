@@ -28,8 +28,9 @@ package struct PassPolicy: Sendable, Equatable {
     "index.html", "SHA256SUMS", "SHA256SUMS.asc", "SHA256SUMS.gpg", "SHA256SUMS.sig", "SHA256SUMS.minisig",
   ]
 
-  package func isIndex(_ path: RelativePath) -> Bool {
-    publishLast.matches(path) == true
+  package func phase(of entry: Entry) -> Action.Phase {
+    if entry.isList { return .list }
+    return publishLast.matches(entry.path) == true ? .index : .payload
   }
 }
 

@@ -182,4 +182,9 @@ package protocol FeedParsing: Sendable {
   func parse(
     _ source: any ByteSource, as document: FeedDocument, sink: (FeedItem) throws -> Void
   ) throws -> FeedEnd
+
+  /// A document's bytes without the encoding that it was sent in: gzip in one layer, or none.
+  ///
+  /// - Throws: `FeedFailure` when the source cannot be read, or is broken gzip.
+  func decoded(_ source: any ByteSource) throws(FeedFailure) -> any ByteSource
 }

@@ -74,6 +74,7 @@ package enum ResumeLadder {
   package static func judge(_ head: ResponseHead, rung: Rung, known: Known?, url: String) -> Verdict {
     switch head.status {
     case 200:
+      guard !head.isPartOfFile else { return .askFromZero }
       guard rung != .fromZero, let known else { return .takeFromZero }
       // The same version, but the server does not honour this form of If-Range.
       if known.url == url, let etag = known.etag, let said = head.etag, isSame(etag, said) {
@@ -85,12 +86,10 @@ package enum ResumeLadder {
       return fits(head, known, url: url) ? .append : .askFromZero
     case 416:
       guard rung != .fromZero, let known, let total = head.contentRange?.total else { return .askFromZero }
-      if total == known.kept, known.total.map({ $0 == total }) ?? true,
-        sameVersion(head, known, url: url)
-      {
-        return .whole
-      }
-      return .askFromZero
+      guard total == known.kept, sameVersion(head, known, url: url) else { return .askFromZero }
+      // All that the first answer promised came, or the same version says that there is no more.
+      let isWhole = known.total.map { $0 == total } ?? isProved(head, known, url: url)
+      return isWhole ? .whole : .askFromZero
     case 304: return .notModified
     default: return .status(HTTPStatus(head.status))
     }
@@ -150,6 +149,13 @@ extension ResumeLadder {
 }
 
 extension ResponseHead {
+  /// Its body is not the whole file, by its own Content-Range. Some servers and caches send a part with status 200, where the
+  /// header means nothing (RFC 9110 14.4); what it says is believed all the same.
+  package var isPartOfFile: Bool {
+    guard let range = contentRange, let first = range.first, let last = range.last else { return false }
+    return first > 0 || range.total.map { last < $0 - min($0, 1) } ?? false
+  }
+
   /// The ETag with its quotes when it is strong (RFC 9110 8.8.3), else nil.
   package var strongETag: String? {
     guard let etag, etag.hasPrefix("\""), etag.hasSuffix("\""), etag.utf8.count >= 2 else { return nil }

@@ -49,9 +49,12 @@ package struct NameTemplate: Sendable, Equatable {
   ])
 
   private let segments: [[Group]]
+  /// The template names no extension: each file keeps its own.
+  private let addsExt: Bool
 
   private init(segments: [[Group]]) {
     self.segments = segments
+    addsExt = false
   }
 
   /// A text that does not end in a name with `{ext}` gets it: a file without it is of no kind.
@@ -72,7 +75,8 @@ package struct NameTemplate: Sendable, Equatable {
       segments.contains { $0.contains { $0.has(field) } }
     }
     guard isTelling, let last = segments.last else { return nil }
-    if !last.contains(where: { $0.has(.ext) }) {
+    addsExt = !last.contains { $0.has(.ext) }
+    if addsExt {
       segments[segments.count - 1] = last + [Group(separator: [0x2E], pieces: [.field(.ext)])]
     }
     self.segments = segments
@@ -131,8 +135,12 @@ package struct NameTemplate: Sendable, Equatable {
       let name = FileNaming.tidy(Self.text(of: groups, values))
       if !name.isEmpty { path.append(values.portable(FileNaming.cut(name, to: Self.longest))) }
     }
-    let last = Self.text(of: segments.last ?? [], values)
+    var last = Self.text(of: segments.last ?? [], values)
     let ending = [UInt8(ascii: ".")] + values[.ext]
+    // `{title}.mp3` has it already.
+    if addsExt, last.dropLast(ending.count).suffix(ending.count).elementsEqual(ending) {
+      last.removeLast(ending.count)
+    }
     let suffix = last.suffix(ending.count).elementsEqual(ending) ? ending.count : 0
     let stem = FileNaming.cut(FileNaming.tidy(last.dropLast(suffix)), to: Self.longest - suffix)
     let marked = mark.map { stem + Array(" [".utf8) + $0 + Array("]".utf8) } ?? stem

@@ -104,13 +104,13 @@ package struct Verification {
         return report
       }
       if let catalog, try isAnybodys(row, catalog) {
-        progress.finish(bytes: row.identity.size)
+        progress.finish(0, bytes: row.identity.size)
         continue
       }
       let isDamaged = check(row, into: &report)
       guard !report.wasStopped else { return report }
       if isDamaged, !ports.isReadOnly { try mark(row) }
-      progress.finish(bytes: row.identity.size)
+      progress.finish(0, bytes: row.identity.size)
     }
     report.leavesLocalChanges = try leavesLocalChanges(report)
     if !ports.isReadOnly { try note(report) }

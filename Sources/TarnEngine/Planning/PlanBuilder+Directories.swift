@@ -17,7 +17,7 @@ extension PlanBuilder {
     else { return false }
     keepBehind(
       Action(
-        .fetch, phase: planner.policy.isIndex(finding.path) ? .index : .payload, path: finding.path,
+        .fetch, phase: planner.policy.phase(of: entry), path: finding.path,
         entry: entry))
     return true
   }

@@ -12,6 +12,8 @@ final class PlanBuilder {
   var planner: Planner
   /// Of a window: what it may delete; nil for any other feed.
   private var expired: Set<RelativePath>?
+  /// Of a window with `keep`.
+  private(set) var newest: WindowCatalog.Newest?
   private let observer: any PassObserver
   private let progress: PassProgress
   let stop: StopFlag
@@ -137,7 +139,8 @@ final class PlanBuilder {
   }
 
   /// Starts over, for a window: what it does not name stays, but for what is older than what is kept.
-  func beginWindow(expired: Set<RelativePath>, tooOld: Int) throws {
+  func beginWindow(expired: Set<RelativePath>, newest: WindowCatalog.Newest?, tooOld: Int) throws {
+    self.newest = newest
     var ofWindow = policy
     ofWindow.localChanges = policy.window.localChanges
     planner = Planner(policy: ofWindow)

@@ -25,12 +25,8 @@ struct FeedReader {
     /// `FeedReader.digest`, once it is known.
     var digest: Digest?
 
-    /// Where the bytes are that a list is kept with, so that it need not be asked for again; nil where they are not those of the
-    /// file, and for a local feed.
-    var listURL: String? {
-      guard let head, head.contentEncoding == nil || FeedDocument.isGzipFile(url) else { return nil }
-      return spool.url
-    }
+    /// Its bytes are not those of the file: the server encoded them on the way.
+    var isEncoded: Bool { head?.contentEncoding != nil && !FeedDocument.isGzipFile(url) }
   }
 
   /// Bytes on the wire of one feed document (reliability.md N8).
@@ -100,10 +96,31 @@ struct FeedReader {
       format: policy.format)
     about.isWhole = document.isWhole
     about.requestedURL = document.requestedURL
-    about.isEncoded = document.head?.contentEncoding != nil && !FeedDocument.isGzipFile(document.url)
+    about.isEncoded = document.isEncoded
     about.modified = document.head?.modified
     if policy.keepsList { about.reread = { SpoolSource(document.spool) } }
     return try ports.parser.parse(SpoolSource(document.spool), as: about, sink: sink)
+  }
+
+  /// The bytes that a list is kept with, so that it need not be asked for again.
+  ///
+  /// - Returns: nil for a local feed, which is a file already.
+  /// - Throws: `inputOutput`, or what the parser throws.
+  func listFile(_ document: Document) throws -> SpoolFile? {
+    guard document.head != nil else { return nil }
+    guard document.isEncoded else { return document.spool }
+    let spool = try makeSpool()
+    var source = try ports.parser.decoded(SpoolSource(document.spool))
+    let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 64 << 10, alignment: 16)
+    defer { buffer.deallocate() }
+    do {
+      while case let count = try source.read(into: buffer), count > 0 {
+        try spool.append(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+      }
+    } catch let failure as SpoolFailure {
+      throw PassFailure(spool: failure)
+    }
+    return spool
   }
 
   /// Starts to fetch a document; see `finish`.
@@ -148,9 +165,10 @@ struct FeedReader {
     /// Those who wanted it tried now, before it was asked for.
     var wishes: UInt64
 
-    /// The status answers what was asked. 412 is no answer to a condition on what is read, and is sent all the same.
-    func isAnswered(by status: Int) -> Bool {
-      status == 200 || known != nil && (status == 304 || status == 412)
+    /// The answer is to what was asked. 412 is no answer to a condition on what is read, and is sent all the same.
+    func isAnswered(by head: ResponseHead) -> Bool {
+      head.status == 200 && !head.isPartOfFile
+        || known != nil && (head.status == 304 || head.status == 412)
     }
   }
 
@@ -172,7 +190,7 @@ struct FeedReader {
       if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
       let trouble: Trouble
       switch outcome {
-      case .complete(let head) where pending.isAnswered(by: head.status):
+      case .complete(let head) where pending.isAnswered(by: head):
         return (head, spool, hasher?.finish())
       case .complete(let head): trouble = Trouble(head)
       case .failed(let failure): trouble = Trouble(failure)
@@ -279,6 +297,12 @@ struct FeedReader {
     var isAsked = true
 
     init(_ head: ResponseHead) {
+      guard !head.isPartOfFile else {
+        code = DownloadFailure.Code.truncated.rawValue
+        message = "the server sent only a part of it"
+        isTransient = false
+        return
+      }
       let status = HTTPStatus(head.status)
       code = status.name
       message = status.message

@@ -132,10 +132,11 @@ struct Recognition {
     hasOtherTitle(row, enclosure) && hasOtherDate(row, enclosure) && row.url != enclosure.url
   }
 
-  /// Its title is another, and something else, too, or nothing but its URL says that it is the same.
+  /// Two of its title, date and URL are others, or nothing but its URL says that it is the same.
   private func mayBeAnother(_ row: NameRow, _ enclosure: Enclosure) -> Bool {
-    guard hasOtherTitle(row, enclosure) else { return false }
-    return hasOtherDate(row, enclosure) || row.url != enclosure.url || (row.guid == nil && row.date == nil)
+    let (hasOtherDate, hasOtherURL) = (hasOtherDate(row, enclosure), row.url != enclosure.url)
+    guard hasOtherTitle(row, enclosure) else { return hasOtherDate && (hasOtherURL || row.guid == nil) }
+    return hasOtherDate || hasOtherURL || (row.guid == nil && row.date == nil)
   }
 
   private func hasOtherTitle(_ row: NameRow, _ enclosure: Enclosure) -> Bool {

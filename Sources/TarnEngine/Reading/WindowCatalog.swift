@@ -21,12 +21,31 @@ final class WindowCatalog {
     var refused: [Refusal] = []
     /// Placed earlier, and now older than what is kept.
     var expired: Set<RelativePath> = []
+    /// nil without `keep`.
+    var newest: Newest?
     /// What the ledger has to learn once the feed is accepted.
     var names: [NameRow] = []
     /// In the window, and older than what is kept.
     var tooOld = 0
     /// Files that are known and whose items say other things by now.
     var doubts: [Doubt] = []
+  }
+
+  /// The files that `keep` asks for, and those that make way for them: a promise that is not kept empties no folder.
+  struct Newest {
+    /// So many are to be there.
+    let most: Int
+    let wanted: [RelativePath]
+    /// Placed earlier, and expired by their number alone, the newest first.
+    let expired: [RelativePath]
+
+    /// Those of the expired that stay, for of the wanted ones too few have come.
+    ///
+    /// - Parameter placed: all files that have a row. One that the user deleted has it, too: it is missed by nobody.
+    func spared(_ placed: Set<RelativePath>) -> Set<RelativePath> {
+      let missing = most - wanted.count { placed.contains($0) }
+      return Set(expired.lazy.filter(placed.contains).prefix(max(0, missing)))
+    }
   }
 
   /// An item that is taken for a file that is there, although its title and more of it are others.
@@ -121,8 +140,13 @@ final class WindowCatalog {
       let (left, right) = ($0.age.seconds, $1.age.seconds)
       return left == right ? $0.rank < $1.rank : left > right
     }
-    let kept = Set(all.prefix(policy.window.keep ?? .max).map(\.path) + unwanted)
-    resolution.expired = Set(placed.map(\.path)).subtracting(kept)
+    let most = policy.window.keep ?? .max
+    let wanted = all.prefix(most).map(\.path)
+    let kept = Set(wanted + unwanted)
+    let known = Set(placed.map(\.path))
+    resolution.expired = known.subtracting(kept)
+    resolution.newest = Newest(
+      most: most, wanted: wanted, expired: all.dropFirst(most).map(\.path).filter(known.contains))
     return kept
   }
 

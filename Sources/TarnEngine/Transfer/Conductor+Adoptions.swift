@@ -29,7 +29,7 @@ extension Conductor {
       }
       bytes.confirmed.addSaturated(row.identity.size)
       if let code { observer.pass(.done(code: code, path: row.path, bytes: row.identity.size)) }
-      progress.finish(bytes: 0)
+      progress.finish(nil, bytes: 0)
     }
     adoptions = []
   }

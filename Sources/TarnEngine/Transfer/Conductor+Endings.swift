@@ -115,9 +115,14 @@ extension Conductor {
     return true
   }
 
-  /// Servers and what stands before them drop such requests, too. One that is overloaded (503) is not to send more.
+  /// Whether a request without a range may fare better: servers, and what stands before them, fail at ranges in many ways. Of
+  /// these failures a range is no cause.
   private static func mayBeOfTheRange(_ code: String) -> Bool {
-    [DownloadFailure.Code.reset.rawValue, "http-502", "http-504"].contains(code)
+    let others: Set<DownloadFailure.Code> = [
+      .resolve, .connect, .tls, .addressRefused, .urlRefused, .fileNotReadable, .hostResting, .tooLarge,
+      .outOfMemory, .tooManyOpenFiles, .refusedByReceiver,
+    ]
+    return DownloadFailure.Code(rawValue: code).map { !others.contains($0) } ?? code.hasPrefix("http-")
   }
 
   private func askForTheWhole(_ job: Job, _ message: String) {
@@ -209,7 +214,12 @@ extension Conductor {
       jobs[id]?.source = next
       return again(id, after: 0, message)
     }
+    // Perhaps only requests for the rest of a file fail: else no later pass would ever get it. A server that asked for a pause
+    // is not to send more.
+    let mayBeOfTheRange =
+      cameNothing && job.rung != .fromZero && retryAfter == nil && Self.mayBeOfTheRange(code)
     guard let troubles = jobs[id]?.troubles, let first = jobs[id]?.usableSource(from: 0) else {
+      guard !mayBeOfTheRange else { return askForTheWhole(job, message) }
       return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
     }
     // A host that rests is waited for only where no other source may be back before.
@@ -220,10 +230,7 @@ extension Conductor {
       attempt: job.round, isTransient: troubles.contains(where: \.isTransient),
       asked: waited.compactMap(\.retryAfter).min(), isResting: isResting, random: ports.random.unit())
     guard case .retry(let seconds) = verdict else {
-      // Perhaps only requests for the rest of a file fail: else no later pass would ever get it.
-      if cameNothing, job.rung != .fromZero, Self.mayBeOfTheRange(code) {
-        return askForTheWhole(job, message)
-      }
+      guard !mayBeOfTheRange else { return askForTheWhole(job, message) }
       return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
     }
     jobs[id]?.source = first

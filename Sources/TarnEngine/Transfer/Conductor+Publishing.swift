@@ -39,8 +39,7 @@ extension Conductor {
         learned.add(identity.size, before: job.action.sizeCounted(of: job.entry))
       }
       progress.finish(
-        bytes: identity.size, learnedBy: job.entry.size == nil ? job.id : nil,
-        planned: job.action.bytesPlanned)
+        job.id, bytes: identity.size, isLearned: job.entry.size == nil, planned: job.action.bytesPlanned)
       observer.pass(
         .done(
           code: job.action.kind.doneCode(isCopy: job.isCopy), path: job.entry.path, bytes: identity.size))

@@ -150,7 +150,7 @@ final class Conductor {
     front = try actions.next()
     position = 0
     left = Leftovers()
-    for phase in [Action.Phase.payload, .index] {
+    for phase in Action.Phase.transfers {
       left.beginPhase()
       while true {
         try fill(from: actions, phase)
@@ -158,7 +158,7 @@ final class Conductor {
         if isLast, jobs.isEmpty {
           if tryCramped() { continue }
           // What it comes back to is begun before anything is waited for.
-          if try settle(isLast: phase == .index) { continue }
+          if try settle(isLast: phase == .list) { continue }
           break
         }
         publisher.setFlushing(isLast && active == publishing)
@@ -195,7 +195,7 @@ final class Conductor {
       guard hasPlace else { break }
       if cramped.isFull {
         guard hasStarted else { break }
-      } else if try !admitNext(of: actions, phase), try !comeBack(isLast: phase == .index), !hasStarted {
+      } else if try !admitNext(of: actions, phase), try !comeBack(isLast: phase == .list), !hasStarted {
         break
       }
       // Much of it may begin nothing.
@@ -438,7 +438,7 @@ final class Conductor {
       row.fingerprint = job.entry.fingerprint
       try ports.ledger.apply([.row(row)])
     }
-    progress.finish(bytes: 0, learnedBy: job.entry.size == nil ? job.id : nil)
+    progress.finish(job.id, bytes: 0, isLearned: job.entry.size == nil)
   }
 
   func giveUp(_ id: UInt64, code: String, message: String) {

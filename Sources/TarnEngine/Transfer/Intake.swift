@@ -51,8 +51,8 @@ final class Intake: DownloadReceiver {
     var download: DownloadID?
     var known: ResumeLadder.Known?
     var mark: Checkpoints.Mark?
-    /// The first bytes of the file, until they are enough to be doubted.
-    var opening: [UInt8]? = []
+    /// The first bytes of the file, where they may be doubted and this exchange brings them.
+    var opening: [UInt8] = []
   }
 
   private let job: UInt64
@@ -168,12 +168,11 @@ final class Intake: DownloadReceiver {
 
   /// Looks at the first bytes of the file, at once: what is doubted need not be fetched.
   private func doubtOpening(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
-    guard let doubt, let opening = state.opening, state.verdict == .takeFromZero, let head = state.head else {
-      return
-    }
-    let seen = opening + bytes.prefix(ContentDoubt.opening - opening.count)
-    state.opening = seen.count < ContentDoubt.opening ? seen : nil
-    state.failure = doubt.doubt(opening: seen, contentType: head.contentType)
+    guard let doubt, state.verdict == .takeFromZero, let head = state.head,
+      state.opening.count < ContentDoubt.opening
+    else { return }
+    state.opening += bytes.prefix(ContentDoubt.opening - state.opening.count)
+    state.failure = doubt.doubt(opening: state.opening, contentType: head.contentType)
   }
 
   private func gather(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
@@ -348,7 +347,9 @@ final class Intake: DownloadReceiver {
         guard partial.length < total else { return .verdict(.askFromZero, head) }
         return .short(partial, known(state), total: total)
       }
-      if let doubt = doubt?.doubt(size: partial.length, contentType: head.contentType) {
+      if let doubt = doubt?.doubt(
+        size: partial.length, opening: state.opening, contentType: head.contentType)
+      {
         return .folder(doubt, partial, nil)
       }
       let end = Self.seal(partial, entry, head: head, known: state.known)

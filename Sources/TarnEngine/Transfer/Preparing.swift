@@ -116,6 +116,8 @@ struct Preparing: Sendable {
       }
       copy = made
     } catch {
+      // Where there is no room for the copy there is none for the file: that is told for all of them.
+      guard ![.noSpace, .quota].contains(error.code) else { return nil }
       tell(error, "\(entry.path.printable) is not copied from \(path.printable) but looked for elsewhere")
       return nil
     }

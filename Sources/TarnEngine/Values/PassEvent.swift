@@ -113,6 +113,8 @@ package final class PassProgress: Sendable {
     var snapshot = Snapshot()
     var finishedBytes: UInt64 = 0
     var running: [UInt64: Running] = [:]
+    /// Bytes that came for a job and are not in place, by job; until it asks again, or is over.
+    var arrived: [UInt64: UInt64] = [:]
     /// Sizes that only answers told, by job; until it is over.
     var told: [UInt64: UInt64] = [:]
     /// Bytes of finished files whose size the feed does not tell.
@@ -151,9 +153,9 @@ package final class PassProgress: Sendable {
         snapshot.transfers += beside.transfers.suffix(beside.waiting)
         snapshot.waiting += beside.waiting
       }
-      snapshot.bytesDone = state.running.values.reduce(state.finishedBytes) {
-        $0.addingSaturated($1.received)
-      }
+      snapshot.bytesDone = state.running.values.reduce(
+        state.arrived.values.reduce(state.finishedBytes) { $0.addingSaturated($1) }
+      ) { $0.addingSaturated($1.received) }
       snapshot.bytesTotal = state.told.values.reduce(snapshot.bytesTotal.addingSaturated(state.learned)) {
         $0.addingSaturated($1)
       }
@@ -186,6 +188,7 @@ package final class PassProgress: Sendable {
   ) {
     let now = clock.monotonic()
     state.withLock {
+      $0.arrived[job] = nil
       $0.running[job] = Running(
         path: path, received: kept, total: total, source: source, meter: RateMeter(start: now),
         isWaiting: isWaiting)
@@ -239,23 +242,34 @@ package final class PassProgress: Sendable {
 
   /// The job is over, with its file in place or without: what its answers told is of no account any more.
   func forget(_ job: UInt64) {
-    state.withLock { $0.told[job] = nil }
+    state.withLock { state in
+      state.told[job] = nil
+      state.arrived[job] = nil
+    }
   }
 
-  /// The transfer is over.
+  /// The transfer is over; what came stays counted until its file is in place, or is not to be.
   func end(_ job: UInt64) {
-    state.withLock { _ = $0.running.removeValue(forKey: job) }
+    state.withLock { state in
+      guard let running = state.running.removeValue(forKey: job) else { return }
+      state.arrived[job] = running.received
+    }
   }
 
+  /// A file is in place.
+  ///
   /// - Parameters:
-  ///   - job: of a file whose size the feed does not tell; else nil.
+  ///   - job: the one that brought it; nil for what was there.
+  ///   - isLearned: the feed does not tell its size.
   ///   - planned: what it was of `bytesMissing`.
-  func finish(bytes: UInt64, learnedBy job: UInt64? = nil, planned: UInt64 = 0) {
+  func finish(_ job: UInt64?, bytes: UInt64, isLearned: Bool = false, planned: UInt64 = 0) {
     state.withLock { state in
       state.finishedBytes.addSaturated(bytes)
       state.snapshot.bytesMissing -= min(state.snapshot.bytesMissing, planned)
       state.snapshot.filesDone += 1
       guard let job else { return }
+      state.arrived[job] = nil
+      guard isLearned else { return }
       state.told[job] = nil
       state.learned.addSaturated(bytes)
       state.snapshot.unknownSizes -= 1

@@ -21,7 +21,7 @@ struct ActionBatches {
   private static let mostBytes = 3500
 
   /// By `Action.Phase.rawValue`.
-  private var phases = Array(repeating: Phase(), count: 3)
+  private var phases = Array(repeating: Phase(), count: 4)
   private(set) var count: Int64 = 0
 
   mutating func add(_ action: Action, _ connection: Connection) throws(LedgerFailure) {
@@ -42,7 +42,7 @@ struct ActionBatches {
 
   /// Writes what waits for more.
   mutating func flush(_ connection: Connection) throws(LedgerFailure) {
-    for phase in [Action.Phase.payload, .index, .deletion] { try write(phase, connection) }
+    for phase in Action.Phase.transfers + [.deletion] { try write(phase, connection) }
   }
 
   private mutating func write(_ phase: Action.Phase, _ connection: Connection) throws(LedgerFailure) {

@@ -38,15 +38,23 @@ struct ProblemGroup<Item> {
 
 /// The cause that a problem shares with others.
 enum SharedCause {
-  /// Failures that say nothing of the file.
+  /// Failures that say nothing of the file, but of where it comes from.
   private static let ofHosts: Set<DownloadFailure.Code> = [
     .resolve, .connect, .timeout, .tls, .addressRefused, .hostResting,
   ]
 
+  /// Of the folder as a whole.
+  private static let ofFolders: Set<FolderFailure.Code> = [.noSpace, .quota, .readOnly]
+
   /// - Returns: nil for a problem that stands for itself.
   static func of(code: String, message: String) -> String? {
-    guard let code = DownloadFailure.Code(rawValue: code), ofHosts.contains(code) else { return nil }
-    return withoutURL(message)
+    if isOfHost(code) { return withoutURL(message) }
+    return FolderFailure.Code(rawValue: code).map(ofFolders.contains) == true ? message : nil
+  }
+
+  /// Another pass may reach it.
+  static func isOfHost(_ code: String) -> Bool {
+    DownloadFailure.Code(rawValue: code).map(ofHosts.contains) ?? false
   }
 
   /// A message without the URL of the file that it begins with.

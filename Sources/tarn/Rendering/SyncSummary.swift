@@ -102,9 +102,9 @@ enum SyncSummary {
 
   /// Of a host that cannot be reached there is nothing to explain: another pass may reach it.
   private static func next(_ report: PassReport, mirror: String) -> String? {
-    let own = report.problems.lazy.filter { SharedCause.of($0) == nil }
+    let own = report.problems.lazy.filter { !SharedCause.isOfHost($0.code) }
     if let next = own.compactMap({ explain($0.name, mirror: mirror) }).first { return next }
-    return report.problems.contains { SharedCause.of($0) != nil } ? "tarn sync \(mirror)" : nil
+    return report.problems.contains { SharedCause.isOfHost($0.code) } ? "tarn sync \(mirror)" : nil
   }
 
   /// - Parameter name: of a problem.

@@ -66,6 +66,13 @@ final class Server: Sendable {
     }
   }
 
+  /// Its answers, with other heads.
+  func editingHeads(
+    _ edit: @escaping @Sendable (DownloadRequest, inout ResponseHead) -> Void
+  ) throws -> any Downloading {
+    HeadDownloader(try downloader(), edit: edit)
+  }
+
   private static func answer(_ request: DownloadRequest, _ state: inout State) -> FakeAnswer {
     if let first = state.scripts[request.url]?.first {
       state.scripts[request.url]?.removeFirst()
@@ -84,10 +91,10 @@ final class Server: Sendable {
 
 /// Changes the heads that another downloader gives.
 final class HeadDownloader: Downloading {
-  private let inner: FakeDownloader
+  private let inner: any Downloading
   private let edit: @Sendable (DownloadRequest, inout ResponseHead) -> Void
 
-  init(_ inner: FakeDownloader, edit: @escaping @Sendable (DownloadRequest, inout ResponseHead) -> Void) {
+  init(_ inner: any Downloading, edit: @escaping @Sendable (DownloadRequest, inout ResponseHead) -> Void) {
     self.inner = inner
     self.edit = edit
   }

@@ -292,6 +292,8 @@ struct GivenFeed: FeedParsing {
   var documents: [String: [FeedItem]]
   var ends: [String: FeedEnd]
 
+  func decoded(_ source: any ByteSource) -> any ByteSource { source }
+
   func parse(
     _ source: any ByteSource, as document: FeedDocument, sink: (FeedItem) throws -> Void
   ) throws -> FeedEnd {
