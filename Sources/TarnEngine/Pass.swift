@@ -386,6 +386,7 @@ package struct Pass {
     report.format = end.format
     report.refreshSeconds = end.refreshSeconds.map { Int64(clamping: $0) }
     report.isComplete = isComplete(end, walk)
+    report.isWindow = builder.isWindow
     report.incompleteReason = end.incompleteReason
     if end.isComplete, let failure = walk?.failures.first {
       let name = Printable.escape(failure.name)

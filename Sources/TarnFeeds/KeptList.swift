@@ -14,9 +14,9 @@ struct KeptList {
     let hasher = context.hashing.hasher(.sha256)
     // The bytes that the document's URL gives to who takes no encoding.
     let bytes = reread()
-    try hasher.update(context.document.isEncoded ? parser.decoded(bytes) : bytes)
+    let size = try hasher.update(context.document.isEncoded ? parser.decoded(bytes) : bytes)
     entry = Entry(
-      path: path, modified: context.document.modified, digests: [hasher.finish()],
+      path: path, size: size, modified: context.document.modified, digests: [hasher.finish()],
       sources: [Source(url: context.url.text)], isList: true)
   }
 

@@ -40,6 +40,10 @@ import Testing
         "in sync: 5 files, 1.2 MiB (nothing to do) in 2.1 s",
         "  2 files no longer in the feed; what --delete would do: tarn plan --delete /srv/iso",
       ])
+    (report.isComplete, report.isWindow) = (false, true)
+    #expect(
+      lines(report).last
+        == "  2 files beyond --keep or --max-age; what --delete would do: tarn plan --delete /srv/iso")
   }
 
   @Test func sizesThatNobodyToldAreLeftOut() {

@@ -42,6 +42,10 @@ import Testing
       return Self.titles(world.log.done.filter { $0.hasPrefix("fetched ") })
     }
 
+    func explain(_ path: String) throws -> Explanation {
+      try ExplainQuery(ledger: world.ledger, folder: world.folder).explain(path.path, mirror: "m")
+    }
+
     var files: String { Self.titles(world.files.keys) }
 
     private static func titles(_ names: some Sequence<String>) -> String {
@@ -214,5 +218,29 @@ import Testing
     show.tell(["d 2026-01-04", "c 2026-01-03", "b 2026-01-02"])
     #expect(try show.pass() == "d")
     #expect(show.files == "d")
+  }
+
+  /// Without `--delete` nothing goes, and the user is told what would.
+  @Test func whatWouldGoIsCounted() throws {
+    let show = Show(keep: 2, ["a 2026-01-01", "b 2026-01-02"])
+    #expect(try show.pass() == "a b")
+    show.tell(["c 2026-01-03", "b 2026-01-02", "a 2026-01-01"])
+    #expect(try show.pass() == "c")
+    let report = try show.world.run()
+    #expect(report.counts.unlisted == 1 && report.isWindow && show.files == "a b c")
+    let path = try #require(show.world.files.keys.first { $0.contains(" a.") })
+    let answer = try show.explain(path)
+    #expect(
+      answer.state == "current" && answer.summary.contains("beyond --keep or --max-age there are 1 file"))
+  }
+
+  @Test func whatWentIsExplained() throws {
+    let show = Show(keep: 1, ["a 2026-01-01"], deletes: true)
+    _ = try show.pass()
+    let path = try #require(show.world.files.keys.first)
+    show.tell(["b 2026-01-02", "a 2026-01-01"])
+    _ = try show.pass()
+    let answer = try show.explain(path)
+    #expect(answer.state == "gone" && answer.hint?.hasPrefix("tarn trash list") == true)
   }
 }

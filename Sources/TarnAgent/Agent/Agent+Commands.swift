@@ -35,7 +35,9 @@ extension Agent: AgentPort {
     }
     throw ControlFailure(
       .notFound, code: "no-such-mirror", "the agent has no mirror '\(Printable.escape(mirror))'",
-      hint: "tarn status lists them")
+      hint: mirror.hasPrefix("/")
+        ? "it keeps those of its settings; one that was made by hand: tarn sync \(ShellWord.quote(mirror))"
+        : "tarn status lists them")
   }
 
   private func sync(_ name: String, recreates: Bool = false) throws(ControlFailure) -> ControlAnswer {

@@ -14,14 +14,18 @@ package protocol Hasher: AnyObject {
 extension Hasher {
   /// All that a source still has.
   ///
+  /// - Returns: how many bytes these were.
   /// - Throws: `FeedFailure` when the bytes cannot be had.
-  package func update(_ source: any ByteSource) throws(FeedFailure) {
+  @discardableResult
+  package func update(_ source: any ByteSource) throws(FeedFailure) -> UInt64 {
     var source = source
+    var size: UInt64 = 0
     let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 128 << 10, alignment: 16)
     defer { buffer.deallocate() }
     while true {
       let count = try source.read(into: buffer)
-      if count == 0 { return }
+      if count == 0 { return size }
+      size += UInt64(count)
       update(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
     }
   }

@@ -34,6 +34,7 @@ struct Circumstances {
   var kept: UInt64?
   /// Files of Tarn's that the feed no longer listed when it was last read, all told.
   private var unlisted = 0
+  private var isKeptList = false
   /// Files of Tarn's below it.
   var below = 0
   /// A feed without paths named it once (RSS, Atom, JSON Feed).
@@ -56,6 +57,7 @@ struct Circumstances {
       windowLimit = Self.windowLimit(options)
     }
     unlisted = try ledger.fact("entries-unlisted").flatMap { Int($0) } ?? 0
+    isKeptList = try ledger.fact(Pass.listFact) == Base64.encode(path.bytes)
     below = try ledger.rowCount(below: path)
     trashBytes = try ledger.trashTotals().bytes
     lastPass = try Self.lastPass(ledger, holder: holder)
@@ -185,16 +187,24 @@ extension Circumstances {
   /// Of a file that is as Tarn placed it.
   func current(_ row: Row, mirror: String) -> Verdict {
     let how =
-      row.isVerified
-      ? "verified against the digest that the feed gave then" : "the feed gave no checksum to verify it by"
+      isKeptList
+      ? "the feed's own list, as it was read then"
+      : row.isVerified
+        ? "verified against the digest that the feed gave then" : "the feed gave no checksum to verify it by"
     let placed = "\(row.origin) on \(row.placed.rfc3339), \(how)"
     return ("current", placed + doubt, doubt.isEmpty ? nil : "tarn plan --delete \(mirror)")
   }
 
   /// Which files the feed dropped is not recorded, but how many.
   private var doubt: String {
-    guard unlisted > 0, case .ended(isComplete: true, _) = lastPass else { return "" }
+    guard unlisted > 0, !isKeptList, case .ended(let isComplete, _) = lastPass, isComplete || isOfWindow
+    else {
+      return ""
+    }
     let others = unlisted == 1 ? "1 file" : "\(Units.grouped(unlisted)) files"
+    guard !isOfWindow else {
+      return "; beyond --keep or --max-age there are \(others) of this mirror, and this may be one of them"
+    }
     return "; the feed no longer lists \(others) of this mirror, and this may be one of them"
   }
 

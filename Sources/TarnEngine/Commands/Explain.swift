@@ -133,7 +133,7 @@ package struct ExplainQuery {
         detail: event.detail)
     }
     if row == nil, present == nil, problem == nil, answer.state != "pending",
-      answer.events.first?.code == "deleted"
+      ["deleted", "expired"].contains(answer.events.first?.code)
     {
       answer.state = "gone"
       answer.summary =
@@ -141,6 +141,9 @@ package struct ExplainQuery {
         ? "it was beyond what --keep and --max-age want, and was moved to the trash"
         : "the feed no longer had it, and it was moved to the trash"
       answer.hint = "tarn trash list \(mirror)"
+    }
+    if answer.state == "foreign", answer.events.first?.code == "trash-restored" {
+      answer.summary = "it was taken back from the trash, and is yours since: no pass changes it"
     }
     return answer
   }

@@ -414,7 +414,8 @@ final class PlanBuilder {
     case .unlisted:
       left.add(finding.mark)
       // What a filter keeps may well be in the feed still, and a window drops what it has named.
-      if !isWindow, !policy.filter.excludes(finding.path) { counts.unlisted += 1 }
+      let wouldGo = isWindow ? expired?.contains(finding.path) == true : true
+      if wouldGo, !policy.filter.excludes(finding.path) { counts.unlisted += 1 }
     }
   }
 

@@ -137,6 +137,8 @@ struct FeedReader {
     request.ifNoneMatch = known?.etag
     request.ifModifiedSince = known?.lastModified
     let isFeed = limit == Self.mostBytes
+    // All that a pass does waits for it: it stands behind no other mirror's files.
+    request.isUrgent = isFeed
     let fetch = FeedFetch(progress: isFeed ? progress : nil)
     let wishes = steering?.wishes ?? 0
     return Pending(

@@ -127,6 +127,8 @@ package struct PassReport: Sendable {
   /// What the feed is: `checksum list`.
   package var format = ""
   package var isComplete = false
+  /// The feed names the newest files only (RSS, Atom, JSON Feed).
+  package var isWindow = false
   package var incompleteReason = ""
   package var started: Timestamp
   package var ended: Timestamp

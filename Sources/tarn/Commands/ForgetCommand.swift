@@ -102,7 +102,8 @@ struct ForgetCommand: ParsableCommand {
     } else if !session.isQuiet {
       for folder in folders { session.console.data("forgot \(ShellWord.quote(folder))", now: false) }
       if folders.isEmpty {
-        session.console.data("nothing to forget: the folder of each known mirror is there")
+        session.console.data(
+          "nothing to forget: the folder of each mirror that the settings do not name is there")
       }
     }
   }

@@ -70,9 +70,10 @@ enum SyncSummary {
   }
 
   private static func notes(_ report: PassReport, mirror: String) -> [String] {
-    guard report.counts.unlisted > 0, report.isComplete else { return [] }
+    guard report.counts.unlisted > 0, report.isComplete || report.isWindow else { return [] }
     let files = Numbers.count(report.counts.unlisted, "file")
-    return ["  \(files) no longer in the feed; what --delete would do: tarn plan --delete \(mirror)"]
+    let what = report.isWindow ? "beyond --keep or --max-age" : "no longer in the feed"
+    return ["  \(files) \(what); what --delete would do: tarn plan --delete \(mirror)"]
   }
 
   // MARK: Not in sync
