@@ -263,7 +263,12 @@ extension Tarn {
     throw PassFailure(
       .folderUnusable, code: "marker-missing",
       "\(Printable.escape(path)) was a mirror, and its folder was moved or deleted; nothing was changed",
-      hint: "move it back; to fetch all of it again: \(command("sync --recreate \(ShellWord.quote(name))"))")
+      hint: stepIfLost(name))
+  }
+
+  /// What mends a mirror of the settings whose folder is gone.
+  func stepIfLost(_ name: String) -> String {
+    "move it back; to fetch all of it again: \(command("sync --recreate \(ShellWord.quote(name))"))"
   }
 
   /// An empty folder where a mirror was, on another file system than the mirror: not mounted.

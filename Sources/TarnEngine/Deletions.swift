@@ -91,6 +91,8 @@ struct DeletionHold {
   private let lastEvent: Int64
   /// The feed's own list, where it is not in place so far: it makes up for no other file.
   private let newList: RelativePath?
+  /// The plan that is held already, if any: it was told of.
+  private let heldBefore: String?
 
   /// Reads the ledger as it is before the plan is carried out.
   ///
@@ -107,6 +109,7 @@ struct DeletionHold {
   ) throws {
     self.ports = ports
     self.promised = promised
+    heldBefore = try ports.ledger.held()?.id
     let hasList = try list.map { try ports.ledger.row($0.path) != nil } ?? false
     newList = list.flatMap { $0.isWanted && !hasList ? $0.path : nil }
     let planned = max(0, planned - (hasList && list?.isWanted == false ? 1 : 0))
@@ -162,14 +165,15 @@ struct DeletionHold {
       try ports.ledger.apply(changes)
       changes = []
     }
-    changes += [
-      .hold(plan),
-      .event(
-        Event(
-          when: plan.when, code: "deletions-held", bytes: nil,
-          detail:
-            "plan \(plan.id): \(Units.count(plan.count, "deletion")) held until approved: \(plan.reason)")),
-    ]
+    changes.append(.hold(plan))
+    if plan.id != heldBefore {
+      changes.append(
+        .event(
+          Event(
+            when: plan.when, code: "deletions-held", bytes: nil,
+            detail:
+              "plan \(plan.id): \(Units.count(plan.count, "deletion")) held until approved: \(plan.reason)")))
+    }
     try ports.ledger.apply(changes)
   }
 

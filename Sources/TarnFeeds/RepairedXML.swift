@@ -2,12 +2,9 @@ import TarnCore
 
 /// XML in UTF-8 as feeds of the wild write it -> XML that libxml2 reads without losing anything.
 ///
-/// The entities of HTML and of the document's own DOCTYPE become characters; a `&` or `<` that begins nothing
-/// becomes text; control characters, comments, processing instructions, the XML declaration and the DOCTYPE
+/// The entities of HTML become characters; a `&` or `<` that begins nothing becomes text; control characters, comments, processing instructions, the XML declaration and the DOCTYPE
 /// are left out. Line feeds stay, so that lines are counted right. No entity is ever looked up elsewhere.
 final class RepairedXML: ByteSource {
-  /// The text that the entities of the DOCTYPE may become in all.
-  static let maximumExpansion = 1 << 20
   /// How far ahead a construct is looked at.
   private static let lookahead = 64
   private static let blockSize = 16_384
@@ -22,7 +19,6 @@ final class RepairedXML: ByteSource {
   private var output: [UInt8] = []
   private var outputPosition = 0
   private var state = State.text
-  private var doctype = Doctype()
   private var sawElement = false
   /// What was handed out so far ends inside a tag.
   private(set) var endsInTag = false
@@ -106,7 +102,7 @@ final class RepairedXML: ByteSource {
     }
     switch buffer[position] {
     case UInt8(ascii: "<"): try markup()
-    case UInt8(ascii: "&"): try reference()
+    case UInt8(ascii: "&"): reference()
     default: take(keeping: true)
     }
   }
@@ -182,10 +178,10 @@ final class RepairedXML: ByteSource {
     if local.elementsEqual("item".utf8) || local.elementsEqual("entry".utf8) { endedItems += 1 }
   }
 
-  private func reference() throws(FeedFailure) {
+  private func reference() {
     let rest = buffer[position...]
     let end = rest.prefix(PlainText.maximumReference).firstIndex(of: UInt8(ascii: ";"))
-    guard let end, let character = try character(named: rest[(position + 1)..<end]) else {
+    guard let end, let character = PlainText.character(named: rest[(position + 1)..<end]) else {
       output += "&amp;".utf8
       position += 1
       return
@@ -203,16 +199,11 @@ final class RepairedXML: ByteSource {
     position = end + 1
   }
 
-  private func character(named name: ArraySlice<UInt8>) throws(FeedFailure) -> [UInt8]? {
-    if let text = try doctype.expand(name) { return text }
-    return PlainText.character(named: name)
-  }
-
   private func readDoctype() throws(FeedFailure) {
     var wanted = 4096
     while true {
       try fill(wanted)
-      let length = try doctype.read(buffer[position...])
+      let length = try Doctype.length(in: buffer[position...])
       if let length, length <= Doctype.maximumLength {
         output += buffer[position..<(position + length)].filter { $0 == 0x0A }
         position += length
@@ -229,123 +220,67 @@ final class RepairedXML: ByteSource {
   }
 }
 
-/// The document type declaration of a feed: entities that are plain text. A part that lies elsewhere is passed over, and
-/// never fetched (RSS 0.91 names one); so are parameter entities of elsewhere (RSS 1.0).
-struct Doctype {
+/// The document type declaration of a feed, which is passed over. What it names elsewhere is never fetched: a DTD (RSS 0.91), or the
+/// entities of HTML (RSS 1.0), which are known here.
+enum Doctype {
   static let maximumLength = 16_384
-
-  private var entities: [[UInt8]: [UInt8]] = [:]
-  /// Parameter entities that lie elsewhere.
-  private var elsewhere: Set<[UInt8]> = []
-  private var expanded = 0
 
   static func refused(_ what: String) -> FeedFailure {
     FeedFailure(code: "doctype-refused", message: "the feed's DOCTYPE \(what); no feed needs that")
   }
 
-  /// The text of an entity that the document defines; nil when it defines none of that name.
+  /// The length of a declaration that begins the text.
   ///
-  /// - Throws: `feed-bomb` when all of them together become too much text.
-  mutating func expand(_ name: ArraySlice<UInt8>) throws(FeedFailure) -> [UInt8]? {
-    guard !entities.isEmpty, let text = entities[Array(name)] else { return nil }
-    expanded += text.count
-    guard expanded <= RepairedXML.maximumExpansion else {
-      throw FeedFailure(
-        code: "feed-bomb",
-        message: "the entities of the feed become more than \(RepairedXML.maximumExpansion >> 20) MiB of text"
-      )
-    }
-    return text
-  }
-
-  /// Reads a declaration that begins the text.
-  ///
-  /// - Returns: its length; nil when more of it is needed.
-  /// - Throws: `doctype-refused` for external and parameter entities, and entities made of entities.
-  mutating func read(_ text: ArraySlice<UInt8>) throws(FeedFailure) -> Int? {
+  /// - Returns: nil when more of it is needed.
+  /// - Throws: `doctype-refused` for one that defines entities.
+  static func length(in text: ArraySlice<UInt8>) throws(FeedFailure) -> Int? {
     var rest = text.dropFirst("<!DOCTYPE".utf8.count)
     var isInside = false
     while let byte = rest.first {
+      var last = rest.startIndex
       switch byte {
-      case UInt8(ascii: ">") where !isInside: return rest.startIndex + 1 - text.startIndex
+      case UInt8(ascii: ">") where !isInside: return last + 1 - text.startIndex
       case UInt8(ascii: "["): isInside = true
       case UInt8(ascii: "]"): isInside = false
       case UInt8(ascii: "\"") where !isInside, UInt8(ascii: "'") where !isInside:
         guard let end = rest.dropFirst().firstIndex(of: byte) else { return nil }
-        rest = rest[end...]
-      case UInt8(ascii: "%"):
-        guard let end = rest.firstIndex(of: UInt8(ascii: ";")) else { return nil }
-        guard elsewhere.contains(Array(rest[(rest.startIndex + 1)..<end])) else {
-          throw Self.refused("uses parameter entities")
-        }
-        rest = rest[end...]
+        last = end
       case UInt8(ascii: "<") where isInside:
-        guard let next = try declaration(rest) else { return nil }
-        rest = rest[next...]
-        continue
+        guard let end = try endOfDeclaration(rest) else { return nil }
+        last = end
       default: break
       }
-      rest = rest.dropFirst()
+      rest = rest[(last + 1)...]
     }
     return nil
   }
 
-  /// A declaration or comment inside the brackets.
-  ///
-  /// - Returns: the index behind it; nil when more of it is needed.
-  private mutating func declaration(_ text: ArraySlice<UInt8>) throws(FeedFailure) -> Int? {
-    let ending = text.begins(with: "<!--") ? "-->" : text.begins(with: "<?") ? "?>" : nil
-    if let ending {
-      let start = text.startIndex + (ending == "-->" ? 4 : 2)
-      guard start <= text.endIndex else { return nil }
-      var rest = text[start...]
-      while let byte = rest.first {
-        if byte == ending.utf8.first, rest.begins(with: ending) { return rest.startIndex + ending.utf8.count }
-        rest = rest.dropFirst()
-      }
-      return nil
+  /// The index of the last byte of a declaration, comment or instruction inside the brackets; nil when more of it is needed.
+  private static func endOfDeclaration(_ text: ArraySlice<UInt8>) throws(FeedFailure) -> Int? {
+    for (start, end) in [("<!--", "-->"), ("<?", "?>")] where text.begins(with: start) {
+      let rest = text.dropFirst(start.utf8.count)
+      return rest.place(of: end).map { $0 + end.utf8.count - 1 }
     }
-    var words: [ArraySlice<UInt8>] = []
-    var literals: [ArraySlice<UInt8>] = []
-    var rest = text.dropFirst()
-    while let byte = rest.first {
-      if byte == UInt8(ascii: ">") {
-        try take(words, literals)
-        return rest.startIndex + 1
-      }
-      if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
-        guard let end = rest.dropFirst().firstIndex(of: byte) else { return nil }
-        literals.append(rest[(rest.startIndex + 1)..<end])
-        rest = rest[(end + 1)...]
-      } else if isBlank(byte) {
-        rest = rest.dropFirst()
-      } else {
-        let word = rest.prefix { !isBlank($0) && $0 != 0x3E && $0 != 0x22 && $0 != 0x27 }
-        words.append(word)
-        rest = rest[word.endIndex...]
+    var quote: UInt8?
+    for index in text.indices {
+      let byte = text[index]
+      if let open = quote {
+        if byte == open { quote = nil }
+      } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
+        quote = byte
+      } else if byte == UInt8(ascii: ">") {
+        guard isHarmless(text[..<index]) else { throw refused("defines entities of its own") }
+        return index
       }
     }
     return nil
   }
 
-  private mutating func take(_ words: [ArraySlice<UInt8>], _ literals: [ArraySlice<UInt8>])
-    throws(FeedFailure)
-  {
-    guard let kind = words.first, kind.elementsEqual("!ENTITY".utf8) else { return }
-    let isElsewhere = words.contains { $0.elementsEqual("SYSTEM".utf8) || $0.elementsEqual("PUBLIC".utf8) }
-    if isElsewhere, words.count == 4, words[1].elementsEqual("%".utf8) {
-      elsewhere.insert(Array(words[2]))
-      return
-    }
-    guard !isElsewhere else { throw Self.refused("defines an entity that lies elsewhere") }
-    guard words.count == 2, let value = literals.first else {
-      throw Self.refused("defines an entity that is no text")
-    }
-    guard !words[1].begins(with: "%") else { throw Self.refused("uses parameter entities") }
-    let text = PlainText.decoded(Array(value))
-    let holdsEntity = text.contains(UInt8(ascii: "&")) && !value.holds("&amp;") && !value.holds("&#")
-    guard !holdsEntity else { throw Self.refused("makes entities of entities") }
-    let name = Array(words[1])
-    if entities[name] == nil { entities[name] = text }
+  /// It defines no entity, or only that parts of the DTD lie elsewhere.
+  private static func isHarmless(_ declaration: ArraySlice<UInt8>) -> Bool {
+    guard declaration.begins(with: "<!ENTITY") else { return true }
+    let words = declaration.split(whereSeparator: isBlank)
+    guard words.count > 3, words[1].elementsEqual("%".utf8) else { return false }
+    return words[3].elementsEqual("SYSTEM".utf8) || words[3].elementsEqual("PUBLIC".utf8)
   }
 }

@@ -50,6 +50,11 @@ struct Window: FeedFormat {
       refreshSeconds: reading.refreshSeconds)
     end.title = reading.title
     if !hasFiles { end.notice = .init(.withoutFiles, Self.withoutFiles(reading.items)) }
+    if let fault {
+      end.notice = .init(
+        .readInPart,
+        "the feed is broken: \(fault.message)\(Self.place(fault)); what it names before that is read")
+    }
     return end
   }
 
@@ -64,7 +69,8 @@ struct Window: FeedFormat {
 
   private static func reason(_ fault: FeedFailure?) -> String {
     guard let fault else { return reason }
-    let place = fault.line.map { " (line \($0))" } ?? ""
-    return "\(reason); and \(fault.message)\(place), so it was read as far as it makes sense"
+    return "\(reason); and \(fault.message)\(place(fault)), so it was read as far as it makes sense"
   }
+
+  private static func place(_ fault: FeedFailure) -> String { fault.line.map { " (line \($0))" } ?? "" }
 }

@@ -77,9 +77,8 @@ struct XMLRoot {
 
   /// Of one that will be refused a guess is enough.
   private static func doctypeLength(_ text: ArraySlice<UInt8>) -> Int {
-    var doctype = Doctype()
     do throws(FeedFailure) {
-      return try doctype.read(text) ?? text.count
+      return try Doctype.length(in: text) ?? text.count
     } catch {
       var isInside = false
       let length = text.firstIndex { byte in

@@ -11,7 +11,10 @@ final class AgentFairnessTests: AgentHouse {
     let silent = try SilentServer()
     self.silent = silent
     try super.init(
-      locations: "location /hanging/f { proxy_pass http://127.0.0.1:\(silent.port); }",
+      locations: """
+        location /hanging/f { proxy_pass http://127.0.0.1:\(silent.port); }
+        location /slow/f { limit_rate 10k; }
+        """,
       files: ["f1": "one\n", "f2": "two\n"])
     let list = (1...8).map { "\(String(repeating: "\($0)", count: 64))  f\($0)\n" }.joined()
     try server.files.write(list, to: "hanging/SHA256SUMS")
@@ -74,6 +77,39 @@ final class AgentFairnessTests: AgentHouse {
       let trouble = mirror["lastFailure"] as? String ?? ""
       #expect(mirror["state"] as? String == "transferring", "\(mirror)")
       #expect(trouble.isEmpty || trouble.contains("another mirror waited for a connection"), "\(mirror)")
+    }
+  }
+
+  /// All that a pass does waits for its feed: it stands behind no large files of others, which come slowly and do not hang.
+  @Test func aFeedWaitsForNoFileOfOthers() throws {
+    let list = (1...8).map { "\(String(repeating: "\($0)", count: 64))  f\($0)\n" }.joined()
+    try server.files.write(list, to: "slow/SHA256SUMS")
+    for number in 1...8 {
+      try server.files.write(String(repeating: "x", count: 1_000_000), to: "slow/f\(number)")
+    }
+    let tables = ["slow", "slower"].map { name in
+      """
+      [mirror.\(name)]
+      feed = "\(server.url("slow/SHA256SUMS"))"
+      folder = "\(place.path)/\(name)"
+
+      """
+    }
+    try settings((place.text("tarn.toml") ?? "") + tables.joined())
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    for name in ["slow", "slower"] { #expect(try tarn("retry", name).status == 0) }
+    try waitUntil("they have all places") {
+      let agent = try self.status()["agent"] as? [String: Any]
+      return agent?["transfers"] as? Int == 3 && agent?["waiting"] as? Int ?? 0 > 0
+    }
+    let sync = try tarn("sync", "files")
+    #expect(sync.status == 0, "\(sync)")
+    let mirrors = try status()["mirrors"] as? [[String: Any]] ?? []
+    for mirror in mirrors where mirror["name"] as? String != "files" {
+      let problems = mirror["problems"] as? [[String: Any]] ?? []
+      #expect(
+        mirror["state"] as? String == "transferring" && problems.isEmpty, "a file came to its end: \(mirror)")
     }
   }
 }

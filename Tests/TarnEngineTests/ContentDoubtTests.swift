@@ -177,6 +177,13 @@ import Testing
     }
   }
 
+  /// A listing that says so decides.
+  @Test func whatIsEmptyInTheListingIsEmpty() throws {
+    let world = world(ContentHint(sizes: 0...51), "a.jpg")
+    world.server.answer(World.host + "a.jpg", page("", "image/jpeg"))
+    #expect(try world.run().isInSync)
+  }
+
   /// Pages often begin with blank lines, and Windows writes them in UTF-16.
   @Test(arguments: ["audio/mpeg", "image/jpeg"])
   func aPageIsFoundBehindBlanks(_ declared: String) throws {

@@ -314,6 +314,8 @@ import Testing
       #expect(report.held?.reason == "the format of the list changed from test list to SFV list")
       #expect(world.files.count == 20)
     }
+    // Once for each change.
+    #expect(world.ledger.contents.events.count { $0.code == "deletions-held" } == 1)
     #expect(try world.approval.run(plan: nil).deleted == 1)
     unlist(1..<2, world)
     #expect(try world.run().counts.deleted == 1)

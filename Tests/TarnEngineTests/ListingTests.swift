@@ -174,6 +174,20 @@ import Testing
     #expect(notices.count == 1)
   }
 
+  /// Some caches send a part to who asked for the whole, and say that all is well.
+  @Test func aPartOfAFeedIsNotTheFeed() throws {
+    let world = world([.entry(world().serve("a", "text"))])
+    let downloader = try world.server.editingHeads { request, head in
+      if request.url == Self.root { head.contentRange = ContentRange(first: 0, last: 99, total: 200) }
+    }
+    defer { downloader.shutDown() }
+    let failure = #expect(throws: PassFailure.self) {
+      try world.pass(downloader).run(folder: world.folder)
+    }
+    #expect(failure?.code == "body-truncated" && failure?.kind == .feedMalformed)
+    #expect(world.files.isEmpty)
+  }
+
   @Test func refusalsAreToldOnce() throws {
     let world = World()
     world.items = [

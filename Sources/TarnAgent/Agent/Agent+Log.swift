@@ -23,6 +23,25 @@ extension Agent {
   /// Nanoseconds between two lines about a pass that goes on.
   static let progressPause: UInt64 = 60_000_000_000
 
+  /// When the log is to tell next how far a pass is: nanoseconds of the monotonic clock; nil when none is at work.
+  func nextProgressLine(_ shared: Shared) -> UInt64? {
+    shared.mirrors.values.lazy.filter { $0.progress != nil }.map {
+      $0.told.addingSaturated(Self.progressPause)
+    }.min()
+  }
+
+  /// Why a transfer of a pass is tried again: told at first, and once a minute while that goes on.
+  func tellTrouble(_ trouble: PassTrouble, of name: String, _ fields: AgentLog.Fields) {
+    let now = parts.clock.monotonic()
+    let isDue = shared.withLock { shared -> Bool in
+      let last = shared.mirrors[name]?.toldTrouble
+      guard last.map({ now >= $0.addingSaturated(Self.progressPause) }) ?? true else { return false }
+      shared.mirrors[name]?.toldTrouble = now
+      return true
+    }
+    parts.log.tell(isDue ? .notice : .debug, trouble.text(now: moment.wall), fields)
+  }
+
   /// How far passes are that have been at work for a minute since the log last told.
   func tellProgress() {
     let now = parts.clock.monotonic()

@@ -240,7 +240,9 @@ package final class Agent: Sendable {
         wait = min(wait, max(0, change.nanoseconds - parts.clock.now()))
       }
       wait = min(wait, Int64(clamping: repairWait(shared)))
-      if !shared.state.running.isEmpty { wait = min(wait, Int64(Self.progressPause)) }
+      if let due = nextProgressLine(shared) {
+        wait = min(wait, Int64(clamping: due - min(due, parts.clock.monotonic())))
+      }
       // Events of a pass of another process are seen by looking.
       if !shared.listeners.isEmpty { wait = min(wait, 1_000_000_000) }
       return UInt64(max(wait, 1_000_000))
@@ -275,6 +277,7 @@ package final class Agent: Sendable {
       shared.mirrors[name]?.stop = stop
       shared.mirrors[name]?.run = run
       shared.mirrors[name]?.told = parts.clock.monotonic()
+      shared.mirrors[name]?.toldTrouble = nil
       let rate = shared.mirrors[name]?.rates.limit(at: now, in: rules)
       shared.mirrors[name]?.rateControl = RateControl(rate)
       defer { shared.mirrors[name]?.recreates = false }

@@ -16,6 +16,8 @@ struct AgentMirror: Sendable {
   var run: UInt64?
   /// When the log last told of it: nanoseconds of the monotonic clock.
   var told: UInt64 = 0
+  /// When it last told why a transfer of the pass is tried again, by the same clock.
+  var toldTrouble: UInt64?
   var rateControl: RateControl?
   /// Of its transfers, one by one.
   var steering = PassSteering()

@@ -125,7 +125,8 @@ package struct ContentDoubt: Sendable {
   }
 
   private var mayBeEmpty: Bool {
-    switch declared {
+    if let sizes = hint.sizes { return sizes.contains(0) }
+    return switch declared {
     case .media, .binary: false
     case .other, .text, .nothing: hint.length == nil && !isEnclosure
     }

@@ -76,6 +76,8 @@ package struct FeedEnd: Sendable, Equatable {
     package enum Code: String, Sendable {
       case withoutFiles = "feed-without-files"
       case linksLeftOut = "links-left-out"
+      /// A fault ended the reading of a window; what stands before it is taken.
+      case readInPart = "feed-read-in-part"
     }
 
     package var code: Code

@@ -189,6 +189,7 @@ package struct HTTPStatus: Sendable, Equatable {
     case 410: "the server had it once, and it is gone for good (410)"
     case 416: "the server cannot serve the rest of it (416)"
     case 429: "the server asks for fewer requests (429)"
+    case 503: "the server is too busy, or down for a while (503)"
     case 500...599: "the server has a fault of its own (\(code))"
     default: "the server answered with status \(code)"
     }

@@ -59,11 +59,13 @@ struct ForgetCommand: ParsableCommand {
       session.console.data("forgot \(ShellWord.quote(mirror)): \(said(forgotten, mirror))")
     }
     if let settings {
-      session.say(
-        session.messageStyle.paint("warning:", .warning)
-          + " the settings still name it: take it out of \(settings.place); "
-          + "with its files there a pass begins only by 'tarn sync --adopt \(ShellWord.quote(settings.name))'"
-      )
+      var text = " the settings still name it: take it out of \(settings.place)"
+      // A folder that is gone has no files, and the next pass makes it anew.
+      if case .mirror = forgotten {
+        text +=
+          "; with its files there a pass begins only by 'tarn sync --adopt \(ShellWord.quote(settings.name))'"
+      }
+      session.say(session.messageStyle.paint("warning:", .warning) + text)
     }
   }
 
