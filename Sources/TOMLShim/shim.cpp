@@ -170,42 +170,6 @@ class Flattener {
   }
 };
 
-// False when toml++ breaks a promise on this beginning of a document.
-bool keeps_promises(std::string_view beginning) {
-  try {
-    toml::parse_result parsed = toml::parse(beginning);
-    return true;
-  } catch (const broken_promise &) {
-    return false;
-  }
-}
-
-// Where toml++ was when it broke its promise: the last byte of the shortest beginning on which it does so. A parse for
-// each bit of the length; only a broken document gets here.
-void find_broken_promise(std::string_view text, tarn_toml_fault *fault) {
-  size_t good = 0;
-  size_t bad = text.size();
-  while (bad - good > 1) {
-    size_t middle = good + (bad - good) / 2;
-    (keeps_promises(text.substr(0, middle)) ? good : bad) = middle;
-  }
-  uint32_t line = 1;
-  uint32_t column = 1;
-  size_t start = text.substr(0, 3) == "\xEF\xBB\xBF" ? 3 : 0;
-  // The code point that the byte belongs to.
-  while (good > start && (static_cast<unsigned char>(text[good]) & 0xC0) == 0x80) good--;
-  for (size_t index = start; index < good; index++) {
-    unsigned char byte = static_cast<unsigned char>(text[index]);
-    if (byte == '\n') {
-      line++;
-      column = 1;
-    } else if ((byte & 0xC0) != 0x80) {
-      column++;
-    }
-  }
-  set(fault, line, column, "something else is expected here");
-}
-
 tarn_toml_document *parse(std::string_view text, tarn_toml_fault *fault) {
   toml::parse_result parsed = toml::parse(text);
   if (!parsed) {
@@ -232,7 +196,8 @@ tarn_toml_document *tarn_toml_parse(const char *bytes, size_t length, tarn_toml_
     try {
       return parse(text, fault);
     } catch (const broken_promise &) {
-      find_broken_promise(text, fault);
+      // It does not say where.
+      set(fault, 1, 1, "something in the file is broken: a quote or a bracket may be missing");
       return nullptr;
     }
   } catch (...) {

@@ -115,10 +115,16 @@ import Testing
     Answer(
       200, etag: "\"e\"", known: known(url: "http://two/a", etag: "\"e\""), on: .digestAlone,
       gives: .takeFromZero),
-    Answer(200, (100, 999, 1000), gives: .takeFromZero),
+    // A part that says 200, whatever was asked for; and the whole, which may say so, too.
+    Answer(200, (100, 999, 1000), gives: .askFromZero), Answer(200, (0, 499, 1000), gives: .askFromZero),
+    Answer(200, (0, 499, 1000), known: nil, on: .fromZero, gives: .askFromZero),
+    Answer(200, (100, 999, nil), gives: .askFromZero), Answer(200, (0, 999, 1000), gives: .takeFromZero),
+    Answer(200, (0, 999, nil), gives: .takeFromZero), Answer(200, (nil, nil, 1000), gives: .takeFromZero),
 
     Answer(416, (nil, nil, 100), known: known(etag: "\"e\"", total: 100), gives: .whole),
-    Answer(416, (nil, nil, 100), known: known(etag: "\"e\""), gives: .whole),
+    // Nothing says that this is the end of the same version.
+    Answer(416, (nil, nil, 100), known: known(etag: "\"e\""), gives: .askFromZero),
+    Answer(416, (nil, nil, 100), etag: "\"e\"", known: known(etag: "\"e\""), gives: .whole),
     Answer(416, (nil, nil, 100), etag: "\"f\"", known: known(etag: "\"e\"", total: 100), gives: .askFromZero),
     Answer(416, (nil, nil, 100), known: known(etag: "\"e\"", total: 101), gives: .askFromZero),
     Answer(416, (nil, nil, 99), known: known(etag: "\"e\""), gives: .askFromZero),

@@ -8,8 +8,6 @@ enum TOMLDocument {
     var position: SettingPosition
     /// Safe to print.
     var message: String
-    /// What was being read: `array`, `table header`; empty where toml++ does not say.
-    var part = ""
   }
 
   static let longest = TARN_TOML_MAXIMUM
@@ -84,10 +82,7 @@ extension TOMLDocument.Fault {
     let said = String(decoding: bytes, as: UTF8.self)
     var text = said[...]
     let front = "Error while parsing "
-    if text.hasPrefix(front), let colon = text.firstRange(of: ": ") {
-      part = String(text[..<colon.lowerBound].dropFirst(front.count))
-      text = text[colon.upperBound...]
-    }
+    if text.hasPrefix(front), let colon = text.firstRange(of: ": ") { text = text[colon.upperBound...] }
     // What only toml++'s authors need.
     if let internals = text.firstRange(of: " (TOML_") { text = text[..<internals.lowerBound] }
     let plain = String(text).replacing("'\\n'", with: "the end of the line").replacing(

@@ -1,209 +1,105 @@
 import TarnCore
 
-/// How to mend what TOML does not allow, told from the line that it stands on.
+/// How to mend what TOML does not allow, guessed from the line that it stands on. What is wrong toml++ says itself.
 struct SyntaxHint {
-  let fault: TOMLDocument.Fault
   /// Inside of the file.
-  let position: SettingPosition
-  let source: SettingsSource
-  let line: SyntaxLine
-
-  /// What to say.
-  struct Mend {
-    var hint: String
-    /// Instead of toml++'s words.
-    var message: String?
-    /// Instead of toml++'s place, which is where it gave up.
-    var column: Int?
-    /// Whether the hint quotes the value, which may be a secret.
-    var isQuoting = false
-
-    init(_ hint: String, message: String? = nil, column: Int? = nil, isQuoting: Bool = false) {
-      self.hint = hint
-      self.message = message
-      self.column = column
-      self.isQuoting = isQuoting
-    }
-  }
-
-  private init(_ fault: TOMLDocument.Fault, in source: SettingsSource) {
-    self.fault = fault
-    self.source = source
-    position = source.clamped(fault.position)
-    line = SyntaxLine(source.line(position.line))
-  }
+  private let position: SettingPosition
+  private let source: SettingsSource
+  private let line: SyntaxLine
 
   static func problem(_ fault: TOMLDocument.Fault, in source: SettingsSource) -> SettingsProblem {
-    let hint = SyntaxHint(fault, in: source)
-    let mend = hint.mend()
-    var position = hint.position
-    position.column = mend.column ?? position.column
-    var problem = SettingPlace(source: source, position: position).problem(
-      .syntax, "this is not TOML: \(mend.message ?? fault.message)", hint: mend.hint)
-    if hint.line.isSecret {
-      problem.excerpt = SettingsProblem.Excerpt(
-        line: source.line(position.line), column: min(position.column, hint.line.valueColumn),
-        showing: .nothing)
-      if mend.isQuoting || hint.line.value?.first != "{" {
-        problem.hint = "write \(hint.line.name) = { file = \"/path\" } or { credential = \"name\" }"
-      }
+    let position = source.clamped(fault.position)
+    let line = SyntaxLine(source.line(position.line))
+    let hint = SyntaxHint(position: position, source: source, line: line)
+    let place = SettingPlace(source: source, position: position)
+    guard line.isSecret else {
+      return place.problem(.syntax, "this is not TOML: \(fault.message)", hint: hint.text)
     }
+    // What toml++ says may quote the value.
+    var problem = place.problem(
+      .syntax, "this is not TOML",
+      hint: "write \(line.name) = { file = \"/path\" } or { credential = \"name\" }")
+    problem.excerpt = SettingsProblem.Excerpt(
+      line: source.line(position.line), column: min(position.column, line.valueColumn), showing: .nothing)
     return problem
   }
 
-  // MARK: - What is wrong
-
-  private func mend() -> Mend {
-    let said = fault.message
-    if said.contains("cannot redefine existing") { return redefinition }
-    if said.contains("too many parts") || said.contains("nested value depth") {
-      return Mend("no setting is that deep")
-    }
-    if said.contains("utf-8") { return Mend("save the file as UTF-8") }
-    let isHeader =
-      line.text.hasPrefix("[") && fault.part != "array" && (line.key == nil || fault.part == "table header")
-    if let scalar = line.scalar(at: position.column), Quotes.isTypographic(scalar) {
-      let message = "\(scalar) is no quote in TOML"
-      if isHeader { return Mend(headerHint, message: message) }
-      return Mend(
-        "quotes are straight: write \(Self.shown(line.name))"
-          + (line.value.map { " = " + Self.shown(Quotes.straight($0)) } ?? ""),
-        message: message, isQuoting: true)
-    }
-    if let scalar = line.scalar(at: position.column), scalar.value > 0x7F, Self.isInvisible(scalar) {
-      let number = String(scalar.value, radix: 16, uppercase: true)
-      return Mend("a blank of another kind stands here (U+\(number)): write an ordinary one, or none")
-    }
+  private var text: String {
     let rest = line.rest(from: position.column)
-    if rest == ";" { return Mend("no ; at the end of a line") }
-    if rest.hasPrefix("//") || rest.hasPrefix(";") { return Mend("a comment begins with #") }
-    if isHeader { return Mend(headerHint) }
-    return mendOfSetting()
+    if rest.hasPrefix("//") || rest.hasPrefix(";") {
+      return "a comment begins with #, and nothing but a comment may follow a value"
+    }
+    if line.text.hasPrefix("[") { return ofHeader }
+    let name = Self.shown(line.name)
+    guard let value = line.value else { return withoutEquals }
+    if let first = firstPlace { return "\(name) stands in line \(first) already, and may stand once" }
+    if value.isEmpty { return "a value is missing: \(example)" }
+    if value.unicodeScalars.contains(where: Quotes.isTypographic) {
+      return "quotes are straight: write \(name) = \(Self.shown(Quotes.straight(value)))"
+    }
+    switch line.setting?.kind {
+    case .boolean: return "write \(name) = true or \(name) = false"
+    case .some where Self.isWord(value) && isOfText:
+      return "a string stands in quotes: \(name) = \(Self.quoted(value))"
+    default:
+      return "\(example); each setting stands on a line of its own, with its quotes and brackets closed"
+    }
   }
 
-  private func mendOfSetting() -> Mend {
-    let said = fault.message
-    if said.contains("expected a comment or whitespace") { return behind }
-    switch fault.part {
-    case "inline table": return inTable
-    case "array": return inList
-    case "string", "unicode scalar sequence": return inText
-    case "key-value pair" where said.hasPrefix("expected '='"): return aroundEquals
-    default: break
-    }
-    if line.text.hasPrefix("{") { return Mend("settings are no JSON: \(Self.tableExample)") }
-    guard let value = line.value else { return Mend(Self.example(line.setting)) }
-    if line.name.isEmpty { return Mend("a name is missing in front of =") }
-    if said.contains("not representable") {
-      let isAlone = value.utf8.allSatisfy { !"[{,".utf8.contains($0) }
-      return Mend(
-        "write for example \(Self.line(line.setting))", message: "this number is larger than 64 bits hold",
-        column: isAlone ? line.valueColumn : nil)
-    }
-    if value.isEmpty {
-      return Mend(
-        line.setting.map { "a value is missing: write for example \($0.name) = \($0.example)" }
-          ?? "a value is missing: \(Self.shown(line.name)) = ...")
-    }
-    var mend = ofValue(value)
-    if said.contains("could not determine") { mend.message = mend.message ?? "no value looks like this" }
-    if Self.isPlain(value), ["boolean", "floating-point", "value"].contains(fault.part) {
-      mend.message = mend.message ?? "no value looks like this"
-      mend.column = mend.column ?? line.valueColumn
-    }
-    return mend
+  private var example: String {
+    line.setting.map { "write for example \($0.name) = \($0.example)" }
+      ?? "a setting is a line such as keep = 20"
   }
 
-  /// Copied from a page or a word processor.
-  private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
-    scalar.properties.isWhitespace || scalar.properties.generalCategory == .format
+  private var isOfText: Bool {
+    if case .number? = line.setting?.kind { return false }
+    return line.setting?.example.hasPrefix("\"") == true
   }
 
-  /// Where the same stands for the first time.
-  private var redefinition: Mend {
-    let isHeader = line.text.hasPrefix("[")
-    var first: Int?
+  private var withoutEquals: String {
+    line.setting == nil
+      ? "a setting is a line such as keep = 20, and a table begins with a line such as [mirror.podcasts]"
+      : "= is missing: \(example)"
+  }
+
+  /// The line that sets the same, in the same table.
+  private var firstPlace: Int? {
+    guard let key = line.key else { return nil }
     for number in (1..<max(1, position.line)).reversed() {
       let other = SyntaxLine(source.line(number))
-      if isHeader ? other.text == line.text : other.key == line.key && line.key != nil {
-        first = number
-        break
-      }
-      if !isHeader, other.text.hasPrefix("[") { break }
+      if other.key == key { return number }
+      if other.text.hasPrefix("[") { return nil }
     }
-    let place = first.map { ", and this is in line \($0) already" } ?? ""
-    return Mend("each stands once in a file\(place); a file in conf.d may replace a value")
+    return nil
   }
 
-  /// Something stands behind a whole value.
-  private var behind: Mend {
-    let message = "nothing but a comment may follow the value"
-    let rest = line.rest(from: position.column)
-    let value = line.value(before: position.column)
-    let name = Self.shown(line.name)
-    let after = Self.trim(rest.hasPrefix(",") ? String(rest.dropFirst()) : rest)
-    if SyntaxLine(after).key?.isEmpty == false {
-      return Mend(
-        "each setting stands on a line of its own: \(Self.shown(after))", message: message, isQuoting: true)
-    }
-    if rest.hasPrefix(","), value.first == "\"" || value.first == "'" {
-      return Mend(
-        "a list stands in brackets: \(name) = [\(Self.shown("\(value), \(after)"))]", message: message,
-        isQuoting: true)
-    }
-    if value.first == "'", let whole = line.value {
-      var text = whole.dropFirst()
-      if text.last == "'" { text.removeLast() }
-      if !text.contains("\""), !text.contains("\\") {
-        return Mend(
-          "a string with ' in it stands in double quotes: \(name) = \"\(Self.shown(String(text)))\"",
-          message: message, isQuoting: true)
-      }
-    }
-    if value.first == "\"", rest.contains("\"") {
-      return Mend("inside of a string \" is written \\\"", message: message)
-    }
-    if let whole = line.value, Self.isPlain(whole), !whole.contains(",") {
-      return Mend(
-        "a string stands in quotes: \(name) = \(Self.quoted(whole))", message: message, isQuoting: true)
-    }
-    return Mend("remove it, or begin it with #", message: message)
+  /// For a line that begins with `[`.
+  private var ofHeader: String {
+    let first = (1..<max(1, position.line)).first { SyntaxLine(source.line($0)).text == line.text }
+    if let first { return "this table begins in line \(first) already, and may stand once" }
+    return
+      "a table begins with a line such as [mirror.podcasts], [limits] or [agent], with nothing behind it; "
+      + "a name with other letters than a to z stands in quotes: [mirror.\"café\"]"
   }
 
-  /// A name without `=` behind it.
-  private var aroundEquals: Mend {
-    let isInside = line.front(of: position.column).contains("{")
-    if isInside {
-      if line.scalar(at: position.column) == ":" {
-        return Mend("= stands between a name and its value, not :")
-      }
-      return line.value.map(ofValue) ?? Mend("inside of { } stand name = value, with commas between")
-    }
-    guard let key = line.key else { return withoutEquals }
-    if line.scalar(at: position.column).map({ $0.value > 0x7F }) == true {
-      let near = Spelling.nearest(key, Setting.all.map(\.name))
-      return Mend(
-        (near.map { "write \($0): " } ?? "") + "a name has letters from a to z, digits, - and _ only")
-    }
-    let words = key.split { " \t:".contains($0) }.filter { $0 != "-" }
-    let joined = words.joined(separator: "-")
-    let near = Spelling.nearest(joined, Setting.all.map(\.name))
-    return Mend(
-      near.map { "a name has no blanks: write \($0)" } ?? "a name has no blanks; \(Self.example(nil))")
+  private static func isWord(_ value: String) -> Bool { !value.contains { "\"'[]{},".contains($0) } }
+
+  /// In single quotes where it has backslashes.
+  private static func quoted(_ text: String) -> String {
+    let quote = text.contains("\\") ? "'" : "\""
+    return quote + shown(text) + quote
   }
 
-  private var withoutEquals: Mend {
-    let front = line.front(of: position.column)
-    guard !front.isEmpty, !front.contains(" "), !line.isEnd(position.column) else {
-      return Mend(Self.example(nil))
-    }
-    let rest = line.rest(from: position.column)
-    let value = Self.trim(rest.hasPrefix(":") ? String(rest.dropFirst()) : rest)
-    guard !value.isEmpty else {
-      return Mend(line.setting.map { "= is missing: \(Self.line($0))" } ?? Self.tableExample)
-    }
-    var text = Self.toml(value)
-    if value.hasPrefix("{"), case .text? = line.setting?.kind { text = Self.quoted(value) }
-    return Mend("= is missing: \(Self.shown(line.name)) = \(text)", isQuoting: true)
+  /// Short, safe and without passwords, as it stands there.
+  private static func shown(_ text: String) -> String {
+    Redaction.short(text).replacing("\\\\", with: "\\")
+  }
+
+  static func trim(_ text: String) -> String {
+    let blanks: Set<Unicode.Scalar> = [" ", "\t", "\r"]
+    let scalars = Array(text.unicodeScalars)
+    let start = scalars.firstIndex { !blanks.contains($0) } ?? scalars.count
+    let end = scalars.lastIndex { !blanks.contains($0) }.map { $0 + 1 } ?? start
+    return String(String.UnicodeScalarView(scalars[start..<max(start, end)]))
   }
 }

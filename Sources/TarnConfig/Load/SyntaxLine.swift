@@ -57,23 +57,8 @@ struct SyntaxLine {
     return index + 1
   }
 
-  /// - Parameter column: from 1, as all of them.
-  func scalar(at column: Int) -> Unicode.Scalar? {
-    scalars.indices.contains(column - 1) ? scalars[column - 1] : nil
-  }
-
-  func isEnd(_ column: Int) -> Bool { column > scalars.count }
-
-  /// Up to the column, which is not part of it.
-  func front(of column: Int) -> String { part(0..<min(max(0, column - 1), end)) }
-
-  /// From the column on, without a comment.
+  /// From the column on, which counts from 1, without a comment.
   func rest(from column: Int) -> String { part(min(max(0, column - 1), end)..<end) }
-
-  /// From where the value begins to the column.
-  func value(before column: Int) -> String {
-    part(min(valueColumn - 1, end)..<max(min(valueColumn - 1, end), min(column - 1, end)))
-  }
 
   private var firstGap: Int {
     let start = scalars.firstIndex { !Self.isBlank($0) } ?? 0
