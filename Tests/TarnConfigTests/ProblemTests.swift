@@ -78,11 +78,12 @@ import Testing
       ("proxy = \"gopher://x\"", .badValue, 9, "proxy.example.org"),
       ("proxy = \"http://ann:secret@proxy:3128\"", .urlWithPassword, 9, "{ file = "),
       ("every = \"1h\"\nschedule = \"06:00\"", .contradiction, 12, "one of both"),
-      ("keep = yes", .syntax, 8, "keep = true"), ("reserve = 10GiB", .syntax, 13, "reserve = \"10GiB\""),
+      ("keep = yes", .syntax, 8, "keep = 20"), ("reserve = 10GiB", .syntax, 13, "reserve = \"10GiB\""),
       ("delete = off", .syntax, 10, "delete = false"), ("template = {title}", .syntax, 18, ""),
-      ("keep =", .syntax, 7, "a value is missing"), ("keep", .syntax, 5, "a setting is a line such as"),
-      ("folder = \"/srv/b\"", .syntax, 10, "each stands once"), ("state = \"/a", .syntax, 12, "not closed"),
-      ("include = [\"a\" \"b\"]", .syntax, 16, ""), ("state = \"\\srv\"", .syntax, 11, "backslash"),
+      ("keep =", .syntax, 7, "a value is missing"), ("keep", .syntax, 5, "= is missing"),
+      ("folder = \"/srv/b\"", .syntax, 10, "stands in line 3 already"),
+      ("state = \"/a", .syntax, 12, "closed"),
+      ("include = [\"a\" \"b\"]", .syntax, 16, ""), ("state = \"\\srv\"", .syntax, 11, "closed"),
       ("state = /srv/b", .syntax, 9, "state = \"/srv/b\""),
     ] as [(String, SettingsProblem.Code?, Int, String)])
   func eachFaultHasItsPlaceAndHint(

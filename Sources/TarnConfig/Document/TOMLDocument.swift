@@ -21,11 +21,30 @@ enum TOMLDocument {
         tarn_toml_parse($0.assumingMemoryBound(to: CChar.self), buffer.count, &fault)
       } ?? tarn_toml_parse("", 0, &fault)
     }
-    guard let document = parsed else { throw Fault(fault) }
+    guard let document = parsed else {
+      if fault.line == 0 { fault.line = brokenLine(of: bytes) }
+      throw Fault(fault)
+    }
     defer { tarn_toml_free(document) }
     var count = 0
     let nodes = UnsafeBufferPointer(start: tarn_toml_nodes(document, &count), count: count)
     return node(0, of: nodes)
+  }
+
+  /// Where toml++ knows no place: the first line that begins a table and names none, or holds `[}`.
+  private static func brokenLine(of bytes: [UInt8]) -> UInt32 {
+    func isName(_ byte: UInt8) -> Bool {
+      (0x61...0x7A).contains(byte | 0x20) || (0x30...0x39).contains(byte) || "-_\"'".utf8.contains(byte)
+    }
+    let lines = bytes.split(separator: 0x0A, omittingEmptySubsequences: false)
+    let index = lines.firstIndex { line in
+      let text = line.drop { [0x20, 0x09, 0xEF, 0xBB, 0xBF].contains($0) }
+      let isHeader = text.first == UInt8(ascii: "[")
+      let name = text.first { $0 != UInt8(ascii: "[") && $0 != 0x20 }
+      return isHeader && name.map(isName) != true
+        || zip(line, line.dropFirst()).contains { $0 == (0x5B, 0x7D) }
+    }
+    return UInt32(clamping: (index ?? 0) + 1)
   }
 
   private static func node(_ index: Int, of nodes: UnsafeBufferPointer<tarn_toml_node>) -> SettingNode {
