@@ -123,7 +123,7 @@ let package = Package(
       swiftSettings: settings),
     tests("TarnCoreTests", ["TarnCore"]),
     tests("TarnRuntimeTests", ["TarnRuntime"]),
-    tests("TarnFeedsTests", ["TarnFeeds", "TarnCore"]),
+    tests("TarnFeedsTests", ["TarnFeeds", "TarnCore", "TestSupport"]),
     tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnLedgerTests", ["TarnLedger", "TarnCore", "TestSupport"]),

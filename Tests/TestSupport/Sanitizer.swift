@@ -1,0 +1,7 @@
+import Glibc
+
+/// The sanitizer that these tests run with.
+package enum Sanitizer {
+  /// ThreadSanitizer makes code several times slower: tests of much work on one thread, where it has nothing to find, do a share of it.
+  package static let isOfThreads = dlsym(nil, "__tsan_init") != nil
+}
