@@ -80,7 +80,7 @@ struct OpenMirror {
   var recordsNothing: Bool {
     // The feed first: it is there as a rule, and what is counted costs the more the more there is.
     let isBlank =
-      try? setAside == nil && ledger.fact("feed") == nil && ledger.rowCount() == 0 && ledger.trash().isEmpty
+      try? setAside == nil && ledger.fact(.feed) == nil && ledger.rowCount() == 0 && ledger.trash().isEmpty
       && ledger.partials().isEmpty
     return isBlank ?? false
   }
@@ -136,7 +136,7 @@ struct OpenMirror {
         .corrupt,
         "\(Printable.escape(directory))/ledger.sqlite is damaged, and does not tell its feed any more")
     }
-    let names = ["feed", "options", "manifest-version"]
+    let names = [LedgerFact.feed, .options, .manifestVersion]
     var facts: [LedgerChange] = []
     if let old = try? SQLiteLedger(directory: directory, mode: .readOnly) {
       for name in names {
@@ -154,7 +154,7 @@ struct OpenMirror {
   fileprivate static func rememberedFeed(_ directory: String) -> String? {
     guard let ledger = try? SQLiteLedger(directory: directory, mode: .readOnly) else { return nil }
     defer { ledger.close() }
-    return try? ledger.fact("feed")
+    return try? ledger.fact(.feed)
   }
 }
 

@@ -65,11 +65,11 @@ extension Tarn {
       return (nil, nil, false)
     }
     defer { ledger.close() }
-    func moment(_ fact: String) -> Timestamp? {
+    func moment(_ fact: LedgerFact) -> Timestamp? {
       (try? ledger.fact(fact)).flatMap { $0 }.flatMap { Timestamp(rfc3339: $0) }
     }
-    let outcome = (try? ledger.fact("outcome")).flatMap { $0 }
-    return (moment("attempt"), moment("success"), outcome == "running" || outcome == "stopped")
+    let outcome = (try? ledger.fact(.outcome)).flatMap { $0 }
+    return (moment(.attempt), moment(.success), outcome == "running" || outcome == "stopped")
   }
 
   /// Whether a pass of it has read a feed so far: until then a pass that fails leaves nothing behind.
@@ -78,6 +78,6 @@ extension Tarn {
       return false
     }
     defer { ledger.close() }
-    return (try? ledger.fact("feed")).flatMap { $0 } != nil
+    return (try? ledger.fact(.feed)).flatMap { $0 } != nil
   }
 }

@@ -92,7 +92,8 @@ extension Tarn {
   /// The folder for a pass: made, or taken with `--adopt`, when it is not a mirror yet.
   ///
   /// - Returns: the mirror, and what this process made for it now.
-  func homeForSync(_ request: SyncRequest) throws(PassFailure) -> (FolderHome, made: FolderHome.Made) {
+  func homeForSync(_ request: SyncRequest) throws(PassFailure) -> (FolderHome, made: FolderHome.CreatedParts)
+  {
     try refuseEmptyNames(request.folder, request.state)
     let path = try admissible(request.folder)
     let state = request.state.map(absolute)
@@ -100,7 +101,7 @@ extension Tarn {
     let found = try inspect(path, state: state)
     if [.missing, .empty, .foreign].contains(found) { try refuseOverlap(path, state: state) }
     switch found {
-    case .mirror(let home): return (home, FolderHome.Made())
+    case .mirror(let home): return (home, FolderHome.CreatedParts())
     case .markerMissing(let reason):
       let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }
       if state != nil, let remains { try refuseOthers(remains) }
@@ -338,7 +339,7 @@ extension Tarn {
   /// Takes back a mirror that nobody has used so far: one that this process made a moment ago, or that another
   /// first sync left, with nothing beside it in the folder. The lock, which is held, keeps others out until it is
   /// gone.
-  func unmake(_ mirror: OpenMirror, _ made: FolderHome.Made) {
+  func unmake(_ mirror: OpenMirror, _ made: FolderHome.CreatedParts) {
     guard mirror.recordsNothing else { return }
     // First, for its descriptors may be the last ones.
     mirror.ledger.close()
@@ -350,11 +351,11 @@ extension Tarn {
   }
 
   /// Whether `unmake` would take it back now.
-  func isUnmade(_ mirror: OpenMirror, _ made: FolderHome.Made) -> Bool {
+  func isUnmade(_ mirror: OpenMirror, _ made: FolderHome.CreatedParts) -> Bool {
     mirror.recordsNothing && isBare(mirror, made)
   }
 
-  private func isBare(_ mirror: OpenMirror, _ made: FolderHome.Made) -> Bool {
+  private func isBare(_ mirror: OpenMirror, _ made: FolderHome.CreatedParts) -> Bool {
     mirror.holdsNothing && (made.isMirror || mirror.home.isBare())
   }
 

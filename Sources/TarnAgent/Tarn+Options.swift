@@ -22,8 +22,8 @@ extension Tarn {
     let isInner = home.stateDirectory == home.folder + "/.tarn"
     return try asking(home) { ledger in
       Remembered(
-        feed: try ledger.fact("feed"), folder: home.folder, state: isInner ? nil : home.stateDirectory,
-        options: PassOptions(encoded: try ledger.fact("options") ?? "").withoutPasswords)
+        feed: try ledger.fact(.feed), folder: home.folder, state: isInner ? nil : home.stateDirectory,
+        options: PassOptions(encoded: try ledger.fact(.options) ?? "").withoutPasswords)
     }
   }
 
@@ -35,10 +35,10 @@ extension Tarn {
     _ names: [PassOptions.Name]?, folder: String, state: String? = nil
   ) throws(PassFailure) -> PassOptions {
     try withMirror(folder, state) { mirror in
-      var options = PassOptions(encoded: try mirror.ledger.fact("options") ?? "")
+      var options = PassOptions(encoded: try mirror.ledger.fact(.options) ?? "")
       let gone = PassOptions(values: options.values.filter { names?.contains($0.key) ?? true })
       for name in gone.values.keys { options.values[name] = nil }
-      if !gone.values.isEmpty { try mirror.ledger.apply([.fact("options", options.encoded)]) }
+      if !gone.values.isEmpty { try mirror.ledger.apply([.fact(.options, options.encoded)]) }
       return gone.withoutPasswords
     }
   }

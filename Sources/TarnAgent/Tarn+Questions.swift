@@ -12,7 +12,7 @@ extension Tarn {
     return try asking(home) { ledger in
       var document = try StatusQuery(ledger: ledger).document(
         name: folder, folder: home.folder, holder: home.holder(), problemLimit: problemLimit)
-      document.options = PassOptions(encoded: try ledger.fact("options") ?? "").withoutPasswords.named
+      document.options = PassOptions(encoded: try ledger.fact(.options) ?? "").withoutPasswords.named
       return document
     }
   }

@@ -31,11 +31,11 @@ extension Tarn {
   /// The mirror, open, and what this process made for it. What it made is taken back when it cannot be opened.
   private func openForSync(
     _ request: SyncRequest
-  ) throws(PassFailure) -> (mirror: OpenMirror, made: FolderHome.Made) {
+  ) throws(PassFailure) -> (mirror: OpenMirror, made: FolderHome.CreatedParts) {
     var directories: [String] = []
     var attempt = 1
     while true {
-      var (home, made): (FolderHome, FolderHome.Made)
+      var (home, made): (FolderHome, FolderHome.CreatedParts)
       do throws(PassFailure) {
         (home, made) = try homeForSync(request)
       } catch {
@@ -67,7 +67,7 @@ extension Tarn {
   private static let mostOpenings = 5
 
   private func syncOnce(
-    _ mirror: OpenMirror, _ made: FolderHome.Made, _ request: SyncRequest, given: FeedLocation?,
+    _ mirror: OpenMirror, _ made: FolderHome.CreatedParts, _ request: SyncRequest, given: FeedLocation?,
     observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
     let home = mirror.home
@@ -84,7 +84,7 @@ extension Tarn {
   }
 
   private func pass(
-    in mirror: OpenMirror, _ made: FolderHome.Made, _ request: SyncRequest, given: FeedLocation?,
+    in mirror: OpenMirror, _ made: FolderHome.CreatedParts, _ request: SyncRequest, given: FeedLocation?,
     observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
     let home = mirror.home
@@ -149,7 +149,7 @@ extension Tarn {
     pass.watchEvents = request.watched?.watchEvents
     pass.localChanges = request.watched?.localChanges
     if let keepEvents = request.keepEvents { pass.keepEvents = keepEvents }
-    pass.facts = [("feed", feed.text)] + (request.isOnce ? [] : [("options", options.encoded)])
+    pass.facts = [(.feed, feed.text)] + (request.isOnce ? [] : [(.options, options.encoded)])
     pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
     return pass
   }
@@ -187,8 +187,8 @@ extension Tarn {
     let remembered: String?
     let options: PassOptions
     do {
-      remembered = try ledger.fact("feed")
-      let earlier = request.forgetsOptions ? "" : try ledger.fact("options") ?? ""
+      remembered = try ledger.fact(.feed)
+      let earlier = request.forgetsOptions ? "" : try ledger.fact(.options) ?? ""
       options = request.options.over(PassOptions(encoded: earlier))
     } catch {
       throw PassFailure(error)

@@ -33,7 +33,7 @@ extension Tarn {
   /// Seconds after which the next passes remove what Tarn placed, as the last one did; nil for never.
   package func trashLifetime(folder: String, state: String?) throws(PassFailure) -> Int64? {
     try asking(home(folder: folder, state: state)) { ledger in
-      try ledger.fact(Recovery.keptFact).flatMap { Int64($0) }
+      try ledger.fact(.trashKept).flatMap { Int64($0) }
     }
   }
 

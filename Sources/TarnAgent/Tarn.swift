@@ -78,10 +78,10 @@ package struct SyncRequest: Sendable {
   /// Where an agent looks after the mirror, the pass is to be its own; the agent judges what is given for it.
   package var mayBeTheAgents = false
   /// Of a configured mirror: what was given beside its name, for this pass.
-  package var given: Given?
+  package var given: CommandOverrides?
 
   /// What a command gives beside the mirror.
-  package struct Given: Sendable {
+  package struct CommandOverrides: Sendable {
     package var options: PassOptions
     package var state: String?
     package var adopt: Bool

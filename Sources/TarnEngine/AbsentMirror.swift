@@ -68,6 +68,6 @@ package struct AbsentLedger: LedgerPort {
     []
   }
   package func activity() throws(LedgerFailure) -> [Activity] { [] }
-  package func fact(_ name: String) throws(LedgerFailure) -> String? { nil }
+  package func fact(_ name: LedgerFact) throws(LedgerFailure) -> String? { nil }
   package func close() {}
 }

@@ -76,12 +76,6 @@ struct Deletions {
 
 /// Asks the guard (I8) over all deletions of a plan, and keeps the set that it holds. On the pass's thread.
 struct DeletionHold {
-  /// The fact of the losses of the last passes.
-  static let bookFact = "loss-book"
-  /// The fact of the format that lists are held against: the first one, then the one whose deletions were last carried out or
-  /// approved.
-  static let formatFact = "deleting-format"
-
   private let ports: PassPorts
   private let guarded: DeletionGuard
   private let question: DeletionGuard.Question
@@ -188,7 +182,7 @@ struct DeletionHold {
 extension LossBook {
   /// As of now.
   static func read(_ ports: PassPorts) throws -> LossBook {
-    let text = try ports.ledger.fact(DeletionHold.bookFact) ?? ""
+    let text = try ports.ledger.fact(.lossBook) ?? ""
     return LossBook(encoded: text).within(at: ports.now)
   }
 
@@ -204,6 +198,6 @@ extension LossBook {
       Entry(
         ended: ports.now, loss: deleted.subtractingSaturated(published), rows: try ports.ledger.rowCount(),
         event: try ports.ledger.lastEvent()))
-    return .fact(DeletionHold.bookFact, book.encoded)
+    return .fact(.lossBook, book.encoded)
   }
 }

@@ -14,7 +14,7 @@ extension Pass {
       builder.admitBlocked()
       return (.allowed, nil)
     }
-    let earlier = try ports.ledger.fact(DeletionHold.formatFact) ?? ports.ledger.fact("format")
+    let earlier = try ports.ledger.fact(.deletingFormat) ?? ports.ledger.fact(.format)
     let hold = try DeletionHold(
       ports, limit: request.policy.deleteLimit, planned: builder.plannedDeletions,
       promised: builder.plannedNew,
@@ -30,13 +30,10 @@ extension Pass {
     return (.allowed, hold)
   }
 
-  /// The fact that remembers where the feed's own list lies.
-  static let listFact = "kept-list"
-
   /// The list that is wanted, or else the one that was kept before.
   private func list(_ builder: PlanBuilder) throws -> (path: RelativePath, isWanted: Bool)? {
     if let path = builder.listPath { return (path, true) }
-    guard let known = try ports.ledger.fact(Self.listFact), let bytes = Base64.decode(Array(known.utf8)),
+    guard let known = try ports.ledger.fact(.keptList), let bytes = Base64.decode(Array(known.utf8)),
       let path = try? RelativePath(bytes)
     else { return nil }
     return (path, false)

@@ -19,7 +19,7 @@ extension Pass {
           ? "set this machine's clock; if it was ahead then, 'tarn forget' the mirror and make it again with --adopt"
           : "ask its publisher for a new one")
     }
-    if let version = end.version, let known = try ports.ledger.fact("manifest-version"),
+    if let version = end.version, let known = try ports.ledger.fact(.manifestVersion),
       let last = UInt64(known), version < last
     {
       throw PassFailure(
@@ -29,11 +29,9 @@ extension Pass {
     }
   }
 
-  static let latestFact = "latest-time"
-
   /// Now, or the time of an earlier pass where the clock was set back since: what has expired stays so (I7).
   func latestTime() throws -> Timestamp {
-    let known = try ports.ledger.fact(Self.latestFact).flatMap { Int64($0) }
+    let known = try ports.ledger.fact(.latestTime).flatMap { Int64($0) }
     return known.map { max(ports.now, Timestamp(nanoseconds: $0)) } ?? ports.now
   }
 }

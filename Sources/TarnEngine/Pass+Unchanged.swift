@@ -15,7 +15,7 @@ extension Pass {
     // Who keeps a catalog has to read the feed for it.
     guard try ports.catalog == nil || openCatalog() != nil else { return nil }
     guard let settings = request.settings,
-      let record = try ports.ledger.fact(FeedRecord.fact).flatMap({ FeedRecord(encoded: $0) }),
+      let record = try ports.ledger.fact(.feedRecord).flatMap({ FeedRecord(encoded: $0) }),
       record.settings == settings, record.isFresh(at: now)
     else { return nil }
     return record

@@ -19,7 +19,7 @@ extension Pass {
     try builder.beginWindow(
       expired: resolution.expired, newest: resolution.newest, tooOld: resolution.tooOld)
     builder.learned = resolution.names.map { .name($0) }
-    builder.learned.append(.fact(WindowCatalog.Doubt.fact, try tell(resolution.doubts)))
+    builder.learned.append(.fact(.windowDoubts, try tell(resolution.doubts)))
     for item in others + resolution.refused.map({ .refused($0) }) { builder.refuse(item) }
     for entry in resolution.entries { try builder.take(.entry(entry)) }
     enter(.planning)
@@ -34,7 +34,7 @@ extension Pass {
     guard !doubts.isEmpty else { return nil }
     let text = doubts.flatMap { doubt -> [UInt8] in doubt.path.bytes + [0] + doubt.title + [0] }
     let digest = ports.hashing.digest(.sha256, of: text).hex
-    guard try ports.ledger.fact(WindowCatalog.Doubt.fact) != digest else { return digest }
+    guard try ports.ledger.fact(.windowDoubts) != digest else { return digest }
     let shown = doubts.prefix(WindowCatalog.Doubt.mostShown).map { doubt in
       "'\(Printable.escape(doubt.title))' is taken for \(doubt.path.printable)"
     }

@@ -10,7 +10,7 @@ package struct PassRequest: Sendable {
   /// The ledger is new beside an old folder (it was damaged): this pass deletes nothing.
   package var wasRebuilt = false
   /// What the ledger remembers once the feed was read: a mistyped feed is not followed from then on.
-  package var facts: [(name: String, value: String)] = []
+  package var facts: [(name: LedgerFact, value: String)] = []
   /// A digest of all that shapes what the feed comes to, beside the feed itself; nil to read it whole whatever is known
   /// of it.
   package var settings: String?
@@ -105,9 +105,9 @@ package struct Pass {
       let isStopped = failure.kind == .stopped
       var changes = PassProgress.Snapshot.noChanges
       changes += [
-        .fact("outcome", isStopped ? "stopped" : "failed"),
-        .fact("failure", isStopped ? nil : failure.message),
-        .fact("failure-hint", isStopped ? nil : failure.hint), .fact(FeedRecord.fact, nil),
+        .fact(.outcome, isStopped ? "stopped" : "failed"),
+        .fact(.failure, isStopped ? nil : failure.message),
+        .fact(.failureHint, isStopped ? nil : failure.hint), .fact(.feedRecord, nil),
       ]
       // Whoever follows the events would get one that is nowhere later.
       if !isStopped, request.isJournalLost?() != true {
@@ -131,11 +131,11 @@ package struct Pass {
       let lastEvent = try ports.ledger.lastEvent()
       let known = try knownFeed(at: started)
       try note([
-        .fact("attempt", started.rfc3339), .fact("began", String(started.nanoseconds)),
-        .fact("outcome", "running"), .fact("failure", nil),
-        .fact("failure-hint", nil),
-        .fact(FeedRecord.fact, nil), .fact(StatusDocument.FeedTransfer.fact, nil),
-        .fact(RepairPending.fact, nil),
+        .fact(.attempt, started.rfc3339), .fact(.began, String(started.nanoseconds)),
+        .fact(.outcome, "running"), .fact(.failure, nil),
+        .fact(.failureHint, nil),
+        .fact(.feedRecord, nil), .fact(.feedTransfer, nil),
+        .fact(.repairPending, nil),
       ])
       enter(.reading)
       var (report, record): (PassReport, FeedRecord?)
@@ -188,7 +188,7 @@ package struct Pass {
     try carryOut(folder, builder, verdict, hold, meanwhile, listURL: list?.url, into: &report)
     guard verdict.mayGo, report.held == nil else { return (report, nil) }
     if isComplete(end, walk) || builder.isWindow, !report.wasStopped {
-      try note([.fact(DeletionHold.formatFact, end.format)])
+      try note([.fact(.deletingFormat, end.format)])
     }
     return (report, try feedRecord(document, end, builder, report))
   }
@@ -267,20 +267,20 @@ package struct Pass {
     var changes = request.facts.map { LedgerChange.fact($0.name, $0.value) }
     changes += solved.map { .dropProblem(name: $0) }
     changes += [
-      .fact("format", end.format), .fact("entries-wanted", String(builder.counts.wanted)),
-      .fact("entries-current", String(builder.counts.current)),
+      .fact(.format, end.format), .fact(.entriesWanted, String(builder.counts.wanted)),
+      .fact(.entriesCurrent, String(builder.counts.current)),
     ]
     changes += sizes(builder.bytes)
-    if let version = end.version { changes.append(.fact("manifest-version", String(version))) }
-    changes.append(.fact(Self.listFact, builder.listPath.map { Base64.encode($0.bytes) }))
-    changes.append(.fact("refresh", end.refreshSeconds.map { String($0) }))
-    changes.append(.fact("upstream-changed", end.isIndex ? nil : document.head?.changed?.rfc3339))
+    if let version = end.version { changes.append(.fact(.manifestVersion, String(version))) }
+    changes.append(.fact(.keptList, builder.listPath.map { Base64.encode($0.bytes) }))
+    changes.append(.fact(.refresh, end.refreshSeconds.map { String($0) }))
+    changes.append(.fact(.upstreamChanged, end.isIndex ? nil : document.head?.changed?.rfc3339))
     changes += builder.learned
     // The first format is the one that others are held against.
-    if try ports.ledger.fact(DeletionHold.formatFact) == nil {
-      changes.append(.fact(DeletionHold.formatFact, try ports.ledger.fact("format") ?? end.format))
+    if try ports.ledger.fact(.deletingFormat) == nil {
+      changes.append(.fact(.deletingFormat, try ports.ledger.fact(.format) ?? end.format))
     }
-    changes.append(.fact(CatalogFact.name, try commitCatalog(builder)))
+    changes.append(.fact(.catalog, try commitCatalog(builder)))
     try note(changes)
   }
 
@@ -407,19 +407,19 @@ package struct Pass {
     changes += report.namedEarly.subtracting(report.problems.map(\.name)).map { .dropProblem(name: $0) }
     changes.append(report.unnamed.change(began: report.started))
     changes += [
-      .fact("format", report.format),
-      .fact("ended", report.ended.rfc3339),
-      .fact("entries-wanted", String(report.counts.wanted)),
-      .fact("entries-current", String(report.counts.inPlace)),
-      .fact("entries-kept", String(report.counts.kept)),
-      .fact("entries-unlisted", String(report.counts.unlisted)),
-      .fact("complete", report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
-      .fact("outcome", report.outcome), .fact(Recovery.keptFact, request.policy.keepTrash.map(String.init)),
+      .fact(.format, report.format),
+      .fact(.ended, report.ended.rfc3339),
+      .fact(.entriesWanted, String(report.counts.wanted)),
+      .fact(.entriesCurrent, String(report.counts.inPlace)),
+      .fact(.entriesKept, String(report.counts.kept)),
+      .fact(.entriesUnlisted, String(report.counts.unlisted)),
+      .fact(.complete, report.isComplete ? "yes" : "no: \(report.incompleteReason)"),
+      .fact(.outcome, report.outcome), .fact(.trashKept, request.policy.keepTrash.map(String.init)),
     ]
     changes += PassProgress.Snapshot.noChanges + sizes(report.bytes)
-    changes.append(.fact(FeedRecord.fact, feed?.encoded))
-    if report.isInSync { changes.append(.fact("success", report.ended.rfc3339)) }
-    changes.append(.fact(Self.latestFact, String(try latestTime().nanoseconds)))
+    changes.append(.fact(.feedRecord, feed?.encoded))
+    if report.isInSync { changes.append(.fact(.success, report.ended.rfc3339)) }
+    changes.append(.fact(.latestTime, String(try latestTime().nanoseconds)))
     if !report.wasStopped { changes.append(try LossBook.change(ports, beganAfter: lastEvent)) }
     changes += prunings(now: report.ended)
     try note(changes)
@@ -436,8 +436,8 @@ package struct Pass {
 
   private func sizes(_ bytes: PassBytes) -> [LedgerChange] {
     [
-      .fact("bytes-wanted", String(bytes.wanted)), .fact("sizes-unknown", String(bytes.unknownSizes)),
-      .fact("bytes-current", String(bytes.inPlace)),
+      .fact(.bytesWanted, String(bytes.wanted)), .fact(.sizesUnknown, String(bytes.unknownSizes)),
+      .fact(.bytesCurrent, String(bytes.inPlace)),
     ]
   }
 
@@ -449,7 +449,7 @@ package struct Pass {
     progress.change { $0.phase = phase }
     observer.pass(.phase(phase))
     // What `tarn status` shows beside a running pass; soon stale, so a failure is of no account here.
-    try? ports.ledger.applyVolatile([.fact("phase", phase.rawValue)])
+    try? ports.ledger.applyVolatile([.fact(.phase, phase.rawValue)])
   }
 }
 

@@ -150,9 +150,6 @@ package struct Recovery {
     if !changes.isEmpty { try ledger.apply(changes) }
   }
 
-  /// The fact of the seconds for which the last pass kept what it moved to the trash; missing for ever.
-  package static let keptFact = "trash-kept"
-
   /// Removes from the trash what Tarn placed and what has been there for longer; not what somebody wrote into there.
   ///
   /// - Parameter seconds: nil to keep all of it.

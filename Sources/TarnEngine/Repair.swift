@@ -20,8 +20,6 @@ package struct RepairReport: Sendable {
 
 /// What a repair has begun to bring back: while it is at work, and after one that was cut short.
 struct RepairPending {
-  static let fact = "repair-pending"
-
   var files: Int
   /// Of those whose size is known.
   var bytes: UInt64
@@ -40,8 +38,6 @@ struct RepairPending {
 
 /// Which catalog holds: its id, and of what settings it is.
 enum CatalogFact {
-  static let name = "catalog"
-
   static func value(id: String, settings: String) -> String { "\(id) \(settings)" }
 
   static func id(of value: String) -> String { String(value.prefix { $0 != " " }) }
@@ -68,7 +64,7 @@ extension Pass {
       guard let catalog = try openCatalog() else {
         if !events.isEmpty { try note(events.map { .event($0) }) }
         report.ended = ports.now
-        let hadCatalog = try ports.ledger.fact(CatalogFact.name) != nil
+        let hadCatalog = try ports.ledger.fact(.catalog) != nil
         return RepairReport(report: report, needsPass: true, hasNoCatalog: true, hadCatalog: hadCatalog)
       }
       let builder = PlanBuilder(
@@ -85,7 +81,7 @@ extension Pass {
       let wanted = report.bytes.wanted
       if try ports.stage.actionCount() > 0 {
         let pending = RepairPending(files: builder.counts.planned, bytes: builder.plannedWithRecorded)
-        try ports.ledger.applyVolatile([.fact(RepairPending.fact, pending.text)])
+        try ports.ledger.applyVolatile([.fact(.repairPending, pending.text)])
         try carryOut(
           folder, builder, .forbidden("only a pass that has read the feed deletes"), nil, meanwhile,
           into: &report)
@@ -113,26 +109,26 @@ extension Pass {
     var changes: [LedgerChange] = first + report.problems.map { .problem($0.asLooked) }
     if !report.wasStopped { changes += try solved(regions, report, builder).map { .dropProblem(name: $0) } }
     // What the last pass left is not what the next one finds: it has to look.
-    if isUnsettled || builder.hasForgettable { changes.append(.fact(FeedRecord.fact, nil)) }
-    if try ports.ledger.fact(RepairPending.fact) != nil {
+    if isUnsettled || builder.hasForgettable { changes.append(.fact(.feedRecord, nil)) }
+    if try ports.ledger.fact(.repairPending) != nil {
       let done = report.counts.inPlace - report.counts.current
       let left = RepairPending(
         files: builder.counts.planned - done - report.counts.failed,
         bytes: progress.snapshot().bytesMissing)
-      changes.append(.fact(RepairPending.fact, report.wasStopped && left.files > 0 ? left.text : nil))
+      changes.append(.fact(.repairPending, report.wasStopped && left.files > 0 ? left.text : nil))
     }
     if regions == [.everything], !report.wasStopped { changes += try counts(report, builder) }
     if try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
     if report.counts.hasChanges {
-      changes += [.fact("repaired", report.ended.rfc3339), .fact("repair", report.counts.changes)]
+      changes += [.fact(.repaired, report.ended.rfc3339), .fact(.repair, report.counts.changes)]
     }
     if !changes.isEmpty { try note(changes) }
   }
 
   /// When all was counted last. If not, what came right since shows in no part that is as recorded.
   private func isAllInPlace() throws -> Bool {
-    guard let wanted = try ports.ledger.fact("entries-wanted") else { return true }
-    return try ports.ledger.fact("entries-current") == wanted
+    guard let wanted = try ports.ledger.fact(.entriesWanted) else { return true }
+    return try ports.ledger.fact(.entriesCurrent) == wanted
   }
 
   /// What was brought back may have another size than it had, where the feed tells none. The record has the numbers of the last
@@ -141,8 +137,8 @@ extension Pass {
   /// - Parameter isAll: what is in place is counted anew in any case.
   private func resized(from before: UInt64, to after: UInt64, isAll: Bool) throws -> [LedgerChange] {
     guard before != after else { return [] }
-    var changes: [LedgerChange] = [.fact(FeedRecord.fact, nil)]
-    for name in isAll ? ["bytes-wanted"] : ["bytes-wanted", "bytes-current"] {
+    var changes: [LedgerChange] = [.fact(.feedRecord, nil)]
+    for name in isAll ? [LedgerFact.bytesWanted] : [.bytesWanted, .bytesCurrent] {
       guard let known = try ports.ledger.fact(name).flatMap({ UInt64($0) }) else { continue }
       let sum = known.addingSaturated(after)
       changes.append(.fact(name, String(sum - min(sum, before))))
@@ -154,9 +150,9 @@ extension Pass {
   private func counts(_ report: PassReport, _ builder: PlanBuilder) throws -> [LedgerChange] {
     let current = builder.asLeft.count + report.counts.inPlace
     let bytes = builder.asLeft.bytes.addingSaturated(report.bytes.inPlace)
-    let facts = [
-      ("entries-current", String(current)), ("entries-kept", String(report.counts.kept)),
-      ("bytes-current", String(bytes)),
+    let facts: [(LedgerFact, String)] = [
+      (.entriesCurrent, String(current)), (.entriesKept, String(report.counts.kept)),
+      (.bytesCurrent, String(bytes)),
     ]
     return try facts.filter { try ports.ledger.fact($0.0) != $0.1 }.map { .fact($0.0, $0.1) }
   }
@@ -186,7 +182,7 @@ extension Pass {
 
   func catalogID() throws -> String? {
     guard ports.catalog != nil, let settings = request.settings,
-      let fact = try ports.ledger.fact(CatalogFact.name)
+      let fact = try ports.ledger.fact(.catalog)
     else { return nil }
     let id = CatalogFact.id(of: fact)
     return fact == CatalogFact.value(id: id, settings: settings) ? id : nil

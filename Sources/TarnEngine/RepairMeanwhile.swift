@@ -12,7 +12,7 @@ final class RepairMeanwhile {
     /// Holds the actions.
     let stage: any StagePort
     let actions: any ActionCursor
-    let strangers: Strangers
+    let strangers: UnrecordedFiles
     let regions: [Region]
   }
 
@@ -189,7 +189,7 @@ final class RepairMeanwhile {
     let now = clock.monotonic()
     guard isLast || now >= noted.at + 1_000_000_000 else { return }
     noted = (counts.changes, now)
-    try pass.note([.fact("repaired", pass.ports.now.rfc3339), .fact("repair", counts.changes)])
+    try pass.note([.fact(.repaired, pass.ports.now.rfc3339), .fact(.repair, counts.changes)])
   }
 
   // MARK: Looks
@@ -267,7 +267,7 @@ final class RepairMeanwhile {
     let progress = PassProgress(clock: clock)
     pass.progress.setBeside(progress)
     let made = try Conductor(
-      ports: ports, folder: folder, policy: policy, strangers: Strangers(),
+      ports: ports, folder: folder, policy: policy, strangers: UnrecordedFiles(),
       observer: pass.observer, progress: progress, stop: stop,
       steering: pass.request.steering, mostHeldBack: pass.request.mostHeldBack,
       bell: { [bell] in bell.withLock { $0 }?() })

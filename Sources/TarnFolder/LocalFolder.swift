@@ -13,12 +13,12 @@ package final class LocalFolder: FolderPort {
   let random: any RandomSource
   let partialNames: PartialNames
   let unnamedFiles: UnnamedFiles
-  let mover: Mover
-  let companion = Companion(name: "tarn-hash")
+  let mover: Renamer
+  let companion = HashThread(name: "tarn-hash")
 
   init(
     home: FolderHome, root: Descriptor, partial: Descriptor, trash: Descriptor, hashing: any Hashing,
-    random: any RandomSource, mover: Mover
+    random: any RandomSource, mover: Renamer
   ) {
     self.home = home
     beneath = Beneath(root: root)

@@ -29,7 +29,7 @@ struct EventStream: Sendable {
   ///
   /// - Throws: `ControlFailure`; then nothing is left behind.
   static func open(
-    _ responder: Responder, _ asking: Asking, _ connection: Connection
+    _ responder: Responder, _ asking: ControlRequest, _ connection: Connection
   ) async throws(ControlFailure) -> EventStream {
     guard responder.connections.enterStream() else {
       if responder.connections.isEnding { throw .stopping }

@@ -31,7 +31,7 @@ struct Responder: Sendable {
     do {
       if let refusal = connection.refusal { throw refusal }
       if connections.isEnding { throw ControlFailure.stopping }
-      let asking = try Asking(request)
+      let asking = try ControlRequest(request)
       guard asking.route.methods.contains(request.method.rawValue) else {
         return .whole(Self.wrongMethod(asking))
       }
@@ -46,7 +46,7 @@ struct Responder: Sendable {
     }
   }
 
-  private static func wrongMethod(_ asking: Asking) -> Answer {
+  private static func wrongMethod(_ asking: ControlRequest) -> Answer {
     let methods = asking.route.methods.joined(separator: ", ")
     var answer = Answer(
       ControlFailure(
@@ -73,11 +73,13 @@ struct Responder: Sendable {
 
   // MARK: - Routes
 
-  private func answer(_ asking: Asking, _ request: Request, _ connection: Connection) async throws -> Answer {
+  private func answer(_ asking: ControlRequest, _ request: Request, _ connection: Connection) async throws
+    -> Answer
+  {
     let (agent, loop) = (agent, connection.channel.eventLoop)
     if connection.rights == .redactedStatus { return try await redacted(asking, loop) }
     let keys = asking.route.keys(of: asking.method.rawValue)
-    let body = try await Asking.body(request, most: limits.body)
+    let body = try await ControlRequest.body(request, most: limits.body)
     if keys.isEmpty, !body.isEmpty {
       throw ControlFailure(.usage, code: "body-unexpected", "\(asking.route.rawValue) takes no body here")
     }
@@ -126,7 +128,7 @@ struct Responder: Sendable {
   }
 
   /// What the socket for everyone has. A folder's name asks more than it shows, and an agent's text may tell more.
-  private func redacted(_ asking: Asking, _ loop: any EventLoop) async throws -> Answer {
+  private func redacted(_ asking: ControlRequest, _ loop: any EventLoop) async throws -> Answer {
     guard asking.route == .status else {
       throw ControlFailure(
         .permission, code: "not-on-this-socket", "this socket answers for the status only",

@@ -43,7 +43,7 @@ struct WaitingLine<Element>: ~Copyable {
     func isApart(_ kind: Kind) -> Bool { keptForSmall > 0 && kind != .large }
   }
 
-  private enum Speech {
+  private enum Multiplexing {
     case unknown
     /// Answers come as streams of one connection, and that lasts.
     case streams
@@ -70,7 +70,7 @@ struct WaitingLine<Element>: ~Copyable {
     /// Streams that there may be. With one more than a connection takes another one is opened, which tells of the limit; so the next
     /// one comes once there is an answer while there are so many.
     private var mostAtOnce = 0
-    private(set) var speech = Speech.unknown
+    private(set) var speech = Multiplexing.unknown
     /// Since a connection was opened.
     private var answers = 0
     /// The order under which it stands in `ready`; nil when it does not.

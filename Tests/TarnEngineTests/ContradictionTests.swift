@@ -63,12 +63,12 @@ import Testing
     try world.run()
     world.want("b", "two")
     world.folder.setIntact(false)
-    let before = world.ledger.contents.facts["attempt"]
+    let before = world.ledger.contents.facts[.attempt]
     world.clock.advance(seconds: 1)
     let failure = #expect(throws: PassFailure.self) { try world.run() }
     #expect(failure?.kind == .folderUnusable)
     #expect(world.server.requests.isEmpty)
-    #expect(world.ledger.contents.facts["attempt"] == before)
+    #expect(world.ledger.contents.facts[.attempt] == before)
     #expect(world.files == ["a": "one"])
   }
 

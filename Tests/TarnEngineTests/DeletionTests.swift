@@ -433,7 +433,7 @@ import Testing
     #expect(!report.isComplete)
     #expect(world.files.count == 19)
     #expect(world.row(name(0)) != nil)
-    #expect(world.ledger.contents.facts["complete"] == "no: the list is cut")
+    #expect(world.ledger.contents.facts[.complete] == "no: the list is cut")
   }
 
   @Test func aBlindSpotDeletesNothing() throws {

@@ -132,7 +132,7 @@ import Testing
     #expect(try status().entries.failed == most + 500 && status().entries.pending == 0)
     // They are tried again.
     try world.ledger.apply([
-      .fact("outcome", "running"), .fact("began", String(world.clock.now() + 1)),
+      .fact(.outcome, "running"), .fact(.began, String(world.clock.now() + 1)),
     ])
     #expect(try status().entries.failed == 0)
   }
@@ -231,9 +231,9 @@ import Testing
     for number in 10_000..<10_005 { early.tell(problem(number)) }
     #expect(early.standing.count == 2)
     var changes = early.takeChanges(counts: [.failed: 5]) { _ in false }
-    #expect(changes.count == 10_001 && changes.last == .fact(UnnamedProblems.fact, "3 0 0 0"))
+    #expect(changes.count == 10_001 && changes.last == .fact(.problemsUnnamed, "3 0 0 0"))
     early.settle("10000".bytes)
     changes = early.takeChanges(counts: [.failed: 4]) { _ in false }
-    #expect(changes == [.dropProblem(name: "10000".bytes), .fact(UnnamedProblems.fact, "3 0 0 0")])
+    #expect(changes == [.dropProblem(name: "10000".bytes), .fact(.problemsUnnamed, "3 0 0 0")])
   }
 }

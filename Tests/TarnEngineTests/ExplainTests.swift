@@ -21,7 +21,7 @@ import Testing
     world.server.answer(World.host + "large", Server.broken(Self.large, after: 1_500_000, etag: "\"1\""))
     #expect(try world.run().counts.failed == 1)
     try world.ledger.apply([
-      .dropProblem(name: "large".bytes), .fact("outcome", "stopped"),
+      .dropProblem(name: "large".bytes), .fact(.outcome, "stopped"),
     ])
     return world
   }
@@ -31,7 +31,7 @@ import Testing
   @Test func whatIsBeingFetchedIsPending() throws {
     let world = try interrupted()
     try world.ledger.apply([
-      .fact("outcome", "running"),
+      .fact(.outcome, "running"),
       .activity([
         Activity(path: "large".path, received: 1 << 20, total: 2 << 20, rate: 1, source: World.host)
       ]),
@@ -56,7 +56,7 @@ import Testing
         == "the feed lists it, and it is not fetched whole yet: 1.4 MiB of 2.0 MiB kept, and the next pass goes on with it"
     )
     #expect(answer.hint == "tarn sync m")
-    try world.ledger.apply([.fact("outcome", "running")])
+    try world.ledger.apply([.fact(.outcome, "running")])
     #expect(
       try explain(world, "large", holder: 42).summary.contains("the pass at work has yet to come to it"))
     #expect(try explain(world, "large", holder: 42).hint == "tarn status m")
@@ -95,7 +95,7 @@ import Testing
     world.feedFailure = FeedFailure(code: "feed-truncated", message: "cut")
     #expect(throws: PassFailure.self) { try world.run() }
     #expect(try explain(world, "f0").summary == answer.summary)
-    try world.ledger.apply([.fact("outcome", "running")])
+    try world.ledger.apply([.fact(.outcome, "running")])
     #expect(try explain(world, "f0", holder: 42).summary.contains("a pass is at work"))
     #expect(try explain(world, "f0", holder: 42).hint == "tarn status m")
     world.feedFailure = nil

@@ -46,7 +46,7 @@ import Testing
     #expect(ledger.rows.count == 2)
     #expect(ledger.rows[RelativePath(trusted: name)] == nil)
     #expect(ledger.problems[name]?.code == code.rawValue)
-    #expect(ledger.facts["outcome"] == "partial")
+    #expect(ledger.facts[.outcome] == "partial")
     #expect(ledger.intents.isEmpty)
     #expect(try world.run().isInSync)
     #expect(world.isConverged)
@@ -132,7 +132,7 @@ import Testing
     let failure = #expect(throws: PassFailure.self) { try world.run() }
     #expect(failure?.kind == .inputOutput)
     #expect(world.files.isEmpty)
-    #expect(world.ledger.contents.facts["outcome"] == "failed")
+    #expect(world.ledger.contents.facts[.outcome] == "failed")
     #expect(try world.run().isInSync)
   }
 
@@ -202,7 +202,7 @@ import Testing
     let made = world.ledger.contents.applies - applies
     guard made >= number else { return }
     for _ in 0..<61 where world.ledger.contents.applies < applies + number + 60 {
-      try? world.ledger.apply([.fact("unused", nil)])
+      try? world.ledger.apply([.fact(.refresh, nil)])
     }
     #expect(
       world.text("f11") == "mine" || world.trash.contains("mine") || partialTexts(world).contains("mine"))
@@ -255,7 +255,7 @@ import Testing
       #expect(!report.wasStopped || !report.isInSync)
     } catch let failure as PassFailure {
       #expect(failure.kind == .stopped)
-      #expect(world.ledger.contents.facts["outcome"] == "stopped")
+      #expect(world.ledger.contents.facts[.outcome] == "stopped")
     }
     world.log.onEvent(nil)
     #expect(try world.run().isInSync)

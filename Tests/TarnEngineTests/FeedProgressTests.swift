@@ -43,7 +43,7 @@ import Testing
 
   /// Others wait for their turn: repairs of the folder.
   @Test func aFeedThatTricklesTakesNoMoreThanItsTurn() throws {
-    let fetch = FeedFetch()
+    let fetch = FeedReceiver()
     let isOver = LockedCondition(false)
     let feeder = try WorkerThread.start(name: "feeder") {
       for _ in 0..<40 where isOver.wait(nanoseconds: 100_000_000, for: { $0 ? () : nil }) == nil {
@@ -63,7 +63,7 @@ import Testing
   @Test(arguments: [(pieces: 20, size: 16_384), (1, 131_072), (3, 1)]) func whatCameIsMovedInItsOrder(
     pieces: Int, size: Int
   ) throws {
-    let fetch = FeedFetch()
+    let fetch = FeedReceiver()
     let spool = try SpoolFile(directory: "/tmp")
     var seen: [UInt8] = []
     func drain() throws -> DownloadOutcome? {

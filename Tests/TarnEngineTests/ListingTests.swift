@@ -59,8 +59,8 @@ import Testing
     #expect(report.counts.deleted == 0)
     #expect(report.counts.held == 0)
     #expect(world.files == ["a/one": "one", "b/two": "two"])
-    #expect(world.ledger.contents.facts["complete"]?.hasPrefix("no: ") == true)
-    #expect(world.ledger.contents.facts["complete"] != "no: ")
+    #expect(world.ledger.contents.facts[.complete]?.hasPrefix("no: ") == true)
+    #expect(world.ledger.contents.facts[.complete] != "no: ")
   }
 
   @Test func anIncompleteListingIsNamed() throws {

@@ -162,7 +162,7 @@ import Testing
     // What waited for that plan is not there yet, and needs no approval any more.
     let status = try StatusQuery(ledger: world.ledger).document(name: "m", folder: "/folder", holder: nil)
     #expect(
-      status.state == "failing" && status.held == nil && world.ledger.contents.facts["outcome"] != "in-sync")
+      status.state == "failing" && status.held == nil && world.ledger.contents.facts[.outcome] != "in-sync")
     #expect(status.problems.map(\.code) == Array(repeating: "waits-for-pass", count: 4))
     #expect(status.problems.allSatisfy { $0.message.contains(id) && !$0.message.contains("approval") })
     #expect(try world.run().isInSync)

@@ -37,7 +37,7 @@ import Testing
     #expect(ledger.rows.values.map(\.isVerified) == [true, true, true])
     #expect(ledger.intents.isEmpty)
     #expect(ledger.partials.isEmpty)
-    #expect(ledger.facts["outcome"] == "in-sync")
+    #expect(ledger.facts[.outcome] == "in-sync")
     #expect(ledger.events.map(\.code) == ["fetched", "fetched", "fetched"])
   }
 
@@ -446,7 +446,7 @@ import Testing
     #expect(failure?.code == "feed-truncated")
     #expect(failure?.message.contains(":3:1") == true)
     #expect(world.files == before)
-    #expect(world.ledger.contents.facts["outcome"] == "failed")
+    #expect(world.ledger.contents.facts[.outcome] == "failed")
   }
 
   @Test func anExpiredOrOlderManifestChangesNothing() throws {
@@ -462,11 +462,11 @@ import Testing
     failure = #expect(throws: PassFailure.self) { try world.run() }
     #expect(failure?.code == "feed-expired")
     #expect(world.text("a") == "text of a")
-    #expect(world.ledger.contents.facts["manifest-version"] == "7")
+    #expect(world.ledger.contents.facts[.manifestVersion] == "7")
     world.end.expires = Timestamp(nanoseconds: world.clock.now() + 1)
     try world.run()
     #expect(world.text("a") == "new")
-    #expect(world.ledger.contents.facts["manifest-version"] == "8")
+    #expect(world.ledger.contents.facts[.manifestVersion] == "8")
   }
 
   @Test func anUnreachableFeedSaysSo() throws {

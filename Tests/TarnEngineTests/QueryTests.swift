@@ -171,7 +171,7 @@ import Testing
     #expect(document.process == 42)
     // What is held is so before anything is carried out, and there was nothing else.
     #expect(document.state == "planning")
-    try world.ledger.apply([.fact("outcome", "running")])
+    try world.ledger.apply([.fact(.outcome, "running")])
     #expect(try status(world).state == "interrupted")
   }
 
@@ -443,17 +443,17 @@ import Testing
   /// A pass that looks at nothing would deny it.
   @Test func afterVerifyingFoundSomethingThePassLooks() throws {
     let world = try filled(4)
-    let good = [LedgerChange.fact(FeedRecord.fact, "record")]
+    let good = [LedgerChange.fact(.feedRecord, "record")]
     try world.ledger.apply(good)
     _ = try verify(world)
-    #expect(try world.ledger.fact(FeedRecord.fact) == "record")
+    #expect(try world.ledger.fact(.feedRecord) == "record")
     world.folder.edit("f11".path, "edited".bytes)
     #expect(try verify(world).changed == ["f11".path])
-    #expect(try world.ledger.fact(FeedRecord.fact) == nil)
+    #expect(try world.ledger.fact(.feedRecord) == nil)
     try world.ledger.apply(good)
     world.folder.delete("f11".path)
     #expect(try verify(world).missing == ["f11".path])
-    #expect(try world.ledger.fact(FeedRecord.fact) == nil)
+    #expect(try world.ledger.fact(.feedRecord) == nil)
   }
 
   /// What the user deleted by policy is no failure of the mirror's.

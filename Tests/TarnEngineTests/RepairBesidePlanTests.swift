@@ -66,7 +66,7 @@ import Testing
     #expect(try world.run().isInSync && world.isConverged && world.text("a") == text)
     #expect(requests(of: "a", world) == 2)
     #expect(world.log.problems.isEmpty)
-    #expect(world.ledger.contents.facts["repair"] == nil)
+    #expect(world.ledger.contents.facts[.repair] == nil)
   }
 
   /// What fails by the manifest that holds is told as ever.
@@ -104,7 +104,7 @@ import Testing
     }
     #expect(try world.run().isInSync && world.isConverged)
     #expect(requests(of: "b", world) == 1)
-    #expect(world.ledger.contents.facts["repair"] == "1 restored")
+    #expect(world.ledger.contents.facts[.repair] == "1 restored")
   }
 
   /// It waits for its turn beside others, and somebody has put it back by then.

@@ -16,7 +16,7 @@ import Testing
     let counted = try world.repair([.everything], onlyCounts: true)
     #expect(world.server.urls.isEmpty && !counted.needsPass && counted.report.counts.failed == 0)
     #expect(try world.ledger.problem(name: "a".bytes)?.code == "permission-denied")
-    #expect(world.ledger.contents.facts[FeedRecord.fact] == nil)
+    #expect(world.ledger.contents.facts[.feedRecord] == nil)
     // What was not tried before is.
     world.folder.delete("b".path)
     #expect(try world.repair([.everything], onlyCounts: true).report.counts.restored == 1)
@@ -132,13 +132,13 @@ import Testing
       world.location = .remote(url: UnchangedFeedTests.list)
       world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: "\"1\"", body: "list".bytes))
     }
-    #expect(world.ledger.contents.facts[FeedRecord.fact] != nil)
+    #expect(world.ledger.contents.facts[.feedRecord] != nil)
     #expect(try !world.repair([.everything]).needsPass)
-    #expect(world.ledger.contents.facts[FeedRecord.fact] != nil)
+    #expect(world.ledger.contents.facts[.feedRecord] != nil)
     world.server.script(World.host + "a", [FakeAnswer(status: 404)])
     world.folder.delete("a".path)
     #expect(try world.repair([itself("a")]).needsPass)
-    #expect(world.ledger.contents.facts[FeedRecord.fact] == nil)
+    #expect(world.ledger.contents.facts[.feedRecord] == nil)
   }
 
   /// What the feed dropped and the user deleted since: its row is for a pass to drop, which an unchanged feed would keep from
@@ -215,10 +215,10 @@ import Testing
     world.server.script(World.host + "a", [FakeAnswer(status: 404)])
     #expect(try !world.run().isInSync)
     let facts = world.ledger.contents.facts
-    #expect(facts["entries-current"] == "2" && facts["entries-wanted"] == "3")
+    #expect(facts[.entriesCurrent] == "2" && facts[.entriesWanted] == "3")
     #expect(try world.repair([.everything]).report.counts.planned == 0)
-    #expect(world.ledger.contents.facts["entries-current"] == "2")
-    #expect(world.ledger.contents.facts["bytes-current"] == facts["bytes-current"])
+    #expect(world.ledger.contents.facts[.entriesCurrent] == "2")
+    #expect(world.ledger.contents.facts[.bytesCurrent] == facts[.bytesCurrent])
   }
 
   @Test func problemsElsewhereStay() throws {

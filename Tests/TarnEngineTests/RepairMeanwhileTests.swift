@@ -57,7 +57,7 @@ import Testing
     }
     #expect(try world.run().isInSync && world.text("a") == "text of a")
     #expect(requests(of: "a", world) == 1)
-    #expect(world.ledger.contents.facts["repair"] == "1 restored")
+    #expect(world.ledger.contents.facts[.repair] == "1 restored")
     #expect(world.saidToHaveLooked.withLock { $0 })
   }
 
@@ -70,7 +70,7 @@ import Testing
       if folder.contents("a".path) != nil, slow.isOpen { big.open() }
     }
     #expect(try world.run().isInSync && world.isConverged)
-    #expect(world.server.urls.count == 4 && world.ledger.contents.facts["repair"] == "3 restored")
+    #expect(world.server.urls.count == 4 && world.ledger.contents.facts[.repair] == "3 restored")
   }
 
   /// To end it would mean to begin anew.
@@ -106,7 +106,7 @@ import Testing
     delete(["a"], of: world)
     let report = try world.run()
     #expect(report.isInSync && report.counts.restored == 0 && report.counts.inPlace == 4)
-    #expect(requests(of: "a", world) == 1 && world.ledger.contents.facts["repair"] == "1 restored")
+    #expect(requests(of: "a", world) == 1 && world.ledger.contents.facts[.repair] == "1 restored")
     #expect(world.isConverged && world.partialNames.isEmpty)
   }
 
@@ -261,6 +261,6 @@ import Testing
     #expect(try world.run().isInSync)
     #expect(told.withLock { $0 } == 3 && isHashed.withLock { $0 })
     #expect(
-      ledger.contents.facts["repair"] == "1 restored" && ledger.contents.rows["a".path]?.isAdopted == false)
+      ledger.contents.facts[.repair] == "1 restored" && ledger.contents.rows["a".path]?.isAdopted == false)
   }
 }

@@ -87,7 +87,7 @@ import Testing
     #expect(try world.repair([itself("sub")]).wantsCount)
     #expect(world.text("sub/c") == "text of sub/c")
     try world.repair([.everything])
-    #expect(world.ledger.contents.facts["entries-current"] == "4")
+    #expect(world.ledger.contents.facts[.entriesCurrent] == "4")
     #expect(try !world.repair([itself("sub")]).wantsCount)
   }
 
@@ -116,7 +116,7 @@ import Testing
     world.steering = PassSteering(paused: ["a".path])
     world.folder.delete("a".path)
     #expect(try !world.repair([itself("a")]).needsPass)
-    #expect(world.text("a") == nil && world.ledger.contents.facts[FeedRecord.fact] == nil)
+    #expect(world.text("a") == nil && world.ledger.contents.facts[.feedRecord] == nil)
     world.steering = nil
     world.feedFailure = nil
     #expect(try world.run().isInSync && world.text("a") == "text of a")
@@ -130,7 +130,7 @@ import Testing
     #expect(world.folder.mode("a".path) == 0o644)
     #expect(try world.ledger.events(path: "a".path, limit: 1).map(\.detail) == ["its mode was 600"])
     #expect(world.server.urls.isEmpty && !report.needsPass)
-    #expect(world.log.done == ["restored a"] && world.ledger.contents.facts["repair"] == "1 restored")
+    #expect(world.log.done == ["restored a"] && world.ledger.contents.facts[.repair] == "1 restored")
     #expect(try world.repair([.everything]).report.counts.planned == 0)
   }
 
@@ -176,18 +176,18 @@ import Testing
     #expect(world.text("a") == nil && world.text("b") == "mine" && world.server.urls.isEmpty)
     // No feed is read for it, but the next pass has to see it, whatever the feed's server says.
     #expect(!report.needsPass && report.wantsCount)
-    #expect(world.ledger.contents.facts[FeedRecord.fact] == nil)
+    #expect(world.ledger.contents.facts[.feedRecord] == nil)
     #expect(report.report.problems.count == (policy == .report ? 2 : 0))
     // A look at everything counts.
-    #expect(world.ledger.contents.facts["entries-current"] == "4")
+    #expect(world.ledger.contents.facts[.entriesCurrent] == "4")
     #expect(try !world.repair([.everything]).wantsCount)
     let facts = world.ledger.contents.facts
-    #expect(facts["entries-current"] == "2" && facts["entries-kept"] == (policy == .keep ? "2" : "0"))
-    #expect(facts["bytes-current"] == "\("text of sub/c".utf8.count + "text of sub/deep/d".utf8.count)")
+    #expect(facts[.entriesCurrent] == "2" && facts[.entriesKept] == (policy == .keep ? "2" : "0"))
+    #expect(facts[.bytesCurrent] == "\("text of sub/c".utf8.count + "text of sub/deep/d".utf8.count)")
     world.feedFailure = nil
     try world.run()
-    #expect(world.ledger.contents.facts["entries-current"] == "2")
-    #expect(world.ledger.contents.facts["bytes-current"] == facts["bytes-current"])
+    #expect(world.ledger.contents.facts[.entriesCurrent] == "2")
+    #expect(world.ledger.contents.facts[.bytesCurrent] == facts[.bytesCurrent])
   }
 
   @Test func whatTheFeedDroppedDoesNotComeBack() throws {
@@ -280,7 +280,7 @@ import Testing
     #expect(told.withLock { $0 } && world.text("a") == "text of a")
     // As far as the pass goes nothing happened to it.
     #expect(report.isInSync && report.counts.fetched == 1 && report.counts.inPlace == 5)
-    #expect(world.ledger.contents.facts["repair"] == "1 restored")
+    #expect(world.ledger.contents.facts[.repair] == "1 restored")
   }
 
   /// A server may take its time before it says what it has.
@@ -305,7 +305,7 @@ import Testing
     let urls = world.server.urls
     #expect(urls.first == UnchangedFeedTests.list && urls.count == 4)
     #expect(Set(urls[1..<3]) == [World.host + "a", World.host + "b"])
-    #expect(world.ledger.contents.facts["repair"] == "2 restored")
+    #expect(world.ledger.contents.facts[.repair] == "2 restored")
   }
 
   /// A feed with a large file that breaks off as long as one of these names is missing; each of them breaks off once.
@@ -352,7 +352,7 @@ import Testing
     }
     #expect(try world.run().isInSync && world.text("a") == "text of a")
     #expect(asked.withLock { $0[World.host + "a"] ?? 0 } >= 2)
-    #expect(world.ledger.contents.facts["repair"] == "1 restored")
+    #expect(world.ledger.contents.facts[.repair] == "1 restored")
   }
 
   /// Two that take too long, one after the other: neither is forgotten for the other one.

@@ -97,7 +97,7 @@ import Testing
     func identity(_ inode: UInt64, size: UInt64) -> FileIdentity {
       FileIdentity(device: 1, inode: inode, size: size, modified: time, changed: time)
     }
-    var strangers = Strangers()
+    var strangers = UnrecordedFiles()
     for number in 0..<40 as Range<UInt64> {
       let size: UInt64 = number % 2 == 0 ? 5 : 7
       let found = identity(number == 30 ? 6 : number, size: size)

@@ -56,8 +56,8 @@ import Testing
   @Test func whatIsInPlaceIsOfKnownSize() throws {
     let world = World()
     try world.ledger.apply([
-      .fact("outcome", "running"), .fact("entries-wanted", "31"), .fact("entries-current", "30"),
-      .fact("bytes-wanted", "0"), .fact("sizes-unknown", "31"), .fact("bytes-current", "6000"),
+      .fact(.outcome, "running"), .fact(.entriesWanted, "31"), .fact(.entriesCurrent, "30"),
+      .fact(.bytesWanted, "0"), .fact(.sizesUnknown, "31"), .fact(.bytesCurrent, "6000"),
     ])
     let bytes = try status(world).bytes
     #expect(bytes.unknownSizes == 1 && bytes.current == 6000 && bytes.wanted == nil)
@@ -99,8 +99,8 @@ import Testing
     #expect(try explained() == "failed" && status(world).entries.failed == 1)
     world.clock.advance(seconds: 5)
     try world.ledger.apply([
-      .fact("outcome", "running"),
-      .fact("began", String(Timestamp(nanoseconds: world.clock.now()).nanoseconds)),
+      .fact(.outcome, "running"),
+      .fact(.began, String(Timestamp(nanoseconds: world.clock.now()).nanoseconds)),
     ])
     #expect(try explained() != "failed" && status(world).entries.pending == 1)
   }
@@ -149,14 +149,14 @@ import Testing
     answer.gate = AnswerGate()
     world.server.script(World.host + "b", [answer])
     world.server.onRequest { request in
-      noted.withLock { $0 = $0 ?? ledger.contents.facts[RepairPending.fact] }
+      noted.withLock { $0 = $0 ?? ledger.contents.facts[.repairPending] }
       if request.url == World.host + "b" { stop.set() }
     }
     let regions = ["a", "b"].map { Region($0.path, .itself) }
     let report = try world.repair(regions).report
     let left = 2 - report.counts.restored
     #expect(report.wasStopped && left > 0 && noted.withLock { $0 } == "2 18")
-    if isKilled { try ledger.apply([.fact(RepairPending.fact, "2 18")]) }
+    if isKilled { try ledger.apply([.fact(.repairPending, "2 18")]) }
     var document = try status(world)
     let bytes = UInt64(document.entries.pending * "text of a".utf8.count)
     #expect(document.bytes.pending == bytes && document.bytes.current == 27 - bytes, "\(document.bytes)")
@@ -189,7 +189,7 @@ import Testing
     world.log.onEvent { _, event in if case .done = event { stop.set() } }
     let report = try world.repair(["a", "b"].map { Region($0.path, .itself) }).report
     #expect(report.wasStopped && report.counts.restored == 1)
-    #expect(world.ledger.contents.facts[RepairPending.fact] == "1 9")
+    #expect(world.ledger.contents.facts[.repairPending] == "1 9")
   }
 
   /// The feed tells no sizes, and another version comes: what was never counted of the old one is not taken off.

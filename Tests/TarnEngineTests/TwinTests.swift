@@ -44,7 +44,7 @@ import Testing
 
   /// Four failures that follow one another let all of them ask.
   @Test func failuresWidenTheWay() {
-    var twins = Twins(mostWaiting: 4096)
+    var twins = Duplicates(mostWaiting: 4096)
     let jobs = (0..<4096).map { job(UInt64($0)) }
     var asking: [UInt64] = []
     for job in jobs where twins.admit(job, mustBegin: false) == .first { asking.append(job.id) }
@@ -62,7 +62,7 @@ import Testing
 
   /// Those that may ask end one by one, and so do those that they let ask; nobody waits for nobody.
   @Test func whatWaitsIsLetGo() {
-    var twins = Twins(mostWaiting: 4096)
+    var twins = Duplicates(mostWaiting: 4096)
     let jobs = (0..<100).map { job(UInt64($0)) }
     for job in jobs { _ = twins.admit(job, mustBegin: false) }
     var asking: [UInt64] = [0]
@@ -90,7 +90,7 @@ import Testing
     let report = try world.run()
     #expect(report.isInSync)
     #expect(report.counts.inPlace == 1000)
-    #expect(world.server.requests.count <= 1 + Twins.widening)
+    #expect(world.server.requests.count <= 1 + Duplicates.widening)
     #expect(Set(world.files.values) == [Self.long])
     #expect(world.partialNames.isEmpty)
   }

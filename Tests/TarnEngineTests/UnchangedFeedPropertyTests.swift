@@ -142,7 +142,7 @@ import Testing
     var trash: [String]
     var rows: [RelativePath]
     var problems: [String]
-    var facts: [String: String]
+    var facts: [LedgerFact: String]
 
     init(_ report: PassReport, _ world: World) {
       counts = report.counts
@@ -154,7 +154,7 @@ import Testing
       rows = world.ledger.contents.rows.keys.sorted()
       problems = report.problems.map { "\($0.code) \(String(decoding: $0.name, as: UTF8.self))" }
       facts = world.ledger.contents.facts
-      facts[FeedRecord.fact] = nil
+      facts[.feedRecord] = nil
     }
   }
 

@@ -46,8 +46,8 @@ import Testing
     #expect(second.bytes.wanted == first.bytes.wanted && second.bytes.inPlace == first.bytes.inPlace)
     #expect(second.format == first.format)
     let facts = world.ledger.contents.facts
-    #expect(facts["success"] == second.ended.rfc3339 && facts["attempt"] == second.started.rfc3339)
-    #expect(facts["outcome"] == "in-sync" && facts["entries-current"] == "3")
+    #expect(facts[.success] == second.ended.rfc3339 && facts[.attempt] == second.started.rfc3339)
+    #expect(facts[.outcome] == "in-sync" && facts[.entriesCurrent] == "3")
     #expect(try world.run().isFeedUnchanged)
   }
 
@@ -66,7 +66,7 @@ import Testing
     try world.run()
     #expect(try world.run().isFeedUnchanged)
     #expect(world.server.requests.map(\.ifModifiedSince) == [answer.lastModified?.rfc3339])
-    #expect(world.ledger.contents.facts["upstream-changed"] == answer.lastModified?.rfc3339)
+    #expect(world.ledger.contents.facts[.upstreamChanged] == answer.lastModified?.rfc3339)
   }
 
   @Test func aFeedThatChangedIsRead() throws {
@@ -89,7 +89,7 @@ import Testing
     world.server.put(World.host + "d", "short".bytes, etag: "\"1\"")
     try world.run()
     #expect(try world.run().isFeedUnchanged)
-    func sizes() -> [String?] { ["bytes-wanted", "bytes-current"].map { world.ledger.contents.facts[$0] } }
+    func sizes() -> [String?] { [.bytesWanted, .bytesCurrent].map { world.ledger.contents.facts[$0] } }
     let before = sizes()
     world.folder.delete("d".path)
     world.server.put(World.host + "d", "much longer".bytes, etag: "\"2\"")
@@ -185,11 +185,11 @@ import Testing
     let ledger = world.ledger
     let seen = Locked<[Bool]>([])
     world.server.onRequest { _ in
-      seen.withLock { $0.append(ledger.contents.facts[FeedRecord.fact] == nil) }
+      seen.withLock { $0.append(ledger.contents.facts[.feedRecord] == nil) }
     }
     try world.run()
     #expect(seen.withLock { $0 } == [true, true])
-    #expect(ledger.contents.facts[FeedRecord.fact] != nil)
+    #expect(ledger.contents.facts[.feedRecord] != nil)
   }
 
   @Test func aDayOfAnswersIsEnough() throws {

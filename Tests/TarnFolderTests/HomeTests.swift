@@ -165,7 +165,7 @@ import Testing
     let (_, made) = try FolderHome.make(folder: base + "/a/folder", state: nil)
     #expect(made.isMirror && made.directories == [base + "/a", base + "/a/folder"])
     let (_, again) = try FolderHome.make(folder: base + "/a/folder", state: nil)
-    #expect(again == FolderHome.Made())
+    #expect(again == FolderHome.CreatedParts())
     mkdir(folder, 0o755)
     mkdir(folder + "/.tarn", 0o700)
     let finished = try FolderHome.make(folder: folder, state: nil).made

@@ -23,13 +23,13 @@ import Testing
     let rows = try ledger.rows().drain().map(\.path.printable)
     try ledger.apply([.row(row(path("new")))])
     ledger.close()
-    return (rows, try SQLiteLedger(directory: image.path, mode: .readOnly).fact("last"))
+    return (rows, try SQLiteLedger(directory: image.path, mode: .readOnly).fact(.phase))
   }
 
   @Test func everyApplySurvivesAKill() throws {
     let ledger = try SQLiteLedger(directory: scratch.path)
     for number in 100..<130 {
-      try ledger.apply([.row(row(path("\(number)"))), .fact("last", "\(number)")])
+      try ledger.apply([.row(row(path("\(number)"))), .fact(.phase, "\(number)")])
       if number % 3 == 0 { try ledger.applyVolatile([.activity([])]) }
       let (rows, last) = try numbers(image())
       #expect(rows == (100...number).map(String.init))
@@ -39,10 +39,10 @@ import Testing
 
   @Test func everyCutOfTheLogIsAPrefix() throws {
     let ledger = try SQLiteLedger(directory: scratch.path)
-    try ledger.apply([.row(row(path("100"))), .fact("last", "100")])
+    try ledger.apply([.row(row(path("100"))), .fact(.phase, "100")])
     let start = try bytes(of: scratch.ledger + "-wal").count
     for number in 101..<115 {
-      let changes: [LedgerChange] = [.row(row(path("\(number)"))), .fact("last", "\(number)")]
+      let changes: [LedgerChange] = [.row(row(path("\(number)"))), .fact(.phase, "\(number)")]
       try number % 2 == 0 ? ledger.apply(changes) : ledger.applyVolatile(changes)
     }
     let end = try bytes(of: scratch.ledger + "-wal").count
@@ -64,10 +64,10 @@ import Testing
 
   @Test func aLostLogIsTheOlderState() throws {
     let ledger = try SQLiteLedger(directory: scratch.path)
-    try ledger.apply([.row(row(path("100"))), .fact("last", "100")])
+    try ledger.apply([.row(row(path("100"))), .fact(.phase, "100")])
     ledger.close()
     let again = try SQLiteLedger(directory: scratch.path)
-    try again.apply([.row(row(path("101"))), .fact("last", "101")])
+    try again.apply([.row(row(path("101"))), .fact(.phase, "101")])
     #expect(try numbers(image(0)).rows == ["100"])
   }
 }

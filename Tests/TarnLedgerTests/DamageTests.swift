@@ -31,7 +31,7 @@ import Testing
     _ = try ledger.events(after: 0, limit: 100)
     _ = try ledger.held()
     _ = try ledger.activity()
-    _ = try ledger.fact("x")
+    _ = try ledger.fact(.phase)
     ledger.close()
   }
 
@@ -132,7 +132,7 @@ import Testing
     try write(damaged, to: scratch.ledger)
     let trusting = try SQLiteLedger(directory: scratch.path)
     #expect(throws: LedgerFailure.self) { try trusting.requireWhole() }
-    try trusting.apply([.fact("a", "b")])
+    try trusting.apply([.fact(.phase, "b")])
     // Dropped without close: not clean any more.
     let crashed = Scratch()
     for suffix in ["", "-wal"] {

@@ -53,7 +53,7 @@ import Testing
     try ledger.apply((0..<6).map { .event(Event(when: moment($0), code: "c")) })
     try ledger.apply([.pruneEvents(keeping: 2, before: moment(3), now: moment(100))])
     #expect(try numbers(ledger) == [4, 5, 6])
-    #expect(try ledger.fact("events-dropped") == "3")
+    #expect(try ledger.fact(.eventsDropped) == "3")
     try ledger.apply([.pruneEvents(keeping: 2, before: moment(3), now: moment(100))])
     try ledger.apply([.pruneEvents(keeping: 2, before: moment(90), now: moment(100))])
     #expect(try numbers(ledger) == [5, 6])
@@ -73,17 +73,17 @@ import Testing
     ])
     try ledger.apply([.pruneEvents(keeping: 6, before: .distantFuture, now: now)])
     #expect(try numbers(ledger) == [1, 2, 3, 4, 5, 6])
-    #expect(try ledger.fact("events-dropped") == nil)
+    #expect(try ledger.fact(.eventsDropped) == nil)
     try ledger.apply([.pruneEvents(keeping: 2, before: .distantFuture, now: now)])
     #expect(try numbers(ledger) == [3, 5, 6])
-    #expect(try ledger.fact("events-dropped") == "4")
+    #expect(try ledger.fact(.eventsDropped) == "4")
     // The deletion goes later; what the fact says never goes down.
     try ledger.apply([.pruneEvents(keeping: 2, before: .distantFuture, now: moment(11 * day))])
     #expect(try numbers(ledger) == [5, 6])
-    #expect(try ledger.fact("events-dropped") == "4")
+    #expect(try ledger.fact(.eventsDropped) == "4")
     try ledger.apply([.pruneEvents(keeping: -1, before: .distantFuture, now: Timestamp(nanoseconds: .min))])
     #expect(try numbers(ledger) == [])
-    #expect(try ledger.fact("events-dropped") == "6")
+    #expect(try ledger.fact(.eventsDropped) == "6")
   }
 }
 

@@ -33,7 +33,7 @@ import Testing
     #expect(try ledger.held() == nil)
     #expect(try ledger.heldPaths(plan: "00000000") == [])
     #expect(try ledger.activity() == [])
-    #expect(try ledger.fact("feed") == nil)
+    #expect(try ledger.fact(.feed) == nil)
     withExtendedLifetime(scratch) {}
   }
 
@@ -166,7 +166,7 @@ import Testing
     let (ledger, scratch) = try make(subject)
     func many(_ names: ClosedRange<Int>) -> [Intent] { names.map { intent(path("n\(100 + $0)")) } }
     try ledger.apply([.intent(intent(path("n103"), .remove)), .intent(intent(path("z")))])
-    try ledger.apply(many(1...40).map { .intent($0) } + [.fact("f", "v")])
+    try ledger.apply(many(1...40).map { .intent($0) } + [.fact(.format, "v")])
     #expect(try ledger.intents() == many(1...40) + [intent(path("z"))])
     try ledger.apply(many(50...90).map { .intent($0) })
     try ledger.apply([.dropIntent(path("n101")), .dropIntent(path("n140")), .dropIntent(path("none"))])
@@ -414,14 +414,14 @@ import Testing
   @Test(arguments: Subject.allCases) func replacesActivityAndFacts(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
     let two = ["b", "a"].map { Activity(path: path($0), received: .max, total: nil, rate: 3, source: "s") }
-    try ledger.applyVolatile([.activity(two), .fact("feed", "https://example.org/"), .fact("x", "")])
+    try ledger.applyVolatile([.activity(two), .fact(.feed, "https://example.org/"), .fact(.phase, "")])
     #expect(try ledger.activity() == two)
-    #expect(try ledger.fact("feed") == "https://example.org/")
-    #expect(try ledger.fact("x") == "")
-    try ledger.apply([.activity([two[1]]), .fact("feed", "other"), .fact("x", nil), .fact("none", nil)])
+    #expect(try ledger.fact(.feed) == "https://example.org/")
+    #expect(try ledger.fact(.phase) == "")
+    try ledger.apply([.activity([two[1]]), .fact(.feed, "other"), .fact(.phase, nil), .fact(.repair, nil)])
     #expect(try ledger.activity() == [two[1]])
-    #expect(try ledger.fact("feed") == "other")
-    #expect(try ledger.fact("x") == nil)
+    #expect(try ledger.fact(.feed) == "other")
+    #expect(try ledger.fact(.phase) == nil)
     withExtendedLifetime(scratch) {}
   }
 
@@ -431,11 +431,11 @@ import Testing
     var wrong = intent(path("b"))
     wrong.row.path = path("c")
     let failed = failure {
-      try ledger.apply([.dropRow(path("a")), .row(row(path("b"))), .fact("f", "v"), .intent(wrong)])
+      try ledger.apply([.dropRow(path("a")), .row(row(path("b"))), .fact(.format, "v"), .intent(wrong)])
     }
     #expect(failed?.code == .other)
     #expect(try ledger.rows().drain() == [row(path("a"))])
-    #expect(try ledger.fact("f") == nil)
+    #expect(try ledger.fact(.format) == nil)
     try ledger.apply([.row(row(path("b")))])
     #expect(try ledger.rowCount() == 2)
     withExtendedLifetime(scratch) {}
@@ -448,8 +448,8 @@ import Testing
     #expect(try ledger.rowCount() == 0)
     ledger.close()
     ledger.close()
-    #expect(failure { try ledger.apply([.fact("a", "b")]) }?.code == .readOnly)
-    #expect(failure { _ = try ledger.fact("a") }?.code == .other)
+    #expect(failure { try ledger.apply([.fact(.phase, "b")]) }?.code == .readOnly)
+    #expect(failure { _ = try ledger.fact(.phase) }?.code == .other)
     #expect(failure { _ = try ledger.rowCount() }?.code == .other)
     withExtendedLifetime(scratch) {}
   }

@@ -10,7 +10,7 @@ import Testing
 
   private func filled(_ count: Int = 3) throws {
     let ledger = try SQLiteLedger(directory: scratch.path)
-    try ledger.apply((0..<count).map { .row(row(path("\($0 + 1000)"))) } + [.fact("feed", "f")])
+    try ledger.apply((0..<count).map { .row(row(path("\($0 + 1000)"))) } + [.fact(.feed, "f")])
     ledger.close()
   }
 
@@ -41,7 +41,7 @@ import Testing
       .event(Event(when: moment(3), code: "published")),
       .hold(HeldPlan(id: "12345678", when: moment(4), count: 1)),
       .heldPath(plan: "12345678", path: path("e")),
-      .activity([Activity(path: path("f"), received: 1, total: 2, rate: 3, source: "s")]), .fact("g", "h"),
+      .activity([Activity(path: path("f"), received: 1, total: 2, rate: 3, source: "s")]), .fact(.phase, "h"),
     ]
     let first = try SQLiteLedger(directory: scratch.path)
     try first.apply(changes)
@@ -57,13 +57,13 @@ import Testing
     #expect(try second.held()?.id == "12345678")
     #expect(try second.heldPaths(plan: "12345678") == [path("e")])
     #expect(try second.activity().map(\.source) == ["s"])
-    #expect(try second.fact("g") == "h")
+    #expect(try second.fact(.phase) == "h")
     try second.requireWhole()
   }
 
   @Test func onlyTheOwnerReadsIt() throws {
     let ledger = try SQLiteLedger(directory: scratch.path)
-    try ledger.apply([.fact("a", "b")])
+    try ledger.apply([.fact(.phase, "b")])
     for name in try scratch.names() {
       var status = stat()
       #expect(stat(scratch.path + "/" + name, &status) == 0)
@@ -90,7 +90,7 @@ import Testing
   @Test func aNewerSchemaIsRefusedUntouched() throws {
     let newer = Schema(steps: Schema.current.steps + ["CREATE TABLE later (a INTEGER) STRICT"])
     let ledger = try SQLiteLedger(directory: scratch.path, mode: .readWrite, schema: newer)
-    try ledger.apply([.fact("a", "b")])
+    try ledger.apply([.fact(.phase, "b")])
     // As a crash leaves it: the version stands in the log only.
     let crashed = Scratch()
     for name in ["ledger.sqlite", "ledger.sqlite-wal"] {
@@ -110,7 +110,7 @@ import Testing
       }
     }
     let again = try SQLiteLedger(directory: crashed.path, mode: .readWrite, schema: newer)
-    #expect(try again.fact("a") == "b")
+    #expect(try again.fact(.phase) == "b")
   }
 
   @Test func anotherProgramsDatabaseIsRefusedUntouched() throws {
@@ -156,8 +156,8 @@ import Testing
     #expect(try scratch.names() == [])
     try filled()
     let reader = try SQLiteLedger(directory: scratch.path, mode: .readOnly)
-    #expect(failure { try reader.apply([.fact("a", "b")]) }?.code == .readOnly)
-    #expect(failure { try reader.applyVolatile([.fact("a", "b")]) }?.code == .readOnly)
+    #expect(failure { try reader.apply([.fact(.phase, "b")]) }?.code == .readOnly)
+    #expect(failure { try reader.applyVolatile([.fact(.phase, "b")]) }?.code == .readOnly)
   }
 
   @Test func linksAreRefusedAndLinkedDirectoriesAreNot() throws {

@@ -14,8 +14,8 @@ import Testing
     let reader = try SQLiteLedger(directory: scratch.path, mode: .readOnly)
     let cursor = try reader.rows()
     try writer.apply([.dropRow(path("150")), .row(row(path("999")))])
-    try writer.applyVolatile([.fact("phase", "planning")])
-    #expect(try reader.fact("phase") == "planning")
+    try writer.applyVolatile([.fact(.phase, "planning")])
+    #expect(try reader.fact(.phase) == "planning")
     #expect(try reader.row(path("150")) == nil)
     #expect(try cursor.drain().map(\.path) == (100..<200).map { path("\($0)") })
     #expect(try reader.rowCount() == 100)
@@ -66,7 +66,7 @@ import Testing
     #expect(ledger.tally?.count == 100)
     #expect(try cursor.next() == nil)
     #expect(try ledger.rowCount() == 100)
-    try ledger.apply([.fact("feed", "a"), .dropPartial(path("100"))])
+    try ledger.apply([.fact(.feed, "a"), .dropPartial(path("100"))])
     #expect(ledger.tally?.count == 100)
   }
 
@@ -76,7 +76,7 @@ import Testing
       if isVolatile { try ledger.applyVolatile(changes) } else { try ledger.apply(changes) }
     }
     #expect(try ledger.rowCount() == 0)
-    try write([.fact("feed", "a"), .row(row(path("a"))), .row(row(path("b")))])
+    try write([.fact(.feed, "a"), .row(row(path("a"))), .row(row(path("b")))])
     #expect(try ledger.rowCount() == 2)
     // Replaced.
     try write([.row(row(path("b")))])

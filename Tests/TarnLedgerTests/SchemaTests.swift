@@ -8,20 +8,20 @@ import Testing
   private let scratch = Scratch()
   private let second = Schema(
     steps: Schema.current.steps + [
-      "ALTER TABLE facts ADD COLUMN note TEXT; INSERT INTO facts (name, value) VALUES ('from', 'a later step')"
+      "ALTER TABLE facts ADD COLUMN note TEXT; INSERT INTO facts (name, value) VALUES ('phase', 'a later step')"
     ])
 
   @Test func anOlderLedgerIsBackedUpAndBroughtUpToDate() throws {
     let old = try SQLiteLedger(directory: scratch.path)
-    try old.apply([.row(row(path("a"))), .fact("feed", "f")])
+    try old.apply([.row(row(path("a"))), .fact(.feed, "f")])
     old.close()
     #expect(
       failure { _ = try SQLiteLedger(directory: scratch.path, mode: .readOnly, schema: second) }?.code
         == .older)
     let new = try SQLiteLedger(directory: scratch.path, mode: .readWrite, schema: second)
     #expect(try new.row(path("a")) == row(path("a")))
-    #expect(try new.fact("feed") == "f")
-    #expect(try new.fact("from") == "a later step")
+    #expect(try new.fact(.feed) == "f")
+    #expect(try new.fact(.phase) == "a later step")
     new.close()
     #expect(try scratch.names() == ["ledger.sqlite", "ledger.sqlite.backup-\(Schema.current.version)"])
     // The backup is a whole ledger of the old version.
@@ -29,7 +29,7 @@ import Testing
     try write(bytes(of: scratch.ledger + ".backup-\(Schema.current.version)"), to: restored.ledger)
     let backup = try SQLiteLedger(directory: restored.path)
     #expect(try backup.rows().drain() == [row(path("a"))])
-    #expect(try backup.fact("from") == nil)
+    #expect(try backup.fact(.phase) == nil)
     try backup.requireWhole()
   }
 
@@ -56,7 +56,7 @@ import Testing
     let now = try SQLiteLedger(directory: scratch.path)
     let rows = try now.rows().drain()
     #expect(rows.map(\.path) == [path("a")] && rows.map(\.etag) == ["\"e\""])
-    #expect(try now.fact("feed") == "f")
+    #expect(try now.fact(.feed) == "f")
     #expect(try now.placedNames().isEmpty)
     try now.requireWhole()
     #expect(try scratch.names().contains("ledger.sqlite.backup-1"))
@@ -115,7 +115,7 @@ import Testing
     // The second step stands, the third has left no trace.
     let reached = try SQLiteLedger(directory: scratch.path, mode: .readWrite, schema: second)
     #expect(try reached.rows().drain() == [row(path("a"))])
-    #expect(try reached.fact("from") == "a later step")
+    #expect(try reached.fact(.phase) == "a later step")
   }
 
   @Test func tablesThatWereChangedAreDamage() throws {
@@ -170,7 +170,7 @@ import Testing
 
   @Test func theSettingsAreInForce() throws {
     let ledger = try SQLiteLedger(directory: scratch.path)
-    try ledger.applyVolatile([.fact("a", "b")])
+    try ledger.applyVolatile([.fact(.repair, "b")])
     func pragma(_ name: String, _ connection: Connection) throws -> Int64? {
       try connection.first("PRAGMA \(name)") { row throws(LedgerFailure) in try row.integer(0) }
     }

@@ -169,9 +169,9 @@ import Testing
     #expect(try stage.entries().drain().count == 2)
     let ledger = MemoryLedger()
     ledger.failApply(1, with: LedgerFailure(.inputOutput, "x"))
-    #expect(failure { try ledger.apply([.fact("a", "b")]) }?.code == .inputOutput)
-    #expect(try ledger.fact("a") == nil)
-    try ledger.apply([.fact("a", "b")])
-    #expect(ledger.contents.history == [[.fact("a", "b")]])
+    #expect(failure { try ledger.apply([.fact(.phase, "b")]) }?.code == .inputOutput)
+    #expect(try ledger.fact(.phase) == nil)
+    try ledger.apply([.fact(.phase, "b")])
+    #expect(ledger.contents.history == [[.fact(.phase, "b")]])
   }
 }

@@ -5,7 +5,7 @@ import Testing
 @Suite(.timeLimit(.minutes(1))) struct CompanionTests {
   private final class Client: Sendable {}
 
-  private let companion = Companion(name: "aside")
+  private let companion = HashThread(name: "aside")
 
   @Test func whoHandsOverGoesOn() {
     let (client, name, gate) = (Client(), Locked(""), Gate())
@@ -98,11 +98,11 @@ import Testing
 
   @Test func whatWasHandedOverIsDoneWhenItsOwnerIsGone() {
     let (done, goOn) = (Gate(), Gate())
-    var companion: Companion? = Companion(name: "short")
+    var companion: HashThread? = HashThread(name: "short")
     #expect(companion?.handOver(of: Client()) { goOn.wait() } == true)
     companion = nil
     goOn.open()
-    companion = Companion(name: "short")
+    companion = HashThread(name: "short")
     #expect(companion?.handOver(of: Client()) { done.open() } == true)
     companion = nil
     done.wait()

@@ -329,8 +329,8 @@ import Testing
 
   /// A feed may name hosts without end.
   @Test func hostsThatNobodyAsksAreForgotten() {
-    var book = BudgetBook(
-      BudgetBook.Queue.Limits(total: 10, perHost: 1), breaker: CircuitBreaker.Settings())
+    var book = BudgetState(
+      BudgetState.Queue.Limits(total: 10, perHost: 1), breaker: CircuitBreaker.Settings())
     let now = Moment(wall: Timestamp(nanoseconds: 0), monotonic: 0)
     for number in 0..<5000 {
       let origin = Origin(scheme: "http", host: "h\(number)", port: "80")
@@ -340,7 +340,7 @@ import Testing
       book.leave(place, .transportFailed, now: now, random: 0)
       _ = book.takeNotices()
     }
-    #expect(book.routeCount <= 2 * BudgetBook.mostIdle)
+    #expect(book.routeCount <= 2 * BudgetState.mostIdle)
   }
 
   // MARK: Rate

@@ -106,7 +106,7 @@ extension MemoryLedger {
 
   package func lastEvent() throws(LedgerFailure) -> Int64 {
     try read { state in
-      max(state.events.last?.number ?? 0, state.facts["events-dropped"].flatMap { Int64($0) } ?? 0)
+      max(state.events.last?.number ?? 0, state.facts[.eventsDropped].flatMap { Int64($0) } ?? 0)
     }
   }
 
@@ -177,7 +177,7 @@ extension MemoryLedger {
     try read { $0.activity }
   }
 
-  package func fact(_ name: String) throws(LedgerFailure) -> String? {
+  package func fact(_ name: LedgerFact) throws(LedgerFailure) -> String? {
     try read { $0.facts[name] }
   }
 }

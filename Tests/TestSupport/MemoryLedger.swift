@@ -24,7 +24,7 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
     package var heldPaths: [String: Set<RelativePath>] = [:]
     package var names: [RelativePath: NameRow] = [:]
     package var activity: [Activity] = []
-    package var facts: [String: String] = [:]
+    package var facts: [LedgerFact: String] = [:]
     /// Calls of `apply` and `applyVolatile` so far, the failed ones too.
     package var applies = 0
     /// The lists applied, durable and volatile, in order.
@@ -172,7 +172,7 @@ extension MemoryLedger.State {
     guard let last = dropped.last else { return }
     let numbers = Set(dropped.map(\.number))
     events.removeAll { numbers.contains($0.number) }
-    let known = facts["events-dropped"].flatMap { Int64($0) } ?? 0
-    facts["events-dropped"] = String(max(known, last.number))
+    let known = facts[.eventsDropped].flatMap { Int64($0) } ?? 0
+    facts[.eventsDropped] = String(max(known, last.number))
   }
 }

@@ -100,7 +100,7 @@ extension Agent {
       guard !shared.isEnding, let mirror = shared.mirrors[name], let plan = mirror.approved else {
         return nil
       }
-      shared.mirrors[name]?.stop = stop
+      shared.mirrors[name]?.work?.stop = stop
       return (mirror, plan)
     }
     guard let (mirror, plan) = accepted else { return nil }

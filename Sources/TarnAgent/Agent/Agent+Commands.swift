@@ -81,7 +81,7 @@ extension Agent: AgentPort {
       guard let cancelled = shared.state.cancel(name) else { return nil }
       if let number = cancelled.withdrawn {
         if cancelled.hasPass {
-          shared.mirrors[name]?.withdrawn = number
+          shared.mirrors[name]?.work?.withdrawn = number
         } else {
           shared.mirrors[name]?.lastRun = RunOutcome(Self.withdrawn).lastRun(number)
         }

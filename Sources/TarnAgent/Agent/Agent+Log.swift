@@ -25,18 +25,16 @@ extension Agent {
 
   /// When the log is to tell next how far a pass is: nanoseconds of the monotonic clock; nil when none is at work.
   func nextProgressLine(_ shared: Shared) -> UInt64? {
-    shared.mirrors.values.lazy.filter { $0.progress != nil }.map {
-      $0.told.addingSaturated(Self.progressPause)
-    }.min()
+    shared.mirrors.values.compactMap { $0.work?.told.addingSaturated(Self.progressPause) }.min()
   }
 
   /// Why a transfer of a pass is tried again: told at first, and once a minute while that goes on.
   func tellTrouble(_ trouble: PassTrouble, of name: String, _ fields: AgentLog.Fields) {
     let now = parts.clock.monotonic()
     let isDue = shared.withLock { shared -> Bool in
-      let last = shared.mirrors[name]?.toldTrouble
+      let last = shared.mirrors[name]?.work?.toldTrouble
       guard last.map({ now >= $0.addingSaturated(Self.progressPause) }) ?? true else { return false }
-      shared.mirrors[name]?.toldTrouble = now
+      shared.mirrors[name]?.work?.toldTrouble = now
       return true
     }
     parts.log.tell(isDue ? .notice : .debug, trouble.text(now: moment.wall), fields)
@@ -47,11 +45,9 @@ extension Agent {
     let now = parts.clock.monotonic()
     let due = shared.withLock { shared -> [(name: String, progress: PassProgress)] in
       shared.mirrors.compactMap { name, mirror in
-        guard let progress = mirror.progress, now >= mirror.told.addingSaturated(Self.progressPause) else {
-          return nil
-        }
-        shared.mirrors[name]?.told = now
-        return (name, progress)
+        guard let work = mirror.work, now >= work.told.addingSaturated(Self.progressPause) else { return nil }
+        shared.mirrors[name]?.work?.told = now
+        return (name, work.progress)
       }
     }
     for (name, progress) in due.sorted(by: { $0.name < $1.name }) {

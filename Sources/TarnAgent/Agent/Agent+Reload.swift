@@ -44,7 +44,7 @@ extension Agent {
     var actions: [AgentState.Action] = []
     for name in changes.removed {
       actions += shared.withLock { shared in
-        if shared.mirrors[name]?.run == nil { shared.mirrors[name] = nil }
+        if shared.mirrors[name]?.work == nil { shared.mirrors[name] = nil }
         return shared.state.remove(name)
       }
       parts.log.tell(.notice, "removed from the settings", AgentLog.Fields(mirror: name))
@@ -99,7 +99,7 @@ extension Agent {
     let (limit, rates) = shared.withLock { shared in
       (
         rateLimit(shared),
-        shared.mirrors.values.compactMap { mirror in mirror.rateControl.map { ($0, mirror.rates) } }
+        shared.mirrors.values.compactMap { mirror in mirror.work?.rateControl.map { ($0, mirror.rates) } }
       )
     }
     budget.setRate(limit)

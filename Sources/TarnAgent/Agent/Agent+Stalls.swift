@@ -36,10 +36,10 @@ extension Agent {
     shared.withLock { shared in
       var (stalled, transferring): (Set<String>, Set<String>) = ([], [])
       for (name, mirror) in shared.mirrors {
-        let snapshot = mirror.progress?.snapshot()
+        let snapshot = mirror.work?.progress.snapshot()
         if snapshot?.phase == .transferring { transferring.insert(name) }
-        let pace = snapshot.map { PassPace($0, before: mirror.pace, now: now) }
-        shared.mirrors[name]?.pace = pace
+        let pace = snapshot.map { PassPace($0, before: mirror.work?.pace, now: now) }
+        shared.mirrors[name]?.work?.pace = pace
         if pace?.isStalled(now: now) == true { stalled.insert(name) }
       }
       shared.state.setStalled(stalled)

@@ -219,10 +219,7 @@ extension Agent {
     let now = parts.clock.monotonic()
     let taken = shared.withLock { shared -> (AgentMirror, WatchID, [Region], [Event], Bool)? in
       guard let mirror = shared.mirrors[name], let id = shared.watched[name]?.id else { return nil }
-      shared.mirrors[name]?.progress = progress
-      shared.mirrors[name]?.told = parts.clock.monotonic()
-      shared.mirrors[name]?.stop = stop
-      shared.mirrors[name]?.run = run
+      shared.mirrors[name]?.work = AgentWork(run: run, progress: progress, stop: stop, told: now)
       let regions = shared.watched[name]?.book.begin(now: now) ?? []
       let onlyCounts = shared.watched[name]?.book.onlyCounts == true
       return (mirror, id, regions, shared.watched[name]?.takeEvents() ?? [], onlyCounts)
@@ -270,9 +267,7 @@ extension Agent {
       if isBack { shared.mirrors[name]?.failure = nil }
       shared.state.repaired(
         name, needsPass: outcome.needsPass || isBack, endsBackOff: outcome.wasBlind || isBack, now: now)
-      shared.mirrors[name]?.progress = nil
-      shared.mirrors[name]?.stop = nil
-      shared.mirrors[name]?.run = nil
+      shared.mirrors[name]?.work = nil
       shared.dropIfRemoved(name)
       shared.wasWoken = true
     }

@@ -203,7 +203,7 @@ package final class Agent: Sendable {
     let (actions, stops) = shared.change { shared -> ([AgentState.Action], [StopFlag]) in
       shared.isEnding = true
       shared.wasWoken = true
-      return (shared.state.end(), shared.mirrors.values.compactMap(\.stop))
+      return (shared.state.end(), shared.mirrors.values.compactMap { $0.work?.stop })
     }
     for action in actions { carryOut(action) }
     // Also of approvals after a pass that was asked to end before.
@@ -261,7 +261,7 @@ package final class Agent: Sendable {
 
   func carryOut(_ action: AgentState.Action) {
     switch action {
-    case .stop(let name): shared.withLock { $0.mirrors[name]?.stop }?.set()
+    case .stop(let name): shared.withLock { $0.mirrors[name]?.work?.stop }?.set()
     case .start(let name, let run): start(name, run)
     case .repair(let name, let run): startRepair(name, run)
     }
@@ -273,13 +273,10 @@ package final class Agent: Sendable {
     let now = Timestamp(nanoseconds: parts.clock.now())
     let rules = schedules.local
     let mirror = shared.withLock { shared -> AgentMirror? in
-      shared.mirrors[name]?.progress = progress
-      shared.mirrors[name]?.stop = stop
-      shared.mirrors[name]?.run = run
-      shared.mirrors[name]?.told = parts.clock.monotonic()
-      shared.mirrors[name]?.toldTrouble = nil
       let rate = shared.mirrors[name]?.rates.limit(at: now, in: rules)
-      shared.mirrors[name]?.rateControl = RateControl(rate)
+      shared.mirrors[name]?.work = AgentWork(
+        run: run, progress: progress, stop: stop, rateControl: RateControl(rate),
+        told: parts.clock.monotonic())
       defer { shared.mirrors[name]?.recreates = false }
       return shared.mirrors[name]
     }
@@ -316,14 +313,9 @@ package final class Agent: Sendable {
         shared.state.ended(
           name, result.outcome, hints: result.hints, hasReadFeed: result.hasReadFeed, now: moment,
           random: parts.random.unit())
-        shared.mirrors[name]?.progress = nil
-        shared.mirrors[name]?.stop = nil
-        shared.mirrors[name]?.run = nil
-        shared.mirrors[name]?.rateControl = nil
-        shared.mirrors[name]?.trouble = nil
-        let withdrawn = shared.mirrors[name]?.withdrawn ?? 0
+        let withdrawn = shared.mirrors[name]?.work?.withdrawn ?? 0
+        shared.mirrors[name]?.work = nil
         shared.mirrors[name]?.lastRun = result.lastRun(max(run, withdrawn))
-        shared.mirrors[name]?.withdrawn = nil
         shared.watched[name]?.book.passEnded(now: parts.clock.monotonic())
         if result.outcome != .cancelled, result.outcome != .busy {
           shared.mirrors[name]?.failure = result.failure
@@ -342,7 +334,7 @@ package final class Agent: Sendable {
   private func noteAsked() {
     let names = shared.withLock { shared in
       shared.state.running.filter {
-        shared.mirrors[$0]?.progress.map { $0.snapshot().phase != .reading } == true
+        shared.mirrors[$0]?.work.map { $0.progress.snapshot().phase != .reading } == true
       }
     }
     for name in names { setAsked(name, budget.askedRest(mirror: name).map(Double.init)) }
@@ -387,11 +379,7 @@ package final class Agent: Sendable {
       mirror.failure = kept?.failure
       mirror.approved = kept?.approved
       // A pass that still ends belongs to the mirror that had the name before.
-      mirror.stop = shared.mirrors[settings.name]?.stop
-      mirror.progress = shared.mirrors[settings.name]?.progress
-      mirror.run = shared.mirrors[settings.name]?.run
-      mirror.withdrawn = shared.mirrors[settings.name]?.withdrawn
-      mirror.rateControl = shared.mirrors[settings.name]?.rateControl
+      mirror.work = shared.mirrors[settings.name]?.work
       shared.mirrors[settings.name] = mirror
       budget.setPriority(TransferPriority(mirror.priority), mirror: settings.name)
       budget.remember(kept?.wishes ?? [], mirror: settings.name)

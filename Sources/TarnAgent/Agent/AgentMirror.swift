@@ -3,22 +3,33 @@ package import TarnCore
 package import TarnEngine
 import TarnRuntime
 
-/// One mirror of a running agent: its settings, and the pass at work.
+/// A pass or a repair that is at work.
+struct AgentWork: Sendable {
+  let run: UInt64
+  let progress: PassProgress
+  /// Ends it, or the approval that it carries out at the moment.
+  var stop: StopFlag
+  /// nil of a repair.
+  var rateControl: RateControl?
+  /// When the log last told of it: nanoseconds of the monotonic clock.
+  var told: UInt64
+  /// When the log last told why a transfer is tried again, by the same clock.
+  var toldTrouble: UInt64?
+  /// Of its progress, when that was last looked at.
+  var pace: PassPace?
+  /// Why it waits, as it last said; nil once it goes on.
+  var trouble: PassTrouble?
+  /// The number of a pass that was cancelled before it began: who waits for it hears of the end of this one.
+  var withdrawn: UInt64?
+}
+
+/// One mirror of a running agent: its settings, and what is at work.
 struct AgentMirror: Sendable {
   var settings: MirrorSettings
-  /// Of the pass at work; nil when none is.
-  var progress: PassProgress?
-  /// Of that progress, when it was last looked at.
-  var pace: PassPace?
+  /// Set and dropped in one place each: where a pass or a repair begins, and where it ends.
+  var work: AgentWork?
   /// Somebody asked that the next pass makes the folder anew.
   var recreates = false
-  var stop: StopFlag?
-  var run: UInt64?
-  /// When the log last told of it: nanoseconds of the monotonic clock.
-  var told: UInt64 = 0
-  /// When it last told why a transfer of the pass is tried again, by the same clock.
-  var toldTrouble: UInt64?
-  var rateControl: RateControl?
   /// Of its transfers, one by one.
   var steering = PassSteering()
   var priority = ControlCommand.Priority.normal
@@ -28,14 +39,10 @@ struct AgentMirror: Sendable {
   private(set) var rates: RateTimetable
   /// A held plan that may go ahead as soon as no pass is at work.
   var approved: String?
-  /// Why the pass at work waits, as it last said; nil once it goes on.
-  var trouble: PassTrouble?
   /// What was last said of another process that holds the folder; nil once the agent has it again.
   var busy: String?
   /// How the last pass ended, for who waits for it.
   var lastRun: StatusDocument.LastRun?
-  /// The number of a pass that was cancelled before it began: who waits for it hears of the end of the one at work.
-  var withdrawn: UInt64?
 
   init(_ settings: MirrorSettings) {
     self.settings = settings

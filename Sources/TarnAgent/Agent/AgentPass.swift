@@ -15,7 +15,7 @@ struct AgentPass: Sendable {
     let name = mirror.settings.name
     var request = SyncRequest(mirror.settings, credentials: agent.parts.paths.credentials)
     request.recreate = mirror.recreates
-    request.rates = mirror.rateControl
+    request.rates = mirror.work?.rateControl
     request.steering = mirror.steering
     request.keepEvents = agent.settings.agent.keepEvents
     if let ownWrites = agent.shared.withLock({ $0.watched[name]?.ownWrites }) {
@@ -150,7 +150,7 @@ struct AgentObserver: PassObserver {
   }
 
   private func tell(trouble: PassTrouble?) {
-    agent.shared.withLock { $0.mirrors[mirror]?.trouble = trouble }
+    agent.shared.withLock { $0.mirrors[mirror]?.work?.trouble = trouble }
   }
 }
 

@@ -231,7 +231,7 @@ package enum LedgerChange: Sendable, Equatable {
   /// Replaces the whole list.
   case activity([Activity])
   /// A small named fact: the feed, the policy, times of the last pass. nil removes it.
-  case fact(String, String?)
+  case fact(LedgerFact, String?)
 }
 
 /// The record of one mirror. Blocking; any thread; one writer (the folder's lock), readers beside it.
@@ -294,7 +294,7 @@ package protocol LedgerPort: Sendable {
   /// The files of windows that have a row, with the two times that tell their age, the newest first, then by path.
   func placedNames() throws(LedgerFailure) -> [(path: RelativePath, date: Timestamp?, first: Timestamp)]
   func activity() throws(LedgerFailure) -> [Activity]
-  func fact(_ name: String) throws(LedgerFailure) -> String?
+  func fact(_ name: LedgerFact) throws(LedgerFailure) -> String?
   func close()
 }
 

@@ -99,7 +99,7 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
   private var waiting: [ID: (request: Request, slot: Int)] = [:]
   private var running: [ID: Request] = [:]
   private var hosts: [Host: HostState] = [:]
-  private var lines: [Door: DoorLine<ID, Flow>] = [:]
+  private var lines: [Door: HostQueue<ID, Flow>] = [:]
   /// Places of each mirror that has any, everywhere.
   private var places: [Mirror: Int] = [:]
   private var isShared = false
@@ -143,7 +143,7 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     if lines[door] == nil { hosts[request.host, default: HostState()].lines += 1 }
     // Where turns are even, an urgent one goes first.
     let order = request.priority == .urgent ? sequence : sequence | 1 << 63
-    let (slot, isNew) = lines[door, default: DoorLine()].append(id, flow, order: order)
+    let (slot, isNew) = lines[door, default: HostQueue()].append(id, flow, order: order)
     waiting[id] = (request, slot)
     if isNew {
       let entry = served[flow] ?? (clock, 0)

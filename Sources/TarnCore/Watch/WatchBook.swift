@@ -11,7 +11,7 @@ package struct WatchBook: Sendable {
     package init() {}
   }
 
-  private enum Sight: Equatable {
+  private enum Visibility: Equatable {
     case off
     case starting
     case watching(since: UInt64)
@@ -24,7 +24,7 @@ package struct WatchBook: Sendable {
     package var detail: String
   }
 
-  private var sight: Sight
+  private var sight: Visibility
   private var pace: Pace
   private var dirt = DirtySet()
   /// Since when all of it has to be looked at, whatever was told; nil when nothing asks for that.

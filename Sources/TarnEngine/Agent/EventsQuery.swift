@@ -92,7 +92,7 @@ package struct EventsQuery {
     for journal in journals {
       let after = cursor[journal.id]
       var events = try journal.ledger.events(after: after, limit: limit + 1)
-      let dropped = try journal.ledger.fact("events-dropped").flatMap { Int64($0) } ?? 0
+      let dropped = try journal.ledger.fact(.eventsDropped).flatMap { Int64($0) } ?? 0
       if dropped > after { events.insert(Self.marker(dropped, before: events.first), at: 0) }
       heads.append(Head(journal: journal, events: events[...]))
     }

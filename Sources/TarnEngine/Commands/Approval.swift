@@ -88,9 +88,9 @@ package struct Approval {
       detail: "plan \(held.id): \(Units.count(report.deleted, "deletion"))\(left)")
     let waiting = try report.wasStopped ? [] : freed(held)
     // A person has looked at what the list is now.
-    let format = try ledger.fact("format")
+    let format = try ledger.fact(.format)
     try ledger.apply(
-      (report.wasStopped ? [] : [.dropHolds, .fact(DeletionHold.formatFact, format)]) + [.event(end)]
+      (report.wasStopped ? [] : [.dropHolds, .fact(.deletingFormat, format)]) + [.event(end)]
         + waiting.map { .problem($0) }
         + settled(report))
     return report
@@ -116,11 +116,11 @@ package struct Approval {
   /// Where only these deletions kept the last pass from being in sync, it is so now: as of the feed that it read.
   private func settled(_ report: ApprovalReport) throws(LedgerFailure) -> [LedgerChange] {
     // Where entries waited for them it is "partial".
-    guard try ledger.fact("outcome") == "held" else { return [] }
-    guard report.problems.isEmpty else { return [.fact("outcome", "undone")] }
+    guard try ledger.fact(.outcome) == "held" else { return [] }
+    guard report.problems.isEmpty else { return [.fact(.outcome, "undone")] }
     guard !report.wasStopped else { return [] }
-    let ended = try ledger.fact("ended")
-    return [.fact("outcome", "in-sync")] + (ended.map { [.fact("success", $0)] } ?? [])
+    let ended = try ledger.fact(.ended)
+    return [.fact(.outcome, "in-sync")] + (ended.map { [.fact(.success, $0)] } ?? [])
   }
 
   /// One group of the plan's paths: there may be millions.

@@ -111,7 +111,7 @@ package struct ExplainQuery {
     let isHeld = try held.map { try ledger.isHeld(path, plan: $0.id) } ?? false
     var answer = Explanation(path: path.printable, state: "unknown", summary: "")
     let mirror = ShellWord.quote(mirror)
-    var about = try Circumstances(path, ledger: ledger, folder: folder, holder: holder)
+    var about = try PathContext(path, ledger: ledger, folder: folder, holder: holder)
     about.configuredName = configuredName
     about.agentsName = agentsName
     (answer.state, answer.summary, answer.hint) = Self.verdict(
@@ -158,7 +158,7 @@ package struct ExplainQuery {
   ///
   /// - Parameter plan: the one that is held; nil when what was held was approved since.
   private static func hint(
-    _ problem: Problem, row: Row?, plan: HeldPlan?, about: Circumstances, mirror: String
+    _ problem: Problem, row: Row?, plan: HeldPlan?, about: PathContext, mirror: String
   ) -> String? {
     switch problem.kind {
     case .conflict: about.afterConflict(problem.code, row: row, mirror: mirror)
@@ -170,9 +170,9 @@ package struct ExplainQuery {
   }
 
   private static func verdict(
-    row: Row?, present: Present?, problem: Problem?, held: HeldPlan?, isHeld: Bool, about: Circumstances,
+    row: Row?, present: Present?, problem: Problem?, held: HeldPlan?, isHeld: Bool, about: PathContext,
     mirror: String
-  ) -> Circumstances.Verdict {
+  ) -> PathContext.Verdict {
     if about.transfer != nil, let verdict = about.unfinished(isPlaced: row != nil, mirror: mirror) {
       return verdict
     }

@@ -15,16 +15,16 @@ package struct StatusQuery {
     name: String, folder: String, holder: Int32?, problemLimit: Int = 20
   ) throws(LedgerFailure) -> StatusDocument {
     var document = StatusDocument(
-      name: name, feed: try ledger.fact("feed") ?? "", folder: folder, state: "idle")
-    document.format = try ledger.fact("format")
-    document.lastSuccess = try ledger.fact("success")
-    document.lastAttempt = try ledger.fact("attempt")
-    document.verifiedAt = try ledger.fact("verified")
-    document.upstreamChangedAt = try ledger.fact("upstream-changed")
-    document.lastFailure = try ledger.fact("failure")
-    if document.lastFailure != nil { document.hint = try ledger.fact("failure-hint") }
+      name: name, feed: try ledger.fact(.feed) ?? "", folder: folder, state: "idle")
+    document.format = try ledger.fact(.format)
+    document.lastSuccess = try ledger.fact(.success)
+    document.lastAttempt = try ledger.fact(.attempt)
+    document.verifiedAt = try ledger.fact(.verified)
+    document.upstreamChangedAt = try ledger.fact(.upstreamChanged)
+    document.lastFailure = try ledger.fact(.failure)
+    if document.lastFailure != nil { document.hint = try ledger.fact(.failureHint) }
     document.process = holder
-    if let ended = try ledger.fact("repaired"), let changes = try ledger.fact("repair") {
+    if let ended = try ledger.fact(.repaired), let changes = try ledger.fact(.repair) {
       document.lastRepair = StatusDocument.LastRepair(ended: ended, changes: changes)
     }
     let since = try failedSince()
@@ -42,19 +42,19 @@ package struct StatusQuery {
     }
     (document.trashFiles, document.trashBytes) = try ledger.trashTotals()
     document.state = try state(document)
-    if holder == nil, let missing = try ledger.fact(RepairPending.fact).flatMap({ RepairPending($0) }) {
+    if holder == nil, let missing = try ledger.fact(.repairPending).flatMap({ RepairPending($0) }) {
       document.entries.take(missing: missing.files)
       document.bytes.take(missing: missing.bytes)
       if document.state == "idle" { document.state = "interrupted" }
     }
     if holder != nil {
       // An earlier Tarn does not say.
-      let waiting = try ledger.fact("transfers-waiting").flatMap { Int($0) } ?? 0
-      let unlisted = try ledger.fact("transfers-unlisted").flatMap { Int($0) } ?? 0
-      document.feedTransfer = try ledger.fact(StatusDocument.FeedTransfer.fact).flatMap {
+      let waiting = try ledger.fact(.transfersWaiting).flatMap { Int($0) } ?? 0
+      let unlisted = try ledger.fact(.transfersUnlisted).flatMap { Int($0) } ?? 0
+      document.feedTransfer = try ledger.fact(.feedTransfer).flatMap {
         StatusDocument.FeedTransfer(encoded: $0)
       }
-      document.progress = try ledger.fact(StatusDocument.Progress.fact).flatMap {
+      document.progress = try ledger.fact(.progress).flatMap {
         StatusDocument.Progress(encoded: $0)
       }
       document.show(try ledger.activity(), waiting: waiting, unlisted: unlisted)
@@ -63,9 +63,9 @@ package struct StatusQuery {
   }
 
   private func state(_ document: StatusDocument) throws(LedgerFailure) -> String {
-    if document.process != nil { return try ledger.fact("phase") ?? "reading" }
+    if document.process != nil { return try ledger.fact(.phase) ?? "reading" }
     if document.lastFailure != nil { return "failing" }
-    let outcome = try ledger.fact("outcome")
+    let outcome = try ledger.fact(.outcome)
     // It was killed, or asked to stop.
     if outcome == "running" || outcome == "stopped" { return "interrupted" }
     if document.held != nil { return "held" }
@@ -79,27 +79,27 @@ package struct StatusQuery {
   ///
   /// - Returns: when that pass began; nil when the last one came to an end.
   func failedSince() throws(LedgerFailure) -> Timestamp? {
-    guard try ledger.fact("outcome") == "running" else { return nil }
+    guard try ledger.fact(.outcome) == "running" else { return nil }
     // An earlier Tarn wrote whole seconds only.
-    if let began = try ledger.fact("began").flatMap({ Int64($0) }) { return Timestamp(nanoseconds: began) }
-    return try ledger.fact("attempt").flatMap { Timestamp(rfc3339: $0) }
+    if let began = try ledger.fact(.began).flatMap({ Int64($0) }) { return Timestamp(nanoseconds: began) }
+    return try ledger.fact(.attempt).flatMap { Timestamp(rfc3339: $0) }
   }
 
   private func fillCounts(
     _ document: inout StatusDocument, _ counts: [Problem.Kind: Int]
   ) throws(LedgerFailure) {
-    let wanted = try ledger.fact("entries-wanted").flatMap { Int($0) } ?? 0
+    let wanted = try ledger.fact(.entriesWanted).flatMap { Int($0) } ?? 0
     document.entries.wanted = wanted
     document.entries.failed = counts[.failed] ?? 0
     document.entries.refused = counts[.refused] ?? 0
     document.entries.conflict = counts[.conflict] ?? 0
-    document.entries.current = try ledger.fact("entries-current").flatMap { Int($0) } ?? 0
+    document.entries.current = try ledger.fact(.entriesCurrent).flatMap { Int($0) } ?? 0
     // Found since by a verification, or by a repair that could not mend it; a repair of everything has counted without them.
-    if try ledger.fact("outcome") == "in-sync" {
+    if try ledger.fact(.outcome) == "in-sync" {
       let missed = try ledger.failedRowCount()
       document.entries.current = min(document.entries.current, max(0, wanted - missed))
     }
-    document.entries.kept = try ledger.fact("entries-kept").flatMap { Int($0) } ?? 0
+    document.entries.kept = try ledger.fact(.entriesKept).flatMap { Int($0) } ?? 0
     document.entries.pending = max(
       0,
       wanted - document.entries.current - document.entries.failed - document.entries.refused
@@ -116,10 +116,10 @@ package struct StatusQuery {
 
   /// - Parameter missing: entries that are not in place. Of the others the sizes are known, whatever the plan of a pass at work knew.
   private func fillBytes(_ bytes: inout StatusDocument.Bytes, missing: Int) throws(LedgerFailure) {
-    let known = try ledger.fact("bytes-wanted").flatMap { UInt64($0) } ?? 0
-    bytes.unknownSizes = min(missing, try ledger.fact("sizes-unknown").flatMap { Int($0) } ?? 0)
+    let known = try ledger.fact(.bytesWanted).flatMap { UInt64($0) } ?? 0
+    bytes.unknownSizes = min(missing, try ledger.fact(.sizesUnknown).flatMap { Int($0) } ?? 0)
     // A ledger of an earlier Tarn does not say; its next pass does.
-    let recorded = try ledger.fact("bytes-current").flatMap { UInt64($0) }
+    let recorded = try ledger.fact(.bytesCurrent).flatMap { UInt64($0) }
     bytes.current = if let recorded { recorded } else { try ledger.rowBytes() }
     let pending = known - min(known, bytes.current)
     bytes.wanted = known == 0 && bytes.unknownSizes > 0 ? nil : known

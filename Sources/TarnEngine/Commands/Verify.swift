@@ -85,7 +85,7 @@ package struct Verification {
   private func check() throws -> VerifyReport {
     observer.pass(.phase(.verifying))
     // What `tarn status` shows beside it; soon stale, so a failure is of no account here.
-    try? ports.ledger.applyVolatile([.fact("phase", PassEvent.Phase.verifying.rawValue)])
+    try? ports.ledger.applyVolatile([.fact(.phase, PassEvent.Phase.verifying.rawValue)])
     let total = try ports.ledger.rowCount()
     let totalBytes = try ports.ledger.rowBytes()
     progress.change { snapshot in
@@ -94,8 +94,8 @@ package struct Verification {
       snapshot.bytesTotal = totalBytes
     }
     var report = VerifyReport()
-    report.isBlank = try total == 0 && ports.ledger.fact("entries-wanted") != "0"
-    report.knowsFeed = try ports.ledger.fact("feed") != nil
+    report.isBlank = try total == 0 && ports.ledger.fact(.entriesWanted) != "0"
+    report.knowsFeed = try ports.ledger.fact(.feed) != nil
     let catalog = try openCatalog()
     let rows = try ports.ledger.rows()
     while let row = try rows.next() {
@@ -118,7 +118,7 @@ package struct Verification {
   }
 
   private func openCatalog() throws -> (any CatalogReading)? {
-    guard let fact = try ports.ledger.fact(CatalogFact.name),
+    guard let fact = try ports.ledger.fact(.catalog),
       let catalog = try ports.catalog?.open(id: CatalogFact.id(of: fact)), !catalog.isWindow
     else { return nil }
     return catalog
@@ -163,10 +163,10 @@ package struct Verification {
     changes += found.prefix(PassReport.mostProblems).map { .problem($0.asLooked) }
     // No pass may call it in sync without having looked.
     if !(found.isEmpty && report.missing.isEmpty && report.changed.isEmpty) {
-      changes.append(.fact(FeedRecord.fact, nil))
+      changes.append(.fact(.feedRecord, nil))
     }
     if report.isGood {
-      changes.append(.fact("verified", Timestamp(nanoseconds: ports.clock.now()).rfc3339))
+      changes.append(.fact(.verified, Timestamp(nanoseconds: ports.clock.now()).rfc3339))
     }
     do throws(LedgerFailure) {
       try ports.ledger.apply(changes)
@@ -184,7 +184,7 @@ package struct Verification {
 
   private func leavesLocalChanges(_ report: VerifyReport) throws -> Bool {
     guard let path = report.missing.first ?? report.changed.first,
-      let policy = try? PassOptions(encoded: ports.ledger.fact("options") ?? "").policy()
+      let policy = try? PassOptions(encoded: ports.ledger.fact(.options) ?? "").policy()
     else { return false }
     let isOfWindow = try ports.ledger.name(path) != nil
     return (isOfWindow ? policy.window.localChanges : policy.localChanges) != .restore

@@ -44,7 +44,7 @@ final class PlanBuilder {
   var plannedWithRecorded: UInt64 { bytes.planned.addingSaturated(plannedAsRecorded) }
   /// Entries below files that have to make way first, which are planned only if those may go: see `admitBlocked`.
   private var blocked: (count: Int, bytes: UInt64, unknown: Int) = (0, 0, 0)
-  private(set) var strangers = Strangers()
+  private(set) var strangers = UnrecordedFiles()
   /// What the ledger has to learn of a window's files once the feed is accepted.
   var learned: [LedgerChange] = []
   /// Entries taken from the feed, filters not applied.
@@ -279,7 +279,7 @@ final class PlanBuilder {
     plannedUnknown = 0
     plannedAsRecorded = 0
     blocked = (0, 0, 0)
-    strangers = Strangers()
+    strangers = UnrecordedFiles()
     entriesInFeed = 0
     asksForEach = false
     left = Standing()

@@ -139,7 +139,7 @@ struct FeedReader {
     let isFeed = limit == Self.mostBytes
     // All that a pass does waits for it: it stands behind no other mirror's files.
     request.isUrgent = isFeed
-    let fetch = FeedFetch(progress: isFeed ? progress : nil)
+    let fetch = FeedReceiver(progress: isFeed ? progress : nil)
     let wishes = steering?.wishes ?? 0
     return Pending(
       url: url, limit: limit, isFeed: isFeed, known: known, fetch: fetch,
@@ -160,7 +160,7 @@ struct FeedReader {
     /// Not one of the listings that it leads to.
     var isFeed: Bool
     var known: FeedValidators?
-    var fetch: FeedFetch
+    var fetch: FeedReceiver
     var id: DownloadID
     /// By its digest it is told from another one.
     var isDigested = false
@@ -273,7 +273,7 @@ struct FeedReader {
 
   /// What `tarn status` shows beside it; soon stale, so a failure is of no account here.
   private func tell() {
-    let change = LedgerChange.fact(StatusDocument.FeedTransfer.fact, progress.snapshot().feed?.encoded)
+    let change = LedgerChange.fact(.feedTransfer, progress.snapshot().feed?.encoded)
     try? ports.ledger.applyVolatile([change])
   }
 
@@ -284,7 +284,7 @@ struct FeedReader {
     steering?.end(gate, since: wishes)
     var left = UInt64(max(0, seconds) * 1e9)
     while left > 0 {
-      let turn = min(left, FeedFetch.turn)
+      let turn = min(left, FeedReceiver.turn)
       if gate.wait(nanoseconds: turn) { return }
       left -= turn
       try meanwhile?()

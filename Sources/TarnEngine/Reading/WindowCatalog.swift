@@ -50,8 +50,6 @@ final class WindowCatalog {
 
   /// An item that is taken for a file that is there, although its title and more of it are others.
   struct Doubt {
-    /// The fact that remembers the last ones that were told.
-    static let fact = "window-doubts"
     static let mostShown = 3
 
     var title: [UInt8]

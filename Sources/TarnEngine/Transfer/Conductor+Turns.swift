@@ -36,7 +36,7 @@ extension Conductor {
   }
 
   /// Begins an action that no plan of its own names.
-  func begin(_ action: Action, _ strangers: Strangers) throws {
+  func begin(_ action: Action, _ strangers: UnrecordedFiles) throws {
     context.strangers = strangers
     try admit(action, ordinal: 0, isAgain: true)
   }

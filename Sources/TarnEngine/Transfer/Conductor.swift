@@ -20,7 +20,7 @@ final class Conductor {
   let lanes: Lanes
   private let checkpoints: Checkpoints
   let publisher: PublishThread
-  var context: IntakeContext
+  var context: FileReceiverContext
   /// Names of the partial files to go on with.
   var resumable: [RelativePath: String]
   /// Any rows at the start: else no bytes of the folder can be used again.
@@ -34,7 +34,7 @@ final class Conductor {
   private var othersBegun = 0
   var delayed: [(due: UInt64, job: UInt64)] = []
   var adoptions: [Row] = []
-  var twins: Twins
+  var twins: Duplicates
   /// Jobs that waited for a twin and may begin.
   var ready: [UInt64] = []
   /// The next action of the plan.
@@ -50,7 +50,7 @@ final class Conductor {
   /// What orders ended or kept from beginning, and as which problem it is told, to be tried again if somebody wants that.
   var steeredAway: [RelativePath: (action: Action, ordinal: Int, code: String)] = [:]
   /// Entries for which there was no space beside others.
-  var cramped: Cramped
+  var cramped: SpaceQueue
   /// Jobs so far that took space.
   var begun = 0
   let space: SpaceBudget
@@ -89,7 +89,7 @@ final class Conductor {
 
   /// - Parameter bell: of one that works beside another, which is stepped by whoever hears it; called on any thread.
   init(
-    ports: PassPorts, folder: any FolderPort, policy: PassPolicy, strangers: Strangers,
+    ports: PassPorts, folder: any FolderPort, policy: PassPolicy, strangers: UnrecordedFiles,
     observer: any PassObserver, progress: PassProgress, stop: StopFlag, steering: PassSteering? = nil,
     mostHeldBack: Int, bell: (@Sendable () -> Void)? = nil
   ) throws {
@@ -103,8 +103,8 @@ final class Conductor {
     self.mostHeldBack = mostHeldBack
     isBeside = bell != nil
     mostJobs = isBeside ? min(Self.mostBeside, Self.most / 4) : Self.most
-    twins = Twins(mostWaiting: mostHeldBack)
-    cramped = Cramped(most: mostHeldBack)
+    twins = Duplicates(mostWaiting: mostHeldBack)
+    cramped = SpaceQueue(most: mostHeldBack)
     retry = RetryPolicy(retries: policy.retries)
     let mailbox = LockedCondition<[JobMessage]>([])
     self.mailbox = mailbox
@@ -117,7 +117,7 @@ final class Conductor {
     checkpoints = Checkpoints(ledger: ports.ledger)
     publisher = PublishThread(
       folder: folder, ledger: ports.ledger, clock: ports.clock, ownWrites: ports.ownWrites, post: post)
-    context = IntakeContext(
+    context = FileReceiverContext(
       folder: folder, ledger: ports.ledger, downloader: ports.downloader, lanes: lanes,
       checkpoints: checkpoints, space: space, progress: progress, bootID: ports.bootID,
       strangers: strangers, post: post)
@@ -278,7 +278,7 @@ final class Conductor {
   /// Answers with `prepared`.
   func look(_ job: Job) {
     jobs[job.id]?.knewTwin = twins.isPlaced(job)
-    let preparing = Preparing(job: job, context: context)
+    let preparing = LocalBytesSearch(job: job, context: context)
     lanes.submit(lane: job.lane) { preparing.run() }
   }
 
@@ -306,7 +306,7 @@ final class Conductor {
     request.encoding = job.takesEncoding ? .taken : .refused
     job.isConditional = request.ifNoneMatch != nil || request.ifModifiedSince != nil
     job.wishes = steering?.wishes
-    let intake = Intake(job, context: context)
+    let intake = FileReceiver(job, context: context)
     progress.begin(
       id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.url, isWaiting: true)
     let download = ports.downloader.start(request, to: intake)
@@ -365,7 +365,7 @@ final class Conductor {
     }
   }
 
-  private func prepared(_ id: UInt64, _ preparation: Preparation) throws {
+  private func prepared(_ id: UInt64, _ preparation: LocalBytes) throws {
     switch preparation {
     case .nothing, .failed:
       if let failure = jobs[id]?.failure { return giveUp(id, code: failure.code, message: failure.message) }
@@ -393,7 +393,7 @@ final class Conductor {
     let post = context.post
     let (entry, known) = (job.entry, job.known)
     lanes.submit(lane: job.lane) {
-      post(.ended(id, Intake.seal(partial, entry, head: nil, known: known)))
+      post(.ended(id, FileReceiver.seal(partial, entry, head: nil, known: known)))
     }
   }
 
@@ -486,8 +486,8 @@ final class Conductor {
     var changes = progress.snapshot().changes
     if let standing {
       changes += [
-        .fact("entries-current", String(standing.entries + counts.inPlace)),
-        .fact("bytes-current", String(standing.bytes.addingSaturated(bytes.inPlace))),
+        .fact(.entriesCurrent, String(standing.entries + counts.inPlace)),
+        .fact(.bytesCurrent, String(standing.bytes.addingSaturated(bytes.inPlace))),
       ]
     }
     try? ports.ledger.applyVolatile(changes + earlyChanges())

@@ -95,7 +95,7 @@ struct Job {
   var url: String { entry.sources[source].url }
 
   /// The lane that its work is done on. Small files are all made on one, for to make files two threads mostly wait for each other
-  /// in the file system, and filled on the next (`Intake.end`).
+  /// in the file system, and filled on the next (`FileReceiver.end`).
   var lane: Int { assignment.lane }
 
   static func isForFirstLane(_ entry: Entry) -> Bool { entry.size.map { $0 <= largestOfOneLane } == true }
@@ -155,7 +155,7 @@ struct Job {
 
 /// What comes back to the conductor.
 enum JobMessage: Sendable {
-  case prepared(UInt64, Preparation)
+  case prepared(UInt64, LocalBytes)
   indirect case ended(UInt64, JobEnd)
   indirect case published(UInt64, PublishOutcome)
   /// A step failed that can be done without; what is done instead.
@@ -172,7 +172,7 @@ enum JobMessage: Sendable {
 }
 
 /// What was at hand before the first byte was asked for.
-enum Preparation: Sendable {
+enum LocalBytes: Sendable {
   case nothing
   /// A partial file with so many proved bytes.
   case kept(any PartialFile, ResumeLadder.Known)

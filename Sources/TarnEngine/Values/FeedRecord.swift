@@ -3,8 +3,6 @@ import TarnCore
 /// What a pass that ended in sync leaves for the next one: how to ask whether the feed has changed since, how the folder
 /// stood then, and what such a pass reports. Lies in the ledger as one fact.
 struct FeedRecord: Sendable, Equatable {
-  /// The name of the fact. A pass removes it as it begins.
-  static let fact = "feed-record"
   /// Seconds after which the feed is read whole, whatever its server says.
   static let longest: Int64 = 24 * 3600
 

@@ -283,10 +283,10 @@ extension PassProgress.Snapshot {
     let listed = min(waiting, StatusDocument.mostWaiting)
     return [
       .activity(transfers.dropLast(waiting - listed)),
-      .fact("transfers-waiting", listed > 0 ? String(listed) : nil),
-      .fact("transfers-unlisted", waiting > listed ? String(waiting - listed) : nil),
-      .fact(StatusDocument.FeedTransfer.fact, feed?.encoded),
-      .fact(StatusDocument.Progress.fact, progress?.encoded),
+      .fact(.transfersWaiting, listed > 0 ? String(listed) : nil),
+      .fact(.transfersUnlisted, waiting > listed ? String(waiting - listed) : nil),
+      .fact(.feedTransfer, feed?.encoded),
+      .fact(.progress, progress?.encoded),
     ]
   }
 
@@ -303,8 +303,6 @@ extension PassProgress.Snapshot {
 }
 
 extension StatusDocument.FeedTransfer {
-  static let fact = "feed-transfer"
-
   /// As the ledger has it.
   var encoded: String { "\(received) \(rate) \(total.map { String($0) } ?? "-")" }
 
@@ -316,8 +314,6 @@ extension StatusDocument.FeedTransfer {
 }
 
 extension StatusDocument.Progress {
-  static let fact = "progress"
-
   /// As the ledger has it.
   var encoded: String { "\(filesDone) \(filesTotal) \(bytesDone) \(bytesTotal) \(unknownSizes) \(rate)" }
 

@@ -4,7 +4,6 @@ import TarnCore
 struct UnnamedProblems: Equatable {
   private(set) var counts: [Problem.Kind: Int] = [:]
 
-  static let fact = "problems-unnamed"
   private static let kinds: [Problem.Kind] = [.failed, .refused, .conflict]
 
   init() {}
@@ -23,7 +22,7 @@ struct UnnamedProblems: Equatable {
   ///
   /// - Parameter failedSince: without those of kind `failed` that are of an earlier pass; nil for all.
   init(_ ledger: any LedgerPort, failedSince: Timestamp?) throws(LedgerFailure) {
-    let numbers = try ledger.fact(Self.fact)?.split(separator: " ").compactMap { Int64($0) } ?? []
+    let numbers = try ledger.fact(.problemsUnnamed)?.split(separator: " ").compactMap { Int64($0) } ?? []
     guard numbers.count == Self.kinds.count + 1 else { return }
     let began = Timestamp(nanoseconds: numbers[Self.kinds.count])
     var older = try ledger.problemCounts(seenBefore: began)
@@ -36,9 +35,9 @@ struct UnnamedProblems: Equatable {
 
   /// - Parameter began: when the pass did that counted them.
   func change(began: Timestamp) -> LedgerChange {
-    guard counts.values.contains(where: { $0 > 0 }) else { return .fact(Self.fact, nil) }
+    guard counts.values.contains(where: { $0 > 0 }) else { return .fact(.problemsUnnamed, nil) }
     let numbers = Self.kinds.map { String(counts[$0] ?? 0) } + [String(began.nanoseconds)]
-    return .fact(Self.fact, numbers.joined(separator: " "))
+    return .fact(.problemsUnnamed, numbers.joined(separator: " "))
   }
 
   static func + (left: Self, right: Self) -> Self {

@@ -20,8 +20,8 @@ extension FolderHome {
   /// The same, and what this very call made, as the kernel told it: not what was missing in a look before.
   package static func make(
     folder: String, state: String?, random: any RandomSource = SystemRandom()
-  ) throws(FolderFailure) -> (home: FolderHome, made: Made) {
-    var made = Made()
+  ) throws(FolderFailure) -> (home: FolderHome, made: CreatedParts) {
+    var made = CreatedParts()
     do throws(FolderFailure) {
       return (try make(folder, state, random, &made), made)
     } catch {
@@ -31,7 +31,7 @@ extension FolderHome {
   }
 
   private static func make(
-    _ folder: String, _ state: String?, _ random: any RandomSource, _ made: inout Made
+    _ folder: String, _ state: String?, _ random: any RandomSource, _ made: inout CreatedParts
   ) throws(FolderFailure) -> FolderHome {
     try makeDirectories(folder, mode: 0o755, &made.directories)
     let root = try Descriptor.directory(at: folder)
@@ -81,7 +81,7 @@ extension FolderHome {
     try Self.checkMount(root, state, folder, stateDirectory)
     return LocalFolder(
       home: self, root: root, partial: try own("partial", in: state), trash: try own("trash", in: state),
-      hashing: hashing, random: random, mover: Mover(probe: probe, hasFlags: renameFlags))
+      hashing: hashing, random: random, mover: Renamer(probe: probe, hasFlags: renameFlags))
   }
 
   /// `partial` or `trash`; made when it is gone.

@@ -4,7 +4,7 @@ import TarnCore
 
 extension FolderHome {
   /// What one call of `make` made, and nobody else.
-  package struct Made: Sendable, Equatable {
+  package struct CreatedParts: Sendable, Equatable {
     /// The folder, the state, and what had to be made above them. Outermost first.
     package var directories: [String] = []
     /// Of which something of Tarn's own was made; nil when all of it was there.

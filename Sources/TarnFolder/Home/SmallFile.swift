@@ -56,7 +56,7 @@ enum SmallFile {
         written += Int(count)
       }
       try file.sync(draft.utf8)
-      let moved = Mover(probe: nil).moveOut(directory, draft, to: target, cString(name), .rename)
+      let moved = Renamer(probe: nil).moveOut(directory, draft, to: target, cString(name), .rename)
       try kernel("make", name.utf8, moved)
     } catch {
       _ = directory.use { tarn_unlink($0, cString(draft)) }

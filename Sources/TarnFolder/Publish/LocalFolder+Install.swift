@@ -115,7 +115,7 @@ extension LocalFolder {
 
   private func notExchanged(_ item: Installation, _ errno: Int32) throws(FolderFailure) -> PublishOutcome {
     if errno == ENOENT { return .stale("what stood at \(item.path.printable) is gone") }
-    if Mover.isUnsupported(-errno) {
+    if Renamer.isUnsupported(-errno) {
       throw FolderFailure(
         .other,
         "cannot replace \(item.path.printable): the file system cannot exchange two names, and nothing else is safe; move away what is there, and it is fetched",

@@ -27,7 +27,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private let hashing: any Hashing
   private let probe: FolderProbe?
   private let shared: Locked<Shared>
-  private let companion: Companion?
+  private let companion: HashThread?
   /// Of the contents that `begin` started.
   private var contents: RunningCheck?
   /// After a wrong piece: what the next bytes are checked against, once those before them are read again.
@@ -49,7 +49,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   ///   - companion: hashes what is written of a large file; nil for one after the other.
   init(
     name: String, directory: Descriptor, descriptor: Descriptor, found: FileStat?, hashing: any Hashing,
-    probe: FolderProbe?, companion: Companion? = nil
+    probe: FolderProbe?, companion: HashThread? = nil
   ) {
     self.name = name
     self.directory = directory

@@ -67,8 +67,6 @@ enum SQL {
 
   static let eventColumns = "moment, code, path, bytes, detail"
   static let event = "SELECT number, \(eventColumns) FROM events"
-  /// The fact of why a plan is held.
-  static let heldReason = "held-reason"
   static let addEvent = "INSERT INTO events (\(eventColumns)) VALUES (\(places(5)))"
 
   static let oldestPrunable = """
@@ -78,8 +76,6 @@ enum SQL {
   private static let prunable = "number <= ? AND moment < ? AND NOT (code = 'deleted' AND moment >= ?)"
   static let lastPrunable = "SELECT number FROM events WHERE \(prunable) ORDER BY number DESC LIMIT 1"
   static let prune = "DELETE FROM events WHERE \(prunable)"
-  /// The fact that holds the number of the last event dropped.
-  static let eventsDropped = "events-dropped"
 
   static let nameColumns = "path, guid, ordinal, place, url, title, date, first, rule"
   static let name = "SELECT \(nameColumns) FROM names"

@@ -133,7 +133,7 @@ extension SQLiteLedger {
 
   package func lastEvent() throws(LedgerFailure) -> Int64 {
     // What was dropped had numbers, too.
-    let dropped = try fact(SQL.eventsDropped).flatMap { Int64($0) } ?? 0
+    let dropped = try fact(.eventsDropped).flatMap { Int64($0) } ?? 0
     let last = try first("SELECT max(number) FROM events", []) { row throws(LedgerFailure) in
       row.isNull(0) ? 0 : try row.integer(0)
     }
@@ -160,7 +160,7 @@ extension SQLiteLedger {
   }
 
   package func held() throws(LedgerFailure) -> HeldPlan? {
-    let reason = try fact(SQL.heldReason) ?? ""
+    let reason = try fact(.heldReason) ?? ""
     return try first("SELECT plan, since, count FROM held") { row throws(LedgerFailure) in
       HeldPlan(
         id: try row.text(0), when: try row.timestamp(1), count: Int(try row.integer(2)), reason: reason)
@@ -225,8 +225,8 @@ extension SQLiteLedger {
     }
   }
 
-  package func fact(_ name: String) throws(LedgerFailure) -> String? {
-    try first(SQL.fact, [.text(name)]) { row throws(LedgerFailure) in try row.text(0) }
+  package func fact(_ name: LedgerFact) throws(LedgerFailure) -> String? {
+    try first(SQL.fact, [.text(name.rawValue)]) { row throws(LedgerFailure) in try row.text(0) }
   }
 
   /// Lends a reader to `body`; the writer, for want of descriptors, which then does not keep a pass from ending in

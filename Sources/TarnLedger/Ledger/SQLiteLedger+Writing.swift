@@ -180,7 +180,7 @@ extension Connection {
     case .dropHolds:
       try run("DELETE FROM held")
       try run("DELETE FROM held_paths")
-      try writeFact(SQL.heldReason, nil)
+      try writeFact(.heldReason, nil)
     case .name(let name): try run(SQL.putName, name.values)
     case .dropName(let path): try run("DELETE FROM names WHERE path = ?", [.blob(path.bytes)])
     case .activity(let list): try write(list)
@@ -206,7 +206,7 @@ extension Connection {
     try run(
       "INSERT INTO held (slot, plan, since, count) VALUES (1, ?, ?, ?)",
       [.text(plan.id), .integer(plan.when.nanoseconds), .integer(Int64(plan.count))])
-    try writeFact(SQL.heldReason, plan.reason.isEmpty ? nil : plan.reason)
+    try writeFact(.heldReason, plan.reason.isEmpty ? nil : plan.reason)
   }
 
   private func write(_ list: [Activity]) throws(LedgerFailure) {
@@ -216,11 +216,12 @@ extension Connection {
     }
   }
 
-  private func writeFact(_ name: String, _ value: String?) throws(LedgerFailure) {
+  private func writeFact(_ name: LedgerFact, _ value: String?) throws(LedgerFailure) {
     if let value {
-      try run("INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", [.text(name), .text(value)])
+      try run(
+        "INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)", [.text(name.rawValue), .text(value)])
     } else {
-      try run("DELETE FROM facts WHERE name = ?", [.text(name)])
+      try run("DELETE FROM facts WHERE name = ?", [.text(name.rawValue)])
     }
   }
 
@@ -250,10 +251,11 @@ extension Connection {
     let last = try first(SQL.lastPrunable, window) { row throws(LedgerFailure) in try row.integer(0) }
     guard let last else { return }
     try run(SQL.prune, window)
-    let known = try first(SQL.fact, [.text(SQL.eventsDropped)]) { row throws(LedgerFailure) in try row.text(0)
+    let known = try first(SQL.fact, [.text(LedgerFact.eventsDropped.rawValue)]) { row throws(LedgerFailure) in
+      try row.text(0)
     }
     // A deletion that outlived its neighbours is older than what was dropped before.
     let highest = max(last, known.flatMap { Int64($0) } ?? 0)
-    try writeFact(SQL.eventsDropped, String(highest))
+    try writeFact(.eventsDropped, String(highest))
   }
 }

@@ -78,7 +78,7 @@ package final class SQLiteLedger: LedgerPort {
     do throws(LedgerFailure) {
       let ledger = try SQLiteLedger(directory: directory, mode: .readOnly)
       defer { ledger.close() }
-      let follows = try ledger.fact("feed") != nil
+      let follows = try ledger.fact(.feed) != nil
       let rows = try ledger.rowCount()
       return follows || rows > 0
     } catch {

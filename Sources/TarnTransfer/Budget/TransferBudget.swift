@@ -93,7 +93,7 @@ package final class TransferBudget: Sendable {
   static let largestUrgent: UInt64 = 16 << 20
 
   private struct State {
-    var book: BudgetBook
+    var book: BudgetState
     var rate: UInt64?
     var bucket: RateBucket?
     var meter = RateMeter()
@@ -113,7 +113,7 @@ package final class TransferBudget: Sendable {
   ) {
     self.clock = clock
     self.random = random
-    state = Locked(State(book: BudgetBook(Self.queueLimits(limits), breaker: breaker)))
+    state = Locked(State(book: BudgetState(Self.queueLimits(limits), breaker: breaker)))
   }
 
   /// Of a downloader that shares with nobody: its own limits hold, and these places are never the bound.
@@ -328,8 +328,8 @@ package final class TransferBudget: Sendable {
     Moment(wall: Timestamp(nanoseconds: clock.now()), monotonic: clock.monotonic())
   }
 
-  private static func queueLimits(_ limits: Limits) -> BudgetBook.Queue.Limits {
-    BudgetBook.Queue.Limits(total: limits.total, perHost: limits.perHost, keptForSmall: limits.keptForSmall)
+  private static func queueLimits(_ limits: Limits) -> BudgetState.Queue.Limits {
+    BudgetState.Queue.Limits(total: limits.total, perHost: limits.perHost, keptForSmall: limits.keptForSmall)
   }
 
   /// Changes the state, then tells whom it concerns: never under the lock, for members have locks of their own.

@@ -179,7 +179,7 @@ struct PassTargets {
     request.state = flags.folder.state ?? request.state
     request.adopt = request.adopt || flags.folder.adopt
     request.recreate = flags.folder.recreate
-    request.given = SyncRequest.Given(self.request(feed: nil, folder: settings.folder, flags))
+    request.given = SyncRequest.CommandOverrides(self.request(feed: nil, folder: settings.folder, flags))
     return request
   }
 

@@ -69,7 +69,7 @@ struct AgentSync {
   /// by its own.
   private func expectation(_ request: SyncRequest) throws(PassFailure) -> ControlExpectation? {
     var expected = ControlExpectation()
-    let given = request.given ?? SyncRequest.Given(request)
+    let given = request.given ?? SyncRequest.CommandOverrides(request)
     if request.name == nil {
       expected.feed = try request.feed.map { text throws(PassFailure) in try session.tarn.feedText(text) }
     }

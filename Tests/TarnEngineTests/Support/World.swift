@@ -191,7 +191,7 @@ final class World {
     request.wasRebuilt = wasRebuilt
     request.settings = settings
     request.mostHeldBack = mostHeldBack
-    request.facts = [("options", options.encoded)]
+    request.facts = [(.options, options.encoded)]
     let ports = self.ports(downloader)
     request.steering = steering
     request.isJournalLost = isJournalLost

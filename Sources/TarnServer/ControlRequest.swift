@@ -5,7 +5,7 @@ internal import TarnControl
 internal import TarnCore
 
 /// A request as the table of routes has it.
-struct Asking: Sendable {
+struct ControlRequest: Sendable {
   let route: ControlRoute
   let method: HTTPRequest.Method
   /// Where a reader of a stream was when its last connection ended.

@@ -2,7 +2,7 @@ import TarnCore
 import TarnRuntime
 
 /// What every intake of a pass shares.
-struct IntakeContext: Sendable {
+struct FileReceiverContext: Sendable {
   let folder: any FolderPort
   let ledger: any LedgerPort
   let downloader: any Downloading
@@ -11,14 +11,14 @@ struct IntakeContext: Sendable {
   let space: SpaceBudget
   let progress: PassProgress
   let bootID: String
-  let blocks = BlockPool(size: Intake.handful, most: 4 << 20)
-  var strangers: Strangers
+  let blocks = BlockPool(size: FileReceiver.handful, most: 4 << 20)
+  var strangers: UnrecordedFiles
   let post: @Sendable (JobMessage) -> Void
 }
 
 /// Takes one exchange's bytes: gathers them on the network's thread, writes and hashes them on a lane. What comes in one turn of
 /// the network goes there together: a small file from its first byte to its last.
-final class Intake: DownloadReceiver {
+final class FileReceiver: DownloadReceiver {
   /// Bytes of one transfer that wait for the lane; more makes the transfer pause. A kill loses them, and with them the
   /// chunk that goes beyond it (CURL_MAX_WRITE_SIZE: 16 KiB), the buffer that libcurl holds while it pauses and what a near peer's
   /// connection has in the kernel, 256 KiB each: 912 KiB, of the 1 MiB that may be lost (I3).
@@ -66,10 +66,10 @@ final class Intake: DownloadReceiver {
   private let doubt: ContentDoubt?
   private let url: String
   private let rung: ResumeLadder.Rung
-  private let context: IntakeContext
+  private let context: FileReceiverContext
   private let state: Locked<State>
 
-  init(_ job: Job, context: IntakeContext) {
+  init(_ job: Job, context: FileReceiverContext) {
     self.job = job.id
     lane = job.lane
     isSmall = Job.isForFirstLane(job.entry)
@@ -209,7 +209,7 @@ final class Intake: DownloadReceiver {
     }
   }
 
-  private func submit(_ work: @escaping @Sendable (Intake) -> Void) {
+  private func submit(_ work: @escaping @Sendable (FileReceiver) -> Void) {
     context.lanes.submit(lane: lane) { work(self) }
   }
 

@@ -5,7 +5,7 @@ import TarnCore
 ///
 /// One job asks for the contents, its twins wait. Each failure lets some more of them ask, so that sources that work
 /// are asked once, and sources that fail do not wait for one another for long.
-struct Twins {
+struct Duplicates {
   /// The first eight bytes of a digest; two that share them cost a look into the ledger.
   private typealias Key = UInt64
 
@@ -121,7 +121,7 @@ struct Twins {
 
 /// Regular files of the folder that nobody recorded and nobody wants, or that stand where another one was recorded: a user
 /// may have renamed what is wanted.
-struct Strangers: Sendable {
+struct UnrecordedFiles: Sendable {
   struct Stranger: Sendable {
     var path: RelativePath
     var identity: FileIdentity

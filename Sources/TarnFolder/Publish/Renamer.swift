@@ -4,7 +4,7 @@ import LinuxShim
 /// Renames that never replace an object that nobody looked at.
 ///
 /// All give 0 or a negative errno.
-struct Mover: Sendable {
+struct Renamer: Sendable {
   let probe: FolderProbe?
   /// False behaves like a file system whose renames take no flags (some network and FUSE file systems).
   var hasFlags = true

@@ -2,7 +2,7 @@ import TarnCore
 import TarnRuntime
 
 /// One document on its way: filled by the network's thread, drained by the pass into a spool.
-final class FeedFetch: DownloadReceiver {
+final class FeedReceiver: DownloadReceiver {
   private struct State {
     var head: ResponseHead?
     var chunks: [[UInt8]] = []

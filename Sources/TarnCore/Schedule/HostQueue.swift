@@ -1,5 +1,5 @@
 /// Who waits at one door of a `FairQueue`: each flow in its own order, the flows in turns by their weights.
-struct DoorLine<ID: Hashable & Sendable, Flow: Hashable & Sendable>: Sendable {
+struct HostQueue<ID: Hashable & Sendable, Flow: Hashable & Sendable>: Sendable {
   private struct Waiting: Sendable {
     /// nil where one was removed.
     var slots: [(id: ID, order: UInt64)?] = []

@@ -2,7 +2,7 @@
 ///
 /// Any thread may ask. One client at a time is helped: its works are done one after the other, in the order in which they came, and
 /// none is left when the next client is helped.
-package final class Companion: Sendable {
+package final class HashThread: Sendable {
   private enum Thread {
     case none
     /// Somebody makes it: nobody is helped so far.

@@ -2,7 +2,7 @@ import TarnCore
 
 /// Entries that did not fit beside others that were at work: those give space back when they fail, or turn out smaller
 /// than was thought. On the pass's thread. Its memory is bounded, for while it is full nothing new is begun.
-struct Cramped {
+struct SpaceQueue {
   /// Until nothing is at work.
   private var waiting: [Job] = []
   /// May begin again, the last first.

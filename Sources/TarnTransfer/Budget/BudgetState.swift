@@ -39,7 +39,7 @@ extension Moment {
 ///
 /// Each mirror has a circuit of its own at each route, so that one that fails keeps no other from a host that answers it. Who
 /// waits at a circuit stands in the queue exactly while its breaker lets somebody in, so that whoever the queue gives may go.
-struct BudgetBook {
+struct BudgetState {
   typealias Place = TransferBudget.Place
   typealias Queue = FairQueue<Place, String, Route>
 
@@ -99,7 +99,7 @@ struct BudgetBook {
   }
 
   private var queue: Queue
-  private var neighbours = Neighbours()
+  private var neighbours = SharedHosts()
   private var entries: [Place: Entry] = [:]
   private var circuits: [Gate: Circuit] = [:]
   /// Where somebody waits for a short rest.

@@ -1,7 +1,7 @@
 import TarnCore
 
 /// What the ledger says of a path besides its row, its problem and its events: for `tarn explain`.
-struct Circumstances {
+struct PathContext {
   /// How far the last pass came.
   enum LastPass: Equatable {
     /// No pass has read the feed so far.
@@ -49,19 +49,19 @@ struct Circumstances {
   init(_ path: RelativePath, ledger: any LedgerPort, folder: any FolderPort, holder: Int32?) throws {
     isOfWindow = try ledger.name(path) != nil
     // Options of a newer Tarn may have values that this one does not take.
-    let options = PassOptions(encoded: try ledger.fact("options") ?? "")
+    let options = PassOptions(encoded: try ledger.fact(.options) ?? "")
     if let policy = try? options.policy() {
       filter = policy.filter
       exclusion = filter.exclusion(of: path)
       localChanges = isOfWindow ? policy.window.localChanges : policy.localChanges
       windowLimit = Self.windowLimit(options)
     }
-    unlisted = try ledger.fact("entries-unlisted").flatMap { Int($0) } ?? 0
-    isKeptList = try ledger.fact(Pass.listFact) == Base64.encode(path.bytes)
+    unlisted = try ledger.fact(.entriesUnlisted).flatMap { Int($0) } ?? 0
+    isKeptList = try ledger.fact(.keptList) == Base64.encode(path.bytes)
     below = try ledger.rowCount(below: path)
     trashBytes = try ledger.trashTotals().bytes
     lastPass = try Self.lastPass(ledger, holder: holder)
-    hasUnnamed = try ledger.fact(UnnamedProblems.fact) != nil
+    hasUnnamed = try ledger.fact(.problemsUnnamed) != nil
     if lastPass == .atWork { transfer = try ledger.activity().first { $0.path == path } }
     partial = try ledger.partial(path)
     kept = try partial.flatMap { try folder.partialIdentity($0.name) }?.size
@@ -75,24 +75,24 @@ struct Circumstances {
   }
 
   private static func lastPass(_ ledger: any LedgerPort, holder: Int32?) throws -> LastPass {
-    let outcome = try ledger.fact("outcome")
+    let outcome = try ledger.fact(.outcome)
     if holder != nil, outcome == "running" { return .atWork }
-    guard let wanted = try ledger.fact("entries-wanted").flatMap({ Int($0) }) else { return .none }
+    guard let wanted = try ledger.fact(.entriesWanted).flatMap({ Int($0) }) else { return .none }
     if outcome == "running" || outcome == "stopped" { return .cut }
     let named = try ledger.problemCounts().values.reduce(0, +)
-    let done = try ["entries-current", "entries-kept"].reduce(named) { sum, name in
+    let done = try [LedgerFact.entriesCurrent, .entriesKept].reduce(named) { sum, name in
       try sum + (ledger.fact(name).flatMap { Int($0) } ?? 0)
     }
     // A pass that failed before it had read the feed leaves what the one before it said.
     if outcome == "failed", done < wanted { return .cut }
-    let isComplete = try ledger.fact("complete").map { $0 == "yes" } ?? true
+    let isComplete = try ledger.fact(.complete).map { $0 == "yes" } ?? true
     return .ended(isComplete: isComplete, namesAll: named < PassReport.mostProblems)
   }
 }
 
 // MARK: - Sentences
 
-extension Circumstances {
+extension PathContext {
   typealias Verdict = (state: String, summary: String, hint: String?)
 
   /// Of a path that is being fetched, or whose download is not finished; nil for any other.

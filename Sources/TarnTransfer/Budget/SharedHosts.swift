@@ -1,5 +1,5 @@
 /// Which mirrors use which hosts: the feeds of the settings, and what was asked for since.
-struct Neighbours {
+struct SharedHosts {
   /// Hosts that are remembered because somebody asked them. A feed may name hosts without end: beyond so many all of them
   /// are forgotten, and learned again.
   static let mostAsked = 1024

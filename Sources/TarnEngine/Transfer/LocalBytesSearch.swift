@@ -1,7 +1,7 @@
 import TarnCore
 
 /// Looks for bytes that need not be fetched. On a lane.
-struct Preparing: Sendable {
+struct LocalBytesSearch: Sendable {
   private let id: UInt64
   private let entry: Entry
   private let check: ContentCheck
@@ -9,9 +9,9 @@ struct Preparing: Sendable {
   private let isResumable: Bool
   /// An earlier partial file is known to the ledger at most.
   private let hasNoPartial: Bool
-  private let context: IntakeContext
+  private let context: FileReceiverContext
 
-  init(job: Job, context: IntakeContext) {
+  init(job: Job, context: FileReceiverContext) {
     id = job.id
     entry = job.entry
     check = job.check
@@ -25,7 +25,7 @@ struct Preparing: Sendable {
     context.post(.prepared(id, prepare()))
   }
 
-  private func prepare() -> Preparation {
+  private func prepare() -> LocalBytes {
     if isResumable, let kept = resume() { return kept }
     guard let copied = reuse() else { return .nothing }
     if hasNoPartial { dropPartial() }
@@ -52,7 +52,7 @@ struct Preparing: Sendable {
   }
 
   /// The partial file of an earlier attempt, as far as its bytes are proved.
-  private func resume() -> Preparation? {
+  private func resume() -> LocalBytes? {
     guard let row = try? context.ledger.partial(entry.path) else { return nil }
     do throws(FolderFailure) {
       guard let partial = try context.folder.openPartial(row.name) else { return nil }
@@ -96,7 +96,7 @@ struct Preparing: Sendable {
   }
 
   /// A file of the folder with the wanted digest: one that is recorded with it, else one that looks like it.
-  private func reuse() -> Preparation? {
+  private func reuse() -> LocalBytes? {
     guard let digest = check.digest else { return nil }
     let recorded = RecordedCopies(ledger: context.ledger, folder: context.folder)
     if let copied = try? recorded.first(of: digest, for: entry.path, { copy(of: $0.path, $0.identity) }) {
@@ -108,7 +108,7 @@ struct Preparing: Sendable {
     return nil
   }
 
-  private func copy(of path: RelativePath, _ identity: FileIdentity) -> Preparation? {
+  private func copy(of path: RelativePath, _ identity: FileIdentity) -> LocalBytes? {
     let copy: any PartialFile
     do throws(FolderFailure) {
       guard let made = try context.folder.copyPartial(of: path, expected: identity, check: check) else {
@@ -121,7 +121,7 @@ struct Preparing: Sendable {
       tell(error, "\(entry.path.printable) is not copied from \(path.printable) but looked for elsewhere")
       return nil
     }
-    switch Intake.seal(copy, entry, head: nil, known: nil) {
+    switch FileReceiver.seal(copy, entry, head: nil, known: nil) {
     case .sealed(let partial, let sealed, _): return .copied(partial, sealed)
     case .folder(let failure, _, _):
       tell(failure, "\(entry.path.printable) is not copied from \(path.printable) but looked for elsewhere")
