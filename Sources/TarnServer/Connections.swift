@@ -20,10 +20,12 @@ final class Connection: Sendable {
     self.refusal = refusal
   }
 
-  /// Who went away while an order waited was told that nobody answers, and counts on nothing. Any thread.
+  /// Who went away while an order waited was told that nobody answers, and counts on nothing. Any thread but the event loop's.
   ///
   /// - Throws: when the client has closed the connection. One that only sends no more still waits for its answer.
   func refuseAbandoned() throws(ControlFailure) {
+    // The order and the end of the connection may have come together: the loop takes what has come before it runs this.
+    try? channel.eventLoop.submit {}.wait()
     guard channel.isActive else {
       throw ControlFailure(.unavailable, code: "client-gone", "who asked went away")
     }
