@@ -320,10 +320,11 @@ package struct Pass {
         try hold?.keep(held)
         report.take(held)
       } else {
-        if builder.plannedDeletions > 0 { enter(.deleting) }
+        let spared = try builder.newest?.spared(Set(ports.ledger.placedNames().map(\.path))) ?? []
+        if builder.plannedDeletions > spared.count { enter(.deleting) }
         let deletions = Deletions(
           ports: ports, folder: folder, observer: observer, stop: stop, areExpired: builder.isWindow,
-          spared: try builder.newest?.spared(Set(ports.ledger.placedNames().map(\.path))) ?? [])
+          spared: spared)
         try deletions.run(first: first, rest: actions, into: &report)
       }
     }
