@@ -14,22 +14,30 @@ enum DigestKind: Equatable {
       self = .other
       return
     }
-    var words = name.split { !Percent.isLetter($0) && !Percent.isDigit($0) }
-    if words.last?.elementsEqual("txt".utf8) == true { words.removeLast() }
+    let words = name.split { !Percent.isLetter($0) && !Percent.isDigit($0) }
     let isKnown = ["sha1", "sha2", "sha5", "md5"].contains { name.holds($0) }
     let isOther = words.indices.contains { index in
       let word = Self.withoutSum(words[index])
-      if Self.isOther(word) { return true }
-      // What may be any word says it as the last one, or with its `sum` alone.
-      let isAlone = index == words.indices.last || word.count < words[index].count
-      return isAlone && Self.shortOthers.contains { word.elementsEqual($0.utf8) }
+      if Self.isPlainlyOther(word) { return true }
+      // What may be any word, or a version, says it with its `sum`, or as the name's ending.
+      let isEnding = index == words.indices.last && name.suffix(word.count + 1).first == UInt8(ascii: ".")
+      return (isEnding || word.count < words[index].count)
+        && Self.shortOthers.contains { word.elementsEqual($0.utf8) }
     }
     guard isOther, !isKnown else { return nil }
     self = .other
   }
 
   private static let truncated = [224, 256].flatMap { size in ["_", "-", "/"].map { "sha512\($0)\(size)" } }
-  private static let shortOthers = ["b2", "b3", "md4", "tiger"]
+  private static let shortOthers = ["b2", "b3", "md4", "tiger", "sm3"]
+
+  /// The name of a kind with its size, and nothing else: `blake2b`, `sha3256`; not `blakes7`.
+  private static func isPlainlyOther(_ word: ArraySlice<UInt8>) -> Bool {
+    let isSized = word.dropFirst(4).allSatisfy { Percent.isDigit($0) }
+    if word.begins(with: "blake") { return word.dropFirst(5).first.map { "23".utf8.contains($0) } ?? false }
+    if word.begins(with: "sha3") { return isSized && !word.begins(with: "sha384") }
+    return !word.begins(with: "sm3") && isOther(word)
+  }
 
   private static func isOther(_ word: ArraySlice<UInt8>) -> Bool {
     !word.begins(with: "sha384") && others.contains { word.begins(with: $0) }

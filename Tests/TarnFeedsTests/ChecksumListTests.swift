@@ -84,7 +84,11 @@ import Testing
     ("home/b2-e2e/", false), ("b2sums.txt", true), ("SM3SUMS", true), ("BLAKE3", true), ("SHA256SUMS", false),
     ("sha384", false), ("B3SUMS", true), ("x.b3", true), ("x.sha3", true), ("KECCAK256SUMS", true),
     ("RMD160SUMS", true), ("x.rmd160", true), ("x.whirlpool", true), ("MD4SUMS", true), ("x.tiger", true),
-    ("x.stribog256", true), ("SHA512_256SUMS", true), ("tiger.txt", true), ("tiger-1.0.sha256", false),
+    ("x.stribog256", true), ("SHA512_256SUMS", true), ("tiger.txt", false), ("mac-tiger.txt", false),
+    ("checksums-1.0-b2", false),
+    ("checksums-1.0-b2.txt", false), ("sm3-firmware.txt", false), ("blakes7-checksums.txt", false),
+    ("sha3rpa.txt", false),
+    ("blake2b.txt", true), ("sha3-256sums", true), ("x.sm3", true), ("tiger-1.0.sha256", false),
     ("tiger-1.0", false), ("b3.tar.gz.sha512", false), ("md4-2.0.list", false),
   ])
   func distrustsBareDigestsOfOtherLists(name: String, isRefused: Bool) {

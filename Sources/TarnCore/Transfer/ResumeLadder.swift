@@ -80,6 +80,11 @@ package enum ResumeLadder {
       if known.url == url, let etag = known.etag, let said = head.etag, isSame(etag, said) {
         return .nextRung
       }
+      // Of the same version, and of another length: a part that does not say so.
+      let isShort = known.total.map { head.contentLength ?? $0 < $0 } ?? false
+      if isShort, known.url == url, !validators(head, known).isEmpty, sameVersion(head, known, url: url) {
+        return .askFromZero
+      }
       return .takeFromZero
     case 206:
       guard rung != .fromZero, let known else { return .askFromZero }
