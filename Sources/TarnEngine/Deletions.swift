@@ -86,7 +86,7 @@ struct DeletionHold {
   /// The feed's own list, where it is not in place so far: it makes up for no other file.
   private let newList: RelativePath?
   /// The plan that is held already, if any: it was told of.
-  private let heldBefore: String?
+  private let heldBefore: HeldPlan?
 
   /// Reads the ledger as it is before the plan is carried out.
   ///
@@ -103,7 +103,7 @@ struct DeletionHold {
   ) throws {
     self.ports = ports
     self.promised = promised
-    heldBefore = try ports.ledger.held()?.id
+    heldBefore = try ports.ledger.held()
     let hasList = try list.map { try ports.ledger.row($0.path) != nil } ?? false
     newList = list.flatMap { $0.isWanted && !hasList ? $0.path : nil }
     let planned = max(0, planned - (hasList && list?.isWanted == false ? 1 : 0))
@@ -129,9 +129,19 @@ struct DeletionHold {
     if let newList, try ports.ledger.row(newList) != nil { question.published -= min(question.published, 1) }
     if areReplaced { question.published = question.published.addingSaturated(promised) }
     switch guarded.judge(question) {
-    case .allow: return nil
+    case .allow: return try heldAgain()
     case .hold(let reason): return try plan(reason)
     }
+  }
+
+  /// The same set as before, which a person was to look at.
+  private func heldAgain() throws -> HeldPlan? {
+    // So few may be replaced once the new ones are there.
+    guard let heldBefore, heldBefore.count > DeletionGuard.least,
+      heldBefore.reason.hasSuffix(DeletionGuard.fewerThanHalf)
+    else { return nil }
+    let now = try plan(heldBefore.reason)
+    return now.id == heldBefore.id ? now : nil
   }
 
   /// The set under an id of its paths and digests. `forget` needs no asking: nothing is lost by it, but it waits with
@@ -160,7 +170,7 @@ struct DeletionHold {
       changes = []
     }
     changes.append(.hold(plan))
-    if plan.id != heldBefore {
+    if plan.id != heldBefore?.id {
       changes.append(
         .event(
           Event(

@@ -357,6 +357,20 @@ import Testing
     #expect(try world.run().counts.deleted == 10)
   }
 
+  /// The new files of such a list come at once; the old ones wait for a person all the same.
+  @Test func aListOfOtherFilesStaysHeld() throws {
+    let world = try filled(8)
+    world.policy.deleteLimit = .off
+    unlist(0..<8, world)
+    for number in 100..<108 { world.want(name(number), "text \(number)") }
+    for _ in 0..<3 {
+      #expect(try world.run().held?.reason == "the list keeps 0 of 8 files, fewer than half")
+      #expect(world.files.count == 16)
+    }
+    #expect(try world.approval.run(plan: nil).deleted == 8)
+    #expect(try world.run().isInSync && world.files.count == 8)
+  }
+
   @Test func theLimitIsASetting() throws {
     let world = try filled(40)
     try world.choose([.delete: ["true"], .deleteLimit: ["25%"]])

@@ -43,6 +43,10 @@ package struct DeletionGuard: Sendable {
     }
   }
 
+  /// The end of that reason. It holds until a person looks at the set: new files that come meanwhile are no reason to let the old
+  /// ones go.
+  package static let fewerThanHalf = "fewer than half"
+
   private let limit: DeleteLimit
   private let book: LossBook
 
@@ -65,7 +69,7 @@ package struct DeletionGuard: Sendable {
     guard planned <= rows - planned || isRenewed else {
       return .hold(
         reason: "the list keeps \(Units.grouped(max(0, rows - planned))) of \(Units.count(rows, "file")), "
-          + "fewer than half")
+          + Self.fewerThanHalf)
     }
     let most = limit.most(of: book.rowsBefore ?? rows)
     let loss = book.loss.addingSaturated(question.deleted).addingSaturated(planned)
