@@ -149,6 +149,7 @@ extension Tarn {
     pass.watchEvents = request.watched?.watchEvents
     pass.localChanges = request.watched?.localChanges
     if let keepEvents = request.keepEvents { pass.keepEvents = keepEvents }
+    pass.isOnce = request.isOnce
     pass.facts = [(.feed, feed.text)] + (request.isOnce ? [] : [(.options, options.encoded)])
     pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
     return pass

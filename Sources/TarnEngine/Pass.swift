@@ -9,6 +9,8 @@ package struct PassRequest: Sendable {
   package var policy: PassPolicy
   /// The ledger is new beside an old folder (it was damaged): this pass deletes nothing.
   package var wasRebuilt = false
+  /// Its options hold for this pass alone.
+  package var isOnce = false
   /// What the ledger remembers once the feed was read: a mistyped feed is not followed from then on.
   package var facts: [(name: LedgerFact, value: String)] = []
   /// A digest of all that shapes what the feed comes to, beside the feed itself; nil to read it whole whatever is known
@@ -187,7 +189,10 @@ package struct Pass {
     defer { withExtendedLifetime(list) {} }
     try carryOut(folder, builder, verdict, hold, meanwhile, listURL: list?.url, into: &report)
     guard verdict.mayGo, report.held == nil else { return (report, nil) }
-    if isComplete(end, walk) || builder.isWindow, !report.wasStopped {
+    // Only a pass that left nothing that it could have deleted says that a list of this format may delete.
+    if isComplete(end, walk) || builder.isWindow, !report.wasStopped, !request.isOnce,
+      report.counts.unlisted == 0
+    {
       try note([.fact(.deletingFormat, end.format)])
     }
     return (report, try feedRecord(document, end, builder, report))

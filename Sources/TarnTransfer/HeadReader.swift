@@ -121,10 +121,11 @@ struct HeadReader {
     return .more
   }
 
-  /// An unreadable value counts as none, which fits no range request; two values are an attack or a broken proxy.
+  /// An unreadable value fits no range request; two values are an attack or a broken proxy.
   private mutating func contentRange(_ value: String?) -> Step {
     guard head.contentRange == nil else { return bad("it has two Content-Range headers") }
     head.contentRange = value.flatMap(HeaderValue.contentRange)
+    head.hasUnreadableRange = head.contentRange == nil
     return .more
   }
 

@@ -148,6 +148,33 @@ import Testing
     #expect(verdict == answer.expected)
   }
 
+  /// Whoever asked for a part may have got any, under whatever ETag.
+  @Test(arguments: [(ResumeLadder.Rung.etag, ResumeLadder.Verdict.askFromZero), (.fromZero, .takeFromZero)])
+  func aRangeThatCannotBeReadMayBeAnyPart(_ rung: ResumeLadder.Rung, _ expected: ResumeLadder.Verdict) {
+    var head = ResponseHead(status: 200, url: Self.url)
+    head.hasUnreadableRange = true
+    head.etag = "\"f\""
+    let known = Self.known(etag: "\"e\"", total: 1000)
+    #expect(ResumeLadder.judge(head, rung: rung, known: known, url: Self.url) == expected)
+  }
+
+  /// The same date, and fewer bytes: a tail that does not say so. More bytes, or another date, are another version.
+  @Test(
+    arguments: [
+      (900, "d", .askFromZero), (1000, "d", .takeFromZero), (900, "e", .takeFromZero),
+      (900, nil, .takeFromZero),
+    ]
+      as [(UInt64, String?, ResumeLadder.Verdict)])
+  func aShorterAnswerOfTheSameVersionIsAPart(
+    _ length: UInt64, _ date: String?, _ expected: ResumeLadder.Verdict
+  ) {
+    var head = ResponseHead(status: 200, url: Self.url)
+    head.contentLength = length
+    head.lastModified = date
+    let known = Self.known(lastModified: "d", total: 1000)
+    #expect(ResumeLadder.judge(head, rung: .lastModified, known: known, url: Self.url) == expected)
+  }
+
   /// A date is a validator as an ETag is.
   @Test(
     arguments: [("d", .append), ("e", .askFromZero), (nil, .askFromZero)] as [(String?, ResumeLadder.Verdict)]

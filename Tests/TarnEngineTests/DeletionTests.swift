@@ -339,6 +339,26 @@ import Testing
     #expect(try world.run().counts.deleted == 1)
   }
 
+  /// A pass that deletes nothing, or that leaves out all there is, has judged nothing.
+  @Test(arguments: [true, false])
+  func aPassThatJudgesNothingTakesNoOtherFormat(_ isFiltered: Bool) throws {
+    let world = try filled(20)
+    world.end.format = "SFV list"
+    unlist(0..<1, world)
+    if isFiltered {
+      world.isOnce = true
+      world.policy.filter.exclude = PathPatterns(["*"])
+    } else {
+      world.policy.deletes = false
+    }
+    #expect(try world.run().held == nil)
+    world.isOnce = false
+    world.policy.filter = PathFilter()
+    world.policy.deletes = true
+    #expect(try world.run().held?.reason == "the format of the list changed from test list to SFV list")
+    #expect(world.files.count == 20)
+  }
+
   /// A format that stays while nothing is to be deleted is the list's own by then.
   @Test func anotherFormatWithoutDeletionsIsTaken() throws {
     let world = try filled(20)

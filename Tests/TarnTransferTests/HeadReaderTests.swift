@@ -32,6 +32,13 @@ import Testing
     #expect(read(["HTTP/1.1 206 Partial Content", range]).step == .more)
   }
 
+  @Test(arguments: [("bytes 0-9/10", false), ("bytes=0-9/10", true), ("", true), ("odd", true)])
+  func aRangeThatCannotBeReadIsKnownToBeThere(_ range: String, _ isUnreadable: Bool) {
+    let head = read(["HTTP/1.1 200 OK", "Content-Range: \(range)", ""]).head
+    #expect(head.hasUnreadableRange == isUnreadable && (head.contentRange == nil) == isUnreadable)
+    #expect(!read(["HTTP/1.1 200 OK", ""]).head.hasUnreadableRange)
+  }
+
   @Test(arguments: [["5", "5"], ["5, 5"], ["5", "5,5"]]) func equalLengthsAreOne(_ lengths: [String]) {
     let (step, head) = read(["HTTP/1.1 200 OK"] + lengths.map { "Content-Length: \($0)" } + [""])
     #expect(step == .complete)

@@ -60,6 +60,8 @@ package struct ResponseHead: Sendable, Equatable {
   /// The end of the body is marked (Content-Length, chunks, HTTP/2). False when it ends where the connection does,
   /// so that a cut cannot be told.
   package var isFramed = true
+  /// It has a Content-Range that is none of RFC 9110 14.4: what part it is nobody can tell.
+  package var hasUnreadableRange = false
   /// Content-Encoding, lower case, when it is not `identity`.
   package var contentEncoding: String?
   /// Retry-After in seconds from now, whichever form was sent.

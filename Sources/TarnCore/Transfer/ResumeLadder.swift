@@ -76,6 +76,8 @@ package enum ResumeLadder {
     case 200:
       guard !head.isPartOfFile else { return .askFromZero }
       guard rung != .fromZero, let known else { return .takeFromZero }
+      // To who asked for a part it may be any part.
+      guard !head.hasUnreadableRange else { return .askFromZero }
       // The same version, but the server does not honour this form of If-Range.
       if known.url == url, let etag = known.etag, let said = head.etag, isSame(etag, said) {
         return .nextRung

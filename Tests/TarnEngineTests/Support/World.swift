@@ -31,6 +31,7 @@ final class World {
   /// nil for a feed that is read whole at each pass.
   var settings: String?
   var mostHeldBack = 4096
+  var isOnce = false
   /// Each look at the monotonic clock finds it far on: pauses are over at once.
   var rushes = false
   /// Each look at the wall clock finds it a millisecond on.
@@ -191,7 +192,8 @@ final class World {
     request.wasRebuilt = wasRebuilt
     request.settings = settings
     request.mostHeldBack = mostHeldBack
-    request.facts = [(.options, options.encoded)]
+    request.isOnce = isOnce
+    request.facts = isOnce ? [] : [(.options, options.encoded)]
     let ports = self.ports(downloader)
     request.steering = steering
     request.isJournalLost = isJournalLost
