@@ -85,7 +85,7 @@ struct DeletionHold {
   private let lastEvent: Int64
   /// The feed's own list, where it is not in place so far: it makes up for no other file.
   private let newList: RelativePath?
-  /// The plan that is held already, if any: it was told of.
+  /// The plan that is held already, if any: the journal has it.
   private let heldBefore: HeldPlan?
 
   /// Reads the ledger as it is before the plan is carried out.
@@ -130,30 +130,31 @@ struct DeletionHold {
     if areReplaced { question.published = question.published.addingSaturated(promised) }
     switch guarded.judge(question) {
     case .allow: return try heldAgain()
-    case .hold(let reason): return try plan(reason)
+    case .hold(let reason, let isForPerson): return try plan(reason, isForPerson: isForPerson)
     }
   }
 
-  /// The same set as before, which a person was to look at.
+  /// The set that a person is to look at, where it is still the same.
   private func heldAgain() throws -> HeldPlan? {
-    // So few may be replaced once the new ones are there.
-    guard let heldBefore, heldBefore.count > DeletionGuard.least,
-      heldBefore.reason.hasSuffix(DeletionGuard.fewerThanHalf)
-    else { return nil }
-    let now = try plan(heldBefore.reason)
-    return now.id == heldBefore.id ? now : nil
+    guard let id = try ports.ledger.fact(.heldForPerson) else { return nil }
+    let reason =
+      heldBefore.flatMap { $0.id == id ? $0.reason : nil } ?? "it was held before, and was not approved"
+    let now = try plan(reason, isForPerson: true)
+    return now.id == id ? now : nil
   }
 
   /// The set under an id of its paths and digests. `forget` needs no asking: nothing is lost by it, but it waits with
   /// the others, so that the set stays one.
-  private func plan(_ reason: String) throws -> HeldPlan {
+  private func plan(_ reason: String, isForPerson: Bool) throws -> HeldPlan {
     let hasher = ports.hashing.hasher(.sha256)
     var count = 0
     try eachDeletion { action in
       count += 1
       (action.path.bytes + [0] + (action.row?.digest.bytes ?? [])).withUnsafeBytes { hasher.update($0) }
     }
-    return HeldPlan(id: String(hasher.finish().hex.prefix(8)), when: ports.now, count: count, reason: reason)
+    return HeldPlan(
+      id: String(hasher.finish().hex.prefix(8)), when: ports.now, count: count, reason: reason,
+      isForPerson: isForPerson)
   }
 
   /// Changes in one transaction.

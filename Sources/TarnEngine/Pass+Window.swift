@@ -43,7 +43,7 @@ extension Pass {
       .notice(
         code: "taken-for-known",
         message:
-          "by guid or address some items are files that are here already, although their titles or dates are others: "
+          "by guid or address some items are taken for files that are here already, although their title, date or address is another: "
           + shown.joined(separator: ", ") + (more > 0 ? ", and \(more) more" : "")))
     return digest
   }

@@ -185,7 +185,7 @@ package struct Pass {
       report.take(plan)
     }
     observer.pass(.planned(report))
-    let list = builder.listPath == nil ? nil : try reader.listFile(document)
+    let list = builder.plansList ? try reader.listFile(document) : nil
     defer { withExtendedLifetime(list) {} }
     try carryOut(folder, builder, verdict, hold, meanwhile, listURL: list?.url, into: &report)
     guard verdict.mayGo, report.held == nil else { return (report, nil) }

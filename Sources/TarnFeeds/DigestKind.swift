@@ -33,9 +33,8 @@ enum DigestKind: Equatable {
 
   /// The name of a kind with its size, and nothing else: `blake2b`, `sha3256`; not `blakes7`.
   private static func isPlainlyOther(_ word: ArraySlice<UInt8>) -> Bool {
-    let isSized = word.dropFirst(4).allSatisfy { Percent.isDigit($0) }
     if word.begins(with: "blake") { return word.dropFirst(5).first.map { "23".utf8.contains($0) } ?? false }
-    if word.begins(with: "sha3") { return isSized && !word.begins(with: "sha384") }
+    if word.begins(with: "sha3"), !word.dropFirst(4).allSatisfy({ Percent.isDigit($0) }) { return false }
     return !word.begins(with: "sm3") && isOther(word)
   }
 

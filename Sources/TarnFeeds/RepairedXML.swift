@@ -226,7 +226,7 @@ enum Doctype {
   static let maximumLength = 16_384
 
   static func refused(_ what: String) -> FeedFailure {
-    FeedFailure(code: "doctype-refused", message: "the feed's DOCTYPE \(what); no feed needs that")
+    FeedFailure(code: "doctype-refused", message: "the feed's DOCTYPE \(what)")
   }
 
   /// The length of a declaration that begins the text.
@@ -269,7 +269,10 @@ enum Doctype {
       } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
         quote = byte
       } else if byte == UInt8(ascii: ">") {
-        guard isHarmless(text[..<index]) else { throw refused("defines entities of its own") }
+        guard isHarmless(text[..<index]) else {
+          throw refused(
+            "defines entities of its own, which Tarn does not read; ask its publisher to leave them out")
+        }
         return index
       }
     }

@@ -54,6 +54,14 @@ import Testing
     check(text + "\nkeep = 20\n", 1, hint)
   }
 
+  /// Lines of one list look alike, and are no redefinition.
+  @Test func whatOnlyLooksLikeTheSameIsNotTwice() {
+    let lines = "rate = [\n  { at = \"8:00-9:00\", limit = \"1M\" },\n  { at = \"9:00-10:00\", limit = }\n]"
+    for problem in Sample.load(Sample.mirror(lines)).problems {
+      #expect(problem.hint?.contains("already") != true, "\(problem.text)")
+    }
+  }
+
   @Test func aTableThatStandsTwice() {
     check("[limits]\npasses = 1\n[agent]\n[limits]\n", 4, "begins in line 1 already")
   }

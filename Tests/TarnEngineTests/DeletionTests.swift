@@ -387,6 +387,11 @@ import Testing
       #expect(try world.run().held?.reason == "the list keeps 0 of 8 files, fewer than half")
       #expect(world.files.count == 16)
     }
+    // A pass that deletes nothing holds nothing, and lets nothing go either.
+    world.policy.deletes = false
+    #expect(try world.run().held == nil)
+    world.policy.deletes = true
+    #expect(try world.run().held?.reason == "it was held before, and was not approved")
     #expect(try world.approval.run(plan: nil).deleted == 8)
     #expect(try world.run().isInSync && world.files.count == 8)
   }

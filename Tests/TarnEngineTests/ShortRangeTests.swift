@@ -198,6 +198,25 @@ import Testing
     #expect(world.server.requests.map(\.offset).last == 0)
   }
 
+  /// Whatever the others fail at.
+  @Test(arguments: [true, false])
+  func ofSeveralSourcesTheOneThatFailsAtRangesIsAskedForTheWhole(_ isFirst: Bool) throws {
+    let other = "http://two.example/a"
+    let world = World()
+    world.rushes = true
+    world.policy.retries = 1
+    var entry = world.entry("a", Self.text, sources: isFirst ? [Self.url, other] : [other, Self.url])
+    (entry.size, entry.digests) = (nil, [])
+    world.add(entry)
+    var answer = FakeAnswer(etag: "\"1\"", body: Self.text.bytes)
+    answer.rangeFailure = DownloadFailure(.truncated, "nothing came", isTransient: true)
+    world.server.script(Self.url, [Server.broken(Self.text, after: 2000, etag: "\"1\"")])
+    world.server.answer(Self.url, answer)
+    #expect(try world.run().isInSync)
+    #expect(world.text("a") == Self.text)
+    #expect(world.server.requests.count <= 6)
+  }
+
   /// Some caches answer a range with status 200 and the part, and some send a part to who asked for all.
   @Test(arguments: Known.allCases, [true, false])
   func aPartThatSaysOKIsNotTheWhole(_ known: Known, hasRange: Bool) throws {

@@ -320,6 +320,10 @@ import Testing
   @Test(arguments: Subject.allCases) func aHeldPlanShrinks(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
     let plan = HeldPlan(id: "0123abcd", when: moment(1), count: 2)
+    try ledger.apply([.hold(HeldPlan(id: "89ab", when: moment(0), count: 4, reason: "r", isForPerson: true))])
+    #expect(try ledger.held()?.isForPerson == true)
+    try ledger.apply([.dropHolds])
+    #expect(try ledger.held() == nil && ledger.fact(.heldForPerson) == "89ab")
     try ledger.apply([
       .hold(plan), .heldPath(plan: plan.id, path: path("a")), .heldPath(plan: plan.id, path: path("b")),
     ])

@@ -138,6 +138,7 @@ extension MemoryLedger.State {
     case .pruneEvents(let keeping, let before, let now): prune(keeping: keeping, before: before, now: now)
     case .hold(let plan):
       held = plan
+      if plan.isForPerson { facts[.heldForPerson] = plan.id }
       heldPaths = heldPaths.filter { $0.key == plan.id }
     case .heldPath(let plan, let path): heldPaths[plan, default: []].insert(path)
     case .dropHeldPath(let path):

@@ -36,7 +36,7 @@ extension Agent: AgentPort {
     throw ControlFailure(
       .notFound, code: "no-such-mirror", "the agent has no mirror '\(Printable.escape(mirror))'",
       hint: mirror.hasPrefix("/")
-        ? "it keeps those of its settings; one that was made by hand: tarn sync \(ShellWord.quote(mirror))"
+        ? "the agent looks after the mirrors of its settings only; to sync this one: tarn sync \(ShellWord.quote(mirror))"
         : "tarn status lists them")
   }
 
@@ -81,7 +81,7 @@ extension Agent: AgentPort {
       guard let cancelled = shared.state.cancel(name) else { return nil }
       if let number = cancelled.withdrawn {
         if cancelled.hasPass {
-          shared.mirrors[name]?.work?.withdrawn = number
+          shared.mirrors[name]?.withdrawn = number
         } else {
           shared.mirrors[name]?.lastRun = RunOutcome(Self.withdrawn).lastRun(number)
         }

@@ -28,10 +28,11 @@ extension Agent {
     shared.mirrors.values.compactMap { $0.work?.told.addingSaturated(Self.progressPause) }.min()
   }
 
-  /// Why a transfer of a pass is tried again: told at first, and once a minute while that goes on.
+  /// Why a transfer of a pass is tried again: kept for the status, and told at first and once a minute while that goes on.
   func tellTrouble(_ trouble: PassTrouble, of name: String, _ fields: AgentLog.Fields) {
     let now = parts.clock.monotonic()
     let isDue = shared.withLock { shared -> Bool in
+      shared.mirrors[name]?.work?.trouble = trouble
       let last = shared.mirrors[name]?.work?.toldTrouble
       guard last.map({ now >= $0.addingSaturated(Self.progressPause) }) ?? true else { return false }
       shared.mirrors[name]?.work?.toldTrouble = now

@@ -313,9 +313,10 @@ package final class Agent: Sendable {
         shared.state.ended(
           name, result.outcome, hints: result.hints, hasReadFeed: result.hasReadFeed, now: moment,
           random: parts.random.unit())
-        let withdrawn = shared.mirrors[name]?.work?.withdrawn ?? 0
+        let withdrawn = shared.mirrors[name]?.withdrawn ?? 0
         shared.mirrors[name]?.work = nil
         shared.mirrors[name]?.lastRun = result.lastRun(max(run, withdrawn))
+        shared.mirrors[name]?.withdrawn = nil
         shared.watched[name]?.book.passEnded(now: parts.clock.monotonic())
         if result.outcome != .cancelled, result.outcome != .busy {
           shared.mirrors[name]?.failure = result.failure
@@ -380,6 +381,7 @@ package final class Agent: Sendable {
       mirror.approved = kept?.approved
       // A pass that still ends belongs to the mirror that had the name before.
       mirror.work = shared.mirrors[settings.name]?.work
+      mirror.withdrawn = shared.mirrors[settings.name]?.withdrawn
       shared.mirrors[settings.name] = mirror
       budget.setPriority(TransferPriority(mirror.priority), mirror: settings.name)
       budget.remember(kept?.wishes ?? [], mirror: settings.name)

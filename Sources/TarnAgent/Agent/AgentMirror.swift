@@ -19,15 +19,16 @@ struct AgentWork: Sendable {
   var pace: PassPace?
   /// Why it waits, as it last said; nil once it goes on.
   var trouble: PassTrouble?
-  /// The number of a pass that was cancelled before it began: who waits for it hears of the end of this one.
-  var withdrawn: UInt64?
 }
 
 /// One mirror of a running agent: its settings, and what is at work.
 struct AgentMirror: Sendable {
   var settings: MirrorSettings
-  /// Set and dropped in one place each: where a pass or a repair begins, and where it ends.
+  /// From the beginning of a pass or a repair to its end.
   var work: AgentWork?
+  /// The number of a pass that was cancelled before it began: who waits for it hears of the end of the one at work, which may not
+  /// have begun its work so far.
+  var withdrawn: UInt64?
   /// Somebody asked that the next pass makes the folder anew.
   var recreates = false
   /// Of its transfers, one by one.

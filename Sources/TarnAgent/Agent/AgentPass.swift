@@ -132,9 +132,7 @@ struct AgentObserver: PassObserver {
         .warning, "\(problem.kind.rawValue): \(Printable.escape(problem.name)): \(problem.message)", fields)
     case .retrying(let path, let message, let seconds):
       fields.path = path.printable
-      let trouble = PassTrouble(message, pause: seconds, now: agent.moment.wall)
-      tell(trouble: trouble)
-      agent.tellTrouble(trouble, of: mirror, fields)
+      agent.tellTrouble(PassTrouble(message, pause: seconds, now: agent.moment.wall), of: mirror, fields)
     case .feedRetrying(let message, let seconds, let isAsked):
       // Also where a redirect led to another host.
       if isAsked { agent.setAsked(mirror, seconds) }

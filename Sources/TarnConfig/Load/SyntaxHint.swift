@@ -6,11 +6,14 @@ struct SyntaxHint {
   private let position: SettingPosition
   private let source: SettingsSource
   private let line: SyntaxLine
+  /// toml++ says that something stands twice.
+  private let isRedefinition: Bool
 
   static func problem(_ fault: TOMLDocument.Fault, in source: SettingsSource) -> SettingsProblem {
     let position = source.clamped(fault.position)
     let line = SyntaxLine(source.line(position.line))
-    let hint = SyntaxHint(position: position, source: source, line: line)
+    let hint = SyntaxHint(
+      position: position, source: source, line: line, isRedefinition: fault.message.contains("redefine"))
     let place = SettingPlace(source: source, position: position)
     guard line.isSecret else {
       return place.problem(.syntax, "this is not TOML: \(fault.message)", hint: hint.text)
@@ -64,7 +67,7 @@ struct SyntaxHint {
 
   /// The line that sets the same, in the same table.
   private var firstPlace: Int? {
-    guard let key = line.key else { return nil }
+    guard isRedefinition, let key = line.key else { return nil }
     for number in (1..<max(1, position.line)).reversed() {
       let other = SyntaxLine(source.line(number))
       if other.key == key { return number }
@@ -76,7 +79,7 @@ struct SyntaxHint {
   /// For a line that begins with `[`.
   private var ofHeader: String {
     let first = (1..<max(1, position.line)).first { SyntaxLine(source.line($0)).text == line.text }
-    if let first { return "this table begins in line \(first) already, and may stand once" }
+    if isRedefinition, let first { return "this table begins in line \(first) already, and may stand once" }
     return
       "a table begins with a line such as [mirror.podcasts], [limits] or [agent], with nothing behind it; "
       + "a name with other letters than a to z stands in quotes: [mirror.\"café\"]"
@@ -93,13 +96,5 @@ struct SyntaxHint {
   /// Short, safe and without passwords, as it stands there.
   private static func shown(_ text: String) -> String {
     Redaction.short(text).replacing("\\\\", with: "\\")
-  }
-
-  static func trim(_ text: String) -> String {
-    let blanks: Set<Unicode.Scalar> = [" ", "\t", "\r"]
-    let scalars = Array(text.unicodeScalars)
-    let start = scalars.firstIndex { !blanks.contains($0) } ?? scalars.count
-    let end = scalars.lastIndex { !blanks.contains($0) }.map { $0 + 1 } ?? start
-    return String(String.UnicodeScalarView(scalars[start..<max(start, end)]))
   }
 }

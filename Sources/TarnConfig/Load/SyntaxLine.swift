@@ -65,10 +65,14 @@ struct SyntaxLine {
     return scalars[start...].firstIndex { Self.isBlank($0) || $0 == ":" }.map { $0 + 1 } ?? scalars.count
   }
 
-  private func part(_ range: Range<Int>) -> String {
-    let slice = scalars[range]
-    let start = slice.firstIndex { !Self.isBlank($0) } ?? slice.endIndex
-    let stop = slice.lastIndex { !Self.isBlank($0) }.map { $0 + 1 } ?? start
+  private func part(_ range: Range<Int>) -> String { Self.trimmed(scalars[range]) }
+
+  /// Without the blanks around.
+  static func trimmed(_ text: String) -> String { trimmed(Array(text.unicodeScalars)[...]) }
+
+  private static func trimmed(_ slice: ArraySlice<Unicode.Scalar>) -> String {
+    let start = slice.firstIndex { !isBlank($0) } ?? slice.endIndex
+    let stop = slice.lastIndex { !isBlank($0) }.map { $0 + 1 } ?? start
     return String(String.UnicodeScalarView(slice[start..<max(start, stop)]))
   }
 
@@ -96,6 +100,6 @@ enum Quotes {
   /// Without any.
   static func stripped(_ text: String) -> String {
     let kept = text.unicodeScalars.filter { $0 != "\"" && $0 != "'" && !isTypographic($0) }
-    return SyntaxHint.trim(String(String.UnicodeScalarView(kept)))
+    return SyntaxLine.trimmed(String(String.UnicodeScalarView(kept)))
   }
 }

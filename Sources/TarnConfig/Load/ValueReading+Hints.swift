@@ -42,7 +42,7 @@ extension ValueReading {
   /// The members of a list that somebody wrote as one text.
   private static func parted(_ text: String) -> String {
     let text = Redaction.value(text)
-    let parts = text.split(separator: ",").map { SyntaxHint.trim(String($0)) }.filter { !$0.isEmpty }
+    let parts = text.split(separator: ",").map { SyntaxLine.trimmed(String($0)) }.filter { !$0.isEmpty }
     return (parts.isEmpty ? [text] : parts).map(SettingValue.quote).joined(separator: ", ")
   }
 

@@ -104,13 +104,13 @@ package struct ContentDoubt: Sendable {
     let isTiny = size < Self.leastMedia
     let isShort = hint.length.map { size < $0 / 2 } ?? false
     let isSaidToBeText = Self.isText(contentType)
-    let isNoMedia = !Self.isMedia(contentType)
-    // Plain text is one only where the server says so, too.
+    // A body is called a text only where the server calls it one as well.
     let isText =
       isSaidToBeText && (opening.isEmpty ? isTiny || isShort : Opening(opening).isText)
     let isDoubted =
       switch declared {
-      case .media: isText || isTiny && isShort && isNoMedia || isSaidToBeText && (isTiny || isShort)
+      case .media:
+        isText || isSaidToBeText && (isTiny || isShort) || isTiny && isShort && !Self.isMedia(contentType)
       case .binary(let isTold): isText && (isTold || isShort)
       case .other: isText && (isShort || hint.length == nil && isTiny && Self.isAnswer(contentType))
       case .nothing: isText && isShort

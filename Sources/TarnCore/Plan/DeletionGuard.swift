@@ -8,8 +8,10 @@ package struct DeletionGuard: Sendable {
 
   package enum Verdict: Sendable, Equatable {
     case allow
-    /// Why, for a person.
-    case hold(reason: String)
+    /// - Parameters:
+    ///   - reason: for a person.
+    ///   - isForPerson: new files that come meanwhile are no reason to let the old ones go.
+    case hold(reason: String, isForPerson: Bool = false)
   }
 
   /// What the folder and the list come to.
@@ -43,10 +45,6 @@ package struct DeletionGuard: Sendable {
     }
   }
 
-  /// The end of that reason. It holds until a person looks at the set: new files that come meanwhile are no reason to let the old
-  /// ones go.
-  package static let fewerThanHalf = "fewer than half"
-
   private let limit: DeleteLimit
   private let book: LossBook
 
@@ -69,7 +67,7 @@ package struct DeletionGuard: Sendable {
     guard planned <= rows - planned || isRenewed else {
       return .hold(
         reason: "the list keeps \(Units.grouped(max(0, rows - planned))) of \(Units.count(rows, "file")), "
-          + Self.fewerThanHalf)
+          + "fewer than half", isForPerson: planned > Self.least)
     }
     let most = limit.most(of: book.rowsBefore ?? rows)
     let loss = book.loss.addingSaturated(question.deleted).addingSaturated(planned)

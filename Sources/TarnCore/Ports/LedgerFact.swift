@@ -89,6 +89,8 @@ package enum LedgerFact: String, Sendable, CaseIterable {
   case lossBook = "loss-book"
   /// Why the held plan is held.
   case heldReason = "held-reason"
+  /// The plan that only an approval lets go: also while it is not held, for a pass that deletes nothing drops what is.
+  case heldForPerson = "held-for-person"
   /// Seconds for which the last pass kept what it moved to the trash; missing for ever.
   case trashKept = "trash-kept"
   /// The number of the last event that was dropped.

@@ -171,12 +171,15 @@ package struct HeldPlan: Sendable, Equatable {
   package var count: Int
   /// Why the guard holds it, for a person.
   package var reason: String
+  /// It stays held until it is approved, whatever comes meanwhile.
+  package var isForPerson: Bool
 
-  package init(id: String, when: Timestamp, count: Int, reason: String = "") {
+  package init(id: String, when: Timestamp, count: Int, reason: String = "", isForPerson: Bool = false) {
     self.id = id
     self.when = when
     self.count = count
     self.reason = reason
+    self.isForPerson = isForPerson
   }
 }
 

@@ -90,7 +90,9 @@ package struct Approval {
     // A person has looked at what the list is now.
     let format = try ledger.fact(.format)
     try ledger.apply(
-      (report.wasStopped ? [] : [.dropHolds, .fact(.deletingFormat, format)]) + [.event(end)]
+      (report.wasStopped ? [] : [.dropHolds, .fact(.deletingFormat, format), .fact(.heldForPerson, nil)]) + [
+        .event(end)
+      ]
         + waiting.map { .problem($0) }
         + settled(report))
     return report

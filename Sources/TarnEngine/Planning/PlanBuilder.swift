@@ -32,6 +32,8 @@ final class PlanBuilder {
   private(set) var plannedNew = 0
   /// Where the feed's own list lies, if it is kept.
   private(set) var listPath: RelativePath?
+  /// Something is to be done with that file.
+  private(set) var plansList = false
   /// Entries in whose place a directory stands that goes with the deletions: decided again after these. Not in the stage.
   private(set) var behindDirectories: [Action] = []
   /// Decides over paths again: what is to be deleted is gone by now.
@@ -413,8 +415,8 @@ final class PlanBuilder {
       left.add(finding.mark)
     case .unlisted:
       left.add(finding.mark)
-      // What a filter keeps may well be in the feed still, and a window drops what it has named.
-      let wouldGo = isWindow ? expired?.contains(finding.path) == true : true
+      // What a filter keeps may well be in the feed still. Of a window only what has expired would go.
+      let wouldGo = !isWindow || expired?.contains(finding.path) == true
       if wouldGo, !policy.filter.excludes(finding.path) { counts.unlisted += 1 }
     }
   }
@@ -442,6 +444,7 @@ final class PlanBuilder {
   func plan(_ action: Action) throws {
     try ports.stage.add(action)
     if action.kind == .delete { plannedDeletions += 1 }
+    if action.entry?.isList == true { plansList = true }
     count(action)
   }
 

@@ -347,6 +347,8 @@ struct FeedReader {
         "give --cacert a file of certificates in PEM (-----BEGIN CERTIFICATE-----), or leave it out"
       case "tls-failed" where message.contains("certificate"):
         "check the feed's address, and this machine's clock"
+      case "body-truncated" where message.contains("a part of it"):
+        "a cache or proxy on the way may answer with parts: try again later, or give another address"
       case "address-refused": "redirects to private addresses are followed only from a private feed"
       default: nil
       }

@@ -48,7 +48,7 @@ final class WindowCatalog {
     }
   }
 
-  /// An item that is taken for a file that is there, although its title and more of it are others.
+  /// An item that is taken for a file that is there, although two of its title, date and address are others.
   struct Doubt {
     static let mostShown = 3
 
@@ -143,8 +143,10 @@ final class WindowCatalog {
     let kept = Set(wanted + unwanted)
     let known = Set(placed.map(\.path))
     resolution.expired = known.subtracting(kept)
-    resolution.newest = Newest(
-      most: most, wanted: wanted, expired: all.dropFirst(most).map(\.path).filter(known.contains))
+    if policy.window.keep != nil {
+      resolution.newest = Newest(
+        most: most, wanted: wanted, expired: all.dropFirst(most).map(\.path).filter(known.contains))
+    }
     return kept
   }
 

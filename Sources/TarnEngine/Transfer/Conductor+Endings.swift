@@ -117,7 +117,7 @@ extension Conductor {
 
   /// Whether a request without a range may fare better: servers, and what stands before them, fail at ranges in many ways. Of
   /// these failures a range is no cause.
-  private static func mayBeOfTheRange(_ code: String) -> Bool {
+  private static func mayBeOfRange(_ code: String) -> Bool {
     let others: Set<DownloadFailure.Code> = [
       .resolve, .connect, .tls, .addressRefused, .urlRefused, .fileNotReadable, .hostResting, .tooLarge,
       .outOfMemory, .tooManyOpenFiles, .refusedByReceiver,
@@ -207,20 +207,17 @@ extension Conductor {
       return ask(id)
     }
     var failure = Job.Trouble(
-      source: job.source, code: code, message: message, isTransient: isTransient, retryAfter: retryAfter)
+      source: job.source, code: code, message: message, isTransient: isTransient, retryAfter: retryAfter,
+      // A server that asked for a pause is not to send more.
+      mayBeOfRange: cameNothing && job.rung != .fromZero && retryAfter == nil && Self.mayBeOfRange(code))
     if let retryAfter, !failure.isRest { failure.message += "; it asked for a pause of \(retryAfter) s" }
     jobs[id]?.note(failure)
     if let next = jobs[id]?.usableSource(from: job.source + 1) {
       jobs[id]?.source = next
       return again(id, after: 0, message)
     }
-    // Perhaps only requests for the rest of a file fail: else no later pass would ever get it. A server that asked for a pause
-    // is not to send more.
-    let mayBeOfTheRange =
-      cameNothing && job.rung != .fromZero && retryAfter == nil && Self.mayBeOfTheRange(code)
     guard let troubles = jobs[id]?.troubles, let first = jobs[id]?.usableSource(from: 0) else {
-      guard !mayBeOfTheRange else { return askForTheWhole(job, message) }
-      return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
+      return exhaust(id, code: code, message)
     }
     // A host that rests is waited for only where no other source may be back before.
     let asked = troubles.filter { !$0.isRest }
@@ -229,14 +226,21 @@ extension Conductor {
     let verdict = retry.judge(
       attempt: job.round, isTransient: troubles.contains(where: \.isTransient),
       asked: waited.compactMap(\.retryAfter).min(), isResting: isResting, random: ports.random.unit())
-    guard case .retry(let seconds) = verdict else {
-      guard !mayBeOfTheRange else { return askForTheWhole(job, message) }
-      return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
-    }
+    guard case .retry(let seconds) = verdict else { return exhaust(id, code: code, message) }
     jobs[id]?.source = first
     jobs[id]?.round += 1
     again(id, after: seconds, message)
     ready += twins.failed(job)
+  }
+
+  /// All sources were tried. Perhaps one of them fails only at requests for the rest of the file: else no later pass would ever get
+  /// it. Each such source is asked for the whole, once.
+  private func exhaust(_ id: UInt64, code: String, _ message: String) {
+    guard let trouble = jobs[id]?.troubles.first(where: \.mayBeOfRange) else {
+      return forsake(id, code: code, message: jobs[id]?.troubleText ?? message)
+    }
+    jobs[id]?.source = trouble.source
+    if let job = jobs[id] { askForTheWhole(job, trouble.message) }
   }
 
   /// Its place went to another mirror, which is no failure of its source: the same one again, a little later.

@@ -1,7 +1,7 @@
 import TarnCore
 import TarnRuntime
 
-/// What every intake of a pass shares.
+/// What all receivers of a pass share.
 struct FileReceiverContext: Sendable {
   let folder: any FolderPort
   let ledger: any LedgerPort

@@ -77,6 +77,8 @@ struct Job {
     var message: String
     var isTransient: Bool
     var retryAfter: Int64?
+    /// A request for the rest of the file brought nothing, where one for the whole may.
+    var mayBeOfRange = false
 
     /// The source was not asked: its host is left alone.
     var isRest: Bool { code == DownloadFailure.Code.hostResting.rawValue }

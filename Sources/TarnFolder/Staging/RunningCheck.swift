@@ -3,7 +3,7 @@ import TarnRuntime
 
 /// What is known of the contents of a file that is being written: the running digest, and whether its pieces are good.
 final class RunningCheck: @unchecked Sendable {
-  // Safe because its owner lets one thread at a time have all but `wrongPiece`: the companion until it is settled there, or itself.
+  // Safe because its owner lets one thread at a time have all but `wrongPiece`: the hash thread until it is settled there, or itself.
 
   let check: ContentCheck
   /// Bytes that the file may have.

@@ -8,7 +8,7 @@ import TarnRuntime
 /// After a write-back error (a failed fdatasync or fsync) what the kernel still shows of the file is not to be
 /// trusted: every later call fails with that error, and the bytes are fetched again into a new file.
 package final class StagedFile: PartialFile, @unchecked Sendable {
-  // Safe because the port confines a partial file to one thread at a time, the companion has nothing but a RunningCheck
+  // Safe because the port confines a partial file to one thread at a time, the hash thread has nothing but a RunningCheck
   // and bytes that are lent, and all that `sync` and `length` touch is behind the lock of `shared`.
 
   /// What `sync` reads while another thread appends.

@@ -160,10 +160,12 @@ extension SQLiteLedger {
   }
 
   package func held() throws(LedgerFailure) -> HeldPlan? {
-    let reason = try fact(.heldReason) ?? ""
+    let (reason, forPerson) = (try fact(.heldReason) ?? "", try fact(.heldForPerson))
     return try first("SELECT plan, since, count FROM held") { row throws(LedgerFailure) in
-      HeldPlan(
-        id: try row.text(0), when: try row.timestamp(1), count: Int(try row.integer(2)), reason: reason)
+      let id = try row.text(0)
+      return HeldPlan(
+        id: id, when: try row.timestamp(1), count: Int(try row.integer(2)), reason: reason,
+        isForPerson: id == forPerson)
     }
   }
 

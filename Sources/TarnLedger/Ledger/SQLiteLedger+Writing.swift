@@ -207,6 +207,7 @@ extension Connection {
       "INSERT INTO held (slot, plan, since, count) VALUES (1, ?, ?, ?)",
       [.text(plan.id), .integer(plan.when.nanoseconds), .integer(Int64(plan.count))])
     try writeFact(.heldReason, plan.reason.isEmpty ? nil : plan.reason)
+    if plan.isForPerson { try writeFact(.heldForPerson, plan.id) }
   }
 
   private func write(_ list: [Activity]) throws(LedgerFailure) {

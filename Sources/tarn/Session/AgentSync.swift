@@ -115,7 +115,7 @@ struct AgentSync {
         guard let anew = try again(mirror) else {
           throw PassFailure(
             .folderUnusable, code: "no-such-mirror",
-            "the agent that was started since does not keep \(Printable.escape(mirror)); the pass was not made",
+            "the agent was restarted, and its settings no longer have \(Printable.escape(mirror)); no pass was made",
             hint: "'tarn status' lists its mirrors")
         }
         order = anew
