@@ -10,7 +10,8 @@ enum DigestKind: Equatable {
   init?(listName name: some Sequence<UInt8>) {
     let name = lowercased(name)
     // A truncated SHA-512 is a kind of its own.
-    if Self.truncated.contains(where: { name.holds($0) }) {
+    let solid = name.filter { !"_-/".utf8.contains($0) }
+    if Self.truncated.contains(where: { solid.holds($0) }) {
       self = .other
       return
     }
@@ -28,7 +29,7 @@ enum DigestKind: Equatable {
     self = .other
   }
 
-  private static let truncated = [224, 256].flatMap { size in ["_", "-", "/"].map { "sha512\($0)\(size)" } }
+  private static let truncated = ["sha512224", "sha512256"]
   private static let shortOthers = ["b2", "b3", "md4", "tiger", "sm3"]
 
   /// The name of a kind with its size, and nothing else: `blake2b`, `sha3256`; not `blakes7`.

@@ -440,6 +440,13 @@ import Testing
     #expect(table[0].hasSuffix("NEXT RUN") && table[1].hasSuffix("paused"), "\(table)")
   }
 
+  /// Who looks for the agent learns that there is none; of a mirror made by hand nobody expects one.
+  @Test(arguments: ["docs", "/srv/docs"]) func withoutAnAgentNothingRunsByItself(_ name: String) {
+    let document = StatusDocument(name: name, feed: "http://h/SUMS", folder: "/srv/docs", state: "idle")
+    let lines = StatusText.card(document, now: Timestamp(nanoseconds: 0), style: Style(isOn: false))
+    #expect(lines.contains { $0.contains("by command or timer; no agent runs") } == (name == "docs"))
+  }
+
   /// Local changes are seen late there, which the state alone does not tell.
   @Test func aPolledFolderIsMarkedInTheTable() {
     var (polled, watched) = (Samples.status(), Samples.status())

@@ -84,6 +84,15 @@ import Testing
     Answer(206, (nil, nil, 1000), gives: .askFromZero), Answer(206, (100, .max, 1000), gives: .askFromZero),
     Answer(206, (100, 999, 1000), known: nil, gives: .askFromZero),
     Answer(206, (100, 999, 1000), on: .fromZero, gives: .askFromZero),
+    // All of it, although nobody asked for a part.
+    Answer(206, (0, 999, 1000), on: .fromZero, gives: .takeFromZero),
+    Answer(206, (0, 998, 1000), on: .fromZero, gives: .askFromZero),
+    Answer(206, (0, 999, nil), on: .fromZero, gives: .askFromZero),
+    Answer(206, (0, .max, 0), on: .fromZero, gives: .askFromZero),
+    Answer(206, nil, on: .fromZero, gives: .askFromZero),
+    Answer(203, known: nil, on: .fromZero, gives: .takeFromZero),
+    Answer(203, etag: "\"e\"", gives: .nextRung),
+    Answer(203, (100, 999, 1000), gives: .askFromZero),
     // The total is new: it has to hold what the range says (RFC 9110 14.4).
     Answer(206, (100, 999, 1000), known: free, on: .lastModified, gives: .askFromZero),
     Answer(206, (100, 999, nil), known: free, on: .lastModified, gives: .askFromZero),

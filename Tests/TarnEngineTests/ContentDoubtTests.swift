@@ -228,4 +228,64 @@ import Testing
     world.server.answer(World.host + name, page(text, type))
     #expect(try world.run().isInSync)
   }
+
+  private static let typed = "application/octet-stream"
+
+  /// What is no file although it is no page in UTF-8 either.
+  @Test func moreThatIsNoFile() throws {
+    let latin = Array("Acc\u{E8}s refus\u{E9}".unicodeScalars.map { UInt8($0.value) })
+    let wide = "<html><body>login</body></html>".utf16.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] }
+    let told = ContentHint(length: 30_003)
+    let pdf = ContentHint(mediaType: "application/pdf".bytes, length: 3_000_000)
+    for (name, hint, body, type) in [
+      ("x", pdf, latin, "text/plain"), ("x.pdf", told, latin, "text/plain; charset=iso-8859-1"),
+      ("a.mp3", told, "Access denied".bytes, nil), ("a.mp3", told, "Access denied".bytes, Self.typed),
+      ("a.docx", told, "Access denied".bytes, "text/plain"), ("a.mobi", ContentHint(), "<html>".bytes, nil),
+      ("a.wma", told, "{\"error\": 1}".bytes, "application/json"),
+      ("a.MPG", ContentHint(), "<html>".bytes, nil),
+      ("a.mp3", ContentHint(), wide, Self.typed), ("a.iso", told, wide, nil),
+      ("a.tar.gz", ContentHint(), "<!-- proxy -->\n<!DOCTYPE html><p>login".bytes, Self.typed),
+      ("a.tar.gz", told, "<?xml version=\"1.0\"?>\n<!DOCTYPE html><p>login".bytes, nil),
+      ("x.xls", ContentHint(mediaType: "application/vnd.ms-excel".bytes), "<html>login".bytes, "text/html"),
+    ] as [(String, ContentHint, [UInt8], String?)] {
+      let world = world(hint, name)
+      var answer = FakeAnswer(body: body)
+      answer.contentType = type
+      world.server.answer(World.host + name, answer)
+      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name) \(hint) \(type ?? "")")
+      #expect(world.files.isEmpty)
+    }
+  }
+
+  /// What looks odd and is the file all the same.
+  @Test func whatIsTheFileAllTheSame() throws {
+    let midi = "MThd\u{0}\u{0}\u{0}\u{6}\u{0}\u{1}\u{0}\u{1}\u{0}`MTrk"
+    func typed(_ type: String, _ length: UInt64? = nil) -> ContentHint {
+      ContentHint(mediaType: type.bytes, length: length)
+    }
+    for (name, hint, body, type) in [
+      ("a.wax", typed("audio/x-ms-wax"), "<ASX version=\"3.0\"/>", "audio/x-ms-wax"),
+      ("a.wvx", typed("video/x-ms-wvx", 9000), "<ASX version=\"3.0\"/>", "video/x-ms-wvx"),
+      ("a.ram", typed("audio/x-pn-realaudio", 9000), "http://a.example/a.rm", "text/plain"),
+      ("a.xls", typed("application/vnd.ms-excel"), "<html><table>", "application/vnd.ms-excel"),
+      ("a.ppm", typed("image/x-portable-pixmap", 9000), "P3 1 1 255 0 0 0", "text/plain"),
+      ("a.xpm", typed("image/x-xpixmap"), "/* XPM */", "text/x-c"),
+      ("a.dxf", typed("image/vnd.dxf"), "  0\nSECTION", "text/plain"),
+      ("a.ts", typed("video/mp2t"), "export const a = 1;", "text/plain"),
+      ("README", ContentHint(length: 9000), "read me", "text/plain"),
+      ("a.asc", ContentHint(length: 9000), "-----BEGIN PGP SIGNATURE-----", "text/plain"),
+      ("a.vtt", typed("application/octet-stream", 9000), "WEBVTT", "text/vtt"),
+      ("a.md", ContentHint(length: 9000), "# text", "text/markdown"),
+      ("a.json", ContentHint(length: 9000), "{\"a\": 1}", "application/json"),
+      ("a.gpx", typed("application/octet-stream"), "<gpx/>", "application/gpx+xml"),
+      ("x", typed("audio/midi", 9000), midi, Self.typed), ("x", typed("audio/midi", 9000), midi, nil),
+      ("x", typed("image/x-odd", 7), "letters", "text/plain"),
+      ("x", ContentHint(length: 7), "letters", "text/plain"),
+      ("a.txt", typed("text/plain"), "", "text/plain"),
+    ] as [(String, ContentHint, String, String?)] {
+      let world = world(hint, name)
+      world.server.answer(World.host + name, page(body, type))
+      #expect(try world.run().isInSync, "\(name) \(hint) \(type ?? "")")
+    }
+  }
 }

@@ -188,6 +188,19 @@ import Testing
     #expect(world.files.isEmpty)
   }
 
+  @Test(arguments: [(203, nil), (206, ContentRange(first: 0, last: 199, total: 200))])
+  func theWholeFeedIsReadWhateverItIsCalled(_ status: Int, _ range: ContentRange?) throws {
+    let world = World()
+    world.items = [.entry(world.serve("a", "text"))]
+    let downloader = try world.server.editingHeads { request, head in
+      guard request.url == Self.root else { return }
+      head.status = status
+      head.contentRange = range
+    }
+    defer { downloader.shutDown() }
+    #expect(try world.pass(downloader).run(folder: world.folder).isInSync)
+  }
+
   @Test func refusalsAreToldOnce() throws {
     let world = World()
     world.items = [

@@ -249,6 +249,21 @@ import Testing
     #expect(world.files.isEmpty)
   }
 
+  /// Some caches answer a plain request so, and a proxy that changes what it passes on has a status of its own
+  /// (RFC 9110 15.3.4); the digest decides where there is one.
+  @Test(arguments: Known.allCases, [203, 206])
+  func theWholeIsTakenWhateverItIsCalled(_ known: Known, _ status: Int) throws {
+    let world = world(known, FakeAnswer(etag: "\"1\"", body: Self.text.bytes))
+    let downloader = try world.server.editingHeads { _, head in
+      head.status = status
+      let size = UInt64(Self.text.utf8.count)
+      if status == 206 { head.contentRange = ContentRange(first: 0, last: size - 1, total: size) }
+    }
+    defer { downloader.shutDown() }
+    #expect(try world.pass(downloader).run(folder: world.folder).isInSync)
+    #expect(world.text("a") == Self.text)
+  }
+
   /// An answer without a validator says of nobody's file how long it is.
   @Test func anUnprovedEndIsNotTheEnd() throws {
     var first = Server.broken(Self.text, after: 2000, etag: "\"1\"")

@@ -89,6 +89,7 @@ import Testing
     ("checksums-1.0-b2.txt", false), ("sm3-firmware.txt", false), ("blakes7-checksums.txt", false),
     ("sha3rpa.txt", false),
     ("blake2b.txt", true), ("sha3-256sums", true), ("x.sm3", true), ("tiger-1.0.sha256", false),
+    ("sha-512-256.txt", true), ("x.sha_512_224", true), ("SHA-512.256.txt", false), ("sha-512.txt", false),
     ("tiger-1.0", false), ("b3.tar.gz.sha512", false), ("md4-2.0.list", false),
   ])
   func distrustsBareDigestsOfOtherLists(name: String, isRefused: Bool) {

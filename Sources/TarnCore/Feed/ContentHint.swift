@@ -73,6 +73,9 @@ package struct ContentDoubt: Sendable {
     switch declared {
     case .media(let type) where came.isMarkup || came.isJSON:
       why = "\(Self.came(contentType)) came where the feed says \(type)"
+    case .other where hint.mediaType.map { Self.mediaType(contentType).utf8.elementsEqual($0) } == true:
+      // Feed and server agree, as on a table of Excel that is a web page.
+      why = nil
     case .binary where came.isMarkup || came.isJSON,
       .other where came.isPage || came.isMarkup && Self.isHTML(contentType):
       why = "\(Self.came(contentType)) came, which the file's name or its declared type does not fit"
@@ -101,17 +104,19 @@ package struct ContentDoubt: Sendable {
     ofDeclared size: UInt64, _ opening: some Collection<UInt8>, _ contentType: String?
   ) -> String? {
     guard size > 0 else { return mayBeEmpty ? nil : nothingCame }
+    // Whoever wrote the feed counted these bytes.
+    guard size != hint.length else { return nil }
     let isTiny = size < Self.leastMedia
     let isShort = hint.length.map { size < $0 / 2 } ?? false
+    let looksLikeText = opening.isEmpty ? isTiny || isShort : Opening(opening).isText
     let isSaidToBeText = Self.isText(contentType)
-    // A body is called a text only where the server calls it one as well.
-    let isText =
-      isSaidToBeText && (opening.isEmpty ? isTiny || isShort : Opening(opening).isText)
+    // A longer body is called a text only where the server calls it one as well.
+    let isText = looksLikeText && isSaidToBeText
+    let isScrap = looksLikeText && isTiny && isShort
     let isDoubted =
       switch declared {
-      case .media:
-        isText || isSaidToBeText && (isTiny || isShort) || isTiny && isShort && !Self.isMedia(contentType)
-      case .binary(let isTold): isText && (isTold || isShort)
+      case .media: isText || isSaidToBeText && (isTiny || isShort) || isScrap && !Self.isMedia(contentType)
+      case .binary(let isTold): isText && (isTold || isShort) || isScrap && !Self.isMedia(contentType)
       case .other: isText && (isShort || hint.length == nil && isTiny && Self.isAnswer(contentType))
       case .nothing: isText && isShort
       case .text: false
@@ -128,7 +133,8 @@ package struct ContentDoubt: Sendable {
     if let sizes = hint.sizes { return sizes.contains(0) }
     return switch declared {
     case .media, .binary: false
-    case .other, .text, .nothing: hint.length == nil && !isEnclosure
+    case .text: hint.length == nil
+    case .other, .nothing: hint.length == nil && !isEnclosure
     }
   }
 
@@ -154,11 +160,21 @@ private struct Opening {
     var bytes = Array(bytes.prefix(ContentDoubt.opening))
     if bytes.starts(with: [0xFF, 0xFE]) || bytes.starts(with: [0xFE, 0xFF]) {
       bytes = bytes.dropFirst(2).filter { $0 != 0 }
+    } else if Self.isWide(bytes) {
+      bytes = bytes.filter { $0 != 0 }
     } else if bytes.starts(with: [0xEF, 0xBB, 0xBF]) {
       bytes.removeFirst(3)
     }
     text = Array(bytes.drop { Self.isBlank($0) })
     isText = Self.isText(bytes)
+  }
+
+  /// UTF-16 without a mark: every other byte is zero, as of ASCII.
+  private static func isWide(_ bytes: [UInt8]) -> Bool {
+    guard bytes.count >= 8 else { return false }
+    return [0, 1].contains { zero in
+      bytes.indices.prefix(64).allSatisfy { (bytes[$0] == 0) == ($0 % 2 == zero) }
+    }
   }
 
   /// `<` and what may stand behind it in a document.
@@ -168,10 +184,21 @@ private struct Opening {
       || (0x61...0x7A).contains(text[1] | 0x20)
   }
 
-  /// A web page, by its own first words.
+  /// A web page, by its own first words; comments may stand in front of them.
   var isPage: Bool {
-    let start = String(decoding: text.prefix(16), as: UTF8.self).lowercased()
+    var rest = text[...]
+    while let end = Self.commentEnd(of: rest) { rest = rest[end...].drop { Self.isBlank($0) } }
+    let start = String(decoding: rest.prefix(16), as: UTF8.self).lowercased()
     return ["<!doctype html", "<html", "<head", "<body"].contains { start.hasPrefix($0) }
+  }
+
+  /// Behind the comment, or the declaration of XML, that stands first; nil where none does.
+  private static func commentEnd(of text: ArraySlice<UInt8>) -> Int? {
+    for (start, end) in [("<!--", "-->"), ("<?xml", "?>")] where text.starts(with: start.utf8) {
+      let end = Array(end.utf8)
+      return text.indices.first { text[$0...].starts(with: end) }.map { $0 + end.count }
+    }
+    return nil
   }
 
   /// An object or a list.
@@ -182,12 +209,9 @@ private struct Opening {
 
   private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || (0x09...0x0D).contains(byte) }
 
-  /// UTF-8 without control characters; its last letter may be cut.
+  /// No control characters: UTF-8, or a code page of eight bits.
   private static func isText(_ bytes: [UInt8]) -> Bool {
-    guard bytes.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || isBlank($0) || $0 == 0x1B }) else { return false }
-    let tail = bytes.suffix(3).lastIndex { $0 >= 0xC0 } ?? bytes.endIndex
-    return String(validating: bytes[..<tail], as: UTF8.self) != nil
-      || String(validating: bytes, as: UTF8.self) != nil
+    bytes.allSatisfy { $0 >= 0x20 && $0 != 0x7F || isBlank($0) || $0 == 0x1B }
   }
 }
 
@@ -209,8 +233,11 @@ extension ContentDoubt {
     let text = entry.hint.mediaType.map { Printable.escape($0) } ?? ""
     let isTold = !text.isEmpty && !saysNothing.contains(text)
     if isTold, isOfText(text) || madeEndings.contains(ending) { return .text }
+    // A TypeScript file, by a server's table of endings.
+    if text == "video/mp2t" { return .other }
     if isTold, isMedia(text) || mediaTypes.contains(text) { return .media(text) }
     if isTold, binaryTypes.contains(text) { return .binary(isTold: true) }
+    if textEndings.contains(ending) || isNamedAsText(entry) { return .text }
     if binaryEndings.contains(ending) { return .binary(isTold: false) }
     return isTold || otherEndings.contains(ending) ? .other : .nothing
   }
@@ -221,9 +248,12 @@ extension ContentDoubt {
     "application/download", "application/unknown",
   ]
 
-  /// Types whose files are markup or another text; playlists, manifests of streams and SVG among them.
+  /// Types whose files are markup or another text; playlists, manifests of streams, SVG and pictures in letters among them.
   private static func isOfText(_ type: String) -> Bool {
-    let ends = ["xml", "json", "mpegurl", "scpls", "svg", ".mpd", "ms-asf", "ms-asx", "javascript", "yaml"]
+    let ends = [
+      "xml", "json", "mpegurl", "scpls", "svg", ".mpd", "ms-asf", "ms-asx", "ms-wax", "ms-wvx", "ms-wmx",
+      "realaudio", "javascript", "yaml", "anymap", "bitmap", "graymap", "pixmap", "dxf",
+    ]
     return type.hasPrefix("text/") || ends.contains { type.hasSuffix($0) }
   }
 
@@ -249,11 +279,26 @@ extension ContentDoubt {
 
   private static let binaryEndings: Set<String> = [
     "mp3", "m4a", "m4b", "aac", "ogg", "oga", "ogv", "opus", "flac", "wav", "mp4", "m4v", "mov", "mkv",
-    "webm", "avi",
+    "webm", "avi", "wma", "wmv", "mpg", "mpeg", "3gp", "flv", "aif", "aiff", "m2ts",
     "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "ico", "bmp", "tif", "tiff", "pdf", "epub",
+    "docx", "xlsx", "pptx", "odt", "ods", "odp", "mobi", "azw", "azw3", "djvu", "cbz", "cbr",
     "zip", "tgz", "txz", "7z", "rar", "tar", "iso", "qcow2", "vmdk",
     "deb", "rpm", "apk", "exe", "msi", "dmg", "jar", "whl", "parquet",
   ]
+
+  /// Of texts, whatever length the feed tells.
+  private static let textEndings: Set<String> = [
+    "txt", "text", "md", "rst", "asc", "sig", "vtt", "srt", "json", "jsonl", "ndjson", "xml", "rss", "atom",
+    "gpx",
+    "kml", "svg", "csv", "tsv", "log", "nfo", "mht", "hta", "m3u", "m3u8", "pls", "sh", "conf", "ini", "toml",
+    "yaml", "yml", "css", "js",
+  ]
+
+  /// `README` and its kin.
+  private static func isNamedAsText(_ entry: Entry) -> Bool {
+    let name = entry.path.bytes.split(separator: UInt8(ascii: "/")).last ?? []
+    return name.count >= 3 && name.allSatisfy { (0x41...0x5A).contains($0) || 0x5F == $0 }
+  }
 
   private static let otherEndings: Set<String> = ["gz", "bz2", "xz", "zst", "lz4", "lzma", "img", "bin"]
 

@@ -73,7 +73,7 @@ package enum ResumeLadder {
   /// - Parameter url: the URL that was asked, before redirects; an ETag is compared only with one of the same.
   package static func judge(_ head: ResponseHead, rung: Rung, known: Known?, url: String) -> Verdict {
     switch head.status {
-    case 200:
+    case 200, 203:
       guard !head.isPartOfFile else { return .askFromZero }
       guard rung != .fromZero, let known else { return .takeFromZero }
       // To who asked for a part it may be any part.
@@ -89,7 +89,7 @@ package enum ResumeLadder {
       }
       return .takeFromZero
     case 206:
-      guard rung != .fromZero, let known else { return .askFromZero }
+      guard rung != .fromZero, let known else { return head.isWholeFile ? .takeFromZero : .askFromZero }
       return fits(head, known, url: url) ? .append : .askFromZero
     case 416:
       guard rung != .fromZero, let known, let total = head.contentRange?.total else { return .askFromZero }
@@ -161,6 +161,18 @@ extension ResponseHead {
   package var isPartOfFile: Bool {
     guard let range = contentRange, let first = range.first, let last = range.last else { return false }
     return first > 0 || range.total.map { last < $0 - min($0, 1) } ?? false
+  }
+
+  /// Its body is the whole file, by its status: 200, 203 from a proxy (RFC 9110 15.3.4), or a 206 whose range is all of it, which
+  /// some caches send although nobody asked for a part.
+  package var isWholeFile: Bool {
+    switch status {
+    case 200, 203: return !isPartOfFile
+    case 206:
+      guard let range = contentRange, let last = range.last, let total = range.total else { return false }
+      return range.first == 0 && total > 0 && last == total - 1
+    default: return false
+    }
   }
 
   /// The ETag with its quotes when it is strong (RFC 9110 8.8.3), else nil.

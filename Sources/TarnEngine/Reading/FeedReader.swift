@@ -43,7 +43,7 @@ struct FeedReader {
     pending.isDigested = true
     let (head, spool, digest) = try wait(for: pending)
     switch head.status {
-    case 200: return Document(spool, head, of: url, digest)
+    case _ where head.isWholeFile: return Document(spool, head, of: url, digest)
     // Where redirects lead elsewhere by now, the tag or the date is another document's.
     case 304 where head.url == known.url && known.validators?.fit(head) == true: return nil
     default: return try finish(start(url, limit: Self.mostBytes))
@@ -169,7 +169,7 @@ struct FeedReader {
 
     /// The answer is to what was asked. 412 is no answer to a condition on what is read, and is sent all the same.
     func isAnswered(by head: ResponseHead) -> Bool {
-      head.status == 200 && !head.isPartOfFile
+      head.isWholeFile
         || known != nil && (head.status == 304 || head.status == 412)
     }
   }
@@ -299,7 +299,7 @@ struct FeedReader {
     var isAsked = true
 
     init(_ head: ResponseHead) {
-      guard !head.isPartOfFile else {
+      guard !head.isPartOfFile, head.status != 206 else {
         code = DownloadFailure.Code.truncated.rawValue
         message = "the server sent only a part of it"
         isTransient = false

@@ -27,8 +27,9 @@ final class FeedReceiver: DownloadReceiver {
 
   func begin(_ head: ResponseHead) -> HeadVerdict {
     state.withLock { $0.head = head }
-    if head.status == 200 { progress?.beginFeed(total: head.contentLength) }
-    return head.status == 200 ? .accept : .headOnly
+    guard head.isWholeFile else { return .headOnly }
+    progress?.beginFeed(total: head.contentLength)
+    return .accept
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict {

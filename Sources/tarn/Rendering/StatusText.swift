@@ -27,7 +27,11 @@ enum StatusText {
       rows.append(("last pass", moment(attempt, now: now)))
     }
     if let verified = document.verifiedAt { rows.append(("verified", moment(verified, now: now))) }
-    if let next = nextRun(document, now: now) { rows.append(("next run", next)) }
+    if let next = nextRun(document, now: now) {
+      rows.append(("next run", next))
+    } else if hasName(document), !hasAgent(document), document.process == nil {
+      rows.append(("next run", "by command or timer; no agent runs"))
+    }
     if let until = wish(document) {
       rows.append(("server", "asked to be left alone until \(Printable.escape(until))"))
     }
