@@ -44,6 +44,7 @@ let package = Package(
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
     // Hummingbird's own dependencies, whose types appear in its interface.
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
+    .package(url: "https://github.com/apple/swift-collections", from: "1.6.0", traits: []),
     .package(url: "https://github.com/apple/swift-log", from: "1.14.0"),
     .package(url: "https://github.com/apple/swift-nio", from: "2.101.0"),
     .package(url: "https://github.com/apple/swift-nio-extras", from: "1.34.1"),
@@ -74,7 +75,13 @@ let package = Package(
 
     // Adapters: none imports another.
     library("TarnFeeds", ["TarnCore", "CXML", "CZlib"]),
-    library("TarnTransfer", ["TarnCore", "TarnRuntime", "CurlShim"]),
+    library(
+      "TarnTransfer",
+      [
+        "TarnCore", "TarnRuntime", "CurlShim",
+        .product(name: "DequeModule", package: "swift-collections"),
+        .product(name: "HeapModule", package: "swift-collections"),
+      ]),
     library("TarnFolder", ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto"]),
     library("TarnLedger", ["TarnCore", "TarnRuntime", "CSQLite"]),
     library("TarnWatch", ["TarnCore", "TarnRuntime"]),
@@ -121,14 +128,14 @@ let package = Package(
     .target(
       name: "TestSupport", dependencies: ["TarnCore", "TarnRuntime"], path: "Tests/TestSupport",
       swiftSettings: settings),
-    tests("TarnCoreTests", ["TarnCore"]),
+    tests("TarnCoreTests", ["TarnCore", "TestSupport"]),
     tests("TarnRuntimeTests", ["TarnRuntime"]),
     tests("TarnFeedsTests", ["TarnFeeds", "TarnCore", "TestSupport"]),
     tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnLedgerTests", ["TarnLedger", "TarnCore", "TestSupport"]),
     tests("TarnWatchTests", ["TarnWatch", "TarnCore", "TarnRuntime", "TestSupport"]),
-    tests("TarnConfigTests", ["TarnConfig", "TarnCore"]),
+    tests("TarnConfigTests", ["TarnConfig", "TarnCore", "TestSupport"]),
     tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),
     tests("TarnControlTests", ["TarnControl", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests(

@@ -1,3 +1,4 @@
+import DequeModule
 import TarnCore
 import TarnRuntime
 
@@ -21,10 +22,8 @@ final class Client {
   private(set) var optionsNumber: UInt64 = 0
   /// Those that wait for a place of this client.
   var line: WaitingLine<Exchange>
-  /// Quarters of a place that are taken, those of exchanges that wait for a shared place included.
-  private var busy = 0
   /// Hops that found a bucket empty, in the order they asked.
-  var throttled = Fifo<Hop>()
+  var throttled = Deque<Hop>()
   private var shared: SharedPace?
   private var bucket: RateBucket?
   let dates = HeaderDates()
@@ -48,37 +47,26 @@ final class Client {
     // theirs. A mirror that may have fewer than there are does not fill them.
     let isNarrow = settings.connectionsPerHost < terms.limits.perHost
     line = WaitingLine(
-      perHost: settings.connectionsPerHost, keptForSmall: isNarrow ? 0 : terms.keptForSmall,
-      mayShare: settings.connections > 1)
+      total: settings.connections, perHost: settings.connectionsPerHost,
+      keptForSmall: isNarrow ? 0 : terms.keptForSmall)
     bucket = settings.rate.map { RateBucket(rate: $0, now: clock.monotonic()) }
   }
 
   // MARK: Places
-
-  /// The first in line that may run. It counts as running until its quarters are given back.
-  func takeNext() -> WaitingLine<Exchange>.Taken? {
-    let all = max(1, settings.connections) * WaitingLine<Exchange>.place
-    guard let taken = line.takeNext(free: all - busy) else { return nil }
-    busy += taken.quarters
-    return taken
-  }
-
-  func giveBack(_ quarters: Int, of origin: Origin, as kind: WaitingLine<Exchange>.Kind) {
-    busy -= quarters
-    line.leave(origin, as: kind, quarters: quarters)
-  }
 
   /// How a host answers, where an exchange of this client runs: as one of the streams of a connection, as the first by it.
   ///
   /// Shared places are connections only: who waits for one of them would keep the mirror's other hosts waiting.
   func note(_ head: ResponseHead, isStream: Bool, isNew: Bool, of origin: Origin) {
     guard budget == nil else { return }
-    guard head.isLife else { return noteTrouble(of: origin) }
-    line.note(origin, hasStreams: isStream, isNew: isNew)
+    guard head.isLife else {
+      return line.meet([429, 503].contains(head.status) ? .overload : .fault, at: origin)
+    }
+    line.note(origin, isStream: isStream, isNew: isNew)
   }
 
-  /// A host is asked for no more at once than it has connections.
-  func noteTrouble(of origin: Origin) { line.noteTrouble(origin) }
+  /// An exchange of this client's got no answer, or not all of it.
+  func noteTrouble(of origin: Origin) { line.meet(.overload, at: origin) }
 
   // MARK: Turns
 

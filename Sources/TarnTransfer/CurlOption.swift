@@ -210,6 +210,7 @@ extension CurlOption {
       (CURLMOPT_MAX_HOST_CONNECTIONS, places.perHost, "the same"),
       (CURLMOPT_MAXCONNECTS, places.total, "idle connections kept"),
       (CURLMOPT_PIPELINING, Int(CURLPIPE_MULTIPLEX), "HTTP/2 streams share a connection"),
+      (CURLMOPT_MAX_CONCURRENT_STREAMS, StreamLimit.last, "StreamLimit and the server say how many"),
     ]
   }
 

@@ -11,7 +11,7 @@ extension DownloadRequest {
   }
 
   /// Bytes: a file of a known size up to this one is through in a moment, and asks little of the memory.
-  fileprivate static let largestShort: UInt64 = 64 << 10
+  static let largestShort: UInt64 = 64 << 10
 }
 
 /// One exchange from `start` to `end`: a chain of hops. Network thread only.
@@ -41,8 +41,8 @@ final class Exchange {
   var hop: Hop?
   var file: FileExchange?
   private(set) var isEnded = false
-  /// Of a place of its client, that it holds.
-  var quarters = 0
+  /// What it has of its client's places; nil while it waits for that.
+  var hold: WaitingLine<Exchange>.Hold?
   /// Took bytes in this turn.
   var isFresh = false
 
@@ -62,8 +62,9 @@ final class Exchange {
 
   /// How it waits in its client's line.
   var kind: WaitingLine<Exchange>.Kind {
+    guard let expected = request.expected else { return .unknown }
     guard isSmall else { return .large }
-    return request.expected.map { $0 <= DownloadRequest.largestShort } ?? false ? .short : .small
+    return expected <= DownloadRequest.largestShort ? .short : .small
   }
 
   /// Tells the receiver, once.
@@ -207,6 +208,9 @@ final class Hop {
       count += UInt64(bytes.count)
       client.spend(bytes.count)
       client.tookBytes(exchange)
+      if count > DownloadRequest.largestShort, exchange.hold == .stream {
+        exchange.hold = client.line.outgrow(exchange.url.origin)
+      }
       return .goOn
     case .full:
       isFull = true

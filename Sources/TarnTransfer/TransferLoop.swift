@@ -1,4 +1,5 @@
 import CurlShim
+import DequeModule
 import TarnCore
 import TarnRuntime
 
@@ -37,7 +38,7 @@ final class TransferLoop {
     self.inbox = inbox
     self.clock = clock
     self.budget = budget
-    circuits = budget ?? TransferBudget(lone: limits, clock: clock)
+    circuits = budget ?? TransferBudget.unlimited(clock: clock)
     terms = TransferBudget.Terms(limits: limits, pace: nil)
   }
 
@@ -146,19 +147,19 @@ final class TransferLoop {
     }
   }
 
-  /// Lets waiting exchanges go on while their clients have places. Handles never outnumber the places and their parts.
+  /// Lets waiting exchanges go on while their clients have places.
   private func admit() {
     for client in turns {
-      while let taken = client.takeNext() {
+      while let taken = client.line.takeNext() {
         let next = taken.element
         // Who was cancelled while waiting is still in line, and who went ahead of others stands there twice, perhaps at a host that has
         // led it on to another one meanwhile.
         if next.isEnded || !next.isWaiting || next.url.origin != taken.origin {
-          client.giveBack(taken.quarters, of: taken.origin, as: taken.kind)
+          client.line.leave(taken.origin, taken.hold)
           continue
         }
         next.isWaiting = false
-        next.quarters = taken.quarters
+        next.hold = taken.hold
         if taken.origin.scheme == "file" {
           open(next)
         } else {
@@ -434,7 +435,7 @@ final class TransferLoop {
   }
 
   private func leaveLine(_ exchange: Exchange) {
-    exchange.client.giveBack(exchange.quarters, of: exchange.url.origin, as: exchange.kind)
+    if let hold = exchange.hold.take() { exchange.client.line.leave(exchange.url.origin, hold) }
   }
 
   private func givePlaceBack(

@@ -1,300 +1,315 @@
+import DequeModule
+import HeapModule
+
 /// Exchanges that wait for a place: first come, first served among the hosts that have a place free.
 ///
-/// A host at its limit keeps its own queue and holds up no other. Adding and taking cost O(log hosts).
+/// A host at its limit keeps its own queues and holds up no other. Adding and taking cost O(log hosts).
 ///
-/// A place is a connection, and is counted in quarters: over HTTP/2 a short transfer is one of the streams of a connection, costs its
-/// host less than one, and takes a quarter of a place. So one host never has more places than it may have connections. How many
-/// streams a connection takes libcurl knows; where that is less, it opens others, up to its own limit of connections to a host.
+/// A place is a connection. Each exchange has one, but where a host speaks HTTP/2 short ones are streams: all of these at a host share
+/// one place, and `StreamLimit` says how many there may be. Where streams need more connections than that, libcurl opens them, up to
+/// its own limit for a host.
 struct WaitingLine<Element>: ~Copyable {
-  /// A place, in the unit of all counts of places here.
-  static var place: Int { 4 }
-  /// Without another connection. What is under way when a connection ends has to be asked for again: a server is asked for more at
-  /// once only when its connections last. nginx ends them after 1,000 where nothing else is configured.
-  private static var someAnswers: Int { 64 }
-
-  enum Kind {
+  enum Kind: CaseIterable {
     case large
     /// May have a place that is kept for small ones.
     case small
-    /// Small, and so short that over HTTP/2 it takes a quarter of a place.
+    /// Small, and so short that over HTTP/2 it is a stream.
     case short
+    /// Counts as large over HTTP/1, and as short over HTTP/2 until more has come.
+    case unknown
   }
 
-  /// Who has come out of the line, and what is to be given back by `leave`.
+  /// What an exchange has from when it is taken until it leaves.
+  enum Hold: Equatable {
+    case place(isLarge: Bool)
+    case stream
+  }
+
+  /// Who has come out of the line.
   struct Taken {
     let element: Element
     let origin: Origin
-    let kind: Kind
-    /// Quarters of a place.
-    let quarters: Int
+    let hold: Hold
   }
 
-  private typealias Waiter = (order: UInt64, element: Element, kind: Kind)
-  private typealias Queue = Fifo<Waiter>
+  private typealias Waiter = (order: UInt64, element: Element)
 
-  private struct Places {
+  private struct Rules {
+    let total: Int
     let perHost: Int
     /// So many take small files only; two are always left to files of any size.
     let keptForSmall: Int
-    /// Short ones may share one.
-    let mayShare: Bool
-
-    /// Whether small ones stand in a queue of their own: without places of their own all stand in one.
-    func isApart(_ kind: Kind) -> Bool { keptForSmall > 0 && kind != .large }
+    let mayStream: Bool
   }
 
-  private enum Multiplexing {
-    case unknown
-    /// Answers come as streams of one connection, and that lasts.
-    case streams
-    /// Whatever it speaks, it had trouble: no more at once than connections.
-    case troubled
+  /// How one gets in.
+  private enum Way: Int, CaseIterable {
+    /// Beside other streams.
+    case joining
+    case byPlace
   }
 
   private struct Turn {
     let order: UInt64
-    let isApart: Bool
-    let quarters: Int
+    let kind: Kind
+    let hold: Hold
+  }
+
+  private enum Speech {
+    case unknown
+    case streams(StreamLimit)
+    /// Whatever it speaks, it had trouble: no more at once than connections.
+    case connections
   }
 
   /// A class: each change of a value in a dictionary costs three allocations, and there are some for every exchange.
   private final class Host {
-    var large = Queue()
-    var small = Queue()
-    /// Quarters of a place.
-    var running = 0
-    /// Those of `running` that are no small ones' own queue's.
-    var runningLarge = 0
-    /// Whatever places they have.
-    private var count = 0
-    /// Streams that there may be. With one more than a connection takes another one is opened, which tells of the limit; so the next
-    /// one comes once there is an answer while there are so many.
-    private var mostAtOnce = 0
-    private(set) var speech = Multiplexing.unknown
-    /// Since a connection was opened.
-    private var answers = 0
-    /// The order under which it stands in `ready`; nil when it does not.
-    var readyOrder: UInt64?
+    private var queues = [Deque<Waiter>](repeating: [], count: Kind.allCases.count)
+    private var whole = 0
+    private var wholeLarge = 0
+    private var streams = 0
+    private(set) var speaks = Speech.unknown
+    /// By way: the order under which it stands among those that are ready; nil where it does not.
+    var readyOrders = [UInt64?](repeating: nil, count: Way.allCases.count)
 
-    /// Who comes next: the first of those whose queue has a place. When that is less than it needs, nobody goes ahead of it: it
-    /// would wait for as long as others come.
-    func next(_ places: Places) -> Turn? {
-      let most = places.perHost * place
-      var first: Turn?
-      if let waiter = large.first {
-        let quarters = cost(waiter.kind, places)
-        if runningLarge + quarters <= most - places.keptForSmall * place {
-          first = Turn(order: waiter.order, isApart: false, quarters: quarters)
+    var places: Int { whole + (streams > 0 ? 1 : 0) }
+
+    var isIdle: Bool { whole == 0 && streams == 0 && queues.allSatisfy(\.isEmpty) }
+
+    private func first(_ kind: Kind) -> UInt64? { queues[kind.index].first?.order }
+
+    func append(_ waiter: Waiter, _ kind: Kind) { queues[kind.index].append(waiter) }
+    func prepend(_ waiter: Waiter, _ kind: Kind) { queues[kind.index].prepend(waiter) }
+
+    /// Who comes next by that way: the first of those whose queues may go.
+    func next(_ way: Way, _ rules: Rules) -> Turn? {
+      let limit = streamLimit(rules)
+      let turns = Kind.allCases.compactMap { kind -> Turn? in
+        guard let order = first(kind), let hold = hold(kind, way, limit: limit, rules) else { return nil }
+        return Turn(order: order, kind: kind, hold: hold)
+      }
+      return turns.min { $0.order < $1.order }
+    }
+
+    /// What one of that kind would have if it got in that way now; nil where it may not.
+    private func hold(_ kind: Kind, _ way: Way, limit: Int, _ rules: Rules) -> Hold? {
+      if limit > 0, kind == .short || kind == .unknown {
+        switch way {
+        case .joining: return streams > 0 && streams < limit ? .stream : nil
+        case .byPlace: return streams == 0 && places < rules.perHost ? .stream : nil
         }
       }
-      if let waiter = small.first, waiter.order < first?.order ?? .max {
-        first = Turn(order: waiter.order, isApart: true, quarters: cost(waiter.kind, places))
+      let isLarge = kind == .large || kind == .unknown
+      guard way == .byPlace, places < rules.perHost,
+        !isLarge || wholeLarge < rules.perHost - rules.keptForSmall
+      else { return nil }
+      return .place(isLarge: isLarge)
+    }
+
+    private func streamLimit(_ rules: Rules) -> Int {
+      // With no more of them than places each may as well have its own.
+      guard rules.mayStream, case .streams(let limit) = speaks, limit.most > rules.perHost else { return 0 }
+      return limit.most
+    }
+
+    func take(_ turn: Turn) -> Element? {
+      guard let waiter = queues[turn.kind.index].popFirst() else { return nil }
+      switch turn.hold {
+      case .stream: streams += 1
+      case .place(let isLarge): addPlace(isLarge: isLarge)
       }
-      guard let first, running + first.quarters <= most else { return nil }
-      // Who took a quarter while there were streams counts whole without them.
-      let isOfStreams = first.quarters < place || speech != .streams
-      return !isOfStreams || count < max(mostAtOnce, places.perHost) ? first : nil
+      return waiter.element
     }
 
-    private func cost(_ kind: Kind, _ places: Places) -> Int {
-      kind == .short && speech == .streams && places.mayShare ? 1 : place
+    private func addPlace(isLarge: Bool) {
+      whole += 1
+      if isLarge { wholeLarge += 1 }
     }
 
-    /// Takes who has the turn, and counts it as running.
-    func take(_ turn: Turn) -> Waiter? {
-      guard let waiter = turn.isApart ? small.popFirst() : large.popFirst() else { return nil }
-      running += turn.quarters
-      count += 1
-      if !turn.isApart { runningLarge += turn.quarters }
-      return waiter
+    func leave(_ hold: Hold) {
+      switch hold {
+      case .stream:
+        streams -= 1
+        change { $0.ended() }
+      case .place(let isLarge):
+        whole -= 1
+        if isLarge { wholeLarge -= 1 }
+      }
+      if isIdle { change { $0.rested() } }
     }
 
-    /// - Returns: whether nobody runs or waits there.
-    func leave(_ quarters: Int, isApart: Bool) -> Bool {
-      running = max(0, running - quarters)
-      count = max(0, count - 1)
-      if !isApart { runningLarge = max(0, runningLarge - quarters) }
-      return running == 0 && large.isEmpty && small.isEmpty
+    /// A stream turns out to be long: it counts as a place, even beyond those that there are.
+    func outgrow() {
+      streams -= 1
+      change { $0.ended() }
+      addPlace(isLarge: true)
     }
 
-    func note(hasStreams: Bool, isNew: Bool) {
-      guard speech != .troubled else { return }
-      if isNew, speech == .streams, answers < WaitingLine.someAnswers { return noteTrouble() }
-      answers = !hasStreams ? 0 : isNew ? 1 : answers + 1
-      if !hasStreams { speech = .unknown } else if answers >= WaitingLine.someAnswers { speech = .streams }
-      if speech != .streams { mostAtOnce = 0 } else if count >= mostAtOnce { mostAtOnce = count + 1 }
+    func note(isStream: Bool, isNew: Bool) {
+      switch speaks {
+      case .unknown: if isStream { speaks = .streams(StreamLimit()) }
+      case .streams:
+        if isStream { change { $0.answered(isNew: isNew, running: streams) } } else { speaks = .unknown }
+      case .connections: break
+      }
     }
 
-    func noteTrouble() {
-      speech = .troubled
-      mostAtOnce = 0
+    func meet(_ trouble: StreamLimit.Trouble, _ rules: Rules) {
+      switch speaks {
+      case .unknown: if trouble == .overload { speaks = .connections }
+      case .streams:
+        change { $0.meet(trouble, running: streams) }
+        if streamLimit(rules) == 0 { speaks = .connections }
+      case .connections: break
+      }
     }
 
-    /// - Returns: the order under which it is to stand in `ready` from now on; nil when nothing changes.
-    func becomeReady(_ places: Places) -> UInt64? {
-      guard let order = next(places)?.order, readyOrder.map({ order < $0 }) ?? true else { return nil }
-      readyOrder = order
+    private func change(_ body: (inout StreamLimit) -> Void) {
+      guard case .streams(var limit) = speaks else { return }
+      body(&limit)
+      speaks = .streams(limit)
+    }
+
+    /// - Returns: the order under which it is to be ready from now on; nil when nothing changes.
+    func becomeReady(_ way: Way, _ rules: Rules) -> UInt64? {
+      guard let order = next(way, rules)?.order, readyOrders[way.rawValue].map({ order < $0 }) ?? true else {
+        return nil
+      }
+      readyOrders[way.rawValue] = order
       return order
     }
   }
 
-  private let places: Places
-  private var hosts: [Origin: Host] = [:]
-  /// Hosts with someone waiting and a place free, by the order of who waits first.
-  private var ready = Heap()
+  private struct Ready: Comparable {
+    let order: UInt64
+    let origin: Origin
 
-  /// - Parameter mayShare: short ones to one host may share a place, where it may have more than one: who wants one thing at a time
-  ///   gets that.
-  init(perHost: Int, keptForSmall: Int = 0, mayShare: Bool = true) {
+    static func < (left: Self, right: Self) -> Bool { left.order < right.order }
+    static func == (left: Self, right: Self) -> Bool { left.order == right.order }
+  }
+
+  /// Hosts that are remembered although nobody is there.
+  private static var mostIdle: Int { 1024 }
+
+  private let rules: Rules
+  private var hosts: [Origin: Host] = [:]
+  /// By way: hosts with somebody who may go that way; an entry may be out of date.
+  private var ready = [Heap<Ready>](repeating: Heap(), count: Way.allCases.count)
+  private var places = 0
+
+  /// - Parameters:
+  ///   - total: places, at least 1.
+  ///   - perHost: places at a host, at least 1. With one place, in all or at a host, there are no streams: who wants one thing at a time
+  ///     gets that.
+  init(total: Int = .max, perHost: Int, keptForSmall: Int = 0) {
     let perHost = max(1, perHost)
-    places = Places(
-      perHost: perHost, keptForSmall: max(0, min(keptForSmall, perHost - 2)),
-      mayShare: mayShare && perHost > 1)
+    rules = Rules(
+      total: max(1, total), perHost: perHost, keptForSmall: max(0, min(keptForSmall, perHost - 2)),
+      mayStream: total > 1 && perHost > 1)
   }
 
   /// - Parameter order: who came first; unique.
   mutating func add(_ element: Element, to origin: Origin, order: UInt64, as kind: Kind = .large) {
-    let host = host(of: origin)
-    let waiter = (order, element, kind)
-    if places.isApart(kind) { host.small.append(waiter) } else { host.large.append(waiter) }
-    markReady(host, origin)
+    if hosts[origin] == nil { hosts[origin] = Host() }
+    change(origin) { $0.append((order, element), kind) }
   }
 
   /// At the head of its host's queue: it has waited before, elsewhere.
   mutating func addFirst(_ element: Element, to origin: Origin, order: UInt64, as kind: Kind = .large) {
-    let host = host(of: origin)
-    let waiter = (order, element, kind)
-    if places.isApart(kind) { host.small.prepend(waiter) } else { host.large.prepend(waiter) }
-    markReady(host, origin)
+    if hosts[origin] == nil { hosts[origin] = Host() }
+    change(origin) { $0.prepend((order, element), kind) }
   }
 
-  /// Takes the first that may run, and counts it as running until `leave`.
-  ///
-  /// - Parameter free: quarters of a place that are left for all hosts. Nobody is taken while the first one needs more.
-  mutating func takeNext(free: Int = .max) -> Taken? {
-    while let (origin, order) = ready.first {
+  /// Takes the first that may run, and counts it as running until `leave`. Who joins other streams goes ahead: that takes nothing from
+  /// anybody.
+  mutating func takeNext() -> Taken? {
+    take(.joining) ?? (places < rules.total ? take(.byPlace) : nil)
+  }
+
+  private mutating func take(_ way: Way) -> Taken? {
+    while let first = ready[way.rawValue].popMin() {
       // Else it stands there under another order since.
-      guard let host = hosts[origin], host.readyOrder == order else {
-        ready.removeFirst()
+      guard let host = hosts[first.origin], host.readyOrders[way.rawValue] == first.order else { continue }
+      host.readyOrders[way.rawValue] = nil
+      guard let turn = host.next(way, rules), turn.order == first.order else {
+        markReady(host, first.origin)
         continue
       }
-      let turn = host.next(places)
-      if let turn, turn.quarters > free { return nil }
-      host.readyOrder = nil
-      ready.removeFirst()
-      guard let turn, let waiter = host.take(turn) else { continue }
-      markReady(host, origin)
-      return Taken(element: waiter.element, origin: origin, kind: waiter.kind, quarters: turn.quarters)
+      let before = host.places
+      guard let element = host.take(turn) else { continue }
+      places += host.places - before
+      markReady(host, first.origin)
+      return Taken(element: element, origin: first.origin, hold: turn.hold)
     }
     return nil
   }
 
   /// What was taken no longer runs.
-  mutating func leave(_ origin: Origin, as kind: Kind = .large, quarters: Int = place) {
-    guard let host = hosts[origin] else { return }
-    let isIdle = host.leave(quarters, isApart: places.isApart(kind))
-    if isIdle { hosts[origin] = nil } else { markReady(host, origin) }
+  mutating func leave(_ origin: Origin, _ hold: Hold) {
+    change(origin) { $0.leave(hold) }
   }
 
-  /// A host where somebody runs has answered. Forgotten once nobody is there.
+  /// A stream has brought more than a short file has.
+  ///
+  /// - Returns: what it holds from now on.
+  mutating func outgrow(_ origin: Origin) -> Hold {
+    change(origin) { $0.outgrow() }
+    return .place(isLarge: true)
+  }
+
+  /// A host where somebody runs has answered.
   ///
   /// - Parameters:
-  ///   - hasStreams: the answer was one of the streams of a connection.
-  ///   - isNew: it was the first by its connection.
-  mutating func note(_ origin: Origin, hasStreams: Bool, isNew: Bool) {
-    guard let host = hosts[origin] else { return }
-    host.note(hasStreams: hasStreams, isNew: isNew)
-    if hasStreams { markReady(host, origin) }
+  ///   - isStream: the answer was one of the streams of a connection.
+  ///   - isNew: a connection was opened for it.
+  mutating func note(_ origin: Origin, isStream: Bool, isNew: Bool) {
+    change(origin) { $0.note(isStream: isStream, isNew: isNew) }
   }
 
-  /// A host where somebody runs had trouble with what it was asked: it has connections' places only, until nobody is there.
-  mutating func noteTrouble(_ origin: Origin) {
-    hosts[origin]?.noteTrouble()
-  }
-
-  private mutating func host(of origin: Origin) -> Host {
-    if let known = hosts[origin] { return known }
-    let made = Host()
-    hosts[origin] = made
-    return made
+  /// A host where somebody runs had trouble with what it was asked.
+  mutating func meet(_ trouble: StreamLimit.Trouble, at origin: Origin) {
+    let rules = rules
+    change(origin) { $0.meet(trouble, rules) }
   }
 
   /// Empties the line.
   mutating func removeAll() {
     hosts = [:]
-    ready = Heap()
+    for way in Way.allCases { ready[way.rawValue] = Heap() }
+    places = 0
+  }
+
+  private mutating func change(_ origin: Origin, _ body: (Host) -> Void) {
+    guard let host = hosts[origin] else { return }
+    let before = host.places
+    body(host)
+    places += host.places - before
+    if keeps(host) { markReady(host, origin) } else { hosts[origin] = nil }
+  }
+
+  /// What it speaks is known for the next ones that come; trouble is forgotten.
+  private func keeps(_ host: Host) -> Bool {
+    guard host.isIdle else { return true }
+    if case .streams = host.speaks { return hosts.count < Self.mostIdle }
+    return false
   }
 
   private mutating func markReady(_ host: Host, _ origin: Origin) {
-    if let order = host.becomeReady(places) { ready.push(origin, order: order) }
-  }
-}
-
-/// First in, first out, O(1) amortised.
-struct Fifo<Element> {
-  private var elements: [Element?] = []
-  private var head = 0
-
-  var isEmpty: Bool { head == elements.count }
-
-  var first: Element? { isEmpty ? nil : elements[head] }
-
-  mutating func append(_ element: Element) {
-    elements.append(element)
-  }
-
-  mutating func prepend(_ element: Element) {
-    if head > 0 {
-      head -= 1
-      elements[head] = element
-    } else {
-      elements.insert(element, at: 0)
-    }
-  }
-
-  mutating func popFirst() -> Element? {
-    guard !isEmpty else { return nil }
-    let element = elements[head]
-    elements[head] = nil
-    head += 1
-    if head >= 64, head * 2 >= elements.count {
-      elements.removeFirst(head)
-      head = 0
-    }
-    return element
-  }
-}
-
-/// A binary heap of origins, the least order first.
-private struct Heap {
-  private var nodes: [(order: UInt64, origin: Origin)] = []
-
-  mutating func push(_ origin: Origin, order: UInt64) {
-    nodes.append((order, origin))
-    var child = nodes.count - 1
-    while child > 0 {
-      let parent = (child - 1) / 2
-      guard nodes[child].order < nodes[parent].order else { return }
-      nodes.swapAt(child, parent)
-      child = parent
-    }
-  }
-
-  var first: (origin: Origin, order: UInt64)? { nodes.first.map { ($0.origin, $0.order) } }
-
-  mutating func removeFirst() {
-    guard let last = nodes.popLast(), !nodes.isEmpty else { return }
-    nodes[0] = last
-    var parent = 0
-    while true {
-      var least = parent
-      for child in [parent * 2 + 1, parent * 2 + 2]
-      where child < nodes.count && nodes[child].order < nodes[least].order {
-        least = child
+    for way in Way.allCases {
+      if let order = host.becomeReady(way, rules) {
+        ready[way.rawValue].insert(Ready(order: order, origin: origin))
       }
-      guard least != parent else { return }
-      nodes.swapAt(least, parent)
-      parent = least
+    }
+  }
+}
+
+extension WaitingLine.Kind {
+  fileprivate var index: Int {
+    switch self {
+    case .large: 0
+    case .small: 1
+    case .short: 2
+    case .unknown: 3
     }
   }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import TarnConfig
@@ -21,7 +22,7 @@ import Testing
 
   /// Cut anywhere, with bytes changed: nothing ends the process, and every problem has its place.
   @Test func spoiledSeedsAreOnlyProblems() {
-    var random = Random(state: 7)
+    var random = Seeded(7)
     for seed in Self.seeds where !seed.bytes.isEmpty && seed.bytes.count < 8000 {
       for _ in 0..<40 {
         var bytes = Array(seed.bytes.prefix(random.below(seed.bytes.count + 1)))
@@ -35,19 +36,6 @@ import Testing
           return
         }
       }
-    }
-  }
-
-  /// SplitMix64.
-  private struct Random {
-    var state: UInt64
-
-    mutating func below(_ bound: Int) -> Int {
-      state &+= 0x9E37_79B9_7F4A_7C15
-      var mixed = state
-      mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-      mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-      return Int((mixed ^ (mixed >> 31)) % UInt64(bound))
     }
   }
 }

@@ -1,4 +1,5 @@
 import TarnCore
+import TestSupport
 import Testing
 
 final class Rows: RowCursor {

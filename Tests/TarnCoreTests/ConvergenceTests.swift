@@ -1,4 +1,5 @@
 import TarnCore
+import TestSupport
 import Testing
 
 /// A folder and its ledger as dictionaries, and a feed whose downloads always work: I6 says that the second

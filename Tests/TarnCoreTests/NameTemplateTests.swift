@@ -1,5 +1,6 @@
 import Foundation
 import TarnCore
+import TestSupport
 import Testing
 
 @Suite struct NameTemplateTests {

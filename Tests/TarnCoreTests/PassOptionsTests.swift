@@ -1,4 +1,5 @@
 import TarnCore
+import TestSupport
 import Testing
 
 @Suite struct PassOptionsTests {
@@ -193,6 +194,13 @@ import Testing
   ])
   func indexFilesComeLast(_ name: String, _ isIndex: Bool) {
     #expect((PassPolicy().phase(of: Entry(path: path(name), sources: [])) == .index) == isIndex)
+  }
+
+  /// Whatever it is called: files of --publish-last come before it, for it names them.
+  @Test(arguments: ["SHA256SUMS", "list.txt"]) func theFeedsOwnListComesLast(_ name: String) {
+    let list = Entry(path: path(name), isList: true)
+    let index = Entry(path: path("Release"), sources: [])
+    #expect(PassPolicy().phase(of: list) > PassPolicy().phase(of: index))
   }
 
   @Test(

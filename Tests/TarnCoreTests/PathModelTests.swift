@@ -1,5 +1,6 @@
 import Glibc
 import TarnCore
+import TestSupport
 import Testing
 
 /// The path rule against a model that was written without looking at it: random paths, 200,000 of them, or as many

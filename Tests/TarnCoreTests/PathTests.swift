@@ -1,4 +1,5 @@
 import TarnCore
+import TestSupport
 import Testing
 
 struct NameCase: CustomTestStringConvertible, Sendable {

@@ -1,5 +1,6 @@
 import Foundation
 import TarnCore
+import TestSupport
 import Testing
 
 struct PatternCase: CustomTestStringConvertible, Sendable {

@@ -1,4 +1,5 @@
 import TarnCore
+import TestSupport
 import Testing
 
 @Suite struct DigestTests {

@@ -1,4 +1,5 @@
 import TarnCore
+import TestSupport
 import Testing
 
 @testable import TarnLedger
@@ -43,7 +44,7 @@ import Testing
   }
 
   @Test func entriesComeBackAsTheyWere() throws {
-    var random = Seeded(state: 11)
+    var random = Seeded(11)
     for _ in 0..<500 {
       let entry = entry(&random)
       #expect(try decoded(encoded(entry)) == entry)
@@ -63,7 +64,7 @@ import Testing
   }
 
   @Test func everyCutIsRefused() throws {
-    var random = Seeded(state: 12)
+    var random = Seeded(12)
     for _ in 0..<50 {
       let bytes = encoded(entry(&random))
       for count in bytes.indices {
@@ -74,7 +75,7 @@ import Testing
   }
 
   @Test func damageNeverTraps() {
-    var random = Seeded(state: 13)
+    var random = Seeded(13)
     for _ in 0..<3_000 {
       var bytes = encoded(entry(&random))
       for _ in 0..<Int.random(in: 1...4, using: &random) {
@@ -99,7 +100,7 @@ import Testing
   }
 
   @Test func damagedActionsNeverTrap() {
-    var random = Seeded(state: 14)
+    var random = Seeded(14)
     for _ in 0..<3_000 {
       let whole = Action(
         .replace, path: path("p"), entry: entry(&random), present: row(path("p")).identity,

@@ -98,7 +98,7 @@ import Testing
       Array("A/B/C".utf8), Array("a/b/c".utf8), Array("a/b-c".utf8), [0x61, 0x2F, 0xFE],
     ]
     let sorted = names.sorted { $0.lexicographicallyPrecedes($1) }
-    var random = Seeded(state: 1)
+    var random = Seeded(1)
     names.shuffle(using: &random)
     try ledger.apply(names.map { .row(row(RelativePath(trusted: $0))) })
     #expect(try ledger.rows().drain().map(\.path.bytes) == sorted)

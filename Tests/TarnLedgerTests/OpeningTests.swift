@@ -1,5 +1,6 @@
 import Foundation
 import TarnCore
+import TestSupport
 import Testing
 
 @testable import TarnLedger
@@ -123,7 +124,7 @@ import Testing
   }
 
   @Test func garbageIsReportedUntouched() throws {
-    var random = Seeded(state: 3)
+    var random = Seeded(3)
     for count in [2, 15, 16, 99, 100, 512, 4096, 10_000] {
       let garbage = (0..<count).map { _ in UInt8.random(in: 0...255, using: &random) }
       try write(garbage, to: scratch.ledger)

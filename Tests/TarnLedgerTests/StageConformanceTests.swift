@@ -40,7 +40,7 @@ import Testing
 
   @Test(arguments: Subject.allCases) func entriesComeByPathThenInTheirOrder(_ subject: Subject) throws {
     let stage = try make(subject)
-    var random = Seeded(state: 5)
+    var random = Seeded(5)
     var entries: [Entry] = []
     for number in 0..<2000 {
       let name = [0x61] + random.bytes(upTo: 2).map { $0 % 4 &* 85 }
@@ -82,7 +82,7 @@ import Testing
   @Test(arguments: Subject.allCases, [0, 3, 50, 1000])
   func manyActionsComeInOrder(_ subject: Subject, ordered: Int) throws {
     let (stage, expected) = (try make(subject), MemoryStage())
-    var random = Seeded(state: UInt64(ordered))
+    var random = Seeded(UInt64(ordered))
     for number in 0..<600 {
       let isLate = number > ordered && number.isMultiple(of: 7)
       let name = path("\(isLate ? 1000 + Int(random.next() % 600) : 1000 + number / 2)")

@@ -1,6 +1,7 @@
 import Foundation
 import TarnCore
 import TarnRuntime
+import TestSupport
 import Testing
 
 @testable import TarnTransfer
@@ -119,7 +120,7 @@ struct ReuseTests {
 
   /// Whatever stands behind an origin that is known: read as without it.
   @Test func aKnownOriginChangesNoURL() throws {
-    var random = SplitMix(seed: 20_261_123)
+    var random = Seeded(20_261_123)
     let pieces = [
       "a", "Z", "0", "-", "_", "~", "/", "//", ".", "..", "/.", "/..", "/../", "/./", "%2e", "%2E%2e", "%20",
       "%",
@@ -149,19 +150,5 @@ struct ReuseTests {
       }
     }
     #expect(plain > 1000)
-  }
-}
-
-/// SplitMix64, for cases that are the same in each run.
-private struct SplitMix: RandomNumberGenerator {
-  private var state: UInt64
-  init(seed: UInt64) { state = seed }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9E37_79B9_7F4A_7C15
-    var word = state
-    word = (word ^ (word >> 30)) &* 0xBF58_476D_1CE4_E5B9
-    word = (word ^ (word >> 27)) &* 0x94D0_49BB_1331_11EB
-    return word ^ (word >> 31)
   }
 }

@@ -116,12 +116,9 @@ package final class TransferBudget: Sendable {
     state = Locked(State(book: BudgetState(Self.queueLimits(limits), breaker: breaker)))
   }
 
-  /// Of a downloader that shares with nobody: its own limits hold, and these places are never the bound.
-  convenience init(lone limits: ConnectionLimits, clock: any Clock) {
-    let parts = WaitingLine<Exchange>.place
-    self.init(
-      Limits(total: limits.total * parts, perHost: limits.perHost * parts, keptForSmall: 0),
-      clock: clock)
+  /// Of a downloader that shares with nobody: its own limits hold.
+  static func unlimited(clock: any Clock) -> TransferBudget {
+    TransferBudget(Limits(total: .max, perHost: .max, keptForSmall: 0), clock: clock)
   }
 
   // MARK: - Steering

@@ -1,3 +1,4 @@
+import TestSupport
 /// Random expressions of the calendar grammar: most are right, some are spoilt.
 struct CalendarSamples {
   private var random: Seeded
