@@ -70,7 +70,7 @@ let package = Package(
       linkerSettings: [.linkedLibrary("inotifytools")]),
 
     // The core: values and decisions, no input or output.
-    library("TarnCore", []),
+    library("TarnCore", [.product(name: "HeapModule", package: "swift-collections")]),
     library("TarnRuntime", []),
 
     // Adapters: none imports another.

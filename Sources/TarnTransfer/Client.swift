@@ -55,14 +55,17 @@ final class Client {
   // MARK: Places
 
   /// How a host answers, where an exchange of this client runs: as one of the streams of a connection, as the first by it.
-  ///
-  /// Shared places are connections only: who waits for one of them would keep the mirror's other hosts waiting.
   func note(_ head: ResponseHead, isStream: Bool, isNew: Bool, of origin: Origin) {
-    guard budget == nil else { return }
     guard head.isLife else {
       return line.meet([429, 503].contains(head.status) ? .overload : .fault, at: origin)
     }
     line.note(origin, isStream: isStream, isNew: isNew)
+  }
+
+  /// A stream has brought more than a short file has.
+  func outgrow(_ exchange: Exchange) {
+    exchange.hold = line.outgrow(exchange.url.origin)
+    if let place = exchange.place { circuits.outgrow(place) }
   }
 
   /// An exchange of this client's got no answer, or not all of it.

@@ -208,9 +208,7 @@ final class Hop {
       count += UInt64(bytes.count)
       client.spend(bytes.count)
       client.tookBytes(exchange)
-      if count > DownloadRequest.largestShort, exchange.hold == .stream {
-        exchange.hold = client.line.outgrow(exchange.url.origin)
-      }
+      if count > DownloadRequest.largestShort, exchange.hold == .stream { client.outgrow(exchange) }
       return .goOn
     case .full:
       isFull = true

@@ -203,7 +203,8 @@ final class TransferLoop {
     let route = Route(origin: exchange.url.origin, proxy: client.settings.proxy)
     let priority: TransferPriority? = exchange.isUrgent ? .urgent : nil
     switch circuits.enter(
-      route, mirror: client.mirror, priority: priority, isSmall: exchange.isSmall, member: inbox)
+      route, mirror: client.mirror, priority: priority, isSmall: exchange.isSmall,
+      isStream: exchange.hold == .stream, member: inbox)
     {
     case .granted(let place):
       exchange.place = place

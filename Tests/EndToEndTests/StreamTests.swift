@@ -1,28 +1,45 @@
 import Foundation
 import Testing
 
-/// Over HTTP/2 the transfers from a host are streams of one connection, and short ones take a quarter of a place.
+/// Over HTTP/2 the transfers from a host are streams of one connection, and short ones share a place.
 @Suite(
   .serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"),
   .enabled(if: Program.find("openssl") != nil, "openssl is not installed"))
 struct StreamTests {
-  /// Those behind some quick ones, which show that connections last, and behind who holds a whole place from before.
-  @Test(arguments: [
-    (perHost: "6", total: "16", size: 12_000, files: 30, most: 24), ("6", "3", 12_000, 15, 12),
-    ("2", "16", 12_000, 10, 8), ("1", "16", 12_000, 3, 1), ("6", "1", 12_000, 3, 1),
-    ("2", "16", 65_537, 4, 2),
-  ]) func shortOnesShareAPlace(perHost: String, total: String, size: Int, files count: Int, most: Int) throws
-  {
+  /// From the first answer on, whether their sizes are known or not; with one place, and for larger files, each has one.
+  @Test(
+    arguments: [
+      (perHost: "6", total: "16", size: 12_000, files: 90, most: 60...90), ("6", "3", 12_000, 90, 60...90),
+      ("2", "16", 12_000, 90, 60...90), ("1", "16", 12_000, 3, 1...1), ("6", "1", 12_000, 3, 1...1),
+      ("2", "16", 65_537, 4, 2...2),
+    ], [true, false])
+  func shortOnesShareAPlace(
+    _ row: (perHost: String, total: String, size: Int, files: Int, most: ClosedRange<Int>), isKnown: Bool
+  ) throws {
     let house = try House()
-    let files = try house.files(count, of: size, at: size > 60_000 ? "wide" : "slow")
-    let quick = try house.files(400, of: 10, at: "quick")
-    let outcome = try house.sync(quick + files, "--connections-per-host", perHost, "--connections", total)
+    let files = try house.files(row.files, of: row.size, at: row.size > 60_000 ? "wide" : "slow")
+    let quick = try house.files(20, of: 10, at: "quick")
+    let outcome = try house.sync(
+      quick + files, isKnown: isKnown, "--connections-per-host", row.perHost, "--connections", row.total)
     #expect(outcome.status == 0, "\(outcome)")
     #expect(files.allSatisfy { house.has($0) })
     let asked = try house.requests(at: files[0].place)
     #expect(asked.count == files.count && asked.allSatisfy { $0.spoken == "HTTP/2.0" }, "\(asked)")
     #expect(Set(asked.map(\.connection)).count == 1, "\(asked)")
-    #expect(House.mostAtOnce(asked) == most, "\(asked)")
+    // What is of unknown size is a stream at first.
+    let most = isKnown || row.most == 1...1 || row.size < 60_000 ? row.most : row.files...row.files
+    #expect(most.contains(House.mostAtOnce(asked)), "\(House.mostAtOnce(asked)) \(asked)")
+  }
+
+  /// nginx takes 128 streams on a connection: with more of them there is another one.
+  @Test func theServersLimitIsKept() throws {
+    let house = try House()
+    let files = try house.files(400, of: 12_000, at: "slow")
+    let outcome = try house.sync(house.files(20, of: 10, at: "quick") + files)
+    #expect(outcome.status == 0, "\(outcome)")
+    let asked = try house.requests(at: "slow")
+    let most = House.mostAtOnce(asked)
+    #expect((100...200).contains(most) && Set(asked.map(\.connection)).count <= 3, "\(most) \(asked)")
   }
 
   /// A slow host's streams take no more places than its connections would.
@@ -54,19 +71,20 @@ struct StreamTests {
     #expect((1...6).contains(House.mostAtOnce(asked, after: trouble + 0.5)), "\(trouble) \(asked)")
   }
 
-  /// Its places are shared by mirrors, and who waits for one of them waits with all the hosts of its mirror.
-  @Test func underTheAgentPlacesAreConnections() throws {
+  /// There they share one place, too, and other hosts of the mirror have theirs.
+  @Test func underTheAgentShortOnesShareAPlace() throws {
     let house = try House()
-    let slow = try house.files(12, of: 12_000, at: "slow")
-    let quick = try house.files(400, of: 10, at: "quick")
+    let slow = try house.files(90, of: 12_000, at: "slow")
+    let quick = try house.files(20, of: 10, at: "quick")
     let others = try house.files(10, of: 12_000, at: "tls-free")
     let outcome = try house.syncByAgent(quick + slow + others, connectionsPerHost: 2, connections: 3)
     #expect(outcome.status == 0, "\(outcome)")
     #expect((slow + others).allSatisfy { house.has($0) })
-    #expect(try House.mostAtOnce(house.requests(at: "slow")) == 2)
+    let most = try House.mostAtOnce(house.requests(at: "slow"))
+    #expect((60...90).contains(most), "\(most)")
     let ends = try house.requests(at: "slow").compactMap { Double($0.ended) }.sorted()
     let last = try #require(house.requests(at: "tls-free").compactMap { Double($0.ended) }.max())
-    #expect(ends.count == 12 && last < ends[4], "\(last) \(ends)")
+    #expect(ends.count == 90 && last < ends[60], "\(last) \(ends)")
   }
 }
 
@@ -125,15 +143,17 @@ private final class House {
       : "https://127.0.0.1:\(port)/\(file.place)/\(file.name)"
   }
 
-  private func document(_ files: [File]) -> String {
+  private func document(_ files: [File], isKnown: Bool = true) -> String {
     let entries = files.map {
-      "<file name=\"\($0.name)\"><size>\($0.size)</size><url>\(url(of: $0))</url></file>\n"
+      let size = isKnown ? "<size>\($0.size)</size>" : ""
+      return "<file name=\"\($0.name)\">\(size)<url>\(url(of: $0))</url></file>\n"
     }
     return "<metalink xmlns=\"urn:ietf:params:xml:ns:metalink\">\n\(entries.joined())</metalink>\n"
   }
 
-  func sync(_ files: [File], _ options: String...) throws -> Outcome {
-    let feed = try directory.write(document(files), to: "feed.meta4")
+  /// - Parameter isKnown: the feed says their sizes.
+  func sync(_ files: [File], isKnown: Bool = true, _ options: String...) throws -> Outcome {
+    let feed = try directory.write(document(files, isKnown: isKnown), to: "feed.meta4")
     return try Tarn.run(
       ["sync", "--no-input", feed.path, directory.path + "/mirror", "--cacert", directory.path + "/ca.pem"]
         + options)

@@ -105,4 +105,3 @@ func failure(_ body: () throws -> Void, at location: SourceLocation = #_sourceLo
   Issue.record("nothing was thrown", sourceLocation: location)
   return nil
 }
-

@@ -1,3 +1,5 @@
+import HeapModule
+
 /// How often a mirror's requests come before those of others.
 package enum TransferPriority: Int, Sendable, Hashable, CaseIterable, Comparable {
   /// `urgent` is for single requests that somebody waits for.
@@ -27,6 +29,10 @@ package enum TransferPriority: Int, Sendable, Hashable, CaseIterable, Comparable
 /// one of all (`setShared`): requests of one mirror that hang would else keep the others out until they time out. Where a large file
 /// of such a mirror has that place, the one for small files is still there for all. Who is alone has all places.
 ///
+/// Requests that are streams of a mirror's connection to a host share one place, which the first of them takes: others join those that
+/// run without waiting for their mirror's turn, for they take nothing from anybody. They do not while a mirror waits that has no place
+/// at the host, or, where all are taken, none anywhere: else the streams of others would never end for it.
+///
 /// Adding, finishing and removing cost O(log n) amortised, n the flows and hosts at work; taking, too, and as much again for
 /// each other host at which the flow that was served stands first. Where only a kept place is free it is O(flows that wait there).
 package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, Host: Hashable & Sendable>:
@@ -55,12 +61,17 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     package var host: Host
     package var priority: Priority
     package var isSmall: Bool
+    /// Shares a place with the mirror's other streams at the host.
+    package var isStream: Bool
 
-    package init(mirror: Mirror, host: Host, priority: Priority = .normal, isSmall: Bool = false) {
+    package init(
+      mirror: Mirror, host: Host, priority: Priority = .normal, isSmall: Bool = false, isStream: Bool = false
+    ) {
       self.mirror = mirror
       self.host = host
       self.priority = priority
-      self.isSmall = isSmall
+      self.isSmall = isSmall || isStream
+      self.isStream = isStream
     }
   }
 
@@ -73,17 +84,27 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
   struct Door: Hashable, Sendable {
     let host: Host
     let isSmall: Bool
+    let isStream: Bool
+  }
+
+  /// A mirror's streams of one priority that wait at a host where others of them run.
+  private struct Joining: Hashable, Sendable {
+    let door: Door
+    let flow: Flow
   }
 
   private struct HostState: Sendable {
+    /// Places.
     var running = 0
     var runningLarge = 0
     var isHeld = false
     /// Several mirrors use it.
     var isShared = false
     var lines = 0
-    /// Places of each mirror that has any.
+    /// What runs of each mirror of which anything does.
     var places: [Mirror: Int] = [:]
+    /// Of that, streams.
+    var streams: [Mirror: Int] = [:]
     /// Mirrors whose requests gave their places away, and that the host has not answered since.
     var silent: Set<Mirror> = []
   }
@@ -98,9 +119,14 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
   package private(set) var limits: Limits
   private var waiting: [ID: (request: Request, slot: Int)] = [:]
   private var running: [ID: Request] = [:]
+  /// Places that are taken, in all.
+  private var taken = 0
+  /// Who may perhaps join those that run, and who may not as things stand.
+  private var joining: Set<Joining> = []
+  private var yielding: Set<Joining> = []
   private var hosts: [Host: HostState] = [:]
   private var lines: [Door: HostQueue<ID, Flow>] = [:]
-  /// Places of each mirror that has any, everywhere.
+  /// What runs of each mirror of which anything does, everywhere.
   private var places: [Mirror: Int] = [:]
   private var isShared = false
   /// Doors at which nobody may have the last place of all.
@@ -110,7 +136,7 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
   /// The pass of the flow that was served last.
   private var clock: UInt64 = 0
   /// Doors that may open, by the least pass of whom they would let in; an entry may be out of date.
-  private var ready = MinHeap<Proposal>()
+  private var ready = Heap<Proposal>()
   private var sequence: UInt64 = 0
   private var proposals: UInt64 = 0
 
@@ -150,6 +176,7 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
       served[flow] = (entry.doors == 0 ? max(entry.pass, clock) : entry.pass, entry.doors + 1)
     }
     propose(door)
+    if request.isStream { proposeJoining(request.mirror, at: request.host) }
     return true
   }
 
@@ -157,7 +184,12 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
   ///
   /// - Returns: nil when nobody may.
   package mutating func take() -> (id: ID, request: Request)? {
-    while running.count < limits.total, let proposal = ready.popFirst() {
+    while let next = joining.first {
+      if let taken = join(next) { return taken }
+      joining.remove(next)
+      if isWaiting(next) { yielding.insert(next) }
+    }
+    while taken < limits.total, let proposal = ready.popMin() {
       let door = proposal.door
       guard lines[door]?.proposal?.number == proposal.number else { continue }
       lines[door]?.proposal = nil
@@ -182,14 +214,79 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     clock = max(clock, pass)
     served[flow]?.pass = pass + Self.stride(flow)
     if isLast { leave(flow) }
-    running[id] = request
-    places[flow.mirror, default: 0] += 1
-    hosts[door.host]?.places[flow.mirror, default: 0] += 1
-    hosts[door.host]?.running += 1
-    if !door.isSmall { hosts[door.host]?.runningLarge += 1 }
+    run(id, request)
     clean(door)
-    if door.isSmall { propose(door) } else { propose(host: door.host) }
+    propose(host: door.host)
+    if request.isStream { proposeJoining(request.mirror, at: door.host) }
+    lookAgain()
     return (id, request)
+  }
+
+  private func isWaiting(_ next: Joining) -> Bool {
+    hosts[next.door.host]?.streams[next.flow.mirror] != nil && lines[next.door]?.first(of: next.flow) != nil
+  }
+
+  /// Something has changed for those that may not join.
+  private mutating func lookAgain() {
+    joining.formUnion(yielding)
+    yielding = []
+  }
+
+  /// Another stream beside those that run.
+  private mutating func join(_ next: Joining) -> (id: ID, request: Request)? {
+    guard let host = hosts[next.door.host], !host.isHeld, host.streams[next.flow.mirror] != nil,
+      !isWaitedFor(host, next.door.host), let id = lines[next.door]?.first(of: next.flow),
+      let (request, slot) = waiting.removeValue(forKey: id)
+    else { return nil }
+    if lines[next.door]?.remove(slot: slot, next.flow) == true { leave(next.flow) }
+    run(id, request)
+    clean(next.door)
+    propose(next.door)
+    return (id, request)
+  }
+
+  /// A mirror waits that has no place at the host, or, where all are taken, none anywhere.
+  private func isWaitedFor(_ state: HostState, _ host: Host) -> Bool {
+    let isHere = Self.doors(of: host).contains { door in
+      lines[door]?.first { state.places[$0.mirror] == nil } != nil
+    }
+    return isHere
+      || taken >= limits.total && served.contains { $0.value.doors > 0 && places[$0.key.mirror] == nil }
+  }
+
+  private mutating func run(_ id: ID, _ request: Request) {
+    running[id] = request
+    places[request.mirror, default: 0] += 1
+    change(request.host) { host in
+      host.places[request.mirror, default: 0] += 1
+      if request.isStream { host.streams[request.mirror, default: 0] += 1 }
+      guard !request.isStream || host.streams[request.mirror] == 1 else { return }
+      host.running += 1
+      if !request.isSmall { host.runningLarge += 1 }
+    }
+  }
+
+  /// Counts the places that a host has more or fewer of afterwards.
+  private mutating func change(_ host: Host, _ body: (inout HostState) -> Void) {
+    guard var state = hosts[host] else { return }
+    hosts[host] = nil
+    let before = state.running
+    body(&state)
+    taken += state.running - before
+    hosts[host] = state
+  }
+
+  /// A stream that runs turns out to be a large file: it counts as one from now on, even beyond the places that there are.
+  ///
+  /// - Returns: false when that id is no stream that runs.
+  @discardableResult
+  package mutating func outgrow(_ id: ID) -> Bool {
+    guard var request = running[id], request.isStream else { return false }
+    finish(id)
+    (request.isStream, request.isSmall) = (false, false)
+    if hosts[request.host] == nil { hosts[request.host] = HostState() }
+    run(id, request)
+    return true
   }
 
   /// A running request has ended, and its place is free.
@@ -198,19 +295,20 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
   @discardableResult
   package mutating func finish(_ id: ID) -> Bool {
     guard let request = running.removeValue(forKey: id) else { return false }
-    hosts[request.host]?.running -= 1
-    if !request.isSmall { hosts[request.host]?.runningLarge -= 1 }
     Self.giveBack(request.mirror, &places)
-    if var host = hosts[request.host] {
-      hosts[request.host] = nil
+    change(request.host) { host in
       Self.giveBack(request.mirror, &host.places)
-      hosts[request.host] = host
+      if request.isStream { Self.giveBack(request.mirror, &host.streams) }
+      guard !request.isStream || host.streams[request.mirror] == nil else { return }
+      host.running -= 1
+      if !request.isSmall { host.runningLarge -= 1 }
     }
     propose(host: request.host)
     drop(request.host)
     let doors = barred
     barred = []
     for door in doors { propose(door) }
+    lookAgain()
     return true
   }
 
@@ -219,16 +317,23 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
   /// wait at the host, and doors).
   ///
   /// - Parameter isForOthers: such a one is asked to, for one that is none.
-  /// - Returns: who runs now in its place; nil when no such mirror would be let in for it, and nothing is changed.
-  package mutating func handOver(_ id: ID, isForOthers: Bool = false) -> (id: ID, request: Request)? {
-    guard let request = running[id], let host = hosts[request.host] else { return nil }
-    if isForOthers, !host.silent.contains(request.mirror) { return nil }
+  package mutating func handOver(_ id: ID, isForOthers: Bool = false) -> Handover {
+    guard let request = running[id], let host = hosts[request.host] else { return .refused }
+    if isForOthers, !host.silent.contains(request.mirror) { return .refused }
     let found = successor(of: id) { $0 } ?? (isForOthers ? nil : successor(of: id) { _ in true })
-    guard let (door, flow) = found, let pass = served[flow]?.pass else { return nil }
+    guard let (door, flow) = found, let pass = served[flow]?.pass else { return .refused }
+    let isLast = !request.isStream || host.streams[request.mirror] == 1
     finish(id)
-    let taken = take(flow, from: door, pass: pass)
+    let next = isLast ? take(flow, from: door, pass: pass) : nil
     hosts[request.host]?.silent.insert(request.mirror)
-    return taken
+    return .ended(next: next)
+  }
+
+  package enum Handover: Sendable {
+    /// No such mirror would be let in for it, and nothing is changed.
+    case refused
+    /// Who runs now in its place; nobody where it was one of several streams, of which the last one gives the place.
+    case ended(next: (id: ID, request: Request)?)
   }
 
   /// The host has answered a running request.
@@ -239,14 +344,14 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
 
   /// - Parameter mayBe: asked for each mirror whether it was heard of since it gave way.
   private func successor(of id: ID, where mayBe: (Bool) -> Bool) -> (Door, Flow)? {
-    guard let request = running[id], let host = hosts[request.host], running.count <= limits.total else {
+    guard let request = running[id], let host = hosts[request.host], taken <= limits.total else {
       return nil
     }
-    let isFull = isShared && limits.total > 1 && running.count == limits.total
+    let isFull = isShared && limits.total > 1 && taken == limits.total
     if !host.isHeld, host.running <= limits.perHost {
       let large = host.runningLarge - (request.isSmall ? 0 : 1)
-      for isSmall in [true, false] where isSmall || large < limits.perHost - keptForSmall(at: host) {
-        let door = Door(host: request.host, isSmall: isSmall)
+      for door in Self.doors(of: request.host)
+      where door.isSmall || large < limits.perHost - keptForSmall(at: host) {
         let first = lines[door]?.first { flow in
           host.places[flow.mirror] == nil && !(isFull && places[flow.mirror] != nil)
             && mayBe(!host.silent.contains(flow.mirror))
@@ -277,6 +382,7 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     clean(door)
     propose(door)
     drop(request.host)
+    lookAgain()
     return true
   }
 
@@ -286,6 +392,7 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
   package mutating func setHeld(_ isHeld: Bool, host: Host) {
     hosts[host, default: HostState()].isHeld = isHeld
     propose(host: host)
+    lookAgain()
     drop(host)
   }
 
@@ -310,6 +417,7 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
   package mutating func setLimits(_ limits: Limits) {
     self.limits = limits
     for host in hosts.keys { propose(host: host) }
+    lookAgain()
   }
 
   // MARK: - Doors
@@ -319,13 +427,13 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
 
   private static func place(of request: Request) -> (Door, Flow) {
     (
-      Door(host: request.host, isSmall: request.isSmall),
+      Door(host: request.host, isSmall: request.isSmall, isStream: request.isStream),
       Flow(mirror: request.mirror, priority: request.priority)
     )
   }
 
   /// At most one place is left of all, and that not for everybody.
-  private var isLastPlaceKept: Bool { isShared && limits.total > 1 && running.count >= limits.total - 1 }
+  private var isLastPlaceKept: Bool { isShared && limits.total > 1 && taken >= limits.total - 1 }
 
   private mutating func bar(_ door: Door) {
     if isLastPlaceKept { barred.insert(door) }
@@ -368,9 +476,23 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     }
   }
 
+  private static func doors(of host: Host) -> [Door] {
+    [(true, false), (false, false), (true, true)].map { isSmall, isStream in
+      Door(host: host, isSmall: isSmall, isStream: isStream)
+    }
+  }
+
   private mutating func propose(host: Host) {
-    propose(Door(host: host, isSmall: true))
-    propose(Door(host: host, isSmall: false))
+    for door in Self.doors(of: host) { propose(door) }
+  }
+
+  private mutating func proposeJoining(_ mirror: Mirror, at host: Host) {
+    guard hosts[host]?.streams[mirror] != nil else { return }
+    let door = Door(host: host, isSmall: true, isStream: true)
+    for priority in Priority.allCases {
+      let flow = Flow(mirror: mirror, priority: priority)
+      if lines[door]?.first(of: flow) != nil { joining.insert(Joining(door: door, flow: flow)) }
+    }
   }
 
   /// Puts a door into `ready` with whom it would let in now; what was said of it before is void.
@@ -380,10 +502,10 @@ package struct FairQueue<ID: Hashable & Sendable, Mirror: Hashable & Sendable, H
     guard line.proposal?.order != head.order, let pass = served[head.flow]?.pass else { return }
     proposals += 1
     lines[door]?.proposal = (proposals, head.order)
-    ready.push(Proposal(pass: pass, order: head.order, door: door, number: proposals))
+    ready.insert(Proposal(pass: pass, order: head.order, door: door, number: proposals))
     // Void ones are bounded by the doors.
     if ready.count > 64 + 4 * lines.count {
-      ready.keep { lines[$0.door]?.proposal?.number == $0.number }
+      ready = Heap(ready.unordered.filter { lines[$0.door]?.proposal?.number == $0.number })
     }
   }
 

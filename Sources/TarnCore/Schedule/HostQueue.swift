@@ -1,3 +1,5 @@
+import HeapModule
+
 /// Who waits at one door of a `FairQueue`: each flow in its own order, the flows in turns by their weights.
 struct HostQueue<ID: Hashable & Sendable, Flow: Hashable & Sendable>: Sendable {
   private struct Waiting: Sendable {
@@ -24,7 +26,7 @@ struct HostQueue<ID: Hashable & Sendable, Flow: Hashable & Sendable>: Sendable {
   }
 
   private var flows: [Flow: Waiting] = [:]
-  private var turns = MinHeap<Turn>()
+  private var turns = Heap<Turn>()
   private var clock: UInt64 = 0
   private var stamps: UInt64 = 0
   /// How many wait.
@@ -36,7 +38,7 @@ struct HostQueue<ID: Hashable & Sendable, Flow: Hashable & Sendable>: Sendable {
 
   /// Whose turn it is.
   var first: (flow: Flow, order: UInt64)? {
-    guard let turn = turns.first, let flow = flows[turn.flow], let slot = flow.slots[flow.head] else {
+    guard let turn = turns.min, let flow = flows[turn.flow], let slot = flow.slots[flow.head] else {
       return nil
     }
     return (turn.flow, slot.order)
@@ -77,8 +79,8 @@ struct HostQueue<ID: Hashable & Sendable, Flow: Hashable & Sendable>: Sendable {
   /// - Returns: the id, and whether the flow has nobody left here.
   mutating func popFirst(of flow: Flow, stride: UInt64) -> (id: ID, isLast: Bool)? {
     guard let pass = flows[flow]?.pass, flows[flow]?.live != 0 else { return nil }
-    while let turn = turns.first, turn.pass < pass {
-      _ = turns.popFirst()
+    while let turn = turns.min, turn.pass < pass {
+      _ = turns.popMin()
       guard var passed = flows[turn.flow], passed.stamp == turn.stamp else { continue }
       passed.pass = pass
       push(turn.flow, &passed)
@@ -93,6 +95,11 @@ struct HostQueue<ID: Hashable & Sendable, Flow: Hashable & Sendable>: Sendable {
     count -= 1
     settle(flow, &waiting, needsTurn: true)
     return (slot.id, waiting.live == 0)
+  }
+
+  /// The first of a flow, whoever's turn it is.
+  func first(of flow: Flow) -> ID? {
+    flows[flow].flatMap { $0.live > 0 ? $0.slots[$0.head]?.id : nil }
   }
 
   /// - Returns: whether the flow has nobody left here.
@@ -137,63 +144,20 @@ struct HostQueue<ID: Hashable & Sendable, Flow: Hashable & Sendable>: Sendable {
     stamps += 1
     waiting.stamp = stamps
     let order = waiting.slots[waiting.head]?.order ?? 0
-    turns.push(Turn(pass: waiting.pass, order: order, stamp: stamps, flow: flow))
+    turns.insert(Turn(pass: waiting.pass, order: order, stamp: stamps, flow: flow))
   }
 
   private mutating func dropVoidTurns() {
-    while let turn = turns.first, flows[turn.flow]?.stamp != turn.stamp { _ = turns.popFirst() }
+    while let turn = turns.min, flows[turn.flow]?.stamp != turn.stamp { _ = turns.popMin() }
     // Who went before others has left some below them.
     if turns.count > 64 + 4 * flows.count {
       let flows = flows
-      turns.keep { flows[$0.flow]?.stamp == $0.stamp }
+      turns = Heap(turns.unordered.filter { flows[$0.flow]?.stamp == $0.stamp })
     }
   }
 
   private mutating func prune() {
     guard flows.count > 64, flows.count > 4 * turns.count else { return }
     flows = flows.filter { $0.value.live > 0 || $0.value.pass > clock }
-  }
-}
-
-/// A binary heap, the least first.
-struct MinHeap<Element: Comparable & Sendable>: Sendable {
-  private var nodes: [Element] = []
-
-  var first: Element? { nodes.first }
-
-  var count: Int { nodes.count }
-
-  mutating func push(_ element: Element) {
-    nodes.append(element)
-    var child = nodes.count - 1
-    while child > 0 {
-      let parent = (child - 1) / 2
-      guard nodes[child] < nodes[parent] else { return }
-      nodes.swapAt(child, parent)
-      child = parent
-    }
-  }
-
-  mutating func popFirst() -> Element? {
-    guard let last = nodes.popLast() else { return nil }
-    guard let first = nodes.first else { return last }
-    nodes[0] = last
-    var parent = 0
-    while true {
-      var least = parent
-      for child in [parent * 2 + 1, parent * 2 + 2]
-      where child < nodes.count && nodes[child] < nodes[least] {
-        least = child
-      }
-      guard least != parent else { return first }
-      nodes.swapAt(least, parent)
-      parent = least
-    }
-  }
-
-  /// O(n log n).
-  mutating func keep(where isKept: (Element) -> Bool) {
-    let kept = nodes.filter(isKept)
-    nodes = kept.sorted()
   }
 }

@@ -133,13 +133,14 @@ struct BudgetState {
 
   /// Asks for a place; the answer is among the notices, at once or later.
   mutating func enter(
-    _ route: Route, mirror: String, priority: TransferPriority, isSmall: Bool, member: any BudgetMember,
-    now: Moment
+    _ route: Route, mirror: String, priority: TransferPriority, isSmall: Bool, isStream: Bool = false,
+    member: any BudgetMember, now: Moment
   ) -> Place {
     lastPlace += 1
     let place = lastPlace
     let gate = Gate(route: route, mirror: mirror)
-    let request = Queue.Request(mirror: mirror, host: route, priority: priority, isSmall: isSmall)
+    let request = Queue.Request(
+      mirror: mirror, host: route, priority: priority, isSmall: isSmall, isStream: isStream)
     entries[place] = Entry(gate: gate, request: request, member: member, ticket: nil)
     neighbours.note(mirror, at: route.origin)
     if circuits[gate] == nil { circuits[gate] = circuit(gate, now) }
@@ -202,16 +203,22 @@ struct BudgetState {
   /// - Returns: false when it is not wanted, and the request goes on.
   mutating func giveWay(_ place: Place, isForOthers: Bool, now: Moment) -> Bool {
     guard let entry = entries[place], let ticket = entry.ticket,
-      let next = queue.handOver(place, isForOthers: isForOthers)?.id
+      case .ended(let next) = queue.handOver(place, isForOthers: isForOthers)
     else { return false }
     entries[place] = nil
     circuits[entry.gate]?.running -= 1
     circuits[entry.gate]?.breaker.report(ticket, .cancelled, now: now.monotonic, random: 0)
-    grant(next, now)
+    if let next { grant(next.id, now) }
     settle(entry.gate, now)
     pump(now)
     forget(entry.gate, now: now.monotonic)
     return true
+  }
+
+  /// A stream that runs turns out to be long.
+  mutating func outgrow(_ place: Place, now: Moment) {
+    queue.outgrow(place)
+    pump(now)
   }
 
   /// Another mirror found the host dead: then one failure says as much as several.

@@ -235,15 +235,19 @@ package final class TransferBudget: Sendable {
 
   /// Asks for a place.
   ///
-  /// - Parameter priority: of this request; nil for its mirror's.
+  /// - Parameters:
+  ///   - priority: of this request; nil for its mirror's.
+  ///   - isStream: it shares a place with the mirror's other streams there.
   func enter(
-    _ route: Route, mirror: String, priority: TransferPriority? = nil, isSmall: Bool, member: any BudgetMember
+    _ route: Route, mirror: String, priority: TransferPriority? = nil, isSmall: Bool, isStream: Bool = false,
+    member: any BudgetMember
   ) -> Admission {
     let now = now
     let (place, notices) = state.withLock { state in
       let priority = priority ?? state.priorities[mirror] ?? .normal
       let place = state.book.enter(
-        route, mirror: mirror, priority: priority, isSmall: isSmall, member: member, now: now)
+        route, mirror: mirror, priority: priority, isSmall: isSmall, isStream: isStream, member: member,
+        now: now)
       return (place, state.book.takeNotices())
     }
     var admission = Admission.waits(place)
@@ -277,6 +281,12 @@ package final class TransferBudget: Sendable {
     var isGiven = false
     change { isGiven = $0.book.giveWay(place, isForOthers: isForOthers, now: now) }
     return isGiven
+  }
+
+  /// A stream has brought more than a short file has: it counts as a place of its own.
+  func outgrow(_ place: Place) {
+    let now = now
+    change { $0.book.outgrow(place, now: now) }
   }
 
   /// The host that was asked has answered.

@@ -1,4 +1,5 @@
 import TestSupport
+
 /// Random expressions of the calendar grammar: most are right, some are spoilt.
 struct CalendarSamples {
   private var random: Seeded

@@ -277,7 +277,23 @@ private final class Line {
     let shared: Set<String> = seed % 3 == 0 ? [] : ["b"]
     var isShared = false
     var miscounts = 0
+    func places(_ requests: some Collection<Request>) -> Int {
+      requests.count { !$0.isStream }
+        + Set(requests.filter(\.isStream).map { "\($0.mirror) \($0.host)" }).count
+    }
+    /// Beside other streams of its mirror: unless somebody waits who has nothing at the host, or, where all is taken, nowhere.
+    func mayJoin(_ request: Request) -> Bool {
+      guard request.isStream, !held.contains(request.host) else { return false }
+      let there = running.values.filter { $0.host == request.host }
+      guard there.contains(where: { $0.isStream && $0.mirror == request.mirror }) else { return false }
+      let isFull = places(running.values) >= limits.total
+      return !waiting.values.contains { other in
+        other.host == request.host && !there.contains { $0.mirror == other.mirror }
+          || isFull && !running.values.contains { $0.mirror == other.mirror }
+      }
+    }
     func mayRun(_ request: Request) -> Bool {
+      if mayJoin(request) { return true }
       let there = running.values.filter { $0.host == request.host }
       let large = there.filter { !$0.isSmall }.count
       let spare = shared.contains(request.host) && limits.perHost > 1 ? 1 : 0
@@ -287,8 +303,8 @@ private final class Line {
       let isTaken = request.isSmall && small > 0 && large > limits.perHost - small - spare
       let isKnown = running.values.contains { $0.mirror == request.mirror }
       let keptOfAll = isShared && limits.total > 1 && isKnown ? 1 : 0
-      return running.count < limits.total - keptOfAll && !held.contains(request.host)
-        && there.count < limits.perHost - (isTaken ? 0 : kept)
+      return places(running.values) < limits.total - keptOfAll && !held.contains(request.host)
+        && places(there) < limits.perHost - (isTaken ? 0 : kept)
         && (request.isSmall || large < limits.perHost - small - kept)
     }
     for id in 0..<1000 {
@@ -297,7 +313,7 @@ private final class Line {
         let request = Request(
           mirror: random.below(4), host: random.pick(["a", "b", "c"]),
           priority: random.pick([.low, .normal, .high]),
-          isSmall: random.chance(40))
+          isSmall: random.chance(40), isStream: random.chance(30))
         queue.add(id, request)
         // The queue remembers it only while somebody is there.
         queue.setShared(shared.contains(request.host), host: request.host)
@@ -422,25 +438,121 @@ private final class Line {
     #expect(queue.take()?.id == 1)
     add(2, "b")
     add(3, "m")
-    #expect(queue.handOver(1)?.id == 2)
+    #expect(queue.handOver(1).id == 2)
     add(4, "a")
-    #expect(queue.handOver(2)?.id == 3)
+    #expect(queue.handOver(2).id == 3)
     queue.heard(3)
     queue.finish(3)
     #expect(queue.take()?.id == 4)
     // Both were served once: the other one came first.
     add(5, "b")
     add(6, "m")
-    #expect(queue.handOver(4, isForOthers: true)?.id == 6)
-    #expect(queue.handOver(6, isForOthers: true) == nil && queue.runningCount == 1)
-    #expect(queue.handOver(6)?.id == 5)
+    #expect(queue.handOver(4, isForOthers: true).id == 6)
+    guard case .refused = queue.handOver(6, isForOthers: true), queue.runningCount == 1 else {
+      Issue.record("it gave its place")
+      return
+    }
+    #expect(queue.handOver(6).id == 5)
     // The host has answered it: it is like any other again.
     queue.heard(5)
     queue.finish(5)
     add(7, "m")
     #expect(queue.take()?.id == 7)
     add(8, "b")
-    #expect(queue.handOver(7, isForOthers: true) == nil)
-    #expect(queue.handOver(7)?.id == 8)
+    #expect(queue.handOver(7, isForOthers: true).id == nil && queue.runningCount == 1)
+    #expect(queue.handOver(7).id == 8)
+  }
+}
+
+/// Streams of a mirror at a host share one place.
+@Suite struct SharedPlaceTests {
+  private typealias Queue = FairQueue<Int, String, String>
+
+  private func add(_ ids: Range<Int>, _ mirror: String, to queue: inout Queue, isStream: Bool = true) {
+    for id in ids { queue.add(id, Queue.Request(mirror: mirror, host: "h", isStream: isStream)) }
+  }
+
+  private func takeAll(_ queue: inout Queue) -> [Int] {
+    var ids: [Int] = []
+    while let id = queue.take()?.id { ids.append(id) }
+    return ids
+  }
+
+  @Test func streamsOfAMirrorTakeOnePlace() {
+    var queue = Queue(Queue.Limits(total: 2, perHost: 2))
+    add(0..<50, "a", to: &queue)
+    add(50..<53, "a", to: &queue, isStream: false)
+    #expect(takeAll(&queue).count == 51 && queue.waitingCount == 2)
+    for id in 0..<49 { queue.finish(id) }
+    #expect(takeAll(&queue).isEmpty)
+    queue.finish(49)
+    #expect(takeAll(&queue).count == 1)
+  }
+
+  /// Nor for a mirror that waits for a place at another host.
+  @Test(arguments: ["h", "g"]) func streamsWithoutEndKeepNobodyOut(host: String) {
+    var queue = Queue(Queue.Limits(total: 2, perHost: 2))
+    add(0..<10, "a", to: &queue)
+    add(100..<110, "b", to: &queue)
+    #expect(takeAll(&queue).count == 20)
+    queue.add(200, Queue.Request(mirror: "c", host: host))
+    add(10..<20, "a", to: &queue)
+    #expect(takeAll(&queue).isEmpty)
+    for id in 0..<9 { queue.finish(id) }
+    #expect(takeAll(&queue).isEmpty)
+    queue.finish(9)
+    let newcomer = queue.take()?.id
+    #expect(newcomer == 200)
+    // Now the first one is the one that has none.
+    add(110..<120, "b", to: &queue)
+    #expect(takeAll(&queue).isEmpty)
+    queue.finish(200)
+    #expect(takeAll(&queue).sorted() == Array(10..<20) + Array(110..<120))
+  }
+
+  /// The last of them gives the place.
+  @Test func silentStreamsGiveTheirPlaceTogether() {
+    var queue = Queue(Queue.Limits(total: 9, perHost: 1))
+    add(0..<3, "a", to: &queue)
+    #expect(takeAll(&queue).count == 3)
+    guard case .refused = queue.handOver(0) else {
+      Issue.record("nobody waited")
+      return
+    }
+    add(100..<102, "b", to: &queue)
+    for id in 0..<2 {
+      guard case .ended(let next) = queue.handOver(id), next == nil else {
+        Issue.record("\(id) stays, or somebody came in its place")
+        return
+      }
+    }
+    let next = queue.handOver(2).id
+    #expect(next == 100)
+    #expect(takeAll(&queue) == [101])
+  }
+
+  @Test func whatIsLongTakesAPlaceOfItsOwn() {
+    var queue = Queue(Queue.Limits(total: 9, perHost: 3, keptForSmall: 0))
+    add(0..<5, "a", to: &queue)
+    #expect(takeAll(&queue).count == 5)
+    let answers = [queue.outgrow(0), queue.outgrow(0), queue.outgrow(77)]
+    #expect(answers == [true, false, false])
+    add(10..<13, "a", to: &queue, isStream: false)
+    #expect(takeAll(&queue) == [10])
+    for id in 1..<4 { queue.outgrow(id) }
+    // The last stream leaves its place, and three more are taken than there are.
+    queue.outgrow(4)
+    for id in 0..<3 { queue.finish(id) }
+    #expect(takeAll(&queue).isEmpty)
+    queue.finish(3)
+    let next = queue.take()?.id
+    #expect(next == 11)
+  }
+}
+
+extension FairQueue.Handover {
+  /// Who runs now.
+  fileprivate var id: ID? {
+    if case .ended(let next) = self { next?.id } else { nil }
   }
 }
