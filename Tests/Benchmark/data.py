@@ -62,6 +62,16 @@ class FileSet:
                              f'<url>{base}{path}</url></file>\n')
             stream.write("</metalink>\n")
 
+    def write_checksums(self):
+        """sums/SHA256SUMS, beside links to the files: where they lie an index would show it as one of them."""
+        directory = os.path.join(self.directory, "sums")
+        os.makedirs(directory)
+        for name in os.listdir(self.files):
+            os.symlink(os.path.join(self.files, name), os.path.join(directory, name))
+        with open(os.path.join(directory, "SHA256SUMS"), "w", encoding="ascii") as stream:
+            for path, digest in zip(self.paths, self.digests):
+                stream.write(f"{digest}  {path}\n")
+
     def wrong(self, folder):
         """What keeps a folder from being the set: the first few differences. Reads every byte; a directory whose name begins
         with a dot is its tool's own."""

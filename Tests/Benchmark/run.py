@@ -9,6 +9,7 @@ Rows, each from a function of its own:
   small-h2   the same over HTTP/2 with TLS
   large      one file of 2 GiB
   mixed      5,000 files, log-normal sizes, 270 KiB on average
+  far        1,000 files of 10 KiB over HTTP/2 with TLS, 100 ms there and back
   noop-50k   nothing to do, 50,000 files
   noop-1m    nothing to do, a million files
   agent-304  a pass of the agent: its feed answers 304, its folder is watched
@@ -36,6 +37,7 @@ import sys
 import tempfile
 import time
 
+import far
 import house
 import latency
 import nothing
@@ -46,7 +48,7 @@ import self_test
 import tables
 import transfer
 
-ROWS = {"small": transfer.small, "small-h2": transfer.small_h2, "large": transfer.large, "mixed": transfer.mixed,
+ROWS = {"small": transfer.small, "small-h2": transfer.small_h2, "large": transfer.large, "mixed": transfer.mixed, "far": far.far,
         "noop-50k": nothing.noop_50k, "noop-1m": nothing.noop_1m, "agent-304": scale.agent_304, "plan-10m": scale.plan,
         "resume": resume.resume, "latency": latency.latency, "size": scale.binary}
 

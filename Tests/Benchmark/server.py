@@ -18,8 +18,8 @@ sendfile on; tcp_nopush on; keepalive_requests 10000000; keepalive_timeout 300s;
 log_format wire '$status $bytes_sent $body_bytes_sent $request_method $server_protocol $connection $msec $request_time '
 '$request_uri';
 access_log {log} wire;
-server {{ listen 127.0.0.1:{plain}; root {root}; autoindex on; }}
-server {{ listen 127.0.0.1:{secure} ssl http2; root {root}; autoindex on;
+server {{ listen {address}:{plain}; root {root}; autoindex on; }}
+server {{ listen {address}:{secure} ssl http2; root {root}; autoindex on;
 ssl_certificate {directory}/server.pem; ssl_certificate_key {directory}/server.key; ssl_protocols TLSv1.2 TLSv1.3; }} }}"""
 
 
@@ -47,14 +47,14 @@ class Acceptor:
         self.listener.close()
 
 
-def free_port():
+def free_port(address):
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((address, 0))
         return probe.getsockname()[1]
 
 
-def make_authority(directory):
-    """A certificate authority of its own, and a certificate for 127.0.0.1 and localhost: ca.pem, server.pem, server.key."""
+def make_authority(directory, address):
+    """A certificate authority of its own, and a certificate for an address and localhost: ca.pem, server.pem, server.key."""
     def run(*words):
         command.expect(["openssl", *words], cwd=directory)
     curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-batch"]
@@ -62,7 +62,7 @@ def make_authority(directory):
         "-addext", "keyUsage=critical,keyCertSign,cRLSign")
     run("req", *curve, "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=localhost")
     with open(os.path.join(directory, "names"), "w", encoding="ascii") as stream:
-        stream.write("subjectAltName=DNS:localhost,IP:127.0.0.1\nextendedKeyUsage=serverAuth\n")
+        stream.write(f"subjectAltName=DNS:localhost,IP:{address}\nextendedKeyUsage=serverAuth\n")
     run("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-days", "2",
         "-extfile", "names", "-out", "server.pem")
 
@@ -82,24 +82,25 @@ class Request:
 
 
 class Server:
-    def __init__(self, directory, root):
-        self.directory, self.root = directory, root
+    def __init__(self, directory, root, address="127.0.0.1"):
+        self.directory, self.root, self.address = directory, root, address
         self.log = os.path.join(directory, "access.log")
         self.authority = os.path.join(directory, "ca.pem")
-        make_authority(directory)
+        make_authority(directory, address)
         for _ in range(10):
-            self.port, self.secure_port = free_port(), free_port()
+            self.port, self.secure_port = free_port(address), free_port(address)
             if self.start():
                 return
         raise SystemExit(f"nginx did not start: {directory}/error.log")
 
     @property
     def base(self):
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.address}:{self.port}"
 
     @property
     def secure_base(self):
-        return f"https://localhost:{self.secure_port}"
+        host = "localhost" if self.address == "127.0.0.1" else self.address
+        return f"https://{host}:{self.secure_port}"
 
     def start(self):
         temporary = " ".join(f"{kind}_temp_path {self.directory}/{kind};"
@@ -107,7 +108,7 @@ class Server:
         path = os.path.join(self.directory, "nginx.conf")
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(CONFIGURATION.format(
-                directory=self.directory, temporary=temporary, log=self.log, plain=self.port, secure=self.secure_port,
+                directory=self.directory, address=self.address, temporary=temporary, log=self.log, plain=self.port, secure=self.secure_port,
                 root=self.root))
         # Workers that drop root's rights could not read below a directory that only root may enter.
         user = ["-g", "user root;"] if os.geteuid() == 0 else []
@@ -116,7 +117,7 @@ class Server:
         deadline = time.monotonic() + 10
         while time.monotonic() < deadline and self.process.poll() is None:
             with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                if probe.connect_ex((self.address, self.port)) == 0:
                     return True
             time.sleep(0.02)
         self.stop()
@@ -126,7 +127,7 @@ class Server:
         """Bytes of the log so far. Asks for a name of its own and waits for it in the log; a worker logs a request when it
         has ended, so that what was cut off a moment before may come later."""
         name = f"/mark-{random.getrandbits(64):x}"
-        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+        with socket.create_connection((self.address, self.port), timeout=10) as connection:
             connection.sendall(f"HEAD {name} HTTP/1.0\r\n\r\n".encode())
             while connection.recv(4096):
                 pass
