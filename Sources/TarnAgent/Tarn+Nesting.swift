@@ -31,7 +31,7 @@ extension Tarn {
       hint: "name that one: \(ShellWord.quote(outer))")
   }
 
-  /// Refuses to make a mirror in another one, or around one. Of mirrors below it those are known that this user made.
+  /// Refuses to make a mirror in another one, or around one: one that there is, whoever made it, or that the settings name.
   ///
   /// - Parameters:
   ///   - path: absolute.
@@ -53,11 +53,26 @@ extension Tarn {
       if case .mirror? = try? FolderHome.inspect(folder: folder, state: nil) { return true }
       return false
     }
-    guard let inner else { return }
-    throw overlap(
-      "\(Printable.escape(path)) has the mirror \(Printable.escape(inner)) in it",
-      "choose a folder beside it; to give that one up, keeping its files: tarn forget \(ShellWord.quote(inner))"
-    )
+    if let inner = inner ?? FolderHome.mirror(below: path) {
+      throw overlap(
+        "\(Printable.escape(path)) has the mirror \(Printable.escape(inner)) in it",
+        "choose a folder beside it; to give that one up, keeping its files: tarn forget \(ShellWord.quote(inner))"
+      )
+    }
+    try refuseOverlapWithSettings(path)
+  }
+
+  /// A mirror of the settings may have had no pass yet: then nothing lies in its folder that tells.
+  private func refuseOverlapWithSettings(_ path: String) throws(PassFailure) {
+    let own = Array(resolved(path).utf8) + [UInt8(ascii: "/")]
+    for (name, folder) in configuredFolders() {
+      let other = Array(resolved(absolute(folder)).utf8) + [UInt8(ascii: "/")]
+      guard own != other, own.starts(with: other) || other.starts(with: own) else { continue }
+      let place = own.count > other.count ? "lies in" : "has in it"
+      throw overlap(
+        "\(Printable.escape(path)) \(place) \(Printable.escape(folder)), the folder of \(Printable.escape(name)) in the settings",
+        "choose a folder beside it")
+    }
   }
 
   private func overlap(_ message: String, _ hint: String) -> PassFailure {

@@ -14,6 +14,9 @@ package struct Tarn: Sendable {
   /// agent.
   package var configured: @Sendable (String) -> (folder: String, state: String?)? = { _ in nil }
 
+  /// The mirrors of the settings, by name: the folder of each. May read the settings.
+  package var configuredFolders: @Sendable () -> [(name: String, folder: String)] = { [] }
+
   /// A command by words, in advice, that names a mirror of the settings: `tarn sync m --config FILE`.
   package var command: @Sendable (String) -> String = { "tarn \($0)" }
 

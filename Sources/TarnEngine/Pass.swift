@@ -191,7 +191,7 @@ package struct Pass {
     guard verdict.mayGo, report.held == nil else { return (report, nil) }
     // Only a pass that left nothing that it could have deleted says that a list of this format may delete.
     if isComplete(end, walk) || builder.isWindow, !report.wasStopped, !request.isOnce,
-      report.counts.unlisted == 0
+      report.counts.unlisted == 0, !builder.hasFilteredRows
     {
       try note([.fact(.deletingFormat, end.format)])
     }

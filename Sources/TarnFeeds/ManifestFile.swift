@@ -197,10 +197,11 @@ enum PieceDigests {
 }
 
 extension Pieces {
+  /// - Parameter size: nil where the feed says none: then the pieces tell where the file ends.
   /// - Returns: nil unless the digests are as many as a file of that size has pieces.
   static func checked(length: UInt64?, digests: [Digest]?, size: UInt64?) -> Pieces? {
-    guard let size, let length, let digests, length > 0, !digests.isEmpty,
-      UInt64(digests.count) == size / length + (size % length == 0 ? 0 : 1)
+    guard let length, let digests, length > 0, !digests.isEmpty,
+      size.map({ UInt64(digests.count) == $0 / length + ($0 % length == 0 ? 0 : 1) }) ?? true
     else { return nil }
     return Pieces(length: length, digests: digests)
   }

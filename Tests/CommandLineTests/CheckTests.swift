@@ -87,6 +87,20 @@ import Testing
     }
   }
 
+  /// Its last success may be of an hour ago: the files are missing all the same.
+  @Test func aPassThatWasEndedLeavesFilesMissing() {
+    let ended = mirror {
+      $0.state = "interrupted"
+      $0.entries.current = $0.entries.wanted - 2
+    }
+    let check = check([ended])
+    #expect(
+      check.lines == [
+        "interrupted: iso (2 files missing, for the last pass was ended; last success 2 hours ago)"
+      ])
+    #expect(NagiosStatus(check) == .warning)
+  }
+
   /// What is at work is not good only because it is at work.
   @Test func aPassAtWorkHidesNothing() {
     for (code, isGood) in [

@@ -141,6 +141,37 @@ import Testing
     }
   }
 
+  /// The settings name a folder that had no pass so far: nothing lies there that tells.
+  @Test func noMirrorLiesInOneOfTheSettings() throws {
+    defer { end() }
+    try write(
+      "[mirror.x]\nfeed = \"\(place.path)/feed/SHA256SUMS\"\nfolder = \"\(place.path)/m\"\n", "tarn.toml")
+    for folder in ["m/in", "."] {
+      let outcome = try tarn("sync", "--config", "tarn.toml", "--adopt", "./feed/SHA256SUMS", folder)
+      #expect(outcome.status == 64, "\(folder): \(outcome)")
+      #expect(
+        outcome.messages.contains("\(place.path)/m, the folder of x in the settings"), "\(folder): \(outcome)"
+      )
+    }
+    #expect(!exists("m/in") && !exists(".tarn"))
+    #expect(try tarn("sync", "--config", "tarn.toml", "x").status == 0)
+    #expect(try tarn("sync", "--config", "tarn.toml", "./feed/SHA256SUMS", "m2").status == 0)
+  }
+
+  /// Whoever made it: another user's registry has it, and its record lies in its folder.
+  @Test func noMirrorLiesAroundOneOfAnotherUser() throws {
+    defer { end() }
+    let other = ["HOME": place.path + "/other", "STATE_DIRECTORY": place.path + "/others"]
+    #expect(
+      try TarnBinary.run(
+        ["sync", place.path + "/feed/SHA256SUMS", "m/deep/in"], environment: other, in: place
+      ).status == 0)
+    let outcome = try tarn("sync", "--adopt", "./feed/SHA256SUMS", "m")
+    #expect(outcome.status == 64, "\(outcome)")
+    #expect(outcome.messages.contains("has the mirror \(place.path)/m/deep/in in it"), "\(outcome)")
+    #expect(!exists("m/.tarn"))
+  }
+
   @Test func aPathIsEnough() throws {
     defer { end() }
     #expect(try tarn("sync", "./feed/SHA256SUMS", "m").status == 0)

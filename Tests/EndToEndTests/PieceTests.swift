@@ -37,4 +37,32 @@ struct PieceTests {
     #expect(asked.map(\.uri) == ["/first/a.bin", "/second/a.bin"])
     #expect(asked.last?.range == "bytes=\(4 * Self.length)-", "\(asked)")
   }
+
+  /// Without a size the pieces tell where the file ends.
+  @Test(arguments: ["whole", "first", "longer", "wrong"]) func piecesCheckAFileOfUnknownSize(_ what: String)
+    throws
+  {
+    let server = try Nginx()
+    let place = try TemporaryDirectory()
+    let pieces = [Self.pieces[0], "the last, a short one"]
+    let bodies = [
+      "whole": pieces.joined(), "first": pieces[0], "longer": pieces.joined() + "x",
+      "wrong": pieces[0] + "THE last, a short one",
+    ]
+    try server.files.write(bodies[what] ?? "", to: "a.bin")
+    let digests = try pieces.enumerated().map { number, text in
+      "<hash>\(try Feeds.sha256(place.write(text, to: "pieces/\(number)")))</hash>"
+    }
+    try server.files.write(
+      """
+      <?xml version="1.0" encoding="UTF-8"?>
+      <metalink xmlns="urn:ietf:params:xml:ns:metalink"><file name="a.bin">
+      <pieces length="\(Self.length)" type="sha-256">\(digests.joined())</pieces>
+      <url>a.bin</url></file></metalink>
+
+      """, to: "files.meta4")
+    let outcome = try Tarn.sync(server.url("files.meta4"), place.path + "/mirror", "--retries", "0")
+    #expect(outcome.status == (what == "whole" ? 0 : 3), "\(outcome)")
+    #expect(place.text("mirror/a.bin") == (what == "whole" ? pieces.joined() : nil))
+  }
 }

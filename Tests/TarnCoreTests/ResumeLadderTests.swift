@@ -171,7 +171,9 @@ import Testing
   @Test(
     arguments: [
       (900, "d", .askFromZero), (1000, "d", .takeFromZero), (900, "e", .takeFromZero),
-      (900, nil, .takeFromZero),
+      (901, nil, .takeFromZero), (899, nil, .takeFromZero),
+      // As long as the rest, and nothing says that it is more than that.
+      (900, nil, .askFromZero),
     ]
       as [(UInt64, String?, ResumeLadder.Verdict)])
   func aShorterAnswerOfTheSameVersionIsAPart(

@@ -247,6 +247,28 @@ import Testing
       ("a.tar.gz", ContentHint(), "<!-- proxy -->\n<!DOCTYPE html><p>login".bytes, Self.typed),
       ("a.tar.gz", told, "<?xml version=\"1.0\"?>\n<!DOCTYPE html><p>login".bytes, nil),
       ("x.xls", ContentHint(mediaType: "application/vnd.ms-excel".bytes), "<html>login".bytes, "text/html"),
+      ("a.ova", ContentHint(), "<html>login".bytes, "text/html"),
+      ("notes.txt", ContentHint(), "<!DOCTYPE html>login".bytes, "text/html; charset=utf-8"),
+      ("a.iso.sha256", ContentHint(), "<html>login".bytes, "text/html"),
+      ("a.txt", ContentHint(mediaType: "text/plain".bytes), "<html>login".bytes, "text/html"),
+      (
+        "a.mp3", ContentHint(mediaType: "audio/mpeg".bytes, length: 30_003), "no such file".bytes,
+        "audio/mpeg"
+      ),
+      (
+        "a.mp3", ContentHint(mediaType: "audio/mpeg".bytes),
+        "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n".bytes, "audio/mpeg"
+      ),
+      (
+        "a.zip", ContentHint(), "version https://git-lfs.github.com/spec/v1\noid sha256:00\n".bytes,
+        "text/plain"
+      ),
+      (
+        "a.tar.xz", ContentHint(),
+        "<?xml version=\"1.0\"?>\n<Error><Code>AccessDenied</Code>\(String(repeating: " ", count: 2000))"
+          .bytes,
+        "application/xml"
+      ),
     ] as [(String, ContentHint, [UInt8], String?)] {
       let world = world(hint, name)
       var answer = FakeAnswer(body: body)
@@ -282,6 +304,16 @@ import Testing
       ("x", typed("image/x-odd", 7), "letters", "text/plain"),
       ("x", ContentHint(length: 7), "letters", "text/plain"),
       ("a.txt", typed("text/plain"), "", "text/plain"),
+      ("favicon.ico", ContentHint(), "<svg xmlns=\"x\"/>", "image/svg+xml"),
+      ("a.png", ContentHint(), "<?xml version=\"1.0\"?><svg/>", "image/svg+xml"),
+      ("readme.md", ContentHint(), "<html>shown", "text/html"),
+      ("v1.0", ContentHint(), "<html>a page", "text/html"),
+      ("a.cfm", ContentHint(), "<html>made", "text/html"),
+      ("a.txt", typed("text/html"), "<html>a page", "text/html"),
+      (
+        "a.xml.gz", ContentHint(), "<?xml version=\"1.0\"?><a>\(String(repeating: " ", count: 2000))",
+        "text/xml"
+      ),
     ] as [(String, ContentHint, String, String?)] {
       let world = world(hint, name)
       world.server.answer(World.host + name, page(body, type))

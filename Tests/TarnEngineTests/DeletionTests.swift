@@ -340,13 +340,13 @@ import Testing
   }
 
   /// A pass that deletes nothing, or that leaves out all there is, has judged nothing.
-  @Test(arguments: [true, false])
-  func aPassThatJudgesNothingTakesNoOtherFormat(_ isFiltered: Bool) throws {
+  @Test(arguments: [true, false], [true, false])
+  func aPassThatJudgesNothingTakesNoOtherFormat(_ isFiltered: Bool, isOnce: Bool) throws {
     let world = try filled(20)
     world.end.format = "SFV list"
     unlist(0..<1, world)
+    world.isOnce = isOnce
     if isFiltered {
-      world.isOnce = true
       world.policy.filter.exclude = PathPatterns(["*"])
     } else {
       world.policy.deletes = false

@@ -188,10 +188,27 @@ import Testing
     #expect(world.files.isEmpty)
   }
 
-  @Test(arguments: [(203, nil), (206, ContentRange(first: 0, last: 199, total: 200))])
+  /// Its header says so, and fewer bytes come.
+  @Test(arguments: [200, 206]) func aFeedThatIsShorterThanItSaysIsNotRead(_ status: Int) throws {
+    let world = world()
+    world.documents[Self.root] = [.entry(world.serve("a", "text"))]
+    let downloader = try world.server.editingHeads { request, head in
+      guard request.url == Self.root else { return }
+      (head.status, head.contentLength) = (status, nil)
+      head.contentRange = ContentRange(first: 0, last: 999_999, total: 1_000_000)
+    }
+    defer { downloader.shutDown() }
+    let failure = #expect(throws: PassFailure.self) {
+      try world.pass(downloader).run(folder: world.folder)
+    }
+    #expect(failure?.code == "body-truncated" && failure?.kind == .feedMalformed)
+    #expect(world.files.isEmpty)
+  }
+
+  @Test(arguments: [(203, nil), (206, ContentRange(first: 0, last: 8, total: 9))])
   func theWholeFeedIsReadWhateverItIsCalled(_ status: Int, _ range: ContentRange?) throws {
-    let world = World()
-    world.items = [.entry(world.serve("a", "text"))]
+    let world = world()
+    world.documents[Self.root] = [.entry(world.serve("a", "text"))]
     let downloader = try world.server.editingHeads { request, head in
       guard request.url == Self.root else { return }
       head.status = status
@@ -199,6 +216,13 @@ import Testing
     }
     defer { downloader.shutDown() }
     #expect(try world.pass(downloader).run(folder: world.folder).isInSync)
+  }
+
+  @Test func aRefusedAddressKeepsItsPassword() throws {
+    let world = World()
+    world.items = [.refused(Refusal(name: "http://me:secret@h/a".bytes, .dotSegment))]
+    let problem = try #require(try world.run().problems.first)
+    #expect(problem.name == "http://***@h/a".bytes)
   }
 
   @Test func refusalsAreToldOnce() throws {

@@ -264,6 +264,79 @@ import Testing
     #expect(world.text("a") == Self.text)
   }
 
+  /// What it says of itself is more than what comes, whatever status it has, and whether it says its length or not.
+  @Test(arguments: Known.allCases, [200, 206])
+  func lessThanItSaysIsNotTheWhole(_ known: Known, _ status: Int) throws {
+    for (hasLength, range) in [
+      (true, ContentRange(first: 0, last: 9599, total: 9600)),
+      (false, ContentRange(first: 0, last: 9599, total: 9600)),
+      (false, ContentRange(first: nil, last: nil, total: 9600)),
+      (false, ContentRange(first: 0, last: 9599, total: nil)),
+    ] where status == 200 || range.total != nil && range.first != nil {
+      var answer = FakeAnswer(etag: "\"1\"", body: Array(Self.text.bytes.prefix(5000)))
+      answer.honoursRanges = false
+      let world = world(known, answer)
+      world.policy.retries = 0
+      let downloader = try world.server.editingHeads { _, head in
+        head.status = status
+        head.contentRange = range
+        if !hasLength { head.contentLength = nil }
+      }
+      defer { downloader.shutDown() }
+      let report = try world.pass(downloader).run(folder: world.folder)
+      #expect(report.outcome == "partial" && world.files.isEmpty, "\(hasLength) \(range) \(report.problems)")
+    }
+  }
+
+  /// It goes on from where that ended.
+  @Test func theRestOfWhatItSaidComes() throws {
+    var first = FakeAnswer(etag: "\"1\"", body: Array(Self.text.bytes.prefix(5000)))
+    first.honoursRanges = false
+    let world = world(.nothing, FakeAnswer(etag: "\"1\"", body: Self.text.bytes))
+    world.server.script(Self.url, [first])
+    let size = UInt64(Self.text.utf8.count)
+    let downloader = try world.server.editingHeads { request, head in
+      guard request.offset == 0 else { return }
+      (head.status, head.contentLength) = (206, nil)
+      head.contentRange = ContentRange(first: 0, last: size - 1, total: size)
+    }
+    defer { downloader.shutDown() }
+    #expect(try world.pass(downloader).run(folder: world.folder).isInSync)
+    #expect(world.server.requests.map(\.offset) == [0, 5000])
+    #expect(world.text("a") == Self.text)
+  }
+
+  /// The whole is asked for where the rest is refused: the same version has as many bytes as before.
+  @Test(arguments: Known.allCases, [true, false])
+  func theSameVersionIsNotShorter(_ known: Known, _ hasLength: Bool) throws {
+    var short = FakeAnswer(etag: "\"1\"", body: Array(Self.text.bytes.prefix(5000)))
+    short.rangeStatus = 416
+    let world = world(known, short)
+    world.policy.retries = 0
+    world.server.script(Self.url, [Server.broken(Self.text, after: 2000, etag: "\"1\"")])
+    let downloader = try world.server.editingHeads { request, head in
+      if request.offset == 0, !hasLength, head.contentLength == 5000 { head.contentLength = nil }
+    }
+    defer { downloader.shutDown() }
+    let report = try world.pass(downloader).run(folder: world.folder)
+    #expect(report.outcome == "partial" && world.files.isEmpty, "\(report.problems)")
+  }
+
+  /// As long as the rest, and without a word of what it is.
+  @Test(arguments: [true, false]) func theRestAloneIsNotTheWhole(_ hasLength: Bool) throws {
+    let world = world(.nothing, FakeAnswer(etag: "\"1\"", body: Self.text.bytes))
+    world.server.script(Self.url, [Server.broken(Self.text, after: 2000, etag: "\"1\"")])
+    let downloader = try world.server.editingHeads { request, head in
+      guard request.offset > 0 else { return }
+      (head.status, head.etag, head.lastModified, head.contentRange) = (200, nil, nil, nil)
+      if !hasLength { head.contentLength = nil }
+    }
+    defer { downloader.shutDown() }
+    #expect(try world.pass(downloader).run(folder: world.folder).isInSync)
+    #expect(world.server.requests.map(\.offset) == [0, 2000, 0])
+    #expect(world.text("a") == Self.text)
+  }
+
   /// An answer without a validator says of nobody's file how long it is.
   @Test func anUnprovedEndIsNotTheEnd() throws {
     var first = Server.broken(Self.text, after: 2000, etag: "\"1\"")

@@ -1,29 +1,7 @@
 import TarnCore
 
-/// Text from settings without the secrets that somebody put where none belongs.
-package enum Redaction {
-  /// Names and passwords in URLs become `***`: `https://***@example.org/feed`. For what was taken: an `@` of a path stays.
-  ///
-  /// - Parameter isCut: more followed, which may have shown that the end is a name or a password.
-  package static func text(_ text: String, isCut: Bool = false) -> String {
-    // Bytes: as characters, a mark that combines with the slash would hide it.
-    var rest = Array(text.utf8)[...]
-    var plain: [UInt8] = []
-    while let start = rest.firstRange(of: Array("://".utf8))?.upperBound {
-      plain += rest[..<start]
-      rest = rest[start...]
-      let authority = rest.prefix { !Self.ends.contains($0) && $0 > 0x20 }
-      if let at = authority.lastIndex(of: UInt8(ascii: "@")) {
-        plain += Array("***".utf8)
-        rest = rest[at...]
-      } else if isCut, authority.endIndex == rest.endIndex, !authority.isEmpty {
-        plain += Array("***".utf8)
-        rest = []
-      }
-    }
-    return String(decoding: plain + rest, as: UTF8.self)
-  }
-
+/// Of settings, which may be malformed.
+extension Redaction {
   /// Whether an address carries a name or a password, by all of it: whatever stands between `//` and the first `/`, `?` or `#`, an `@` in
   /// it ends them. Also for an address in an address.
   package static func carriesUser(_ text: String) -> Bool {
@@ -76,8 +54,6 @@ package enum Redaction {
     return Printable.escape(String(plain.prefix(60))) + (plain.count > 60 ? "\u{2026}" : "")
   }
 
-  // No quotes: a password may hold them.
-  private static let ends = Set("/?#".utf8)
   private static let schemes: Set = [
     "http", "https", "ftp", "file", "socks4", "socks4a", "socks5", "socks5h",
   ]

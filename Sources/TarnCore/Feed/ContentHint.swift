@@ -38,6 +38,8 @@ package struct ContentDoubt: Sendable {
 
   private let declared: Declared
   private let hint: ContentHint
+  /// A web page may be what is wanted.
+  private let mayBePage: Bool
   /// Of a window: no later pass asks again by itself.
   private let isEnclosure: Bool
 
@@ -55,9 +57,10 @@ package struct ContentDoubt: Sendable {
       hint.length = nil
     }
     self.hint = hint
+    mayBePage = Self.mayBePage(ending, hint)
     isEnclosure = entry.listing.elementsEqual(Self.enclosure)
     switch declared {
-    case .text, .nothing: if hint.isEmpty, !isEnclosure { return nil }
+    case .text, .nothing: if hint.isEmpty, !isEnclosure, mayBePage { return nil }
     default: break
     }
   }
@@ -69,15 +72,19 @@ package struct ContentDoubt: Sendable {
   ///   - contentType: as the server sent it.
   package func doubt(opening: some Collection<UInt8>, contentType: String?) -> FolderFailure? {
     let came = Opening(opening)
+    // A drawing that is called one, whatever its name.
+    if came.isMarkup, !came.isPage, Self.mediaType(contentType) == "image/svg+xml" { return nil }
     let why: String?
     switch declared {
-    case .media(let type) where came.isMarkup || came.isJSON:
+    case .media(let type) where came.isMarkup || came.isJSON || came.isPointer:
       why = "\(Self.came(contentType)) came where the feed says \(type)"
     case .other where hint.mediaType.map { Self.mediaType(contentType).utf8.elementsEqual($0) } == true:
       // Feed and server agree, as on a table of Excel that is a web page.
       why = nil
-    case .binary where came.isMarkup || came.isJSON,
-      .other where came.isPage || came.isMarkup && Self.isHTML(contentType):
+    case _ where !mayBePage && came.isPage && Self.isHTML(contentType),
+      .binary where came.isMarkup || came.isJSON || came.isPointer,
+      .other
+    where came.isPage || came.isErrorDocument || came.isPointer || came.isMarkup && Self.isHTML(contentType):
       why = "\(Self.came(contentType)) came, which the file's name or its declared type does not fit"
     default: why = nil
     }
@@ -115,8 +122,8 @@ package struct ContentDoubt: Sendable {
     let isScrap = looksLikeText && isTiny && isShort
     let isDoubted =
       switch declared {
-      case .media: isText || isSaidToBeText && (isTiny || isShort) || isScrap && !Self.isMedia(contentType)
-      case .binary(let isTold): isText && (isTold || isShort) || isScrap && !Self.isMedia(contentType)
+      case .media: isText || isSaidToBeText && (isTiny || isShort) || isScrap
+      case .binary(let isTold): isText && (isTold || isShort) || isScrap
       case .other: isText && (isShort || hint.length == nil && isTiny && Self.isAnswer(contentType))
       case .nothing: isText && isShort
       case .text: false
@@ -184,11 +191,22 @@ private struct Opening {
       || (0x61...0x7A).contains(text[1] | 0x20)
   }
 
-  /// A web page, by its own first words; comments may stand in front of them.
-  var isPage: Bool {
+  /// `<Error>`, as stores of the S3 kind answer.
+  var isErrorDocument: Bool { start.hasPrefix("<error") }
+
+  /// What stands in a repository for a file that is kept elsewhere (Git LFS).
+  var isPointer: Bool { text.starts(with: "version https://git-lfs".utf8) }
+
+  /// The first words, behind comments.
+  private var start: String {
     var rest = text[...]
     while let end = Self.commentEnd(of: rest) { rest = rest[end...].drop { Self.isBlank($0) } }
-    let start = String(decoding: rest.prefix(16), as: UTF8.self).lowercased()
+    return String(decoding: rest.prefix(16), as: UTF8.self).lowercased()
+  }
+
+  /// A web page, by its own first words; comments may stand in front of them.
+  var isPage: Bool {
+    let start = start
     return ["<!doctype html", "<html", "<head", "<body"].contains { start.hasPrefix($0) }
   }
 
@@ -227,6 +245,19 @@ extension ContentDoubt {
     let name = entry.path.bytes.split(separator: UInt8(ascii: "/")).last ?? []
     guard let dot = name.lastIndex(of: UInt8(ascii: ".")) else { return "" }
     return String(decoding: name[(dot + 1)...], as: UTF8.self).lowercased()
+  }
+
+  /// Of names whose files are pages, or texts that servers show as pages.
+  private static let pageEndings: Set<String> = madeEndings.union([
+    "md", "rst", "mht", "mhtml", "hta", "xml", "xht", "svg", "rss", "atom", "cfm", "do", "action", "jsf",
+    "htmlx",
+  ])
+
+  /// A name without an ending tells nothing, and what has no letter is none: `v1.0`.
+  private static func mayBePage(_ ending: String, _ hint: ContentHint) -> Bool {
+    let type = hint.mediaType.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    return pageEndings.contains(ending) || !ending.utf8.contains { (0x61...0x7A).contains($0) }
+      || ["text/html", "application/xhtml+xml"].contains(type) || isOfText(type) && !type.hasPrefix("text/")
   }
 
   private static func declared(_ entry: Entry, _ ending: String) -> Declared {

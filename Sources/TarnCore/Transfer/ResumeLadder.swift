@@ -64,6 +64,8 @@ package enum ResumeLadder {
     case askFromZero
     /// 416, and the total is what is at hand: all bytes are there.
     case whole
+    /// The whole, and fewer bytes than the same version had before.
+    case contradiction
     /// 304.
     case notModified
     /// An error status.
@@ -75,19 +77,17 @@ package enum ResumeLadder {
     switch head.status {
     case 200, 203:
       guard !head.isPartOfFile else { return .askFromZero }
-      guard rung != .fromZero, let known else { return .takeFromZero }
+      guard let known else { return .takeFromZero }
+      let isShort = isShort(head, known, url: url)
+      guard rung != .fromZero else { return isShort ? .contradiction : .takeFromZero }
       // To who asked for a part it may be any part.
       guard !head.hasUnreadableRange else { return .askFromZero }
       // The same version, but the server does not honour this form of If-Range.
       if known.url == url, let etag = known.etag, let said = head.etag, isSame(etag, said) {
         return .nextRung
       }
-      // Of the same version, and of another length: a part that does not say so.
-      let isShort = known.total.map { head.contentLength ?? $0 < $0 } ?? false
-      if isShort, known.url == url, !validators(head, known).isEmpty, sameVersion(head, known, url: url) {
-        return .askFromZero
-      }
-      return .takeFromZero
+      // A part that does not say so.
+      return isShort || isTail(head.contentLength, head, known) ? .askFromZero : .takeFromZero
     case 206:
       guard rung != .fromZero, let known else { return head.isWholeFile ? .takeFromZero : .askFromZero }
       return fits(head, known, url: url) ? .append : .askFromZero
@@ -100,6 +100,30 @@ package enum ResumeLadder {
     case 304: return .notModified
     default: return .status(HTTPStatus(head.status))
     }
+  }
+
+  /// Bytes of the whole file, by what an answer says of itself, or an earlier one said of the same version; nil when nothing tells
+  /// more than its length.
+  package static func total(_ head: ResponseHead, known: Known?, url: String) -> UInt64? {
+    if let total = head.statedTotal { return total }
+    guard let known, known.url == url, !validators(head, known).isEmpty, sameVersion(head, known, url: url)
+    else { return nil }
+    return known.total
+  }
+
+  private static func isShort(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
+    guard let length = head.contentLength, let total = total(head, known: known, url: url) else {
+      return false
+    }
+    return length < total
+  }
+
+  /// Whether an answer to a request for the rest, of which nothing says what it is, is as long as the rest.
+  package static func isTail(_ length: UInt64?, _ head: ResponseHead, _ known: Known) -> Bool {
+    guard head.etag == nil, head.lastModified == nil, head.contentRange == nil, let total = known.total else {
+      return false
+    }
+    return length == total - min(total, known.kept)
   }
 
   private static func fits(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
@@ -159,8 +183,15 @@ extension ResponseHead {
   /// Its body is not the whole file, by its own Content-Range. Some servers and caches send a part with status 200, where the
   /// header means nothing (RFC 9110 14.4); what it says is believed all the same.
   package var isPartOfFile: Bool {
-    guard let range = contentRange, let first = range.first, let last = range.last else { return false }
+    guard let range = contentRange else { return false }
+    if let length = contentLength, let total = statedTotal, length != total { return true }
+    guard let first = range.first, let last = range.last else { return false }
     return first > 0 || range.total.map { last < $0 - min($0, 1) } ?? false
+  }
+
+  /// Bytes of the whole file by its Content-Range, of which the body may bring fewer.
+  package var statedTotal: UInt64? {
+    contentRange.flatMap { range in range.total ?? range.last.map { $0.addingSaturated(1) } }
   }
 
   /// Its body is the whole file, by its status: 200, 203 from a proxy (RFC 9110 15.3.4), or a 206 whose range is all of it, which
@@ -170,7 +201,7 @@ extension ResponseHead {
     case 200, 203: return !isPartOfFile
     case 206:
       guard let range = contentRange, let last = range.last, let total = range.total else { return false }
-      return range.first == 0 && total > 0 && last == total - 1
+      return !isPartOfFile && range.first == 0 && total > 0 && last == total - 1
     default: return false
     }
   }

@@ -26,6 +26,8 @@ final class PlanBuilder {
   /// Names and codes that the observer has heard: a feed that is read again would tell them twice.
   private var told: Set<[UInt8]> = []
   private(set) var hasBlindSpot = false
+  /// The filter leaves files alone of which nobody knows whether the feed names them.
+  private(set) var hasFilteredRows = false
   /// Of files that are gone from the feed, and of own files that a directory of the feed takes the place of.
   private(set) var plannedDeletions = 0
   /// Files to fetch that were not there before.
@@ -417,7 +419,11 @@ final class PlanBuilder {
       left.add(finding.mark)
       // What a filter keeps may well be in the feed still. Of a window only what has expired would go.
       let wouldGo = !isWindow || expired?.contains(finding.path) == true
-      if wouldGo, !policy.filter.excludes(finding.path) { counts.unlisted += 1 }
+      if policy.filter.excludes(finding.path) {
+        hasFilteredRows = true
+      } else if wouldGo {
+        counts.unlisted += 1
+      }
     }
   }
 
@@ -489,7 +495,11 @@ final class PlanBuilder {
 
   private func refuse(_ refusal: Refusal) {
     counts.wanted += 1
-    report(name: refusal.name, kind: .refused, code: refusal.code, message: refusal.reason)
+    // An address of the feed may carry a password.
+    let name =
+      refusal.path == nil
+      ? Array(Redaction.text(String(decoding: refusal.name, as: UTF8.self)).utf8) : refusal.name
+    report(name: name, kind: .refused, code: refusal.code, message: Redaction.text(refusal.reason))
   }
 
   func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {

@@ -192,7 +192,7 @@ struct FeedReader {
       if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
       let trouble: Trouble
       switch outcome {
-      case .complete(let head) where pending.isAnswered(by: head):
+      case .complete(let head) where pending.isAnswered(by: head) && spool.size >= head.statedTotal ?? 0:
         return (head, spool, hasher?.finish())
       case .complete(let head): trouble = Trouble(head)
       case .failed(let failure): trouble = Trouble(failure)
@@ -299,7 +299,7 @@ struct FeedReader {
     var isAsked = true
 
     init(_ head: ResponseHead) {
-      guard !head.isPartOfFile, head.status != 206 else {
+      guard !head.isPartOfFile, head.status != 206, !head.isWholeFile else {
         code = DownloadFailure.Code.truncated.rawValue
         message = "the server sent only a part of it"
         isTransient = false

@@ -66,6 +66,13 @@ extension Conductor {
     case .askFromZero:
       restart(job)
     case .whole: sealWhole(job.id)
+    case .contradiction:
+      // The next pass asks as if nothing had come before.
+      discardPartial(job.id)
+      trouble(
+        jobs[job.id] ?? job, code: "unstable-source",
+        "\(Printable.escape(job.url)): has fewer bytes than the same version had a moment before",
+        isTransient: false)
     case .notModified where job.isConditional:
       guard let size = job.entry.size, size != job.action.row?.identity.size else {
         return try revalidated(job)

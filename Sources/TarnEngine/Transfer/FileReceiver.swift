@@ -50,6 +50,8 @@ final class FileReceiver: DownloadReceiver {
     var isPaused = false
     var download: DownloadID?
     var known: ResumeLadder.Known?
+    /// What was known when it was asked for, where the answer may be the rest and does not say so.
+    var before: ResumeLadder.Known?
     var mark: Checkpoints.Mark?
     /// The first bytes of the file, where they may be doubted and this exchange brings them.
     var opening: [UInt8] = []
@@ -108,6 +110,7 @@ final class FileReceiver: DownloadReceiver {
       let verdict = ResumeLadder.judge(head, rung: rung, known: state.known, url: url)
       state.head = head
       state.verdict = verdict
+      if rung != .fromZero, verdict == .takeFromZero { state.before = state.known }
       state.isDirectory = entry.mayBeDirectory && Self.isSlashAdded(head.url, to: url)
       guard !state.isDirectory, let said = Self.announced(head, verdict) else { return verdict }
       if let size = check.size {
@@ -204,7 +207,7 @@ final class FileReceiver: DownloadReceiver {
   private static func announced(_ head: ResponseHead, _ verdict: ResumeLadder.Verdict) -> UInt64? {
     switch verdict {
     case .append: head.contentRange?.total
-    case .takeFromZero: head.contentLength
+    case .takeFromZero: head.statedTotal ?? head.contentLength
     default: nil
     }
   }
@@ -227,7 +230,8 @@ final class FileReceiver: DownloadReceiver {
       let partial = if let kept { kept } else { try context.folder.makePartial(mayBeUnnamed: mayBeUnnamed) }
       state.withLock { $0.partial = partial }
       _ = try partial.begin(keeping: 0, check: check)
-      let total = check.size ?? head.contentLength
+      let told = state.withLock { ResumeLadder.total(head, known: $0.known, url: url) }
+      let total = check.size ?? told ?? head.contentLength
       let known = ResumeLadder.Known(
         kept: 0, url: url, etag: head.strongETag, lastModified: head.strongLastModified, total: total,
         digestDecides: check.digest != nil)
@@ -342,10 +346,17 @@ final class FileReceiver: DownloadReceiver {
         let text = "nothing marks where its answer ends, so a cut could not be told"
         return .network(DownloadFailure(.truncated, text, isTransient: false), state.partial, nil)
       }
-      if verdict == .append, let total = head.contentRange?.total, partial.length != total {
+      if let before = state.before, ResumeLadder.isTail(partial.length, head, before) {
+        return .verdict(.askFromZero, head)
+      }
+      let total = verdict == .append ? head.contentRange?.total : check.size == nil ? state.known?.total : nil
+      if let total, partial.length != total {
+        if partial.length < total { return .short(partial, known(state), total: total) }
         // More than the range that it names: nothing of it can be trusted.
-        guard partial.length < total else { return .verdict(.askFromZero, head) }
-        return .short(partial, known(state), total: total)
+        guard verdict == .takeFromZero else { return .verdict(.askFromZero, head) }
+        let message =
+          "it has \(Units.count(partial.length, "byte")), and its header says \(Units.grouped(total))"
+        return .folder(FolderFailure(.sizeMismatch, message), partial, nil)
       }
       if let doubt = doubt?.doubt(
         size: partial.length, opening: state.opening, contentType: head.contentType)

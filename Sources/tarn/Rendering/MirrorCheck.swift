@@ -13,6 +13,8 @@ struct MirrorCheck {
     case failing
     /// Deletions wait for an approval.
     case held
+    /// The last pass was ended before it was through, and files are missing.
+    case interrupted
     case good
   }
 
@@ -44,6 +46,7 @@ struct MirrorCheck {
   private static func state(of document: StatusDocument) -> Verdict {
     if document.state == "failing" || document.lastFailure != nil { return .failing }
     if document.held != nil || document.state == "held" { return .held }
+    if document.state == "interrupted", document.missing > 0 { return .interrupted }
     // While the next pass is at work, the one before it still counts.
     let settled = ["in-sync", "held", "planned", "stopped"]
     if document.process != nil, let last = document.lastRun, !settled.contains(last.code) { return .failing }
@@ -75,6 +78,8 @@ struct MirrorCheck {
     case .held:
       let deletions = document.held.map { Numbers.count($0.deletions, "deletion") } ?? "deletions"
       return " (\(deletions) \(document.held?.deletions == 1 ? "waits" : "wait") for approval, \(success))"
+    case .interrupted:
+      return " (\(Numbers.count(document.missing, "file")) missing, for the last pass was ended; \(success))"
     case .good: return " (\(success))"
     }
   }
@@ -131,4 +136,9 @@ struct StatusCheck {
       "in sync within \(Durations.span(maxAge)): \(Numbers.count(mirrors.count, "mirror")), last success \(when)"
     return leftOut == 0 ? line : "\(line); \(others)"
   }
+}
+
+extension StatusDocument {
+  /// Entries that are neither as the feed has them nor as the user keeps them.
+  var missing: Int { max(0, entries.wanted - entries.current - entries.kept) }
 }

@@ -18,12 +18,12 @@ enum NagiosStatus: Int32 {
     }
   }
 
-  /// Held and failing mirrors have until `--max-age` before they are late.
+  /// Mirrors that are held, failing or interrupted have until `--max-age` before they are late.
   init(_ verdict: MirrorCheck.Verdict) {
     self =
       switch verdict {
       case .late, .clock: .critical
-      case .held, .failing: .warning
+      case .held, .failing, .interrupted: .warning
       case .good: .ok
       }
   }
@@ -66,7 +66,7 @@ enum NagiosText {
   /// The age of the last success, and what is missing.
   private static func values(_ check: MirrorCheck, maxAge: Int64) -> [String] {
     let entries = check.document.entries
-    let missing = max(0, entries.wanted - entries.current - entries.kept)
+    let missing = check.document.missing
     let age = check.age.map { ["\(label(check, "age"))=\($0)s;;\(maxAge);0"] } ?? []
     return age + [
       "\(label(check, "missing"))=\(missing);;;0;\(entries.wanted)",

@@ -44,6 +44,7 @@ struct Session: Sendable {
     let names = MirrorNames(sources)
     self.names = names
     tarn.configured = { names.place(of: $0) }
+    tarn.configuredFolders = { sources.checked().settings?.mirrors.map { ($0.name, $0.folder) } ?? [] }
     tarn.command = { sources.paths.command($0) }
     self.tarn = tarn
     isJSON = options.json
