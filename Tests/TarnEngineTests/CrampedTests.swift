@@ -45,7 +45,7 @@ import Testing
     let sizes = sizes(world)
     let free = try world.folder.space().free
     let failed = report.problems.map { String(decoding: $0.name, as: UTF8.self) }
-    #expect(report.problems.allSatisfy { $0.code == "no-space" })
+    #expect(report.problems.allSatisfy { $0.code == "no-space" }, "\(report.problems)")
     #expect(failed.allSatisfy { sizes[$0] ?? 0 > free }, "\(free) free, failed: \(failed)")
     #expect(Set(failed).count == failed.count && Set(failed).isDisjoint(with: world.files.keys))
     #expect(world.files.count + failed.count == sizes.count)

@@ -141,14 +141,14 @@ extension Conductor {
 
   /// The bytes at hand are of another version: from zero, but not for ever.
   private func restart(_ job: Job) {
-    guard job.restarts < Job.mostRestarts, job.rung != .fromZero || job.known != nil else {
+    guard job.restarts < Job.mostRestarts, job.rung != .fromZero || job.hasKept else {
       return trouble(
         job, code: "unstable-source",
         "\(Printable.escape(job.url)): answers with ranges that do not fit, or changes while it is read",
         isTransient: false)
     }
     jobs[job.id]?.restarts += 1
-    jobs[job.id]?.known = nil
+    jobs[job.id]?.keepNothing()
     jobs[job.id]?.rung = .fromZero
     ask(job.id)
   }
@@ -162,7 +162,7 @@ extension Conductor {
       jobs[job.id]?.partial = nil
       jobs[job.id]?.known = nil
       // Bytes of an earlier attempt were in it: they may be what is wrong.
-      if job.known != nil, failure.code != .contentMismatch { return restart(job) }
+      if job.hasKept, failure.code != .contentMismatch { return restart(job) }
       trouble(
         jobs[job.id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
         isTransient: false)

@@ -286,7 +286,6 @@ final class Conductor {
   func ask(_ id: UInt64) {
     guard var job = jobs[id], !endSteered(id) else { return }
     guard !stop.isSet, !abandoned.contains(id) else { return drop(id) }
-    if !(job.known.map { $0.kept > 0 } ?? false) { job.known = nil }
     var request = DownloadRequest(url: job.url, limit: job.entry.size ?? max(space.room, 1))
     if job.rung != .fromZero, let known = job.known {
       request.offset = known.kept

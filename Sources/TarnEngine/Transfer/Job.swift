@@ -30,7 +30,7 @@ struct Job {
   /// came.
   var restarts = 0
   var partial: (any PartialFile)?
-  /// What is proved of the bytes in `partial`.
+  /// What is proved of the bytes in `partial`; with none of these, what an answer said of the version that it brought.
   var known: ResumeLadder.Known?
   var download: DownloadID?
   /// What each source that failed told last, the newest at the end.
@@ -124,10 +124,19 @@ struct Job {
 
   /// Ask conditionally: what stands there may be the server's version still. Only where no digest decides.
   var conditionalRow: Row? {
-    guard !isUnconditional, entry.digest == nil, known == nil, let row = action.row, action.present != nil,
+    guard !isUnconditional, entry.digest == nil, !hasKept, let row = action.row, action.present != nil,
       action.kind == .update || action.kind == .revalidate, row.etag != nil || row.lastModified != nil
     else { return nil }
     return row
+  }
+
+  /// There are bytes to go on from.
+  var hasKept: Bool { known.map { $0.kept > 0 } ?? false }
+
+  /// The bytes at hand are of no use; how many the version has is known still.
+  mutating func keepNothing() {
+    known?.kept = 0
+    known?.durable = 0
   }
 
   mutating func note(_ trouble: Trouble) {
