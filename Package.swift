@@ -72,6 +72,8 @@ let package = Package(
     // The core: values and decisions, no input or output.
     library("TarnCore", [.product(name: "HeapModule", package: "swift-collections")]),
     library("TarnRuntime", []),
+    library("TarnSchedule", ["TarnCore"]),
+    library("TarnCrypto", ["TarnCore", "CCrypto"]),
 
     // Adapters: none imports another.
     library("TarnFeeds", ["TarnCore", "CXML", "CZlib"]),
@@ -82,13 +84,13 @@ let package = Package(
         .product(name: "DequeModule", package: "swift-collections"),
         .product(name: "HeapModule", package: "swift-collections"),
       ]),
-    library("TarnFolder", ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto"]),
+    library("TarnFolder", ["TarnCore", "TarnRuntime", "TarnCrypto", "LinuxShim"]),
     library("TarnLedger", ["TarnCore", "TarnRuntime", "CSQLite"]),
     library("TarnWatch", ["TarnCore", "TarnRuntime"]),
-    library("TarnConfig", ["TarnCore", "TOMLShim"]),
+    library("TarnConfig", ["TarnCore", "TarnSchedule", "TOMLShim"]),
 
     // The pass, its composition, the command line.
-    library("TarnEngine", ["TarnCore", "TarnRuntime"]),
+    library("TarnEngine", ["TarnCore", "TarnRuntime", "TarnSchedule"]),
 
     // The control socket: its client, which the command line links, and its server, which only the agent does.
     library(
@@ -113,13 +115,13 @@ let package = Package(
     library(
       "TarnAgent",
       [
-        "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger",
+        "TarnCore", "TarnRuntime", "TarnSchedule", "TarnCrypto", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger",
         "TarnWatch", "TarnConfig", "TarnEngine", "TarnServer",
       ]),
     .executableTarget(
       name: "tarn",
       dependencies: [
-        "TarnAgent", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime",
+        "TarnAgent", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "TarnSchedule",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
@@ -129,14 +131,16 @@ let package = Package(
       name: "TestSupport", dependencies: ["TarnCore", "TarnRuntime"], path: "Tests/TestSupport",
       swiftSettings: settings),
     tests("TarnCoreTests", ["TarnCore", "TestSupport"]),
+    tests("TarnScheduleTests", ["TarnSchedule", "TarnCore", "TestSupport"]),
     tests("TarnRuntimeTests", ["TarnRuntime"]),
     tests("TarnFeedsTests", ["TarnFeeds", "TarnCore", "TestSupport"]),
     tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime", "TestSupport"]),
-    tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnRuntime", "TestSupport"]),
+    tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnCrypto", "TarnRuntime", "TestSupport"]),
     tests("TarnLedgerTests", ["TarnLedger", "TarnCore", "TestSupport"]),
     tests("TarnWatchTests", ["TarnWatch", "TarnCore", "TarnRuntime", "TestSupport"]),
-    tests("TarnConfigTests", ["TarnConfig", "TarnCore", "TestSupport"]),
-    tests("TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),
+    tests("TarnConfigTests", ["TarnConfig", "TarnCore", "TarnSchedule", "TestSupport"]),
+    tests(
+      "TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnSchedule", "TarnFeeds", "TestSupport"]),
     tests("TarnControlTests", ["TarnControl", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests(
       "TarnServerTests",
@@ -145,7 +149,7 @@ let package = Package(
     tests(
       "CommandLineTests",
       [
-        "tarn", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine",
+        "tarn", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnSchedule",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     tests("RepositoryTests", []),

@@ -1,5 +1,6 @@
 import Glibc
 import TarnCore
+import TarnCrypto
 import TarnEngine
 import TarnFolder
 

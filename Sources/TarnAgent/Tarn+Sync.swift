@@ -1,5 +1,6 @@
 import Glibc
 package import TarnCore
+import TarnCrypto
 package import TarnEngine
 import TarnFeeds
 import TarnFolder

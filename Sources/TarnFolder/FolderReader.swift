@@ -1,6 +1,7 @@
 import Glibc
 import LinuxShim
 package import TarnCore
+import TarnCrypto
 
 /// Reads files of a folder.
 struct FolderReader: Sendable {

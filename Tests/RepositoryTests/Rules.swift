@@ -4,15 +4,17 @@ enum Rules {
   static let arrows: [String: Set<String>] = [
     "TarnCore": ["HeapModule"],
     "TarnRuntime": ["Glibc", "Dispatch", "FoundationEssentials"],
+    "TarnSchedule": ["TarnCore"],
+    "TarnCrypto": ["TarnCore", "CCrypto"],
     "TarnFeeds": ["TarnCore", "CXML", "CZlib", "Glibc"],
     "TarnTransfer": [
       "TarnCore", "TarnRuntime", "CurlShim", "CCurl", "Glibc", "DequeModule", "HeapModule",
     ],
-    "TarnFolder": ["TarnCore", "TarnRuntime", "LinuxShim", "CCrypto", "Glibc"],
+    "TarnFolder": ["TarnCore", "TarnRuntime", "TarnCrypto", "LinuxShim", "Glibc"],
     "TarnLedger": ["TarnCore", "TarnRuntime", "CSQLite", "Glibc"],
     "TarnWatch": ["TarnCore", "TarnRuntime", "Glibc"],
-    "TarnConfig": ["TarnCore", "TOMLShim", "Glibc"],
-    "TarnEngine": ["TarnCore", "TarnRuntime"],
+    "TarnConfig": ["TarnCore", "TarnSchedule", "TOMLShim", "Glibc"],
+    "TarnEngine": ["TarnCore", "TarnRuntime", "TarnSchedule"],
     "TarnControl": [
       "TarnCore", "TarnRuntime", "NIOCore", "NIOHTTP1", "NIOPosix", "FoundationEssentials", "Glibc",
     ],
@@ -23,10 +25,11 @@ enum Rules {
     ],
     "TarnAgent": [
       "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger", "TarnConfig",
-      "TarnWatch", "TarnEngine", "TarnServer", "Glibc",
+      "TarnWatch", "TarnEngine", "TarnServer", "TarnSchedule", "TarnCrypto", "Glibc",
     ],
     "tarn": [
-      "TarnAgent", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "ArgumentParser",
+      "TarnAgent", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "TarnSchedule",
+      "ArgumentParser",
       "FoundationEssentials", "Glibc",
     ],
   ]

@@ -1,5 +1,6 @@
 import Glibc
 import TarnCore
+import TarnSchedule
 import TarnTransfer
 import TestSupport
 import Testing

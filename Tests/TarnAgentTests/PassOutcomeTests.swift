@@ -1,5 +1,6 @@
 import TarnCore
 import TarnEngine
+import TarnSchedule
 import Testing
 
 @testable import TarnAgent

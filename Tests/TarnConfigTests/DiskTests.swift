@@ -1,5 +1,6 @@
 import Foundation
 import TarnCore
+import TarnSchedule
 import Testing
 
 @testable import TarnConfig

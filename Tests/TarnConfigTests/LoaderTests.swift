@@ -1,4 +1,5 @@
 import TarnCore
+import TarnSchedule
 import Testing
 
 @testable import TarnConfig

@@ -1,4 +1,5 @@
 import TarnCore
+import TarnSchedule
 
 @testable import TarnConfig
 

@@ -1,4 +1,5 @@
 import TarnCore
+import TarnCrypto
 import TarnFolder
 import TestSupport
 import Testing

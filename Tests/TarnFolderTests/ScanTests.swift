@@ -1,5 +1,6 @@
 import Foundation
 import TarnCore
+import TarnCrypto
 import TarnFolder
 import Testing
 

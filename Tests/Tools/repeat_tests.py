@@ -21,7 +21,7 @@ import time
 
 import report_tests
 
-TARGETS = ["TarnCoreTests", "TarnRuntimeTests", "TarnFeedsTests", "TarnTransferTests", "TarnFolderTests", "TarnLedgerTests", "TarnWatchTests",
+TARGETS = ["TarnCoreTests", "TarnScheduleTests", "TarnRuntimeTests", "TarnFeedsTests", "TarnTransferTests", "TarnFolderTests", "TarnLedgerTests", "TarnWatchTests",
            "TarnConfigTests", "TarnEngineTests", "TarnControlTests", "TarnServerTests", "TarnAgentTests", "CommandLineTests", "EndToEndTests"]
 MODES = ("busy", "one-core")
 LIMIT = 3600  # Seconds for one run.

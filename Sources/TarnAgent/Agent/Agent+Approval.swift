@@ -2,6 +2,7 @@ import TarnConfig
 import TarnCore
 import TarnEngine
 import TarnRuntime
+import TarnSchedule
 
 /// `tarn approve`: at once, or, where a pass of the mirror is at work, as soon as it has ended. What was accepted is in the
 /// agent's record, and outlives it: then it comes before the mirror's next pass.

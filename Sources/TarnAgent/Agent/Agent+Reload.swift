@@ -2,6 +2,7 @@ import TarnConfig
 package import TarnCore
 import TarnEngine
 import TarnRuntime
+import TarnSchedule
 import TarnTransfer
 
 extension Agent {

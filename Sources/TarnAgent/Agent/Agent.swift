@@ -3,6 +3,7 @@ package import TarnConfig
 package import TarnCore
 package import TarnEngine
 package import TarnRuntime
+import TarnSchedule
 import TarnServer
 import TarnTransfer
 

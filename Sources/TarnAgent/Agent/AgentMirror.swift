@@ -2,6 +2,7 @@ package import TarnConfig
 package import TarnCore
 package import TarnEngine
 import TarnRuntime
+import TarnSchedule
 
 /// A pass or a repair that is at work.
 struct AgentWork: Sendable {

@@ -1,6 +1,7 @@
 import Glibc
 import TarnConfig
 import TarnCore
+import TarnSchedule
 import TarnTransfer
 
 /// What an agent remembers of its own: pauses, priorities, failures in a row, what servers asked for. What passes did is in the mirrors' ledgers.

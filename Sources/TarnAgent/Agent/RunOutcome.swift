@@ -1,5 +1,6 @@
 import TarnCore
 import TarnEngine
+import TarnSchedule
 
 /// Why a pass did not do its work.
 struct PassFault: Sendable, Equatable {

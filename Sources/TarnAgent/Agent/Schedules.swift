@@ -1,6 +1,7 @@
 import TarnConfig
 import TarnCore
 import TarnRuntime
+import TarnSchedule
 
 /// Makes schedules of settings: reads the time zone database and the machine's id.
 struct Schedules: Sendable {

@@ -1,4 +1,5 @@
 import TarnCore
+import TarnSchedule
 
 /// Makes `Settings` of the values that hold, and sees what only several of them show together.
 struct Assembly {

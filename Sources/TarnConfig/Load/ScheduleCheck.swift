@@ -1,4 +1,5 @@
 import TarnCore
+import TarnSchedule
 
 /// Whether schedules are understood, and whether they ever come.
 struct ScheduleCheck: Sendable {

@@ -1,4 +1,5 @@
 package import TarnCore
+package import TarnSchedule
 
 /// Reads all settings, once per call: files, environment, flags, in this order, the later before the earlier.
 package struct SettingsLoader: Sendable {

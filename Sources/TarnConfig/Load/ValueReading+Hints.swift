@@ -1,4 +1,5 @@
 import TarnCore
+import TarnSchedule
 
 extension ValueReading {
   /// With the hint that mends the usual slip, where it is known.

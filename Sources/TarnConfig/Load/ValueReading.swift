@@ -1,4 +1,5 @@
 import TarnCore
+import TarnSchedule
 
 /// Why a value is not taken.
 struct Refusal: Error, Equatable {

@@ -1,4 +1,5 @@
 import TarnCore
+import TarnSchedule
 
 /// The settings as a JSON Schema (draft-07), for editors that know TOML: `config/tarn.schema.json` is this text.
 ///

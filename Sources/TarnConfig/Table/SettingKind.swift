@@ -1,4 +1,5 @@
-package import TarnCore
+import TarnCore
+package import TarnSchedule
 
 /// What a setting takes, and how it is written in TOML.
 package enum SettingKind: Sendable, Equatable {

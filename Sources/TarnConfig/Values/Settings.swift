@@ -1,4 +1,5 @@
 package import TarnCore
+package import TarnSchedule
 
 /// All settings of an agent, valid and complete. Equal when they ask for the same, wherever that is written.
 package struct Settings: Sendable, Equatable {

@@ -77,12 +77,12 @@ private func pad(_ value: Int, _ width: Int) -> String {
 }
 
 /// Days and dates of the Gregorian calendar (the algorithm of "chrono-Compatible Low-Level Date Algorithms").
-struct Civil {
-  let year: Int
-  let month: Int
-  let day: Int
+package struct Civil {
+  package let year: Int
+  package let month: Int
+  package let day: Int
 
-  init(daysSince1970 days: Int) {
+  package init(daysSince1970 days: Int) {
     let shifted = days + 719_468
     let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
     let dayOfEra = shifted - era * 146_097
@@ -94,7 +94,7 @@ struct Civil {
     year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
   }
 
-  static func days(year: Int, month: Int, day: Int) -> Int {
+  package static func days(year: Int, month: Int, day: Int) -> Int {
     let shifted = month <= 2 ? year - 1 : year
     let era = (shifted >= 0 ? shifted : shifted - 399) / 400
     let yearOfEra = shifted - era * 400
@@ -103,7 +103,7 @@ struct Civil {
     return era * 146_097 + dayOfEra - 719_468
   }
 
-  static func daysIn(month: Int, year: Int) -> Int {
+  package static func daysIn(month: Int, year: Int) -> Int {
     switch month {
     case 2: (year % 4 == 0 && year % 100 != 0) || year % 400 == 0 ? 29 : 28
     case 4, 6, 9, 11: 30

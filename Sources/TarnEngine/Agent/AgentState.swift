@@ -1,4 +1,5 @@
 package import TarnCore
+package import TarnSchedule
 
 /// What a running agent decides: which mirror runs when, and what a command means. A value: it is told what happens, and
 /// answers with actions, which its owner carries out.

@@ -32,6 +32,7 @@ extension Conductor {
       if failure.code == .tooLarge, job.entry.size == nil {
         discardPartial(id)
         if squeeze(id) { return }
+        return giveUp(id, code: FolderFailure.Code.noSpace.rawValue, message: space.refusal(nil))
       }
       let cameNothing = partial.map { $0.length <= job.known?.kept ?? 0 } ?? true
       trouble(

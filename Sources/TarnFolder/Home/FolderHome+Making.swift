@@ -1,6 +1,7 @@
 import Glibc
 import LinuxShim
 package import TarnCore
+import TarnCrypto
 package import TarnRuntime
 
 extension FolderHome {

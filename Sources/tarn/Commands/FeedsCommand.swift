@@ -3,6 +3,7 @@ import TarnAgent
 import TarnConfig
 import TarnCore
 import TarnEngine
+import TarnSchedule
 
 /// `tarn feeds`.
 struct FeedsCommand: ParsableCommand {

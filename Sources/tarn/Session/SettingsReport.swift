@@ -4,6 +4,7 @@ import TarnConfig
 import TarnCore
 import TarnEngine
 import TarnRuntime
+import TarnSchedule
 
 /// Where settings are looked for, by the environment and the flags; read as often as wanted.
 struct SettingsSources: Sendable {

@@ -1,3 +1,5 @@
+import TarnCore
+
 /// A place in a short ASCII text that is being read.
 struct TextCursor {
   private var bytes: [UInt8]

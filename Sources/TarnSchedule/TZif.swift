@@ -1,3 +1,5 @@
+import TarnCore
+
 /// Reads time zone files (RFC 8536): versions 1 to 4, with the rules in the footer. Total: damaged bytes are an error.
 package enum TZif {
   /// Why bytes are not taken as a zone's rules.

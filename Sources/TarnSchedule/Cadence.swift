@@ -1,3 +1,5 @@
+package import TarnCore
+
 /// `every = "1h"`: a run per interval, at a phase of the mirror's own.
 ///
 /// The phase follows from the machine and the mirror's name alone: it survives restarts, and neither the mirrors of one

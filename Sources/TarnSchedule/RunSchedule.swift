@@ -1,3 +1,5 @@
+package import TarnCore
+
 /// When one mirror runs next, and why: a value that is told what happens, and asked.
 ///
 /// Times of the calendar are kept by the wall clock, all waits (back-off, what a server asked for, the jitter of catching

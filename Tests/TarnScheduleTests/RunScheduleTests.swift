@@ -1,7 +1,8 @@
+import TarnCore
 import TestSupport
 import Testing
 
-@testable import TarnCore
+@testable import TarnSchedule
 
 @Suite struct RunScheduleTests {
   /// A schedule and the two clocks that it is shown.

@@ -1,3 +1,5 @@
+import TarnCore
+import TarnSchedule
 import TestSupport
 
 /// Random expressions of the calendar grammar: most are right, some are spoilt.

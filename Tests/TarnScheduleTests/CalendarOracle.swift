@@ -1,5 +1,6 @@
 import Foundation
 import TarnCore
+import TarnSchedule
 
 /// `systemd-analyze calendar`, which reads the same grammar and needs no running systemd.
 enum CalendarOracle {

@@ -1,6 +1,7 @@
+import TarnCore
 import Testing
 
-@testable import TarnCore
+@testable import TarnSchedule
 
 /// Runs that the end of the process cut short.
 extension RunScheduleTests {

@@ -1,3 +1,5 @@
+import TarnCore
+
 /// What the clocks of one place show at each moment. A value: read from TZif bytes once, asked often.
 ///
 /// Seconds are those of `Timestamp`, without leap seconds. A local time is the number of seconds that UTC would call

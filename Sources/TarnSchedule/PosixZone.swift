@@ -1,3 +1,5 @@
+import TarnCore
+
 /// The rules at the end of a TZif file, for all years to come: `CET-1CEST,M3.5.0,M10.5.0/3` (POSIX's TZ with the
 /// extensions of RFC 8536 3.3.1).
 struct PosixZone: Hashable, Sendable {

@@ -1,3 +1,5 @@
+import TarnCore
+
 /// When something is to happen, in the grammar of systemd's OnCalendar= (systemd.time(7)):
 /// `Mon..Fri *-*-* 06:00`, `*-*~1`, `*:0/15`, `weekly Europe/Berlin`. A value; finding the next time is pure.
 package struct CalendarSpec: Hashable, Sendable {

@@ -1,7 +1,8 @@
+import TarnCore
 import TestSupport
 import Testing
 
-@testable import TarnCore
+@testable import TarnSchedule
 
 /// What systemd is asked about in CalendarOracleTests is said here once more in small, for machines without it.
 @Suite struct CalendarSpecTests {

@@ -20,18 +20,18 @@ package struct Moment: Hashable, Sendable {
 }
 
 /// A span that must pass first.
-struct Wait: Hashable, Sendable {
-  let from: Moment
+package struct Wait: Hashable, Sendable {
+  package let from: Moment
   /// Nanoseconds, at least 0.
-  let length: Int64
+  package let length: Int64
 
-  init(from: Moment, seconds: Double) {
+  package init(from: Moment, seconds: Double) {
     self.from = from
     length = Int64(max(0, min(seconds, 1e9)) * 1e9)
   }
 
   /// Nanoseconds; 0 when it is over.
-  func remaining(at now: Moment) -> Int64 {
+  package func remaining(at now: Moment) -> Int64 {
     max(0, length - min(length, now.elapsed(since: from)))
   }
 }

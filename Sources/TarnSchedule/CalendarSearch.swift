@@ -1,3 +1,5 @@
+package import TarnCore
+
 extension CalendarSpec {
   /// The last year in which anything happens, as in systemd.
   static let lastYear = 2199

@@ -1,6 +1,7 @@
+import TarnCore
 import Testing
 
-@testable import TarnCore
+@testable import TarnSchedule
 
 @Suite struct CadenceTests {
   private func cadence(_ seconds: Int64 = 3600, machine: String = "m", mirror: String = "podcasts") -> Cadence

@@ -1,4 +1,5 @@
 import TarnCore
+import TarnSchedule
 import Testing
 
 /// What the server of a run asks for while the run waits for it.

@@ -1,3 +1,5 @@
+package import TarnCore
+
 /// Rates by the time of day: `[{ at = "08:00-18:00", limit = "2MiB/s" }]`. The first row that holds decides.
 package struct RateTimetable: Hashable, Sendable {
   /// A span of the day by local time, on some or all days of the week.

@@ -1,4 +1,6 @@
-@testable import TarnCore
+import TarnCore
+
+@testable import TarnSchedule
 
 /// Where systemd 252 itself is wrong, each as a narrow rule: only a difference that it explains is let pass.
 enum SystemdFault: String, CaseIterable {

@@ -1,3 +1,5 @@
+import TarnCore
+
 extension CalendarSpec {
   /// Reads what systemd reads after OnCalendar=, but for the abbreviations of the local zone (`CEST`), whose meaning
   /// changes with the season.

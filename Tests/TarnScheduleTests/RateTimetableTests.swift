@@ -1,7 +1,8 @@
+import TarnCore
 import TestSupport
 import Testing
 
-@testable import TarnCore
+@testable import TarnSchedule
 
 @Suite struct RateTimetableTests {
   private static let berlin = TimeZoneRules(posix: "CET-1CEST,M3.5.0,M10.5.0/3")!

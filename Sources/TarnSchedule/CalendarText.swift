@@ -1,3 +1,5 @@
+import TarnCore
+
 extension CalendarSpec {
   /// The words for common schedules; case does not matter.
   static func shorthand(_ word: String) -> CalendarSpec? {

@@ -1,8 +1,9 @@
 import Foundation
+import TarnCore
 import TestSupport
 import Testing
 
-@testable import TarnCore
+@testable import TarnSchedule
 
 /// The calendar grammar against systemd's own reader. By hand over many: TARN_CALENDAR=20000 TARN_CALENDAR_SEED=7.
 @Suite(.enabled(if: CalendarOracle.isAvailable, "no systemd-analyze, or no time zone database"))

@@ -1,8 +1,9 @@
 import Foundation
+import TarnCore
 import TestSupport
 import Testing
 
-@testable import TarnCore
+@testable import TarnSchedule
 
 @Suite struct TZifTests {
   private struct Sample {
