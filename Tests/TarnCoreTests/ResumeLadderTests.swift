@@ -186,6 +186,28 @@ import Testing
     #expect(ResumeLadder.judge(head, rung: .lastModified, known: known, url: Self.url) == expected)
   }
 
+  /// Also where the whole was asked for: then there is no more to ask for.
+  @Test(
+    arguments: [(900, "\"e\"", .contradiction), (1000, "\"e\"", .takeFromZero), (900, "\"f\"", .takeFromZero)]
+      as [(UInt64, String, ResumeLadder.Verdict)])
+  func theWholeOfTheSameVersionIsNotShorter(
+    _ length: UInt64, _ etag: String, _ expected: ResumeLadder.Verdict
+  ) {
+    var head = ResponseHead(status: 200, url: Self.url)
+    (head.contentLength, head.etag) = (length, etag)
+    let known = Self.known(kept: 0, etag: "\"e\"", total: 1000)
+    #expect(ResumeLadder.judge(head, rung: .fromZero, known: known, url: Self.url) == expected)
+  }
+
+  /// A body of another length than its own range says is none of them.
+  @Test(arguments: [200, 203, 206], [(999, ResumeLadder.Verdict.askFromZero), (1000, .takeFromZero)])
+  func aLengthFitsItsRange(_ status: Int, _ row: (length: UInt64, expected: ResumeLadder.Verdict)) {
+    var head = ResponseHead(status: status, url: Self.url)
+    head.contentRange = ContentRange(first: 0, last: 999, total: 1000)
+    head.contentLength = row.length
+    #expect(ResumeLadder.judge(head, rung: .fromZero, known: nil, url: Self.url) == row.expected)
+  }
+
   /// A date is a validator as an ETag is.
   @Test(
     arguments: [("d", .append), ("e", .askFromZero), (nil, .askFromZero)] as [(String?, ResumeLadder.Verdict)]
