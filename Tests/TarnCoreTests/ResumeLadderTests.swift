@@ -188,7 +188,9 @@ import Testing
 
   /// Also where the whole was asked for: then there is no more to ask for.
   @Test(
-    arguments: [(900, "\"e\"", .contradiction), (1000, "\"e\"", .takeFromZero), (900, "\"f\"", .takeFromZero)]
+    arguments: [
+      (900, "\"e\"", .contradiction), (1000, "\"e\"", .takeFromZero), (900, "\"f\"", .takeFromZero),
+    ]
       as [(UInt64, String, ResumeLadder.Verdict)])
   func theWholeOfTheSameVersionIsNotShorter(
     _ length: UInt64, _ etag: String, _ expected: ResumeLadder.Verdict
@@ -200,7 +202,9 @@ import Testing
   }
 
   /// A body of another length than its own range says is none of them.
-  @Test(arguments: [200, 203, 206], [(999, ResumeLadder.Verdict.askFromZero), (1000, .takeFromZero)])
+  @Test(
+    arguments: [200, 203, 206],
+    [(999, .askFromZero), (1000, .takeFromZero)] as [(UInt64, ResumeLadder.Verdict)])
   func aLengthFitsItsRange(_ status: Int, _ row: (length: UInt64, expected: ResumeLadder.Verdict)) {
     var head = ResponseHead(status: status, url: Self.url)
     head.contentRange = ContentRange(first: 0, last: 999, total: 1000)
