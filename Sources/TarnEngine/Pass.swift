@@ -307,7 +307,7 @@ package struct Pass {
     }
     if builder.counts.planned > 0 { enter(.transferring) }
     let conductor = try Conductor(
-      ports: ports, folder: folder, policy: builder.planner.policy, strangers: builder.strangers,
+      ports: ports, folder: folder, policy: builder.planner.policy, unrecorded: builder.unrecorded,
       observer: observer, progress: progress, stop: stop, steering: request.steering,
       mostHeldBack: request.mostHeldBack)
     defer { conductor.close() }

@@ -12,7 +12,7 @@ final class RepairMeanwhile {
     /// Holds the actions.
     let stage: any StagePort
     let actions: any ActionCursor
-    let strangers: UnrecordedFiles
+    let unrecorded: UnrecordedFiles
     let regions: [Region]
   }
 
@@ -143,7 +143,7 @@ final class RepairMeanwhile {
       plans.append(plan)
       if try isAsSeen(action), atWork.insert(action.path).inserted {
         if begun.count < Self.mostBegun { begun.insert(action.path) }
-        try beside.begin(action, plan.strangers)
+        try beside.begin(action, plan.unrecorded)
       } else {
         postpone(action.path)
       }
@@ -221,7 +221,7 @@ final class RepairMeanwhile {
     guard try stage.actionCount() > 0 else { return }
     if beside == nil { beside = try makeConductor(ports, builder.planner.policy) }
     plans.append(
-      Plan(stage: stage, actions: try stage.actions(), strangers: builder.strangers, regions: regions))
+      Plan(stage: stage, actions: try stage.actions(), unrecorded: builder.unrecorded, regions: regions))
   }
 
   private func takeRegions() throws -> [Region] {
@@ -267,7 +267,7 @@ final class RepairMeanwhile {
     let progress = PassProgress(clock: clock)
     pass.progress.setBeside(progress)
     let made = try Conductor(
-      ports: ports, folder: folder, policy: policy, strangers: UnrecordedFiles(),
+      ports: ports, folder: folder, policy: policy, unrecorded: UnrecordedFiles(),
       observer: pass.observer, progress: progress, stop: stop,
       steering: pass.request.steering, mostHeldBack: pass.request.mostHeldBack,
       bell: { [bell] in bell.withLock { $0 }?() })

@@ -14,7 +14,7 @@ package final class LocalFolder: FolderPort {
   let partialNames: PartialNames
   let unnamedFiles: UnnamedFiles
   let mover: Renamer
-  let companion = HashThread(name: "tarn-hash")
+  let hashThread = HashThread(name: "tarn-hash")
 
   init(
     home: FolderHome, root: Descriptor, partial: Descriptor, trash: Descriptor, hashing: any Hashing,

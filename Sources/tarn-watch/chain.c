@@ -77,8 +77,8 @@ static bool is_same(int directory, const struct node *node) {
 // A descriptor of the directory that has the node's name, valid until the next call; or the negative number of the
 // error: ESTALE when a directory above it is not where it was, which an event under way will tell. With EACCES `closed` is the
 // highest of those whose mode may be the reason: a directory is not opened that may not be read, or that lies in one which may
-// not be searched. It is NULL where the folder itself was not opened.
-int chain_open(struct folder *folder, struct node *node, struct node **closed) {
+// not be searched. It is NULL where the folder itself was not opened, which `open_root` does.
+int chain_open(struct folder *folder, struct node *node, struct node **closed, int open_root(struct folder *)) {
   size_t length;
   struct node **line = line_to(node, &length);
   if (deep != -1) close(deep);
@@ -91,7 +91,7 @@ int chain_open(struct folder *folder, struct node *node, struct node **closed) {
   int current = shared > 0 ? chain[shared - 1].descriptor : -1;
   for (size_t level = (size_t)shared; level < length; level++) {
     bool is_above = level + 1 < length;
-    int opened = level == 0 ? folder_open_root(folder) : open_child(current, line[level]->name);
+    int opened = level == 0 ? open_root(folder) : open_child(current, line[level]->name);
     *closed = level > 0 ? line[level - 1] : NULL;
     if (opened < 0) return is_above && opened != -EACCES && level > 0 ? -ESTALE : opened;
     if (is_above && !is_same(opened, line[level])) {

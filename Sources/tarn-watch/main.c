@@ -74,18 +74,11 @@ LIMITS
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sysexits.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "watch.h"
 
 enum { CHECK_PERIOD = 5000, FLUSH_DELAY = 10, MOUNTS_PAUSE = 250, MAX_COMMAND = 8192 };
-
-int64_t milliseconds(void) {
-  struct timespec moment;
-  clock_gettime(CLOCK_MONOTONIC, &moment);
-  return (int64_t)moment.tv_sec * 1000 + moment.tv_nsec / 1000000;
-}
 
 // --- commands ---------------------------------------------------------------------------------------------------
 

@@ -203,3 +203,13 @@ bool node_path(const struct node *node, const char *name, char *path, size_t *le
   memmove(path, path + start, *length);
   return true;
 }
+
+// What is owed at or below a directory whose mode changed, or that was found to be open.
+void visit_owed(struct node *top) {
+  for (struct node *node = top; node;) {
+    if (node->flags & OWED) queue_add(node, 0);
+    bool is_below = node->flags & PARTIAL;
+    node->flags &= (uint8_t)~(OWED | PARTIAL);
+    node = is_below ? node_after(top, node) : node_beside(top, node);
+  }
+}

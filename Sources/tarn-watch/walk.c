@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Visits directories: opens each, watches it, and then lists it for the directories in it: what is made between the two
-// is told by the watch. Those to visit lie in a queue, the newest first.
+// is told by the watch.
 
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -16,46 +16,7 @@
 
 enum { STEP = 64 };
 
-static struct node **queue;
-static size_t queue_length, queue_room;
-
 static uint32_t listing;
-
-// --- the queue --------------------------------------------------------------------------------------------------
-
-void queue_add(struct node *node, uint8_t flags) {
-  node->flags |= flags;
-  if (node->flags & QUEUED) return;
-  if (queue_length == queue_room) {
-    queue_room = queue_room ? queue_room * 2 : 256;
-    queue = reallocarray(queue, queue_room, sizeof *queue);
-    if (!queue) abort();
-  }
-  node->flags |= QUEUED;
-  node->slot = (uint32_t)queue_length;
-  queue[queue_length++] = node;
-}
-
-// Behind all others: folders are walked one after the other, in the order in which they were asked for.
-void queue_add_root(struct node *root, uint8_t flags) {
-  bool was_queued = root->flags & QUEUED;
-  queue_add(root, flags);
-  if (was_queued) return;
-  memmove(queue + 1, queue, (queue_length - 1) * sizeof *queue);
-  queue[0] = root;
-  for (size_t slot = 0; slot < queue_length; slot++) {
-    if (queue[slot]) queue[slot]->slot = (uint32_t)slot;
-  }
-}
-
-void queue_remove(struct node *node) {
-  if (!(node->flags & QUEUED)) return;
-  node->flags &= (uint8_t)~QUEUED;
-  queue[node->slot] = NULL;
-  while (queue_length > 0 && !queue[queue_length - 1]) queue_length--;
-}
-
-bool queue_is_empty(void) { return queue_length == 0; }
 
 // --- listing ----------------------------------------------------------------------------------------------------
 
@@ -122,16 +83,6 @@ static void owe(struct node *node, const struct node *closed) {
   for (struct node *above = node; above != closed && above->parent;) {
     above = above->parent;
     above->flags |= PARTIAL;
-  }
-}
-
-// What is owed at or below a directory whose mode changed, or that was found to be open.
-void visit_owed(struct node *top) {
-  for (struct node *node = top; node;) {
-    if (node->flags & OWED) queue_add(node, 0);
-    bool is_below = node->flags & PARTIAL;
-    node->flags &= (uint8_t)~(OWED | PARTIAL);
-    node = is_below ? node_after(top, node) : node_beside(top, node);
   }
 }
 
@@ -227,7 +178,7 @@ static void visit(struct node *node) {
     return;
   }
   struct node *closed = node->parent;
-  int directory = chain_open(folder, node, &closed);
+  int directory = chain_open(folder, node, &closed, folder_open_root);
   if (!node_top(node)->folder) return;  // the folder went blind with its root
   if (directory < 0 && !closed && node->parent) {
     kept_out(folder, node, -directory);
@@ -267,8 +218,8 @@ static void visit(struct node *node) {
 
 // Visits some of the directories that wait.
 void walk_step(void) {
-  for (int count = 0; count < STEP && queue_length > 0; count++) {
-    struct node *node = queue[queue_length - 1];
+  for (int count = 0; count < STEP && !queue_is_empty(); count++) {
+    struct node *node = queue_newest();
     // All of the folder before it was visited.
     if (node->folder) folders_finish_walk();
     queue_remove(node);

@@ -65,7 +65,9 @@ struct node {
   uint8_t flags;
 };
 
-// Of a clock that never goes back.
+// Each part calls what is above it, and nothing below.
+
+// clock.c: of a clock that never goes back.
 int64_t milliseconds(void);
 
 // library.c: libinotifytools and its traps.
@@ -76,6 +78,22 @@ int library_watch(int directory, bool is_known, int *wd);
 void library_remove(int wd);
 struct inotify_event *library_next(void);
 void library_rest(void);
+
+// mounts.c: what is mounted.
+void mounts_read(void);
+uint64_t mounts_below(const char *path);
+
+// queue.c: directories to visit.
+void queue_add(struct node *node, uint8_t flags);
+void queue_add_root(struct node *root, uint8_t flags);
+void queue_remove(struct node *node);
+struct node *queue_newest(void);
+bool queue_is_empty(void);
+
+// chain.c: opening directories.
+int chain_open(struct folder *folder, struct node *node, struct node **closed, int open_root(struct folder *));
+void chain_close(void);
+void chain_forget(void);
 
 // tree.c: which watch belongs to which directory.
 struct node *node_new(struct node *parent, const char *name);
@@ -92,6 +110,16 @@ struct node *node_after(const struct node *top, struct node *node);
 struct node *node_beside(const struct node *top, struct node *node);
 size_t node_count(struct node *top);
 bool node_path(const struct node *node, const char *name, char *path, size_t *length);
+void visit_owed(struct node *top);
+
+// output.c: records that wait for the reader.
+void tell_path(const char *kind, struct node *node, const char *name);
+void tell_whole(struct folder *folder);
+void tell_state(struct folder *folder);
+void tell_alive(void);
+bool output_is_empty(void);
+bool output_is_half_full(void);
+bool output_flush(void);
 
 // limbo.c: directories that left their place.
 void limbo_add(struct node *node);
@@ -100,19 +128,6 @@ void limbo_expire(struct node *node);
 bool limbo_step(int64_t now);
 int64_t limbo_due(void);
 void limbo_clear(void);
-
-// chain.c: opening directories.
-int chain_open(struct folder *folder, struct node *node, struct node **closed);
-void chain_close(void);
-void chain_forget(void);
-
-// walk.c: watching and listing directories.
-void queue_add(struct node *node, uint8_t flags);
-void queue_add_root(struct node *root, uint8_t flags);
-void queue_remove(struct node *node);
-bool queue_is_empty(void);
-void visit_owed(struct node *top);
-void walk_step(void);
 
 // folder.c: the folders that were asked for.
 extern struct folder *folders;
@@ -130,20 +145,10 @@ void folders_check(void);
 void folders_remounted(void);
 void folders_finish_walk(void);
 
-// mounts.c
-void mounts_read(void);
-uint64_t mounts_below(const char *path);
+// walk.c: watching and listing directories.
+void walk_step(void);
 
-// events.c
+// events.c: what the kernel tells.
 void events_take(void);
-
-// output.c: records that wait for the reader.
-void tell_path(const char *kind, struct node *node, const char *name);
-void tell_whole(struct folder *folder);
-void tell_state(struct folder *folder);
-void tell_alive(void);
-bool output_is_empty(void);
-bool output_is_half_full(void);
-bool output_flush(void);
 
 #endif

@@ -97,11 +97,11 @@ import Testing
     func identity(_ inode: UInt64, size: UInt64) -> FileIdentity {
       FileIdentity(device: 1, inode: inode, size: size, modified: time, changed: time)
     }
-    var strangers = UnrecordedFiles()
+    var unrecorded = UnrecordedFiles()
     for number in 0..<40 as Range<UInt64> {
       let size: UInt64 = number % 2 == 0 ? 5 : 7
       let found = identity(number == 30 ? 6 : number, size: size)
-      strangers.add(Present(path: "s-\(10 + number)".path, kind: .regular, identity: found))
+      unrecorded.add(Present(path: "s-\(10 + number)".path, kind: .regular, identity: found))
     }
     let world = World()
     let entry = world.entry("a", "12345")
@@ -109,11 +109,11 @@ import Testing
       path: "a".path, identity: identity(6, size: 5), digest: world.digest("12345"), isVerified: true,
       fingerprint: [], placed: time)
     #expect(
-      strangers.candidates(entry, row: row).map(\.path)
+      unrecorded.candidates(entry, row: row).map(\.path)
         == ["s-16", "s-40", "s-10", "s-12", "s-14", "s-18"].map(\.path))
     #expect(
-      strangers.candidates(entry, row: nil).map(\.path) == ["s-10", "s-12", "s-14", "s-16"].map(\.path))
-    #expect(strangers.candidates(world.entry("a", "1234"), row: row).isEmpty)
+      unrecorded.candidates(entry, row: nil).map(\.path) == ["s-10", "s-12", "s-14", "s-16"].map(\.path))
+    #expect(unrecorded.candidates(world.entry("a", "1234"), row: row).isEmpty)
   }
 
   @Test(arguments: [2, 300]) func twoNamesOfOneContentAreFetchedOnce(count: Int) throws {

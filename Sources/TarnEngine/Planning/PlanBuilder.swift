@@ -48,7 +48,7 @@ final class PlanBuilder {
   var plannedWithRecorded: UInt64 { bytes.planned.addingSaturated(plannedAsRecorded) }
   /// Entries below files that have to make way first, which are planned only if those may go: see `admitBlocked`.
   private var blocked: (count: Int, bytes: UInt64, unknown: Int) = (0, 0, 0)
-  private(set) var strangers = UnrecordedFiles()
+  private(set) var unrecorded = UnrecordedFiles()
   /// What the ledger has to learn of a window's files once the feed is accepted.
   var learned: [LedgerChange] = []
   /// Entries taken from the feed, filters not applied.
@@ -223,7 +223,7 @@ final class PlanBuilder {
     }
     let row = try ports.ledger.row(path)
     guard let entry = try catalog.entry(path) else {
-      if row == nil, let present, present.kind == .regular { strangers.add(present) }
+      if row == nil, let present, present.kind == .regular { unrecorded.add(present) }
       if present?.kind == .directory { try compare(beneath(path), catalog) }
       // What stood in the way of all that belongs below it is gone.
       if present == nil { try compare(widening(path), catalog) }
@@ -232,7 +232,7 @@ final class PlanBuilder {
     var finding = Finding(
       path: path, entry: entry, row: row, decision: planner.decide(entry, row: row, present: present))
     finding.mark = row.flatMap { Standing.mark($0, present: present, isBelowFile: false) }
-    if finding.mark != nil, let present { strangers.add(inPlaceOfAnother: present) }
+    if finding.mark != nil, let present { unrecorded.add(inPlaceOfAnother: present) }
     try take(finding)
   }
 
@@ -283,7 +283,7 @@ final class PlanBuilder {
     plannedUnknown = 0
     plannedAsRecorded = 0
     blocked = (0, 0, 0)
-    strangers = UnrecordedFiles()
+    unrecorded = UnrecordedFiles()
     entriesInFeed = 0
     asksForEach = false
     left = Standing()
@@ -345,7 +345,7 @@ final class PlanBuilder {
   private func makeComparison(_ region: Region = .everything) throws -> Comparison {
     try Comparison(
       planner: planner, rows: ports.ledger.rows(in: region), snapshot: folder.scan(region),
-      stranger: { [unowned self] in $1 ? strangers.add(inPlaceOfAnother: $0) : strangers.add($0) },
+      stranger: { [unowned self] in $1 ? unrecorded.add(inPlaceOfAnother: $0) : unrecorded.add($0) },
       mayGo: { [unowned self] in expired?.contains($0) ?? true },
       emit: { [unowned self] in try take($0) })
   }

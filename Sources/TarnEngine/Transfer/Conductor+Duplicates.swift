@@ -15,7 +15,7 @@ extension Conductor {
   /// A job has ended: those that waited for its bytes go on.
   func over(_ job: Job, isPlaced: Bool = false) {
     progress.forget(job.id)
-    let (freed, asking) = twins.over(job, isPlaced: isPlaced)
+    let (freed, asking) = duplicates.over(job, isPlaced: isPlaced)
     ready += freed
     guard !asking.isEmpty else { return }
     for id in asking {
@@ -28,7 +28,7 @@ extension Conductor {
 
   /// Asks the job's source, unless a twin was placed since its bytes were looked for in the folder.
   func go(_ id: UInt64) {
-    guard let job = jobs[id], !stop.isSet, !job.knewTwin, twins.isPlaced(job) else { return ask(id) }
+    guard let job = jobs[id], !stop.isSet, !job.knewTwin, duplicates.isPlaced(job) else { return ask(id) }
     look(job)
   }
 
@@ -44,8 +44,8 @@ extension Conductor {
 
   /// The pass ends: what waits was not begun.
   func dropWaiting() {
-    for id in twins.takeWaiting() + ready { jobs[id] = nil }
+    for id in duplicates.takeWaiting() + ready { jobs[id] = nil }
     ready = []
-    cramped.drop()
+    spaceQueue.drop()
   }
 }

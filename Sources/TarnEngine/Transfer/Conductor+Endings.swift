@@ -238,7 +238,7 @@ extension Conductor {
     jobs[id]?.source = first
     jobs[id]?.round += 1
     again(id, after: seconds, message)
-    ready += twins.failed(job)
+    ready += duplicates.failed(job)
   }
 
   /// All sources were tried. Perhaps one of them fails only at requests for the rest of the file: else no later pass would ever get

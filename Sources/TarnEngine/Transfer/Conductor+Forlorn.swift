@@ -14,7 +14,7 @@ extension Conductor {
     let last = job.troubles.last?.message ?? message
     job.forsake(
       Job.Trouble(source: job.source, code: code, message: message, isTransient: false, retryAfter: nil))
-    if twins.isPlaced(job), (try? hasCopy(job.entry)) == true {
+    if duplicates.isPlaced(job), (try? hasCopy(job.entry)) == true {
       copy(job)
     } else {
       tellForlorn(job)
@@ -103,9 +103,9 @@ extension Conductor {
   /// The bytes that they lack are in place from now on: the status does not call them failed until the pass has ended.
   func copyForlorn(twinsOf entry: Entry) {
     guard let digest = entry.digest, !stop.isSet, forlornDigests.remove(digest) != nil else { return }
-    let twins = forlorn.filter { $0.entry.digest == digest }
+    let duplicates = forlorn.filter { $0.entry.digest == digest }
     forlorn.removeAll { $0.entry.digest == digest }
-    for job in twins {
+    for job in duplicates {
       if (try? hasCopy(job.entry)) == true { copy(job) } else { forlorn.append(job) }
     }
   }

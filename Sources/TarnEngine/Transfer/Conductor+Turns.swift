@@ -6,7 +6,7 @@ extension Conductor {
   /// Another action may begin.
   var hasRoom: Bool { !stop.isSet && hasPlace && !isHeldUp }
 
-  var isIdle: Bool { jobs.isEmpty && forlorn.isEmpty && adoptions.isEmpty && !cramped.isWaiting }
+  var isIdle: Bool { jobs.isEmpty && forlorn.isEmpty && adoptions.isEmpty && !spaceQueue.isWaiting }
 
   var pathsAtWork: Set<RelativePath> { Set(jobs.values.map(\.entry.path)) }
 
@@ -36,8 +36,8 @@ extension Conductor {
   }
 
   /// Begins an action that no plan of its own names.
-  func begin(_ action: Action, _ strangers: UnrecordedFiles) throws {
-    context.strangers = strangers
+  func begin(_ action: Action, _ unrecorded: UnrecordedFiles) throws {
+    context.unrecorded = unrecorded
     try admit(action, ordinal: 0, isAgain: true)
   }
 

@@ -34,7 +34,7 @@ final class Conductor {
   private var othersBegun = 0
   var delayed: [(due: UInt64, job: UInt64)] = []
   var adoptions: [Row] = []
-  var twins: Duplicates
+  var duplicates: Duplicates
   /// Jobs that waited for a twin and may begin.
   var ready: [UInt64] = []
   /// The next action of the plan.
@@ -50,7 +50,7 @@ final class Conductor {
   /// What orders ended or kept from beginning, and as which problem it is told, to be tried again if somebody wants that.
   var steeredAway: [RelativePath: (action: Action, ordinal: Int, code: String)] = [:]
   /// Entries for which there was no space beside others.
-  var cramped: SpaceQueue
+  var spaceQueue: SpaceQueue
   /// Jobs so far that took space.
   var begun = 0
   let space: SpaceBudget
@@ -89,7 +89,7 @@ final class Conductor {
 
   /// - Parameter bell: of one that works beside another, which is stepped by whoever hears it; called on any thread.
   init(
-    ports: PassPorts, folder: any FolderPort, policy: PassPolicy, strangers: UnrecordedFiles,
+    ports: PassPorts, folder: any FolderPort, policy: PassPolicy, unrecorded: UnrecordedFiles,
     observer: any PassObserver, progress: PassProgress, stop: StopFlag, steering: PassSteering? = nil,
     mostHeldBack: Int, bell: (@Sendable () -> Void)? = nil
   ) throws {
@@ -103,8 +103,8 @@ final class Conductor {
     self.mostHeldBack = mostHeldBack
     isBeside = bell != nil
     mostJobs = isBeside ? min(Self.mostBeside, Self.most / 4) : Self.most
-    twins = Duplicates(mostWaiting: mostHeldBack)
-    cramped = SpaceQueue(most: mostHeldBack)
+    duplicates = Duplicates(mostWaiting: mostHeldBack)
+    spaceQueue = SpaceQueue(most: mostHeldBack)
     retry = RetryPolicy(retries: policy.retries)
     let mailbox = LockedCondition<[JobMessage]>([])
     self.mailbox = mailbox
@@ -120,7 +120,7 @@ final class Conductor {
     context = FileReceiverContext(
       folder: folder, ledger: ports.ledger, downloader: ports.downloader, lanes: lanes,
       checkpoints: checkpoints, space: space, progress: progress, bootID: ports.bootID,
-      strangers: strangers, post: post)
+      unrecorded: unrecorded, post: post)
     resumable = Dictionary(try ports.ledger.partials().map { ($0.path, $0.name) }) { $1 }
     hasRows = try ports.ledger.rows().next() != nil
     stop.onSet { post(.wake) }
@@ -171,10 +171,10 @@ final class Conductor {
   }
 
   /// Nothing of the plan begins before what is at work is over.
-  var isHeldUp: Bool { cramped.isFull || cramped.isAlone(among: jobs) }
+  var isHeldUp: Bool { spaceQueue.isFull || spaceQueue.isAlone(among: jobs) }
 
   /// Jobs at work: those that wait for a twin hold no file, no connection and no space.
-  var active: Int { jobs.count - twins.waitingCount - ready.count }
+  var active: Int { jobs.count - duplicates.waitingCount - ready.count }
 
   /// Waits for all threads. The pass is over afterwards.
   func close() {
@@ -190,10 +190,10 @@ final class Conductor {
 
   /// Begins as many jobs as may be at work: those that waited and new ones in turn.
   private func fill(from actions: any ActionCursor, _ phase: Action.Phase) throws {
-    while !stop.isSet, hasPlace, !cramped.isAlone(among: jobs) {
+    while !stop.isSet, hasPlace, !spaceQueue.isAlone(among: jobs) {
       let hasStarted = startReady() || startCramped()
       guard hasPlace else { break }
-      if cramped.isFull {
+      if spaceQueue.isFull {
         guard hasStarted else { break }
       } else if try !admitNext(of: actions, phase), try !comeBack(isLast: phase == .list), !hasStarted {
         break
@@ -240,7 +240,7 @@ final class Conductor {
 
   /// - Parameter mustBegin: is not left for later.
   func begin(_ job: Job, mustBegin: Bool) {
-    switch twins.admit(job, mustBegin: mustBegin) {
+    switch duplicates.admit(job, mustBegin: mustBegin) {
     case .wait: jobs[job.id] = job
     case .full: left.untried.insert(job.ordinal)
     case .first: start(job, mayReuse: false)
@@ -270,14 +270,14 @@ final class Conductor {
     observer.pass(.action(job.action))
     let mayBeThere =
       mayReuse || (job.entry.digest != nil && hasRows)
-      || !context.strangers.candidates(job.entry, row: job.action.row).isEmpty
+      || !context.unrecorded.candidates(job.entry, row: job.action.row).isEmpty
     guard resumable[job.entry.path] != nil || mayBeThere else { return ask(job.id) }
     look(job)
   }
 
   /// Answers with `prepared`.
   func look(_ job: Job) {
-    jobs[job.id]?.knewTwin = twins.isPlaced(job)
+    jobs[job.id]?.knewTwin = duplicates.isPlaced(job)
     let preparing = LocalBytesSearch(job: job, context: context)
     lanes.submit(lane: job.lane) { preparing.run() }
   }
@@ -305,11 +305,11 @@ final class Conductor {
     request.encoding = job.takesEncoding ? .taken : .refused
     job.isConditional = request.ifNoneMatch != nil || request.ifModifiedSince != nil
     job.wishes = steering?.wishes
-    let intake = FileReceiver(job, context: context)
+    let receiver = FileReceiver(job, context: context)
     progress.begin(
       id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.url, isWaiting: true)
-    let download = ports.downloader.start(request, to: intake)
-    intake.started(download)
+    let download = ports.downloader.start(request, to: receiver)
+    receiver.started(download)
     job.download = download
     job.isOvertaken = false
     jobs[id] = job

@@ -12,7 +12,7 @@ struct FileReceiverContext: Sendable {
   let progress: PassProgress
   let bootID: String
   let blocks = BlockPool(size: FileReceiver.handful, most: 4 << 20)
-  var strangers: UnrecordedFiles
+  var unrecorded: UnrecordedFiles
   let post: @Sendable (JobMessage) -> Void
 }
 
@@ -163,9 +163,9 @@ final class FileReceiver: DownloadReceiver {
     context.progress.end(job)
     guard isSmall else { return submit { $0.close(outcome) } }
     // To make a file takes as long as to fill it: the one goes on beside the other.
-    submit { intake in
-      intake.open()
-      intake.context.lanes.submit(lane: intake.lane + 1) { intake.close(outcome) }
+    submit { receiver in
+      receiver.open()
+      receiver.context.lanes.submit(lane: receiver.lane + 1) { receiver.close(outcome) }
     }
   }
 

@@ -102,7 +102,7 @@ struct LocalBytesSearch: Sendable {
     if let copied = try? recorded.first(of: digest, for: entry.path, { copy(of: $0.path, $0.identity) }) {
       return copied
     }
-    for stranger in context.strangers.candidates(entry, row: row) {
+    for stranger in context.unrecorded.candidates(entry, row: row) {
       if let copied = copy(of: stranger.path, stranger.identity) { return copied }
     }
     return nil

@@ -101,12 +101,12 @@ extension Conductor {
     var again = makeJob(job.action, job.entry, ordinal: job.ordinal)
     again.squeezes = job.squeezes
     again.isUrgent = job.isUrgent
-    cramped.add(again)
+    spaceQueue.add(again)
   }
 
   /// - Returns: false when none may begin.
   func startCramped() -> Bool {
-    guard let job = cramped.next() else { return false }
+    guard let job = spaceQueue.next() else { return false }
     beginAgain(job)
     return true
   }
@@ -116,7 +116,7 @@ extension Conductor {
   /// - Returns: false when nothing waited.
   func tryCramped() -> Bool {
     guard !stop.isSet else { return false }
-    let (isMore, lone) = cramped.letGo()
+    let (isMore, lone) = spaceQueue.letGo()
     if let lone { beginAgain(lone) }
     return isMore
   }

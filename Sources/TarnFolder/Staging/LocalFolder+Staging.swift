@@ -35,7 +35,7 @@ extension LocalFolder {
   private func staged(_ name: String, _ file: Descriptor, found: FileStat?) -> StagedFile {
     StagedFile(
       name: name, directory: partial.descriptor, descriptor: file, found: found, hashing: hashing,
-      probe: mover.probe, companion: companion)
+      probe: mover.probe, hashThread: hashThread)
   }
 
   package func copyPartial(

@@ -27,7 +27,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private let hashing: any Hashing
   private let probe: FolderProbe?
   private let shared: Locked<Shared>
-  private let companion: HashThread?
+  private let hashThread: HashThread?
   /// Of the contents that `begin` started.
   private var contents: RunningCheck?
   /// After a wrong piece: what the next bytes are checked against, once those before them are read again.
@@ -49,13 +49,13 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   ///   - companion: hashes what is written of a large file; nil for one after the other.
   init(
     name: String, directory: Descriptor, descriptor: Descriptor, found: FileStat?, hashing: any Hashing,
-    probe: FolderProbe?, companion: HashThread? = nil
+    probe: FolderProbe?, hashThread: HashThread? = nil
   ) {
     self.name = name
     self.directory = directory
     self.hashing = hashing
     self.probe = probe
-    self.companion = companion
+    self.hashThread = hashThread
     self.found = found
     shared = Locked(Shared(descriptor: descriptor, length: found?.size ?? 0))
   }
@@ -110,7 +110,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     let lent = Lent(bytes: bytes)
     let isHandedOver =
       length >= Self.leastShared
-      && companion?.handOver(of: contents) {
+      && hashThread?.handOver(of: contents) {
         contents.update(lent.bytes)
         whenRead()
       } == true
@@ -162,7 +162,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   }
 
   /// Returns when nobody else hashes it, and nothing is left to.
-  private func finishHashing(_ contents: RunningCheck) { companion?.settle(contents) }
+  private func finishHashing(_ contents: RunningCheck) { hashThread?.settle(contents) }
 
   private func refuseWrongPiece(_ contents: RunningCheck) throws(FolderFailure) {
     guard let good = contents.wrongPiece else { return }

@@ -99,7 +99,7 @@ struct BudgetState {
   }
 
   private var queue: Queue
-  private var neighbours = SharedHosts()
+  private var sharedHosts = SharedHosts()
   private var entries: [Place: Entry] = [:]
   private var circuits: [Gate: Circuit] = [:]
   /// Where somebody waits for a short rest.
@@ -142,7 +142,7 @@ struct BudgetState {
     let request = Queue.Request(
       mirror: mirror, host: route, priority: priority, isSmall: isSmall, isStream: isStream)
     entries[place] = Entry(gate: gate, request: request, member: member, ticket: nil)
-    neighbours.note(mirror, at: route.origin)
+    sharedHosts.note(mirror, at: route.origin)
     if circuits[gate] == nil { circuits[gate] = circuit(gate, now) }
     circuits[gate]?.waiting.insert(place)
     if circuits[gate]?.isHeld == false { line(place, request) }
@@ -263,7 +263,7 @@ struct BudgetState {
 
   /// Until when the host of a mirror's feed has asked that mirror to leave it alone; nil where it has not.
   func askedUntil(_ mirror: String) -> UInt64? {
-    guard let origin = neighbours.origin(of: mirror) else { return nil }
+    guard let origin = sharedHosts.origin(of: mirror) else { return nil }
     return circuits.filter { $0.key.mirror == mirror && $0.key.route.origin == origin }.values
       .compactMap { $0.asked?.monotonic }.max()
   }
@@ -310,11 +310,11 @@ struct BudgetState {
 
   /// The mirrors that there are, and where the feed of each is; nil where that is no host.
   mutating func setMirrors(_ mirrors: [String: Origin?], now: Moment) {
-    neighbours.set(mirrors)
+    sharedHosts.set(mirrors)
     remembered = remembered.filter { mirrors[$0.key] != nil }
     queue.setShared(mirrors.count > 1)
     for route in Set(circuits.keys.map(\.route)) {
-      queue.setShared(neighbours.areSeveral(at: route.origin), host: route)
+      queue.setShared(sharedHosts.areSeveral(at: route.origin), host: route)
     }
     pump(now)
   }
@@ -386,7 +386,7 @@ struct BudgetState {
 
   private mutating func line(_ place: Place, _ request: Queue.Request) {
     queue.add(place, request)
-    queue.setShared(neighbours.areSeveral(at: request.host.origin), host: request.host)
+    queue.setShared(sharedHosts.areSeveral(at: request.host.origin), host: request.host)
   }
 
   /// Ends all that waits at a circuit.
