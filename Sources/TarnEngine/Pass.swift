@@ -221,14 +221,15 @@ package struct Pass {
       ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
       stop: stop, started: started)
     meanwhile?.attach(builder)
+    switch try reader.kind(of: document) {
+    case .window: return try readWindow(document, reader, builder)
+    case .index: return try readInAnyOrder(document, reader, builder)
+    case .list: break
+    }
     do {
       try builder.beginInOrder()
-      var isIndex = false
       let end = try reader.parse(document, place: nil) { item in
         if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
-        if case .enclosure = item { throw IsWindow() }
-        if case .directory = item { isIndex = true }
-        guard !isIndex else { throw NotInOrder() }
         try builder.take(item)
       }
       try check(end, builder)
@@ -237,15 +238,8 @@ package struct Pass {
       return (builder, end, nil)
     } catch is Comparison.OutOfOrder {
       return try readInAnyOrder(document, reader, builder)
-    } catch is NotInOrder {
-      return try readInAnyOrder(document, reader, builder)
-    } catch is IsWindow {
-      return try readWindow(document, reader, builder)
     }
   }
-
-  private struct NotInOrder: Error {}
-  private struct IsWindow: Error {}
 
   private func readInAnyOrder(
     _ document: FeedReader.Document, _ reader: FeedReader, _ builder: PlanBuilder

@@ -62,6 +62,10 @@ package struct FeedParser: FeedParsing {
     self.hashing = hashing
   }
 
+  package func kind(of source: any ByteSource, as document: FeedDocument) throws(FeedFailure) -> FeedKind {
+    try recognise(Self.open(source), of: document).kind
+  }
+
   package func parse(
     _ source: any ByteSource, as document: FeedDocument, sink: (FeedItem) throws -> Void
   ) throws -> FeedEnd {

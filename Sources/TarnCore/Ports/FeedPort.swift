@@ -1,3 +1,13 @@
+/// What a document holds.
+package enum FeedKind: Sendable {
+  /// Files with paths, perhaps in the order of these.
+  case list
+  /// A directory, perhaps with others below.
+  case index
+  /// Items that name files without paths: a feed of the newest ones.
+  case window
+}
+
 /// What a format found, in the order of the document.
 package enum FeedItem: Sendable, Equatable {
   case entry(Entry)
@@ -176,6 +186,11 @@ package protocol ByteSource {
 
 /// Bytes of a feed -> entries, or a positioned error. Blocking; any thread, one call at a time per value.
 package protocol FeedParsing: Sendable {
+  /// Recognises a document by its first bytes.
+  ///
+  /// - Throws: `FeedFailure` when it is no feed, or the source cannot be read.
+  func kind(of source: any ByteSource, as document: FeedDocument) throws(FeedFailure) -> FeedKind
+
   /// Recognises the format by its content and reads it whole, in bounded memory.
   ///
   /// - Parameter sink: called for each item in the order of the document, on this thread; what it throws

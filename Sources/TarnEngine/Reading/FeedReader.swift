@@ -87,10 +87,19 @@ struct FeedReader {
     return hasher
   }
 
+  /// What the feed's own document holds.
+  func kind(of document: Document) throws(FeedFailure) -> FeedKind {
+    try ports.parser.kind(of: SpoolSource(document.spool), as: about(document, place: nil))
+  }
+
   /// Parses a document.
   func parse(
     _ document: Document, place: RelativePath?, sink: (FeedItem) throws -> Void
   ) throws -> FeedEnd {
+    try ports.parser.parse(SpoolSource(document.spool), as: about(document, place: place), sink: sink)
+  }
+
+  private func about(_ document: Document, place: RelativePath?) -> FeedDocument {
     var about = FeedDocument(
       url: document.url, contentType: document.contentType, place: place, rule: policy.pathRule,
       format: policy.format)
@@ -99,7 +108,7 @@ struct FeedReader {
     about.isEncoded = document.isEncoded
     about.modified = document.head?.modified
     if policy.keepsList { about.reread = { SpoolSource(document.spool) } }
-    return try ports.parser.parse(SpoolSource(document.spool), as: about, sink: sink)
+    return about
   }
 
   /// The bytes that a list is kept with, so that it need not be asked for again.

@@ -4,7 +4,7 @@ import TarnCore
 /// indented options. `out`, `dir` and `checksum` are understood, others change nothing.
 struct Aria2Input: FeedFormat {
   var name: String { "aria2 input file" }
-  var isListing: Bool { false }
+  var kind: FeedKind { .list }
 
   /// URLs first, and an option somewhere; without options it is a `URLList`.
   func recognises(_ head: [UInt8]) -> Bool {

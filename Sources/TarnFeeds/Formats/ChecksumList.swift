@@ -4,7 +4,7 @@ import TarnCore
 /// front, and the one digest that stands beside a file.
 struct ChecksumList: FeedFormat {
   var name: String { "checksum list" }
-  var isListing: Bool { false }
+  var kind: FeedKind { .list }
   var isKept: Bool { true }
 
   func recognises(_ head: [UInt8]) -> Bool { recognises(head, named: []) }

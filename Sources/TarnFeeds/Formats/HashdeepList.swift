@@ -7,7 +7,7 @@ struct HashdeepList: FeedFormat {
   private static let mark = "%%%% HASHDEEP-1."
 
   var name: String { "hashdeep list" }
-  var isListing: Bool { false }
+  var kind: FeedKind { .list }
   var isKept: Bool { true }
 
   func recognises(_ head: [UInt8]) -> Bool { head.drop(while: isBlank).begins(with: Self.mark) }

@@ -3,7 +3,7 @@ import TarnCore
 /// The native manifest as one JSON document.
 struct ManifestDocument: FeedFormat {
   var name: String { "manifest" }
-  var isListing: Bool { false }
+  var kind: FeedKind { .list }
 
   func recognises(_ head: [UInt8]) -> Bool {
     JSONReader.tells(head) { key, reader throws(FeedFailure) in

@@ -6,7 +6,7 @@ struct ManifestLines: FeedFormat {
   private static let maximumLine = 16 << 20
 
   var name: String { "manifest lines" }
-  var isListing: Bool { false }
+  var kind: FeedKind { .list }
 
   func recognises(_ head: [UInt8]) -> Bool {
     guard head.first(where: { !isBlank($0) }) == UInt8(ascii: "{") else { return false }

@@ -19,7 +19,7 @@ protocol MetalinkVersion: FeedFormat {
 }
 
 extension MetalinkVersion {
-  var isListing: Bool { false }
+  var kind: FeedKind { .list }
 
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
     // Before libxml2 sees it; one that stands further down is met by the reader.

@@ -9,7 +9,7 @@ struct MirrorList: FeedFormat {
   private static let maximumMirrors = 10_000
 
   var name: String { "mirror list" }
-  var isListing: Bool { false }
+  var kind: FeedKind { .list }
 
   /// Every line is the URL of a directory; one file among them makes it a `URLList`.
   func recognises(_ head: [UInt8]) -> Bool {

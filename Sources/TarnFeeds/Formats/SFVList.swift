@@ -6,7 +6,7 @@ import TarnCore
 /// does, and the sizes of the comments are checked.
 struct SFVList: FeedFormat {
   var name: String { "SFV list" }
-  var isListing: Bool { false }
+  var kind: FeedKind { .list }
   var isKept: Bool { true }
 
   func recognises(_ head: [UInt8]) -> Bool { recognises(head, named: []) }

@@ -3,7 +3,7 @@ import TarnCore
 /// One absolute URL a line; several on one line, parted by tabs, are mirrors of one file.
 struct URLList: FeedFormat {
   var name: String { "URL list" }
-  var isListing: Bool { false }
+  var kind: FeedKind { .list }
 
   func recognises(_ head: [UInt8]) -> Bool {
     for line in head.split(separator: 0x0A) {

@@ -64,7 +64,7 @@ struct CaddyIndex: IndexDialect {
 /// "is_dir","is_symlink"}]`. The URL counts; the name has lost what is not UTF-8.
 struct CaddyJSON: FeedFormat {
   var name: String { "Caddy JSON index" }
-  var isListing: Bool { true }
+  var kind: FeedKind { .index }
 
   func recognises(_ head: [UInt8]) -> Bool {
     guard head.first(where: { !isBlank($0) }) == UInt8(ascii: "[") else { return false }

@@ -3,7 +3,7 @@ import TarnCore
 /// nginx's autoindex as JSON: `[{"name","type","mtime","size"}]`, names raw.
 struct IndexJSON: FeedFormat {
   var name: String { "nginx JSON index" }
-  var isListing: Bool { true }
+  var kind: FeedKind { .index }
 
   func recognises(_ head: [UInt8]) -> Bool {
     let text = trimmed(head)

@@ -8,7 +8,7 @@ struct IndexPage: FeedFormat {
   let dialect: any IndexDialect
 
   var name: String { dialect.name }
-  var isListing: Bool { true }
+  var kind: FeedKind { .index }
 
   init(_ dialect: any IndexDialect) {
     self.dialect = dialect

@@ -7,7 +7,7 @@ struct IndexXML: FeedFormat {
   private static let kinds = ["directory", "file", "other"]
 
   var name: String { "nginx XML index" }
-  var isListing: Bool { true }
+  var kind: FeedKind { .index }
 
   func recognises(_ head: [UInt8]) -> Bool {
     guard head.begins(with: "<?xml "), let end = head.place(of: "?>") else { return false }

@@ -8,7 +8,7 @@ struct LinkPage: FeedFormat {
   private static let elements = ["a", "area"]
 
   var name: String { "links of a web page" }
-  var isListing: Bool { true }
+  var kind: FeedKind { .index }
 
   /// HTML, with or without its frame; a warning of PHP may stand before it.
   func recognises(_ head: [UInt8]) -> Bool {

@@ -7,8 +7,7 @@ typealias FeedSink = (FeedItem) throws -> Void
 protocol FeedFormat: Sendable {
   /// As `tarn status` prints it.
   var name: String { get }
-  /// True for a directory index, the only thing that is read below the feed itself.
-  var isListing: Bool { get }
+  var kind: FeedKind { get }
   /// True for a list that is kept beside the files that it names, for whoever checks them.
   var isKept: Bool { get }
   /// Tells by the first bytes of a document (at most `FeedInput.headSize`, no byte order mark).
@@ -22,6 +21,8 @@ protocol FeedFormat: Sendable {
 }
 
 extension FeedFormat {
+  /// A directory index is the only thing that is read below the feed itself.
+  var isListing: Bool { kind == .index }
   var isKept: Bool { false }
   func recognises(_ head: [UInt8], named name: [UInt8]) -> Bool { recognises(head) }
   func recognisesBelow(_ head: [UInt8]) -> Bool { recognises(head) }

@@ -3,7 +3,7 @@ import TarnCore
 /// JSON Feed 1.0 and 1.1: the items' attachments. A window, like RSS.
 struct JSONFeed: FeedFormat {
   var name: String { "JSON Feed" }
-  var isListing: Bool { false }
+  var kind: FeedKind { .window }
 
   func recognises(_ head: [UInt8]) -> Bool {
     JSONReader.tells(head) { key, reader throws(FeedFailure) in

@@ -5,7 +5,7 @@ import TarnCore
 /// A window: what is not in it is not gone. It is never complete, so it may be read with faults mended.
 struct Window: FeedFormat {
   var name: String { "RSS, Atom" }
-  var isListing: Bool { false }
+  var kind: FeedKind { .window }
 
   enum Kind: String {
     case rss = "RSS"

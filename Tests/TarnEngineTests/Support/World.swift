@@ -296,10 +296,22 @@ struct GivenFeed: FeedParsing {
 
   func decoded(_ source: any ByteSource) -> any ByteSource { source }
 
+  func kind(of source: any ByteSource, as document: FeedDocument) -> FeedKind {
+    for item in items(of: document) {
+      if case .enclosure = item { return .window }
+      if case .directory = item { return .index }
+    }
+    return .list
+  }
+
+  private func items(of document: FeedDocument) -> [FeedItem] {
+    documents[document.url] ?? (document.place == nil ? items : [])
+  }
+
   func parse(
     _ source: any ByteSource, as document: FeedDocument, sink: (FeedItem) throws -> Void
   ) throws -> FeedEnd {
-    for item in documents[document.url] ?? (document.place == nil ? items : []) { try sink(item) }
+    for item in items(of: document) { try sink(item) }
     if let failure, document.place == nil { throw failure }
     return ends[document.url] ?? end
   }
