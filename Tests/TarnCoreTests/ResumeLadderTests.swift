@@ -170,14 +170,15 @@ import Testing
   /// The same date, and fewer bytes: a tail that does not say so. More bytes, or another date, are another version.
   @Test(
     arguments: [
-      (900, "d", .askFromZero), (1000, "d", .takeFromZero), (900, "e", .takeFromZero),
+      (900, "d", .askFromZero), (1000, "d", .takeFromZero), (899, "e", .takeFromZero),
+      (nil, "d", .askFromZero), (nil, "e", .takeFromZero),
       (901, nil, .takeFromZero), (899, nil, .takeFromZero),
-      // As long as the rest, and nothing says that it is more than that.
-      (900, nil, .askFromZero),
+      // As long as the rest, whatever version it says.
+      (900, nil, .askFromZero), (900, "e", .askFromZero),
     ]
-      as [(UInt64, String?, ResumeLadder.Verdict)])
+      as [(UInt64?, String?, ResumeLadder.Verdict)])
   func aShorterAnswerOfTheSameVersionIsAPart(
-    _ length: UInt64, _ date: String?, _ expected: ResumeLadder.Verdict
+    _ length: UInt64?, _ date: String?, _ expected: ResumeLadder.Verdict
   ) {
     var head = ResponseHead(status: 200, url: Self.url)
     head.contentLength = length

@@ -260,6 +260,10 @@ import Testing
         "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 12345\n".bytes, "audio/mpeg"
       ),
       (
+        "a.psd", ContentHint(), "version https://git-lfs.github.com/spec/v1\noid sha256:00\n".bytes,
+        "text/plain"
+      ),
+      (
         "a.zip", ContentHint(), "version https://git-lfs.github.com/spec/v1\noid sha256:00\n".bytes,
         "text/plain"
       ),
@@ -309,6 +313,11 @@ import Testing
       ("readme.md", ContentHint(), "<html>shown", "text/html"),
       ("v1.0", ContentHint(), "<html>a page", "text/html"),
       ("a.cfm", ContentHint(), "<html>made", "text/html"),
+      ("man.html.en", ContentHint(), "<html>a page", "text/html"),
+      ("page.html.gz", ContentHint(), "<html>unpacked", "text/html"),
+      ("page.html.bak", ContentHint(), "<html>old", "text/html"),
+      ("README.Debian", ContentHint(), "<html>shown", "text/html"),
+      ("en.wikipedia.org", ContentHint(), "<html>a page", "text/html"),
       ("a.txt", typed("text/html"), "<html>a page", "text/html"),
       (
         "a.xml.gz", ContentHint(), "<?xml version=\"1.0\"?><a>\(String(repeating: " ", count: 2000))",

@@ -337,6 +337,29 @@ import Testing
     #expect(world.text("a") == Self.text)
   }
 
+  /// The row of an earlier version does not call bytes good that are written over, however short the new one is: a kill may come at
+  /// any time.
+  @Test func aNewVersionHasNoRowOfTheOldOne() throws {
+    let old = String(repeating: "old version.....", count: 200_000)
+    let new = String(repeating: "new version.....", count: 50_000)
+    let world = World()
+    world.rushes = true
+    world.policy.retries = 0
+    world.add(Entry(path: "a".path, sources: [Source(url: Self.url)], listing: "1".bytes))
+    world.server.script(Self.url, [Server.broken(old, after: 1_500_000, etag: "\"1\"")])
+    world.server.answer(Self.url, Server.broken(new, after: 600_000, etag: "\"2\""))
+    _ = try world.run()
+    #expect(try world.ledger.partials().map(\.etag) == ["\"1\""])
+    let seen = Locked<[String?]>([])
+    world.server.onRequest { [ledger = world.ledger] request in
+      if request.offset > 0 { seen.withLock { $0 += ((try? ledger.partials()) ?? []).map(\.etag) } }
+    }
+    world.policy.retries = 1
+    _ = try world.run()
+    // The first request of the pass is for the rest of the old one, the second for that of the new one.
+    #expect(seen.withLock { $0 } == ["\"1\"", "\"2\""])
+  }
+
   /// An answer without a validator says of nobody's file how long it is.
   @Test func anUnprovedEndIsNotTheEnd() throws {
     var first = Server.broken(Self.text, after: 2000, etag: "\"1\"")

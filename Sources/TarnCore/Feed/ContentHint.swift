@@ -57,7 +57,7 @@ package struct ContentDoubt: Sendable {
       hint.length = nil
     }
     self.hint = hint
-    mayBePage = Self.mayBePage(ending, hint)
+    mayBePage = Self.mayBePage(entry, ending, hint)
     isEnclosure = entry.listing.elementsEqual(Self.enclosure)
     switch declared {
     case .text, .nothing: if hint.isEmpty, !isEnclosure, mayBePage { return nil }
@@ -247,17 +247,30 @@ extension ContentDoubt {
     return String(decoding: name[(dot + 1)...], as: UTF8.self).lowercased()
   }
 
-  /// Of names whose files are pages, or texts that servers show as pages.
-  private static let pageEndings: Set<String> = madeEndings.union([
-    "md", "rst", "mht", "mhtml", "hta", "xml", "xht", "svg", "rss", "atom", "cfm", "do", "action", "jsf",
-    "htmlx",
-  ])
+  /// Endings of texts that no server shows as a page.
+  private static let plainEndings: Set<String> = [
+    "txt", "json", "jsonl", "ndjson", "csv", "tsv", "md5", "sha1", "sha256", "sha512", "sha256sum",
+    "sha512sum", "asc",
+    "sig", "gpg", "torrent", "m3u", "m3u8", "pls", "srt", "vtt", "gpx", "kml", "log", "nfo", "conf", "ini",
+    "toml",
+    "yaml", "yml",
+  ]
 
-  /// A name without an ending tells nothing, and what has no letter is none: `v1.0`.
-  private static func mayBePage(_ ending: String, _ hint: ContentHint) -> Bool {
+  /// Unless the name says that it is no page's: `index.html.en` is one. An ending that nobody knows tells nothing.
+  private static func mayBePage(_ entry: Entry, _ ending: String, _ hint: ContentHint) -> Bool {
     let type = hint.mediaType.map { String(decoding: $0, as: UTF8.self) } ?? ""
-    return pageEndings.contains(ending) || !ending.utf8.contains { (0x61...0x7A).contains($0) }
+    let isKnown =
+      binaryEndings.contains(ending) || otherEndings.contains(ending) || plainEndings.contains(ending)
+    return !isKnown || hasPageInside(entry)
       || ["text/html", "application/xhtml+xml"].contains(type) || isOfText(type) && !type.hasPrefix("text/")
+  }
+
+  /// `page.html.gz`, which some servers unpack on the way.
+  private static func hasPageInside(_ entry: Entry) -> Bool {
+    let name = entry.path.bytes.split(separator: UInt8(ascii: "/")).last ?? []
+    return name.split(separator: UInt8(ascii: ".")).dropFirst().dropLast().contains {
+      madeEndings.contains(String(decoding: $0, as: UTF8.self).lowercased())
+    }
   }
 
   private static func declared(_ entry: Entry, _ ending: String) -> Declared {
@@ -268,7 +281,7 @@ extension ContentDoubt {
     if text == "video/mp2t" { return .other }
     if isTold, isMedia(text) || mediaTypes.contains(text) { return .media(text) }
     if isTold, binaryTypes.contains(text) { return .binary(isTold: true) }
-    if textEndings.contains(ending) || isNamedAsText(entry) { return .text }
+    if textEndings.contains(ending) || isNamedAsText(entry) || hasPageInside(entry) { return .text }
     if binaryEndings.contains(ending) { return .binary(isTold: false) }
     return isTold || otherEndings.contains(ending) ? .other : .nothing
   }
@@ -314,6 +327,11 @@ extension ContentDoubt {
     "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "ico", "bmp", "tif", "tiff", "pdf", "epub",
     "docx", "xlsx", "pptx", "odt", "ods", "odp", "mobi", "azw", "azw3", "djvu", "cbz", "cbr",
     "zip", "tgz", "txz", "7z", "rar", "tar", "iso", "qcow2", "vmdk",
+    "ova", "vdi", "vhd", "vhdx", "raw", "squashfs", "snap", "psd", "wasm", "ttf", "otf", "woff", "woff2",
+    "sqlite", "db",
+    "gem", "crate", "nupkg", "udeb", "drpm", "tbz2", "tzst", "mid", "gguf", "safetensors", "onnx", "pt",
+    "ckpt", "h5", "npz",
+    "npy", "blend", "fbx", "so", "dll",
     "deb", "rpm", "apk", "exe", "msi", "dmg", "jar", "whl", "parquet",
   ]
 

@@ -122,6 +122,7 @@ package struct Entry: Sendable, Equatable {
   /// Whether `fingerprint` says anything.
   package var hasFingerprint: Bool {
     contents.fields.size != nil || contents.fields.modified != nil || !contents.fields.listing.isEmpty
+      || contents.fields.digests.isEmpty && contents.fields.pieces != nil
   }
 
   /// What tells this version from the next when there is no digest: size, time and what the listing said.
@@ -137,7 +138,15 @@ package struct Entry: Sendable, Equatable {
     Self.append(time.map { ($0 < 0, $0.magnitude) }, to: &bytes)
     bytes.append(0x20)
     bytes += contents.listing
+    if contents.digests.isEmpty, let pieces = contents.pieces { bytes += Array(" \(Self.sum(pieces))".utf8) }
     return bytes
+  }
+
+  /// FNV-1a over the digests of the pieces.
+  private static func sum(_ pieces: Pieces) -> UInt64 {
+    pieces.digests.reduce(0xCBF2_9CE4_8422_2325) { sum, digest in
+      digest.bytes.reduce(sum) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+    }
   }
 
   /// A decimal number, or a dash for none.

@@ -86,8 +86,9 @@ package enum ResumeLadder {
       if known.url == url, let etag = known.etag, let said = head.etag, isSame(etag, said) {
         return .nextRung
       }
-      // A part that does not say so.
-      return isShort || isTail(head.contentLength, head, known) ? .askFromZero : .takeFromZero
+      // A part that does not say so, or that may be one for all that it says.
+      let isPart = isShort || isTail(head.contentLength, head, known) || mayBePart(head, known, url: url)
+      return isPart ? .askFromZero : .takeFromZero
     case 206:
       guard rung != .fromZero, let known else { return head.isWholeFile ? .takeFromZero : .askFromZero }
       return fits(head, known, url: url) ? .append : .askFromZero
@@ -118,12 +119,20 @@ package enum ResumeLadder {
     return length < total
   }
 
-  /// Whether an answer to a request for the rest, of which nothing says what it is, is as long as the rest.
+  /// Whether an answer to a request for the rest is as long as the rest, whatever version it says that it is: proxies change
+  /// validators. To ask once more costs little.
   package static func isTail(_ length: UInt64?, _ head: ResponseHead, _ known: Known) -> Bool {
-    guard head.etag == nil, head.lastModified == nil, head.contentRange == nil, let total = known.total else {
-      return false
-    }
+    guard head.contentRange == nil, let total = known.total else { return false }
     return length == total - min(total, known.kept)
+  }
+
+  /// Whether nothing tells an answer to a request for the rest from the rest: it says the same version and no length, or nothing of its
+  /// version where the length is not known either.
+  private static func mayBePart(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
+    guard head.contentRange == nil else { return false }
+    if known.total == nil, head.etag == nil, head.lastModified == nil { return true }
+    return head.contentLength == nil && known.url == url && !validators(head, known).isEmpty
+      && sameVersion(head, known, url: url)
   }
 
   private static func fits(_ head: ResponseHead, _ known: Known, url: String) -> Bool {

@@ -368,7 +368,8 @@ struct FeedReader {
 extension FeedReader.Document {
   fileprivate init(_ spool: SpoolFile, _ head: ResponseHead, of url: String, _ digest: Digest? = nil) {
     self.init(
-      spool: spool, url: head.url, requestedURL: url, contentType: head.contentType, isWhole: head.isFramed,
+      spool: spool, url: head.url, requestedURL: url, contentType: head.contentType,
+      isWhole: head.isFramed && !head.hasUnreadableRange,
       head: head,
       digest: digest)
   }

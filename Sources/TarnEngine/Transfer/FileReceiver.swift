@@ -254,9 +254,8 @@ final class FileReceiver: DownloadReceiver {
   /// that are written over from now on: that one must not come back.
   private func recordPartial(isFirst: Bool) {
     let (known, partial, failure) = state.withLock { ($0.known, $0.partial, $0.failure) }
-    guard failure == nil, let known, let partial, known.total.map({ $0 > Self.rowless }) ?? true else {
-      return
-    }
+    guard failure == nil, let known, let partial, !isFirst || known.total.map({ $0 > Self.rowless }) ?? true
+    else { return }
     let row = PartialRow(
       path: entry.path, name: partial.name, url: url, etag: known.etag, lastModified: known.lastModified,
       total: known.total, digest: check.digest, fingerprint: entry.fingerprint, durable: 0,

@@ -124,7 +124,8 @@ struct Job {
 
   /// Ask conditionally: what stands there may be the server's version still. Only where no digest decides.
   var conditionalRow: Row? {
-    guard !isUnconditional, entry.digest == nil, !hasKept, let row = action.row, action.present != nil,
+    guard !isUnconditional, entry.digest == nil, entry.pieces == nil, !hasKept, let row = action.row,
+      action.present != nil,
       action.kind == .update || action.kind == .revalidate, row.etag != nil || row.lastModified != nil
     else { return nil }
     return row
