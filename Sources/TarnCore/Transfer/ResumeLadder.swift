@@ -107,6 +107,8 @@ package enum ResumeLadder {
   /// more than its length.
   package static func total(_ head: ResponseHead, known: Known?, url: String) -> UInt64? {
     if let total = head.statedTotal { return total }
+    // What was encoded on the way has another length, whatever its ETag.
+    guard head.contentEncoding == nil else { return nil }
     guard let known, known.url == url, !validators(head, known).isEmpty, sameVersion(head, known, url: url)
     else { return nil }
     return known.total
