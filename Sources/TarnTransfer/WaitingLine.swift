@@ -84,11 +84,14 @@ struct WaitingLine<Element>: ~Copyable {
     /// Who comes next by that way: the first of those whose queues may go.
     func next(_ way: Way, _ rules: Rules) -> Turn? {
       let limit = streamLimit(rules)
-      let turns = Kind.allCases.compactMap { kind -> Turn? in
-        guard let order = first(kind), let hold = hold(kind, way, limit: limit, rules) else { return nil }
-        return Turn(order: order, kind: kind, hold: hold)
+      var next: Turn?
+      for kind in Kind.allCases {
+        guard let order = first(kind), order < next?.order ?? .max,
+          let hold = hold(kind, way, limit: limit, rules)
+        else { continue }
+        next = Turn(order: order, kind: kind, hold: hold)
       }
-      return turns.min { $0.order < $1.order }
+      return next
     }
 
     /// What one of that kind would have if it got in that way now; nil where it may not.

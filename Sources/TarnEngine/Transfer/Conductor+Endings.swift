@@ -72,7 +72,8 @@ extension Conductor {
       discardPartial(job.id)
       trouble(
         jobs[job.id] ?? job, code: "unstable-source",
-        "\(Printable.escape(job.url)): has fewer bytes than the same version had a moment before",
+        "\(Printable.escape(job.url)): has fewer bytes than the same version had before; the server or a cache is wrong, "
+          + "and the next pass asks for all of it",
         isTransient: false)
     case .notModified where job.isConditional:
       guard let size = job.entry.size, size != job.action.row?.identity.size else {

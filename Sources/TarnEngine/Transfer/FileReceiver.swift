@@ -348,8 +348,9 @@ final class FileReceiver: DownloadReceiver {
       if let before = state.before, ResumeLadder.isTail(partial.length, head, before) {
         return .verdict(.askFromZero, head)
       }
-      let total = verdict == .append ? head.contentRange?.total : check.size == nil ? state.known?.total : nil
-      if let total, partial.length != total {
+      // The feed's own size is checked when the file is sealed.
+      let told = check.size == nil ? state.known?.total : nil
+      if let total = verdict == .append ? head.contentRange?.total : told, partial.length != total {
         if partial.length < total { return .short(partial, known(state), total: total) }
         // More than the range that it names: nothing of it can be trusted.
         guard verdict == .takeFromZero else { return .verdict(.askFromZero, head) }

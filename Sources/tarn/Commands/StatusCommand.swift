@@ -22,8 +22,8 @@ struct StatusCommand: ParsableCommand {
 
       --check tells each mirror that is not good, and why. It is late when its last success is too old, clock when \
       that lies in the future, failing when its last pass failed or left files undone, held when deletions wait for \
-      approval. For Nagios late and clock are critical (2), failing and held a warning (1); 3 is a mirror that cannot \
-      be looked at. Without names it leaves out mirrors whose settings say dry-run, for their passes bring nothing into sync.
+      approval, interrupted when its last pass was ended and files are missing. For Nagios late and clock are critical \
+      (2), the others a warning (1); 3 is a mirror that cannot be looked at. Without names it leaves out mirrors whose settings say dry-run, for their passes bring nothing into sync.
       """)
 
   enum CheckFormat: String, CaseIterable, ExpressibleByArgument { case text, nagios }
