@@ -101,6 +101,7 @@ extension Tarn {
     var pass = try passRequest(feed, options, request, in: home)
     pass.wasRebuilt = mirror.setAside != nil
     pass.isJournalLost = { isUnmade(mirror, made) }
+    if request.isOnce { pass.choosesOthers = try choosesOthers(pass.policy, mirror.ledger) }
     let ports = try makePorts(
       feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,
       stage: home.stateDirectory + "/stage.sqlite", observer: observer)
@@ -310,6 +311,18 @@ extension Tarn {
     }
     request.rates?.attach(downloader)
     return downloader
+  }
+
+  /// Whether a pass chooses other files than the mirror does by the options that it remembers.
+  private func choosesOthers(_ policy: PassPolicy, _ ledger: any LedgerPort) throws(PassFailure) -> Bool {
+    let remembered: String?
+    do throws(LedgerFailure) {
+      remembered = try ledger.fact(.options)
+    } catch {
+      throw PassFailure(error)
+    }
+    guard let remembered, let own = try? PassOptions(encoded: remembered).policy() else { return false }
+    return policy.filter != own.filter || policy.window != own.window
   }
 
   /// The folder and the ledger as they are, without a lock; nothing is made.

@@ -11,6 +11,9 @@ package struct PassRequest: Sendable {
   package var wasRebuilt = false
   /// Its options hold for this pass alone.
   package var isOnce = false
+  /// And they choose other files than the mirror's own: how the mirror stood before is not made better by what this pass says of
+  /// a part of it.
+  package var choosesOthers = false
   /// What the ledger remembers once the feed was read: a mistyped feed is not followed from then on.
   package var facts: [(name: LedgerFact, value: String)] = []
   /// A digest of all that shapes what the feed comes to, beside the feed itself; nil to read it whole whatever is known
@@ -131,6 +134,7 @@ package struct Pass {
       let recovery = Recovery(ledger: ports.ledger, folder: folder, clock: ports.clock)
       try recovery.run()
       let lastEvent = try ports.ledger.lastEvent()
+      let before = try request.choosesOthers ? MirrorRecord(ports.ledger) : nil
       let known = try knownFeed(at: started)
       try note([
         .fact(.attempt, started.rfc3339), .fact(.began, String(started.nanoseconds)),
@@ -157,7 +161,7 @@ package struct Pass {
       guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
       try recovery.expireTrash(after: request.policy.keepTrash)
       report.ended = ports.now
-      try self.record(report, record, after: lastEvent)
+      try self.record(report, record, over: before, after: lastEvent)
       return report
     }
   }
@@ -172,7 +176,8 @@ package struct Pass {
     let (builder, end, walk) = try read(document, folder, reader, meanwhile, started: started)
     // Before it is recorded which format the list has now.
     let (verdict, hold) = try judge(builder, end, isComplete: isComplete(end, walk))
-    let saysAll = (isComplete(end, walk) || builder.isWindow) && !builder.hasBlindSpot
+    let saysAll =
+      (isComplete(end, walk) || builder.isWindow) && !builder.hasBlindSpot && !request.choosesOthers
     try accept(end, document, builder, solved: builder.old.solved(saysAll: saysAll))
     // A plan that is held is of an older manifest: what it names may be wanted again.
     try note([.dropHolds])
@@ -401,9 +406,12 @@ package struct Pass {
   }
 
   /// - Parameter lastEvent: before the pass began.
-  private func record(_ report: PassReport, _ feed: FeedRecord?, after lastEvent: Int64) throws {
+  /// - Parameter before: how the mirror stood, where this pass says nothing of all of it.
+  private func record(
+    _ report: PassReport, _ feed: FeedRecord?, over before: MirrorRecord?, after lastEvent: Int64
+  ) throws {
     var changes: [LedgerChange] = report.problems.map { .problem($0) }
-    if !report.wasStopped { changes.append(.dropProblems(seenBefore: report.started)) }
+    if !report.wasStopped, before == nil { changes.append(.dropProblems(seenBefore: report.started)) }
     changes += report.namedEarly.subtracting(report.problems.map(\.name)).map { .dropProblem(name: $0) }
     changes.append(report.unnamed.change(began: report.started))
     changes += [
@@ -417,8 +425,9 @@ package struct Pass {
       .fact(.outcome, report.outcome), .fact(.trashKept, request.policy.keepTrash.map(String.init)),
     ]
     changes += PassProgress.Snapshot.noChanges + sizes(report.bytes)
+    changes += before?.changes ?? []
     changes.append(.fact(.feedRecord, feed?.encoded))
-    if report.isInSync { changes.append(.fact(.success, report.ended.rfc3339)) }
+    if report.isInSync, before == nil { changes.append(.fact(.success, report.ended.rfc3339)) }
     changes.append(.fact(.latestTime, String(try latestTime().nanoseconds)))
     if !report.wasStopped { changes.append(try LossBook.change(ports, beganAfter: lastEvent)) }
     changes += prunings(now: report.ended)

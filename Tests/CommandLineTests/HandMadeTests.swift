@@ -48,6 +48,15 @@ import Testing
 
   // MARK: What is remembered
 
+  /// What is in sync for once is not the mirror.
+  @Test func onceMakesNothingOfTheMirrorBetter() throws {
+    defer { end() }
+    #expect(try tarn("sync", "./feed/broken", "m").status != 0)
+    #expect(try tarn("sync", "--once", "--include", "a.txt", "m").status == 0)
+    #expect(try tarn("status", "--check", "m").status != 0)
+    #expect(try tarn("status", "m").output.contains("missing.txt"))
+  }
+
   @Test func whatIsRememberedIsShownAndTakenBack() throws {
     defer { end() }
     let proxy = "http://ann:secret@127.0.0.1:9"

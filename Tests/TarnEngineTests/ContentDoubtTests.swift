@@ -248,6 +248,16 @@ import Testing
       ("a.tar.gz", told, "<?xml version=\"1.0\"?>\n<!DOCTYPE html><p>login".bytes, nil),
       ("x.xls", ContentHint(mediaType: "application/vnd.ms-excel".bytes), "<html>login".bytes, "text/html"),
       ("a.ova", ContentHint(), "<html>login".bytes, "text/html"),
+      ("a.ova", ContentHint(), "<html>login".bytes, Self.typed),
+      ("a.ova", ContentHint(), "Not found".bytes, "text/html"),
+      ("a.ova", ContentHint(), "Not found".bytes, "text/plain"),
+      ("a.tar.gz", ContentHint(), "Not found".bytes, "text/html"),
+      ("a.ova", ContentHint(), "{\"error\": 1}".bytes, "application/json"),
+      ("a.ova", ContentHint(), "<Error><Code>NoSuchKey</Code></Error>".bytes, "application/xml"),
+      ("a.iso.sha256", ContentHint(), "<Error><Code>NoSuchKey</Code></Error>".bytes, "application/xml"),
+      ("a.iso.sha256", ContentHint(), "{\"error\": 1}".bytes, "application/json"),
+      ("a.iso.asc", ContentHint(), "<title>404</title>".bytes, "text/html"),
+      ("a.ova", ContentHint(), [], nil),
       ("notes.txt", ContentHint(), "<!DOCTYPE html>login".bytes, "text/html; charset=utf-8"),
       ("a.iso.sha256", ContentHint(), "<html>login".bytes, "text/html"),
       ("a.txt", ContentHint(mediaType: "text/plain".bytes), "<html>login".bytes, "text/html"),
@@ -280,6 +290,19 @@ import Testing
       world.server.answer(World.host + name, answer)
       #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name) \(hint) \(type ?? "")")
       #expect(world.files.isEmpty)
+    }
+  }
+
+  /// What pages of programs begin with that write no head.
+  @Test(arguments: [
+    "<title>404 Not Found</title>", "<script>location='/login'</script>", "<meta http-equiv=refresh>",
+    "<center><h1>502</h1></center>", "<H1>Forbidden</H1>", "<p>gone</p>", "<a href=\"/login\">Found</a>.",
+  ])
+  func aPageWithoutAHeadIsNoFile(_ body: String) throws {
+    for name in ["a.tar.gz", "a.iso", "a.txt", "a.sha256"] {
+      let world = world(ContentHint(), name)
+      world.server.answer(World.host + name, page(body + String(repeating: " ", count: 2000), "text/html"))
+      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(name)")
     }
   }
 

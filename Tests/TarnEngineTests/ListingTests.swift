@@ -218,11 +218,18 @@ import Testing
     #expect(try world.pass(downloader).run(folder: world.folder).isInSync)
   }
 
-  @Test func aRefusedAddressKeepsItsPassword() throws {
+  @Test(arguments: [
+    ("http://me:secret@h/a", "http://***@h/a"), ("//me:secret@h/a", "//***@h/a"),
+    ("http://m e:secret@h/a", "http://***@h/a"), ("http:/me:secret@h/a", "http:/***@h/a"),
+    ("feed:me:secret@h", "feed:***@h"), ("me:secret@h/a", "me:***@h/a"),
+    ("\\\\me:secret@h\\a", "\\\\***@h\\a"), ("feed:http://me:secret@h/a", "feed:http://***@h/a"),
+    ("photo@2x.png", "photo@2x.png"), ("http://h/a@b", "http://h/a@b"),
+  ])
+  func aRefusedAddressKeepsItsPassword(_ address: String, _ shown: String) throws {
     let world = World()
-    world.items = [.refused(Refusal(name: "http://me:secret@h/a".bytes, .dotSegment))]
+    world.items = [.refused(Refusal(text: address.bytes, code: "url-refused", reason: "no"))]
     let problem = try #require(try world.run().problems.first)
-    #expect(problem.name == "http://***@h/a".bytes)
+    #expect(problem.name == shown.bytes)
   }
 
   @Test func refusalsAreToldOnce() throws {

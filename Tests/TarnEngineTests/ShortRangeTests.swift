@@ -94,6 +94,56 @@ import Testing
     #expect(world.server.requests.map(\.offset).last == 0)
   }
 
+  /// What a login page answers to a request for the rest costs nothing of what came before.
+  @Test func aLoginPageTakesNothingAway() throws {
+    // Large enough to be remembered by the next pass.
+    let text = String(repeating: "0123456789abcdef", count: 1 << 17)
+    let world = World()
+    world.policy.retries = 0
+    var entry = world.entry("a", text)
+    (entry.size, entry.digests) = (nil, [])
+    entry.hint = ContentHint(mediaType: "audio/mpeg".bytes)
+    world.add(entry)
+    world.server.answer(Self.url, FakeAnswer(status: 500))
+    world.server.script(Self.url, [Server.broken(text, after: 1 << 20, etag: "\"1\"")])
+    #expect(try world.run().counts.failed == 1)
+    var login = FakeAnswer(body: "<html>login</html>".bytes)
+    login.contentType = "text/html"
+    login.honoursRanges = false
+    world.server.answer(Self.url, login)
+    #expect(try world.run().problems.map(\.code) == ["content-mismatch"])
+    #expect(world.server.requests.map(\.offset) == [1 << 20])
+    world.server.put(Self.url, text.bytes, etag: "\"1\"")
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.offset) == [1 << 20])
+    #expect(world.text("a") == text)
+  }
+
+  /// HTTP/1.0 closes the connection behind a part; where it ends the part says itself.
+  @Test func aPartWithoutALengthEndsWhereItSays() throws {
+    let world = world(.nothing, FakeAnswer())
+    let offsets = Locked<[UInt64]>([])
+    let downloader = HeadDownloader(
+      try FakeDownloader { request in
+        let isFirst = offsets.withLock { offsets in
+          offsets.append(request.offset)
+          return offsets.count == 1
+        }
+        return isFirst
+          ? Server.broken(Self.text, after: 2000, etag: "\"1\"")
+          : FakeAnswer(etag: "\"1\"", body: Self.text.bytes)
+      }
+    ) { request, head in
+      guard request.offset > 0 else { return }
+      head.contentLength = nil
+      head.isFramed = false
+    }
+    defer { downloader.shutDown() }
+    #expect(try world.pass(downloader).run(folder: world.folder).isInSync)
+    #expect(world.text("a") == Self.text)
+    #expect(offsets.withLock { $0 } == [0, 2000])
+  }
+
   /// A part without a total may be the last one or not.
   @Test(arguments: [Known.nothing, .listing, .hint])
   func aPartWithoutATotalIsNotTaken(_ known: Known) throws {

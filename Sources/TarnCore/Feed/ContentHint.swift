@@ -31,6 +31,8 @@ package struct ContentDoubt: Sendable {
     /// No web page, and perhaps a text all the same: what is compressed, which some servers unpack on the way, and types that
     /// nobody knows.
     case other
+    /// A digest or a signature: a text that is never markup.
+    case proof
     /// Markup, another text, or what a program makes as it is asked.
     case text
     case nothing
@@ -72,8 +74,7 @@ package struct ContentDoubt: Sendable {
   ///   - contentType: as the server sent it.
   package func doubt(opening: some Collection<UInt8>, contentType: String?) -> FolderFailure? {
     let came = Opening(opening)
-    // A drawing that is called one, whatever its name.
-    if came.isMarkup, !came.isPage, Self.mediaType(contentType) == "image/svg+xml" { return nil }
+    if came.isDrawing(contentType) { return nil }
     let why: String?
     switch declared {
     case .media(let type) where came.isMarkup || came.isJSON || came.isPointer:
@@ -83,6 +84,7 @@ package struct ContentDoubt: Sendable {
       why = nil
     case _ where !mayBePage && came.isPage && Self.isHTML(contentType),
       .binary where came.isMarkup || came.isJSON || came.isPointer,
+      .proof where came.isMarkup || came.isJSON,
       .other
     where came.isPage || came.isErrorDocument || came.isPointer || came.isMarkup && Self.isHTML(contentType):
       why = "\(Self.came(contentType)) came, which the file's name or its declared type does not fit"
@@ -120,13 +122,14 @@ package struct ContentDoubt: Sendable {
     // A longer body is called a text only where the server calls it one as well.
     let isText = looksLikeText && isSaidToBeText
     let isScrap = looksLikeText && isTiny && isShort
+    guard !Opening(opening).isDrawing(contentType) else { return nil }
     let isDoubted =
       switch declared {
       case .media: isText || isSaidToBeText && (isTiny || isShort) || isScrap
-      case .binary(let isTold): isText && (isTold || isShort) || isScrap
+      case .binary(let isTold): isText && (isTold || isShort || isTiny) || isScrap
       case .other: isText && (isShort || hint.length == nil && isTiny && Self.isAnswer(contentType))
       case .nothing: isText && isShort
-      case .text: false
+      case .text, .proof: false
       }
     guard isDoubted else { return nil }
     let what = "\(Self.came(contentType)) of \(Units.count(size, "byte")) came where the feed "
@@ -140,7 +143,7 @@ package struct ContentDoubt: Sendable {
     if let sizes = hint.sizes { return sizes.contains(0) }
     return switch declared {
     case .media, .binary: false
-    case .text: hint.length == nil
+    case .text, .proof: hint.length == nil
     case .other, .nothing: hint.length == nil && !isEnclosure
     }
   }
@@ -191,6 +194,11 @@ private struct Opening {
       || (0x61...0x7A).contains(text[1] | 0x20)
   }
 
+  /// A drawing that is called one, whatever its name.
+  func isDrawing(_ contentType: String?) -> Bool {
+    isMarkup && !isPage && ContentDoubt.mediaType(contentType) == "image/svg+xml"
+  }
+
   /// `<Error>`, as stores of the S3 kind answer.
   var isErrorDocument: Bool { start.hasPrefix("<error") }
 
@@ -207,8 +215,14 @@ private struct Opening {
   /// A web page, by its own first words; comments may stand in front of them.
   var isPage: Bool {
     let start = start
-    return ["<!doctype html", "<html", "<head", "<body"].contains { start.hasPrefix($0) }
+    return start.hasPrefix("<!doctype html") || Self.pageElements.contains { start.hasPrefix("<\($0)") }
   }
+
+  /// What pages begin with, also such as a program writes without a head.
+  private static let pageElements = [
+    "html", "head", "body", "title", "meta", "link", "style", "script", "base", "center", "h1", "h2", "h3",
+    "p>", "b>", "br", "hr", "div", "font", "form", "table", "frameset", "iframe", "a href", "noscript",
+  ]
 
   /// Behind the comment, or the declaration of XML, that stands first; nil where none does.
   private static func commentEnd(of text: ArraySlice<UInt8>) -> Int? {
@@ -249,9 +263,8 @@ extension ContentDoubt {
 
   /// Endings of texts that no server shows as a page.
   private static let plainEndings: Set<String> = [
-    "txt", "json", "jsonl", "ndjson", "csv", "tsv", "md5", "sha1", "sha256", "sha512", "sha256sum",
-    "sha512sum", "asc",
-    "sig", "gpg", "torrent", "m3u", "m3u8", "pls", "srt", "vtt", "gpx", "kml", "log", "nfo", "conf", "ini",
+    "txt", "json", "jsonl", "ndjson", "csv", "tsv", "torrent", "m3u", "m3u8", "pls", "srt", "vtt", "gpx",
+    "kml", "log", "nfo", "conf", "ini",
     "toml",
     "yaml", "yml",
   ]
@@ -261,6 +274,7 @@ extension ContentDoubt {
     let type = hint.mediaType.map { String(decoding: $0, as: UTF8.self) } ?? ""
     let isKnown =
       binaryEndings.contains(ending) || otherEndings.contains(ending) || plainEndings.contains(ending)
+      || proofEndings.contains(ending)
     return !isKnown || hasPageInside(entry)
       || ["text/html", "application/xhtml+xml"].contains(type) || isOfText(type) && !type.hasPrefix("text/")
   }
@@ -276,6 +290,7 @@ extension ContentDoubt {
   private static func declared(_ entry: Entry, _ ending: String) -> Declared {
     let text = entry.hint.mediaType.map { Printable.escape($0) } ?? ""
     let isTold = !text.isEmpty && !saysNothing.contains(text)
+    if proofEndings.contains(ending) { return .proof }
     if isTold, isOfText(text) || madeEndings.contains(ending) { return .text }
     // A TypeScript file, by a server's table of endings.
     if text == "video/mp2t" { return .other }
@@ -335,9 +350,15 @@ extension ContentDoubt {
     "deb", "rpm", "apk", "exe", "msi", "dmg", "jar", "whl", "parquet",
   ]
 
+  private static let proofEndings: Set<String> = [
+    "md5", "sha1", "sha224", "sha256", "sha384", "sha512", "b2", "b3", "md5sum", "sha1sum", "sha256sum",
+    "sha512sum",
+    "asc", "sig", "gpg",
+  ]
+
   /// Of texts, whatever length the feed tells.
   private static let textEndings: Set<String> = [
-    "txt", "text", "md", "rst", "asc", "sig", "vtt", "srt", "json", "jsonl", "ndjson", "xml", "rss", "atom",
+    "txt", "text", "md", "rst", "vtt", "srt", "json", "jsonl", "ndjson", "xml", "rss", "atom",
     "gpx",
     "kml", "svg", "csv", "tsv", "log", "nfo", "mht", "hta", "m3u", "m3u8", "pls", "sh", "conf", "ini", "toml",
     "yaml", "yml", "css", "js",
@@ -351,7 +372,7 @@ extension ContentDoubt {
 
   private static let otherEndings: Set<String> = ["gz", "bz2", "xz", "zst", "lz4", "lzma", "img", "bin"]
 
-  private static func mediaType(_ contentType: String?) -> String {
+  fileprivate static func mediaType(_ contentType: String?) -> String {
     let type = (contentType ?? "").prefix { $0 != ";" }.lowercased()
     return String(type.filter { $0 != " " && $0 != "\t" })
   }

@@ -498,7 +498,7 @@ final class PlanBuilder {
     // An address of the feed may carry a password.
     let name =
       refusal.path == nil
-      ? Array(Redaction.text(String(decoding: refusal.name, as: UTF8.self)).utf8) : refusal.name
+      ? Array(Redaction.address(String(decoding: refusal.name, as: UTF8.self)).utf8) : refusal.name
     report(name: name, kind: .refused, code: refusal.code, message: Redaction.text(refusal.reason))
   }
 

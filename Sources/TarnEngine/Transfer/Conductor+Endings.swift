@@ -104,7 +104,7 @@ extension Conductor {
     if !isProgress { jobs[job.id]?.restarts += 1 }
     guard isProgress || job.restarts < Job.mostRestarts else {
       let message =
-        "\(Printable.escape(job.url)): sent \(Units.count(came, "byte")) of the \(Units.grouped(total)) and ended"
+        "\(Printable.escape(job.url)): ends after \(Units.grouped(kept)) of \(Units.count(total, "byte")), time and again"
       // Once: where the rest never comes, the whole may.
       guard job.restarts > Job.mostRestarts else { return askForTheWhole(job, message) }
       return trouble(jobs[job.id] ?? job, code: "range-too-short", message, isTransient: true)
@@ -159,6 +159,12 @@ extension Conductor {
     _ job: Job, _ failure: FolderFailure, _ partial: (any PartialFile)?, _ known: ResumeLadder.Known?
   ) {
     switch failure.code {
+    case .contentMismatch where known != nil:
+      // The bytes of an earlier attempt are as they were.
+      keep(job.id, partial, known)
+      trouble(
+        jobs[job.id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
+        isTransient: false)
     case .digestMismatch, .sizeMismatch, .contentMismatch:
       (partial ?? job.partial)?.discard()
       jobs[job.id]?.partial = nil

@@ -222,7 +222,8 @@ final class FileReceiver: DownloadReceiver {
   private func open() {
     let (isDue, verdict, head, kept) = state.withLock { state in
       defer { state.isToOpen = false }
-      return (state.isToOpen, state.verdict, state.head, state.partial)
+      // What is doubted by its first bytes writes over nothing that came before.
+      return (state.isToOpen && state.failure == nil, state.verdict, state.head, state.partial)
     }
     guard isDue else { return }
     guard let head, verdict == .takeFromZero else { return markOpened(kept) }
@@ -329,7 +330,9 @@ final class FileReceiver: DownloadReceiver {
 
   private func verdict(on outcome: DownloadOutcome, _ state: State) -> JobEnd {
     if let failure = state.failure {
-      return .folder(blamed(failure, state.verdict), state.partial, known(state))
+      // Of an answer that is doubted nothing is kept, of those before it everything.
+      let isKept = failure.code != .contentMismatch || state.known?.kept ?? 0 > 0
+      return .folder(blamed(failure, state.verdict), state.partial, isKept ? known(state) : nil)
     }
     if state.isDirectory, state.head.map({ (200..<300).contains($0.status) }) == true { return .isDirectory }
     if let said = state.wrongSize {
@@ -341,7 +344,7 @@ final class FileReceiver: DownloadReceiver {
       guard let verdict = state.verdict, verdict == .append || verdict == .takeFromZero,
         let partial = state.partial
       else { return .verdict(state.verdict ?? .status(HTTPStatus(head.status)), head) }
-      if !head.isFramed, check.size == nil, check.digest == nil {
+      if !head.isFramed, head.contentRange?.last == nil, check.size == nil, check.digest == nil {
         let text = "nothing marks where its answer ends, so a cut could not be told"
         return .network(DownloadFailure(.truncated, text, isTransient: false), state.partial, nil)
       }

@@ -32,6 +32,7 @@ final class World {
   var settings: String?
   var mostHeldBack = 4096
   var isOnce = false
+  var choosesOthers = false
   /// Each look at the monotonic clock finds it far on: pauses are over at once.
   var rushes = false
   /// Each look at the wall clock finds it a millisecond on.
@@ -193,6 +194,7 @@ final class World {
     request.settings = settings
     request.mostHeldBack = mostHeldBack
     request.isOnce = isOnce
+    request.choosesOthers = choosesOthers
     request.facts = isOnce ? [] : [(.options, options.encoded)]
     let ports = self.ports(downloader)
     request.steering = steering
