@@ -116,14 +116,14 @@ enum IntentCodec {
     writer.put(byte: intent.kind.rawValue)
     writer.put(intent.partialName)
     writer.put(intent.trashName)
-    writer.put(byte: intent.displacesOwn ? 1 : 0)
-    writer.put(intent.row)
+    writer.put(intent.displacesOwn)
+    intent.row.write(to: &writer)
   }
 
   static func decode(from reader: inout ByteReader) throws(DamagedBytes) -> Intent {
     guard let kind = Intent.Kind(rawValue: try reader.byte()) else { throw DamagedBytes() }
     let (partialName, trashName, displacesOwn) = (try reader.text(), try reader.text(), try reader.flag())
-    let row = try reader.row()
+    let row = try Row.read(from: &reader)
     return Intent(
       kind: kind, path: row.path, partialName: partialName, trashName: trashName, row: row,
       displacesOwn: displacesOwn)

@@ -57,13 +57,13 @@ final class SQLiteRowCursor: RowCursor {
   /// - Parameter tally: of all rows; nil where others write, too.
   init(_ readers: ReaderPool, _ region: Region, _ tally: RowTally?) throws(LedgerFailure) {
     self.tally = region == .everything ? tally.map { ($0, $0.begin()) } : nil
-    let (sql, values) = SQL.select("path, \(SQL.rowColumns)", from: "rows", in: region)
+    let (sql, values) = SQL.select(Row.columns, from: Row.table, in: region)
     rows = try LentStatement(readers, sql, values)
   }
 
   func next() throws(LedgerFailure) -> Row? {
     do throws(LedgerFailure) {
-      if let row = try rows.next({ row throws(LedgerFailure) in try row.row() }) {
+      if let row = try rows.next({ row throws(LedgerFailure) -> Row in try row.record() }) {
         count += 1
         return row
       }
@@ -86,8 +86,9 @@ final class SQLiteRecordedCursor: RecordedCursor {
   }
 
   func next() throws(LedgerFailure) -> Recorded? {
-    try rows.next { row throws(LedgerFailure) in
-      Recorded(path: try row.path(0), identity: try row.identity(from: 1))
+    try rows.next { row throws(LedgerFailure) -> Recorded in
+      var reader = ColumnReader(row)
+      return Recorded(path: try reader.path(), identity: try reader.identity())
     }
   }
 }

@@ -1,30 +1,13 @@
 import TarnCore
 
-/// The longer statements, and the lists of columns that they share with `Columns.swift`.
+/// The longer statements; columns are listed in `Records.swift`.
 enum SQL {
   static let countHeldPathDown = """
     UPDATE held SET count = count - 1
     WHERE EXISTS (SELECT 1 FROM held_paths WHERE held_paths.plan = held.plan AND path = ?)
     """
 
-  /// Of `rows` and `intents`, in the order of `Row.values`.
-  static let rowColumns = """
-    device, inode, size, modified, changed, algorithm, digest, verified, fingerprint, etag, last_modified, placed,
-    adopted
-    """
-  static let row = "SELECT path, \(rowColumns) FROM rows"
   static let recorded = "SELECT path, device, inode, size, modified, changed FROM rows ORDER BY path"
-  static let putRow = "INSERT OR REPLACE INTO rows (path, \(rowColumns)) VALUES (\(places(14)))"
-
-  static let intentColumns = "path, kind, partial_name, trash_name, displaces_own, \(rowColumns)"
-  static let putIntent = "INSERT OR REPLACE INTO intents (\(intentColumns)) VALUES (\(places(18)))"
-
-  static let partialColumns =
-    "path, name, url, etag, last_modified, total, algorithm, digest, fingerprint, durable, boot_id"
-  static let putPartial = "INSERT OR REPLACE INTO partials (\(partialColumns)) VALUES (\(places(11)))"
-
-  static let trashColumns = "name, path, reason, own, size, moved, device, inode, modified, changed"
-  static let putTrash = "INSERT OR REPLACE INTO trash (\(trashColumns)) VALUES (\(places(10)))"
 
   /// What two places, `> ?` and `< ?`, take for all that lies below a path.
   static func below(_ path: RelativePath) -> [Value] {
@@ -50,11 +33,10 @@ enum SQL {
     )
   }
 
-  static let problemColumns = "name, kind, code, message, since, seen, attempts"
   /// Of problems: what failed counts when it was seen since that moment, all else in any case.
   static let isStanding = "(kind <> 'failed' OR seen >= ?)"
   static let putProblem = """
-    INSERT INTO problems (\(problemColumns)) VALUES (\(places(7)))
+    INSERT INTO problems (\(Problem.columns)) VALUES (\(Problem.places))
     ON CONFLICT (name) DO UPDATE SET
       since = CASE WHEN code = excluded.code THEN since ELSE excluded.since END,
       attempts = CASE
@@ -65,9 +47,7 @@ enum SQL {
 
   static let dropProblems = "DELETE FROM problems WHERE seen < ? RETURNING name, kind"
 
-  static let eventColumns = "moment, code, path, bytes, detail"
-  static let event = "SELECT number, \(eventColumns) FROM events"
-  static let addEvent = "INSERT INTO events (\(eventColumns)) VALUES (\(places(5)))"
+  static let addEvent = "INSERT INTO events (\(Event.ownColumns)) VALUES (?, ?, ?, ?, ?)"
 
   static let oldestPrunable = """
     SELECT number, moment FROM events WHERE NOT (code = 'deleted' AND moment >= ?) ORDER BY number LIMIT 1
@@ -77,20 +57,13 @@ enum SQL {
   static let lastPrunable = "SELECT number FROM events WHERE \(prunable) ORDER BY number DESC LIMIT 1"
   static let prune = "DELETE FROM events WHERE \(prunable)"
 
-  static let nameColumns = "path, guid, ordinal, place, url, title, date, first, rule"
-  static let name = "SELECT \(nameColumns) FROM names"
-  static let putName = "INSERT OR REPLACE INTO names (\(nameColumns)) VALUES (\(places(9)))"
   static let placedNames = """
     SELECT names.path, date, first FROM names JOIN rows ON rows.path = names.path
     ORDER BY coalesce(date, first) DESC, names.path
     """
 
-  static let activityColumns = "path, received, total, rate, source"
-  static let addActivity = "INSERT INTO activity (position, \(activityColumns)) VALUES (\(places(6)))"
+  static let addActivity =
+    "INSERT INTO activity (position, \(Activity.columns)) VALUES (?, \(Activity.places))"
 
   static let fact = "SELECT value FROM facts WHERE name = ?"
-
-  private static func places(_ count: Int) -> String {
-    Array(repeating: "?", count: count).joined(separator: ", ")
-  }
 }

@@ -3,7 +3,7 @@ import TarnRuntime
 
 extension SQLiteLedger {
   package func row(_ path: RelativePath) throws(LedgerFailure) -> Row? {
-    try first("\(SQL.row) WHERE path = ?", [.blob(path.bytes)]) { row throws(LedgerFailure) in try row.row() }
+    try record("WHERE path = ?", [.blob(path.bytes)])
   }
 
   package func rows(in region: Region) throws(LedgerFailure) -> any RowCursor {
@@ -40,20 +40,19 @@ extension SQLiteLedger {
 
   package func rows(digest: Digest, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [Row] {
     indexDigests()
-    return try all(
-      "\(SQL.row) WHERE digest = ? AND algorithm = ? AND path > ? ORDER BY path LIMIT ?",
+    return try records(
+      "WHERE digest = ? AND algorithm = ? AND path > ? ORDER BY path LIMIT ?",
       [
         .blob(digest.bytes), .integer(Int64(digest.algorithm.rawValue)), .blob(after?.bytes ?? []),
         .limit(limit),
-      ]
-    ) { row throws(LedgerFailure) in try row.row() }
+      ])
   }
 
   package func intents() throws(LedgerFailure) -> [Intent] {
     try read { connection throws(LedgerFailure) in
       try connection.snapshot { () throws(LedgerFailure) in
-        let single = try connection.all("SELECT \(SQL.intentColumns) FROM intents") {
-          row throws(LedgerFailure) in try row.intent()
+        let single = try connection.all(Intent.select) { row throws(LedgerFailure) -> Intent in
+          try row.record()
         }
         let groups = try IntentGroups.all(connection)
         return (single + groups.flatMap(\.intents)).sorted { $0.path < $1.path }
@@ -62,22 +61,16 @@ extension SQLiteLedger {
   }
 
   package func partial(_ path: RelativePath) throws(LedgerFailure) -> PartialRow? {
-    try first("SELECT \(SQL.partialColumns) FROM partials WHERE path = ?", [.blob(path.bytes)]) {
-      row throws(LedgerFailure) in try row.partial()
-    }
+    try record("WHERE path = ?", [.blob(path.bytes)])
   }
 
   package func partials() throws(LedgerFailure) -> [PartialRow] {
-    try all("SELECT \(SQL.partialColumns) FROM partials ORDER BY path") { row throws(LedgerFailure) in
-      try row.partial()
-    }
+    try records("ORDER BY path")
   }
 
   /// The oldest first.
   package func trash() throws(LedgerFailure) -> [TrashRow] {
-    try all("SELECT \(SQL.trashColumns) FROM trash ORDER BY moved, name") { row throws(LedgerFailure) in
-      try row.trash()
-    }
+    try records("ORDER BY moved, name")
   }
 
   package func trashTotals() throws(LedgerFailure) -> (files: Int, bytes: UInt64) {
@@ -88,23 +81,18 @@ extension SQLiteLedger {
   }
 
   package func problems(limit: Int, failedSince: Timestamp?) throws(LedgerFailure) -> [Problem] {
-    try all(
-      "SELECT \(SQL.problemColumns) FROM problems WHERE \(SQL.isStanding) ORDER BY name LIMIT ?",
-      [.integer(failedSince?.nanoseconds ?? .min), .limit(limit)]
-    ) { row throws(LedgerFailure) in try row.problem() }
+    try records(
+      "WHERE \(SQL.isStanding) ORDER BY name LIMIT ?",
+      [.integer(failedSince?.nanoseconds ?? .min), .limit(limit)])
   }
 
   package func problem(name: [UInt8]) throws(LedgerFailure) -> Problem? {
-    try first("SELECT \(SQL.problemColumns) FROM problems WHERE name = ?", [.blob(name)]) {
-      row throws(LedgerFailure) in try row.problem()
-    }
+    try record("WHERE name = ?", [.blob(name)])
   }
 
   package func problem(below path: RelativePath, code: String) throws(LedgerFailure) -> Problem? {
-    try first(
-      "SELECT \(SQL.problemColumns) FROM problems WHERE name > ? AND name < ? AND code = ? ORDER BY name LIMIT 1",
-      SQL.below(path) + [.text(code)]
-    ) { row throws(LedgerFailure) in try row.problem() }
+    try record(
+      "WHERE name > ? AND name < ? AND code = ? ORDER BY name LIMIT 1", SQL.below(path) + [.text(code)])
   }
 
   package func problemCounts(failedSince: Timestamp?) throws(LedgerFailure) -> [Problem.Kind: Int] {
@@ -120,7 +108,10 @@ extension SQLiteLedger {
   ) throws(LedgerFailure) -> [Problem.Kind: Int] {
     let counts = try all(
       "SELECT kind, count(*) FROM problems WHERE \(condition) GROUP BY kind", [.integer(moment)]
-    ) { row throws(LedgerFailure) in (try row.problemKind(0), Int(try row.integer(1))) }
+    ) { row throws(LedgerFailure) -> (Problem.Kind, Int) in
+      var reader = ColumnReader(row)
+      return (try reader.choice(), try reader.count())
+    }
     return Dictionary(counts, uniquingKeysWith: +)
   }
 
@@ -141,15 +132,11 @@ extension SQLiteLedger {
   }
 
   package func events(after number: Int64, limit: Int) throws(LedgerFailure) -> [Event] {
-    try all("\(SQL.event) WHERE number > ? ORDER BY number LIMIT ?", [.integer(number), .limit(limit)]) {
-      row throws(LedgerFailure) in try row.event()
-    }
+    try records("WHERE number > ? ORDER BY number LIMIT ?", [.integer(number), .limit(limit)])
   }
 
   package func events(path: RelativePath, limit: Int) throws(LedgerFailure) -> [Event] {
-    try all(
-      "\(SQL.event) WHERE path = ? ORDER BY number DESC LIMIT ?", [.blob(path.bytes), .limit(limit)]
-    ) { row throws(LedgerFailure) in try row.event() }
+    try records("WHERE path = ? ORDER BY number DESC LIMIT ?", [.blob(path.bytes), .limit(limit)])
   }
 
   package func eventCount(code: String, after number: Int64) throws(LedgerFailure) -> Int {
@@ -186,31 +173,23 @@ extension SQLiteLedger {
   }
 
   package func names(guid: [UInt8]) throws(LedgerFailure) -> [NameRow] {
-    try all("\(SQL.name) WHERE guid = ? ORDER BY path", [.blob(guid)]) { row throws(LedgerFailure) in
-      try row.name()
-    }
+    try records("WHERE guid = ? ORDER BY path", [.blob(guid)])
   }
 
   package func names(place: [UInt8], limit: Int) throws(LedgerFailure) -> [NameRow] {
-    try all("\(SQL.name) WHERE place = ? LIMIT ?", [.blob(place), .limit(limit)]) {
-      row throws(LedgerFailure) in try row.name()
-    }
+    try records("WHERE place = ? LIMIT ?", [.blob(place), .limit(limit)])
   }
 
   package func names(url: [UInt8]) throws(LedgerFailure) -> [NameRow] {
-    try all("\(SQL.name) WHERE url = ?", [.blob(url)]) { row throws(LedgerFailure) in try row.name() }
+    try records("WHERE url = ?", [.blob(url)])
   }
 
   package func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow] {
-    try all(
-      "\(SQL.name) WHERE title = ? AND date = ? ORDER BY path", [.blob(title), .integer(date.nanoseconds)]
-    ) { row throws(LedgerFailure) in try row.name() }
+    try records("WHERE title = ? AND date = ? ORDER BY path", [.blob(title), .integer(date.nanoseconds)])
   }
 
   package func name(_ path: RelativePath) throws(LedgerFailure) -> NameRow? {
-    try first("\(SQL.name) WHERE path = ?", [.blob(path.bytes)]) { row throws(LedgerFailure) in
-      try row.name()
-    }
+    try record("WHERE path = ?", [.blob(path.bytes)])
   }
 
   package func placedNames() throws(LedgerFailure) -> [(
@@ -222,9 +201,7 @@ extension SQLiteLedger {
   }
 
   package func activity() throws(LedgerFailure) -> [Activity] {
-    try all("SELECT \(SQL.activityColumns) FROM activity ORDER BY position") { row throws(LedgerFailure) in
-      try row.activity()
-    }
+    try records("ORDER BY position")
   }
 
   package func fact(_ name: LedgerFact) throws(LedgerFailure) -> String? {
@@ -247,6 +224,20 @@ extension SQLiteLedger {
         return try body(writer)
       }
     }
+  }
+
+  /// - Parameter clause: which one, and in which order: what follows `FROM table`.
+  private func record<Record: TableRecord>(
+    _ clause: String, _ values: [Value] = []
+  ) throws(LedgerFailure) -> Record? {
+    try first("\(Record.select) \(clause)", values) { row throws(LedgerFailure) -> Record in try row.record()
+    }
+  }
+
+  private func records<Record: TableRecord>(
+    _ clause: String, _ values: [Value] = []
+  ) throws(LedgerFailure) -> [Record] {
+    try all("\(Record.select) \(clause)", values) { row throws(LedgerFailure) -> Record in try row.record() }
   }
 
   private func first<Result>(

@@ -151,22 +151,20 @@ extension Connection {
   /// One change, inside the transaction of its list.
   fileprivate func write(_ change: LedgerChange) throws(LedgerFailure) {
     switch change {
-    case .row(let row):
-      try run(SQL.putRow) { (statement) throws(LedgerFailure) in try statement.put(row) }
+    case .row(let row): try put(row)
     case .dropRow(let path): try run("DELETE FROM rows WHERE path = ?", [.blob(path.bytes)])
     case .intent(let intent): try write(intent)
     case .dropIntent(let path): try run("DELETE FROM intents WHERE path = ?", [.blob(path.bytes)])
-    case .partial(let partial): try run(SQL.putPartial, partial.values)
+    case .partial(let partial): try put(partial)
     case .durable(let path, let bytes):
       try run("UPDATE partials SET durable = ? WHERE path = ?", [.bits(bytes), .blob(path.bytes)])
     case .dropPartial(let path): try run("DELETE FROM partials WHERE path = ?", [.blob(path.bytes)])
-    case .trash(let row): try run(SQL.putTrash, row.values)
+    case .trash(let row): try put(row)
     case .dropTrash(let name): try run("DELETE FROM trash WHERE name = ?", [.text(name)])
-    case .problem(let problem): try run(SQL.putProblem, problem.values)
+    case .problem(let problem): try put(problem, by: SQL.putProblem)
     case .dropProblem(let name): try run("DELETE FROM problems WHERE name = ?", [.blob(name)])
     case .dropProblems(let seenBefore): try run(SQL.dropProblems, [.integer(seenBefore.nanoseconds)])
-    case .event(let event):
-      try run(SQL.addEvent) { (statement) throws(LedgerFailure) in try statement.put(event) }
+    case .event(let event): try put(event, by: SQL.addEvent)
     case .pruneEvents(let keeping, let before, let now):
       try pruneEvents(keeping: keeping, before: before, now: now)
     case .hold(let plan): try write(plan)
@@ -181,7 +179,7 @@ extension Connection {
       try run("DELETE FROM held")
       try run("DELETE FROM held_paths")
       try writeFact(.heldReason, nil)
-    case .name(let name): try run(SQL.putName, name.values)
+    case .name(let name): try put(name)
     case .dropName(let path): try run("DELETE FROM names WHERE path = ?", [.blob(path.bytes)])
     case .activity(let list): try write(list)
     case .fact(let name, let value): try writeFact(name, value)
@@ -190,7 +188,7 @@ extension Connection {
 
   private func write(_ intent: Intent) throws(LedgerFailure) {
     try requireOnePath(intent)
-    try run(SQL.putIntent, intent.values)
+    try put(intent)
   }
 
   func requireOnePath(_ intent: Intent) throws(LedgerFailure) {
@@ -213,7 +211,10 @@ extension Connection {
   private func write(_ list: [Activity]) throws(LedgerFailure) {
     try run("DELETE FROM activity")
     for (position, activity) in list.enumerated() {
-      try run(SQL.addActivity, [.integer(Int64(position))] + activity.values)
+      try run(SQL.addActivity) { (statement) throws(LedgerFailure) in
+        try statement.put(Int64(position))
+        try statement.put(activity)
+      }
     }
   }
 

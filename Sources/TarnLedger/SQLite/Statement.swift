@@ -36,7 +36,7 @@ private struct Arena {
 /// A prepared statement. Used by one thread at a time, the one that has its connection.
 ///
 /// Columns are read by the type that the schema promises; any other type means damage and is thrown as such.
-final class Statement {
+final class Statement: ColumnSink {
   private let handle: OpaquePointer
   private let database: OpaquePointer
   private let file: String
@@ -84,19 +84,26 @@ final class Statement {
     bound = 0
   }
 
-  // One parameter after another, for what is written by the thousand: no list of values is made.
+  // One parameter after another: no list of values is made.
 
   func put(_ number: Int64) throws(LedgerFailure) {
     try check(sqlite3_bind_int64(handle, next(), number))
   }
 
   /// As `Value.bits`.
-  func put(bits number: UInt64?) throws(LedgerFailure) {
-    if let number { try put(Int64(bitPattern: number)) } else { try putNull() }
+  func put(_ number: UInt64) throws(LedgerFailure) { try put(Int64(bitPattern: number)) }
+
+  func put(optional number: UInt64?) throws(LedgerFailure) {
+    if let number { try put(number) } else { try putNull() }
   }
 
-  func put(_ bytes: [UInt8]?) throws(LedgerFailure) {
-    guard let bytes else { return try putNull() }
+  func put(_ flag: Bool) throws(LedgerFailure) { try put(Int64(flag ? 1 : 0)) }
+
+  func put(optional bytes: [UInt8]?) throws(LedgerFailure) {
+    if let bytes { try put(bytes) } else { try putNull() }
+  }
+
+  func put(_ bytes: [UInt8]) throws(LedgerFailure) {
     let index = next()
     let code = bytes.withUnsafeBytes { bytes in
       sqlite3_bind_blob64(handle, index, keep(bytes), UInt64(bytes.count), Self.asIs)
@@ -104,14 +111,23 @@ final class Statement {
     try check(code)
   }
 
-  func put(_ text: String?) throws(LedgerFailure) {
-    guard var text else { return try putNull() }
+  func put(optional text: String?) throws(LedgerFailure) {
+    if let text { try put(text) } else { try putNull() }
+  }
+
+  func put(_ text: String) throws(LedgerFailure) {
+    var text = text
     let index = next()
     let code = text.withUTF8 { bytes in
       let kept = keep(UnsafeRawBufferPointer(bytes)).assumingMemoryBound(to: CChar.self)
       return sqlite3_bind_text64(handle, index, kept, UInt64(bytes.count), Self.asIs, UInt8(SQLITE_UTF8))
     }
     try check(code)
+  }
+
+  func put(_ digest: Digest) throws(LedgerFailure) {
+    try put(Int64(digest.algorithm.rawValue))
+    try put(digest.bytes)
   }
 
   private func putNull() throws(LedgerFailure) { try check(sqlite3_bind_null(handle, next())) }

@@ -8,10 +8,6 @@ enum Value: Equatable {
   /// Every 64 bits as they are: SQLite's integers are signed, so the upper half reads as negative in the
   /// database and comes back the same. Nothing is refused and nothing traps.
   static func bits(_ value: UInt64) -> Value { .integer(Int64(bitPattern: value)) }
-  static func bits(_ value: UInt64?) -> Value { value.map(bits) ?? .null }
-  static func flag(_ value: Bool) -> Value { .integer(value ? 1 : 0) }
-  static func optional(_ value: String?) -> Value { value.map(Value.text) ?? .null }
-  static func optional(_ value: [UInt8]?) -> Value { value.map(Value.blob) ?? .null }
   /// A limit: SQLite takes a negative one for none.
   static func limit(_ value: Int) -> Value { .integer(Int64(max(0, value))) }
 }

@@ -31,7 +31,7 @@ enum ActionCodec {
       EntryCodec.encode(entry, into: &writer)
     }
     if let present = action.present { writer.put(present) }
-    if let row = action.row { writer.put(row) }
+    if let row = action.row { row.write(to: &writer) }
     if let blocker = action.blocker { writer.put(blocker.bytes) }
   }
 
@@ -46,62 +46,8 @@ enum ActionCodec {
       action.entry = try EntryCodec.decode(path: path, from: &reader)
     }
     if parts.contains(.present) { action.present = try reader.identity() }
-    if parts.contains(.row) { action.row = try reader.row() }
+    if parts.contains(.row) { action.row = try Row.read(from: &reader) }
     if parts.contains(.blocker) { action.blocker = RelativePath(trusted: try reader.string()) }
     return action
-  }
-}
-
-extension ByteWriter {
-  mutating func put(_ identity: FileIdentity) {
-    put(identity.device)
-    put(identity.inode)
-    put(identity.size)
-    put(identity.modified.nanoseconds)
-    put(identity.changed.nanoseconds)
-  }
-
-  mutating func put(_ row: Row) {
-    put(row.path.bytes)
-    put(row.identity)
-    put(row.digest)
-    put(byte: row.isVerified ? 1 : 0)
-    put(row.fingerprint)
-    put(optional: row.etag)
-    put(optional: row.lastModified)
-    put(row.placed.nanoseconds)
-    put(byte: row.isAdopted ? 1 : 0)
-  }
-
-  private mutating func put(optional text: String?) {
-    put(byte: text == nil ? 0 : 1)
-    if let text { put(text) }
-  }
-}
-
-extension ByteReader {
-  mutating func identity() throws(DamagedBytes) -> FileIdentity {
-    FileIdentity(
-      device: try unsigned(), inode: try unsigned(), size: try unsigned(),
-      modified: Timestamp(nanoseconds: try signed()), changed: Timestamp(nanoseconds: try signed()))
-  }
-
-  mutating func row() throws(DamagedBytes) -> Row {
-    Row(
-      path: RelativePath(trusted: try string()), identity: try identity(), digest: try digest(),
-      isVerified: try flag(), fingerprint: try string(), etag: try optionalText(),
-      lastModified: try optionalText(), placed: Timestamp(nanoseconds: try signed()), isAdopted: try flag())
-  }
-
-  private mutating func optionalText() throws(DamagedBytes) -> String? {
-    try flag() ? try text() : nil
-  }
-
-  mutating func flag() throws(DamagedBytes) -> Bool {
-    switch try byte() {
-    case 0: false
-    case 1: true
-    default: throw DamagedBytes()
-    }
   }
 }

@@ -1,6 +1,6 @@
 /// Writes values one after another: numbers as LEB128 (seven bits a byte, the lowest first), byte strings
 /// behind their length.
-struct ByteWriter {
+struct ByteWriter: ColumnSink {
   private(set) var bytes: [UInt8] = []
 
   mutating func removeAll() {
@@ -35,6 +35,23 @@ struct ByteWriter {
     bytes.append(contentsOf: text.utf8)
   }
 
+  mutating func put(_ flag: Bool) { put(byte: flag ? 1 : 0) }
+
+  mutating func put(optional number: UInt64?) {
+    put(number != nil)
+    if let number { put(number) }
+  }
+
+  mutating func put(optional bytes: [UInt8]?) {
+    put(bytes != nil)
+    if let bytes { put(bytes) }
+  }
+
+  mutating func put(optional text: String?) {
+    put(text != nil)
+    if let text { put(text) }
+  }
+
   mutating func put<Element>(list: [Element], _ body: (inout ByteWriter, Element) -> Void) {
     put(UInt64(list.count))
     for element in list { body(&self, element) }
@@ -46,7 +63,7 @@ struct DamagedBytes: Error {}
 
 /// Reads what a `ByteWriter` wrote. Any other bytes throw; none trap, and none make it take more memory than a
 /// small multiple of their own.
-struct ByteReader {
+struct ByteReader: ColumnSource {
   private let bytes: [UInt8]
   private var position = 0
 
@@ -87,6 +104,22 @@ struct ByteReader {
     guard let text = slice.withUnsafeBufferPointer(String.init(checked:)) else { throw DamagedBytes() }
     return text
   }
+
+  mutating func flag() throws(DamagedBytes) -> Bool {
+    switch try byte() {
+    case 0: false
+    case 1: true
+    default: throw DamagedBytes()
+    }
+  }
+
+  mutating func optionalUnsigned() throws(DamagedBytes) -> UInt64? { try flag() ? try unsigned() : nil }
+
+  mutating func optionalString() throws(DamagedBytes) -> [UInt8]? { try flag() ? try string() : nil }
+
+  mutating func optionalText() throws(DamagedBytes) -> String? { try flag() ? try text() : nil }
+
+  func impossible() -> DamagedBytes { DamagedBytes() }
 
   /// - Parameter body: reads one element, of one byte at least.
   mutating func list<Element>(

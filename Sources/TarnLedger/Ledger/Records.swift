@@ -1,0 +1,235 @@
+import TarnCore
+
+// Each type's columns: their names, what is written into them and what is read from them, in one order. A new column goes into all
+// three, and into a step of the schema.
+
+extension Row: TableRecord {
+  static let table = "rows"
+  static let columns = "path, \(ownColumns)"
+  /// All but the path.
+  static let ownColumns = """
+    device, inode, size, modified, changed, algorithm, digest, verified, fingerprint, etag, last_modified, placed, adopted
+    """
+
+  func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
+    try sink.put(path)
+    try writeOwn(to: &sink)
+  }
+
+  static func read<Source: ColumnSource>(from source: inout Source) throws(Source.Failure) -> Row {
+    try readOwn(of: try source.path(), from: &source)
+  }
+
+  fileprivate func writeOwn<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
+    try sink.put(identity)
+    try sink.put(digest)
+    try sink.put(isVerified)
+    try sink.put(fingerprint)
+    try sink.put(optional: etag)
+    try sink.put(optional: lastModified)
+    try sink.put(placed)
+    try sink.put(isAdopted)
+  }
+
+  fileprivate static func readOwn<Source: ColumnSource>(
+    of path: RelativePath, from source: inout Source
+  ) throws(Source.Failure) -> Row {
+    Row(
+      path: path, identity: try source.identity(), digest: try source.digest(), isVerified: try source.flag(),
+      fingerprint: try source.string(), etag: try source.optionalText(),
+      lastModified: try source.optionalText(), placed: try source.time(), isAdopted: try source.flag())
+  }
+}
+
+/// Its path is that of its row, too.
+extension Intent: TableRecord {
+  static let table = "intents"
+  static let columns = "path, kind, partial_name, trash_name, displaces_own, \(Row.ownColumns)"
+
+  func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
+    try sink.put(path)
+    try sink.put(Int64(kind.rawValue))
+    try sink.put(partialName)
+    try sink.put(trashName)
+    try sink.put(displacesOwn)
+    try row.writeOwn(to: &sink)
+  }
+
+  static func read<Source: ColumnSource>(from source: inout Source) throws(Source.Failure) -> Intent {
+    let path = try source.path()
+    guard let kind = UInt8(exactly: try source.signed()).flatMap(Intent.Kind.init(rawValue:)) else {
+      throw source.impossible()
+    }
+    let (partialName, trashName) = (try source.text(), try source.text())
+    let displacesOwn = try source.flag()
+    return Intent(
+      kind: kind, path: path, partialName: partialName, trashName: trashName,
+      row: try Row.readOwn(of: path, from: &source), displacesOwn: displacesOwn)
+  }
+}
+
+extension PartialRow: TableRecord {
+  static let table = "partials"
+  static let columns =
+    "path, name, url, etag, last_modified, total, algorithm, digest, fingerprint, durable, boot_id"
+
+  func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
+    try sink.put(path)
+    try sink.put(name)
+    try sink.put(url)
+    try sink.put(optional: etag)
+    try sink.put(optional: lastModified)
+    try sink.put(optional: total)
+    try sink.put(optional: (digest?.algorithm.rawValue).map { UInt64($0) })
+    try sink.put(optional: digest?.bytes)
+    try sink.put(fingerprint)
+    try sink.put(durable)
+    try sink.put(bootID)
+  }
+
+  static func read<Source: ColumnSource>(from source: inout Source) throws(Source.Failure) -> PartialRow {
+    PartialRow(
+      path: try source.path(), name: try source.text(), url: try source.text(),
+      etag: try source.optionalText(), lastModified: try source.optionalText(),
+      total: try source.optionalUnsigned(), digest: try optionalDigest(from: &source),
+      fingerprint: try source.string(), durable: try source.unsigned(), bootID: try source.text())
+  }
+
+  private static func optionalDigest<Source: ColumnSource>(
+    from source: inout Source
+  ) throws(Source.Failure) -> Digest? {
+    let (number, bytes) = (try source.optionalUnsigned(), try source.optionalString())
+    guard number != nil || bytes != nil else { return nil }
+    guard let algorithm = number.flatMap({ UInt8(exactly: $0) }).flatMap(DigestAlgorithm.init(rawValue:)),
+      let digest = bytes.flatMap({ Digest(algorithm, bytes: $0) })
+    else { throw source.impossible() }
+    return digest
+  }
+}
+
+extension TrashRow: TableRecord {
+  static let table = "trash"
+  static let columns = "name, path, reason, own, size, moved, device, inode, modified, changed"
+
+  func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
+    try sink.put(name)
+    try sink.put(path)
+    try sink.put(reason.rawValue)
+    try sink.put(isOwn)
+    try sink.put(size)
+    try sink.put(when)
+    try sink.put(optional: identity?.device)
+    try sink.put(optional: identity?.inode)
+    try sink.put(optional: identity.map { UInt64(bitPattern: $0.modified.nanoseconds) })
+    try sink.put(optional: identity.map { UInt64(bitPattern: $0.changed.nanoseconds) })
+  }
+
+  static func read<Source: ColumnSource>(from source: inout Source) throws(Source.Failure) -> TrashRow {
+    let (name, path) = (try source.text(), try source.path())
+    let reason: Reason = try source.choice()
+    let (isOwn, size, when) = (try source.flag(), try source.unsigned(), try source.time())
+    var numbers: [UInt64] = []
+    for _ in 0..<4 { if let number = try source.optionalUnsigned() { numbers.append(number) } }
+    guard numbers.isEmpty || numbers.count == 4 else { throw source.impossible() }
+    func time(_ index: Int) -> Timestamp { Timestamp(nanoseconds: Int64(bitPattern: numbers[index])) }
+    let identity =
+      numbers.isEmpty
+      ? nil
+      : FileIdentity(
+        device: numbers[0], inode: numbers[1], size: size, modified: time(2), changed: time(3))
+    return TrashRow(
+      name: name, path: path, reason: reason, isOwn: isOwn, size: size, when: when, identity: identity)
+  }
+}
+
+extension Problem: TableRecord {
+  static let table = "problems"
+  static let columns = "name, kind, code, message, since, seen, attempts"
+
+  func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
+    try sink.put(name)
+    try sink.put(kind.rawValue)
+    try sink.put(code)
+    try sink.put(message)
+    try sink.put(since)
+    try sink.put(seen)
+    try sink.put(Int64(attempts))
+  }
+
+  static func read<Source: ColumnSource>(from source: inout Source) throws(Source.Failure) -> Problem {
+    let name = try source.string()
+    let kind: Kind = try source.choice()
+    let (code, message, since) = (try source.text(), try source.text(), try source.time())
+    var problem = Problem(name: name, kind: kind, code: code, message: message, seen: try source.time())
+    problem.since = since
+    problem.attempts = try source.count()
+    return problem
+  }
+}
+
+/// Its number is given by the database when it is written.
+extension Event: TableRecord {
+  static let table = "events"
+  static let columns = "number, \(ownColumns)"
+  static let ownColumns = "moment, code, path, bytes, detail"
+
+  func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
+    try sink.put(when)
+    try sink.put(code)
+    try sink.put(optional: path?.bytes)
+    try sink.put(optional: bytes)
+    try sink.put(detail)
+  }
+
+  static func read<Source: ColumnSource>(from source: inout Source) throws(Source.Failure) -> Event {
+    Event(
+      number: try source.signed(), when: try source.time(), code: try source.text(),
+      path: try source.optionalString().map { RelativePath(trusted: $0) },
+      bytes: try source.optionalUnsigned(), detail: try source.text())
+  }
+}
+
+extension NameRow: TableRecord {
+  static let table = "names"
+  static let columns = "path, guid, ordinal, place, url, title, date, first, rule"
+
+  func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
+    try sink.put(path)
+    try sink.put(optional: guid)
+    try sink.put(Int64(ordinal))
+    try sink.put(place)
+    try sink.put(url)
+    try sink.put(title)
+    try sink.put(optional: date.map { UInt64(bitPattern: $0.nanoseconds) })
+    try sink.put(first)
+    try sink.put(rule.rawValue)
+  }
+
+  static func read<Source: ColumnSource>(from source: inout Source) throws(Source.Failure) -> NameRow {
+    NameRow(
+      path: try source.path(), guid: try source.optionalString(), ordinal: try source.count(),
+      place: try source.string(), url: try source.string(), title: try source.string(),
+      date: try source.optionalUnsigned().map { Timestamp(nanoseconds: Int64(bitPattern: $0)) },
+      first: try source.time(), rule: try source.choice())
+  }
+}
+
+/// Its position in the list is written in front of it.
+extension Activity: TableRecord {
+  static let table = "activity"
+  static let columns = "path, received, total, rate, source"
+
+  func write<Sink: ColumnSink>(to sink: inout Sink) throws(Sink.Failure) {
+    try sink.put(path)
+    try sink.put(received)
+    try sink.put(optional: total)
+    try sink.put(rate)
+    try sink.put(source)
+  }
+
+  static func read<Source: ColumnSource>(from source: inout Source) throws(Source.Failure) -> Activity {
+    Activity(
+      path: try source.path(), received: try source.unsigned(), total: try source.optionalUnsigned(),
+      rate: try source.unsigned(), source: try source.text())
+  }
+}
