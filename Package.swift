@@ -117,12 +117,14 @@ let package = Package(
       [
         "TarnCore", "TarnRuntime", "TarnSchedule", "TarnCrypto", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger",
         "TarnWatch", "TarnConfig", "TarnEngine", "TarnServer",
+        .product(name: "Logging", package: "swift-log"),
       ]),
     .executableTarget(
       name: "tarn",
       dependencies: [
         "TarnAgent", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "TarnSchedule",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        .product(name: "Logging", package: "swift-log"),
       ],
       swiftSettings: settings),
 
@@ -145,7 +147,12 @@ let package = Package(
     tests(
       "TarnServerTests",
       ["TarnServer", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "TestSupport"]),
-    tests("TarnAgentTests", ["TarnAgent", "TarnCore", "TarnEngine", "TarnRuntime", "TestSupport"]),
+    tests(
+      "TarnAgentTests",
+      [
+        "TarnAgent", "TarnCore", "TarnEngine", "TarnRuntime", "TestSupport",
+        .product(name: "Logging", package: "swift-log"),
+      ]),
     tests(
       "CommandLineTests",
       [

@@ -1,3 +1,4 @@
+import Logging
 import TarnRuntime
 import TestSupport
 import Testing
@@ -10,15 +11,15 @@ import Testing
 
   /// All lines that are written when `body` tells something.
   private func written(
-    _ form: AgentLog.Form, level: AgentLog.Level = .info, journal: String? = nil, _ body: (AgentLog) -> Void
+    _ form: LogOutput.Form, level: Logger.Level = .info, journal: String? = nil, _ body: (Logger) -> Void
   ) -> String {
     let bytes = Locked<[UInt8]>([])
-    let log = AgentLog(
-      form, level: level, clock: ManualClock(now: 1_000_000_000), journal: journal ?? "/nonexistent/journal"
+    let output = LogOutput(
+      form, clock: ManualClock(now: 1_000_000_000), journal: journal ?? "/nonexistent/journal"
     ) { line in
       bytes.withLock { $0 += line }
     }
-    body(log)
+    body(Logger(output, level: level))
     return String(decoding: bytes.withLock { $0 }, as: UTF8.self)
   }
 
@@ -29,9 +30,9 @@ import Testing
   }
 
   @Test(arguments: [
-    (AgentLog.Level.error, "<3>"), (.warning, "<4>"), (.notice, "<5>"), (.info, "<6>"), (.debug, "<7>"),
+    (Logger.Level.error, "<3>"), (.warning, "<4>"), (.notice, "<5>"), (.info, "<6>"), (.debug, "<7>"),
   ])
-  func aLineForSystemdHasItsPriority(level: AgentLog.Level, prefix: String) {
+  func aLineForSystemdHasItsPriority(level: Logger.Level, prefix: String) {
     #expect(written(.prefixed, level: .debug) { $0.tell(level, "text") } == "\(prefix)text\n")
   }
 
@@ -45,17 +46,17 @@ import Testing
 
   @Test func aLineHasItsTimeAndItsMirror() {
     let text = written(.text) { log in
-      log.tell(.info, "begins", .init(mirror: "iso"))
+      log.tell(.info, "begins", .of(mirror: "iso"))
       log.tell(.warning, "hm")
     }
     #expect(text == "1970-01-01T00:00:01Z iso: begins\n1970-01-01T00:00:01Z warning: hm\n")
   }
 
   /// I14: nothing from outside reaches a terminal or begins a line of its own.
-  @Test(arguments: [AgentLog.Form.text, .prefixed, .json, .journal])
-  func controlCharactersAreEscaped(form: AgentLog.Form) {
+  @Test(arguments: [LogOutput.Form.text, .prefixed, .json, .journal])
+  func controlCharactersAreEscaped(form: LogOutput.Form) {
     let text = written(form) { log in
-      log.tell(.error, Self.hostile, .init(mirror: Self.hostile, code: Self.hostile, path: Self.hostile))
+      log.tell(.error, Self.hostile, .of(mirror: Self.hostile, code: Self.hostile, path: Self.hostile))
     }
     #expect(text.split(separator: "\n").count == 1 && text.hasSuffix("\n") && isPlain(text), "\(text)")
     #expect(text.contains("one") && text.contains("two"))
@@ -63,7 +64,7 @@ import Testing
 
   @Test func aDocumentHasItsFields() {
     let text = written(.json) { log in
-      log.tell(.notice, "say \"x\" \\", .init(mirror: "iso", code: "c", path: "a/b"))
+      log.tell(.notice, "say \"x\" \\", .of(mirror: "iso", code: "c", path: "a/b"))
     }
     #expect(
       text == #"{"schema":"tarn-log/1","time":"1970-01-01T00:00:01Z","level":"notice","mirror":"iso","#
@@ -74,7 +75,7 @@ import Testing
     let directory = ScratchDirectory()
     let peer = DatagramPeer(directory.file("journal"))
     let text = written(.journal, journal: directory.file("journal")) { log in
-      log.tell(.warning, "late\nPRIORITY=0", .init(mirror: "iso", code: "host-resting", path: "a\nb"))
+      log.tell(.warning, "late\nPRIORITY=0", .of(mirror: "iso", code: "host-resting", path: "a\nb"))
       log.tell(.info, "plain")
     }
     #expect(text == "", "nothing on standard error")
@@ -89,7 +90,7 @@ import Testing
   }
 
   @Test func aJournalThatIsAwayLosesNothing() {
-    #expect(written(.journal) { $0.tell(.error, "text", .init(mirror: "m")) } == "<3>m: text\n")
+    #expect(written(.journal) { $0.tell(.error, "text", .of(mirror: "m")) } == "<3>m: text\n")
     let directory = ScratchDirectory()
     let peer = DatagramPeer(directory.file("journal"))
     let long = String(repeating: "x", count: 1 << 20)
@@ -99,8 +100,8 @@ import Testing
 
   @Test func theFormIsWhereStandardErrorLeads() {
     for stream in ["", "1", "x:y", "0:0", "1:2:3", "-1:5", "18446744073709551616:1"] {
-      #expect(AgentLog.form(environment: ["JOURNAL_STREAM": stream]) == .text, "\(stream)")
+      #expect(LogOutput.form(environment: ["JOURNAL_STREAM": stream]) == .text, "\(stream)")
     }
-    #expect(AgentLog.form(environment: [:]) == .text)
+    #expect(LogOutput.form(environment: [:]) == .text)
   }
 }

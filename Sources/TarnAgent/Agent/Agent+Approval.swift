@@ -1,3 +1,4 @@
+import Logging
 import TarnConfig
 import TarnCore
 import TarnEngine
@@ -25,7 +26,7 @@ extension Agent {
       return shared.approving.insert(name).inserted ? false : nil
     }
     if isLater {
-      parts.log.tell(.notice, "plan \(held.id) is approved", AgentLog.Fields(mirror: name))
+      parts.log.tell(.notice, "plan \(held.id) is approved", .of(mirror: name))
       return try keep(
         ControlAnswer(
           approval: ControlApproval(plan: held.id, left: held.count, isDeferred: true),
@@ -62,7 +63,7 @@ extension Agent {
       report.problems.isEmpty ? .notice : .warning,
       "plan \(plan): \(report.deleted) moved to the trash"
         + (report.problems.isEmpty ? "" : ", \(report.problems.count) failed"),
-      AgentLog.Fields(mirror: name, code: "plan-approved"))
+      .of(mirror: name, code: "plan-approved"))
     tellListeners()
     return report
   }
@@ -117,7 +118,7 @@ extension Agent {
       } else {
         parts.log.tell(
           .warning, "plan \(plan) was approved and cannot go ahead: \(error.message)",
-          AgentLog.Fields(mirror: name, code: error.code))
+          .of(mirror: name, code: error.code))
       }
       result = .failure(error)
       isOver = error.kind != .locked

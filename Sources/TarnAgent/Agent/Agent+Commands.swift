@@ -1,3 +1,4 @@
+import Logging
 import TarnConfig
 package import TarnCore
 package import TarnEngine
@@ -64,7 +65,7 @@ extension Agent: AgentPort {
         ControlAnswer("\(name) \(paused ? "is paused already" : "is not paused")", wasSo: true))
     }
     for action in actions { carryOut(action) }
-    parts.log.tell(.notice, paused ? "paused" : "resumed", AgentLog.Fields(mirror: name))
+    parts.log.tell(.notice, paused ? "paused" : "resumed", .of(mirror: name))
     return try keep(
       ControlAnswer(paused ? "\(name) is paused until 'tarn resume \(name)'" : "\(name) goes on"))
   }

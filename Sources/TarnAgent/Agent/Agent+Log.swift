@@ -1,3 +1,4 @@
+import Logging
 import TarnConfig
 import TarnCore
 import TarnEngine
@@ -11,7 +12,7 @@ extension Agent {
     guard !mirrors.isEmpty else {
       let place = parts.paths.file ?? parts.paths.directories.first.map { "\($0)/tarn.toml" }
       let hint = place.map { ": write \(Printable.escape($0)), then 'tarn reload'" } ?? ""
-      return parts.log.tell(.notice, "0 mirrors\(hint)", AgentLog.Fields(code: "no-mirrors"))
+      return parts.log.tell(.notice, "0 mirrors\(hint)", .of(code: "no-mirrors"))
     }
     let unplanned = mirrors.filter { $0.rhythm == .command }.map(\.name)
     let rest =
@@ -29,7 +30,7 @@ extension Agent {
   }
 
   /// Why a transfer of a pass is tried again: kept for the status, and told at first and once a minute while that goes on.
-  func tellTrouble(_ trouble: PassTrouble, of name: String, _ fields: AgentLog.Fields) {
+  func tellTrouble(_ trouble: PassTrouble, of name: String, _ fields: Logger.Metadata) {
     let now = parts.clock.monotonic()
     let isDue = shared.withLock { shared -> Bool in
       shared.mirrors[name]?.work?.trouble = trouble
@@ -52,7 +53,7 @@ extension Agent {
       }
     }
     for (name, progress) in due.sorted(by: { $0.name < $1.name }) {
-      parts.log.tell(.info, PassWords.progress(progress.snapshot()), AgentLog.Fields(mirror: name))
+      parts.log.tell(.info, PassWords.progress(progress.snapshot()), .of(mirror: name))
     }
   }
 }

@@ -1,3 +1,4 @@
+import Logging
 import TarnConfig
 package import TarnCore
 import TarnEngine
@@ -21,7 +22,7 @@ extension Agent {
       let errors = problems.filter { $0.severity == .error }
       shared.withLock { $0.rejected = errors.map(\.text) }
       parts.log.tell(
-        .error, "the settings were rejected; the old ones go on", AgentLog.Fields(code: "reload-rejected"))
+        .error, "the settings were rejected; the old ones go on", .of(code: "reload-rejected"))
       notifier.ready("newer settings were rejected; the old ones go on")
       var answer = ReloadAnswer(isTaken: false)
       answer.problems = errors.map(\.text)
@@ -48,17 +49,17 @@ extension Agent {
         if shared.mirrors[name]?.work == nil { shared.mirrors[name] = nil }
         return shared.state.remove(name)
       }
-      parts.log.tell(.notice, "removed from the settings", AgentLog.Fields(mirror: name))
+      parts.log.tell(.notice, "removed from the settings", .of(mirror: name))
     }
     for name in changes.added {
       guard let mirror = settings.mirror(name) else { continue }
       add(mirror, record: record)
-      parts.log.tell(.notice, "added by the settings", AgentLog.Fields(mirror: name))
+      parts.log.tell(.notice, "added by the settings", .of(mirror: name))
     }
     for name in changes.changed {
       guard let mirror = settings.mirror(name) else { continue }
       actions += change(mirror)
-      parts.log.tell(.notice, "changed by the settings", AgentLog.Fields(mirror: name))
+      parts.log.tell(.notice, "changed by the settings", .of(mirror: name))
     }
     shared.withLock { shared in
       shared.state.setMostPasses(settings.limits.passes)
@@ -68,14 +69,14 @@ extension Agent {
       if changes.limits { shared.limit = nil }
     }
     if changes.agent, !parts.keepsLogForm {
-      parts.log.set(settings.agent.logFormat, environment: parts.environment)
+      parts.logOutput.set(settings.agent.logFormat, environment: parts.environment)
     }
     budget.setMirrors(Self.feeds(settings))
     if changes.limits { budget.setLimits(TransferBudget.Limits(settings.limits)) }
     for action in actions { carryOut(action) }
     parts.log.tell(
       .notice, changes.isEmpty ? "settings read again: nothing changed" : "settings read again",
-      AgentLog.Fields(code: "reloaded"))
+      .of(code: "reloaded"))
   }
 
   private func change(_ settings: MirrorSettings) -> [AgentState.Action] {

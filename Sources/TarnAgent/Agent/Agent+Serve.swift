@@ -1,4 +1,5 @@
 import Glibc
+import Logging
 import TarnConfig
 import TarnCore
 package import TarnEngine

@@ -1,4 +1,5 @@
 import Glibc
+import Logging
 import TarnConfig
 import TarnCore
 import TarnEngine
@@ -164,7 +165,7 @@ extension Agent {
       parts.log.tell(
         isLoss ? .warning : .notice,
         isLoss ? "the folder is not watched: \(note.detail)" : note.detail,
-        AgentLog.Fields(mirror: name, code: note.code))
+        .of(mirror: name, code: note.code))
     }
     if isSooner { wake() }
   }
@@ -273,10 +274,10 @@ extension Agent {
     }
     if isBack {
       parts.log.tell(
-        .notice, "the folder can be looked at again", AgentLog.Fields(mirror: name, code: "folder-back"))
+        .notice, "the folder can be looked at again", .of(mirror: name, code: "folder-back"))
     }
     guard let message = outcome.message, isNew || !outcome.wasBlind else { return }
-    parts.log.tell(outcome.level, message, AgentLog.Fields(mirror: name, code: outcome.code))
+    parts.log.tell(outcome.level, message, .of(mirror: name, code: outcome.code))
     tellListeners()
   }
 
@@ -321,7 +322,7 @@ struct RepairOutcome: Sendable {
   /// For the log; nil for nothing worth a word.
   var message: String?
   var code = "repaired"
-  var level = AgentLog.Level.info
+  var level = Logger.Level.info
 
   init(isDone: Bool) { self.isDone = isDone }
 

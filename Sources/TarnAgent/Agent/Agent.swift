@@ -1,4 +1,5 @@
 import Glibc
+package import Logging
 package import TarnConfig
 package import TarnCore
 package import TarnEngine
@@ -19,7 +20,8 @@ package final class Agent: Sendable {
     package var paths: SettingsPaths
     /// Reads the settings; blocks for as long as the files do.
     package var load: @Sendable () -> LoadedSettings
-    package var log: AgentLog
+    package var log: Logger
+    let logOutput: LogOutput
     /// The log's form is given on the command line: the settings' counts for nothing.
     package var keepsLogForm = false
     package var clock: any Clock = SystemClock()
@@ -31,13 +33,14 @@ package final class Agent: Sendable {
     package var environment: [String: String]
 
     package init(
-      tarn: Tarn, paths: SettingsPaths, load: @escaping @Sendable () -> LoadedSettings, log: AgentLog,
-      environment: [String: String]
+      tarn: Tarn, paths: SettingsPaths, load: @escaping @Sendable () -> LoadedSettings, log: LogOutput,
+      level: Logger.Level = .info, environment: [String: String]
     ) {
       self.tarn = tarn
       self.paths = paths
       self.load = load
-      self.log = log
+      logOutput = log
+      self.log = Logger(log, level: level)
       self.environment = environment
     }
   }
@@ -101,7 +104,7 @@ package final class Agent: Sendable {
         hint: parts.paths.command("config check"))
     }
     if !parts.keepsLogForm {
-      parts.log.set(running.settings.agent.logFormat, environment: parts.environment)
+      parts.logOutput.set(running.settings.agent.logFormat, environment: parts.environment)
     }
     let budget = TransferBudget(TransferBudget.Limits(running.settings.limits), clock: parts.clock)
     self.budget = budget
@@ -113,12 +116,12 @@ package final class Agent: Sendable {
     let now = Timestamp(nanoseconds: parts.clock.now())
     started = now
     lock = try parts.paths.state.flatMap { directory throws(PassFailure) in
-      try AgentLock.take(directory) { parts.log.tell(.warning, $0, AgentLog.Fields(code: "agent-lock")) }
+      try AgentLock.take(directory) { parts.log.tell(.warning, $0, .of(code: "agent-lock")) }
     }
     if let kept = parts.paths.state.flatMap(AgentRecord.setAside) {
       parts.log.tell(
         .warning, "the agent's record was damaged; it is kept as \(kept), and pauses may be forgotten",
-        AgentLog.Fields(code: "record-damaged"))
+        .of(code: "record-damaged"))
     }
     let record = parts.paths.state.map(AgentRecord.read) ?? AgentRecord()
     shared = LockedCondition(
@@ -329,7 +332,7 @@ package final class Agent: Sendable {
       }
     }
     if result.outcome == .busy { return tellBusy(name, outcome.message) }
-    parts.log.tell(result.level, result.message, AgentLog.Fields(mirror: name, code: result.code))
+    parts.log.tell(result.level, result.message, .of(mirror: name, code: result.code))
   }
 
   /// What hosts ask for by their answers for files; the feed's host has answered by then.
@@ -355,7 +358,7 @@ package final class Agent: Sendable {
       return shared.mirrors[name]?.busy != message
     }
     guard isNew else { return }
-    parts.log.tell(.notice, message, AgentLog.Fields(mirror: name, code: "folder-busy"))
+    parts.log.tell(.notice, message, .of(mirror: name, code: "folder-busy"))
   }
 
   // MARK: - Mirrors
@@ -482,11 +485,11 @@ package final class Agent: Sendable {
   }
 }
 
-extension AgentLog {
+extension Logger {
   func tell(_ problem: SettingsProblem) {
     let hint = problem.hint.map { "; \($0)" } ?? ""
     tell(
       problem.severity == .error ? .error : .warning, "\(problem.origin.text): \(problem.message)\(hint)",
-      Fields(code: problem.code.rawValue))
+      .of(code: problem.code.rawValue))
   }
 }

@@ -1,30 +1,12 @@
 import Glibc
+package import Logging
 import TarnConfig
 import TarnCore
 package import TarnRuntime
 
-/// The agent's messages: one line each on standard error, or an entry of the journal with its fields. Any thread; lines are
-/// written whole.
-package final class AgentLog: Sendable {
-  /// As syslog(3) counts them.
-  package enum Level: Int, Sendable {
-    case error = 3
-    case warning = 4
-    case notice = 5
-    case info = 6
-    case debug = 7
-
-    var word: String {
-      switch self {
-      case .error: "error"
-      case .warning: "warning"
-      case .notice: "notice"
-      case .info: "info"
-      case .debug: "debug"
-      }
-    }
-  }
-
+/// Where the agent's messages go: one line each on standard error, or an entry of the journal with its fields. Any thread; lines
+/// are written whole.
+package final class LogOutput: Sendable {
   /// How a message is written.
   package enum Form: Sendable {
     /// With its time.
@@ -37,34 +19,19 @@ package final class AgentLog: Sendable {
     case journal
   }
 
-  /// Which mirror, which path, which code: fields that a journal can be searched by.
-  package struct Fields: Sendable {
-    package var mirror: String?
-    package var code: String?
-    package var path: String?
-
-    package init(mirror: String? = nil, code: String? = nil, path: String? = nil) {
-      self.mirror = mirror
-      self.code = code
-      self.path = path
-    }
-  }
-
   static let journalSocket = "/run/systemd/journal/socket"
 
   private let form: Locked<Form>
-  private let level: Level
   private let clock: any Clock
   private let write: @Sendable ([UInt8]) -> Void
   private let journal: String
 
   /// - Parameter write: for lines; standard error by itself.
   package init(
-    _ form: Form, level: Level = .info, clock: any Clock = SystemClock(), journal: String? = nil,
+    _ form: Form, clock: any Clock = SystemClock(), journal: String? = nil,
     write: (@Sendable ([UInt8]) -> Void)? = nil
   ) {
     self.form = Locked(form)
-    self.level = level
     self.clock = clock
     self.journal = journal ?? Self.journalSocket
     self.write = write ?? { bytes in Self.writeAll(bytes) }
@@ -96,17 +63,16 @@ package final class AgentLog: Sendable {
   package func set(_ form: Form) { self.form.withLock { $0 = form } }
 
   /// - Parameter message: escaped here; one line.
-  package func tell(_ level: Level, _ message: String, _ fields: Fields = Fields()) {
-    guard level.rawValue <= self.level.rawValue else { return }
+  fileprivate func write(_ level: Logger.Level, _ message: String, _ fields: LogFields) {
     let text = (fields.mirror.map { "\(Printable.escape($0)): " } ?? "") + Message.safe(message)
     switch form.withLock({ $0 }) {
-    case .text: line("\(now) \(level == .info ? "" : "\(level.word): ")\(text)")
-    case .prefixed: line("<\(level.rawValue)>\(text)")
+    case .text: line("\(now) \(level == .info ? "" : "\(level.rawValue): ")\(text)")
+    case .prefixed: line("<\(level.priority)>\(text)")
     case .json: line(json(level, Message.safe(message), fields))
     case .journal:
       let entry = Self.entry(level, text, fields)
       // A journal that is away, or an entry that is too long for a datagram: the plain way still works.
-      if !Datagram.send(entry, to: journal) { line("<\(level.rawValue)>\(text)") }
+      if !Datagram.send(entry, to: journal) { line("<\(level.priority)>\(text)") }
     }
   }
 
@@ -115,17 +81,17 @@ package final class AgentLog: Sendable {
   private func line(_ text: String) { write(Array("\(text)\n".utf8)) }
 
   /// Fields of the journal's native protocol: `NAME=value` lines, for no value has a line end.
-  static func entry(_ level: Level, _ message: String, _ fields: Fields) -> [UInt8] {
-    var lines = ["MESSAGE=\(message)", "PRIORITY=\(level.rawValue)", "SYSLOG_IDENTIFIER=tarn"]
+  private static func entry(_ level: Logger.Level, _ message: String, _ fields: LogFields) -> [UInt8] {
+    var lines = ["MESSAGE=\(message)", "PRIORITY=\(level.priority)", "SYSLOG_IDENTIFIER=tarn"]
     if let mirror = fields.mirror { lines.append("TARN_MIRROR=\(Printable.escape(mirror))") }
     if let code = fields.code { lines.append("TARN_CODE=\(Printable.escape(code))") }
     if let path = fields.path { lines.append("TARN_PATH=\(Printable.escape(path))") }
     return Array((lines.joined(separator: "\n") + "\n").utf8)
   }
 
-  private func json(_ level: Level, _ message: String, _ fields: Fields) -> String {
+  private func json(_ level: Logger.Level, _ message: String, _ fields: LogFields) -> String {
     let pairs: [(String, String?)] = [
-      ("schema", "tarn-log/1"), ("time", now), ("level", level.word), ("mirror", fields.mirror),
+      ("schema", "tarn-log/1"), ("time", now), ("level", level.rawValue), ("mirror", fields.mirror),
       ("code", fields.code), ("path", fields.path), ("message", message),
     ]
     let members = pairs.compactMap { name, value in
@@ -147,5 +113,69 @@ package final class AgentLog: Sendable {
       guard count > 0 else { return }
       rest = rest.dropFirst(count)
     }
+  }
+}
+
+/// Which mirror, which path, which code: what a journal can be searched by.
+struct LogFields {
+  private let metadata: Logger.Metadata
+
+  init(_ metadata: Logger.Metadata) {
+    self.metadata = metadata
+  }
+
+  var mirror: String? { metadata["mirror"]?.description }
+  var code: String? { metadata["code"]?.description }
+  var path: String? { metadata["path"]?.description }
+}
+
+extension Logger.Metadata {
+  static func of(mirror: String? = nil, code: String? = nil, path: String? = nil) -> Logger.Metadata {
+    let fields = [("mirror", mirror), ("code", code), ("path", path)]
+    return Dictionary(
+      uniqueKeysWithValues: fields.compactMap { name, value in value.map { (name, .string($0)) } })
+  }
+}
+
+extension Logger.Level {
+  /// As syslog(3) counts them.
+  fileprivate var priority: Int {
+    switch self {
+    case .critical: 2
+    case .error: 3
+    case .warning: 4
+    case .notice: 5
+    case .info: 6
+    case .debug, .trace: 7
+    }
+  }
+}
+
+/// swift-log's way to an output.
+private struct OutputHandler: LogHandler {
+  let output: LogOutput
+  var logLevel: Logger.Level
+  var metadata: Logger.Metadata = [:]
+
+  subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    get { metadata[key] }
+    set { metadata[key] = newValue }
+  }
+
+  func log(event: LogEvent) {
+    let fields = metadata.merging(event.metadata ?? [:]) { $1 }
+    output.write(event.level, event.message.description, LogFields(fields))
+  }
+}
+
+extension Logger {
+  /// Says what is at least as important as a level.
+  package init(_ output: LogOutput, level: Logger.Level = .info) {
+    self.init(label: "tarn") { _ in OutputHandler(output: output, logLevel: level) }
+  }
+
+  /// - Parameter message: one line; escaped where it is written.
+  func tell(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata = [:]) {
+    log(level: level, "\(message)", metadata: fields)
   }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Logging
 import TarnConfig
 import TarnCore
 import TarnEngine
@@ -38,7 +39,7 @@ struct AgentPass: Sendable {
     let what = regions == [.everything] ? "everything" : Units.count(regions.count, "part") + " of the folder"
     agent.parts.log.tell(
       .debug, onlyCounts ? "counts what is in place" : "looks at \(what)",
-      AgentLog.Fields(mirror: mirror.settings.name))
+      .of(mirror: mirror.settings.name))
     do throws(PassFailure) {
       let report = try agent.parts.tarn.repair(
         regions, events: events, onlyCounts: onlyCounts, request, observer: observer, progress: progress,
@@ -60,7 +61,7 @@ struct AgentPass: Sendable {
   func run() -> RunOutcome {
     let request = request
     let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
-    agent.parts.log.tell(.info, "a pass begins", AgentLog.Fields(mirror: mirror.settings.name))
+    agent.parts.log.tell(.info, "a pass begins", .of(mirror: mirror.settings.name))
     do throws(PassFailure) {
       if request.isDryRun {
         var kinds: [Action.Kind: Int] = [:]
@@ -107,7 +108,7 @@ struct AgentObserver: PassObserver {
 
   func pass(_ event: PassEvent) {
     let log = agent.parts.log
-    var fields = AgentLog.Fields(mirror: mirror)
+    var fields = Logger.Metadata.of(mirror: mirror)
     switch event {
     case .phase(let phase):
       tell(trouble: nil)
@@ -121,27 +122,27 @@ struct AgentObserver: PassObserver {
       return
     case .action: return
     case .done(let code, let path, let bytes):
-      fields.code = code
-      fields.path = path.printable
+      fields["code"] = .string(code)
+      fields["path"] = .string(path.printable)
       tell(trouble: nil)
       log.tell(.debug, "\(code) \(path.printable) (\(Units.show(bytes)))", fields)
     case .problem(let problem):
-      fields.code = problem.code
-      fields.path = Printable.escape(problem.name)
+      fields["code"] = .string(problem.code)
+      fields["path"] = .string(Printable.escape(problem.name))
       log.tell(
         .warning, "\(problem.kind.rawValue): \(Printable.escape(problem.name)): \(problem.message)", fields)
     case .retrying(let path, let message, let seconds):
-      fields.path = path.printable
+      fields["path"] = .string(path.printable)
       agent.tellTrouble(PassTrouble(message, pause: seconds, now: agent.moment.wall), of: mirror, fields)
     case .feedRetrying(let message, let seconds, let isAsked):
       // Also where a redirect led to another host.
       if isAsked { agent.setAsked(mirror, seconds) }
       let trouble = PassTrouble(message, pause: seconds, now: agent.moment.wall)
-      fields.code = "feed-retry"
+      fields["code"] = .string("feed-retry")
       tell(trouble: trouble)
       log.tell(.notice, trouble.text(now: agent.moment.wall), fields)
     case .notice(let code, let message):
-      fields.code = code
+      fields["code"] = .string(code)
       log.tell(.notice, message, fields)
     }
     agent.tellListeners()

@@ -1,3 +1,4 @@
+import Logging
 import TarnCore
 import TarnEngine
 import TarnSchedule
@@ -15,7 +16,7 @@ struct RunOutcome: Sendable {
   var hints = RunSchedule.Hints()
   /// For the log and the status.
   var message: String
-  var level: AgentLog.Level
+  var level: Logger.Level
   /// Why the pass did not do its work; nil when it did, though some entries may have failed.
   var failure: PassFault?
   /// How to mend that.

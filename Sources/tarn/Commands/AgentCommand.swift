@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Logging
 import TarnAgent
 import TarnConfig
 import TarnCore
@@ -31,11 +32,10 @@ struct AgentCommand: ParsableCommand {
     // An agent asks no other one, nor itself, what a name means.
     var tarn = session.tarn
     tarn.configured = { [names = session.names] in names.settingsPlace(of: $0) }
-    let form = common.json ? AgentLog.Form.json : AgentLog.form(environment: sources.variables)
-    let log = AgentLog(form, level: level)
+    let form = common.json ? LogOutput.Form.json : LogOutput.form(environment: sources.variables)
     var parts = Agent.Parts(
-      tarn: tarn, paths: sources.paths, load: { sources.load(.run) }, log: log,
-      environment: sources.variables)
+      tarn: tarn, paths: sources.paths, load: { sources.load(.run) }, log: LogOutput(form),
+      level: level, environment: sources.variables)
     parts.keepsLogForm = common.json
     parts.watchFolders()
     let agent = try Agent(parts)
@@ -44,5 +44,5 @@ struct AgentCommand: ParsableCommand {
     try agent.serveAndRun()
   }
 
-  private var level: AgentLog.Level { common.verbose ? .debug : common.quiet ? .warning : .info }
+  private var level: Logger.Level { common.verbose ? .debug : common.quiet ? .warning : .info }
 }
