@@ -13,7 +13,7 @@ enum Rules {
     "TarnFolder": ["TarnCore", "TarnRuntime", "TarnCrypto", "LinuxShim", "Glibc"],
     "TarnLedger": ["TarnCore", "TarnRuntime", "CSQLite", "Glibc"],
     "TarnWatch": ["TarnCore", "TarnRuntime", "Glibc"],
-    "TarnConfig": ["TarnCore", "TarnSchedule", "TOMLShim", "Glibc"],
+    "TarnConfig": ["TarnCore", "TarnSchedule", "TOMLShim", "FoundationEssentials", "Glibc"],
     "TarnEngine": ["TarnCore", "TarnRuntime", "TarnSchedule"],
     "TarnControl": [
       "TarnCore", "TarnRuntime", "NIOCore", "NIOHTTP1", "NIOPosix", "FoundationEssentials", "Glibc",
@@ -25,11 +25,11 @@ enum Rules {
     ],
     "TarnAgent": [
       "TarnCore", "TarnRuntime", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger", "TarnConfig",
-      "TarnWatch", "TarnEngine", "TarnServer", "TarnSchedule", "TarnCrypto", "Glibc",
+      "TarnWatch", "TarnEngine", "TarnServer", "TarnSchedule", "TarnCrypto", "Logging", "Glibc",
     ],
     "tarn": [
       "TarnAgent", "TarnConfig", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "TarnSchedule",
-      "ArgumentParser",
+      "ArgumentParser", "Logging",
       "FoundationEssentials", "Glibc",
     ],
   ]

@@ -95,7 +95,7 @@ import Testing
 
   @Test func jsonIsEscaped() throws {
     let text = "a\"\\\n\u{1}é/"
-    let written = JSONText.object([
+    let written = JSONValue.object([
       (text, .list([.text(text), .number(-1), .boolean(true)])), ("e", .object([])),
     ])
     .written()

@@ -7,7 +7,7 @@ import TarnSchedule
 /// or files show together is the loader's alone.
 package enum SettingsSchema {
   package static func json() -> String {
-    JSONText.object([
+    JSONValue.object([
       ("$schema", .text("http://json-schema.org/draft-07/schema#")),
       ("title", .text("Settings of Tarn (tarn.toml, conf.d/*.toml)")),
       ("type", .text("object")),
@@ -33,8 +33,8 @@ package enum SettingsSchema {
 
   static let namePattern = "^[^-/.:\\s][^/.:\\s]*$"
 
-  private static func table(_ scope: Setting.Scope, _ help: String) -> JSONText {
-    var members: [(String, JSONText)] = [
+  private static func table(_ scope: Setting.Scope, _ help: String) -> JSONValue {
+    var members: [(String, JSONValue)] = [
       ("description", .text(help)),
       ("type", .text("object")),
       ("additionalProperties", .boolean(false)),
@@ -46,12 +46,12 @@ package enum SettingsSchema {
     return .object(members)
   }
 
-  private static func schema(of setting: Setting) -> JSONText {
+  private static func schema(of setting: Setting) -> JSONValue {
     let standard = setting.standard.map { " (standard: \($0))" } ?? ""
     return .object([("description", .text(setting.help + standard))] + rule(setting.kind))
   }
 
-  private static func rule(_ kind: SettingKind) -> [(String, JSONText)] {
+  private static func rule(_ kind: SettingKind) -> [(String, JSONValue)] {
     switch kind {
     case .boolean: [("type", .text("boolean"))]
     case .number(let range, let word): either(integer(range), word)
@@ -102,18 +102,18 @@ package enum SettingsSchema {
     "([0-9]+ *(s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?|w|weeks?) *)*"
     + "[0-9]+ *(s|sec|seconds?|m|min|minutes?|h|hr|hours?|d|days?|w|weeks?)"
 
-  private static let strings: [(String, JSONText)] = [
+  private static let strings: [(String, JSONValue)] = [
     ("type", .text("array")), ("items", .object([("type", .text("string"))])),
   ]
 
   private static let path = pattern("/.*|~|~/.*")
 
-  private static let places: [JSONText] = [
+  private static let places: [JSONValue] = [
     exactly([("file", .object(path))]),
     exactly([("credential", .object(pattern("[!-.0-9;-~]+")))]),
   ]
 
-  private static let rates: [(String, JSONText)] = [
+  private static let rates: [(String, JSONValue)] = [
     ("type", .text("array")),
     (
       "items",
@@ -124,21 +124,21 @@ package enum SettingsSchema {
     ),
   ]
 
-  private static func integer(_ range: ClosedRange<Int64>) -> [(String, JSONText)] {
+  private static func integer(_ range: ClosedRange<Int64>) -> [(String, JSONValue)] {
     [("type", .text("integer")), ("minimum", .number(range.lowerBound))]
       + (range.upperBound == .max ? [] : [("maximum", .number(range.upperBound))])
   }
 
-  private static func either(_ rule: [(String, JSONText)], _ word: String?) -> [(String, JSONText)] {
+  private static func either(_ rule: [(String, JSONValue)], _ word: String?) -> [(String, JSONValue)] {
     guard let word else { return rule }
     return [("anyOf", .list([.object(rule), .object([("const", .text(word))])]))]
   }
 
-  private static func pattern(_ pattern: String) -> [(String, JSONText)] {
+  private static func pattern(_ pattern: String) -> [(String, JSONValue)] {
     [("type", .text("string")), ("pattern", .text("^(\(pattern))$"))]
   }
 
-  private static func exactly(_ members: [(String, JSONText)]) -> JSONText {
+  private static func exactly(_ members: [(String, JSONValue)]) -> JSONValue {
     .object([
       ("type", .text("object")), ("additionalProperties", .boolean(false)),
       ("required", .list(members.map { .text($0.0) })), ("properties", .object(members)),
