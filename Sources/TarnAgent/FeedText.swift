@@ -25,8 +25,8 @@ enum FeedText {
   private static func parse(
     _ text: String, scheme: String, _ workingDirectory: String
   ) throws(PassFailure) -> FeedLocation {
-    switch scheme {
-    case "http", "https":
+    switch URLScheme(scheme) {
+    case .http, .https:
       guard !Redaction.carriesUser(text) else {
         throw PassFailure(
           .usage, code: "url-with-password", "the feed's URL carries a user name or a password",
@@ -37,12 +37,12 @@ enum FeedText {
           .usage, code: "feed-not-understood", "'\(Printable.escape(Redaction.value(text)))' names no host")
       }
       return .remote(url: HostName.ascii(url: text))
-    case "file":
+    case .file:
       return .local(path: absolute(try localPath(text), workingDirectory))
-    default:
+    case nil:
       throw PassFailure(
         .usage, code: "scheme-not-supported", "Tarn does not read \(Printable.escape(scheme)): feeds",
-        hint: "http, https and file are supported")
+        hint: "\(URLScheme.all) are supported")
     }
   }
 

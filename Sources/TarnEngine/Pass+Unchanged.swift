@@ -74,7 +74,7 @@ extension Pass {
     guard let settings = request.settings, report.isInSync, let head = document.head else { return nil }
     // One response that says all that is wanted, from its beginning to its end (a list that is not complete lets nothing be
     // deleted, so its plan was not carried out), and says it of any time and of the files' contents.
-    guard document.isWhole, !end.isIndex else { return nil }
+    guard document.isWhole, !end.isIndex, end.next == nil else { return nil }
     guard end.expires == nil, !builder.asksForEach,
       !builder.isWindow || request.policy.window.maxAge == nil
     else { return nil }

@@ -7,14 +7,24 @@ extension Pass {
   ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
     let catalog = WindowCatalog(ports: ports, policy: request.policy, stop: stop)
     var others: [FeedItem] = []
-    let end = try reader.parse(document, place: nil) { item in
+    // Positions count from the first page on.
+    var (pageStart, position) = (0, 0)
+    let walk = ListingWalk(reader: reader) { item in
       if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
-      if case .enclosure(let enclosure) = item {
+      if case .enclosure(var enclosure) = item {
+        enclosure.position += pageStart
+        position = max(position, enclosure.position + 1)
         try catalog.take(enclosure)
       } else if others.count < WindowCatalog.most {
         others.append(item)
       }
     }
+    var end = try walk.root(document) {
+      pageStart = position
+      return catalog.wantsMore
+    }
+    // Where all that is wanted stands on the first page, that one says all.
+    if walk.pages == 0 { end.next = nil }
     let resolution = try catalog.resolve(title: end.title)
     try builder.beginWindow(
       expired: resolution.expired, newest: resolution.newest, tooOld: resolution.tooOld)
@@ -24,7 +34,7 @@ extension Pass {
     for entry in resolution.entries { try builder.take(.entry(entry)) }
     enter(.planning)
     try builder.finish()
-    return (builder, end, nil)
+    return (builder, end, walk)
   }
 
   /// Says which items are taken for files that are there, unless the last pass said the same.

@@ -176,8 +176,8 @@ package struct Pass {
     let (builder, end, walk) = try read(document, folder, reader, meanwhile, started: started)
     // Before it is recorded which format the list has now.
     let (verdict, hold) = try judge(builder, end, isComplete: isComplete(end, walk))
-    let saysAll =
-      (isComplete(end, walk) || builder.isWindow) && !builder.hasBlindSpot && !request.choosesOthers
+    let isRead = isComplete(end, walk) || builder.isWindow && walk?.failures.isEmpty != false
+    let saysAll = isRead && !builder.hasBlindSpot && !request.choosesOthers
     try accept(end, document, builder, solved: builder.old.solved(saysAll: saysAll))
     // A plan that is held is of an older manifest: what it names may be wanted again.
     try note([.dropHolds])

@@ -55,7 +55,7 @@ struct ChainCookies: Equatable, Sendable {
     let path = url.path
     let fitting = cookies.enumerated().filter { _, cookie in
       Self.domain(cookie.domain, fits: url.origin.host, isHostOnly: cookie.isHostOnly)
-        && Self.path(cookie.path, fits: path) && (!cookie.isSecure || url.origin.scheme == "https")
+        && Self.path(cookie.path, fits: path) && (!cookie.isSecure || url.origin.scheme.isSecure)
     }
     let sorted = fitting.sorted { left, right in
       let (first, second) = (left.element.path.utf8.count, right.element.path.utf8.count)
@@ -104,7 +104,7 @@ struct ChainCookies: Equatable, Sendable {
       }
     }
     // Over plain http anybody on the way could have set it.
-    if cookie.isSecure, url.origin.scheme != "https" { return nil }
+    if cookie.isSecure, !url.origin.scheme.isSecure { return nil }
     return (cookie, isOver)
   }
 

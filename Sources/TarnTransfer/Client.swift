@@ -82,7 +82,7 @@ final class Client {
   func endTurn() {
     for exchange in fresh {
       exchange.isFresh = false
-      if !exchange.isEnded { exchange.receiver.turnEnded() }
+      if exchange.stage != .ended { exchange.receiver.turnEnded() }
     }
     fresh.removeAll(keepingCapacity: true)
   }

@@ -85,7 +85,7 @@ struct HopSetup: Equatable {
     self.client = client.id
     options = client.optionsNumber
     self.isTrusted = isTrusted
-    isSecure = exchange.url.origin.scheme == "https"
+    isSecure = exchange.url.origin.scheme.isSecure
     encoding = request.encoding
   }
 }
@@ -171,7 +171,7 @@ extension CurlOption {
       .init(CURLOPT_URL, .text(url.text), "as parsed and checked by SourceURL"),
       // Over plain HTTP, libcurl 7.88 wakes those that wait only when the first transfer is over.
       .init(
-        CURLOPT_PIPEWAIT, .long(url.origin.scheme == "https" ? 1 : 0),
+        CURLOPT_PIPEWAIT, .long(url.origin.scheme.isSecure ? 1 : 0),
         "wait for a connection that may multiplex, where ALPN can say so"),
     ]
     if let seconds = secondsLeft {
@@ -182,7 +182,7 @@ extension CurlOption {
     }
     if let file = settings.cookieFile {
       options.append(.init(CURLOPT_COOKIELIST, .text("ALL"), "handles are reused: forget what servers set"))
-      if !isLedAway, url.origin.scheme == "https" || isTrusted {
+      if !isLedAway, url.origin.scheme.isSecure || isTrusted {
         options.append(
           .init(
             CURLOPT_COOKIEFILE, .text(file),
@@ -190,7 +190,7 @@ extension CurlOption {
           ))
       }
     }
-    if let file = settings.netrcFile, url.origin.scheme == "https" || isTrusted {
+    if let file = settings.netrcFile, url.origin.scheme.isSecure || isTrusted {
       options.append(
         .init(CURLOPT_NETRC, .long(Int(CURL_NETRC_REQUIRED.rawValue)), "names only from the file"))
       options.append(.init(CURLOPT_NETRC_FILE, .text(file), "never ~/.netrc by itself"))

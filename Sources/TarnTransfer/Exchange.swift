@@ -16,14 +16,23 @@ extension DownloadRequest {
 
 /// One exchange from `start` to `end`: a chain of hops. Network thread only.
 final class Exchange {
+  enum Stage {
+    /// Waits in its client's line, at first and for each redirect.
+    case inLine
+    /// The client has let it in; it waits for a place of the shared budget.
+    case queued
+    /// A source brings its bytes.
+    case running
+    case ended
+  }
+
   let id: DownloadID
   let client: Client
   let request: DownloadRequest
   let receiver: any DownloadReceiver
   /// Its place in the shared budget, or its number in the queue for one.
   var place: TransferBudget.Place?
-  /// In its client's line.
-  var isWaiting = true
+  private(set) var stage = Stage.inLine
   /// Ahead of others wherever it waits.
   var isUrgent: Bool
   /// Of the hop that runs or waits.
@@ -40,7 +49,6 @@ final class Exchange {
   /// The running hop.
   var hop: Hop?
   var file: FileExchange?
-  private(set) var isEnded = false
   /// What it has of its client's places; nil while it waits for that.
   var hold: WaitingLine<Exchange>.Hold?
   /// Took bytes in this turn.
@@ -67,10 +75,15 @@ final class Exchange {
     return expected <= DownloadRequest.largestShort ? .short : .small
   }
 
+  /// An exchange that has ended goes nowhere.
+  func enter(_ next: Stage) {
+    if stage != .ended { stage = next }
+  }
+
   /// Tells the receiver, once.
   func end(_ outcome: DownloadOutcome) {
-    guard !isEnded else { return }
-    isEnded = true
+    guard stage != .ended else { return }
+    stage = .ended
     receiver.end(outcome)
   }
 
@@ -90,12 +103,6 @@ final class Hop {
     case pause
     /// libcurl ends the transfer with an error; `result` knows the real reason.
     case stop
-  }
-
-  /// How the hop ended.
-  enum Result {
-    case outcome(DownloadOutcome)
-    case redirect(SourceURL)
   }
 
   private enum Stage {
@@ -350,7 +357,7 @@ final class Hop {
   }
 
   /// What the hop came to, once libcurl is done with it.
-  func result(_ code: CURLcode) -> Result {
+  func result(_ code: CURLcode) -> SourceEnd {
     // After a failure libcurl has closed it.
     if code == CURLE_OK { narrowReceiveBuffers() }
     if let failure { return .outcome(.failed(failure)) }

@@ -126,7 +126,7 @@ final class FloodGuard: @unchecked Sendable {
 extension Route {
   /// What connections are shared by: a host, or for plain http a proxy of that kind.
   init(sharedBy origin: Origin, proxy: String?) {
-    let isProxys = origin.scheme == "http" && proxy?.lowercased().hasPrefix("http") ?? false
-    self.init(origin: isProxys ? Origin(scheme: "", host: "", port: "") : origin, proxy: proxy)
+    let isProxys = origin.scheme == .http && proxy?.lowercased().hasPrefix("http") ?? false
+    self.init(origin: isProxys ? Origin(scheme: .http, host: "", port: "") : origin, proxy: proxy)
   }
 }

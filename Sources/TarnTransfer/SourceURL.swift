@@ -1,16 +1,17 @@
 import CurlShim
 import Glibc
+import TarnCore
 
 /// Where a URL points: what connections, limits and secrets are kept apart by.
 struct Origin: Hashable, Sendable {
-  let scheme: String
+  let scheme: URLScheme
   /// Lower case; an IPv6 address with its brackets.
   let host: String
   let port: String
   /// Of all three: it is asked for several times for each file.
   private let code: Int
 
-  init(scheme: String, host: String, port: String) {
+  init(scheme: URLScheme, host: String, port: String) {
     (self.scheme, self.host, self.port) = (scheme, host, port)
     var hasher = Swift.Hasher()
     hasher.combine(scheme)
@@ -32,7 +33,7 @@ struct Origin: Hashable, Sendable {
   var hostAndPort: String { "\(host):\(port)" }
 
   /// `https://example.org:443`.
-  var text: String { "\(scheme)://\(hostAndPort)" }
+  var text: String { "\(scheme.rawValue)://\(hostAndPort)" }
 }
 
 /// A URL that libcurl's parser has read, without user, password and fragment.
@@ -86,17 +87,15 @@ struct SourceURL: Sendable {
       try Self.set(text, in: handle, flags: strict)
     }
     curl_url_set(handle, CURLUPART_FRAGMENT, nil, 0)
-    guard let scheme = Self.get(CURLUPART_SCHEME, of: handle) else {
+    guard let name = Self.get(CURLUPART_SCHEME, of: handle) else {
       throw Refusal(reason: "it has no scheme")
     }
-    guard ["http", "https", "file"].contains(scheme) else {
-      throw Refusal(reason: "its scheme is neither http nor https nor file")
-    }
+    guard let scheme = URLScheme(name) else { throw Self.otherScheme }
     guard let whole = Self.get(CURLUPART_URL, of: handle) else {
       throw Refusal(reason: "it cannot be written")
     }
     self.text = whole
-    if scheme == "file" {
+    if scheme == .file {
       guard let path = Self.part(CURLUPART_PATH, of: handle, flags: UInt32(CURLU_URLDECODE)) else {
         throw Refusal(reason: "its path cannot be decoded")
       }
@@ -117,12 +116,15 @@ struct SourceURL: Sendable {
     switch code {
     case CURLUE_OK: return
     case CURLUE_USER_NOT_ALLOWED: throw Refusal(reason: "it carries a user name")
-    case CURLUE_UNSUPPORTED_SCHEME: throw Refusal(reason: "its scheme is neither http nor https nor file")
+    case CURLUE_UNSUPPORTED_SCHEME: throw otherScheme
     default:
       let words = curl_url_strerror(code).map { String(cString: $0) } ?? "malformed"
       throw Refusal(reason: words.lowercased())
     }
   }
+
+  private static let otherScheme = Refusal(
+    reason: "its scheme is neither \(URLScheme.allCases.map(\.rawValue).joined(separator: " nor "))")
 
   private static func get(_ name: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0) -> String? {
     guard let text = part(name, of: handle, flags: flags) else { return nil }
@@ -175,7 +177,7 @@ struct SourceURLs {
 
   private mutating func remember(_ url: SourceURL, from text: String) {
     guard url.filePath == nil, url.text == text else { return }
-    let head = url.origin.scheme.utf8.count + "://".utf8.count
+    let head = url.origin.scheme.rawValue.utf8.count + "://".utf8.count
     guard let slash = text.utf8.dropFirst(head).firstIndex(of: UInt8(ascii: "/")) else { return }
     prefix = Array(text.utf8[...slash])
     origin = url.origin
@@ -201,8 +203,8 @@ enum RedirectRule {
   /// - Returns: why not, or nil when the hop is allowed.
   static func refusal(from: Origin, to: Origin) -> String? {
     switch (from.scheme, to.scheme) {
-    case (_, "file"): "to a local file"
-    case ("https", "http"): "from https to http"
+    case (_, .file): "to a local file"
+    case (.https, .http): "from https to http"
     default: nil
     }
   }

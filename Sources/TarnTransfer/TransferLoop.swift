@@ -1,14 +1,14 @@
 import CurlShim
-import DequeModule
 import TarnCore
 import TarnRuntime
 
-/// The network thread: owns the multi handle, the clients and every exchange.
+/// The network thread: owns the sources, the clients and every exchange.
 ///
-/// A turn: take commands, admit who may run, refill the rates, step files, let libcurl work, end what is done. Only
-/// then it sleeps, until a socket, a timer, a rate, the budget or a command wakes it.
+/// A turn: take commands, admit who may run, refill the rates, let each source work, end what is done. Only then it sleeps, until a
+/// socket, a timer, a rate, the budget or a command wakes it.
 final class TransferLoop {
-  private let multi: MultiHandle
+  private let servers: HTTPSource
+  private let sources: [any SourceProtocol]
   private let inbox: Inbox
   private let clock: any Clock
   /// What is shared with other threads; nil for nothing.
@@ -23,10 +23,6 @@ final class TransferLoop {
   private var exchanges: [DownloadID: Exchange] = [:]
   /// Exchanges that wait for a place of the budget.
   private var queued: [TransferBudget.Place: Exchange] = [:]
-  /// Running exchanges, by their easy handles and by their ids for files.
-  private var hops: [UnsafeMutableRawPointer: Hop] = [:]
-  private var files: [DownloadID: Exchange] = [:]
-  private var idle: [EasyHandle] = []
   private var urls = SourceURLs()
   /// Monotonic nanoseconds: before, no hop has been silent for long.
   private var silenceDue = UInt64.max
@@ -34,7 +30,8 @@ final class TransferLoop {
   init(
     _ limits: ConnectionLimits, clock: any Clock, budget: TransferBudget?, multi: MultiHandle, inbox: Inbox
   ) {
-    self.multi = multi
+    servers = HTTPSource(multi, clock: clock)
+    sources = [servers, FileSource()]
     self.inbox = inbox
     self.clock = clock
     self.budget = budget
@@ -55,17 +52,13 @@ final class TransferLoop {
       admit()
       let untilRests = budget == nil && doubtful.isEmpty ? nil : circuits.look()
       let untilRates = refill()
-      let stepped = stepFiles()
-      let code = multi.perform()
-      if code != CURLM_OK {
-        failRunning(FailureTable.row(CURLE_OUT_OF_MEMORY), "libcurl's multi handle failed")
-      }
-      let ended = collect()
+      var isBusy = false
+      for source in sources where source.step(ended) { isBusy = true }
       for client in turns { client.endTurn() }
       // Only now is known who was silent: what had come before this turn is taken.
       let untilSilence = giveWay()
-      if stepped || ended { continue }
-      multi.poll(milliseconds: min(untilRests ?? 60_000, throttleTime(untilRates), untilSilence))
+      if isBusy { continue }
+      servers.wait(milliseconds: min(untilRests ?? 60_000, throttleTime(untilRates), untilSilence))
     }
     endAll()
   }
@@ -107,16 +100,16 @@ final class TransferLoop {
   private func setRate(_ id: ClientID, _ rate: UInt64?) {
     guard let client = clients[id] else { return }
     client.setRate(rate)
-    for hop in hops.values where hop.exchange.client === client { hop.handle.apply(client.lowSpeed) }
+    servers.applyLowSpeed(of: client)
   }
 
   /// Takes up limits and a rate of the budget that have changed.
   private func followTerms() {
     guard let now = budget?.terms, now != terms else { return }
-    if now.limits != terms.limits { multi.set(now.limits) }
+    if now.limits != terms.limits { servers.set(now.limits) }
     if now.pace != terms.pace {
       for client in turns { client.setShared(now.pace) }
-      for hop in hops.values { hop.handle.apply(hop.exchange.client.lowSpeed) }
+      servers.applyLowSpeed()
     }
     terms = now
   }
@@ -154,16 +147,15 @@ final class TransferLoop {
         let next = taken.element
         // Who was cancelled while waiting is still in line, and who went ahead of others stands there twice, perhaps at a host that has
         // led it on to another one meanwhile.
-        if next.isEnded || !next.isWaiting || next.url.origin != taken.origin {
+        if next.stage != .inLine || next.url.origin != taken.origin {
           client.line.leave(taken.origin, taken.hold)
           continue
         }
-        next.isWaiting = false
         next.hold = taken.hold
-        if taken.origin.scheme == "file" {
-          open(next)
-        } else {
+        if taken.origin.scheme.isRemote {
           enter(next)
+        } else {
+          start(next)
         }
       }
     }
@@ -172,7 +164,7 @@ final class TransferLoop {
   /// Who waits goes ahead of all others: in its client's line, or among those who wait for a shared place.
   private func prioritize(_ exchange: Exchange) {
     exchange.isUrgent = true
-    if exchange.isWaiting {
+    if exchange.stage == .inLine {
       makeWay(for: exchange)
       exchange.client.line.addFirst(exchange, to: exchange.url.origin, order: 0, as: exchange.kind)
       // Before anything that ends now lets another one in.
@@ -192,7 +184,7 @@ final class TransferLoop {
     guard let last = others.max(by: { $0.id.value < $1.id.value }) else { return }
     givePlaceBack(last, .cancelled)
     leaveLine(last)
-    last.isWaiting = true
+    last.enter(.inLine)
     last.client.line.addFirst(last, to: last.url.origin, order: last.id.value, as: last.kind)
   }
 
@@ -211,6 +203,7 @@ final class TransferLoop {
       start(exchange)
     case .waits(let place):
       exchange.place = place
+      exchange.enter(.queued)
       queued[place] = exchange
     case .refused(let failure): finish(exchange, .failed(failure))
     }
@@ -222,83 +215,30 @@ final class TransferLoop {
     finish(exchange, .failed(failure))
   }
 
-  private func open(_ exchange: Exchange) {
-    exchange.receiver.placed()
-    do {
-      exchange.file = try FileExchange(exchange.url, exchange.request)
-      files[exchange.id] = exchange
-    } catch {
-      finish(exchange, .failed(error))
-    }
-  }
-
   private func start(_ exchange: Exchange) {
     exchange.receiver.placed()
-    exchange.hasAnswer = false
-    let seconds = exchange.secondsLeft(now: clock.monotonic())
-    guard seconds != 0 else { return fail(exchange, CURLE_OPERATION_TIMEDOUT) }
-    let (code, hop) = prepare(exchange, secondsLeft: seconds)
-    guard let hop else { return fail(exchange, code) }
-    guard multi.add(hop.handle) else { return fail(exchange, CURLE_OUT_OF_MEMORY) }
-    exchange.hop = hop
-    hops[hop.handle.easy] = hop
-    multi.guards.began()
-    expectSilence(of: hop)
-  }
-
-  /// A hop on an idle handle, or on a new one: after a name that was not found libcurl keeps a handle's buffer over
-  /// its reset, and then refuses to be told its size.
-  private func prepare(_ exchange: Exchange, secondsLeft: Int?) -> (CURLcode, Hop?) {
-    let client = exchange.client
-    let isTrusted = exchange.url.origin == client.trusted
-    let setup = secondsLeft == nil ? HopSetup(exchange, isTrusted: isTrusted) : nil
-    if let setup, let handle = idle.last {
-      let hop = Hop(exchange, handle: handle, guards: multi.guards)
-      if handle.prepareAgain(setup, url: exchange.url.text, hop: hop) {
-        idle.removeLast()
-        return (CURLE_OK, hop)
-      }
-    }
-    let cookies = exchange.cookies.header(for: exchange.url)
-    let options =
-      client.options
-      + CurlOption.hop(
-        exchange.url, settings: client.settings, isTrusted: isTrusted,
-        isLedAway: exchange.url.origin != exchange.asked, secondsLeft: secondsLeft, cookies: cookies)
-    let headers = CurlOption.headers(
-      exchange.request, isTrusted: isTrusted, settings: client.settings, cookies: cookies)
-    while true {
-      let used = idle.popLast()
-      guard let handle = used ?? EasyHandle(multi.guards) else { return (CURLE_OUT_OF_MEMORY, nil) }
-      let hop = Hop(exchange, handle: handle, guards: multi.guards)
-      let code = handle.prepare(options, headers: headers, setup: setup, hop: hop)
-      if code == CURLE_OK { return (code, hop) }
-      if used == nil { return (code, nil) }
+    exchange.enter(.running)
+    if let outcome = source(of: exchange).open(exchange) {
+      finish(exchange, outcome)
+    } else {
+      expectSilence(of: exchange)
     }
   }
 
-  private func fail(_ exchange: Exchange, _ code: CURLcode) {
-    let failure = FailureTable.failure(code, origin: exchange.url.origin, detail: "", errno: 0)
-    finish(exchange, .failed(failure))
+  /// Of a scheme without one no address is read.
+  private func source(of exchange: Exchange) -> any SourceProtocol {
+    sources.first { $0.schemes.contains(exchange.url.origin.scheme) } ?? servers
   }
 
   // MARK: Running
 
   private func resume(_ id: DownloadID) {
     guard let exchange = exchanges[id] else { return }
-    exchange.file?.clearFull()
-    if let hop = exchange.hop, hop.clearFull(), !hop.isThrottled { unpause(hop) }
+    source(of: exchange).resume(exchange)
+    expectSilence(of: exchange)
   }
 
-  private func unpause(_ hop: Hop) {
-    hop.goOn()
-    expectSilence(of: hop)
-    let code = hop.handle.unpause()
-    // The callbacks ran inside; when one of them ended the transfer, libcurl does not say so again.
-    if code != CURLE_OK { done(hop, code) }
-  }
-
-  /// Lets throttled hops go on, a buffer of each client in turn, while both rates let bytes pass.
+  /// Lets those go on that a rate holds up, as far as it lets bytes pass.
   ///
   /// - Returns: milliseconds until the shared rate does.
   private func refill() -> Int32 {
@@ -307,16 +247,8 @@ final class TransferLoop {
     for client in turns { client.refill(now: now) }
     guard turns.contains(where: { !$0.throttled.isEmpty }) else { return untilShared }
     turns.append(turns.removeFirst())
-    var goesOn = true
-    while goesOn {
-      goesOn = false
-      for client in turns where client.mayTake {
-        guard let hop = client.throttled.popFirst() else { continue }
-        goesOn = true
-        hop.isThrottled = false
-        if hop.exchange.hop === hop { unpause(hop) }
-      }
-    }
+    servers.goOn(turns)
+    if budget != nil { silenceDue = min(silenceDue, servers.silenceDue) }
     return untilShared
   }
 
@@ -326,36 +258,10 @@ final class TransferLoop {
       ?? .max
   }
 
-  private lazy var fileBuffer = [UInt8](repeating: 0, count: CurlLimits.buffer)
-
-  /// - Returns: whether a file has more to read, or ended, so that a place is free.
-  private func stepFiles() -> Bool {
-    var ended = false
-    for exchange in files.values where exchange.file?.isFull == false {
-      guard let outcome = exchange.file?.step(exchange.receiver, &fileBuffer) else {
-        exchange.client.tookBytes(exchange)
-        continue
-      }
-      finish(exchange, outcome)
-      ended = true
-    }
-    return ended || files.values.contains { $0.file?.isFull == false }
-  }
-
-  /// - Returns: whether anything ended, so that places are free.
-  private func collect() -> Bool {
-    var ended = false
-    while let (easy, code) = multi.nextDone() {
-      ended = true
-      if let hop = hops[easy] { done(hop, code) }
-    }
-    return ended
-  }
-
   // MARK: Silence
 
-  private func expectSilence(of hop: Hop) {
-    if budget != nil, let at = hop.silentAt() { silenceDue = min(silenceDue, at) }
+  private func expectSilence(of exchange: Exchange) {
+    if budget != nil, let at = exchange.hop?.silentAt() { silenceDue = min(silenceDue, at) }
   }
 
   /// Ends what has received nothing for a while and keeps out a mirror that has no place at its host, those that are silent
@@ -365,13 +271,11 @@ final class TransferLoop {
   private func giveWay() -> Int32 {
     let now = clock.monotonic()
     if let budget, now >= silenceDue {
-      let silent = hops.values.filter { hop in hop.silentAt().map { $0 <= now } ?? false }
-      let given = silent.sorted { $0.heard < $1.heard }.filter { giveWay($0, budget, now) }
+      let given = servers.silent(at: now).filter { giveWay($0, budget, now) }
       // They held places of their clients, too.
       if !given.isEmpty { admit() }
       // Whoever comes to wait is seen soon.
-      silenceDue =
-        hops.values.compactMap { $0.silentAt() }.map { max($0, now + Self.silencePause) }.min() ?? .max
+      silenceDue = max(servers.silenceDue, now + Self.silencePause)
       // Of a file that begins libcurl knows nothing.
       if !given.isEmpty { return 0 }
     }
@@ -384,7 +288,6 @@ final class TransferLoop {
     let isPatient = hop.silentAt(for: hop.exchange.request.patience).map { $0 > now } ?? true
     guard let place = hop.exchange.place, budget.giveWay(place, isForOthers: isPatient) else { return false }
     hop.exchange.place = nil
-    release(hop)
     finish(hop.exchange, .failed(hop.silence))
     return true
   }
@@ -394,11 +297,8 @@ final class TransferLoop {
 
   // MARK: Ending
 
-  private func done(_ hop: Hop, _ code: CURLcode) {
-    let exchange = hop.exchange
-    let result = hop.result(code)
-    release(hop, isWell: code == CURLE_OK && !hop.hasConnected)
-    switch result {
+  private func ended(_ exchange: Exchange, _ end: SourceEnd) {
+    switch end {
     case .outcome(let outcome):
       if case .failed(let failure) = outcome, failure.isTransient {
         exchange.client.noteTrouble(of: exchange.url.origin)
@@ -409,28 +309,17 @@ final class TransferLoop {
       givePlaceBack(exchange, .answered)
       exchange.redirects += 1
       exchange.url = target
-      exchange.isWaiting = true
+      exchange.enter(.inLine)
       exchange.client.line.addFirst(
         exchange, to: target.origin, order: exchange.id.value, as: exchange.kind)
     }
   }
 
-  /// Takes the hop's handle back; an unfinished transfer loses its connection.
-  private func release(_ hop: Hop, isWell: Bool = false) {
-    multi.remove(hop.handle)
-    multi.guards.ended()
-    if !isWell { hop.handle.forgetSetup() }
-    hops[hop.handle.easy] = nil
-    hop.exchange.hop = nil
-    idle.append(hop.handle)
-  }
-
-  /// Ends an exchange that holds a place of its client and no hop any more.
+  /// Ends an exchange that holds a place of its client.
   private func finish(_ exchange: Exchange, _ outcome: DownloadOutcome) {
     leaveLine(exchange)
     givePlaceBack(exchange, judge(exchange, outcome), cause: outcome.cause)
-    files[exchange.id] = nil
-    exchange.file = nil
+    source(of: exchange).close(exchange)
     exchanges[exchange.id] = nil
     exchange.end(outcome)
   }
@@ -464,10 +353,7 @@ final class TransferLoop {
 
   private func cancel(_ exchange: Exchange) {
     let outcome = DownloadOutcome.failed(DownloadFailure(.cancelled, "cancelled", isTransient: false))
-    if let hop = exchange.hop {
-      release(hop)
-      finish(exchange, outcome)
-    } else if exchange.file != nil || exchange.place != nil {
+    if exchange.stage != .inLine {
       finish(exchange, outcome)
     } else {
       exchanges[exchange.id] = nil
@@ -475,17 +361,9 @@ final class TransferLoop {
     }
   }
 
-  private func failRunning(_ row: FailureTable.Row, _ message: String) {
-    for hop in Array(hops.values) {
-      release(hop)
-      finish(hop.exchange, .failed(DownloadFailure(row.code, message, isTransient: row.isTransient)))
-    }
-  }
-
   private func endAll() {
     for id in clients.keys.sorted(by: { $0.value < $1.value }) { leave(id) }
     budget?.leave(inbox)
-    idle = []
-    multi.close()
+    servers.close()
   }
 }

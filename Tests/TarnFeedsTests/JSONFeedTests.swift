@@ -19,6 +19,7 @@ import Testing
     #expect(outcome.failure == nil)
     #expect(outcome.end?.format == "JSON Feed")
     #expect(outcome.end?.isComplete == false)
+    #expect(outcome.end?.next == "https://example.org/pub/p2")
     let files = outcome.enclosures
     try #require(files.count == 3)
     #expect(

@@ -108,7 +108,7 @@ import Testing
     let budget = bench.budget(total: 10, perHost: 2)
     for _ in 0..<3 { bench.enter(budget, mirror: "a") }
     #expect(budget.snapshot().running == 2)
-    let host = Origin(scheme: "http", host: "a", port: "80")
+    let host = Origin(scheme: .http, host: "a", port: "80")
     var line = WaitingLine<Int>(perHost: 2, keptForSmall: 1)
     for number in 0..<3 { line.add(number, to: host, order: UInt64(number)) }
     #expect(line.takeNext()?.element == 0)
@@ -333,7 +333,7 @@ import Testing
       BudgetState.Queue.Limits(total: 10, perHost: 1), breaker: CircuitBreaker.Settings())
     let now = Moment(wall: Timestamp(nanoseconds: 0), monotonic: 0)
     for number in 0..<5000 {
-      let origin = Origin(scheme: "http", host: "h\(number)", port: "80")
+      let origin = Origin(scheme: .http, host: "h\(number)", port: "80")
       let place = book.enter(
         Route(origin: origin, proxy: nil), mirror: "a", priority: .normal, isSmall: false, member: Member(),
         now: now)
@@ -419,7 +419,7 @@ final class BudgetBench {
     _ budget: TransferBudget, mirror: String, host: String = "dead", proxy: String? = nil,
     isSmall: Bool = false, member other: Member? = nil
   ) -> TransferBudget.Admission {
-    let route = Route(origin: Origin(scheme: "http", host: host, port: "80"), proxy: proxy)
+    let route = Route(origin: Origin(scheme: .http, host: host, port: "80"), proxy: proxy)
     return budget.enter(route, mirror: mirror, isSmall: isSmall, member: other ?? member)
   }
 

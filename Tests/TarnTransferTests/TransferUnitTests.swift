@@ -123,7 +123,7 @@ import Testing
   // MARK: Tables
 
   @Test func everyCurlCodeHasAFailure() {
-    let origin = Origin(scheme: "http", host: "h", port: "80")
+    let origin = Origin(scheme: .http, host: "h", port: "80")
     for raw in 1..<CURL_LAST.rawValue {
       let failure = FailureTable.failure(
         CURLcode(rawValue: raw), origin: origin, detail: "\u{1B}[2J", errno: 0)
@@ -148,7 +148,7 @@ import Testing
 
   /// Whoever looks at the feed's server then finds nothing wrong.
   @Test func aProxyThatRefusesIsSaidToBeTheProxy() {
-    let origin = Origin(scheme: "http", host: "h", port: "80")
+    let origin = Origin(scheme: .http, host: "h", port: "80")
     let failure = FailureTable.failure(
       CURLE_COULDNT_CONNECT, origin: origin, detail: "", errno: Int(ECONNREFUSED), isProxied: true)
     #expect(failure.message == "connection refused by the proxy on the way to h:80")
@@ -161,7 +161,7 @@ import Testing
     ("wrong version number", "h:443 does not speak TLS: its addresses may begin with http://", false),
     ("unexpected eof while reading", "no secure connection to h:443: unexpected eof while reading", true),
   ]) func failuresOfTLSAreInPlainWords(words: String, message: String, isTransient: Bool) {
-    let origin = Origin(scheme: "https", host: "h", port: "443")
+    let origin = Origin(scheme: .https, host: "h", port: "443")
     let failure = FailureTable.failure(
       CURLE_SSL_CONNECT_ERROR, origin: origin,
       detail: "OpenSSL/3.0.22: error:0A00010B:SSL routines::\(words)", errno: 0)
@@ -174,7 +174,7 @@ import Testing
     ("error setting certificate file: /my ca.pem", " from /my ca.pem"),
     ("error setting certificate file: /ca\u{1B}.pem", " from /ca\\x1b.pem"), ("", ""),
   ]) func aFileWithoutCertificatesIsNamed(detail: String, place: String) {
-    let origin = Origin(scheme: "https", host: "h", port: "443")
+    let origin = Origin(scheme: .https, host: "h", port: "443")
     let failure = FailureTable.failure(CURLE_SSL_CACERT_BADFILE, origin: origin, detail: detail, errno: 0)
     #expect(
       failure.message == "no authority's certificate could be read\(place), so h:443 cannot be trusted")

@@ -6,8 +6,8 @@ import Testing
 
 @Suite struct WaitingLineTests {
   @Test func aFullHostIsPassedBy() throws {
-    let a = Origin(scheme: "http", host: "a", port: "80")
-    let b = Origin(scheme: "http", host: "b", port: "80")
+    let a = Origin(scheme: .http, host: "a", port: "80")
+    let b = Origin(scheme: .http, host: "b", port: "80")
     var line = WaitingLine<Int>(perHost: 1)
     for (order, origin) in [a, a, b, a].enumerated() { line.add(order, to: origin, order: UInt64(order)) }
     #expect(line.takeNext()?.element == 0)
@@ -29,7 +29,7 @@ import Testing
     var line = WaitingLine<Int>(perHost: 10)
     for number in 0..<500 {
       line.add(
-        number, to: Origin(scheme: "http", host: "h\(number * 7 % 50)", port: "80"), order: UInt64(number))
+        number, to: Origin(scheme: .http, host: "h\(number * 7 % 50)", port: "80"), order: UInt64(number))
     }
     var taken: [Int] = []
     while let next = line.takeNext() { taken.append(next.element) }
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test func smallOnesPassLargeOnesInTheLine() {
-    let host = Origin(scheme: "http", host: "a", port: "80")
+    let host = Origin(scheme: .http, host: "a", port: "80")
     var line = WaitingLine<Int>(perHost: 3, keptForSmall: 1)
     for number in 0..<4 { line.add(number, to: host, order: UInt64(number)) }
     for number in 4..<6 { line.add(number, to: host, order: UInt64(number), as: .small) }
@@ -59,8 +59,8 @@ import Testing
 
   private typealias Line = WaitingLine<Int>
 
-  private let a = Origin(scheme: "https", host: "a", port: "443")
-  private let b = Origin(scheme: "https", host: "b", port: "443")
+  private let a = Origin(scheme: .https, host: "a", port: "443")
+  private let b = Origin(scheme: .https, host: "b", port: "443")
 
   /// A line for `a`, which has answered by a stream.
   private func streaming(

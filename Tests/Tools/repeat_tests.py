@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Runs the Swift tests again and again on a machine that is kept busy, to find those that look too early.
 
-    repeat_tests.py --log FILE [--units 20] [--end-to-end 5] [--only TARGET] [--scratch-path PATH] [--filter FILTER]
+    repeat_tests.py --log FILE [--units 20] [--end-to-end 5] [--only TARGET] [--scratch-path PATH] [--filter FILTER] [--release]
 
 Each target is run --units times (EndToEndTests --end-to-end times) beside a process for each core that never rests, and as often on
-one core (taskset). Tests have to be built before: swift build --build-tests.
+one core (taskset). Tests have to be built before: swift build --build-tests; for --release, which takes a third of the time,
+swift build -c release --build-tests -Xswiftc -enable-testing.
 
 The log has a line of JSON for each run: target, mode, number, tests, failed (each test with its first issue), seconds. Runs that it
 has are not made again, so that a stopped script goes on where it was. A line for each test that failed ends the output, then
@@ -63,11 +64,13 @@ def run(command, mode):
 
 
 def plan(arguments):
-    for mode in MODES:
-        for target in arguments.only or TARGETS:
-            times = arguments.end_to_end if target == "EndToEndTests" else arguments.units
-            for number in range(1, times + 1):
-                yield target, mode, number
+    """Round by round, so that a script that was stopped has seen all targets about as often."""
+    targets = arguments.only or TARGETS
+    for number in range(1, max(arguments.units, arguments.end_to_end) + 1):
+        for mode in MODES:
+            for target in targets:
+                if number <= (arguments.end_to_end if target == "EndToEndTests" else arguments.units):
+                    yield target, mode, number
 
 
 def main():
@@ -78,6 +81,7 @@ def main():
     parser.add_argument("--only", action="append")
     parser.add_argument("--filter", default="", help="suites or tests of the targets, as a regular expression")
     parser.add_argument("--scratch-path", default=".build")
+    parser.add_argument("--release", action="store_true")
     arguments = parser.parse_args()
     done = {}
     if os.path.exists(arguments.log):
@@ -89,7 +93,7 @@ def main():
         if (target, mode, number) in done:
             continue
         command = ["swift", "test", "--skip-build", "--disable-xctest", "--scratch-path", arguments.scratch_path,
-                   "--filter", f"^{target}\\.{arguments.filter}"]
+                   *(["-c", "release", "-Xswiftc", "-enable-testing"] if arguments.release else []), "--filter", f"^{target}\\.{arguments.filter}"]
         if mode == "busy":
             with Load():
                 tests, failed, seconds = run(command, mode)

@@ -59,8 +59,8 @@ enum FeedRule {
     }
     let scheme = text[..<mark.lowerBound].lowercased()
     let rest = text[mark.upperBound...]
-    switch scheme {
-    case "http", "https":
+    switch URLScheme(scheme) {
+    case .http, .https:
       try refusePassword(
         text,
         hint: "put them into a netrc file and set netrc-file, or the header into a file and set header-file")
@@ -75,13 +75,13 @@ enum FeedRule {
       guard !text.utf8.contains(0x20) else {
         throw Refusal(.badValue, "has a blank in its URL", hint: "write %20 for it")
       }
-    case "file":
+    case .file:
       guard rest.hasPrefix("/") || rest.hasPrefix("localhost/") else {
         throw Refusal(.badValue, "is no local file", hint: "write file:///absolute/path")
       }
-    default:
+    case nil:
       throw Refusal(
-        .badValue, "has a scheme that Tarn does not read", hint: "http, https and file are supported")
+        .badValue, "has a scheme that Tarn does not read", hint: "\(URLScheme.all) are supported")
     }
     return text
   }

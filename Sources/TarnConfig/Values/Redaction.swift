@@ -54,9 +54,8 @@ extension Redaction {
     return Printable.escape(String(plain.prefix(60))) + (plain.count > 60 ? "\u{2026}" : "")
   }
 
-  private static let schemes: Set = [
-    "http", "https", "ftp", "file", "socks4", "socks4a", "socks5", "socks5h",
-  ]
+  private static let schemes = Set(
+    ["ftp", "socks4", "socks4a", "socks5", "socks5h"] + URLScheme.allCases.map(\.rawValue))
 }
 
 /// A text of settings with errors in it: a password may stand there as no rule of URLs has it, with a `/` in it or where

@@ -77,6 +77,9 @@ package struct FeedEnd: Sendable, Equatable {
   package var refreshSeconds: Int64?
   /// A directory index: what changes in its files need not change the page, nor its validators.
   package var isIndex = false
+  /// The address of the next page, which goes on where this document ends and is read as it was (RFC 5005 3, JSON Feed 1.1
+  /// `next_url`); nil for none.
+  package var next: String?
   /// What a window calls itself: text without markup; empty when it does not say.
   package var title: [UInt8] = []
   /// What a person should know although nothing failed: that no item of a window names a file, or what a page's links leave out.

@@ -10,6 +10,8 @@ final class ListingWalk {
   /// What was not read, and why: then the manifest is not complete.
   private(set) var failures: [Problem] = []
   private(set) var listings = 0
+  /// Pages that were read beyond the first of each list.
+  private(set) var pages = 0
 
   private struct Listing {
     var url: String
@@ -19,6 +21,10 @@ final class ListingWalk {
   }
 
   static let mostDepth = 64
+  /// Of one list.
+  static let mostPages = 10_000
+  /// Items of a listing that are held until its sum is known.
+  private static let mostHeld = 10_000
   static let mostListings = 1_000_000
   /// Listings asked for at a time.
   private static let window = 8
@@ -28,16 +34,43 @@ final class ListingWalk {
     self.sink = sink
   }
 
-  /// Parses the feed's own document; directories that it names are queued.
-  func root(_ document: FeedReader.Document) throws -> FeedEnd {
+  /// Parses the feed's own document, and its further pages; directories that they name are queued.
+  ///
+  /// - Parameter wantsMore: whether another page is to be read.
+  func root(_ document: FeedReader.Document, while wantsMore: () -> Bool = { true }) throws -> FeedEnd {
     var sum = ListingSum()
     var found: [(String, RelativePath)] = []
-    let end = try reader.parse(document, place: nil) { item in
+    func take(_ item: FeedItem) throws {
       sum.add(item, below: 0)
       if case .directory(let url, let path) = item { found.append((url, path)) } else { try sink(item) }
     }
+    let end = try reader.parse(document, place: nil, sink: take)
+    try readOn(behind: end, at: document.url, place: nil, while: wantsMore, take)
     for (url, path) in found { add(url: url, place: path, above: [sum.value]) }
     return end
+  }
+
+  /// Reads the pages behind a document, one after the other: each names the next. A page that cannot be read ends them, and is told.
+  private func readOn(
+    behind first: FeedEnd, at url: String, place: RelativePath?, while wantsMore: () -> Bool,
+    _ take: (FeedItem) throws -> Void
+  ) throws {
+    var (end, known) = (first, Set([url]))
+    while let next = end.next, wantsMore() {
+      do {
+        guard known.count <= Self.mostPages, known.insert(next).inserted else {
+          throw FeedFailure(code: "pages-loop", message: "the pages of this list lead back to one of them")
+        }
+        let document = try reader.finish(reader.start(next, limit: FeedReader.mostListingBytes))
+        end = try reader.parse(document, place: place, sink: take)
+        pages += 1
+      } catch let failure as FeedFailure {
+        return fail(next, code: failure.code, message: failure.message)
+      } catch let failure as PassFailure {
+        if failure.kind == .stopped { throw failure }
+        return fail(next, code: failure.code, message: failure.message)
+      }
+    }
   }
 
   /// Reads everything queued, and what that queues in turn.
@@ -70,21 +103,32 @@ final class ListingWalk {
     }
   }
 
-  /// Twice: once for the sum, so that nothing of a directory that holds itself is handed on, then for good.
+  /// Nothing of a directory that holds itself is handed on: its items are held until its sum is known. A very long listing is read
+  /// twice for that.
   private func parse(_ listing: Listing, _ document: FeedReader.Document) throws {
     var sum = ListingSum()
-    _ = try reader.parse(document, place: listing.place) { item in
+    var items: [FeedItem] = []
+    var isHeld = true
+    let end = try reader.parse(document, place: listing.place) { item in
       sum.add(item, below: listing.place.bytes.count + 1)
+      isHeld = isHeld && items.count < Self.mostHeld
+      if isHeld { items.append(item) } else { items = [] }
     }
     guard !isLoop(sum, above: listing.above) else {
       return fail(
         listing, code: "directory-loop",
         message: "this directory seems to hold itself (a link on the server?); it is not entered")
     }
-    let end = try reader.parse(document, place: listing.place) { item in
+    func take(_ item: FeedItem) throws {
       guard case .directory(let url, let path) = item else { return try sink(item) }
       add(url: url, place: path, above: listing.above + [sum.value])
     }
+    if isHeld {
+      for item in items { try take(item) }
+    } else {
+      _ = try reader.parse(document, place: listing.place, sink: take)
+    }
+    try readOn(behind: end, at: document.url, place: listing.place, while: { true }, take)
     // Links are never known to be all, which the feed itself says already.
     if !end.isComplete, reader.policy.format != .links {
       fail(listing, code: "listing-incomplete", message: end.incompleteReason)
@@ -112,9 +156,16 @@ final class ListingWalk {
   }
 
   private func fail(_ listing: Listing, code: String, message: String) {
-    let problem = Problem(
-      name: listing.place.bytes + Array("/".utf8), kind: .failed, code: code, message: message,
-      seen: reader.ports.now)
+    fail(name: listing.place.bytes + Array("/".utf8), code: code, message: message)
+  }
+
+  /// - Parameter page: its address.
+  private func fail(_ page: String, code: String, message: String) {
+    fail(name: Array(Redaction.address(page).utf8), code: code, message: message)
+  }
+
+  private func fail(name: [UInt8], code: String, message: String) {
+    let problem = Problem(name: name, kind: .failed, code: code, message: message, seen: reader.ports.now)
     failures.append(problem)
     reader.observer.pass(.problem(problem))
   }

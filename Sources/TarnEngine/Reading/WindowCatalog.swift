@@ -62,6 +62,9 @@ final class WindowCatalog {
     self.stop = stop
   }
 
+  /// Fewer files were named than are to be kept.
+  var wantsMore: Bool { policy.window.keep.map { enclosures.count < $0 } ?? false }
+
   func take(_ enclosure: Enclosure) throws(FeedFailure) {
     guard enclosures.count < Self.most else {
       throw FeedFailure(

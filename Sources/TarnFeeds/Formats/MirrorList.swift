@@ -21,7 +21,7 @@ struct MirrorList: FeedFormat {
       let text = trimmed(line)
       if text.isEmpty || text.first == UInt8(ascii: "#") { continue }
       guard let url = Self.mirror(text) else { return false }
-      if url.hasScheme("http", "https") { hasMirror = true }
+      if url.isRemote { hasMirror = true }
     }
     return hasMirror
   }
@@ -54,10 +54,14 @@ struct MirrorList: FeedFormat {
       format: name, isComplete: false, incompleteReason: "the list names mirrors, not the files on them")
   }
 
+  /// Schemes of mirrors that Tarn does not fetch from.
+  private static let others: Set = ["ftp", "rsync"]
+
   private static func mirror(_ text: [UInt8]) -> URLReference? {
     guard !text.contains(where: { isBlank($0) || $0 == 0 }) else { return nil }
     let url = URLReference(text)
-    guard url.hasScheme("http", "https", "ftp", "rsync"), url.authority?.isEmpty == false,
+    guard let scheme = url.scheme, url.isRemote || others.contains(String(decoding: scheme, as: UTF8.self)),
+      url.authority?.isEmpty == false,
       url.path.last == 0x2F, url.query == nil
     else { return nil }
     return url

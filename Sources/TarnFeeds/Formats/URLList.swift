@@ -62,7 +62,7 @@ struct URLList: FeedFormat {
     _ urls: [URLReference], shown: [UInt8], out: [UInt8] = [], directory: [UInt8] = [],
     digests: [Digest] = [], fault: (code: String, reason: String)? = nil, in context: FeedContext
   ) -> FeedItem {
-    let known = urls.filter { $0.hasScheme("http", "https") }
+    let known = urls.filter(\.isRemote)
     let first = known.first ?? urls.first
     let name = Percent.decode(first?.path.split(separator: 0x2F, omittingEmptySubsequences: false).last ?? [])
     guard !name.contains(0x2F) || !out.isEmpty else {
@@ -81,7 +81,8 @@ struct URLList: FeedFormat {
     if let fault { return Refusal.of(path, code: fault.code, reason: fault.reason) }
     guard !known.isEmpty else {
       return Refusal.of(
-        path, code: "scheme-not-supported", reason: "Tarn fetches http and https URLs only in a URL list")
+        path, code: "scheme-not-supported", reason: "Tarn fetches \(URLScheme.remote) URLs only in a URL list"
+      )
     }
     let sources = known.filter { context.isUsable($0) }.map { Source(url: $0.text) }
     guard !sources.isEmpty else { return context.withoutSource(path, urls: known) }

@@ -47,11 +47,22 @@ struct FeedContext {
     self.document = document
     self.hashing = hashing
     var url = document.base
-    if url.hasScheme("file"), url.authority == nil { url.authority = [] }
+    if url.isLocal, url.authority == nil { url.authority = [] }
     self.url = url
     directory =
       URLReference(scheme: url.scheme, authority: url.authority, path: url.directory, query: nil).bytes
-    localDirectory = url.hasScheme("file") ? Self.names(ofLocal: url.directory) : nil
+    localDirectory = url.isLocal ? Self.names(ofLocal: url.directory) : nil
+  }
+
+  /// The address of the next page, where something can be fetched from there.
+  ///
+  /// - Parameters:
+  ///   - reference: as the document has it.
+  ///   - base: of the document's relative references.
+  func page(_ reference: [UInt8], of base: URLReference) -> String? {
+    guard !reference.isEmpty else { return nil }
+    let page = base.resolve(URLReference(reference))
+    return isUsable(page) ? page.text : nil
   }
 
   /// Whether the path is that of the document itself, as far as the folder follows the server.
@@ -114,7 +125,7 @@ struct FeedContext {
       return "a feed on standard input has no address, so it has to name whole http or https URLs"
     }
     let host = url.authority ?? []
-    guard url.hasScheme("file"), !host.contains(UInt8(ascii: "@")) else { return url.obstacle }
+    guard url.isLocal, !host.contains(UInt8(ascii: "@")) else { return url.obstacle }
     let isHere = host.isEmpty || host.elementsEqual("localhost".utf8)
     guard isHere, isInLocalDirectory(url.path) else {
       return "of local files a feed may name only those in its own directory and below, and only a local feed"

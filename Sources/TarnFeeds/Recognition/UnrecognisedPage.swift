@@ -81,7 +81,7 @@ struct UnrecognisedPage {
       types.contains(where: { type.elementsEqual($0.utf8) })
     else { return }
     let url = base.resolve(URLReference(trimmed(href)))
-    if url.hasScheme("http", "https") { feed = url }
+    if url.isRemote { feed = url }
   }
 
   private var isIndex: Bool {

@@ -125,17 +125,21 @@ struct URLReference: Equatable {
 
   var text: String { String(decoding: bytes, as: UTF8.self) }
 
-  func hasScheme(_ names: String...) -> Bool {
-    guard let scheme else { return false }
-    return names.contains { scheme.elementsEqual($0.utf8) }
-  }
+  /// Where it is fetched from; nil for a relative reference, and for schemes that Tarn does not fetch from.
+  var source: URLScheme? { scheme.flatMap { URLScheme($0) } }
 
-  /// Why nothing is fetched from an absolute URL over http or https, for a person; nil when it may be.
+  /// A server has what it names.
+  var isRemote: Bool { source?.isRemote == true }
+
+  /// It names a file of this machine.
+  var isLocal: Bool { source == .file }
+
+  /// Why nothing is fetched from an absolute URL of a server, for a person; nil when it may be.
   var obstacle: String? {
     let host = authority ?? []
-    guard hasScheme("http", "https") || host.contains(UInt8(ascii: "@")) else {
+    guard isRemote || host.contains(UInt8(ascii: "@")) else {
       let name = Printable.escape(scheme ?? [])
-      return "its URL begins with '\(name):', and Tarn fetches over http and https only"
+      return "its URL begins with '\(name):', and Tarn fetches over \(URLScheme.remote) only"
     }
     if host.contains(UInt8(ascii: "@")) {
       return "its URL carries a user name or a password; write them into a file for --netrc or --header-file"
@@ -148,7 +152,7 @@ struct URLReference: Equatable {
   func isSameOrigin(as other: URLReference) -> Bool {
     func folded(_ url: URLReference) -> [UInt8] {
       var host = (url.authority ?? []).map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
-      let port = url.hasScheme("https") ? ":443" : ":80"
+      let port = ":\(url.source?.port ?? 0)"
       if host.suffix(port.utf8.count).elementsEqual(port.utf8) { host.removeLast(port.utf8.count) }
       return host
     }

@@ -23,6 +23,10 @@ struct JSONFeed: FeedFormat {
         end.title = PlainText.line(PlainText.cleaned(try Self.text(&reader) ?? []))
         continue
       }
+      if key.elementsEqual("next_url".utf8) {
+        end.next = context.page(trimmed(try Self.text(&reader) ?? []), of: context.url)
+        continue
+      }
       guard key.elementsEqual("items".utf8), try reader.kind() == .array else {
         try reader.skip()
         continue

@@ -49,6 +49,7 @@ struct Window: FeedFormat {
       format: kind.rawValue, isComplete: false, incompleteReason: Self.reason(fault),
       refreshSeconds: reading.refreshSeconds)
     end.title = reading.title
+    end.next = reading.next
     if !hasFiles { end.notice = .init(.withoutFiles, Self.withoutFiles(reading.items)) }
     if let fault {
       end.notice = .init(

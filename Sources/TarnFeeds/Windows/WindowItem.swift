@@ -97,12 +97,11 @@ struct WindowItem {
 
   private func item(_ file: File, _ ordinal: Int, _ context: FeedContext) -> FeedItem {
     let shown = file.shown.isEmpty ? label : file.shown
-    let isLocal = file.url.hasScheme("file") && context.url.hasScheme("file")
-    guard file.url.hasScheme("http", "https") || isLocal else {
+    guard file.url.isRemote || file.url.isLocal && context.url.isLocal else {
       let scheme = file.url.scheme.map { ", not by '\(Printable.escape($0)):'" } ?? ""
       return Refusal.of(
         text: shown, code: "scheme-not-supported",
-        reason: "Tarn fetches the files of a feed over http and https only\(scheme)")
+        reason: "Tarn fetches the files of a feed over \(URLScheme.remote) only\(scheme)")
     }
     guard context.isUsable(file.url) else { return context.withoutSource(text: shown, urls: [file.url]) }
     var sources = [Source(url: file.url.text)]

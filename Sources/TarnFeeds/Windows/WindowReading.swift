@@ -55,6 +55,8 @@ struct WindowReading {
   private var rootNamespace = ""
   /// Of the feed: one line without markup.
   private(set) var title: [UInt8] = []
+  /// The address of the next page of a feed in pages (RFC 5005 3).
+  private(set) var next: String?
   /// The local names of the open elements.
   private var open: [String] = []
   private var bases: [(depth: Int, url: URLReference)] = []
@@ -115,6 +117,8 @@ struct WindowReading {
     if current.isOpen {
       current.start(element, names, depth: depth, base: base)
       if capture == nil { begin(itemField(element, names, kind)) }
+    } else if names == .atom, element.name == "link", isOfChannel {
+      noteNext(element)
     } else if capture == nil {
       begin(channelField(element, names))
     }
@@ -135,9 +139,20 @@ struct WindowReading {
 
   // MARK: Fields
 
-  private func channelField(_ element: XMLEvents.Element, _ names: WindowNames) -> Field? {
+  private var isOfChannel: Bool {
     let parent = open.dropLast().last
-    guard parent == "channel" || parent == "feed" else { return nil }
+    return parent == "channel" || parent == "feed"
+  }
+
+  private mutating func noteNext(_ link: XMLEvents.Element) {
+    guard next == nil, let href = link["href"],
+      lowercased(trimmed(link["rel"] ?? [])).elementsEqual("next".utf8)
+    else { return }
+    next = context.page(trimmed(href), of: base)
+  }
+
+  private func channelField(_ element: XMLEvents.Element, _ names: WindowNames) -> Field? {
+    guard isOfChannel else { return nil }
     switch (names, element.name) {
     case (.rss, "title") where kind != .atom: return .feedTitle(.entitiesInCDATA)
     case (.atom, "title") where kind == .atom: return .feedTitle(element.isMarkup ? .html : .plain)

@@ -136,7 +136,7 @@ package final class TransferBudget: Sendable {
   package func setMirrors(_ feeds: [String: String]) {
     let now = now
     let origins = feeds.mapValues { feed in
-      (try? SourceURL(feed).origin).flatMap { $0.scheme == "file" ? nil : $0 }
+      (try? SourceURL(feed).origin).flatMap { $0.scheme.isRemote ? $0 : nil }
     }
     change { $0.book.setMirrors(origins, now: now) }
   }

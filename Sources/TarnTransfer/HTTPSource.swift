@@ -1,0 +1,175 @@
+import CurlShim
+import DequeModule
+import TarnCore
+import TarnRuntime
+
+/// Servers, by libcurl. An exchange is one hop at a time here: where a redirect leads to, the loop asks for anew.
+final class HTTPSource: SourceProtocol {
+  let schemes: Set<URLScheme> = [.http, .https]
+  private let multi: MultiHandle
+  private let clock: any Clock
+  /// Running hops, by their easy handles.
+  private var hops: [UnsafeMutableRawPointer: Hop] = [:]
+  private var idle: [EasyHandle] = []
+  /// Hops that ended while their receivers took what had waited for them: libcurl does not name them again.
+  private var done: [(hop: Hop, code: CURLcode)] = []
+
+  init(_ multi: MultiHandle, clock: any Clock) {
+    self.multi = multi
+    self.clock = clock
+  }
+
+  /// Closes everything; nothing may be opened afterwards.
+  func close() {
+    idle = []
+    multi.close()
+  }
+
+  // MARK: One exchange
+
+  func open(_ exchange: Exchange) -> DownloadOutcome? {
+    exchange.hasAnswer = false
+    let seconds = exchange.secondsLeft(now: clock.monotonic())
+    guard seconds != 0 else { return Self.failure(exchange, CURLE_OPERATION_TIMEDOUT) }
+    let (code, hop) = prepare(exchange, secondsLeft: seconds)
+    guard let hop else { return Self.failure(exchange, code) }
+    guard multi.add(hop.handle) else { return Self.failure(exchange, CURLE_OUT_OF_MEMORY) }
+    exchange.hop = hop
+    hops[hop.handle.easy] = hop
+    multi.guards.began()
+    return nil
+  }
+
+  /// A hop on an idle handle, or on a new one: after a name that was not found libcurl keeps a handle's buffer over
+  /// its reset, and then refuses to be told its size.
+  private func prepare(_ exchange: Exchange, secondsLeft: Int?) -> (CURLcode, Hop?) {
+    let client = exchange.client
+    let isTrusted = exchange.url.origin == client.trusted
+    let setup = secondsLeft == nil ? HopSetup(exchange, isTrusted: isTrusted) : nil
+    if let setup, let handle = idle.last {
+      let hop = Hop(exchange, handle: handle, guards: multi.guards)
+      if handle.prepareAgain(setup, url: exchange.url.text, hop: hop) {
+        idle.removeLast()
+        return (CURLE_OK, hop)
+      }
+    }
+    let cookies = exchange.cookies.header(for: exchange.url)
+    let options =
+      client.options
+      + CurlOption.hop(
+        exchange.url, settings: client.settings, isTrusted: isTrusted,
+        isLedAway: exchange.url.origin != exchange.asked, secondsLeft: secondsLeft, cookies: cookies)
+    let headers = CurlOption.headers(
+      exchange.request, isTrusted: isTrusted, settings: client.settings, cookies: cookies)
+    while true {
+      let used = idle.popLast()
+      guard let handle = used ?? EasyHandle(multi.guards) else { return (CURLE_OUT_OF_MEMORY, nil) }
+      let hop = Hop(exchange, handle: handle, guards: multi.guards)
+      let code = handle.prepare(options, headers: headers, setup: setup, hop: hop)
+      if code == CURLE_OK { return (code, hop) }
+      if used == nil { return (code, nil) }
+    }
+  }
+
+  private static func failure(_ exchange: Exchange, _ code: CURLcode) -> DownloadOutcome {
+    .failed(FailureTable.failure(code, origin: exchange.url.origin, detail: "", errno: 0))
+  }
+
+  func resume(_ exchange: Exchange) {
+    if let hop = exchange.hop, hop.clearFull(), !hop.isThrottled { unpause(hop) }
+  }
+
+  private func unpause(_ hop: Hop) {
+    hop.goOn()
+    let code = hop.handle.unpause()
+    // The callbacks ran inside; when one of them ended the transfer, libcurl does not say so again.
+    if code != CURLE_OK { done.append((hop, code)) }
+  }
+
+  /// An unfinished transfer loses its connection.
+  func close(_ exchange: Exchange) {
+    if let hop = exchange.hop { release(hop) }
+  }
+
+  /// Takes the hop's handle back.
+  private func release(_ hop: Hop, isWell: Bool = false) {
+    multi.remove(hop.handle)
+    multi.guards.ended()
+    if !isWell { hop.handle.forgetSetup() }
+    hops[hop.handle.easy] = nil
+    hop.exchange.hop = nil
+    idle.append(hop.handle)
+  }
+
+  // MARK: All of them
+
+  func step(_ ended: (Exchange, SourceEnd) -> Void) -> Bool {
+    if multi.perform() != CURLM_OK { failAll(ended) }
+    var isOver = false
+    while let (hop, code) = nextDone() {
+      isOver = true
+      let result = hop.result(code)
+      release(hop, isWell: code == CURLE_OK && !hop.hasConnected)
+      ended(hop.exchange, result)
+    }
+    return isOver
+  }
+
+  private func nextDone() -> (Hop, CURLcode)? {
+    while let (hop, code) = done.popLast() {
+      if hop.exchange.hop === hop { return (hop, code) }
+    }
+    while let (easy, code) = multi.nextDone() {
+      if let hop = hops[easy] { return (hop, code) }
+    }
+    return nil
+  }
+
+  private func failAll(_ ended: (Exchange, SourceEnd) -> Void) {
+    let row = FailureTable.row(CURLE_OUT_OF_MEMORY)
+    for hop in Array(hops.values) {
+      release(hop)
+      let failure = DownloadFailure(
+        row.code, "libcurl's multi handle failed", isTransient: row.isTransient)
+      ended(hop.exchange, .outcome(.failed(failure)))
+    }
+  }
+
+  /// Returns when a socket, a timer or a wake-up has something for it, at the latest after so long.
+  func wait(milliseconds: Int32) { multi.poll(milliseconds: milliseconds) }
+
+  func set(_ limits: ConnectionLimits) { multi.set(limits) }
+
+  // MARK: Rates
+
+  /// Tells running hops of a client, or of all, when a connection is too slow.
+  func applyLowSpeed(of client: Client? = nil) {
+    for hop in hops.values where client == nil || hop.exchange.client === client {
+      hop.handle.apply(hop.exchange.client.lowSpeed)
+    }
+  }
+
+  /// Lets throttled hops go on, a buffer of each client in turn, while both rates let bytes pass.
+  func goOn(_ clients: [Client]) {
+    var goesOn = true
+    while goesOn {
+      goesOn = false
+      for client in clients where client.mayTake {
+        guard let hop = client.throttled.popFirst() else { continue }
+        goesOn = true
+        hop.isThrottled = false
+        if hop.exchange.hop === hop { unpause(hop) }
+      }
+    }
+  }
+
+  // MARK: Silence
+
+  /// Hops that have received nothing for a while, those that are silent longest first.
+  func silent(at now: UInt64) -> [Hop] {
+    hops.values.filter { hop in hop.silentAt().map { $0 <= now } ?? false }.sorted { $0.heard < $1.heard }
+  }
+
+  /// When the next hop will have been silent for a while, in monotonic nanoseconds, if nothing comes; `.max` where none is running.
+  var silenceDue: UInt64 { hops.values.compactMap { $0.silentAt() }.min() ?? .max }
+}

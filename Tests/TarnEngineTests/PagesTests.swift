@@ -1,0 +1,129 @@
+import TarnCore
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// Feeds and listings that come in several pages, each of which names the next.
+@Suite struct PagesTests {
+  private static let root = "http://feed.example/"
+
+  private func world(_ end: FeedEnd) -> World {
+    let world = World()
+    world.policy.retries = 0
+    world.location = .remote(url: Self.root)
+    world.end = end
+    return world
+  }
+
+  /// A document, and the page that it names.
+  private func serve(_ world: World, _ place: String, _ items: [FeedItem], next: String? = nil) {
+    let url = Self.root + place
+    world.server.put(url, "a page".bytes)
+    world.documents[url] = items
+    world.ends[url] = world.end
+    world.ends[url]?.next = next.map { Self.root + $0 }
+  }
+
+  // MARK: Windows
+
+  private func episodes(_ numbers: ClosedRange<Int>, _ world: World) -> [FeedItem] {
+    numbers.map { number in
+      let url = World.host + "\(number).mp3"
+      world.server.put(url, "bytes \(number)".bytes, etag: nil)
+      return .enclosure(
+        Enclosure(
+          guid: "guid-\(number)".bytes, title: "Episode \(number)".bytes, sources: [Source(url: url)],
+          position: number - numbers.lowerBound))
+    }
+  }
+
+  /// Pages of two episodes each; the last names none.
+  private func pagedWorld(keep: Int?) -> World {
+    let world = world(FeedEnd(format: "RSS", isComplete: false, incompleteReason: "a window"))
+    world.policy.window.keep = keep
+    serve(world, "", episodes(1...2, world), next: "2")
+    serve(world, "2", episodes(3...4, world), next: "3")
+    serve(world, "3", episodes(5...6, world))
+    return world
+  }
+
+  private func pages(_ world: World) -> Int {
+    world.server.urls.filter { $0.hasPrefix(Self.root) }.count
+  }
+
+  @Test(arguments: [(nil, 1, 2), (2, 1, 2), (3, 2, 3), (4, 2, 4), (6, 3, 6), (100, 3, 6)])
+  func asManyPagesAreReadAsKeepAsksFor(_ keep: Int?, _ pages: Int, _ files: Int) throws {
+    let world = pagedWorld(keep: keep)
+    #expect(try world.run().isInSync)
+    #expect(self.pages(world) == pages)
+    #expect(world.files.count == files)
+  }
+
+  /// The order of items without dates goes on over the pages.
+  @Test func thoseOfTheFirstPagesAreKept() throws {
+    let world = pagedWorld(keep: 3)
+    try world.run()
+    #expect(world.files.values.sorted() == ["bytes 1", "bytes 2", "bytes 3"])
+  }
+
+  @Test func aPageThatIsMissingIsTold() throws {
+    let world = pagedWorld(keep: 6)
+    world.server.answer(Self.root + "2", FakeAnswer(status: 404))
+    let report = try world.run()
+    #expect(!report.isInSync && report.listingFailures == 1)
+    #expect(report.problems.map(\.code) == ["http-404"])
+    #expect(world.files.count == 2)
+    serve(world, "2", episodes(3...4, world), next: "3")
+    #expect(try world.run().isInSync)
+    #expect(world.files.count == 6)
+  }
+
+  @Test func pagesThatLeadBackEnd() throws {
+    let world = pagedWorld(keep: 100)
+    serve(world, "3", episodes(5...6, world), next: "2")
+    #expect(try world.run().problems.map(\.code) == ["pages-loop"])
+    #expect(world.files.count == 6)
+  }
+
+  /// Where the first page is the same the others may be others.
+  @Test func ofAFeedInPagesAllPagesAreReadAgain() throws {
+    let world = pagedWorld(keep: 4)
+    world.settings = "settings"
+    try world.run()
+    #expect(try !world.run().isFeedUnchanged)
+    #expect(pages(world) == 2)
+  }
+
+  // MARK: Listings
+
+  @Test func aListingGoesOnOverItsPages() throws {
+    let world = world(FeedEnd(format: "index", isComplete: true))
+    serve(
+      world, "",
+      [.entry(world.serve("one", "1")), .directory(url: Self.root + "d/", path: "d".path)], next: "more")
+    serve(world, "more", [.entry(world.serve("two", "2"))])
+    serve(world, "d/", [.entry(world.serve("d/three", "3"))], next: "d/more")
+    serve(world, "d/more", [.entry(world.serve("d/four", "4"))])
+    let report = try world.run()
+    #expect(report.isInSync && report.isComplete)
+    #expect(world.files == ["one": "1", "two": "2", "d/three": "3", "d/four": "4"])
+  }
+
+  /// What a page would have named is not gone.
+  @Test(arguments: ["more", "d/more"]) func aListWithoutAPageIsNotComplete(page: String) throws {
+    let world = world(FeedEnd(format: "index", isComplete: true))
+    world.policy.deletes = true
+    let directory = FeedItem.directory(url: Self.root + "d/", path: "d".path)
+    serve(world, "", [.entry(world.serve("one", "1")), directory], next: "more")
+    serve(world, "more", [.entry(world.serve("two", "2"))])
+    serve(world, "d/", [.entry(world.serve("d/three", "3"))], next: "d/more")
+    serve(world, "d/more", [.entry(world.serve("d/four", "4"))])
+    #expect(try world.run().isInSync)
+    world.server.answer(Self.root + page, FakeAnswer(status: 404))
+    let report = try world.run()
+    #expect(!report.isComplete && report.counts.deleted == 0)
+    #expect(report.problems.map(\.name) == [(Self.root + page).bytes])
+    #expect(world.files.count == 4)
+  }
+}
