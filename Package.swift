@@ -71,7 +71,7 @@ let package = Package(
 
     // The core: values and decisions, no input or output.
     library("TarnCore", [.product(name: "HeapModule", package: "swift-collections")]),
-    library("TarnRuntime", []),
+    library("TarnRuntime", ["TarnCore"]),
     library("TarnSchedule", ["TarnCore"]),
     library("TarnCrypto", ["TarnCore", "CCrypto"]),
 
@@ -134,7 +134,7 @@ let package = Package(
       swiftSettings: settings),
     tests("TarnCoreTests", ["TarnCore", "TestSupport"]),
     tests("TarnScheduleTests", ["TarnSchedule", "TarnCore", "TestSupport"]),
-    tests("TarnRuntimeTests", ["TarnRuntime"]),
+    tests("TarnRuntimeTests", ["TarnRuntime", "TarnCore"]),
     tests("TarnFeedsTests", ["TarnFeeds", "TarnCore", "TestSupport"]),
     tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnCrypto", "TarnRuntime", "TestSupport"]),

@@ -46,7 +46,7 @@ final class Exchange: Sendable {
   // MARK: - The thread that asked
 
   func answer(within time: Duration) -> Result<Answer, Fault> {
-    let end = state.wait(nanoseconds: time.nanoseconds) { $0.end }
+    let end = state.wait(atMost: time) { $0.end }
     switch end {
     case nil: return .failure(Fault(reason: .timedOut))
     case .broken(let reason): return .failure(Fault(reason: reason))
@@ -59,7 +59,7 @@ final class Exchange: Sendable {
   func next(within time: Duration) -> Step {
     var heard: UInt64?
     while true {
-      let step: Step?? = state.wait(nanoseconds: time.nanoseconds) { state -> Step?? in
+      let step: Step?? = state.wait(atMost: time) { state -> Step?? in
         if !state.events.isEmpty {
           defer { state.events = [] }
           return .events(state.events)
@@ -154,15 +154,5 @@ final class ExchangeHandler: ChannelInboundHandler {
     let isForeign = (error as? HTTPParserError).map { $0 != .invalidEOFState } ?? false
     exchange.fail(isForeign ? .notATarn : .ended)
     context.close(promise: nil)
-  }
-}
-
-extension Duration {
-  /// 0 for what is negative, saturated.
-  var nanoseconds: UInt64 {
-    let (seconds, attoseconds) = components
-    guard seconds >= 0, attoseconds >= 0 else { return 0 }
-    let (whole, overflow) = UInt64(seconds).multipliedReportingOverflow(by: 1_000_000_000)
-    return overflow ? .max : whole + UInt64(attoseconds / 1_000_000_000)
   }
 }

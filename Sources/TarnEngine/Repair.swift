@@ -14,8 +14,8 @@ package struct RepairReport: Sendable {
   package var hasNoCatalog = false
   /// But of others, or it was lost.
   package var hadCatalog = false
-  /// Nanoseconds that it looked at the folder, hashing and transfers left out.
-  package var lookTime: UInt64 = 0
+  /// How long it looked at the folder, hashing and transfers left out.
+  package var lookTime = Duration.zero
 }
 
 /// What a repair has begun to bring back: while it is at work, and after one that was cut short.

@@ -31,7 +31,7 @@ final class RepairMeanwhile {
   private var again: [Region] = []
   /// Paths that somebody was at work on when they were to be looked at.
   private var later: Set<RelativePath> = []
-  private var laterDue: UInt64 = 0
+  private var laterDue = Instant()
   /// Paths that are hashed at the moment, each in a look that the next one interrupts.
   private var hashed: [RelativePath] = []
   /// Looks that interrupt one another.
@@ -43,10 +43,10 @@ final class RepairMeanwhile {
   /// What failed until then: looked at again by the new one.
   private var failed: Set<RelativePath> = []
   /// By the monotonic clock: none begins before, and none at everything.
-  private var (rest, longRest): (UInt64, UInt64) = (0, 0)
+  private var (rest, longRest) = (Instant(), Instant())
   /// Whether a manifest is known; nil until that was asked.
   private var hasCatalog: Bool?
-  private var noted = (counts: "", at: UInt64(0))
+  private var noted = (counts: "", at: Instant())
 
   private static let deepest = 3
   private static let mostPlans = 4
@@ -54,10 +54,10 @@ final class RepairMeanwhile {
   private static let mostBegun = 65_536
   /// Actions begun in a turn.
   private static let handful = 512
-  /// Nanoseconds: between two looks at parts at most, whatever the last one took.
-  private static let longestRest: UInt64 = 500_000_000
-  /// Nanoseconds that a turn takes while the pass itself waits.
-  private static let longestTurn: UInt64 = 250_000_000
+  /// Between two looks at parts at most, whatever the last one took.
+  private static let longestRest = Duration.milliseconds(500)
+  /// What a turn takes while the pass itself waits.
+  private static let longestTurn = Duration.milliseconds(250)
 
   /// - Parameter hasManifest: no other is going to be read.
   init(_ pass: Pass, _ folder: any FolderPort, hasManifest: Bool = false) {
@@ -107,7 +107,7 @@ final class RepairMeanwhile {
     defer { if path != nil { hashed.removeLast() } }
     try noteEvents()
     try PassFailure.translating(feed: pass.request.feed.text) {
-      try step(waiting: 0)
+      try step(waiting: .zero)
       try look()
       guard beside != nil else { return }
       try begin()
@@ -122,7 +122,7 @@ final class RepairMeanwhile {
     try PassFailure.translating(feed: pass.request.feed.text) { try pass.note(events.map { .event($0) }) }
   }
 
-  private func step(waiting: UInt64) throws {
+  private func step(waiting: Duration) throws {
     if pass.stop.isSet { stop.set() }
     try beside?.turn(waiting: waiting)
     // Whoever changed them meanwhile is heard of.
@@ -187,7 +187,7 @@ final class RepairMeanwhile {
   private func noteCounts(isLast: Bool) throws {
     guard let counts = beside?.counts, counts.hasChanges, counts.changes != noted.counts else { return }
     let now = clock.monotonic()
-    guard isLast || now >= noted.at + 1_000_000_000 else { return }
+    guard isLast || now >= noted.at + .seconds(1) else { return }
     noted = (counts.changes, now)
     try pass.note([.fact(.repaired, pass.ports.now.rfc3339), .fact(.repair, counts.changes)])
   }
@@ -263,7 +263,7 @@ final class RepairMeanwhile {
 
   private func makeConductor(_ ports: PassPorts, _ policy: PassPolicy) throws -> Conductor {
     stop = StopFlag()
-    noted = ("", 0)
+    noted = ("", Instant())
     let progress = PassProgress(clock: clock)
     pass.progress.setBeside(progress)
     let made = try Conductor(

@@ -1,11 +1,11 @@
 import Glibc
+package import TarnCore
 
 /// What time it is. Passed in, so that tests own the time.
 package protocol Clock: Sendable {
   /// Wall time: nanoseconds since 1970-01-01T00:00:00Z. May jump either way.
   func now() -> Int64
-  /// Nanoseconds from an arbitrary start; never goes back, stands still while the machine is suspended.
-  func monotonic() -> UInt64
+  func monotonic() -> Instant
 }
 
 /// The machine's clocks.
@@ -18,33 +18,27 @@ package struct SystemClock: Clock {
     return Int64(moment.tv_sec) &* 1_000_000_000 &+ Int64(moment.tv_nsec)
   }
 
-  package func monotonic() -> UInt64 {
-    monotonicNanoseconds()
-  }
+  package func monotonic() -> Instant { .now }
 }
 
 /// A clock that moves only when told.
 package final class ManualClock: Clock {
-  private let state: Locked<(wall: Int64, monotonic: UInt64)>
+  private let state: Locked<(wall: Int64, monotonic: Instant)>
 
-  package init(now: Int64 = 0, monotonic: UInt64 = 0) {
+  package init(now: Int64 = 0, monotonic: Instant = Instant()) {
     state = Locked((now, monotonic))
   }
 
   package func now() -> Int64 { state.withLock { $0.wall } }
 
-  package func monotonic() -> UInt64 { state.withLock { $0.monotonic } }
+  package func monotonic() -> Instant { state.withLock { $0.monotonic } }
 
   /// Both clocks go on.
-  package func advance(nanoseconds: UInt64) {
+  package func advance(_ duration: Duration) {
     state.withLock {
-      $0.wall &+= Int64(clamping: nanoseconds)
-      $0.monotonic &+= nanoseconds
+      $0.wall &+= duration.nanoseconds
+      $0.monotonic += duration
     }
-  }
-
-  package func advance(seconds: UInt64) {
-    advance(nanoseconds: seconds &* 1_000_000_000)
   }
 
   /// The wall clock alone is set, as by an administrator.
@@ -53,8 +47,11 @@ package final class ManualClock: Clock {
   }
 }
 
-func monotonicNanoseconds() -> UInt64 {
-  var moment = timespec()
-  clock_gettime(CLOCK_MONOTONIC, &moment)
-  return UInt64(moment.tv_sec) &* 1_000_000_000 &+ UInt64(moment.tv_nsec)
+extension Instant {
+  /// By the machine's clock.
+  package static var now: Instant {
+    var moment = timespec()
+    clock_gettime(CLOCK_MONOTONIC, &moment)
+    return Instant(nanoseconds: UInt64(moment.tv_sec) &* 1_000_000_000 &+ UInt64(moment.tv_nsec))
+  }
 }

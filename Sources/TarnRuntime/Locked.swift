@@ -1,4 +1,5 @@
 import Glibc
+import TarnCore
 
 /// A value behind a lock. Short critical sections only: no I/O, no other lock, no `await` inside. Copies share the value.
 ///
@@ -125,16 +126,16 @@ package final class LockedCondition<Value>: @unchecked Sendable {
     }
   }
 
-  /// Like `wait(for:)`, for at most `nanoseconds` of the monotonic clock.
+  /// Like `wait(for:)`, but not longer than so.
   ///
   /// - Returns: nil when the time passed; `body` has been called at least once.
-  package func wait<Result>(nanoseconds: UInt64, for body: (inout Value) -> Result?) -> Result? {
-    let deadline = MonotonicDeadline(after: nanoseconds)
+  package func wait<Result>(atMost duration: Duration, for body: (inout Value) -> Result?) -> Result? {
+    let deadline = timespec(Instant.now + duration)
     pthread_mutex_lock(mutex)
     defer { pthread_mutex_unlock(mutex) }
     while true {
       if let result = body(&value.pointee) { return result }
-      var moment = deadline.moment
+      var moment = deadline
       if pthread_cond_timedwait(condition, mutex, &moment) == ETIMEDOUT { return body(&value.pointee) }
     }
   }
@@ -176,18 +177,15 @@ package final class Gate: Sendable {
   }
 
   /// - Returns: false when the time passed first.
-  package func wait(nanoseconds: UInt64) -> Bool {
-    state.wait(nanoseconds: nanoseconds) { $0 ? true : nil } ?? false
+  package func wait(atMost duration: Duration) -> Bool {
+    state.wait(atMost: duration) { $0 ? true : nil } ?? false
   }
 }
 
-private struct MonotonicDeadline {
-  let moment: timespec
-
-  init(after nanoseconds: UInt64) {
-    let (sum, overflow) = monotonicNanoseconds().addingReportingOverflow(nanoseconds)
-    let total = overflow ? UInt64(Int64.max) : min(sum, UInt64(Int64.max))
-    moment = timespec(tv_sec: Int(total / 1_000_000_000), tv_nsec: Int(total % 1_000_000_000))
+extension timespec {
+  fileprivate init(_ instant: Instant) {
+    let total = min(instant.nanoseconds, UInt64(Int64.max))
+    self.init(tv_sec: Int(total / 1_000_000_000), tv_nsec: Int(total % 1_000_000_000))
   }
 }
 

@@ -9,10 +9,9 @@ package struct Cadence: Hashable, Sendable {
   /// Seconds: what an interval may be; more often would be no politeness, less often is a calendar's business.
   package static let bounds: ClosedRange<Int64> = 60...366 * 86_400
 
-  /// Nanoseconds.
-  let interval: Int64
-  /// Nanoseconds after each whole multiple of the interval since 1970; below the interval.
-  let phase: Int64
+  let interval: Duration
+  /// After each whole multiple of the interval since 1970; below the interval.
+  let phase: Duration
 
   /// - Parameters:
   ///   - seconds: the interval.
@@ -21,24 +20,22 @@ package struct Cadence: Hashable, Sendable {
   /// - Returns: nil for an interval outside `bounds`.
   package init?(every seconds: Int64, machine: some Collection<UInt8>, mirror: some Collection<UInt8>) {
     guard Self.bounds.contains(seconds) else { return nil }
-    interval = seconds * 1_000_000_000
+    interval = .seconds(seconds)
     var hash = StableHash()
     hash.add(machine)
     hash.add(mirror)
     // The high half of the product is uniform below the interval.
-    phase = Int64(hash.value.multipliedFullWidth(by: UInt64(interval)).high)
+    phase = .nanoseconds(Int64(hash.value.multipliedFullWidth(by: interval.nanoseconds.magnitude).high))
   }
 
   /// Seconds between two runs.
-  package var seconds: Int64 { interval / 1_000_000_000 }
+  package var seconds: Int64 { interval.components.seconds }
 
   /// The first time of the comb after `moment`; the end of all time when there is none.
   package func next(after moment: Timestamp) -> Timestamp {
-    let step = floorQuotient(moment.nanoseconds, interval)
-    let start = step * interval + phase
-    if start > moment.nanoseconds { return Timestamp(nanoseconds: start) }
-    let (next, overflow) = start.addingReportingOverflow(interval)
-    return Timestamp(nanoseconds: overflow ? .max : next)
+    let step = floorQuotient(moment.nanoseconds, interval.nanoseconds)
+    let start = Timestamp(nanoseconds: step * interval.nanoseconds) + phase
+    return start > moment ? start : start + interval
   }
 }
 

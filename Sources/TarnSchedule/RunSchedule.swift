@@ -57,8 +57,8 @@ package struct RunSchedule: Sendable {
   package struct NextRun: Sendable, Hashable {
     /// By the wall clock; nil when nothing is planned.
     package var at: Timestamp?
-    /// Nanoseconds from now, 0 when it is due; nil when nothing is planned, and while it runs.
-    package var wait: Int64?
+    /// From now, zero when it is due; nil when nothing is planned, and while it runs.
+    package var wait: Duration?
     package var reason: Reason
   }
 
@@ -286,12 +286,9 @@ package struct RunSchedule: Sendable {
     let fresh = isRead ? hints.freshFor.flatMap { asked($0, from: lastBegin ?? now) } : nil
     hold = longer(wish, fresh, now)
     history.isHeldByFeed = hold != wish
-    history.heldUntil = hold.map { hold in
-      let (until, overflow) = now.wall.nanoseconds.addingReportingOverflow(hold.remaining(at: now))
-      return Timestamp(nanoseconds: overflow ? .max : until)
-    }
+    history.heldUntil = hold.map { now.wall + $0.remaining(at: now) }
     if let rest = hints.restFor.map({ Wait(from: now, seconds: Double(max(0, min($0, limits.mostHint)))) }),
-      rest.remaining(at: now) > hold?.remaining(at: now) ?? 0
+      rest.remaining(at: now) > hold?.remaining(at: now) ?? .zero
     {
       hold = rest
     }
@@ -317,11 +314,11 @@ package struct RunSchedule: Sendable {
     if isRunning {
       return NextRun(at: isPaused ? nil : slot?.at, wait: nil, reason: isPaused ? .paused : slotReason)
     }
-    if isAsked { return NextRun(at: now.wall, wait: 0, reason: .asked) }
+    if isAsked { return NextRun(at: now.wall, wait: .zero, reason: .asked) }
     if isPaused { return NextRun(at: nil, wait: nil, reason: .paused) }
-    let held = max(hold?.remaining(at: now) ?? 0, spacing(at: now))
+    let held = max(hold?.remaining(at: now) ?? .zero, spacing(at: now))
     if let backOff {
-      let wait = min(backOff.remaining(at: now), distance(now) ?? .max)
+      let wait = min(backOff.remaining(at: now), distance(now) ?? .longest)
       return run(after: max(held, wait), .backingOff, now: now)
     }
     if let catchUp { return run(after: max(held, catchUp.remaining(at: now)), .catchingUp, now: now) }
@@ -329,25 +326,19 @@ package struct RunSchedule: Sendable {
     return run(after: max(held, distance), .scheduled, now: now)
   }
 
-  /// Nanoseconds until the planned time; nil without one.
-  private func distance(_ now: Moment) -> Int64? {
-    guard let slot else { return nil }
-    let (distance, overflow) = slot.at.nanoseconds.subtractingReportingOverflow(now.wall.nanoseconds)
-    return overflow ? .max : distance
-  }
+  /// Until the planned time, below zero behind it; nil without one.
+  private func distance(_ now: Moment) -> Duration? { slot.map { $0.at - now.wall } }
 
   private var slotReason: Reason { slot == nil ? .none : .scheduled }
 
-  private func run(after wait: Int64, _ reason: Reason, now: Moment) -> NextRun {
-    let (at, overflow) = now.wall.nanoseconds.addingReportingOverflow(wait)
-    return NextRun(at: Timestamp(nanoseconds: overflow ? .max : at), wait: wait, reason: reason)
+  private func run(after wait: Duration, _ reason: Reason, now: Moment) -> NextRun {
+    NextRun(at: now.wall + wait, wait: wait, reason: reason)
   }
 
   /// By the monotonic clock alone: a clock that is set to and fro starts no storm.
-  private func spacing(at now: Moment) -> Int64 {
-    guard let lastBegin, now.monotonic >= lastBegin.monotonic else { return 0 }
-    let passed = Int64(clamping: now.monotonic - lastBegin.monotonic)
-    return max(0, Int64(limits.spacing * 1e9) - passed)
+  private func spacing(at now: Moment) -> Duration {
+    guard let lastBegin, now.monotonic >= lastBegin.monotonic else { return .zero }
+    return max(.zero, .seconds(limits.spacing) - (now.monotonic - lastBegin.monotonic))
   }
 
   // MARK: - Planning
@@ -362,12 +353,12 @@ package struct RunSchedule: Sendable {
 
   /// Whether the time came, and more than the lateness has passed since it did.
   private func isMissed(now: Moment) -> Bool {
-    let late = Int64(limits.lateness * 1e9)
+    let late = Duration.seconds(limits.lateness)
     for wait in [hold, backOff].compactMap(\.self) where now.elapsed(since: wait.from) - late <= wait.length {
       return false
     }
-    if case .every(let cadence) = timing, let lastSign, now.monotonic > lastSign.monotonic,
-      (now.monotonic - lastSign.monotonic) / 2 > UInt64(cadence.interval)
+    if case .every(let cadence) = timing, let lastSign,
+      now.monotonic.elapsed(since: lastSign.monotonic) > cadence.interval * 2
     {
       // The clock is set back again and again.
       return true
@@ -380,8 +371,7 @@ package struct RunSchedule: Sendable {
   /// than that delays a run a little, and never brings one twice.
   private func isSetBack(_ wall: Timestamp, _ slot: (at: Timestamp, from: Timestamp)) -> Bool {
     guard wall < slot.from else { return false }
-    let (distance, overflow) = slot.from.nanoseconds.subtractingReportingOverflow(wall.nanoseconds)
-    return overflow || distance > (slot.at.nanoseconds - slot.from.nanoseconds) / 2
+    return slot.from - wall > (slot.at - slot.from) / 2
   }
 
   private mutating func plan(now: Moment) {
@@ -415,7 +405,7 @@ package struct RunSchedule: Sendable {
       guard let first = Self.first(of: calendars, after: now.wall),
         let second = Self.first(of: calendars, after: first)
       else { return .infinity }
-      return Double(second.nanoseconds - first.nanoseconds) / 1e9
+      return (second - first).seconds
     case .onDemand: return .infinity
     }
   }
@@ -440,7 +430,7 @@ package struct RunSchedule: Sendable {
   }
 
   private func longer(_ one: Wait?, _ other: Wait?, _ now: Moment) -> Wait? {
-    other?.remaining(at: now) ?? 0 > one?.remaining(at: now) ?? 0 ? other : one
+    other?.remaining(at: now) ?? .zero > one?.remaining(at: now) ?? .zero ? other : one
   }
 
   /// What an earlier process was asked for. A clock that was set back makes it no longer than it was when it began, nor than a
@@ -448,8 +438,6 @@ package struct RunSchedule: Sendable {
   private func held(until: Timestamp?, now: Moment) -> Wait? {
     guard let until, until > now.wall else { return nil }
     let begun = max(now.wall, history.lastAttempt ?? now.wall)
-    let (left, overflow) = until.nanoseconds.subtractingReportingOverflow(begun.nanoseconds)
-    let seconds = overflow ? .infinity : max(0, Double(left) / 1e9)
-    return Wait(from: now, seconds: min(seconds, Double(limits.mostHint)))
+    return Wait(from: now, seconds: min((until - begun).seconds, Double(limits.mostHint)))
   }
 }

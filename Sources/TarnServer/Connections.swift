@@ -175,8 +175,7 @@ final class Connections: Sendable {
   ///
   /// - Returns: false when some are left at the deadline.
   func areGone(by deadline: ContinuousClock.Instant) -> Bool {
-    let time = TimeAmount(max(.zero, deadline - .now))
-    return state.wait(nanoseconds: UInt64(time.nanoseconds)) { $0.members.isEmpty ? true : nil } ?? false
+    return state.wait(atMost: max(.zero, deadline - .now)) { $0.members.isEmpty ? true : nil } ?? false
   }
 
   /// Closes what is left.

@@ -104,7 +104,7 @@ final class Client {
   /// The option that holds for running hops, too.
   var lowSpeed: CurlOption { CurlOption.lowSpeed(settings, shared) }
 
-  func refill(now: UInt64) {
+  func refill(now: Instant) {
     bucket?.refill(now: now)
   }
 

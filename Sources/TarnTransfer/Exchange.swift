@@ -44,8 +44,8 @@ final class Exchange {
   var cookies = ChainCookies()
   /// The host of the hop that runs has sent a head.
   var hasAnswer = false
-  /// Monotonic nanoseconds; set when the first hop starts.
-  var deadline: UInt64?
+  /// Set when the first hop starts.
+  var deadline: Instant?
   /// The running hop.
   var hop: Hop?
   var file: FileExchange?
@@ -88,11 +88,11 @@ final class Exchange {
   }
 
   /// Seconds left of the request's cap, rounded up; nil for no cap. Starts the cap at the first call.
-  func secondsLeft(now: UInt64) -> Int? {
+  func secondsLeft(now: Instant) -> Int? {
     guard let seconds = request.totalTimeout else { return nil }
-    let deadline = self.deadline ?? now &+ UInt64(max(1, seconds)) &* 1_000_000_000
+    let deadline = self.deadline ?? now + .seconds(max(1, seconds))
     self.deadline = deadline
-    return deadline > now ? Int((deadline - now + 999_999_999) / 1_000_000_000) : 0
+    return Int(deadline.remaining(at: now).wholeSeconds)
   }
 }
 
@@ -128,8 +128,8 @@ final class Hop {
   /// The receiver has no room.
   private(set) var isFull = false
   var isThrottled = false
-  /// Monotonic nanoseconds: when it began, last received something, or last went on after it was held up here.
-  private(set) var heard: UInt64
+  /// When it began, last received something, or last went on after it was held up here.
+  private(set) var heard: Instant
   private var sockets = (opened: 0, refused: "")
   /// Those that were opened and not looked at since. libcurl may have closed some: their numbers may stand for anything.
   private var fresh: [curl_socket_t] = []
@@ -156,16 +156,13 @@ final class Hop {
   func goOn() { heard = client.clock.monotonic() }
 
   /// When it will have received nothing for so long that it keeps others out; nil while it is held up here.
-  func silentAt(for seconds: Int64 = DownloadRequest.shortestPatience) -> UInt64? {
+  func silentAt(for seconds: Int64 = DownloadRequest.shortestPatience) -> Instant? {
     guard !isFull, !isThrottled else { return nil }
-    return heard.addingSaturated(UInt64(max(0, seconds)) * 1_000_000_000)
+    return heard + .seconds(max(0, seconds))
   }
 
   /// Seconds.
-  private var silentFor: UInt64 {
-    let now = client.clock.monotonic()
-    return (now - min(heard, now)) / 1_000_000_000
-  }
+  private var silentFor: Int64 { client.clock.monotonic().elapsed(since: heard).components.seconds }
 
   /// For who ends it then.
   var silence: DownloadFailure {

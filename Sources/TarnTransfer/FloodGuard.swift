@@ -16,7 +16,7 @@ final class FloodGuard: @unchecked Sendable {
   static let mostWasted: UInt64 = 64 << 20
   /// Each byte of content pays for so many: records and frames of one byte cost forty.
   static let worth: UInt64 = 64
-  private static let interval: UInt64 = 250_000_000
+  private static let interval = Duration.milliseconds(250)
 
   private struct Line {
     let route: Route
@@ -91,7 +91,7 @@ final class FloodGuard: @unchecked Sendable {
         state.isClosed ? false : state.hops > 0 ? true : nil
       }
       guard isOpen else { return }
-      _ = state.wait(nanoseconds: interval) { $0.isClosed ? true : nil }
+      _ = state.wait(atMost: interval) { $0.isClosed ? true : nil }
       state.withLock { look(&$0) }
     }
   }

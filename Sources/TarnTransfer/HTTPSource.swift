@@ -166,10 +166,10 @@ final class HTTPSource: SourceProtocol {
   // MARK: Silence
 
   /// Hops that have received nothing for a while, those that are silent longest first.
-  func silent(at now: UInt64) -> [Hop] {
+  func silent(at now: Instant) -> [Hop] {
     hops.values.filter { hop in hop.silentAt().map { $0 <= now } ?? false }.sorted { $0.heard < $1.heard }
   }
 
-  /// When the next hop will have been silent for a while, in monotonic nanoseconds, if nothing comes; `.max` where none is running.
-  var silenceDue: UInt64 { hops.values.compactMap { $0.silentAt() }.min() ?? .max }
+  /// When the next hop will have been silent for a while, if nothing comes; never where none is running.
+  var silenceDue: Instant { hops.values.compactMap { $0.silentAt() }.min() ?? .distantFuture }
 }

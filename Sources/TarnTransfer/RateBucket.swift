@@ -8,9 +8,9 @@ struct RateBucket {
   /// Bytes per second, at least 1.
   private let rate: UInt64
   private var tokens: Double
-  private var filledAt: UInt64
+  private var filledAt: Instant
 
-  init(rate: UInt64, now: UInt64) {
+  init(rate: UInt64, now: Instant) {
     self.rate = max(1, rate)
     tokens = 0
     filledAt = now
@@ -19,8 +19,8 @@ struct RateBucket {
   var isOpen: Bool { tokens > 0 }
 
   /// At most a tenth of a second's bytes are saved up, so that an idle time is not made up for.
-  mutating func refill(now: UInt64) {
-    let seconds = Double(now &- filledAt) / 1e9
+  mutating func refill(now: Instant) {
+    let seconds = now.elapsed(since: filledAt).seconds
     filledAt = now
     tokens = min(tokens + seconds * Double(rate), max(1, Double(rate) / 10))
   }
@@ -50,9 +50,8 @@ struct RateMeter {
   /// Bytes of one second each; the last is the running one.
   private var slots: [(second: UInt64, bytes: UInt64)] = []
 
-  /// - Parameter now: nanoseconds of the monotonic clock.
-  mutating func add(_ bytes: Int, now: UInt64) {
-    let second = now / 1_000_000_000
+  mutating func add(_ bytes: Int, now: Instant) {
+    let second = now.nanoseconds / 1_000_000_000
     if slots.last?.second == second {
       slots[slots.count - 1].bytes.addSaturated(UInt64(bytes))
     } else {
@@ -62,8 +61,8 @@ struct RateMeter {
   }
 
   /// Bytes per second over the last whole seconds; the running one is not over yet.
-  func bytesPerSecond(now: UInt64) -> UInt64 {
-    let second = now / 1_000_000_000
+  func bytesPerSecond(now: Instant) -> UInt64 {
+    let second = now.nanoseconds / 1_000_000_000
     var sum: UInt64 = 0
     for slot in slots where slot.second < second && slot.second + Self.window >= second {
       sum.addSaturated(slot.bytes)

@@ -24,8 +24,8 @@ final class TransferLoop {
   /// Exchanges that wait for a place of the budget.
   private var queued: [TransferBudget.Place: Exchange] = [:]
   private var urls = SourceURLs()
-  /// Monotonic nanoseconds: before, no hop has been silent for long.
-  private var silenceDue = UInt64.max
+  /// Before, no hop has been silent for long.
+  private var silenceDue = Instant.distantFuture
 
   init(
     _ limits: ConnectionLimits, clock: any Clock, budget: TransferBudget?, multi: MultiHandle, inbox: Inbox
@@ -279,11 +279,11 @@ final class TransferLoop {
       // Of a file that begins libcurl knows nothing.
       if !given.isEmpty { return 0 }
     }
-    return Int32(clamping: min(60_000, (silenceDue - min(now, silenceDue)) / 1_000_000 + 1))
+    return min(60_000, silenceDue.remaining(at: now).milliseconds)
   }
 
   /// - Returns: false when nobody wants its place, and it goes on.
-  private func giveWay(_ hop: Hop, _ budget: TransferBudget, _ now: UInt64) -> Bool {
+  private func giveWay(_ hop: Hop, _ budget: TransferBudget, _ now: Instant) -> Bool {
     // Its own patience, which grows, holds among those that give way again and again.
     let isPatient = hop.silentAt(for: hop.exchange.request.patience).map { $0 > now } ?? true
     guard let place = hop.exchange.place, budget.giveWay(place, isForOthers: isPatient) else { return false }
@@ -292,8 +292,8 @@ final class TransferLoop {
     return true
   }
 
-  /// Nanoseconds between two looks at what is silent.
-  private static let silencePause: UInt64 = 1_000_000_000
+  /// Between two looks at what is silent.
+  private static let silencePause = Duration.seconds(1)
 
   // MARK: Ending
 

@@ -30,12 +30,12 @@ package final class WatcherProcess: Watching {
   /// - Parameters:
   ///   - places: paths of tarn-watch, of which the first that can be executed is started; nil: beside this program, then
   ///     in ../libexec/tarn from there.
-  ///   - longestSilence: nanoseconds: a program that says nothing for so long is ended, and started again.
+  ///   - longestSilence: a program that says nothing for so long is ended, and started again.
   ///   - receiver: called on the watcher's thread; must not block, and not close the watcher.
   /// - Throws: when the system gives no thread or descriptor.
   package init(
     places: [String]? = nil, clock: any Clock = SystemClock(), random: any RandomSource = SystemRandom(),
-    longestSilence: UInt64 = WatchPace.longestSilence,
+    longestSilence: Duration = WatchPace.longestSilence,
     receiver: @escaping @Sendable (WatchNews) -> Void
   ) throws(ThreadFailure) {
     guard let (bell, wake) = WatcherChild.pair() else { throw ThreadFailure(number: errno) }
@@ -111,12 +111,12 @@ package final class WatcherProcess: Watching {
     private var state: WatcherState
     private var child: WatcherChild?
     /// When the program last said something, by the machine's clock: the program knows no other.
-    private var heard: UInt64 = 0
-    private let longestSilence: UInt64
+    private var heard = Instant()
+    private let longestSilence: Duration
 
     init(
       _ inbox: Locked<Inbox>, wake: Int32, places: [String], clock: any Clock, random: any RandomSource,
-      longestSilence: UInt64, receiver: @escaping @Sendable (WatchNews) -> Void
+      longestSilence: Duration, receiver: @escaping @Sendable (WatchNews) -> Void
     ) {
       self.inbox = inbox
       self.wake = wake
@@ -172,26 +172,19 @@ package final class WatcherProcess: Watching {
       if polled[1].revents != 0 { receive() }
     }
 
-    /// Nanoseconds since the program last said something.
-    private var silence: UInt64 {
-      let now = SystemClock().monotonic()
-      return now - min(now, heard)
-    }
+    /// Since the program last said something.
+    private var silence: Duration { Instant.now.elapsed(since: heard) }
 
     /// Milliseconds, rounded up; -1 for as long as it takes.
     private var timeout: Int32 {
-      var waits: [UInt64] = []
-      if let due = state.dueAt {
-        let now = clock.monotonic()
-        waits.append(due - min(due, now))
-      }
-      if child != nil { waits.append(longestSilence - min(longestSilence, silence)) }
-      guard let wait = waits.min() else { return -1 }
-      return wait == 0 ? 0 : Int32(clamping: wait / 1_000_000 + 1)
+      var waits: [Duration] = []
+      if let due = state.dueAt { waits.append(due.remaining(at: clock.monotonic())) }
+      if child != nil { waits.append(longestSilence - silence) }
+      return waits.min()?.milliseconds ?? -1
     }
 
     private func receive() {
-      heard = SystemClock().monotonic()
+      heard = Instant.now
       switch child?.receive() {
       case .records(let records):
         for record in records { perform(state.received(record, now: clock.monotonic())) }
@@ -225,7 +218,7 @@ package final class WatcherProcess: Watching {
       do throws(WatcherStartFailure) {
         let child = try WatcherChild(places: places)
         self.child = child
-        heard = SystemClock().monotonic()
+        heard = Instant.now
         inbox.withLock { $0.pid = child.pid }
         perform(state.started(clock.monotonic()))
       } catch {

@@ -1,8 +1,7 @@
 import TarnCore
 import TarnRuntime
 
-/// Supervises tarn-watch: a value that is told what happened and answers with what to do. Times are nanoseconds of a
-/// monotonic clock.
+/// Supervises tarn-watch: a value that is told what happened and answers with what to do. The time is handed in.
 struct WatcherState {
   enum Action: Equatable {
     /// Answered by `started` or `failed`.
@@ -23,19 +22,19 @@ struct WatcherState {
     /// What was told last, up to the next `ready`.
     var blindness: WatchBlindness?
     var attempts = 0
-    var retryAt: UInt64?
+    var retryAt: Instant?
   }
 
   private enum Program: Equatable {
-    case stopped(startAt: UInt64)
+    case stopped(startAt: Instant)
     case starting
-    case running(since: UInt64)
+    case running(since: Instant)
   }
 
   private let random: any RandomSource
   private var folders: [WatchID: Folder] = [:]
   private var ids: [UInt64: WatchID] = [:]
-  private var program = Program.stopped(startAt: 0)
+  private var program = Program.stopped(startAt: Instant())
   private var failures = 0
   private var nextWire: UInt64 = 1
 
@@ -44,7 +43,7 @@ struct WatcherState {
   }
 
   /// When `tick` is to be called; nil while nothing is planned.
-  var dueAt: UInt64? {
+  var dueAt: Instant? {
     guard !folders.isEmpty else { return nil }
     switch program {
     case .stopped(let startAt): return startAt
@@ -53,7 +52,7 @@ struct WatcherState {
     }
   }
 
-  mutating func watch(_ id: WatchID, request: UInt64, path: [UInt8], now: UInt64) -> [Action] {
+  mutating func watch(_ id: WatchID, request: UInt64, path: [UInt8], now: Instant) -> [Action] {
     var actions = forget(id)
     folders[id] = Folder(request: request, path: path)
     guard path.first == UInt8(ascii: "/"), path.count <= PathRule.maximumLength, !path.contains(0) else {
@@ -71,7 +70,7 @@ struct WatcherState {
   }
 
   /// Time passed.
-  mutating func tick(_ now: UInt64) -> [Action] {
+  mutating func tick(_ now: Instant) -> [Action] {
     switch program {
     case .stopped(let startAt):
       guard !folders.isEmpty, now >= startAt else { return [] }
@@ -84,15 +83,15 @@ struct WatcherState {
     }
   }
 
-  mutating func started(_ now: UInt64) -> [Action] {
+  mutating func started(_ now: Instant) -> [Action] {
     program = .running(since: now)
     return folders.keys.sorted { $0.number < $1.number }.flatMap { ask($0) }
   }
 
   /// The program ended, or could not be started. All folders are blind.
-  mutating func failed(_ why: WatchBlindness, now: UInt64) -> [Action] {
-    if case .running(let since) = program, now >= since, now - since >= WatchPace.goodRun { failures = 0 }
-    program = .stopped(startAt: now &+ WatchPace.restart(failures: failures, random: random))
+  mutating func failed(_ why: WatchBlindness, now: Instant) -> [Action] {
+    if case .running(let since) = program, now.elapsed(since: since) >= WatchPace.goodRun { failures = 0 }
+    program = .stopped(startAt: now + WatchPace.restart(failures: failures, random: random))
     failures += 1
     ids = [:]
     var actions: [Action] = []
@@ -104,7 +103,7 @@ struct WatcherState {
     return actions
   }
 
-  mutating func received(_ record: WatchRecord, now: UInt64) -> [Action] {
+  mutating func received(_ record: WatchRecord, now: Instant) -> [Action] {
     // One of a folder that was forgotten.
     guard let id = ids[record.wire], let folder = folders[id] else { return [] }
     switch record {
@@ -123,7 +122,7 @@ struct WatcherState {
     case .blind(_, let blindness):
       if let wait = WatchPace.again(blindness.code, attempt: folder.attempts, random: random) {
         folders[id]?.attempts += 1
-        folders[id]?.retryAt = now &+ wait
+        folders[id]?.retryAt = now + wait
       }
       return tell(id, blindness)
     }

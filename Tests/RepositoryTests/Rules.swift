@@ -3,7 +3,7 @@ enum Rules {
   /// What each target may import. ARCHITECTURE.md shows the same arrows.
   static let arrows: [String: Set<String>] = [
     "TarnCore": ["HeapModule"],
-    "TarnRuntime": ["Glibc", "Dispatch", "FoundationEssentials"],
+    "TarnRuntime": ["TarnCore", "Glibc", "Dispatch", "FoundationEssentials"],
     "TarnSchedule": ["TarnCore"],
     "TarnCrypto": ["TarnCore", "CCrypto"],
     "TarnFeeds": ["TarnCore", "CXML", "CZlib", "Glibc"],

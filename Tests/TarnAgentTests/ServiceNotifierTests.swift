@@ -1,4 +1,5 @@
 import Glibc
+import TarnCore
 import TestSupport
 import Testing
 
@@ -24,7 +25,7 @@ import Testing
     #expect(peer.next() == "STATUS=one two READY=1")
     notifier.alive()
     #expect(peer.next() == "WATCHDOG=1")
-    notifier.reloading(monotonic: 5_000_999)
+    notifier.reloading(now: 5_000_999)
     #expect(peer.next() == "RELOADING=1\nMONOTONIC_USEC=5000")
     notifier.extend(seconds: 30)
     #expect(peer.next() == "EXTEND_TIMEOUT_USEC=30000000")
@@ -47,8 +48,10 @@ import Testing
       notifier(address, more).alive()
     }
     #expect(peer.isSilent)
-    #expect(notifier(address, ["WATCHDOG_USEC": "5", "WATCHDOG_PID": String(getpid())]).watchdog == 5)
-    #expect(notifier(address, Self.watched).watchdog == 3_000_000)
+    #expect(
+      notifier(address, ["WATCHDOG_USEC": "5", "WATCHDOG_PID": String(getpid())]).watchdog == .microseconds(5)
+    )
+    #expect(notifier(address, Self.watched).watchdog == .seconds(3))
   }
 
   /// Not run by systemd, or by one that is gone: nothing is told, and nothing fails.
@@ -62,7 +65,7 @@ import Testing
     notifier.ready("x")
     notifier.alive()
     notifier.stopping("x")
-    #expect(notifier.watchdog == 3_000_000)
+    #expect(notifier.watchdog == .seconds(3))
     #expect(!Datagram.send([120], to: address ?? ""))
   }
 }

@@ -1,4 +1,5 @@
 import TarnCore
+import TestSupport
 import Testing
 
 @Suite struct DirtySetTests {
@@ -7,7 +8,7 @@ import Testing
   @Test func nothingToldIsNothingToLookAt() {
     var set = DirtySet()
     #expect(set.isEmpty && set.dueAt == nil)
-    #expect(set.take(at: .max) == nil && set.takeAll() == nil)
+    #expect(set.take(at: .distantFuture) == nil && set.takeAll() == nil)
   }
 
   @Test func itIsDueWhenItIsQuiet() {
@@ -24,16 +25,16 @@ import Testing
 
   @Test func itIsDueAfterASecondWhateverComes() {
     var set = DirtySet()
-    for step in 0...100 { set.add(path: path("a"), at: UInt64(step) * 50_000_000) }
-    #expect(set.dueAt == DirtySet.longest)
-    set.add(path: path("b"), at: .max)
-    #expect(set.dueAt == DirtySet.longest)
+    for step in 0...100 { set.add(path: path("a"), at: Instant() + .milliseconds(step * 50)) }
+    #expect(set.dueAt == Instant() + DirtySet.longest)
+    set.add(path: path("b"), at: .distantFuture)
+    #expect(set.dueAt == Instant() + DirtySet.longest)
   }
 
   @Test func timesAtTheEndOfTheClockDoNotTrap() {
     var set = DirtySet()
-    set.add(tree: nil, at: .max)
-    #expect(set.dueAt == .max && set.take(at: .max) == .everything)
+    set.add(tree: nil, at: .distantFuture)
+    #expect(set.dueAt == .distantFuture && set.take(at: .distantFuture) == .everything)
   }
 
   @Test func manyEntriesBecomeTheirDirectory() {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import TarnCore
@@ -9,8 +10,8 @@ extension WatchBookTests {
     book.take(.dirty(path("a")), now: 0, random: 0.5)
     book.take(.tree(path("t")), now: 0, random: 0.5)
     let both = [Region(path("a"), .itself), Region(path("t"), .tree)]
-    var now = second
-    var waits: [UInt64] = []
+    var now = Instant.at(1)
+    var waits: [Double] = []
     for _ in 0..<11 {
       #expect(book.begin(now: now) == both)
       book.end(isDone: false, now: now, random: 0.5)
@@ -32,12 +33,12 @@ extension WatchBookTests {
   }
 
   /// A path changed, and so many repairs failed, each as soon as it was due; `now` is the end of the last.
-  private func failed(times: Int) -> (book: WatchBook, now: UInt64) {
+  private func failed(times: Int) -> (book: WatchBook, now: Instant) {
     var book = seen()
     book.take(.dirty(path("a")), now: 0, random: 0.5)
-    var now = second
+    var now = Instant.at(1)
     for time in 1...times {
-      if time > 1 { now += book.wait(now: now) ?? 0 }
+      if time > 1 { now += book.wait(now: now) ?? .zero }
       _ = book.begin(now: now)
       book.end(isDone: false, now: now, random: 0.5)
     }
@@ -47,9 +48,9 @@ extension WatchBookTests {
   /// The folder may have been away.
   @Test func whatFailedIsTriedAtOnceWhenTheFolderIsSeenAnew() {
     var (book, now) = failed(times: 6)
-    #expect(book.wait(now: now) == 32 * second)
+    #expect(book.wait(now: now) == .seconds(32))
     book.take(.ready(directories: 1), now: now, random: 0.5)
-    #expect(book.wait(now: now) == 0 && book.begin(now: now) == [.everything])
+    #expect(book.wait(now: now) == .zero && book.begin(now: now) == [.everything])
     book.end(isDone: false, now: now, random: 0.5)
     #expect(book.wait(now: now) == second)
   }
@@ -57,9 +58,9 @@ extension WatchBookTests {
   /// The folder's own mode changed: what kept repairs out may be over.
   @Test func whatFailedIsTriedSoonWhenTheFolderItselfChanges() {
     var (book, now) = failed(times: 10)
-    #expect(book.wait(now: now) == 300 * second)
+    #expect(book.wait(now: now) == .seconds(300))
     book.take(.tree(path("a")), now: now, random: 0.5)
-    #expect(book.wait(now: now) == 300 * second)
+    #expect(book.wait(now: now) == .seconds(300))
     for _ in 0..<100 { book.take(.tree(nil), now: now, random: 0.5) }
     #expect(book.wait(now: now) == second && book.begin(now: now) == [])
     #expect(book.begin(now: now + second) == [.everything])

@@ -1,22 +1,22 @@
+import TestSupport
 import Testing
 
 @testable import TarnCore
 
 /// What is known of a watched folder, and when which part of it is looked at.
 @Suite struct WatchBookTests {
-  static let second: UInt64 = 1_000_000_000
-  var second: UInt64 { Self.second }
+  let second = Duration.seconds(1)
   private let died = WatchBlindness(.watcherDied, "was killed by signal 9")
 
   func path(_ text: String) -> RelativePath { RelativePath(trusted: Array(text.utf8)) }
 
   /// Random numbers of 0.5 leave a period as it is.
-  private func book(isWatched: Bool = true, pace: WatchBook.Pace = .init(), now: UInt64 = 0) -> WatchBook {
+  private func book(isWatched: Bool = true, pace: WatchBook.Pace = .init(), now: Instant = 0) -> WatchBook {
     WatchBook(isWatched: isWatched, pace: pace, now: now, random: 0.5)
   }
 
   /// Is seen, and was looked at at that time.
-  func seen(now: UInt64 = 0) -> WatchBook {
+  func seen(now: Instant = 0) -> WatchBook {
     var book = book(now: now)
     book.take(.ready(directories: 3), now: now, random: 0.5)
     #expect(book.begin(now: now) == [.everything])
@@ -32,20 +32,20 @@ import Testing
     book.take(.dirty(path("a")), now: 1, random: 0.5)
     book.take(.ready(directories: 1), now: 2, random: 0.5)
     book.take(.blind(died), now: 3, random: 0.5)
-    #expect(book.wait(now: .max) == nil && book.begin(now: .max) == [] && !book.isAsLeft)
+    #expect(book.wait(now: .distantFuture) == nil && book.begin(now: .distantFuture) == [] && !book.isAsLeft)
     #expect(book.status == ("off", "the next pass finds local changes") && book.takeNotes() == [])
   }
 
   @Test func onceItIsSeenAllOfItIsLookedAt() {
     var book = book()
     #expect(book.status == ("polling", "starting to watch") && !book.isAsLeft)
-    #expect(book.wait(now: 0) == 300 * second)
-    book.take(.ready(directories: 3), now: second, random: 0.5)
+    #expect(book.wait(now: 0) == .seconds(300))
+    book.take(.ready(directories: 3), now: .at(1), random: 0.5)
     #expect(book.status == ("watching", "") && !book.isAsLeft)
-    #expect(book.wait(now: second) == 0 && book.begin(now: second) == [.everything])
+    #expect(book.wait(now: .at(1)) == .zero && book.begin(now: .at(1)) == [.everything])
     // At work: neither due nor as it was left.
-    #expect(book.wait(now: .max) == nil && book.begin(now: .max) == [] && !book.isAsLeft)
-    book.end(isDone: true, now: second, random: 0.5)
+    #expect(book.wait(now: .distantFuture) == nil && book.begin(now: .distantFuture) == [] && !book.isAsLeft)
+    book.end(isDone: true, now: .at(1), random: 0.5)
     #expect(book.isAsLeft && book.takeNotes() == [])
   }
 
@@ -65,13 +65,13 @@ import Testing
 
   @Test func newsAreDueWhenItIsQuiet() {
     var book = seen()
-    book.take(.dirty(path("b")), now: 10 * second, random: 0.5)
-    book.take(.dirty(path("a")), now: 10 * second, random: 0.5)
-    book.take(.tree(path("t")), now: 10 * second, random: 0.5)
-    #expect(!book.isAsLeft && book.wait(now: 10 * second) == DirtySet.quiet)
-    #expect(book.begin(now: 10 * second) == [])
-    let due = 10 * second + DirtySet.quiet
-    #expect(book.wait(now: due) == 0)
+    book.take(.dirty(path("b")), now: .at(10), random: 0.5)
+    book.take(.dirty(path("a")), now: .at(10), random: 0.5)
+    book.take(.tree(path("t")), now: .at(10), random: 0.5)
+    #expect(!book.isAsLeft && book.wait(now: .at(10)) == DirtySet.quiet)
+    #expect(book.begin(now: .at(10)) == [])
+    let due = Instant.at(10) + DirtySet.quiet
+    #expect(book.wait(now: due) == .zero)
     #expect(
       book.begin(now: due) == [
         Region(path("a"), .itself), Region(path("b"), .itself), Region(path("t"), .tree),
@@ -83,21 +83,21 @@ import Testing
   @Test func whatComesWhileARepairIsAtWorkIsLeftForTheNextOne() {
     var book = seen()
     book.take(.dirty(path("a")), now: 0, random: 0.5)
-    #expect(book.begin(now: second) == [Region(path("a"), .itself)])
-    book.take(.dirty(path("b")), now: second, random: 0.5)
-    book.end(isDone: true, now: second, random: 0.5)
-    #expect(!book.isAsLeft && book.begin(now: 2 * second) == [Region(path("b"), .itself)])
+    #expect(book.begin(now: .at(1)) == [Region(path("a"), .itself)])
+    book.take(.dirty(path("b")), now: .at(1), random: 0.5)
+    book.end(isDone: true, now: .at(1), random: 0.5)
+    #expect(!book.isAsLeft && book.begin(now: .at(2)) == [Region(path("b"), .itself)])
   }
 
   @Test func manyNewsAreAFolderOrAll() {
     var book = seen()
     for number in 0...DirtySet.entryLimit { book.take(.dirty(path("d/\(number)")), now: 0, random: 0.5) }
-    #expect(book.begin(now: second) == [Region(path("d"), .children)])
-    book.end(isDone: true, now: second, random: 0.5)
+    #expect(book.begin(now: .at(1)) == [Region(path("d"), .children)])
+    book.end(isDone: true, now: .at(1), random: 0.5)
     for number in 0...DirtySet.directoryLimit {
-      book.take(.tree(path("\(number)")), now: second, random: 0.5)
+      book.take(.tree(path("\(number)")), now: .at(1), random: 0.5)
     }
-    #expect(book.begin(now: 3 * second) == [.everything])
+    #expect(book.begin(now: .at(3)) == [.everything])
   }
 
   // MARK: - Blindness
@@ -105,28 +105,28 @@ import Testing
   @Test func blindnessIsTold() {
     var book = seen()
     #expect(book.takeNotes() == [])
-    book.take(.blind(died), now: second, random: 0.5)
+    book.take(.blind(died), now: .at(1), random: 0.5)
     #expect(book.status == ("polling", "watcher-died: was killed by signal 9") && !book.isAsLeft)
     #expect(book.takeNotes() == [.init(code: "watch-lost", detail: "watcher-died: was killed by signal 9")])
     #expect(book.takeNotes() == [])
-    book.take(.ready(directories: 1), now: 2 * second, random: 0.5)
+    book.take(.ready(directories: 1), now: .at(2), random: 0.5)
     #expect(
       book.takeNotes() == [
         .init(code: "watch-restored", detail: "1 directory watched again after: was killed by signal 9")
       ])
-    #expect(book.status == ("watching", "") && book.begin(now: 2 * second) == [.everything])
+    #expect(book.status == ("watching", "") && book.begin(now: .at(2)) == [.everything])
   }
 
   @Test func theSameBlindnessIsToldOnce() {
     var book = seen()
-    book.take(.blind(.init(.watchLimit, "8 watches")), now: second, random: 0.5)
-    let due = book.wait(now: second)
-    book.take(.blind(.init(.watchLimit, "9 watches")), now: 2 * second, random: 1)
+    book.take(.blind(.init(.watchLimit, "8 watches")), now: .at(1), random: 0.5)
+    let due = book.wait(now: .at(1))
+    book.take(.blind(.init(.watchLimit, "9 watches")), now: .at(2), random: 1)
     #expect(book.takeNotes().map(\.detail) == ["watch-limit: 8 watches"])
     // But its newest words are shown, and the look does not move away.
     #expect(book.status.reason == "watch-limit: 9 watches")
-    #expect(book.wait(now: second) == due)
-    book.take(.blind(died), now: 3 * second, random: 0.5)
+    #expect(book.wait(now: .at(1)) == due)
+    book.take(.blind(died), now: .at(3), random: 0.5)
     #expect(book.takeNotes().map(\.detail) == ["watcher-died: was killed by signal 9"])
   }
 
@@ -134,11 +134,11 @@ import Testing
     var pace = WatchBook.Pace()
     pace.poll = 60
     var book = book(pace: pace)
-    book.take(.blind(died), now: second, random: 0)
-    #expect(book.wait(now: second) == 45 * second)
-    #expect(book.begin(now: 46 * second) == [.everything])
-    book.end(isDone: true, now: 46 * second, random: 1)
-    #expect(!book.isAsLeft && book.wait(now: 46 * second) == 75 * second)
+    book.take(.blind(died), now: .at(1), random: 0)
+    #expect(book.wait(now: .at(1)) == .seconds(45))
+    #expect(book.begin(now: .at(46)) == [.everything])
+    book.end(isDone: true, now: .at(46), random: 1)
+    #expect(!book.isAsLeft && book.wait(now: .at(46)) == .seconds(75))
   }
 
   // MARK: - The pace
@@ -150,44 +150,44 @@ import Testing
     book.take(.ready(directories: 1), now: 0, random: 0.5)
     _ = book.begin(now: 0)
     book.end(isDone: true, now: 0, random: 0)
-    #expect(book.wait(now: 0) == 2700 * second)
-    #expect(book.begin(now: 2700 * second - 1) == [])
+    #expect(book.wait(now: 0) == .seconds(2700))
+    #expect(book.begin(now: .before(2700)) == [])
     // What was told by then is a part of it.
-    book.take(.dirty(path("a")), now: 2700 * second, random: 0.5)
-    #expect(book.begin(now: 2700 * second) == [.everything])
-    book.end(isDone: true, now: 2700 * second, random: 0.5)
-    #expect(book.isAsLeft && book.wait(now: 2700 * second) == 3600 * second)
+    book.take(.dirty(path("a")), now: .at(2700), random: 0.5)
+    #expect(book.begin(now: .at(2700)) == [.everything])
+    book.end(isDone: true, now: .at(2700), random: 0.5)
+    #expect(book.isAsLeft && book.wait(now: .at(2700)) == .seconds(3600))
   }
 
   @Test func aLookAtAPartDoesNotPutOffTheLookAtAll() {
     var book = seen()
     let due = book.wait(now: 0)
     book.take(.dirty(path("a")), now: 0, random: 0.5)
-    _ = book.begin(now: second)
-    book.end(isDone: true, now: second, random: 1)
-    #expect(due == 86_400 * second && book.wait(now: second) == due.map { $0 - second })
+    _ = book.begin(now: .at(1))
+    book.end(isDone: true, now: .at(1), random: 1)
+    #expect(due == .seconds(86_400) && book.wait(now: .at(1)) == due.map { $0 - second })
   }
 
   @Test func aPassThatBeganWhileItWasSeenHasLookedAtAll() {
     var book = book()
-    book.take(.ready(directories: 1), now: 5 * second, random: 0.5)
+    book.take(.ready(directories: 1), now: .at(5), random: 0.5)
     // It may have passed by before the folder was seen.
-    book.looked(since: 4 * second, now: 9 * second, random: 0.5)
-    #expect(!book.isAsLeft && book.wait(now: 9 * second) == 0)
-    book.looked(since: 6 * second, now: 9 * second, random: 0.5)
-    #expect(book.isAsLeft && book.wait(now: 9 * second) == 86_400 * second)
+    book.looked(since: .at(4), now: .at(9), random: 0.5)
+    #expect(!book.isAsLeft && book.wait(now: .at(9)) == .zero)
+    book.looked(since: .at(6), now: .at(9), random: 0.5)
+    #expect(book.isAsLeft && book.wait(now: .at(9)) == .seconds(86_400))
     // Of what is blind it says something for a while.
-    book.take(.blind(died), now: 10 * second, random: 0.5)
-    book.looked(since: 11 * second, now: 100 * second, random: 0.5)
-    #expect(!book.isAsLeft && book.wait(now: 100 * second) == 300 * second)
+    book.take(.blind(died), now: .at(10), random: 0.5)
+    book.looked(since: .at(11), now: .at(100), random: 0.5)
+    #expect(!book.isAsLeft && book.wait(now: .at(100)) == .seconds(300))
   }
 
   /// It may have looked there before.
   @Test func newsOutliveAPass() {
     var book = seen()
-    book.take(.dirty(path("a")), now: second, random: 0.5)
-    book.looked(since: 0, now: 2 * second, random: 0.5)
-    #expect(!book.isAsLeft && book.begin(now: 2 * second) == [Region(path("a"), .itself)])
+    book.take(.dirty(path("a")), now: .at(1), random: 0.5)
+    book.looked(since: 0, now: .at(2), random: 0.5)
+    #expect(!book.isAsLeft && book.begin(now: .at(2)) == [Region(path("a"), .itself)])
   }
 
   // MARK: - Ends of repairs
@@ -196,36 +196,36 @@ import Testing
   @Test func aRepairRestsForAsLongAsItLooked() {
     var book = seen()
     book.take(.tree(nil), now: 0, random: 0.5)
-    #expect(book.begin(now: 10 * second) == [.everything])
-    book.take(.dirty(path("a")), now: 11 * second, random: 0.5)
-    book.end(isDone: true, looked: 5 * second, now: 15 * second, random: 0.5)
-    #expect(book.wait(now: 15 * second) == 5 * second && book.begin(now: 20 * second - 1) == [])
-    #expect(book.begin(now: 20 * second) == [Region(path("a"), .itself)])
-    book.take(.dirty(path("a")), now: 21 * second, random: 0.5)
-    book.end(isDone: true, looked: 5 * second, now: 25 * second, random: 0.5)
-    #expect(book.begin(now: 26 * second - 1) == [] && book.wait(now: 25 * second) == second)
-    #expect(book.begin(now: 26 * second) == [Region(path("a"), .itself)])
+    #expect(book.begin(now: .at(10)) == [.everything])
+    book.take(.dirty(path("a")), now: .at(11), random: 0.5)
+    book.end(isDone: true, looked: .seconds(5), now: .at(15), random: 0.5)
+    #expect(book.wait(now: .at(15)) == .seconds(5) && book.begin(now: .before(20)) == [])
+    #expect(book.begin(now: .at(20)) == [Region(path("a"), .itself)])
+    book.take(.dirty(path("a")), now: .at(21), random: 0.5)
+    book.end(isDone: true, looked: .seconds(5), now: .at(25), random: 0.5)
+    #expect(book.begin(now: .before(26)) == [] && book.wait(now: .at(25)) == second)
+    #expect(book.begin(now: .at(26)) == [Region(path("a"), .itself)])
     // Transfers give no rest.
-    book.end(isDone: true, now: 25 * second, random: 0.5)
-    book.take(.dirty(path("a")), now: 25 * second, random: 0.5)
-    #expect(book.wait(now: 25 * second) == DirtySet.quiet)
+    book.end(isDone: true, now: .at(25), random: 0.5)
+    book.take(.dirty(path("a")), now: .at(25), random: 0.5)
+    #expect(book.wait(now: .at(25)) == DirtySet.quiet)
   }
 
   @Test func whatFailedInPartsIsLookedAtWhole() {
     var book = seen()
     for number in 0...DirtySet.entryLimit { book.take(.dirty(path("d/\(number)")), now: 0, random: 0.5) }
-    #expect(book.begin(now: second) == [Region(path("d"), .children)])
-    book.end(isDone: false, now: second, random: 0.5)
-    #expect(book.begin(now: 3 * second) == [Region(path("d"), .tree)])
-    book.end(isDone: true, now: 3 * second, random: 0.5)
-    book.take(.ready(directories: 1), now: 4 * second, random: 0.5)
-    #expect(book.begin(now: 4 * second) == [.everything])
-    book.end(isDone: false, now: 4 * second, random: 0.5)
-    #expect(!book.isAsLeft && book.begin(now: 6 * second) == [.everything])
+    #expect(book.begin(now: .at(1)) == [Region(path("d"), .children)])
+    book.end(isDone: false, now: .at(1), random: 0.5)
+    #expect(book.begin(now: .at(3)) == [Region(path("d"), .tree)])
+    book.end(isDone: true, now: .at(3), random: 0.5)
+    book.take(.ready(directories: 1), now: .at(4), random: 0.5)
+    #expect(book.begin(now: .at(4)) == [.everything])
+    book.end(isDone: false, now: .at(4), random: 0.5)
+    #expect(!book.isAsLeft && book.begin(now: .at(6)) == [.everything])
   }
 
   @Test func timesAtTheEndOfTheClockDoNotTrap() {
-    let end = UInt64.max
+    let end = Instant.distantFuture
     var book = book(now: end)
     book.take(.blind(died), now: end, random: 1)
     book.take(.ready(directories: 1), now: end, random: 1)
@@ -234,20 +234,21 @@ import Testing
     #expect(book.begin(now: end) == [.everything])
     book.end(isDone: true, now: end, random: 1)
     book.looked(since: end, now: end, random: 1)
-    #expect(book.wait(now: end) == 0)
+    #expect(book.wait(now: end) == .zero)
     // Later than any clock can show is not long ago.
-    #expect(self.book(now: end - second).wait(now: end - second) == second)
+    let near = end + .seconds(-1)
+    #expect(self.book(now: near).wait(now: near) == second)
   }
 
   // MARK: - Paths that change all the time
 
   /// Takes what is due a second after each news of a path; the seconds at which it was looked at.
-  private func looks(_ book: inout WatchBook, every: UInt64, until: UInt64) -> [UInt64] {
-    var looks: [UInt64] = []
-    for now in stride(from: every, to: until, by: UInt64.Stride(every)) {
-      book.take(.dirty(path("log")), now: now * second, random: 0.5)
-      let due = (now + 1) * second
-      guard book.wait(now: due) == 0 else { continue }
+  private func looks(_ book: inout WatchBook, every: Int, until: Int) -> [Int] {
+    var looks: [Int] = []
+    for now in stride(from: every, to: until, by: every) {
+      book.take(.dirty(path("log")), now: .at(now), random: 0.5)
+      let due = Instant.at(now + 1)
+      guard book.wait(now: due) == .zero else { continue }
       if book.begin(now: due).contains(Region(path("log"), .itself)) { looks.append(now) }
       book.end(isDone: true, now: due, random: 0.5)
     }
@@ -262,8 +263,8 @@ import Testing
     #expect(pauses.count > 3 && pauses.count < 12 && pauses == pauses.sorted(), "\(pauses)")
     // It is never forgotten, and said; and others do not wait.
     #expect(!book.isAsLeft && book.status.mode == "watching" && book.status.reason.hasPrefix("1 path that"))
-    book.take(.dirty(path("other")), now: 2000 * second, random: 0.5)
-    #expect(book.begin(now: 2001 * second).contains(Region(path("other"), .itself)))
+    book.take(.dirty(path("other")), now: .at(2000), random: 0.5)
+    #expect(book.begin(now: .at(2001)).contains(Region(path("other"), .itself)))
   }
 
   @Test func whoWritesNowAndThenNeverWaits() {
@@ -274,9 +275,9 @@ import Testing
   @Test func aFolderThatIsHeldByOthersIsTriedEachSecond() {
     var book = seen()
     book.take(.dirty(path("a")), now: 0, random: 0.5)
-    for now in 1...20 as ClosedRange<UInt64> {
-      #expect(book.begin(now: now * second) == [Region(path("a"), .itself)])
-      book.end(isDone: false, isBusy: true, now: now * second, random: 0.5)
+    for now in 1...20 {
+      #expect(book.begin(now: .at(now)) == [Region(path("a"), .itself)])
+      book.end(isDone: false, isBusy: true, now: .at(now), random: 0.5)
     }
   }
 
@@ -284,106 +285,106 @@ import Testing
   @Test func countingIsForALookAtEverything() {
     var book = seen()
     book.take(.dirty(path("a")), now: 0, random: 0.5)
-    #expect(book.begin(now: second / 2) == [Region(path("a"), .itself)])
-    book.end(isDone: true, wantsCount: true, now: second / 2, random: 0.5)
-    #expect(book.wait(now: second / 2) == second / 2)
-    #expect(book.begin(now: second) == [.everything] && book.onlyCounts)
-    book.end(isDone: true, looked: second, now: 2 * second, random: 0.5)
-    book.take(.dirty(path("a")), now: 2 * second, random: 0.5)
-    #expect(book.begin(now: 3 * second) == [Region(path("a"), .itself)])
-    book.end(isDone: true, wantsCount: true, now: 3 * second, random: 0.5)
-    #expect(book.wait(now: 3 * second) == 19 * second)
+    #expect(book.begin(now: 500_000_000) == [Region(path("a"), .itself)])
+    book.end(isDone: true, wantsCount: true, now: 500_000_000, random: 0.5)
+    #expect(book.wait(now: 500_000_000) == .milliseconds(500))
+    #expect(book.begin(now: .at(1)) == [.everything] && book.onlyCounts)
+    book.end(isDone: true, looked: second, now: .at(2), random: 0.5)
+    book.take(.dirty(path("a")), now: .at(2), random: 0.5)
+    #expect(book.begin(now: .at(3)) == [Region(path("a"), .itself)])
+    book.end(isDone: true, wantsCount: true, now: .at(3), random: 0.5)
+    #expect(book.wait(now: .at(3)) == .seconds(19))
     // What changed goes first, and what calls for a look at everything is more than counting.
-    book.take(.dirty(path("b")), now: 22 * second, random: 0.5)
-    #expect(book.begin(now: 23 * second) == [Region(path("b"), .itself)] && !book.onlyCounts)
-    book.end(isDone: true, now: 23 * second, random: 0.5)
-    #expect(book.begin(now: 24 * second) == [.everything] && book.onlyCounts)
-    book.end(isDone: false, now: 24 * second, random: 0.5)
-    #expect(book.begin(now: 30 * second) == [.everything] && book.onlyCounts)
-    book.end(isDone: true, wantsCount: true, now: 30 * second, random: 0.5)
-    book.take(.ready(directories: 1), now: 60 * second, random: 0.5)
-    #expect(book.begin(now: 60 * second) == [.everything] && !book.onlyCounts)
+    book.take(.dirty(path("b")), now: .at(22), random: 0.5)
+    #expect(book.begin(now: .at(23)) == [Region(path("b"), .itself)] && !book.onlyCounts)
+    book.end(isDone: true, now: .at(23), random: 0.5)
+    #expect(book.begin(now: .at(24)) == [.everything] && book.onlyCounts)
+    book.end(isDone: false, now: .at(24), random: 0.5)
+    #expect(book.begin(now: .at(30)) == [.everything] && book.onlyCounts)
+    book.end(isDone: true, wantsCount: true, now: .at(30), random: 0.5)
+    book.take(.ready(directories: 1), now: .at(60), random: 0.5)
+    #expect(book.begin(now: .at(60)) == [.everything] && !book.onlyCounts)
   }
 
   @Test func whatAPassIsLentComesBack() {
     var book = seen()
     book.take(.dirty(path("a")), now: 0, random: 0.5)
     #expect(book.lend(hasLooked: false, now: 0) == [])
-    #expect(book.lend(hasLooked: false, now: second) == [Region(path("a"), .itself)])
-    #expect(book.lend(hasLooked: false, now: second) == [] && !book.isAsLeft && book.begin(now: second) == [])
-    book.passEnded(now: 2 * second)
-    #expect(book.begin(now: 3 * second) == [Region(path("a"), .itself)])
-    book.end(isDone: true, now: 3 * second, random: 0.5)
-    book.take(.tree(nil), now: 4 * second, random: 0.5)
+    #expect(book.lend(hasLooked: false, now: .at(1)) == [Region(path("a"), .itself)])
+    #expect(book.lend(hasLooked: false, now: .at(1)) == [] && !book.isAsLeft && book.begin(now: .at(1)) == [])
+    book.passEnded(now: .at(2))
+    #expect(book.begin(now: .at(3)) == [Region(path("a"), .itself)])
+    book.end(isDone: true, now: .at(3), random: 0.5)
+    book.take(.tree(nil), now: .at(4), random: 0.5)
     #expect(
-      book.lend(hasLooked: false, now: 5 * second) == [.everything] && book.begin(now: 5 * second) == [])
-    book.passEnded(now: 6 * second)
-    #expect(book.begin(now: 6 * second) == [.everything])
+      book.lend(hasLooked: false, now: .at(5)) == [.everything] && book.begin(now: .at(5)) == [])
+    book.passEnded(now: .at(6))
+    #expect(book.begin(now: .at(6)) == [.everything])
   }
 
   /// A pass looks at the folder first, and then transfers for long.
   @Test(arguments: [true, false]) func whatAsksForAllDuringAPassIsNotSeenByIt(_ isLost: Bool) {
     var book = seen()
-    if isLost { book.take(.blind(died), now: 20 * second, random: 0.5) }
-    if isLost { book.take(.ready(directories: 3), now: 21 * second, random: 0.5) }
-    if !isLost { book.take(.tree(nil), now: 21 * second, random: 0.5) }
+    if isLost { book.take(.blind(died), now: .at(20), random: 0.5) }
+    if isLost { book.take(.ready(directories: 3), now: .at(21), random: 0.5) }
+    if !isLost { book.take(.tree(nil), now: .at(21), random: 0.5) }
     // Where a look is short the pass does it meanwhile, and it is done again afterwards.
     #expect(
-      book.lend(hasLooked: false, now: 22 * second) == [.everything]
-        && book.lend(hasLooked: false, now: 23 * second) == [])
-    book.looked(since: 10 * second, now: 30 * second, random: 0.5)
-    book.passEnded(now: 30 * second)
-    #expect(!book.isAsLeft && book.begin(now: 30 * second) == [.everything])
+      book.lend(hasLooked: false, now: .at(22)) == [.everything]
+        && book.lend(hasLooked: false, now: .at(23)) == [])
+    book.looked(since: .at(10), now: .at(30), random: 0.5)
+    book.passEnded(now: .at(30))
+    #expect(!book.isAsLeft && book.begin(now: .at(30)) == [.everything])
   }
 
   /// As long as it has not looked itself: it is going to.
   @Test func aLongLookIsNotForAPassThatStillLooks() {
     var book = seen()
     book.take(.tree(nil), now: 0, random: 0.5)
-    #expect(book.begin(now: second) == [.everything])
-    book.end(isDone: true, looked: 4 * second, now: 5 * second, random: 0.5)
-    book.take(.tree(nil), now: 20 * second, random: 0.5)
-    #expect(book.lend(hasLooked: false, now: 22 * second) == [])
-    book.looked(since: 10 * second, now: 30 * second, random: 0.5)
-    #expect(book.lend(hasLooked: true, now: 31 * second) == [.everything])
-    book.passEnded(now: 40 * second)
-    #expect(!book.isAsLeft && book.begin(now: 40 * second) == [.everything])
+    #expect(book.begin(now: .at(1)) == [.everything])
+    book.end(isDone: true, looked: .seconds(4), now: .at(5), random: 0.5)
+    book.take(.tree(nil), now: .at(20), random: 0.5)
+    #expect(book.lend(hasLooked: false, now: .at(22)) == [])
+    book.looked(since: .at(10), now: .at(30), random: 0.5)
+    #expect(book.lend(hasLooked: true, now: .at(31)) == [.everything])
+    book.passEnded(now: .at(40))
+    #expect(!book.isAsLeft && book.begin(now: .at(40)) == [.everything])
   }
 
   /// Nobody has looked at all of it so far, and the pass does not any more.
   @Test func whatAFirstPassDidNotSeeItIsLent() {
     var book = book()
-    book.take(.ready(directories: 3), now: second, random: 0.5)
-    #expect(book.lend(hasLooked: false, now: 2 * second) == [])
-    book.take(.blind(died), now: 3 * second, random: 0.5)
-    book.take(.ready(directories: 3), now: 4 * second, random: 0.5)
-    book.take(.dirty(path("a")), now: 4 * second, random: 0.5)
-    #expect(book.lend(hasLooked: true, now: 5 * second) == [.everything, Region(path("a"), .itself)])
-    #expect(book.lend(hasLooked: true, now: 6 * second) == [])
-    book.passEnded(now: 7 * second)
-    #expect(book.begin(now: 8 * second) == [.everything])
+    book.take(.ready(directories: 3), now: .at(1), random: 0.5)
+    #expect(book.lend(hasLooked: false, now: .at(2)) == [])
+    book.take(.blind(died), now: .at(3), random: 0.5)
+    book.take(.ready(directories: 3), now: .at(4), random: 0.5)
+    book.take(.dirty(path("a")), now: .at(4), random: 0.5)
+    #expect(book.lend(hasLooked: true, now: .at(5)) == [.everything, Region(path("a"), .itself)])
+    #expect(book.lend(hasLooked: true, now: .at(6)) == [])
+    book.passEnded(now: .at(7))
+    #expect(book.begin(now: .at(8)) == [.everything])
   }
 
   /// A look at everything was lent, or is too long to be: what changes then is lent all the same.
-  @Test(arguments: [1, 4] as [UInt64]) func partsAreLentBesideEverything(_ duration: UInt64) {
+  @Test(arguments: [1, 4]) func partsAreLentBesideEverything(_ duration: Int) {
     var book = seen()
     book.take(.tree(nil), now: 0, random: 0.5)
-    #expect(book.begin(now: second) == [.everything])
-    book.end(isDone: true, looked: duration * second, now: (1 + duration) * second, random: 0.5)
-    book.take(.tree(nil), now: 20 * second, random: 0.5)
-    #expect(book.lend(hasLooked: false, now: 22 * second) == (duration == 1 ? [.everything] : []))
-    book.take(.dirty(path("a")), now: 30 * second, random: 0.5)
-    #expect(book.lend(hasLooked: false, now: 31 * second) == [Region(path("a"), .itself)])
-    book.passEnded(now: 40 * second)
-    #expect(book.begin(now: 40 * second) == [.everything])
+    #expect(book.begin(now: .at(1)) == [.everything])
+    book.end(isDone: true, looked: .seconds(duration), now: .at(1 + duration), random: 0.5)
+    book.take(.tree(nil), now: .at(20), random: 0.5)
+    #expect(book.lend(hasLooked: false, now: .at(22)) == (duration == 1 ? [.everything] : []))
+    book.take(.dirty(path("a")), now: .at(30), random: 0.5)
+    #expect(book.lend(hasLooked: false, now: .at(31)) == [Region(path("a"), .itself)])
+    book.passEnded(now: .at(40))
+    #expect(book.begin(now: .at(40)) == [.everything])
   }
 
   /// Days in which nobody begins a repair: who writes all the time fills the trash no faster.
   @Test func whatAPassIsLentAgainAndAgainWaits() {
     var (book, lent) = (seen(), 0)
-    for now in 1...1000 as ClosedRange<UInt64> {
-      book.take(.dirty(path("log")), now: now * 2 * second, random: 0.5)
-      lent += book.lend(hasLooked: true, now: (now * 2 + 1) * second).count
+    for now in 1...1000 {
+      book.take(.dirty(path("log")), now: .at(now * 2), random: 0.5)
+      lent += book.lend(hasLooked: true, now: .at(now * 2 + 1)).count
     }
     #expect(lent > 32 && lent < 60, "\(lent)")
   }
@@ -391,13 +392,13 @@ import Testing
   /// Where folders are polled a watch that is lost again and again must not put the look off for ever.
   @Test func whoIsBlindedAgainAndAgainIsLookedAtInTime() {
     var book = seen()
-    book.take(.blind(died), now: second, random: 0.5)
-    let due = second + 300 * second
-    for minute in 1...4 as ClosedRange<UInt64> {
+    book.take(.blind(died), now: .at(1), random: 0.5)
+    let due = Instant.at(301)
+    for minute in 1...4 {
       book.take(
-        .blind(WatchBlindness(.gone, "there is no directory")), now: minute * 60 * second, random: 0.5)
-      book.take(.blind(died), now: minute * 61 * second, random: 0.5)
-      #expect(book.wait(now: minute * 61 * second) == due - minute * 61 * second)
+        .blind(WatchBlindness(.gone, "there is no directory")), now: .at(minute * 60), random: 0.5)
+      book.take(.blind(died), now: .at(minute * 61), random: 0.5)
+      #expect(book.wait(now: .at(minute * 61)) == due - .at(minute * 61))
     }
     #expect(book.begin(now: due) == [.everything])
   }
@@ -406,20 +407,20 @@ import Testing
   @Test func aRepairIsLentWhatChanges() {
     var book = seen()
     book.take(.dirty(path("a")), now: 0, random: 0.5)
-    #expect(book.begin(now: second) == [Region(path("a"), .itself)])
-    book.take(.dirty(path("b")), now: 2 * second, random: 0.5)
-    #expect(book.lend(hasLooked: false, now: 3 * second) == [Region(path("b"), .itself)])
-    #expect(book.begin(now: 4 * second) == [])
-    book.end(isDone: true, now: 60 * second, random: 0.5)
-    #expect(book.begin(now: 61 * second) == [Region(path("b"), .itself)])
+    #expect(book.begin(now: .at(1)) == [Region(path("a"), .itself)])
+    book.take(.dirty(path("b")), now: .at(2), random: 0.5)
+    #expect(book.lend(hasLooked: false, now: .at(3)) == [Region(path("b"), .itself)])
+    #expect(book.begin(now: .at(4)) == [])
+    book.end(isDone: true, now: .at(60), random: 0.5)
+    #expect(book.begin(now: .at(61)) == [Region(path("b"), .itself)])
   }
 
   /// Of a repair that belonged to an earlier book.
   @Test func theEndOfNothingChangesNothing() {
-    var book = seen(now: 1000 * second)
-    book.end(isDone: true, now: 2000 * second, random: 0.5)
-    book.take(.dirty(path("a")), now: 2000 * second, random: 0.5)
-    #expect(book.begin(now: 2001 * second) == [Region(path("a"), .itself)])
+    var book = seen(now: .at(1000))
+    book.end(isDone: true, now: .at(2000), random: 0.5)
+    book.take(.dirty(path("a")), now: .at(2000), random: 0.5)
+    #expect(book.begin(now: .at(2001)) == [Region(path("a"), .itself)])
   }
 
   // MARK: - Before there is a journal
@@ -429,15 +430,15 @@ import Testing
     code: WatchBlindness.Code
   ) {
     var book = WatchBook(isWatched: true, hasJournal: false, pace: .init(), now: 0, random: 0.5)
-    for time in [1, 3, 5] as [UInt64] {
-      book.take(.ready(directories: 1), now: time, random: 0.5)
+    for time in [1, 3, 5] {
+      book.take(.ready(directories: 1), now: .at(time), random: 0.5)
       #expect(book.status == ("watching", "") && !book.isMissing)
-      book.take(.blind(WatchBlindness(code, "it is not there any more")), now: time + 1, random: 0.5)
+      book.take(.blind(WatchBlindness(code, "it is not there any more")), now: .at(time + 1), random: 0.5)
       #expect(book.status == ("polling", "the folder is not there so far") && book.isMissing)
     }
     #expect(book.takeNotes() == [])
     // Once it follows its feed, it is one like any other.
-    book.take(.ready(directories: 1), now: 7, random: 0.5)
+    book.take(.ready(directories: 1), now: .at(7), random: 0.5)
     book.begunJournal()
     book.take(.blind(WatchBlindness(code, "it is not there any more")), now: 8, random: 0.5)
     #expect(

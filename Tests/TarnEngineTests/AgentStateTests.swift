@@ -1,5 +1,6 @@
 import TarnCore
 import TarnSchedule
+import TestSupport
 import Testing
 
 @testable import TarnEngine
@@ -25,7 +26,7 @@ import Testing
 
     mutating func pass(_ seconds: Int64) {
       now.wall = now.wall.adding(seconds: seconds)
-      now.monotonic += UInt64(seconds) * 1_000_000_000
+      now.monotonic += .seconds(seconds)
     }
 
     mutating func starts() -> [String] {
@@ -270,9 +271,9 @@ import Testing
     _ = world.starts()
     world.end("b")
     let wait = world.state.wait(now: world.now) { 0 }
-    #expect(wait > 0 && wait <= 60_000_000_000)
-    world.now.wall = Timestamp(nanoseconds: world.now.wall.nanoseconds + wait)
-    world.now.monotonic += UInt64(wait)
+    #expect(wait > .zero && wait <= .seconds(60))
+    world.now.wall += wait
+    world.now.monotonic += wait
     #expect(world.starts() == ["b"])
   }
 
@@ -365,13 +366,13 @@ import Testing
   }
 
   /// From a server without ranges the file comes from its first byte each time that the repair is ended.
-  @Test(arguments: [60, 3600, 4 * 3600]) func aFeedThatFailsKeepsNoRepairFromItsEnd(long: UInt64) {
+  @Test(arguments: [60, 3600, 4 * 3600]) func aFeedThatFailsKeepsNoRepairFromItsEnd(long: Int) {
     var world = World(["a"], every: 60)
     for name in world.starts() { world.end(name) }
     world.state.setTransferring(["a"])
     let begun = world.now.monotonic
     var (isDone, tries, since) = (false, 0, begun)
-    while !isDone, world.now.monotonic - begun < long * 20_000_000_000 {
+    while !isDone, world.now.monotonic - begun < .seconds(long * 20) {
       for action in world.state.advance(now: world.now, random: { 0.5 }) {
         switch action {
         case .start(let name, _): world.end(name, .failedTransient)
@@ -381,7 +382,7 @@ import Testing
       }
       if world.state.repair("a", now: world.now) != nil { (tries, since) = (tries + 1, world.now.monotonic) }
       world.pass(5)
-      isDone = world.state.run(of: "a") != nil && world.now.monotonic - since > long * 1_000_000_000
+      isDone = world.state.run(of: "a") != nil && world.now.monotonic - since > .seconds(long)
     }
     #expect(isDone && tries < 12, "\(tries) tries")
     // Who asks waits for none, and once it is done the next one makes way again.

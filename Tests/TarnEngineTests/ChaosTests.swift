@@ -106,7 +106,7 @@ import Testing
   /// What users wrote is in the trash for good.
   private func expectNothingExpires(_ chaos: Chaos, _ seed: UInt64) throws {
     for _ in 0..<3 { chaos.writeLate() }
-    chaos.world.clock.advance(seconds: 30 * 24 * 3600)
+    chaos.world.clock.advance(.seconds(30 * 24 * 3600))
     for _ in 0..<2 { try guarded(chaos, seed) }
     #expect(chaos.complaints() == [], "seed \(seed)")
   }

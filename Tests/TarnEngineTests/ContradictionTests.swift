@@ -64,7 +64,7 @@ import Testing
     world.want("b", "two")
     world.folder.setIntact(false)
     let before = world.ledger.contents.facts[.attempt]
-    world.clock.advance(seconds: 1)
+    world.clock.advance(.seconds(1))
     let failure = #expect(throws: PassFailure.self) { try world.run() }
     #expect(failure?.kind == .folderUnusable)
     #expect(world.server.requests.isEmpty)

@@ -45,7 +45,7 @@ import Testing
       _ = try? WorkerThread.start(name: "look") {
         let end = ContinuousClock.now + .seconds(30)
         while ContinuousClock.now < end {
-          ledger.awaitWrite(milliseconds: 500) { clock.advance(seconds: 1) }
+          ledger.awaitWrite(milliseconds: 500) { clock.advance(.seconds(1)) }
           let document = try? StatusQuery(ledger: ledger).document(name: "m", folder: "/f", holder: 7)
           seen.withLock { $0 = document }
           if let document, fits(document) { break }
@@ -203,7 +203,7 @@ import Testing
     // They are the last ones by path, and have no names beside all the others.
     world.items = Array(entries.suffix(500))
     #expect(try world.run().counts.failed == 500)
-    world.clock.advance(seconds: 60)
+    world.clock.advance(.seconds(60))
     world.items = entries
     let gate = wantSlow()
     let box = StopBox(world)

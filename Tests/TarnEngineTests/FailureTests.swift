@@ -90,7 +90,7 @@ import Testing
       world.folder.fail(call, number: number, with: FolderFailure(.readOnly, "as told"))
     }
     for attempt in 1...2 {
-      world.clock.advance(seconds: 1)
+      world.clock.advance(.seconds(1))
       let report = try world.run()
       #expect(report.counts.failed == 3)
       #expect(report.problems.map(\.code) == ["read-only", "read-only", "read-only"])
@@ -332,7 +332,7 @@ private final class HastyDownloader: Downloading {
       var position = sent
       while position < body.count {
         // Long enough for any machine; only a transfer that is never resumed waits for it.
-        let isResumed = resumed.wait(nanoseconds: 10_000_000_000) { isResumed in
+        let isResumed = resumed.wait(atMost: .seconds(10)) { isResumed in
           defer { isResumed = false }
           return isResumed ? true : nil
         }

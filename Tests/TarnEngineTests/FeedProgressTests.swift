@@ -25,7 +25,7 @@ import Testing
       _ = try? WorkerThread.start(name: "look") {
         let end = ContinuousClock.now + .seconds(30)
         while ContinuousClock.now < end {
-          ledger.awaitWrite(milliseconds: 500) { clock.advance(seconds: 1) }
+          ledger.awaitWrite(milliseconds: 500) { clock.advance(.seconds(1)) }
           let document = try? StatusQuery(ledger: ledger).document(name: "m", folder: "/f", holder: 7)
           seen.withLock { $0 = document?.feedTransfer }
           if document?.feedTransfer?.received ?? 0 > 0 { break }
@@ -46,7 +46,7 @@ import Testing
     let fetch = FeedReceiver()
     let isOver = LockedCondition(false)
     let feeder = try WorkerThread.start(name: "feeder") {
-      for _ in 0..<40 where isOver.wait(nanoseconds: 100_000_000, for: { $0 ? () : nil }) == nil {
+      for _ in 0..<40 where isOver.wait(atMost: .milliseconds(100), for: { $0 ? () : nil }) == nil {
         _ = withUnsafeBytes(of: UInt8(10)) { fetch.receive($0) }
       }
     }

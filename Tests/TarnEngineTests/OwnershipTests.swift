@@ -25,7 +25,7 @@ import Testing
 
   private func passAMonth(_ world: World) throws {
     for _ in 0..<2 {
-      world.clock.advance(seconds: Self.month)
+      world.clock.advance(.seconds(Self.month))
       try world.run()
     }
   }
@@ -116,7 +116,7 @@ import Testing
     let world = World()
     try world.fill("a", "one")
     let placed = world.row("a")?.placed
-    world.clock.advance(seconds: 60)
+    world.clock.advance(.seconds(60))
     world.folder.edit("a".path, "one".bytes)
     #expect(try world.run().counts.revalidated == 1)
     #expect(world.row("a")?.isAdopted == false)
@@ -126,7 +126,7 @@ import Testing
   @Test func aUsersCopyOfTheSameBytesIsTheUsers() throws {
     let world = World()
     try world.fill("a", "one")
-    world.clock.advance(seconds: 60)
+    world.clock.advance(.seconds(60))
     world.folder.write("a".path, "one".bytes)
     try world.run()
     #expect(world.row("a")?.isAdopted == true)

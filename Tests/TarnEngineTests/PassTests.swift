@@ -197,7 +197,7 @@ import Testing
     world.folder.makeDirectory("directory".path)
     world.folder.makeSpecial("special".path)
     for _ in 0..<2 {
-      world.clock.advance(seconds: 1)
+      world.clock.advance(.seconds(1))
       let report = try world.run()
       #expect(report.counts.conflict == 5)
       #expect(!report.isInSync)

@@ -180,7 +180,7 @@ import Testing
     for trouble in ["", "other", "stop", "deletion"] {
       let world = try filled()
       let success = try status(world).lastSuccess
-      world.clock.advance(seconds: 3600)
+      world.clock.advance(.seconds(3600))
       world.policy.deletes = true
       for number in 0..<5 { world.unlist("f\(number + 10)") }
       if trouble == "other" {
@@ -190,7 +190,7 @@ import Testing
       let report = try world.run()
       #expect(try status(world).state == "held")
       #expect(try status(world).lastSuccess == success)
-      world.clock.advance(seconds: 3600)
+      world.clock.advance(.seconds(3600))
       if trouble == "stop" {
         let stop = StopFlag()
         stop.set()

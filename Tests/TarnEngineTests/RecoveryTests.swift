@@ -142,7 +142,7 @@ import Testing
       #expect(try world.run().isInSync)
       #expect(world.text("f0") == "new0")
       #expect(!world.trash.contains("new0"))
-      world.clock.advance(seconds: 30 * 24 * 3600)
+      world.clock.advance(.seconds(30 * 24 * 3600))
       try world.run()
       #expect(step != .exchanged || world.trash.contains("mine0"))
     }
@@ -219,7 +219,7 @@ import Testing
     #expect(world.trash == ["trashed"])
     #expect(world.ledger.contents.trash.values.map(\.isOwn) == [false])
     world.wasRebuilt = false
-    world.clock.advance(seconds: 30 * 24 * 3600)
+    world.clock.advance(.seconds(30 * 24 * 3600))
     try world.run()
     #expect(world.trash == ["trashed"])
   }

@@ -34,7 +34,7 @@ import Testing
   private func atLooks(of world: World, _ each: @escaping @Sendable (Int) -> [String]) {
     let (folder, clock, looks) = (world.folder, world.clock, Locked(0))
     world.localChanges = {
-      clock.advance(seconds: 1)
+      clock.advance(.seconds(1))
       let number = looks.withLock { looks in
         looks += 1
         return looks
@@ -117,7 +117,7 @@ import Testing
     let big = hold("new", of: world)
     let (folder, server, before, clock) = (world.folder, world.server, Locked(0), world.clock)
     // A look that takes its time is followed by a rest.
-    server.onRequest { _ in clock.advance(seconds: 1) }
+    server.onRequest { _ in clock.advance(.seconds(1)) }
     atLooks(of: world) { number in
       let urls = server.urls
       // The pass has made its plan.

@@ -33,7 +33,7 @@ import Testing
         looks += 1
         return looks
       }
-      clock.advance(seconds: 1)
+      clock.advance(.seconds(1))
       each(number)
       guard number <= names.count else { return [] }
       folder.delete(names[number - 1].path)
@@ -50,7 +50,7 @@ import Testing
     let world = try world()
     world.want("big", "text of big")
     let (big, slow, folder, clock) = (hold("big", of: world), hold("a", of: world), world.folder, world.clock)
-    world.server.onRequest { if $0.url == World.host + "a" { clock.advance(seconds: 6) } }
+    world.server.onRequest { if $0.url == World.host + "a" { clock.advance(.seconds(6)) } }
     delete(["a"], of: world) { number in
       if number == 8 { slow.open() }
       if number > 8, folder.contents("a".path) != nil { big.open() }
@@ -80,7 +80,7 @@ import Testing
     if isRepair { world.unlist("new") }
     let slow = hold("a", of: world)
     let clock = world.clock
-    world.server.onRequest { if $0.url == World.host + "a" { clock.advance(seconds: 6) } }
+    world.server.onRequest { if $0.url == World.host + "a" { clock.advance(.seconds(6)) } }
     delete(["a"], of: world) { number in if number == 12 { slow.open() } }
     if isRepair {
       world.folder.delete("b".path)
@@ -205,7 +205,7 @@ import Testing
     world.server.answer(World.host + "t1", answer)
     let (folder, clock, isTold) = (world.folder, world.clock, Locked(false))
     world.localChanges = {
-      clock.advance(seconds: 1)
+      clock.advance(.seconds(1))
       return isTold.withLock { isTold in
         defer { isTold = true }
         guard !isTold else { return [] }
@@ -253,7 +253,7 @@ import Testing
     ledger.beforeApply { changes in
       guard changes.contains(where: { if case .row(let row) = $0 { row.path == "a".path } else { false } })
       else { return }
-      _ = isHashed.wait(nanoseconds: 10_000_000_000) { $0 ? () : nil }
+      _ = isHashed.wait(atMost: .seconds(10)) { $0 ? () : nil }
     }
     folder.beforeDigest { path in
       ledger.awaitWrite(milliseconds: 10_000) { isHashed.change { $0 = true } }

@@ -327,7 +327,7 @@ import Testing
         return asked[request.url] ?? 0
       }
       guard request.url == large else {
-        if number == 1 { clock.advance(seconds: 6) }
+        if number == 1 { clock.advance(.seconds(6)) }
         return
       }
       let isMissing = names.contains { (try? folder.look($0.path)) == .some(nil) }
@@ -343,7 +343,7 @@ import Testing
     let (folder, clock, told) = (world.folder, world.clock, Locked(false))
     world.localChanges = {
       // By it the attempts of the large file come due.
-      clock.advance(seconds: 60)
+      clock.advance(.seconds(60))
       return told.withLock { told in
         defer { told = true }
         if !told { folder.delete("a".path) }
@@ -365,7 +365,7 @@ import Testing
         return told
       }
       guard turn <= 2 else {
-        clock.advance(seconds: 60)
+        clock.advance(.seconds(60))
         return []
       }
       let path = (turn == 1 ? "a" : "b").path

@@ -97,7 +97,7 @@ import Testing
       try ExplainQuery(ledger: world.ledger, folder: world.folder).explain("a".path, mirror: "m").state
     }
     #expect(try explained() == "failed" && status(world).entries.failed == 1)
-    world.clock.advance(seconds: 5)
+    world.clock.advance(.seconds(5))
     try world.ledger.apply([
       .fact(.outcome, "running"),
       .fact(.began, String(Timestamp(nanoseconds: world.clock.now()).nanoseconds)),

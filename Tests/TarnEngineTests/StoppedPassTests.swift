@@ -42,7 +42,7 @@ import Testing
     world.want("a", "a")
     world.want("b", "b, but newer")
     world.want("new", "new")
-    world.clock.advance(seconds: 60)
+    world.clock.advance(.seconds(60))
     try runAndStop(world, at: "new")
     let document = try status(world)
     let entries = document.entries
@@ -63,7 +63,7 @@ import Testing
     try world.run()
     world.want("new", "new")
     world.server.answer(World.host + "lost", FakeAnswer(hangs: true))
-    world.clock.advance(seconds: 60)
+    world.clock.advance(.seconds(60))
     try runAndStop(world, at: "new")
     let document = try status(world)
     #expect(document.problems.map(\.path) == ["lost"])
@@ -81,7 +81,7 @@ import Testing
     let before = try status(world)
     #expect((before.entries.failed, before.entries.pending, before.problems.count) == (3, 0, 4))
     // In the same second as the problems of the pass before.
-    world.clock.advance(nanoseconds: 1_000_000)
+    world.clock.advance(.milliseconds(1))
     let seen = Locked<StatusDocument?>(nil)
     let ledger = world.ledger
     world.server.onRequest { request in
@@ -111,7 +111,7 @@ import Testing
     world.unlist("lost")
     world.want("new", "new")
     world.end.isComplete = false
-    world.clock.advance(seconds: 60)
+    world.clock.advance(.seconds(60))
     try runAndStop(world, at: "new")
     #expect(try status(world).problems.map(\.path) == ["lost"])
   }

@@ -107,7 +107,7 @@ import Testing
       case .publish(let name, let text): world.want(name, text)
       case .unlist where isWindow: _ = world.items.popLast()
       case .unlist(let name): world.unlist(name)
-      case .wait(let seconds): world.clock.advance(seconds: seconds)
+      case .wait(let seconds): world.clock.advance(.seconds(seconds))
       }
     }
 

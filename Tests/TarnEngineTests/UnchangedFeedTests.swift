@@ -35,7 +35,7 @@ import Testing
     let first = try world.run()
     #expect(first.isInSync && !first.isFeedUnchanged)
     #expect(asked(world) == [nil])
-    world.clock.advance(seconds: 3600)
+    world.clock.advance(.seconds(3600))
     // A full pass would complain.
     world.feedFailure = FeedFailure(code: "feed-malformed", message: "read")
     let second = try world.run()
@@ -196,10 +196,10 @@ import Testing
     let world = world()
     try world.run()
     for _ in 0..<23 {
-      world.clock.advance(seconds: 3600)
+      world.clock.advance(.seconds(3600))
       #expect(try world.run().isFeedUnchanged)
     }
-    world.clock.advance(seconds: 3600)
+    world.clock.advance(.seconds(3600))
     #expect(try !world.run().isFeedUnchanged)
     #expect(asked(world) == [nil])
     #expect(try world.run().isFeedUnchanged)

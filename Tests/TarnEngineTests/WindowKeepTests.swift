@@ -36,7 +36,7 @@ import Testing
     ///
     /// - Returns: the titles of the files that were fetched, sorted.
     func pass() throws -> String {
-      world.clock.advance(seconds: 86_400)
+      world.clock.advance(.seconds(86_400))
       let report = try world.run()
       #expect(report.isInSync && report.held == nil)
       return Self.titles(world.log.done.filter { $0.hasPrefix("fetched ") })

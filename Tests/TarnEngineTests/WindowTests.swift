@@ -212,7 +212,7 @@ import Testing
     try world.run()
     #expect(world.files.count == 5)
     world.policy.deletes = true
-    world.clock.advance(seconds: UInt64(Self.day))
+    world.clock.advance(.seconds(UInt64(Self.day)))
     let report = try world.run()
     #expect(world.files.count == 4)
     #expect(report.isInSync)

@@ -32,14 +32,14 @@ import Testing
 
   @Test func waitGivesUpWhenTheTimePassed() {
     let number = LockedCondition(0)
-    #expect(number.wait(nanoseconds: 1_000_000) { $0 > 0 ? $0 : nil } == nil)
-    #expect(number.wait(nanoseconds: .max) { _ in true } == true)
+    #expect(number.wait(atMost: .milliseconds(1)) { $0 > 0 ? $0 : nil } == nil)
+    #expect(number.wait(atMost: .seconds(Int64.max)) { _ in true } == true)
   }
 
   @Test func gateStaysOpen() throws {
     let gate = Gate()
     #expect(!gate.isOpen)
-    #expect(!gate.wait(nanoseconds: 1000))
+    #expect(!gate.wait(atMost: .nanoseconds(1000)))
     let thread = try WorkerThread.start(name: "opener") { gate.open() }
     gate.wait()
     gate.wait()

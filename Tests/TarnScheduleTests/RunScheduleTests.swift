@@ -18,12 +18,12 @@ import Testing
     }
 
     func pass(_ seconds: Double) {
-      now.wall = Timestamp(nanoseconds: now.wall.nanoseconds + Int64(seconds * 1e9))
-      now.monotonic += UInt64(seconds * 1e9)
+      now.wall += .seconds(seconds)
+      now.monotonic += .seconds(seconds)
     }
 
     func setWall(by seconds: Double) {
-      now.wall = Timestamp(nanoseconds: now.wall.nanoseconds + Int64(seconds * 1e9))
+      now.wall += .seconds(seconds)
     }
 
     func next(random: Double = 0.5) -> RunSchedule.NextRun {
@@ -45,13 +45,13 @@ import Testing
       _ seconds: Double, outcome: RunSchedule.Outcome = .succeeded,
       hints: RunSchedule.Hints = RunSchedule.Hints()
     ) {
-      let end = now.monotonic + UInt64(seconds * 1e9)
+      let end = now.monotonic + .seconds(seconds)
       while now.monotonic < end {
         let answer = next()
-        if answer.wait == 0 {
+        if answer.wait == .zero {
           run(outcome, hints: hints)
         } else {
-          pass(min(60, Double(answer.wait ?? .max) / 1e9 + 0.001))
+          pass(min(60, (answer.wait ?? .longest).seconds + 0.001))
         }
       }
     }
@@ -77,7 +77,7 @@ import Testing
     var history = RunSchedule.History()
     history.since = since.map(instant)
     let world = World(Self.hourly, history: history, random: 0.99)
-    #expect(world.next().reason == .catchingUp && (world.next().wait ?? .max) < 10_000_000_000)
+    #expect(world.next().reason == .catchingUp && (world.next().wait ?? .longest) < .seconds(10))
   }
 
   @Test func hoursGoByOneRunEach() {
@@ -92,7 +92,7 @@ import Testing
     let world = World(Self.early, history: history(attempt: "2026-11-20T06:00:00"))
     let next = world.next()
     #expect(next.at == instant("2026-11-21T06:00:00"))
-    #expect(next.wait == 64_800_000_000_000)
+    #expect(next.wait == .seconds(64_800))
     #expect(next.reason == .scheduled)
     world.live(72 * 3600)
     #expect(world.runs.count == 3)
@@ -104,7 +104,7 @@ import Testing
     let world = World(Self.early, history: history(attempt: "2026-11-01T06:00:00"))
     let next = world.next(random: 0.5)
     #expect(next.reason == .catchingUp)
-    #expect(next.wait == 150_000_000_000)
+    #expect(next.wait == .seconds(150))
     world.live(3600)
     #expect(world.runs.map(\.reason) == [.catchingUp])
     #expect(world.next().at == instant("2026-11-21T06:00:00"))
@@ -122,13 +122,13 @@ import Testing
   }
 
   @Test func catchingUpIsSpread() {
-    var waits: Set<Int64> = []
+    var waits: Set<Duration> = []
     for step in 0..<10 {
       let world = World(Self.hourly, history: history(attempt: "2026-11-19T00:00:00"))
-      waits.insert(world.next(random: Double(step) / 10).wait ?? -1)
+      waits.insert(world.next(random: Double(step) / 10).wait ?? .longest)
     }
     #expect(waits.count == 10)
-    #expect(waits.allSatisfy { (0...300_000_000_000).contains($0) })
+    #expect(waits.allSatisfy { (.zero ... .seconds(300)).contains($0) })
   }
 
   @Test func aMachineThatSleptRunsOnce() {
@@ -142,18 +142,18 @@ import Testing
     let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
     world.run(taking: 5 * 3600)
     #expect(world.next().reason == .scheduled)
-    #expect((world.next().wait ?? 0) > 0)
+    #expect((world.next().wait ?? .zero) > .zero)
   }
 
   // MARK: - Failures and hints
 
   @Test func pausesGrowToTheHour() {
     let world = World(Self.early, history: history(attempt: "2026-11-20T06:00:00"))
-    var pauses: [Int64] = []
+    var pauses: [Double] = []
     for _ in 0..<9 {
       world.run(.failedTransient, random: 0.999999)
       #expect(world.next().reason == .backingOff)
-      pauses.append((Int64(world.next().wait ?? 0) + 500_000_000) / 1_000_000_000)
+      pauses.append((world.next().wait ?? .zero).seconds.rounded())
     }
     #expect(pauses == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600])
     #expect(world.schedule.history.failures == 9)
@@ -166,13 +166,13 @@ import Testing
     let often = RunSchedule.Timing.every(Cadence(every: 300, machine: "m".utf8, mirror: "x".utf8)!)
     let world = World(often)
     for _ in 0..<9 { world.run(.failedTransient, random: 0.999999) }
-    #expect((world.next().wait ?? .max) <= 300_000_000_000)
+    #expect((world.next().wait ?? .longest) <= .seconds(300))
   }
 
   @Test func retriesAreSpacedHoweverTheDiceFall() {
     let world = World(Self.hourly)
     world.run(.failedTransient, taking: 0, random: 0)
-    #expect(world.next().wait == 10_000_000_000)
+    #expect(world.next().wait == .seconds(10))
   }
 
   @Test func heldPlansWaitForTheirTime() {
@@ -187,11 +187,11 @@ import Testing
   @Test func whatFailsForGoodIsTriedAgainSeldom() {
     let weekly = RunSchedule.Timing.calendar((try? CalendarSpec("Mon 06:00"))!, .utc)
     let world = World(weekly, history: history(attempt: "2026-11-20T06:00:00"))
-    var pauses: [Int64] = []
+    var pauses: [Double] = []
     for _ in 0..<7 {
       world.run(.failedPermanent, taking: 0, random: 0)
       #expect(world.next().reason == .backingOff)
-      pauses.append((world.next().wait ?? 0) / 3_600_000_000_000)
+      pauses.append((world.next().wait ?? .zero) / .seconds(3600))
     }
     #expect(pauses == [1, 2, 4, 8, 16, 24, 24])
     world.live(4 * 86_400, outcome: .failedPermanent)
@@ -227,13 +227,13 @@ import Testing
   @Test func whatAServerAsksForIsCapped() {
     let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
     world.run(.failedTransient, hints: RunSchedule.Hints(retryAfter: .max))
-    #expect(world.next().wait == 86_400_000_000_000)
+    #expect(world.next().wait == .seconds(86_400))
     world.run(.succeeded, hints: RunSchedule.Hints(freshFor: .max), taking: 0)
-    #expect(world.next().wait == 86_400_000_000_000)
+    #expect(world.next().wait == .seconds(86_400))
     world.run(.succeeded, hints: RunSchedule.Hints(retryAfter: -5, freshFor: .min))
-    #expect((world.next().wait ?? .max) <= 3600_000_000_000)
+    #expect((world.next().wait ?? .longest) <= .seconds(3600))
     world.run(.failedTransient, hints: RunSchedule.Hints(retryAfter: 1800))
-    #expect(world.next().wait == 1_800_000_000_000)
+    #expect(world.next().wait == .seconds(1800))
     #expect(world.next().reason == .backingOff)
   }
 
@@ -241,10 +241,10 @@ import Testing
   @Test func howLongAHostRestsIsNoWish() {
     let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
     world.run(.failedTransient, hints: RunSchedule.Hints(restFor: 1800))
-    #expect(world.next().wait == 1_800_000_000_000)
+    #expect(world.next().wait == .seconds(1800))
     #expect(world.schedule.history.heldUntil == nil)
     world.run(.failedTransient, hints: RunSchedule.Hints(retryAfter: 2400, restFor: 1800))
-    #expect(world.next().wait == 2_400_000_000_000)
+    #expect(world.next().wait == .seconds(2400))
     #expect(world.schedule.history.heldUntil == world.next().at)
   }
 
@@ -253,10 +253,10 @@ import Testing
       Self.early, history: history(attempt: "2026-11-20T11:59:00", .failedTransient, failures: 3), random: 0.5
     )
     #expect(world.next().reason == .backingOff)
-    #expect(world.next().wait == 120_000_000_000)
+    #expect(world.next().wait == .seconds(120))
     let seldom = World(
       Self.early, history: history(attempt: "2026-11-20T11:59:00", .failedPermanent, failures: 1), random: 0)
-    #expect(seldom.next().wait == 3_600_000_000_000)
+    #expect(seldom.next().wait == .seconds(3600))
   }
 
   // MARK: - People
@@ -267,7 +267,7 @@ import Testing
     world.schedule.setPaused(true)
     #expect(world.next() == RunSchedule.NextRun(at: nil, wait: nil, reason: .paused))
     world.schedule.ask()
-    #expect(world.next() == RunSchedule.NextRun(at: world.now.wall, wait: 0, reason: .asked))
+    #expect(world.next() == RunSchedule.NextRun(at: world.now.wall, wait: .zero, reason: .asked))
     world.run()
     #expect(world.next().reason == .paused)
     world.schedule.setPaused(false)
@@ -322,7 +322,7 @@ import Testing
       // One a period, and the slot that the clock came by again.
       #expect((2...5).contains(world.runs.count), "\(seconds) \(world.runs.count)")
       for (one, other) in zip(world.runs.dropFirst(), world.runs.dropFirst(2)) {
-        #expect(other.at.monotonic - one.at.monotonic > UInt64(period * 0.4e9), "\(seconds)")
+        #expect(other.at.monotonic - one.at.monotonic > .seconds(period * 0.4), "\(seconds)")
       }
     }
   }
@@ -346,12 +346,12 @@ import Testing
       world.pass(40)
       world.setWall(by: jump)
       #expect(world.next().reason == .backingOff)
-      #expect(world.next().wait == (jump > 50 ? 0 : jump > 0 ? 10_000_000_000 : 60_000_000_000))
+      #expect(world.next().wait == (jump > 50 ? .zero : jump > 0 ? .seconds(10) : .seconds(60)))
     }
     let early = Moment(wall: Timestamp(nanoseconds: .min), monotonic: 0)
-    let late = Moment(wall: Timestamp(nanoseconds: .max), monotonic: .max)
-    #expect(late.elapsed(since: early) == .max)
-    #expect(early.elapsed(since: late) == 0)
+    let late = Moment(wall: Timestamp(nanoseconds: .max), monotonic: .distantFuture)
+    #expect(late.elapsed(since: early) == .longest * 2 + .nanoseconds(1))
+    #expect(early.elapsed(since: late) == .zero)
   }
 
   @Test func anAttemptInTheFutureIsNoReasonToWait() {
@@ -365,7 +365,7 @@ import Testing
     let world = World(Self.hourly, history: history(attempt: "2026-11-20T11:50:00"))
     let start = world.now.monotonic
     var settings = 0
-    while world.now.monotonic - start < 100 * 3600 * 1_000_000_000 {
+    while world.now.monotonic - start < .seconds(100 * 3600) {
       world.live(Double(60 + random.below(7200)), outcome: random.chance(80) ? .succeeded : .failedPermanent)
       if random.chance(30) {
         let range = random.pick([10, 1000, 100_000, 100_000_000])
@@ -376,8 +376,8 @@ import Testing
     #expect(world.runs.count <= 102 + 2 * settings)
     for (one, other) in zip(world.runs, world.runs.dropFirst()) {
       let gap = other.at.monotonic - one.at.monotonic
-      #expect(gap >= 10 * 1_000_000_000)
-      #expect(gap < 9000 * 1_000_000_000)
+      #expect(gap >= .seconds(10))
+      #expect(gap < .seconds(9000))
     }
   }
 
@@ -398,7 +398,7 @@ import Testing
     for _ in 0..<20 {
       world.run(.busy, random: 0.999)
       #expect(world.next().reason == .catchingUp)
-      #expect((9_000_000_000...20_000_000_000).contains(world.next().wait ?? 0))
+      #expect((.seconds(9) ... .seconds(20)).contains(world.next().wait ?? .zero))
       world.pass(20)
     }
     #expect(world.schedule.history.failures == 0 && world.schedule.history.lastOutcome == .succeeded)
@@ -409,7 +409,7 @@ import Testing
     world.run(.failedTransient, hints: RunSchedule.Hints(retryAfter: 1800))
     world.schedule.ask()
     world.run(.busy, taking: 0)
-    #expect(world.next().wait == 1_800_000_000_000)
+    #expect(world.next().wait == .seconds(1800))
     let byHand = World(.onDemand, history: history(attempt: "2026-11-20T06:00:00"))
     byHand.run(.busy)
     #expect(byHand.next().wait == nil)
@@ -420,9 +420,9 @@ import Testing
     let minutely = RunSchedule.Timing.every(Cadence(every: 60, machine: "m".utf8, mirror: "x".utf8)!)
     let world = World(minutely)
     world.run(.failedTransient, hints: RunSchedule.Hints(retryAfter: 3000))
-    #expect((world.next().wait ?? 0) > 1_000_000_000_000)
+    #expect((world.next().wait ?? .zero) > .seconds(1000))
     world.schedule.forgetFeed(now: world.now)
-    #expect((world.next().wait ?? .max) <= 60_000_000_000)
+    #expect((world.next().wait ?? .longest) <= .seconds(60))
     #expect(world.schedule.history.heldUntil == nil && world.schedule.history.failures == 0)
   }
 
@@ -444,20 +444,20 @@ import Testing
     #expect(later.next().at == until)
     // A person's wish goes before it; then it is over.
     later.schedule.ask()
-    #expect(later.next().wait == 0)
+    #expect(later.next().wait == .zero)
     later.run()
-    #expect(later.schedule.history.heldUntil == nil && (later.next().wait ?? .max) <= 60_000_000_000)
+    #expect(later.schedule.history.heldUntil == nil && (later.next().wait ?? .longest) <= .seconds(60))
     // A clock that was set back makes it no longer than a day.
     var history = world.schedule.history
     history.heldUntil = world.now.wall.adding(seconds: 10_000_000)
     let schedule = RunSchedule(minutely, history: history, now: world.now, random: 0)
     later.schedule = schedule
     later.now = world.now
-    #expect(later.next().wait == 86_400_000_000_000)
+    #expect(later.next().wait == .seconds(86_400))
     // Nor longer than it was at the attempt that got it, 40 days ahead of this clock.
     let attempt = world.now.wall.adding(seconds: 3_456_000)
     (history.lastAttempt, history.heldUntil) = (attempt, attempt.adding(seconds: 120))
     later.schedule = RunSchedule(minutely, history: history, now: world.now, random: 0)
-    #expect((later.next().wait ?? .max) <= 120_000_000_000)
+    #expect((later.next().wait ?? .longest) <= .seconds(120))
   }
 }

@@ -16,9 +16,9 @@ import Testing
     // Of another one, or of one whose feed is elsewhere, nobody asked it.
     bench.leave(budget, bench.enter(budget, mirror: "c"), .asked(retryAfter: 300))
     #expect(budget.askedRest(mirror: "b") == nil && budget.askedRest(mirror: "c") == nil)
-    bench.clock.advance(seconds: 100)
+    bench.clock.advance(.seconds(100))
     #expect(budget.askedRest(mirror: "a") == 200)
-    bench.clock.advance(seconds: 200)
+    bench.clock.advance(.seconds(200))
     #expect(budget.askedRest(mirror: "a") == nil)
   }
 

@@ -360,7 +360,7 @@ struct CurlRuleTests {
         DownloadRequest(url: "file://\(server.folder.path)/small", limit: 10), to: collector)
     }
     for collector in collectors {
-      let outcome = collector.heard.wait(nanoseconds: 20_000_000_000) { $0.outcomes.first }
+      let outcome = collector.heard.wait(atMost: .seconds(20)) { $0.outcomes.first }
       #expect(outcome != nil, "it waits for ever")
     }
   }

@@ -1,6 +1,7 @@
 import Foundation
 import TarnCore
 import TarnRuntime
+import TestSupport
 import Testing
 
 @testable import TarnTransfer
@@ -118,11 +119,11 @@ struct DownloaderPoolTests {
     // The host's last free place is for a mirror that has none there: had both come while the first two places were free, each would
     // have one, and the third would stay kept.
     for receiver in receivers.prefix(2) { start(clients[0], "ok", "crowd-of-two", to: receiver) }
-    #expect(heads.wait(nanoseconds: 30_000_000_000) { $0 >= 2 ? true : nil } == true)
+    #expect(heads.wait(atMost: .seconds(30)) { $0 >= 2 ? true : nil } == true)
     for (index, receiver) in receivers.enumerated().dropFirst(2) {
       start(clients[index % 2], "ok", "crowd-of-two", to: receiver)
     }
-    #expect(heads.wait(nanoseconds: 30_000_000_000) { $0 >= 3 ? true : nil } == true)
+    #expect(heads.wait(atMost: .seconds(30)) { $0 >= 3 ? true : nil } == true)
     // One more on another host: by then a fourth would have come, too.
     #expect(get(clients[0], "ok", "beside", on: server.other)?.head?.status == 200)
     #expect(heads.withLock { $0 } == 3)
@@ -347,7 +348,7 @@ struct DownloaderPoolTests {
     for _ in 0..<2 { #expect(get(client, "status-500", "fails")?.head?.status == 500) }
     #expect(get(client, "ok", "tried")?.failure?.code == .hostResting)
     #expect(server.requests("/tried").isEmpty)
-    clock.advance(seconds: 31)
+    clock.advance(.seconds(31))
     let probe = Collector { heard in heard.pauses == 0 ? .full : .taken }
     let id = start(client, "ok", "tried", to: probe)
     #expect(probe.paused(1))
@@ -366,7 +367,7 @@ struct DownloaderPoolTests {
     let pool = pool(clock: clock, breaker: breaker)
     let client = try pool.downloader(mirror: "a", settings: settings())
     #expect(get(client, "status-500", "fails-once")?.head?.status == 500)
-    clock.advance(seconds: 31)
+    clock.advance(.seconds(31))
     let probe = Collector()
     let id = start(client, "head-never", "only-one", to: probe)
     let others = (0..<5).map { _ in Collector() }
@@ -431,7 +432,7 @@ struct DownloaderPoolTests {
       pool.budget.setRate(round % 3 == 0 ? 1 << 20 : nil)
       pool.budget.setPriority(round % 2 == 0 ? .high : .low, mirror: "m\(round % 4)")
       #expect(pool.budget.snapshot().resting.isEmpty)
-      _ = left.wait(nanoseconds: 1_000_000) { $0 == 0 ? true : nil }
+      _ = left.wait(atMost: .milliseconds(1)) { $0 == 0 ? true : nil }
     }
     for thread in threads { thread.join() }
     #expect(offences.withLock { $0 } == [])

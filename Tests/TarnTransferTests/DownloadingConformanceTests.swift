@@ -110,7 +110,7 @@ struct DownloadingConformanceTests {
     var pauses = 0
     while receiver.heard.withLock({ $0.outcomes.isEmpty }) {
       let next = pauses + 1
-      let isPaused = receiver.heard.wait(nanoseconds: 30_000_000_000) { heard -> Bool? in
+      let isPaused = receiver.heard.wait(atMost: .seconds(30)) { heard -> Bool? in
         if !heard.outcomes.isEmpty { return false }
         return heard.pauses >= next ? true : nil
       }

@@ -78,7 +78,7 @@ import Testing
     let budget = bench.restingBudget()
     budget.setMirrors(["a": "http://dead/", "b": "http://dead/"])
     budget.setLimits(TransferBudget.Limits(total: 10, perHost: 1, keptForSmall: 0))
-    bench.clock.advance(seconds: 31)
+    bench.clock.advance(.seconds(31))
     let probe = bench.enter(budget, mirror: "a")
     let next = bench.enter(budget, mirror: "a")
     let other = bench.enter(budget, mirror: "b")
@@ -145,12 +145,12 @@ struct GivingWayTests {
       wait(for: index + 1, name)
       if behaviour == "body-stalls" { #expect(receiver.head() != nil) }
     }
-    clock.advance(seconds: 4)
+    clock.advance(.seconds(4))
     let third = Collector()
     start(clients[2], "ok", name + "-third", to: third)
     while pool.budget.snapshot().waiting == 0 { sched_yield() }
     #expect(hanging.allSatisfy { $0.heard.withLock { $0.outcomes.isEmpty } })
-    clock.advance(seconds: 2)
+    clock.advance(.seconds(2))
     // Whatever wakes the thread, as its own timer would.
     clients[1].prioritize(last)
     #expect(third.outcome()?.head?.status == 200)
@@ -174,7 +174,7 @@ struct GivingWayTests {
     let patient = Collector()
     start(clients[1], "head-never", "held-up-patient", patience: 40, to: patient)
     wait(for: 1, "held-up-patient")
-    clock.advance(seconds: 30)
+    clock.advance(.seconds(30))
     let third = Collector()
     start(clients[2], "ok", "held-up-third", to: third)
     while pool.budget.snapshot().waiting == 0 { sched_yield() }

@@ -35,7 +35,7 @@ struct ReceiveBufferTests {
     _ = downloader.start(request, to: receiver)
     let (connection, client) = listener.answerHalf()
     defer { close(connection) }
-    _ = receiver.heard.wait(nanoseconds: 20_000_000_000) { $0.bytes.isEmpty ? nil : () }
+    _ = receiver.heard.wait(atMost: .seconds(20)) { $0.bytes.isEmpty ? nil : () }
     let own = try #require((3..<Int32(1024)).first { Listener.port(of: $0, getsockname) == client })
     let during = Self.receiveBuffer(of: own)
     _ = send(connection, "k", 1, Int32(MSG_NOSIGNAL))

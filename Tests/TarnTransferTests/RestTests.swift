@@ -41,7 +41,7 @@ import Testing
     let first = bench.enter(budget, mirror: "a")
     bench.leave(budget, first, .asked(retryAfter: 900))
     for (later, isAsked) in [(60, true), (900, false)] as [(UInt64, Bool)] {
-      bench.clock.advance(seconds: later)
+      bench.clock.advance(.seconds(later))
       budget.tryNow(mirror: "a")
       let next = bench.enter(budget, mirror: "a")
       bench.leave(budget, next, .transportFailed)
@@ -55,12 +55,12 @@ import Testing
     let budget = bench.budget(total: 10, perHost: 4)
     let first = bench.enter(budget, mirror: "a")
     bench.leave(budget, first, .asked(retryAfter: 900))
-    bench.clock.advance(seconds: 890)
+    bench.clock.advance(.seconds(890))
     budget.tryNow(mirror: "a")
     let next = bench.enter(budget, mirror: "a")
     bench.leave(budget, next, .transportFailed)
     #expect(budget.snapshot().resting.first?.isAsked == true)
-    bench.clock.advance(seconds: 11)
+    bench.clock.advance(.seconds(11))
     let rest = try #require(budget.snapshot().resting.first)
     #expect(!rest.isAsked && rest.askedUntil == nil)
     guard case .refused(let failure) = bench.admission(budget, mirror: "a") else {
@@ -83,7 +83,7 @@ import Testing
         == ["http://dead:80", "http://feed:80"].map {
           TransferBudget.Wish(host: $0, until: Timestamp(nanoseconds: 900 * 1_000_000_000))
         })
-    bench.clock.advance(seconds: 100)
+    bench.clock.advance(.seconds(100))
     #expect(budget.wishes()["a"] == wishes && budget.wishes()["b", default: []].isEmpty)
 
     let next = bench.budget(total: 10, perHost: 4)
@@ -163,7 +163,7 @@ import Testing
       [TransferBudget.Wish(host: "http://dead:80", until: Timestamp(nanoseconds: 900 * 1_000_000_000))],
       mirror: "a")
     if isAsked { bench.enter(budget, mirror: "a", host: "dead") }
-    bench.clock.advance(seconds: 901)
+    bench.clock.advance(.seconds(901))
     #expect(budget.wishes()["a", default: []].isEmpty)
     #expect(bench.enter(budget, mirror: "a", host: "dead") != 0)
   }

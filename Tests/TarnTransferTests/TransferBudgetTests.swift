@@ -1,5 +1,6 @@
 import TarnCore
 import TarnRuntime
+import TestSupport
 import Testing
 
 @testable import TarnTransfer
@@ -181,7 +182,7 @@ import Testing
 
   @Test func oneTriesWhenTheRestIsOver() {
     let budget = bench.restingBudget()
-    bench.clock.advance(seconds: 31)
+    bench.clock.advance(.seconds(31))
     let probe = bench.enter(budget, mirror: "a")
     let others = (0..<3).map { _ in bench.enter(budget, mirror: "a") }
     #expect(bench.running == [probe])
@@ -193,7 +194,7 @@ import Testing
 
   @Test func oneThatTriesAndFailsEndsWhatWaits() {
     let budget = bench.restingBudget()
-    bench.clock.advance(seconds: 31)
+    bench.clock.advance(.seconds(31))
     let probe = bench.enter(budget, mirror: "a")
     let other = bench.enter(budget, mirror: "a")
     bench.leave(budget, probe, .transportFailed)
@@ -246,7 +247,7 @@ import Testing
   /// Or nobody would try any more.
   @Test func oneThatIsCancelledLetsTheNextTry() {
     let budget = bench.restingBudget()
-    bench.clock.advance(seconds: 31)
+    bench.clock.advance(.seconds(31))
     let probe = bench.enter(budget, mirror: "a")
     let other = bench.enter(budget, mirror: "a")
     bench.leave(budget, probe, .cancelled)
@@ -256,7 +257,7 @@ import Testing
   /// A body may take hours: the head is life enough.
   @Test func aHeadLetsTheOthersGo() {
     let budget = bench.restingBudget()
-    bench.clock.advance(seconds: 31)
+    bench.clock.advance(.seconds(31))
     let probe = bench.enter(budget, mirror: "a")
     let other = bench.enter(budget, mirror: "a")
     budget.answered(probe)
@@ -269,8 +270,8 @@ import Testing
     bench.leave(budget, first, .asked(retryAfter: 3))
     let waiting = (0..<2).map { _ in bench.enter(budget, mirror: "a") }
     #expect(bench.running.isEmpty && bench.refused.isEmpty)
-    #expect(budget.look() == 3001)
-    bench.clock.advance(seconds: 3)
+    #expect(budget.look() == 3000)
+    bench.clock.advance(.seconds(3))
     #expect(budget.look() == nil)
     #expect(bench.running == [waiting[0]])
     bench.leave(budget, waiting[0])
@@ -355,7 +356,7 @@ import Testing
         budget.spend(50_000)
         taken += 50_000
       }
-      bench.clock.advance(nanoseconds: UInt64(max(1, milliseconds)) * 1_000_000)
+      bench.clock.advance(.nanoseconds(UInt64(max(1, milliseconds)) * 1_000_000))
     }
     #expect((9_500_000...10_500_000).contains(taken))
     #expect((950_000...1_050_000).contains(budget.snapshot().bytesPerSecond))
@@ -366,12 +367,12 @@ import Testing
 
   @Test func theMeterForgets() {
     let budget = bench.budget(total: 1, perHost: 1)
-    bench.clock.advance(seconds: 100)
+    bench.clock.advance(.seconds(100))
     budget.spend(4000)
     #expect(budget.snapshot().bytesPerSecond == 0)
-    bench.clock.advance(seconds: 1)
+    bench.clock.advance(.seconds(1))
     #expect(budget.snapshot().bytesPerSecond == 1000)
-    bench.clock.advance(seconds: 4)
+    bench.clock.advance(.seconds(4))
     #expect(budget.snapshot().bytesPerSecond == 0)
   }
 

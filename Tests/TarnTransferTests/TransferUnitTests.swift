@@ -1,6 +1,7 @@
 import CurlShim
 import Glibc
 import TarnCore
+import TestSupport
 import Testing
 
 @testable import TarnTransfer
@@ -108,14 +109,14 @@ import Testing
   @Test func theBucketKeepsItsRate() {
     var bucket = RateBucket(rate: 1_000_000, now: 0)
     var taken = 0
-    var now: UInt64 = 0
-    while now < 10_000_000_000 {
+    var now = Instant()
+    while now < .at(10) {
       bucket.refill(now: now)
       while bucket.isOpen {
         bucket.spend(50_000)
         taken += 50_000
       }
-      now += UInt64(max(1, bucket.millisecondsToOpen)) * 1_000_000
+      now += .milliseconds(max(1, bucket.millisecondsToOpen))
     }
     #expect((9_500_000...10_500_000).contains(taken))
   }

@@ -72,7 +72,7 @@ extension WatchSuite {
         return bench
       }
       // Its time to be tried again comes; the watcher looks at its clock when it is woken.
-      clock.advance(seconds: 100)
+      clock.advance(.seconds(100))
       bench.watcher.watch(WatchID(1), path: Array((bench.base + "/nothing").utf8))
       #expect(try bench.awaitReady() == 21)
     }
@@ -85,7 +85,7 @@ extension WatchSuite {
         #expect(try bench.awaitBlind(.instanceLimit).contains("max_user_instances"))
         return bench
       }
-      clock.advance(seconds: 100)
+      clock.advance(.seconds(100))
       bench.watcher.watch(WatchID(1), path: Array((bench.base + "/nothing").utf8))
       #expect(try bench.awaitReady() == 1)
     }
@@ -100,7 +100,7 @@ extension WatchSuite {
         if case .blind(let why) = $0 { why.code == .replaced || why.code == .gone } else { false }
       }
       #expect("\(text)".contains(bench.folder))
-      clock.advance(seconds: 7)
+      clock.advance(.seconds(7))
       bench.watcher.watch(WatchID(1), path: Array((bench.base + "/nothing").utf8))
       #expect(try bench.awaitReady() == 2)
     }

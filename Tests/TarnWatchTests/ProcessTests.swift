@@ -40,7 +40,7 @@ extension WatchSuite {
 
     /// The system stopped it, or it hangs: nobody would see what happens meanwhile.
     @Test func aProgramThatHangsIsReportedAndStartedAgain() throws {
-      let bench = try Bench(.real, longestSilence: 8_000_000_000)
+      let bench = try Bench(.real, longestSilence: .seconds(8))
       let pid = try #require(bench.process?.processID)
       try #require(kill(pid, SIGSTOP) == 0)
       #expect(try bench.awaitBlind(.watcherDied).contains("said nothing any more"))
@@ -56,7 +56,7 @@ extension WatchSuite {
       }
       defer { watcher.close() }
       watcher.watch(WatchID(1), path: Array("/tmp".utf8))
-      let first = news.wait(nanoseconds: Bench.deadline) { $0.first }
+      let first = news.wait(atMost: Bench.deadline) { $0.first }
       guard case .blind(let why) = first?.event else {
         Issue.record("not blind: \(String(describing: first))")
         return
@@ -70,7 +70,7 @@ extension WatchSuite {
       // `yes` writes lines without end.
       let watcher = try WatcherProcess(places: ["/usr/bin/yes"]) { one in news.change { $0.append(one) } }
       watcher.watch(WatchID(1), path: Array("/tmp".utf8))
-      let first = news.wait(nanoseconds: Bench.deadline) { $0.first }
+      let first = news.wait(atMost: Bench.deadline) { $0.first }
       guard case .blind(let why) = first?.event else {
         Issue.record("not blind: \(String(describing: first))")
         return
@@ -177,15 +177,15 @@ extension WatchSuite {
       }
       told.change { $0.watcher = watcher }
       watcher.watch(id, path: Array(folder.utf8))
-      #expect(told.wait(nanoseconds: Bench.deadline) { $0.readies > 0 ? true : nil } == true)
+      #expect(told.wait(atMost: Bench.deadline) { $0.readies > 0 ? true : nil } == true)
       let pid = try #require(watcher.processID)
       try #require(kill(pid, SIGSTOP) == 0)
       for number in 0..<100 { try bench.write("../other/\(number)", "x") }
       try #require(kill(pid, SIGCONT) == 0)
-      #expect(told.wait(nanoseconds: Bench.deadline) { $0.dirty > 0 ? true : nil } == true)
+      #expect(told.wait(atMost: Bench.deadline) { $0.dirty > 0 ? true : nil } == true)
       // Another folder that is ready says that all before it was read.
       watcher.watch(WatchID(9), path: Array((bench.base + "/folder").utf8))
-      #expect(told.wait(nanoseconds: Bench.deadline) { $0.readies > 1 ? true : nil } == true)
+      #expect(told.wait(atMost: Bench.deadline) { $0.readies > 1 ? true : nil } == true)
       #expect(told.withLock { $0.dirty } == 1)
     }
 

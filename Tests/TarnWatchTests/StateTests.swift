@@ -1,5 +1,6 @@
 import TarnCore
 import TarnRuntime
+import TestSupport
 import Testing
 
 @testable import TarnWatch
@@ -8,10 +9,14 @@ extension WatchSuite {
   @Suite struct StateTests {
     private let id = WatchID(1)
     private let path = Array("/srv/a".utf8)
-    private let second: UInt64 = 1_000_000_000
     private let died = WatchBlindness(.watcherDied, "died")
 
-    private func running(now: UInt64 = 0) -> WatcherState {
+    /// Within a quarter of so many seconds.
+    private func isAbout(_ wait: Duration, _ seconds: Double) -> Bool {
+      wait >= .seconds(seconds * 3 / 4) && wait <= .seconds(seconds * 5 / 4)
+    }
+
+    private func running(now: Instant = 0) -> WatcherState {
       var state = WatcherState(random: SeededRandom(seed: 3))
       #expect(state.dueAt == nil && state.tick(now) == [])
       #expect(state.watch(id, request: 1, path: path, now: now) == [.start])
@@ -49,8 +54,8 @@ extension WatchSuite {
     @Test func whatCannotBeWatchedIsAskedForAgainAndSaidOnce() {
       var state = running()
       let why = WatchBlindness(.watchLimit, "full")
-      var waits: [UInt64] = []
-      var now: UInt64 = 0
+      var waits: [Duration] = []
+      var now: Instant = 0
       for attempt in 0..<6 {
         let wire = UInt64(attempt + 1)
         let told = state.received(.blind(wire: wire, why), now: now)
@@ -60,13 +65,13 @@ extension WatchSuite {
           return
         }
         waits.append(due - now)
-        #expect(state.tick(due - 1) == [])
+        #expect(state.tick(due + .nanoseconds(-1)) == [])
         now = due
         #expect(
           state.tick(now) == [.send(.forget(wire: wire)), .send(.watch(wire: wire + 1, path: path))])
       }
-      for (wait, named) in zip(waits, [60, 120, 240, 480, 600, 600] as [UInt64]) {
-        #expect(wait >= named * second * 3 / 4 && wait <= named * second * 5 / 4)
+      for (wait, named) in zip(waits, [60, 120, 240, 480, 600, 600] as [Double]) {
+        #expect(isAbout(wait, named))
       }
       #expect(state.received(.ready(wire: 7, directories: 1), now: now).count == 1)
       #expect(state.dueAt == nil)
@@ -77,12 +82,12 @@ extension WatchSuite {
         (WatchBlindness.Code.gone, 5), (.replaced, 5), (.unmounted, 5), (.unsupported, 600),
         (.unreadable, 5),
         (.instanceLimit, 60), (.error, 60),
-      ] as [(WatchBlindness.Code, UInt64)])
-    func eachReasonHasItsPace(code: WatchBlindness.Code, named: UInt64) throws {
+      ] as [(WatchBlindness.Code, Double)])
+    func eachReasonHasItsPace(code: WatchBlindness.Code, named: Double) throws {
       var state = running()
       _ = state.received(.blind(wire: 1, WatchBlindness(code, "x")), now: 0)
       let due = try #require(state.dueAt)
-      #expect(due >= named * second * 3 / 4 && due <= named * second * 5 / 4)
+      #expect(isAbout(due - 0, named))
     }
 
     @Test func machinesDoNotTryInStep() {
@@ -98,8 +103,8 @@ extension WatchSuite {
 
     @Test func aProgramThatDiesIsStartedAgainEverMoreSlowly() throws {
       var state = running()
-      var now: UInt64 = 0
-      var waits: [UInt64] = []
+      var now: Instant = 0
+      var waits: [Duration] = []
       for turn in 0..<12 {
         // The same is said once.
         #expect(state.failed(died, now: now).count == (turn == 0 ? 1 : 0))
@@ -109,12 +114,12 @@ extension WatchSuite {
         #expect(state.tick(now) == [.start])
         #expect(state.started(now).count == 1)
       }
-      #expect(waits[0] == 0)
-      for (wait, named) in zip(waits.dropFirst(), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300] as [UInt64]) {
-        #expect(wait >= named * second * 3 / 4 && wait <= named * second * 5 / 4)
+      #expect(waits[0] == .zero)
+      for (wait, named) in zip(waits.dropFirst(), [1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300] as [Double]) {
+        #expect(isAbout(wait, named))
       }
       // It ran for a minute: the count begins anew.
-      now += 60 * second
+      now += .seconds(60)
       _ = state.failed(died, now: now)
       #expect(state.dueAt == now)
     }
@@ -142,7 +147,7 @@ extension WatchSuite {
       #expect(state.forget(id) == [.send(.forget(wire: 1))])
       #expect(state.forget(id) == [])
       #expect(state.failed(died, now: 0) == [])
-      #expect(state.dueAt == nil && state.tick(.max) == [])
+      #expect(state.dueAt == nil && state.tick(.distantFuture) == [])
     }
 
     @Test(arguments: ["", "relative", "/" + String(repeating: "x", count: 4_095), "/a\u{0}b"])

@@ -28,7 +28,7 @@ struct Late: Error, CustomStringConvertible {
 
 /// A folder that is watched, and what was told of it.
 final class Bench {
-  static let deadline: UInt64 = 30_000_000_000
+  static let deadline = Duration.seconds(30)
 
   let base: String
   var folder: String { base + "/folder" }
@@ -44,7 +44,7 @@ final class Bench {
   ///   - prepare: makes what is in the folder before it is watched; given the folder's path.
   init(
     _ subject: Subject, clock: any TarnRuntime.Clock = SystemClock(), isReady: Bool = true,
-    longestSilence: UInt64 = 60_000_000_000, asNobody: Bool = false,
+    longestSilence: Duration = .seconds(60), asNobody: Bool = false,
     prepare: (String) throws -> Void = { _ in }
   ) throws {
     var template = Array("/tmp/tarn-watch-test-XXXXXX".utf8CString)
@@ -100,7 +100,8 @@ final class Bench {
       all.indices.dropFirst(mark).first { all[$0].id == id && predicate(all[$0].event) }
     }
     fake?.look()
-    guard let index = news.wait(nanoseconds: fake == nil ? Self.deadline : 1, for: { find($0) }) else {
+    guard let index = news.wait(atMost: fake == nil ? Self.deadline : .nanoseconds(1), for: { find($0) })
+    else {
       throw Late(description: "\(what) was not told, but \(news.withLock { Array($0.dropFirst(mark)) })")
     }
     self.mark = index + 1

@@ -89,7 +89,7 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
   package func awaitWrite(milliseconds: UInt64, after work: () -> Void = {}) {
     let before = writes.withLock { $0 }
     work()
-    _ = writes.wait(nanoseconds: milliseconds * 1_000_000) { $0 > before ? () : nil }
+    _ = writes.wait(atMost: .nanoseconds(milliseconds * 1_000_000)) { $0 > before ? () : nil }
   }
 
   func read<Result>(_ body: (State) -> Result) throws(LedgerFailure) -> Result {

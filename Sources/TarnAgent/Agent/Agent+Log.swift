@@ -21,12 +21,12 @@ extension Agent {
     parts.log.tell(.notice, Units.count(mirrors.count, "mirror") + rest)
   }
 
-  /// Nanoseconds between two lines about a pass that goes on.
-  static let progressPause: UInt64 = 60_000_000_000
+  /// Between two lines about a pass that goes on.
+  static let progressPause = Duration.seconds(60)
 
-  /// When the log is to tell next how far a pass is: nanoseconds of the monotonic clock; nil when none is at work.
-  func nextProgressLine(_ shared: Shared) -> UInt64? {
-    shared.mirrors.values.compactMap { $0.work?.told.addingSaturated(Self.progressPause) }.min()
+  /// When the log is to tell next how far a pass is; nil when none is at work.
+  func nextProgressLine(_ shared: Shared) -> Instant? {
+    shared.mirrors.values.compactMap { $0.work.map { $0.told + Self.progressPause } }.min()
   }
 
   /// Why a transfer of a pass is tried again: kept for the status, and told at first and once a minute while that goes on.
@@ -35,7 +35,7 @@ extension Agent {
     let isDue = shared.withLock { shared -> Bool in
       shared.mirrors[name]?.work?.trouble = trouble
       let last = shared.mirrors[name]?.work?.toldTrouble
-      guard last.map({ now >= $0.addingSaturated(Self.progressPause) }) ?? true else { return false }
+      guard last.map({ now >= $0 + Self.progressPause }) ?? true else { return false }
       shared.mirrors[name]?.work?.toldTrouble = now
       return true
     }
@@ -47,7 +47,7 @@ extension Agent {
     let now = parts.clock.monotonic()
     let due = shared.withLock { shared -> [(name: String, progress: PassProgress)] in
       shared.mirrors.compactMap { name, mirror in
-        guard let work = mirror.work, now >= work.told.addingSaturated(Self.progressPause) else { return nil }
+        guard let work = mirror.work, now >= work.told + Self.progressPause else { return nil }
         shared.mirrors[name]?.work?.told = now
         return (name, work.progress)
       }

@@ -11,7 +11,7 @@ extension Agent {
   package func reload() -> ReloadAnswer { reloading.take { readAgain() } }
 
   private func readAgain() -> ReloadAnswer {
-    notifier.reloading(monotonic: parts.clock.monotonic())
+    notifier.reloading(now: parts.clock.monotonic())
     defer { wake() }
     let loaded = parts.load()
     for problem in loaded.problems { parts.log.tell(problem) }

@@ -12,10 +12,9 @@ struct PassPace: Sendable {
   }
 
   private var mark: Mark
-  private var since: UInt64
+  private var since: Instant
 
-  /// - Parameter now: nanoseconds of the monotonic clock.
-  init(_ snapshot: PassProgress.Snapshot, before: PassPace?, now: UInt64) {
+  init(_ snapshot: PassProgress.Snapshot, before: PassPace?, now: Instant) {
     let mark = Mark(
       phase: snapshot.phase, entries: snapshot.entriesRead, files: snapshot.filesDone,
       bytes: snapshot.bytesDone)
@@ -24,8 +23,8 @@ struct PassPace: Sendable {
   }
 
   /// It waits for a server for a second or longer: only then nothing happens in these phases.
-  func isStalled(now: UInt64) -> Bool {
-    [.reading, .transferring].contains(mark.phase) && now - min(now, since) >= 1_000_000_000
+  func isStalled(now: Instant) -> Bool {
+    [.reading, .transferring].contains(mark.phase) && now.elapsed(since: since) >= .seconds(1)
   }
 }
 

@@ -15,8 +15,8 @@ struct WatchedMirror: Sendable {
   let ownWrites = OwnWrites()
   /// What the journal has to be told.
   private(set) var events: [Event] = []
-  /// By the monotonic clock: before, it is not tried again.
-  private var eventsDue: UInt64 = 0
+  /// Before, it is not tried again.
+  private var eventsDue = Instant()
   /// Why the last repair could not look; nil when it could.
   var trouble: String?
 
@@ -29,14 +29,14 @@ struct WatchedMirror: Sendable {
 
   /// - Returns: whether a repair is due sooner by it, and what is to be told.
   mutating func take(
-    _ event: WatchNews.Event, at moment: (monotonic: UInt64, wall: Timestamp), random: Double
+    _ event: WatchNews.Event, at moment: (monotonic: Instant, wall: Timestamp), random: Double
   ) -> (isSooner: Bool, notes: [WatchBook.Note]) {
     let before = wait(now: moment.monotonic)
     book.take(event, now: moment.monotonic, random: random)
     let notes = book.takeNotes()
     events += notes.map { Event(when: moment.wall, code: $0.code, detail: $0.detail) }
     dropOldest()
-    let isSooner = wait(now: moment.monotonic).map { $0 < before ?? .max } ?? false
+    let isSooner = wait(now: moment.monotonic).map { $0 < before ?? .longest } ?? false
     return (isSooner, notes)
   }
 
@@ -48,7 +48,7 @@ struct WatchedMirror: Sendable {
   }
 
   /// The journal could not be told.
-  mutating func giveBack(_ untold: [Event], now: UInt64) {
+  mutating func giveBack(_ untold: [Event], now: Instant) {
     guard !untold.isEmpty else { return }
     events = untold + events
     dropOldest()
@@ -57,14 +57,12 @@ struct WatchedMirror: Sendable {
 
   private mutating func dropOldest() { events.removeFirst(max(0, events.count - Self.mostEvents)) }
 
-  /// Nanoseconds.
-  private static let eventsPause: UInt64 = 30_000_000_000
+  private static let eventsPause = Duration.seconds(30)
 
-  /// Nanoseconds until there is something to look at or to tell, 0 when there is; nil when there is not.
-  func wait(now: UInt64) -> UInt64? {
-    let telling = events.isEmpty || !book.hasJournal ? nil : eventsDue > now ? eventsDue - now : 0
-    let looking = book.wait(now: now)
-    return telling.map { min($0, looking ?? .max) } ?? looking
+  /// Until there is something to look at or to tell, zero when there is; nil when there is not.
+  func wait(now: Instant) -> Duration? {
+    let telling = events.isEmpty || !book.hasJournal ? nil : eventsDue.remaining(at: now)
+    return [telling, book.wait(now: now)].compactMap(\.self).min()
   }
 }
 
@@ -199,19 +197,19 @@ extension Agent {
   func dueRepairs(_ shared: inout Shared) -> [AgentState.Action] {
     let now = parts.clock.monotonic()
     return shared.watched.keys.sorted().compactMap { name in
-      guard shared.watched[name]?.wait(now: now) == 0 else { return nil }
+      guard shared.watched[name]?.wait(now: now) == .zero else { return nil }
       return shared.state.repair(name, now: moment)
     }
   }
 
-  /// Nanoseconds until a repair is due that may begin.
-  func repairWait(_ shared: Shared) -> UInt64 {
-    guard shared.state.hasRepairPlace else { return .max }
+  /// Until a repair is due that may begin.
+  func repairWait(_ shared: Shared) -> Duration {
+    guard shared.state.hasRepairPlace else { return .longest }
     let now = parts.clock.monotonic()
     let waits = shared.watched.compactMap { name, watched in
       shared.state.mayRepair(name) ? watched.wait(now: now) : nil
     }
-    return waits.min() ?? .max
+    return waits.min() ?? .longest
   }
 
   func startRepair(_ name: String, _ run: UInt64) {
@@ -283,8 +281,8 @@ extension Agent {
 
   /// A pass of the mirror has looked at the whole folder.
   ///
-  /// - Parameter since: when it began, by the monotonic clock.
-  func looked(_ name: String, since: UInt64) {
+  /// - Parameter since: when it began.
+  func looked(_ name: String, since: Instant) {
     shared.withLock { shared in
       shared.watched[name]?.book.looked(
         since: since, now: parts.clock.monotonic(), random: parts.random.unit())
@@ -315,8 +313,8 @@ struct RepairOutcome: Sendable {
   /// It did not know what is wanted by these settings, and can tell nothing of what changed: only a pass can.
   var wasBlind = false
   var wantsCount = false
-  /// Nanoseconds; see `RepairReport`.
-  var lookTime: UInt64 = 0
+  /// See `RepairReport`.
+  var lookTime = Duration.zero
   /// What it was to tell the journal is there.
   var hasTold = false
   /// For the log; nil for nothing worth a word.

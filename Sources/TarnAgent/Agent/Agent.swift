@@ -153,7 +153,7 @@ package final class Agent: Sendable {
     tellMirrors()
     var wasBusy = false
     /// Since when nothing is at work, until what that left in memory was dropped.
-    var idleSince: UInt64?
+    var idleSince: Instant?
     while true {
       notifier.alive()
       if takeReload() { _ = reload() }
@@ -184,7 +184,7 @@ package final class Agent: Sendable {
       save()
       notifier.status(summary())
       tellListeners()
-      sleep(atMost: idleSince == nil ? .max : Self.afterglow)
+      sleep(atMost: idleSince == nil ? .longest : Self.afterglow)
     }
     save()
     watcher.withLock { $0 }?.close()
@@ -229,30 +229,26 @@ package final class Agent: Sendable {
     }
   }
 
-  /// Nanoseconds: by then the news of what a pass wrote have come.
-  private static let afterglow: UInt64 = 5_000_000_000
+  /// By then the news of what a pass wrote have come.
+  private static let afterglow = Duration.seconds(5)
 
   private func forgetOwnWrites() {
     for watched in shared.withLock({ Array($0.watched.values) }) { watched.ownWrites.forget() }
     UnusedMemory.giveBack()
   }
 
-  private func sleep(atMost most: UInt64) {
-    let wait = shared.withLock { shared -> UInt64 in
-      var wait = min(shared.state.wait(now: moment) { parts.random.unit() }, Int64(clamping: most))
-      if let change = nextRateChange(shared) {
-        wait = min(wait, max(0, change.nanoseconds - parts.clock.now()))
-      }
-      wait = min(wait, Int64(clamping: repairWait(shared)))
-      if let due = nextProgressLine(shared) {
-        wait = min(wait, Int64(clamping: due - min(due, parts.clock.monotonic())))
-      }
+  private func sleep(atMost most: Duration) {
+    let wait = shared.withLock { shared -> Duration in
+      let now = moment
+      var waits = [most, shared.state.wait(now: now) { parts.random.unit() }, repairWait(shared)]
+      if let change = nextRateChange(shared) { waits.append(change - now.wall) }
+      if let due = nextProgressLine(shared) { waits.append(due.remaining(at: now.monotonic)) }
       // Events of a pass of another process are seen by looking.
-      if !shared.listeners.isEmpty { wait = min(wait, 1_000_000_000) }
-      return UInt64(max(wait, 1_000_000))
+      if !shared.listeners.isEmpty { waits.append(.seconds(1)) }
+      return max(.milliseconds(1), waits.min() ?? most)
     }
-    let half = notifier.watchdog.map { $0 * 1000 / 2 } ?? .max
-    _ = shared.wait(nanoseconds: min(wait, half)) { shared -> Void? in
+    let half = notifier.watchdog.map { $0 / 2 } ?? .longest
+    _ = shared.wait(atMost: min(wait, half)) { shared -> Void? in
       guard shared.wasWoken else { return nil }
       shared.wasWoken = false
       return ()

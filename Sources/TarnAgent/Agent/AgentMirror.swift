@@ -12,10 +12,10 @@ struct AgentWork: Sendable {
   var stop: StopFlag
   /// nil of a repair.
   var rateControl: RateControl?
-  /// When the log last told of it: nanoseconds of the monotonic clock.
-  var told: UInt64
-  /// When the log last told why a transfer is tried again, by the same clock.
-  var toldTrouble: UInt64?
+  /// When the log last told of it.
+  var told: Instant
+  /// When the log last told why a transfer is tried again.
+  var toldTrouble: Instant?
   /// Of its progress, when that was last looked at.
   var pace: PassPace?
   /// Why it waits, as it last said; nil once it goes on.
@@ -88,9 +88,8 @@ struct PassTrouble: Sendable {
 
   /// As of `now`: a pause that is over is not promised any more.
   func text(now: Timestamp) -> String {
-    let (left, overflow) = until.nanoseconds.subtractingReportingOverflow(now.nanoseconds)
-    guard !overflow, left > 0 else { return "\(message); trying again" }
-    return "\(message); trying again in \((left - 1) / 1_000_000_000 + 1) s"
+    guard until > now else { return "\(message); trying again" }
+    return "\(message); trying again in \((until - now).wholeSeconds) s"
   }
 }
 

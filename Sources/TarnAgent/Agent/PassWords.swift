@@ -12,8 +12,7 @@ struct PassWords: Sendable {
   init(_ report: PassReport) {
     counts = report.counts
     bytes = report.bytes
-    let length = report.ended.nanoseconds.subtractingReportingOverflow(report.started.nanoseconds)
-    seconds = length.overflow ? 0 : Double(max(0, length.partialValue)) / 1e9
+    seconds = max(0, (report.ended - report.started).seconds)
     listingFailures = report.listingFailures
     isFeedUnchanged = report.isFeedUnchanged
   }

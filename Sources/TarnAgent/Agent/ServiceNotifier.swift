@@ -1,11 +1,12 @@
 import Glibc
+import TarnCore
 
 /// Tells systemd how the service is (sd_notify(3)): one datagram per message to `$NOTIFY_SOCKET`. Without that variable
 /// nothing is told. Any thread; never waits.
 struct ServiceNotifier: Sendable {
   private let address: String?
-  /// Microseconds between two signs of life at most; nil when none is asked for.
-  let watchdog: UInt64?
+  /// Between two signs of life at most; nil when none is asked for.
+  let watchdog: Duration?
 
   init(environment: [String: String]) {
     let path = environment["NOTIFY_SOCKET"] ?? ""
@@ -13,7 +14,8 @@ struct ServiceNotifier: Sendable {
     // Meant for another process of the unit when it names one.
     let isOurs = environment["WATCHDOG_PID"].map { Int32($0) == getpid() } ?? true
     watchdog =
-      isOurs ? environment["WATCHDOG_USEC"].flatMap { UInt64($0) }.flatMap { $0 > 0 ? $0 : nil } : nil
+      isOurs
+      ? environment["WATCHDOG_USEC"].flatMap { Int64($0) }.flatMap { $0 > 0 ? .microseconds($0) : nil } : nil
   }
 
   /// The service answers; `status` is what `systemctl status` shows.
@@ -23,8 +25,8 @@ struct ServiceNotifier: Sendable {
 
   /// Settings are read again; `ready` ends it.
   ///
-  /// - Parameter monotonic: nanoseconds of CLOCK_MONOTONIC, which systemd 253 and later wants.
-  func reloading(monotonic: UInt64) { send("RELOADING=1\nMONOTONIC_USEC=\(monotonic / 1000)") }
+  /// - Parameter now: by CLOCK_MONOTONIC, which systemd 253 and later wants.
+  func reloading(now: Instant) { send("RELOADING=1\nMONOTONIC_USEC=\(now.nanoseconds / 1000)") }
 
   func stopping(_ status: String) { send("STOPPING=1\n\(Self.line(status))") }
 

@@ -30,8 +30,7 @@ package struct CircuitBreaker: Sendable {
 
   package enum State: Sendable, Hashable {
     case closed
-    /// Nanoseconds of the monotonic clock.
-    case open(until: UInt64)
+    case open(until: Instant)
     /// One request is on its way.
     case halfOpen
   }
@@ -59,9 +58,8 @@ package struct CircuitBreaker: Sendable {
 
   /// Asks to send a request.
   ///
-  /// - Parameter now: nanoseconds of the monotonic clock.
   /// - Returns: nil while the host is to be left alone.
-  package mutating func admit(now: UInt64) -> Ticket? {
+  package mutating func admit(now: Instant) -> Ticket? {
     switch state {
     case .closed: return Ticket(era: era)
     case .halfOpen: return nil
@@ -73,17 +71,17 @@ package struct CircuitBreaker: Sendable {
   }
 
   /// Ends the waiting of a host that failed: one request may try.
-  package mutating func tryNow(now: UInt64) {
+  package mutating func tryNow(now: Instant) {
     guard case .open(let until) = state, until > now else { return }
     change(to: .open(until: now))
   }
 
-  /// Nanoseconds until `admit` may say yes; 0 when it may now, nil when that hangs on the request on its way.
-  package func wait(now: UInt64) -> UInt64? {
+  /// Until `admit` may say yes: zero when it may now, nil when that hangs on the request on its way.
+  package func wait(now: Instant) -> Duration? {
     switch state {
-    case .closed: 0
+    case .closed: .zero
     case .halfOpen: nil
-    case .open(let until): until > now ? until - now : 0
+    case .open(let until): until.remaining(at: now)
     }
   }
 
@@ -91,12 +89,11 @@ package struct CircuitBreaker: Sendable {
   ///
   /// - Parameters:
   ///   - isSuspect: others found the host dead: one failure opens it.
-  ///   - now: nanoseconds of the monotonic clock.
   ///   - random: in 0..<1.
   /// - Returns: whether it says something of the host as it is now: false where the request was sent before the state changed.
   @discardableResult
   package mutating func report(
-    _ ticket: Ticket, _ outcome: Outcome, isSuspect: Bool = false, now: UInt64, random: Double
+    _ ticket: Ticket, _ outcome: Outcome, isSuspect: Bool = false, now: Instant, random: Double
   ) -> Bool {
     if case .asked(let seconds) = outcome {
       // A wish of the host counts whenever the request was sent, and is never made shorter.
@@ -123,13 +120,13 @@ package struct CircuitBreaker: Sendable {
   }
 
   /// Half of the span is certain, the other half is jitter: a host that is down is never asked at once.
-  private mutating func openForWhile(now: UInt64, random: Double) {
+  private mutating func openForWhile(now: Instant, random: Double) {
     openings += 1
     let span = settings.backOff.ceiling(openings)
     open(until: later(now, by: span / 2 + span / 2 * random))
   }
 
-  private mutating func open(until: UInt64) {
+  private mutating func open(until: Instant) {
     if case .open(let before) = state {
       state = .open(until: max(before, until))
     } else {
@@ -143,7 +140,7 @@ package struct CircuitBreaker: Sendable {
     era += 1
   }
 
-  private func later(_ now: UInt64, by seconds: Double) -> UInt64 {
-    now.addingSaturated(UInt64(max(0, min(seconds, 1e9)) * 1e9))
+  private func later(_ now: Instant, by seconds: Double) -> Instant {
+    now + .bounded(seconds: seconds)
   }
 }

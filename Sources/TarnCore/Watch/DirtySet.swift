@@ -2,16 +2,16 @@
 ///
 /// Everything that was told is covered by what comes out. More than `entryLimit` entries of one directory become that
 /// directory, more than `directoryLimit` directories and trees the whole folder: then one look at all costs less than
-/// many at parts. Times are nanoseconds of a monotonic clock, handed in.
+/// many at parts. The time is handed in.
 package struct DirtySet: Sendable {
   /// Entries of one directory that are kept apart.
   package static let entryLimit = 128
   /// Directories and trees that are kept apart.
   package static let directoryLimit = 512
-  /// It is due when nothing was told for so long, nanoseconds.
-  package static let quiet: UInt64 = 100_000_000
-  /// It is due so long after the first that was told, even when more comes all the time, nanoseconds.
-  package static let longest: UInt64 = 1_000_000_000
+  /// It is due when nothing was told for so long.
+  package static let quiet = Duration.milliseconds(100)
+  /// It is due so long after the first that was told, even when more comes all the time.
+  package static let longest = Duration.seconds(1)
 
   private enum Contents {
     case entries(Set<RelativePath>)
@@ -24,20 +24,20 @@ package struct DirtySet: Sendable {
   /// None lies below another.
   private var trees: Set<RelativePath> = []
   private var isEverything = false
-  private var first: UInt64?
-  private var last: UInt64 = 0
+  private var first: Instant?
+  private var last = Instant()
 
   package init() {}
 
   package var isEmpty: Bool { first == nil }
 
   /// When it is to be taken; nil while it is empty.
-  package var dueAt: UInt64? {
-    first.map { min(Self.sum($0, Self.longest), Self.sum(last, Self.quiet)) }
+  package var dueAt: Instant? {
+    first.map { min($0 + Self.longest, last + Self.quiet) }
   }
 
   /// One entry may have changed.
-  package mutating func add(path: RelativePath, at now: UInt64) {
+  package mutating func add(path: RelativePath, at now: Instant) {
     touch(now)
     guard !isEverything, !isCovered(path) else { return }
     switch directories[path.parent] {
@@ -53,7 +53,7 @@ package struct DirtySet: Sendable {
   }
 
   /// Anything at and below a path may have changed; nil is the whole folder.
-  package mutating func add(tree: RelativePath?, at now: UInt64) {
+  package mutating func add(tree: RelativePath?, at now: Instant) {
     touch(now)
     guard !isEverything else { return }
     guard let tree else { return becomeEverything() }
@@ -71,7 +71,7 @@ package struct DirtySet: Sendable {
   }
 
   /// What to look at, when it is due; it is empty then. nil before, and while it is empty.
-  package mutating func take(at now: UInt64) -> DirtyScope? {
+  package mutating func take(at now: Instant) -> DirtyScope? {
     guard let dueAt, now >= dueAt else { return nil }
     return takeAll()
   }
@@ -97,7 +97,7 @@ package struct DirtySet: Sendable {
     return .parts(paths: paths.sorted(), directories: whole, trees: trees.sorted())
   }
 
-  private mutating func touch(_ now: UInt64) {
+  private mutating func touch(_ now: Instant) {
     if first == nil { first = now }
     last = max(last, now)
   }
@@ -121,11 +121,6 @@ package struct DirtySet: Sendable {
     isEverything = true
     directories = [:]
     trees = []
-  }
-
-  private static func sum(_ left: UInt64, _ right: UInt64) -> UInt64 {
-    let (sum, isOver) = left.addingReportingOverflow(right)
-    return isOver ? .max : sum
   }
 }
 

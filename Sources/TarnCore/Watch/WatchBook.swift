@@ -1,5 +1,5 @@
 /// What is known of one folder that an agent keeps: whether it is seen, what of it has to be looked at, and when. A value,
-/// which is told news and the time: nanoseconds of a monotonic clock.
+/// which is told news and the time.
 package struct WatchBook: Sendable {
   /// How far apart the looks at everything are, in seconds.
   package struct Pace: Sendable, Equatable {
@@ -14,7 +14,7 @@ package struct WatchBook: Sendable {
   private enum Visibility: Equatable {
     case off
     case starting
-    case watching(since: UInt64)
+    case watching(since: Instant)
     case blind(WatchBlindness)
   }
 
@@ -28,28 +28,28 @@ package struct WatchBook: Sendable {
   private var pace: Pace
   private var dirt = DirtySet()
   /// Since when all of it has to be looked at, whatever was told; nil when nothing asks for that.
-  private var allSince: UInt64?
+  private var allSince: Instant?
   /// What a repair looks at now.
   private var taken: [Region] = []
   /// What the pass at work was told to look at.
   private var lent: [Region] = []
   /// When all of it is to be looked at in any case.
-  private var nextLook: UInt64
+  private var nextLook: Instant
   /// When it is to be counted what is in place; nil when that is known.
-  private var nextCount: UInt64?
+  private var nextCount: Instant?
   /// What a repair looks at now it only counts.
   package private(set) var onlyCounts = false
   /// No repair begins before: the last one took its time, or failed.
-  private var notBefore: UInt64 = 0
-  /// Nanoseconds that the last look at everything took; nil before there was one.
-  private var lastWhole: UInt64?
+  private var notBefore = Instant()
+  /// What the last look at everything took; nil before there was one.
+  private var lastWhole: Duration?
   /// When it ended.
-  private var lastCount: UInt64 = 0
+  private var lastCount = Instant()
   private var failures = 0
   /// Paths that were looked at again and again: when last, and how often within a minute of the time before.
-  private var repeats: [RelativePath: (last: UInt64, count: Int)] = [:]
+  private var repeats: [RelativePath: (last: Instant, count: Int)] = [:]
   /// Of these, the ones that somebody changes all the time, and when they are to be looked at.
-  private var held: [RelativePath: UInt64] = [:]
+  private var held: [RelativePath: Instant] = [:]
   private var notes: [Note] = []
   /// Nobody was told of the blindness.
   private var isSilent = false
@@ -63,7 +63,7 @@ package struct WatchBook: Sendable {
   ///   - isWatched: false for a folder that nobody watches: its passes look.
   ///   - hasJournal: false until `begunJournal`.
   ///   - random: in 0..<1.
-  package init(isWatched: Bool, hasJournal: Bool = true, pace: Pace, now: UInt64, random: Double) {
+  package init(isWatched: Bool, hasJournal: Bool = true, pace: Pace, now: Instant, random: Double) {
     sight = isWatched ? .starting : .off
     self.hasJournal = hasJournal
     self.pace = pace
@@ -72,7 +72,7 @@ package struct WatchBook: Sendable {
 
   // MARK: - News
 
-  package mutating func take(_ event: WatchNews.Event, now: UInt64, random: Double) {
+  package mutating func take(_ event: WatchNews.Event, now: Instant, random: Double) {
     guard sight != .off else { return }
     switch event {
     case .dirty(let path): note(path, now: now)
@@ -81,7 +81,7 @@ package struct WatchBook: Sendable {
       // What kept repairs out may be over with the folder's mode: the next one waits a moment, not as long as those before.
       if path == nil, failures > 0 {
         failures = 1
-        notBefore = min(notBefore, Self.sum(now, UInt64(Self.backOff.ceiling(failures) * 1e9)))
+        notBefore = min(notBefore, now + .seconds(Self.backOff.ceiling(failures)))
       }
     case .ready(let directories):
       if case .blind(let blindness) = sight, !isSilent {
@@ -142,22 +142,22 @@ package struct WatchBook: Sendable {
     return dirt.isEmpty && held.isEmpty && allSince == nil && taken.isEmpty && lent.isEmpty
   }
 
-  /// Nanoseconds until a repair is due, 0 when it is; nil while one is at work, and for a folder that nobody watches.
-  package func wait(now: UInt64) -> UInt64? {
+  /// Until a repair is due, zero when it is; nil while one is at work, and for a folder that nobody watches.
+  package func wait(now: Instant) -> Duration? {
     guard sight != .off, taken.isEmpty else { return nil }
-    var due = min(nextLook, nextCount ?? .max)
-    if allSince != nil { due = 0 }
+    var due = min(nextLook, nextCount ?? .distantFuture)
+    if allSince != nil { due = Instant() }
     if let dirty = dirt.dueAt { due = min(due, dirty) }
     if let released = held.values.min() { due = min(due, released) }
     due = max(due, notBefore)
-    return due > now ? due - now : 0
+    return due.remaining(at: now)
   }
 
   /// A repair begins.
   ///
   /// - Returns: what it has to look at; empty when nothing is due.
-  package mutating func begin(now: UInt64) -> [Region] {
-    guard wait(now: now) == 0 else { return [] }
+  package mutating func begin(now: Instant) -> [Region] {
+    guard wait(now: now) == .zero else { return [] }
     release(now: now)
     let scope = dirt.takeAll()
     let isWhole = allSince != nil || now >= nextLook
@@ -175,47 +175,47 @@ package struct WatchBook: Sendable {
   /// So many looks at one path within a minute of each other, and it has to wait: who keeps writing into a mirrored file
   /// would fill the trash.
   private static let mostRepeats = 32
-  private static let repeatSpan: UInt64 = 60_000_000_000
+  private static let repeatSpan = Duration.seconds(60)
   /// Seconds.
   private static let holding = BackOff(base: 5, most: 300)
   private static let mostCounted = 4096
 
-  private mutating func note(_ path: RelativePath, now: UInt64) {
+  private mutating func note(_ path: RelativePath, now: Instant) {
     guard held[path] == nil else { return }
     guard let repeated = repeats[path], repeated.count >= Self.mostRepeats,
-      now < Self.sum(repeated.last, Self.span(after: repeated.count))
+      now < repeated.last + Self.span(after: repeated.count)
     else { return dirt.add(path: path, at: now) }
-    held[path] = Self.sum(repeated.last, Self.pause(after: repeated.count))
+    held[path] = repeated.last + Self.pause(after: repeated.count)
   }
 
-  private mutating func release(now: UInt64) {
+  private mutating func release(now: Instant) {
     for (path, until) in held where until <= now {
       held[path] = nil
       dirt.add(path: path, at: now)
     }
   }
 
-  private mutating func count(_ regions: [Region], now: UInt64) {
+  private mutating func count(_ regions: [Region], now: Instant) {
     if repeats.count > Self.mostCounted {
-      repeats = repeats.filter { now < Self.sum($0.value.last, Self.span(after: $0.value.count)) }
+      repeats = repeats.filter { now < $0.value.last + Self.span(after: $0.value.count) }
       if repeats.count > Self.mostCounted { repeats = [:] }
     }
     for region in regions where region.extent == .itself {
       guard let path = region.path else { continue }
       let before = repeats[path]
-      let isAgain = before.map { now < Self.sum($0.last, Self.span(after: $0.count)) } ?? false
+      let isAgain = before.map { now < $0.last + Self.span(after: $0.count) } ?? false
       repeats[path] = (now, isAgain ? (before?.count ?? 0) + 1 : 1)
     }
   }
 
-  /// Nanoseconds for which a path waits that was looked at so often.
-  private static func pause(after count: Int) -> UInt64 {
-    UInt64(holding.ceiling(count - mostRepeats + 1) * 1e9)
+  /// How long a path waits that was looked at so often.
+  private static func pause(after count: Int) -> Duration {
+    .seconds(holding.ceiling(count - mostRepeats + 1))
   }
 
-  /// Nanoseconds after which a look counts as the first one again.
-  private static func span(after count: Int) -> UInt64 {
-    count < mostRepeats ? repeatSpan : sum(repeatSpan, pause(after: count))
+  /// How long after it a look counts as the first one again.
+  private static func span(after count: Int) -> Duration {
+    count < mostRepeats ? repeatSpan : repeatSpan + pause(after: count)
   }
 
   // MARK: The end of a repair
@@ -226,10 +226,11 @@ package struct WatchBook: Sendable {
   ///   - isDone: it looked at all that it was to look at. Otherwise that is still to be done, after a pause.
   ///   - isBusy: somebody else holds the folder, or it was stopped: the pauses do not grow.
   ///   - wantsCount: what is in place has to be counted anew, by a look at everything.
-  ///   - looked: nanoseconds that the look took; transfers, which may take hours, are none of it.
+  ///   - looked: what the look took; transfers, which may take hours, are none of it.
   ///   - random: in 0..<1.
   package mutating func end(
-    isDone: Bool, isBusy: Bool = false, wantsCount: Bool = false, looked duration: UInt64 = 0, now: UInt64,
+    isDone: Bool, isBusy: Bool = false, wantsCount: Bool = false, looked duration: Duration = .zero,
+    now: Instant,
     random: Double
   ) {
     guard !taken.isEmpty else { return }
@@ -240,34 +241,33 @@ package struct WatchBook: Sendable {
       if isWhole, onlyCounts { nextCount = now } else if isWhole { allSince = allSince ?? now }
       for region in taken where !isWhole { giveBack(region, now: now) }
       taken = []
-      notBefore = Self.sum(now, UInt64(Self.backOff.ceiling(failures) * 1e9))
+      notBefore = now + .seconds(Self.backOff.ceiling(failures))
       return
     }
     failures = 0
     taken = []
     // Half of the time at most, whatever somebody does to the folder.
-    notBefore = Self.sum(now, isWhole ? duration : min(duration, Self.shortLook))
+    notBefore = now + (isWhole ? duration : min(duration, Self.shortLook))
     if isWhole {
       (lastWhole, lastCount) = (duration, now)
       looked(now: now, random: random)
     } else if wantsCount {
-      let pause = max(Self.leastCount, (lastWhole ?? 0).multipliedReportingOverflow(by: 20).0)
-      nextCount = min(nextCount ?? .max, max(now, Self.sum(lastCount, pause)))
+      let pause = max(Self.leastCount, (lastWhole ?? .zero) * 20)
+      nextCount = min(nextCount ?? .distantFuture, max(now, lastCount + pause))
     }
   }
 
-  /// Nanoseconds.
-  private static let shortLook: UInt64 = 1_000_000_000
+  private static let shortLook = Duration.seconds(1)
 
-  /// Nanoseconds between two countings at least.
-  private static let leastCount: UInt64 = 1_000_000_000
+  /// Between two countings at least.
+  private static let leastCount = Duration.seconds(1)
 
   /// What changed while a pass or a repair is at work, for it to look at between its transfers: hints, which come back with
   /// `passEnded`, or with the end of the repair. How often it looks at everything is for it to say.
   ///
   /// - Parameter hasLooked: it will not look at all of the folder any more by itself.
   /// - Returns: everything beside its parts, where it is to be looked at.
-  package mutating func lend(hasLooked: Bool, now: UInt64) -> [Region] {
+  package mutating func lend(hasLooked: Bool, now: Instant) -> [Region] {
     guard sight != .off else { return [] }
     release(now: now)
     var regions: [Region] = []
@@ -288,11 +288,11 @@ package struct WatchBook: Sendable {
   private static let mostLent = 4096
 
   /// No pass is at work any more.
-  package mutating func passEnded(now: UInt64) {
+  package mutating func passEnded(now: Instant) {
     giveBackLent(now: now)
   }
 
-  private mutating func giveBackLent(now: UInt64) {
+  private mutating func giveBackLent(now: Instant) {
     if lent.contains(.everything) { allSince = now }
     for region in lent where region != .everything { giveBack(region, now: now) }
     lent = []
@@ -301,7 +301,7 @@ package struct WatchBook: Sendable {
   /// A pass has looked at everything.
   ///
   /// - Parameter since: when it began to.
-  package mutating func looked(since: UInt64, now: UInt64, random: Double) {
+  package mutating func looked(since: Instant, now: Instant, random: Double) {
     if case .watching(let ready) = sight, ready > since { return }
     // What asks for it since then was not seen by that pass.
     if let allSince, allSince > since { return }
@@ -309,14 +309,14 @@ package struct WatchBook: Sendable {
     looked(now: now, random: random)
   }
 
-  private mutating func looked(now: UInt64, random: Double) {
+  private mutating func looked(now: Instant, random: Double) {
     var seconds = pace.poll
     if case .watching = sight { seconds = pace.rescan }
     nextCount = nil
     nextLook = Self.moment(now, seconds: seconds, random: random)
   }
 
-  private mutating func giveBack(_ region: Region, now: UInt64) {
+  private mutating func giveBack(_ region: Region, now: Instant) {
     switch region.extent {
     case .itself: if let path = region.path { dirt.add(path: path, at: now) }
     case .children, .tree: dirt.add(tree: region.path, at: now)
@@ -347,13 +347,8 @@ package struct WatchBook: Sendable {
   // MARK: - Time
 
   /// Three to five quarters of a period on, so that mirrors do not look all at once.
-  private static func moment(_ now: UInt64, seconds: Int64, random: Double) -> UInt64 {
-    sum(now, UInt64(Double(seconds) * (0.75 + random / 2) * 1e9))
-  }
-
-  private static func sum(_ left: UInt64, _ right: UInt64) -> UInt64 {
-    let (sum, isOver) = left.addingReportingOverflow(right)
-    return isOver ? .max : sum
+  private static func moment(_ now: Instant, seconds: Int64, random: Double) -> Instant {
+    now + .seconds(Double(seconds) * (0.75 + random / 2))
   }
 }
 

@@ -29,21 +29,21 @@ package struct AgentState: Sendable {
     /// What is at work is a repair.
     var isRepair = false
     /// When the repair at work began, by the monotonic clock.
-    var repairBegan: UInt64 = 0
-    /// Nanoseconds that a repair may take before a pass that is due ends it: passes that fail before they come to what it brings would
+    var repairBegan = Instant()
+    /// What a repair may take before a pass that is due ends it: passes that fail before they come to what it brings would
     /// else make it begin anew for ever.
-    var repairPatience: UInt64 = 0
+    var repairPatience = Duration.zero
     /// Its pass, by a pause that still holds.
     var wasEndedByPause = false
     /// The settings were changed: another pass follows the one that was asked to end.
     var isChanged = false
   }
 
-  /// Longest time between two looks, for the wall clock may be set: nanoseconds.
-  package static let longestWait: Int64 = 60_000_000_000
+  /// Longest time between two looks, for the wall clock may be set.
+  package static let longestWait = Duration.seconds(60)
 
-  /// Time between two looks while a mirror waits for a place: nanoseconds.
-  package static let stallWait: Int64 = 500_000_000
+  /// Time between two looks while a mirror waits for a place.
+  package static let stallWait = Duration.milliseconds(500)
 
   /// So many passes that wait for a server take no place; each is a few threads.
   package static let mostStalled = 64
@@ -54,8 +54,8 @@ package struct AgentState: Sendable {
   /// So many repairs transfer at a time, which may take hours: each is a few threads, and the places of transfers are the limit.
   package static let mostTransferringRepairs = 64
 
-  /// After the first repair that a pass ended: nanoseconds.
-  private static let leastPatience: UInt64 = 60_000_000_000
+  /// After the first repair that a pass ended.
+  private static let leastPatience = Duration.seconds(60)
 
   private var stalled: Set<String> = []
   private var transferring: Set<String> = []
@@ -243,7 +243,7 @@ package struct AgentState: Sendable {
     if hasReadFeed { mirrors[name]?.schedule.hasReadFeed() }
     mirrors[name]?.schedule.end(
       outcome, hints: hints, isCutShort: isEnding && outcome == .cancelled, now: now, random: random)
-    if outcome == .succeeded || outcome == .held { mirrors[name]?.repairPatience = 0 }
+    if outcome == .succeeded || outcome == .held { mirrors[name]?.repairPatience = .zero }
     if mirror.isChanged {
       mirrors[name]?.isChanged = false
       if !mirror.schedule.isPaused { _ = ask(name) }
@@ -298,7 +298,7 @@ package struct AgentState: Sendable {
   ///   - endsBackOff: that pass does not wait for the back-off.
   package mutating func repaired(_ name: String, needsPass: Bool, endsBackOff: Bool = false, now: Moment) {
     guard let mirror = takeEnd(name) else { return }
-    if !mirror.isStopping { mirrors[name]?.repairPatience = 0 }
+    if !mirror.isStopping { mirrors[name]?.repairPatience = .zero }
     if needsPass { mirrors[name]?.schedule.want(now: now, endsBackOff: endsBackOff) }
     if mirror.isChanged { mirrors[name]?.isChanged = false }
   }
@@ -311,8 +311,8 @@ package struct AgentState: Sendable {
   package mutating func advance(now: Moment, random: () -> Double) -> [Action] {
     guard !isEnding else { return [] }
     var due: [(name: String, isAsked: Bool, at: Timestamp)] = []
-    for name in mirrors.keys.sorted() where waitToBegin(name, now: now) == 0 {
-      guard let next = mirrors[name]?.schedule.next(now: now, random: random()), next.wait == 0 else {
+    for name in mirrors.keys.sorted() where waitToBegin(name, now: now) == .zero {
+      guard let next = mirrors[name]?.schedule.next(now: now, random: random()), next.wait == .zero else {
         continue
       }
       due.append(
@@ -331,8 +331,8 @@ package struct AgentState: Sendable {
       count += 1
       // Its repair makes way: the pass looks at all that it was about.
       if let repair = mirrors[mirror.name], repair.run != nil {
-        let took = now.monotonic - min(now.monotonic, repair.repairBegan)
-        mirrors[mirror.name]?.repairPatience = max(Self.leastPatience, took.addingSaturated(took))
+        let took = now.monotonic.elapsed(since: repair.repairBegan)
+        mirrors[mirror.name]?.repairPatience = max(Self.leastPatience, took * 2)
         actions += stop(mirror.name)
         continue
       }
@@ -341,16 +341,15 @@ package struct AgentState: Sendable {
     return actions
   }
 
-  /// Nanoseconds until a pass of the mirror may begin, were it due; nil while something is at work that is not ended for it. A
+  /// Until a pass of the mirror may begin, were it due; nil while something is at work that is not ended for it. A
   /// repair that transfers, which may take hours, makes way; each time that passes did not get to what it brings it has twice as
   /// long, but not where somebody asks.
-  private func waitToBegin(_ name: String, now: Moment) -> Int64? {
+  private func waitToBegin(_ name: String, now: Moment) -> Duration? {
     guard let mirror = mirrors[name], !mirror.isRemoved else { return nil }
-    guard mirror.run != nil else { return 0 }
+    guard mirror.run != nil else { return .zero }
     guard mirror.isRepair, !mirror.isStopping, transferring.contains(name) else { return nil }
-    guard mirror.promised == nil else { return 0 }
-    let until = mirror.repairBegan.addingSaturated(mirror.repairPatience)
-    return Int64(clamping: until - min(until, now.monotonic))
+    guard mirror.promised == nil else { return .zero }
+    return (mirror.repairBegan + mirror.repairPatience).remaining(at: now.monotonic)
   }
 
   private mutating func begin(_ name: String, now: Moment) -> UInt64 {
@@ -370,15 +369,15 @@ package struct AgentState: Sendable {
     mirrors[name]?.schedule.next(now: now, random: random)
   }
 
-  /// Nanoseconds until `advance` may have something to do, at most `longestWait`. What is due and has no place waits for
+  /// Until `advance` may have something to do, at most `longestWait`. What is due and has no place waits for
   /// the end of a pass, or for one that comes to wait for a server.
-  package mutating func wait(now: Moment, random: () -> Double) -> Int64 {
+  package mutating func wait(now: Moment, random: () -> Double) -> Duration {
     var least = Self.longestWait
     for name in Array(mirrors.keys) {
       guard let patience = waitToBegin(name, now: now),
         let wait = mirrors[name]?.schedule.next(now: now, random: random()).wait.map({ max($0, patience) })
       else { continue }
-      least = min(least, wait > 0 ? wait : Self.stallWait)
+      least = min(least, wait > .zero ? wait : Self.stallWait)
     }
     return least
   }

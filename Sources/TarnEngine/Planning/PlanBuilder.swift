@@ -86,7 +86,7 @@ final class PlanBuilder {
   var meanwhile: ((_ hashed: RelativePath?) throws -> Void)?
   var meanwhileFailure: (any Error)?
   /// Nanoseconds, as long as others had their turns in it.
-  var hashedFor: UInt64 = 0
+  var hashedFor = Duration.zero
   private var steps = 0
   /// Between two turns of others.
   private static let turn = 64
@@ -193,12 +193,12 @@ final class PlanBuilder {
     }
   }
 
-  /// - Returns: nanoseconds that the look took, hashing left out: that goes on beside other repairs.
-  func timed(_ look: () throws -> Void) rethrows -> UInt64 {
+  /// - Returns: what the look took, hashing left out: that goes on beside other repairs.
+  func timed(_ look: () throws -> Void) rethrows -> Duration {
     let (begun, hashed) = (ports.clock.monotonic(), hashedFor)
     try look()
     let (all, hashing) = (ports.clock.monotonic() - begun, hashedFor - hashed)
-    return all - min(all, hashing)
+    return max(.zero, all - hashing)
   }
 
   private func compare(_ region: Region, _ catalog: any CatalogReading) throws {

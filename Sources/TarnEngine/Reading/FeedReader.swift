@@ -268,7 +268,7 @@ struct FeedReader {
         ports.downloader.cancel(pending.id)
         throw error
       }
-      if pending.isFeed, outcome == nil, ports.clock.monotonic() >= told + 1_000_000_000 {
+      if pending.isFeed, outcome == nil, ports.clock.monotonic() >= told + .seconds(1) {
         told = ports.clock.monotonic()
         hasTold = true
         tell()
@@ -291,10 +291,10 @@ struct FeedReader {
     let gate = Gate()
     stop.onSet { gate.open() }
     steering?.end(gate, since: wishes)
-    var left = UInt64(max(0, seconds) * 1e9)
-    while left > 0 {
+    var left = Duration.bounded(seconds: seconds)
+    while left > .zero {
       let turn = min(left, FeedReceiver.turn)
-      if gate.wait(nanoseconds: turn) { return }
+      if gate.wait(atMost: turn) { return }
       left -= turn
       try meanwhile?()
     }

@@ -57,8 +57,8 @@ final class FeedReceiver: DownloadReceiver {
     state.change { $0.outcome = outcome }
   }
 
-  /// Nanoseconds: so long nothing else is looked at.
-  static let turn: UInt64 = 250_000_000
+  /// So long nothing else is looked at.
+  static let turn = Duration.milliseconds(250)
 
   /// Moves what comes into `spool`, for as long as something comes.
   ///
@@ -71,12 +71,10 @@ final class FeedReceiver: DownloadReceiver {
     each: ([UInt8]) -> Void = { _ in }
   ) throws(SpoolFailure) -> DownloadOutcome? {
     // The condition waits in real time.
-    let clock = SystemClock()
-    let begun = clock.monotonic()
+    let begun = Instant.now
     for _ in 0..<16 {
       if stop.isSet { downloader.cancel(id) }
-      let spent = clock.monotonic() - begun
-      let step = state.wait(nanoseconds: Self.turn - min(Self.turn, spent)) {
+      let step = state.wait(atMost: Self.turn - Instant.now.elapsed(since: begun)) {
         state -> ([[UInt8]], Bool, DownloadOutcome?)? in
         guard !state.chunks.isEmpty || state.outcome != nil else { return nil }
         defer {

@@ -23,7 +23,7 @@ extension Conductor {
       jobs[id]?.isOvertaken = true
       ports.downloader.cancel(download)
     }
-    for index in delayed.indices where asking.contains(delayed[index].job) { delayed[index].due = 0 }
+    for index in delayed.indices where asking.contains(delayed[index].job) { delayed[index].due = Instant() }
   }
 
   /// Asks the job's source, unless a twin was placed since its bytes were looked for in the folder.

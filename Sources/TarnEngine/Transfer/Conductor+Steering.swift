@@ -33,13 +33,13 @@ extension Conductor {
 
   /// Ends all pauses: a person's wish goes before what a server asked for.
   func hurry() {
-    for index in delayed.indices { delayed[index].due = 0 }
+    for index in delayed.indices { delayed[index].due = Instant() }
   }
 
   /// Ends its exchange if it was ended by an order, and its pause.
   private func wake(_ id: UInt64) {
     if jobs[id]?.steered != nil { jobs[id]?.download.map(ports.downloader.cancel) }
-    for index in delayed.indices where delayed[index].job == id { delayed[index].due = 0 }
+    for index in delayed.indices where delayed[index].job == id { delayed[index].due = Instant() }
   }
 
   /// An order ended it: its bytes are kept, and the entry is told.

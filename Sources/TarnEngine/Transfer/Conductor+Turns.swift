@@ -22,8 +22,8 @@ extension Conductor {
 
   /// Handles what came in, and begins what waited for it.
   ///
-  /// - Parameter waiting: nanoseconds, when nothing came in so far.
-  func turn(waiting: UInt64) throws {
+  /// - Parameter waiting: when nothing came in so far.
+  func turn(waiting: Duration) throws {
     publisher.setFlushing(active == publishing)
     try handleMail(waiting: min(waiting, longestWait))
     wakeDelayed()

@@ -32,7 +32,7 @@ final class Conductor {
   private var nextID: UInt64 = 0
   /// Jobs that are not for the first lane alone.
   private var othersBegun = 0
-  var delayed: [(due: UInt64, job: UInt64)] = []
+  var delayed: [(due: Instant, job: UInt64)] = []
   var adoptions: [Row] = []
   var duplicates: Duplicates
   /// Jobs that waited for a twin and may begin.
@@ -72,7 +72,7 @@ final class Conductor {
   let isBeside: Bool
   /// Files that could not make way, and why: no more than the deletion guard lets go.
   var stuck: [RelativePath: String] = [:]
-  private var ticked: UInt64 = 0
+  private var ticked = Instant()
   var publishing = 0
   var counts = PassCounts()
   var bytes = PassBytes()
@@ -316,10 +316,9 @@ final class Conductor {
   }
 
   /// At most a quarter of a second, and no longer than until the next attempt is due.
-  var longestWait: UInt64 {
-    guard let due = delayed.map(\.due).min() else { return 250_000_000 }
-    let now = ports.clock.monotonic()
-    return due > now ? min(250_000_000, due - now) : 0
+  var longestWait: Duration {
+    let most = Duration.milliseconds(250)
+    return delayed.map(\.due).min().map { min(most, $0.remaining(at: ports.clock.monotonic())) } ?? most
   }
 
   /// With so many jobs their messages are gathered for a moment: to be woken for each costs more than to handle it.
@@ -336,9 +335,9 @@ final class Conductor {
     tick()
   }
 
-  /// - Parameter waiting: nanoseconds, for the first message.
-  func handleMail(waiting: UInt64) throws {
-    let messages = mailbox.wait(nanoseconds: waiting) { messages -> [JobMessage]? in
+  /// - Parameter waiting: for the first message.
+  func handleMail(waiting: Duration) throws {
+    let messages = mailbox.wait(atMost: waiting) { messages -> [JobMessage]? in
       guard !messages.isEmpty else { return nil }
       defer { messages = [] }
       return messages
@@ -398,7 +397,7 @@ final class Conductor {
 
   /// Asks again after a pause.
   func delay(_ id: UInt64, seconds: Double) {
-    delayed.append((ports.clock.monotonic() + UInt64(max(0, seconds) * 1e9), id))
+    delayed.append((ports.clock.monotonic() + .bounded(seconds: seconds), id))
   }
 
   func wakeDelayed() {
@@ -479,7 +478,7 @@ final class Conductor {
   func tick() {
     guard !isBeside else { return }
     let now = ports.clock.monotonic()
-    guard now >= ticked + 1_000_000_000 else { return }
+    guard now >= ticked + .seconds(1) else { return }
     ticked = now
     // Stale in a second, so a failure is of no account here.
     var changes = progress.snapshot().changes

@@ -42,7 +42,7 @@ package final class PassSteering: Sendable {
 
   private let state: LockedCondition<State>
   /// For an answer: longer than any step of a pass that is at work on transfers.
-  private static let patience: UInt64 = 10_000_000_000
+  private static let patience = Duration.seconds(10)
 
   /// - Parameter paused: paths that are paused already.
   package init(paused: Set<RelativePath> = []) {
@@ -77,7 +77,7 @@ package final class PassSteering: Sendable {
     receiver(order, path) { [self] answer in
       state.change { if $0.open.contains(number) { $0.answers[number] = answer } }
     }
-    let answer = state.wait(nanoseconds: Self.patience) { state -> Answer? in
+    let answer = state.wait(atMost: Self.patience) { state -> Answer? in
       // The pass is over without an answer.
       state.receiver == nil ? state.answers[number] ?? .notThere : state.answers[number]
     }

@@ -50,8 +50,8 @@ final class PublishThread: Sendable {
   }
 
   static let largestGroup = 512
-  /// How long a file waits for company, nanoseconds.
-  private static let linger: UInt64 = 100_000_000
+  /// How long a file waits for company.
+  private static let linger = Duration.milliseconds(100)
 
   private let state: LockedCondition<State>
   private let handover: LockedCondition<Handover>
@@ -126,7 +126,7 @@ final class PublishThread: Sendable {
       return state.isClosed ? true : nil
     }
     if isOver { return nil }
-    _ = state.wait(nanoseconds: linger) { state in
+    _ = state.wait(atMost: linger) { state in
       state.isFlushing || state.isClosed || state.waiting.count >= largestGroup ? () : nil
     }
     return state.withLock { state in

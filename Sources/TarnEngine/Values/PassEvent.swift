@@ -331,27 +331,27 @@ extension StatusDocument.Progress {
 
 /// Bytes per second over the last five seconds or so.
 struct RateMeter: Sendable {
-  private var start: UInt64
+  private var start: Instant
   private var bytes: UInt64 = 0
-  private var before: UInt64 = 0
-  private static let window: UInt64 = 3_000_000_000
+  private var before: Double = 0
+  private static let window = Duration.seconds(3)
 
-  init(start: UInt64) { self.start = start }
+  init(start: Instant) { self.start = start }
 
-  mutating func add(_ count: Int, now: UInt64) {
+  mutating func add(_ count: Int, now: Instant) {
     if now - start > Self.window {
-      before = bytes * 1_000_000_000 / max(1, now - start)
+      before = Double(bytes) / (now - start).seconds
       bytes = 0
       start = now
     }
     bytes += UInt64(count)
   }
 
-  func rate(now: UInt64) -> UInt64 {
-    let elapsed = now > start ? now - start : 1
-    let current = Double(bytes) * 1e9 / Double(max(elapsed, 50_000_000))
+  func rate(now: Instant) -> UInt64 {
+    let elapsed = now.elapsed(since: start)
+    let current = Double(bytes) / max(elapsed, .milliseconds(50)).seconds
     guard before > 0, elapsed < Self.window else { return UInt64(current) }
-    let share = Double(elapsed) / Double(Self.window)
-    return UInt64(current * share + Double(before) * (1 - share))
+    let share = elapsed / Self.window
+    return UInt64(current * share + before * (1 - share))
   }
 }

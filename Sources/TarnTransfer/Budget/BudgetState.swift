@@ -23,16 +23,12 @@ struct Route: Hashable, Sendable {
 
 extension Moment {
   /// In whole seconds from now on; now for what is over.
-  ///
-  /// - Parameter moment: nanoseconds of the monotonic clock.
-  func timestamp(of moment: UInt64) -> Timestamp {
-    let left = moment > monotonic ? moment - monotonic : 0
-    return wall.adding(seconds: Int64(clamping: left / 1_000_000_000))
+  func timestamp(of instant: Instant) -> Timestamp {
+    wall.adding(seconds: instant.remaining(at: monotonic).components.seconds)
   }
 }
 
-/// Places and circuits of a `TransferBudget`: a value that decides, and collects whom to tell. Times are those of the
-/// monotonic clock in nanoseconds.
+/// Places and circuits of a `TransferBudget`: a value that decides, and collects whom to tell. The time is handed in.
 ///
 /// A host that several mirrors use, by their settings or by what they asked for so far, keeps its last free place for a mirror
 /// that has none there (`FairQueue`).
@@ -44,7 +40,7 @@ struct BudgetState {
   typealias Queue = FairQueue<Place, String, Route>
 
   /// A rest that is not longer is waited for, a longer one ends what waits.
-  static let mostHeld: UInt64 = 5_000_000_000
+  static let mostHeld = Duration.seconds(5)
   /// Routes that are remembered without anybody there.
   static let mostIdle = 1024
 
@@ -80,7 +76,7 @@ struct BudgetState {
     var cause: String?
 
     /// Until when its wish, which ends by its time, still holds.
-    func wish(at now: UInt64) -> UInt64? { asked.flatMap { $0.monotonic > now ? $0.monotonic : nil } }
+    func wish(at now: Instant) -> Instant? { asked.flatMap { $0.monotonic > now ? $0.monotonic : nil } }
 
     var isIdle: Bool { running == 0 && waiting.isEmpty }
   }
@@ -89,13 +85,14 @@ struct BudgetState {
   struct Rest: Equatable {
     var origin: Origin
     /// nil while a request tries whether the host is back.
-    var until: UInt64?
+    var until: Instant?
     /// The host itself asked for it, until then; nil where it did not.
-    var askedUntil: UInt64?
+    var askedUntil: Instant?
     /// Those that leave it alone, in their order.
     var mirrors: [String] = []
 
-    var length: UInt64 { until.map { max($0, askedUntil ?? 0) } ?? 0 }
+    /// Until both are over.
+    var end: Instant { until.map { max($0, askedUntil ?? $0) } ?? Instant() }
   }
 
   private var queue: Queue
@@ -185,7 +182,7 @@ struct BudgetState {
     switch outcome {
     case .asked(let seconds):
       let seconds = max(0, min(seconds, Self.longestWish))
-      let until = now.monotonic.addingSaturated(UInt64(seconds) * 1_000_000_000)
+      let until = now.monotonic + .seconds(seconds)
       if let before = circuits[gate]?.asked, before.monotonic >= until { return }
       circuits[gate]?.asked = Moment(wall: now.wall.adding(seconds: seconds), monotonic: until)
     case .answered: circuits[gate]?.asked = nil
@@ -222,7 +219,7 @@ struct BudgetState {
   }
 
   /// Another mirror found the host dead: then one failure says as much as several.
-  private func isOpenForOthers(_ gate: Gate, now: UInt64) -> Bool {
+  private func isOpenForOthers(_ gate: Gate, now: Instant) -> Bool {
     circuits.contains { other, circuit in
       guard other.route == gate.route, other.mirror != gate.mirror, circuit.wish(at: now) == nil else {
         return false
@@ -262,7 +259,7 @@ struct BudgetState {
   }
 
   /// Until when the host of a mirror's feed has asked that mirror to leave it alone; nil where it has not.
-  func askedUntil(_ mirror: String) -> UInt64? {
+  func askedUntil(_ mirror: String) -> Instant? {
     guard let origin = sharedHosts.origin(of: mirror) else { return nil }
     return circuits.filter { $0.key.mirror == mirror && $0.key.route.origin == origin }.values
       .compactMap { $0.asked?.monotonic }.max()
@@ -299,11 +296,10 @@ struct BudgetState {
       wish.until > now.wall, let ticket = circuit.breaker.admit(now: now.monotonic)
     else { return circuit }
     // The clock may have been set back since it was remembered.
-    let left = min(
-      (wish.until.nanoseconds - now.wall.nanoseconds + 999_999_999) / 1_000_000_000, Self.longestWish)
+    let left = min((wish.until - now.wall).wholeSeconds, Self.longestWish)
     circuit.breaker.report(ticket, .asked(retryAfter: left), now: now.monotonic, random: 0)
     if wish.mayTry { circuit.breaker.tryNow(now: now.monotonic) }
-    let until = now.monotonic.addingSaturated(UInt64(left) * 1_000_000_000)
+    let until = now.monotonic + .seconds(left)
     circuit.asked = Moment(wall: now.wall.adding(seconds: left), monotonic: until)
     return circuit
   }
@@ -324,13 +320,13 @@ struct BudgetState {
     pump(now)
   }
 
-  /// Nanoseconds until `look` may let somebody in; nil when that does not hang on time.
-  func wait(now: UInt64) -> UInt64? {
+  /// Until `look` may let somebody in; nil when that does not hang on time.
+  func wait(now: Instant) -> Duration? {
     resting.compactMap { circuits[$0]?.breaker.wait(now: now) }.min()
   }
 
   /// Hosts that some mirror leaves alone, in their order; each once, with the longest rest.
-  func rests(now: UInt64) -> [Rest] {
+  func rests(now: Instant) -> [Rest] {
     var rests: [String: Rest] = [:]
     var mirrors: [String: Set<String>] = [:]
     for (gate, circuit) in circuits {
@@ -345,7 +341,7 @@ struct BudgetState {
       }
       let known = rests[rest.origin.text]
       mirrors[rest.origin.text, default: []].insert(gate.mirror)
-      if known == nil || known?.length ?? 0 < rest.length { rests[rest.origin.text] = rest }
+      if known == nil || known?.end ?? Instant() < rest.end { rests[rest.origin.text] = rest }
     }
     for (host, names) in mirrors { rests[host]?.mirrors = names.sorted() }
     return rests.values.sorted { $0.origin.text < $1.origin.text }
@@ -390,16 +386,16 @@ struct BudgetState {
   }
 
   /// Ends all that waits at a circuit.
-  private mutating func refuse(_ gate: Gate, until: UInt64, _ now: Moment) {
+  private mutating func refuse(_ gate: Gate, until: Instant, _ now: Moment) {
     guard let circuit = circuits[gate] else { return }
     let wish = circuit.wish(at: now.monotonic)
-    let rest = max(until, wish ?? 0) - now.monotonic
+    let rest = max(until, wish ?? until) - now.monotonic
     // Kept as the reason of a problem for as long as nobody tries again: it says no time.
     let why = wish != nil ? "asked to be left alone" : "failed again and again, and was left alone"
     let cause = wish != nil ? "" : circuit.cause.map { ": \($0)" } ?? ""
     var failure = DownloadFailure(
       .hostResting, "\(Printable.escape(gate.route.origin.hostAndPort)) \(why)\(cause)",
-      isTransient: true, retryAfter: Int64(clamping: (rest + 999_999_999) / 1_000_000_000))
+      isTransient: true, retryAfter: rest.wholeSeconds)
     failure.isAsked = wish != nil
     for place in circuit.waiting.sorted() {
       guard let entry = entries.removeValue(forKey: place) else { continue }
@@ -436,10 +432,10 @@ struct BudgetState {
 
   /// Forgets a circuit that nothing is known of. When there are too many, also those with a few failures, and those whose
   /// rest is over: a feed may name hosts without end.
-  private mutating func forget(_ gate: Gate, now: UInt64) {
+  private mutating func forget(_ gate: Gate, now: Instant) {
     if let circuit = circuits[gate], circuit.isIdle, circuit.breaker.isFresh { circuits[gate] = nil }
     guard circuits.count > mostKept else { return }
-    for (gate, circuit) in circuits where circuit.isIdle && circuit.breaker.wait(now: now) == 0 {
+    for (gate, circuit) in circuits where circuit.isIdle && circuit.breaker.wait(now: now) == .zero {
       circuits[gate] = nil
     }
     mostKept = max(Self.mostIdle, circuits.count * 2)

@@ -34,8 +34,8 @@ package final class TransferBudget: Sendable {
       package var host: String
       /// When it may be asked again; nil while one request tries whether it is back.
       package var until: Timestamp?
-      /// The same by the monotonic clock, in nanoseconds.
-      package var monotonicUntil: UInt64?
+      /// The same by the monotonic clock.
+      package var monotonicUntil: Instant?
       /// The host asked for it; else it failed again and again.
       package var isAsked = false
       /// Until when: it may be asked again before, for so long a time is not kept to in any case.
@@ -170,7 +170,7 @@ package final class TransferBudget: Sendable {
   package func askedRest(mirror: String) -> Int64? {
     let now = now.monotonic
     guard let until = state.withLock({ $0.book.askedUntil(mirror) }), until > now else { return nil }
-    return Int64(clamping: (until - now + 999_999_999) / 1_000_000_000)
+    return (until - now).wholeSeconds
   }
 
   /// By mirror: what hosts have asked it for, in their order: the same as long as it holds.
@@ -301,9 +301,7 @@ package final class TransferBudget: Sendable {
   func look() -> Int32? {
     let now = now
     change { $0.book.look(now: now) }
-    return state.withLock { $0.book.wait(now: now.monotonic) }.map {
-      Int32(clamping: $0 / 1_000_000 + 1)
-    }
+    return state.withLock { $0.book.wait(now: now.monotonic) }?.milliseconds
   }
 
   // MARK: - Rate

@@ -163,7 +163,7 @@ struct Journal {
       cursor = reached
       lookForOthers()
       cursor = try catchUp(after: cursor, start)
-      if ended.wait(nanoseconds: 1_000_000_000) { break }
+      if ended.wait(atMost: .seconds(1)) { break }
     }
     return ExitStatus.stopped(by: Interruption.shared.received)
   }

@@ -1,3 +1,4 @@
+import TarnCore
 import TarnEngine
 import TarnRuntime
 
@@ -7,7 +8,7 @@ final class LiveProgress: Sendable {
   private let narrator: Narrator
   private let progress: PassProgress
   private let clock: any Clock
-  private let began: UInt64
+  private let began: Instant
   private let ended = Gate()
   private let thread = Locked<WorkerThread?>(nil)
 
@@ -22,7 +23,7 @@ final class LiveProgress: Sendable {
   func start() {
     guard let interval else { return }
     let thread = try? WorkerThread.start(name: "tarn-screen", stackSize: 512 << 10) { [self] in
-      while !ended.wait(nanoseconds: interval) { show() }
+      while !ended.wait(atMost: interval) { show() }
     }
     self.thread.withLock { $0 = thread }
   }
@@ -39,16 +40,16 @@ final class LiveProgress: Sendable {
     narrator.message(ProgressText.total(progress.snapshot(), elapsed: elapsed))
   }
 
-  private var interval: UInt64? {
+  private var interval: Duration? {
     switch narrator.mode {
-    case .terminal: 100_000_000
-    case .json: 1_000_000_000
-    case .dated: 60_000_000_000
+    case .terminal: .milliseconds(100)
+    case .json: .seconds(1)
+    case .dated: .seconds(60)
     case .silent: nil
     }
   }
 
-  private var elapsed: Double { Double(clock.monotonic() - began) / 1e9 }
+  private var elapsed: Double { (clock.monotonic() - began).seconds }
 
   private func show() {
     let snapshot = progress.snapshot()

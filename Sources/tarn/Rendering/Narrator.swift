@@ -25,8 +25,8 @@ struct Narrator: PassObserver {
   private let toldPhases = Locked<Set<PassEvent.Phase>>([])
   /// Causes of many problems, each told once; the summary counts them.
   private let toldCauses = Locked<Set<String>>([])
-  /// Causes of retries, and when each was told last, by the monotonic clock.
-  private let toldRetries = Locked<[String: UInt64]>([:])
+  /// Causes of retries, and when each was told last.
+  private let toldRetries = Locked<[String: Instant]>([:])
 
   init(
     console: Console, style: Style, mode: Mode, isVerbose: Bool, schema: String, mirror: String?,
@@ -76,7 +76,7 @@ struct Narrator: PassObserver {
     let cause = SharedCause.withoutURL(message)
     let now = clock.monotonic()
     return toldRetries.withLock { told in
-      if let last = told[cause], now - last < 60_000_000_000 { return false }
+      if let last = told[cause], now - last < .seconds(60) { return false }
       told[cause] = now
       return true
     }

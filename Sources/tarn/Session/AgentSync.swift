@@ -81,7 +81,7 @@ struct AgentSync {
   }
 
   /// Nanoseconds: so long an agent that was ended may take to come back.
-  private static let longestRestart: UInt64 = 10_000_000_000
+  private static let longestRestart = Duration.seconds(10)
 
   /// - Parameter again: gives the order to an agent that was started since.
   private func follow(
@@ -103,7 +103,7 @@ struct AgentSync {
     while !ended.isOpen {
       let isPatient = session.clock.monotonic() - answered < Self.longestRestart
       guard let status = try status(of: mirror, mayBeAway: isPatient) else {
-        _ = ended.wait(nanoseconds: 200_000_000)
+        _ = ended.wait(atMost: .milliseconds(200))
         continue
       }
       answered = session.clock.monotonic()
@@ -122,7 +122,7 @@ struct AgentSync {
         continue
       }
       tell(document, order.run, isOnlyOne: isOnlyOne, &told)
-      _ = ended.wait(nanoseconds: Terminal.messages.canRedraw ? 200_000_000 : 500_000_000)
+      _ = ended.wait(atMost: .milliseconds(Terminal.messages.canRedraw ? 200 : 500))
     }
     session.say("the agent goes on with the pass: 'tarn cancel \(ShellWord.quote(mirror))' ends it")
     return End(status: ExitStatus.stopped(by: Interruption.shared.received))
@@ -140,7 +140,7 @@ struct AgentSync {
   /// What a log has of it.
   private struct Told {
     var word = ""
-    var time: UInt64 = 0
+    var time = Instant()
   }
 
   private func tell(_ document: StatusDocument, _ run: UInt64, isOnlyOne: Bool, _ told: inout Told) {
@@ -157,7 +157,7 @@ struct AgentSync {
     }
     // Off a terminal a line for each change, and one a minute, as of a pass without an agent.
     let now = session.clock.monotonic()
-    guard word != told.word || now - told.time >= 60_000_000_000 else { return }
+    guard word != told.word || now - told.time >= .seconds(60) else { return }
     session.console.message("\(session.now.rfc3339) \(line)")
     told = Told(word: word, time: now)
   }

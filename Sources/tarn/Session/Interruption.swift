@@ -1,4 +1,5 @@
 import Glibc
+import TarnCore
 import TarnEngine
 import TarnRuntime
 
@@ -16,8 +17,8 @@ final class Interruption: Sendable {
     var restore: (@Sendable () -> Void)?
     /// For a service: SIGHUP means to read the settings again.
     var reload: (@Sendable () -> Void)?
-    /// When what the first signal asks for was begun: nanoseconds of the monotonic clock.
-    var asked: UInt64?
+    /// When what the first signal asks for was begun.
+    var asked: Instant?
   }
   private let state = Locked(State())
 
@@ -82,7 +83,7 @@ final class Interruption: Sendable {
 
   private let clock = SystemClock()
   /// Nanoseconds: timeout(1) and service managers send a signal to the process and to its group, which is one wish.
-  private static let copies: UInt64 = 500_000_000
+  private static let copies = Duration.milliseconds(500)
 
   private func take(_ signal: Int32) {
     if signal == SIGUSR1 {

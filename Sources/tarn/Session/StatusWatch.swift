@@ -69,7 +69,7 @@ struct StatusWatch {
   ///
   /// - Returns: true when a signal, a key or the terminal's end was first.
   private func isOver(_ ended: Gate, _ keys: KeyInput?) -> Bool {
-    guard let keys else { return ended.wait(nanoseconds: 1_000_000_000) }
+    guard let keys else { return ended.wait(atMost: .seconds(1)) }
     switch keys.wait(milliseconds: 1000) {
     case .timedOut: return ended.isOpen
     case .keys(let keys):

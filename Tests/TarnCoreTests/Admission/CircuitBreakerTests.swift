@@ -9,19 +9,18 @@ private final class Circuit {
 
   var state: CircuitBreaker.State { breaker.state }
 
-  func admit(now: UInt64) -> CircuitBreaker.Ticket? { breaker.admit(now: now) }
-  func wait(now: UInt64) -> UInt64? { breaker.wait(now: now) }
-  func report(_ ticket: CircuitBreaker.Ticket, _ outcome: CircuitBreaker.Outcome, now: UInt64, random: Double)
-  {
+  func admit(now: Instant) -> CircuitBreaker.Ticket? { breaker.admit(now: now) }
+  func wait(now: Instant) -> Duration? { breaker.wait(now: now) }
+  func report(
+    _ ticket: CircuitBreaker.Ticket, _ outcome: CircuitBreaker.Outcome, now: Instant, random: Double
+  ) {
     breaker.report(ticket, outcome, now: now, random: random)
   }
 }
 
 @Suite struct CircuitBreakerTests {
-  private static let second: UInt64 = 1_000_000_000
-
   /// Lets so many requests fail, one after the other.
-  private func fail(_ breaker: Circuit, _ count: Int, now: UInt64 = 0, random: Double = 1) {
+  private func fail(_ breaker: Circuit, _ count: Int, now: Instant = 0, random: Double = 1) {
     for _ in 0..<count {
       guard let ticket = breaker.admit(now: now) else { return }
       breaker.report(ticket, .transportFailed, now: now, random: random)
@@ -33,9 +32,9 @@ private final class Circuit {
     fail(breaker, 4)
     #expect(breaker.state == .closed)
     fail(breaker, 1)
-    #expect(breaker.state == .open(until: 30 * Self.second))
-    #expect(breaker.admit(now: 30 * Self.second - 1) == nil)
-    #expect(breaker.wait(now: 10 * Self.second) == 20 * Self.second)
+    #expect(breaker.state == .open(until: .at(30)))
+    #expect(breaker.admit(now: .before(30)) == nil)
+    #expect(breaker.wait(now: .at(10)) == .seconds(20))
   }
 
   @Test func anyAnswerCounts() {
@@ -58,12 +57,12 @@ private final class Circuit {
   @Test func oneProbeDecides() {
     let breaker = Circuit()
     fail(breaker, 5)
-    let probe = breaker.admit(now: 31 * Self.second)
+    let probe = breaker.admit(now: .at(31))
     #expect(probe != nil)
     #expect(breaker.state == .halfOpen)
-    #expect(breaker.admit(now: 99 * Self.second) == nil)
-    #expect(breaker.wait(now: 99 * Self.second) == nil)
-    breaker.report(probe!, .answered, now: 99 * Self.second, random: 0)
+    #expect(breaker.admit(now: .at(99)) == nil)
+    #expect(breaker.wait(now: .at(99)) == nil)
+    breaker.report(probe!, .answered, now: .at(99), random: 0)
     #expect(breaker.state == .closed)
     // One failure more does not open it again.
     fail(breaker, 4)
@@ -73,32 +72,32 @@ private final class Circuit {
   @Test func spansDoubleUpToTheirLimit() {
     let breaker = Circuit()
     fail(breaker, 5)
-    var now: UInt64 = 0
-    var spans: [UInt64] = [30]
+    var now: Instant = 0
+    var spans: [Double] = [30]
     for _ in 0..<8 {
-      now += breaker.wait(now: now) ?? 0
+      now += breaker.wait(now: now) ?? .zero
       fail(breaker, 1, now: now)
-      spans.append((breaker.wait(now: now) ?? 0) / Self.second)
+      spans.append((breaker.wait(now: now) ?? .zero).seconds)
     }
     #expect(spans == [30, 60, 120, 240, 480, 960, 1800, 1800, 1800])
-    now += breaker.wait(now: now) ?? 0
+    now += breaker.wait(now: now) ?? .zero
     breaker.report(breaker.admit(now: now)!, .answered, now: now, random: 0)
     fail(breaker, 5, now: now)
-    #expect(breaker.wait(now: now) == 30 * Self.second)
+    #expect(breaker.wait(now: now) == .seconds(30))
   }
 
   @Test func jitterIsHalfOfTheSpan() {
     for (random, seconds) in [(0.0, 15), (0.5, 22.5)] as [(Double, Double)] {
       let breaker = Circuit()
       fail(breaker, 5, random: random)
-      #expect(breaker.wait(now: 0) == UInt64(seconds * 1e9))
+      #expect(breaker.wait(now: 0) == .seconds(seconds))
     }
   }
 
   @Test func aProbeThatWasGivenUpIsRepeated() {
     let breaker = Circuit()
     fail(breaker, 5)
-    let now = 31 * Self.second
+    let now = Instant.at(31)
     breaker.report(breaker.admit(now: now)!, .cancelled, now: now, random: 0)
     #expect(breaker.admit(now: now) != nil)
   }
@@ -107,15 +106,15 @@ private final class Circuit {
     let breaker = Circuit()
     let early = breaker.admit(now: 0)!
     breaker.report(breaker.admit(now: 0)!, .asked(retryAfter: 100), now: 0, random: 0)
-    #expect(breaker.wait(now: 0) == 100 * Self.second)
+    #expect(breaker.wait(now: 0) == .seconds(100))
     // A shorter wish does not shorten it; a longer one counts, even from an older request.
     breaker.report(early, .asked(retryAfter: 5), now: 0, random: 0)
-    #expect(breaker.wait(now: 0) == 100 * Self.second)
+    #expect(breaker.wait(now: 0) == .seconds(100))
     breaker.report(early, .asked(retryAfter: .max), now: 0, random: 0)
-    #expect(breaker.wait(now: 0) == 3600 * Self.second)
+    #expect(breaker.wait(now: 0) == .seconds(3600))
     breaker.report(early, .asked(retryAfter: .min), now: 0, random: 0)
-    #expect(breaker.wait(now: 0) == 3600 * Self.second)
-    #expect(breaker.admit(now: 3600 * Self.second) != nil)
+    #expect(breaker.wait(now: 0) == .seconds(3600))
+    #expect(breaker.admit(now: .at(3600)) != nil)
   }
 
   /// Requests that were sent before it opened end after it.
@@ -123,16 +122,16 @@ private final class Circuit {
     let breaker = Circuit()
     let tickets = (0..<20).map { _ in breaker.admit(now: 0)! }
     for ticket in tickets[..<5] { breaker.report(ticket, .transportFailed, now: 0, random: 1) }
-    for ticket in tickets[5..<10] { breaker.report(ticket, .transportFailed, now: Self.second, random: 1) }
-    breaker.report(tickets[10], .answered, now: Self.second, random: 0)
-    #expect(breaker.state == .open(until: 30 * Self.second))
-    let probe = breaker.admit(now: 30 * Self.second)!
-    breaker.report(tickets[11], .answered, now: 30 * Self.second, random: 0)
-    breaker.report(tickets[12], .cancelled, now: 30 * Self.second, random: 0)
+    for ticket in tickets[5..<10] { breaker.report(ticket, .transportFailed, now: .at(1), random: 1) }
+    breaker.report(tickets[10], .answered, now: .at(1), random: 0)
+    #expect(breaker.state == .open(until: .at(30)))
+    let probe = breaker.admit(now: .at(30))!
+    breaker.report(tickets[11], .answered, now: .at(30), random: 0)
+    breaker.report(tickets[12], .cancelled, now: .at(30), random: 0)
     #expect(breaker.state == .halfOpen)
-    breaker.report(probe, .answered, now: 30 * Self.second, random: 0)
+    breaker.report(probe, .answered, now: .at(30), random: 0)
     for ticket in tickets[13...] {
-      breaker.report(ticket, .transportFailed, now: 31 * Self.second, random: 0)
+      breaker.report(ticket, .transportFailed, now: .at(31), random: 0)
     }
     #expect(breaker.state == .closed)
   }
@@ -140,7 +139,7 @@ private final class Circuit {
   @Test(arguments: 1...20) func itAlwaysLetsSomebodyInAgain(seed: Int) {
     var random = Seeded(UInt64(seed))
     let breaker = Circuit()
-    var now: UInt64 = 0
+    var now: Instant = 0
     var out: [CircuitBreaker.Ticket] = []
     for _ in 0..<2000 {
       if let ticket = breaker.admit(now: now) { out.append(ticket) }
@@ -152,13 +151,13 @@ private final class Circuit {
         breaker.report(
           out.remove(at: random.below(out.count)), outcome, now: now, random: Double(random.below(100)) / 100)
       }
-      now += UInt64(random.below(20)) * Self.second
+      now += .seconds(random.below(20))
       // Bounded by the longest wish of the host, and half-open only with its probe on the way.
       guard let wait = breaker.wait(now: now) else {
         #expect(!out.isEmpty)
         continue
       }
-      #expect(wait <= 3600 * Self.second)
+      #expect(wait <= .seconds(3600))
     }
   }
 }

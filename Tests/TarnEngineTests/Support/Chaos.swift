@@ -129,7 +129,7 @@ final class Chaos {
 
   /// Long enough, now and then, for the trash to expire.
   func letTimePass() {
-    if roll(4) == 0 { world.clock.advance(seconds: 8 * 24 * 3600) }
+    if roll(4) == 0 { world.clock.advance(.seconds(8 * 24 * 3600)) }
   }
 
   /// What the server has of it now.

@@ -372,25 +372,25 @@ final class MovingClock: Clock {
   init(_ clock: ManualClock) { self.clock = clock }
 
   func now() -> Int64 {
-    clock.advance(nanoseconds: 1_000_000)
+    clock.advance(.milliseconds(1))
     return clock.now()
   }
 
-  func monotonic() -> UInt64 { clock.monotonic() }
+  func monotonic() -> Instant { clock.monotonic() }
 }
 
 /// Wall time as told; monotonic time leaps at each look.
 final class RushingClock: Clock {
   private let wall: ManualClock
-  private let monotonicTime = Locked<UInt64>(1)
+  private let monotonicTime = Locked(Instant())
 
   init(wall: ManualClock) { self.wall = wall }
 
   func now() -> Int64 { wall.now() }
 
-  func monotonic() -> UInt64 {
+  func monotonic() -> Instant {
     monotonicTime.withLock { time in
-      time += 200_000_000_000
+      time += .seconds(200)
       return time
     }
   }

@@ -63,17 +63,17 @@ final class Collector: DownloadReceiver {
 
   /// Blocks until the end, at most 30 s.
   func outcome() -> DownloadOutcome? {
-    heard.wait(nanoseconds: 30_000_000_000) { $0.outcomes.first }
+    heard.wait(atMost: .seconds(30)) { $0.outcomes.first }
   }
 
   /// Blocks until `.full` was answered `count` times, at most 30 s.
   func paused(_ count: Int) -> Bool {
-    heard.wait(nanoseconds: 30_000_000_000) { $0.pauses >= count ? true : nil } ?? false
+    heard.wait(atMost: .seconds(30)) { $0.pauses >= count ? true : nil } ?? false
   }
 
   /// Blocks until the head came, at most 30 s.
   func head() -> ResponseHead? {
-    heard.wait(nanoseconds: 30_000_000_000) { $0.heads.first }
+    heard.wait(atMost: .seconds(30)) { $0.heads.first }
   }
 
   var bytes: [UInt8] { heard.withLock { $0.bytes } }
