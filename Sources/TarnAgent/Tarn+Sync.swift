@@ -101,7 +101,7 @@ extension Tarn {
     var pass = try passRequest(feed, options, request, in: home)
     pass.wasRebuilt = mirror.setAside != nil
     pass.isJournalLost = { isUnmade(mirror, made) }
-    if request.isOnce { pass.choosesOthers = try choosesOthers(pass.policy, mirror.ledger) }
+    if request.isOnce { try compare(&pass, with: own(request, mirror.ledger), mirror.ledger) }
     let ports = try makePorts(
       feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,
       stage: home.stateDirectory + "/stage.sqlite", observer: observer)
@@ -313,16 +313,34 @@ extension Tarn {
     return downloader
   }
 
-  /// Whether a pass chooses other files than the mirror does by the options that it remembers.
-  private func choosesOthers(_ policy: PassPolicy, _ ledger: any LedgerPort) throws(PassFailure) -> Bool {
-    let remembered: String?
+  /// The mirror's own options, of the settings or remembered.
+  private func own(_ request: SyncRequest, _ ledger: any LedgerPort) throws(PassFailure) -> PassOptions {
+    if let own = request.ownOptions { return own }
     do throws(LedgerFailure) {
-      remembered = try ledger.fact(.options)
+      return PassOptions(encoded: try ledger.fact(.options) ?? "")
     } catch {
       throw PassFailure(error)
     }
-    guard let remembered, let own = try? PassOptions(encoded: remembered).policy() else { return false }
-    return policy.filter != own.filter || policy.window != own.window
+  }
+
+  /// Sees whether a pass chooses other files, or deletes less, than the mirror does by its own options.
+  private func compare(
+    _ pass: inout PassRequest, with options: PassOptions, _ ledger: any LedgerPort
+  ) throws(PassFailure) {
+    guard let own = try? options.policy() else { return }
+    pass.choosesOthers = pass.policy.filter != own.filter || pass.policy.window != own.window
+    pass.keepsHold = pass.choosesOthers || own.deletes && !pass.policy.deletes
+    guard pass.choosesOthers else { return }
+    // A new list would stand there before files that it names; the one that is there stays.
+    pass.policy.keepsList = false
+    do throws(LedgerFailure) {
+      guard let known = try ledger.fact(.keptList), let path = Base64.decode(Array(known.utf8)) else {
+        return
+      }
+      pass.policy.filter.exclude = pass.policy.filter.exclude.adding(RelativePath(trusted: path))
+    } catch {
+      throw PassFailure(error)
+    }
   }
 
   /// The folder and the ledger as they are, without a lock; nothing is made.

@@ -57,6 +57,8 @@ package struct SyncRequest: Sendable {
   package var recreate = false
   /// Follow another feed from now on.
   package var changeFeed = false
+  /// The mirror's own options, where its settings have them; nil where it remembers them.
+  package var ownOptions: PassOptions?
   /// These options are all that hold: what the mirror remembers of earlier ones counts for nothing.
   package var forgetsOptions = false
   /// Say what would be done: the caller asks for `plan`, never for `sync`.

@@ -19,9 +19,9 @@ extension Pass {
         others.append(item)
       }
     }
-    var end = try walk.root(document) {
+    var end = try walk.root(document) { end in
       pageStart = position
-      return catalog.wantsMore
+      return try catalog.wantsMore(title: end.title)
     }
     // Where all that is wanted stands on the first page, that one says all.
     if walk.pages == 0 { end.next = nil }

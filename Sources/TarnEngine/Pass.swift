@@ -11,9 +11,10 @@ package struct PassRequest: Sendable {
   package var wasRebuilt = false
   /// Its options hold for this pass alone.
   package var isOnce = false
-  /// And they choose other files than the mirror's own: how the mirror stood before is not made better by what this pass says of
-  /// a part of it.
+  /// And they choose other files than the mirror's own: this pass says nothing of the mirror as a whole, which stays as it was.
   package var choosesOthers = false
+  /// Deletions that wait for an approval go on waiting: this pass judges none, or not by the mirror's own options.
+  package var keepsHold = false
   /// What the ledger remembers once the feed was read: a mistyped feed is not followed from then on.
   package var facts: [(name: LedgerFact, value: String)] = []
   /// A digest of all that shapes what the feed comes to, beside the feed itself; nil to read it whole whatever is known
@@ -180,7 +181,7 @@ package struct Pass {
     let saysAll = isRead && !builder.hasBlindSpot && !request.choosesOthers
     try accept(end, document, builder, solved: builder.old.solved(saysAll: saysAll))
     // A plan that is held is of an older manifest: what it names may be wanted again.
-    try note([.dropHolds])
+    if !request.keepsHold { try note([.dropHolds]) }
     try meanwhile.followNewManifest()
     let dead = builder.deadPartials(saysAll: saysAll)
     try recovery.drop(partials: dead.subtracting(meanwhile.pathsAtWork))
@@ -271,12 +272,19 @@ package struct Pass {
     var changes = request.facts.map { LedgerChange.fact($0.name, $0.value) }
     changes += solved.map { .dropProblem(name: $0) }
     changes += [
-      .fact(.format, end.format), .fact(.entriesWanted, String(builder.counts.wanted)),
-      .fact(.entriesCurrent, String(builder.counts.current)),
+      .fact(.format, end.format)
     ]
-    changes += sizes(builder.bytes)
+    if !request.choosesOthers {
+      changes += [
+        .fact(.entriesWanted, String(builder.counts.wanted)),
+        .fact(.entriesCurrent, String(builder.counts.current)),
+      ]
+      changes += sizes(builder.bytes)
+    }
     if let version = end.version { changes.append(.fact(.manifestVersion, String(version))) }
-    changes.append(.fact(.keptList, builder.listPath.map { Base64.encode($0.bytes) }))
+    if !request.choosesOthers {
+      changes.append(.fact(.keptList, builder.listPath.map { Base64.encode($0.bytes) }))
+    }
     changes.append(.fact(.refresh, end.refreshSeconds.map { String($0) }))
     changes.append(.fact(.upstreamChanged, end.isIndex ? nil : document.head?.changed?.rfc3339))
     changes += builder.learned
@@ -425,7 +433,7 @@ package struct Pass {
       .fact(.outcome, report.outcome), .fact(.trashKept, request.policy.keepTrash.map(String.init)),
     ]
     changes += PassProgress.Snapshot.noChanges + sizes(report.bytes)
-    changes += before?.changes ?? []
+    changes += before?.changes(deleted: report.counts.deleted) ?? []
     changes.append(.fact(.feedRecord, feed?.encoded))
     if report.isInSync, before == nil { changes.append(.fact(.success, report.ended.rfc3339)) }
     changes.append(.fact(.latestTime, String(try latestTime().nanoseconds)))

@@ -223,7 +223,12 @@ import Testing
     ("http://m e:secret@h/a", "http://***@h/a"), ("http:/me:secret@h/a", "http:/***@h/a"),
     ("feed:me:secret@h", "feed:***@h"), ("me:secret@h/a", "me:***@h/a"),
     ("\\\\me:secret@h\\a", "\\\\***@h\\a"), ("feed:http://me:secret@h/a", "feed:http://***@h/a"),
+    ("http://me:ab#secret@h/a", "http://***@h/a"), ("http://me:ab/secret@h", "http://***@h"),
+    ("ssh me:secret@h", "***@h"), ("http%3A//me:secret@h/x", "***@h/x"),
+    ("\"http://me:secret@h/x\"", "***@h/x\""),
     ("photo@2x.png", "photo@2x.png"), ("http://h/a@b", "http://h/a@b"),
+    ("http://h:80/a@b", "http://h:80/a@b"),
+    ("Part 1: talks @ noon", "Part 1: talks @ noon"),
   ])
   func aRefusedAddressKeepsItsPassword(_ address: String, _ shown: String) throws {
     let world = World()

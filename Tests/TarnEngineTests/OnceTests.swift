@@ -28,15 +28,16 @@ import Testing
     return world
   }
 
-  @Test(arguments: ["running", "stopped", "failed"])
-  func aPassThatDidNotEndStaysUnfinished(_ outcome: String) throws {
+  @Test(arguments: [("running", "interrupted"), ("stopped", "interrupted"), ("failed", "failing")])
+  func aPassThatDidNotEndStaysUnfinished(_ outcome: String, _ state: String) throws {
     let world = mirror()
     try world.ledger.apply([
       .fact(.outcome, outcome), .fact(.entriesWanted, "2"), .fact(.entriesCurrent, "0"),
+      .fact(.failure, outcome == "failed" ? "the feed is a login page" : nil),
     ])
     #expect(try narrow(world).isInSync)
     let document = try status(world)
-    #expect(document.state == "interrupted" && document.lastSuccess == nil)
+    #expect(document.state == state && document.lastSuccess == nil)
     #expect(document.entries.wanted == 2)
     #expect(try world.run().isInSync)
     #expect(try status(world).state == "idle")
@@ -50,6 +51,64 @@ import Testing
     let document = try status(world)
     #expect(document.state == "idle" && document.entries.wanted == 2 && document.entries.current == 2)
     #expect(document.lastSuccess == before.lastSuccess)
+  }
+
+  /// It is no pass of the whole, whatever the mirror's own options are.
+  @Test func aFirstPassForOnceLeavesTheMirrorUnfinished() throws {
+    let world = mirror()
+    #expect(try narrow(world).isInSync)
+    let document = try status(world)
+    #expect(document.state == "interrupted" && document.lastSuccess == nil)
+    #expect(try world.run().isInSync)
+    #expect(try status(world).state == "idle")
+  }
+
+  @Test func aPassThatIsKilledLeavesTheNumbers() throws {
+    let world = mirror()
+    #expect(try world.run().isInSync)
+    world.policy.filter.include = PathPatterns(["a*"])
+    (world.isOnce, world.choosesOthers) = (true, true)
+    world.items = [.entry(world.serve("a", "another text a"))]
+    // As of a pass that is killed: nothing is put back.
+    world.log.onEvent { [ledger = world.ledger] _, event in
+      guard case .planned = event else { return }
+      #expect((try? ledger.fact(.entriesWanted)) == "2" && (try? ledger.fact(.outcome)) == "running")
+    }
+    #expect(try world.run().isInSync)
+    #expect(try status(world).entries.wanted == 2)
+  }
+
+  @Test func whatItDeletesIsMissed() throws {
+    let world = mirror()
+    #expect(try world.run().isInSync)
+    world.items = []
+    world.want("b", "text b")
+    world.policy.deletes = true
+    world.policy.deleteLimit = .off
+    world.choosesOthers = true
+    world.isOnce = true
+    let deleted = try world.run().counts.deleted
+    let document = try status(world)
+    #expect(deleted == 1 && document.state == "interrupted" && document.entries.current == 1)
+  }
+
+  /// Deletions that wait for an approval go on waiting.
+  @Test(arguments: [true, false]) func whatIsHeldStaysHeld(choosesOthers: Bool) throws {
+    let world = World()
+    world.policy.deletes = true
+    for number in 0..<20 { world.want("a\(number)", "text \(number)") }
+    #expect(try world.run().isInSync)
+    world.items.removeLast(12)
+    #expect(try world.run().counts.held == 12)
+    let held = try status(world).held?.plan
+    if choosesOthers {
+      _ = try narrow(world)
+    } else {
+      (world.policy.deletes, world.isOnce, world.keepsHold) = (false, true, true)
+      try world.run()
+    }
+    #expect(try held != nil && status(world).held?.plan == held)
+    #expect(try status(world).state == "held")
   }
 
   @Test func whatFailedBesideItStaysFailed() throws {

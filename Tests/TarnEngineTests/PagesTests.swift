@@ -79,6 +79,30 @@ import Testing
     #expect(world.files.count == 6)
   }
 
+  /// The filter chooses first, and `keep` counts what it leaves.
+  @Test func whatAFilterLeavesOutCountsForNothing() throws {
+    let world = pagedWorld(keep: 2)
+    world.policy.filter.include = PathPatterns(["*5*", "*6*"])
+    #expect(try world.run().isInSync)
+    #expect(pages(world) == 3 && world.files.count == 2)
+  }
+
+  /// What names nothing new is the end, whatever it calls the next one.
+  @Test func emptyPagesEnd() throws {
+    let world = pagedWorld(keep: 100)
+    serve(world, "3", [], next: "4")
+    for number in 4..<40 { serve(world, "\(number)", [], next: "\(number + 1)") }
+    try world.run()
+    #expect(pages(world) == 3)
+  }
+
+  @Test func aPageThatIsAnotherListIsTold() throws {
+    let world = pagedWorld(keep: 6)
+    serve(world, "2", [.entry(world.serve("a", "text"))])
+    #expect(try world.run().problems.map(\.code) == ["page-of-another-kind"])
+    #expect(world.files.count == 2)
+  }
+
   @Test func pagesThatLeadBackEnd() throws {
     let world = pagedWorld(keep: 100)
     serve(world, "3", episodes(5...6, world), next: "2")
@@ -92,7 +116,9 @@ import Testing
     world.settings = "settings"
     try world.run()
     #expect(try !world.run().isFeedUnchanged)
-    #expect(pages(world) == 2)
+    // All that is kept is there.
+    #expect(pages(world) == 1)
+    #expect(try world.run().isFeedUnchanged)
   }
 
   // MARK: Listings

@@ -102,6 +102,7 @@ extension SyncRequest {
     name = settings.name
     state = settings.state
     options = settings.options
+    ownOptions = settings.options
     adopt = settings.adopts
     changeFeed = true
     forgetsOptions = true

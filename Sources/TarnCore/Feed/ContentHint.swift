@@ -27,12 +27,14 @@ package struct ContentDoubt: Sendable {
     /// Audio, video or an image.
     case media(String)
     /// An archive, an image of a disk, a document, a recording: never markup. The feed's words say so, or its name alone.
-    case binary(isTold: Bool)
+    case binary
     /// No web page, and perhaps a text all the same: what is compressed, which some servers unpack on the way, and types that
     /// nobody knows.
     case other
-    /// A digest or a signature: a text that is never markup.
-    case proof
+    /// A digest: letters and digits, never markup.
+    case digest
+    /// A signature: never markup.
+    case signature
     /// Markup, another text, or what a program makes as it is asked.
     case text
     case nothing
@@ -74,7 +76,7 @@ package struct ContentDoubt: Sendable {
   ///   - contentType: as the server sent it.
   package func doubt(opening: some Collection<UInt8>, contentType: String?) -> FolderFailure? {
     let came = Opening(opening)
-    if came.isDrawing(contentType) { return nil }
+    guard !came.isDrawing(contentType), !came.hasMagic else { return nil }
     let why: String?
     switch declared {
     case .media(let type) where came.isMarkup || came.isJSON || came.isPointer:
@@ -84,7 +86,8 @@ package struct ContentDoubt: Sendable {
       why = nil
     case _ where !mayBePage && came.isPage && Self.isHTML(contentType),
       .binary where came.isMarkup || came.isJSON || came.isPointer,
-      .proof where came.isMarkup || came.isJSON,
+      .digest where came.isMarkup || came.isJSON || Self.isHTML(contentType) && !came.hasDigest,
+      .signature where came.isMarkup,
       .other
     where came.isPage || came.isErrorDocument || came.isPointer || came.isMarkup && Self.isHTML(contentType):
       why = "\(Self.came(contentType)) came, which the file's name or its declared type does not fit"
@@ -117,19 +120,18 @@ package struct ContentDoubt: Sendable {
     guard size != hint.length else { return nil }
     let isTiny = size < Self.leastMedia
     let isShort = hint.length.map { size < $0 / 2 } ?? false
-    let looksLikeText = opening.isEmpty ? isTiny || isShort : Opening(opening).isText
-    let isSaidToBeText = Self.isText(contentType)
+    let came = Opening(opening)
+    guard !came.isDrawing(contentType), !came.hasMagic else { return nil }
+    let looksLikeText = opening.isEmpty ? isTiny || isShort : came.isText
     // A longer body is called a text only where the server calls it one as well.
-    let isText = looksLikeText && isSaidToBeText
+    let isText = looksLikeText && Self.isText(contentType)
     let isScrap = looksLikeText && isTiny && isShort
-    guard !Opening(opening).isDrawing(contentType) else { return nil }
     let isDoubted =
       switch declared {
-      case .media: isText || isSaidToBeText && (isTiny || isShort) || isScrap
-      case .binary(let isTold): isText && (isTold || isShort || isTiny) || isScrap
+      case .media, .binary: isText || isScrap
       case .other: isText && (isShort || hint.length == nil && isTiny && Self.isAnswer(contentType))
       case .nothing: isText && isShort
-      case .text, .proof: false
+      case .text, .digest, .signature: false
       }
     guard isDoubted else { return nil }
     let what = "\(Self.came(contentType)) of \(Units.count(size, "byte")) came where the feed "
@@ -143,7 +145,7 @@ package struct ContentDoubt: Sendable {
     if let sizes = hint.sizes { return sizes.contains(0) }
     return switch declared {
     case .media, .binary: false
-    case .text, .proof: hint.length == nil
+    case .text, .digest, .signature: hint.length == nil
     case .other, .nothing: hint.length == nil && !isEnclosure
     }
   }
@@ -215,13 +217,36 @@ private struct Opening {
   /// A web page, by its own first words; comments may stand in front of them.
   var isPage: Bool {
     let start = start
-    return start.hasPrefix("<!doctype html") || Self.pageElements.contains { start.hasPrefix("<\($0)") }
+    return start.hasPrefix("<!doctype html")
+      || Self.pageElements.contains { name in
+        guard start.hasPrefix("<\(name)") else { return false }
+        // `<metadata>` is none of these.
+        return !(start.dropFirst(name.utf8.count + 1).first?.isLetter ?? false)
+      }
+  }
+
+  /// Files of these kinds may look like texts for a while.
+  var hasMagic: Bool {
+    ["%PDF-", "%!PS", "GIF8", "PK\u{3}\u{4}", "ID3", "RIFF", "OggS", "fLaC", "MThd", "!<arch>"].contains {
+      text.starts(with: $0.utf8)
+    }
+  }
+
+  /// A digest in hexadecimal stands in it.
+  var hasDigest: Bool {
+    var length = 0
+    for byte in text {
+      let isDigit = (0x30...0x39).contains(byte) || (0x61...0x66).contains(byte | 0x20)
+      length = isDigit ? length + 1 : 0
+      if length == 32 { return true }
+    }
+    return false
   }
 
   /// What pages begin with, also such as a program writes without a head.
   private static let pageElements = [
     "html", "head", "body", "title", "meta", "link", "style", "script", "base", "center", "h1", "h2", "h3",
-    "p>", "b>", "br", "hr", "div", "font", "form", "table", "frameset", "iframe", "a href", "noscript",
+    "p", "b", "br", "hr", "div", "font", "form", "table", "frameset", "iframe", "a href", "noscript",
   ]
 
   /// Behind the comment, or the declaration of XML, that stands first; nil where none does.
@@ -264,7 +289,7 @@ extension ContentDoubt {
   /// Endings of texts that no server shows as a page.
   private static let plainEndings: Set<String> = [
     "txt", "json", "jsonl", "ndjson", "csv", "tsv", "torrent", "m3u", "m3u8", "pls", "srt", "vtt", "gpx",
-    "kml", "log", "nfo", "conf", "ini",
+    "kml", "nfo", "conf", "ini",
     "toml",
     "yaml", "yml",
   ]
@@ -274,7 +299,7 @@ extension ContentDoubt {
     let type = hint.mediaType.map { String(decoding: $0, as: UTF8.self) } ?? ""
     let isKnown =
       binaryEndings.contains(ending) || otherEndings.contains(ending) || plainEndings.contains(ending)
-      || proofEndings.contains(ending)
+      || digestEndings.contains(ending) || signatureEndings.contains(ending)
     return !isKnown || hasPageInside(entry)
       || ["text/html", "application/xhtml+xml"].contains(type) || isOfText(type) && !type.hasPrefix("text/")
   }
@@ -290,14 +315,15 @@ extension ContentDoubt {
   private static func declared(_ entry: Entry, _ ending: String) -> Declared {
     let text = entry.hint.mediaType.map { Printable.escape($0) } ?? ""
     let isTold = !text.isEmpty && !saysNothing.contains(text)
-    if proofEndings.contains(ending) { return .proof }
+    if digestEndings.contains(ending) { return .digest }
+    if signatureEndings.contains(ending) { return .signature }
     if isTold, isOfText(text) || madeEndings.contains(ending) { return .text }
     // A TypeScript file, by a server's table of endings.
     if text == "video/mp2t" { return .other }
     if isTold, isMedia(text) || mediaTypes.contains(text) { return .media(text) }
-    if isTold, binaryTypes.contains(text) { return .binary(isTold: true) }
+    if isTold, binaryTypes.contains(text) { return .binary }
     if textEndings.contains(ending) || isNamedAsText(entry) || hasPageInside(entry) { return .text }
-    if binaryEndings.contains(ending) { return .binary(isTold: false) }
+    if binaryEndings.contains(ending) { return .binary }
     return isTold || otherEndings.contains(ending) ? .other : .nothing
   }
 
@@ -311,7 +337,7 @@ extension ContentDoubt {
   private static func isOfText(_ type: String) -> Bool {
     let ends = [
       "xml", "json", "mpegurl", "scpls", "svg", ".mpd", "ms-asf", "ms-asx", "ms-wax", "ms-wvx", "ms-wmx",
-      "realaudio", "javascript", "yaml", "anymap", "bitmap", "graymap", "pixmap", "dxf",
+      "realaudio", "javascript", "yaml", "anymap", "bitmap", "graymap", "pixmap", "dxf", "metalink",
     ]
     return type.hasPrefix("text/") || ends.contains { type.hasSuffix($0) }
   }
@@ -339,21 +365,23 @@ extension ContentDoubt {
   private static let binaryEndings: Set<String> = [
     "mp3", "m4a", "m4b", "aac", "ogg", "oga", "ogv", "opus", "flac", "wav", "mp4", "m4v", "mov", "mkv",
     "webm", "avi", "wma", "wmv", "mpg", "mpeg", "3gp", "flv", "aif", "aiff", "m2ts",
-    "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "ico", "bmp", "tif", "tiff", "pdf", "epub",
+    "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "bmp", "tif", "tiff", "pdf", "epub",
     "docx", "xlsx", "pptx", "odt", "ods", "odp", "mobi", "azw", "azw3", "djvu", "cbz", "cbr",
-    "zip", "tgz", "txz", "7z", "rar", "tar", "iso", "qcow2", "vmdk",
-    "ova", "vdi", "vhd", "vhdx", "raw", "squashfs", "snap", "psd", "wasm", "ttf", "otf", "woff", "woff2",
-    "sqlite", "db",
-    "gem", "crate", "nupkg", "udeb", "drpm", "tbz2", "tzst", "mid", "gguf", "safetensors", "onnx", "pt",
+    "zip", "tgz", "txz", "7z", "rar", "tar", "iso", "qcow2",
+    "ova", "vdi", "vhd", "vhdx", "squashfs", "psd", "wasm", "ttf", "otf", "woff", "woff2",
+    "sqlite",
+    "gem", "crate", "nupkg", "udeb", "drpm", "tbz2", "tzst", "mid", "gguf", "safetensors", "onnx",
     "ckpt", "h5", "npz",
-    "npy", "blend", "fbx", "so", "dll",
+    "npy", "blend", "dll",
     "deb", "rpm", "apk", "exe", "msi", "dmg", "jar", "whl", "parquet",
   ]
 
-  private static let proofEndings: Set<String> = [
+  private static let signatureEndings: Set<String> = ["asc", "sig", "gpg"]
+
+  private static let digestEndings: Set<String> = [
     "md5", "sha1", "sha224", "sha256", "sha384", "sha512", "b2", "b3", "md5sum", "sha1sum", "sha256sum",
     "sha512sum",
-    "asc", "sig", "gpg",
+
   ]
 
   /// Of texts, whatever length the feed tells.
@@ -370,7 +398,9 @@ extension ContentDoubt {
     return name.count >= 3 && name.allSatisfy { (0x41...0x5A).contains($0) || 0x5F == $0 }
   }
 
-  private static let otherEndings: Set<String> = ["gz", "bz2", "xz", "zst", "lz4", "lzma", "img", "bin"]
+  private static let otherEndings: Set<String> = [
+    "gz", "bz2", "xz", "zst", "lz4", "lzma", "img", "bin", "ico", "vmdk", "raw", "snap", "fbx", "so",
+  ]
 
   fileprivate static func mediaType(_ contentType: String?) -> String {
     let type = (contentType ?? "").prefix { $0 != ";" }.lowercased()

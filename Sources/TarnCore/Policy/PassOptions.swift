@@ -52,7 +52,8 @@ package struct PassOptions: Sendable, Equatable {
     package var expected: String
 
     package var message: String {
-      "--\(name.rawValue): '\(Printable.escape(value))' is not \(expected)"
+      let shown = name == .proxy ? Redaction.address(value) : value
+      return "--\(name.rawValue): '\(Printable.escape(shown))' is not \(expected)"
     }
   }
 

@@ -46,6 +46,13 @@ package struct PathPatterns: Sendable, Equatable {
 
   package var isEmpty: Bool { patterns.isEmpty }
 
+  /// These, and one that fits a single path.
+  package func adding(_ path: RelativePath) -> PathPatterns {
+    let special = Set("*?[\\".utf8)
+    let bytes = path.bytes.flatMap { special.contains($0) ? [UInt8(ascii: "\\"), $0] : [$0] }
+    return PathPatterns(texts + ["/" + String(decoding: bytes, as: UTF8.self)])
+  }
+
   /// Why a pattern would never match, with the place in it; nil for a sound one, and for no text at all: it takes the place of
   /// patterns that are remembered.
   package static func fault(in text: String) -> String? {

@@ -22,19 +22,34 @@ package enum Redaction {
     return String(decoding: plain + rest, as: UTF8.self)
   }
 
-  /// The same of what was meant to be one address and is none: a blank in a password, one slash or none behind the scheme.
+  /// The same of what was meant to be one address and is none: a password with blanks, slashes and marks in it, one slash or none
+  /// behind the scheme, or no scheme. What stands between a colon and the last `@` may be one.
   package static func address(_ address: String) -> String {
     let bytes = Array(address.utf8)
     let scheme = bytes.prefix { Self.schemeCharacters.contains($0) }
     let hasScheme = !scheme.isEmpty && bytes[scheme.endIndex...].first == UInt8(ascii: ":")
     var start = hasScheme ? scheme.endIndex + 1 : 0
     let slashes = bytes[start...].prefix { $0 == UInt8(ascii: "/") || $0 == UInt8(ascii: "\\") }
-    guard hasScheme || slashes.count >= 2 else { return Self.text(address) }
     start = slashes.endIndex
+    guard let at = bytes[start...].lastIndex(of: UInt8(ascii: "@")), at + 1 < bytes.count,
+      bytes[at + 1] > 0x20
+    else { return Self.text(address) }
     let authority = bytes[start...].prefix { !Self.ends.contains($0) }
-    guard let at = authority.lastIndex(of: UInt8(ascii: "@")) else { return Self.text(address) }
+    let isUser = authority.contains(UInt8(ascii: "@")) && (hasScheme || slashes.count >= 2)
+    let front = bytes[start..<at]
+    let isPlace = Self.isHostAndPort(authority) && (hasScheme || authority.contains(UInt8(ascii: ":")))
+    guard isUser || front.contains(UInt8(ascii: ":")) && !isPlace
+    else { return Self.text(address) }
     return String(decoding: bytes[..<start], as: UTF8.self) + "***"
       + Self.text(String(decoding: bytes[at...], as: UTF8.self))
+  }
+
+  /// `example.org`, `example.org:8080`.
+  private static func isHostAndPort(_ authority: ArraySlice<UInt8>) -> Bool {
+    let parts = authority.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+    return parts.count == 1
+      || parts.count == 2 && !parts[0].isEmpty && parts[1].allSatisfy { (0x30...0x39).contains($0) }
+        && parts[0].allSatisfy { Self.schemeCharacters.contains($0) }
   }
 
   /// Of an address's host, and what stands before it. No quotes: a password may hold them.

@@ -36,8 +36,10 @@ final class ListingWalk {
 
   /// Parses the feed's own document, and its further pages; directories that they name are queued.
   ///
-  /// - Parameter wantsMore: whether another page is to be read.
-  func root(_ document: FeedReader.Document, while wantsMore: () -> Bool = { true }) throws -> FeedEnd {
+  /// - Parameter wantsMore: whether another page is to be read, by what the first one says of the whole.
+  func root(
+    _ document: FeedReader.Document, while wantsMore: (FeedEnd) throws -> Bool = { _ in true }
+  ) throws -> FeedEnd {
     var sum = ListingSum()
     var found: [(String, RelativePath)] = []
     func take(_ item: FeedItem) throws {
@@ -45,23 +47,28 @@ final class ListingWalk {
       if case .directory(let url, let path) = item { found.append((url, path)) } else { try sink(item) }
     }
     let end = try reader.parse(document, place: nil, sink: take)
-    try readOn(behind: end, at: document.url, place: nil, while: wantsMore, take)
+    try readOn(behind: end, document, place: nil, while: { try wantsMore(end) }, take)
     for (url, path) in found { add(url: url, place: path, above: [sum.value]) }
     return end
   }
 
   /// Reads the pages behind a document, one after the other: each names the next. A page that cannot be read ends them, and is told.
   private func readOn(
-    behind first: FeedEnd, at url: String, place: RelativePath?, while wantsMore: () -> Bool,
-    _ take: (FeedItem) throws -> Void
+    behind first: FeedEnd, _ document: FeedReader.Document, place: RelativePath?,
+    while wantsMore: () throws -> Bool, _ take: (FeedItem) throws -> Void
   ) throws {
-    var (end, known) = (first, Set([url]))
-    while let next = end.next, wantsMore() {
+    guard first.next != nil else { return }
+    let kind = try reader.kind(of: document)
+    var (end, known) = (first, Set([document.url]))
+    while let next = end.next, try wantsMore() {
       do {
         guard known.count <= Self.mostPages, known.insert(next).inserted else {
           throw FeedFailure(code: "pages-loop", message: "the pages of this list lead back to one of them")
         }
         let document = try reader.finish(reader.start(next, limit: FeedReader.mostListingBytes))
+        guard try reader.kind(of: document) == kind else {
+          throw FeedFailure(code: "page-of-another-kind", message: "this page is no page of the same list")
+        }
         end = try reader.parse(document, place: place, sink: take)
         pages += 1
       } catch let failure as FeedFailure {
@@ -128,7 +135,7 @@ final class ListingWalk {
     } else {
       _ = try reader.parse(document, place: listing.place, sink: take)
     }
-    try readOn(behind: end, at: document.url, place: listing.place, while: { true }, take)
+    try readOn(behind: end, document, place: listing.place, while: { true }, take)
     // Links are never known to be all, which the feed itself says already.
     if !end.isComplete, reader.policy.format != .links {
       fail(listing, code: "listing-incomplete", message: end.incompleteReason)

@@ -62,8 +62,18 @@ final class WindowCatalog {
     self.stop = stop
   }
 
-  /// Fewer files were named than are to be kept.
-  var wantsMore: Bool { policy.window.keep.map { enclosures.count < $0 } ?? false }
+  /// Files that were named up to the page before; nil before the first.
+  private var namedBefore: Int?
+
+  /// Whether another page is to be read: fewer files are wanted so far than are to be kept. A page that named nothing new ends it,
+  /// and so does one that is too old.
+  func wantsMore(title: [UInt8]) throws -> Bool {
+    guard let keep = policy.window.keep, enclosures.count > namedBefore ?? -1 else { return false }
+    namedBefore = enclosures.count
+    let resolution = try resolve(title: title)
+    guard let newest = resolution.newest, newest.wanted.count < keep else { return false }
+    return policy.window.maxAge == nil || resolution.tooOld == 0
+  }
 
   func take(_ enclosure: Enclosure) throws(FeedFailure) {
     guard enclosures.count < Self.most else {

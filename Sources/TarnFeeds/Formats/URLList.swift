@@ -68,6 +68,12 @@ struct URLList: FeedFormat {
     guard !name.contains(0x2F) || !out.isEmpty else {
       return Refusal.of(text: shown, code: "path-encoded-slash", reason: "the name of one file holds a slash")
     }
+    // What has no host is no address of a file, and what stands before an `@` may be a password.
+    if let first, first.scheme != nil, first.authority == nil, first.path.contains(UInt8(ascii: "@")),
+      out.isEmpty
+    {
+      return Refusal.of(text: shown, code: "scheme-not-supported", reason: "its URL names no host")
+    }
     let place = (directory.isEmpty ? [] : directory + [0x2F]) + (out.isEmpty ? name : out)
     let path: RelativePath
     do throws(PathRefusal) {

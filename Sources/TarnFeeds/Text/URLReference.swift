@@ -61,7 +61,7 @@ struct URLReference: Equatable {
   private static func isPlain(
     behindScheme text: UnsafeBufferPointer<UInt8>, keeps: UnsafeBufferPointer<Bool>
   ) -> Bool {
-    var isHost = true
+    var (isHost, isPort, isBracket) = (true, false, false)
     // Of the host, or of the segment at hand.
     var (length, dots) = (0, 0)
     for byte in text {
@@ -71,7 +71,13 @@ struct URLReference: Equatable {
         (isHost, length, dots) = (false, 0, 0)
       case UInt8(ascii: "?"), UInt8(ascii: "#"): return false
       case UInt8(ascii: "@") where isHost, UInt8(ascii: "%") where isHost: return false
-      case UInt8(ascii: ":") where isHost && length == 0: return false
+      case UInt8(ascii: "[") where isHost:
+        isBracket = true
+        length += 1
+      case UInt8(ascii: ":") where isHost && !isBracket:
+        guard length > 0 else { return false }
+        isPort = true
+      case _ where isHost && isPort && !Percent.isDigit(byte): return false
       default:
         guard keeps[Int(byte)] else { return false }
         length += 1
@@ -145,6 +151,10 @@ struct URLReference: Equatable {
       return "its URL carries a user name or a password; write them into a file for --netrc or --header-file"
     }
     if host.isEmpty || host.first == UInt8(ascii: ":") { return "its URL names no host" }
+    // Perhaps a user's name, and a password with a slash in it.
+    let isBracket = host.contains(UInt8(ascii: "["))
+    let port = isBracket ? [] : host.split(separator: UInt8(ascii: ":")).dropFirst().last ?? []
+    guard port.allSatisfy(Percent.isDigit) else { return "its URL's port is no number" }
     return host.contains(UInt8(ascii: "%")) ? "'\(Printable.escape(host))' is no name of a host" : nil
   }
 

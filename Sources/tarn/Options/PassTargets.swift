@@ -18,7 +18,11 @@ struct PassTargets {
     var requests = try requests(words, flags)
     if remembers, words.isEmpty { try refuseOptions(flags, forAll: requests) }
     if words.isEmpty, requests.count > 1 { requests.removeAll(where: isOfStandardInput) }
-    for index in requests.indices { requests[index].isOnce = !remembers }
+    for index in requests.indices {
+      // A mirror of the settings remembers nothing.
+      let isOfSettings = requests[index].ownOptions.map { $0 != requests[index].options } ?? false
+      requests[index].isOnce = !remembers || isOfSettings
+    }
     return requests
   }
 

@@ -33,6 +33,7 @@ final class World {
   var mostHeldBack = 4096
   var isOnce = false
   var choosesOthers = false
+  var keepsHold = false
   /// Each look at the monotonic clock finds it far on: pauses are over at once.
   var rushes = false
   /// Each look at the wall clock finds it a millisecond on.
@@ -195,6 +196,7 @@ final class World {
     request.mostHeldBack = mostHeldBack
     request.isOnce = isOnce
     request.choosesOthers = choosesOthers
+    request.keepsHold = choosesOthers || keepsHold
     request.facts = isOnce ? [] : [(.options, options.encoded)]
     let ports = self.ports(downloader)
     request.steering = steering
@@ -299,6 +301,7 @@ struct GivenFeed: FeedParsing {
   func decoded(_ source: any ByteSource) -> any ByteSource { source }
 
   func kind(of source: any ByteSource, as document: FeedDocument) -> FeedKind {
+    if (ends[document.url] ?? end).format == "index" { return .index }
     for item in items(of: document) {
       if case .enclosure = item { return .window }
       if case .directory = item { return .index }
