@@ -94,7 +94,7 @@ final class Exchange: Sendable {
   }
 
   /// - Returns: false when that is more than is taken.
-  func take(_ bytes: [UInt8]) -> Bool {
+  func receive(_ bytes: [UInt8]) -> Bool {
     state.change { state in
       guard let answer = state.answer else { return false }
       if answer.isStream {
@@ -132,7 +132,7 @@ final class ExchangeHandler: ChannelInboundHandler {
         status: Int(head.status.code), server: head.headers.first(name: "server"),
         type: head.headers.first(name: "content-type"))
     case .body(let buffer):
-      if !exchange.take(Array(buffer.readableBytesView)) {
+      if !exchange.receive(Array(buffer.readableBytesView)) {
         exchange.fail(.notATarn)
         context.close(promise: nil)
       }

@@ -14,7 +14,7 @@ extension Pass {
       if case .enclosure(var enclosure) = item {
         enclosure.position += pageStart
         position = max(position, enclosure.position + 1)
-        try catalog.take(enclosure)
+        try catalog.add(enclosure)
       } else if others.count < WindowCatalog.most {
         others.append(item)
       }

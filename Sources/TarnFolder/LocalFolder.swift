@@ -47,7 +47,7 @@ package final class LocalFolder: FolderPort {
 
   package func flush() throws(FolderFailure) {
     let result = beneath.root.use { number in
-      take(.syncFileSystem, mover.probe) { tarn_sync_file_system(number) }
+      probed(.syncFileSystem, mover.probe) { tarn_sync_file_system(number) }
     }
     try kernel("make durable", home.folder.utf8, result)
   }

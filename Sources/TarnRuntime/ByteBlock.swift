@@ -55,7 +55,7 @@ package final class BlockPool: Sendable {
 
   /// - Parameter count: bytes that are to go into it; more make it grow.
   /// - Returns: an empty block: the one that came back last, but for so few bytes that another one costs nothing.
-  package func take(_ count: Int) -> ByteBlock {
+  package func borrow(_ count: Int) -> ByteBlock {
     guard count > size / 2 else { return ByteBlock(capacity: count) }
     let known = state.withLock { state -> ByteBlock? in
       guard let last = state.blocks.popLast() else { return nil }

@@ -103,8 +103,8 @@ struct CalendarParser {
 
   /// - Returns: whether the day that follows is counted from the month's end.
   private mutating func takeDateSeparator() throws(ScheduleTextError) -> Bool {
-    if text.take("~") { return true }
-    guard text.take("-") else { throw text.error("`-` or `:` is missing", "*-*-* 06:00") }
+    if text.consume("~") { return true }
+    guard text.consume("-") else { throw text.error("`-` or `:` is missing", "*-*-* 06:00") }
     return false
   }
 
@@ -123,7 +123,7 @@ struct CalendarParser {
   /// `@1234567890`: seconds since 1970, one moment.
   private mutating func parseEpoch() throws(ScheduleTextError) {
     let offset = text.offset
-    _ = text.take("@")
+    _ = text.consume("@")
     let example = CalendarSpec.shorthand(text.rest) == nil ? "daily" : text.rest.lowercased()
     guard text.peek.map(TextCursor.isLetter) != true else {
       throw text.error("@ stands in front of seconds since 1970, never of a word", example, at: offset)
@@ -150,10 +150,10 @@ struct CalendarParser {
     spec.seconds = [CalendarRange(0)]
     if text.isAtEnd { return }
     spec.hours = try checked(parseChain(inSeconds: false), .hour)
-    guard text.take(":") else { throw text.error("`:` and the minutes are missing", "06:00") }
+    guard text.consume(":") else { throw text.error("`:` and the minutes are missing", "06:00") }
     spec.minutes = try checked(parseChain(inSeconds: false), .minute)
     if text.isAtEnd { return }
-    guard text.take(":") else { throw text.error("`:` or the end is expected", "06:00:00") }
+    guard text.consume(":") else { throw text.error("`:` or the end is expected", "06:00:00") }
     spec.seconds = try checked(parseChain(inSeconds: true), .second)
     guard text.isAtEnd else { throw text.error("the time ends with the seconds", "06:00:00") }
   }
@@ -163,7 +163,7 @@ struct CalendarParser {
   /// A `*`, which is the empty list (for seconds every whole one), or members between commas.
   private mutating func parseChain(inSeconds: Bool) throws(ScheduleTextError) -> [Member] {
     let offset = text.offset
-    if text.take("*") {
+    if text.consume("*") {
       return inSeconds ? [(CalendarRange(0, step: CalendarRange.second), offset)] : []
     }
     var members: [Member] = []
@@ -171,18 +171,18 @@ struct CalendarParser {
       guard members.count < Self.mostMembers else { throw text.error("the list is too long", "*:0/5") }
       let offset = text.offset
       members.append((try parseRange(inSeconds: inSeconds), offset))
-    } while text.take(",")
+    } while text.consume(",")
     return members
   }
 
   private mutating func parseRange(inSeconds: Bool) throws(ScheduleTextError) -> CalendarRange {
     let offset = text.offset
     var range = CalendarRange(try parseValue(inSeconds))
-    if text.take("..") {
+    if text.consume("..") {
       range.stop = try parseValue(inSeconds)
       range.step = inSeconds ? CalendarRange.second : 1
     }
-    if text.take("/") {
+    if text.consume("/") {
       let offset = text.offset
       range.step = try parseValue(inSeconds)
       guard range.step > 0 else { throw text.error("a step of 0", "*:0/5", at: offset) }
@@ -211,7 +211,7 @@ struct CalendarParser {
     }
     var value = number * CalendarRange.second
     guard text.peek == UInt8(ascii: "."), text.peekSecond != UInt8(ascii: ".") else { return value }
-    _ = text.take(".")
+    _ = text.consume(".")
     value += try text.millionths()
     return value
   }

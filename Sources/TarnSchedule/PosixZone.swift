@@ -105,7 +105,7 @@ private struct PosixZoneReader {
     return PosixZone(standard: -standard, summer: PosixZone.Summer(offset: summer, start: start, end: end))
   }
 
-  private mutating func take(_ character: Character) -> Bool {
+  private mutating func consume(_ character: Character) -> Bool {
     guard let byte = character.asciiValue, rest.first == byte else { return false }
     rest.removeFirst()
     return true
@@ -113,7 +113,7 @@ private struct PosixZoneReader {
 
   /// `CET` or `<+03>`, at least three characters.
   private mutating func skipName() -> Bool {
-    if take("<") {
+    if consume("<") {
       guard let end = rest.firstIndex(of: UInt8(ascii: ">")) else { return false }
       let name = rest[..<end]
       rest = rest[(end + 1)...]
@@ -137,14 +137,14 @@ private struct PosixZoneReader {
 
   /// `-1`, `5:30`, `02:00:00`: seconds.
   private mutating func time(mostHours: Int) -> Int? {
-    let isNegative = take("-")
-    if !isNegative { _ = take("+") }
+    let isNegative = consume("-")
+    if !isNegative { _ = consume("+") }
     guard let hours = number(most: mostHours) else { return nil }
     var seconds = hours * 3600
-    if take(":") {
+    if consume(":") {
       guard let minutes = number(most: 59) else { return nil }
       seconds += minutes * 60
-      if take(":") {
+      if consume(":") {
         guard let rest = number(most: 59) else { return nil }
         seconds += rest
       }
@@ -154,19 +154,20 @@ private struct PosixZoneReader {
 
   /// `,M3.5.0/2`.
   private mutating func change() -> PosixZone.Change? {
-    guard take(","), let day = day() else { return nil }
-    guard take("/") else { return PosixZone.Change(day: day, time: 7200) }
+    guard consume(","), let day = day() else { return nil }
+    guard consume("/") else { return PosixZone.Change(day: day, time: 7200) }
     guard let time = time(mostHours: 167) else { return nil }
     return PosixZone.Change(day: day, time: time)
   }
 
   private mutating func day() -> PosixZone.Day? {
-    if take("J") {
+    if consume("J") {
       guard let day = number(most: 365), day > 0 else { return nil }
       return .withoutLeapDay(day)
     }
-    guard take("M") else { return number(most: 365).map { .ofYear($0) } }
-    guard let month = number(most: 12), month > 0, take("."), let week = number(most: 5), week > 0, take("."),
+    guard consume("M") else { return number(most: 365).map { .ofYear($0) } }
+    guard let month = number(most: 12), month > 0, consume("."), let week = number(most: 5), week > 0,
+      consume("."),
       let day = number(most: 6)
     else { return nil }
     return .weekday(month: month, week: week, day: day)

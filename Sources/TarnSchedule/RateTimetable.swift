@@ -22,7 +22,9 @@ package struct RateTimetable: Hashable, Sendable {
         throw text.error(error.reason, Self.example, at: error.offset)
       }
       start = try Self.minute(&text, most: 1439)
-      guard text.take("-") else { throw text.error("`-` and the end of the span are missing", Self.example) }
+      guard text.consume("-") else {
+        throw text.error("`-` and the end of the span are missing", Self.example)
+      }
       let offset = text.offset
       end = try Self.minute(&text, most: 1440)
       guard text.isAtEnd else { throw text.error("nothing is expected after the span", Self.example) }
@@ -42,7 +44,7 @@ package struct RateTimetable: Hashable, Sendable {
     private static func minute(_ text: inout TextCursor, most: Int) throws(ScheduleTextError) -> Int {
       let offset = text.offset
       let hour = try text.number(most: 24, "an hour is at most 24", example)
-      guard text.take(":") else { throw text.error("`:` and the minutes are missing", example) }
+      guard text.consume(":") else { throw text.error("`:` and the minutes are missing", example) }
       let minute = try text.number(most: 59, "a minute is at most 59", example)
       guard hour * 60 + minute <= most else {
         throw text.error("beyond the end of the day", example, at: offset)

@@ -33,7 +33,7 @@ struct TextCursor {
   }
 
   /// - Returns: whether the text goes on so; then it is passed over.
-  mutating func take(_ text: StaticString) -> Bool {
+  mutating func consume(_ text: StaticString) -> Bool {
     let found = text.withUTF8Buffer { bytes[offset...].starts(with: $0) }
     if found { offset += text.utf8CodeUnitCount }
     return found
@@ -128,13 +128,13 @@ enum Weekdays {
       let isRangeOpen: Bool
       switch text.peek {
       case UInt8(ascii: "."), UInt8(ascii: "-"):
-        guard rangeStart == nil, text.take("..") || text.take("-") else {
+        guard rangeStart == nil, text.consume("..") || text.consume("-") else {
           throw text.error("`..` is expected between two days", "Mon..Fri 06:00")
         }
         rangeStart = day
         isRangeOpen = true
       case UInt8(ascii: ","):
-        _ = text.take(",")
+        _ = text.consume(",")
         rangeStart = nil
         isRangeOpen = false
       default:

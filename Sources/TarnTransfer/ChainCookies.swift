@@ -34,7 +34,7 @@ struct ChainCookies: Equatable, Sendable {
   ///   - lines: the values of its `Set-Cookie` fields.
   ///   - url: what was asked for.
   ///   - now: wall time, by which a cookie that is over is taken away.
-  mutating func take(_ lines: [String], from url: SourceURL, now: Timestamp) {
+  mutating func store(_ lines: [String], from url: SourceURL, now: Timestamp) {
     for line in lines {
       guard let (cookie, isOver) = Self.read(line, from: url, now: now) else { continue }
       let old = cookies.firstIndex { $0.isSame(cookie) }

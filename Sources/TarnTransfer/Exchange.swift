@@ -177,7 +177,7 @@ final class Hop {
   /// - Returns: false to end the transfer.
   func takeHeader(_ line: UnsafeRawBufferPointer) -> Bool {
     heard = client.clock.monotonic()
-    switch reader.take(line, now: client.clock.now()) {
+    switch reader.read(line, now: client.clock.now()) {
     case .more: return true
     case .failed(let failure): return fail(failure)
     case .complete:
@@ -308,7 +308,7 @@ final class Hop {
           .tooManyRedirects, "more than \(RedirectRule.mostHops) redirects, the last by \(place)",
           isTransient: false))
     }
-    exchange.cookies.take(
+    exchange.cookies.store(
       reader.cookies, from: exchange.url, now: Timestamp(nanoseconds: client.clock.now()))
     stage = .redirecting(target)
     return isWorthDraining(reader.head)

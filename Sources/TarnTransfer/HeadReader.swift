@@ -35,7 +35,7 @@ struct HeadReader {
   /// Takes one line with its line end. Lines after the head (trailers) are only counted.
   ///
   /// - Parameter now: wall time in nanoseconds, for a Retry-After date when there is no Date header.
-  mutating func take(_ line: UnsafeRawBufferPointer, now: @autoclosure () -> Int64) -> Step {
+  mutating func read(_ line: UnsafeRawBufferPointer, now: @autoclosure () -> Int64) -> Step {
     lines += 1
     bytes += line.count
     guard lines <= CurlLimits.headerLines, bytes <= CurlLimits.headerBytes else {

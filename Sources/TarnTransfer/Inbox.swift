@@ -91,7 +91,7 @@ final class Inbox: BudgetMember {
   }
 
   /// Network thread: empties the inbox.
-  func take() -> (commands: [Command], isClosed: Bool) {
+  func drain() -> (commands: [Command], isClosed: Bool) {
     state.withLock { state in
       defer { state.commands = [] }
       return (state.commands, state.isClosed)

@@ -44,7 +44,7 @@ final class TransferLoop {
     budget?.join(inbox)
     var isOpen = true
     while isOpen {
-      let (commands, closed) = inbox.take()
+      let (commands, closed) = inbox.drain()
       isOpen = !closed
       followTerms()
       for command in commands { obey(command) }

@@ -83,7 +83,7 @@ struct WatchRecordReader {
   private var rest: [UInt8] = []
 
   /// - Returns: the records that are whole by now; nil when something came that is no record.
-  mutating func take(_ bytes: UnsafeRawBufferPointer) -> [WatchRecord]? {
+  mutating func read(_ bytes: UnsafeRawBufferPointer) -> [WatchRecord]? {
     var records: [WatchRecord] = []
     var start = bytes.startIndex
     while let end = bytes[start...].firstIndex(of: 0) {

@@ -124,7 +124,7 @@ final class WatcherChild {
     if count == 0 { return .end }
     if count < 0 { return errno == EAGAIN || errno == EINTR ? .records([]) : .end }
     guard
-      let records = buffer.withUnsafeBytes({ reader.take(UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
+      let records = buffer.withUnsafeBytes({ reader.read(UnsafeRawBufferPointer(rebasing: $0.prefix(count))) }
       )
     else { return .nonsense }
     return .records(records)

@@ -24,13 +24,13 @@ import Testing
   /// But told: a second one would not be noticed.
   @Test func whereNoneCanBeMadeNobodyIsRefused() throws {
     var warnings: [String] = []
-    #expect(try AgentLock.take("/dev/null/state") { warnings.append($0) } == nil)
+    #expect(try AgentLock.acquire("/dev/null/state") { warnings.append($0) } == nil)
     #expect(
       warnings.count == 1 && warnings[0].hasPrefix("/dev/null/state/agent.lock cannot be locked")
         && warnings[0].contains("not a directory; make its directory writable, or give"), "\(warnings)")
   }
 
   private func take(_ directory: String) throws(PassFailure) -> AgentLock? {
-    try AgentLock.take(directory) { Issue.record("\($0)") }
+    try AgentLock.acquire(directory) { Issue.record("\($0)") }
   }
 }

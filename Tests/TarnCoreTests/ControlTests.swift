@@ -95,13 +95,13 @@ import Testing
   @Test func whatIsBroughtBackIsNotInPlace() {
     var entries = StatusDocument(name: "m", feed: "f", folder: "/m", state: "idle").entries
     (entries.wanted, entries.current, entries.failed) = (21, 20, 1)
-    entries.take(missing: 1)
+    entries.add(missing: 1)
     #expect(entries.current == 20 && entries.pending == 0)
-    entries.take(missing: 3)
+    entries.add(missing: 3)
     #expect(entries.current == 18 && entries.pending == 2 && entries.failed == 1)
-    entries.take(missing: 99)
+    entries.add(missing: 99)
     #expect(entries.current == 0 && entries.pending == 20)
-    entries.take(missing: -1)
+    entries.add(missing: -1)
     #expect(entries.pending == 20)
   }
 }

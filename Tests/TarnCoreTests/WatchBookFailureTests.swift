@@ -7,8 +7,8 @@ import Testing
 extension WatchBookTests {
   @Test func whatFailedIsTriedAgainEverMoreSlowly() {
     var book = seen()
-    book.take(.dirty(path("a")), now: 0, random: 0.5)
-    book.take(.tree(path("t")), now: 0, random: 0.5)
+    book.receive(.dirty(path("a")), now: 0, random: 0.5)
+    book.receive(.tree(path("t")), now: 0, random: 0.5)
     let both = [Region(path("a"), .itself), Region(path("t"), .tree)]
     var now = Instant.at(1)
     var waits: [Double] = []
@@ -26,7 +26,7 @@ extension WatchBookTests {
     // One that is done ends the row.
     #expect(book.begin(now: now) == both)
     book.end(isDone: true, now: now, random: 0.5)
-    book.take(.dirty(path("a")), now: now, random: 0.5)
+    book.receive(.dirty(path("a")), now: now, random: 0.5)
     _ = book.begin(now: now + second)
     book.end(isDone: false, now: now + second, random: 0.5)
     #expect(book.wait(now: now + second) == second)
@@ -35,7 +35,7 @@ extension WatchBookTests {
   /// A path changed, and so many repairs failed, each as soon as it was due; `now` is the end of the last.
   private func failed(times: Int) -> (book: WatchBook, now: Instant) {
     var book = seen()
-    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    book.receive(.dirty(path("a")), now: 0, random: 0.5)
     var now = Instant.at(1)
     for time in 1...times {
       if time > 1 { now += book.wait(now: now) ?? .zero }
@@ -49,7 +49,7 @@ extension WatchBookTests {
   @Test func whatFailedIsTriedAtOnceWhenTheFolderIsSeenAnew() {
     var (book, now) = failed(times: 6)
     #expect(book.wait(now: now) == .seconds(32))
-    book.take(.ready(directories: 1), now: now, random: 0.5)
+    book.receive(.ready(directories: 1), now: now, random: 0.5)
     #expect(book.wait(now: now) == .zero && book.begin(now: now) == [.everything])
     book.end(isDone: false, now: now, random: 0.5)
     #expect(book.wait(now: now) == second)
@@ -59,9 +59,9 @@ extension WatchBookTests {
   @Test func whatFailedIsTriedSoonWhenTheFolderItselfChanges() {
     var (book, now) = failed(times: 10)
     #expect(book.wait(now: now) == .seconds(300))
-    book.take(.tree(path("a")), now: now, random: 0.5)
+    book.receive(.tree(path("a")), now: now, random: 0.5)
     #expect(book.wait(now: now) == .seconds(300))
-    for _ in 0..<100 { book.take(.tree(nil), now: now, random: 0.5) }
+    for _ in 0..<100 { book.receive(.tree(nil), now: now, random: 0.5) }
     #expect(book.wait(now: now) == second && book.begin(now: now) == [])
     #expect(book.begin(now: now + second) == [.everything])
   }

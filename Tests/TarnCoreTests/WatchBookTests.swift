@@ -18,7 +18,7 @@ import Testing
   /// Is seen, and was looked at at that time.
   func seen(now: Instant = 0) -> WatchBook {
     var book = book(now: now)
-    book.take(.ready(directories: 3), now: now, random: 0.5)
+    book.receive(.ready(directories: 3), now: now, random: 0.5)
     #expect(book.begin(now: now) == [.everything])
     book.end(isDone: true, now: now, random: 0.5)
     #expect(book.isAsLeft)
@@ -29,9 +29,9 @@ import Testing
 
   @Test func whoIsNotWatchedIsNeverDue() {
     var book = book(isWatched: false)
-    book.take(.dirty(path("a")), now: 1, random: 0.5)
-    book.take(.ready(directories: 1), now: 2, random: 0.5)
-    book.take(.blind(died), now: 3, random: 0.5)
+    book.receive(.dirty(path("a")), now: 1, random: 0.5)
+    book.receive(.ready(directories: 1), now: 2, random: 0.5)
+    book.receive(.blind(died), now: 3, random: 0.5)
     #expect(book.wait(now: .distantFuture) == nil && book.begin(now: .distantFuture) == [] && !book.isAsLeft)
     #expect(book.status == ("off", "the next pass finds local changes") && book.takeNotes() == [])
   }
@@ -40,7 +40,7 @@ import Testing
     var book = book()
     #expect(book.status == ("polling", "starting to watch") && !book.isAsLeft)
     #expect(book.wait(now: 0) == .seconds(300))
-    book.take(.ready(directories: 3), now: .at(1), random: 0.5)
+    book.receive(.ready(directories: 3), now: .at(1), random: 0.5)
     #expect(book.status == ("watching", "") && !book.isAsLeft)
     #expect(book.wait(now: .at(1)) == .zero && book.begin(now: .at(1)) == [.everything])
     // At work: neither due nor as it was left.
@@ -52,22 +52,22 @@ import Testing
   @Test func whatIsNotThereIsMissingUntilItIsSeen() {
     var book = book()
     #expect(!book.isMissing)
-    book.take(.blind(died), now: 1, random: 0.5)
+    book.receive(.blind(died), now: 1, random: 0.5)
     #expect(!book.isMissing)
-    book.take(.blind(WatchBlindness(.gone, "there is no directory")), now: 2, random: 0.5)
+    book.receive(.blind(WatchBlindness(.gone, "there is no directory")), now: 2, random: 0.5)
     #expect(book.isMissing)
     // That a pass has been there does not yet mean that it is seen.
     book.looked(since: 2, now: 3, random: 0.5)
     #expect(book.isMissing && !book.isAsLeft)
-    book.take(.ready(directories: 1), now: 4, random: 0.5)
+    book.receive(.ready(directories: 1), now: 4, random: 0.5)
     #expect(!book.isMissing)
   }
 
   @Test func newsAreDueWhenItIsQuiet() {
     var book = seen()
-    book.take(.dirty(path("b")), now: .at(10), random: 0.5)
-    book.take(.dirty(path("a")), now: .at(10), random: 0.5)
-    book.take(.tree(path("t")), now: .at(10), random: 0.5)
+    book.receive(.dirty(path("b")), now: .at(10), random: 0.5)
+    book.receive(.dirty(path("a")), now: .at(10), random: 0.5)
+    book.receive(.tree(path("t")), now: .at(10), random: 0.5)
     #expect(!book.isAsLeft && book.wait(now: .at(10)) == DirtySet.quiet)
     #expect(book.begin(now: .at(10)) == [])
     let due = Instant.at(10) + DirtySet.quiet
@@ -82,20 +82,20 @@ import Testing
 
   @Test func whatComesWhileARepairIsAtWorkIsLeftForTheNextOne() {
     var book = seen()
-    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    book.receive(.dirty(path("a")), now: 0, random: 0.5)
     #expect(book.begin(now: .at(1)) == [Region(path("a"), .itself)])
-    book.take(.dirty(path("b")), now: .at(1), random: 0.5)
+    book.receive(.dirty(path("b")), now: .at(1), random: 0.5)
     book.end(isDone: true, now: .at(1), random: 0.5)
     #expect(!book.isAsLeft && book.begin(now: .at(2)) == [Region(path("b"), .itself)])
   }
 
   @Test func manyNewsAreAFolderOrAll() {
     var book = seen()
-    for number in 0...DirtySet.entryLimit { book.take(.dirty(path("d/\(number)")), now: 0, random: 0.5) }
+    for number in 0...DirtySet.entryLimit { book.receive(.dirty(path("d/\(number)")), now: 0, random: 0.5) }
     #expect(book.begin(now: .at(1)) == [Region(path("d"), .children)])
     book.end(isDone: true, now: .at(1), random: 0.5)
     for number in 0...DirtySet.directoryLimit {
-      book.take(.tree(path("\(number)")), now: .at(1), random: 0.5)
+      book.receive(.tree(path("\(number)")), now: .at(1), random: 0.5)
     }
     #expect(book.begin(now: .at(3)) == [.everything])
   }
@@ -105,11 +105,11 @@ import Testing
   @Test func blindnessIsTold() {
     var book = seen()
     #expect(book.takeNotes() == [])
-    book.take(.blind(died), now: .at(1), random: 0.5)
+    book.receive(.blind(died), now: .at(1), random: 0.5)
     #expect(book.status == ("polling", "watcher-died: was killed by signal 9") && !book.isAsLeft)
     #expect(book.takeNotes() == [.init(code: "watch-lost", detail: "watcher-died: was killed by signal 9")])
     #expect(book.takeNotes() == [])
-    book.take(.ready(directories: 1), now: .at(2), random: 0.5)
+    book.receive(.ready(directories: 1), now: .at(2), random: 0.5)
     #expect(
       book.takeNotes() == [
         .init(code: "watch-restored", detail: "1 directory watched again after: was killed by signal 9")
@@ -119,14 +119,14 @@ import Testing
 
   @Test func theSameBlindnessIsToldOnce() {
     var book = seen()
-    book.take(.blind(.init(.watchLimit, "8 watches")), now: .at(1), random: 0.5)
+    book.receive(.blind(.init(.watchLimit, "8 watches")), now: .at(1), random: 0.5)
     let due = book.wait(now: .at(1))
-    book.take(.blind(.init(.watchLimit, "9 watches")), now: .at(2), random: 1)
+    book.receive(.blind(.init(.watchLimit, "9 watches")), now: .at(2), random: 1)
     #expect(book.takeNotes().map(\.detail) == ["watch-limit: 8 watches"])
     // But its newest words are shown, and the look does not move away.
     #expect(book.status.reason == "watch-limit: 9 watches")
     #expect(book.wait(now: .at(1)) == due)
-    book.take(.blind(died), now: .at(3), random: 0.5)
+    book.receive(.blind(died), now: .at(3), random: 0.5)
     #expect(book.takeNotes().map(\.detail) == ["watcher-died: was killed by signal 9"])
   }
 
@@ -134,7 +134,7 @@ import Testing
     var pace = WatchBook.Pace()
     pace.poll = 60
     var book = book(pace: pace)
-    book.take(.blind(died), now: .at(1), random: 0)
+    book.receive(.blind(died), now: .at(1), random: 0)
     #expect(book.wait(now: .at(1)) == .seconds(45))
     #expect(book.begin(now: .at(46)) == [.everything])
     book.end(isDone: true, now: .at(46), random: 1)
@@ -147,13 +147,13 @@ import Testing
     var pace = WatchBook.Pace()
     pace.rescan = 3600
     var book = book(pace: pace)
-    book.take(.ready(directories: 1), now: 0, random: 0.5)
+    book.receive(.ready(directories: 1), now: 0, random: 0.5)
     _ = book.begin(now: 0)
     book.end(isDone: true, now: 0, random: 0)
     #expect(book.wait(now: 0) == .seconds(2700))
     #expect(book.begin(now: .before(2700)) == [])
     // What was told by then is a part of it.
-    book.take(.dirty(path("a")), now: .at(2700), random: 0.5)
+    book.receive(.dirty(path("a")), now: .at(2700), random: 0.5)
     #expect(book.begin(now: .at(2700)) == [.everything])
     book.end(isDone: true, now: .at(2700), random: 0.5)
     #expect(book.isAsLeft && book.wait(now: .at(2700)) == .seconds(3600))
@@ -162,7 +162,7 @@ import Testing
   @Test func aLookAtAPartDoesNotPutOffTheLookAtAll() {
     var book = seen()
     let due = book.wait(now: 0)
-    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    book.receive(.dirty(path("a")), now: 0, random: 0.5)
     _ = book.begin(now: .at(1))
     book.end(isDone: true, now: .at(1), random: 1)
     #expect(due == .seconds(86_400) && book.wait(now: .at(1)) == due.map { $0 - second })
@@ -170,14 +170,14 @@ import Testing
 
   @Test func aPassThatBeganWhileItWasSeenHasLookedAtAll() {
     var book = book()
-    book.take(.ready(directories: 1), now: .at(5), random: 0.5)
+    book.receive(.ready(directories: 1), now: .at(5), random: 0.5)
     // It may have passed by before the folder was seen.
     book.looked(since: .at(4), now: .at(9), random: 0.5)
     #expect(!book.isAsLeft && book.wait(now: .at(9)) == .zero)
     book.looked(since: .at(6), now: .at(9), random: 0.5)
     #expect(book.isAsLeft && book.wait(now: .at(9)) == .seconds(86_400))
     // Of what is blind it says something for a while.
-    book.take(.blind(died), now: .at(10), random: 0.5)
+    book.receive(.blind(died), now: .at(10), random: 0.5)
     book.looked(since: .at(11), now: .at(100), random: 0.5)
     #expect(!book.isAsLeft && book.wait(now: .at(100)) == .seconds(300))
   }
@@ -185,7 +185,7 @@ import Testing
   /// It may have looked there before.
   @Test func newsOutliveAPass() {
     var book = seen()
-    book.take(.dirty(path("a")), now: .at(1), random: 0.5)
+    book.receive(.dirty(path("a")), now: .at(1), random: 0.5)
     book.looked(since: 0, now: .at(2), random: 0.5)
     #expect(!book.isAsLeft && book.begin(now: .at(2)) == [Region(path("a"), .itself)])
   }
@@ -195,30 +195,30 @@ import Testing
   /// Of parts, for a second at most.
   @Test func aRepairRestsForAsLongAsItLooked() {
     var book = seen()
-    book.take(.tree(nil), now: 0, random: 0.5)
+    book.receive(.tree(nil), now: 0, random: 0.5)
     #expect(book.begin(now: .at(10)) == [.everything])
-    book.take(.dirty(path("a")), now: .at(11), random: 0.5)
+    book.receive(.dirty(path("a")), now: .at(11), random: 0.5)
     book.end(isDone: true, looked: .seconds(5), now: .at(15), random: 0.5)
     #expect(book.wait(now: .at(15)) == .seconds(5) && book.begin(now: .before(20)) == [])
     #expect(book.begin(now: .at(20)) == [Region(path("a"), .itself)])
-    book.take(.dirty(path("a")), now: .at(21), random: 0.5)
+    book.receive(.dirty(path("a")), now: .at(21), random: 0.5)
     book.end(isDone: true, looked: .seconds(5), now: .at(25), random: 0.5)
     #expect(book.begin(now: .before(26)) == [] && book.wait(now: .at(25)) == second)
     #expect(book.begin(now: .at(26)) == [Region(path("a"), .itself)])
     // Transfers give no rest.
     book.end(isDone: true, now: .at(25), random: 0.5)
-    book.take(.dirty(path("a")), now: .at(25), random: 0.5)
+    book.receive(.dirty(path("a")), now: .at(25), random: 0.5)
     #expect(book.wait(now: .at(25)) == DirtySet.quiet)
   }
 
   @Test func whatFailedInPartsIsLookedAtWhole() {
     var book = seen()
-    for number in 0...DirtySet.entryLimit { book.take(.dirty(path("d/\(number)")), now: 0, random: 0.5) }
+    for number in 0...DirtySet.entryLimit { book.receive(.dirty(path("d/\(number)")), now: 0, random: 0.5) }
     #expect(book.begin(now: .at(1)) == [Region(path("d"), .children)])
     book.end(isDone: false, now: .at(1), random: 0.5)
     #expect(book.begin(now: .at(3)) == [Region(path("d"), .tree)])
     book.end(isDone: true, now: .at(3), random: 0.5)
-    book.take(.ready(directories: 1), now: .at(4), random: 0.5)
+    book.receive(.ready(directories: 1), now: .at(4), random: 0.5)
     #expect(book.begin(now: .at(4)) == [.everything])
     book.end(isDone: false, now: .at(4), random: 0.5)
     #expect(!book.isAsLeft && book.begin(now: .at(6)) == [.everything])
@@ -227,8 +227,8 @@ import Testing
   @Test func timesAtTheEndOfTheClockDoNotTrap() {
     let end = Instant.distantFuture
     var book = book(now: end)
-    book.take(.blind(died), now: end, random: 1)
-    book.take(.ready(directories: 1), now: end, random: 1)
+    book.receive(.blind(died), now: end, random: 1)
+    book.receive(.ready(directories: 1), now: end, random: 1)
     #expect(book.begin(now: end) == [.everything])
     book.end(isDone: false, now: end, random: 1)
     #expect(book.begin(now: end) == [.everything])
@@ -246,7 +246,7 @@ import Testing
   private func looks(_ book: inout WatchBook, every: Int, until: Int) -> [Int] {
     var looks: [Int] = []
     for now in stride(from: every, to: until, by: every) {
-      book.take(.dirty(path("log")), now: .at(now), random: 0.5)
+      book.receive(.dirty(path("log")), now: .at(now), random: 0.5)
       let due = Instant.at(now + 1)
       guard book.wait(now: due) == .zero else { continue }
       if book.begin(now: due).contains(Region(path("log"), .itself)) { looks.append(now) }
@@ -263,7 +263,7 @@ import Testing
     #expect(pauses.count > 3 && pauses.count < 12 && pauses == pauses.sorted(), "\(pauses)")
     // It is never forgotten, and said; and others do not wait.
     #expect(!book.isAsLeft && book.status.mode == "watching" && book.status.reason.hasPrefix("1 path that"))
-    book.take(.dirty(path("other")), now: .at(2000), random: 0.5)
+    book.receive(.dirty(path("other")), now: .at(2000), random: 0.5)
     #expect(book.begin(now: .at(2001)).contains(Region(path("other"), .itself)))
   }
 
@@ -274,7 +274,7 @@ import Testing
 
   @Test func aFolderThatIsHeldByOthersIsTriedEachSecond() {
     var book = seen()
-    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    book.receive(.dirty(path("a")), now: 0, random: 0.5)
     for now in 1...20 {
       #expect(book.begin(now: .at(now)) == [Region(path("a"), .itself)])
       book.end(isDone: false, isBusy: true, now: .at(now), random: 0.5)
@@ -284,38 +284,38 @@ import Testing
   /// It comes a second after the last one, or after twenty times as long as that took.
   @Test func countingIsForALookAtEverything() {
     var book = seen()
-    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    book.receive(.dirty(path("a")), now: 0, random: 0.5)
     #expect(book.begin(now: 500_000_000) == [Region(path("a"), .itself)])
     book.end(isDone: true, wantsCount: true, now: 500_000_000, random: 0.5)
     #expect(book.wait(now: 500_000_000) == .milliseconds(500))
     #expect(book.begin(now: .at(1)) == [.everything] && book.onlyCounts)
     book.end(isDone: true, looked: second, now: .at(2), random: 0.5)
-    book.take(.dirty(path("a")), now: .at(2), random: 0.5)
+    book.receive(.dirty(path("a")), now: .at(2), random: 0.5)
     #expect(book.begin(now: .at(3)) == [Region(path("a"), .itself)])
     book.end(isDone: true, wantsCount: true, now: .at(3), random: 0.5)
     #expect(book.wait(now: .at(3)) == .seconds(19))
     // What changed goes first, and what calls for a look at everything is more than counting.
-    book.take(.dirty(path("b")), now: .at(22), random: 0.5)
+    book.receive(.dirty(path("b")), now: .at(22), random: 0.5)
     #expect(book.begin(now: .at(23)) == [Region(path("b"), .itself)] && !book.onlyCounts)
     book.end(isDone: true, now: .at(23), random: 0.5)
     #expect(book.begin(now: .at(24)) == [.everything] && book.onlyCounts)
     book.end(isDone: false, now: .at(24), random: 0.5)
     #expect(book.begin(now: .at(30)) == [.everything] && book.onlyCounts)
     book.end(isDone: true, wantsCount: true, now: .at(30), random: 0.5)
-    book.take(.ready(directories: 1), now: .at(60), random: 0.5)
+    book.receive(.ready(directories: 1), now: .at(60), random: 0.5)
     #expect(book.begin(now: .at(60)) == [.everything] && !book.onlyCounts)
   }
 
   @Test func whatAPassIsLentComesBack() {
     var book = seen()
-    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    book.receive(.dirty(path("a")), now: 0, random: 0.5)
     #expect(book.lend(hasLooked: false, now: 0) == [])
     #expect(book.lend(hasLooked: false, now: .at(1)) == [Region(path("a"), .itself)])
     #expect(book.lend(hasLooked: false, now: .at(1)) == [] && !book.isAsLeft && book.begin(now: .at(1)) == [])
     book.passEnded(now: .at(2))
     #expect(book.begin(now: .at(3)) == [Region(path("a"), .itself)])
     book.end(isDone: true, now: .at(3), random: 0.5)
-    book.take(.tree(nil), now: .at(4), random: 0.5)
+    book.receive(.tree(nil), now: .at(4), random: 0.5)
     #expect(
       book.lend(hasLooked: false, now: .at(5)) == [.everything] && book.begin(now: .at(5)) == [])
     book.passEnded(now: .at(6))
@@ -325,9 +325,9 @@ import Testing
   /// A pass looks at the folder first, and then transfers for long.
   @Test(arguments: [true, false]) func whatAsksForAllDuringAPassIsNotSeenByIt(_ isLost: Bool) {
     var book = seen()
-    if isLost { book.take(.blind(died), now: .at(20), random: 0.5) }
-    if isLost { book.take(.ready(directories: 3), now: .at(21), random: 0.5) }
-    if !isLost { book.take(.tree(nil), now: .at(21), random: 0.5) }
+    if isLost { book.receive(.blind(died), now: .at(20), random: 0.5) }
+    if isLost { book.receive(.ready(directories: 3), now: .at(21), random: 0.5) }
+    if !isLost { book.receive(.tree(nil), now: .at(21), random: 0.5) }
     // Where a look is short the pass does it meanwhile, and it is done again afterwards.
     #expect(
       book.lend(hasLooked: false, now: .at(22)) == [.everything]
@@ -340,10 +340,10 @@ import Testing
   /// As long as it has not looked itself: it is going to.
   @Test func aLongLookIsNotForAPassThatStillLooks() {
     var book = seen()
-    book.take(.tree(nil), now: 0, random: 0.5)
+    book.receive(.tree(nil), now: 0, random: 0.5)
     #expect(book.begin(now: .at(1)) == [.everything])
     book.end(isDone: true, looked: .seconds(4), now: .at(5), random: 0.5)
-    book.take(.tree(nil), now: .at(20), random: 0.5)
+    book.receive(.tree(nil), now: .at(20), random: 0.5)
     #expect(book.lend(hasLooked: false, now: .at(22)) == [])
     book.looked(since: .at(10), now: .at(30), random: 0.5)
     #expect(book.lend(hasLooked: true, now: .at(31)) == [.everything])
@@ -354,11 +354,11 @@ import Testing
   /// Nobody has looked at all of it so far, and the pass does not any more.
   @Test func whatAFirstPassDidNotSeeItIsLent() {
     var book = book()
-    book.take(.ready(directories: 3), now: .at(1), random: 0.5)
+    book.receive(.ready(directories: 3), now: .at(1), random: 0.5)
     #expect(book.lend(hasLooked: false, now: .at(2)) == [])
-    book.take(.blind(died), now: .at(3), random: 0.5)
-    book.take(.ready(directories: 3), now: .at(4), random: 0.5)
-    book.take(.dirty(path("a")), now: .at(4), random: 0.5)
+    book.receive(.blind(died), now: .at(3), random: 0.5)
+    book.receive(.ready(directories: 3), now: .at(4), random: 0.5)
+    book.receive(.dirty(path("a")), now: .at(4), random: 0.5)
     #expect(book.lend(hasLooked: true, now: .at(5)) == [.everything, Region(path("a"), .itself)])
     #expect(book.lend(hasLooked: true, now: .at(6)) == [])
     book.passEnded(now: .at(7))
@@ -368,12 +368,12 @@ import Testing
   /// A look at everything was lent, or is too long to be: what changes then is lent all the same.
   @Test(arguments: [1, 4]) func partsAreLentBesideEverything(_ duration: Int) {
     var book = seen()
-    book.take(.tree(nil), now: 0, random: 0.5)
+    book.receive(.tree(nil), now: 0, random: 0.5)
     #expect(book.begin(now: .at(1)) == [.everything])
     book.end(isDone: true, looked: .seconds(duration), now: .at(1 + duration), random: 0.5)
-    book.take(.tree(nil), now: .at(20), random: 0.5)
+    book.receive(.tree(nil), now: .at(20), random: 0.5)
     #expect(book.lend(hasLooked: false, now: .at(22)) == (duration == 1 ? [.everything] : []))
-    book.take(.dirty(path("a")), now: .at(30), random: 0.5)
+    book.receive(.dirty(path("a")), now: .at(30), random: 0.5)
     #expect(book.lend(hasLooked: false, now: .at(31)) == [Region(path("a"), .itself)])
     book.passEnded(now: .at(40))
     #expect(book.begin(now: .at(40)) == [.everything])
@@ -383,7 +383,7 @@ import Testing
   @Test func whatAPassIsLentAgainAndAgainWaits() {
     var (book, lent) = (seen(), 0)
     for now in 1...1000 {
-      book.take(.dirty(path("log")), now: .at(now * 2), random: 0.5)
+      book.receive(.dirty(path("log")), now: .at(now * 2), random: 0.5)
       lent += book.lend(hasLooked: true, now: .at(now * 2 + 1)).count
     }
     #expect(lent > 32 && lent < 60, "\(lent)")
@@ -392,12 +392,12 @@ import Testing
   /// Where folders are polled a watch that is lost again and again must not put the look off for ever.
   @Test func whoIsBlindedAgainAndAgainIsLookedAtInTime() {
     var book = seen()
-    book.take(.blind(died), now: .at(1), random: 0.5)
+    book.receive(.blind(died), now: .at(1), random: 0.5)
     let due = Instant.at(301)
     for minute in 1...4 {
-      book.take(
+      book.receive(
         .blind(WatchBlindness(.gone, "there is no directory")), now: .at(minute * 60), random: 0.5)
-      book.take(.blind(died), now: .at(minute * 61), random: 0.5)
+      book.receive(.blind(died), now: .at(minute * 61), random: 0.5)
       #expect(book.wait(now: .at(minute * 61)) == due - .at(minute * 61))
     }
     #expect(book.begin(now: due) == [.everything])
@@ -406,9 +406,9 @@ import Testing
   /// A repair that waits for a server takes up what changes meanwhile, and it is looked at again.
   @Test func aRepairIsLentWhatChanges() {
     var book = seen()
-    book.take(.dirty(path("a")), now: 0, random: 0.5)
+    book.receive(.dirty(path("a")), now: 0, random: 0.5)
     #expect(book.begin(now: .at(1)) == [Region(path("a"), .itself)])
-    book.take(.dirty(path("b")), now: .at(2), random: 0.5)
+    book.receive(.dirty(path("b")), now: .at(2), random: 0.5)
     #expect(book.lend(hasLooked: false, now: .at(3)) == [Region(path("b"), .itself)])
     #expect(book.begin(now: .at(4)) == [])
     book.end(isDone: true, now: .at(60), random: 0.5)
@@ -419,7 +419,7 @@ import Testing
   @Test func theEndOfNothingChangesNothing() {
     var book = seen(now: .at(1000))
     book.end(isDone: true, now: .at(2000), random: 0.5)
-    book.take(.dirty(path("a")), now: .at(2000), random: 0.5)
+    book.receive(.dirty(path("a")), now: .at(2000), random: 0.5)
     #expect(book.begin(now: .at(2001)) == [Region(path("a"), .itself)])
   }
 
@@ -431,16 +431,16 @@ import Testing
   ) {
     var book = WatchBook(isWatched: true, hasJournal: false, pace: .init(), now: 0, random: 0.5)
     for time in [1, 3, 5] {
-      book.take(.ready(directories: 1), now: .at(time), random: 0.5)
+      book.receive(.ready(directories: 1), now: .at(time), random: 0.5)
       #expect(book.status == ("watching", "") && !book.isMissing)
-      book.take(.blind(WatchBlindness(code, "it is not there any more")), now: .at(time + 1), random: 0.5)
+      book.receive(.blind(WatchBlindness(code, "it is not there any more")), now: .at(time + 1), random: 0.5)
       #expect(book.status == ("polling", "the folder is not there so far") && book.isMissing)
     }
     #expect(book.takeNotes() == [])
     // Once it follows its feed, it is one like any other.
-    book.take(.ready(directories: 1), now: .at(7), random: 0.5)
+    book.receive(.ready(directories: 1), now: .at(7), random: 0.5)
     book.begunJournal()
-    book.take(.blind(WatchBlindness(code, "it is not there any more")), now: 8, random: 0.5)
+    book.receive(.blind(WatchBlindness(code, "it is not there any more")), now: 8, random: 0.5)
     #expect(
       book.takeNotes().map(\.code) == ["watch-lost"] && book.status.reason.contains("not there any more"))
   }
@@ -448,8 +448,8 @@ import Testing
   /// What is none of Tarn's doing is told from the beginning.
   @Test func aWatcherThatDiesIsALossFromTheBeginning() {
     var book = WatchBook(isWatched: true, hasJournal: false, pace: .init(), now: 0, random: 0.5)
-    book.take(.ready(directories: 1), now: 1, random: 0.5)
-    book.take(.blind(died), now: 2, random: 0.5)
+    book.receive(.ready(directories: 1), now: 1, random: 0.5)
+    book.receive(.blind(died), now: 2, random: 0.5)
     #expect(book.takeNotes().map(\.code) == ["watch-lost"])
   }
 }

@@ -9,36 +9,36 @@ import Testing
   }
 
   @Test func aBlockThatCameBackIsEmptyAndGoesOutAgain() {
-    let block = pool.take(800)
+    let block = pool.borrow(800)
     fill(block, 900)
     #expect(block.count == 900 && block.capacity == 1000)
     pool.give(block)
-    let again = pool.take(1000)
+    let again = pool.borrow(1000)
     #expect(again === block && again.count == 0)
-    #expect(pool.take(1000) !== again)
+    #expect(pool.borrow(1000) !== again)
   }
 
   /// What grew is kept as it is, and a block may be asked for more than those that are kept have.
   @Test func blocksGrow() {
-    let block = pool.take(700)
+    let block = pool.borrow(700)
     fill(block, 1500)
     #expect(block.capacity >= 1500)
     pool.give(block)
-    #expect(pool.take(1800) === block)
-    #expect(pool.take(1800).capacity == 1800)
+    #expect(pool.borrow(1800) === block)
+    #expect(pool.borrow(1800).capacity == 1800)
   }
 
   @Test func noMoreIsKeptThanAllowed() {
-    let blocks = (0..<3).map { _ in pool.take(1000) }
+    let blocks = (0..<3).map { _ in pool.borrow(1000) }
     for block in blocks { pool.give(block) }
-    #expect(pool.take(1000) === blocks[1] && pool.take(1000) === blocks[0])
-    #expect(!blocks.contains { $0 === pool.take(1000) })
+    #expect(pool.borrow(1000) === blocks[1] && pool.borrow(1000) === blocks[0])
+    #expect(!blocks.contains { $0 === pool.borrow(1000) })
   }
 
   @Test func smallOnesAreNotKept() {
-    let small = pool.take(100)
+    let small = pool.borrow(100)
     #expect(small.capacity == 100)
     pool.give(small)
-    #expect(pool.take(1000) !== small)
+    #expect(pool.borrow(1000) !== small)
   }
 }

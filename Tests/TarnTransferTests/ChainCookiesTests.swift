@@ -11,7 +11,7 @@ import Testing
     _ lines: [String], from first: String = "https://a.example.org/dir/file", to next: String
   ) throws -> String? {
     var cookies = ChainCookies()
-    cookies.take(lines, from: try SourceURL(first), now: now)
+    cookies.store(lines, from: try SourceURL(first), now: now)
     return cookies.header(for: try SourceURL(next))
   }
 

@@ -76,7 +76,7 @@ import Testing
       " folded: 1",
       "LAST-MODIFIED: Sun, 09 Sep 2001 01:46:40 GMT", "",
     ]
-    let steps = lines.map { line in Array("\(line)\r\n".utf8).withUnsafeBytes { reader.take($0, now: 0) } }
+    let steps = lines.map { line in Array("\(line)\r\n".utf8).withUnsafeBytes { reader.read($0, now: 0) } }
     #expect(steps.last == .complete)
     #expect(steps.dropLast().allSatisfy { $0 == .more })
     #expect(reader.head.status == 200)
@@ -88,7 +88,7 @@ import Testing
   @Test func twoETagsAreNone() {
     var reader = HeadReader(url: "u")
     for line in ["HTTP/1.1 200 OK", "ETag: \"a\"", "ETag: \"b\""] {
-      _ = Array("\(line)\r\n".utf8).withUnsafeBytes { reader.take($0, now: 0) }
+      _ = Array("\(line)\r\n".utf8).withUnsafeBytes { reader.read($0, now: 0) }
     }
     #expect(reader.head.etag == nil)
   }

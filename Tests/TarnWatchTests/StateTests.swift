@@ -190,7 +190,7 @@ extension WatchSuite {
       var records: [WatchRecord] = []
       for start in stride(from: 0, to: bytes.count, by: size) {
         let piece = Array(bytes[start..<min(start + size, bytes.count)])
-        records += piece.withUnsafeBytes { reader.take($0) } ?? []
+        records += piece.withUnsafeBytes { reader.read($0) } ?? []
       }
       #expect(
         records == [
@@ -201,8 +201,8 @@ extension WatchSuite {
     @Test func aRecordWithoutEndIsRefused() {
       var reader = WatchRecordReader()
       let bytes = [UInt8](repeating: 0x61, count: WatchRecord.maximumLength)
-      #expect(bytes.withUnsafeBytes { reader.take($0) } == [])
-      #expect([0x61].withUnsafeBytes { reader.take($0) } == nil)
+      #expect(bytes.withUnsafeBytes { reader.read($0) } == [])
+      #expect([0x61].withUnsafeBytes { reader.read($0) } == nil)
     }
   }
 }

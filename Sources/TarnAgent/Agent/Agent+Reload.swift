@@ -28,7 +28,7 @@ extension Agent {
       answer.problems = errors.map(\.text)
       return answer
     case .taken(let changes):
-      take(changes)
+      apply(changes)
       notifier.ready("settings read again")
       var answer = ReloadAnswer(isTaken: true)
       answer.added = changes.added
@@ -39,7 +39,7 @@ extension Agent {
     }
   }
 
-  private func take(_ changes: SettingsChanges) {
+  private func apply(_ changes: SettingsChanges) {
     let settings = self.settings
     // Before the mirrors that are gone leave it: one may have another name only.
     let record = shared.withLock { $0.record }

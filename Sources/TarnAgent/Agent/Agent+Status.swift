@@ -139,8 +139,8 @@ extension Agent {
     document.entries.failed -= tried
     document.entries.pending += tried
     if document.runKind == "repair" {
-      document.entries.take(missing: snapshot.filesTotal - snapshot.filesDone)
-      document.bytes.take(missing: snapshot.bytesMissing)
+      document.entries.add(missing: snapshot.filesTotal - snapshot.filesDone)
+      document.bytes.add(missing: snapshot.bytesMissing)
     }
   }
 

@@ -32,7 +32,7 @@ struct WatchedMirror: Sendable {
     _ event: WatchNews.Event, at moment: (monotonic: Instant, wall: Timestamp), random: Double
   ) -> (isSooner: Bool, notes: [WatchBook.Note]) {
     let before = wait(now: moment.monotonic)
-    book.take(event, now: moment.monotonic, random: random)
+    book.receive(event, now: moment.monotonic, random: random)
     let notes = book.takeNotes()
     events += notes.map { Event(when: moment.wall, code: $0.code, detail: $0.detail) }
     dropOldest()

@@ -116,7 +116,7 @@ package final class Agent: Sendable {
     let now = Timestamp(nanoseconds: parts.clock.now())
     started = now
     lock = try parts.paths.state.flatMap { directory throws(PassFailure) in
-      try AgentLock.take(directory) { parts.log.tell(.warning, $0, .of(code: "agent-lock")) }
+      try AgentLock.acquire(directory) { parts.log.tell(.warning, $0, .of(code: "agent-lock")) }
     }
     if let kept = parts.paths.state.flatMap(AgentRecord.setAside) {
       parts.log.tell(

@@ -13,7 +13,7 @@ final class AgentLock: Sendable {
   ///   - warn: hears why there is no lock, with what to do.
   /// - Returns: nil where none can be had: a second agent would not be noticed.
   /// - Throws: `locked` when another agent holds it.
-  static func take(_ directory: String, warn: (String) -> Void) throws(PassFailure) -> AgentLock? {
+  static func acquire(_ directory: String, warn: (String) -> Void) throws(PassFailure) -> AgentLock? {
     TextFile.makeDirectories(directory)
     let path = directory + "/agent.lock"
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)

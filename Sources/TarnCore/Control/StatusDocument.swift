@@ -13,7 +13,7 @@ package struct StatusDocument: Codable, Sendable {
     package var kept = 0
 
     /// So many are being brought back, which were counted as in place.
-    package mutating func take(missing: Int) {
+    package mutating func add(missing: Int) {
       let most = max(0, wanted - max(0, missing))
       guard current > most else { return }
       pending += current - most
@@ -31,7 +31,7 @@ package struct StatusDocument: Codable, Sendable {
     package var unknownSizes = 0
 
     /// So many are being brought back, which were counted as in place.
-    package mutating func take(missing: UInt64) {
+    package mutating func add(missing: UInt64) {
       guard let wanted else { return }
       let most = wanted - min(wanted, missing)
       guard current > most else { return }

@@ -72,7 +72,7 @@ package struct WatchBook: Sendable {
 
   // MARK: - News
 
-  package mutating func take(_ event: WatchNews.Event, now: Instant, random: Double) {
+  package mutating func receive(_ event: WatchNews.Event, now: Instant, random: Double) {
     guard sight != .off else { return }
     switch event {
     case .dirty(let path): note(path, now: now)

@@ -43,8 +43,8 @@ package struct StatusQuery {
     (document.trashFiles, document.trashBytes) = try ledger.trashTotals()
     document.state = try state(document)
     if holder == nil, let missing = try ledger.fact(.repairPending).flatMap({ RepairPending($0) }) {
-      document.entries.take(missing: missing.files)
-      document.bytes.take(missing: missing.bytes)
+      document.entries.add(missing: missing.files)
+      document.bytes.add(missing: missing.bytes)
       if document.state == "idle" { document.state = "interrupted" }
     }
     if holder != nil {

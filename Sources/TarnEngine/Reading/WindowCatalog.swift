@@ -75,7 +75,7 @@ final class WindowCatalog {
     return policy.window.maxAge == nil || resolution.tooOld == 0
   }
 
-  func take(_ enclosure: Enclosure) throws(FeedFailure) {
+  func add(_ enclosure: Enclosure) throws(FeedFailure) {
     guard enclosures.count < Self.most else {
       throw FeedFailure(
         code: "feed-too-many-entries", message: "the feed names more than \(Self.most) files")

@@ -328,7 +328,7 @@ final class Conductor {
 
   /// Handles what came in, or waits for it.
   private func step() throws {
-    if active > Self.many { Nap.take(microseconds: Self.moment) }
+    if active > Self.many { Nap.sleep(microseconds: Self.moment) }
     try handleMail(waiting: longestWait)
     try meanwhile?()
     wakeDelayed()

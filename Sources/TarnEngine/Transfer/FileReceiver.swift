@@ -118,7 +118,7 @@ final class FileReceiver: DownloadReceiver {
       } else {
         // What is kept lies on the disk already.
         let more = verdict == .append ? said - min(said, state.known?.kept ?? 0) : said
-        if context.space.take(more) {
+        if context.space.reserve(more) {
           state.reserved = more
         } else {
           state.failure = FolderFailure(.noSpace, context.space.refusal(more))
@@ -181,7 +181,7 @@ final class FileReceiver: DownloadReceiver {
   private func gather(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
     if state.gathered == nil {
       let size = max(bytes.count, Int(min(check.size ?? .max, UInt64(Self.handful))))
-      state.gathered = context.blocks.take(size)
+      state.gathered = context.blocks.borrow(size)
     }
     state.gathered?.append(bytes)
     state.queued += bytes.count

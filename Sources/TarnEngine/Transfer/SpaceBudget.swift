@@ -24,7 +24,7 @@ final class SpaceBudget: Sendable {
   /// Takes bytes out of the budget.
   ///
   /// - Returns: false when they do not fit; then nothing was taken.
-  func take(_ bytes: UInt64) -> Bool {
+  func reserve(_ bytes: UInt64) -> Bool {
     let isDoubted = state.withLock(\.isDoubted)
     guard bytes > 0 || isDoubted else { return true }
     if isDoubted, hasNoFiles { return false }

@@ -59,7 +59,7 @@ extension Conductor {
   func takeSpace(_ job: inout Job) -> Bool {
     let needed = job.entry.size.map { $0 - min($0, held(for: job)) }
     let isLone = active == 0
-    guard space.take(needed ?? 0) else {
+    guard space.reserve(needed ?? 0) else {
       // No byte was fetched for it: as often as need be.
       if isLone {
         fail(job, code: "no-space", message: space.refusal(needed))

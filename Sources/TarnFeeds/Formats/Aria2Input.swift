@@ -36,7 +36,7 @@ struct Aria2Input: FeedFormat {
         download = Aria2Download(text)
         if download != nil { continue }
       } else if download != nil, let (name, value) = Self.option(text) {
-        download?.take(name, value)
+        download?.set(name, value)
         continue
       }
       try sink(
@@ -80,7 +80,7 @@ private struct Aria2Download {
   }
 
   /// The last one of a name holds.
-  mutating func take(_ name: String, _ value: [UInt8]) {
+  mutating func set(_ name: String, _ value: [UInt8]) {
     switch name {
     case "out": out = value
     case "dir": directory = value

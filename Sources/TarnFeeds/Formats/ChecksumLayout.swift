@@ -43,7 +43,7 @@ enum ChecksumLayout: Equatable {
       default: break
       }
     }
-    for line in lines where !found { reading.take(ListLine(line), look) }
+    for line in lines where !found { reading.add(ListLine(line), look) }
     reading.finish(look)
     return found
   }

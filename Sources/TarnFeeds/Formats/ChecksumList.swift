@@ -28,12 +28,12 @@ struct ChecksumList: FeedFormat {
         if text.wasOutside { reading.noteUnsigned(raw, at: input.line) }
         continue
       }
-      try lines.take(ListLine(line, number: input.line, isEnded: isEnded)) {
-        try reading.take($0, of: $1, sink: sink)
+      try lines.add(ListLine(line, number: input.line, isEnded: isEnded)) {
+        try reading.read($0, of: $1, sink: sink)
       }
       if !isEnded { reading.note("line \(input.line), the last one, has no end: it may be cut") }
     }
-    try lines.finish { try reading.take($0, of: $1, sink: sink) }
+    try lines.finish { try reading.read($0, of: $1, sink: sink) }
     try reading.finish(sink: sink)
     guard reading.understood > 0 else {
       throw FeedFailure(code: "feed-not-recognised", message: "no line of this list is a checksum line")
@@ -74,13 +74,13 @@ private struct ChecksumReading {
     note("line \(number) names a file outside of the signed text, and is left out")
   }
 
-  mutating func take(_ parsed: ChecksumLine, of line: ListLine, sink: FeedSink) throws {
+  mutating func read(_ parsed: ChecksumLine, of line: ListLine, sink: FeedSink) throws {
     switch parsed {
     case .nothing, .title: break
-    case .size(let name, let size, let isComment): take(size: size, of: name, isComment: isComment)
+    case .size(let name, let size, let isComment): note(size: size, of: name, isComment: isComment)
     case .file(let listed):
       understood += 1
-      try take(listed, of: line, sink: sink)
+      try read(listed, of: line, sink: sink)
     case .unsupported(let name):
       understood += 1
       try takeUnchecked(ListedFile.withoutDot(name), sink: sink)
@@ -109,7 +109,7 @@ private struct ChecksumReading {
     pending = nil
   }
 
-  private mutating func take(size: UInt64, of name: [UInt8], isComment: Bool) {
+  private mutating func note(size: UInt64, of name: [UInt8], isComment: Bool) {
     let name = ListedFile.withoutDot(name)
     if let known = pending, known.path.bytes == name, known.size == nil {
       pending?.size = size
@@ -137,7 +137,7 @@ private struct ChecksumReading {
     try sink(.refused(Refusal(name: name, code: "digest-unsupported", reason: Refusal.noCheck)))
   }
 
-  private mutating func take(_ listed: ChecksumLine.ListedDigest, of line: ListLine, sink: FeedSink) throws {
+  private mutating func read(_ listed: ChecksumLine.ListedDigest, of line: ListLine, sink: FeedSink) throws {
     let bytes = ListedFile.withoutDot(listed.name)
     // No list can hold its own digest: what it says of itself is of an earlier state.
     guard !context.isDocument(bytes) else { return }

@@ -29,18 +29,18 @@ struct GroupedDigest {
     if rest.allSatisfy(isBlank) {
       guard name.count >= Self.longName else { return nil }
     } else {
-      guard take(value: rest), tag != nil || digits.count > groupLength else { return nil }
+      guard add(value: rest), tag != nil || digits.count > groupLength else { return nil }
     }
   }
 
   /// - Returns: false when the line does not go on with it.
-  mutating func take(_ line: ArraySlice<UInt8>) -> Bool {
+  mutating func add(_ line: ArraySlice<UInt8>) -> Bool {
     guard let first = line.first, digits.isEmpty || isBlank(first) else { return false }
-    return take(value: line)
+    return add(value: line)
   }
 
   /// `SHA512 = ` at the begin, and groups of digits.
-  private mutating func take(value: ArraySlice<UInt8>) -> Bool {
+  private mutating func add(value: ArraySlice<UInt8>) -> Bool {
     var text = value
     var tag = tag
     if digits.isEmpty, let equals = text.firstIndex(of: UInt8(ascii: "=")) {
@@ -115,9 +115,9 @@ struct ChecksumLines {
   }
 
   /// - Parameter body: called for what is known by now: the line, or what lines before it were, or both, or nothing yet.
-  mutating func take(_ line: ListLine, _ body: (ChecksumLine, ListLine) throws -> Void) rethrows {
+  mutating func add(_ line: ListLine, _ body: (ChecksumLine, ListLine) throws -> Void) rethrows {
     if var begun = group {
-      if begun.take(line.bytes) {
+      if begun.add(line.bytes) {
         group = begun
         return
       }

@@ -15,7 +15,7 @@ struct HashdeepList: FeedFormat {
   func read(_ input: FeedInput, in context: FeedContext, sink: FeedSink) throws -> FeedEnd {
     var reading = HashdeepReading(context: context)
     while let (raw, isEnded) = try input.readLine() {
-      try reading.take(ListedFile.withoutReturns(raw), number: input.line, sink: sink)
+      try reading.read(ListedFile.withoutReturns(raw), number: input.line, sink: sink)
       if !isEnded { reading.note("line \(input.line), the last one, has no end: it may be cut") }
     }
     try reading.flush(to: sink)
@@ -59,7 +59,7 @@ private struct HashdeepReading {
     if reason == nil { reason = text }
   }
 
-  mutating func take(_ line: ArraySlice<UInt8>, number: Int, sink: FeedSink) throws {
+  mutating func read(_ line: ArraySlice<UInt8>, number: Int, sink: FeedSink) throws {
     if line.begins(with: "%%%% ") {
       try flush(to: sink)
       try header(trimmed(line.dropFirst(5)), number: number)

@@ -27,7 +27,7 @@ extension MetalinkVersion {
     let reader = try XMLReader(input)
     guard let root = try reader.next() else { throw FeedFailure.truncated("the XML has no root element") }
     var reading = MetalinkReading<Self>(reader, context, namespace: try namespace(of: root, reader))
-    while let node = try reader.next() { try reading.take(node, sink: sink) }
+    while let node = try reader.next() { try reading.read(node, sink: sink) }
     return FeedEnd(format: name, isComplete: true)
   }
 
@@ -106,7 +106,7 @@ private struct MetalinkReading<Version: MetalinkVersion> {
     self.namespace = namespace
   }
 
-  mutating func take(_ node: XMLReader.Node, sink: FeedSink) throws {
+  mutating func read(_ node: XMLReader.Node, sink: FeedSink) throws {
     switch node {
     case .start(let name, let namespace, let isEmpty):
       open.append(shown(name, namespace))

@@ -25,7 +25,7 @@ package enum OPML {
     let events = try XMLEvents(repaired)
     var reading = OPMLReading(url)
     while let event = try events.next() {
-      if case .start(let element) = event { try reading.take(element) }
+      if case .start(let element) = event { try reading.read(element) }
     }
     // Of a tag that was cut the address may be half of one.
     if repaired.endsInTag { reading.dropLast() }
@@ -51,7 +51,7 @@ private struct OPMLReading {
     base = URLReference(url)
   }
 
-  mutating func take(_ element: XMLEvents.Element) throws(FeedFailure) {
+  mutating func read(_ element: XMLEvents.Element) throws(FeedFailure) {
     if !isOPML {
       // The root had another name before OPML 1.0.
       guard element.name == "opml" || element.name == "outlinedocument" else {
@@ -70,7 +70,7 @@ private struct OPMLReading {
       throw FeedFailure(
         code: "feed-too-many-entries", message: "the list names more than \(OPML.maximumFeeds) feeds")
     }
-    take(title, text)
+    add(title, text)
   }
 
   /// Takes back what the element that was read last brought.
@@ -92,7 +92,7 @@ private struct OPMLReading {
     return (Array((title ?? []).prefix(OPML.maximumURL)), url)
   }
 
-  private mutating func take(_ title: [UInt8], _ text: [UInt8]) {
+  private mutating func add(_ title: [UInt8], _ text: [UInt8]) {
     let shown = title.isEmpty ? text : title
     guard text.count <= OPML.maximumURL else {
       return refuse(shown, "its address is longer than \(OPML.maximumURL) bytes")

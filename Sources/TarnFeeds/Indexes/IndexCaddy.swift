@@ -19,7 +19,7 @@ struct CaddyIndex: IndexDialect {
     return .otherwise("leave '?layout=grid' out of the URL")
   }
 
-  func take(_ tag: HTMLTag, into row: inout IndexRow) {
+  func read(_ tag: HTMLTag, into row: inout IndexRow) {
     switch tag.element {
     case "td":
       if let size = tag.attribute("data-order") ?? tag.attribute("data-size") { row.size = size }
@@ -103,7 +103,7 @@ struct CaddyJSON: FeedFormat {
     while try reader.nextElement() {
       let row = try CaddyRow(&reader)
       names += 1
-      if try !Self.take(row, place, sink: sink), reason == nil {
+      if try !Self.emit(row, place, sink: sink), reason == nil {
         reason = "the list names files outside the directory"
       }
     }
@@ -113,7 +113,7 @@ struct CaddyJSON: FeedFormat {
   }
 
   /// - Returns: false for a row that does not lead to a child of the directory.
-  private static func take(_ row: CaddyRow, _ place: IndexPlace, sink: FeedSink) throws -> Bool {
+  private static func emit(_ row: CaddyRow, _ place: IndexPlace, sink: FeedSink) throws -> Bool {
     guard let target = place.target(of: row.url), target.isDirectory == row.isDirectory else {
       try sink(
         place.refusal(row.name, code: "url-outside", reason: "its URL does not lead into this directory"))
@@ -126,7 +126,7 @@ struct CaddyJSON: FeedFormat {
       return true
     }
     let time = row.isSymlink ? nil : CaddyIndex.time(row.time)
-    try place.take(target, sink: sink) { path in
+    try place.emit(target, sink: sink) { path in
       Entry(
         path: path, size: row.size, modified: time, modifiedIsExact: time != nil,
         sources: [Source(url: target.url)], listing: time == nil ? row.time : [])

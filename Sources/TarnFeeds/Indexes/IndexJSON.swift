@@ -29,12 +29,12 @@ struct IndexJSON: FeedFormat {
     var reader = JSONReader(input)
     let place = IndexPlace(context)
     try reader.beginArray()
-    while try reader.nextElement() { try Self.take(NginxJSONRow(&reader), place, sink: sink) }
+    while try reader.nextElement() { try Self.emit(NginxJSONRow(&reader), place, sink: sink) }
     try reader.end()
     return FeedEnd(format: name, isComplete: true)
   }
 
-  private static func take(_ row: NginxJSONRow, _ place: IndexPlace, sink: FeedSink) throws {
+  private static func emit(_ row: NginxJSONRow, _ place: IndexPlace, sink: FeedSink) throws {
     guard row.type == "file" || row.type == "directory" else {
       return try sink(
         place.refusal(
@@ -47,7 +47,7 @@ struct IndexJSON: FeedFormat {
           row.name, code: "size-malformed", reason: "the size is no whole number from 0 to 2^63-1"))
     }
     let target = place.target(named: row.name, isDirectory: row.type == "directory")
-    try place.take(target, sink: sink) { path in
+    try place.emit(target, sink: sink) { path in
       Entry(
         path: path, size: row.size, modified: row.time, sources: [Source(url: target.url)],
         listing: row.listing)

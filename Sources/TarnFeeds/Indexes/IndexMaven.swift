@@ -14,7 +14,7 @@ struct MavenIndex: IndexDialect {
   func facts(_ row: IndexRow) -> IndexFacts {
     let words = row.wordsAfter
     var facts = IndexFacts(modified: FeedTime.minute(words), listing: IndexRow.line(words))
-    if facts.modified != nil { facts.take(size: IndexSize.shown(words.dropFirst(2))) }
+    if facts.modified != nil { facts.note(size: IndexSize.shown(words.dropFirst(2))) }
     return facts
   }
 }
@@ -42,7 +42,7 @@ struct ArtifactoryIndex: IndexDialect {
   func facts(_ row: IndexRow) -> IndexFacts {
     let words = row.wordsAfter.drop { $0.elementsEqual("->".utf8) }
     var facts = IndexFacts(listing: IndexRow.line(words))
-    facts.take(size: IndexSize.shown(words.dropFirst(2)))
+    facts.note(size: IndexSize.shown(words.dropFirst(2)))
     return facts
   }
 }

@@ -12,7 +12,7 @@ struct NginxIndex: IndexDialect {
   func facts(_ row: IndexRow) -> IndexFacts {
     let found = FeedTime.index(trimmed(row.after))
     var facts = IndexFacts(modified: found?.time, listing: IndexRow.line(row.wordsAfter))
-    facts.take(size: found.flatMap { IndexSize.shown(IndexRow.words($0.rest), .binary) })
+    facts.note(size: found.flatMap { IndexSize.shown(IndexRow.words($0.rest), .binary) })
     return facts
   }
 }
@@ -32,7 +32,7 @@ struct FancyIndex: IndexDialect {
 
   func facts(_ row: IndexRow) -> IndexFacts {
     var facts = IndexFacts(listing: IndexRow.line(row.wordsAfter))
-    facts.take(size: IndexSize.shown(row.wordsAfter, .binary))
+    facts.note(size: IndexSize.shown(row.wordsAfter, .binary))
     return facts
   }
 }

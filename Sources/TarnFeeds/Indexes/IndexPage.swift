@@ -39,10 +39,10 @@ struct IndexPage: FeedFormat {
       isClosed = tag.element == "/html"
       if tag.element == "base", !list.isOpen { rows.rebase(tag.attribute("href")) }
       let wasInside = list.isInside
-      try list.take(tag, textBefore: text)
+      try list.read(tag, textBefore: text)
       rows.isPreformatted = list.isPreformatted
       if list.isInside, wasInside || list.beginsWithLink {
-        try rows.take(tag, textBefore: wasInside ? text : [], sink: sink)
+        try rows.read(tag, textBefore: wasInside ? text : [], sink: sink)
       } else if wasInside {
         try rows.finish(text, sink: sink)
       }
@@ -79,7 +79,7 @@ protocol IndexDialect: Sendable {
   /// - Parameter head: the first bytes of the page, in lower case.
   func mark(in head: [UInt8]) -> IndexMark?
   /// Looks at a tag of a row.
-  func take(_ tag: HTMLTag, into row: inout IndexRow)
+  func read(_ tag: HTMLTag, into row: inout IndexRow)
   /// The file's name, from the percent-decoded one.
   func fileName(_ name: [UInt8]) -> [UInt8]
   func facts(_ row: IndexRow) -> IndexFacts
@@ -95,7 +95,7 @@ extension IndexDialect {
   var hasDescriptions: Bool { false }
   var rowsAreLines: Bool { true }
   var escapesLinks: Bool { true }
-  func take(_ tag: HTMLTag, into row: inout IndexRow) {}
+  func read(_ tag: HTMLTag, into row: inout IndexRow) {}
   func fileName(_ name: [UInt8]) -> [UInt8] { name }
   func facts(_ row: IndexRow) -> IndexFacts { IndexFacts() }
   func isDirectory(_ row: IndexRow) -> Bool { row.isDirectory || row.target?.isDirectory == true }
@@ -126,7 +126,7 @@ struct IndexFacts {
   var sizes: ClosedRange<UInt64>?
 
   /// Takes a size of a server that rounds no bytes: it is exact where it is one number.
-  mutating func take(size shown: IndexSize.Shown?) {
+  mutating func note(size shown: IndexSize.Shown?) {
     guard let range = shown?.range else { return }
     if range.lowerBound == range.upperBound { size = range.lowerBound } else { sizes = range }
   }
@@ -155,7 +155,7 @@ private struct IndexList {
   var isInside: Bool { depth != nil }
   var isOver: Bool { wasFound && depth == nil }
 
-  mutating func take(_ tag: HTMLTag, textBefore text: [UInt8]) throws(FeedFailure) {
+  mutating func read(_ tag: HTMLTag, textBefore text: [UInt8]) throws(FeedFailure) {
     beginsWithLink = false
     let isStart = Self.kinds.contains(tag.element)
     if isStart {

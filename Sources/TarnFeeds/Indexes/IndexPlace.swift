@@ -128,10 +128,10 @@ struct IndexPlace {
     return Target(name: name, isDirectory: isDirectory, url: String(decoding: url, as: UTF8.self))
   }
 
-  /// Takes what lies below the listing.
+  /// Hands on what lies below the listing.
   ///
   /// - Parameter make: the entry of a file at that path.
-  func take(_ target: Target, sink: FeedSink, make: (RelativePath) -> Entry) throws {
+  func emit(_ target: Target, sink: FeedSink, make: (RelativePath) -> Entry) throws {
     if let name = (target.directories + [target.name]).first(where: { $0.contains(0x2F) }) {
       return try sink(refusal(name, code: "path-encoded-slash", reason: "the name of one file holds a slash"))
     }

@@ -76,8 +76,8 @@ struct IndexRows {
   }
 
   /// Takes a tag inside the list and the text before it.
-  mutating func take(_ tag: HTMLTag, textBefore text: [UInt8], sink: FeedSink) throws {
-    try take(text, sink: sink)
+  mutating func read(_ tag: HTMLTag, textBefore text: [UInt8], sink: FeedSink) throws {
+    try add(text, sink: sink)
     switch tag.element {
     case "tr", "li", "br", "hr": try flush(to: sink)
     case "a": try link(tag, sink: sink)
@@ -86,18 +86,18 @@ struct IndexRows {
       row.add([0x20])
     default:
       row.add([0x20])
-      dialect.take(tag, into: &row)
+      dialect.read(tag, into: &row)
     }
   }
 
   /// Takes the text before the end tag of the list.
   mutating func finish(_ text: [UInt8], sink: FeedSink) throws {
-    try take(text, sink: sink)
+    try add(text, sink: sink)
     try flush(to: sink)
   }
 
   /// In preformatted text a line feed outside a link ends the row.
-  private mutating func take(_ text: [UInt8], sink: FeedSink) throws {
+  private mutating func add(_ text: [UInt8], sink: FeedSink) throws {
     guard isPreformatted, dialect.rowsAreLines, !row.isInLink, let first = text.firstIndex(of: 0x0A),
       let last = text.lastIndex(of: 0x0A)
     else { return row.add(text) }
@@ -115,11 +115,11 @@ struct IndexRows {
 
   private mutating func link(_ tag: HTMLTag, sink: FeedSink) throws {
     guard let href = address(tag) else {
-      return dialect.take(tag, into: &row)
+      return dialect.read(tag, into: &row)
     }
     if row.isInLink { try flush(to: sink) }
     row.isInLink = true
-    dialect.take(tag, into: &row)
+    dialect.read(tag, into: &row)
     switch place.meaning(of: href) {
     case .here: break
     case .elsewhere: if row.target == nil { strangers += 1 }
@@ -150,7 +150,7 @@ struct IndexRows {
     names += 1
     if !target.isDirectory, dialect.isDirectory(row) { target = target.asDirectory }
     target.name = dialect.fileName(target.name)
-    try place.take(target, sink: sink) { path in
+    try place.emit(target, sink: sink) { path in
       let facts = dialect.facts(row)
       return Entry(
         path: path, size: facts.size, modified: facts.modified, modifiedIsExact: facts.modifiedIsExact,

@@ -177,7 +177,7 @@ struct MiniserveIndex: IndexDialect {
   }
 
   /// Older ones leave the slash of a directory out.
-  func take(_ tag: HTMLTag, into row: inout IndexRow) {
+  func read(_ tag: HTMLTag, into row: inout IndexRow) {
     guard tag.element == "a", let kind = tag.attribute("class") else { return }
     if kind.elementsEqual("directory".utf8) { row.isDirectory = true }
   }
@@ -190,7 +190,7 @@ struct MiniserveIndex: IndexDialect {
       // A day or a year is a number without a unit.
       if facts.listing.isEmpty, let shown = IndexSize.shown(rest), shown.count == 2 {
         facts.listing = IndexRow.line(rest.prefix(2))
-        facts.take(size: shown)
+        facts.note(size: shown)
       }
       let moment = IndexRow.line(rest.prefix(2)) + rest.dropFirst(2).prefix(1).joined()
       if let time = FeedTime.rfc3339(moment) {
@@ -220,7 +220,7 @@ struct WebfsIndex: IndexDialect {
   func facts(_ row: IndexRow) -> IndexFacts {
     let words = row.wordsBefore
     var facts = IndexFacts(listing: IndexRow.line(words.suffix(5)))
-    facts.take(size: IndexSize.shown(words.suffix(2), .binary))
+    facts.note(size: IndexSize.shown(words.suffix(2), .binary))
     return facts
   }
 }

@@ -92,7 +92,7 @@ private struct NginxXMLRow {
     }
     let modified = FeedTime.rfc3339(time)
     let target = place.target(named: name, isDirectory: kind == "directory")
-    try place.take(target, sink: sink) { path in
+    try place.emit(target, sink: sink) { path in
       Entry(
         path: path, size: size, modified: modified, sources: [Source(url: target.url)],
         listing: modified == nil ? time : [])

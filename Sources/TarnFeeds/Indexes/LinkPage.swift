@@ -26,7 +26,7 @@ struct LinkPage: FeedFormat {
       let tag = HTMLTag(bytes)
       if tag.element == "base" { links.rebase(tag.attribute("href")) }
       guard Self.elements.contains(tag.element), let href = tag.attribute("href") else { continue }
-      try links.take(href, sink: sink)
+      try links.follow(href, sink: sink)
     }
     if links.isEmpty, context.document.place == nil {
       throw FeedFailure(
@@ -75,7 +75,7 @@ private struct PageLinks {
     place.rebase(href)
   }
 
-  mutating func take(_ href: [UInt8], sink: FeedSink) throws {
+  mutating func follow(_ href: [UInt8], sink: FeedSink) throws {
     let href = trimmed(href)
     guard let (target, hasQuery) = place.below(href), hasQuery || target.url != page else { return }
     let name = Array((target.directories + [target.name]).joined(separator: [0x2F]))
@@ -84,7 +84,7 @@ private struct PageLinks {
       return
     }
     guard known.insert(target.isDirectory ? name + [0x2F] : name).inserted else { return }
-    try place.take(target, sink: sink) { path in
+    try place.emit(target, sink: sink) { path in
       Entry(path: path, sources: [Source(url: target.url)], mayBeDirectory: true)
     }
   }

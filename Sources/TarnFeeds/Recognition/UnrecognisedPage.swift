@@ -40,7 +40,7 @@ struct UnrecognisedPage {
         if ["title", "h1", "h2"].contains(previous) { title += lowercased(text) + [0x0A] }
         guard let found else { break }
         let tag = HTMLTag(found)
-        take(tag)
+        read(tag)
         previous = tag.element
       }
     } catch {
@@ -48,7 +48,7 @@ struct UnrecognisedPage {
     }
   }
 
-  private mutating func take(_ tag: HTMLTag) {
+  private mutating func read(_ tag: HTMLTag) {
     switch tag.element {
     case "a":
       guard let href = tag.attribute("href").map({ trimmed($0) }), let first = href.first else { return }

@@ -35,7 +35,7 @@ struct Window: FeedFormat {
     var reading = WindowReading(context)
     var hasFiles = false
     while let event = try events.next() {
-      try reading.take(event, endedItems: repaired.endedItems) { item in
+      try reading.read(event, endedItems: repaired.endedItems) { item in
         hasFiles = true
         try sink(item)
       }

@@ -70,7 +70,7 @@ struct WindowItemReading {
   }
 
   /// media:hash, of what is open.
-  mutating func take(_ digest: Digest?) {
+  mutating func add(_ digest: Digest?) {
     guard let digest else { return }
     if var open = content {
       open.value.digest = open.value.digest ?? digest

@@ -25,7 +25,7 @@ struct WindowReading {
     /// The CDATA section that is being read.
     var verbatim: [UInt8] = []
 
-    mutating func take(_ bytes: [UInt8], isVerbatim: Bool) {
+    mutating func append(_ bytes: [UInt8], isVerbatim: Bool) {
       let bytes = bytes.prefix(max(0, WindowReading.maximumText - text.count - verbatim.count))
       if isVerbatim {
         verbatim += bytes
@@ -74,7 +74,7 @@ struct WindowReading {
   private var base: URLReference { bases.last?.url ?? context.url }
 
   /// - Parameter endedItems: how many end tags of items have been passed at least; an item beyond them was cut.
-  mutating func take(_ event: XMLEvents.Event, endedItems: Int, sink: FeedSink) throws {
+  mutating func read(_ event: XMLEvents.Event, endedItems: Int, sink: FeedSink) throws {
     switch event {
     case .start(let element):
       open.append(element.name)
@@ -83,7 +83,7 @@ struct WindowReading {
       }
       try start(element, sink: sink)
     case .text(let bytes, let isVerbatim):
-      capture?.take(bytes, isVerbatim: isVerbatim)
+      capture?.append(bytes, isVerbatim: isVerbatim)
     case .end:
       finishCapture()
       if current.isOpen { current.end(at: depth) }
@@ -210,7 +210,7 @@ struct WindowReading {
     case .ttl: refresh.ttl = trimmed(text)
     case .updatePeriod: refresh.period = trimmed(text)
     case .updateFrequency: refresh.frequency = trimmed(text)
-    case .hash(let algorithm): current.take(WindowValue.digest(text, algorithm: algorithm))
+    case .hash(let algorithm): current.add(WindowValue.digest(text, algorithm: algorithm))
     }
   }
 }

@@ -91,7 +91,7 @@ final class RepairedXML: ByteSource {
   private func text() throws(FeedFailure) {
     guard sawElement else {
       if buffer[position] == UInt8(ascii: "<") { return try markup() }
-      return take(keeping: false)
+      return pass(keeping: false)
     }
     var end = position
     while end < buffer.count, Self.isPlain(buffer[end]) { end += 1 }
@@ -103,7 +103,7 @@ final class RepairedXML: ByteSource {
     switch buffer[position] {
     case UInt8(ascii: "<"): try markup()
     case UInt8(ascii: "&"): reference()
-    default: take(keeping: true)
+    default: pass(keeping: true)
     }
   }
 
@@ -115,7 +115,7 @@ final class RepairedXML: ByteSource {
   }
 
   /// Takes one byte, and puts it out when it is wanted and allowed.
-  private func take(keeping isKept: Bool) {
+  private func pass(keeping isKept: Bool) {
     let byte = buffer[position]
     if byte == 0xEF,
       buffer[position...].starts(with: [0xEF, 0xBF, 0xBE])
@@ -130,7 +130,7 @@ final class RepairedXML: ByteSource {
   }
 
   private func pass(until ending: String, keeping isKept: Bool) {
-    guard buffer[position...].starts(with: ending.utf8) else { return take(keeping: isKept) }
+    guard buffer[position...].starts(with: ending.utf8) else { return pass(keeping: isKept) }
     if isKept { output += ending.utf8 }
     position += ending.utf8.count
     state = .text

@@ -83,7 +83,7 @@ final class XMLEvents {
   /// The next event; nil at the end of the document, or where nothing more can be made of it.
   func next() throws(FeedFailure) -> Event? {
     while true {
-      if let event = sink.take() { return event }
+      if let event = sink.next() { return event }
       guard !isAtEnd else { return nil }
       try feed()
     }
@@ -114,7 +114,7 @@ private final class EventQueue {
   private var taken = 0
   private(set) var fault: FeedFailure?
 
-  func take() -> XMLEvents.Event? {
+  func next() -> XMLEvents.Event? {
     guard taken < events.count else {
       events.removeAll(keepingCapacity: true)
       taken = 0

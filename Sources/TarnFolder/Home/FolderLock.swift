@@ -45,7 +45,7 @@ extension FolderHome {
     while true {
       let number = tarn_open_at(AT_FDCWD, cString(lockPath), O_RDWR | O_CREAT | O_NOFOLLOW, 0o600)
       let file = Descriptor(try kernel("open", lockPath.utf8, number))
-      let result = take(.lock, probe) { file.use(tarn_lock) }
+      let result = probed(.lock, probe) { file.use(tarn_lock) }
       if result == -EAGAIN { throw Self.busy(lockPath, pause) }
       try kernel("lock", lockPath.utf8, result)
       // Removed between the opening and the lock (`tarn forget`): then this is a lock of nothing.
@@ -79,7 +79,7 @@ extension FolderHome {
     let text = Array("\(getpid()) \(startTime(of: getpid()) ?? 0)\n".utf8)
     try kernel("shorten", path.utf8, file.use { tarn_truncate($0, 0) })
     let count = file.use { number in
-      take(.write, probe) { Int32(tarn_write_at(number, text, text.count, 0)) }
+      probed(.write, probe) { Int32(tarn_write_at(number, text, text.count, 0)) }
     }
     if count == -ENOSPC || count == -EDQUOT { return }
     try kernel("write", path.utf8, count)

@@ -33,7 +33,7 @@ package typealias FolderProbe = @Sendable (FolderStep) -> Int32
 /// Takes a step: the probe's word first, then the system call.
 ///
 /// - Returns: 0 or more, or a negative errno.
-func take(_ step: FolderStep, _ probe: FolderProbe?, _ call: () -> Int32) -> Int32 {
+func probed(_ step: FolderStep, _ probe: FolderProbe?, _ call: () -> Int32) -> Int32 {
   if let probe {
     let errno = probe(step)
     if errno != 0 { return -errno }

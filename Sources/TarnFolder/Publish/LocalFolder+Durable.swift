@@ -32,6 +32,6 @@ extension LocalFolder {
     let number = partial.descriptor.open(cString("."), O_RDONLY | O_DIRECTORY)
     guard number >= 0 else { return false }
     let fresh = Descriptor(number)
-    return take(.syncFileSystem, mover.probe) { fresh.use(tarn_sync_file_system) } == 0
+    return probed(.syncFileSystem, mover.probe) { fresh.use(tarn_sync_file_system) } == 0
   }
 }

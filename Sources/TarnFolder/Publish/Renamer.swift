@@ -16,7 +16,7 @@ struct Renamer: Sendable {
   func moveOut(
     _ from: Descriptor, _ name: String, to: Descriptor, _ leaf: [CChar], _ step: FolderStep
   ) -> Int32 {
-    take(step, probe) {
+    probed(step, probe) {
       let source = cString(name)
       let result = rename(from, source, to, leaf, TARN_RENAME_NOREPLACE)
       guard Self.isUnsupported(result) else { return result }
@@ -27,7 +27,7 @@ struct Renamer: Sendable {
 
   /// Gives a file its first name, where nothing stands: -EEXIST when something does.
   func name(_ file: Descriptor, in directory: Descriptor, _ leaf: [CChar], _ step: FolderStep) -> Int32 {
-    take(step, probe) {
+    probed(step, probe) {
       let result = file.use { file in directory.use { tarn_link_unnamed(file, $0, leaf) } }
       if result == 0 { directory.use { tarn_tell_written($0, leaf) } }
       return result
@@ -40,7 +40,7 @@ struct Renamer: Sendable {
   func moveIn(
     _ from: Descriptor, _ leaf: [CChar], to: Descriptor, _ name: String, _ step: FolderStep
   ) -> Int32 {
-    take(step, probe) {
+    probed(step, probe) {
       let target = cString(name)
       let result = rename(from, leaf, to, target, TARN_RENAME_NOREPLACE)
       guard Self.isUnsupported(result) else { return result }
@@ -56,7 +56,7 @@ struct Renamer: Sendable {
   func exchange(
     _ first: Descriptor, _ name: String, _ second: Descriptor, _ leaf: [CChar], _ step: FolderStep
   ) -> Int32 {
-    take(step, probe) { rename(first, cString(name), second, leaf, TARN_RENAME_EXCHANGE) }
+    probed(step, probe) { rename(first, cString(name), second, leaf, TARN_RENAME_EXCHANGE) }
   }
 
   static func isUnsupported(_ result: Int32) -> Bool {

@@ -77,7 +77,7 @@ final class TouchedDirectories {
     if let known = directories[path] { return known.descriptor }
     let name = cString(path.name)
     let result = parent.use { number in
-      take(.makeDirectory, probe) { tarn_make_directory(number, name, 0o755) }
+      probed(.makeDirectory, probe) { tarn_make_directory(number, name, 0o755) }
     }
     if result == -EEXIST { return try open(path) }
     try kernel("make the directory", path.bytes, result)
@@ -122,7 +122,7 @@ final class TouchedDirectories {
       return false
     }
     let name = cString(path.name)
-    let result = take(.removeDirectory, probe) { parent.use { tarn_remove_directory($0, name) } }
+    let result = probed(.removeDirectory, probe) { parent.use { tarn_remove_directory($0, name) } }
     if [-ENOTEMPTY, -EEXIST, -EBUSY, -ENOENT, -ENOTDIR].contains(result) { return false }
     try kernel("remove the empty directory", path.bytes, result)
     directories[path] = nil
@@ -155,6 +155,6 @@ final class TouchedDirectories {
   }
 
   private func sync(_ directory: Descriptor, _ object: [UInt8]) throws(FolderFailure) {
-    try kernel("make durable", object, take(.syncDirectory, probe) { directory.use(tarn_sync) })
+    try kernel("make durable", object, probed(.syncDirectory, probe) { directory.use(tarn_sync) })
   }
 }

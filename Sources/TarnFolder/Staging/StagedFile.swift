@@ -224,7 +224,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     while true {
       let file = try opened()
       let (length, cuts) = shared.withLock { ($0.length, $0.cuts) }
-      try makeDurable(.syncData, file.use { number in take(.syncData, probe) { tarn_sync_data(number) } })
+      try makeDurable(.syncData, file.use { number in probed(.syncData, probe) { tarn_sync_data(number) } })
       // Cut and written again meanwhile: which of its bytes are durable is not known.
       if shared.withLock({ $0.cuts == cuts }) { return length }
     }
@@ -233,13 +233,13 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   /// fsync.
   func syncAll() throws(FolderFailure) {
     let file = try opened()
-    try makeDurable(.syncFile, file.use { number in take(.syncFile, probe) { tarn_sync(number) } })
+    try makeDurable(.syncFile, file.use { number in probed(.syncFile, probe) { tarn_sync(number) } })
   }
 
   /// Looks whether writing this file back failed since it was opened; cheap once it is written back.
   func checkWriteback() throws(FolderFailure) {
     let file = try opened()
-    let result = file.use { number in take(.checkWriteback, probe) { tarn_check_writeback(number) } }
+    let result = file.use { number in probed(.checkWriteback, probe) { tarn_check_writeback(number) } }
     guard result < 0, !Self.lostBytes.contains(-result) else {
       return try makeDurable(.checkWriteback, result)
     }
@@ -302,7 +302,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private func write(
     _ bytes: UnsafeRawBufferPointer, to file: Descriptor, at offset: UInt64
   ) throws(FolderFailure) {
-    if let probe { try kernel("write", label, take(.write, probe) { 0 }) }
+    if let probe { try kernel("write", label, probed(.write, probe) { 0 }) }
     var done = 0
     while done < bytes.count {
       let rest = UnsafeRawBufferPointer(rebasing: bytes[done...])
@@ -336,7 +336,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     guard size <= UInt64(Int64.max) else {
       throw FolderFailure(cannot: "reserve room for", label, errno: EFBIG)
     }
-    let result = file.use { number in take(.reserve, probe) { tarn_reserve(number, size) } }
+    let result = file.use { number in probed(.reserve, probe) { tarn_reserve(number, size) } }
     switch -result {
     case ENOSPC, EDQUOT, EFBIG, EIO, EROFS:
       // What was reserved of it goes back.
@@ -350,7 +350,7 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
   private func startWriteBack(_ file: Descriptor, upTo end: UInt64) throws(FolderFailure) {
     guard end - writtenBack >= Self.writeBackStep else { return }
     let result = file.use { number in
-      take(.startWriteback, probe) { tarn_start_writeback(number, writtenBack, end - writtenBack) }
+      probed(.startWriteback, probe) { tarn_start_writeback(number, writtenBack, end - writtenBack) }
     }
     if result == -EIO { try makeDurable(.startWriteback, result) }
     writtenBack = end

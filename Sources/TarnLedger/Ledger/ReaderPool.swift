@@ -22,7 +22,7 @@ final class ReaderPool: Sendable {
   }
 
   /// A connection outside any transaction, the caller's alone until `give`.
-  func take() throws(LedgerFailure) -> Connection {
+  func borrow() throws(LedgerFailure) -> Connection {
     let known = try idle.withLock { (idle) throws(LedgerFailure) -> Connection? in
       guard !idle.isClosed else {
         throw ErrorTable.failure(.other, "it is closed", file: opener.file.path)
@@ -34,7 +34,7 @@ final class ReaderPool: Sendable {
   }
 
   /// One that could not end its transaction is closed.
-  func give(_ connection: Connection) {
+  func giveBack(_ connection: Connection) {
     idle.withLock { idle in
       guard !idle.isClosed, !connection.isInTransaction, idle.connections.count < Self.kept else { return }
       idle.connections.append(connection)

@@ -10,7 +10,7 @@ private final class LentStatement {
 
   init(_ readers: ReaderPool, _ sql: String, _ values: [Value]) throws(LedgerFailure) {
     self.readers = readers
-    let connection = try readers.take()
+    let connection = try readers.borrow()
     try connection.run("BEGIN")
     // The transaction takes its state with the first read, not before.
     _ = try connection.first("SELECT clean FROM state") { row throws(LedgerFailure) in try row.integer(0) }
@@ -43,7 +43,7 @@ private final class LentStatement {
     lent = nil
     statement.reset()
     // One that does not end its transaction is closed instead.
-    if (try? connection.run("COMMIT")) != nil { readers.give(connection) }
+    if (try? connection.run("COMMIT")) != nil { readers.giveBack(connection) }
   }
 }
 

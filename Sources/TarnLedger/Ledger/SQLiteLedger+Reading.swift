@@ -214,8 +214,8 @@ extension SQLiteLedger {
     _ body: (Connection) throws(LedgerFailure) -> Result
   ) throws(LedgerFailure) -> Result {
     do throws(LedgerFailure) {
-      let connection = try readers.take()
-      defer { readers.give(connection) }
+      let connection = try readers.borrow()
+      defer { readers.giveBack(connection) }
       return try body(connection)
     } catch {
       guard error.code == .tooManyFiles else { throw error }

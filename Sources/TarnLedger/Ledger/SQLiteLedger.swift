@@ -61,7 +61,7 @@ package final class SQLiteLedger: LedgerPort {
       writers = Locked(Writers())
       readers = ReaderPool(opener: opener, kind: kind)
       tally = nil
-      readers.give(first)
+      readers.giveBack(first)
     }
   }
 

@@ -9,7 +9,7 @@ private struct Arena {
   private static let block = 512
 
   /// - Returns: room for so many bytes, with any contents.
-  mutating func take(_ count: Int) -> UnsafeMutableRawPointer {
+  mutating func allocate(_ count: Int) -> UnsafeMutableRawPointer {
     if let last = blocks.last, last.count - used >= count, let base = last.baseAddress {
       defer { used += count }
       return base + used
@@ -163,7 +163,7 @@ final class Statement: ColumnSink {
   /// Copies bytes to where they stay until the statement is reset. Without bytes it is a place all the same: a null pointer
   /// would bind NULL.
   private func keep(_ bytes: UnsafeRawBufferPointer) -> UnsafeMutableRawPointer {
-    let place = arena.take(bytes.count)
+    let place = arena.allocate(bytes.count)
     if let start = bytes.baseAddress { place.copyMemory(from: start, byteCount: bytes.count) }
     return place
   }

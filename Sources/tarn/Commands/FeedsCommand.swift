@@ -41,7 +41,7 @@ struct FeedsCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
-    let place = try StandardInput.take(opml)
+    let place = try StandardInput.resolve(opml)
     let list = try session.tarn.subscriptions(place, observer: SilentObserver(), stop: StopFlag())
     let warning = session.messageStyle.paint("warning:", .warning)
     for refusal in list.refused {

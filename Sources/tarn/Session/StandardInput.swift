@@ -16,7 +16,7 @@ enum StandardInput {
   /// read once, like any pipe.
   ///
   /// - Returns: `-` then; every other word as it is.
-  static func take(_ word: String) throws(PassFailure) -> String {
+  static func resolve(_ word: String) throws(PassFailure) -> String {
     guard let number = descriptor(word) else { return word }
     guard number == STDIN_FILENO || dup2(number, STDIN_FILENO) >= 0 else {
       throw PassFailure(
