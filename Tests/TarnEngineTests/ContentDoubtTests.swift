@@ -94,6 +94,19 @@ import Testing
     #expect(try world.run().problems.map(\.code) == ["content-mismatch"])
   }
 
+  /// Its beginning was taken before it showed what it is.
+  @Test func ofAPageThatShowsItselfLateNothingIsKept() throws {
+    let world = world(Self.hint)
+    let body =
+      String(repeating: " ", count: 1000) + "<html>login</html>" + String(repeating: " ", count: 2_000_000)
+    var answer = page(body, "text/html")
+    answer.etag = "\"1\""
+    world.server.answer(Self.url, answer)
+    #expect(try world.run().problems.map(\.code) == ["content-mismatch"])
+    #expect(world.files.isEmpty && world.partialNames.isEmpty)
+    #expect(try world.ledger.partials().isEmpty)
+  }
+
   /// The name alone.
   @Test func aNameDeclaresToo() throws {
     for (name, type, isTaken) in [

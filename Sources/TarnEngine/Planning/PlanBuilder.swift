@@ -85,7 +85,7 @@ final class PlanBuilder {
   /// Called again and again while it works, with the path that is hashed at the moment.
   var meanwhile: ((_ hashed: RelativePath?) throws -> Void)?
   var meanwhileFailure: (any Error)?
-  /// Nanoseconds, as long as others had their turns in it.
+  /// As long as others had their turns in it.
   var hashedFor = Duration.zero
   private var steps = 0
   /// Between two turns of others.

@@ -80,7 +80,7 @@ struct AgentSync {
     return expected == ControlExpectation() ? nil : expected
   }
 
-  /// Nanoseconds: so long an agent that was ended may take to come back.
+  /// So long an agent that was ended may take to come back.
   private static let longestRestart = Duration.seconds(10)
 
   /// - Parameter again: gives the order to an agent that was started since.

@@ -82,7 +82,7 @@ final class Interruption: Sendable {
   }
 
   private let clock = SystemClock()
-  /// Nanoseconds: timeout(1) and service managers send a signal to the process and to its group, which is one wish.
+  /// timeout(1) and service managers send a signal to the process and to its group, which is one wish.
   private static let copies = Duration.milliseconds(500)
 
   private func take(_ signal: Int32) {

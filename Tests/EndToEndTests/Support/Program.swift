@@ -191,7 +191,7 @@ enum Tool {
 }
 
 /// Asks every few milliseconds until it is so, or the time is over. For what has no other sign of being ready.
-func waitUntil(limit: TimeInterval = 30, _ what: String, _ isSo: () throws -> Bool) throws {
+func waitUntil(limit: TimeInterval = 120, _ what: String, _ isSo: () throws -> Bool) throws {
   let deadline = Date().addingTimeInterval(limit)
   while Date() < deadline {
     if try isSo() { return }
