@@ -57,6 +57,17 @@ import Testing
     #expect(try tarn("status", "m").output.contains("missing.txt"))
   }
 
+  /// A mirror of the settings remembers nothing: any option is for once.
+  @Test func anOptionMakesNothingOfAMirrorOfTheSettingsBetter() throws {
+    defer { end() }
+    try write("[mirror.m]\nfeed = \"\(place.path)/feed/broken\"\nfolder = \"\(place.path)/m\"\n", "tarn.toml")
+    #expect(try tarn("sync", "--config", "tarn.toml", "m").status != 0)
+    #expect(try tarn("sync", "--config", "tarn.toml", "--include", "a.txt", "m").status == 0)
+    #expect(try tarn("status", "--config", "tarn.toml", "--check", "m").status != 0)
+    let shown = try tarn("status", "--config", "tarn.toml", "m").output
+    #expect(shown.contains("missing.txt"), "\(shown)")
+  }
+
   @Test func whatIsRememberedIsShownAndTakenBack() throws {
     defer { end() }
     let proxy = "http://ann:secret@127.0.0.1:9"
