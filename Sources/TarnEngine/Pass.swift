@@ -321,7 +321,8 @@ package struct Pass {
     meanwhile?.attach(conductor)
     defer { meanwhile?.detach() }
     try tellSpace(folder, builder.bytes.planned)
-    conductor.standing = builder.isRepair ? nil : (builder.counts.current, builder.bytes.current)
+    let isOfAll = !builder.isRepair && !request.choosesOthers
+    conductor.standing = isOfAll ? (builder.counts.current, builder.bytes.current) : nil
     conductor.early = builder.isRepair ? nil : EarlyProblems(report)
     conductor.deletions = verdict
     conductor.listURL = listURL

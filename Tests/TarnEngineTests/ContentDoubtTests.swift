@@ -111,8 +111,7 @@ import Testing
     world.server.onRequest { _ in
       _ = try? WorkerThread.start(name: "look") {
         let end = ContinuousClock.now + .seconds(60)
-        while ContinuousClock.now < end, (try? folder.partials())?.contains(where: { $0.size > 0 }) != true
-        {
+        while ContinuousClock.now < end, (try? folder.partials())?.contains(where: { $0.size > 0 }) != true {
           sched_yield()
         }
         gate.open()

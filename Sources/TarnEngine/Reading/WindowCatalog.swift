@@ -62,16 +62,18 @@ final class WindowCatalog {
     self.stop = stop
   }
 
-  /// Files that were named up to the page before; nil before the first.
-  private var namedBefore: Int?
+  /// Files that the pages before named, and those of them that are wanted; nil before the first.
+  private var before: (named: Int, wanted: Int)?
 
-  /// Whether another page is to be read: fewer files are wanted so far than are to be kept. A page that named nothing new ends it,
-  /// and so does one that is too old.
+  /// Whether another page is to be read: those read so far name fewer wanted files than are to be kept. A page that named nothing new
+  /// ends it, or that is too old, or that named nothing wanted where older files that are there make up the number.
   func wantsMore(title: [UInt8]) throws -> Bool {
-    guard let keep = policy.window.keep, enclosures.count > namedBefore ?? -1 else { return false }
-    namedBefore = enclosures.count
+    guard let keep = policy.window.keep, enclosures.count > before?.named ?? -1 else { return false }
     let resolution = try resolve(title: title)
-    guard let newest = resolution.newest, newest.wanted.count < keep else { return false }
+    let wanted = resolution.entries.count { !policy.filter.excludes($0.path) }
+    let isNews = wanted > before?.wanted ?? -1
+    before = (enclosures.count, wanted)
+    guard wanted < keep, isNews || resolution.newest?.wanted.count ?? 0 < keep else { return false }
     return policy.window.maxAge == nil || resolution.tooOld == 0
   }
 
