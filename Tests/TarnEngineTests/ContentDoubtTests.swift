@@ -284,6 +284,7 @@ import Testing
       ("a.iso.sha256", ContentHint(), "<Error><Code>NoSuchKey</Code></Error>".bytes, "application/xml"),
       ("a.iso.sha256", ContentHint(), "{\"error\": 1}".bytes, "application/json"),
       ("a.md5", ContentHint(), "Service Unavailable".bytes, "text/html"),
+      ("a.tar.gz", ContentHint(), String(repeating: "Please log in. ", count: 150).bytes, "text/html"),
       ("a.mp3", ContentHint(), (String(repeating: "\n", count: 1600) + "<!DOCTYPE html>").bytes, "text/html"),
       ("a.mp3", ContentHint(), String(repeating: "Access denied. ", count: 150).bytes, "text/plain"),
       ("a.iso", ContentHint(), String(repeating: "Please log in. ", count: 150).bytes, "text/html"),

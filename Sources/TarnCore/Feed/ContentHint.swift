@@ -129,7 +129,11 @@ package struct ContentDoubt: Sendable {
     let isDoubted =
       switch declared {
       case .media, .binary: isText || isScrap
-      case .other: isText && (isShort || hint.length == nil && isTiny && Self.isAnswer(contentType))
+      // What is unpacked on the way is not called a page for that.
+      case .other:
+        isText
+          && (isShort || Self.isHTML(contentType)
+            || hint.length == nil && isTiny && Self.isAnswer(contentType))
       case .nothing: isText && isShort
       case .text, .digest, .signature: false
       }
