@@ -374,6 +374,8 @@ import Testing
       ("README.Debian", ContentHint(), "<html>shown", "text/html"),
       ("en.wikipedia.org", ContentHint(), "<html>a page", "text/html"),
       ("a.txt", typed("text/html"), "<html>a page", "text/html"),
+      ("a.bin", ContentHint(), "<b\u{7}\u{0}\u{1}", nil), ("a.iso", ContentHint(), "<a\u{7}\u{0}\u{1}", nil),
+      ("a.iso", ContentHint(), "[[\u{7}\u{0}\u{1}", nil),
       ("a.asc", ContentHint(), "[[anchor]]\n= Title", "text/plain"),
       ("a.sig", ContentHint(), "{\"payload\": 1}", "application/json"),
       ("a.md5", ContentHint(), "0123456789abcdef0123456789abcdef  a", "text/html"),

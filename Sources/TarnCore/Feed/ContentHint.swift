@@ -195,7 +195,8 @@ private struct Opening {
 
   /// `<` and what may stand behind it in a document.
   var isMarkup: Bool {
-    guard text.first == UInt8(ascii: "<"), text.count > 1 else { return false }
+    // Other bytes may begin so as well.
+    guard isText, text.first == UInt8(ascii: "<"), text.count > 1 else { return false }
     return text[1] == UInt8(ascii: "!") || text[1] == UInt8(ascii: "?")
       || (0x61...0x7A).contains(text[1] | 0x20)
   }
@@ -220,6 +221,7 @@ private struct Opening {
 
   /// A web page, by its own first words; comments may stand in front of them.
   var isPage: Bool {
+    guard isText else { return false }
     let start = start
     return start.hasPrefix("<!doctype html")
       || Self.pageElements.contains { name in
@@ -264,6 +266,7 @@ private struct Opening {
 
   /// An object or a list.
   var isJSON: Bool {
+    guard isText else { return false }
     let solid = text.lazy.filter { !Self.isBlank($0) }.prefix(2)
     return ["{\"", "{}", "[{", "[\"", "[]", "[["].contains { solid.elementsEqual($0.utf8) }
   }
