@@ -25,6 +25,7 @@ extension Pass {
     }
     // Where all that is wanted stands on the first page, that one says all.
     if walk.pages == 0 { end.next = nil }
+    try check(end, builder)
     let resolution = try catalog.resolve(title: end.title)
     try builder.beginWindow(
       expired: resolution.expired, newest: resolution.newest, tooOld: resolution.tooOld)

@@ -301,7 +301,12 @@ struct GivenFeed: FeedParsing {
   func decoded(_ source: any ByteSource) -> any ByteSource { source }
 
   func kind(of source: any ByteSource, as document: FeedDocument) -> FeedKind {
-    if (ends[document.url] ?? end).format == "index" { return .index }
+    let format = (ends[document.url] ?? end).format
+    if format == "index" { return .index }
+    if format == "RSS", !items(of: document).contains(where: { if case .entry = $0 { true } else { false } })
+    {
+      return .window
+    }
     for item in items(of: document) {
       if case .enclosure = item { return .window }
       if case .directory = item { return .index }
