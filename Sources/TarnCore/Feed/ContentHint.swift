@@ -388,7 +388,6 @@ extension ContentDoubt {
   private static let digestEndings: Set<String> = [
     "md5", "sha1", "sha224", "sha256", "sha384", "sha512", "b2", "b3", "md5sum", "sha1sum", "sha256sum",
     "sha512sum",
-
   ]
 
   /// Of texts, whatever length the feed tells.

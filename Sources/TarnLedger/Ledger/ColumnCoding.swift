@@ -21,6 +21,10 @@ extension ColumnSink {
 
   mutating func put(_ time: Timestamp) throws(Failure) { try put(time.nanoseconds) }
 
+  mutating func put(optional time: Timestamp?) throws(Failure) {
+    try put(optional: (time?.nanoseconds).map { UInt64(bitPattern: $0) })
+  }
+
   /// Five columns.
   mutating func put(_ identity: FileIdentity) throws(Failure) {
     try put(identity.device)
@@ -56,6 +60,10 @@ extension ColumnSource {
     FileIdentity(
       device: try unsigned(), inode: try unsigned(), size: try unsigned(), modified: try time(),
       changed: try time())
+  }
+
+  mutating func optionalTime() throws(Failure) -> Timestamp? {
+    try optionalUnsigned().map { Timestamp(nanoseconds: Int64(bitPattern: $0)) }
   }
 
   /// A value of an enum, by its raw value.

@@ -120,23 +120,22 @@ extension TrashRow: TableRecord {
     try sink.put(when)
     try sink.put(optional: identity?.device)
     try sink.put(optional: identity?.inode)
-    try sink.put(optional: identity.map { UInt64(bitPattern: $0.modified.nanoseconds) })
-    try sink.put(optional: identity.map { UInt64(bitPattern: $0.changed.nanoseconds) })
+    try sink.put(optional: identity?.modified)
+    try sink.put(optional: identity?.changed)
   }
 
   static func read<Source: ColumnSource>(from source: inout Source) throws(Source.Failure) -> TrashRow {
     let (name, path) = (try source.text(), try source.path())
     let reason: Reason = try source.choice()
     let (isOwn, size, when) = (try source.flag(), try source.unsigned(), try source.time())
-    var numbers: [UInt64] = []
-    for _ in 0..<4 { if let number = try source.optionalUnsigned() { numbers.append(number) } }
-    guard numbers.isEmpty || numbers.count == 4 else { throw source.impossible() }
-    func time(_ index: Int) -> Timestamp { Timestamp(nanoseconds: Int64(bitPattern: numbers[index])) }
-    let identity =
-      numbers.isEmpty
-      ? nil
-      : FileIdentity(
-        device: numbers[0], inode: numbers[1], size: size, modified: time(2), changed: time(3))
+    let (device, inode) = (try source.optionalUnsigned(), try source.optionalUnsigned())
+    let (modified, changed) = (try source.optionalTime(), try source.optionalTime())
+    var identity: FileIdentity?
+    if let device, let inode, let modified, let changed {
+      identity = FileIdentity(device: device, inode: inode, size: size, modified: modified, changed: changed)
+    } else if device != nil || inode != nil || modified != nil || changed != nil {
+      throw source.impossible()
+    }
     return TrashRow(
       name: name, path: path, reason: reason, isOwn: isOwn, size: size, when: when, identity: identity)
   }
@@ -200,7 +199,7 @@ extension NameRow: TableRecord {
     try sink.put(place)
     try sink.put(url)
     try sink.put(title)
-    try sink.put(optional: date.map { UInt64(bitPattern: $0.nanoseconds) })
+    try sink.put(optional: date)
     try sink.put(first)
     try sink.put(rule.rawValue)
   }
@@ -209,7 +208,7 @@ extension NameRow: TableRecord {
     NameRow(
       path: try source.path(), guid: try source.optionalString(), ordinal: try source.count(),
       place: try source.string(), url: try source.string(), title: try source.string(),
-      date: try source.optionalUnsigned().map { Timestamp(nanoseconds: Int64(bitPattern: $0)) },
+      date: try source.optionalTime(),
       first: try source.time(), rule: try source.choice())
   }
 }
