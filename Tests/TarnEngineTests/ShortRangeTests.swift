@@ -119,20 +119,28 @@ import Testing
     #expect(world.text("a") == text)
   }
 
+  /// The first answer breaks off.
+  ///
+  /// - Parameter offsets: gets where each request begins.
+  private func breakingOff(_ offsets: Locked<[UInt64]>, mostOfRange: Int? = nil) throws -> FakeDownloader {
+    try FakeDownloader { request in
+      let isFirst = offsets.withLock { offsets in
+        offsets.append(request.offset)
+        return offsets.count == 1
+      }
+      var answer = FakeAnswer(etag: "\"1\"", body: Self.text.bytes)
+      if isFirst { answer = Server.broken(Self.text, after: 2000, etag: "\"1\"") }
+      answer.mostOfRange = mostOfRange
+      return answer
+    }
+  }
+
   /// HTTP/1.0 closes the connection behind a part; where it ends the part says itself.
   @Test func aPartWithoutALengthEndsWhereItSays() throws {
     let world = world(.nothing, FakeAnswer())
     let offsets = Locked<[UInt64]>([])
     let downloader = HeadDownloader(
-      try FakeDownloader { request in
-        let isFirst = offsets.withLock { offsets in
-          offsets.append(request.offset)
-          return offsets.count == 1
-        }
-        return isFirst
-          ? Server.broken(Self.text, after: 2000, etag: "\"1\"")
-          : FakeAnswer(etag: "\"1\"", body: Self.text.bytes)
-      }
+      try breakingOff(offsets)
     ) { request, head in
       guard request.offset > 0 else { return }
       head.contentLength = nil
@@ -150,16 +158,7 @@ import Testing
     let world = world(known, FakeAnswer())
     let offsets = Locked<[UInt64]>([])
     let downloader = HeadDownloader(
-      try FakeDownloader { request in
-        let isFirst = offsets.withLock { offsets in
-          offsets.append(request.offset)
-          return offsets.count == 1
-        }
-        var answer = FakeAnswer(etag: "\"1\"", body: Self.text.bytes)
-        if isFirst { answer = Server.broken(Self.text, after: 2000, etag: "\"1\"") }
-        answer.mostOfRange = 1500
-        return answer
-      }
+      try breakingOff(offsets, mostOfRange: 1500)
     ) { _, head in
       head.contentRange?.total = nil
       head.contentLength = nil
