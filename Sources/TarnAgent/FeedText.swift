@@ -3,7 +3,7 @@ import TarnCore
 import TarnEngine
 import TarnFeeds
 
-/// A FEED as users write it (contract.md, Commands): it has a scheme, begins with `/`, `./` or `../`, or is `-`.
+/// A FEED as users write it: it has a scheme, begins with `/`, `./` or `../`, or is `-`.
 enum FeedText {
   /// - Throws: `usage` with what is taken.
   static func parse(_ text: String, workingDirectory: String) throws(PassFailure) -> FeedLocation {
@@ -17,7 +17,7 @@ enum FeedText {
     return .local(path: absolute(Array(text.utf8), workingDirectory))
   }
 
-  /// As contract.md has it: a bare word is a mirror.
+  /// A bare word is the name of a mirror.
   static func isPath(_ text: String) -> Bool {
     text.hasPrefix("/") || text.hasPrefix("./") || text.hasPrefix("../")
   }

@@ -60,7 +60,7 @@ extension Tarn {
     }
   }
 
-  /// Where a mirror with a name lies, for a word that can be one (contract.md, Commands).
+  /// Where a mirror with a name lies, for a word that can be one.
   package func place(of word: String) -> (folder: String, state: String?)? {
     word.contains { "/.:".contains($0) } ? nil : configured(word)
   }

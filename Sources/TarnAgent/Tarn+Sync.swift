@@ -146,11 +146,13 @@ extension Tarn {
     _ feed: FeedLocation, _ options: PassOptions, _ request: SyncRequest, in home: FolderHome
   ) throws(PassFailure) -> PassRequest {
     var pass = PassRequest(feed: feed, folderName: home.folder, policy: try policy(options, of: request))
-    pass.steering = request.steering
-    pass.isAsLeft = request.watched?.isAsLeft
-    pass.watchEvents = request.watched?.watchEvents
-    pass.localChanges = request.watched?.localChanges
-    if let keepEvents = request.keepEvents { pass.keepEvents = keepEvents }
+    if let agent = request.agent {
+      pass.steering = agent.steering
+      pass.keepEvents = agent.keepEvents
+      pass.isAsLeft = agent.watched?.isAsLeft
+      pass.watchEvents = agent.watched?.watchEvents
+      pass.localChanges = agent.watched?.localChanges
+    }
     pass.isOnce = request.isOnce
     pass.facts = [(.feed, feed.text)] + (request.isOnce ? [] : [(.options, options.encoded)])
     pass.settings = FeedSettings.digest(feed, options, request, home: homeDirectory)
@@ -282,7 +284,7 @@ extension Tarn {
         downloader: downloader, hashing: hashing, clock: SystemClock(),
         random: SystemRandom(), bootID: BootID.read(), spoolDirectory: scratch)
       if request.keepsCatalog, stage != nil { ports.catalog = SQLiteCatalog(directory: scratch) }
-      if let watched = request.watched {
+      if let watched = request.agent?.watched {
         ports.ownWrites = watched.ownWrites
         ports.makeStage = { () throws(LedgerFailure) in try SQLiteStage() }
       }
@@ -299,7 +301,7 @@ extension Tarn {
     _ settings: NetworkSettings, _ feed: FeedLocation, _ request: SyncRequest
   ) throws(DownloadFailure) -> CurlDownloader {
     var settings = settings
-    if let rates = request.rates { settings.rate = rates.rate }
+    if let rates = request.agent?.rates { settings.rate = rates.rate }
     var isLocal = true
     if case .remote = feed { isLocal = false }
     let downloader: CurlDownloader
@@ -309,7 +311,7 @@ extension Tarn {
     } else {
       downloader = try CurlDownloader(settings: settings)
     }
-    request.rates?.attach(downloader)
+    request.agent?.rates?.attach(downloader)
     return downloader
   }
 

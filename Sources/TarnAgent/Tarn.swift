@@ -70,14 +70,8 @@ package struct SyncRequest: Sendable {
   /// Files of secrets that must be nobody else's to read.
   package var secretFiles: [String] = []
 
-  /// Sets the rate while the pass goes on; nil for what the options say.
-  var rates: RateControl?
-  /// Seconds for which events are kept; nil for the usual.
-  var keepEvents: Int64?
-  /// Orders about single transfers.
-  var steering: PassSteering?
-  /// Somebody watches the folder.
-  var watched: WatchedFolder?
+  /// Of a pass that an agent makes; nil for that of a command.
+  var agent: AgentContext?
   /// An agent may watch the folder: a pass writes down what is wanted there, so that it can repair what changes.
   var keepsCatalog = false
   /// Where an agent looks after the mirror, the pass is to be its own; the agent judges what is given for it.
@@ -102,6 +96,18 @@ package struct SyncRequest: Sendable {
     self.feed = feed
     self.folder = folder
   }
+}
+
+/// What an agent gives a pass of its own.
+struct AgentContext: Sendable {
+  /// Sets the rate while the pass goes on; nil for what the options say.
+  var rates: RateControl?
+  /// Orders about single transfers.
+  var steering: PassSteering
+  /// Seconds for which events are kept.
+  var keepEvents: Int64
+  /// nil when nobody watches the folder.
+  var watched: WatchedFolder?
 }
 
 /// What a pass of a folder that is watched is given.

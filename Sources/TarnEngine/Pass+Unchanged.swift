@@ -45,8 +45,8 @@ extension Pass {
   }
 
   /// How the folder stands now; nil when a part of it cannot be read.
-  private func standing(_ folder: any FolderReading) throws -> Standing? {
-    try Standing.of(ports.ledger.recorded(), folder.scan()) {
+  private func standing(_ folder: any FolderReading) throws -> FolderFingerprint? {
+    try FolderFingerprint.of(ports.ledger.recorded(), folder.scan()) {
       if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
     }
   }

@@ -4,7 +4,7 @@ package import TarnCore
 /// The host that a feed is on, as the resolver sees it before the pass.
 package struct FeedHost: Sendable, Equatable {
   /// True when every address of the host is private, local or reserved: then sources and redirects on such
-  /// addresses are allowed as well (decisions.md, Network). False when the host cannot be resolved, and behind a proxy, where the
+  /// addresses are allowed as well. False when the host cannot be resolved, and behind a proxy, where the
   /// rule cannot be applied.
   package let isPrivate: Bool
 

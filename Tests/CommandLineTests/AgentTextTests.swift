@@ -81,7 +81,7 @@ import Testing
     }
   }
 
-  /// As the ledgers say it where no agent is asked (contract.md, Exit status).
+  /// As the ledgers say it where no agent is asked.
   @Test func aFolderThatTheAgentDoesNotFindIsNoUsage() {
     let kinds = ["no-folder", "not-a-mirror", "marker-missing", "no-such-mirror", "no-such-transfer"].map {
       PassFailure(ControlFailure(.notFound, code: $0, "m")).kind

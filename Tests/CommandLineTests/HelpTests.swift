@@ -66,7 +66,7 @@ import Testing
 
   private static let leaves = commands.filter { ![[], ["trash"], ["config"]].contains($0) }
 
-  /// contract.md, Options: these are everywhere.
+  /// These are everywhere.
   @Test(arguments: leaves) func commonOptions(_ command: [String]) {
     let help = help(command)
     for option in ["--json", "-q, --quiet", "--color", "--no-input"] {

@@ -91,7 +91,7 @@ import Testing
     #expect(PassEnd(.init(number: 2, code: "http-404", message: "gone", exitStatus: 66)) == nil)
   }
 
-  /// contract.md, Status document.
+  /// Programs rely on these keys.
   @Test func statusDocument() throws {
     let object = try object(JSONText.document(StatusAnswer(mirrors: [Samples.status()])))
     #expect(object["schema"] as? String == "tarn-status/1")

@@ -461,7 +461,7 @@ import Testing
     #expect(table().filter { $0.contains("in sync, not watched") }.count == 1)
     #expect(
       table().last == "  a: not watched, and looked at every few minutes: no-watches: the limit is reached")
-    polled.watch.reason = WatchBook.starting
+    polled.watch.reason = WatchState.starting
     #expect(!table().contains { $0.contains("not watched") })
   }
 }

@@ -7,7 +7,7 @@ import Testing
 
 /// The tables that are kept in one place each, against what they promise.
 @Suite struct TableTests {
-  /// contract.md, Exit status.
+  /// README, Exit status.
   @Test func exitStatusesAreTheContract() throws {
     let contract: [Int32] = [0, 2, 3, 64, 65, 66, 69, 70, 73, 74, 75, 77, 78, 130, 143]
     #expect(ExitStatus.allCases.map(\.rawValue) == contract)

@@ -4,9 +4,14 @@ import Testing
 /// The rules hold for this repository, and each rule can fail.
 @Suite struct HouseTests {
   private static let sources = Repository.sources(in: "Sources")
+  private static let code = sources.map(Repository.Code.init)
   private static let tests = Repository.sources(in: "Tests")
 
-  private func sample(_ text: String, target: String = "TarnCore") -> Repository.Source {
+  private func sample(_ text: String, target: String = "TarnCore") -> Repository.Code {
+    Repository.Code(source(text, target: target))
+  }
+
+  private func source(_ text: String, target: String = "TarnCore") -> Repository.Source {
     Repository.Source(path: "Sources/\(target)/Sample.swift", text: text)
   }
 
@@ -22,7 +27,7 @@ import Testing
   }
 
   @Test func importsFollowTheArrows() {
-    #expect(Self.sources.flatMap(Rules.imports) == [])
+    #expect(Self.code.flatMap(Rules.imports) == [])
   }
 
   @Test(arguments: [
@@ -43,7 +48,7 @@ import Testing
   }
 
   @Test func eachCModuleHasOneImporter() {
-    #expect(Rules.sharedModules(Self.sources) == [])
+    #expect(Rules.sharedModules(Self.code) == [])
     let two = [
       sample("import CCrypto", target: "TarnFolder"), sample("import CCrypto", target: "TarnTransfer"),
     ]
@@ -51,7 +56,7 @@ import Testing
   }
 
   @Test func nothingIsPublicAndNothingTraps() {
-    #expect(Self.sources.flatMap(Rules.words) == [])
+    #expect(Self.code.flatMap(Rules.words) == [])
   }
 
   @Test(arguments: [
@@ -74,7 +79,7 @@ import Testing
   }
 
   @Test func whoeverVouchesSaysWhy() {
-    #expect(Self.sources.flatMap(Rules.vouching) == [])
+    #expect(Self.code.flatMap(Rules.vouching) == [])
     let bare = "final class C: @unchecked Sendable {}"
     #expect(Rules.vouching(sample(bare, target: "TarnRuntime")).count == 1)
     #expect(Rules.vouching(sample("// Safe because x.\n" + bare, target: "TarnRuntime")) == [])
@@ -85,12 +90,12 @@ import Testing
 
   @Test func filesAreShort() {
     #expect((Self.sources + Self.tests).flatMap { Rules.size($0, limit: 800) } == [])
-    #expect(Rules.size(sample(String(repeating: "\n", count: 801)), limit: 800).count == 1)
-    #expect(Rules.size(sample(String(repeating: "\n", count: 800)), limit: 800) == [])
+    #expect(Rules.size(source(String(repeating: "\n", count: 801)), limit: 800).count == 1)
+    #expect(Rules.size(source(String(repeating: "\n", count: 800)), limit: 800) == [])
   }
 
   @Test func functionsAreShort() {
-    #expect(Self.sources.flatMap { Rules.longFunctions($0, limit: 60) } == [])
+    #expect(Self.code.flatMap { Rules.longFunctions($0, limit: 60) } == [])
     func body(_ lines: Int) -> String {
       "struct S {\n  func f(\n    _ x: Int\n  ) {\n" + String(repeating: "    g { h() }\n", count: lines - 4)
         + "  }\n  func small() {}\n}\n"
@@ -107,7 +112,19 @@ import Testing
       Repository.sources(in: directory, suffixes: [""]).filter { !$0.path.hasPrefix("Tests/Fixtures/") }
     }
     #expect(all.flatMap(Rules.machinePaths) == [])
-    #expect(Rules.machinePaths(sample("let x = \"" + "/ho" + "me/someone/x\"")).count == 1)
-    #expect(Rules.machinePaths(sample("let x = \"/srv/mirrors\"")) == [])
+    #expect(Rules.machinePaths(source("let x = \"" + "/ho" + "me/someone/x\"")).count == 1)
+    #expect(Rules.machinePaths(source("let x = \"/srv/mirrors\"")) == [])
+  }
+
+  @Test func commentsCiteOnlyWhatIsHere() {
+    let all = ["Sources", "Tests", "packaging", "config"].flatMap { directory in
+      Repository.sources(
+        in: directory, suffixes: [".swift", ".py", ".sh", ".c", ".cpp", ".h", ".toml", ".service"])
+    }
+    #expect(all.count > 100)
+    #expect(all.flatMap(Rules.citations) == [])
+    let elsewhere = "design" + ".md"
+    #expect(Rules.citations(source("  /// As it stands there (\(elsewhere), Paths).")).count == 1)
+    #expect(Rules.citations(source("/// README.md says so.\nlet name = \"\(elsewhere)\"")) == [])
   }
 }

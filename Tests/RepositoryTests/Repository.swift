@@ -15,6 +15,20 @@ enum Repository {
     var target: String { path.split(separator: "/").dropFirst().first.map(String.init) ?? "" }
   }
 
+  /// A Swift file, split for the rules.
+  struct Code {
+    var path: String
+    var target: String
+    var lines: [Substring]
+    /// The same lines with comments and the contents of string literals blanked.
+    var code: [Substring]
+
+    init(_ source: Source) {
+      (path, target, lines) = (source.path, source.target, source.lines)
+      code = Rules.withoutComments(source.text).split(separator: "\n", omittingEmptySubsequences: false)
+    }
+  }
+
   /// The names of the top level that belong to the repository: what git lists, or, in an unpacked archive, what is
   /// there but for what a build leaves.
   static func topLevel() -> Set<String> {

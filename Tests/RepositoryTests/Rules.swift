@@ -65,18 +65,18 @@ enum Rules {
 
   private static let accessLevels: Set<String> = ["public", "package", "internal", "fileprivate", "private"]
 
-  static func imports(_ file: Repository.Source) -> [String] {
+  static func imports(_ file: Repository.Code) -> [String] {
     guard let allowed = arrows[file.target] else {
       return ["\(file.path): no arrows are known for \(file.target)"]
     }
-    return withoutComments(file.text).split(separator: "\n").compactMap(importedModule)
+    return file.code.compactMap(importedModule)
       .filter { !allowed.contains($0) }.map { "\(file.path): \(file.target) may not import \($0)" }
   }
 
-  static func sharedModules(_ files: [Repository.Source]) -> [String] {
+  static func sharedModules(_ files: [Repository.Code]) -> [String] {
     var importers: [String: Set<String>] = [:]
     for file in files {
-      for module in withoutComments(file.text).split(separator: "\n").compactMap(importedModule)
+      for module in file.code.compactMap(importedModule)
       where cModules.contains(module) {
         importers[module, default: []].insert(file.target)
       }
@@ -87,10 +87,9 @@ enum Rules {
 
   // MARK: - Words
 
-  static func words(_ file: Repository.Source) -> [String] {
+  static func words(_ file: Repository.Code) -> [String] {
     var complaints: [String] = []
-    let code = withoutComments(file.text).split(separator: "\n", omittingEmptySubsequences: false)
-    for (index, line) in code.enumerated() {
+    for (index, line) in file.code.enumerated() {
       for (word, why) in [
         ("public", "nothing is public here: package at most"),
         ("open", "nothing is public here: package at most"),
@@ -105,10 +104,9 @@ enum Rules {
   }
 
   /// `@unchecked Sendable` and its kin: only where C is held, under a comment that says why.
-  static func vouching(_ file: Repository.Source) -> [String] {
-    let code = withoutComments(file.text).split(separator: "\n", omittingEmptySubsequences: false)
+  static func vouching(_ file: Repository.Code) -> [String] {
     var complaints: [String] = []
-    for (index, line) in code.enumerated()
+    for (index, line) in file.code.enumerated()
     where line.contains("@unchecked") || line.contains("nonisolated(unsafe)") {
       if !mayVouch.contains(file.target) {
         complaints.append("\(file.path):\(index + 1): \(file.target) may not vouch for concurrency")
@@ -130,6 +128,23 @@ enum Rules {
     }
   }
 
+  /// Comments that send the reader to a document that is not in the repository.
+  static func citations(_ file: Repository.Source) -> [String] {
+    file.lines.enumerated().compactMap { index, line in
+      let words = line.drop { $0 == " " }
+      guard ["//", "#", "\"\"\""].contains(where: { words.hasPrefix($0) }) else { return nil }
+      let names = words.split { !$0.isLetter && !$0.isNumber && !"._-/".contains($0) }
+      guard let name = names.first(where: { $0.hasSuffix(".md") && !documents.contains(String($0)) }) else {
+        return nil
+      }
+      return "\(file.path):\(index + 1): \(name) is not in the repository"
+    }
+  }
+
+  private static let documents: Set<String> = [
+    "README.md", "ARCHITECTURE.md", "CHANGELOG.md", "Tests/Benchmark/README.md",
+  ]
+
   // MARK: - Size
 
   static func size(_ file: Repository.Source, limit: Int) -> [String] {
@@ -138,13 +153,12 @@ enum Rules {
   }
 
   /// Functions and initializers longer than so many lines, from the line of `func` to its closing brace.
-  static func longFunctions(_ file: Repository.Source, limit: Int) -> [String] {
-    let code = withoutComments(file.text).split(separator: "\n", omittingEmptySubsequences: false)
+  static func longFunctions(_ file: Repository.Code, limit: Int) -> [String] {
     var complaints: [String] = []
     var open: [(line: Int, depth: Int)] = []
     var waiting: Int?
     var depth = 0
-    for (index, line) in code.enumerated() {
+    for (index, line) in file.code.enumerated() {
       if beginsFunction(line) { waiting = index }
       for character in line {
         if character == "{" {

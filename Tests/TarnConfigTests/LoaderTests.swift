@@ -5,7 +5,7 @@ import Testing
 @testable import TarnConfig
 
 @Suite struct LoaderTests {
-  /// contract.md: Configuration, smallest form.
+  /// The smallest form.
   @Test func theSmallestForm() throws {
     let loaded = Sample.load(
       """

@@ -72,7 +72,7 @@ private final class RecordedRows: RecordedCursor {
   }
 }
 
-@Suite struct StandingOfAFolderTests {
+@Suite struct FolderFingerprintTests {
   /// In names that are prefixes of one another, with links and directories in the place of files, and files above them; whatever
   /// is wanted.
   @Test func aFolderStandsAsAComparisonFindsIt() throws {
@@ -95,12 +95,12 @@ private final class RecordedRows: RecordedCursor {
       let blind: Set<RelativePath> =
         random.chance(10) ? Set(situation.objects.prefix(1).map(\.path)) : []
       let findings = try situation.findings(blind: blind)
-      var expected: Standing? = Standing()
+      var expected: FolderFingerprint? = FolderFingerprint()
       for finding in findings {
         if finding.scanFailure != nil { expected = nil }
         if finding.row != nil { expected?.add(finding.mark) }
       }
-      let found = try Standing.of(
+      let found = try FolderFingerprint.of(
         RecordedRows(situation.rows), Snapshot(situation.objects, blind: blind), meanwhile: {})
       #expect(found == expected, "round \(round)")
       if found != expected { return }
@@ -108,7 +108,7 @@ private final class RecordedRows: RecordedCursor {
   }
 }
 
-@Suite struct StandingTests {
+@Suite struct FingerprintMarkTests {
   private static let time = Timestamp(nanoseconds: 5)
   private let identity = FileIdentity(device: 1, inode: 2, size: 3, modified: time, changed: time)
 
@@ -127,7 +127,7 @@ private final class RecordedRows: RecordedCursor {
     edit(&identity)
     let row = row(path)
     let present = kind.map { Present(path: row.path, kind: $0, identity: identity) }
-    return Standing.mark(row, present: present, isBelowFile: below)
+    return FolderFingerprint.mark(row, present: present, isBelowFile: below)
   }
 
   @Test func onlyWhatIsAsRecordedHasNoMark() {
@@ -148,7 +148,9 @@ private final class RecordedRows: RecordedCursor {
 
   @Test func theOrderDoesNotMatterAndTheNumberDoes() {
     let marks: [UInt64?] = [mark("a", nil), nil, mark("b", nil)]
-    func standing(_ marks: [UInt64?]) -> Standing { marks.reduce(into: Standing()) { $0.add($1) } }
+    func standing(_ marks: [UInt64?]) -> FolderFingerprint {
+      marks.reduce(into: FolderFingerprint()) { $0.add($1) }
+    }
     #expect(standing(marks) == standing(marks.reversed()))
     #expect(standing(marks) != standing(marks + [nil]))
     #expect(standing(marks) != standing([marks[0], nil, nil]))

@@ -40,7 +40,7 @@ def why_unsafe(name):
 
 
 def why_unprintable(text):
-    """What in an output of Tarn's must never reach a terminal (reliability.md, I14); None when nothing does."""
+    """What in an output of Tarn's must never reach a terminal; None when nothing does."""
     try:
         decoded = text.decode("utf-8")
     except UnicodeDecodeError:

@@ -56,21 +56,21 @@ extension Agent {
 
   private func document(of name: String, problemLimit: Int) -> StatusDocument? {
     let now = moment
-    let known = shared.withLock { shared -> (AgentMirror, RunSchedule.NextRun?, AgentState.Standing?)? in
+    let known = shared.withLock { shared -> (AgentMirror, RunSchedule.NextRun?, AgentState.MirrorStatus?)? in
       guard let mirror = shared.mirrors[name] else { return nil }
-      return (mirror, shared.state.next(name, now: now, random: 0), shared.state.standing(of: name))
+      return (mirror, shared.state.next(name, now: now, random: 0), shared.state.status(of: name))
     }
-    guard let (mirror, next, standing) = known else { return nil }
+    guard let (mirror, next, status) = known else { return nil }
     var document = recorded(mirror, problemLimit: problemLimit)
     document.name = name
     document.nextRun = next?.at?.rfc3339
     document.nextRunReason = next?.reason.rawValue
-    document.take(attempt: standing?.history.lastAttempt, failure: mirror.failure?.message)
+    document.take(attempt: status?.history.lastAttempt, failure: mirror.failure?.message)
     // Of a folder that is away its ledger says nothing.
     if !mirror.settings.isDryRun {
-      document.lastSuccess = document.lastSuccess ?? standing?.history.lastSuccess?.rfc3339
+      document.lastSuccess = document.lastSuccess ?? status?.history.lastSuccess?.rfc3339
     }
-    document.take(askedUntil: standing?.history.heldUntil, now: now.wall)
+    document.take(askedUntil: status?.history.heldUntil, now: now.wall)
     let watched = shared.withLock { $0.watched[name] }
     if let watched {
       (document.watch.mode, document.watch.reason) = watched.book.status
@@ -79,14 +79,14 @@ extension Agent {
     }
     settle(&document.problems, nextRun: document.nextRun, steering: mirror.steering)
     document.run = mirror.work?.run
-    if mirror.work != nil { document.runKind = standing?.isRepair == true ? "repair" : "pass" }
+    if mirror.work != nil { document.runKind = status?.isRepair == true ? "repair" : "pass" }
     document.lastRun = mirror.lastRun
     // Another process works at it: what the ledger says counts, as without an agent.
     if let process = document.process, process != getpid(), process != 0 { return document }
     if let work = mirror.work {
       show(work.progress.snapshot(), in: &document)
       document.lastFailure = work.trouble?.text(now: now.wall)
-    } else if standing?.isPaused == true {
+    } else if status?.isPaused == true {
       document.state = "paused"
       if let watched, document.watch.mode == "watching", !watched.book.isAsLeft {
         document.watch.reason = "local changes wait for 'tarn resume \(ShellWord.quote(name))'"

@@ -10,8 +10,8 @@ import TarnWatch
 struct WatchedMirror: Sendable {
   let id: WatchID
   let folder: String
-  let pace: WatchBook.Pace
-  var book: WatchBook
+  let pace: WatchState.Pace
+  var book: WatchState
   let ownWrites = OwnWrites()
   /// What the journal has to be told.
   private(set) var events: [Event] = []
@@ -20,7 +20,7 @@ struct WatchedMirror: Sendable {
   /// Why the last repair could not look; nil when it could.
   var trouble: String?
 
-  init(id: WatchID, folder: String, pace: WatchBook.Pace, book: WatchBook) {
+  init(id: WatchID, folder: String, pace: WatchState.Pace, book: WatchState) {
     (self.id, self.folder, self.pace, self.book) = (id, folder, pace, book)
   }
 
@@ -30,7 +30,7 @@ struct WatchedMirror: Sendable {
   /// - Returns: whether a repair is due sooner by it, and what is to be told.
   mutating func take(
     _ event: WatchNews.Event, at moment: (monotonic: Instant, wall: Timestamp), random: Double
-  ) -> (isSooner: Bool, notes: [WatchBook.Note]) {
+  ) -> (isSooner: Bool, notes: [WatchState.Note]) {
     let before = wait(now: moment.monotonic)
     book.receive(event, now: moment.monotonic, random: random)
     let notes = book.takeNotes()
@@ -103,7 +103,7 @@ extension Agent {
       {
         shared.lastWatch += 1
         let (id, pace) = (WatchID(shared.lastWatch), Self.pace(mirror.settings))
-        let book = WatchBook(
+        let book = WatchState(
           isWatched: true, hasJournal: false, pace: pace, now: now, random: parts.random.unit())
         let watched = WatchedMirror(id: id, folder: mirror.settings.folder, pace: pace, book: book)
         watched.ownWrites.setOnDoubt { [weak self] path in self?.receive(WatchNews(id, .dirty(path))) }
@@ -131,8 +131,8 @@ extension Agent {
     }
   }
 
-  private static func pace(_ settings: MirrorSettings) -> WatchBook.Pace {
-    var pace = WatchBook.Pace()
+  private static func pace(_ settings: MirrorSettings) -> WatchState.Pace {
+    var pace = WatchState.Pace()
     pace.rescan = settings.rescan
     return pace
   }
@@ -153,7 +153,7 @@ extension Agent {
     let now = parts.clock.monotonic()
     let when = Timestamp(nanoseconds: parts.clock.now())
     let random = parts.random.unit()
-    let (isSooner, notes) = shared.withLock { shared -> (Bool, [WatchBook.Note]) in
+    let (isSooner, notes) = shared.withLock { shared -> (Bool, [WatchState.Note]) in
       guard shared.watched[name]?.id == news.id else { return (false, []) }
       // In its place: a copy of the book would be one of all that waits in it.
       return shared.watched[name]?.take(news.event, at: (now, when), random: random) ?? (false, [])

@@ -13,25 +13,28 @@ struct AgentPass: Sendable {
   let stop: StopFlag
 
   private var request: SyncRequest {
-    let name = mirror.settings.name
     var request = SyncRequest(mirror.settings, credentials: agent.parts.paths.credentials)
     request.recreate = mirror.recreates
-    request.rates = mirror.work?.rateControl
-    request.steering = mirror.steering
-    request.keepEvents = agent.settings.agent.keepEvents
-    if let ownWrites = agent.shared.withLock({ $0.watched[name]?.ownWrites }) {
-      request.watched = WatchedFolder(
-        ownWrites: ownWrites,
-        isAsLeft: { [agent] in agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true } },
-        watchEvents: { [agent] in agent.shared.withLock { $0.watched[name]?.takeEvents() ?? [] } },
-        localChanges: { [agent] hasLooked in
-          let now = agent.parts.clock.monotonic()
-          return agent.shared.withLock {
-            $0.watched[name]?.book.lend(hasLooked: hasLooked, now: now) ?? []
-          }
-        })
-    }
+    request.agent = AgentContext(
+      rates: mirror.work?.rateControl, steering: mirror.steering,
+      keepEvents: agent.settings.agent.keepEvents, watched: watchedFolder)
     return request
+  }
+
+  /// nil when nobody watches the folder.
+  private var watchedFolder: WatchedFolder? {
+    let name = mirror.settings.name
+    guard let ownWrites = agent.shared.withLock({ $0.watched[name]?.ownWrites }) else { return nil }
+    return WatchedFolder(
+      ownWrites: ownWrites,
+      isAsLeft: { [agent] in agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true } },
+      watchEvents: { [agent] in agent.shared.withLock { $0.watched[name]?.takeEvents() ?? [] } },
+      localChanges: { [agent] hasLooked in
+        let now = agent.parts.clock.monotonic()
+        return agent.shared.withLock {
+          $0.watched[name]?.book.lend(hasLooked: hasLooked, now: now) ?? []
+        }
+      })
   }
 
   func repair(_ regions: [Region], _ events: [Event], onlyCounts: Bool) -> RepairOutcome {

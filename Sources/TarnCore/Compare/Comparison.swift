@@ -278,7 +278,7 @@ package final class Comparison {
   private func mark(_ row: Row?, _ present: Present?) -> UInt64? {
     guard let row else { return nil }
     let isBelowFile = present == nil && blockers.contains { $0.present.path.isAncestor(of: row.path) }
-    return Standing.mark(row, present: present, isBelowFile: isBelowFile)
+    return FolderFingerprint.mark(row, present: present, isBelowFile: isBelowFile)
   }
 
   /// A name that was refused may have been a directory's.
@@ -304,7 +304,7 @@ package struct Finding: Sendable {
   package var entry: Entry?
   package var row: Row?
   package var decision: Decision
-  /// Of what stands there in place of what the row records (`Standing.mark`); nil when it is as recorded, or no row is.
+  /// Of what stands there in place of what the row records (`FolderFingerprint.mark`); nil when it is as recorded, or no row is.
   package var mark: UInt64?
   /// The entry is not taken, whatever stands there.
   package var refusal: (code: String, message: String)?

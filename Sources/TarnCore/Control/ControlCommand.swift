@@ -1,4 +1,4 @@
-/// What steers a running agent (contract.md, Commands). Encoded as the body of a request.
+/// What steers a running agent. Encoded as the body of a request.
 package struct ControlCommand: Codable, Sendable, Equatable {
   /// The raw value is the word of the command line.
   package enum Verb: String, Codable, Sendable, CaseIterable {

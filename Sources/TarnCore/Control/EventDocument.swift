@@ -1,4 +1,4 @@
-/// One event of a mirror's journal, as programs see it (contract.md, Events).
+/// One event of a mirror's journal, as programs see it.
 package struct EventDocument: Codable, Sendable, Equatable {
   /// Of this mirror's journal; only grows.
   package var number: Int64

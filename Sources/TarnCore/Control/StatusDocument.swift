@@ -1,4 +1,4 @@
-/// What `tarn status` says of one mirror (contract.md, Status document). Encoded as it stands.
+/// What `tarn status` says of one mirror. Its keys are those of the JSON document.
 package struct StatusDocument: Codable, Sendable {
   package struct Entries: Codable, Sendable {
     package var wanted = 0

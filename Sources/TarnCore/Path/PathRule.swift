@@ -32,7 +32,7 @@ package enum PathRefusal: String, Error, Sendable, CaseIterable {
   }
 }
 
-/// Which names are taken (decisions.md, Paths and entries; limits of path_resolution(7)).
+/// Which names are taken (limits of path_resolution(7)).
 package struct PathRule: Sendable, Equatable {
   /// NAME_MAX of Linux file systems, bytes.
   package static let maximumSegment = 255
@@ -95,7 +95,7 @@ package struct PathRule: Sendable, Equatable {
     if portable { try checkPortable(segment) }
   }
 
-  /// Control characters (C0, DEL, C1 as U+0080 to U+009F) and the bidi controls of reliability.md I14.
+  /// Control characters (C0, DEL, C1 as U+0080 to U+009F) and the controls of bidirectional text: no terminal ever gets one.
   private func checkCharacters(_ bytes: [UInt8]) throws(PathRefusal) {
     for index in bytes.indices {
       let byte = bytes[index]

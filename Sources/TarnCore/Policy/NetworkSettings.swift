@@ -24,7 +24,7 @@ package struct NetworkSettings: Sendable, Equatable {
   /// `scheme://host:port` of the feed: the only origin that gets `headers`.
   package var credentialOrigin: String?
   /// Redirects and sources on private, loopback and link-local addresses: only when the feed's own host is on
-  /// one (decisions.md, Network).
+  /// one.
   package var allowsPrivateAddresses = false
   /// nil for Tarn's own.
   package var userAgent: String?

@@ -22,7 +22,7 @@ package struct PassPolicy: Sendable, Equatable {
 
   package init() {}
 
-  /// The index files that the formats know: they name the others, so they come last (feeds.md 7).
+  /// The index files that the formats know: they name the others, so they come last.
   package static let indexNames = [
     "**/repodata/repomd.xml", "**/repodata/repomd.xml.asc", "Release", "Release.gpg", "InRelease",
     "index.html", "SHA256SUMS", "SHA256SUMS.asc", "SHA256SUMS.gpg", "SHA256SUMS.sig", "SHA256SUMS.minisig",

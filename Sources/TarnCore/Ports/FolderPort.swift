@@ -1,6 +1,6 @@
 /// What stat says of a file that tells whether it is still the same one.
 package struct FileIdentity: Hashable, Sendable {
-  /// Compared only within one boot (decisions.md, Durability).
+  /// Compared only within one boot.
   package var device: UInt64
   package var inode: UInt64
   package var size: UInt64

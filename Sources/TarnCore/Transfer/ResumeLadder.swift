@@ -1,5 +1,5 @@
-/// How a download goes on where it stopped, only where it is proved that more bytes belong to the same version
-/// (decisions.md, Resume ladder). Pure.
+/// How a download goes on where it stopped, only where it is proved that more bytes belong to the same version.
+/// Pure.
 package enum ResumeLadder {
   /// What is known of the bytes at hand.
   package struct Known: Sendable, Equatable {

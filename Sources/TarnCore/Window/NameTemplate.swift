@@ -40,7 +40,7 @@ package struct NameTemplate: Sendable, Equatable {
     }
   }
 
-  /// decisions.md: RSS names.
+  /// `{date} {title}.{ext}`, without the date where an item has none.
   package static let standard = NameTemplate(segments: [
     [
       Group(pieces: [.field(.date)]), Group(separator: [0x20], pieces: [.field(.title)]),

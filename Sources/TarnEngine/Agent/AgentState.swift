@@ -82,16 +82,16 @@ package struct AgentState: Sendable {
   package func history(of name: String) -> RunSchedule.History? { mirrors[name]?.schedule.history }
 
   /// How a mirror stands.
-  package struct Standing: Sendable {
+  package struct MirrorStatus: Sendable {
     package var history: RunSchedule.History
     package var isPaused: Bool
     /// What is at work is a repair.
     package var isRepair: Bool
   }
 
-  package func standing(of name: String) -> Standing? {
+  package func status(of name: String) -> MirrorStatus? {
     mirrors[name].map {
-      Standing(history: $0.schedule.history, isPaused: $0.schedule.isPaused, isRepair: $0.isRepair)
+      MirrorStatus(history: $0.schedule.history, isPaused: $0.schedule.isPaused, isRepair: $0.isRepair)
     }
   }
 

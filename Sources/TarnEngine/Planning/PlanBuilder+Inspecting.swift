@@ -47,7 +47,7 @@ extension PlanBuilder {
     var finding = Finding(path: action.path, entry: entry, row: action.row, decision: decision)
     finding.mark = action.row.flatMap { row in
       let present = Present(path: row.path, kind: .regular, identity: identity)
-      return Standing.mark(row, present: present, isBelowFile: false)
+      return FolderFingerprint.mark(row, present: present, isBelowFile: false)
     }
     finding.row?.identity = identity
     try settle(finding)

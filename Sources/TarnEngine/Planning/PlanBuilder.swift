@@ -56,7 +56,7 @@ final class PlanBuilder {
   /// An entry says neither size nor time nor digest: only its server knows whether it has changed.
   private(set) var asksForEach = false
   /// Rows that are neither wanted nor to go, or kept by policy, as they are left.
-  private(set) var left = Standing()
+  private(set) var left = FolderFingerprint()
   /// What the manifest wants, for repairs; nil when none is kept.
   private(set) var catalog: (any CatalogMaking)?
   private var inCatalog = 0
@@ -231,7 +231,7 @@ final class PlanBuilder {
     }
     var finding = Finding(
       path: path, entry: entry, row: row, decision: planner.decide(entry, row: row, present: present))
-    finding.mark = row.flatMap { Standing.mark($0, present: present, isBelowFile: false) }
+    finding.mark = row.flatMap { FolderFingerprint.mark($0, present: present, isBelowFile: false) }
     if finding.mark != nil, let present { unrecorded.add(inPlaceOfAnother: present) }
     try take(finding)
   }
@@ -286,7 +286,7 @@ final class PlanBuilder {
     unrecorded = UnrecordedFiles()
     entriesInFeed = 0
     asksForEach = false
-    left = Standing()
+    left = FolderFingerprint()
     inCatalog = 0
     makeCatalog()
     partials = (Set(try ports.ledger.partials().map(\.path)), [])

@@ -29,7 +29,7 @@ struct FeedReader {
     var isEncoded: Bool { head?.contentEncoding != nil && !FeedDocument.isGzipFile(url) }
   }
 
-  /// Bytes on the wire of one feed document (reliability.md N8).
+  /// Bytes on the wire of one feed document.
   static let mostBytes: UInt64 = 4 << 30
   /// Bytes on the wire of one listing below the feed.
   static let mostListingBytes: UInt64 = 64 << 20

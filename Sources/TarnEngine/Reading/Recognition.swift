@@ -1,7 +1,7 @@
 import TarnCore
 import TarnRuntime
 
-/// Which file of the ledger an enclosure is: by guid, then by URL, then by title and date (feeds.md 4). Each rule goes
+/// Which file of the ledger an enclosure is: by guid, then by URL, then by title and date. Each rule goes
 /// over the whole feed before the next one, and takes no row that a stronger rule has claimed: feeds name the newest item
 /// first, and a weak likeness must not take the row of an item that is named further down.
 struct Recognition {

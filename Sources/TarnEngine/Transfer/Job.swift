@@ -68,7 +68,7 @@ struct Job {
   /// A twin was in place when its bytes were last looked for in the folder.
   var knewTwin = false
 
-  /// More restarts than this, and the source is called unstable (reliability.md N13).
+  /// More restarts than this, and the source is called unstable.
   static let mostRestarts = 3
 
   struct Trouble: Sendable {

@@ -32,7 +32,7 @@ final class Publication: Sendable {
 }
 
 /// Publishes in groups: durable together, then renamed, then the directories, then one ledger transaction; only then is
-/// the word said (reliability.md 6.1). Two threads: while one group gets its names the next is made durable. They begin with the
+/// the word said. Two threads: while one group gets its names the next is made durable. They begin with the
 /// first file, for a pass or a repair may wait for its server for long. `start` and `submit` are of one thread.
 final class PublishThread: Sendable {
   private struct State {

@@ -16,7 +16,7 @@ struct FeedRecord: Sendable, Equatable {
   var settings: String
   /// When the feed was last read whole.
   var read: Timestamp
-  var standing: Standing
+  var standing: FolderFingerprint
   var format = ""
   var isComplete = false
   var incompleteReason = ""
@@ -79,7 +79,7 @@ extension FeedRecord {
       validators: FeedValidators(etag: text(.etag), lastModified: text(.lastModified)), url: url,
       text: digest,
       settings: settings, read: Timestamp(nanoseconds: read),
-      standing: Standing(rows: rows, odd: odd, sum: sum), format: format, isComplete: isComplete,
+      standing: FolderFingerprint(rows: rows, odd: odd, sum: sum), format: format, isComplete: isComplete,
       incompleteReason: incompleteReason, refreshSeconds: number(.refreshSeconds))
     counts.wanted = wanted
     counts.current = current

@@ -199,7 +199,7 @@ package struct PassFailure: Error, Sendable, Equatable {
     case stopped
     case defect
 
-    /// Those of sysexits.h where one fits (contract.md, Exit status).
+    /// Those of sysexits.h where one fits.
     package var exitStatus: Int32 {
       switch self {
       case .usage: 64

@@ -7,7 +7,7 @@ extension LocalFolder {
   /// Below so many files an fsync each costs less than a syncfs.
   private static let smallGroup = 4
 
-  /// One syncfs for a group: 20,000 files in a quarter of a second instead of five (decisions.md, Durability).
+  /// One syncfs for a group: 20,000 files in a quarter of a second instead of five.
   ///
   /// The kernel tells an error of a file system once per descriptor, and one that somebody else was told of before
   /// this descriptor was opened not at all. So every file is asked for its own errors too: its descriptor is open

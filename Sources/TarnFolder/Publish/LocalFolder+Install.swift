@@ -2,7 +2,7 @@ import Glibc
 import LinuxShim
 package import TarnCore
 
-/// How a file gets its final name (reliability.md 6.1).
+/// How a file gets its final name.
 extension LocalFolder {
   package func install(_ items: [Installation]) -> [PublishOutcome] {
     let touched = TouchedDirectories(beneath, mover.probe)

@@ -48,13 +48,13 @@ struct LedgerOpener: Sendable {
     let connection = try Connection(file.path, flags: SQLITE_OPEN_READWRITE, file: file.path)
     try requireOpenedWritable(connection)
     try settle(connection)
-    let standing = try migrator.standing(of: connection)
+    let state = try migrator.state(of: connection)
     // The header of the file has been read.
     if connection.isReadOnly {
       throw ErrorTable.failure(.corrupt, "its header forbids writing", file: file.path)
     }
     try setWriting(connection, synchronous: "FULL", checkpoint: 1000)
-    try migrator.migrate(connection, from: standing)
+    try migrator.migrate(connection, from: state)
     try migrator.check(connection)
     try checkAfterCrash(connection)
     // The log may have been opened for reading only, which shows no earlier.
@@ -109,7 +109,7 @@ struct LedgerOpener: Sendable {
 
   private func openChecked(_ kind: ReaderKind) throws(LedgerFailure) -> Connection {
     let connection = try openReader(kind)
-    switch try migrator.standing(of: connection) {
+    switch try migrator.state(of: connection) {
     case .empty: throw missing
     case .version(let version):
       guard version == schema.version else {
@@ -129,7 +129,7 @@ struct LedgerOpener: Sendable {
   private func probe() throws(LedgerFailure) {
     do throws(LedgerFailure) {
       let connection = try openReader(file.hasLog() ? .shared : .immutable)
-      _ = try migrator.standing(of: connection)
+      _ = try migrator.state(of: connection)
     } catch {
       // A journal is there only when a crash cut the creation short: opening for writing rolls it back.
       guard error.code == .corrupt, try file.size(of: file.journalPath) ?? 0 > 0 else { throw error }

@@ -5,7 +5,7 @@ import TarnRuntime
 
 /// Tells what a database is, and brings it up to date.
 struct Migrator {
-  enum Standing: Equatable {
+  enum SchemaState: Equatable {
     /// Nothing in it yet.
     case empty
     /// One of Tarn's, of this version or older.
@@ -20,7 +20,7 @@ struct Migrator {
   /// Reads only.
   ///
   /// - Throws: `.newer` for a later version of the schema, `.corrupt` for anything that is not a ledger.
-  func standing(of connection: Connection) throws(LedgerFailure) -> Standing {
+  func state(of connection: Connection) throws(LedgerFailure) -> SchemaState {
     let (application, version, objects) = try header(of: connection)
     if application == 0, version == 0, objects == 0 { return .empty }
     guard application == Schema.applicationID, version >= 1 else {
@@ -49,8 +49,8 @@ struct Migrator {
   /// first copied to `ledger.sqlite.backup-VERSION`, durably.
   ///
   /// - Throws: `.corrupt` when its tables are not those of its version, which no step is for.
-  func migrate(_ connection: Connection, from standing: Standing) throws(LedgerFailure) {
-    guard case .version(var reached) = standing else { return try make(connection) }
+  func migrate(_ connection: Connection, from state: SchemaState) throws(LedgerFailure) {
+    guard case .version(var reached) = state else { return try make(connection) }
     if reached < schema.version {
       try check(connection, version: reached)
       try backUp(connection, version: reached)

@@ -266,7 +266,7 @@ struct PassTargets {
   }
 }
 
-/// A FEED that is a path (contract.md, Commands).
+/// A FEED that is a path.
 private enum FeedWord {
   static func isPath(_ word: String) -> Bool {
     word.hasPrefix("/") || word.hasPrefix("./") || word.hasPrefix("../")

@@ -107,7 +107,7 @@ enum StatusText {
   /// An agent keeps it, and cannot watch it.
   private static func isPolled(_ document: StatusDocument) -> Bool {
     hasAgent(document) && document.watch.mode == "polling"
-      && document.watch.reason != WatchBook.starting && document.lastAttempt != nil
+      && document.watch.reason != WatchState.starting && document.lastAttempt != nil
   }
 
   /// Why a mirror is not watched, in one line: for a list of several. nil where it is.

@@ -6,7 +6,7 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// The way to a running agent: the sockets where one may listen, in the order of contract.md.
+/// The way to a running agent: the sockets where one may listen, the first one first.
 struct AgentLink: Sendable {
   /// Looked at one after the other; one that was given explicitly is the only one.
   let sockets: [String]

@@ -4,19 +4,19 @@ import Testing
 @testable import TarnCore
 
 /// What is known of a watched folder, and when which part of it is looked at.
-@Suite struct WatchBookTests {
+@Suite struct WatchStateTests {
   let second = Duration.seconds(1)
   private let died = WatchBlindness(.watcherDied, "was killed by signal 9")
 
   func path(_ text: String) -> RelativePath { RelativePath(trusted: Array(text.utf8)) }
 
   /// Random numbers of 0.5 leave a period as it is.
-  private func book(isWatched: Bool = true, pace: WatchBook.Pace = .init(), now: Instant = 0) -> WatchBook {
-    WatchBook(isWatched: isWatched, pace: pace, now: now, random: 0.5)
+  private func book(isWatched: Bool = true, pace: WatchState.Pace = .init(), now: Instant = 0) -> WatchState {
+    WatchState(isWatched: isWatched, pace: pace, now: now, random: 0.5)
   }
 
   /// Is seen, and was looked at at that time.
-  func seen(now: Instant = 0) -> WatchBook {
+  func seen(now: Instant = 0) -> WatchState {
     var book = book(now: now)
     book.receive(.ready(directories: 3), now: now, random: 0.5)
     #expect(book.begin(now: now) == [.everything])
@@ -131,7 +131,7 @@ import Testing
   }
 
   @Test func aFolderThatIsNotSeenIsPolled() {
-    var pace = WatchBook.Pace()
+    var pace = WatchState.Pace()
     pace.poll = 60
     var book = book(pace: pace)
     book.receive(.blind(died), now: .at(1), random: 0)
@@ -144,7 +144,7 @@ import Testing
   // MARK: - The pace
 
   @Test func whatIsSeenIsLookedAtFromTimeToTime() {
-    var pace = WatchBook.Pace()
+    var pace = WatchState.Pace()
     pace.rescan = 3600
     var book = book(pace: pace)
     book.receive(.ready(directories: 1), now: 0, random: 0.5)
@@ -243,7 +243,7 @@ import Testing
   // MARK: - Paths that change all the time
 
   /// Takes what is due a second after each news of a path; the seconds at which it was looked at.
-  private func looks(_ book: inout WatchBook, every: Int, until: Int) -> [Int] {
+  private func looks(_ book: inout WatchState, every: Int, until: Int) -> [Int] {
     var looks: [Int] = []
     for now in stride(from: every, to: until, by: every) {
       book.receive(.dirty(path("log")), now: .at(now), random: 0.5)
@@ -429,7 +429,7 @@ import Testing
   @Test(arguments: [WatchBlindness.Code.gone, .replaced]) func whatAFirstPassTakesBackIsNoLoss(
     code: WatchBlindness.Code
   ) {
-    var book = WatchBook(isWatched: true, hasJournal: false, pace: .init(), now: 0, random: 0.5)
+    var book = WatchState(isWatched: true, hasJournal: false, pace: .init(), now: 0, random: 0.5)
     for time in [1, 3, 5] {
       book.receive(.ready(directories: 1), now: .at(time), random: 0.5)
       #expect(book.status == ("watching", "") && !book.isMissing)
@@ -447,7 +447,7 @@ import Testing
 
   /// What is none of Tarn's doing is told from the beginning.
   @Test func aWatcherThatDiesIsALossFromTheBeginning() {
-    var book = WatchBook(isWatched: true, hasJournal: false, pace: .init(), now: 0, random: 0.5)
+    var book = WatchState(isWatched: true, hasJournal: false, pace: .init(), now: 0, random: 0.5)
     book.receive(.ready(directories: 1), now: 1, random: 0.5)
     book.receive(.blind(died), now: 2, random: 0.5)
     #expect(book.takeNotes().map(\.code) == ["watch-lost"])

@@ -4,7 +4,7 @@ import Testing
 @testable import TarnCore
 
 /// Repairs that fail: how long the next one waits.
-extension WatchBookTests {
+extension WatchStateTests {
   @Test func whatFailedIsTriedAgainEverMoreSlowly() {
     var book = seen()
     book.receive(.dirty(path("a")), now: 0, random: 0.5)
@@ -33,7 +33,7 @@ extension WatchBookTests {
   }
 
   /// A path changed, and so many repairs failed, each as soon as it was due; `now` is the end of the last.
-  private func failed(times: Int) -> (book: WatchBook, now: Instant) {
+  private func failed(times: Int) -> (book: WatchState, now: Instant) {
     var book = seen()
     book.receive(.dirty(path("a")), now: 0, random: 0.5)
     var now = Instant.at(1)

@@ -1,6 +1,6 @@
 /// What is known of one folder that an agent keeps: whether it is seen, what of it has to be looked at, and when. A value,
 /// which is told news and the time.
-package struct WatchBook: Sendable {
+package struct WatchState: Sendable {
   /// How far apart the looks at everything are, in seconds.
   package struct Pace: Sendable, Equatable {
     /// While the folder is seen: against what inotify does not tell.

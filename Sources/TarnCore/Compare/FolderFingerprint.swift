@@ -1,7 +1,7 @@
 /// How the folder stands against the ledger's rows: how many rows there are, and a sum over those whose files are not as
 /// recorded. Two that are equal mean that nothing changed between them that a pass would act on, given the same feed
 /// and the same policy.
-package struct Standing: Sendable, Equatable {
+package struct FolderFingerprint: Sendable, Equatable {
   package var rows: Int
   /// Rows whose files are not as recorded.
   package private(set) var odd: Int
@@ -62,8 +62,8 @@ package struct Standing: Sendable, Equatable {
   /// - Returns: nil when a part of the folder cannot be read.
   package static func of(
     _ rows: any RecordedCursor, _ snapshot: any SnapshotCursor, meanwhile: () throws -> Void
-  ) throws -> Standing? {
-    var standing = Standing()
+  ) throws -> FolderFingerprint? {
+    var standing = FolderFingerprint()
     var objects = Objects(snapshot)
     objects.advance()
     while let row = try rows.next() {
