@@ -173,8 +173,9 @@ extension Tarn {
     let (folder, ledger) = try openForPlan(request)
     defer { ledger.close() }
     let (feed, options) = try settled(request, given: given, ledger: ledger)
-    let pass = PassRequest(
+    var pass = PassRequest(
       feed: feed, folderName: absolute(request.folder), policy: try policy(options, of: request))
+    if request.isOnce { try compare(&pass, with: own(request, ledger), ledger) }
     let ports = try makePorts(
       feed, options, request, ledger: ledger, scratch: temporaryDirectory, stage: nil, observer: observer)
     defer { ports.downloader.shutDown() }
@@ -330,7 +331,9 @@ extension Tarn {
     _ pass: inout PassRequest, with options: PassOptions, _ ledger: any LedgerPort
   ) throws(PassFailure) {
     guard let own = try? options.policy() else { return }
-    pass.choosesOthers = pass.policy.filter != own.filter || pass.policy.window != own.window
+    pass.choosesOthers =
+      pass.policy.filter != own.filter || pass.policy.window != own.window
+      || own.keepsList && !pass.policy.keepsList
     pass.keepsHold = pass.choosesOthers || own.deletes && !pass.policy.deletes
     guard pass.choosesOthers else { return }
     // A new list would stand there before files that it names; the one that is there stays.

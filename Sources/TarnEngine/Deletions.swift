@@ -94,11 +94,13 @@ struct DeletionHold {
   ///   - limit: as the mirror's settings say.
   ///   - planned: how many files would be deleted.
   ///   - promised: how many new files the plan fetches.
+  ///   - unfollowed: rows that a filter keeps out of this pass.
   ///   - list: the feed's own list as a file of the mirror, or as one that is to go: no file that is mirrored.
   ///   - manifestIsEmpty: a complete manifest that names nothing.
   ///   - formats: of the list before, if known, and now.
   init(
-    _ ports: PassPorts, limit: DeleteLimit, planned: Int, promised: Int, manifestIsEmpty: Bool,
+    _ ports: PassPorts, limit: DeleteLimit, planned: Int, promised: Int, unfollowed: Int,
+    manifestIsEmpty: Bool,
     formats: (earlier: String?, now: String), list: (path: RelativePath, isWanted: Bool)?
   ) throws {
     self.ports = ports
@@ -107,12 +109,12 @@ struct DeletionHold {
     let hasList = try list.map { try ports.ledger.row($0.path) != nil } ?? false
     newList = list.flatMap { $0.isWanted && !hasList ? $0.path : nil }
     let planned = max(0, planned - (hasList && list?.isWanted == false ? 1 : 0))
-    let rows = planned > 0 ? try ports.ledger.rowCount() - (hasList ? 1 : 0) : 0
+    let rows = planned > 0 ? try ports.ledger.rowCount() - (hasList ? 1 : 0) - unfollowed : 0
     let book = try LossBook.read(ports)
     lastEvent = try book.event ?? ports.ledger.lastEvent()
     guarded = DeletionGuard(limit: limit, book: book)
     question = DeletionGuard.Question(
-      planned: planned, rows: rows, manifestIsEmpty: manifestIsEmpty,
+      planned: planned, rows: rows, unfollowed: unfollowed, manifestIsEmpty: manifestIsEmpty,
       earlierFormat: formats.earlier.flatMap { $0 == formats.now ? nil : $0 }, format: formats.now)
   }
 

@@ -25,6 +25,14 @@ extension Pass {
     }
     // Where all that is wanted stands on the first page, that one says all.
     if walk.pages == 0 { end.next = nil }
+    if position > 0, end.notice?.code == .withoutFiles { end.notice = nil }
+    if catalog.hasGivenUp {
+      observer.pass(
+        .notice(
+          code: "pages-without-files",
+          message: "the last pages of the feed named no further file, and the pages behind them are not read")
+      )
+    }
     try check(end, builder)
     let resolution = try catalog.resolve(title: end.title)
     try builder.beginWindow(

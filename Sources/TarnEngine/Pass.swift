@@ -197,7 +197,7 @@ package struct Pass {
     guard verdict.mayGo, report.held == nil else { return (report, nil) }
     // Only a pass that left nothing that it could have deleted says that a list of this format may delete.
     if isComplete(end, walk) || builder.isWindow, !report.wasStopped, !request.isOnce,
-      report.counts.unlisted == 0, !builder.hasFilteredRows
+      report.counts.unlisted == 0, builder.filteredRows == 0
     {
       try note([.fact(.deletingFormat, end.format)])
     }
@@ -434,7 +434,7 @@ package struct Pass {
       .fact(.outcome, report.outcome), .fact(.trashKept, request.policy.keepTrash.map(String.init)),
     ]
     changes += PassProgress.Snapshot.noChanges + sizes(report.bytes)
-    changes += before?.changes(deleted: report.counts.deleted) ?? []
+    changes += before?.changes ?? []
     changes.append(.fact(.feedRecord, feed?.encoded))
     if report.isInSync, before == nil { changes.append(.fact(.success, report.ended.rfc3339)) }
     changes.append(.fact(.latestTime, String(try latestTime().nanoseconds)))

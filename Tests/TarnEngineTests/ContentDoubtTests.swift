@@ -121,6 +121,29 @@ import Testing
     #expect(world.files.isEmpty && world.partialNames.isEmpty)
   }
 
+  /// Whatever the server calls it: of what the feed counted less than half came, and it is a text.
+  @Test(
+    arguments: [
+      ("a.mp3", "audio/mpeg", nil), ("a.mp3", "audio/mpeg", "application/octet-stream"),
+      ("a.mp3", "audio/mpeg", "audio/mpeg"), ("a.zip", "application/zip", nil),
+      ("a.pdf", "application/pdf", nil),
+      ("a.tar.gz", "application/gzip", nil), ("a.tar.gz", "application/gzip", "application/gzip"),
+      ("a.tar.gz", "application/x-gzip", "application/octet-stream"),
+    ] as [(String, String, String?)])
+  func aTextFarTooShortIsNoFile(_ name: String, _ declared: String, _ type: String?) throws {
+    for body in [
+      "   \n", "{\"error\":\"unauthorized\"}", "<html><title>Log in</title></html>",
+      String(repeating: "Service temporarily unavailable.\n", count: 60),
+    ] {
+      let world = world(ContentHint(mediaType: declared.bytes, length: 5_000_000), name)
+      world.server.answer(World.host + name, page(body, type))
+      #expect(try world.run().problems.map(\.code) == ["content-mismatch"], "\(body.prefix(20))")
+      #expect(world.files.isEmpty)
+      world.server.answer(World.host + name, page(Self.audio, type))
+      #expect(try world.run().isInSync)
+    }
+  }
+
   /// The name alone.
   @Test func aNameDeclaresToo() throws {
     for (name, type, isTaken) in [

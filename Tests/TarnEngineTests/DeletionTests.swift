@@ -396,6 +396,34 @@ import Testing
     #expect(try world.run().isInSync && world.files.count == 8)
   }
 
+  /// They may be in the list or not.
+  @Test(arguments: [DeleteLimit.standard, .off]) func filesThatAFilterKeepsSayNothingOfTheList(
+    limit: DeleteLimit
+  ) throws {
+    let world = try filled(30)
+    for number in 0..<270 { world.want("old/\(number)", "old \(number)") }
+    try world.run()
+    world.policy.filter.exclude = PathPatterns(["old/*"])
+    world.policy.deleteLimit = limit
+    world.items = world.items.filter { item in
+      guard case .entry(let entry) = item else { return true }
+      return [name(0), name(1)].contains(entry.path.printable)
+    }
+    let report = try world.run()
+    #expect(report.counts.held == 28 && report.counts.deleted == 0)
+    #expect(report.held?.reason.contains("keeps 2 of 30 files") == true, "\(report.held?.reason ?? "")")
+  }
+
+  /// A tenth is that of the files that are followed.
+  @Test func theLimitIsThatOfWhatIsFollowed() throws {
+    let world = try filled(30)
+    for number in 0..<270 { world.want("old/\(number)", "old \(number)") }
+    try world.run()
+    world.policy.filter.exclude = PathPatterns(["old/*"])
+    unlist(0..<4, world)
+    #expect(try world.run().counts.held == 4)
+  }
+
   @Test func theLimitIsASetting() throws {
     let world = try filled(40)
     try world.choose([.delete: ["true"], .deleteLimit: ["25%"]])

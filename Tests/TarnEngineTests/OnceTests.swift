@@ -83,18 +83,23 @@ import Testing
     #expect(try status(world).entries.wanted == 2)
   }
 
-  @Test func whatItDeletesIsMissed() throws {
+  /// What its options let go may be what the mirror's own want. It says so.
+  @Test func itDeletesNothing() throws {
     let world = mirror()
+    world.policy.deletes = true
     #expect(try world.run().isInSync)
+    let before = try status(world)
     world.items = []
     world.want("b", "text b")
-    world.policy.deletes = true
-    world.policy.deleteLimit = .off
-    world.choosesOthers = true
-    world.isOnce = true
-    let deleted = try world.run().counts.deleted
+    (world.choosesOthers, world.isOnce) = (true, true)
+    let report = try world.run()
+    #expect(report.counts.deleted == 0 && report.counts.held == 0 && world.files.count == 2)
+    #expect(world.log.notices.contains { $0.code == "nothing-deleted" })
     let document = try status(world)
-    #expect(deleted == 1 && document.state == "interrupted" && document.entries.current == 1)
+    #expect(document.state == "idle" && document.entries.current == before.entries.current)
+    // The next pass does it.
+    (world.choosesOthers, world.isOnce) = (false, false)
+    #expect(try world.run().counts.deleted == 1)
   }
 
   /// Deletions that wait for an approval go on waiting.

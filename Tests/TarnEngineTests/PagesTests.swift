@@ -87,13 +87,49 @@ import Testing
     #expect(pages(world) == 3 && world.files.count == 2)
   }
 
-  /// What names nothing new is the end, whatever it calls the next one.
+  /// A blog may have texts for a while.
+  @Test func pagesWithoutFilesArePassedOver() throws {
+    let world = pagedWorld(keep: 6)
+    serve(world, "2", [], next: "2b")
+    serve(world, "2b", episodes(1...2, world), next: "2c")
+    serve(world, "2c", episodes(3...4, world), next: "3")
+    #expect(try world.run().isInSync)
+    #expect(world.files.count == 6)
+    #expect(!world.log.notices.contains { $0.code == "pages-without-files" })
+  }
+
+  /// Not without an end.
   @Test func emptyPagesEnd() throws {
     let world = pagedWorld(keep: 100)
     serve(world, "3", [], next: "4")
     for number in 4..<40 { serve(world, "\(number)", [], next: "\(number + 1)") }
     #expect(try world.run().isInSync)
-    #expect(pages(world) == 3)
+    #expect(pages(world) == 11)
+    #expect(world.log.notices.map(\.code) == ["pages-without-files"])
+  }
+
+  @Test func aPageThatIsBrokenIsTold() throws {
+    let world = pagedWorld(keep: 6)
+    world.ends[Self.root + "2"]?.notice = .init(.readInPart, "the feed is broken")
+    #expect(try world.run().problems.map(\.code) == ["feed-read-in-part"])
+    #expect(world.files.count == 4)
+  }
+
+  @Test func aPageThatLeadsBackIsTold() throws {
+    let world = pagedWorld(keep: 6)
+    var answer = FakeAnswer(body: "a page".bytes)
+    answer.finalURL = Self.root
+    world.server.answer(Self.root + "2", answer)
+    #expect(try world.run().problems.map(\.code) == ["pages-loop"])
+  }
+
+  /// What is said of the first page is said of the whole feed.
+  @Test func filesOfLaterPagesAreFiles() throws {
+    let world = pagedWorld(keep: 4)
+    serve(world, "", [], next: "2")
+    world.ends[Self.root]?.notice = .init(.withoutFiles, "the feed has no items")
+    #expect(try world.run().isInSync)
+    #expect(world.files.count == 4 && world.log.notices.isEmpty)
   }
 
   @Test func aPageThatIsAnotherListIsTold() throws {

@@ -160,6 +160,23 @@ import Testing
     #expect(Array(plain.files.keys) == ["2025-01-06 AC-DC: live? <1>.mp3"])
   }
 
+  /// Where case does not tell, one would take the other's place.
+  @Test func portableNamesDifferNotInCaseAlone() throws {
+    let first = item("Dup", guid: "1", url: "1.mp3", day: 6)
+    let world = world([first, item("DUP", guid: "2", url: "2.mp3", day: 6)])
+    try world.choose([:])
+    try world.run()
+    #expect(Set(world.files.keys.map { $0.lowercased() }).count == 2)
+    // Of one that came before, too.
+    show([first, item("dUP", guid: "3", url: "3.mp3", day: 6)], world)
+    try world.run()
+    #expect(world.files.count == 3 && Set(world.files.keys.map { $0.lowercased() }).count == 3)
+    let plain = self.world([first, item("DUP", guid: "2", url: "2.mp3", day: 6)])
+    try plain.choose([.portableNames: ["false"]])
+    try plain.run()
+    #expect(plain.files.keys.sorted() == ["2025-01-06 DUP.mp3", "2025-01-06 Dup.mp3"])
+  }
+
   /// What other systems could not store is named so that they can, and never refused.
   @Test(arguments: [false, true]) func everyNameIsMadePortable(isAsked: Bool) throws {
     let world = world(

@@ -72,6 +72,18 @@ import Testing
     for _ in 0..<3 { #expect(try show.pass() == "" && show.files == "h i j") }
   }
 
+  /// Whenever that came.
+  @Test func aDatedItemThatComesOnTopIsNewer() throws {
+    let show = Show(keep: 1, ["a"])
+    #expect(try show.pass() == "a")
+    show.tell(["b 1970-01-02", "a"])
+    #expect(try show.pass() == "b")
+    show.tell(["c 1970-01-03", "b 1970-01-02", "a"])
+    #expect(try show.pass() == "c")
+    show.tell(["c 1970-01-03"])
+    #expect(try show.pass() == "")
+  }
+
   @Test func anUndatedItemIsAsOldAsTheDatedOneAboveIt() throws {
     let show = Show(keep: 1, ["n 2026-12-01", "u"])
     #expect(try show.pass() == "n")

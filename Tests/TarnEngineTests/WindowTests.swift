@@ -205,6 +205,18 @@ import Testing
     #expect(world.ledger.contents.events.count { $0.code == "expired" } == 25)
   }
 
+  @Test func keepingFewerForOnceExpiresNothing() throws {
+    let world = world((1...6).reversed().map { episode($0) })
+    world.policy.deletes = true
+    try world.run()
+    world.policy.window.keep = 2
+    (world.isOnce, world.choosesOthers) = (true, true)
+    #expect(try world.run().counts.deleted == 0)
+    #expect(world.files.count == 6)
+    (world.isOnce, world.choosesOthers) = (false, false)
+    #expect(try world.run().counts.deleted == 4)
+  }
+
   @Test func theOldAreNotFetched() throws {
     let world = world((1...20).reversed().map { episode($0) })
     world.clock.setWall(Timestamp(year: 2025, month: 1, day: 21)?.nanoseconds ?? 0)

@@ -24,13 +24,18 @@ import Testing
     <enclosure url=" dir/zwei ü.mp3 " length="0" type=""/><enclosure url="../3.mp3" length="12.0"/></item>
     """, #"xmlns:itunes="http://www.itunes.com/dtds/podcast-1.0.dtd""#)
 
-  /// RFC 5005 3, in Atom and in RSS; what is no link of the feed itself names no page.
+  /// RFC 5005 3 and 4, in Atom and in RSS; what is no link of the feed itself names no page.
   @Test(arguments: [
     (#"<atom:link rel="next" href="?page=2"/>"#, "https://example.org/pub/feed?page=2"),
     (#"<atom:link rel=" NEXT " href="https://b.example/2"/>"#, "https://b.example/2"),
     (#"<atom:link rel="next" href="mailto:a@b"/>"#, nil), (#"<atom:link rel="next-archive" href="2"/>"#, nil),
     (#"<atom:link rel="next"/>"#, nil), (#"<item><atom:link rel="next" href="2"/></item>"#, nil),
     (#"<link rel="next" href="2"/>"#, nil),
+    (#"<atom:link rel="prev-archive" href="a1"/>"#, "https://example.org/pub/a1"),
+    (
+      #"<atom:link rel="prev-archive" href="a1"/><atom:link rel="next" href="2"/>"#,
+      "https://example.org/pub/2"
+    ),
   ])
   func aFeedNamesItsNextPage(_ link: String, _ page: String?) {
     let document = Self.rss(link, #"xmlns:atom="http://www.w3.org/2005/Atom""#)

@@ -125,15 +125,17 @@ package struct ContentDoubt: Sendable {
     let looksLikeText = opening.isEmpty ? isTiny || isShort : came.isText
     // A longer body is called a text only where the server calls it one as well.
     let isText = looksLikeText && Self.isText(contentType)
-    let isScrap = looksLikeText && isTiny && isShort
+    // Far less than the feed says, and a text by its own first bytes, whatever the server calls it.
+    let isAnotherText = !opening.isEmpty && came.isText && isShort
     let isDoubted =
       switch declared {
-      case .media, .binary: isText || isScrap
-      // What is unpacked on the way is not called a page for that.
+      case .media, .binary: isText || isAnotherText || looksLikeText && isTiny && isShort
+      // What is unpacked on the way is not called a page for that, and is no shorter.
       case .other:
-        isText
-          && (isShort || Self.isHTML(contentType)
-            || hint.length == nil && isTiny && Self.isAnswer(contentType))
+        isAnotherText
+          || isText
+            && (isShort || Self.isHTML(contentType)
+              || hint.length == nil && isTiny && Self.isAnswer(contentType))
       case .nothing: isText && isShort
       case .text, .digest, .signature: false
       }

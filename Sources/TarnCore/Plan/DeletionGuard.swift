@@ -18,8 +18,10 @@ package struct DeletionGuard: Sendable {
   package struct Question: Sendable {
     /// Deletions of this pass.
     package var planned: Int
-    /// Files recorded before the pass.
+    /// Files recorded before the pass that it follows.
     package var rows: Int
+    /// Files recorded that a filter keeps out of the pass: they tell nothing of the list.
+    package var unfollowed: Int
     /// New files that were published since the last pass ended.
     package var published: Int
     /// Deletions since the last pass ended: of one that was cut short, or approved.
@@ -31,12 +33,13 @@ package struct DeletionGuard: Sendable {
     package var format: String
 
     package init(
-      planned: Int, rows: Int, published: Int = 0, deleted: Int = 0,
+      planned: Int, rows: Int, unfollowed: Int = 0, published: Int = 0, deleted: Int = 0,
       manifestIsEmpty: Bool = false,
       earlierFormat: String? = nil, format: String = ""
     ) {
       self.planned = planned
       self.rows = rows
+      self.unfollowed = unfollowed
       self.published = published
       self.deleted = deleted
       self.manifestIsEmpty = manifestIsEmpty
@@ -69,7 +72,7 @@ package struct DeletionGuard: Sendable {
         reason: "the list keeps \(Units.grouped(max(0, rows - planned))) of \(Units.count(rows, "file")), "
           + "fewer than half", isForPerson: planned > Self.least)
     }
-    let most = limit.most(of: book.rowsBefore ?? rows)
+    let most = limit.most(of: book.rowsBefore.map { max(0, $0 - question.unfollowed) } ?? rows)
     let loss = book.loss.addingSaturated(question.deleted).addingSaturated(planned)
       .subtractingSaturated(question.published)
     guard loss > most else { return .allow }

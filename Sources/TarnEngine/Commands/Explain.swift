@@ -81,12 +81,14 @@ package struct ExplainQuery {
     }
   }
 
-  /// A name as the feed gave it that was refused; nil for any other.
+  /// A name as the feed gave it that was refused, a directory or a page of the feed that could not be read; nil for any other.
   ///
   /// - Throws: `PassFailure`.
   package func explain(refused name: [UInt8], mirror: String) throws(PassFailure) -> Explanation? {
     try PassFailure.translating {
-      guard let problem = try ledger.problem(name: name), problem.kind == .refused else { return nil }
+      guard let problem = try ledger.problem(name: name),
+        problem.kind == .refused || (try? RelativePath(name)) == nil
+      else { return nil }
       var answer = Explanation(refused: problem)
       answer.hint =
         ProblemAdvice(problem, mirror: ShellWord.quote(mirror), configured: configuredName).step

@@ -78,8 +78,9 @@ package struct ProblemAdvice {
 
   /// How to be in sync without it.
   private var without: String {
-    guard (try? RelativePath(problem.name)) != nil,
-      let name = String(validating: problem.name, as: UTF8.self)
+    // A directory of the feed ends in a slash.
+    let path = problem.name.last == UInt8(ascii: "/") ? Array(problem.name.dropLast()) : problem.name
+    guard (try? RelativePath(path)) != nil, let name = String(validating: path, as: UTF8.self)
     else { return "no option takes it as it is" }
     let pattern = "/" + Self.escaped(name)
     return "to do without it: "

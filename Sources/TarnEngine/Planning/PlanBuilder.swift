@@ -27,7 +27,7 @@ final class PlanBuilder {
   private var told: Set<[UInt8]> = []
   private(set) var hasBlindSpot = false
   /// The filter leaves files alone of which nobody knows whether the feed names them.
-  private(set) var hasFilteredRows = false
+  private(set) var filteredRows = 0
   /// Of files that are gone from the feed, and of own files that a directory of the feed takes the place of.
   private(set) var plannedDeletions = 0
   /// Files to fetch that were not there before.
@@ -420,7 +420,7 @@ final class PlanBuilder {
       // What a filter keeps may well be in the feed still. Of a window only what has expired would go.
       let wouldGo = !isWindow || expired?.contains(finding.path) == true
       if policy.filter.excludes(finding.path) {
-        hasFilteredRows = true
+        filteredRows += 1
       } else if wouldGo {
         counts.unlisted += 1
       }

@@ -69,8 +69,15 @@ final class ListingWalk {
         guard try reader.kind(of: document) == kind else {
           throw FeedFailure(code: "page-of-another-kind", message: "this page is no page of the same list")
         }
+        // It may have led elsewhere.
+        guard document.url == next || known.insert(document.url).inserted else {
+          throw FeedFailure(code: "pages-loop", message: "the pages of this list lead back to one of them")
+        }
         end = try reader.parse(document, place: place, sink: take)
         pages += 1
+        if let notice = end.notice, notice.code == .readInPart {
+          return fail(next, code: notice.code.rawValue, message: notice.message)
+        }
       } catch let failure as FeedFailure {
         return fail(next, code: failure.code, message: failure.message)
       } catch let failure as PassFailure {

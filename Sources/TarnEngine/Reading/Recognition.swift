@@ -19,6 +19,8 @@ struct Recognition {
   /// By the number of the enclosure.
   private var found: [Int: (row: NameRow, rule: NameRow.Rule)] = [:]
   private var taken: Set<RelativePath> = []
+  /// Portable names that are taken, as file systems see them that do not tell case; nil until one is to be made.
+  private var takenInAnyCase: Set<String>?
   /// What `name` took for known, and which may be another.
   private(set) var doubts: [WindowCatalog.Doubt] = []
 
@@ -162,6 +164,17 @@ struct Recognition {
     rows.filter { !taken.contains($0.path) }
   }
 
+  private mutating func isTakenInAnyCase(_ path: RelativePath) throws -> Bool {
+    let known =
+      try takenInAnyCase ?? Set((Array(taken) + ports.ledger.placedNames().map(\.path)).map(Self.folded))
+    takenInAnyCase = known
+    return known.contains(Self.folded(path))
+  }
+
+  private static func folded(_ path: RelativePath) -> String {
+    String(decoding: path.bytes, as: UTF8.self).lowercased()
+  }
+
   private mutating func make(_ enclosure: Enclosure, now: Timestamp) throws -> Answer {
     let identity = guid(enclosure).map { $0 + [UInt8(ascii: "#")] + Array(String(enclosure.ordinal).utf8) }
     let hex = Array(ports.hashing.digest(.sha256, of: identity ?? enclosure.url).hex.utf8.prefix(8))
@@ -176,8 +189,10 @@ struct Recognition {
         return .refused(Refusal(name: bytes, error))
       }
       if taken.contains(path) { continue }
+      if policy.window.namesArePortable, try isTakenInAnyCase(path) { continue }
       if try ports.ledger.name(path) != nil || ports.ledger.row(path) != nil { continue }
       taken.insert(path)
+      takenInAnyCase?.insert(Self.folded(path))
       return .new(
         NameRow(
           path: path, guid: guid(enclosure), ordinal: enclosure.ordinal, place: enclosure.place,

@@ -65,10 +65,19 @@ final class WindowCatalog {
   /// Files that the pages before named, and those of them that are wanted; nil before the first.
   private var before: (named: Int, wanted: Int)?
 
-  /// Whether another page is to be read: those read so far name fewer wanted files than are to be kept. A page that named nothing new
-  /// ends it, or that is too old, or that named nothing wanted where older files that are there make up the number.
+  /// Pages in a row that named no file, or none that an earlier page had not named.
+  private var pagesWithoutNews = 0
+  private static let mostPagesWithoutNews = 8
+
+  /// The pages went on, and were not read to their end.
+  var hasGivenUp: Bool { pagesWithoutNews > Self.mostPagesWithoutNews }
+
+  /// Whether another page is to be read: those read so far name fewer wanted files than are to be kept. Pages of text alone may stand
+  /// between. A page that is too old ends it, or that named nothing wanted where older files that are there make up the number.
   func wantsMore(title: [UInt8]) throws -> Bool {
-    guard let keep = policy.window.keep, enclosures.count > before?.named ?? -1 else { return false }
+    guard let keep = policy.window.keep else { return false }
+    pagesWithoutNews = enclosures.count > before?.named ?? -1 ? 0 : pagesWithoutNews + 1
+    guard !hasGivenUp else { return false }
     let resolution = try resolve(title: title)
     let wanted = resolution.entries.count { !policy.filter.excludes($0.path) }
     let isNews = wanted > before?.wanted ?? -1
@@ -101,7 +110,11 @@ final class WindowCatalog {
     var found: [(enclosure: Enclosure, name: NameRow, rank: Int)] = []
     for (index, enclosure) in enclosures.enumerated() {
       switch try recognition.name(of: enclosure, at: index, now: now) {
-      case .known(let name, let isChanged):
+      case .known(var name, var isChanged):
+        // An item with a date came to stand above it: it is no newer.
+        if name.date.map({ $0 > now }) ?? true, firstSights[index].seconds < name.first.seconds {
+          (name.first, isChanged) = (firstSights[index], true)
+        }
         found.append((enclosure, name, order.rank(of: index)))
         if isChanged { resolution.names.append(name) }
       case .new(var name):

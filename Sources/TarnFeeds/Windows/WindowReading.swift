@@ -55,8 +55,10 @@ struct WindowReading {
   private var rootNamespace = ""
   /// Of the feed: one line without markup.
   private(set) var title: [UInt8] = []
-  /// The address of the next page of a feed in pages (RFC 5005 3).
-  private(set) var next: String?
+  /// The address of the next page of a feed in pages, or else of the archive before it (RFC 5005 3 and 4).
+  var next: String? { nextPage ?? archive }
+  private var nextPage: String?
+  private var archive: String?
   /// The local names of the open elements.
   private var open: [String] = []
   private var bases: [(depth: Int, url: URLReference)] = []
@@ -145,10 +147,12 @@ struct WindowReading {
   }
 
   private mutating func noteNext(_ link: XMLEvents.Element) {
-    guard next == nil, let href = link["href"],
-      lowercased(trimmed(link["rel"] ?? [])).elementsEqual("next".utf8)
-    else { return }
-    next = context.page(trimmed(href), of: base)
+    guard let href = link["href"] else { return }
+    switch String(decoding: lowercased(trimmed(link["rel"] ?? [])), as: UTF8.self) {
+    case "next": nextPage = nextPage ?? context.page(trimmed(href), of: base)
+    case "prev-archive": archive = archive ?? context.page(trimmed(href), of: base)
+    default: break
+    }
   }
 
   private func channelField(_ element: XMLEvents.Element, _ names: WindowNames) -> Field? {

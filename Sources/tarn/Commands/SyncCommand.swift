@@ -45,7 +45,8 @@ struct SyncCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     let words = PassTargets(session: session)
-    var requests = try words.requests(targets, flags: flags, remembers: !once && !dryRun)
+    var requests = try words.requests(
+      targets, flags: flags, remembers: !once && !dryRun, isOnce: once)
     if targets.isEmpty, !dryRun { requests = words.withoutPaused(requests) }
     if dryRun {
       try PlanRun(session: session, usesExitCode: false).run(requests).end()

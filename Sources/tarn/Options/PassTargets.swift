@@ -13,7 +13,7 @@ struct PassTargets {
   /// - Parameter remembers: the mirrors remember the options for later passes.
   /// - Throws: `PassFailure` when the words make no sense together.
   func requests(
-    _ words: [String], flags: PassFlags, remembers: Bool
+    _ words: [String], flags: PassFlags, remembers: Bool = true, isOnce: Bool = false
   ) throws(PassFailure) -> [SyncRequest] {
     var requests = try requests(words, flags)
     if remembers, words.isEmpty { try refuseOptions(flags, forAll: requests) }
@@ -21,7 +21,7 @@ struct PassTargets {
     for index in requests.indices {
       // A mirror of the settings remembers nothing.
       let isOfSettings = requests[index].ownOptions.map { $0 != requests[index].options } ?? false
-      requests[index].isOnce = !remembers || isOfSettings
+      requests[index].isOnce = isOnce || isOfSettings
     }
     return requests
   }
