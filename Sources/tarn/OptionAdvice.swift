@@ -14,7 +14,8 @@ struct OptionAdvice: Equatable {
   private static let habits: [String: [String: String]] = [
     "sync plan": [
       "-j": "--connections N", "--jobs": "--connections N", "-P": "--connections N", "-Z": "--connections N",
-      "--parallel": "--connections N", "--transfers": "--connections N", "-x": "--connections-per-host N",
+      "--parallel": "--connections N", "--transfers": "--connections N",
+      "--threads": "--connections N", "--rate-limit": "--limit-rate RATE", "-x": "--connections-per-host N",
       "--bwlimit": "--limit-rate RATE", "--rate": "--limit-rate RATE", "--limit": "--limit-rate RATE",
       "--max-download-limit": "--limit-rate RATE", "--prune": "--delete", "--mirror": "--delete",
       "--delete-after": "--delete", "--delete-removed": "--delete", "--remove": "--delete",
@@ -46,6 +47,7 @@ struct OptionAdvice: Equatable {
     "-c": "an interrupted sync always goes on where it was",
     "--continue": "an interrupted sync always goes on where it was",
     "--resume": "an interrupted sync always goes on where it was",
+    "--timeout": "a server that is silent for a minute is asked again; --retries N says how often",
     "--progress": "it is shown on a terminal anyway", "-a": "times and names are always kept",
     "--daemon": "the agent runs for ever: tarn agent", "-d": "the agent runs for ever: tarn agent",
     "--every": "write every = \"1h\" into the settings, or: tarn schedule MIRROR",

@@ -13,6 +13,7 @@ enum Suggestion {
     "why": "explain", "check": "verify", "fsck": "verify", "repair": "verify --repair", "scrub": "verify",
     "rm": "forget", "remove": "forget", "delete": "forget", "unfollow": "forget",
     "undelete": "trash restore", "restore": "trash restore", "prune": "trash empty", "clean": "trash empty",
+    "gc": "trash empty",
     "log": "events", "logs": "events", "history": "events", "journal": "events", "tail": "events --follow",
     "start": "agent", "daemon": "agent", "serve": "agent", "server": "agent", "service": "agent",
     "stop": "pause --all", "kill": "cancel", "abort": "cancel", "unpause": "resume", "continue": "resume",

@@ -181,6 +181,16 @@ import Testing
     #expect(
       PlanText.line(Action(.fetch, path: entry.path, entry: entry), style: Self.plain)
         == "fetch                -  a")
+    // Of a file that was there the record tells it.
+    let zero = Timestamp(nanoseconds: 0)
+    let row = Row(
+      path: entry.path,
+      identity: FileIdentity(device: 1, inode: 1, size: 2048, modified: zero, changed: zero),
+      digest: Digest(.sha256, padding: []), isVerified: true,
+      fingerprint: entry.fingerprint, placed: zero)
+    #expect(
+      PlanText.line(Action(.restore, path: entry.path, entry: entry, row: row), style: Self.plain)
+        == "restore        2.0 KiB  a")
   }
 
   @Test func severalPassesEndInOneLine() {

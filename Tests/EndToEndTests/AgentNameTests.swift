@@ -35,6 +35,10 @@ final class AgentNameTests: AgentHouse {
     #expect(try known.status == 0 && known.output == tarn("schedule", "files").output, "\(known)")
     #expect(try there(["trash", "list", "files"]).status == 0)
     #expect(try there(["trash", "empty", "-y", "files"]).status == 0)
+    let all = try there(["pause", "--all"])
+    #expect(all.status == 0 && all.output.contains("files is paused"), "\(all)")
+    let on = try there(["resume", "--all"])
+    #expect(on.status == 0 && on.output.contains("files goes on"), "\(on)")
     #expect(place.text("files/f1") == "one\n" && !place.exists("there/files/.tarn"))
     // A path is a folder, whatever mirrors are called, and so is what follows a feed.
     for words in [["sync", "./files"], ["verify", "./files"], ["sync", server.url("SHA256SUMS"), "files"]] {

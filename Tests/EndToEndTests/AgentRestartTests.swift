@@ -144,6 +144,8 @@ final class AgentRestartTests: AgentHouse {
       limit: 20)
     #expect(second.status == 75 && second.errors.contains("another agent keeps its record"), "\(second)")
     #expect(second.errors.contains("another state directory"), "\(second)")
+    // Root's agent looks at no user's directories.
+    #expect(second.errors.contains("XDG_STATE_HOME") == (geteuid() != 0), "\(second)")
     agent?.signal(SIGTERM)
     let ended = try #require(try agent?.wait(limit: 20))
     #expect(ended.status == 0, "\(ended)")

@@ -63,6 +63,22 @@ import Testing
     #expect(world.ledger.contents.facts[.complete] != "no: ")
   }
 
+  /// Also one that cannot be read is none of the mirror's then.
+  @Test func anExcludedDirectoryIsNotAskedFor() throws {
+    let world = world([directory("old"), directory("new")])
+    serve(world, "new/", [.entry(world.serve("new/a", "text"))])
+    #expect(try !world.run().isInSync)
+    for pattern in ["/old", "old/", "ol*"] {
+      world.policy.filter.exclude = PathPatterns([pattern])
+      let before = world.server.urls.count
+      #expect(try world.run().isInSync, "\(pattern)")
+      #expect(!world.server.urls.dropFirst(before).contains { $0.contains("old") })
+    }
+    // What lies below may be wanted.
+    world.policy.filter.exclude = PathPatterns(["*.iso", "!/old", "old/*.txt"])
+    #expect(try !world.run().isInSync)
+  }
+
   @Test func anIncompleteListingIsNamed() throws {
     let world = world([directory("a")])
     serve(world, "a/", [.entry(world.serve("a/one", "one"))])

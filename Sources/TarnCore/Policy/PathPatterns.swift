@@ -74,16 +74,24 @@ package struct PathPatterns: Sendable, Equatable {
     decisive(path).map { !$0.isNegated }
   }
 
+  /// All that may lie below the directory is matched: it or one above it is, and nothing below takes that back.
+  package func matches(directory path: RelativePath) -> Bool {
+    guard let pattern = decisive(path, isDirectory: true) else { return false }
+    return !pattern.isNegated
+  }
+
   /// The pattern, as given, that says what `matches` answers; nil when none speaks of the path.
   package func deciding(_ path: RelativePath) -> String? {
     decisive(path)?.text
   }
 
-  private func decisive(_ path: RelativePath) -> Pattern? {
+  private func decisive(_ path: RelativePath, isDirectory: Bool = false) -> Pattern? {
     guard !patterns.isEmpty else { return nil }
     let last = path.bytes.withUnsafeBufferPointer { bytes in
       letters.withUnsafeBufferPointer { letters in
-        shapes.withUnsafeBufferPointer { decisive(path.bytes, bytes, $0, letters) }
+        shapes.withUnsafeBufferPointer {
+          decisive(path.bytes, bytes, $0, letters, endsInDirectory: isDirectory)
+        }
       }
     }
     return last.map { patterns[$0] }
@@ -92,12 +100,12 @@ package struct PathPatterns: Sendable, Equatable {
   /// Of the path and every directory above it: the last pattern that speaks of it.
   private func decisive(
     _ path: [UInt8], _ bytes: UnsafeBufferPointer<UInt8>, _ shapes: UnsafeBufferPointer<Shape>,
-    _ letters: UnsafeBufferPointer<UInt8>
+    _ letters: UnsafeBufferPointer<UInt8>, endsInDirectory: Bool
   ) -> Int? {
     var last: Int?
     var start = 0
     for end in 0...bytes.count where end == bytes.count || bytes[end] == UInt8(ascii: "/") {
-      let isDirectory = end < bytes.count
+      let isDirectory = end < bytes.count || endsInDirectory
       for index in shapes.indices where isDirectory || !shapes[index].isDirectoryOnly {
         let shape = shapes[index]
         let from = shape.isAnchored ? 0 : start

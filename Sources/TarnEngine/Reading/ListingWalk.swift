@@ -159,6 +159,8 @@ final class ListingWalk {
   private static let mostEmptyRepeats = 8
 
   private func add(url: String, place: RelativePath, above: [UInt64]) {
+    // Nothing below it is wanted.
+    guard !reader.policy.filter.exclude.matches(directory: place) else { return }
     let listing = Listing(url: url, place: place, above: above)
     if above.count > Self.mostDepth {
       fail(listing, code: "listing-too-deep", message: "deeper than \(Self.mostDepth) directories")

@@ -25,7 +25,7 @@ enum TrashText {
 
   private static func until(_ row: TrashRow, _ lifetime: Int64?, _ now: Timestamp) -> String {
     guard let until = row.until(lifetime) else { return "you empty it" }
-    return until <= now ? "the next pass" : "in \(Durations.span(until.seconds - now.seconds))"
+    return until <= now ? "the next pass" : "in \(Durations.span(until.seconds - now.seconds + 59))"
   }
 
   private static func why(_ row: TrashRow) -> String {
