@@ -6,9 +6,9 @@ extension Pass {
   ///
   /// - Returns: what becomes of them, and whom to ask again.
   func judge(
-    _ builder: PlanBuilder, _ end: FeedEnd, isComplete: Bool
+    _ builder: PlanBuilder, _ end: FeedEnd, _ walk: ListingWalk?
   ) throws -> (DeletionVerdict, DeletionHold?) {
-    if let reason = whyNothingIsDeleted(builder, isComplete: isComplete) {
+    if let reason = whyNothingIsDeleted(builder, isComplete: isComplete(end, walk)) {
       if request.choosesOthers, builder.plannedDeletions > 0 {
         let files = Units.count(builder.plannedDeletions, "file")
         observer.pass(
@@ -25,7 +25,8 @@ extension Pass {
     let hold = try DeletionHold(
       ports, limit: request.policy.deleteLimit, planned: builder.plannedDeletions,
       promised: builder.plannedNew, unfollowed: builder.filteredRows,
-      manifestIsEmpty: builder.entriesInFeed == 0, formats: (earlier, end.format), list: try list(builder))
+      manifestIsEmpty: builder.entriesInFeed == 0 && walk?.hasSkipped != true, formats: (earlier, end.format),
+      list: try list(builder))
     if let held = try hold.judge() {
       guard try hold.judge(areReplaced: true) == nil else { return (.held(held), hold) }
       let areInTheWay = builder.hasBlocked || !builder.behindDirectories.isEmpty

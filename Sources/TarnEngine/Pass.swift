@@ -74,7 +74,7 @@ package struct Pass {
       let started = ports.now
       enter(.reading)
       let (builder, end, walk) = try read(reader.open(request.feed), folder, reader, started: started)
-      let (verdict, _) = try judge(builder, end, isComplete: isComplete(end, walk))
+      let (verdict, _) = try judge(builder, end, walk)
       if !verdict.mayGo { builder.reportDirectories() }
       var report = report(builder, end, walk, started: started)
       report.isPlan = true
@@ -105,8 +105,11 @@ package struct Pass {
   ///
   /// - Throws: `PassFailure`.
   package func run(folder: any FolderPort) throws -> PassReport {
+    let before = try PassFailure.translating(feed: request.feed.text) {
+      try request.choosesOthers ? MirrorRecord(ports.ledger) : nil
+    }
     do {
-      return try runToEnd(folder)
+      return try runToEnd(folder, over: before)
     } catch let failure as PassFailure {
       let isStopped = failure.kind == .stopped
       var changes = PassProgress.Snapshot.noChanges
@@ -115,6 +118,7 @@ package struct Pass {
         .fact(.failure, isStopped ? nil : failure.message),
         .fact(.failureHint, isStopped ? nil : failure.hint), .fact(.feedRecord, nil),
       ]
+      changes += before?.changes ?? []
       // Whoever follows the events would get one that is nowhere later.
       if !isStopped, request.isJournalLost?() != true {
         changes.append(
@@ -126,7 +130,8 @@ package struct Pass {
     }
   }
 
-  private func runToEnd(_ folder: any FolderPort) throws -> PassReport {
+  /// - Parameter before: how the mirror stood, where this pass says nothing of all of it.
+  private func runToEnd(_ folder: any FolderPort, over before: MirrorRecord?) throws -> PassReport {
     try PassFailure.translating(feed: request.feed.text) {
       guard try folder.isIntact() else {
         throw Self.replaced(folder: request.folderName)
@@ -135,7 +140,6 @@ package struct Pass {
       let recovery = Recovery(ledger: ports.ledger, folder: folder, clock: ports.clock)
       try recovery.run()
       let lastEvent = try ports.ledger.lastEvent()
-      let before = try request.choosesOthers ? MirrorRecord(ports.ledger) : nil
       let known = try knownFeed(at: started)
       try note([
         .fact(.attempt, started.rfc3339), .fact(.began, String(started.nanoseconds)),
@@ -176,7 +180,7 @@ package struct Pass {
   ) throws -> (PassReport, FeedRecord?) {
     let (builder, end, walk) = try read(document, folder, reader, meanwhile, started: started)
     // Before it is recorded which format the list has now.
-    let (verdict, hold) = try judge(builder, end, isComplete: isComplete(end, walk))
+    let (verdict, hold) = try judge(builder, end, walk)
     let isRead = isComplete(end, walk) || builder.isWindow && walk?.failures.isEmpty != false
     let saysAll = isRead && !builder.hasBlindSpot && !request.choosesOthers
     try accept(end, document, builder, solved: builder.old.solved(saysAll: saysAll))

@@ -102,6 +102,9 @@ def measured(house, line, files, title, tools, missing):
             if tool is house.tarn:
                 for name, manifest in (("tarn", "sums/SHA256SUMS"), ("tarn, index", "files/"), ("tarn, manifest", "manifest.ndjson")):
                     variants.append(transfer.Variant(Far(tool, line.enter), name, manifest))
+            elif tool is house.before:
+                variants += [transfer.Variant(Far(tool, line.enter), "before", "sums/SHA256SUMS"),
+                             transfer.Variant(Far(tool, line.enter), "before, index", "files/")]
             else:
                 variants.append(transfer.Variant(Far(tool, line.enter), tool.name))
         place = Place(house, far_server)

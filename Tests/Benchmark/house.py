@@ -23,9 +23,9 @@ def build(directory, name, libraries):
 
 
 class House:
-    """small: sizes that only prove that all works."""
+    """small: sizes that only prove that all works; before: the program of an earlier Tarn, or None."""
 
-    def __init__(self, scratch, tarn, only, seed, is_small, rounds, kept=None):
+    def __init__(self, scratch, tarn, only, seed, is_small, rounds, kept=None, before=None):
         self.scratch, self.seed, self.is_small, self.asked_rounds, self.only = scratch, seed, is_small, rounds, only
         self.source = os.path.join(kept or scratch, "source")
         for name in ("server", "lists", "disks", "bin"):
@@ -34,6 +34,7 @@ class House:
         self.meter = build(os.path.join(scratch, "bin"), "meter", [])
         self.floor = peers.Floor(build(os.path.join(scratch, "bin"), "floor", ["-lcrypto", "-lsqlite3", "-lpthread"]))
         self.tarn = peers.Tarn(tarn)
+        self.before = peers.Tarn(before, "before") if before else None
         self.disks = disk.Disks(os.path.join(scratch, "disks"))
         self.server = server.Server(os.path.join(scratch, "server"), self.source)
         self.sets = {}
@@ -56,8 +57,8 @@ class House:
     def tools(self, wanted=lambda tool: True, floor=True):
         """Those that are installed and asked for: (tools, sentences about those that are not)."""
         chosen, missing = [], []
-        for tool in [self.tarn, *([self.floor] if floor else []), *peers.PEERS]:
-            if self.only and tool.name not in self.only or not wanted(tool):
+        for tool in [self.tarn, *([self.before] if self.before else []), *([self.floor] if floor else []), *peers.PEERS]:
+            if self.only and tool is not self.before and tool.name not in self.only or not wanted(tool):
                 continue
             if tool.find():
                 chosen.append(tool)

@@ -139,7 +139,7 @@ def noop_50k(house):
     if variants := tarns_variants(house, tools):
         tree = mirrored(house, files, house.disks.take(room, files=count))
         trees.update((variant, tree) for variant in variants)
-    if others := [Variant(tool, tool.name) for tool in tools if tool not in (house.tarn, house.floor)]:
+    if others := [Variant(tool, tool.name) for tool in tools if tool not in (house.tarn, house.before, house.floor)]:
         others += [Variant(peers.HashingAria2(), "aria2, hashing") for variant in others if variant.name == "aria2"]
         tree = copied(house, files, house.disks.take(room, files=count))
         trees.update((variant, tree) for variant in others)

@@ -77,8 +77,8 @@ class Tarn(Tool):
     name = "tarn"
     verifies, syncs, atomic, http2, keeps = "SHA-256", "files, names and ledger", "yes", True, True
 
-    def __init__(self, program):
-        self.program = program
+    def __init__(self, program, name="tarn"):
+        self.program, self.name = program, name
 
     def fetch(self, job):
         authority = ["--cacert", job.authority] if job.authority else []

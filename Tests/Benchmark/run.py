@@ -2,7 +2,7 @@
 """Tarn beside what Debian has that could do the work (curl, aria2, wget2, rclone, lftp), and beside the floor, a small C program
 that does the least there is to do. Data from a seed, nginx on loopback, random order, a fresh file system for each run.
 
-    run.py --tarn TARN [--rows NAME,...] [--only TOOL,...] [--rounds N] [--size small|full] [--seed N] [--json FILE]
+    run.py --tarn TARN [--before TARN] [--rows NAME,...] [--only TOOL,...] [--rounds N] [--size small|full] [--seed N] [--json FILE]
 
 Rows, each from a function of its own:
   small      20,000 files of 4 KiB over HTTP/1.1, from a manifest of lines and from a Metalink
@@ -20,8 +20,9 @@ Rows, each from a function of its own:
 
 A race has 9 rounds (aria2, whose transfers are long, takes part in the first 3, and when it hashes what is there, in the first
 one); --rounds sets another number. --only takes part of the tools: tarn, floor, curl, aria2, wget2, rclone, lftp; what is not
-installed is left out, and said. --size small proves in a minute that all works. As root each run has an ext4 of its own, on a loop
-device; where nothing can be mounted the runs share a file system, and that is said. Needed are nginx, openssl and a C compiler with
+installed is left out, and said. --before lets an earlier Tarn run in each race that fetches. --size small proves in a minute that
+all works. As root each run has an ext4 of its own, on a loop device; where nothing can be mounted the runs share a file system, and
+that is said. Needed are nginx, openssl and a C compiler with
 the headers of OpenSSL and SQLite; perf or strace counts system calls.
 
 Prints a table for each row, and at the end all that is wanted as Markdown. It judges nothing: figures depend on the machine. Ends
@@ -75,6 +76,7 @@ def head(place, arguments):
 def parse():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tarn", default=os.environ.get("TARN_BINARY", "tarn"))
+    parser.add_argument("--before")
     parser.add_argument("--rows", type=lambda text: text.split(","), default=list(ROWS))
     parser.add_argument("--only", type=lambda text: text.split(","), default=[])
     parser.add_argument("--rounds", type=int, default=0)
@@ -93,7 +95,8 @@ def parse():
 def measured(arguments, scratch):
     """Makes the rows, and prints each as soon as it is made."""
     tarn = os.path.abspath(shutil.which(arguments.tarn) or arguments.tarn)
-    place = house.House(scratch, tarn, arguments.only, arguments.seed, arguments.size == "small", arguments.rounds)
+    before = arguments.before and os.path.abspath(arguments.before)
+    place = house.House(scratch, tarn, arguments.only, arguments.seed, arguments.size == "small", arguments.rounds, before=before)
     try:
         print("\n".join(head(place, arguments)), flush=True)
         for name in arguments.rows:

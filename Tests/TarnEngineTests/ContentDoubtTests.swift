@@ -128,7 +128,7 @@ import Testing
       ("a.mp3", "audio/mpeg", "audio/mpeg"), ("a.zip", "application/zip", nil),
       ("a.pdf", "application/pdf", nil),
       ("a.tar.gz", "application/gzip", nil), ("a.tar.gz", "application/gzip", "application/gzip"),
-      ("a.tar.gz", "application/x-gzip", "application/octet-stream"),
+      ("a.tar.gz", "application/x-gzip", "application/octet-stream"), ("dl", "application/gzip", nil),
     ] as [(String, String, String?)])
   func aTextFarTooShortIsNoFile(_ name: String, _ declared: String, _ type: String?) throws {
     for body in [
@@ -142,6 +142,20 @@ import Testing
       world.server.answer(World.host + name, page(Self.audio, type))
       #expect(try world.run().isInSync)
     }
+  }
+
+  /// Feeds of such files tell the size of what they lead to.
+  @Test(
+    arguments: [
+      ("a.nzb", "application/x-nzb", "application/x-nzb"),
+      ("dl", "application/x-nzb", "application/octet-stream"),
+      ("a.rtf", "application/rtf", "application/rtf"), ("a.patch", "application/x-patch", nil),
+      ("a.xls", "application/vnd.ms-excel", "application/vnd.ms-excel"),
+    ] as [(String, String, String?)])
+  func aTextOfAnUnknownKindMayBeAnyLength(_ name: String, _ declared: String, _ type: String?) throws {
+    let world = world(ContentHint(mediaType: declared.bytes, length: 1_234_567_890), name)
+    world.server.answer(World.host + name, page("<?xml version=\"1.0\"?><nzb/>", type))
+    #expect(try world.run().isInSync)
   }
 
   /// The name alone.

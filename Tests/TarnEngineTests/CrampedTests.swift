@@ -71,15 +71,15 @@ import Testing
   @Test(arguments: [true, false]) func nothingIsFetchedWhereNoFileCanBeMade(isTold: Bool) throws {
     let world = World()
     world.rushes = true
-    for number in 0..<4_000 {
+    for number in 0..<2_500 {
       want("f\(number)", 8 + number % 7, isTold: isTold, world)
     }
     world.folder.setFiles(0)
-    for number in 1...9_000 {
+    for number in 1...6_000 {
       world.folder.fail(.makePartial, number: number, with: FolderFailure(.noSpace, "no inodes", errno: 28))
     }
     let report = try world.run()
-    #expect(report.counts.failed == 4_000)
+    #expect(report.counts.failed == 2_500)
     // What was asked for when the first one failed, and no more.
     #expect(world.server.requests.count <= 1_500, "\(world.server.requests.count)")
     let last = try #require(report.problems.last)

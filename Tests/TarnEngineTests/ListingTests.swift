@@ -74,6 +74,13 @@ import Testing
       #expect(try world.run().isInSync, "\(pattern)")
       #expect(!world.server.urls.dropFirst(before).contains { $0.contains("old") })
     }
+    // A list of nothing but such directories is not empty.
+    serve(world, "", [directory("old")])
+    world.policy.filter.exclude = PathPatterns(["old/"])
+    world.policy.deletes = true
+    #expect(try world.run().held?.reason.contains("keeps 0 of 1 file") == true)
+    world.policy.deletes = false
+    serve(world, "", [directory("old"), directory("new")])
     // What lies below may be wanted.
     world.policy.filter.exclude = PathPatterns(["*.iso", "!/old", "old/*.txt"])
     #expect(try !world.run().isInSync)

@@ -121,6 +121,18 @@ import Testing
     #expect(try status(world).state == "held")
   }
 
+  /// The caller is told; the mirror is as it was.
+  @Test func aFailureOfItsOwnLeavesTheMirror() throws {
+    let world = mirror()
+    #expect(try world.run().isInSync)
+    world.feedFailure = FeedFailure(code: "feed-not-recognised", message: "this is no feed")
+    #expect(throws: PassFailure.self) { try narrow(world) }
+    #expect(try status(world).state == "idle")
+    world.feedFailure = nil
+    #expect(try narrow(world).isInSync)
+    #expect(try status(world).state == "idle" && status(world).lastFailure == nil)
+  }
+
   @Test func whatFailedBesideItStaysFailed() throws {
     let world = mirror()
     world.server.script(World.host + "b", [FakeAnswer(status: 404)])

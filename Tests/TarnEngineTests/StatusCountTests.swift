@@ -16,6 +16,7 @@ import Testing
     let world = World()
     world.policy.retries = 0
     let count = PassReport.mostProblems + 20
+    world.rushes = true
     for number in 0..<count { world.add(world.entry("f\(number)", "text")) }
     world.want("good", "good")
     #expect(try world.run().counts.failed == count)

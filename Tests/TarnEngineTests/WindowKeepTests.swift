@@ -80,8 +80,21 @@ import Testing
     #expect(try show.pass() == "b")
     show.tell(["c 1970-01-03", "b 1970-01-02", "a"])
     #expect(try show.pass() == "c")
-    show.tell(["c 1970-01-03"])
-    #expect(try show.pass() == "")
+  }
+
+  /// An item that is pinned to the top, or published anew, makes no others old.
+  @Test(arguments: [nil, 1]) func anOldDateOnTopExpiresNothing(maxAge: Int64?) throws {
+    let names = (1...10).reversed().map { "t\($0)" }
+    let show = Show(keep: 10, names, deletes: true)
+    show.world.clock.advance(.seconds(400 * 86_400))
+    show.world.policy.window.maxAge = maxAge.map { $0 * 30 * 86_400 }
+    #expect(try show.pass().split(separator: " ").count == 10)
+    show.tell(["old 1970-01-02"] + names.prefix(7))
+    _ = try show.pass()
+    // By `keep` alone it is the newest, as in a mirror that is made anew.
+    #expect(show.files.contains("old") == (maxAge == nil))
+    #expect(show.world.files.count == 10 && show.files.contains("t4 t5"))
+    #expect(show.files.contains("t1 ") == (maxAge != nil))
   }
 
   @Test func anUndatedItemIsAsOldAsTheDatedOneAboveIt() throws {

@@ -46,6 +46,8 @@ package struct ContentDoubt: Sendable {
   private let mayBePage: Bool
   /// Of a window: no later pass asks again by itself.
   private let isEnclosure: Bool
+  /// Compressed: never a text, but where a server unpacks it.
+  private let isPacked: Bool
 
   /// - Returns: nil where nothing has to be doubted: a digest or an exact size decides, or nothing is declared.
   package init?(_ entry: Entry) {
@@ -62,6 +64,9 @@ package struct ContentDoubt: Sendable {
     }
     self.hint = hint
     mayBePage = Self.mayBePage(entry, ending, hint)
+    isPacked =
+      Self.packedEndings.contains(ending)
+      || hint.mediaType.map { Self.packedTypes.contains(String(decoding: $0, as: UTF8.self)) } == true
     isEnclosure = entry.listing.elementsEqual(Self.enclosure)
     switch declared {
     case .text, .nothing: if hint.isEmpty, !isEnclosure, mayBePage { return nil }
@@ -127,12 +132,13 @@ package struct ContentDoubt: Sendable {
     let isText = looksLikeText && Self.isText(contentType)
     // Far less than the feed says, and a text by its own first bytes, whatever the server calls it.
     let isAnotherText = !opening.isEmpty && came.isText && isShort
+    // Some feeds count what a file leads to, such as an NZB: of unknown types the server's word is needed.
     let isDoubted =
       switch declared {
       case .media, .binary: isText || isAnotherText || looksLikeText && isTiny && isShort
       // What is unpacked on the way is not called a page for that, and is no shorter.
       case .other:
-        isAnotherText
+        isAnotherText && isPacked
           || isText
             && (isShort || Self.isHTML(contentType)
               || hint.length == nil && isTiny && Self.isAnswer(contentType))
@@ -405,6 +411,13 @@ extension ContentDoubt {
     let name = entry.path.bytes.split(separator: UInt8(ascii: "/")).last ?? []
     return name.count >= 3 && name.allSatisfy { (0x41...0x5A).contains($0) || 0x5F == $0 }
   }
+
+  private static let packedEndings: Set<String> = ["gz", "bz2", "xz", "zst", "lz4", "lzma"]
+
+  private static let packedTypes: Set<String> = [
+    "application/gzip", "application/x-gzip", "application/x-bzip2", "application/x-bzip", "application/x-xz",
+    "application/zstd", "application/x-zstd", "application/x-lzma",
+  ]
 
   private static let otherEndings: Set<String> = [
     "gz", "bz2", "xz", "zst", "lz4", "lzma", "img", "bin", "ico", "vmdk", "raw", "snap", "fbx", "so",

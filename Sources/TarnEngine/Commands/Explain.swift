@@ -98,7 +98,10 @@ package struct ExplainQuery {
 
   /// Without one of a pass before the one at work, as in the status: what failed then is tried again.
   private func problem(_ path: RelativePath) throws -> Problem? {
-    guard let problem = try ledger.problem(name: path.bytes) else { return nil }
+    // A directory of the feed that could not be read ends in a slash.
+    let problem =
+      try ledger.problem(name: path.bytes) ?? ledger.problem(name: path.bytes + [UInt8(ascii: "/")])
+    guard let problem else { return nil }
     guard problem.kind == .failed, let since = try StatusQuery(ledger: ledger).failedSince() else {
       return problem
     }

@@ -10,6 +10,8 @@ final class ListingWalk {
   /// What was not read, and why: then the manifest is not complete.
   private(set) var failures: [Problem] = []
   private(set) var listings = 0
+  /// There were directories that a filter leaves out.
+  private(set) var hasSkipped = false
   /// Pages that were read beyond the first of each list.
   private(set) var pages = 0
 
@@ -160,7 +162,10 @@ final class ListingWalk {
 
   private func add(url: String, place: RelativePath, above: [UInt64]) {
     // Nothing below it is wanted.
-    guard !reader.policy.filter.exclude.matches(directory: place) else { return }
+    guard !reader.policy.filter.exclude.matches(directory: place) else {
+      hasSkipped = true
+      return
+    }
     let listing = Listing(url: url, place: place, above: above)
     if above.count > Self.mostDepth {
       fail(listing, code: "listing-too-deep", message: "deeper than \(Self.mostDepth) directories")

@@ -110,11 +110,7 @@ final class WindowCatalog {
     var found: [(enclosure: Enclosure, name: NameRow, rank: Int)] = []
     for (index, enclosure) in enclosures.enumerated() {
       switch try recognition.name(of: enclosure, at: index, now: now) {
-      case .known(var name, var isChanged):
-        // An item with a date came to stand above it: it is no newer.
-        if name.date.map({ $0 > now }) ?? true, firstSights[index].seconds < name.first.seconds {
-          (name.first, isChanged) = (firstSights[index], true)
-        }
+      case .known(let name, let isChanged):
         found.append((enclosure, name, order.rank(of: index)))
         if isChanged { resolution.names.append(name) }
       case .new(var name):
@@ -145,14 +141,10 @@ final class WindowCatalog {
     let listed = Set(names.map(\.row.path))
     guard policy.window.keep != nil || policy.window.maxAge != nil else { return listed }
     let placed = try ports.ledger.placedNames()
-    var all = names.map { name in
-      (
-        path: name.row.path, age: NameRow.age(date: name.row.date, first: name.row.first, now: now),
-        rank: name.rank
-      )
-    }
+    var all = Self.aged(names, now: now)
     for name in placed where !listed.contains(name.path) {
-      all.append((name.path, NameRow.age(date: name.date, first: name.first, now: now), all.count))
+      let age = NameRow.age(date: name.date, first: name.first, now: now)
+      all.append((name.path, age, age, all.count))
     }
     if let maxAge = policy.window.maxAge {
       let limit = now.adding(seconds: -maxAge)
@@ -163,7 +155,7 @@ final class WindowCatalog {
     all.removeAll { policy.filter.excludes($0.path) }
     // Feeds tell seconds, and the order in the feed decides between files of one.
     all.sort {
-      let (left, right) = ($0.age.seconds, $1.age.seconds)
+      let (left, right) = ($0.order.seconds, $1.order.seconds)
       return left == right ? $0.rank < $1.rank : left > right
     }
     let most = policy.window.keep ?? .max
@@ -176,6 +168,25 @@ final class WindowCatalog {
         most: most, wanted: wanted, expired: all.dropFirst(most).map(\.path).filter(known.contains))
     }
     return kept
+  }
+
+  /// How old the files of the feed are, and what `keep` orders them by: an item with a date that stands above undated ones is no
+  /// older than these were when they were seen first, unless newer dates stand below it, as below one that is pinned to the top.
+  private static func aged(
+    _ names: [(row: NameRow, rank: Int)], now: Timestamp
+  ) -> [(path: RelativePath, age: Timestamp, order: Timestamp, rank: Int)] {
+    var (dated, undated) = (Timestamp(nanoseconds: .min), Timestamp(nanoseconds: .min))
+    return names.sorted { $0.rank > $1.rank }.map { name in
+      let age = NameRow.age(date: name.row.date, first: name.row.first, now: now)
+      var order = age
+      if name.row.date.map({ $0 <= now }) ?? false {
+        if age >= dated { order = max(age, undated) }
+        dated = max(dated, age)
+      } else {
+        undated = max(undated, age)
+      }
+      return (name.row.path, age, order, name.rank)
+    }
   }
 
   /// Time and text are those of first sight: an item that was edited, or whose URL is signed anew each time, is the
