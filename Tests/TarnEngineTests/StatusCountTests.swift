@@ -16,7 +16,6 @@ import Testing
     let world = World()
     world.policy.retries = 0
     let count = PassReport.mostProblems + 20
-    world.rushes = true
     for number in 0..<count { world.add(world.entry("f\(number)", "text")) }
     world.want("good", "good")
     #expect(try world.run().counts.failed == count)
@@ -27,6 +26,17 @@ import Testing
     world.want("good", "good")
     #expect(try world.run().isInSync)
     #expect(try status(world).entries.failed == 0)
+  }
+
+  /// The status is told while the plan is read again for those that failed.
+  @Test func failuresAreCountedWhileThePlanIsReadAgain() throws {
+    let world = World()
+    (world.rushes, world.mostHeldBack) = (true, 4)
+    world.policy.retries = 0
+    for number in 0..<2_500 { world.want("a\(number + 10_000)", "text") }
+    for number in 0..<40 { world.add(world.entry("f\(number)", "gone \(number)")) }
+    #expect(try world.run().counts.failed == 40)
+    #expect(try status(world).entries.failed == 40)
   }
 
   /// The size of the version before says nothing of the new one.

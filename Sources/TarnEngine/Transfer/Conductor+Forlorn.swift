@@ -60,7 +60,7 @@ extension Conductor {
   ///
   /// - Returns: false when it is not being read again, or came to its end.
   func comeBack(isLast: Bool) throws -> Bool {
-    guard let comeback = try left.next(while: mayGoOn) else { return false }
+    guard let comeback = try nextComeback() else { return false }
     let (action, ordinal) = (comeback.action, comeback.ordinal)
     guard comeback.isForsaken else {
       try admit(action, ordinal: ordinal, isAgain: true)
@@ -74,6 +74,17 @@ extension Conductor {
     job.forsake(failure)
     if isPlaced { copy(job) } else { tell(job) }
     return true
+  }
+
+  private func nextComeback() throws -> Leftovers.Comeback? {
+    while true {
+      switch try left.next() {
+      case .comeback(let comeback): return comeback
+      case .over: return nil
+      // What is told meanwhile is counted among the rest.
+      case .pause: if !mayGoOn() { left.end() }
+      }
+    }
   }
 
   /// Asked now and then by what takes long on the pass's thread.

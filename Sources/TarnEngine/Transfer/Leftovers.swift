@@ -89,24 +89,37 @@ struct Leftovers {
     return true
   }
 
-  /// The next action that is come back to.
-  ///
-  /// - Parameter mayGoOn: asked every 1,024 actions of the plan; false ends the reading.
-  mutating func next(while mayGoOn: () -> Bool) throws -> Comeback? {
-    guard case .walking(var walk) = stage else { return nil }
+  enum Step {
+    case comeback(Comeback)
+    /// Every 1,024 actions of the plan that are passed over: the caller goes on, or ends the reading.
+    case pause
+    case over
+  }
+
+  /// Reads on to the next action that is come back to.
+  mutating func next() throws -> Step {
+    guard case .walking(var walk) = stage else { return .over }
     while walk.ahead > 0, let action = try walk.actions.next() {
       let ordinal = walk.position
       walk.position += 1
       guard walk.isOfForsaken ? forsaken[ordinal] != nil : untried.remove(ordinal) != nil else {
-        if walk.position & 1023 == 0, !mayGoOn() { break }
-        continue
+        guard walk.position & 1023 == 0 else { continue }
+        stage = .walking(walk)
+        return .pause
       }
       walk.ahead -= 1
       stage = .walking(walk)
-      return Comeback(ordinal: ordinal, action: action, isForsaken: walk.isOfForsaken)
+      return .comeback(Comeback(ordinal: ordinal, action: action, isForsaken: walk.isOfForsaken))
     }
+    stage = .walking(walk)
+    end()
+    return .over
+  }
+
+  /// Reads the plan no further.
+  mutating func end() {
+    guard case .walking(let walk) = stage else { return }
     if !walk.isOfForsaken { untried = [] }
     stage = walk.isOfForsaken ? .settled : .waiting
-    return nil
   }
 }
