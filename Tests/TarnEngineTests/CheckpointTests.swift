@@ -89,17 +89,35 @@ import Testing
     world.server.answer(url, answer)
     let failure = DownloadFailure(.reset, "it was cut", isTransient: true)
     answer.failure = (after: 20 << 20, failure)
-    world.server.script(url, [answer])
+    var rest = FakeAnswer(etag: "\"1\"", body: bytes)
+    // What comes last comes once the checkpoint is made: that has a thread of its own.
+    let gate = AnswerGate()
+    rest.pause = (after: 14 << 20, gate)
+    world.server.script(url, [answer, rest])
+    let ledger = world.ledger
+    world.server.onRequest { request in
+      guard request.offset > 0 else { return }
+      _ = try? WorkerThread.start(name: "look") {
+        let end = ContinuousClock.now + .seconds(60)
+        while ContinuousClock.now < end, Self.durable(ledger) < Checkpoints.step { usleep(1000) }
+        gate.open()
+      }
+    }
     var entry = world.bareEntry("a")
     entry.size = UInt64(bytes.count)
     world.add(entry)
     if isOtherPass { #expect(try !world.run().isInSync) }
     #expect(try world.run().isInSync)
     #expect(world.server.requests.last?.offset == 20 << 20)
-    let durable = world.ledger.contents.history.joined().compactMap { change -> UInt64? in
+    #expect(Self.durable(ledger) >= Checkpoints.step)
+  }
+
+  /// The most that the ledger was told of.
+  private static func durable(_ ledger: MemoryLedger) -> UInt64 {
+    let told = ledger.contents.history.joined().compactMap { change -> UInt64? in
       if case .durable(_, let bytes) = change { bytes } else { nil }
     }
-    #expect(durable.max() ?? 0 >= Checkpoints.step)
+    return told.max() ?? 0
   }
 
   /// For each file of some size the pass would wait for the disk before its first byte.

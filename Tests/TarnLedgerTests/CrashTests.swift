@@ -148,7 +148,15 @@ final class Mounted {
   }
 
   func remount(_ options: String) throws {
-    try Self.run("/bin/mount", ["-o", "remount,\(options)", scratch.path])
+    // A process that is just being started elsewhere holds copies of all descriptors until it runs its program.
+    let end = ContinuousClock.now + .seconds(60)
+    while true {
+      do {
+        return try Self.run("/bin/mount", ["-o", "remount,\(options)", scratch.path])
+      } catch  where ContinuousClock.now < end {
+        usleep(10_000)
+      }
+    }
   }
 
   private static func run(_ program: String, _ arguments: [String]) throws {
