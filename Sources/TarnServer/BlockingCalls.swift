@@ -49,13 +49,16 @@ final class BlockingCalls: Sendable {
     let result = await withCheckedContinuation { (continuation: CheckedContinuation<Outcome<Value>, Never>) in
       once.withLock { $0 = continuation }
       pool.submit { state in
-        defer { if !isStream { self.count.withLock { $0 -= 1 } } }
-        guard state == .active else { return finish(.failure(.stopping)) }
+        let outcome: Outcome<Value>
         do throws(ControlFailure) {
-          finish(.success(try body()))
+          guard state == .active else { throw .stopping }
+          outcome = .success(try body())
         } catch {
-          finish(.failure(error))
+          outcome = .failure(error)
         }
+        // Before the answer: a client that has it may ask again at once.
+        if !isStream { self.count.withLock { $0 -= 1 } }
+        finish(outcome)
       }
     }
     return try result.get()

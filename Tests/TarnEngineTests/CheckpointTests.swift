@@ -94,27 +94,19 @@ import Testing
     let gate = AnswerGate()
     rest.pause = (after: 14 << 20, gate)
     world.server.script(url, [answer, rest])
-    let ledger = world.ledger
-    world.server.onRequest { request in
-      guard request.offset > 0 else { return }
-      _ = try? WorkerThread.start(name: "look") {
-        let end = ContinuousClock.now + .seconds(60)
-        while ContinuousClock.now < end, Self.durable(ledger) < Checkpoints.step { usleep(1000) }
-        gate.open()
-      }
-    }
+    world.ledger.beforeApply { changes in if Self.durable(changes) >= Checkpoints.step { gate.open() } }
     var entry = world.bareEntry("a")
     entry.size = UInt64(bytes.count)
     world.add(entry)
     if isOtherPass { #expect(try !world.run().isInSync) }
     #expect(try world.run().isInSync)
     #expect(world.server.requests.last?.offset == 20 << 20)
-    #expect(Self.durable(ledger) >= Checkpoints.step)
+    #expect(Self.durable(world.ledger.contents.history.joined()) >= Checkpoints.step)
   }
 
-  /// The most that the ledger was told of.
-  private static func durable(_ ledger: MemoryLedger) -> UInt64 {
-    let told = ledger.contents.history.joined().compactMap { change -> UInt64? in
+  /// The most that the ledger is told of.
+  private static func durable(_ changes: some Sequence<LedgerChange>) -> UInt64 {
+    let told = changes.compactMap { change -> UInt64? in
       if case .durable(_, let bytes) = change { bytes } else { nil }
     }
     return told.max() ?? 0

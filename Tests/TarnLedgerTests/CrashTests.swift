@@ -120,16 +120,16 @@ import Testing
     let ledger = try SQLiteLedger(directory: disk.path)
     try ledger.apply([.row(row(path("a")))])
     ledger.close()
-    try disk.remount("ro")
-    let reader = try SQLiteLedger(directory: disk.path, mode: .readOnly)
+    let view = try Mounted(readOnly: disk)
+    let reader = try SQLiteLedger(directory: view.path, mode: .readOnly)
     let cursor = try reader.rows()
     #expect(try reader.row(path("a")) != nil)
     #expect(try cursor.drain().count == 1)
-    #expect(failure { _ = try SQLiteLedger(directory: disk.path) }?.code == .readOnly)
+    #expect(failure { _ = try SQLiteLedger(directory: view.path) }?.code == .readOnly)
   }
 }
 
-/// A tmpfs of its own.
+/// A tmpfs of its own, or a view of one.
 final class Mounted {
   private let scratch = Scratch()
   var path: String { scratch.path }
@@ -147,16 +147,11 @@ final class Mounted {
     try? Self.run("/bin/umount", ["-l", scratch.path])
   }
 
-  func remount(_ options: String) throws {
-    // A process that is just being started elsewhere holds copies of all descriptors until it runs its program.
-    let end = ContinuousClock.now + .seconds(60)
-    while true {
-      do {
-        return try Self.run("/bin/mount", ["-o", "remount,\(options)", scratch.path])
-      } catch  where ContinuousClock.now < end {
-        usleep(10_000)
-      }
-    }
+  /// The same files, which nobody can write to here. The disk itself cannot be made read-only while a process that is just being started
+  /// elsewhere holds copies of its descriptors.
+  init(readOnly disk: Mounted) throws {
+    try Self.run("/bin/mount", ["--bind", disk.path, scratch.path])
+    try Self.run("/bin/mount", ["-o", "remount,bind,ro", scratch.path])
   }
 
   private static func run(_ program: String, _ arguments: [String]) throws {

@@ -132,7 +132,7 @@ package struct ContentDoubt: Sendable {
     let isText = looksLikeText && Self.isText(contentType)
     // Far less than the feed says, and a text by its own first bytes, whatever the server calls it.
     let isAnotherText = !opening.isEmpty && came.isText && isShort
-    // Some feeds count what a file leads to, such as an NZB: of unknown types the server's word is needed.
+    // A feed may tell the size of what a file leads to, as of an NZB. So for unknown types the server has to call it a text, too.
     let isDoubted =
       switch declared {
       case .media, .binary: isText || isAnotherText || looksLikeText && isTiny && isShort
@@ -419,9 +419,9 @@ extension ContentDoubt {
     "application/zstd", "application/x-zstd", "application/x-lzma",
   ]
 
-  private static let otherEndings: Set<String> = [
-    "gz", "bz2", "xz", "zst", "lz4", "lzma", "img", "bin", "ico", "vmdk", "raw", "snap", "fbx", "so",
-  ]
+  private static let otherEndings = packedEndings.union([
+    "img", "bin", "ico", "vmdk", "raw", "snap", "fbx", "so",
+  ])
 
   fileprivate static func mediaType(_ contentType: String?) -> String {
     let type = (contentType ?? "").prefix { $0 != ";" }.lowercased()

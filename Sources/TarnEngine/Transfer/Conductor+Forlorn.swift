@@ -81,7 +81,7 @@ extension Conductor {
       switch try left.next() {
       case .comeback(let comeback): return comeback
       case .over: return nil
-      // What is told meanwhile is counted among the rest.
+      // Not from within `left`: the status, which is told here, counts what is left.
       case .pause: if !mayGoOn() { left.end() }
       }
     }
