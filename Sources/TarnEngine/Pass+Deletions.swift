@@ -54,7 +54,8 @@ extension Pass {
   /// - Returns: nil when deletions may follow.
   private func whyNothingIsDeleted(_ builder: PlanBuilder, isComplete: Bool) -> String? {
     if request.choosesOthers {
-      return "these options hold for one pass, and choose other files than the mirror's own"
+      return
+        "these options hold for one pass, and choose other files than the mirror's own; to delete by them, make them the mirror's own"
     }
     if !isComplete, !builder.isWindow { return "the list is not complete" }
     if builder.hasBlindSpot { return "the folder could not be read whole" }

@@ -26,7 +26,7 @@ final class PlanBuilder {
   /// Names and codes that the observer has heard: a feed that is read again would tell them twice.
   private var told: Set<[UInt8]> = []
   private(set) var hasBlindSpot = false
-  /// The filter leaves files alone of which nobody knows whether the feed names them.
+  /// Files that the filter leaves alone: nobody knows whether the feed names them.
   private(set) var filteredRows = 0
   /// Of files that are gone from the feed, and of own files that a directory of the feed takes the place of.
   private(set) var plannedDeletions = 0

@@ -64,17 +64,17 @@ final class ListingWalk {
     var (end, known) = (first, Set([document.url]))
     while let next = end.next, try wantsMore() {
       do {
-        guard known.count <= Self.mostPages, known.insert(next).inserted else {
-          throw FeedFailure(code: "pages-loop", message: "the pages of this list lead back to one of them")
+        guard known.count <= Self.mostPages else {
+          throw FeedFailure(
+            code: "too-many-pages", message: "the list has more than \(Units.grouped(Self.mostPages)) pages")
         }
+        guard known.insert(next).inserted else { throw Self.pagesLoop }
         let document = try reader.finish(reader.start(next, limit: FeedReader.mostListingBytes))
         guard try reader.kind(of: document) == kind else {
           throw FeedFailure(code: "page-of-another-kind", message: "this page is no page of the same list")
         }
         // It may have led elsewhere.
-        guard document.url == next || known.insert(document.url).inserted else {
-          throw FeedFailure(code: "pages-loop", message: "the pages of this list lead back to one of them")
-        }
+        guard document.url == next || known.insert(document.url).inserted else { throw Self.pagesLoop }
         end = try reader.parse(document, place: place, sink: take)
         pages += 1
         if let notice = end.notice, notice.code == .readInPart {
@@ -88,6 +88,9 @@ final class ListingWalk {
       }
     }
   }
+
+  private static let pagesLoop = FeedFailure(
+    code: "pages-loop", message: "the pages of this list lead back to one of them")
 
   /// Reads everything queued, and what that queues in turn.
   func run() throws {
