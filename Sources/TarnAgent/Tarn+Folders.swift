@@ -261,15 +261,22 @@ extension Tarn {
   /// A mirror of the settings whose folder somebody moved or deleted: all of it would be fetched again.
   private func refuseLost(_ path: String, _ request: SyncRequest) throws(PassFailure) {
     guard let name = request.name, !request.recreate, !request.adopt, wasMirror(path) else { return }
-    throw PassFailure(
-      .folderUnusable, code: "marker-missing",
-      "\(Printable.escape(path)) was a mirror, and its folder was moved or deleted; nothing was changed",
-      hint: stepIfLost(name))
+    throw folderLost(path, name)
   }
 
-  /// What mends a mirror of the settings whose folder is gone.
-  func stepIfLost(_ name: String) -> String {
-    "move it back; to fetch all of it again: \(command("sync --recreate \(ShellWord.quote(name))"))"
+  private func folderLost(_ path: String, _ name: String) -> PassFailure {
+    PassFailure(
+      .folderUnusable, code: "marker-missing",
+      "\(Printable.escape(path)) was a mirror, and its folder was moved or deleted; nothing was changed",
+      hint: stepIfLost([name]))
+  }
+
+  /// What mends mirrors of the settings whose folders are gone.
+  package func stepIfLost(_ names: [String]) -> String {
+    let words = names.map(ShellWord.quote).joined(separator: " ")
+    let what =
+      names.count == 1 ? "it back; to fetch all of it again" : "them back; to fetch all of them again"
+    return "move \(what): \(command("sync --recreate \(words)"))"
   }
 
   /// An empty folder where a mirror was, on another file system than the mirror: not mounted.
@@ -284,19 +291,21 @@ extension Tarn {
       hint: "mount it; or, to begin anew here: tarn forget \(ShellWord.quote(path))")
   }
 
-  /// What became of a configured mirror whose folder is none any more, and what to do; nil where it never was one.
-  func loss(of settings: MirrorSettings) -> String? {
+  /// Why no pass changes a configured mirror whose folder is none any more, as a pass would say it; nil where it never was one.
+  func loss(of settings: MirrorSettings) -> PassFailure? {
     let path = absolute(settings.folder)
     guard wasMirror(path) else { return nil }
-    let what: String
     switch try? inspect(path, state: settings.state.map(absolute)) {
-    case .missing: what = "was a mirror, and is not there any more"
-    case .empty: what = "was a mirror, and is another folder now, an empty one"
-    case .foreign: what = "was a mirror, and its marker .tarn is gone"
+    case .missing, .empty:
+      do throws(PassFailure) {
+        try refuseUnmounted(path)
+        return folderLost(path, settings.name)
+      } catch {
+        return error
+      }
+    case .foreign: return markerGone(path, command("sync --adopt \(ShellWord.quote(settings.name))"))
     case .mirror, .markerMissing, .notDirectory, nil: return nil
     }
-    return
-      "\(Printable.escape(path)) \(what); no pass changes it until the right folder is put back or mounted"
   }
 
   /// What to do about a folder that is gone; nil where no mirror of this user's was there.

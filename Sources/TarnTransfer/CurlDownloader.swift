@@ -10,6 +10,8 @@ package import TarnRuntime
 package final class CurlDownloader: Downloading {
   private let thread: NetworkThread
   private let client: ClientID
+  private let mirror: String
+  private let proxy: String?
   private let left = Gate()
   /// Called once the client has left; nil when the thread is its own.
   private let giveBack: (@Sendable () -> Void)?
@@ -20,7 +22,8 @@ package final class CurlDownloader: Downloading {
   package init(settings: NetworkSettings, clock: any Clock = SystemClock()) throws(DownloadFailure) {
     let limits = ConnectionLimits(total: settings.connections, perHost: settings.connectionsPerHost)
     thread = try NetworkThread(limits: limits, clock: clock, budget: nil)
-    client = thread.inbox.join(settings, mirror: "")
+    (mirror, proxy) = ("", settings.proxy)
+    client = thread.inbox.join(settings, mirror: mirror)
     giveBack = nil
   }
 
@@ -30,6 +33,7 @@ package final class CurlDownloader: Downloading {
   ) {
     self.thread = thread
     self.giveBack = giveBack
+    (self.mirror, proxy) = (mirror, settings.proxy)
     client = thread.inbox.join(settings, mirror: mirror)
   }
 
@@ -53,6 +57,11 @@ package final class CurlDownloader: Downloading {
 
   package func prioritize(_ id: DownloadID) {
     thread.inbox.put(.prioritize(id))
+  }
+
+  package func rest(of url: String) -> Int64? {
+    guard let origin = try? SourceURL(url).origin else { return nil }
+    return thread.circuits.rest(at: Route(origin: origin, proxy: proxy), mirror: mirror)
   }
 
   /// Sets the rate of this client, also for what runs. Any thread.

@@ -5,6 +5,8 @@ import TarnRuntime
 /// one thread use each other's, so they must be such as may (see `DownloaderPool`).
 final class NetworkThread: Sendable {
   let inbox: Inbox
+  /// The breakers of the hosts that its exchanges ask.
+  let circuits: TransferBudget
   private let thread: WorkerThread
 
   /// Starts the thread.
@@ -18,9 +20,14 @@ final class NetworkThread: Sendable {
     let multi = try MultiHandle(limits)
     let inbox = Inbox(multi)
     self.inbox = inbox
+    // Where nothing is shared, those of hosts in doubt: which gave no answer at least once.
+    let circuits = budget ?? TransferBudget.unlimited(clock: clock)
+    self.circuits = circuits
     do throws(ThreadFailure) {
       thread = try WorkerThread.start(name: "tarn-network") {
-        TransferLoop(limits, clock: clock, budget: budget, multi: multi, inbox: inbox).run()
+        TransferLoop(
+          limits, clock: clock, budget: budget, circuits: circuits, multi: multi, inbox: inbox
+        ).run()
       }
     } catch {
       throw DownloadFailure(.outOfMemory, "no thread for the network", isTransient: true)

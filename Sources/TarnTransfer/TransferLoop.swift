@@ -28,14 +28,15 @@ final class TransferLoop {
   private var silenceDue = Instant.distantFuture
 
   init(
-    _ limits: ConnectionLimits, clock: any Clock, budget: TransferBudget?, multi: MultiHandle, inbox: Inbox
+    _ limits: ConnectionLimits, clock: any Clock, budget: TransferBudget?, circuits: TransferBudget,
+    multi: MultiHandle, inbox: Inbox
   ) {
     servers = HTTPSource(multi, clock: clock)
     sources = [servers, FileSource()]
     self.inbox = inbox
     self.clock = clock
     self.budget = budget
-    circuits = budget ?? TransferBudget.unlimited(clock: clock)
+    self.circuits = circuits
     terms = TransferBudget.Terms(limits: limits, pace: nil)
   }
 

@@ -1,10 +1,22 @@
 import TarnCore
 import TarnEngine
+import TarnRuntime
 import Testing
 
 @testable import tarn
 
 @Suite struct ProgressTests {
+  /// A pass that finds the folder changed begins again, which looks like a loop.
+  @Test func aLogTellsEachPhaseOnce() {
+    let narrator = Narrator(
+      console: Console(), style: Style(isOn: false), mode: .dated, isVerbose: false, schema: "s", mirror: nil,
+      clock: SystemClock())
+    let phases: [PassEvent.Phase] = [.reading, .planning, .reading, .planning, .transferring]
+    #expect(
+      phases.compactMap { narrator.text(.phase($0)) }
+        == [.reading, .planning, .transferring].map(ProgressText.name))
+  }
+
   static func snapshot() -> PassProgress.Snapshot {
     var snapshot = PassProgress.Snapshot()
     snapshot.phase = .transferring

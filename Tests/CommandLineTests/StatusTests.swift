@@ -374,13 +374,16 @@ import Testing
   @Test func nextIsAStepThatHelps() {
     var status = Samples.status()
     (status.state, status.entries.failed, status.entries.current) = ("failing", 1, 1233)
-    func next(_ code: String, trash: UInt64 = 0) -> String? {
+    func next(_ code: String, trash: UInt64 = 0, attempts: Int = 1) -> String? {
       status.problems = [StatusDocument.ProblemLine(Samples.problem(.failed, "a", code, "m"))]
+      status.problems[0].attempts = attempts
       status.trashBytes = trash
       return card(status).last
     }
     #expect(next("http-404") == "next: tarn explain /srv/iso a")
     #expect(next("timed-out") == "next: tarn sync /srv/iso")
+    #expect(next("http-500", attempts: 2) == "next: tarn explain /srv/iso a")
+    #expect(next("digest-mismatch", attempts: 2) == "next: tarn explain /srv/iso a")
     #expect(next("no-space", trash: 5) == "next: tarn trash empty /srv/iso")
     #expect(next("no-space") == "next: tarn explain /srv/iso a")
   }

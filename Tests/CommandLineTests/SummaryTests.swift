@@ -152,8 +152,8 @@ import Testing
     report.bytes.received = 1_258_291
     #expect(
       lines(report) == [
-        "stopped: 1.2 MiB fetched this time, 4 files put in place; all of it is kept, and 'tarn sync /srv/iso' "
-          + "goes on from there"
+        "stopped: 1.2 MiB fetched this time, 4 files put in place; what came is kept, and 'tarn sync /srv/iso' "
+          + "goes on from there, within a file where its server can"
       ])
   }
 

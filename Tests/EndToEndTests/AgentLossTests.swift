@@ -19,6 +19,31 @@ final class AgentLossTests: AgentHouse {
     #expect(!place.exists("files"))
   }
 
+  /// Before any pass has met it, and after.
+  @Test(arguments: [true, false]) func whatHelpsIsSaid(hasAgent: Bool) throws {
+    try settings(
+      ["one", "two", "files"].map {
+        "[mirror.\($0)]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/\($0)\"\n"
+      }.joined())
+    if hasAgent { try start() }
+    #expect(try tarn("sync").status == 0)
+    for name in ["one", "two"] { try FileManager.default.removeItem(atPath: place.path + "/" + name) }
+    for _ in 0..<2 {
+      let status = try tarn("status").output
+      #expect(
+        status.contains(
+          "gone: the folders of one, two were moved or deleted; move them back; to fetch all of them again: "
+            + "tarn sync --recreate one two --config "), "\(status)")
+      #expect(status.split(separator: "\n").count { $0.contains("one") } == 2, "\(status)")
+      let card = try tarn("status", "one").output
+      #expect(card.contains("  hint          move it back; to fetch all of it again: "), "\(card)")
+      #expect(!card.contains("next: "), "\(card)")
+      #expect(try tarn("sync", "one", "two").status == 73)
+    }
+    #expect(try tarn("sync", "--recreate", "one", "two").status == 0)
+    #expect(try !tarn("status").output.contains("gone"))
+  }
+
   /// `mv` is no order to fetch all of it again.
   @Test(arguments: [true, false]) func aFolderThatIsGoneIsMadeAnewByOrderOnly(hasAgent: Bool) throws {
     if hasAgent { try start() }

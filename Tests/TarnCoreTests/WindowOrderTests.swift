@@ -7,20 +7,34 @@ import Testing
     WindowOrder(dates: dates.map { $0.map { Timestamp(nanoseconds: $0 * 1_000_000_000) } })
   }
 
-  private func sights(_ dates: [Int64?], now: Int64 = 100) -> [Int64] {
-    let sights = order(dates).firstSights(now: Timestamp(nanoseconds: now * 1_000_000_000))
+  private func sights(_ dates: [Int64?], known: [Int: Int64] = [:], now: Int64 = 100) -> [Int64] {
+    let sights = order(dates).firstSights(
+      known: dates.indices.map { known[$0].map { Timestamp(nanoseconds: $0 * 1_000_000_000) } },
+      now: Timestamp(nanoseconds: now * 1_000_000_000))
     return sights.map(\.seconds)
   }
 
   @Test func anUndatedFileIsNoNewerThanTheOneAboveIt() {
     #expect(sights([nil, nil, nil]) == [100, 100, 100])
-    #expect(sights([50, nil]) == [50, 50])
+    #expect(sights([60, 50, nil]).last == 50)
     #expect(sights([nil, 50, nil, 40, nil]) == [100, 50, 50, 40, 40])
     #expect(sights([]) == [])
   }
 
   @Test func anOldOneOnTopBindsNone() {
     #expect(sights([10, nil, 50, 40, nil]) == [10, 50, 50, 40, 40])
+  }
+
+  /// One that is pinned there tells nothing, where nothing else has a date.
+  @Test func aDateOnTopAloneBindsNone() {
+    #expect(sights([10, nil, nil]).dropFirst() == [100, 100])
+    #expect(sights([nil, 10, nil]).last == 10)
+  }
+
+  @Test func aNewFileIsNoOlderThanAKnownOneBelowIt() {
+    #expect(sights([20, 10, nil, nil], known: [3: 90])[2] == 90)
+    #expect(sights([nil, 10, nil, nil], known: [2: 90]).last == 10)
+    #expect(sights([20, 10, nil, 5, nil], known: [4: 90])[2] == 90)
   }
 
   @Test func aFeedThatRisesRunsBackwards() {
@@ -35,10 +49,10 @@ import Testing
   @Test func theOrderOutlivesTheList() {
     let now = Timestamp(nanoseconds: 100)
     for dates in [[nil, nil, nil], [50, nil, nil]] as [[Int64?]] {
-      let sights = order(dates).firstSights(now: now)
+      let sights = order(dates).firstSights(known: [nil, nil, nil], now: now)
       #expect(sights[1] > sights[2])
     }
-    let rising = order([1, 2, nil, nil]).firstSights(now: now)
+    let rising = order([1, 2, nil, nil]).firstSights(known: [nil, nil, nil, nil], now: now)
     #expect(rising[3] > rising[2])
   }
 }

@@ -190,6 +190,33 @@ import Testing
     #expect(try explain(world, "f10").state == "current")
   }
 
+  /// Whether it is there or not, and however it is typed.
+  @Test func anExcludedDirectoryIsNamed() throws {
+    let world = World()
+    for name in ["sub/a", "sub/b", "b"] { world.want(name, name) }
+    try world.choose([.exclude: ["none/", "sub/"]])
+    try world.run()
+    let none = try explain(world, "none")
+    #expect(none.state == "excluded")
+    #expect(none.summary == "--exclude none/ leaves it out, whether the feed lists it or not")
+    #expect(try explain(world, "sub").state == "excluded")
+    try world.choose([:])
+    try world.run()
+    #expect(
+      try explain(world, "sub").summary == "a directory, with 2 files below it that Tarn placed or adopted")
+    try world.choose([.exclude: ["sub/"]])
+    try world.run()
+    let placed = try explain(world, "sub")
+    #expect(placed.state == "excluded")
+    #expect(
+      placed.summary
+        == "--exclude sub/ leaves it out, and what Tarn placed below it stays as it is: no pass looks after that"
+    )
+    // A file of that name is no directory.
+    world.folder.write("none".path, "mine".bytes)
+    #expect(try explain(world, "none").state == "foreign")
+  }
+
   @Test func aMissingIncludeIsNamed() throws {
     let world = World()
     world.want("a.iso", "a")

@@ -360,6 +360,7 @@ private final class HastyDownloader: Downloading {
   func resume(_ id: DownloadID) { resumed.change { $0 = true } }
   func cancel(_ id: DownloadID) {}
   func prioritize(_ id: DownloadID) {}
+  func rest(of url: String) -> Int64? { nil }
   func shutDown() { lanes?.close() }
 }
 

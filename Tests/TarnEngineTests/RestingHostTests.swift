@@ -114,6 +114,24 @@ import Testing
     #expect(told == [isAsked])
   }
 
+  /// Whoever says that it tries again does so.
+  @Test(arguments: [7, 61] as [Int64]) func aFeedsHostThatComesToBeLeftAloneIsNotAskedBefore(_ seconds: Int64)
+  {
+    let world = World()
+    world.rushes = true
+    let url = World.host + "feed"
+    world.location = .remote(url: url)
+    world.server.answer(url, FakeAnswer(status: 500))
+    world.server.leaveAlone(url, seconds: seconds)
+    let failure = #expect(throws: PassFailure.self) { try world.run() }
+    #expect(failure?.code == "http-500")
+    let told = world.log.events.compactMap { event in
+      if case .feedRetrying(_, let seconds, _) = event { seconds } else { nil }
+    }
+    #expect(told == (seconds > 60 ? [] : [7, 7, 7]))
+    #expect(world.server.urls.count == told.count + 1)
+  }
+
   // MARK: Giving way
 
   private var silent: FakeAnswer {

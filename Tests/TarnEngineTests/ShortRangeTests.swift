@@ -69,6 +69,23 @@ import Testing
     #expect(world.text("a") == Self.text)
   }
 
+  /// What came before is written over.
+  @Test func bytesThatComeAgainAreReceivedAgain() throws {
+    let text = String(repeating: "0123456789abcdef", count: 1 << 17)
+    let world = World()
+    world.policy.retries = 0
+    world.add(world.entry("a", text))
+    world.server.answer(Self.url, FakeAnswer(status: 500))
+    world.server.script(Self.url, [Server.broken(text, after: 1 << 20, etag: "\"1\"")])
+    #expect(try world.run().bytes.received == 1 << 20)
+    var whole = Server.broken(text, after: 1 << 19, etag: "\"1\"")
+    whole.honoursRanges = false
+    world.server.script(Self.url, [whole, whole, whole])
+    let second = try world.run()
+    #expect(second.bytes.received == 1 << 19, "\(second.bytes)")
+    #expect(world.server.requests.first?.offset == 1 << 20)
+  }
+
   /// Else a server whose parts are too short would block the file for ever, though it gives the whole.
   @Test(arguments: Known.allCases)
   func whereTheRestNeverComesTheWholeIsAskedFor(_ known: Known) throws {

@@ -142,6 +142,7 @@ import Testing
     func resume(_ id: DownloadID) { inner.resume(id) }
     func cancel(_ id: DownloadID) { inner.cancel(id) }
     func prioritize(_ id: DownloadID) { inner.prioritize(id) }
+    func rest(of url: String) -> Int64? { inner.rest(of: url) }
     func shutDown() { inner.shutDown() }
 
     private final class Receiver: DownloadReceiver {

@@ -97,6 +97,38 @@ import Testing
     #expect(show.files.contains("t1 ") == (maxAge != nil))
   }
 
+  /// Also where an old item stands above them.
+  @Test(arguments: ["old 1970-01-02", "old 2026-11-01"], [nil, 1])
+  func newItemsWithoutDatesAreFetched(top: String, maxAge: Int64?) throws {
+    let show = Show(keep: 3, ["t4", "t3", "t2", "t1"])
+    show.world.clock.advance(.seconds(400 * 86_400))
+    if maxAge != nil { show.world.policy.window.keep = nil }
+    show.world.policy.window.maxAge = maxAge.map { $0 * 60 * 86_400 }
+    #expect(try show.pass().hasSuffix("t2 t3 t4"))
+    let before = ["t4", "t3", "t2", "t1"]
+    show.tell([top] + before)
+    _ = try show.pass()
+    show.tell([top, "t5"] + before)
+    #expect(try show.pass() == "t5")
+    show.tell(["t6", top, "t5"] + before)
+    #expect(try show.pass() == "t6")
+    show.tell(["t7", "t6", "t5"] + before)
+    #expect(try show.pass() == "t7")
+    show.tell([top, "t8", "t7", "t6", "t5"])
+    #expect(try show.pass() == "t8")
+  }
+
+  /// A mirror that is made anew holds what the first one would.
+  @Test func anOldItemOnTopHidesNoUndatedOnes() throws {
+    let show = Show(keep: 3, ["old 1970-01-02", "t2", "t1"])
+    show.world.clock.advance(.seconds(400 * 86_400))
+    show.world.policy.window.keep = nil
+    show.world.policy.window.maxAge = 60 * 86_400
+    #expect(try show.pass() == "t1 t2")
+    show.tell(["old 1970-01-02", "t3", "t2", "t1"])
+    #expect(try show.pass() == "t3")
+  }
+
   @Test func anUndatedItemIsAsOldAsTheDatedOneAboveIt() throws {
     let show = Show(keep: 1, ["n 2026-12-01", "u"])
     #expect(try show.pass() == "n")

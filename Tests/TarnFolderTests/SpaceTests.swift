@@ -1,7 +1,9 @@
 import Foundation
+import Glibc
 import TarnCore
-import TarnFolder
 import Testing
+
+@testable import TarnFolder
 
 /// A full disk, for real: on a small tmpfs.
 @Suite(.enabled(if: Mounts.areAllowed, "needs the right to mount")) struct SpaceTests {
@@ -35,6 +37,32 @@ import Testing
       partial.close()
       let again = try #require(try world.port.openPartial(partial.name))
       #expect(try again.begin(keeping: .max, check: ContentCheck()) == length)
+    }
+  }
+
+  /// A write that stops in the middle is no fault of the disk: the next one says what is.
+  @Test func aMarkerThatDoesNotFitIsALackOfSpace() throws {
+    try Mounts.withTemporary("size=1m") { mount in
+      let filler = open(mount + "/filler", O_WRONLY | O_CREAT, 0o600)
+      defer { close(filler) }
+      let page = [UInt8](repeating: 1, count: 4096)
+      var size = 0
+      while true {
+        let count = write(filler, page, page.count)
+        guard count > 0 else { break }
+        size += count
+      }
+      // One page is free, and the text needs two.
+      #expect(ftruncate(filler, size - 4096) == 0)
+      let directory = Descriptor(open(mount, O_RDONLY | O_DIRECTORY))
+      let failure = #expect(throws: FolderFailure.self) {
+        try SmallFile.write(
+          String(repeating: "x", count: 6000), beside: "draft", in: directory, as: "id", in: directory)
+      }
+      #expect(failure?.code == .noSpace)
+      #expect(access(mount + "/draft", F_OK) != 0 && access(mount + "/id", F_OK) != 0)
+      try SmallFile.write("small", beside: "draft", in: directory, as: "id", in: directory)
+      #expect(try SmallFile.read(mount + "/id") == "small")
     }
   }
 

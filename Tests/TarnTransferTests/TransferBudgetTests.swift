@@ -291,6 +291,22 @@ import Testing
     bench.leave(budget, beside)
   }
 
+  /// Of whoever has a breaker that is open, and of nobody else.
+  @Test func howLongAHostIsLeftAloneIsTold() {
+    let budget = bench.restingBudget()
+    func rest(mirror: String, host: String = "dead", proxy: String? = nil) -> Int64? {
+      budget.rest(
+        at: Route(origin: Origin(scheme: .http, host: host, port: "80"), proxy: proxy), mirror: mirror)
+    }
+    #expect(rest(mirror: "a") == 30)
+    bench.clock.advance(.seconds(10))
+    #expect(rest(mirror: "a") == 20)
+    #expect(rest(mirror: "b") == nil && rest(mirror: "a", host: "well") == nil)
+    #expect(rest(mirror: "a", proxy: "http://p") == nil)
+    bench.clock.advance(.seconds(20))
+    #expect(rest(mirror: "a") == nil)
+  }
+
   /// What goes through a proxy says nothing about those who do without.
   @Test func aProxyIsAnotherWay() {
     let budget = bench.budget(total: 10, perHost: 1)

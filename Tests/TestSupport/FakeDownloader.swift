@@ -96,6 +96,8 @@ package final class FakeDownloader: Downloading {
     var isClosed = false
   }
 
+  /// Seconds for which the hosts of URLs are left alone.
+  private let rests = Locked<[String: Int64]>([:])
   private let state: LockedCondition<State>
   private let thread: WorkerThread
 
@@ -123,6 +125,10 @@ package final class FakeDownloader: Downloading {
   package func cancel(_ id: DownloadID) { state.change { $0.commands.append(.cancel(id)) } }
 
   package func prioritize(_ id: DownloadID) { state.change { $0.commands.append(.prioritize(id)) } }
+
+  package func rest(of url: String) -> Int64? { rests.withLock { $0[url] } }
+
+  package func leaveAlone(_ url: String, seconds: Int64) { rests.withLock { $0[url] = seconds } }
 
   package func shutDown() {
     state.change { $0.isClosed = true }

@@ -94,7 +94,6 @@ extension Agent {
     } else if let trouble = watched?.trouble, document.lastFailure == nil {
       document.state = "failing"
       document.lastFailure = trouble
-      if parts.tarn.isLost(mirror.settings.folder) { document.hint = parts.tarn.stepIfLost(name) }
     }
     return document
   }

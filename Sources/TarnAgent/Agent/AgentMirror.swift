@@ -130,7 +130,9 @@ extension Tarn {
     } catch {
       guard error.code == "no-folder" || error.code == "not-a-mirror" else { throw error }
       var document = StatusDocument(settings)
-      if let loss = loss(of: settings) { (document.state, document.lastFailure) = ("failing", loss) }
+      if let loss = loss(of: settings) {
+        (document.state, document.lastFailure, document.hint) = ("failing", loss.message, loss.hint)
+      }
       return document
     }
   }

@@ -80,4 +80,9 @@ package struct PathFilter: Sendable, Equatable {
     if exclude.matches(path) == true { return exclude.deciding(path).map { .excluded(by: $0) } }
     return include.deciding(path).map { .takenBack(by: $0) } ?? .notIncluded
   }
+
+  /// Why nothing that may lie below a directory is wanted; nil where no pattern of `--exclude` has it.
+  package func exclusion(ofDirectory path: RelativePath) -> Exclusion? {
+    exclude.deciding(directory: path).map { .excluded(by: $0) }
+  }
 }

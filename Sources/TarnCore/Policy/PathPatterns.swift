@@ -75,9 +75,11 @@ package struct PathPatterns: Sendable, Equatable {
   }
 
   /// All that may lie below the directory is matched: it or one above it is, and nothing below takes that back.
-  package func matches(directory path: RelativePath) -> Bool {
-    guard let pattern = decisive(path, isDirectory: true) else { return false }
-    return !pattern.isNegated
+  package func matches(directory path: RelativePath) -> Bool { deciding(directory: path) != nil }
+
+  /// The pattern, as given, that matches all that may lie below the directory; nil when none does.
+  package func deciding(directory path: RelativePath) -> String? {
+    decisive(path, isDirectory: true).flatMap { $0.isNegated ? nil : $0.text }
   }
 
   /// The pattern, as given, that says what `matches` answers; nil when none speaks of the path.

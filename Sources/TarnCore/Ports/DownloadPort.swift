@@ -202,6 +202,8 @@ package protocol Downloading: Sendable {
   func cancel(_ id: DownloadID)
   /// If it waits for a connection, it gets the next one that is free; else nothing happens.
   func prioritize(_ id: DownloadID)
+  /// Seconds for which the URL's host is left alone, from now on; nil where it may be asked.
+  func rest(of url: String) -> Int64?
   /// Cancels all, and returns when no receiver will be called again.
   func shutDown()
 }

@@ -19,23 +19,32 @@ package struct WindowOrder: Sendable {
   package func rank(of index: Int) -> Int { runsBackwards ? dates.count - 1 - index : index }
 
   /// When files without a date that are seen now count as seen first: no file is newer than the item with a date that the
-  /// feed holds for newer. Some nanoseconds keep their order once the feed names them no more.
+  /// feed holds for newer, and none is older than what stands below it. Some nanoseconds keep their order once the feed names
+  /// them no more.
   ///
+  /// - Parameter known: for each file of the feed, when it was seen first; nil for one with a date, and for one that is new.
   /// - Returns: for each file of the feed.
-  package func firstSights(now: Timestamp) -> [Timestamp] {
+  package func firstSights(known: [Timestamp?], now: Timestamp) -> [Timestamp] {
+    let indices = runsBackwards ? Array(dates.indices.reversed()) : Array(dates.indices)
     var newer: [Timestamp?] = []
     var last: Timestamp?
-    let indices = runsBackwards ? Array(dates.indices.reversed()) : Array(dates.indices)
     for index in indices {
       last = dates[index] ?? last
       newer.append(last)
     }
+    // An item on top of all may be pinned there. Where nothing below it has a date, it tells the age of nothing.
+    let lowestDated = indices.last { dates[$0] != nil }
+    let datesTell = lowestDated != indices.first
     var sights = dates.indices.map { later(now, $0) }
     last = nil
+    var seen: Timestamp?
     for (index, newer) in zip(indices, newer).reversed() {
       last = dates[index] ?? last
-      // An old item may stand above newer ones, as one that is pinned to the top.
-      if let newer { sights[index] = later(min(now, max(newer, last ?? newer)), index) }
+      if datesTell, let newer {
+        // An old item may stand above newer ones, too.
+        sights[index] = later(min(now, max(newer, last ?? newer, seen ?? newer)), index)
+      }
+      if let known = known[index] { seen = max(seen ?? known, known) }
     }
     return sights
   }

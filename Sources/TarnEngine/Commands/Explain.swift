@@ -116,7 +116,9 @@ package struct ExplainQuery {
     let isHeld = try held.map { try ledger.isHeld(path, plan: $0.id) } ?? false
     var answer = Explanation(path: path.printable, state: "unknown", summary: "")
     let mirror = ShellWord.quote(mirror)
-    var about = try PathContext(path, ledger: ledger, folder: folder, holder: holder)
+    let mayBeDirectory = row == nil && (present.map { $0.kind == .directory } ?? true)
+    var about = try PathContext(
+      path, mayBeDirectory: mayBeDirectory, ledger: ledger, folder: folder, holder: holder)
     about.configuredName = configuredName
     about.agentsName = agentsName
     (answer.state, answer.summary, answer.hint) = Self.verdict(

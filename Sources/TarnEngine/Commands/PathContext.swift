@@ -45,14 +45,20 @@ struct PathContext {
   /// What an agent that answers calls the mirror.
   var agentsName: () -> String? = { nil }
 
-  /// - Parameter holder: the process that holds the folder's lock; nil when nobody does.
-  init(_ path: RelativePath, ledger: any LedgerPort, folder: any FolderPort, holder: Int32?) throws {
+  /// - Parameters:
+  ///   - mayBeDirectory: no file is there, and none is recorded.
+  ///   - holder: the process that holds the folder's lock; nil when nobody does.
+  init(
+    _ path: RelativePath, mayBeDirectory: Bool, ledger: any LedgerPort, folder: any FolderPort,
+    holder: Int32?
+  ) throws {
     isOfWindow = try ledger.name(path) != nil
     // Options of a newer Tarn may have values that this one does not take.
     let options = PassOptions(encoded: try ledger.fact(.options) ?? "")
     if let policy = try? options.policy() {
       filter = policy.filter
-      exclusion = filter.exclusion(of: path)
+      exclusion =
+        filter.exclusion(of: path) ?? (mayBeDirectory ? filter.exclusion(ofDirectory: path) : nil)
       localChanges = isOfWindow ? policy.window.localChanges : policy.localChanges
       windowLimit = Self.windowLimit(options)
     }
@@ -128,6 +134,7 @@ extension PathContext {
       }
     let now =
       switch (row, present) {
+      case (nil, _) where below > 0: "and what Tarn placed below it stays as it is: no pass looks after that"
       case (nil, nil): "whether the feed lists it or not"
       case (nil, .some): "and Tarn did not place the one that is in the folder: it stays as it is"
       case (.some, nil): "so what Tarn placed before, and what is not there any more, is not fetched again"

@@ -26,6 +26,9 @@ package struct ProblemAdvice {
     ["no-space", "space-short", "quota-exceeded"].contains(code)
   }
 
+  /// In so many passes it failed for the same reason: another one may do so, too.
+  package static let repeated = 2
+
   private static func isGone(_ code: String) -> Bool {
     ["http-404", "http-410", "not-there", "file-not-readable"].contains(code)
   }
@@ -60,8 +63,17 @@ package struct ProblemAdvice {
     case "permission-denied": return "let this user write there, then: tarn sync \(mirror)"
     case "digest-mismatch", "size-mismatch", "piece-mismatch":
       return "tarn sync \(mirror); if it stays so, the publisher has to mend the feed or the file; \(without)"
+    case "content-mismatch":
+      return
+        "look at its address with a browser; if one has to log in there, give what the server wants to see: "
+        + "tarn sync --netrc \(mirror), or --header-file FILE; \(without)"
     default:
-      guard Self.isGone(code) || Self.isOfTheFeed(code) else { return "tarn sync \(mirror)" }
+      guard Self.isGone(code) || Self.isOfTheFeed(code) else {
+        return problem.attempts < Self.repeated
+          ? "tarn sync \(mirror)"
+          : "tarn sync \(mirror); it has failed so in \(problem.attempts) passes, and its server may need mending; "
+            + without
+      }
       return "tell the publisher, and once it is mended: tarn sync \(mirror); \(without)"
     }
   }

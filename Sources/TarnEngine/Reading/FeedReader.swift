@@ -212,9 +212,11 @@ struct FeedReader {
         seconds = Double(DownloadRequest.patience(gaveWay: gaveWay))
         gaveWay += 1
       } else {
+        // By this failure its host may have come to be left alone.
+        let rest = trouble.retryAfter == nil ? ports.downloader.rest(of: pending.url) : nil
         let verdict = RetryPolicy(retries: min(policy.retries, 3)).judge(
-          attempt: attempt, isTransient: trouble.isTransient, asked: trouble.retryAfter,
-          isResting: trouble.isRest, random: ports.random.unit())
+          attempt: attempt, isTransient: trouble.isTransient, asked: rest ?? trouble.retryAfter,
+          isResting: trouble.isRest || rest != nil, random: ports.random.unit())
         guard case .retry(let pause) = verdict else { throw trouble.failure(pending.url) }
         seconds = pause
         attempt += 1

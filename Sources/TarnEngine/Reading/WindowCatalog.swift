@@ -103,23 +103,28 @@ final class WindowCatalog {
     let now = ports.now
     let order = WindowOrder(
       dates: enclosures.map { enclosure in enclosure.date.flatMap { $0 <= now ? $0 : nil } })
-    let firstSights = order.firstSights(now: now)
     var recognition = try Recognition(
       ports: ports, policy: policy, feedTitle: title, enclosures: enclosures, stop: stop)
     var resolution = Resolution()
     var found: [(enclosure: Enclosure, name: NameRow, rank: Int)] = []
+    var new: [(index: Int, name: NameRow)] = []
+    var known = [Timestamp?](repeating: nil, count: enclosures.count)
     for (index, enclosure) in enclosures.enumerated() {
       switch try recognition.name(of: enclosure, at: index, now: now) {
       case .known(let name, let isChanged):
+        if !name.hasDate(by: now) { known[index] = name.first }
         found.append((enclosure, name, order.rank(of: index)))
         if isChanged { resolution.names.append(name) }
-      case .new(var name):
-        if name.date.map({ $0 > now }) ?? true { name.first = firstSights[index] }
-        found.append((enclosure, name, order.rank(of: index)))
-        // Also of what is not kept: at another first sight it would be the newest of all.
-        resolution.names.append(name)
+      case .new(let name): new.append((index, name))
       case .refused(let refusal): resolution.refused.append(refusal)
       }
+    }
+    let firstSights = order.firstSights(known: known, now: now)
+    for (index, var name) in new {
+      if !name.hasDate(by: now) { name.first = firstSights[index] }
+      found.append((enclosures[index], name, order.rank(of: index)))
+      // Also of what is not kept: at another first sight it would be the newest of all.
+      resolution.names.append(name)
     }
     resolution.doubts = recognition.doubts
     let kept = try retain(found.map { ($0.name, $0.rank) }, now: now, into: &resolution)
@@ -179,7 +184,7 @@ final class WindowCatalog {
     return names.sorted { $0.rank > $1.rank }.map { name in
       let age = NameRow.age(date: name.row.date, first: name.row.first, now: now)
       var order = age
-      if name.row.date.map({ $0 <= now }) ?? false {
+      if name.row.hasDate(by: now) {
         if age >= dated { order = max(age, undated) }
         dated = max(dated, age)
       } else {

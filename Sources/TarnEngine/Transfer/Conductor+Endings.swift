@@ -3,11 +3,11 @@ import TarnRuntime
 
 /// What follows from the end of an exchange.
 extension Conductor {
-  func ended(_ id: UInt64, _ end: JobEnd) throws {
+  /// - Parameter received: bytes that came for the file in this exchange.
+  func ended(_ id: UInt64, _ end: JobEnd, received: UInt64) throws {
     guard let job = jobs[id] else { return }
     switch end {
     case .sealed(let partial, let sealed, let head):
-      received(partial.length - min(partial.length, job.known?.kept ?? 0))
       try publish(id, partial, sealed, head: head)
     case .verdict(let verdict, let head): try judged(job, verdict, head)
     case .short(let partial, let known, let total):
@@ -34,10 +34,9 @@ extension Conductor {
         if squeeze(id) { return }
         return giveUp(id, code: FolderFailure.Code.noSpace.rawValue, message: space.refusal(nil))
       }
-      let cameNothing = partial.map { $0.length <= job.known?.kept ?? 0 } ?? true
       trouble(
         jobs[id] ?? job, code: failure.code.rawValue, "\(Printable.escape(job.url)): \(failure.message)",
-        isTransient: failure.isTransient, retryAfter: failure.retryAfter, cameNothing: cameNothing)
+        isTransient: failure.isTransient, retryAfter: failure.retryAfter, cameNothing: received == 0)
     case .folder(let failure, let partial, let known):
       failedLocally(job, failure, partial, known)
     }
@@ -46,7 +45,6 @@ extension Conductor {
   /// Remembers how far the bytes go, for the next exchange.
   private func keep(_ id: UInt64, _ partial: (any PartialFile)?, _ known: ResumeLadder.Known?) {
     guard let partial else { return }
-    received(partial.length - min(partial.length, jobs[id]?.known?.kept ?? 0))
     jobs[id]?.partial = partial
     jobs[id]?.known = known
   }

@@ -350,9 +350,10 @@ final class Conductor {
     case .prepared(let id, let preparation): try prepared(id, preparation)
     case .workedAround(let failure, let instead):
       observer.pass(.notice(code: failure.code.rawValue, message: "\(failure.message); \(instead)"))
-    case .ended(let id, let end):
+    case .ended(let id, let end, let received):
       jobs[id]?.download = nil
-      try ended(id, end)
+      bytes.received.addSaturated(received)
+      try ended(id, end, received: received)
     case .published(let id, let outcome): published(id, outcome)
     case .steer(let order, let path, let answer): answer(steer(order, path))
     case .hurry: hurry()
@@ -391,7 +392,7 @@ final class Conductor {
     let post = context.post
     let (entry, known) = (job.entry, job.known)
     lanes.submit(lane: job.lane) {
-      post(.ended(id, FileReceiver.seal(partial, entry, head: nil, known: known)))
+      post(.ended(id, FileReceiver.seal(partial, entry, head: nil, known: known), received: 0))
     }
   }
 
@@ -468,10 +469,6 @@ final class Conductor {
   func takeStale() -> [Action] {
     defer { stale = [] }
     return stale
-  }
-
-  func received(_ count: UInt64) {
-    bytes.received.addSaturated(count)
   }
 
   /// Once a second, what `tarn status` shows beside a running pass.

@@ -42,6 +42,8 @@ final class FileReceiver: DownloadReceiver {
     var failure: FolderFailure?
     /// Bytes that are not written yet: those of `gathered`, and those that the lane has.
     var queued = 0
+    /// Bytes that were taken.
+    var received: UInt64 = 0
     var gathered: ByteBlock?
     /// The lane is going to take what was gathered.
     var isScheduled = false
@@ -185,6 +187,7 @@ final class FileReceiver: DownloadReceiver {
     }
     state.gathered?.append(bytes)
     state.queued += bytes.count
+    state.received += UInt64(bytes.count)
   }
 
   /// - Returns: whether the lane has to be told.
@@ -325,7 +328,7 @@ final class FileReceiver: DownloadReceiver {
       context.checkpoints.forget(mark)
       state.known?.durable = mark.durable
     }
-    context.post(.ended(job, verdict(on: outcome, state)))
+    context.post(.ended(job, verdict(on: outcome, state), received: state.received))
   }
 
   private func verdict(on outcome: DownloadOutcome, _ state: State) -> JobEnd {

@@ -168,7 +168,8 @@ struct Job {
 /// What comes back to the conductor.
 enum JobMessage: Sendable {
   case prepared(UInt64, LocalBytes)
-  indirect case ended(UInt64, JobEnd)
+  /// - Parameter received: bytes that came for the file in this exchange.
+  indirect case ended(UInt64, JobEnd, received: UInt64)
   indirect case published(UInt64, PublishOutcome)
   /// A step failed that can be done without; what is done instead.
   case workedAround(FolderFailure, instead: String)

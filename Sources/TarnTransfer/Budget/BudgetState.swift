@@ -265,6 +265,14 @@ struct BudgetState {
       .compactMap { $0.asked?.monotonic }.max()
   }
 
+  /// Until when a mirror leaves a host alone; nil where it may ask.
+  func restEnd(_ route: Route, mirror: String) -> Instant? {
+    guard case .open(let until) = circuits[Gate(route: route, mirror: mirror)]?.breaker.state else {
+      return nil
+    }
+    return until
+  }
+
   /// What hosts asked a mirror for, by mirror, in the order of the hosts' names.
   func wishes(now: Moment) -> [String: [TransferBudget.Wish]] {
     var all = remembered.mapValues { wishes in

@@ -173,6 +173,15 @@ package final class TransferBudget: Sendable {
     return (until - now).wholeSeconds
   }
 
+  /// Seconds for which a mirror leaves a host alone, from now on; nil where it may ask.
+  func rest(at route: Route, mirror: String) -> Int64? {
+    let now = now.monotonic
+    guard let until = state.withLock({ $0.book.restEnd(route, mirror: mirror) }), until > now else {
+      return nil
+    }
+    return (until - now).wholeSeconds
+  }
+
   /// By mirror: what hosts have asked it for, in their order: the same as long as it holds.
   package func wishes() -> [String: [Wish]] {
     let now = now

@@ -86,11 +86,30 @@ struct StatusCommand: ParsableCommand {
       return head + StatusText.card(documents[0], now: now, style: style, isLong: session.isVerbose) + gone
     }
     let width = Terminal.output.isTerminal ? Terminal.output.size.columns : nil
+    let lost = lost(documents, session)
     let table =
-      documents.isEmpty ? [] : StatusText.table(documents, now: now, style: style, width: width)
+      documents.isEmpty
+      ? [] : StatusText.table(documents, now: now, style: style, width: width, explained: lost)
     // With -v each mirror's options, too: whether it deletes is not to be guessed.
     let options = session.isVerbose ? documents.flatMap(StatusText.optionLines) : []
-    return fitted(head + table, width) + options + gone
+    return fitted(head + table, width) + options + lostLines(lost, session) + gone
+  }
+
+  /// Mirrors of the settings whose folders are gone.
+  private func lost(_ documents: [StatusDocument], _ session: Session) -> [String] {
+    documents.filter { StatusText.hint($0) == session.tarn.stepIfLost([$0.name]) }.map(\.name)
+  }
+
+  /// In one line, with the command that makes all of them anew.
+  private func lostLines(_ names: [String], _ session: Session) -> [String] {
+    guard !names.isEmpty else { return [] }
+    let folders = names.count == 1 ? "the folder" : "the folders"
+    let were = names.count == 1 ? "was" : "were"
+    let shown = names.map { Printable.escape($0) }.joined(separator: ", ")
+    return [
+      "\(session.style.paint("gone:", .warning)) \(folders) of \(shown) \(were) moved or deleted; "
+        + session.tarn.stepIfLost(names)
+    ]
   }
 
   /// Broken at blanks where the terminal would break words; not a command, which is to be copied.

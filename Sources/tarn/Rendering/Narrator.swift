@@ -87,7 +87,7 @@ struct Narrator: PassObserver {
   }
 
   /// nil for what is not worth a line here.
-  private func text(_ event: PassEvent) -> String? {
+  func text(_ event: PassEvent) -> String? {
     let isLog = mode == .dated
     switch event {
     case .phase(let phase):

@@ -127,14 +127,18 @@ enum StatusText {
 
   /// Several mirrors.
   ///
-  /// - Parameter width: of the terminal; nil where lines may have any length.
+  /// - Parameters:
+  ///   - width: of the terminal; nil where lines may have any length.
+  ///   - names: of those of which something else says why they are failing.
   static func table(
-    _ documents: [StatusDocument], now: Timestamp, style: Style, width: Int? = nil
+    _ documents: [StatusDocument], now: Timestamp, style: Style, width: Int? = nil,
+    explained names: [String] = []
   ) -> [String] {
     let page = page(documents, now: now, style: style, width: width)
-    let reasons = documents.compactMap(reason)
+    let others = documents.filter { !names.contains($0.name) }
+    let reasons = others.compactMap(reason)
     return page.mirrors.lines + (reasons.isEmpty ? [] : ["problems:"]) + reasons
-      + documents.compactMap(polling) + page.next
+      + others.compactMap(polling) + page.next
   }
 
   /// A live screen: of several mirrors their table, and transfers and problems of all of them.
@@ -235,7 +239,7 @@ enum StatusText {
   /// Why a mirror is failing, in one line: for a list of several. nil where that is no failure.
   private static func reason(_ document: StatusDocument) -> String? {
     if let failure = document.lastFailure {
-      let mend = document.hint.map { "; \(Message.safe($0))" } ?? ""
+      let mend = hint(document).map { "; \(Message.safe($0))" } ?? ""
       return "  \(called(document)): \(Brief.text(failure))\(mend)"
     }
     guard document.state == "failing", let first = document.problems.first else { return nil }
@@ -395,7 +399,7 @@ enum StatusText {
   }
 
   /// How to mend why the last pass did not do its work: another one alone would meet the same.
-  private static func hint(_ document: StatusDocument) -> String? {
+  static func hint(_ document: StatusDocument) -> String? {
     guard document.process == nil else { return nil }
     return document.hint ?? failedRun(document)?.hint
   }
@@ -444,7 +448,8 @@ enum StatusText {
       counts.conflict + counts.refused + counts.failed > 0
     else { return false }
     let failed = document.problems.filter { $0.kind == Problem.Kind.failed.rawValue }
-    return failed.count >= counts.failed && failed.allSatisfy { ProblemAdvice.isLasting($0.code) }
+    return failed.count >= counts.failed
+      && failed.allSatisfy { ProblemAdvice.isLasting($0.code) || $0.attempts >= ProblemAdvice.repeated }
   }
 
   /// A file found no room, and the trash would give some back.

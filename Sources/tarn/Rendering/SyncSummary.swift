@@ -143,7 +143,7 @@ enum SyncSummary {
       "\(Units.show(report.bytes.received)) fetched this time, \(Numbers.count(placed, "file")) put in place"
     return [
       style.paint("stopped:", .warning)
-        + " \(now); all of it is kept, and 'tarn sync \(mirror)' goes on from there"
+        + " \(now); what came is kept, and 'tarn sync \(mirror)' goes on from there, within a file where its server can"
     ]
   }
 

@@ -8,6 +8,7 @@ final class Server: Sendable {
     var fixed: [String: FakeAnswer] = [:]
     var scripts: [String: [FakeAnswer]] = [:]
     var retryAfter: [String: Int64] = [:]
+    var rests: [String: Int64] = [:]
     var requests: [DownloadRequest] = []
     var hook: (@Sendable (DownloadRequest) -> Void)?
   }
@@ -40,6 +41,11 @@ final class Server: Sendable {
     state.withLock { $0.retryAfter[url] = seconds }
   }
 
+  /// Once it has been asked so often the host of that address is left alone.
+  func leaveAlone(_ url: String, seconds: Int64) {
+    state.withLock { $0.rests[url] = seconds }
+  }
+
   /// Called for each request, on the network's thread.
   func onRequest(_ hook: (@Sendable (DownloadRequest) -> Void)?) {
     state.withLock { $0.hook = hook }
@@ -60,6 +66,7 @@ final class Server: Sendable {
       hook?(request)
       return answer
     }
+    for (url, seconds) in state.withLock({ $0.rests }) { fake.leaveAlone(url, seconds: seconds) }
     return HeadDownloader(fake) { [self] request, head in
       guard head.status >= 400 else { return }
       head.retryAfter = state.withLock { $0.retryAfter[request.url] }
@@ -106,6 +113,7 @@ final class HeadDownloader: Downloading {
   func resume(_ id: DownloadID) { inner.resume(id) }
   func cancel(_ id: DownloadID) { inner.cancel(id) }
   func prioritize(_ id: DownloadID) { inner.prioritize(id) }
+  func rest(of url: String) -> Int64? { inner.rest(of: url) }
   func shutDown() { inner.shutDown() }
 }
 
