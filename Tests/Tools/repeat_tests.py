@@ -7,14 +7,15 @@ Each target is run --units times (EndToEndTests --end-to-end times) beside a pro
 one core (taskset). Tests have to be built before: swift build --build-tests; for --release, which takes a third of the time,
 swift build -c release --build-tests -Xswiftc -enable-testing.
 
-The log has a line of JSON for each run: target, mode, number, tests, failed (each test with its first issue), seconds. Runs that it
-has are not made again, so that a stopped script goes on where it was. A line for each test that failed ends the output, then
-`repeat: N runs, F failures`; ends with 1 on a failure.
+The log has a line of JSON for each run: target, filter, mode, number, tests, failed (each test with its first issue), seconds. Runs
+that it has are not made again, so that a stopped script goes on where it was; a build of other sources gets another log. A line for
+each test that failed ends the output, then `repeat: N runs, T tests, F failures`; ends with 1 on a failure.
 """
 import argparse
 import collections
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import tempfile
@@ -22,8 +23,8 @@ import time
 
 import report_tests
 
-TARGETS = ["TarnCoreTests", "TarnScheduleTests", "TarnRuntimeTests", "TarnFeedsTests", "TarnTransferTests", "TarnFolderTests", "TarnLedgerTests", "TarnWatchTests",
-           "TarnConfigTests", "TarnEngineTests", "TarnControlTests", "TarnServerTests", "TarnAgentTests", "CommandLineTests", "EndToEndTests"]
+TESTS = pathlib.Path(__file__).resolve().parent.parent
+TARGETS = sorted(path.name for path in TESTS.glob("*Tests"))
 MODES = ("busy", "one-core")
 LIMIT = 3600  # Seconds for one run.
 
@@ -88,19 +89,22 @@ def main():
         with open(arguments.log, encoding="utf-8") as stream:
             for line in stream:
                 entry = json.loads(line)
-                done[entry["target"], entry["mode"], entry["number"]] = entry
+                done[entry["target"], entry.get("filter", ""), entry["mode"], entry["number"]] = entry
+    # Not through `swift test`: SwiftPM's own database is for one at a time.
+    program = os.path.join(arguments.scratch_path, "release" if arguments.release else "debug", "tarnPackageTests.xctest")
     for target, mode, number in plan(arguments):
-        if (target, mode, number) in done:
+        key = target, arguments.filter, mode, number
+        if key in done:
             continue
-        command = ["swift", "test", "--skip-build", "--disable-xctest", "--scratch-path", arguments.scratch_path,
-                   *(["-c", "release", "-Xswiftc", "-enable-testing"] if arguments.release else []), "--filter", f"^{target}\\.{arguments.filter}"]
+        command = [program, "--testing-library", "swift-testing", "--filter", f"^{target}\\.{arguments.filter}"]
         if mode == "busy":
             with Load():
                 tests, failed, seconds = run(command, mode)
         else:
             tests, failed, seconds = run(command, mode)
-        entry = {"target": target, "mode": mode, "number": number, "tests": tests, "failed": failed, "seconds": round(seconds, 1)}
-        done[target, mode, number] = entry
+        entry = {"target": target, "filter": arguments.filter, "mode": mode, "number": number, "tests": tests, "failed": failed,
+                 "seconds": round(seconds, 1)}
+        done[key] = entry
         with open(arguments.log, "a", encoding="utf-8") as stream:
             stream.write(json.dumps(entry) + "\n")
         print(f"{target} {mode} {number}: {tests} tests, {len(failed)} failed, {seconds:.0f} s", flush=True)
