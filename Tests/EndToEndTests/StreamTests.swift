@@ -34,7 +34,8 @@ struct StreamTests {
   /// nginx takes 128 streams on a connection: with more of them there is another one.
   @Test func theServersLimitIsKept() throws {
     let house = try House()
-    let files = try house.files(400, of: 12_000, at: "slow")
+    // Each takes five seconds, so that a busy machine gets to ask for many meanwhile.
+    let files = try house.files(400, of: 30_000, at: "slow")
     let outcome = try house.sync(house.files(20, of: 10, at: "quick") + files)
     #expect(outcome.status == 0, "\(outcome)")
     let asked = try house.requests(at: "slow")

@@ -173,10 +173,11 @@ final class WatcherLossTests: WatchedHouse {
     try waitUntil(limit: Self.patience, "status says what is the matter") {
       let mirror = try self.mirror()
       return mirror["state"] as? String == "failing"
-        && (mirror["lastFailure"] as? String)?.contains("was a mirror, and is another folder now") == true
+        && (mirror["lastFailure"] as? String)?.contains("was a mirror, and its folder was moved or deleted")
+          == true
     }
     let text = try tarn("status").output
-    #expect(text.contains("was a mirror, and is another folder now"), "\(text)")
+    #expect(text.contains("was a mirror, and its folder was moved or deleted"), "\(text)")
     #expect(place.contents(below: "files").isEmpty, "nothing is fetched but by a pass")
     try FileManager.default.removeItem(atPath: folder)
     #expect(rename(folder + ".away", folder) == 0)
