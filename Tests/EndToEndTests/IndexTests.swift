@@ -30,6 +30,18 @@ struct IndexTests {
     }
   }
 
+  /// Links lead below where the page lies in the end.
+  @Test(arguments: ["html", "json"]) func anIndexThatAnotherHostServesIsRead(kind: String) throws {
+    let server = try Nginx(
+      locations: "location = /old/ { return 302 http://localhost:$server_port/\(kind)/; }")
+    try server.files.write("one\n", to: "a.txt")
+    try server.files.write("two\n", to: "sub/b.txt")
+    let place = try TemporaryDirectory()
+    let outcome = try Tarn.sync(server.url("old/"), place.path + "/m")
+    #expect(outcome.status == 0, "\(outcome)")
+    #expect(place.text("m/a.txt") == "one\n" && place.text("m/sub/b.txt") == "two\n")
+  }
+
   /// Serves the tree, mirrors it, has the checker compare, and mirrors it once more.
   private func mirror(_ kind: String, _ options: [String], limit: TimeInterval) throws {
     let tree = try TemporaryDirectory()

@@ -183,6 +183,16 @@ import Testing
   }
 
   /// It may have looked there before.
+  /// What happened to the folder in its first half nobody has seen.
+  @Test func aPassThatBeganBeforePutsNoLookOff() {
+    var book = seen(now: .at(5))
+    let before = book.wait(now: .at(100))
+    book.looked(since: .at(4), now: .at(100), random: 0.5)
+    #expect(before != nil && book.wait(now: .at(100)) == before)
+    book.looked(since: .at(6), now: .at(100), random: 0.5)
+    #expect(book.wait(now: .at(100)) != before)
+  }
+
   @Test func newsOutliveAPass() {
     var book = seen()
     book.receive(.dirty(path("a")), now: .at(1), random: 0.5)

@@ -424,6 +424,18 @@ import Testing
     #expect(try world.run().counts.held == 4)
   }
 
+  /// Also where files went within the day: the book that was begun then counts all.
+  @Test func theLimitOfTheDayIsThatOfWhatIsFollowed() throws {
+    let world = try filled(30)
+    for number in 0..<270 { world.want("old/\(number)", "old \(number)") }
+    try world.run()
+    unlist(0..<1, world)
+    #expect(try world.run().counts.deleted == 1)
+    world.policy.filter.exclude = PathPatterns(["old/*"])
+    unlist(1..<4, world)
+    #expect(try world.run().counts.held == 3)
+  }
+
   @Test func theLimitIsASetting() throws {
     let world = try filled(40)
     try world.choose([.delete: ["true"], .deleteLimit: ["25%"]])

@@ -70,9 +70,8 @@ import Testing
     #expect(try !world.run().isInSync)
     for pattern in ["/old", "old/", "ol*"] {
       world.policy.filter.exclude = PathPatterns([pattern])
-      let before = world.server.urls.count
       #expect(try world.run().isInSync, "\(pattern)")
-      #expect(!world.server.urls.dropFirst(before).contains { $0.contains("old") })
+      #expect(!world.server.urls.isEmpty && !world.server.urls.contains { $0.contains("old") })
     }
     // A list of nothing but such directories is not empty.
     serve(world, "", [directory("old")])

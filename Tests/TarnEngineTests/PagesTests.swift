@@ -1,4 +1,5 @@
 import TarnCore
+import TarnRuntime
 import TestSupport
 import Testing
 
@@ -121,6 +122,20 @@ import Testing
     answer.finalURL = Self.root
     world.server.answer(Self.root + "2", answer)
     #expect(try world.run().problems.map(\.code) == ["pages-loop"])
+  }
+
+  /// Each time under another address.
+  @Test func pagesThatLeadToTheFirstAreALoop() throws {
+    let world = pagedWorld(keep: 6)
+    let count = Locked(0)
+    world.nextPage = { _ in "\(Self.root)?page=\(count.withLock { $0 += 1; return $0 })" }
+    for page in 1...20 {
+      var answer = FakeAnswer(body: "a page".bytes)
+      answer.finalURL = Self.root
+      world.server.answer("\(Self.root)?page=\(page)", answer)
+    }
+    #expect(try world.run().problems.map(\.code) == ["pages-loop"])
+    #expect(pages(world) == 2)
   }
 
   /// What is said of the first page is said of the whole feed.

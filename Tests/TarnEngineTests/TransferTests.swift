@@ -130,6 +130,20 @@ import Testing
     #expect(zip(world.log.retries, [0.5, 1, 2]).allSatisfy { $0 < $1 })
   }
 
+  /// A signed address that a redirect led to may have expired since.
+  @Test func theRestIsAskedForAtTheAddressOfTheFeed() throws {
+    let world = World()
+    world.rushes = true
+    world.want("a", "the whole text")
+    var signed = Server.broken("the whole text", after: 5, etag: "\"1\"")
+    signed.finalURL = "http://store.example/a?expires=1"
+    world.server.script(World.host + "a", [signed])
+    world.server.put(World.host + "a", "the whole text".bytes, etag: "\"1\"")
+    #expect(try world.run().isInSync)
+    #expect(world.server.requests.map(\.url) == [World.host + "a", World.host + "a"])
+    #expect(world.server.requests.map(\.offset) == [0, 5])
+  }
+
   @Test func retriesEnd() throws {
     let world = World()
     world.rushes = true

@@ -24,6 +24,8 @@ final class World {
   /// Documents by their address, for feeds that lie on the server.
   var documents: [String: [FeedItem]] = [:]
   var ends: [String: FeedEnd] = [:]
+  /// Which page follows that of an address, where it is not as its end says.
+  var nextPage: (@Sendable (String) -> String?)?
   /// Thrown after the items.
   var feedFailure: FeedFailure?
   var bootID = "boot-1"
@@ -231,7 +233,8 @@ final class World {
   }
 
   private var parser: GivenFeed {
-    GivenFeed(items: items, end: end, failure: feedFailure, documents: documents, ends: ends)
+    GivenFeed(
+      items: items, end: end, failure: feedFailure, documents: documents, ends: ends, nextPage: nextPage)
   }
 
   var approval: Approval { approval(stop: StopFlag()) }
@@ -297,6 +300,7 @@ struct GivenFeed: FeedParsing {
   var failure: FeedFailure?
   var documents: [String: [FeedItem]]
   var ends: [String: FeedEnd]
+  var nextPage: (@Sendable (String) -> String?)?
 
   func decoded(_ source: any ByteSource) -> any ByteSource { source }
 
@@ -323,7 +327,9 @@ struct GivenFeed: FeedParsing {
   ) throws -> FeedEnd {
     for item in items(of: document) { try sink(item) }
     if let failure, document.place == nil { throw failure }
-    return ends[document.url] ?? end
+    var end = ends[document.url] ?? end
+    if let nextPage { end.next = nextPage(document.url) }
+    return end
   }
 }
 
