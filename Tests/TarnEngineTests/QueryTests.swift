@@ -275,6 +275,28 @@ import Testing
         + "tarn sync --exclude /gone-wrong 'my iso'")
   }
 
+  /// Another pass alone may fail in the same way.
+  @Test func whatFailsAgainAndAgainIsNotOnlyTriedAgain() throws {
+    let world = try filled(3)
+    world.policy.retries = 0
+    world.want("a", "x")
+    world.server.answer(World.host + "a", FakeAnswer(status: 500))
+    try world.run()
+    #expect(try explain(world, "a").hint == "tarn sync m")
+    world.clock.advance(.seconds(1))
+    try world.run()
+    #expect(
+      try explain(world, "a").hint
+        == "tarn sync m; it has failed so in 2 passes, and its server may need mending; to do without it: "
+        + "tarn sync --exclude /a m")
+    let doubted = Problem(
+      name: "a".bytes, kind: .failed, code: "content-mismatch", message: "a login page?",
+      seen: Timestamp(nanoseconds: 0))
+    let step = ProblemAdvice(doubted, mirror: "m").step
+    #expect(step.hasPrefix("look at its address with a browser"))
+    #expect(step.hasSuffix("to do without it: tarn sync --exclude /a m"))
+  }
+
   /// A file where the feed has a directory by now: it is what is in the way, whether it may go or not.
   @Test func aFileThatIsInTheWay() throws {
     let world = try filled()
