@@ -25,6 +25,11 @@ import Testing
     #expect(sights([10, nil, 50, 40, nil]) == [10, 50, 50, 40, 40])
   }
 
+  @Test func anOldOneOnTopMakesNoOrder() {
+    #expect([0, 1, 2].map(order([10, nil, 20]).rank) == [0, 1, 2])
+    #expect(sights([10, nil, 50, nil]) == [10, 50, 50, 50])
+  }
+
   /// One that is pinned there tells nothing, where nothing else has a date.
   @Test func aDateOnTopAloneBindsNone() {
     #expect(sights([10, nil, nil]).dropFirst() == [100, 100])
@@ -52,7 +57,7 @@ import Testing
       let sights = order(dates).firstSights(known: [nil, nil, nil], now: now)
       #expect(sights[1] > sights[2])
     }
-    let rising = order([1, 2, nil, nil]).firstSights(known: [nil, nil, nil, nil], now: now)
-    #expect(rising[3] > rising[2])
+    let rising = order([1, 2, 3, nil, nil]).firstSights(known: [nil, nil, nil, nil, nil], now: now)
+    #expect(rising[4] > rising[3])
   }
 }

@@ -9,9 +9,10 @@ import Testing
 @Suite struct WindowKeepTests {
   /// A mirror of the newest files of a feed. An item is its title, and behind a blank its date.
   private final class Show {
-    let world = World()
+    let world: World
 
-    init(keep: Int, _ items: [String], deletes: Bool = false) {
+    init(keep: Int, _ items: [String], deletes: Bool = false, world: World = World()) {
+      self.world = world
       world.moves = true
       world.end = FeedEnd(format: "RSS", isComplete: false, incompleteReason: "a window")
       world.policy.window.keep = keep
@@ -116,6 +117,45 @@ import Testing
     #expect(try show.pass() == "t7")
     show.tell([top, "t8", "t7", "t6", "t5"])
     #expect(try show.pass() == "t8")
+  }
+
+  /// Whatever has a date and what has none, and whatever is pinned to the top.
+  @Test(arguments: 1...(Sanitizer.isOfThreads ? 40 : 150)) func whatIsNewIsFetched(seed: UInt64) throws {
+    var random = Seeded(seed)
+    let world = World()
+    let day: Int64 = 86_400
+    world.clock.advance(.seconds(400 * day))
+    let begin = Timestamp(nanoseconds: world.clock.now())
+    func date(_ days: Int64, _ hour: Int64 = 0) -> String {
+      " " + begin.adding(seconds: days * day - hour * 3600).rfc3339.prefix(10)
+    }
+    let share = Int.random(in: 0...3, using: &random)
+    func isDated() -> Bool { Int.random(in: 1...3, using: &random) <= share }
+    let count = Int64.random(in: 3...8, using: &random)
+    var items = (1...count).reversed().map { "e\($0)" + (isDated() ? date(-3 * (count - $0) - 4) : "") }
+    let pins = [nil, "pin" + date(-300), "pin" + date(-2), "pin" + date(-3 * count - 4)]
+    let pin = pins.randomElement(using: &random) ?? nil
+    let show = Show(keep: 3, items, world: world)
+    if Bool.random(using: &random) {
+      show.world.policy.window.keep = nil
+      show.world.policy.window.maxAge = 60 * day
+    }
+    show.world.policy.deletes = Bool.random(using: &random)
+    _ = try show.pass()
+    var pinnedSince = Int64.random(in: 0...2, using: &random)
+    var next = count + 1
+    for passed in Int64(1)...6 {
+      let new = (0..<Int64.random(in: 1...2, using: &random)).map { next + $0 }
+      next += Int64(new.count)
+      items = new.reversed().map { "e\($0)" + (isDated() ? date(passed) : "") } + items
+      if Int.random(in: 0...2, using: &random) == 0 { items.removeLast() }
+      pinnedSince -= 1
+      show.tell((pinnedSince < 0 ? [pin].compactMap { $0 } : []) + items)
+      _ = try show.pass()
+      // Of three that are kept the pinned one may be one.
+      let wanted = items.prefix(2).map { $0.prefix { $0 != " " } }
+      #expect(Set(show.files.split(separator: " ")).isSuperset(of: wanted), "\(show.files): \(items)")
+    }
   }
 
   /// A mirror that is made anew holds what the first one would.

@@ -9,7 +9,8 @@ package struct WindowOrder: Sendable {
   /// - Parameter dates: of the files, in the order of the feed; none of them still to come.
   package init(dates: [Timestamp?]) {
     self.dates = dates
-    let told = dates.compactMap { $0 }
+    // What is on top may be pinned there.
+    let told = dates.dropFirst().compactMap { $0 }
     let rising = zip(told, told.dropFirst()).count { $0 < $1 }
     let falling = zip(told, told.dropFirst()).count { $0 > $1 }
     runsBackwards = rising > falling
