@@ -49,12 +49,15 @@ struct Registry {
   }
 
   /// Remembers a mirror; a failure is of no account. Any thread, any process.
-  func add(_ mirror: Mirror) {
+  ///
+  /// - Parameter keeps: whether another folder that the same mirror was in stays in the list.
+  func add(_ mirror: Mirror, keeps: (String) -> Bool) {
     // As a rule it is there already, and nothing has to be waited for.
     guard !mirrors().contains(mirror) else { return }
     edit { known in
-      known.contains(mirror)
-        ? known : known.filter { !$0.isAt(mirror.folder) && $0.id != mirror.id } + [mirror]
+      guard !known.contains(mirror) else { return known }
+      let others = known.filter { !$0.isAt(mirror.folder) && ($0.id != mirror.id || keeps($0.folder)) }
+      return others + [mirror]
     }
   }
 

@@ -259,7 +259,7 @@ extension Tarn {
   }
 
   /// A mirror of the settings whose folder somebody moved or deleted: all of it would be fetched again.
-  private func refuseLost(_ path: String, _ request: SyncRequest) throws(PassFailure) {
+  func refuseLost(_ path: String, _ request: SyncRequest) throws(PassFailure) {
     guard let name = request.name, !request.recreate, !request.adopt, wasMirror(path) else { return }
     throw folderLost(path, name)
   }
@@ -312,7 +312,13 @@ extension Tarn {
   package func lossHint(_ folder: String) -> String? {
     let path = absolute(folder)
     guard wasMirror(path) else { return nil }
-    return "if it is gone for good: tarn forget \(ShellWord.quote(path))"
+    return configuredName(at: path).map { stepIfLost([$0]) }
+      ?? "if it is gone for good: tarn forget \(ShellWord.quote(path))"
+  }
+
+  /// The mirror of the settings that has this folder.
+  private func configuredName(at path: String) -> String? {
+    configuredFolders().first { absolute($0.folder).utf8.elementsEqual(path.utf8) }?.name
   }
 
   /// A mirror that was made by hand and lay here; nil where none of this user's did. Its folder knows the feed wherever it is now.
@@ -378,9 +384,10 @@ extension Tarn {
   }
 
   func remember(_ home: FolderHome) {
-    registry?.add(
-      Registry.Mirror(
-        folder: home.folder, id: home.id, fileSystem: Registry.fileSystem(of: home.folder)))
+    let mirror = Registry.Mirror(
+      folder: home.folder, id: home.id, fileSystem: Registry.fileSystem(of: home.folder))
+    // Where the settings still want it at the old place, a pass must not make it anew there.
+    registry?.add(mirror) { configuredName(at: $0) != nil }
   }
 }
 

@@ -142,6 +142,14 @@ extension Tarn {
     registry?.mirrors().map(\.folder) ?? []
   }
 
+  /// The folder of a mirror that a path lies in, as the settings or the list of this user's mirrors have it: the folder may be gone.
+  package func knownFolder(around path: String) -> String? {
+    let path = absolute(path)
+    return (configuredFolders().map { absolute($0.folder) } + knownFolders()).first {
+      path.utf8.starts(with: ($0 + "/").utf8)
+    }
+  }
+
   /// The mirror that a directory lies in; nil when it lies in none.
   package func mirrorFolder(containing directory: String) -> String? {
     var path = absolute(directory)

@@ -375,6 +375,7 @@ extension Tarn {
       throw notFolder(path)
     case .missing, .empty:
       try refuseUnmounted(path)
+      try refuseLost(path, request)
       return (AbsentFolder(), AbsentLedger())
     }
   }

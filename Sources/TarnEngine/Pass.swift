@@ -167,9 +167,16 @@ package struct Pass {
       try recovery.expireTrash(after: request.policy.keepTrash)
       report.ended = ports.now
       try self.record(report, record, over: before, after: lastEvent)
+      // How often they have failed now; those that are shown.
+      for index in report.problems.indices.prefix(Self.mostCounted) {
+        let known = try ports.ledger.problem(name: report.problems[index].name)
+        report.problems[index].attempts = known?.attempts ?? 1
+      }
       return report
     }
   }
+
+  private static let mostCounted = 20
 
   /// Does what a feed asks for that was read.
   ///

@@ -65,6 +65,27 @@ final class AgentLossTests: AgentHouse {
     #expect(log.contains("files: in sync: 1 file, 4 B (1 fetched) in "), "\(log)")
   }
 
+  /// Whoever looks after the other place, by hand, does not let the agent fetch all of it again.
+  @Test(arguments: [true, false]) func aSyncOfTheOtherPlaceLetsNothingGo(hasAgent: Bool) throws {
+    if hasAgent { try start() }
+    #expect(try tarn("sync", "files").status == 0)
+    try FileManager.default.moveItem(atPath: folder, toPath: folder + ".moved")
+    #expect(try tarn("sync", folder + ".moved").status == 0)
+    for _ in 0..<2 {
+      try expectLoss()
+      let status = try tarn("status", "files").output
+      #expect(status.contains("failing") && status.contains("tarn sync --recreate files"), "\(status)")
+      #expect(try tarn("status", "--check", "files").status == 3)
+    }
+    for command in ["plan", "verify"] {
+      let outcome = try tarn(command, "files")
+      #expect(outcome.status == 73 && outcome.errors.contains("tarn sync --recreate files"), "\(outcome)")
+    }
+    let explained = try tarn("explain", folder + "/a.iso")
+    #expect(explained.status == 73 && explained.errors.contains("--recreate files"), "\(explained)")
+    #expect(!place.exists("files"))
+  }
+
   /// As timeout(1) sends it: to the process, and to its group.
   @Test func twoSignalsAtOnceAreOne() throws {
     let agent = try start()

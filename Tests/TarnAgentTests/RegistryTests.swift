@@ -18,7 +18,7 @@ import Testing
     let (threads, each) = (8, 10)
     let workers = try (0..<threads).map { thread in
       try WorkerThread.start(name: "registry") {
-        for number in 0..<each { registry.add(mirror(thread, number)) }
+        for number in 0..<each { registry.add(mirror(thread, number)) { _ in false } }
         // As first passes that failed do.
         for number in 0..<each where number % 2 == 1 {
           registry.remove(folder: mirror(thread, number).folder)
@@ -38,7 +38,7 @@ import Testing
     let directory = ScratchDirectory()
     let registry = try #require(Registry(environment: ["STATE_DIRECTORY": directory.path]))
     try #require(symlink("/nonexistent", directory.file("mirrors.lock")) == 0)
-    registry.add(mirror(0, 0))
+    registry.add(mirror(0, 0)) { _ in false }
     #expect(registry.mirrors() == [mirror(0, 0)])
   }
 }

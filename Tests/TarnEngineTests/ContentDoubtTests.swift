@@ -144,6 +144,57 @@ import Testing
     }
   }
 
+  private static let gif = "GIF89a\u{1}\u{0}\u{1}\u{0}".bytes
+  private static let png = [0x89] + "PNG\r\n\u{1A}\n".bytes
+  private static let jpeg: [UInt8] = [0xFF, 0xD8, 0xFF, 0xE0, 0, 16]
+  private static let pdf = "%PDF-1.7\n".bytes
+  private static let zip = "PK\u{3}\u{4}\u{14}".bytes
+
+  /// As a server sends that wants no links to its files.
+  @Test(
+    arguments: [
+      ("a.mp3", "audio/mpeg", gif), ("a.mp3", "audio/mpeg", png), ("a.mp3", "audio/mpeg", jpeg),
+      ("a.mp3", "audio/mpeg", pdf), ("a.mp3", "audio/mpeg", zip), ("dl", "video/mp4", gif),
+      ("a.mp4", nil, png), ("a.iso", nil, gif), ("a.zip", nil, pdf), ("a.zip", "application/zip", jpeg),
+      ("a.pdf", "application/pdf", png), ("a.jpg", "image/jpeg", pdf), ("a.jpg", nil, zip),
+      ("a.mkv", nil, zip),
+    ] as [(String, String?, [UInt8])])
+  func aFileOfAnotherKindIsNotTheFile(_ name: String, _ declared: String?, _ body: [UInt8]) throws {
+    let world = world(ContentHint(mediaType: declared?.bytes), name)
+    world.server.answer(World.host + name, FakeAnswer(body: body + [UInt8](repeating: 0, count: 5000)))
+    let report = try world.run()
+    #expect(report.problems.map(\.code) == ["content-mismatch"], "\(report.problems)")
+    #expect(world.files.isEmpty)
+    world.server.answer(World.host + name, FakeAnswer(body: Self.audio.bytes))
+    #expect(try world.run().isInSync)
+  }
+
+  @Test(
+    arguments: [
+      ("a.pdf", "audio/mpeg", pdf), ("a.jpg", "audio/mpeg", jpeg), ("cover.png", nil, gif),
+      ("a.epub", "application/epub+zip", zip), ("a.jar", nil, zip), ("a.docx", nil, zip), ("a.iso", nil, zip),
+      ("dl", "image/jpeg", png), ("a.pdf.gz", "application/gzip", pdf), ("dl", nil, gif), ("a.bin", nil, png),
+      ("a.cbz", "image/jpeg", zip),
+    ] as [(String, String?, [UInt8])])
+  func aFileThatFitsItsNameOrItsTypeIsTaken(_ name: String, _ declared: String?, _ body: [UInt8]) throws {
+    let world = world(ContentHint(mediaType: declared?.bytes), name)
+    world.server.answer(World.host + name, FakeAnswer(body: body + [UInt8](repeating: 0, count: 5000)))
+    #expect(try world.run().isInSync)
+  }
+
+  /// Whatever they begin with; a feed that counted them is believed.
+  @Test func aFewBytesAreNoRecording() throws {
+    let few = "ID3\u{4}".bytes + [UInt8](repeating: 0, count: 900)
+    for (length, isTaken) in [(60_000_000, false), (UInt64(few.count), true), (1500, true)]
+      as [(UInt64, Bool)]
+    {
+      let world = world(ContentHint(mediaType: "audio/mpeg".bytes, length: length))
+      world.server.answer(Self.url, FakeAnswer(body: few))
+      let report = try world.run()
+      #expect(report.problems.map(\.code) == (isTaken ? [] : ["content-mismatch"]), "\(length)")
+    }
+  }
+
   /// Feeds of such files tell the size of what they lead to.
   @Test(
     arguments: [

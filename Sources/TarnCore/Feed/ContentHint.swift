@@ -48,12 +48,14 @@ package struct ContentDoubt: Sendable {
   private let isEnclosure: Bool
   /// Compressed: never a text, but where a server unpacks it.
   private let isPacked: Bool
+  /// The file's name, by its end.
+  private let ending: String
 
   /// - Returns: nil where nothing has to be doubted: a digest or an exact size decides, or nothing is declared.
   package init?(_ entry: Entry) {
     guard entry.digest == nil, entry.size == nil else { return nil }
     var hint = entry.hint
-    let ending = Self.ending(entry)
+    ending = Self.ending(entry)
     declared = Self.declared(entry, ending)
     if Self.madeEndings.contains(ending) { hint.sizes = nil }
     // Feeds of torrents tell the size of what these lead to.
@@ -126,7 +128,15 @@ package struct ContentDoubt: Sendable {
     let isTiny = size < Self.leastMedia
     let isShort = hint.length.map { size < $0 / 2 } ?? false
     let came = Opening(opening)
-    guard !came.isDrawing(contentType), !came.hasMagic else { return nil }
+    if let kind = came.kind, !fits(kind) {
+      return
+        "\(kind.rawValue) (\(Self.shown(contentType))) of \(Units.count(size, "byte")) came, which the file's name or "
+        + "its declared type does not fit"
+    }
+    guard !came.isDrawing(contentType) else { return nil }
+    // Whatever it begins with.
+    if isTiny, isShort, !mayBeTiny, !came.isMIDI { return tooShort(size) }
+    guard !came.hasMagic else { return nil }
     let looksLikeText = opening.isEmpty ? isTiny || isShort : came.isText
     // A longer body is called a text only where the server calls it one as well.
     let isText = looksLikeText && Self.isText(contentType)
@@ -151,6 +161,39 @@ package struct ContentDoubt: Sendable {
       return what + (hint.length.map { "says \(Units.count($0, "byte"))" } ?? "names another kind of file")
     }
     return what + "says \(type)" + (hint.length.map { " of \(Units.grouped($0))" } ?? "")
+  }
+
+  private var isMediaOrBinary: Bool {
+    switch declared {
+    case .media, .binary: true
+    case .other, .digest, .signature, .text, .nothing: false
+    }
+  }
+
+  /// No recording and no archive is.
+  private var mayBeTiny: Bool {
+    let isPicture = hint.mediaType?.starts(with: "image".utf8) == true || Self.pictureEndings.contains(ending)
+    return !isMediaOrBinary || isPicture
+  }
+
+  private func tooShort(_ size: UInt64) -> String {
+    "\(Units.count(size, "byte")) came where the feed says \(Units.count(hint.length ?? 0, "byte"))"
+  }
+
+  /// What comes in the place of a file, as a picture that says not to link to it, is none of another kind.
+  private func fits(_ kind: Opening.Kind) -> Bool {
+    guard isMediaOrBinary else { return true }
+    let type = hint.mediaType.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    let isPicture =
+      type.hasPrefix("image") || [type, ending].contains(where: Self.pictureEndings.contains)
+    switch kind {
+    case .picture: return isPicture
+    case .document: return type == "application/pdf" || ending == "pdf"
+    // Many kinds of files are archives by their first bytes.
+    case .archive:
+      if case .media = declared { return Self.archiveEndings.contains(ending) }
+      return !isPicture && !Self.recordingEndings.contains(ending)
+    }
   }
 
   private var mayBeEmpty: Bool {
@@ -237,6 +280,24 @@ private struct Opening {
         // `<metadata>` is none of these.
         return !(start.dropFirst(name.utf8.count + 1).first?.isLetter ?? false)
       }
+  }
+
+  /// Kinds of files that are told by their first bytes, in words.
+  enum Kind: String {
+    case picture = "a picture"
+    case document = "a PDF document"
+    case archive = "an archive"
+  }
+
+  /// Notes, of which a few bytes may be all.
+  var isMIDI: Bool { text.starts(with: "MThd".utf8) }
+
+  var kind: Kind? {
+    let signatures: [([UInt8], Kind)] = [
+      (Array("GIF8".utf8), .picture), ([0x89] + Array("PNG".utf8), .picture), ([0xFF, 0xD8, 0xFF], .picture),
+      (Array("%PDF-".utf8), .document), (Array("PK\u{3}\u{4}".utf8), .archive),
+    ]
+    return signatures.first { text.starts(with: $0.0) }?.1
   }
 
   /// Files of these kinds may look like texts for a while.
@@ -389,6 +450,19 @@ extension ContentDoubt {
     "ckpt", "h5", "npz",
     "npy", "blend", "dll",
     "deb", "rpm", "apk", "exe", "msi", "dmg", "jar", "whl", "parquet",
+  ]
+
+  private static let pictureEndings: Set<String> = [
+    "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "bmp", "tif", "tiff",
+  ]
+
+  private static let recordingEndings: Set<String> = [
+    "mp3", "m4a", "m4b", "aac", "ogg", "oga", "ogv", "opus", "flac", "wav", "mp4", "m4v", "mov", "mkv",
+    "webm", "avi", "wma", "wmv", "mpg", "mpeg", "3gp", "flv", "aif", "aiff", "m2ts",
+  ]
+
+  private static let archiveEndings: Set<String> = [
+    "zip", "epub", "docx", "xlsx", "pptx", "odt", "ods", "odp", "cbz", "jar", "apk", "whl", "ipa", "kmz",
   ]
 
   private static let signatureEndings: Set<String> = ["asc", "sig", "gpg"]

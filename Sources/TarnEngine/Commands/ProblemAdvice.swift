@@ -58,8 +58,11 @@ package struct ProblemAdvice {
     case "http-401", "http-403", "http-407":
       return
         "give what the server wants to see: tarn sync --netrc \(mirror), or --header-file FILE; \(without)"
+    case "tls-failed" where problem.message.contains("does not speak TLS"):
+      return "tell the publisher, and once it is mended: tarn sync \(mirror); \(without)"
     case "tls-failed":
-      return "look at this machine's clock and certificates (--cacert FILE), then: tarn sync \(mirror)"
+      return
+        "look at this machine's clock and certificates (--cacert FILE), then: tarn sync \(mirror); \(without)"
     case "permission-denied": return "let this user write there, then: tarn sync \(mirror)"
     case "digest-mismatch", "size-mismatch", "piece-mismatch":
       return "tarn sync \(mirror); if it stays so, the publisher has to mend the feed or the file; \(without)"

@@ -361,6 +361,8 @@ struct FeedReader {
       case "body-truncated" where message.contains("a part of it"):
         "a cache or proxy on the way may answer with parts: try again later, or give another address"
       case "address-refused": "redirects to private addresses are followed only from a private feed"
+      case _ where code.hasPrefix("http-5"):
+        "try again later; if it stays so, its server needs mending, or the feed has another address by now"
       default: nil
       }
     }

@@ -207,7 +207,7 @@ struct StatusCommand: ParsableCommand {
     }
     do throws(PassFailure) {
       for place in try places(session, known, faulty: reading.faulty) {
-        if let document = known.first(where: { Self.isOf($0, place, session) }) {
+        if let document = found(place, in: known, session) {
           reading.documents.append(document)
           continue
         }
@@ -263,6 +263,14 @@ struct StatusCommand: ParsableCommand {
   private static func isOf(_ document: StatusDocument, _ place: Tarn.Place, _ session: Session) -> Bool {
     document.name.utf8.elementsEqual(place.name.utf8)
       || document.folder.utf8.elementsEqual(session.tarn.absolute(place.folder).utf8)
+  }
+
+  /// Links may lead to the folder of one that is named.
+  private func found(_ place: Tarn.Place, in known: [StatusDocument], _ session: Session) -> StatusDocument? {
+    if let document = known.first(where: { Self.isOf($0, place, session) }) { return document }
+    guard !mirrors.isEmpty, !known.isEmpty else { return nil }
+    let folder = session.tarn.resolved(session.tarn.absolute(place.folder))
+    return known.first { session.tarn.resolved($0.folder).utf8.elementsEqual(folder.utf8) }
   }
 
   private func problemLimit(_ session: Session) -> Int { session.isVerbose ? PassReport.mostProblems : 20 }

@@ -45,7 +45,8 @@ struct MirrorPath {
       return
     }
     // Only directories are looked at, and what is no UTF-8 is in the last name as a rule.
-    guard let folder = session.tarn.mirrorFolder(around: word) else {
+    guard let folder = session.tarn.mirrorFolder(around: word) ?? session.tarn.knownFolder(around: word)
+    else {
       guard session.tarn.place(of: word) == nil, session.tarn.isNoMirror(word) else {
         throw PassFailure(
           .usage, code: "usage", "\(ShellWord.quote(word)) is a mirror, and one of its paths is missing",

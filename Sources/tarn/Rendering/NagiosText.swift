@@ -68,6 +68,8 @@ enum NagiosText {
     let entries = check.document.entries
     let missing = check.document.missing
     let age = check.age.map { ["\(label(check, "age"))=\($0)s;;\(maxAge);0"] } ?? []
+    // Nothing is known of what is missing there.
+    guard check.verdict == .good || entries.wanted > 0 else { return age }
     return age + [
       "\(label(check, "missing"))=\(missing);;;0;\(entries.wanted)",
       "\(label(check, "size"))=\(check.document.bytes.current)B;;;0",

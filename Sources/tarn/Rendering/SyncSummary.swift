@@ -101,9 +101,11 @@ enum SyncSummary {
     return lines
   }
 
-  /// Of a host that cannot be reached there is nothing to explain: another pass may reach it.
+  /// Of a host that cannot be reached there is nothing to explain at first: another pass may reach it.
   private static func next(_ report: PassReport, mirror: String) -> String? {
-    let own = report.problems.lazy.filter { !SharedCause.isOfHost($0.code) }
+    let own = report.problems.lazy.filter {
+      !SharedCause.isOfHost($0.code) || $0.attempts >= ProblemAdvice.repeated
+    }
     if let next = own.compactMap({ explain($0.name, mirror: mirror) }).first { return next }
     return report.problems.contains { SharedCause.isOfHost($0.code) } ? "tarn sync \(mirror)" : nil
   }
