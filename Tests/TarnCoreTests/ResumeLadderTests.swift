@@ -115,7 +115,9 @@ import Testing
       206, (100, 999, 1000), etag: "\"e\u{301}\"", known: known(etag: "\"\u{E9}\""), gives: .askFromZero),
     Answer(200, etag: "\"e\u{301}\"", known: known(etag: "\"\u{E9}\""), gives: .takeFromZero),
 
-    Answer(200, gives: .takeFromZero), Answer(200, etag: "\"e\"", gives: .nextRung),
+    // Neither a length nor a version: it may be any part.
+    Answer(200, gives: .askFromZero), Answer(200, on: .fromZero, gives: .takeFromZero),
+    Answer(200, etag: "\"e\"", gives: .nextRung),
     Answer(200, etag: "\"f\"", gives: .takeFromZero),
     Answer(200, etag: "W/\"e\"", gives: .takeFromZero),
     Answer(200, etag: "\"e\"", on: .fromZero, gives: .takeFromZero),

@@ -303,6 +303,20 @@ import Testing
     #expect(world.text("a") == Self.text)
   }
 
+  /// It tells neither its length nor its version, and comes to its end.
+  @Test(arguments: Known.allCases) func aShortAnswerThatTellsNothingIsNotTheWhole(_ known: Known) throws {
+    let world = world(known, FakeAnswer(etag: "\"1\"", body: Self.text.bytes))
+    var short = FakeAnswer(body: Array(Self.text.bytes.prefix(1000)))
+    short.honoursRanges = false
+    world.server.script(Self.url, [Server.broken(Self.text, after: 2000, etag: "\"1\""), short])
+    let downloader = try world.server.editingHeads { request, head in
+      if request.offset > 0 { head.contentLength = nil }
+    }
+    defer { downloader.shutDown() }
+    #expect(try world.pass(downloader).run(folder: world.folder).isInSync)
+    #expect(world.text("a") == Self.text)
+  }
+
   @Test(arguments: Known.allCases)
   func aPartForTheWholeIsRefused(_ known: Known) throws {
     let world = world(known, FakeAnswer(etag: "\"1\"", body: Array(Self.text.bytes.prefix(5000))))

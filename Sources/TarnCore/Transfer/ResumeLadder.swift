@@ -128,11 +128,12 @@ package enum ResumeLadder {
     return length == total - min(total, known.kept)
   }
 
-  /// Whether nothing tells an answer to a request for the rest from the rest: it says the same version and no length, or nothing of its
-  /// version where the length is not known either.
+  /// Whether nothing tells an answer to a request for the rest from the rest, or from a part of it: it says the same version and no
+  /// length, or nothing of its version where it tells no length or none is known.
   private static func mayBePart(_ head: ResponseHead, _ known: Known, url: String) -> Bool {
     guard head.contentRange == nil else { return false }
-    if known.total == nil, head.etag == nil, head.lastModified == nil { return true }
+    let hasLengths = known.total != nil && head.contentLength != nil
+    if !hasLengths, head.etag == nil, head.lastModified == nil { return true }
     return head.contentLength == nil && known.url == url && !validators(head, known).isEmpty
       && sameVersion(head, known, url: url)
   }
