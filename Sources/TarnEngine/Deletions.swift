@@ -127,7 +127,7 @@ struct DeletionHold {
     guard question.planned > 0 else { return nil }
     var question = question
     question.deleted = try ports.ledger.eventCount(code: "deleted", after: lastEvent)
-    question.published = try ports.ledger.eventCount(code: "fetched", after: lastEvent)
+    question.published = try LossBook.published(ports, after: lastEvent)
     if let newList, try ports.ledger.row(newList) != nil { question.published -= min(question.published, 1) }
     if areReplaced { question.published = question.published.addingSaturated(promised) }
     switch guarded.judge(question) {
@@ -199,6 +199,11 @@ extension LossBook {
     return LossBook(encoded: text).within(at: ports.now)
   }
 
+  /// New files, wherever their bytes came from.
+  static func published(_ ports: PassPorts, after event: Int64) throws -> Int {
+    try ["fetched", "copied"].reduce(0) { try $0 + ports.ledger.eventCount(code: $1, after: event) }
+  }
+
   /// What the pass that ends now adds to it.
   ///
   /// - Parameter beganAfter: the last event before the pass; counts for a mirror that has no book so far.
@@ -206,7 +211,7 @@ extension LossBook {
     var book = try read(ports)
     let last = book.event ?? beganAfter
     let deleted = try ports.ledger.eventCount(code: "deleted", after: last)
-    let published = try ports.ledger.eventCount(code: "fetched", after: last)
+    let published = try published(ports, after: last)
     book.add(
       Entry(
         ended: ports.now, loss: deleted.subtractingSaturated(published), rows: try ports.ledger.rowCount(),

@@ -249,6 +249,15 @@ import Testing
     #expect(try world.run().isInSync)
   }
 
+  @Test(arguments: ["page.html", "a.htm", "a.py"]) func aPageThatLiesThereHasItsSize(name: String) throws {
+    let world = world(ContentHint(sizes: 2900...3100), name)
+    world.server.answer(World.host + name, page("<html>login</html>", "text/html"))
+    #expect(try world.run().problems.map(\.code) == ["size-mismatch"])
+    let whole = "<html>" + String(repeating: "x", count: 2994)
+    world.server.answer(World.host + name, page(whole, "text/html"))
+    #expect(try world.run().isInSync)
+  }
+
   /// A digest decides alone.
   @Test func whatIsVerifiedIsNotDoubted() throws {
     let world = World()

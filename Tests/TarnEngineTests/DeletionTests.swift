@@ -424,6 +424,18 @@ import Testing
     #expect(try world.run().counts.held == 4)
   }
 
+  /// As nightlies have that hold the same licence each, or files that are renamed.
+  @Test func newFilesOfKnownBytesMakeUpForOthers() throws {
+    let world = try filled(30)
+    for round in 0..<3 {
+      let old = (round * 10)..<(round * 10 + 10)
+      unlist(old, world)
+      for number in old { world.want("renamed/\(number)", "text \(number)") }
+      let report = try world.run()
+      #expect(report.counts.deleted == 10 && report.counts.copied == 10, "\(report.counts)")
+    }
+  }
+
   /// Also of those that there were before.
   @Test func theLimitOfTheDayIsThatOfWhatIsFollowed() throws {
     let world = World()

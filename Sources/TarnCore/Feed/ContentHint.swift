@@ -57,7 +57,7 @@ package struct ContentDoubt: Sendable {
     var hint = entry.hint
     ending = Self.ending(entry)
     declared = Self.declared(entry, ending)
-    if Self.madeEndings.contains(ending) { hint.sizes = nil }
+    if Self.madeEndings.contains(ending), !Self.keptEndings.contains(ending) { hint.sizes = nil }
     // Feeds of torrents tell the size of what these lead to.
     if ending == "torrent"
       || hint.mediaType.map({ $0.elementsEqual("application/x-bittorrent".utf8) }) == true
@@ -354,6 +354,9 @@ extension ContentDoubt {
   private static let madeEndings: Set<String> = [
     "php", "phtml", "shtml", "shtm", "html", "htm", "xhtml", "cgi", "pl", "py", "asp", "aspx", "jsp",
   ]
+
+  /// Of these, such as lie on a server as they are.
+  private static let keptEndings: Set<String> = ["html", "htm", "xhtml", "py", "pl"]
 
   /// In lower case, without its dot; empty when there is none.
   private static func ending(_ entry: Entry) -> String {

@@ -248,8 +248,9 @@ extension Publication {
 }
 
 extension Action.Kind {
-  /// The code of the event once it is done with bytes that were in the folder, or that came from a server.
-  func doneCode(isCopy: Bool) -> String { isCopy ? "copied" : doneCode }
+  /// The code of the event once it is done with bytes that were in the folder, or that came from a server. `copied` is of new files, as
+  /// `fetched` is.
+  func doneCode(isCopy: Bool) -> String { isCopy && self == .fetch ? "copied" : doneCode }
 
   var doneCode: String {
     switch self {
