@@ -436,6 +436,15 @@ import Testing
     }
   }
 
+  @Test func updatesByCopyMakeUpForNothing() throws {
+    let world = try filled(40)
+    unlist(0..<10, world)
+    for number in 0..<10 { world.want(name(number), "text \(number + 20)") }
+    unlist(30..<35, world)
+    let report = try world.run()
+    #expect(report.counts.copied == 10 && report.counts.held == 5, "\(report.counts)")
+  }
+
   /// Also of those that there were before.
   @Test func theLimitOfTheDayIsThatOfWhatIsFollowed() throws {
     let world = World()
