@@ -57,7 +57,7 @@ package struct ContentDoubt: Sendable {
     var hint = entry.hint
     ending = Self.ending(entry)
     declared = Self.declared(entry, ending)
-    if Self.madeEndings.contains(ending), !Self.keptEndings.contains(ending) { hint.sizes = nil }
+    if Self.programEndings.contains(ending) { hint.sizes = nil }
     // Feeds of torrents tell the size of what these lead to.
     if ending == "torrent"
       || hint.mediaType.map({ $0.elementsEqual("application/x-bittorrent".utf8) }) == true
@@ -135,7 +135,7 @@ package struct ContentDoubt: Sendable {
     }
     guard !came.isDrawing(contentType) else { return nil }
     // Whatever it begins with.
-    if isTiny, isShort, !mayBeTiny, !came.isMIDI { return tooShort(size) }
+    if isTiny, isShort, isMediaOrBinary, !isPicture, !came.isMIDI { return tooShort(size) }
     guard !came.hasMagic else { return nil }
     let looksLikeText = opening.isEmpty ? isTiny || isShort : came.isText
     // A longer body is called a text only where the server calls it one as well.
@@ -170,10 +170,10 @@ package struct ContentDoubt: Sendable {
     }
   }
 
-  /// No recording and no archive is.
-  private var mayBeTiny: Bool {
-    let isPicture = hint.mediaType?.starts(with: "image".utf8) == true || Self.pictureEndings.contains(ending)
-    return !isMediaOrBinary || isPicture
+  /// By its type or its name.
+  private var isPicture: Bool {
+    let type = hint.mediaType.map { String(decoding: $0, as: UTF8.self) } ?? ""
+    return type.hasPrefix("image") || [type, ending].contains(where: Self.pictureEndings.contains)
   }
 
   private func tooShort(_ size: UInt64) -> String {
@@ -183,12 +183,10 @@ package struct ContentDoubt: Sendable {
   /// What comes in the place of a file, as a picture that says not to link to it, is none of another kind.
   private func fits(_ kind: Opening.Kind) -> Bool {
     guard isMediaOrBinary else { return true }
-    let type = hint.mediaType.map { String(decoding: $0, as: UTF8.self) } ?? ""
-    let isPicture =
-      type.hasPrefix("image") || [type, ending].contains(where: Self.pictureEndings.contains)
     switch kind {
     case .picture: return isPicture
-    case .document: return type == "application/pdf" || ending == "pdf"
+    case .document:
+      return ending == "pdf" || hint.mediaType?.elementsEqual("application/pdf".utf8) == true
     // Many kinds of files are archives by their first bytes.
     case .archive:
       if case .media = declared { return Self.archiveEndings.contains(ending) }
@@ -351,12 +349,12 @@ private struct Opening {
 /// The words for what comes, and for what is declared.
 extension ContentDoubt {
   /// Of pages that a server makes as it is asked: an index shows the size of the program.
-  private static let madeEndings: Set<String> = [
-    "php", "phtml", "shtml", "shtm", "html", "htm", "xhtml", "cgi", "pl", "py", "asp", "aspx", "jsp",
+  private static let programEndings: Set<String> = [
+    "php", "phtml", "shtml", "shtm", "cgi", "asp", "aspx", "jsp",
   ]
 
-  /// Of these, such as lie on a server as they are.
-  private static let keptEndings: Set<String> = ["html", "htm", "xhtml", "py", "pl"]
+  /// Pages, and scripts that may make some.
+  private static let madeEndings = programEndings.union(["html", "htm", "xhtml", "pl", "py"])
 
   /// In lower case, without its dot; empty when there is none.
   private static func ending(_ entry: Entry) -> String {
@@ -441,19 +439,13 @@ extension ContentDoubt {
     "application/x-msdownload", "application/x-apple-diskimage", "application/vnd.apache.parquet",
   ]
 
-  private static let binaryEndings: Set<String> = [
-    "mp3", "m4a", "m4b", "aac", "ogg", "oga", "ogv", "opus", "flac", "wav", "mp4", "m4v", "mov", "mkv",
-    "webm", "avi", "wma", "wmv", "mpg", "mpeg", "3gp", "flv", "aif", "aiff", "m2ts",
-    "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "bmp", "tif", "tiff", "pdf", "epub",
-    "docx", "xlsx", "pptx", "odt", "ods", "odp", "mobi", "azw", "azw3", "djvu", "cbz", "cbr",
-    "zip", "tgz", "txz", "7z", "rar", "tar", "iso", "qcow2",
-    "ova", "vdi", "vhd", "vhdx", "squashfs", "psd", "wasm", "ttf", "otf", "woff", "woff2",
-    "sqlite",
-    "gem", "crate", "nupkg", "udeb", "drpm", "tbz2", "tzst", "mid", "gguf", "safetensors", "onnx",
-    "ckpt", "h5", "npz",
-    "npy", "blend", "dll",
-    "deb", "rpm", "apk", "exe", "msi", "dmg", "jar", "whl", "parquet",
-  ]
+  private static let binaryEndings = recordingEndings.union(pictureEndings).union([
+    "pdf", "epub", "docx", "xlsx", "pptx", "odt", "ods", "odp", "mobi", "azw", "azw3", "djvu", "cbz", "cbr",
+    "zip", "tgz", "txz", "7z", "rar", "tar", "iso", "qcow2", "ova", "vdi", "vhd", "vhdx", "squashfs", "psd",
+    "wasm", "ttf", "otf", "woff", "woff2", "sqlite", "gem", "crate", "nupkg", "udeb", "drpm", "tbz2", "tzst",
+    "mid", "gguf", "safetensors", "onnx", "ckpt", "h5", "npz", "npy", "blend", "dll", "deb", "rpm", "apk",
+    "exe", "msi", "dmg", "jar", "whl", "parquet",
+  ])
 
   private static let pictureEndings: Set<String> = [
     "jpg", "jpeg", "png", "gif", "webp", "avif", "heic", "bmp", "tif", "tiff",

@@ -45,10 +45,10 @@ package struct NameRow: Sendable, Equatable {
     self.rule = rule
   }
 
-  /// What its age is counted from. A date that is still to come says nothing: no file is younger than its first sight.
   /// Whether its date tells its age: one that is still to come does not.
   package func hasDate(by now: Timestamp) -> Bool { date.map { $0 <= now } ?? false }
 
+  /// What its age is counted from. A date that is still to come says nothing: no file is younger than its first sight.
   package static func age(date: Timestamp?, first: Timestamp, now: Timestamp) -> Timestamp {
     guard let date, date <= now else { return first }
     return date

@@ -95,7 +95,7 @@ struct StatusCommand: ParsableCommand {
     return fitted(head + table, width) + options + lostLines(lost, session) + gone
   }
 
-  /// Mirrors of the settings whose folders are gone.
+  /// Mirrors of the settings whose folders are gone, as their hints say.
   private func lost(_ documents: [StatusDocument], _ session: Session) -> [String] {
     documents.filter { StatusText.hint($0) == session.tarn.stepIfLost([$0.name]) }.map(\.name)
   }
