@@ -137,6 +137,18 @@ import Testing
     #expect(critical.count == 3 && !critical[0].contains("'b age'"), "\(critical)")
   }
 
+  /// A threshold on what is missing would take zero for perfect.
+  @Test func whereNothingIsKnownNoFiguresAreTold() {
+    func lines(_ state: String, _ failure: String?) -> [String] {
+      var unread = StatusDocument(name: "iso", feed: "http://h/S", folder: "/srv/iso", state: state)
+      (unread.lastSuccess, unread.lastFailure) = (Samples.status().lastSuccess, failure)
+      return NagiosText.lines(check([unread]))
+    }
+    let gone = lines("failing", "its folder was moved")
+    #expect(gone[0].hasSuffix(" | 'iso age'=7200s;;86400;0"), "\(gone)")
+    #expect(lines("idle", nil)[0].contains("'iso missing'=0;;;0;0"))
+  }
+
   @Test func whatCannotBeLookedAtIsUnknown() {
     var unknown = check([Samples.status()])
     unknown.failures = [PassFailure(.permission, code: "c", "no access")]

@@ -123,6 +123,16 @@ import Testing
       ])
   }
 
+  /// Another pass may reach the host; after the second failure it is explained what else helps.
+  @Test func aHostThatIsDownAgainIsExplained() {
+    var report = Samples.report()
+    report.counts.failed = 1
+    report.problems = [Samples.problem(.failed, "a", DownloadFailure.Code.connect.rawValue, "h:80: refused")]
+    #expect(lines(report).last == "next: tarn sync /srv/iso")
+    report.problems[0].attempts = 2
+    #expect(lines(report).last == "next: tarn explain /srv/iso a")
+  }
+
   @Test func heldPlanSaysWhatToType() {
     var report = Samples.report()
     report.counts.held = 12
