@@ -62,11 +62,7 @@ package struct AbsentLedger: LedgerPort {
   package func names(place: [UInt8], limit: Int) throws(LedgerFailure) -> [NameRow] { [] }
   package func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow] { [] }
   package func name(_ path: RelativePath) throws(LedgerFailure) -> NameRow? { nil }
-  package func placedNames() throws(LedgerFailure) -> [(
-    path: RelativePath, date: Timestamp?, first: Timestamp
-  )] {
-    []
-  }
+  package func placedNames() throws(LedgerFailure) -> [NameRow] { [] }
   package func activity() throws(LedgerFailure) -> [Activity] { [] }
   package func fact(_ name: LedgerFact) throws(LedgerFailure) -> String? { nil }
   package func close() {}

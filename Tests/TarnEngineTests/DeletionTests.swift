@@ -414,6 +414,18 @@ import Testing
     #expect(report.held?.reason.contains("keeps 2 of 30 files") == true, "\(report.held?.reason ?? "")")
   }
 
+  /// A list that comes in no order is compared from its beginning again.
+  @Test func whatAFilterKeepsIsCountedOnce() throws {
+    let world = try filled(30)
+    for number in 0..<30 { world.want("a/\(number)", "old \(number)") }
+    world.items.swapAt(world.items.count - 2, world.items.count - 1)
+    try world.run()
+    world.policy.filter.exclude = PathPatterns(["a/*"])
+    unlist(0..<2, world)
+    let report = try world.run()
+    #expect(report.counts.deleted == 2 && report.isInSync, "\(report.held?.reason ?? "")")
+  }
+
   /// A tenth is that of the files that are followed.
   @Test func theLimitIsThatOfWhatIsFollowed() throws {
     let world = try filled(30)

@@ -307,6 +307,36 @@ import Testing
     #expect(show.files == "new1 new2 new3 new4 new5")
   }
 
+  /// A mirror that follows another feed from now on, whose files are all older, keeps the newest of that one.
+  @Test func theFilesOfAnEarlierFeedFillNoPlaces() throws {
+    let old = (1...4).map { "old\($0) 2026-02-0\($0)" }
+    let new = (1...4).map { "new\($0) 2026-01-0\($0)" }
+    let show = Show(keep: 3, old, deletes: true)
+    #expect(try show.pass() == "old2 old3 old4")
+    show.tell(Array(new.prefix(2)))
+    #expect(try show.pass() == "new1 new2")
+    #expect(show.files == "new1 new2 old4")
+    show.tell(new)
+    #expect(try show.pass() == "new3 new4")
+    #expect(show.files == "new2 new3 new4")
+    show.tell(["new4 2026-01-04"])
+    #expect(try show.pass() == "" && show.files == "new2 new3 new4")
+    show.tell(old)
+    #expect(try show.pass() == "old2 old3 old4")
+    #expect(show.files == "old2 old3 old4")
+  }
+
+  /// A feed of a few items may name none of those that it named before: what left it is older, and keeps its order.
+  @Test func aFeedThatWentOnByMoreThanItNamesKeepsTheNewest() throws {
+    let show = Show(keep: 5, ["b 2026-01-02", "a 2026-01-01"], deletes: true)
+    #expect(try show.pass() == "a b")
+    show.tell(["d 2026-01-04", "c 2026-01-03"])
+    #expect(try show.pass() == "c d")
+    show.tell(["f 2026-01-06", "e 2026-01-05"])
+    #expect(try show.pass() == "e f")
+    #expect(show.files == "b c d e f")
+  }
+
   /// What the user deleted is missed by nobody.
   @Test func whatTheUserDeletedKeepsNothingElse() throws {
     let show = Show(keep: 2, ["a 2026-01-01", "b 2026-01-02", "c 2026-01-03"], deletes: true)

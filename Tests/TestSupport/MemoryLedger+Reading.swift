@@ -159,13 +159,11 @@ extension MemoryLedger {
     try read { $0.names[path] }
   }
 
-  package func placedNames() throws(LedgerFailure) -> [(
-    path: RelativePath, date: Timestamp?, first: Timestamp
-  )] {
+  package func placedNames() throws(LedgerFailure) -> [NameRow] {
     let placed = try read { state in state.names.values.filter { state.rows[$0.path] != nil } }
-    return placed.map { ($0.path, $0.date, $0.first) }.sorted {
-      let (left, right) = ($0.1 ?? $0.2, $1.1 ?? $1.2)
-      return left == right ? $0.0 < $1.0 : left > right
+    return placed.sorted {
+      let (left, right) = ($0.date ?? $0.first, $1.date ?? $1.first)
+      return left == right ? $0.path < $1.path : left > right
     }
   }
 

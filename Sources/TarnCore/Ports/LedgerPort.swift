@@ -294,8 +294,8 @@ package protocol LedgerPort: Sendable {
   func names(place: [UInt8], limit: Int) throws(LedgerFailure) -> [NameRow]
   func names(title: [UInt8], date: Timestamp) throws(LedgerFailure) -> [NameRow]
   func name(_ path: RelativePath) throws(LedgerFailure) -> NameRow?
-  /// The files of windows that have a row, with the two times that tell their age, the newest first, then by path.
-  func placedNames() throws(LedgerFailure) -> [(path: RelativePath, date: Timestamp?, first: Timestamp)]
+  /// The files of windows that have a row, the newest by date or first sight first, then by path.
+  func placedNames() throws(LedgerFailure) -> [NameRow]
   func activity() throws(LedgerFailure) -> [Activity]
   func fact(_ name: LedgerFact) throws(LedgerFailure) -> String?
   func close()

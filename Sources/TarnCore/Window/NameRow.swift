@@ -10,6 +10,8 @@ package struct NameRow: Sendable, Equatable {
     case url
     /// By the item's title and date.
     case titleDate = "title-date"
+    /// The feed names none of the files that it named when this one was seen last: it is another feed.
+    case earlierFeed = "earlier-feed"
   }
 
   /// Below the folder.

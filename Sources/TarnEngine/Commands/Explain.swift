@@ -24,7 +24,7 @@ package struct Explanation: Encodable, Sendable {
     package var title: String
     package var date: String?
     package var firstSeen: String
-    /// How it was last recognised: new, guid, url or title-date.
+    /// How it was last recognised: new, guid, url, title-date or earlier-feed.
     package var recognisedBy: String
   }
   package var path: String

@@ -276,9 +276,10 @@ final class PlanBuilder {
     bytes = PassBytes()
     problems = []
     hasBlindSpot = false
+    filteredRows = 0
     plannedDeletions = 0
     plannedNew = 0
-    listPath = nil
+    (listPath, plansList) = (nil, false)
     behindDirectories = []
     plannedUnknown = 0
     plannedAsRecorded = 0

@@ -91,7 +91,7 @@ struct Recognition {
 
   private func find(_ enclosure: Enclosure, by rule: NameRow.Rule) throws -> NameRow? {
     switch rule {
-    case .new: return nil
+    case .new, .earlierFeed: return nil
     case .guid:
       guard let guid = guid(enclosure) else { return nil }
       let rows = try free(ports.ledger.names(guid: guid)).filter { !differs($0, enclosure) }

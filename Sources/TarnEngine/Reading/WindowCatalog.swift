@@ -127,7 +127,16 @@ final class WindowCatalog {
       resolution.names.append(name)
     }
     resolution.doubts = recognition.doubts
-    let kept = try retain(found.map { ($0.name, $0.rank) }, now: now, into: &resolution)
+    let listed = Set(found.map(\.name.path))
+    let isAnotherFeed = !found.isEmpty && found.count == new.count
+    var dropped = try ports.ledger.placedNames().filter { !listed.contains($0.path) }
+    if isAnotherFeed {
+      for index in dropped.indices where dropped[index].rule != .earlierFeed {
+        dropped[index].rule = .earlierFeed
+        resolution.names.append(dropped[index])
+      }
+    }
+    let kept = try retain(found.map { ($0.name, $0.rank) }, dropped: dropped, now: now, into: &resolution)
     for (enclosure, name, _) in found {
       guard kept.contains(name.path) else {
         resolution.tooOld += 1
@@ -139,15 +148,15 @@ final class WindowCatalog {
     return resolution
   }
 
-  /// Which paths are young enough, those included that the feed has dropped.
+  /// Which paths are young enough, those included that the feed has dropped. Of the files of an earlier feed `keep` holds what
+  /// its own leave room for.
   private func retain(
-    _ names: [(row: NameRow, rank: Int)], now: Timestamp, into resolution: inout Resolution
+    _ names: [(row: NameRow, rank: Int)], dropped: [NameRow], now: Timestamp,
+    into resolution: inout Resolution
   ) throws -> Set<RelativePath> {
-    let listed = Set(names.map(\.row.path))
-    guard policy.window.keep != nil || policy.window.maxAge != nil else { return listed }
-    let placed = try ports.ledger.placedNames()
+    guard policy.window.keep != nil || policy.window.maxAge != nil else { return Set(names.map(\.row.path)) }
     var all = Self.aged(names, now: now)
-    for name in placed where !listed.contains(name.path) {
+    for name in dropped {
       let age = NameRow.age(date: name.date, first: name.first, now: now)
       all.append((name.path, age, age, all.count))
     }
@@ -158,15 +167,18 @@ final class WindowCatalog {
     // What is not wanted takes no place among those that are kept.
     let unwanted = all.filter { policy.filter.excludes($0.path) }.map(\.path)
     all.removeAll { policy.filter.excludes($0.path) }
+    let earlier = Set(dropped.lazy.filter { $0.rule == .earlierFeed }.map(\.path))
     // Feeds tell seconds, and the order in the feed decides between files of one.
     all.sort {
+      let areEarlier = (earlier.contains($0.path), earlier.contains($1.path))
+      guard areEarlier.0 == areEarlier.1 else { return areEarlier.1 }
       let (left, right) = ($0.order.seconds, $1.order.seconds)
       return left == right ? $0.rank < $1.rank : left > right
     }
     let most = policy.window.keep ?? .max
     let wanted = all.prefix(most).map(\.path)
     let kept = Set(wanted + unwanted)
-    let known = Set(placed.map(\.path))
+    let known = try Set(ports.ledger.placedNames().map(\.path))
     resolution.expired = known.subtracting(kept)
     if policy.window.keep != nil {
       resolution.newest = Newest(

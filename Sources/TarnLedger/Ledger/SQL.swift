@@ -57,11 +57,6 @@ enum SQL {
   static let lastPrunable = "SELECT number FROM events WHERE \(prunable) ORDER BY number DESC LIMIT 1"
   static let prune = "DELETE FROM events WHERE \(prunable)"
 
-  static let placedNames = """
-    SELECT names.path, date, first FROM names JOIN rows ON rows.path = names.path
-    ORDER BY coalesce(date, first) DESC, names.path
-    """
-
   static let addActivity =
     "INSERT INTO activity (position, \(Activity.columns)) VALUES (?, \(Activity.places))"
 

@@ -192,12 +192,8 @@ extension SQLiteLedger {
     try record("WHERE path = ?", [.blob(path.bytes)])
   }
 
-  package func placedNames() throws(LedgerFailure) -> [(
-    path: RelativePath, date: Timestamp?, first: Timestamp
-  )] {
-    try all(SQL.placedNames) { row throws(LedgerFailure) in
-      (try row.path(0), row.isNull(1) ? nil : try row.timestamp(1), try row.timestamp(2))
-    }
+  package func placedNames() throws(LedgerFailure) -> [NameRow] {
+    try records("WHERE path IN (SELECT path FROM rows) ORDER BY coalesce(date, first) DESC, path")
   }
 
   package func activity() throws(LedgerFailure) -> [Activity] {

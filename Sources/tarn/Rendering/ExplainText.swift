@@ -44,6 +44,7 @@ enum ExplainText {
       case "guid": "by its guid"
       case "url": "by its URL"
       case "title-date": "by its title and date"
+      case "earlier-feed": "by nothing now: it came with an earlier feed"
       default: "by nothing so far: it was seen once"
       }
     var rows = [("item", Message.safe(item.title)), ("known", rule)]
