@@ -105,7 +105,12 @@ extension Tarn {
     case .markerMissing(let reason):
       let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }
       if state != nil, let remains { try refuseOthers(remains) }
-      throw markerMissing(path, reason, state: state)
+      guard request.recreate, request.feed != nil, isGone(path) else {
+        throw markerMissing(path, reason, state: state, name: request.name)
+      }
+      try refuseUnmounted(path)
+      try leaveRemains(path, as: request.folder, state: state, reason)
+      return try makeHome(path, state: state)
     case .notDirectory:
       throw notFolder(path)
     case .foreign where !request.adopt: throw notEmpty(path, request)
@@ -114,18 +119,34 @@ extension Tarn {
       try refuseLost(path, request)
       guard request.feed != nil else {
         try refuseTransfer(request.folder)
-        if let lost = lost(path) { throw lost }
+        if var lost = lost(path) {
+          if request.recreate {
+            lost.hint = "its feed went with it: tarn sync --recreate FEED \(ShellWord.quote(request.folder))"
+          }
+          throw lost
+        }
         throw notMirror(path, "tarn sync FEED \(ShellWord.quote(request.folder))")
       }
-      do {
-        return try FolderHome.make(folder: path, state: state)
-      } catch {
-        let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
-        throw PassFailure(
-          kind, code: error.code.rawValue,
-          "cannot make a mirror of \(Printable.escape(path)): \(error.message)")
-      }
+      return try makeHome(path, state: state)
     }
+  }
+
+  private func makeHome(
+    _ path: String, state: String?
+  ) throws(PassFailure) -> (FolderHome, made: FolderHome.CreatedParts) {
+    do {
+      return try FolderHome.make(folder: path, state: state)
+    } catch {
+      let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
+      throw PassFailure(
+        kind, code: error.code.rawValue,
+        "cannot make a mirror of \(Printable.escape(path)): \(error.message)")
+    }
+  }
+
+  /// Nothing is there, or an empty folder.
+  private func isGone(_ path: String) -> Bool {
+    [.missing, .empty].contains(try? FolderHome.inspect(folder: path, state: nil))
   }
 
   /// A FEED as it is remembered: a local one by its absolute path.
@@ -249,12 +270,19 @@ extension Tarn {
       hint: "to take it, keeping every file that is in it: \(command)")
   }
 
-  func markerMissing(_ path: String, _ reason: String, state: String? = nil) -> PassFailure {
+  /// - Parameter name: of a mirror of the settings.
+  func markerMissing(
+    _ path: String, _ reason: String, state: String? = nil, name: String? = nil
+  ) -> PassFailure {
     let option = state.map { "--state \(ShellWord.quote($0)) " } ?? ""
+    let recreate =
+      name.map { command("sync --recreate \(ShellWord.quote($0))") }
+      ?? "tarn sync --recreate \(option)FEED \(ShellWord.quote(path))"
+    let again = state != nil && isGone(path) ? "to fetch all of it again: \(recreate); " : ""
     return PassFailure(
       .folderUnusable, code: "marker-missing", "\(Printable.escape(path)): \(reason); nothing was changed",
       hint:
-        "mount what belongs there, or put the right folder back; to give the mirror up, keeping its files: "
+        "mount what belongs there, or put the right folder back; \(again)to give the mirror up, keeping its files: "
         + "tarn forget \(option)\(ShellWord.quote(path))")
   }
 
@@ -291,20 +319,23 @@ extension Tarn {
       hint: "mount it; or, to begin anew here: tarn forget \(ShellWord.quote(path))")
   }
 
-  /// Why no pass changes a configured mirror whose folder is none any more, as a pass would say it; nil where it never was one.
+  /// Why no pass changes a configured mirror whose folder is none, or none any more, as a pass would say it; nil where one would
+  /// make it.
   func loss(of settings: MirrorSettings) -> PassFailure? {
     let path = absolute(settings.folder)
-    guard wasMirror(path) else { return nil }
-    switch try? inspect(path, state: settings.state.map(absolute)) {
+    let state = settings.state.map(absolute)
+    switch try? inspect(path, state: state) {
     case .missing, .empty:
+      guard wasMirror(path) else { return nil }
       do throws(PassFailure) {
         try refuseUnmounted(path)
         return folderLost(path, settings.name)
       } catch {
         return error
       }
-    case .foreign: return markerGone(path, command("sync --adopt \(ShellWord.quote(settings.name))"))
-    case .mirror, .markerMissing, .notDirectory, nil: return nil
+    case .foreign: return settings.adopts ? nil : notEmpty(path, SyncRequest(settings, credentials: nil))
+    case .markerMissing(let reason): return markerMissing(path, reason, state: state, name: settings.name)
+    case .mirror, .notDirectory, nil: return nil
     }
   }
 

@@ -80,7 +80,7 @@ extension Tarn {
   }
 
   /// A mirror whose marker is gone: what is left of its state goes, if that is surely its own.
-  private func leaveRemains(
+  func leaveRemains(
     _ path: String, as name: String, state: String?, _ reason: String
   ) throws(PassFailure) {
     let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }

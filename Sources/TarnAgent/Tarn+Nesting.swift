@@ -22,9 +22,24 @@ extension Tarn {
     }
   }
 
-  /// Refuses a folder that is no mirror, and is a part of one.
+  /// The folder of a mirror that lay around a path and was moved or deleted; nil where none of this user's did.
+  private func lostFolder(around path: String) -> String? {
+    let places = [path, resolved(path)].map { Array($0.utf8) }
+    return registry?.mirrors().map(\.folder).first { folder in
+      let front = Array(folder.utf8) + [UInt8(ascii: "/")]
+      return places.contains { $0.starts(with: front) }
+    }
+  }
+
+  /// Refuses a folder that is no mirror, and is a part of one, or of one that is gone.
   func refuseInside(_ path: String) throws(PassFailure) {
-    guard let outer = mirrorFolder(around: path) else { return }
+    guard let outer = mirrorFolder(around: path) else {
+      guard let lost = lostFolder(around: path) else { return }
+      throw PassFailure(
+        .folderUnusable, code: "no-folder",
+        "\(Printable.escape(path)) is no mirror; \(Printable.escape(lost)) was one, and its folder was moved or deleted",
+        hint: lossHint(lost))
+    }
     throw PassFailure(
       .folderUnusable, code: "not-a-mirror",
       "\(Printable.escape(path)) is no mirror, but lies in the mirror \(Printable.escape(outer))",
@@ -41,6 +56,11 @@ extension Tarn {
       throw overlap(
         "\(Printable.escape(path)) lies in the mirror \(Printable.escape(outer))",
         "to bring that one up to date: tarn sync \(ShellWord.quote(outer)); or choose a folder beside it")
+    }
+    if let outer = lostFolder(around: path) {
+      throw overlap(
+        "\(Printable.escape(path)) lies in \(Printable.escape(outer)), which was a mirror and was moved or deleted",
+        "choose a folder beside it; \(lossHint(outer) ?? "")")
     }
     if let state, let outer = mirrorFolder(around: state), !outer.utf8.elementsEqual(path.utf8) {
       throw overlap(

@@ -27,6 +27,23 @@ import Testing
     #expect(hostLine(30, asked: nil, nil) == "host: http://h:80 is left alone \(until)")
   }
 
+  /// Who asks about one mirror is told what keeps that one waiting.
+  @Test func theHostsOfOtherMirrorsAreNotToldBesideOne() {
+    var agent = AgentDocument(version: "1", process: 7, started: Samples.now.rfc3339, settingsRead: "")
+    agent.restingHosts = [["a"], ["b", "c"], nil].map { mirrors in
+      var host = AgentDocument.RestingHost(host: mirrors?[0] ?? "old", until: Samples.now.rfc3339)
+      host.mirrors = mirrors
+      return host
+    }
+    func hosts(_ mirrors: [String]?) -> [String] {
+      AgentText.lines(agent, of: mirrors, now: Samples.now, style: Style(isOn: false), check: "c").dropFirst()
+        .compactMap { $0.split(separator: " ").dropFirst().first.map(String.init) }
+    }
+    #expect(hosts(["c"]) == ["b", "old"])
+    #expect(hosts([]) == ["old"])
+    #expect(hosts(nil) == ["a", "b", "old"])
+  }
+
   /// No host is left alone for longer than an hour; what it asked for may be more.
   @Test func whatAHostAskedForIsToldWhole() {
     var agent = AgentDocument(version: "1", process: 7, started: Samples.now.rfc3339, settingsRead: "")

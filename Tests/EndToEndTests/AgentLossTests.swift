@@ -71,6 +71,41 @@ final class AgentLossTests: AgentHouse {
     #expect(log.contains("files: in sync: 1 file, 4 B (1 fetched) in "), "\(log)")
   }
 
+  /// The record that lies elsewhere goes with the order.
+  @Test(arguments: [true, false]) func aMirrorWhoseStateIsElsewhereIsMadeAnew(hasAgent: Bool) throws {
+    try settings(
+      "[mirror.files]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(folder)\"\nstate = \"\(place.path)/kept\"\n"
+    )
+    if hasAgent { try start() }
+    #expect(try tarn("sync", "files").status == 0)
+    try FileManager.default.removeItem(atPath: folder)
+    let refused = try tarn("sync", "files")
+    #expect(refused.status == 73 && refused.errors.contains("tarn sync --recreate files"), "\(refused)")
+    try waitUntil("the status says so") {
+      let status = try tarn("status").output
+      return status.contains("failing") && status.contains("tarn sync --recreate files")
+    }
+    let anew = try tarn("sync", "--recreate", "files")
+    #expect(anew.status == 0 && place.text("files/a.iso") == "aaa\n", "\(anew)")
+    let byHand = try tarn("sync", "--state", place.path + "/kept", folder)
+    #expect(byHand.status == 0, "\(byHand)")
+  }
+
+  /// A pass would refuse it, and the status says the same.
+  @Test func aFolderThatIsNotEmptyIsTakenByOrderOnly() throws {
+    try place.write("text", to: "files/notes")
+    let refused = try tarn("sync", "files")
+    let status = try tarn("status")
+    for text in [refused.errors, status.output] {
+      #expect(
+        text.contains("is not empty, and no mirror of Tarn's") && text.contains("tarn sync --adopt files"),
+        "\(text)")
+    }
+    #expect(!status.output.contains("next: "), "\(status)")
+    #expect(try tarn("sync", "--adopt", "files").status == 0)
+    #expect(try tarn("status").output.contains("in sync"))
+  }
+
   /// Whoever looks after the other place, by hand, does not let the agent fetch all of it again.
   @Test(arguments: [true, false]) func aSyncOfTheOtherPlaceLetsNothingGo(hasAgent: Bool) throws {
     if hasAgent { try start() }

@@ -138,6 +138,36 @@ struct KnownMirrorsTests {
     #expect(nothing.status == 64 && nothing.output.isEmpty, "\(nothing)")
   }
 
+  /// What lies where a mirror was moved away may have to go again for it.
+  @Test func noMirrorIsMadeWhereOneWasMovedAway() throws {
+    let (old, path) = (place.path + "/old", place.path + "/old/sub")
+    try #require(try tarn("sync", server.url("SHA256SUMS"), old).status == 0)
+    try FileManager.default.moveItem(atPath: old, toPath: place.path + "/moved")
+    for isThere in [false, true] {
+      if isThere { try place.write("text", to: "old/notes") }
+      let inside = try tarn("sync", server.url("SHA256SUMS"), path)
+      #expect(
+        inside.status == 64 && inside.errors.contains("lies in \(old), which was a mirror")
+          && inside.errors.contains("tarn forget \(old)\n"), "\(inside)")
+      #expect(!place.exists("old/sub"))
+      for command in ["status", "explain"] {
+        let asked = try tarn(command, path + "/f1")
+        #expect(
+          asked.status == 73 && asked.errors.contains(old) && !asked.errors.contains("tarn sync FEED"),
+          "\(asked)")
+      }
+    }
+    try #require(try tarn("forget", old).status == 0)
+    #expect(try tarn("sync", server.url("SHA256SUMS"), path).status == 0)
+  }
+
+  @Test func whatLacksToMakeOneAnewByHandIsSaid() throws {
+    try withALostFolder("gone")
+    let lacking = try tarn("sync", "--recreate", "gone")
+    #expect(lacking.status == 73 && lacking.errors.contains("tarn sync --recreate FEED gone\n"), "\(lacking)")
+    #expect(try tarn("sync", "--recreate", server.url("SHA256SUMS"), "gone").status == 0)
+  }
+
   /// Beside an agent the same: it does not know of it.
   @Test func besideAnAgentItIsShownToo() throws {
     try withALostFolder("gone", "other")

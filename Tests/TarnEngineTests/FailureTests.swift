@@ -287,6 +287,31 @@ import Testing
     #expect(failure?.kind == .stopped)
   }
 
+  /// Another pass alone would meet the same.
+  @Test(arguments: [401, 403, 404, 407, 410, 429, 451, 500, 502, 503, 507])
+  func whatHelpsAFeedThatIsRefusedIsSaid(_ status: Int) throws {
+    let world = World()
+    world.location = .remote(url: "http://feed.example/list")
+    world.server.answer("http://feed.example/list", FakeAnswer(status: status))
+    let failure = #expect(throws: PassFailure.self) { try world.run() }
+    #expect(failure?.code == "http-\(status)" && failure?.hint != nil)
+    #expect(try world.ledger.fact(.failureHint) == failure?.hint)
+  }
+
+  @Test(arguments: [
+    DownloadFailure.Code.resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .tooManyRedirects,
+    .redirectRefused, .addressRefused,
+  ])
+  func whatHelpsAFeedThatDoesNotComeIsSaid(_ code: DownloadFailure.Code) throws {
+    let world = World()
+    world.location = .remote(url: "http://feed.example/list")
+    world.server.answer(
+      "http://feed.example/list",
+      FakeAnswer(failure: (0, DownloadFailure(code, "it did not come", isTransient: false))))
+    let failure = #expect(throws: PassFailure.self) { try world.run() }
+    #expect(failure?.code == code.rawValue && failure?.hint != nil)
+  }
+
   // MARK: The network's thread
 
   /// More bytes than are taken at once come before the exchange has an id: it is resumed all the same.

@@ -58,7 +58,7 @@ import Testing
     let world = mirror()
     #expect(try narrow(world).isInSync)
     let document = try status(world)
-    #expect(document.state == "interrupted" && document.lastSuccess == nil)
+    #expect(document.state == "idle" && document.lastSuccess == nil)
     #expect(try world.run().isInSync)
     #expect(try status(world).state == "idle")
   }

@@ -180,6 +180,13 @@ import Testing
       ])
   }
 
+  @Test func whatAHostAskedOfOneIsNoFaultOfAnother() {
+    let budget = bench.restingBudget()
+    bench.leave(budget, bench.enter(budget, mirror: "b"), .asked(retryAfter: 600))
+    #expect(budget.snapshot().resting.map(\.isAsked) == [true, false])
+    #expect(budget.snapshot().resting.map(\.mirrors) == [["b"], ["a"]])
+  }
+
   @Test func oneTriesWhenTheRestIsOver() {
     let budget = bench.restingBudget()
     bench.clock.advance(.seconds(31))

@@ -128,7 +128,7 @@ extension Tarn {
       if document.feed != feed { (document.feed, document.format) = (feed, nil) }
       return document
     } catch {
-      guard error.code == "no-folder" || error.code == "not-a-mirror" else { throw error }
+      guard ["no-folder", "not-a-mirror", "marker-missing"].contains(error.code) else { throw error }
       var document = StatusDocument(settings)
       if let loss = loss(of: settings) {
         (document.state, document.lastFailure, document.hint) = ("failing", loss.message, loss.hint)

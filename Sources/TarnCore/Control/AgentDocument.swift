@@ -36,7 +36,8 @@ package struct AgentDocument: Codable, Sendable, Equatable {
   package var settingsCheck: String?
   /// Settings that only a restart takes up.
   package var needRestart: [String] = []
-  /// Hosts that some mirrors leave alone for a while, and until when (RFC 3339).
+  /// Hosts that some mirrors leave alone for a while, and until when (RFC 3339): a host that asked some of them, and failed others,
+  /// is named twice.
   package var restingHosts: [RestingHost] = []
 
   package struct RestingHost: Codable, Sendable, Equatable {

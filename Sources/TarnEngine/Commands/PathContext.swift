@@ -83,7 +83,9 @@ struct PathContext {
   private static func lastPass(_ ledger: any LedgerPort, holder: Int32?) throws -> LastPass {
     let outcome = try ledger.fact(.outcome)
     if holder != nil, outcome == "running" { return .atWork }
-    guard let wanted = try ledger.fact(.entriesWanted).flatMap({ Int($0) }) else { return .none }
+    guard outcome != nil, let wanted = try ledger.fact(.entriesWanted).flatMap({ Int($0) }) else {
+      return .none
+    }
     if outcome == "running" || outcome == "stopped" { return .cut }
     let named = try ledger.problemCounts().values.reduce(0, +)
     let done = try [LedgerFact.entriesCurrent, .entriesKept].reduce(named) { sum, name in

@@ -352,6 +352,19 @@ struct FeedReader {
     private var hint: String? {
       switch code {
       case "http-404", "http-410": "check the address of the feed; nothing was changed"
+      case "http-401", "http-407": "give what the server wants to see: --netrc, or --header-file FILE"
+      case "http-403":
+        "check the address of the feed; if one has to log in there, give what the server wants to see: --netrc, or "
+          + "--header-file FILE"
+      case "http-451": "give another address of the feed: its server may not give it to everybody"
+      case "http-429" where retryAfter != nil, "http-503" where retryAfter != nil:
+        "wait as long as it asks; a pass before that may be refused again"
+      case "http-429": "try again later, and read the feed more seldom"
+      case "connection-refused", "host-not-found", "timed-out", "too-slow", "connection-lost",
+        "body-truncated":
+        "check the feed's address, and the way to its server; the next pass tries again"
+      case "too-many-redirects", "redirect-refused":
+        "open the feed's address with a browser, and give the address that it ends at"
       case "tls-failed" where message.contains("self-signed") || message.contains("issuer"):
         "give the authority that signed its certificate with --cacert FILE"
       case "tls-failed" where message.contains("authority's certificate"):

@@ -19,9 +19,9 @@ struct MirrorRecord {
     outcome = try ledger.fact(.outcome)
   }
 
-  /// Writes it down again. A mirror that waited for a pass to end waits for one still.
+  /// Writes it down again. A mirror that waited for a pass to end waits for one still, and one that was never synced for its first.
   var changes: [LedgerChange] {
-    guard let outcome else { return [.fact(.outcome, "stopped")] }
+    guard let outcome else { return [.fact(.outcome, nil)] }
     return facts.map { .fact($0.name, $0.value) }
       + [.fact(.outcome, outcome == "running" ? "stopped" : outcome)]
   }

@@ -333,10 +333,11 @@ struct BudgetState {
     resting.compactMap { circuits[$0]?.breaker.wait(now: now) }.min()
   }
 
-  /// Hosts that some mirror leaves alone, in their order; each once, with the longest rest.
+  /// Hosts that some mirror leaves alone, in their order; each once for those that it asked and once for those that it failed,
+  /// with the longest rest.
   func rests(now: Instant) -> [Rest] {
-    var rests: [String: Rest] = [:]
-    var mirrors: [String: Set<String>] = [:]
+    var rests: [RestKey: Rest] = [:]
+    var mirrors: [RestKey: Set<String>] = [:]
     for (gate, circuit) in circuits {
       let rest: Rest
       let wish = circuit.wish(at: now)
@@ -347,12 +348,19 @@ struct BudgetState {
         guard until > now else { continue }
         rest = Rest(origin: gate.route.origin, until: until, askedUntil: wish)
       }
-      let known = rests[rest.origin.text]
-      mirrors[rest.origin.text, default: []].insert(gate.mirror)
-      if known == nil || known?.end ?? Instant() < rest.end { rests[rest.origin.text] = rest }
+      let key = RestKey(host: rest.origin.text, isAsked: wish != nil)
+      let known = rests[key]
+      mirrors[key, default: []].insert(gate.mirror)
+      if known == nil || known?.end ?? Instant() < rest.end { rests[key] = rest }
     }
-    for (host, names) in mirrors { rests[host]?.mirrors = names.sorted() }
-    return rests.values.sorted { $0.origin.text < $1.origin.text }
+    for (key, names) in mirrors { rests[key]?.mirrors = names.sorted() }
+    return rests.sorted { ($0.key.host, $0.key.isAsked ? 0 : 1) < ($1.key.host, $1.key.isAsked ? 0 : 1) }
+      .map(\.value)
+  }
+
+  private struct RestKey: Hashable {
+    var host: String
+    var isAsked: Bool
   }
 
   // MARK: - Circuits

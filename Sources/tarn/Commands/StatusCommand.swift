@@ -118,19 +118,23 @@ struct StatusCommand: ParsableCommand {
     return lines.flatMap { $0.contains("tarn ") ? [$0] : Columns.wrapped($0, width) }
   }
 
-  /// What is said of the agent, if there is one.
+  /// What is said of the agent, if there is one: of its hosts those of the mirrors that were named.
   static func head(_ reading: Reading, _ session: Session) -> [String] {
     guard !session.isQuiet else { return [] }
     guard let agent = reading.agent else {
       return reading.agentFailure?.code == PassFailure.silentAgent ? [AgentText.silent(session.style)] : []
     }
     let check = session.sources.paths.command("config check")
-    return AgentText.lines(agent, now: session.now, style: session.style, check: check)
+    return AgentText.lines(
+      agent, of: reading.isOfNamed ? reading.documents.map(\.name) : nil, now: session.now,
+      style: session.style, check: check)
   }
 
   /// What could be read, and why the rest could not.
   struct Reading {
     var agent: AgentDocument?
+    /// Somebody named the mirrors.
+    var isOfNamed = false
     /// Why no agent was asked, where there is one; nil for no agent.
     var agentFailure: PassFailure?
     var documents: [StatusDocument] = []
@@ -186,7 +190,7 @@ struct StatusCommand: ParsableCommand {
 
   /// From the agent where it has the mirror, else from the ledger.
   private func read(_ session: Session) -> Reading {
-    var reading = Reading()
+    var reading = Reading(isOfNamed: !mirrors.isEmpty)
     var known: [StatusDocument] = []
     do throws(PassFailure) {
       if let answer = try AgentLink(session.sources).status(problemLimit: problemLimit(session)) {

@@ -8,8 +8,12 @@ enum AgentText {
   /// `agent: process 812 for 3 hours, 2 of 4 passes at work, 14 transfers, 8.1 MiB/s of at most 10.0 MiB/s`, and what
   /// needs attention.
   ///
-  /// - Parameter check: the command that says what is wrong with the settings, of an agent that does not say.
-  static func lines(_ agent: AgentDocument, now: Timestamp, style: Style, check: String) -> [String] {
+  /// - Parameters:
+  ///   - mirrors: of the hosts that are left alone those of these mirrors are told; nil for all.
+  ///   - check: the command that says what is wrong with the settings, of an agent that does not say.
+  static func lines(
+    _ agent: AgentDocument, of mirrors: [String]? = nil, now: Timestamp, style: Style, check: String
+  ) -> [String] {
     let age =
       Timestamp(rfc3339: agent.started).map { " for \(Durations.span(max(1, now.seconds - $0.seconds)))" }
       ?? ""
@@ -34,7 +38,11 @@ enum AgentText {
       let names = agent.needRestart.map { Printable.escape($0) }.joined(separator: ", ")
       lines.append(style.paint("settings:", .warning) + " a restart takes up \(names)")
     }
-    lines += agent.restingHosts.map { style.paint("host:", .warning) + " " + rest($0, now: now) }
+    let hosts = agent.restingHosts.filter { host in
+      guard let mirrors, let theirs = host.mirrors else { return true }
+      return !Set(mirrors).isDisjoint(with: theirs)
+    }
+    lines += hosts.map { style.paint("host:", .warning) + " " + rest($0, now: now) }
     return lines
   }
 
