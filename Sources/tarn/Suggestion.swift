@@ -23,6 +23,20 @@ enum Suggestion {
     "completions": "--generate-completion-script bash", "version": "--version",
   ]
 
+  /// The same below a command that has commands of its own.
+  private static let wordsBelow = [
+    "tarn trash": [
+      "ls": "list", "show": "list", "status": "list", "rm": "empty", "remove": "empty", "delete": "empty",
+      "purge": "empty", "clear": "empty", "clean": "empty", "prune": "empty", "undo": "restore",
+      "recover": "restore", "get": "restore",
+    ],
+    "tarn config": [
+      "get": "show", "list": "show", "ls": "show", "cat": "show", "print": "show", "dump": "show",
+      "validate": "check", "test": "check", "lint": "check", "verify": "check", "rm": "unset",
+      "remove": "unset", "delete": "unset", "reset": "unset",
+    ],
+  ]
+
   /// A word that stands where a command is expected and is none.
   struct Unknown: Equatable {
     /// The commands before it: `tarn trash`.
@@ -52,7 +66,8 @@ enum Suggestion {
 
   private static func nearest(_ word: String, _ names: [String], below path: String) -> String? {
     let word = word.lowercased()
-    if path == "tarn", let known = otherWords[word] { return known }
+    let words = path == "tarn" ? otherWords : wordsBelow[path] ?? [:]
+    if let known = words[word] { return known }
     return Spelling.nearest(word, names)
   }
 }

@@ -61,6 +61,15 @@ import Testing
 
   @Test(
     arguments: [
+      (["trash", "ls"], "list"), (["trash", "rm"], "empty"), (["trash", "lst"], "list"),
+      (["config", "get"], "show"), (["config", "delete"], "unset"), (["config", "xyz"], nil),
+    ] as [([String], String?)]) func suggestionsBelow(_ words: [String], _ meant: String?)
+  {
+    #expect(Suggestion.unknown(words)?.suggestion == meant && Suggestion.unknown(words)?.word == words[1])
+  }
+
+  @Test(
+    arguments: [
       ("sync", "-j", "--connections N"), ("sync", "--bwlimit", "--limit-rate RATE"),
       ("plan", "-P", "--connections N"),
       ("status", "-w", "--watch"), ("status", "--follow", "--watch"), ("events", "-f", "--follow"),

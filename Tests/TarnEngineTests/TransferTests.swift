@@ -218,6 +218,24 @@ import Testing
     #expect(world.trash == ["one"])
   }
 
+  /// A server that knows no conditions gives all of it each time; one may give a tag to every answer.
+  @Test(arguments: [false, true]) func theSameBytesAreNoUpdate(_ isTagged: Bool) throws {
+    let world = World()
+    world.add(world.bareEntry("a"))
+    for number in 0..<3 {
+      world.server.put(World.host + "a", "one".bytes, etag: isTagged ? "\"\(number)\"" : nil)
+      let report = try world.run()
+      #expect(report.isInSync && report.counts.fetched == (number == 0 ? 1 : 0))
+      #expect(report.counts.revalidated == (number == 0 ? 0 : 1) && report.counts.updated == 0)
+      #expect(world.row("a")?.etag == (isTagged ? "\"\(number)\"" : nil))
+      #expect(try world.trash.isEmpty && world.folder.partials().isEmpty)
+      #expect(world.log.done.count == (number == 0 ? 1 : 0))
+    }
+    world.server.put(World.host + "a", "two".bytes, etag: nil)
+    #expect(try world.run().counts.updated == 1)
+    #expect(world.trash == ["one"] && world.text("a") == "two")
+  }
+
   @Test func aListingThatOnlyPrintsDifferentlyCostsNoBody() throws {
     let world = World()
     world.add(world.bareEntry("a", listing: "3.0K"))

@@ -358,7 +358,8 @@ import Testing
     let path = try #require(show.world.files.keys.first { $0.contains(" a.") })
     let answer = try show.explain(path)
     #expect(
-      answer.state == "current" && answer.summary.contains("beyond --keep or --max-age there are 1 file"))
+      answer.state == "current"
+        && answer.summary.contains("1 file of this mirror is beyond --keep or --max-age"))
   }
 
   @Test func whatWentIsExplained() throws {

@@ -49,9 +49,12 @@ struct PassWords: Sendable {
     return named.filter { $0.0 > 0 }.map { "\(Units.grouped($0.0)) \($0.1)" }
   }
 
-  /// `planned: 4 files, 1.2 MiB; 1 already there`.
+  /// `planned: 4 files, 1.2 MiB and 2 of unknown size; 1 already there`.
   static func planned(_ report: PassReport) -> String {
-    "planned: \(amount(report.counts.planned, report.bytes.planned)); "
+    let unknown =
+      report.bytes.planned > 0 && report.bytes.unknownSizes > 0
+      ? " and \(Units.grouped(report.bytes.unknownSizes)) of unknown size" : ""
+    return "planned: \(amount(report.counts.planned, report.bytes.planned))\(unknown); "
       + "\(Units.grouped(report.counts.current)) already there"
   }
 

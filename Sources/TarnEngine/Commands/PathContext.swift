@@ -212,7 +212,8 @@ extension PathContext {
     }
     let others = unlisted == 1 ? "1 file" : "\(Units.grouped(unlisted)) files"
     guard !isOfWindow else {
-      return "; beyond --keep or --max-age there are \(others) of this mirror, and this may be one of them"
+      return
+        "; \(others) of this mirror \(unlisted == 1 ? "is" : "are") beyond --keep or --max-age, and this may be one of them"
     }
     return "; the feed no longer lists \(others) of this mirror, and this may be one of them"
   }

@@ -11,6 +11,11 @@ extension Conductor {
       partial.discard()
       return drop(id)
     }
+    if let row = Self.sameAsBefore(job, sealed, head) {
+      partial.discard()
+      if try ports.ledger.partial(row.path) != nil { try ports.ledger.apply([.dropPartial(row.path)]) }
+      return try revalidated(job, as: row)
+    }
     try publisher.start()
     jobs[id]?.isPublishing = true
     publishing += 1
@@ -24,6 +29,17 @@ extension Conductor {
         expectation: job.action.present.map { .present($0) } ?? .absent,
         trashName: job.action.present == nil ? "" : ports.random.name(), row: row,
         displacesOwn: job.displacesOwn, isCopy: job.isCopy))
+  }
+
+  /// A server that knows no conditions sends the same bytes each time: the file that is there is as good.
+  ///
+  /// - Returns: its row, with what the server says now; nil where it is another file.
+  private static func sameAsBefore(_ job: Job, _ sealed: Sealed, _ head: ResponseHead?) -> Row? {
+    guard job.action.kind == .revalidate, var row = job.action.row, row.digest == sealed.digest,
+      row.lastModified == head?.lastModified
+    else { return nil }
+    row.etag = head?.etag
+    return row
   }
 
   func published(_ id: UInt64, _ outcome: PublishOutcome) {

@@ -425,18 +425,19 @@ final class Conductor {
 
   // MARK: Results
 
-  /// The server's copy is the one that is there: only the ledger learns what the listing says now.
-  func revalidated(_ job: Job) throws {
+  /// The server's copy is the one that is there: only the ledger learns what the listing and the server say now.
+  ///
+  /// - Parameter said: its row, with what the server says; nil for as it was.
+  func revalidated(_ job: Job, as said: Row? = nil) throws {
     jobs[job.id] = nil
     space.giveBack(job.reserved)
     over(job, isPlaced: true)
     counts.revalidated += 1
     bytes.confirmed.addSaturated(job.action.row?.identity.size ?? 0)
-    guard var row = job.action.row else { return }
-    if row.fingerprint != job.entry.fingerprint {
-      row.fingerprint = job.entry.fingerprint
-      try ports.ledger.apply([.row(row)])
-    }
+    guard let before = job.action.row else { return }
+    var row = said ?? before
+    row.fingerprint = job.entry.fingerprint
+    if row != before { try ports.ledger.apply([.row(row)]) }
     progress.finish(job.id, bytes: 0, isLearned: job.entry.size == nil)
   }
 
