@@ -38,7 +38,8 @@ extension Tarn {
     }
     switch try inspect(path, state: state) {
     case .mirror(let home): return home
-    case .markerMissing(let reason): throw markerMissing(path, reason, state: state)
+    case .markerMissing(let reason):
+      throw markerMissing(path, reason, state: state, name: place == nil ? nil : folder)
     case .missing:
       try refuseUnmounted(path)
       try refuseTransfer(folder)
@@ -103,14 +104,8 @@ extension Tarn {
     switch found {
     case .mirror(let home): return (home, FolderHome.CreatedParts())
     case .markerMissing(let reason):
-      let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }
-      if state != nil, let remains { try refuseOthers(remains) }
-      guard request.recreate, request.feed != nil, isGone(path) else {
-        throw markerMissing(path, reason, state: state, name: request.name)
-      }
-      try refuseUnmounted(path)
-      try leaveRemains(path, as: request.folder, state: state, reason)
-      return try makeHome(path, state: state)
+      try refuseOthers(path, state: state)
+      throw markerMissing(path, reason, state: state, name: request.name)
     case .notDirectory:
       throw notFolder(path)
     case .foreign where !request.adopt: throw notEmpty(path, request)
@@ -127,20 +122,14 @@ extension Tarn {
         }
         throw notMirror(path, "tarn sync FEED \(ShellWord.quote(request.folder))")
       }
-      return try makeHome(path, state: state)
-    }
-  }
-
-  private func makeHome(
-    _ path: String, state: String?
-  ) throws(PassFailure) -> (FolderHome, made: FolderHome.CreatedParts) {
-    do {
-      return try FolderHome.make(folder: path, state: state)
-    } catch {
-      let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
-      throw PassFailure(
-        kind, code: error.code.rawValue,
-        "cannot make a mirror of \(Printable.escape(path)): \(error.message)")
+      do {
+        return try FolderHome.make(folder: path, state: state)
+      } catch {
+        let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
+        throw PassFailure(
+          kind, code: error.code.rawValue,
+          "cannot make a mirror of \(Printable.escape(path)): \(error.message)")
+      }
     }
   }
 
@@ -275,20 +264,23 @@ extension Tarn {
     _ path: String, _ reason: String, state: String? = nil, name: String? = nil
   ) -> PassFailure {
     let option = state.map { "--state \(ShellWord.quote($0)) " } ?? ""
-    let recreate =
-      name.map { command("sync --recreate \(ShellWord.quote($0))") }
-      ?? "tarn sync --recreate \(option)FEED \(ShellWord.quote(path))"
-    let again = state != nil && isGone(path) ? "to fetch all of it again: \(recreate); " : ""
+    let forget =
+      name.map { name in
+        let word = ShellWord.quote(name)
+        let after = isGone(path) ? "to fetch all of it again" : "to begin anew, keeping its files"
+        return
+          "\(after): \(command("forget \(word)")), then: \(command("sync \(isGone(path) ? "" : "--adopt ")\(word)"))"
+      } ?? "to give the mirror up, keeping its files: tarn forget \(option)\(ShellWord.quote(path))"
     return PassFailure(
       .folderUnusable, code: "marker-missing", "\(Printable.escape(path)): \(reason); nothing was changed",
-      hint:
-        "mount what belongs there, or put the right folder back; \(again)to give the mirror up, keeping its files: "
-        + "tarn forget \(option)\(ShellWord.quote(path))")
+      hint: "mount what belongs there, or put the right folder back; \(forget)")
   }
 
   /// A mirror of the settings whose folder somebody moved or deleted: all of it would be fetched again.
   func refuseLost(_ path: String, _ request: SyncRequest) throws(PassFailure) {
-    guard let name = request.name, !request.recreate, !request.adopt, wasMirror(path) else { return }
+    guard let name = request.name, !request.recreate, wasMirror(path) else { return }
+    // What is there is taken by `--adopt`; it is no order to fetch what is not.
+    guard !request.adopt || isGone(path) else { return }
     throw folderLost(path, name)
   }
 
@@ -334,7 +326,13 @@ extension Tarn {
         return error
       }
     case .foreign: return settings.adopts ? nil : notEmpty(path, SyncRequest(settings, credentials: nil))
-    case .markerMissing(let reason): return markerMissing(path, reason, state: state, name: settings.name)
+    case .markerMissing(let reason):
+      do throws(PassFailure) {
+        try refuseOthers(path, state: state)
+        return markerMissing(path, reason, state: state, name: settings.name)
+      } catch {
+        return error
+      }
     case .mirror, .notDirectory, nil: return nil
     }
   }

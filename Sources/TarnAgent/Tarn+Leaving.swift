@@ -80,7 +80,7 @@ extension Tarn {
   }
 
   /// A mirror whose marker is gone: what is left of its state goes, if that is surely its own.
-  func leaveRemains(
+  private func leaveRemains(
     _ path: String, as name: String, state: String?, _ reason: String
   ) throws(PassFailure) {
     let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }
@@ -126,7 +126,13 @@ extension Tarn {
   /// A state directory serves one mirror.
   ///
   /// - Throws: `usage` when the list of mirrors says that this one is another's.
-  func refuseOthers(_ home: FolderHome) throws(PassFailure) {
+  func refuseOthers(_ path: String, state: String?) throws(PassFailure) {
+    guard state != nil else { return }
+    let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }
+    if let remains { try refuseOthers(remains) }
+  }
+
+  private func refuseOthers(_ home: FolderHome) throws(PassFailure) {
     let known = registry?.mirrors() ?? []
     let state = Printable.escape(home.stateDirectory)
     if let other = known.first(where: { $0.id == home.id && !$0.isAt(home.folder) }) {

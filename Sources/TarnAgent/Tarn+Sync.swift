@@ -370,7 +370,8 @@ extension Tarn {
       } catch {
         throw PassFailure(error)
       }
-    case .markerMissing(let reason): throw markerMissing(path, reason)
+    case .markerMissing(let reason):
+      throw markerMissing(path, reason, state: request.state.map(absolute), name: request.name)
     case .notDirectory:
       throw notFolder(path)
     case .missing, .empty:

@@ -5,7 +5,10 @@ extension Pass {
   func readWindow(
     _ document: FeedReader.Document, _ reader: FeedReader, _ builder: PlanBuilder
   ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
-    let catalog = WindowCatalog(ports: ports, policy: request.policy, stop: stop)
+    let before = try ports.ledger.fact(.feed)
+    let catalog = WindowCatalog(
+      ports: ports, policy: request.policy, isAnotherFeed: before != nil && before != request.feed.text,
+      stop: stop)
     var others: [FeedItem] = []
     // Positions count from the first page on.
     var (pageStart, position) = (0, 0)

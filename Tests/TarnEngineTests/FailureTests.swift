@@ -288,7 +288,7 @@ import Testing
   }
 
   /// Another pass alone would meet the same.
-  @Test(arguments: [401, 403, 404, 407, 410, 429, 451, 500, 502, 503, 507])
+  @Test(arguments: [400, 401, 403, 404, 405, 407, 410, 429, 451, 500, 503])
   func whatHelpsAFeedThatIsRefusedIsSaid(_ status: Int) throws {
     let world = World()
     world.location = .remote(url: "http://feed.example/list")
@@ -300,7 +300,7 @@ import Testing
 
   @Test(arguments: [
     DownloadFailure.Code.resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .tooManyRedirects,
-    .redirectRefused, .addressRefused,
+    .redirectRefused, .addressRefused, .hostResting,
   ])
   func whatHelpsAFeedThatDoesNotComeIsSaid(_ code: DownloadFailure.Code) throws {
     let world = World()

@@ -312,8 +312,15 @@ import Testing
     let old = (1...4).map { "old\($0) 2026-02-0\($0)" }
     let new = (1...4).map { "new\($0) 2026-01-0\($0)" }
     let show = Show(keep: 3, old, deletes: true)
+    // What is read there the world says.
+    func follow(_ feed: String) {
+      let file = #filePath.replacing("WindowKeepTests.swift", with: feed)
+      show.world.location = .local(path: Array(file.utf8))
+    }
+    follow("PassTests.swift")
     #expect(try show.pass() == "old2 old3 old4")
     show.tell(Array(new.prefix(2)))
+    follow("PagesTests.swift")
     #expect(try show.pass() == "new1 new2")
     #expect(show.files == "new1 new2 old4")
     show.tell(new)
@@ -322,8 +329,25 @@ import Testing
     show.tell(["new4 2026-01-04"])
     #expect(try show.pass() == "" && show.files == "new2 new3 new4")
     show.tell(old)
+    follow("PassTests.swift")
     #expect(try show.pass() == "old2 old3 old4")
     #expect(show.files == "old2 old3 old4")
+    // One item may be of both.
+    show.tell(["old4 2026-02-04"] + new)
+    follow("PagesTests.swift")
+    #expect(try show.pass() == "new3 new4")
+    #expect(show.files == "new3 new4 old4")
+  }
+
+  /// A server may give another show for once: what was kept stays.
+  @Test func otherItemsAtTheSameAddressExpireNothing() throws {
+    let kept = (1...4).map { "kept\($0) 2026-02-0\($0)" }
+    let show = Show(keep: 4, kept, deletes: true)
+    #expect(try show.pass() == "kept1 kept2 kept3 kept4")
+    show.tell((1...4).map { "other\($0) 2024-01-0\($0)" })
+    #expect(try show.pass() == "" && show.files == "kept1 kept2 kept3 kept4")
+    show.tell(kept)
+    #expect(try show.pass() == "")
   }
 
   /// A feed of a few items may name none of those that it named before: what left it is older, and keeps its order.

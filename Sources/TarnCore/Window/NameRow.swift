@@ -10,7 +10,7 @@ package struct NameRow: Sendable, Equatable {
     case url
     /// By the item's title and date.
     case titleDate = "title-date"
-    /// The feed names none of the files that it named when this one was seen last: it is another feed.
+    /// The mirror follows another feed by now, and that one does not name it.
     case earlierFeed = "earlier-feed"
   }
 

@@ -30,7 +30,7 @@ package struct ProblemAdvice {
   package static let repeated = 2
 
   private static func isGone(_ code: String) -> Bool {
-    ["http-404", "http-410", "not-there", "file-not-readable"].contains(code)
+    ["http-404", "http-410", "http-451", "not-there", "file-not-readable"].contains(code)
   }
 
   private static func isRefusal(_ code: String) -> Bool {

@@ -352,7 +352,8 @@ struct FeedReader {
     private var hint: String? {
       switch code {
       case "http-404", "http-410": "check the address of the feed; nothing was changed"
-      case "http-401", "http-407": "give what the server wants to see: --netrc, or --header-file FILE"
+      case "http-407": "give the proxy a user and a password: --proxy http://USER:PASSWORD@HOST:PORT"
+      case "http-401": "give what the server wants to see: --netrc, or --header-file FILE"
       case "http-403":
         "check the address of the feed; if one has to log in there, give what the server wants to see: --netrc, or "
           + "--header-file FILE"
@@ -360,6 +361,10 @@ struct FeedReader {
       case "http-429" where retryAfter != nil, "http-503" where retryAfter != nil:
         "wait as long as it asks; a pass before that may be refused again"
       case "http-429": "try again later, and read the feed more seldom"
+      case "host-resting":
+        isAsked
+          ? "wait as long as it asks; a pass before that may be refused again"
+          : "check the feed's address, and the way to its server; the next pass tries again"
       case "connection-refused", "host-not-found", "timed-out", "too-slow", "connection-lost",
         "body-truncated":
         "check the feed's address, and the way to its server; the next pass tries again"
@@ -376,6 +381,7 @@ struct FeedReader {
       case "address-refused": "redirects to private addresses are followed only from a private feed"
       case _ where code.hasPrefix("http-5"):
         "try again later; if it stays so, its server needs mending, or the feed has another address by now"
+      case _ where code.hasPrefix("http-4"): "check the address of the feed"
       default: nil
       }
     }

@@ -6,6 +6,7 @@ import TarnRuntime
 final class WindowCatalog {
   private let ports: PassPorts
   private let policy: PassPolicy
+  private let isAnotherFeed: Bool
   private let stop: StopFlag
   private var enclosures: [Enclosure] = []
   /// What tells an enclosure from one that is the same word for word.
@@ -56,9 +57,11 @@ final class WindowCatalog {
     var path: RelativePath
   }
 
-  init(ports: PassPorts, policy: PassPolicy, stop: StopFlag) {
+  /// - Parameter isAnotherFeed: the mirror followed one of another address so far.
+  init(ports: PassPorts, policy: PassPolicy, isAnotherFeed: Bool, stop: StopFlag) {
     self.ports = ports
     self.policy = policy
+    self.isAnotherFeed = isAnotherFeed
     self.stop = stop
   }
 
@@ -128,7 +131,6 @@ final class WindowCatalog {
     }
     resolution.doubts = recognition.doubts
     let listed = Set(found.map(\.name.path))
-    let isAnotherFeed = !found.isEmpty && found.count == new.count
     var dropped = try ports.ledger.placedNames().filter { !listed.contains($0.path) }
     if isAnotherFeed {
       for index in dropped.indices where dropped[index].rule != .earlierFeed {

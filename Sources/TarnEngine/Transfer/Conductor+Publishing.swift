@@ -11,7 +11,7 @@ extension Conductor {
       partial.discard()
       return drop(id)
     }
-    if let row = Self.sameAsBefore(job, sealed, head) {
+    if let row = sameAsBefore(job, sealed, head) {
       partial.discard()
       if try ports.ledger.partial(row.path) != nil { try ports.ledger.apply([.dropPartial(row.path)]) }
       return try revalidated(job, as: row)
@@ -33,10 +33,11 @@ extension Conductor {
 
   /// A server that knows no conditions sends the same bytes each time: the file that is there is as good.
   ///
-  /// - Returns: its row, with what the server says now; nil where it is another file.
-  private static func sameAsBefore(_ job: Job, _ sealed: Sealed, _ head: ResponseHead?) -> Row? {
+  /// - Returns: its row, with what the server says now; nil where it is another file, or stands there no more.
+  private func sameAsBefore(_ job: Job, _ sealed: Sealed, _ head: ResponseHead?) -> Row? {
     guard job.action.kind == .revalidate, var row = job.action.row, row.digest == sealed.digest,
-      row.lastModified == head?.lastModified
+      row.lastModified == head?.lastModified,
+      let present = try? folder.look(row.path), present.identity.isSameContents(as: row.identity)
     else { return nil }
     row.etag = head?.etag
     return row

@@ -199,7 +199,7 @@ final class World {
     request.isOnce = isOnce
     request.choosesOthers = choosesOthers
     request.keepsHold = choosesOthers || keepsHold
-    request.facts = isOnce ? [] : [(.options, options.encoded)]
+    request.facts = [(.feed, location.text)] + (isOnce ? [] : [(.options, options.encoded)])
     let ports = self.ports(downloader)
     request.steering = steering
     request.isJournalLost = isJournalLost
