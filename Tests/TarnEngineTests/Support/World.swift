@@ -18,7 +18,11 @@ final class World {
   /// Remembered by the next pass; see `choose`.
   private var options = PassOptions()
   /// What the feed says.
-  var items: [FeedItem] = []
+  var items: [FeedItem] = [] {
+    didSet { isInOrder = false }
+  }
+  /// Known to be entries alone, in the order of their paths: a feed of thousands is made in a moment.
+  private var isInOrder = true
   var end = FeedEnd(format: "test list", isComplete: true)
   var location = FeedLocation.local(path: Array(#filePath.utf8))
   /// Documents by their address, for feeds that lie on the server.
@@ -117,12 +121,29 @@ final class World {
 
   /// Puts it in its place by path; an entry of that path goes.
   func add(_ entry: Entry) {
-    unlist(String(decoding: entry.path.bytes, as: UTF8.self))
-    let index = items.firstIndex { item in
-      if case .entry(let other) = item { return entry.path < other.path }
-      return false
+    let wasInOrder = isInOrder || isOrdered
+    defer { isInOrder = wasInOrder }
+    guard wasInOrder else {
+      unlist(String(decoding: entry.path.bytes, as: UTF8.self))
+      let index = items.firstIndex { $0.path.map { entry.path < $0 } ?? false }
+      items.insert(.entry(entry), at: index ?? items.count)
+      return
     }
-    items.insert(.entry(entry), at: index ?? items.count)
+    var (low, high) = (0, items.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if items[middle].path.map({ $0 < entry.path }) == true { low = middle + 1 } else { high = middle }
+    }
+    if low < items.count, items[low].path == entry.path {
+      items[low] = .entry(entry)
+    } else {
+      items.insert(.entry(entry), at: low)
+    }
+  }
+
+  private var isOrdered: Bool {
+    let paths = items.compactMap(\.path)
+    return paths.count == items.count && zip(paths, paths.dropFirst()).allSatisfy { $0 < $1 }
   }
 
   func unlist(_ path: String) {
@@ -407,5 +428,13 @@ final class RushingClock: Clock {
       time += .seconds(200)
       return time
     }
+  }
+}
+
+extension FeedItem {
+  /// Of an entry.
+  fileprivate var path: RelativePath? {
+    if case .entry(let entry) = self { return entry.path }
+    return nil
   }
 }
