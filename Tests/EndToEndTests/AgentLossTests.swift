@@ -93,6 +93,20 @@ final class AgentLossTests: AgentHouse {
     #expect(anew.status == 0 && place.text("files/a.iso") == "aaa\n", "\(anew)")
   }
 
+  /// To take what is there is no order to fetch what is not.
+  @Test func aMirrorThatAdoptsIsMadeAnewByOrderOnly() throws {
+    try settings(
+      "[mirror.files]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(folder)\"\nadopt = true\n")
+    try place.write("text", to: "files/notes")
+    #expect(try tarn("sync", "files").status == 0)
+    try FileManager.default.moveItem(atPath: folder, toPath: folder + ".moved")
+    try expectLoss()
+    #expect(try tarn("sync", "--recreate", "files").status == 0)
+    // Its marker alone may be lost: then all of it is there.
+    try place.remove("files/.tarn")
+    #expect(try tarn("sync", "files").status == 0)
+  }
+
   /// A pass would refuse it, and the status says the same.
   @Test func aFolderThatIsNotEmptyIsTakenByOrderOnly() throws {
     try place.write("text", to: "files/notes")

@@ -236,6 +236,23 @@ import Testing
     #expect(world.trash == ["one"] && world.text("a") == "two")
   }
 
+  /// What is edited, or goes, while its bytes come is no confirmed file.
+  @Test(arguments: [false, true]) func theSameBytesConfirmWhatStandsThere(_ isGone: Bool) throws {
+    let world = World()
+    world.add(world.bareEntry("a"))
+    world.server.put(World.host + "a", "one".bytes, etag: nil)
+    try world.run()
+    let (folder, asked) = (world.folder, Locked(0))
+    world.server.onRequest { _ in
+      asked.withLock { $0 += 1 }
+      guard asked.withLock({ $0 == 1 }) else { return }
+      isGone ? folder.delete("a".path) : folder.edit("a".path, "two".bytes)
+    }
+    let report = try world.run()
+    #expect(report.counts.revalidated == 0 && world.text("a") == "one", "\(report.counts)")
+    #expect(report.counts.restored + report.counts.replaced == 1 && world.trash == (isGone ? [] : ["two"]))
+  }
+
   @Test func aListingThatOnlyPrintsDifferentlyCostsNoBody() throws {
     let world = World()
     world.add(world.bareEntry("a", listing: "3.0K"))
