@@ -453,6 +453,9 @@ import Testing
     unlist(0..<10, world)
     for number in 0..<10 { world.want(name(number), "text \(number + 20)") }
     unlist(30..<35, world)
+    // A promise that is not kept: it is judged again before anything goes.
+    world.add(world.entry("new", "is not there"))
+    world.policy.retries = 0
     let report = try world.run()
     #expect(report.counts.copied == 10 && report.counts.held == 5, "\(report.counts)")
   }
