@@ -115,7 +115,7 @@ extension Tarn {
       guard request.feed != nil else {
         try refuseTransfer(request.folder)
         if var lost = lost(path) {
-          if request.recreate {
+          if request.recreate, configuredName(at: path) == nil {
             lost.hint = "its feed went with it: tarn sync --recreate FEED \(ShellWord.quote(request.folder))"
           }
           throw lost
@@ -134,7 +134,7 @@ extension Tarn {
   }
 
   /// Nothing is there, or an empty folder.
-  private func isGone(_ path: String) -> Bool {
+  func isGone(_ path: String) -> Bool {
     [.missing, .empty].contains(try? FolderHome.inspect(folder: path, state: nil))
   }
 

@@ -8,7 +8,8 @@ import TarnRuntime
 extension Tarn {
   /// What was forgotten.
   package enum Forgotten: Sendable {
-    case mirror
+    /// - Parameter trashed: so many files of its trash went with it.
+    case mirror(trashed: Int)
     /// There was no mirror any more, only its line in the list of this user's mirrors.
     case line
   }
@@ -19,9 +20,11 @@ extension Tarn {
   package func forget(folder: String, state: String?) throws(PassFailure) -> Forgotten {
     try refuseEmptyNames(folder, state)
     let path = absolute(folder)
+    let trashed: Int
     switch try inspect(path, state: state.map(absolute)) {
-    case .mirror(let home): try leave(home, as: folder)
-    case .markerMissing(let reason): try leaveRemains(path, as: folder, state: state.map(absolute), reason)
+    case .mirror(let home): trashed = try leave(home, as: folder)
+    case .markerMissing(let reason):
+      trashed = try leaveRemains(path, as: folder, state: state.map(absolute), reason)
     case .missing, .empty, .foreign, .notDirectory:
       guard registry?.mirrors().contains(where: { $0.isAt(path) }) == true else {
         try refuseTransfer(folder)
@@ -35,7 +38,7 @@ extension Tarn {
       return .line
     }
     registry?.remove(folder: path)
-    return .mirror
+    return .mirror(trashed: trashed)
   }
 
   /// A mirror of this user's was there, and nothing is there now.
@@ -60,7 +63,8 @@ extension Tarn {
     }
   }
 
-  private func leave(_ home: FolderHome, as name: String) throws(PassFailure) {
+  /// - Returns: so many files were in its trash, as of `leaveRemains`.
+  private func leave(_ home: FolderHome, as name: String) throws(PassFailure) -> Int {
     let mirror = try OpenMirror.open(home, now: now)
     defer { mirror.close() }
     do {
@@ -73,7 +77,9 @@ extension Tarn {
             + "restore it, or: tarn trash empty \(ShellWord.quote(name))")
       }
       mirror.ledger.close()
+      let trashed = try home.trashed().count
       try home.remove()
+      return trashed
     } catch {
       throw PassFailure(translating: error).explained(for: home)
     }
@@ -82,13 +88,13 @@ extension Tarn {
   /// A mirror whose marker is gone: what is left of its state goes, if that is surely its own.
   private func leaveRemains(
     _ path: String, as name: String, state: String?, _ reason: String
-  ) throws(PassFailure) {
+  ) throws(PassFailure) -> Int {
     let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }
     guard let home = remains else {
       guard try PassFailure.translating({ try FolderHome.removePointer(folder: path) }) else {
         throw markerMissing(path, reason)
       }
-      return
+      return 0
     }
     try refuseOthers(home)
     let lock = try OpenMirror.takeLock(home)
@@ -106,7 +112,9 @@ extension Tarn {
         )
       }
       ledger.close()
+      let trashed = try home.trashed().count
       try home.remove()
+      return trashed
     } catch {
       throw PassFailure(translating: error)
     }
@@ -144,6 +152,13 @@ extension Tarn {
       throw PassFailure(
         .usage, code: "state-of-another", "\(state) is not the state of \(Printable.escape(home.folder))",
         hint: "give the --state that it was made with")
+    }
+    // A folder that this user never had may be a slip, and the state that of somebody's mirror elsewhere.
+    guard registry == nil || known.contains(where: { $0.isAt(home.folder) }) || !isGone(home.folder) else {
+      throw PassFailure(
+        .usage, code: "state-of-another",
+        "\(state) is the state of a mirror, and there is none in \(Printable.escape(home.folder))",
+        hint: "give the folder that it was made with, as its user; or give this one another --state")
     }
   }
 }

@@ -26,8 +26,10 @@ extension Tarn {
   private func lostFolder(around path: String) -> String? {
     let places = [path, resolved(path)].map { Array($0.utf8) }
     return registry?.mirrors().map(\.folder).first { folder in
-      let front = Array(folder.utf8) + [UInt8(ascii: "/")]
-      return places.contains { $0.starts(with: front) }
+      [folder, resolved(folder)].contains { folder in
+        let front = Array(folder.utf8) + [UInt8(ascii: "/")]
+        return places.contains { $0.starts(with: front) }
+      }
     }
   }
 

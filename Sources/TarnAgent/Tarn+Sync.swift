@@ -363,6 +363,7 @@ extension Tarn {
       let folder = try openFolder(home)
       return (folder, try readLedger(home))
     case .foreign:
+      try refuseUnmounted(path)
       if wasMirror(path), !request.adopt { throw notEmpty(path, request) }
       do {
         let folder = try ForeignFolder(folder: path)

@@ -161,6 +161,54 @@ struct KnownMirrorsTests {
     #expect(try tarn("sync", server.url("SHA256SUMS"), path).status == 0)
   }
 
+  /// Another user's mirror, or that of another list: a slip in the folder does not cost its record.
+  @Test func theRecordOfAMirrorElsewhereIsNotForgotten() throws {
+    let (kept, feed) = (place.path + "/kept", server.url("SHA256SUMS"))
+    try #require(try tarn("sync", "--state", kept, feed, place.path + "/one").status == 0)
+    let others = home.merging(["STATE_DIRECTORY": place.path + "/other"]) { $1 }
+    let slip = place.path + "/none"
+    for arguments in [["sync", "--state", kept, feed, slip], ["forget", "--state", kept, slip]] {
+      let refused = try Tarn.run(arguments, environment: others, in: place.url)
+      #expect(refused.status == 64 && !refused.errors.contains("tarn forget"), "\(refused)")
+    }
+    #expect(try tarn("sync", place.path + "/one").status == 0)
+    // Where its folder is gone it goes by the list that has it.
+    try place.remove("one")
+    #expect(try tarn("forget", "--state", kept, place.path + "/one").status == 0)
+    #expect(!place.exists("kept/ledger.sqlite"))
+  }
+
+  @Test func whatGoesWithAMirrorThatIsForgottenIsSaid() throws {
+    try Feeds.publish(["f1": "one\n", "f2": "two\n"], in: server.files)
+    try #require(try tarn("sync", "--delete", server.url("SHA256SUMS"), place.path + "/one").status == 0)
+    try Feeds.publish(["f1": "one\n"], in: server.files)
+    try #require(try tarn("sync", place.path + "/one").status == 0)
+    let forgotten = try tarn("forget", place.path + "/one")
+    #expect(
+      forgotten.status == 0
+        && forgotten.output.contains("its files stay, and 2 files of its trash went with it"),
+      "\(forgotten)")
+    #expect(place.text("one/f1") == "one\n")
+  }
+
+  /// A mirror that the settings name wrongly keeps nobody from hearing of the others.
+  @Test func aCheckOfAllJudgesAllThatItCan() throws {
+    try #require(try tarn("sync", server.url("SHA256SUMS"), place.path + "/one").status == 0)
+    func mirror(_ name: String) -> String {
+      "[mirror.\(name)]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/\(name)\"\n"
+    }
+    try place.write(mirror("one") + "state = \"\(place.path)/kept\"\n" + mirror("two"), to: "t.toml")
+    let check = ["status", "--check", "--config", place.path + "/t.toml"]
+    let plain = try Tarn.run(check, environment: home, in: place.url)
+    #expect(
+      plain.status == 3 && plain.output.contains("two") && plain.output.contains("--state cannot move it"),
+      "\(plain)")
+    let nagios = try Tarn.run(check + ["--format", "nagios"], environment: home, in: place.url)
+    #expect(nagios.status == 2 && nagios.output.hasPrefix("TARN CRITICAL"), "\(nagios)")
+    let named = try Tarn.run(check + ["one"], environment: home, in: place.url)
+    #expect(named.status == 64, "\(named)")
+  }
+
   @Test func whatLacksToMakeOneAnewByHandIsSaid() throws {
     try withALostFolder("gone")
     let lacking = try tarn("sync", "--recreate", "gone")

@@ -352,7 +352,7 @@ struct FeedReader {
     private var hint: String? {
       switch code {
       case "http-404", "http-410": "check the address of the feed; nothing was changed"
-      case "http-407": "give the proxy a user and a password: --proxy http://USER:PASSWORD@HOST:PORT"
+      case "http-407": "give the proxy its user and password, in the address of --proxy"
       case "http-401": "give what the server wants to see: --netrc, or --header-file FILE"
       case "http-403":
         "check the address of the feed; if one has to log in there, give what the server wants to see: --netrc, or "

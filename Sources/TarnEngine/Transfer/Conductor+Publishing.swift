@@ -37,7 +37,7 @@ extension Conductor {
   private func sameAsBefore(_ job: Job, _ sealed: Sealed, _ head: ResponseHead?) -> Row? {
     guard job.action.kind == .revalidate, var row = job.action.row, row.digest == sealed.digest,
       row.lastModified == head?.lastModified,
-      let present = try? folder.look(row.path), present.identity.isSameContents(as: row.identity)
+      let present = try? folder.look(row.path), row.identity.isSame(as: present.identity)
     else { return nil }
     row.etag = head?.etag
     return row

@@ -18,6 +18,7 @@ struct ForgetCommand: ParsableCommand {
         tarn forget /srv/iso
         tarn forget --gone      all mirrors whose folder is not there any more
 
+      What is in the trash goes; take out with 'tarn trash restore' what you want to keep. \
       A mirror of the settings is forgotten by taking it out of them. --gone leaves out folders that may only not be \
       mounted.
       """)
@@ -71,7 +72,9 @@ struct ForgetCommand: ParsableCommand {
 
   private func said(_ forgotten: Tarn.Forgotten, _ mirror: String) -> String {
     switch forgotten {
-    case .mirror: "it follows no feed any more; its files stay"
+    case .mirror(0): "it follows no feed any more; its files stay"
+    case .mirror(let trashed):
+      "it follows no feed any more; its files stay, and \(Numbers.count(trashed, "file")) of its trash went with it"
     case .line:
       "it was a mirror no more; if it had its state elsewhere: tarn forget --state DIR \(ShellWord.quote(mirror))"
     }

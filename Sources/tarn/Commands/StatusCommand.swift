@@ -319,8 +319,12 @@ struct StatusCommand: ParsableCommand {
     let reading = read(session)
     let fault = reading.needsSettings ? reading.faulty?.failure : nil
     let failures = [fault].compactMap { $0 } + reading.failures
-    if let wrong = failures.first(where: { $0.kind == .usage && $0.code != "no-mirror" }) { throw wrong }
     let documents = reading.documents
+    // One that the settings name wrongly keeps nobody from hearing of the others.
+    let isMeant = !mirrors.isEmpty || documents.isEmpty
+    if isMeant, let wrong = failures.first(where: { $0.kind == .usage && $0.code != "no-mirror" }) {
+      throw wrong
+    }
     let judged = documents.filter { areMeant(session) || $0.dryRun != true }
     var check = StatusCheck(
       judged, leftOut: documents.count - judged.count, maxAge: Units.duration(maxAge) ?? 0, now: session.now)
