@@ -35,17 +35,7 @@ extension MemoryLedger {
   }
 
   package func rows(digest: Digest, after: RelativePath?, limit: Int) throws(LedgerFailure) -> [Row] {
-    try read { state in
-      var rows: [Row] = []
-      for row in state.rows.values where row.digest == digest {
-        if let after, row.path <= after { continue }
-        // The first ones by path, without sorting all of them at each call.
-        if rows.count == limit, let last = rows.last, last.path < row.path { continue }
-        rows.insert(row, at: rows.firstIndex { row.path < $0.path } ?? rows.count)
-        if rows.count > max(0, limit) { rows.removeLast() }
-      }
-      return rows
-    }
+    try read { $0.rows(digest: digest, after: after, limit: limit) }
   }
 
   package func intents() throws(LedgerFailure) -> [Intent] {

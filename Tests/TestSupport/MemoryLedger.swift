@@ -13,7 +13,9 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
 
   /// Everything at one moment; a copy is a snapshot.
   package struct State: Sendable, Equatable {
-    package var rows: [RelativePath: Row] = [:]
+    package private(set) var rows: [RelativePath: Row] = [:]
+    /// Of the rows, in their order.
+    private var paths: [Digest: [RelativePath]] = [:]
     package var intents: [RelativePath: Intent] = [:]
     package var partials: [RelativePath: PartialRow] = [:]
     package var trash: [String: TrashRow] = [:]
@@ -117,10 +119,42 @@ extension MemoryLedger.State {
     }
   }
 
+  private mutating func drop(_ path: RelativePath) {
+    guard let row = rows.removeValue(forKey: path) else { return }
+    let place = place(of: path, in: row.digest)
+    paths[row.digest]?.remove(at: place)
+    if paths[row.digest]?.isEmpty == true { paths[row.digest] = nil }
+  }
+
+  /// Where it stands among the paths of a digest, or would stand.
+  private func place(of path: RelativePath, in digest: Digest) -> Int {
+    guard let paths = paths[digest] else { return 0 }
+    var (low, high) = (0, paths.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if paths[middle] < path { low = middle + 1 } else { high = middle }
+    }
+    return low
+  }
+
+  func rows(digest: Digest, after: RelativePath?, limit: Int) -> [Row] {
+    guard let paths = paths[digest] else { return [] }
+    var start = 0
+    if let after {
+      start = place(of: after, in: digest)
+      if start < paths.count, paths[start] == after { start += 1 }
+    }
+    return paths[start...].prefix(max(0, limit)).compactMap { rows[$0] }
+  }
+
   mutating func apply(_ change: LedgerChange) {
     switch change {
-    case .row(let row): rows[row.path] = row
-    case .dropRow(let path): rows[path] = nil
+    case .row(let row):
+      drop(row.path)
+      rows[row.path] = row
+      let place = place(of: row.path, in: row.digest)
+      paths[row.digest, default: []].insert(row.path, at: place)
+    case .dropRow(let path): drop(path)
     case .intent(let intent): intents[intent.path] = intent
     case .dropIntent(let path): intents[path] = nil
     case .partial(let partial): partials[partial.path] = partial
