@@ -218,6 +218,18 @@ import Testing
     #expect(world.trash == ["one"])
   }
 
+  /// Else each pass would hash it.
+  @Test(arguments: ["\"1\"", nil]) func aTouchedFileIsHashedOnce(etag: String?) throws {
+    let world = World()
+    world.add(world.bareEntry("a"))
+    world.server.put(World.host + "a", "one".bytes, etag: etag)
+    try world.run()
+    world.folder.edit("a".path, "one".bytes)
+    #expect(try world.run().counts.revalidated == 1)
+    #expect(try world.row("a")?.identity == world.folder.look("a".path)?.identity)
+    #expect(try world.plan().actions.map(\.kind) == [.revalidate])
+  }
+
   /// A server that knows no conditions gives all of it each time; one may give a tag to every answer.
   @Test(arguments: [false, true]) func theSameBytesAreNoUpdate(_ isTagged: Bool) throws {
     let world = World()
