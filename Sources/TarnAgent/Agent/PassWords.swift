@@ -1,8 +1,8 @@
 import TarnCore
-import TarnEngine
+package import TarnEngine
 
 /// A pass in words, for the log and for who asked for it: those of `tarn sync`.
-struct PassWords: Sendable {
+package struct PassWords: Sendable {
   var counts: PassCounts
   private let bytes: PassBytes
   private let seconds: Double
@@ -50,7 +50,7 @@ struct PassWords: Sendable {
   }
 
   /// `planned: 4 files, 1.2 MiB and 2 of unknown size; 1 already there`.
-  static func planned(_ report: PassReport) -> String {
+  package static func planned(_ report: PassReport) -> String {
     let unknown =
       report.bytes.planned > 0 && report.bytes.unknownSizes > 0
       ? " and \(Units.grouped(report.bytes.unknownSizes)) of unknown size" : ""

@@ -131,14 +131,21 @@ final class WindowCatalog {
     }
     resolution.doubts = recognition.doubts
     let listed = Set(found.map(\.name.path))
-    var dropped = try ports.ledger.placedNames().filter { !listed.contains($0.path) }
+    let hasLimits = policy.window.keep != nil || policy.window.maxAge != nil
+    let placed = hasLimits || isAnotherFeed ? try ports.ledger.placedNames() : []
+    var dropped = placed.filter { !listed.contains($0.path) }
     if isAnotherFeed {
       for index in dropped.indices where dropped[index].rule != .earlierFeed {
         dropped[index].rule = .earlierFeed
         resolution.names.append(dropped[index])
       }
     }
-    let kept = try retain(found.map { ($0.name, $0.rank) }, dropped: dropped, now: now, into: &resolution)
+    let kept =
+      hasLimits
+      ? retain(
+        found.map { ($0.name, $0.rank) }, dropped: dropped, placed: Set(placed.map(\.path)), now: now,
+        into: &resolution)
+      : listed
     for (enclosure, name, _) in found {
       guard kept.contains(name.path) else {
         resolution.tooOld += 1
@@ -153,10 +160,9 @@ final class WindowCatalog {
   /// Which paths are young enough, those included that the feed has dropped. Of the files of an earlier feed `keep` holds what
   /// its own leave room for.
   private func retain(
-    _ names: [(row: NameRow, rank: Int)], dropped: [NameRow], now: Timestamp,
+    _ names: [(row: NameRow, rank: Int)], dropped: [NameRow], placed: Set<RelativePath>, now: Timestamp,
     into resolution: inout Resolution
-  ) throws -> Set<RelativePath> {
-    guard policy.window.keep != nil || policy.window.maxAge != nil else { return Set(names.map(\.row.path)) }
+  ) -> Set<RelativePath> {
     var all = Self.aged(names, now: now)
     for name in dropped {
       let age = NameRow.age(date: name.date, first: name.first, now: now)
@@ -180,11 +186,10 @@ final class WindowCatalog {
     let most = policy.window.keep ?? .max
     let wanted = all.prefix(most).map(\.path)
     let kept = Set(wanted + unwanted)
-    let known = try Set(ports.ledger.placedNames().map(\.path))
-    resolution.expired = known.subtracting(kept)
+    resolution.expired = placed.subtracting(kept)
     if policy.window.keep != nil {
       resolution.newest = Newest(
-        most: most, wanted: wanted, expired: all.dropFirst(most).map(\.path).filter(known.contains))
+        most: most, wanted: wanted, expired: all.dropFirst(most).map(\.path).filter(placed.contains))
     }
     return kept
   }

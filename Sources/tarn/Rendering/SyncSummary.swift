@@ -1,3 +1,4 @@
+import TarnAgent
 import TarnCore
 import TarnEngine
 
@@ -28,11 +29,7 @@ enum SyncSummary {
   /// `planned: 4 files, 1.2 MiB and 2 of unknown size; 1 already there`.
   static func planned(_ report: PassReport) -> String {
     guard report.counts.planned > 0 else { return "nothing to do: \(already(report))" }
-    let files = Numbers.count(report.counts.planned, "file")
-    let unknown =
-      report.bytes.planned > 0 && report.bytes.unknownSizes > 0
-      ? " and \(Numbers.grouped(report.bytes.unknownSizes)) of unknown size" : ""
-    return "planned: \(amount(files, report.bytes.planned))\(unknown); \(already(report))"
+    return PassWords.planned(report)
   }
 
   /// Feeds such as checksum lists give no sizes: then no bytes are told.
