@@ -104,7 +104,7 @@ extension Tarn {
     switch found {
     case .mirror(let home): return (home, FolderHome.CreatedParts())
     case .markerMissing(let reason):
-      try refuseOthers(path, state: state)
+      try refuseOthers(path, state: state, name: request.name)
       throw markerMissing(path, reason, state: state, name: request.name)
     case .notDirectory:
       throw notFolder(path)
@@ -328,7 +328,7 @@ extension Tarn {
     case .foreign: return settings.adopts ? nil : notEmpty(path, SyncRequest(settings, credentials: nil))
     case .markerMissing(let reason):
       do throws(PassFailure) {
-        try refuseOthers(path, state: state)
+        try refuseOthers(path, state: state, name: settings.name)
         return markerMissing(path, reason, state: state, name: settings.name)
       } catch {
         return error

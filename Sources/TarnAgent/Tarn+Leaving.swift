@@ -134,10 +134,19 @@ extension Tarn {
   /// A state directory serves one mirror.
   ///
   /// - Throws: `usage` when the list of mirrors says that this one is another's.
-  func refuseOthers(_ path: String, state: String?) throws(PassFailure) {
+  func refuseOthers(_ path: String, state: String?, name: String?) throws(PassFailure) {
     guard state != nil else { return }
     let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }
-    if let remains { try refuseOthers(remains) }
+    guard let home = remains else { return }
+    try refuseOthers(home)
+    guard name == nil else { return }
+    // A folder that this user never had may be a slip, and the state that of somebody's mirror elsewhere.
+    guard registry == nil || wasMirror(path) || !isGone(home.folder) else {
+      throw PassFailure(
+        .usage, code: "state-of-another",
+        "\(Printable.escape(home.stateDirectory)) is the state of a mirror, and there is none in \(Printable.escape(home.folder))",
+        hint: "give the folder that it was made with, as its user; or give this one another --state")
+    }
   }
 
   private func refuseOthers(_ home: FolderHome) throws(PassFailure) {
@@ -152,13 +161,6 @@ extension Tarn {
       throw PassFailure(
         .usage, code: "state-of-another", "\(state) is not the state of \(Printable.escape(home.folder))",
         hint: "give the --state that it was made with")
-    }
-    // A folder that this user never had may be a slip, and the state that of somebody's mirror elsewhere.
-    guard registry == nil || known.contains(where: { $0.isAt(home.folder) }) || !isGone(home.folder) else {
-      throw PassFailure(
-        .usage, code: "state-of-another",
-        "\(state) is the state of a mirror, and there is none in \(Printable.escape(home.folder))",
-        hint: "give the folder that it was made with, as its user; or give this one another --state")
     }
   }
 }
