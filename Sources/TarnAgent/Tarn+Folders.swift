@@ -25,18 +25,20 @@ extension Tarn {
 
   /// A mirror that exists.
   ///
+  /// - Parameter name: the mirror of the settings that says where its state is.
   /// - Throws: `folderUnusable` when there is none, or its marker is gone.
-  func home(folder: String, state: String?) throws(PassFailure) -> FolderHome {
+  func home(folder: String, state: String?, name: String? = nil) throws(PassFailure) -> FolderHome {
     try refuseEmptyNames(folder, state)
     let place = place(of: folder)
     let path = absolute(place?.folder ?? folder)
+    let name = place == nil || state != nil ? name : folder
     let state = (state ?? place?.state).map(absolute)
     // The feed of a name is known; behind one the name would be a folder.
     func syncing(_ option: String = "") -> String {
       let word = ShellWord.quote(folder)
       return place == nil ? "tarn sync\(option) FEED \(word)" : command("sync\(option) \(word)")
     }
-    switch try inspect(path, state: state) {
+    switch try inspect(path, state: state, name: name) {
     case .mirror(let home): return home
     case .markerMissing(let reason):
       throw markerMissing(path, reason, state: state, name: place == nil ? nil : folder)
@@ -53,7 +55,7 @@ extension Tarn {
     case .empty:
       try refuseUnmounted(path)
       try refuseInside(path)
-      throw notMirror(path, syncing())
+      throw lost(path) ?? notMirror(path, syncing())
     case .foreign:
       try refuseInside(path)
       if wasMirror(path) { throw markerGone(path, syncing(" --adopt")) }
@@ -99,7 +101,7 @@ extension Tarn {
     let path = try admissible(request.folder)
     let state = request.state.map(absolute)
     if let state { try refuseInsideRecord(state, isState: true) }
-    let found = try inspect(path, state: state)
+    let found = try inspect(path, state: state, name: request.nameOfState)
     if [.missing, .empty, .foreign].contains(found) { try refuseOverlap(path, state: state) }
     switch found {
     case .mirror(let home): return (home, FolderHome.CreatedParts())
@@ -206,14 +208,20 @@ extension Tarn {
 
   /// What a folder is now. Changes nothing.
   ///
+  /// - Parameter name: the mirror of the settings that says where its state is.
   /// - Throws: `usage` also where links lead to a path that is not UTF-8.
-  func inspect(_ path: String, state: String?) throws(PassFailure) -> FolderHome.State {
+  func inspect(
+    _ path: String, state: String?, name: String? = nil
+  ) throws(PassFailure) -> FolderHome.State {
     for path in [path, state].compactMap({ $0 }) { try refuseOtherEncoding(path) }
     do {
       return try FolderHome.inspect(folder: path, state: state)
     } catch  where error.code == .exists {
+      let (setting, place) =
+        name.map { ("'state'", " of [mirror.\(Printable.escape($0))]") } ?? ("--state", "")
       throw PassFailure(
-        .usage, code: "state-elsewhere", error.message, hint: "leave --state out, or give the one it has")
+        .usage, code: "state-elsewhere", "\(error.message): \(setting)\(place) cannot move it",
+        hint: "leave \(setting) out\(place), or give the one it has")
     } catch {
       var failure = PassFailure(error)
       if failure.kind == .permission { failure.hint = ownersHint(path) }
@@ -350,9 +358,11 @@ extension Tarn {
     configuredFolders().first { absolute($0.folder).utf8.elementsEqual(path.utf8) }?.name
   }
 
-  /// A mirror that was made by hand and lay here; nil where none of this user's did. Its folder knows the feed wherever it is now.
+  /// A mirror that lay here; nil where none of this user's did. One that was made by hand has its feed in its folder, wherever
+  /// that is now.
   func lost(_ path: String) -> PassFailure? {
-    lossHint(path).map { hint in
+    if wasMirror(path), let name = configuredName(at: path) { return folderLost(path, name) }
+    return lossHint(path).map { hint in
       PassFailure(
         .folderUnusable, code: "marker-missing",
         "\(Printable.escape(path)) was a mirror, and its folder was moved or deleted; nothing was changed",

@@ -8,8 +8,10 @@ import TarnRuntime
 extension Tarn {
   /// What was forgotten.
   package enum Forgotten: Sendable {
-    /// - Parameter trashed: so many files of its trash went with it.
-    case mirror(trashed: Int)
+    /// - Parameters:
+    ///   - trashed: so many files of its trash went with it.
+    ///   - hasFiles: something is in its folder.
+    case mirror(trashed: Int, hasFiles: Bool)
     /// There was no mirror any more, only its line in the list of this user's mirrors.
     case line
   }
@@ -38,7 +40,7 @@ extension Tarn {
       return .line
     }
     registry?.remove(folder: path)
-    return .mirror(trashed: trashed)
+    return .mirror(trashed: trashed, hasFiles: !isGone(path))
   }
 
   /// A mirror of this user's was there, and nothing is there now.

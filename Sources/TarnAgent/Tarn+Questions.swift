@@ -6,9 +6,10 @@ import TarnRuntime
 
 extension Tarn {
   /// Answers beside a running pass as well.
-  package func status(folder: String, state: String?, problemLimit: Int) throws(PassFailure) -> StatusDocument
-  {
-    let home = try home(folder: folder, state: state)
+  package func status(
+    folder: String, state: String?, name: String? = nil, problemLimit: Int
+  ) throws(PassFailure) -> StatusDocument {
+    let home = try home(folder: folder, state: state, name: name)
     return try asking(home) { ledger in
       var document = try StatusQuery(ledger: ledger).document(
         name: folder, folder: home.folder, holder: home.holder(), problemLimit: problemLimit)

@@ -354,7 +354,7 @@ extension Tarn {
   {
     try refuseEmptyNames(request.folder, request.state)
     let path = absolute(request.folder)
-    let found = try inspect(path, state: request.state.map(absolute))
+    let found = try inspect(path, state: request.state.map(absolute), name: request.nameOfState)
     if [.missing, .empty, .foreign].contains(found) {
       try refuseOverlap(path, state: request.state.map(absolute))
     }

@@ -96,6 +96,9 @@ package struct SyncRequest: Sendable {
     self.feed = feed
     self.folder = folder
   }
+
+  /// The mirror of the settings that says where its state is; nil where the command does, or nobody.
+  var nameOfState: String? { given?.state == nil ? name : nil }
 }
 
 /// What an agent gives a pass of its own.

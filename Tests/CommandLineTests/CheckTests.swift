@@ -161,6 +161,20 @@ import Testing
     #expect(NagiosStatus(both) == .critical)
   }
 
+  /// Settings with errors are no mirror.
+  @Test func settingsThatWereNotTakenAreToldBesideTheMirrors() {
+    func first(_ documents: [StatusDocument]) -> String {
+      var faulty = check(documents)
+      faulty.settingsFailure = PassFailure(.configuration, code: "settings", "2 errors in t.toml")
+      #expect(!faulty.isGood)
+      return NagiosText.lines(faulty)[0]
+    }
+    #expect(first([Samples.status()]).hasPrefix("TARN UNKNOWN: unknown: 2 errors in t.toml | "))
+    let failing = mirror { ($0.state, $0.lastFailure) = ("failing", "a") }
+    #expect(
+      first([failing]).hasPrefix("TARN WARNING: 1 not good of 1 mirror, and the settings have errors | "))
+  }
+
   @Test(
     arguments: [
       (["status", "--check", "--format", "nagios", "nowhere/m"], 2),

@@ -443,6 +443,18 @@ import Testing
     #expect(table[0].hasSuffix("NEXT RUN") && table[1].hasSuffix("paused"), "\(table)")
   }
 
+  /// What an agent has just been given is not late, and needs nobody.
+  @Test func aMirrorBeforeItsFirstPassNeedsNobody() {
+    var status = Samples.status()
+    (status.name, status.lastSuccess, status.lastAttempt) = ("iso", nil, nil)
+    (status.nextRunReason, status.nextRun) = ("catching-up", Samples.now.rfc3339)
+    #expect(card(status).contains("  next run      now"), "\(card(status))")
+    #expect(!card(status).contains { $0.hasPrefix("next: ") })
+    (status.state, status.lastFailure) = ("failing", "the feed is gone")
+    #expect(card(status).last == "next: tarn sync iso")
+    #expect(card(status).contains("  next run      now (overdue)"))
+  }
+
   /// Who looks for the agent learns that there is none; of a mirror made by hand nobody expects one.
   @Test(arguments: ["docs", "/srv/docs"]) func withoutAnAgentNothingRunsByItself(_ name: String) {
     let document = StatusDocument(name: name, feed: "http://h/SUMS", folder: "/srv/docs", state: "idle")

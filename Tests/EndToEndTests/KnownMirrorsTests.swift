@@ -138,6 +138,30 @@ struct KnownMirrorsTests {
     #expect(nothing.status == 64 && nothing.output.isEmpty, "\(nothing)")
   }
 
+  /// What `mv` leaves, when somebody makes the directory again, is no folder that lacks a feed.
+  @Test func anEmptiedFolderIsToldToBeThatByEachCommand() throws {
+    try withALostFolder("gone", "other")
+    let gone = place.path + "/gone"
+    try FileManager.default.createDirectory(atPath: gone, withIntermediateDirectories: false)
+    let commands = [
+      ["status"], ["explain"], ["verify"], ["events"], ["trash", "list"], ["config", "show"], ["sync"],
+      ["plan"], ["approve"],
+    ]
+    for command in commands {
+      let words = command == ["explain"] ? command + [gone, "f1"] : command + [gone]
+      let asked = try Tarn.run(words, environment: home, in: place.url)
+      #expect(
+        asked.status == 73 && asked.errors.contains("\(gone) was a mirror, and its folder was moved")
+          && asked.errors.contains("tarn sync PLACE") && asked.errors.contains("tarn forget \(gone)\n")
+          && !asked.errors.contains("FEED"), "\(command): \(asked)")
+    }
+    let all = try tarn("status")
+    #expect(all.status == 0 && all.errors.isEmpty && all.output.contains("gone was a mirror"), "\(all)")
+    #expect(all.output.contains("tarn sync PLACE") && !all.output.contains("FEED"), "\(all)")
+    let check = try tarn("status", "--check", "--format", "nagios")
+    #expect(check.status == 2 && check.output.contains("gone was a mirror"), "\(check)")
+  }
+
   /// What lies where a mirror was moved away may have to go again for it.
   @Test func noMirrorIsMadeWhereOneWasMovedAway() throws {
     let (old, path) = (place.path + "/old", place.path + "/old/sub")
@@ -185,9 +209,37 @@ struct KnownMirrorsTests {
     let forgotten = try tarn("forget", place.path + "/one")
     #expect(
       forgotten.status == 0
-        && forgotten.output.contains("its files stay, and 2 files of its trash went with it"),
+        && forgotten.output.contains("its files stay; 2 files of its trash went with it"),
       "\(forgotten)")
     #expect(place.text("one/f1") == "one\n")
+  }
+
+  @Test func ofAFolderThatIsGoneNoFilesStay() throws {
+    let (kept, feed) = (place.path + "/kept", server.url("SHA256SUMS"))
+    try place.write(
+      "[mirror.one]\nfeed = \"\(feed)\"\nfolder = \"\(place.path)/one\"\nstate = \"\(kept)\"\ndelete = true\n",
+      to: "t.toml")
+    let settings = ["--config", place.path + "/t.toml"]
+    func run(_ words: String...) throws -> Outcome {
+      try Tarn.run(words + settings, environment: home, in: place.url)
+    }
+    for isJSON in [false, true] {
+      try Feeds.publish(["f1": "one\n", "f2": "two\n"], in: server.files)
+      try #require(try run("sync", "one").status == 0)
+      try Feeds.publish(["f1": "one\n"], in: server.files)
+      try #require(try run("sync", "one").status == 0)
+      try place.remove("one")
+      let forgotten = isJSON ? try run("forget", "--json", "one") : try run("forget", "one")
+      #expect(
+        forgotten.status == 0 && !(forgotten.output + forgotten.errors).contains("files stay"), "\(forgotten)"
+      )
+      #expect(!(forgotten.output + forgotten.errors).contains("--adopt"), "\(forgotten)")
+      if isJSON {
+        #expect(try JSON.documents(forgotten.output).first?["trashFiles"] as? Int == 2, "\(forgotten)")
+      } else {
+        #expect(forgotten.output.contains("2 files of its trash went with it"), "\(forgotten)")
+      }
+    }
   }
 
   /// A mirror that the settings name wrongly keeps nobody from hearing of the others.
@@ -200,7 +252,8 @@ struct KnownMirrorsTests {
     let check = ["status", "--check", "--config", place.path + "/t.toml"]
     let plain = try Tarn.run(check, environment: home, in: place.url)
     #expect(
-      plain.status == 3 && plain.output.contains("two") && plain.output.contains("--state cannot move it"),
+      plain.status == 3 && plain.output.contains("two")
+        && plain.output.contains("'state' of [mirror.one] cannot move it"),
       "\(plain)")
     let nagios = try Tarn.run(check + ["--format", "nagios"], environment: home, in: place.url)
     #expect(nagios.status == 2 && nagios.output.hasPrefix("TARN CRITICAL"), "\(nagios)")

@@ -88,6 +88,21 @@ struct MessageTests {
     expect(try tarn("sync", "--delete"), 64, "--delete would be remembered by all 2 known mirrors")
     #expect(try tarn("sync").status == 0)
     #expect(try tarn("sync", "--delete", "m", "n").status == 0)
+    // Those of the settings remember none.
+    let settings = ["a", "b"].map {
+      "[mirror.\($0)]\nfeed = \"\(place.path)/SHA256SUMS\"\nfolder = \"\(place.path)/\($0)\"\n"
+    }
+    try place.write(settings.joined(), to: "t.toml")
+    let config = place.path + "/t.toml"
+    expect(
+      try tarn("sync", "--retries", "1", "--config", config), 64,
+      "--retries would be remembered by the 2 mirrors that the settings do not name")
+    #expect(try tarn("forget", "n").status == 0)
+    expect(
+      try tarn("sync", "--retries", "1", "--config", config), 64,
+      "--retries would be remembered by \(place.path)/m\n")
+    #expect(try tarn("forget", "m").status == 0)
+    #expect(try tarn("sync", "--retries", "1", "--config", config).status == 0)
   }
 
   /// Of a host that is down each file fails: the log and the summary say it once for each cause, and JSON for each file.

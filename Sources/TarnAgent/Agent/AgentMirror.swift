@@ -119,7 +119,8 @@ extension Tarn {
   /// How a configured mirror is; one that was never synced is as its settings say.
   package func status(of settings: MirrorSettings, problemLimit: Int) throws(PassFailure) -> StatusDocument {
     do throws(PassFailure) {
-      var document = try status(folder: settings.folder, state: settings.state, problemLimit: problemLimit)
+      var document = try status(
+        folder: settings.folder, state: settings.state, name: settings.name, problemLimit: problemLimit)
       document.name = settings.name
       document.dryRun = settings.isDryRun
       document.options = settings.options.withoutPasswords.named

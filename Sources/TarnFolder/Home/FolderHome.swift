@@ -90,7 +90,7 @@ package struct FolderHome: Sendable, Equatable {
     if let state, try !isSame(state, directory) {
       throw FolderFailure(
         .exists,
-        "the mirror in \(Printable.escape(folder)) keeps its state in \(markerName): --state cannot move it")
+        "the mirror in \(Printable.escape(folder)) keeps its state in \(markerName)")
     }
     if let id = try readID(directory) {
       return .mirror(FolderHome(folder: folder, stateDirectory: directory, id: id))
@@ -107,7 +107,7 @@ package struct FolderHome: Sendable, Equatable {
     if let state, try !isSame(state, directory) {
       throw FolderFailure(
         .exists,
-        "the mirror in \(Printable.escape(folder)) keeps its state in \(Printable.escape(directory)): --state cannot move it"
+        "the mirror in \(Printable.escape(folder)) keeps its state in \(Printable.escape(directory))"
       )
     }
     guard try readID(directory) == id else {

@@ -55,14 +55,15 @@ struct ForgetCommand: ParsableCommand {
         hint: "take it out of them: \(settings.place)")
     }
     if session.isJSON {
-      session.console.data(JSONText.document(ForgetReport(folder: Printable.escape(mirror))))
+      let report = ForgetReport(folder: Printable.escape(mirror), trashFiles: forgotten.trashed)
+      session.console.data(JSONText.document(report))
     } else if !session.isQuiet {
       session.console.data("forgot \(ShellWord.quote(mirror)): \(said(forgotten, mirror))")
     }
     if let settings {
       var text = " the settings still name it: take it out of \(settings.place)"
       // A folder that is gone has no files, and the next pass makes it anew.
-      if case .mirror = forgotten {
+      if case .mirror(_, hasFiles: true) = forgotten {
         text +=
           "; with its files there a pass begins only by 'tarn sync --adopt \(ShellWord.quote(settings.name))'"
       }
@@ -72,9 +73,9 @@ struct ForgetCommand: ParsableCommand {
 
   private func said(_ forgotten: Tarn.Forgotten, _ mirror: String) -> String {
     switch forgotten {
-    case .mirror(0): "it follows no feed any more; its files stay"
-    case .mirror(let trashed):
-      "it follows no feed any more; its files stay, and \(Numbers.count(trashed, "file")) of its trash went with it"
+    case .mirror(let trashed, let hasFiles):
+      "it follows no feed any more" + (hasFiles ? "; its files stay" : "")
+        + (trashed > 0 ? "; \(Numbers.count(trashed, "file")) of its trash went with it" : "")
     case .line:
       "it was a mirror no more; if it had its state elsewhere: tarn forget --state DIR \(ShellWord.quote(mirror))"
     }
@@ -110,6 +111,16 @@ struct ForgetCommand: ParsableCommand {
         session.console.data(
           "nothing to forget: the folder of each mirror that the settings do not name is there")
       }
+    }
+  }
+}
+
+extension Tarn.Forgotten {
+  /// So many files of its trash went with it.
+  fileprivate var trashed: Int {
+    switch self {
+    case .mirror(let trashed, _): trashed
+    case .line: 0
     }
   }
 }

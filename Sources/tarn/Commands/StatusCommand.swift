@@ -297,7 +297,8 @@ struct StatusCommand: ParsableCommand {
   ) -> StatusDocument? {
     let folder = session.tarn.absolute(place.folder)
     let isGone = ["no-folder", "not-a-mirror", "not-a-folder"].contains(failure.code)
-    let loss = isGone ? session.tarn.lossHint(folder) : nil
+    let isLost = failure.code == "marker-missing"
+    let loss = isGone || isLost ? session.tarn.lossHint(folder) : nil
     // A word that nobody knows may be a name that is mistyped; a path is that of a folder, whoever asks.
     let isKnown = loss != nil || !isGone || place.name.contains("/")
     guard check ? failure.kind == .folderUnusable && isKnown : mirrors.isEmpty && loss != nil else {
@@ -305,7 +306,7 @@ struct StatusCommand: ParsableCommand {
     }
     var document = StatusDocument(
       name: place.name == place.folder ? folder : place.name, feed: "", folder: folder, state: "failing")
-    (document.lastFailure, document.hint) = (failure.message, loss ?? failure.hint)
+    (document.lastFailure, document.hint) = (failure.message, isLost ? failure.hint : loss ?? failure.hint)
     return document
   }
 
@@ -317,18 +318,17 @@ struct StatusCommand: ParsableCommand {
   /// - Returns: what is judged, and all that was read for it.
   private func check(_ session: Session) throws(PassFailure) -> (StatusCheck, Reading) {
     let reading = read(session)
-    let fault = reading.needsSettings ? reading.faulty?.failure : nil
-    let failures = [fault].compactMap { $0 } + reading.failures
     let documents = reading.documents
     // One that the settings name wrongly keeps nobody from hearing of the others.
     let isMeant = !mirrors.isEmpty || documents.isEmpty
-    if isMeant, let wrong = failures.first(where: { $0.kind == .usage && $0.code != "no-mirror" }) {
+    if isMeant, let wrong = reading.failures.first(where: { $0.kind == .usage && $0.code != "no-mirror" }) {
       throw wrong
     }
     let judged = documents.filter { areMeant(session) || $0.dryRun != true }
     var check = StatusCheck(
       judged, leftOut: documents.count - judged.count, maxAge: Units.duration(maxAge) ?? 0, now: session.now)
-    check.failures = failures
+    check.failures = reading.failures
+    check.settingsFailure = reading.needsSettings ? reading.faulty?.failure : nil
     return (check, reading)
   }
 
@@ -336,7 +336,7 @@ struct StatusCommand: ParsableCommand {
     let (check, reading) = try check(session)
     if session.isJSON {
       session.console.data(JSONText.document(CheckDocument(check, reading)))
-      for failure in check.failures { _ = session.tell(failure) }
+      for failure in check.allFailures { _ = session.tell(failure) }
     } else if !session.isQuiet || !check.isGood {
       for line in check.lines { session.console.data(line) }
     }

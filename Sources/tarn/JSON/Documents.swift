@@ -127,6 +127,8 @@ struct EmptiedReport: Encodable {
 struct ForgetReport: Encodable {
   var schema = "tarn-forget/1"
   var folder: String
+  /// So many files of its trash went with it.
+  var trashFiles: Int
 }
 
 /// A line of `events --json`.

@@ -163,16 +163,23 @@ struct PassTargets {
       problemLimit: 0)
   }
 
-  /// Options are remembered: those of a command that names no mirror would change the ways of all that are known.
+  /// Mirrors that the settings do not name remember options: those of a command that names no mirror would change the ways of
+  /// all of these.
   private func refuseOptions(_ flags: PassFlags, forAll requests: [SyncRequest]) throws(PassFailure) {
     let options = flags.options(workingDirectory: session.tarn.workingDirectory).values
-    guard requests.count > 1, !options.isEmpty else { return }
+    let folders = requests.filter { $0.name == nil }.map { ShellWord.quote($0.folder) }
+    guard requests.count > 1, let first = folders.first, !options.isEmpty else { return }
+    let all =
+      switch folders.count {
+      case 1: first
+      case requests.count: "all \(folders.count) known mirrors"
+      case let count: "the \(count) mirrors that the settings do not name"
+      }
     let given = PassOptions.Name.allCases.filter { options[$0] != nil }.map { "--\($0.rawValue)" }
     throw PassFailure(
       .usage, code: "usage",
-      "\(given.joined(separator: ", ")) would be remembered by all \(requests.count) known mirrors",
-      hint:
-        "name the mirrors that are meant, such as \(ShellWord.quote(requests[0].folder)), or give --once: for this pass"
+      "\(given.joined(separator: ", ")) would be remembered by \(all)",
+      hint: "name the mirrors that are meant, such as \(first), or give --once: for this pass"
     )
   }
 

@@ -103,8 +103,10 @@ struct StatusCheck {
   /// So many more are not judged, for their passes only plan.
   let leftOut: Int
   let maxAge: Int64
-  /// Why some could not be looked at.
+  /// Why some could not be looked at, one each.
   var failures: [PassFailure] = []
+  /// Why the settings were not taken: they may name more.
+  var settingsFailure: PassFailure?
   private let now: Timestamp
 
   init(_ documents: [StatusDocument], leftOut: Int = 0, maxAge: Int64, now: Timestamp) {
@@ -114,13 +116,22 @@ struct StatusCheck {
     self.now = now
   }
 
-  var isGood: Bool { failures.isEmpty && mirrors.allSatisfy(\.isGood) && !isNothingKnown }
+  var allFailures: [PassFailure] { [settingsFailure].compactMap { $0 } + failures }
+
+  var isGood: Bool { allFailures.isEmpty && mirrors.allSatisfy(\.isGood) && !isNothingKnown }
+
+  /// `2 not good of 3 mirrors`.
+  var count: String {
+    let wrong = mirrors.count { !$0.isGood } + failures.count
+    let all = Numbers.count(mirrors.count + failures.count, "mirror")
+    return "\(wrong) not good of \(all)" + (settingsFailure == nil ? "" : ", and the settings have errors")
+  }
 
   private var isNothingKnown: Bool { mirrors.isEmpty && leftOut == 0 }
 
   /// One line when all are good; else one for each that is not.
   var lines: [String] {
-    let unknown = failures.map { "unknown: \(Message.safe($0.message))" }
+    let unknown = allFailures.map { "unknown: \(Message.safe($0.message))" }
     let wrong = mirrors.filter { !$0.isGood }.map(\.line)
     if !unknown.isEmpty || !wrong.isEmpty { return unknown + wrong }
     return [isNothingKnown ? "unknown: no mirror is known" : good]

@@ -51,10 +51,7 @@ enum NagiosText {
     let data = check.mirrors.flatMap { values($0, maxAge: check.maxAge) }
     let performance = data.isEmpty ? "" : " | " + data.joined(separator: " ")
     let lines = check.lines.map(plain)
-    let first =
-      lines.count == 1
-      ? lines[0]
-      : "\(lines.count) not good of \(Numbers.count(check.mirrors.count + check.failures.count, "mirror"))"
+    let first = lines.count == 1 ? lines[0] : check.count
     return ["TARN \(status.word): \(first)\(performance)"] + (lines.count == 1 ? [] : lines)
   }
 

@@ -277,10 +277,16 @@ enum StatusText {
     }
     let seconds = at.seconds - now.seconds
     let when = seconds < 1 ? "now" : "in \(Durations.span(seconds))"
+    if isYetToBegin(document) { return when }
     let why =
       ["backing-off": " (after a failure)", "catching-up": " (overdue)", "asked": " (as the server asked)"][
         reason]
     return when + (why ?? "")
+  }
+
+  /// An agent that has just begun to keep it has its first pass before it.
+  private static func isYetToBegin(_ document: StatusDocument) -> Bool {
+    document.nextRun != nil && document.lastAttempt == nil && document.lastFailure == nil
   }
 
   private static func feed(_ document: StatusDocument) -> String {
@@ -423,7 +429,7 @@ enum StatusText {
 
   /// The command to type next; nil when there is nothing to do.
   private static func command(_ document: StatusDocument, mirror: String) -> String? {
-    if document.process != nil { return nil }
+    if document.process != nil || isYetToBegin(document) { return nil }
     if lacksSpace(document) { return "tarn trash empty \(mirror)" }
     if document.state == "paused" {
       let command = "tarn resume \(mirror)"
