@@ -24,7 +24,7 @@ extension Tarn {
   ///
   /// - Throws: `folderUnusable`, or what keeps it from being looked at.
   package func refuseNoMirror(_ place: Place) throws(PassFailure) {
-    _ = try home(folder: place.folder, state: place.state)
+    _ = try home(place)
   }
 
   package func eventsEnd(of places: [Place]) throws(PassFailure) -> String {
@@ -51,8 +51,13 @@ extension Tarn {
     return try PassFailure.translating { try body(query) }
   }
 
+  private func home(_ place: Place) throws(PassFailure) -> FolderHome {
+    let isNamed = configured(place.name) != nil
+    return try home(folder: place.folder, state: place.state, name: isNamed ? place.name : nil)
+  }
+
   private func journal(_ place: Place) throws(PassFailure) -> EventsQuery.Journal {
-    let home = try home(folder: place.folder, state: place.state)
+    let home = try home(place)
     return EventsQuery.Journal(mirror: place.name, id: home.id, ledger: try readLedger(home))
   }
 

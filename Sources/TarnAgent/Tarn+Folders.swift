@@ -41,14 +41,14 @@ extension Tarn {
     switch try inspect(path, state: state, name: name) {
     case .mirror(let home): return home
     case .markerMissing(let reason):
-      throw markerMissing(path, reason, state: state, name: place == nil ? nil : folder)
+      throw markerMissing(path, reason, state: state, name: place == nil ? name : folder)
     case .missing:
       try refuseUnmounted(path)
       try refuseTransfer(folder)
       try refuseInside(path)
       throw PassFailure(
         .folderUnusable, code: "no-folder", "there is no folder \(Printable.escape(path))",
-        hint: lossHint(path) ?? syncing())
+        hint: lost(path)?.hint ?? syncing())
     case .notDirectory:
       try refuseInside(path)
       throw notFolder(path)
@@ -219,9 +219,10 @@ extension Tarn {
     } catch  where error.code == .exists {
       let (setting, place) =
         name.map { ("'state'", " of [mirror.\(Printable.escape($0))]") } ?? ("--state", "")
+      let others = FolderHome.hasOwnDirectory(path) ? "" : ", or give the one it has"
       throw PassFailure(
         .usage, code: "state-elsewhere", "\(error.message): \(setting)\(place) cannot move it",
-        hint: "leave \(setting) out\(place), or give the one it has")
+        hint: "leave \(setting) out\(place)\(others)")
     } catch {
       var failure = PassFailure(error)
       if failure.kind == .permission { failure.hint = ownersHint(path) }
@@ -361,13 +362,27 @@ extension Tarn {
   /// A mirror that lay here; nil where none of this user's did. One that was made by hand has its feed in its folder, wherever
   /// that is now.
   func lost(_ path: String) -> PassFailure? {
-    if wasMirror(path), let name = configuredName(at: path) { return folderLost(path, name) }
+    if wasMirror(path), let name = configuredName(at: path) { return lost(path, name) }
+    let place = isEmptied(path) ? " in place of the empty folder" : ""
     return lossHint(path).map { hint in
       PassFailure(
         .folderUnusable, code: "marker-missing",
         "\(Printable.escape(path)) was a mirror, and its folder was moved or deleted; nothing was changed",
-        hint: "move it back, or name the place where it is now: tarn sync PLACE; \(hint)")
+        hint: "move it back\(place), or name the place where it is now: tarn sync PLACE; \(hint)")
     }
+  }
+
+  /// The same of one of the settings. Where its state lies elsewhere, that still knows the mirror.
+  private func lost(_ path: String, _ name: String) -> PassFailure {
+    let state = configured(name)?.state.map(absolute)
+    guard case .markerMissing(let reason)? = try? inspect(path, state: state, name: name) else {
+      return folderLost(path, name)
+    }
+    return markerMissing(path, reason, state: state, name: name)
+  }
+
+  private func isEmptied(_ path: String) -> Bool {
+    if case .empty? = try? FolderHome.inspect(folder: path, state: nil) { true } else { false }
   }
 
   /// SQLite gets real paths, as text: it then refuses whatever link somebody puts there later.

@@ -19,11 +19,15 @@ extension Tarn {
   /// Stops following: Tarn's own directory goes, the files stay. Refused while the trash holds anything that no row
   /// says Tarn placed, or that was written into there, for that would go with it; so a ledger that is new, because the old one was lost or
   /// damaged, vouches for nothing.
-  package func forget(folder: String, state: String?) throws(PassFailure) -> Forgotten {
+  ///
+  /// - Parameter name: the mirror of the settings that says where its state is.
+  package func forget(
+    folder: String, state: String?, name: String? = nil
+  ) throws(PassFailure) -> Forgotten {
     try refuseEmptyNames(folder, state)
     let path = absolute(folder)
     let trashed: Int
-    switch try inspect(path, state: state.map(absolute)) {
+    switch try inspect(path, state: state.map(absolute), name: name) {
     case .mirror(let home): trashed = try leave(home, as: folder)
     case .markerMissing(let reason):
       trashed = try leaveRemains(path, as: folder, state: state.map(absolute), reason)
@@ -48,6 +52,12 @@ extension Tarn {
     let path = absolute(folder)
     guard wasMirror(path), case .missing? = try? inspect(path, state: nil) else { return false }
     return true
+  }
+
+  /// The same, or the folder is empty.
+  package func isLostOrEmptied(_ folder: String) -> Bool {
+    let path = absolute(folder)
+    return wasMirror(path) && isGone(path)
   }
 
   /// Takes all mirrors from the list whose folder is gone; not those of another file system, which may only not be mounted.

@@ -40,7 +40,7 @@ extension Tarn {
       throw PassFailure(
         .folderUnusable, code: "no-folder",
         "\(Printable.escape(path)) is no mirror; \(Printable.escape(lost)) was one, and its folder was moved or deleted",
-        hint: lossHint(lost))
+        hint: self.lost(lost)?.hint)
     }
     throw PassFailure(
       .folderUnusable, code: "not-a-mirror",

@@ -157,6 +157,9 @@ package struct Pass {
       switch try open(since: known, folder, reader) {
       case .unchanged(let known, let isScanned):
         (report, record) = (unchanged(known, started: started), known)
+        // Those of a pass for once may be the mirror's own from now on.
+        let facts = try request.facts.filter { try ports.ledger.fact($0.name) != $0.value }
+        if !facts.isEmpty { try note(facts.map { .fact($0.name, $0.value) }) }
         report.isFolderUnseen = !isScanned
         try meanwhile.finish()
         observer.pass(.planned(report))

@@ -93,6 +93,19 @@ final class AgentLossTests: AgentHouse {
     #expect(anew.status == 0 && place.text("files/a.iso") == "aaa\n", "\(anew)")
   }
 
+  /// What was in sync before it was forgotten says nothing of the mirror that comes after it.
+  @Test func aMirrorThatWasForgottenIsNotInSync() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    #expect(try tarn("status", "--check", "files").status == 0)
+    // No pass can mend it.
+    try FileManager.default.removeItem(at: server.files.url.appending(path: "SHA256SUMS"))
+    try FileManager.default.removeItem(atPath: folder)
+    #expect(try tarn("forget", "files").status == 0)
+    let check = try tarn("status", "--check", "files")
+    #expect(check.status == 3 && check.output.contains("late: files"), "\(check)")
+  }
+
   /// To take what is there is no order to fetch what is not.
   @Test func aMirrorThatAdoptsIsMadeAnewByOrderOnly() throws {
     try settings(

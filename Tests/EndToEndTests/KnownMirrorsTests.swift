@@ -114,7 +114,9 @@ struct KnownMirrorsTests {
     #expect(both.output.contains("tarn forget \(gone)\n") && !both.output.contains("tarn sync"), "\(both)")
     let named = try tarn("status", "gone")
     #expect(
-      named.status == 73 && named.errors.contains("hint: if it is gone for good: tarn forget \(gone)\n"))
+      named.status == 73
+        && named.errors.contains("hint: move it back, or name the place where it is now: tarn sync PLACE; ")
+        && named.errors.contains("if it is gone for good: tarn forget \(gone)\n"), "\(named)")
     #expect(named.output.isEmpty, "\(named)")
     // After a mere `mv` nothing has to be fetched again.
     for command in ["sync", "plan"] {
@@ -152,6 +154,7 @@ struct KnownMirrorsTests {
       let asked = try Tarn.run(words, environment: home, in: place.url)
       #expect(
         asked.status == 73 && asked.errors.contains("\(gone) was a mirror, and its folder was moved")
+          && asked.errors.contains("move it back in place of the empty folder, or")
           && asked.errors.contains("tarn sync PLACE") && asked.errors.contains("tarn forget \(gone)\n")
           && !asked.errors.contains("FEED"), "\(command): \(asked)")
     }
@@ -242,6 +245,29 @@ struct KnownMirrorsTests {
     }
   }
 
+  /// The state still knows the mirror: what helps is the same by its name and by its folder.
+  @Test func anEmptiedFolderWhoseStateIsElsewhereHasOneStepBack() throws {
+    let kept = place.path + "/kept"
+    try place.write(
+      "[mirror.one]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/one\"\nstate = \"\(kept)\"\n",
+      to: "t.toml")
+    func run(_ words: String...) throws -> Outcome {
+      try Tarn.run(words + ["--config", place.path + "/t.toml"], environment: home, in: place.url)
+    }
+    try #require(try run("sync", "one").status == 0)
+    try place.remove("one")
+    try FileManager.default.createDirectory(atPath: place.path + "/one", withIntermediateDirectories: false)
+    for word in ["one", place.path + "/one"] {
+      for command in ["sync", "plan", "verify", "events", "trash"] {
+        let asked = try command == "trash" ? run("trash", "list", word) : run(command, word)
+        #expect(asked.status == 73 && asked.errors.contains("tarn forget one"), "\(command): \(asked)")
+      }
+    }
+    #expect(try run("forget", place.path + "/one").status == 0)
+    #expect(!place.exists("kept/ledger.sqlite"))
+    #expect(try run("sync", "one").status == 0)
+  }
+
   /// A mirror that the settings name wrongly keeps nobody from hearing of the others.
   @Test func aCheckOfAllJudgesAllThatItCan() throws {
     try #require(try tarn("sync", server.url("SHA256SUMS"), place.path + "/one").status == 0)
@@ -259,6 +285,12 @@ struct KnownMirrorsTests {
     #expect(nagios.status == 2 && nagios.output.hasPrefix("TARN CRITICAL"), "\(nagios)")
     let named = try Tarn.run(check + ["one"], environment: home, in: place.url)
     #expect(named.status == 64, "\(named)")
+    for command in ["events", "forget"] {
+      let asked = try Tarn.run(
+        [command, "one", "--config", place.path + "/t.toml"], environment: home, in: place.url)
+      #expect(
+        asked.status == 64 && asked.errors.contains("hint: leave 'state' out of [mirror.one]\n"), "\(asked)")
+    }
   }
 
   @Test func whatLacksToMakeOneAnewByHandIsSaid() throws {

@@ -208,6 +208,20 @@ import Testing
     #expect(asked(world) == [nil])
   }
 
+  /// The feed is the same, and so are the options, but they were not the mirror's own then.
+  @Test func whatWasForOnceIsRememberedWhenItIsGivenForGood() throws {
+    let world = world()
+    try world.run()
+    try world.choose([.delete: ["yes"]])
+    world.settings = "deletes"
+    world.isOnce = true
+    try world.run()
+    #expect(world.ledger.contents.facts[.options] != world.options.encoded)
+    world.isOnce = false
+    #expect(try world.run().isFeedUnchanged)
+    #expect(world.ledger.contents.facts[.options] == world.options.encoded)
+  }
+
   @Test func otherSettingsReadItWhole() throws {
     let world = world()
     try world.run()

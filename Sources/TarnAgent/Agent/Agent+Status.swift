@@ -65,9 +65,10 @@ extension Agent {
     document.name = name
     document.nextRun = next?.at?.rfc3339
     document.nextRunReason = next?.reason.rawValue
+    // Of a folder that is away its ledger says nothing. One that was forgotten since begins anew.
+    let isNew = document.lastAttempt == nil && document.lastFailure == nil
     document.take(attempt: status?.history.lastAttempt, failure: mirror.failure?.message)
-    // Of a folder that is away its ledger says nothing.
-    if !mirror.settings.isDryRun {
+    if !isNew, !mirror.settings.isDryRun {
       document.lastSuccess = document.lastSuccess ?? status?.history.lastSuccess?.rfc3339
     }
     document.take(askedUntil: status?.history.heldUntil, now: now.wall)

@@ -77,6 +77,11 @@ package struct FolderHome: Sendable, Equatable {
     return FolderHome(folder: folder, stateDirectory: directory, id: id ?? "")
   }
 
+  /// A folder whose marker is a directory: its state is in there.
+  package static func hasOwnDirectory(_ folder: String) -> Bool {
+    (try? Descriptor.directory(at: folder + "/" + markerName)) != nil
+  }
+
   /// - Returns: nil when `state` knows no mirror either.
   private static func missingMarker(_ reason: String, _ state: String?) throws(FolderFailure) -> State? {
     guard let state, try knowsMirror(state) else { return nil }

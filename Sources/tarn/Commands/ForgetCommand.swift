@@ -43,10 +43,13 @@ struct ForgetCommand: ParsableCommand {
     let place = session.tarn.place(of: mirror)
     let folder = place?.folder ?? mirror
     try refuseAgents(mirror, folder: folder, session)
+    let configured = session.configured((mirror, folder, nil))
     let settings = source(of: mirror, folder: folder, session)
     let forgotten: Tarn.Forgotten
     do throws(PassFailure) {
-      forgotten = try session.tarn.forget(folder: folder, state: record.state ?? place?.state)
+      forgotten = try session.tarn.forget(
+        folder: folder, state: record.state ?? configured?.state ?? place?.state,
+        name: record.state == nil ? configured?.name : nil)
     } catch {
       guard let settings, error.code == "not-a-mirror" else { throw error }
       throw PassFailure(
@@ -63,7 +66,7 @@ struct ForgetCommand: ParsableCommand {
     if let settings {
       var text = " the settings still name it: take it out of \(settings.place)"
       // A folder that is gone has no files, and the next pass makes it anew.
-      if case .mirror(_, hasFiles: true) = forgotten {
+      if case .mirror(_, hasFiles: true) = forgotten, configured?.adopts != true {
         text +=
           "; with its files there a pass begins only by 'tarn sync --adopt \(ShellWord.quote(settings.name))'"
       }
@@ -87,11 +90,11 @@ struct ForgetCommand: ParsableCommand {
     session.configured((mirror, folder, nil)).map { ($0.name, session.place(of: "feed", in: $0.name) ?? "") }
   }
 
-  /// The agent would make it anew. A folder that is gone is no mirror to be made anew.
+  /// The agent would take its files again. Where there are none it is an order to fetch them anew.
   private func refuseAgents(_ mirror: String, folder: String, _ session: Session) throws(PassFailure) {
-    guard !session.tarn.isLost(folder), let name = AgentLink(session.sources).name(of: mirror, session) else {
-      return
-    }
+    guard !session.tarn.isLostOrEmptied(folder),
+      let name = AgentLink(session.sources).name(of: mirror, session)
+    else { return }
     let place = source(of: mirror, folder: folder, session).map { " (\($0.place))" } ?? ""
     throw PassFailure(
       .usage, code: "of-the-settings",

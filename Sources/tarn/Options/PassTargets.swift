@@ -167,7 +167,8 @@ struct PassTargets {
   /// all of these.
   private func refuseOptions(_ flags: PassFlags, forAll requests: [SyncRequest]) throws(PassFailure) {
     let options = flags.options(workingDirectory: session.tarn.workingDirectory).values
-    let folders = requests.filter { $0.name == nil }.map { ShellWord.quote($0.folder) }
+    let known = requests.filter { $0.name == nil && !session.tarn.isLost($0.folder) }
+    let folders = known.map { ShellWord.quote($0.folder) }
     guard requests.count > 1, let first = folders.first, !options.isEmpty else { return }
     let all =
       switch folders.count {
@@ -179,8 +180,8 @@ struct PassTargets {
     throw PassFailure(
       .usage, code: "usage",
       "\(given.joined(separator: ", ")) would be remembered by \(all)",
-      hint: "name the mirrors that are meant, such as \(first), or give --once: for this pass"
-    )
+      hint: "name the mirrors that are meant, such as \(first)"
+        + (folders.count == requests.count ? ", or give --once: for this pass" : ""))
   }
 
   /// Of a configured mirror: what is given now goes before the settings, for this pass.

@@ -277,7 +277,7 @@ enum StatusText {
     }
     let seconds = at.seconds - now.seconds
     let when = seconds < 1 ? "now" : "in \(Durations.span(seconds))"
-    if isYetToBegin(document) { return when }
+    if document.lastAttempt == nil, reason == "catching-up" { return when }
     let why =
       ["backing-off": " (after a failure)", "catching-up": " (overdue)", "asked": " (as the server asked)"][
         reason]
@@ -286,7 +286,7 @@ enum StatusText {
 
   /// An agent that has just begun to keep it has its first pass before it.
   private static func isYetToBegin(_ document: StatusDocument) -> Bool {
-    document.nextRun != nil && document.lastAttempt == nil && document.lastFailure == nil
+    document.nextRunReason == "catching-up" && document.lastAttempt == nil && document.lastFailure == nil
   }
 
   private static func feed(_ document: StatusDocument) -> String {

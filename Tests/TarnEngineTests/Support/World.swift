@@ -16,7 +16,7 @@ final class World {
   let server = Server()
   var policy = PassPolicy()
   /// Remembered by the next pass; see `choose`.
-  private var options = PassOptions()
+  private(set) var options = PassOptions()
   /// What the feed says.
   var items: [FeedItem] = [] {
     didSet { isInOrder = false }
