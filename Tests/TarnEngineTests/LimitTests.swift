@@ -59,7 +59,7 @@ import Testing
     let report = try world.run()
     #expect(report.problems.map(\.code) == ["unstable-source"])
     // Each restart costs two requests, and so does the first attempt.
-    #expect(world.server.requests.count == 2 * (Job.mostRestarts + 1))
+    #expect(world.server.requests.count == 2 * (Attempts.mostRestarts + 1))
   }
 
   /// Encoded bytes are another file, unless a digest tells or the name says that the file is compressed itself.

@@ -32,12 +32,12 @@ extension Conductor {
     look(job)
   }
 
-  /// An exchange was cancelled: its bytes are in place elsewhere, or the pass ends.
-  func cancelled(_ id: UInt64) {
+  /// An exchange was cancelled: its bytes are in place elsewhere, or nobody wants them.
+  func cancelled(_ id: UInt64, _ end: JobEnd) {
+    jobs[id]?.attempts.interrupt(end)
     if endSteered(id) { return }
     guard !stop.isSet, var job = jobs[id], job.isOvertaken else { return drop(id) }
     job.isOvertaken = false
-    job.rung = ResumeLadder.rung(job.known, url: job.url)
     jobs[id] = job
     look(job)
   }

@@ -11,9 +11,12 @@ extension Conductor {
     leavePartial(job)
     space.giveBack(job.reserved)
     job.reserved = 0
-    let last = job.troubles.last?.message ?? message
+    let attempts = job.attempts
+    let all = attempts.troubleText
     job.forsake(
-      Job.Trouble(source: job.source, code: code, message: message, isTransient: false, retryAfter: nil))
+      Attempts.Trouble(
+        source: attempts.source, code: code, message: all.isEmpty ? message : all, isTransient: false,
+        retryAfter: nil))
     if duplicates.isPlaced(job), (try? hasCopy(job.entry)) == true {
       copy(job)
     } else {
@@ -22,7 +25,7 @@ extension Conductor {
         forlorn.append(job)
         if let digest = job.entry.digest { forlornDigests.insert(digest) }
       } else {
-        left.forsake(job, code: code, message: last)
+        left.forsake(job, code: code, message: attempts.troubles.last?.message ?? message)
       }
     }
     over(job)

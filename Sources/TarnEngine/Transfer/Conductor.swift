@@ -286,28 +286,14 @@ final class Conductor {
   func ask(_ id: UInt64) {
     guard var job = jobs[id], !endSteered(id) else { return }
     guard !stop.isSet, !abandoned.contains(id) else { return drop(id) }
-    var request = DownloadRequest(url: job.url, limit: job.entry.size ?? max(space.room, 1))
-    if job.rung != .fromZero, let known = job.known {
-      request.offset = known.kept
-      request.ifRange = job.rung == .etag ? known.etag : job.rung == .lastModified ? known.lastModified : nil
-    } else if let row = job.conditionalRow {
-      request.ifNoneMatch = row.etag
-      request.ifModifiedSince = row.lastModified
-    }
-    let size = job.entry.size ?? job.action.row?.identity.size
-    request.expected = size.map { $0 - min($0, request.offset) }
+    let document = job.entry.isList ? listURL.take() : nil
+    var request = job.attempts.request(room: space.room, document: document)
     request.isUrgent = job.isUrgent || areUrgent
-    request.patience = job.patience
-    if job.entry.isList, let url = listURL {
-      (listURL, job.isOfDocument) = (nil, true)
-      request.url = url
-    }
-    request.encoding = job.takesEncoding ? .taken : .refused
-    job.isConditional = request.ifNoneMatch != nil || request.ifModifiedSince != nil
     job.wishes = steering?.wishes
     let receiver = FileReceiver(job, context: context)
     progress.begin(
-      id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.url, isWaiting: true)
+      id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.attempts.url,
+      isWaiting: true)
     let download = ports.downloader.start(request, to: receiver)
     receiver.started(download)
     job.download = download
@@ -376,13 +362,7 @@ final class Conductor {
       try publish(id, partial, sealed, head: nil)
     case .kept(let partial, let known):
       jobs[id]?.partial = partial
-      jobs[id]?.known = known
-      // Where neither digest nor listing vouches for the bytes, only the server can.
-      let isVouchedFor = known.digestDecides || jobs[id]?.entry.hasFingerprint == true
-      if isVouchedFor, let total = known.total, known.kept == total { return sealWhole(id) }
-      let url = jobs[id]?.url ?? ""
-      jobs[id]?.rung = ResumeLadder.rung(known, url: url)
-      go(id)
+      if jobs[id]?.attempts.resume(with: known) == true { sealWhole(id) } else { go(id) }
     }
   }
 
@@ -390,7 +370,7 @@ final class Conductor {
   func sealWhole(_ id: UInt64) {
     guard let job = jobs[id], let partial = job.partial else { return ask(id) }
     let post = context.post
-    let (entry, known) = (job.entry, job.known)
+    let (entry, known) = (job.entry, job.attempts.known)
     lanes.submit(lane: job.lane) {
       post(.ended(id, FileReceiver.seal(partial, entry, head: nil, known: known), received: 0))
     }

@@ -81,10 +81,10 @@ final class FileReceiver: DownloadReceiver {
     entry = job.entry
     check = job.check
     doubt = ContentDoubt(job.entry)
-    url = job.url
-    rung = job.rung
+    url = job.attempts.url
+    rung = job.attempts.rung
     self.context = context
-    state = Locked(State(partial: job.partial, known: job.known))
+    state = Locked(State(partial: job.partial, known: job.attempts.known))
   }
 
   /// Says under which id the exchange runs, so that a paused one can be resumed.

@@ -20,35 +20,18 @@ struct Job {
   }
 
   private let assignment: Assignment
-  /// Which source is asked now.
-  var source = 0
-  /// Rounds over all sources so far, the running one included.
-  var round = 1
-  /// The rung asked with now.
-  var rung = ResumeLadder.Rung.fromZero
-  /// Times that its source was asked anew, because bytes at hand were of another version or not what they should be, or hardly any
-  /// came.
-  var restarts = 0
+  /// How its bytes are asked for.
+  var attempts: Attempts
   var partial: (any PartialFile)?
-  /// What is proved of the bytes in `partial`; with none of these, what an answer said of the version that it brought.
-  var known: ResumeLadder.Known?
   var download: DownloadID?
-  /// What each source that failed told last, the newest at the end.
-  private(set) var troubles: [Trouble] = []
   /// Why no source can be asked any more: only a twin can still bring its bytes.
-  private(set) var failure: Trouble?
+  private(set) var failure: Attempts.Trouble?
   /// Bytes held of the pass's space.
   var reserved: UInt64 = 0
   /// Times that it found no space while it ran beside others.
   var squeezes = 0
   /// How many jobs had begun with it, when it began with nothing else at work; nil when it did not.
   var begunAlone: Int?
-  /// The running request set a condition, so 304 is an answer to it.
-  var isConditional = false
-  /// A 304 contradicted the feed: no conditions any more.
-  var isUnconditional = false
-  /// Made from the bytes that the pass has read as its feed.
-  var isOfDocument = false
   /// Made from bytes of the folder.
   var isCopy = false
   /// Its exchange was cancelled because a twin is in place.
@@ -63,29 +46,12 @@ struct Job {
   var isUrgent = false
   /// Those who wanted it tried now, when its source was last asked.
   var wishes: UInt64?
-  /// Times that its place went to another mirror, because nothing came.
-  var gaveWay = 0
   /// A twin was in place when its bytes were last looked for in the folder.
   var knewTwin = false
 
-  /// More restarts than this, and the source is called unstable.
-  static let mostRestarts = 3
-
-  struct Trouble: Sendable {
-    var source: Int
-    var code: String
-    var message: String
-    var isTransient: Bool
-    var retryAfter: Int64?
-    /// A request for the rest of the file brought nothing, where one for the whole may.
-    var mayBeOfRange = false
-
-    /// The source was not asked: its host is left alone.
-    var isRest: Bool { code == DownloadFailure.Code.hostResting.rawValue }
-  }
-
   init(id: UInt64, action: Action, entry: Entry, ordinal: Int, lane: Int = 0) {
     assignment = Assignment(id: id, action: action, entry: entry, ordinal: ordinal, lane: lane)
+    attempts = Attempts(action, entry)
   }
 
   var id: UInt64 { assignment.id }
@@ -93,8 +59,6 @@ struct Job {
   var entry: Entry { assignment.entry }
   /// The action's place in the plan.
   var ordinal: Int { assignment.ordinal }
-
-  var url: String { entry.sources[source].url }
 
   /// The lane that its work is done on. Small files are all made on one, for to make files two threads mostly wait for each other
   /// in the file system, and filled on the next (`FileReceiver.end`).
@@ -104,64 +68,17 @@ struct Job {
 
   private static let largestOfOneLane: UInt64 = 64 << 10
 
-  /// Seconds; see `DownloadRequest.patience`.
-  var patience: Int64 { DownloadRequest.patience(gaveWay: gaveWay) }
-
   var check: ContentCheck { ContentCheck(size: entry.size, digest: entry.digest, pieces: entry.pieces) }
-
-  /// Servers label compressed files as encoded: the bytes are the file. Anything else that is sent encoded is
-  /// another file, which only a digest would tell.
-  var takesEncoding: Bool {
-    let compressed = [".gz", ".tgz", ".bz2", ".xz", ".zst", ".br", ".Z", ".svgz", ".lzma"]
-    let name = entry.path.bytes
-    return entry.digest != nil || compressed.contains { name.suffix($0.utf8.count).elementsEqual($0.utf8) }
-  }
 
   /// What stands there is as Tarn placed it.
   var displacesOwn: Bool {
     (action.kind == .update || action.kind == .revalidate) && action.row?.isAdopted == false
   }
 
-  /// Ask conditionally: what stands there may be the server's version still. Only where no digest decides.
-  var conditionalRow: Row? {
-    guard !isUnconditional, entry.digest == nil, entry.pieces == nil, !hasKept, let row = action.row,
-      action.present != nil,
-      action.kind == .update || action.kind == .revalidate, row.etag != nil || row.lastModified != nil
-    else { return nil }
-    return row
-  }
-
-  /// There are bytes to go on from.
-  var hasKept: Bool { known.map { $0.kept > 0 } ?? false }
-
-  /// The bytes at hand are of no use; how many the version has is known still.
-  mutating func keepNothing() {
-    known?.kept = 0
-    known?.durable = 0
-  }
-
-  mutating func note(_ trouble: Trouble) {
-    troubles.removeAll { $0.source == trouble.source }
-    troubles.append(trouble)
-  }
-
-  /// The first source from this one on that did not fail for good; nil when there is none.
-  func usableSource(from first: Int) -> Int? {
-    (first..<entry.sources.count).first { source in
-      troubles.allSatisfy { $0.source != source || $0.isTransient }
-    }
-  }
-
   /// No source is asked any more.
-  mutating func forsake(_ failure: Trouble) {
+  mutating func forsake(_ failure: Attempts.Trouble) {
     self.failure = failure
-    troubles = []
-  }
-
-  /// What went wrong, source by source.
-  var troubleText: String {
-    guard troubles.count > 1, entry.sources.count > 1 else { return troubles.last?.message ?? "" }
-    return troubles.suffix(3).map(\.message).joined(separator: "; ")
+    attempts.giveUp()
   }
 }
 
@@ -207,4 +124,13 @@ enum JobEnd: Sendable {
   case wrongSize(said: UInt64, note: String)
   /// What the listing names as a file led to the page of a directory.
   case isDirectory
+
+  /// The partial file of an exchange that did not bring all of it, and what is proved of its bytes.
+  var atHand: (partial: any PartialFile, known: ResumeLadder.Known?)? {
+    switch self {
+    case .short(let partial, let known, _): (partial, known)
+    case .folder(_, let partial, let known), .network(_, let partial, let known): partial.map { ($0, known) }
+    case .sealed, .verdict, .wrongSize, .isDirectory: nil
+    }
+  }
 }

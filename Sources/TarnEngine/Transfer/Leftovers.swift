@@ -55,9 +55,9 @@ struct Leftovers {
 
   /// Remembers an entry whose sources all failed.
   mutating func forsake(_ job: Job, code: String, message: String) {
-    let prefix = "\(Printable.escape(job.url)): "
+    let prefix = "\(Printable.escape(job.attempts.url)): "
     let text = message.hasPrefix(prefix) ? String(message.dropFirst(prefix.count)) : message
-    var reason = Reason(code: code, source: job.source, text: text)
+    var reason = Reason(code: code, source: job.attempts.source, text: text)
     if numbers[reason] == nil, reasons.count >= Self.mostReasons { reason.text = nil }
     if numbers[reason] == nil {
       numbers[reason] = UInt32(reasons.count)
@@ -67,10 +67,10 @@ struct Leftovers {
   }
 
   /// Why the entry failed.
-  func failure(_ ordinal: Int, _ entry: Entry) -> Job.Trouble? {
+  func failure(_ ordinal: Int, _ entry: Entry) -> Attempts.Trouble? {
     guard let reason = forsaken[ordinal].map({ reasons[Int($0)] }) else { return nil }
     let source = entry.sources[min(reason.source, entry.sources.count - 1)]
-    return Job.Trouble(
+    return Attempts.Trouble(
       source: reason.source, code: reason.code,
       message: "\(Printable.escape(source.url)): \(reason.text ?? "failed")",
       isTransient: false, retryAfter: nil)
