@@ -77,7 +77,7 @@ final class RepairMeanwhile {
     self.conductor = conductor
     bell.withLock { $0 = conductor.nudge }
     conductor.meanwhile = { [unowned self] in try run() }
-    conductor.steerBeside = { [unowned self] in beside?.steer($0, $1) ?? .notThere }
+    conductor.steerBeside = { [unowned self] in try beside?.steer($0, $1) ?? .notThere }
     conductor.isBroughtBeside = { [unowned self] in isBrought($0) }
   }
 
@@ -295,7 +295,7 @@ final class RepairMeanwhile {
     let catalog = try pass.openCatalog()
     for job in Array(beside.jobs.values) where try catalog?.entry(job.entry.path) != job.entry {
       postpone(job.entry.path)
-      beside.abandon(job.entry.path)
+      try beside.abandon(job.entry.path)
     }
   }
 

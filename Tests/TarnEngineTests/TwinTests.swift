@@ -46,43 +46,40 @@ import Testing
   /// Four failures that follow one another let all of them ask.
   @Test func failuresWidenTheWay() {
     var twins = Duplicates(mostWaiting: 4096)
-    let jobs = (0..<4096).map { job(UInt64($0)) }
+    let jobs = (0..<4096).map { UInt64($0) }
     var asking: [UInt64] = []
-    for job in jobs where twins.admit(job, mustBegin: false) == .first { asking.append(job.id) }
+    for job in jobs where twins.admit(job, contents, mustBegin: false) == .first { asking.append(job) }
     #expect(asking == [0] && twins.waitingCount == 4095)
     var waves: [Int] = []
     while !asking.isEmpty {
       waves.append(asking.count)
-      asking = asking.flatMap { twins.failed(jobs[Int($0)]) }
+      asking = asking.flatMap { twins.failed($0, contents) }
     }
     #expect(waves == [1, 8, 64, 512, 3511])
     #expect(twins.waitingCount == 0)
     // There is leave to spare for those that come later.
-    #expect(twins.admit(job(5000), mustBegin: false) == .first)
+    #expect(twins.admit(5000, contents, mustBegin: false) == .first)
   }
 
   /// Those that may ask end one by one, and so do those that they let ask; nobody waits for nobody.
   @Test func whatWaitsIsLetGo() {
     var twins = Duplicates(mostWaiting: 4096)
-    let jobs = (0..<100).map { job(UInt64($0)) }
-    for job in jobs { _ = twins.admit(job, mustBegin: false) }
+    let jobs = (0..<100).map { UInt64($0) }
+    for job in jobs { _ = twins.admit(job, contents, mustBegin: false) }
     var asking: [UInt64] = [0]
     var ended = 0
     while let id = asking.popLast() {
-      asking += twins.over(jobs[Int(id)], isPlaced: false).ready
+      asking += twins.over(id, contents, isPlaced: false).ready
       ended += 1
     }
     #expect(ended == 100 && twins.waitingCount == 0)
-    #expect(twins.admit(job(100), mustBegin: false) == .first)
-    #expect(twins.admit(job(101), mustBegin: false) == .wait)
-    #expect(twins.over(job(100), isPlaced: true).ready == [101])
-    #expect(twins.admit(job(102), mustBegin: false) == .placed)
+    #expect(twins.admit(100, contents, mustBegin: false) == .first)
+    #expect(twins.admit(101, contents, mustBegin: false) == .wait)
+    #expect(twins.over(100, contents, isPlaced: true).ready == [101])
+    #expect(twins.admit(102, contents, mustBegin: false) == .placed)
   }
 
-  private func job(_ id: UInt64) -> Job {
-    let entry = world.entry("f\(id)", Self.long)
-    return Job(id: id, action: Action(.fetch, path: entry.path, entry: entry), entry: entry, ordinal: 0)
-  }
+  private var contents: Duplicates.Contents? { Duplicates.Contents(world.entry("f", Self.long)) }
 
   /// The clock stands still: the first one is in its pause when a twin is placed, and does not sit it out.
   @Test func aPauseEndsOnceATwinIsPlaced() throws {

@@ -398,9 +398,6 @@ struct Attempts {
     }
   }
 
-  /// No source is asked any more.
-  mutating func giveUp() { troubles = [] }
-
   /// What went wrong, source by source; empty where nothing did.
   var troubleText: String {
     guard troubles.count > 1, entry.sources.count > 1 else { return troubles.last?.message ?? "" }

@@ -1,9 +1,11 @@
 import TarnCore
 import TarnRuntime
 
-/// Carries a plan out: admits actions, runs their transfers, hands checked files to the publisher, tries again.
-/// It decides nothing over a path: what is not as the plan saw it goes back as stale. On the pass's thread; all
-/// its state is confined to it, and other threads speak to it through the mailbox.
+/// Carries a plan out: admits actions, runs their transfers, hands checked files to the publisher. What is begun when, and what waits
+/// for what, its `TransferState` says.
+///
+/// It decides nothing over a path: what is not as the plan saw it goes back as stale. On the pass's thread; all its state is confined
+/// to it, and other threads speak to it through the mailbox.
 final class Conductor {
   let ports: PassPorts
   let folder: any FolderPort
@@ -12,47 +14,33 @@ final class Conductor {
   let progress: PassProgress
   let stop: StopFlag
   let steering: PassSteering?
-  let retry: RetryPolicy
-  /// Of `forlorn`, and of the jobs that wait for a twin.
-  let mostHeldBack: Int
+  private let retry: RetryPolicy
 
   let mailbox: LockedCondition<[JobMessage]>
-  let lanes: Lanes
+  private let lanes: Lanes
   private let checkpoints: Checkpoints
   let publisher: PublishThread
   var context: FileReceiverContext
   /// Names of the partial files to go on with.
-  var resumable: [RelativePath: String]
+  private var resumable: [RelativePath: String]
   /// Any rows at the start: else no bytes of the folder can be used again.
   private let hasRows: Bool
 
+  var state: TransferState
+  /// Those that the state has.
   var jobs: [UInt64: Job] = [:]
-  /// Of these nobody wants the bytes any more.
-  var abandoned: Set<UInt64> = []
   private var nextID: UInt64 = 0
   /// Jobs that are not for the first lane alone.
   private var othersBegun = 0
-  var delayed: [(due: Instant, job: UInt64)] = []
   var adoptions: [Row] = []
-  var duplicates: Duplicates
-  /// Jobs that waited for a twin and may begin.
-  var ready: [UInt64] = []
   /// The next action of the plan.
   private var front: Action?
   /// Actions taken from the plan so far.
   private var position = 0
-  /// Entries whose sources all failed, until no twin of theirs can be placed any more.
-  var forlorn: [Job] = []
-  /// Of `forlorn`, and of some that are no longer among them.
-  var forlornDigests: Set<Digest> = []
   /// Actions of the plan that are come back to.
   var left = Leftovers()
   /// What orders ended or kept from beginning, and as which problem it is told, to be tried again if somebody wants that.
   var steeredAway: [RelativePath: (action: Action, ordinal: Int, code: String)] = [:]
-  /// Entries for which there was no space beside others.
-  var spaceQueue: SpaceQueue
-  /// Jobs so far that took space.
-  var begun = 0
   let space: SpaceBudget
   /// Whether files may make way for directories: they are deletions like any other.
   var deletions = DeletionVerdict.allowed
@@ -65,7 +53,7 @@ final class Conductor {
   /// Whether a repair beside it brings a path: what the plan wants there is decided over again afterwards.
   var isBroughtBeside: ((RelativePath) -> Bool)?
   /// Gives an order to whatever works beside it.
-  var steerBeside: ((PassSteering.Order, RelativePath) -> PassSteering.Answer)?
+  var steerBeside: ((PassSteering.Order, RelativePath) throws -> PassSteering.Answer)?
   /// Paths that failed and that somebody else looks at again, and tells of; nil where failures are told here.
   var untold: Set<RelativePath>?
   /// It works beside another one, which tells how far the pass is.
@@ -73,7 +61,6 @@ final class Conductor {
   /// Files that could not make way, and why: no more than the deletion guard lets go.
   var stuck: [RelativePath: String] = [:]
   private var ticked = Instant()
-  var publishing = 0
   var counts = PassCounts()
   var bytes = PassBytes()
   var learned = LearnedSizes()
@@ -100,11 +87,9 @@ final class Conductor {
     self.progress = progress
     self.stop = stop
     self.steering = steering
-    self.mostHeldBack = mostHeldBack
     isBeside = bell != nil
     mostJobs = isBeside ? min(Self.mostBeside, Self.most / 4) : Self.most
-    duplicates = Duplicates(mostWaiting: mostHeldBack)
-    spaceQueue = SpaceQueue(most: mostHeldBack)
+    state = TransferState(mostHeldBack: mostHeldBack)
     retry = RetryPolicy(retries: policy.retries)
     let mailbox = LockedCondition<[JobMessage]>([])
     self.mailbox = mailbox
@@ -141,7 +126,7 @@ final class Conductor {
   let mostJobs: Int
 
   /// Another job may be at work beside those that are.
-  var hasPlace: Bool { active < mostJobs && active - publishing < Self.mostOnTheWay }
+  var hasPlace: Bool { state.active < mostJobs && state.active - state.publishing < Self.mostOnTheWay }
 
   /// Carries out the actions up to the deletions.
   ///
@@ -154,14 +139,17 @@ final class Conductor {
       left.beginPhase()
       while true {
         try fill(from: actions, phase)
-        let isLast = stop.isSet || isHeldUp || (front?.phase != phase && !left.isWalking)
-        if isLast, jobs.isEmpty {
-          if tryCramped() { continue }
+        let isLast = stop.isSet || state.isHeldUp || (front?.phase != phase && !left.isWalking)
+        if isLast, state.isIdle {
+          if !stop.isSet, let retried = state.retryForSpace() {
+            try perform(retried)
+            continue
+          }
           // What it comes back to is begun before anything is waited for.
           if try settle(isLast: phase == .list) { continue }
           break
         }
-        publisher.setFlushing(isLast && active == publishing)
+        setFlushing(isLast)
         try step()
       }
       try flushAdoptions()
@@ -170,11 +158,8 @@ final class Conductor {
     return front
   }
 
-  /// Nothing of the plan begins before what is at work is over.
-  var isHeldUp: Bool { spaceQueue.isFull || spaceQueue.isAlone(among: jobs) }
-
-  /// Jobs at work: those that wait for a twin hold no file, no connection and no space.
-  var active: Int { jobs.count - duplicates.waitingCount - ready.count }
+  /// - Parameter isLast: nothing more is coming soon.
+  func setFlushing(_ isLast: Bool) { publisher.setFlushing(isLast && state.active == state.publishing) }
 
   /// Waits for all threads. The pass is over afterwards.
   func close() {
@@ -190,18 +175,19 @@ final class Conductor {
 
   /// Begins as many jobs as may be at work: those that waited and new ones in turn.
   private func fill(from actions: any ActionCursor, _ phase: Action.Phase) throws {
-    while !stop.isSet, hasPlace, !spaceQueue.isAlone(among: jobs) {
-      let hasStarted = startReady() || startCramped()
+    while !stop.isSet, hasPlace, !state.isAlone {
+      let begun = state.beginNext()
+      if let begun { try perform(begun) }
       guard hasPlace else { break }
-      if spaceQueue.isFull {
-        guard hasStarted else { break }
-      } else if try !admitNext(of: actions, phase), try !comeBack(isLast: phase == .list), !hasStarted {
+      if state.isCramped {
+        guard begun != nil else { break }
+      } else if try !admitNext(of: actions, phase), try !comeBack(isLast: phase == .list), begun == nil {
         break
       }
       // Much of it may begin nothing.
       tick()
     }
-    if stop.isSet { dropWaiting() }
+    if stop.isSet { try perform(state.stop()) }
   }
 
   /// - Returns: false when the plan has none of this phase any more.
@@ -232,20 +218,17 @@ final class Conductor {
       if isBroughtBeside?(action.path) == true { return stale.append(action) }
       if let blocker = action.blocker, isBlocked(action, by: blocker) { return }
       if isPaused(action.path) { return hold(action, ordinal: ordinal) }
-      begin(makeJob(action, entry, ordinal: ordinal), mustBegin: isAgain)
+      try begin(makeJob(action, entry, ordinal: ordinal), mustBegin: isAgain)
     }
   }
 
   func isPaused(_ path: RelativePath) -> Bool { steering?.isPaused(path) == true }
 
   /// - Parameter mustBegin: is not left for later.
-  func begin(_ job: Job, mustBegin: Bool) {
-    switch duplicates.admit(job, mustBegin: mustBegin) {
-    case .wait: jobs[job.id] = job
-    case .full: left.untried.insert(job.ordinal)
-    case .first: start(job, mayReuse: false)
-    case .placed: start(job, mayReuse: true)
-    }
+  func begin(_ job: Job, mustBegin: Bool) throws {
+    jobs[job.id] = job
+    let contents = Duplicates.Contents(job.entry)
+    try perform(state.admit(job.id, path: job.entry.path, contents: contents, mustBegin: mustBegin))
   }
 
   func makeJob(_ action: Action, _ entry: Entry, ordinal: Int) -> Job {
@@ -257,54 +240,12 @@ final class Conductor {
       id: nextID, action: action, entry: entry, ordinal: ordinal, lane: isForFirst ? 0 : othersBegun)
   }
 
-  // MARK: Transfers
-
-  /// Looks for bytes that are at hand already: a partial file, or the same contents elsewhere in the folder.
-  ///
-  /// - Parameter mayReuse: this pass brought its contents, or was bringing them.
-  func start(_ waiting: Job, mayReuse: Bool) {
-    var job = waiting
-    jobs[job.id] = nil
-    guard takeSpace(&job) else { return over(job) }
-    jobs[job.id] = job
-    observer.pass(.action(job.action))
-    let mayBeThere =
-      mayReuse || (job.entry.digest != nil && hasRows)
-      || !context.unrecorded.candidates(job.entry, row: job.action.row).isEmpty
-    guard resumable[job.entry.path] != nil || mayBeThere else { return ask(job.id) }
-    look(job)
-  }
-
-  /// Answers with `prepared`.
-  func look(_ job: Job) {
-    jobs[job.id]?.knewTwin = duplicates.isPlaced(job)
-    let preparing = LocalBytesSearch(job: job, context: context)
-    lanes.submit(lane: job.lane) { preparing.run() }
-  }
-
-  /// Starts an exchange with the job's source.
-  func ask(_ id: UInt64) {
-    guard var job = jobs[id], !endSteered(id) else { return }
-    guard !stop.isSet, !abandoned.contains(id) else { return drop(id) }
-    let document = job.entry.isList ? listURL.take() : nil
-    var request = job.attempts.request(room: space.room, document: document)
-    request.isUrgent = job.isUrgent || areUrgent
-    job.wishes = steering?.wishes
-    let receiver = FileReceiver(job, context: context)
-    progress.begin(
-      id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.attempts.url,
-      isWaiting: true)
-    let download = ports.downloader.start(request, to: receiver)
-    receiver.started(download)
-    job.download = download
-    job.isOvertaken = false
-    jobs[id] = job
-  }
+  // MARK: Messages
 
   /// At most a quarter of a second, and no longer than until the next attempt is due.
   var longestWait: Duration {
     let most = Duration.milliseconds(250)
-    return delayed.map(\.due).min().map { min(most, $0.remaining(at: ports.clock.monotonic())) } ?? most
+    return state.nextDue.map { min(most, $0.remaining(at: ports.clock.monotonic())) } ?? most
   }
 
   /// With so many jobs their messages are gathered for a moment: to be woken for each costs more than to handle it.
@@ -314,11 +255,16 @@ final class Conductor {
 
   /// Handles what came in, or waits for it.
   private func step() throws {
-    if active > Self.many { Nap.sleep(microseconds: Self.moment) }
+    if state.active > Self.many { Nap.sleep(microseconds: Self.moment) }
     try handleMail(waiting: longestWait)
     try meanwhile?()
-    wakeDelayed()
+    try goOn()
     tick()
+  }
+
+  /// Goes on with what has paused.
+  func goOn() throws {
+    try perform(stop.isSet ? state.stop() : state.tick(ports.clock.monotonic()))
   }
 
   /// - Parameter waiting: for the first message.
@@ -333,139 +279,229 @@ final class Conductor {
 
   private func handle(_ message: JobMessage) throws {
     switch message {
-    case .prepared(let id, let preparation): try prepared(id, preparation)
+    case .prepared(let id, let found): try looked(id, found)
     case .workedAround(let failure, let instead):
       observer.pass(.notice(code: failure.code.rawValue, message: "\(failure.message); \(instead)"))
     case .ended(let id, let end, let received):
       jobs[id]?.download = nil
       bytes.received.addSaturated(received)
-      try ended(id, end, received: received)
-    case .published(let id, let outcome): published(id, outcome)
-    case .steer(let order, let path, let answer): answer(steer(order, path))
-    case .hurry: hurry()
+      try exchangeEnded(id, end, received: received)
+    case .published(let id, let outcome): try published(id, outcome)
+    case .steer(let order, let path, let answer): answer(try steer(order, path))
+    case .hurry: try perform(state.hurry())
     case .ledgerFailed(let failure): throw PassFailure(failure)
     case .folderFailed(let failure): throw PassFailure(failure)
-    case .wake:
-      if stop.isSet { stopTransfers() }
+    case .wake: if stop.isSet { try perform(state.stop()) }
     }
   }
 
-  private func prepared(_ id: UInt64, _ preparation: LocalBytes) throws {
-    switch preparation {
-    case .nothing, .failed:
-      if let failure = jobs[id]?.failure { return giveUp(id, code: failure.code, message: failure.message) }
-      go(id)
-    case .copied(let partial, let sealed):
-      // What was fetched of it is of no use any more; its row goes when this is published.
-      jobs[id]?.partial?.discard()
-      jobs[id]?.isCopy = true
-      try publish(id, partial, sealed, head: nil)
-    case .kept(let partial, let known):
-      jobs[id]?.partial = partial
-      if jobs[id]?.attempts.resume(with: known) == true { sealWhole(id) } else { go(id) }
+  // MARK: What the state asks for
+
+  func perform(_ actions: [TransferState.Action]) throws {
+    for action in actions { try perform(action) }
+  }
+
+  private func perform(_ action: TransferState.Action) throws {
+    switch action {
+    case .reserve(let id): try reserve(id)
+    case .look(let id):
+      guard let job = jobs[id] else { return }
+      let search = LocalBytesSearch(job: job, context: context)
+      lanes.submit(lane: job.lane) { search.run() }
+    case .ask(let id): ask(id)
+    case .cancelExchange(let id): jobs[id]?.download.map(ports.downloader.cancel)
+    case .prioritize(let id): jobs[id]?.download.map(ports.downloader.prioritize)
+    case .seal(let id): seal(id)
+    case .publish(let id): try publish(id)
+    case .release(let bytes): space.giveBack(bytes)
+    case .putBack(let id): putBack(id)
+    case .exhausted(let id): noteExhausted(id)
+    case .findCopy(let id): try perform(state.foundCopy(id, jobs[id].map { try hasCopy($0.entry) } ?? false))
+    case .postpone(let id):
+      if let job = jobs.removeValue(forKey: id) { left.untried.insert(job.ordinal) }
+    case .setAside(let id):
+      if let job = jobs.removeValue(forKey: id) { left.forsake(job) }
+    case .end(let id, let ending):
+      if let job = jobs.removeValue(forKey: id) { try ended(job, ending) }
     }
+  }
+
+  /// Takes the space that a job needs, and says whether bytes of it may be at hand: a partial file, or the same contents elsewhere in
+  /// the folder.
+  private func reserve(_ id: UInt64) throws {
+    guard let job = jobs[id] else { return }
+    if job.failure == nil, isPaused(job.entry.path) {
+      return try perform(state.obey(.pause, id) ?? [])
+    }
+    let needed = needed(job)
+    guard space.reserve(needed ?? 0) else { return try perform(state.refused(id)) }
+    if job.failure == nil { observer.pass(.action(job.action)) } else { early?.settle(job.entry.path.bytes) }
+    let looks =
+      resumable[job.entry.path] != nil || (job.entry.digest != nil && hasRows)
+      || !context.unrecorded.candidates(job.entry, row: job.action.row).isEmpty
+    try perform(state.reserved(id, bytes: needed ?? 0, looks: looks))
+  }
+
+  /// Bytes of space for it; nil where that is not known.
+  ///
+  /// What an unfinished download of it has already serves again, whatever becomes of its contents.
+  func needed(_ job: Job) -> UInt64? {
+    let name = resumable[job.entry.path]
+    let held = name.flatMap { try? folder.partialAllocation($0) } ?? 0
+    return job.entry.size.map { $0 - min($0, held) }
+  }
+
+  /// Starts an exchange with the job's source.
+  private func ask(_ id: UInt64) {
+    guard var job = jobs[id] else { return }
+    let document = job.entry.isList ? listURL.take() : nil
+    var request = job.attempts.request(room: space.room, document: document)
+    request.isUrgent = areUrgent || state.jobs[id]?.isUrgent == true
+    job.wishes = steering?.wishes
+    let receiver = FileReceiver(job, context: context)
+    progress.begin(
+      id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.attempts.url,
+      isWaiting: true)
+    let download = ports.downloader.start(request, to: receiver)
+    receiver.started(download)
+    job.download = download
+    jobs[id] = job
   }
 
   /// All bytes are at hand: only the check is left.
-  func sealWhole(_ id: UInt64) {
-    guard let job = jobs[id], let partial = job.partial else { return ask(id) }
-    let post = context.post
-    let (entry, known) = (job.entry, job.attempts.known)
+  private func seal(_ id: UInt64) {
+    guard let job = jobs[id], let partial = job.partial else { return }
+    let (entry, known, post) = (job.entry, job.attempts.known, context.post)
     lanes.submit(lane: job.lane) {
       post(.ended(id, FileReceiver.seal(partial, entry, head: nil, known: known), received: 0))
     }
   }
 
-  /// Asks again after a pause.
-  func delay(_ id: UInt64, seconds: Double) {
-    delayed.append((ports.clock.monotonic() + .bounded(seconds: seconds), id))
-  }
+  // MARK: What came of it
 
-  func wakeDelayed() {
-    guard !delayed.isEmpty else { return }
-    let now = ports.clock.monotonic()
-    let due = delayed.filter { $0.due <= now || stop.isSet }
-    delayed.removeAll { $0.due <= now || stop.isSet }
-    for (_, id) in due { go(id) }
-  }
-
-  /// The transfers end; what they have stays for the next pass.
-  private func stopTransfers() {
-    for job in jobs.values { job.download.map(ports.downloader.cancel) }
-  }
-
-  /// Forgets a job and keeps its partial file.
-  func drop(_ id: UInt64) {
-    guard let job = jobs.removeValue(forKey: id) else { return }
-    abandoned.remove(id)
-    job.partial?.close()
-    space.giveBack(job.reserved)
-    over(job)
-  }
-
-  // MARK: Results
-
-  /// The server's copy is the one that is there: only the ledger learns what the listing and the server say now.
-  ///
-  /// - Parameter said: its row, with what the server says; nil for as it was.
-  func revalidated(_ job: Job, as said: Row? = nil) throws {
-    jobs[job.id] = nil
-    space.giveBack(job.reserved)
-    over(job, isPlaced: true)
-    counts.revalidated += 1
-    bytes.confirmed.addSaturated(job.action.row?.identity.size ?? 0)
-    guard var row = said ?? job.action.row else { return }
-    row.fingerprint = job.entry.fingerprint
-    // Until the ledger knows its times, each pass hashes a file that somebody touched.
-    if try ports.ledger.row(row.path) != row { try ports.ledger.apply([.row(row)]) }
-    progress.finish(job.id, bytes: 0, isLearned: job.entry.size == nil)
-  }
-
-  func giveUp(_ id: UInt64, code: String, message: String) {
-    guard let job = jobs.removeValue(forKey: id) else { return }
-    leavePartial(job)
-    space.giveBack(job.reserved)
-    fail(job, code: code, message: message)
-    over(job)
-  }
-
-  @discardableResult
-  func fail(_ job: Job, code: String, message: String) -> Problem {
-    if job.entry.size == nil { progress.change { $0.unknownSizes -= 1 } }
-    return fail(job.entry.path, code: code, message: message)
-  }
-
-  @discardableResult
-  func fail(_ path: RelativePath, code: String, message: String) -> Problem {
-    progress.change { $0.failed += 1 }
-    let problem = Problem(
-      name: path.bytes, kind: .failed, code: code, message: message,
-      seen: early?.standing[path.bytes]?.seen ?? ports.now)
-    guard untold?.insert(path) == nil else { return problem }
-    take(problem)
-    return problem
-  }
-
-  /// The stale actions so far; they are the caller's now.
-  func takeStale() -> [Action] {
-    defer { stale = [] }
-    return stale
-  }
-
-  /// Once a second, what `tarn status` shows beside a running pass.
-  func tick() {
-    guard !isBeside else { return }
-    let now = ports.clock.monotonic()
-    guard now >= ticked + .seconds(1) else { return }
-    ticked = now
-    // Stale in a second, so a failure is of no account here.
-    var changes = progress.snapshot().changes
-    if let standing {
-      changes += [
-        .fact(.entriesCurrent, String(standing.entries + counts.inPlace)),
-        .fact(.bytesCurrent, String(standing.bytes.addingSaturated(bytes.inPlace))),
-      ]
+  private func looked(_ id: UInt64, _ found: LocalBytes) throws {
+    switch found {
+    case .nothing, .failed: try perform(state.looked(id, .nothing))
+    case .copied(let partial, let sealed):
+      // What was fetched of it is of no use any more; its row goes when this is published.
+      jobs[id]?.partial?.discard()
+      jobs[id]?.partial = partial
+      jobs[id]?.checked = Job.Checked(sealed: sealed, head: nil, isCopy: true)
+      try perform(state.looked(id, .copy))
+    case .kept(let partial, let known):
+      jobs[id]?.partial = partial
+      let isWhole = jobs[id]?.attempts.resume(with: known) == true
+      try perform(state.looked(id, isWhole ? .whole : .part))
     }
-    try? ports.ledger.applyVolatile(changes + earlyChanges())
+  }
+
+  /// - Parameter received: bytes that came for the file in this exchange.
+  private func exchangeEnded(_ id: UInt64, _ end: JobEnd, received: UInt64) throws {
+    guard jobs[id] != nil else { return }
+    if let atHand = end.atHand { jobs[id]?.partial = atHand.partial }
+    if isOfNoUse(id, end) {
+      jobs[id]?.attempts.interrupt(end)
+      return try perform(state.answered(id, .cancelled))
+    }
+    guard
+      let (step, discards) = jobs[id]?.attempts.next(
+        after: end, received: received, retry: retry, random: ports.random)
+    else { return }
+    if discards {
+      jobs[id]?.partial?.discard()
+      jobs[id]?.partial = nil
+    }
+    if let answer = answer(step, id) { return try perform(state.answered(id, answer)) }
+    if let job = jobs[id] { try revalidated(job) }
+  }
+
+  /// Nobody waits for what the exchange would have brought.
+  private func isOfNoUse(_ id: UInt64, _ end: JobEnd) -> Bool {
+    switch end {
+    case .network(let failure, _, _): failure.code == .cancelled
+    case .folder(let failure, _, _): failure.code == .pieceMismatch && !state.goesOn(id)
+    default: false
+    }
+  }
+
+  /// - Returns: nil where what stands there is what the server has.
+  private func answer(_ step: Attempts.Step, _ id: UInt64) -> TransferState.Answer? {
+    switch step {
+    case .publish(let partial, let sealed, let head):
+      jobs[id]?.partial = partial
+      jobs[id]?.checked = Job.Checked(sealed: sealed, head: head, isCopy: false)
+      return .checked
+    case .seal: return .whole
+    case .unchanged: return nil
+    case .ask(let told):
+      if let told { tellRetry(id, told, seconds: 0) }
+      return .again
+    case .wait(let seconds, let told, let isNewRound):
+      tellRetry(id, told, seconds: seconds)
+      // Wanted during the attempt that failed.
+      let isWanted = jobs[id]?.wishes != steering?.wishes
+      let until = seconds > 0 && !isWanted ? ports.clock.monotonic() + .bounded(seconds: seconds) : nil
+      return .pause(until: until, isNewRound: isNewRound)
+    case .lacksSpace(let failure): return lacksSpace(id, failure)
+    case .exhausted(let code, let message):
+      let all = jobs[id]?.attempts.troubleText ?? ""
+      giveUp(id, code: code, message: all.isEmpty ? message : all)
+      return .exhausted
+    case .fail(let failure):
+      giveUp(id, code: failure.code.rawValue, message: failure.message)
+      return .failed
+    }
+  }
+
+  private func tellRetry(_ id: UInt64, _ message: String, seconds: Double) {
+    guard state.goesOn(id), let path = jobs[id]?.entry.path else { return }
+    observer.pass(.retrying(path: path, message: message, seconds: seconds))
+  }
+
+  /// Why it fails, unless it still comes right.
+  func giveUp(_ id: UInt64, code: String, message: String) { jobs[id]?.fail(code: code, message: message) }
+
+  /// Its partial file is somebody else's now, or gone.
+  func release(_ id: UInt64) { jobs[id]?.partial = nil }
+
+  func wantAgain(_ id: UInt64) { jobs[id]?.isWantedAgain = true }
+
+  /// Who comes next for this path goes on with it.
+  func keep(_ partial: any PartialFile, for path: RelativePath) { resumable[path] = partial.name }
+
+  /// Begins one that only a copy can help.
+  func beginCopy(_ job: Job) throws {
+    jobs[job.id] = job
+    try perform(
+      state.admitCopy(job.id, path: job.entry.path, contents: Duplicates.Contents(job.entry)))
+  }
+
+  private func putBack(_ id: UInt64) {
+    progress.forget(id)
+    if let job = jobs[id], job.isRefusedByKernel, let failure = job.failure {
+      let message =
+        "\(job.entry.path.printable): \(failure.message); tried again when the others are over"
+      observer.pass(.notice(code: failure.code, message: message))
+    }
+    jobs[id]?.beginAnew()
+  }
+
+  /// Whether a second went by since it last said so.
+  func isDue() -> Bool {
+    let now = ports.clock.monotonic()
+    guard now >= ticked + .seconds(1) else { return false }
+    ticked = now
+    return true
+  }
+
+  /// - Parameter failure: nil where its size was not known.
+  private func lacksSpace(_ id: UInt64, _ failure: FolderFailure?) -> TransferState.Answer {
+    let isOfKernel = failure.map { $0.errno != 0 } ?? false
+    if isOfKernel { space.doubt() }
+    let failure = failure ?? FolderFailure(.noSpace, space.refusal(nil))
+    giveUp(id, code: failure.code.rawValue, message: failure.message)
+    // What only would not fit beside others waits in silence.
+    jobs[id]?.isRefusedByKernel = isOfKernel
+    return .lacksSpace
   }
 }

@@ -5,12 +5,33 @@ import TarnCore
 ///
 /// One job asks for the contents, its twins wait. Each failure lets some more of them ask, so that sources that work
 /// are asked once, and sources that fail do not wait for one another for long.
-struct Duplicates {
-  /// The first eight bytes of a digest; two that share them cost a look into the ledger.
+struct Duplicates: Hashable {
+  /// What a file is to hold.
+  struct Contents: Hashable {
+    /// The first eight bytes of its digest; two that share them cost a look into the ledger.
+    let key: UInt64
+    /// Another request for it would cost more than to wait.
+    fileprivate let isWaitedFor: Bool
+
+    private static let leastSize: UInt64 = 64 << 10
+
+    /// - Parameter size: in bytes; nil where it is not known.
+    init(digest: Digest, size: UInt64?) {
+      key = digest.bytes.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
+      isWaitedFor = size.map { $0 >= Self.leastSize } ?? true
+    }
+
+    /// nil where no digest tells them.
+    init?(_ entry: Entry) {
+      guard let digest = entry.digest else { return nil }
+      self.init(digest: digest, size: entry.size)
+    }
+  }
+
   private typealias Key = UInt64
 
   /// Contents that are on their way. While jobs wait, at least one asks.
-  private struct Coming {
+  private struct Coming: Hashable {
     var asking: Set<UInt64> = []
     var waiting: [UInt64] = []
     /// How many more may ask.
@@ -25,8 +46,6 @@ struct Duplicates {
   private static let mostPlaced = 1 << 18
   /// Jobs that wait at a time.
   private let mostWaiting: Int
-  /// Smaller files are not waited for: another request costs less than the wait.
-  private static let leastSize: UInt64 = 64 << 10
   /// How many more ask after a failure: 4,096 all ask after four that follow one another.
   static let widening = 8
 
@@ -46,32 +65,31 @@ struct Duplicates {
   }
 
   /// - Parameter mustBegin: asks itself rather than be told `full`.
-  mutating func admit(_ job: Job, mustBegin: Bool) -> Verdict {
-    guard let key = Self.key(job) else { return .first }
+  mutating func admit(_ id: UInt64, _ contents: Contents?, mustBegin: Bool) -> Verdict {
+    guard let contents else { return .first }
+    let key = contents.key
     if placed.contains(key) { return .placed }
-    guard job.entry.size.map({ $0 >= Self.leastSize }) ?? true else { return .first }
+    guard contents.isWaitedFor else { return .first }
     var state = coming[key] ?? Coming(allowed: 1)
     if state.allowed > 0 || (mustBegin && waitingCount >= mostWaiting) {
       state.allowed = max(0, state.allowed - 1)
-      state.asking.insert(job.id)
+      state.asking.insert(id)
       coming[key] = state
       return .first
     }
     guard waitingCount < mostWaiting else { return .full }
-    coming[key]?.waiting.append(job.id)
+    coming[key]?.waiting.append(id)
     waitingCount += 1
     return .wait
   }
 
-  func isPlaced(_ job: Job) -> Bool {
-    Self.key(job).map(placed.contains) ?? false
-  }
+  func isPlaced(_ contents: Contents) -> Bool { placed.contains(contents.key) }
 
   /// The job has to try again later.
   ///
   /// - Returns: those that need not wait any more.
-  mutating func failed(_ job: Job) -> [UInt64] {
-    guard let key = Self.key(job), coming[key]?.asking.contains(job.id) == true else { return [] }
+  mutating func failed(_ id: UInt64, _ contents: Contents?) -> [UInt64] {
+    guard let key = contents?.key, coming[key]?.asking.contains(id) == true else { return [] }
     return widen(key)
   }
 
@@ -79,27 +97,28 @@ struct Duplicates {
   ///
   /// - Parameter isPlaced: its bytes stand in the folder.
   /// - Returns: the jobs that need not wait any more, and those that ask for what is in place.
-  mutating func over(_ job: Job, isPlaced: Bool) -> (ready: [UInt64], asking: Set<UInt64>) {
-    guard let key = Self.key(job) else { return ([], []) }
+  mutating func over(
+    _ id: UInt64, _ contents: Contents?, isPlaced: Bool
+  ) -> (ready: [UInt64], asking: Set<UInt64>) {
+    guard let key = contents?.key else { return ([], []) }
     if isPlaced {
       if placed.count < Self.mostPlaced { placed.insert(key) }
       guard var state = coming.removeValue(forKey: key) else { return ([], []) }
       waitingCount -= state.waiting.count
-      state.asking.remove(job.id)
+      state.asking.remove(id)
       return (state.waiting, state.asking)
     }
-    guard coming[key]?.asking.remove(job.id) != nil else { return ([], []) }
+    guard coming[key]?.asking.remove(id) != nil else { return ([], []) }
     let ready = widen(key)
     if coming[key]?.asking.isEmpty == true { coming[key] = nil }
     return (ready, [])
   }
 
-  /// No job waits any more; whose jobs they are ends them.
-  mutating func takeWaiting() -> [UInt64] {
-    let all = coming.values.flatMap(\.waiting)
-    for key in coming.keys { coming[key]?.waiting = [] }
-    waitingCount = 0
-    return all
+  /// A job that waits is not wanted any more.
+  mutating func forget(_ id: UInt64, _ contents: Contents?) {
+    guard let key = contents?.key, let index = coming[key]?.waiting.firstIndex(of: id) else { return }
+    coming[key]?.waiting.remove(at: index)
+    waitingCount -= 1
   }
 
   private mutating func widen(_ key: Key) -> [UInt64] {
@@ -112,10 +131,6 @@ struct Duplicates {
     waitingCount -= ready.count
     coming[key] = state
     return ready
-  }
-
-  private static func key(_ job: Job) -> Key? {
-    job.entry.digest.map { $0.bytes.prefix(8).reduce(0) { $0 << 8 | Key($1) } }
   }
 }
 

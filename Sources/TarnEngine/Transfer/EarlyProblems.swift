@@ -63,7 +63,7 @@ extension Conductor {
   }
 
   /// The entry has failed, unless a twin of it comes: its failure is counted once that is known.
-  func tellForlorn(_ job: Job) {
+  func tellExhausted(_ job: Job) {
     guard let failure = job.failure, early != nil else { return }
     let problem = Problem(
       name: job.entry.path.bytes, kind: .failed, code: failure.code, message: failure.message, seen: ports.now
@@ -75,7 +75,7 @@ extension Conductor {
   func earlyChanges() -> [LedgerChange] {
     guard early != nil else { return [] }
     let all: [Problem.Kind: Int] = [
-      .failed: counts.failed + forlorn.count + left.forsakenCount, .conflict: counts.conflict,
+      .failed: counts.failed + state.exhaustedCount + left.forsakenCount, .conflict: counts.conflict,
     ]
     return early?.takeChanges(counts: all) { isMended($0) } ?? []
   }

@@ -24,30 +24,24 @@ struct Job {
   var attempts: Attempts
   var partial: (any PartialFile)?
   var download: DownloadID?
-  /// Why no source can be asked any more: only a twin can still bring its bytes.
-  private(set) var failure: Attempts.Trouble?
-  /// Bytes held of the pass's space.
-  var reserved: UInt64 = 0
-  /// Times that it found no space while it ran beside others.
-  var squeezes = 0
-  /// How many jobs had begun with it, when it began with nothing else at work; nil when it did not.
-  var begunAlone: Int?
-  /// Made from bytes of the folder.
-  var isCopy = false
-  /// Its exchange was cancelled because a twin is in place.
-  var isOvertaken = false
-  /// Whole and checked: it gets its name.
-  var isPublishing = false
-  /// An order ended it; nobody is asked any more.
-  var steered: PassSteering.Order?
+  /// What is whole, and how it came.
+  struct Checked: Sendable {
+    var sealed: Sealed
+    /// Of the answer that brought the last of it; nil where it was at hand.
+    var head: ResponseHead?
+    /// Made from bytes of the folder.
+    var isCopy: Bool
+  }
+
+  var checked: Checked?
+  /// Why it has failed: for good, or unless a duplicate brings its bytes.
+  var failure: Attempts.Trouble?
+  /// The kernel refused it space: that is told even if all comes right.
+  var isRefusedByKernel = false
   /// It was cancelled, and begins anew once that is done.
   var isWantedAgain = false
-  /// It gets the next connection.
-  var isUrgent = false
   /// Those who wanted it tried now, when its source was last asked.
   var wishes: UInt64?
-  /// A twin was in place when its bytes were last looked for in the folder.
-  var knewTwin = false
 
   init(id: UInt64, action: Action, entry: Entry, ordinal: Int, lane: Int = 0) {
     assignment = Assignment(id: id, action: action, entry: entry, ordinal: ordinal, lane: lane)
@@ -75,10 +69,15 @@ struct Job {
     (action.kind == .update || action.kind == .revalidate) && action.row?.isAdopted == false
   }
 
-  /// No source is asked any more.
-  mutating func forsake(_ failure: Attempts.Trouble) {
-    self.failure = failure
-    attempts.giveUp()
+  mutating func fail(code: String, message: String) {
+    failure = Attempts.Trouble(
+      source: attempts.source, code: code, message: message, isTransient: false, retryAfter: nil)
+  }
+
+  /// As if nothing had been asked for; its partial file is gone.
+  mutating func beginAnew() {
+    attempts = Attempts(action, entry)
+    (failure, isRefusedByKernel) = (nil, false)
   }
 }
 

@@ -54,10 +54,12 @@ struct Leftovers {
   var forsakenCount: Int { forsaken.count }
 
   /// Remembers an entry whose sources all failed.
-  mutating func forsake(_ job: Job, code: String, message: String) {
+  mutating func forsake(_ job: Job) {
+    guard let failure = job.failure else { return }
+    let message = job.attempts.troubles.last?.message ?? failure.message
     let prefix = "\(Printable.escape(job.attempts.url)): "
     let text = message.hasPrefix(prefix) ? String(message.dropFirst(prefix.count)) : message
-    var reason = Reason(code: code, source: job.attempts.source, text: text)
+    var reason = Reason(code: failure.code, source: job.attempts.source, text: text)
     if numbers[reason] == nil, reasons.count >= Self.mostReasons { reason.text = nil }
     if numbers[reason] == nil {
       numbers[reason] = UInt32(reasons.count)
