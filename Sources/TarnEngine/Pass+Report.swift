@@ -2,8 +2,8 @@ import TarnCore
 
 /// What a report takes from those who did the work.
 extension PassReport {
-  mutating func take(_ conductor: Conductor) {
-    let done = conductor.counts
+  mutating func take(_ account: TransferAccount) {
+    let done = account.counts
     counts.fetched = done.fetched
     counts.updated = done.updated
     counts.restored = done.restored
@@ -15,12 +15,12 @@ extension PassReport {
     counts.failed += done.failed
     counts.conflict += done.conflict
     counts.waiting = done.waiting
-    bytes.received = conductor.bytes.received
-    bytes.published = conductor.bytes.published
-    bytes.confirmed = conductor.bytes.confirmed
-    conductor.learned.apply(to: &bytes)
-    problems.keep(conductor.problems)
-    namedEarly = Set(conductor.early?.standing.keys.map { $0 } ?? [])
+    bytes.received = account.bytes.received
+    bytes.published = account.bytes.published
+    bytes.confirmed = account.bytes.confirmed
+    account.learned.apply(to: &bytes)
+    problems.keep(account.problems)
+    namedEarly = Set(account.early?.standing.keys.map { $0 } ?? [])
   }
 
   /// Takes entries that a repair beside the pass brought after they had failed in it, by their bytes.

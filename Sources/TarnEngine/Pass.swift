@@ -327,21 +327,22 @@ package struct Pass {
       snapshot.unknownSizes = builder.plannedUnknown
     }
     if builder.counts.planned > 0 { enter(.transferring) }
-    let conductor = try Conductor(
+    let account = TransferAccount(ports: ports, observer: observer, progress: progress)
+    let submission = try Submission(
       ports: ports, folder: folder, policy: builder.planner.policy, unrecorded: builder.unrecorded,
-      observer: observer, progress: progress, stop: stop, steering: request.steering,
-      mostHeldBack: request.mostHeldBack)
-    defer { conductor.close() }
-    meanwhile?.attach(conductor)
+      account: account, stop: stop, steering: request.steering)
+    let engine = try TransferEngine(submission, mostHeldBack: request.mostHeldBack)
+    defer { engine.close() }
+    meanwhile?.attach(engine)
     defer { meanwhile?.detach() }
     try tellSpace(folder, builder.bytes.planned)
     let isOfAll = !builder.isRepair && !request.choosesOthers
-    conductor.standing = isOfAll ? (builder.counts.current, builder.bytes.current) : nil
-    conductor.early = builder.isRepair ? nil : EarlyProblems(report)
-    conductor.deletions = verdict
-    conductor.listURL = listURL
+    account.standing = isOfAll ? (builder.counts.current, builder.bytes.current) : nil
+    account.early = builder.isRepair ? nil : EarlyProblems(report)
+    submission.deletions = verdict
+    submission.listURL = listURL
     let actions = try ports.stage.actions()
-    let first = try conductor.run(actions)
+    let first = try engine.run(actions)
     if let first, verdict.mayGo, !stop.isSet, try folder.isIntact() {
       if let held = verdict == .allowedIfReplaced ? try hold?.judge() : nil {
         try hold?.keep(held)
@@ -358,11 +359,11 @@ package struct Pass {
     try removeLeftovers(folder, into: &report)
     let before = builder.counts
     try meanwhile?.finish()
-    conductor.stale += builder.behindDirectories
-    try settleStale(conductor, builder, meanwhile, into: &report)
+    submission.stale += builder.behindDirectories
+    try settleStale(engine, builder, meanwhile, into: &report)
     report.bytes = builder.bytes
-    report.take(mended: try conductor.dropMended())
-    report.take(conductor)
+    report.take(mended: try account.dropMended())
+    report.take(account)
     report.take(builder, since: before)
     report.wasStopped = stop.isSet
     try tellTrash(report)
@@ -385,18 +386,18 @@ package struct Pass {
 
   /// Paths that changed while the pass ran go back to the start, twice at most.
   private func settleStale(
-    _ conductor: Conductor, _ builder: PlanBuilder, _ meanwhile: RepairMeanwhile?,
+    _ engine: TransferEngine, _ builder: PlanBuilder, _ meanwhile: RepairMeanwhile?,
     into report: inout PassReport
   ) throws {
     for _ in 0..<2 {
       // What a repair brings is in place then.
-      if !conductor.stale.isEmpty { try meanwhile?.finish() }
-      let stale = conductor.takeStale()
+      if !engine.submission.stale.isEmpty { try meanwhile?.finish() }
+      let stale = engine.submission.takeStale()
       guard !stale.isEmpty, !stop.isSet else { return }
       try builder.replan(stale)
-      _ = try conductor.run(ports.stage.actions())
+      _ = try engine.run(ports.stage.actions())
     }
-    for action in conductor.takeStale() {
+    for action in engine.submission.takeStale() {
       observer.take(Problem(changedMeanwhile: action.path, seen: ports.now), into: &report)
     }
   }

@@ -20,11 +20,11 @@ final class RepairMeanwhile {
   private let folder: any FolderPort
   private let clock: any Clock
   /// That of the pass, once it transfers.
-  private weak var conductor: Conductor?
+  private weak var engine: TransferEngine?
   /// Wakes the pass when there is something to do here.
   private let bell = Locked<(@Sendable () -> Void)?>(nil)
   /// Carries the repairs out; nil while there are none.
-  private var beside: Conductor?
+  private var beside: TransferEngine?
   private var stop = StopFlag()
   private var plans: [Plan] = []
   /// What is to be looked at once more.
@@ -73,17 +73,18 @@ final class RepairMeanwhile {
   }
 
   /// While it transfers; `detach` ends it.
-  func attach(_ conductor: Conductor) {
-    self.conductor = conductor
-    bell.withLock { $0 = conductor.nudge }
-    conductor.meanwhile = { [unowned self] in try run() }
-    conductor.steerBeside = { [unowned self] in try beside?.steer($0, $1) ?? .notThere }
-    conductor.isBroughtBeside = { [unowned self] in isBrought($0) }
+  func attach(_ engine: TransferEngine) {
+    self.engine = engine
+    bell.withLock { $0 = engine.nudge }
+    engine.meanwhile = { [unowned self] in try run() }
+    engine.submission.account.isMendedBeside = true
+    engine.steerBeside = { [unowned self] in try beside?.steer($0, $1) ?? .notThere }
+    engine.isBroughtBeside = { [unowned self] in isBrought($0) }
   }
 
   func detach() {
     bell.withLock { $0 = nil }
-    conductor = nil
+    engine = nil
   }
 
   /// Whether it is being brought, or was since the pass decided over it: told once of what is over.
@@ -126,7 +127,7 @@ final class RepairMeanwhile {
     if pass.stop.isSet { stop.set() }
     try beside?.turn(waiting: waiting)
     // Whoever changed them meanwhile is heard of.
-    _ = beside?.takeStale()
+    _ = beside?.submission.takeStale()
     try noteCounts(isLast: false)
   }
 
@@ -134,7 +135,7 @@ final class RepairMeanwhile {
   private func begin() throws {
     // With no room there is nothing to look for.
     guard let beside, !plans.isEmpty, beside.hasRoom else { return }
-    var atWork = beside.pathsAtWork.union(conductor?.pathsAtWork ?? []).union(hashed)
+    var atWork = beside.pathsAtWork.union(engine?.pathsAtWork ?? []).union(hashed)
     for _ in 0..<Self.handful {
       guard beside.hasRoom, !plans.isEmpty else { break }
       let plan = plans.removeFirst()
@@ -148,7 +149,7 @@ final class RepairMeanwhile {
         postpone(action.path)
       }
     }
-    if plans.isEmpty { try beside.flushAdoptions() }
+    if plans.isEmpty { try beside.submission.flushAdoptions() }
     if beside.hasRoom, !plans.isEmpty { bell.withLock { $0 }?() }
   }
 
@@ -177,7 +178,7 @@ final class RepairMeanwhile {
   private func endIfIdle() throws {
     guard let beside, depth == 0, plans.isEmpty, beside.isIdle else { return }
     try noteCounts(isLast: true)
-    failed.formUnion(beside.untold ?? [])
+    failed.formUnion(beside.submission.account.untold ?? [])
     pass.progress.setBeside(nil)
     beside.close()
     self.beside = nil
@@ -185,7 +186,8 @@ final class RepairMeanwhile {
 
   /// What was done goes to the ledger once a second.
   private func noteCounts(isLast: Bool) throws {
-    guard let counts = beside?.counts, counts.hasChanges, counts.changes != noted.counts else { return }
+    guard let counts = beside?.submission.account.counts, counts.hasChanges, counts.changes != noted.counts
+    else { return }
     let now = clock.monotonic()
     guard isLast || now >= noted.at + .seconds(1) else { return }
     noted = (counts.changes, now)
@@ -219,7 +221,7 @@ final class RepairMeanwhile {
       return
     }
     guard try stage.actionCount() > 0 else { return }
-    if beside == nil { beside = try makeConductor(ports, builder.planner.policy) }
+    if beside == nil { beside = try makeEngine(ports, builder.planner.policy) }
     plans.append(
       Plan(stage: stage, actions: try stage.actions(), unrecorded: builder.unrecorded, regions: regions))
   }
@@ -229,7 +231,7 @@ final class RepairMeanwhile {
     // Before a manifest is known nothing can be done about them: they stay where they are.
     if hasCatalog == nil { hasCatalog = try pass.catalogID() != nil }
     guard hasCatalog == true else { return [] }
-    var regions = again + (pass.request.localChanges?(conductor != nil) ?? []) + takeLater()
+    var regions = again + (pass.request.localChanges?(engine != nil) ?? []) + takeLater()
     again = []
     if regions.contains(.everything), depth > 0 || clock.monotonic() < longRest {
       again = [.everything]
@@ -247,7 +249,7 @@ final class RepairMeanwhile {
   private func takeLater() -> [Region] {
     guard !later.isEmpty, clock.monotonic() >= laterDue else { return [] }
     laterDue = clock.monotonic() + Self.longestTurn
-    let free = later.subtracting(pathsAtWork).subtracting(conductor?.pathsAtWork ?? []).subtracting(hashed)
+    let free = later.subtracting(pathsAtWork).subtracting(engine?.pathsAtWork ?? []).subtracting(hashed)
     later.subtract(free)
     return free.map { Region($0, .itself) }
   }
@@ -261,22 +263,22 @@ final class RepairMeanwhile {
     return all.filter { region in !wide.contains { $0 != region && $0.contains(region) } }
   }
 
-  private func makeConductor(_ ports: PassPorts, _ policy: PassPolicy) throws -> Conductor {
+  private func makeEngine(_ ports: PassPorts, _ policy: PassPolicy) throws -> TransferEngine {
     stop = StopFlag()
     noted = ("", Instant())
     let progress = PassProgress(clock: clock)
     pass.progress.setBeside(progress)
-    let made = try Conductor(
-      ports: ports, folder: folder, policy: policy, unrecorded: UnrecordedFiles(),
-      observer: pass.observer, progress: progress, stop: stop,
-      steering: pass.request.steering, mostHeldBack: pass.request.mostHeldBack,
-      bell: { [bell] in bell.withLock { $0 }?() })
-    made.standing = nil
+    let account = TransferAccount(ports: ports, observer: pass.observer, progress: progress)
+    account.standing = nil
+    if !hasManifest { account.untold = [] }
+    let submission = try Submission(
+      ports: ports, folder: folder, policy: policy, unrecorded: UnrecordedFiles(), account: account,
+      stop: stop, steering: pass.request.steering)
     // Behind all that the pass has asked for they would wait as long as it does.
-    made.areUrgent = true
-    if !hasManifest { made.untold = [] }
-    made.deletions = .forbidden("")
-    return made
+    submission.isUrgent = true
+    submission.deletions = .forbidden("")
+    return try TransferEngine(
+      submission, mostHeldBack: pass.request.mostHeldBack, bell: { [bell] in bell.withLock { $0 }?() })
   }
 
   // MARK: The pass
@@ -288,14 +290,14 @@ final class RepairMeanwhile {
     plans = []
     begun = []
     hasManifest = true
-    for path in failed.union(beside?.untold ?? []) { postpone(path) }
+    for path in failed.union(beside?.submission.account.untold ?? []) { postpone(path) }
     failed = []
     guard let beside else { return }
-    beside.untold = nil
+    beside.submission.account.untold = nil
     let catalog = try pass.openCatalog()
-    for job in Array(beside.jobs.values) where try catalog?.entry(job.entry.path) != job.entry {
-      postpone(job.entry.path)
-      try beside.abandon(job.entry.path)
+    for entry in beside.entriesAtWork where try catalog?.entry(entry.path) != entry {
+      postpone(entry.path)
+      try beside.abandon(entry.path)
     }
   }
 

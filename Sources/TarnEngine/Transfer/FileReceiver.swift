@@ -12,7 +12,6 @@ struct FileReceiverContext: Sendable {
   let progress: PassProgress
   let bootID: String
   let blocks = BlockPool(size: FileReceiver.handful, most: 4 << 20)
-  var unrecorded: UnrecordedFiles
   let post: @Sendable (JobMessage) -> Void
 }
 

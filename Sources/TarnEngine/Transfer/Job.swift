@@ -1,6 +1,6 @@
 import TarnCore
 
-/// One entry on its way into the folder. Owned by the conductor.
+/// One entry on its way into the folder. Owned by the engine.
 struct Job {
   /// What of a job never changes: in one object, for jobs are copied often.
   private final class Assignment: Sendable {
@@ -81,7 +81,7 @@ struct Job {
   }
 }
 
-/// What comes back to the conductor.
+/// What comes back to the engine.
 enum JobMessage: Sendable {
   case prepared(UInt64, LocalBytes)
   /// - Parameter received: bytes that came for the file in this exchange.

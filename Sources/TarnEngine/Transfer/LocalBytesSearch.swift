@@ -9,15 +9,17 @@ struct LocalBytesSearch: Sendable {
   private let isResumable: Bool
   /// An earlier partial file is known to the ledger at most.
   private let hasNoPartial: Bool
+  private let unrecorded: UnrecordedFiles
   private let context: FileReceiverContext
 
-  init(job: Job, context: FileReceiverContext) {
+  init(job: Job, unrecorded: UnrecordedFiles, context: FileReceiverContext) {
     id = job.id
     entry = job.entry
     check = job.check
     row = job.action.row
     hasNoPartial = job.partial == nil
     isResumable = job.failure == nil && hasNoPartial
+    self.unrecorded = unrecorded
     self.context = context
   }
 
@@ -102,7 +104,7 @@ struct LocalBytesSearch: Sendable {
     if let copied = try? recorded.first(of: digest, for: entry.path, { copy(of: $0.path, $0.identity) }) {
       return copied
     }
-    for stranger in context.unrecorded.candidates(entry, row: row) {
+    for stranger in unrecorded.candidates(entry, row: row) {
       if let copied = copy(of: stranger.path, stranger.identity) { return copied }
     }
     return nil

@@ -168,7 +168,7 @@ struct TransferState: Hashable {
   var isCramped: Bool { crampedCount >= max(1, mostHeldBack) }
 
   /// One that waited for space runs alone.
-  var isAlone: Bool { lone.map { jobs[$0] != nil } ?? false }
+  var isAlone: Bool { lone.map { jobs[$0].map { $0.state != .waiting(.contents) } ?? false } ?? false }
 
   /// When the first of the pauses ends; nil without one.
   var nextDue: Instant? {
@@ -413,8 +413,8 @@ struct TransferState: Hashable {
     var actions = release(id)
     hold(id)
     actions.append(.exhausted(id))
-    actions += isPlaced(id) ? [.findCopy(id)] : bound(id)
-    return actions + leave(id, isPlaced: false)
+    actions += leave(id, isPlaced: false)
+    return actions + (isPlaced(id) ? [.findCopy(id)] : bound(id))
   }
 
   private mutating func bound(_ id: JobID) -> [Action] {

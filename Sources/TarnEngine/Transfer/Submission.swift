@@ -1,0 +1,263 @@
+import TarnCore
+import TarnRuntime
+
+/// What a client hands to the engine: a plan, the folder and the ledger that it is for, its limits. And what came of it. On the
+/// engine's thread.
+///
+/// It decides nothing over a path: what is not as the plan saw it is stale, and goes back to the client.
+final class Submission {
+  let ports: PassPorts
+  let folder: any FolderPort
+  let policy: PassPolicy
+  let stop: StopFlag
+  let steering: PassSteering?
+  let account: TransferAccount
+  let space: SpaceBudget
+  let retry: RetryPolicy
+  /// Files of the folder that may hold what is wanted.
+  var unrecorded: UnrecordedFiles
+  /// Names of the partial files to go on with.
+  private var resumable: [RelativePath: String]
+  /// Any rows at the start: else no bytes of the folder can be used again.
+  private let hasRows: Bool
+  /// nil where actions come one by one.
+  var plan: PlanReader?
+  private var adoptions: [Row] = []
+  /// What orders ended or kept from beginning, and as which problem it is told, to be tried again if somebody wants that.
+  private var steeredAway: [RelativePath: (action: Action, ordinal: Int, code: String)] = [:]
+  /// Whether files may make way for directories: they are deletions like any other.
+  var deletions = DeletionVerdict.allowed
+  /// Where the feed's own list was read to; nil once it was taken from there.
+  var listURL: String?
+  /// Its requests go ahead of others.
+  var isUrgent = false
+  /// Files that could not make way, and why: no more than the deletion guard lets go.
+  private var stuck: [RelativePath: String] = [:]
+  /// Actions whose path was not as the plan saw it, to be decided over again.
+  var stale: [Action] = []
+
+  init(
+    ports: PassPorts, folder: any FolderPort, policy: PassPolicy, unrecorded: UnrecordedFiles,
+    account: TransferAccount, stop: StopFlag, steering: PassSteering? = nil
+  ) throws {
+    self.ports = ports
+    self.folder = folder
+    self.policy = policy
+    self.unrecorded = unrecorded
+    self.account = account
+    self.stop = stop
+    self.steering = steering
+    space = try SpaceBudget(folder, reserve: policy.reserve)
+    retry = RetryPolicy(retries: policy.retries)
+    resumable = Dictionary(try ports.ledger.partials().map { ($0.path, $0.name) }) { $1 }
+    hasRows = try ports.ledger.rows().next() != nil
+  }
+
+  /// The stale actions so far; they are the caller's now.
+  func takeStale() -> [Action] {
+    defer { stale = [] }
+    return stale
+  }
+
+  // MARK: Bytes at hand
+
+  /// Bytes of space for an entry; nil where that is not known.
+  ///
+  /// What an unfinished download of it has already serves again, whatever becomes of its contents.
+  func needed(_ entry: Entry) -> UInt64? {
+    let held = resumable[entry.path].flatMap { try? folder.partialAllocation($0) } ?? 0
+    return entry.size.map { $0 - min($0, held) }
+  }
+
+  /// A partial file, or a file of the folder, may hold bytes of it.
+  func mayBeAtHand(_ job: Job) -> Bool {
+    resumable[job.entry.path] != nil || (job.entry.digest != nil && hasRows)
+      || !unrecorded.candidates(job.entry, row: job.action.row).isEmpty
+  }
+
+  func hasCopy(_ entry: Entry) throws -> Bool {
+    guard let digest = entry.digest else { return false }
+    return try RecordedCopies(ledger: ports.ledger, folder: folder).exists(of: digest, for: entry.path)
+  }
+
+  /// Keeps a partial file for the next pass. Without a row nobody could go on with it: it would only take space.
+  func leavePartial(_ job: Job) {
+    guard let partial = job.partial else { return }
+    let isKnown = (try? ports.ledger.partial(job.entry.path)).map { $0?.name == partial.name } ?? true
+    if isKnown { partial.close() } else { partial.discard() }
+  }
+
+  /// Keeps it for who begins with this path again.
+  private func keepPartial(_ job: Job) {
+    guard let partial = job.partial else { return }
+    partial.close()
+    resumable[job.entry.path] = partial.name
+  }
+
+  // MARK: Publishing
+
+  /// A checked file on its way to its name.
+  func publication(_ job: Job, _ partial: any PartialFile, _ checked: Job.Checked) -> Publication {
+    let row = Row(
+      path: job.entry.path, identity: checked.sealed.identity, digest: checked.sealed.digest,
+      isVerified: checked.sealed.isVerified, fingerprint: job.entry.fingerprint, etag: checked.head?.etag,
+      lastModified: checked.head?.lastModified, placed: ports.now)
+    return Publication(
+      job: job.id, kind: job.action.kind, partial: partial,
+      expectation: job.action.present.map { .present($0) } ?? .absent,
+      trashName: job.action.present == nil ? "" : ports.random.name(), row: row,
+      displacesOwn: job.displacesOwn, isCopy: checked.isCopy)
+  }
+
+  /// A server that knows no conditions sends the same bytes each time: the file that is there is as good.
+  ///
+  /// - Returns: its row, with what the server says now; nil where it is another file, or stands there no more.
+  func sameAsBefore(_ job: Job, _ checked: Job.Checked) -> Row? {
+    guard job.action.kind == .revalidate, var row = job.action.row, row.digest == checked.sealed.digest,
+      row.lastModified == checked.head?.lastModified,
+      let present = try? folder.look(row.path), row.identity.isSame(as: present.identity)
+    else { return nil }
+    row.etag = checked.head?.etag
+    return row
+  }
+
+  /// The server's copy is the one that is there: only the ledger learns what the listing and the server say now.
+  func confirm(_ row: Row, _ job: Job) throws {
+    var row = row
+    row.fingerprint = job.entry.fingerprint
+    // Until the ledger knows its times, each pass hashes a file that somebody touched.
+    if try ports.ledger.row(row.path) != row { try ports.ledger.apply([.row(row)]) }
+  }
+
+  // MARK: Files that are there already
+
+  func adopt(_ row: Row) throws {
+    adoptions.append(row)
+    if adoptions.count >= PublishThread.largestGroup { try flushAdoptions() }
+  }
+
+  var hasAdoptions: Bool { !adoptions.isEmpty }
+
+  /// Only the ledger learns them. Those that Tarn placed are told of only where their mode was put back: a touched file has another
+  /// time of change, and on a FUSE or network file system any file may.
+  func flushAdoptions() throws {
+    guard !adoptions.isEmpty else { return }
+    let restored = restoreModes()
+    try folder.flush()
+    let now = ports.now
+    func code(_ row: Row) -> String? {
+      row.isAdopted ? "adopted" : restored[row.path] != nil ? "restored" : nil
+    }
+    try ports.ledger.apply(
+      adoptions.flatMap { row -> [LedgerChange] in
+        let event = code(row).map {
+          Event(
+            when: now, code: $0, path: row.path, bytes: row.identity.size, detail: restored[row.path] ?? "")
+        }
+        return [.row(row), .dropProblem(name: row.path.bytes)] + (event.map { [.event($0)] } ?? [])
+      })
+    for row in adoptions { account.kept(row, code: code(row)) }
+    adoptions = []
+  }
+
+  /// Of files that Tarn placed: nobody changes it under `restore`. One that cannot be set is left as it is.
+  ///
+  /// - Returns: those whose mode was another one, and which, for people.
+  private func restoreModes() -> [RelativePath: String] {
+    guard policy.localChanges == .restore else { return [:] }
+    var restored: [RelativePath: String] = [:]
+    for (index, row) in adoptions.enumerated() where !row.isAdopted {
+      do throws(FolderFailure) {
+        guard let (identity, before) = try folder.restoreMode(of: row.path, expected: row.identity) else {
+          continue
+        }
+        // By a chmod the file has another time of change.
+        if !identity.isSame(as: row.identity) {
+          let mode = String(before, radix: 8)
+          restored[row.path] = "its mode was \(String(repeating: "0", count: max(0, 3 - mode.count)))\(mode)"
+        }
+        adoptions[index].identity = identity
+        ports.ownWrites?.note(row.path, identity)
+      } catch {
+        account.tell(.notice(code: error.code.rawValue, message: error.message))
+      }
+    }
+    return restored
+  }
+
+  // MARK: Files that make way
+
+  /// A file that Tarn placed, where the feed now has a directory.
+  func removeInTheWay(_ action: Action) throws {
+    guard deletions == .allowed else { return }
+    let removals = Removals(
+      ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random,
+      ownWrites: ports.ownWrites)
+    let outcome = try removals.carryOut([action]).first?.outcome ?? .stale("not there")
+    if let problem = account.removed(action, outcome) { stuck[action.path] = problem.message }
+  }
+
+  /// Whether an entry lies below a file that stays for now; then it waits, or has failed.
+  func isBlocked(_ action: Action) -> Bool {
+    guard let blocker = action.blocker else { return false }
+    if let reason = stuck[blocker] {
+      account.fail(
+        action.path, code: FolderFailure.Code.notDirectory.rawValue,
+        message: "\(DeletionVerdict.inTheWay(blocker)), but it could not make way: \(reason)")
+      return true
+    }
+    guard let problem = deletions.problem(of: action.path, below: blocker, seen: ports.now) else {
+      return false
+    }
+    account.take(problem)
+    return true
+  }
+
+  // MARK: Orders
+
+  private static let cancelledCode = "cancelled"
+  private static let pausedCode = "paused"
+
+  func isPaused(_ path: RelativePath) -> Bool { steering?.isPaused(path) == true }
+
+  /// An order ended its transfer: its bytes are kept, and the entry is told.
+  func cancel(_ job: Job) {
+    keepPartial(job)
+    let message = "its transfer was cancelled; the next pass tries again"
+    noteNow(account.fail(job.entry, code: Self.cancelledCode, message: message))
+    steeredAway[job.entry.path] = (job.action, job.ordinal, Self.cancelledCode)
+  }
+
+  func pause(_ job: Job) {
+    keepPartial(job)
+    hold(job.action, ordinal: job.ordinal)
+  }
+
+  /// Reports an action that no pass is to begin for now.
+  func hold(_ action: Action, ordinal: Int) {
+    let problem = Problem(
+      name: action.path.bytes, kind: .held, code: Self.pausedCode,
+      message: "its transfer is paused until 'tarn resume'", seen: ports.now)
+    account.take(problem)
+    noteNow(problem)
+    steeredAway[action.path] = (action, ordinal, Self.pausedCode)
+  }
+
+  /// Takes back that an order ended it, or kept it from beginning: its problem is told no more.
+  ///
+  /// - Returns: what is to begin again; nil when no order did, or nothing more is begun.
+  func takeBack(_ path: RelativePath) -> (action: Action, entry: Entry, ordinal: Int)? {
+    guard !stop.isSet, !isPaused(path), let (action, ordinal, code) = steeredAway.removeValue(forKey: path),
+      let entry = action.entry
+    else { return nil }
+    account.takeBack(entry, code: code, wasPaused: code == Self.pausedCode)
+    // A failure is of no account: what publishes it drops the problem, too.
+    try? ports.ledger.applyVolatile([.dropProblem(name: path.bytes)])
+    return (action, entry, ordinal)
+  }
+
+  /// Questions beside the pass hear of it now; soon told again, so a failure is of no account here.
+  private func noteNow(_ problem: Problem) {
+    try? ports.ledger.applyVolatile([.problem(problem)])
+  }
+}

@@ -1,0 +1,194 @@
+import TarnCore
+import TarnRuntime
+
+/// What came of the transfers of one client: counts and problems, for its report, its observer and the ledger. On the engine's thread.
+final class TransferAccount {
+  private let ledger: any LedgerPort
+  private let clock: any Clock
+  private let observer: any PassObserver
+  let progress: PassProgress
+  private(set) var counts = PassCounts()
+  private(set) var bytes = PassBytes()
+  private(set) var learned = LearnedSizes()
+  private(set) var problems: [Problem] = []
+  /// nil where the ledger hears of problems only at the end.
+  var early: EarlyProblems?
+  /// What was in place already before the folder was changed.
+  ///
+  /// nil where only a part of it is seen.
+  var standing: (entries: Int, bytes: UInt64)? = (0, 0)
+  /// Paths that failed and that somebody else looks at again, and tells of; nil where failures are told here.
+  var untold: Set<RelativePath>?
+  /// Somebody else may bring what failed here.
+  var isMendedBeside = false
+  private var ticked = Instant()
+
+  init(ports: PassPorts, observer: any PassObserver, progress: PassProgress) {
+    (ledger, clock) = (ports.ledger, ports.clock)
+    self.observer = observer
+    self.progress = progress
+  }
+
+  private var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
+
+  func tell(_ event: PassEvent) { observer.pass(event) }
+
+  // MARK: What is done
+
+  func received(_ count: UInt64) { bytes.received.addSaturated(count) }
+
+  func placed(_ job: Job, _ identity: FileIdentity) {
+    let (kind, isCopy) = (job.action.kind, job.checked?.isCopy == true)
+    early?.settle(job.entry.path.bytes)
+    if isCopy { counts.copied += 1 } else { count(kind) }
+    bytes.published.addSaturated(identity.size)
+    if job.entry.size == nil {
+      learned.add(identity.size, before: job.action.sizeCounted(of: job.entry))
+    }
+    progress.finish(
+      job.id, bytes: identity.size, isLearned: job.entry.size == nil, planned: job.action.bytesPlanned)
+    tell(.done(code: kind.doneCode(isCopy: isCopy), path: job.entry.path, bytes: identity.size))
+  }
+
+  private func count(_ kind: Action.Kind) {
+    switch kind {
+    case .fetch: counts.fetched += 1
+    case .update, .revalidate: counts.updated += 1
+    case .restore: counts.restored += 1
+    case .replace: counts.replaced += 1
+    default: break
+    }
+  }
+
+  /// The server's version is the one that stands there.
+  func confirmed(_ job: Job) {
+    counts.revalidated += 1
+    bytes.confirmed.addSaturated(job.action.row?.identity.size ?? 0)
+    progress.finish(job.id, bytes: 0, isLearned: job.entry.size == nil)
+  }
+
+  /// A file that was there already.
+  ///
+  /// - Parameter code: what is told of it: `adopted`, `restored`, or nil for nothing.
+  func kept(_ row: Row, code: String?) {
+    switch code {
+    case "adopted": counts.adopted += 1
+    case "restored": counts.restored += 1
+    default: counts.revalidated += 1
+    }
+    bytes.confirmed.addSaturated(row.identity.size)
+    if let code { tell(.done(code: code, path: row.path, bytes: row.identity.size)) }
+    progress.finish(nil, bytes: 0)
+  }
+
+  /// What became of a file that has to make way.
+  ///
+  /// - Returns: why it stays; nil when it is gone.
+  func removed(_ action: Action, _ outcome: PublishOutcome) -> Problem? {
+    let problem = observer.take(outcome, of: action, seen: now, into: &problems, counting: &counts)
+    guard let problem else { return nil }
+    early?.tell(problem)
+    progress.change { $0.failed += 1 }
+    return problem
+  }
+
+  // MARK: What is not
+
+  /// Counts a problem, keeps it for the report, and tells it.
+  func take(_ problem: Problem) {
+    observer.take(problem, into: &problems, counting: &counts)
+    early?.tell(problem)
+  }
+
+  @discardableResult
+  func fail(_ entry: Entry, code: String, message: String) -> Problem {
+    if entry.size == nil { progress.change { $0.unknownSizes -= 1 } }
+    return fail(entry.path, code: code, message: message)
+  }
+
+  @discardableResult
+  func fail(_ path: RelativePath, code: String, message: String) -> Problem {
+    progress.change { $0.failed += 1 }
+    let problem = Problem(
+      name: path.bytes, kind: .failed, code: code, message: message,
+      seen: early?.standing[path.bytes]?.seen ?? now)
+    guard untold?.insert(path) == nil else { return problem }
+    take(problem)
+    return problem
+  }
+
+  /// The entry has failed, unless a duplicate of it comes: its failure is counted once that is known.
+  func tellExhausted(_ job: Job) {
+    guard let failure = job.failure, early != nil else { return }
+    early?.tell(
+      Problem(
+        name: job.entry.path.bytes, kind: .failed, code: failure.code, message: failure.message, seen: now))
+  }
+
+  /// What failed is tried again: the status does not call it failed meanwhile.
+  func settle(_ path: RelativePath) { early?.settle(path.bytes) }
+
+  /// Takes back that an order kept an entry from being brought.
+  func takeBack(_ entry: Entry, code: String, wasPaused: Bool) {
+    problems.removeAll { $0.code == code && $0.name == entry.path.bytes }
+    settle(entry.path)
+    guard !wasPaused else { return counts.waiting -= 1 }
+    counts.failed -= 1
+    progress.change { snapshot in
+      snapshot.failed -= 1
+      if entry.size == nil { snapshot.unknownSizes += 1 }
+    }
+  }
+
+  /// The pass ends: so many entries had failed unless a duplicate came. Those that were named early are named still; to name the
+  /// others would mean to read the plan to its end, which the next pass does.
+  func end(exhausted: Int) {
+    counts.failed += exhausted
+    let told = Set(problems.map(\.name))
+    problems.keep((early?.standing.values).map(Array.init)?.filter { !told.contains($0.name) } ?? [])
+  }
+
+  // MARK: Beside others
+
+  /// Once a second, what `tarn status` shows beside a running pass.
+  ///
+  /// - Parameter exhausted: entries that have failed unless a duplicate comes.
+  func tick(exhausted: () -> Int) {
+    let now = clock.monotonic()
+    guard now >= ticked + .seconds(1) else { return }
+    ticked = now
+    // Stale in a second, so a failure is of no account here.
+    var changes = progress.snapshot().changes
+    if let standing {
+      changes += [
+        .fact(.entriesCurrent, String(standing.entries + counts.inPlace)),
+        .fact(.bytesCurrent, String(standing.bytes.addingSaturated(bytes.inPlace))),
+      ]
+    }
+    if early != nil {
+      let all: [Problem.Kind: Int] = [.failed: counts.failed + exhausted(), .conflict: counts.conflict]
+      changes += early?.takeChanges(counts: all) { isMended($0) } ?? []
+    }
+    try? ledger.applyVolatile(changes)
+  }
+
+  /// A repair beside the pass has brought it since it failed.
+  private func isMended(_ problem: Problem) -> Bool {
+    guard isMendedBeside, problem.kind == .failed, let path = try? RelativePath(problem.name),
+      let row = try? ledger.row(path)
+    else { return false }
+    return row.placed > problem.seen
+  }
+
+  /// Takes back the failures of entries that a repair beside the pass has brought since.
+  ///
+  /// - Returns: bytes of each of them.
+  func dropMended() throws -> [UInt64] {
+    let mended = problems.filter(isMended)
+    guard !mended.isEmpty else { return [] }
+    let names = Set(mended.map(\.name))
+    problems.removeAll { $0.kind == .failed && names.contains($0.name) }
+    counts.failed -= mended.count
+    return try mended.map { try ledger.row(RelativePath($0.name))?.identity.size ?? 0 }
+  }
+}
