@@ -440,8 +440,16 @@ extension Tarn {
   func remember(_ home: FolderHome) {
     let mirror = Registry.Mirror(
       folder: home.folder, id: home.id, fileSystem: Registry.fileSystem(of: home.folder))
-    // Where the settings still want it at the old place, a pass must not make it anew there.
-    registry?.add(mirror) { configuredName(at: $0) != nil }
+    // Where the settings still want it at the old place, a pass must not make it anew there. A copy is not the mirror that was moved.
+    registry?.add(mirror) { configuredName(at: $0) != nil || isMirror($0, home.id) }
+  }
+
+  private func isMirror(_ folder: String, _ id: String) -> Bool {
+    if case .mirror(let there)? = try? FolderHome.inspect(folder: folder, state: nil) {
+      there.id == id
+    } else {
+      false
+    }
   }
 }
 

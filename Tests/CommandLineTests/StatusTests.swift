@@ -91,6 +91,20 @@ import Testing
     )
   }
 
+  /// The old files are not to go before the new ones are there.
+  @Test func whatIsMissingComesBeforeAnApproval() {
+    var status = Samples.status()
+    status.state = "held"
+    status.held = StatusDocument.Held(plan: "1a2b3c4d", deletions: 12, since: "2026-11-21T10:00:00Z")
+    status.entries.current = 1230
+    #expect(card(status).last == "next: tarn approve /srv/iso 1a2b3c4d")
+    status.entries.failed = 4
+    status.problems = [StatusDocument.ProblemLine(Samples.problem(.failed, "a", "http-404", "gone"))]
+    #expect(card(status).last == "next: tarn explain /srv/iso a")
+    (status.state, status.entries.failed, status.problems) = ("interrupted", 0, [])
+    #expect(card(status).last == "next: tarn sync /srv/iso")
+  }
+
   @Test func heldMirrorSaysWhatToType() {
     var status = Samples.status()
     status.state = "held"

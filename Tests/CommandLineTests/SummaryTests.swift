@@ -133,6 +133,21 @@ import Testing
     #expect(lines(report).last == "next: tarn explain /srv/iso a")
   }
 
+  @Test func whatAnOrderPausedWaitsForNoApproval() {
+    var report = Samples.report()
+    (report.counts.current, report.counts.waiting) = (4, 2)
+    report.problems = [Samples.problem(.held, "a", "paused", "its transfer is paused until 'tarn resume'")]
+    #expect(lines(report)[0].hasPrefix("not in sync: 1 waiting for approval, 1 paused; "))
+    report.counts.waiting = 1
+    #expect(lines(report)[0].hasPrefix("not in sync: 1 paused; "))
+    report.counts.failed = 1
+    report.counts.held = 12
+    report.held = HeldPlan(
+      id: "1a2b3c4d", when: Samples.now, count: 12, reason: "the list is empty", isForPerson: true)
+    report.problems.append(Samples.problem(.failed, "b", "http-404", "gone"))
+    #expect(lines(report).last?.hasPrefix("next: tarn explain ") == true, "\(lines(report))")
+  }
+
   @Test func heldPlanSaysWhatToType() {
     var report = Samples.report()
     report.counts.held = 12

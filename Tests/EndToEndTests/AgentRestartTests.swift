@@ -48,6 +48,21 @@ final class AgentRestartTests: AgentHouse {
     }
   }
 
+  /// No other agent comes: who waits hears of it, and what to do.
+  @Test func whoWaitsForAPassHearsThatTheAgentHasEnded() throws {
+    try server.files.write("", to: "open")
+    try start()
+    let client = try begin("sync", "files")
+    try waitUntil("it is taken") { client.errorsSoFar.contains("the agent: ") }
+    agent?.signal(SIGKILL)
+    _ = try agent?.wait(limit: 20)
+    let outcome = try client.wait(limit: 60)
+    #expect(
+      outcome.status == 69 && outcome.errors.contains("waiting for it to come back")
+        && outcome.errors.contains("the agent ended while its pass of files was waited for")
+        && outcome.errors.contains("to go on without it: tarn sync files\n"), "\(outcome)")
+  }
+
   /// The server's wish to be left alone, and a feed's to be read seldom.
   @Test(arguments: ["SHA256SUMS", "rss"]) func whatAServerAskedForHoldsAfterAKill(feed: String) throws {
     try server.files.write(

@@ -245,6 +245,19 @@ struct KnownMirrorsTests {
     }
   }
 
+  /// Not where it was moved, but where it was copied: both are followed from now on.
+  @Test func aCopyOfAMirrorHidesNone() throws {
+    try #require(try tarn("sync", server.url("SHA256SUMS"), place.path + "/one").status == 0)
+    try FileManager.default.copyItem(atPath: place.path + "/one", toPath: place.path + "/two")
+    try #require(try tarn("sync", place.path + "/two").status == 0)
+    #expect(
+      try mirrors().map { $0["folder"] as? String ?? "" } == ["one", "two"].map { place.path + "/" + $0 })
+    try FileManager.default.moveItem(atPath: place.path + "/two", toPath: place.path + "/three")
+    try #require(try tarn("sync", place.path + "/three").status == 0)
+    #expect(
+      try mirrors().map { $0["folder"] as? String ?? "" } == ["one", "three"].map { place.path + "/" + $0 })
+  }
+
   /// The state still knows the mirror: what helps is the same by its name and by its folder.
   @Test func anEmptiedFolderWhoseStateIsElsewhereHasOneStepBack() throws {
     let kept = place.path + "/kept"

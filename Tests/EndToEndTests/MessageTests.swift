@@ -105,6 +105,19 @@ struct MessageTests {
     #expect(try tarn("sync", "--retries", "1", "--config", config).status == 0)
   }
 
+  /// Who set `--delete` while the server was away believes that it stands.
+  @Test func optionsThatAreNotRememberedAreTold() throws {
+    #expect(try tarn("sync", "--retries", "2", "./SHA256SUMS", "m").status == 0)
+    try FileManager.default.moveItem(atPath: place.path + "/SHA256SUMS", toPath: place.path + "/away")
+    expect(
+      try tarn("sync", "--delete", "--keep-trash", "7d", "m"), 66,
+      "not remembered, for the feed was not read: --delete, --keep-trash\n")
+    expect(try tarn("sync", "--once", "--delete", "m"), 66, "tarn: ", without: "not remembered")
+    expect(try tarn("sync", "--retries", "2", "m"), 66, "tarn: ", without: "not remembered")
+    try FileManager.default.moveItem(atPath: place.path + "/away", toPath: place.path + "/SHA256SUMS")
+    #expect(try tarn("config", "show", "m").output.contains("delete = false"))
+  }
+
   /// Of a host that is down each file fails: the log and the summary say it once for each cause, and JSON for each file.
   @Test func aHostThatIsDownIsOneProblem() throws {
     try place.write((1...60).map { "http://127.0.0.1:9/f\($0)\n" }.joined(), to: "urls")

@@ -1,6 +1,7 @@
 import Foundation
 import TarnCore
 import TarnFolder
+import TarnRuntime
 import Testing
 
 /// I12: one writer per folder.
@@ -72,6 +73,28 @@ import Testing
     let faults = Faults()
     faults.fail(.write, 1, errno)
     #expect(throws: FolderFailure.self) { _ = try home.lock(probe: faults.probe) }
+    try home.lock().release()
+  }
+
+  /// A child has all descriptors until it becomes another program.
+  @Test func aLockThatIsNotSignedIsGivenBackBesideAChildThatHasIt() throws {
+    let base = try DiskWorld.makeBase()
+    defer { DiskWorld.removeBase(base) }
+    let home = try home(base)
+    let path = home.stateDirectory + "/lock"
+    let copy = Locked<Int32>(-1)
+    defer { close(copy.withLock { $0 }) }
+    let faults = Faults()
+    faults.before(.write) {
+      let names = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")) ?? []
+      let own = names.first { name in
+        (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/" + name)) == path
+      }
+      copy.withLock { $0 = own.flatMap { Int32($0) }.map { dup($0) } ?? -1 }
+    }
+    faults.fail(.write, 1, EIO)
+    #expect(throws: FolderFailure.self) { _ = try home.lock(probe: faults.probe) }
+    #expect(copy.withLock { $0 } >= 0)
     try home.lock().release()
   }
 

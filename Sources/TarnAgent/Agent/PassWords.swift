@@ -8,6 +8,7 @@ package struct PassWords: Sendable {
   private let seconds: Double
   private let listingFailures: Int
   private let isFeedUnchanged: Bool
+  private let paused: Int
 
   init(_ report: PassReport) {
     counts = report.counts
@@ -15,6 +16,7 @@ package struct PassWords: Sendable {
     seconds = max(0, (report.ended - report.started).seconds)
     listingFailures = report.listingFailures
     isFeedUnchanged = report.isFeedUnchanged
+    paused = report.paused
   }
 
   /// `in sync: 5 files, 1.2 MiB (3 fetched, 2 already there) in 2.1 s`.
@@ -29,7 +31,7 @@ package struct PassWords: Sendable {
   var notInSync: String {
     let reasons: [(Int, String)] = [
       (counts.failed, "failed"), (counts.refused, "refused"), (counts.conflict, "in conflict"),
-      (counts.waiting, "waiting for approval"),
+      (counts.waiting - paused, "waiting for approval"), (paused, "paused"),
     ]
     var why = reasons.filter { $0.0 > 0 }.map { "\(Units.grouped($0.0)) \($0.1)" }
     if listingFailures > 0 { why.append(Units.count(listingFailures, "unreadable listing")) }

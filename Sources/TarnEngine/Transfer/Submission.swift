@@ -216,7 +216,6 @@ final class Submission {
   // MARK: Orders
 
   private static let cancelledCode = "cancelled"
-  private static let pausedCode = "paused"
 
   func isPaused(_ path: RelativePath) -> Bool { steering?.isPaused(path) == true }
 
@@ -236,11 +235,11 @@ final class Submission {
   /// Reports an action that no pass is to begin for now.
   func hold(_ action: Action, ordinal: Int) {
     let problem = Problem(
-      name: action.path.bytes, kind: .held, code: Self.pausedCode,
+      name: action.path.bytes, kind: .held, code: Problem.pausedCode,
       message: "its transfer is paused until 'tarn resume'", seen: ports.now)
     account.take(problem)
     noteNow(problem)
-    steeredAway[action.path] = (action, ordinal, Self.pausedCode)
+    steeredAway[action.path] = (action, ordinal, Problem.pausedCode)
   }
 
   /// Takes back that an order ended it, or kept it from beginning: its problem is told no more.
@@ -250,7 +249,7 @@ final class Submission {
     guard !stop.isSet, !isPaused(path), let (action, ordinal, code) = steeredAway.removeValue(forKey: path),
       let entry = action.entry
     else { return nil }
-    account.takeBack(entry, code: code, wasPaused: code == Self.pausedCode)
+    account.takeBack(entry, code: code, wasPaused: code == Problem.pausedCode)
     // A failure is of no account: what publishes it drops the problem, too.
     try? ports.ledger.applyVolatile([.dropProblem(name: path.bytes)])
     return (action, entry, ordinal)

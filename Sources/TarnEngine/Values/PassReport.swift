@@ -156,6 +156,11 @@ package struct PassReport: Sendable {
     self.ended = started
   }
 
+  /// Transfers that orders keep from beginning, of those that wait.
+  package var paused: Int {
+    min(counts.waiting, problems.count { $0.kind == .held && $0.code == Problem.pausedCode })
+  }
+
   /// True for exit status 0 of a pass; of a plan when nothing is to do as well.
   package var isInSync: Bool {
     (!isPlan || counts.planned == 0) && counts.wanting == 0 && counts.held == 0 && !wasStopped

@@ -43,6 +43,8 @@ extension PassObserver {
 
 extension Problem {
   static let leftoverCode = "directory-not-removed"
+  /// Of a transfer that an order keeps from beginning.
+  static let pausedCode = "paused"
 
   /// A directory that stays although the deletion of a file has emptied it: the next pass tries again.
   init(leftover failure: FolderFailure, of file: RelativePath, seen: Timestamp) {

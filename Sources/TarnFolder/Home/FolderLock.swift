@@ -52,8 +52,15 @@ extension FolderHome {
       guard let there = try FileStat.following(lockPath),
         there.isSameObject(as: try FileStat.of(file, lockPath.utf8))
       else { continue }
-      try Self.sign(file, lockPath, probe)
-      return FolderLock(file)
+      let lock = FolderLock(file)
+      do throws(FolderFailure) {
+        try Self.sign(file, lockPath, probe)
+      } catch {
+        // To close it is not enough: a process that is being started has its descriptors, too, for a moment.
+        lock.release()
+        throw error
+      }
+      return lock
     }
   }
 

@@ -435,16 +435,24 @@ enum StatusText {
       let command = "tarn resume \(mirror)"
       return hasAgent(document) ? command : "start an agent (\(AgentText.start)), then: \(command)"
     }
-    if let held = document.held { return "tarn approve \(mirror) \(held.plan)" }
+    if let held = document.held, document.state != "interrupted" {
+      // What the list promises has to come before the old files go.
+      let failed = document.entries.failed == 0 ? nil : explainFirst(document, mirror: mirror)
+      return failed ?? "tarn approve \(mirror) \(held.plan)"
+    }
     if hint(document) != nil || isFutile(document) { return nil }
     if document.dryRun == true { return "tarn plan \(mirror)" }
     guard document.state != "idle" || document.lastSuccess == nil, wish(document) == nil else { return nil }
     if let paused = pausedPath(document) { return "tarn resume \(mirror):\(paused)" }
     if !document.problems.isEmpty, needsPerson(document) {
-      return document.problems.lazy.compactMap { SyncSummary.explain($0.name, mirror: mirror) }.first
+      return explainFirst(document, mirror: mirror)
     }
     // Nothing remembers it: a new ledger, in place of one that was damaged or lost.
     return document.feed.isEmpty && !hasName(document) ? "tarn sync FEED \(mirror)" : "tarn sync \(mirror)"
+  }
+
+  private static func explainFirst(_ document: StatusDocument, mirror: String) -> String? {
+    document.problems.lazy.compactMap { SyncSummary.explain($0.name, mirror: mirror) }.first
   }
 
   /// What is left is in conflict, refused or gone from its server: another pass would find the same.

@@ -82,7 +82,7 @@ enum SyncSummary {
     let counts = report.counts
     let reasons: [(Int, String)] = [
       (counts.failed, "failed"), (counts.refused, "refused"), (counts.conflict, "in conflict"),
-      (counts.waiting, "waiting for approval"),
+      (counts.waiting - report.paused, "waiting for approval"), (report.paused, "paused"),
     ]
     let counted = [(report.listingFailures, "unreadable listing", ""), (counts.held, "deletion", " held")]
     let why =
@@ -94,7 +94,9 @@ enum SyncSummary {
     if let held = report.held {
       lines.append(
         "  \(Numbers.count(held.count, "deletion")) held as plan \(held.id)\(held.why)")
-      lines.append("next: tarn approve \(mirror) \(held.id)")
+      // What the list promises has to come before the old files go.
+      let failed = counts.failed == 0 ? nil : next(report, mirror: mirror)
+      lines.append("next: \(failed ?? "tarn approve \(mirror) \(held.id)")")
     } else if let next = next(report, mirror: mirror) {
       lines.append("next: \(next)")
     }

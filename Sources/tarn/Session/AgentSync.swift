@@ -100,12 +100,16 @@ struct AgentSync {
     }
     var told = Told()
     var answered = session.clock.monotonic()
+    var isAway = false
     while !ended.isOpen {
       let isPatient = session.clock.monotonic() - answered < Self.longestRestart
       guard let status = try status(of: mirror, mayBeAway: isPatient) else {
+        if !isAway { session.say("the agent has ended, or does not answer: waiting for it to come back") }
+        isAway = true
         _ = ended.wait(atMost: .milliseconds(200))
         continue
       }
+      isAway = false
       answered = session.clock.monotonic()
       guard let document = status.mirrors.first else { break }
       if let last = document.lastRun, last.number >= order.run {
@@ -134,7 +138,17 @@ struct AgentSync {
     func ask(_ client: ControlClient) throws -> StatusAnswer {
       try client.status(mirrors: [mirror], problemLimit: 10)
     }
-    return mayBeAway ? try link.tryAsking(ask) : try link.ask(ask)
+    if mayBeAway { return try link.tryAsking(ask) }
+    do throws(PassFailure) {
+      return try link.ask(ask)
+    } catch {
+      guard error.code == "no-agent" else { throw error }
+      let word = ShellWord.quote(mirror)
+      throw PassFailure(
+        .noAgent, code: "no-agent",
+        "the agent ended while its pass of \(word) was waited for; what was fetched is kept",
+        hint: "to go on without it: tarn sync \(word)")
+    }
   }
 
   /// What a log has of it.

@@ -22,6 +22,7 @@ struct SyncRun {
         ends += end.map { [$0] } ?? []
       } catch {
         statuses.append(session.tell(error, of: isOnlyOne ? nil : Self.called(request)))
+        tellForgottenOptions(request)
       }
     }
     let status = ExitStatus.worst(statuses)
@@ -29,6 +30,17 @@ struct SyncRun {
       tell(Array(requests.prefix(begun)), statuses, ends, status, untried: requests.count - begun)
     }
     return status
+  }
+
+  /// Options are remembered once the feed was read: who gave some to a pass that came not so far gives them again.
+  private func tellForgottenOptions(_ request: SyncRequest) {
+    guard request.name == nil, !request.isOnce,
+      let known = try? session.tarn.remembered(folder: request.folder, state: request.state).options
+    else { return }
+    let given = request.options.withoutPasswords
+    guard given.over(known) != known else { return }
+    let words = given.values.keys.map { "--\($0.rawValue)" }.sorted().joined(separator: ", ")
+    session.say("not remembered, for the feed was not read: \(words)")
   }
 
   /// By the agent where it has the mirror, else here; a plan where the settings want no more.
