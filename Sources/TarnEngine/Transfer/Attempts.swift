@@ -88,10 +88,10 @@ struct Attempts {
   /// The next request, but for its urgency.
   ///
   /// - Parameters:
-  ///   - room: bytes that a file of unknown size may have.
+  ///   - room: bytes that a file of unknown size may have; called for such a one only.
   ///   - document: where the pass keeps the bytes that it has read as its feed; nil to ask the source.
-  mutating func request(room: UInt64, document: String?) -> DownloadRequest {
-    var request = DownloadRequest(url: document ?? url, limit: entry.size ?? max(room, 1))
+  mutating func request(room: () -> UInt64, document: String?) -> DownloadRequest {
+    var request = DownloadRequest(url: document ?? url, limit: entry.size ?? max(room(), 1))
     if rung != .fromZero, let known {
       request.offset = known.kept
       request.ifRange = rung == .etag ? known.etag : rung == .lastModified ? known.lastModified : nil

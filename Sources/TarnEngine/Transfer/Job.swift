@@ -1,25 +1,15 @@
 import TarnCore
 
-/// One entry on its way into the folder. Owned by the engine.
-struct Job {
-  /// What of a job never changes: in one object, for jobs are copied often.
-  private final class Assignment: Sendable {
-    let id: UInt64
-    let action: Action
-    let entry: Entry
-    let ordinal: Int
-    let lane: Int
-
-    init(id: UInt64, action: Action, entry: Entry, ordinal: Int, lane: Int) {
-      self.id = id
-      self.action = action
-      self.entry = entry
-      self.ordinal = ordinal
-      self.lane = lane
-    }
-  }
-
-  private let assignment: Assignment
+/// One entry on its way into the folder. The engine's, on its thread.
+final class Job {
+  let id: UInt64
+  let action: Action
+  let entry: Entry
+  /// The action's place in the plan.
+  let ordinal: Int
+  /// The lane that its work is done on. Small files are all made on one, for to make files two threads mostly wait for each other
+  /// in the file system, and filled on the next (`FileReceiver.end`).
+  let lane: Int
   /// How its bytes are asked for.
   var attempts: Attempts
   var partial: (any PartialFile)?
@@ -44,19 +34,13 @@ struct Job {
   var wishes: UInt64?
 
   init(id: UInt64, action: Action, entry: Entry, ordinal: Int, lane: Int = 0) {
-    assignment = Assignment(id: id, action: action, entry: entry, ordinal: ordinal, lane: lane)
+    self.id = id
+    self.action = action
+    self.entry = entry
+    self.ordinal = ordinal
+    self.lane = lane
     attempts = Attempts(action, entry)
   }
-
-  var id: UInt64 { assignment.id }
-  var action: Action { assignment.action }
-  var entry: Entry { assignment.entry }
-  /// The action's place in the plan.
-  var ordinal: Int { assignment.ordinal }
-
-  /// The lane that its work is done on. Small files are all made on one, for to make files two threads mostly wait for each other
-  /// in the file system, and filled on the next (`FileReceiver.end`).
-  var lane: Int { assignment.lane }
 
   static func isForFirstLane(_ entry: Entry) -> Bool { entry.size.map { $0 <= largestOfOneLane } == true }
 
@@ -69,13 +53,13 @@ struct Job {
     (action.kind == .update || action.kind == .revalidate) && action.row?.isAdopted == false
   }
 
-  mutating func fail(code: String, message: String) {
+  func fail(code: String, message: String) {
     failure = Attempts.Trouble(
       source: attempts.source, code: code, message: message, isTransient: false, retryAfter: nil)
   }
 
   /// As if nothing had been asked for; its partial file is gone.
-  mutating func beginAnew() {
+  func beginAnew() {
     attempts = Attempts(action, entry)
     (failure, isRefusedByKernel) = (nil, false)
   }

@@ -223,7 +223,7 @@ final class TransferEngine {
       account.fail(entry, code: failure.code, message: failure.message)
       return true
     }
-    var job = makeJob(action, entry, ordinal: ordinal)
+    let job = makeJob(action, entry, ordinal: ordinal)
     job.failure = failure
     jobs[job.id] = job
     try perform(state.admitCopy(job.id, path: entry.path, contents: Duplicates.Contents(entry)))
@@ -370,9 +370,9 @@ final class TransferEngine {
 
   /// Starts an exchange with the job's source.
   private func ask(_ id: UInt64) {
-    guard var job = jobs[id] else { return }
+    guard let job = jobs[id] else { return }
     let document = job.entry.isList ? submission.listURL.take() : nil
-    var request = job.attempts.request(room: submission.space.room, document: document)
+    var request = job.attempts.request(room: { submission.space.room }, document: document)
     request.isUrgent = submission.isUrgent || state.jobs[id]?.isUrgent == true
     job.wishes = submission.steering?.wishes
     let receiver = FileReceiver(job, context: context)
@@ -382,7 +382,6 @@ final class TransferEngine {
     let download = ports.downloader.start(request, to: receiver)
     receiver.started(download)
     job.download = download
-    jobs[id] = job
   }
 
   /// All bytes are at hand: only the check is left.
