@@ -22,7 +22,7 @@ struct SyncRun {
         ends += end.map { [$0] } ?? []
       } catch {
         statuses.append(session.tell(error, of: isOnlyOne ? nil : Self.called(request)))
-        tellForgottenOptions(request)
+        if [.feedUnreachable, .feedMalformed].contains(error.kind) { tellForgottenOptions(request) }
       }
     }
     let status = ExitStatus.worst(statuses)
@@ -34,7 +34,7 @@ struct SyncRun {
 
   /// Options are remembered once the feed was read: who gave some to a pass that came not so far gives them again.
   private func tellForgottenOptions(_ request: SyncRequest) {
-    guard request.name == nil, !request.isOnce,
+    guard request.name == nil, !request.isOnce, !request.options.values.isEmpty,
       let known = try? session.tarn.remembered(folder: request.folder, state: request.state).options
     else { return }
     let given = request.options.withoutPasswords
