@@ -138,7 +138,15 @@ struct AgentSync {
     func ask(_ client: ControlClient) throws -> StatusAnswer {
       try client.status(mirrors: [mirror], problemLimit: 10)
     }
-    if mayBeAway { return try link.tryAsking(ask) }
+    if mayBeAway {
+      do throws(PassFailure) {
+        return try link.tryAsking(ask)
+      } catch {
+        // It ended while it answered.
+        guard error.code == "no-agent" else { throw error }
+        return nil
+      }
+    }
     do throws(PassFailure) {
       return try link.ask(ask)
     } catch {
