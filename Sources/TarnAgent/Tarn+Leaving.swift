@@ -54,7 +54,7 @@ extension Tarn {
     return true
   }
 
-  /// The same, or the folder is empty.
+  /// A mirror of this user's was there, and its folder is gone, or empty.
   package func isLostOrEmptied(_ folder: String) -> Bool {
     let path = absolute(folder)
     return wasMirror(path) && isGone(path)

@@ -20,7 +20,7 @@ package struct PassRequest: Sendable {
   /// A digest of all that shapes what the feed comes to, beside the feed itself; nil to read it whole whatever is known
   /// of it.
   package var settings: String?
-  /// Entries in memory that wait for a twin's bytes, and as many whose sources all failed; for more of them the plan is
+  /// Entries in memory that wait for a duplicate's bytes, and as many whose sources all failed; for more of them the plan is
   /// read again.
   package var mostHeldBack = 4096
 
@@ -157,7 +157,7 @@ package struct Pass {
       switch try open(since: known, folder, reader) {
       case .unchanged(let known, let isScanned):
         (report, record) = (unchanged(known, started: started), known)
-        // Those of a pass for once may be the mirror's own from now on.
+        // What a pass was given for once may be given for good now.
         let facts = try request.facts.filter { try ports.ledger.fact($0.name) != $0.value }
         if !facts.isEmpty { try note(facts.map { .fact($0.name, $0.value) }) }
         report.isFolderUnseen = !isScanned

@@ -119,14 +119,14 @@ import Testing
     #expect(check([held]).lines == ["held: iso (1 deletion waits for approval, last success 2 hours ago)"])
   }
 
-  @Test func whatFailedIsToldBesideWhatIsHeld() {
+  @Test func whatIsMissingIsToldBesideWhatIsHeld() {
     let held = mirror {
       $0.held = StatusDocument.Held(plan: "1a2b3c4d", deletions: 6, since: Samples.now.rfc3339)
-      $0.entries.failed = 8
+      $0.entries.current -= 8
     }
     #expect(
       check([held]).lines == [
-        "held: iso (6 deletions wait for approval, 8 files failed, last success 2 hours ago)"
+        "held: iso (6 deletions wait for approval, 8 files missing, last success 2 hours ago)"
       ])
   }
 

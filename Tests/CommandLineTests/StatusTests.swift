@@ -101,7 +101,15 @@ import Testing
     status.entries.failed = 4
     status.problems = [StatusDocument.ProblemLine(Samples.problem(.failed, "a", "http-404", "gone"))]
     #expect(card(status).last == "next: tarn explain /srv/iso a")
-    (status.state, status.entries.failed, status.problems) = ("interrupted", 0, [])
+    (status.entries.failed, status.entries.conflict) = (0, 4)
+    #expect(card(status).last == "next: tarn explain /srv/iso a")
+    (status.name, status.nextRunReason, status.entries.conflict, status.entries.pending) = (
+      "iso", "scheduled", 0, 1
+    )
+    status.problems = [StatusDocument.ProblemLine(Samples.problem(.held, "a", "paused", "it is paused"))]
+    #expect(card(status).last == "next: tarn resume iso:a")
+    (status.name, status.nextRunReason, status.entries.pending) = ("/srv/iso", nil, 0)
+    (status.state, status.problems) = ("interrupted", [])
     #expect(card(status).last == "next: tarn sync /srv/iso")
   }
 

@@ -111,9 +111,11 @@ struct MessageTests {
     try FileManager.default.moveItem(atPath: place.path + "/SHA256SUMS", toPath: place.path + "/away")
     expect(
       try tarn("sync", "--delete", "--keep-trash", "7d", "m"), 66,
-      "not remembered, for the feed was not read: --delete, --keep-trash\n")
-    expect(try tarn("sync", "--once", "--delete", "m"), 66, "tarn: ", without: "not remembered")
-    expect(try tarn("sync", "--retries", "2", "m"), 66, "tarn: ", without: "not remembered")
+      "nothing remembers '--delete --keep-trash 7d':")
+    expect(
+      try tarn("sync", "--no-delete", "--retries", "2", "m"), 66, "nothing remembers '--no-delete':")
+    expect(try tarn("sync", "--once", "--delete", "m"), 66, "tarn: ", without: "nothing remembers")
+    expect(try tarn("sync", "--retries", "2", "m"), 66, "tarn: ", without: "nothing remembers")
     try FileManager.default.moveItem(atPath: place.path + "/away", toPath: place.path + "/SHA256SUMS")
     #expect(try tarn("config", "show", "m").output.contains("delete = false"))
   }

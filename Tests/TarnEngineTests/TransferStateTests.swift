@@ -54,6 +54,48 @@ import Testing
     #expect(state.answered(1, .cancelled) == [.release(5), .end(1, .paused)])
   }
 
+  /// Its last source failed while another one brought its contents: no source is asked once more.
+  @Test func whatLostItsSourcesIsCopiedAndNotAskedFor() {
+    var state = TransferState(mostHeldBack: 4)
+    for id in 1...2 {
+      _ = state.admit(UInt64(id), path: "f\(id)".path, contents: contents(1), mustBegin: false)
+    }
+    _ = state.reserved(1, bytes: 5, looks: false)
+    _ = state.answered(1, .pause(until: nil, isNewRound: true))
+    #expect(state.jobs[1]?.state == .asking && state.beginNext() == [.reserve(2)])
+    _ = state.reserved(2, bytes: 5, looks: false)
+    _ = state.answered(2, .checked)
+    #expect(state.published(2, .placed) == [.release(5), .end(2, .placed), .cancelExchange(1)])
+    #expect(state.answered(1, .exhausted) == [.release(5), .exhausted(1), .findCopy(1)])
+  }
+
+  /// Somebody else may bring it: then that one is at work there.
+  @Test func whatNobodyBringsIsNotAtWork() {
+    var state = TransferState(mostHeldBack: 4)
+    _ = state.admit(1, path: "a".path, contents: contents(1), mustBegin: false)
+    _ = state.reserved(1, bytes: 5, looks: false)
+    #expect(state.job(at: "a".path) == 1 && state.pathsAtWork == ["a".path])
+    _ = state.answered(1, .exhausted)
+    #expect(state.job(at: "a".path) == nil && state.pathsAtWork.isEmpty)
+    _ = state.admit(2, path: "a".path, contents: contents(1), mustBegin: false)
+    #expect(state.job(at: "a".path) == 2)
+    _ = state.reserved(2, bytes: 5, looks: false)
+    _ = state.admit(3, path: "b".path, contents: nil, mustBegin: false)
+    #expect(state.refused(3) == [.putBack(3)] && state.job(at: "b".path) == nil)
+  }
+
+  /// What waited for space may be so many that nothing new begins: they begin all the same.
+  @Test func whatWaitedForSpaceBeginsHoweverManyWait() {
+    var state = TransferState(mostHeldBack: 1)
+    _ = state.admit(1, path: "a".path, contents: nil, mustBegin: false)
+    _ = state.reserved(1, bytes: 5, looks: false)
+    _ = state.admit(2, path: "b".path, contents: nil, mustBegin: false)
+    #expect(state.refused(2) == [.putBack(2)] && state.isHeldUp)
+    _ = state.answered(1, .failed)
+    #expect(state.retryForSpace() == [] && state.isHeldUp)
+    #expect(state.beginNext() == [.reserve(2)])
+  }
+
   // MARK: All ways
 
   /// How many states are explored: with TARN_TRANSFER_STATES so many, else a share, those first that are reached first.

@@ -10,7 +10,7 @@ package struct PassWords: Sendable {
   private let isFeedUnchanged: Bool
   private let paused: Int
 
-  init(_ report: PassReport) {
+  package init(_ report: PassReport) {
     counts = report.counts
     bytes = report.bytes
     seconds = max(0, (report.ended - report.started).seconds)
@@ -29,6 +29,13 @@ package struct PassWords: Sendable {
 
   /// `not in sync: 1 failed; 4 of 5 files in place (2 fetched, 2 already there), in 2.1 s`.
   var notInSync: String {
+    let done = deeds.isEmpty ? "" : " (\(deeds.joined(separator: ", ")))"
+    let place = "\(Units.grouped(counts.inPlace)) of \(Units.count(counts.wanted, "file")) in place"
+    return "not in sync: \(reasons); \(place)\(done), in \(Self.length(seconds))"
+  }
+
+  /// `1 failed, 2 deletions held`.
+  package var reasons: String {
     let reasons: [(Int, String)] = [
       (counts.failed, "failed"), (counts.refused, "refused"), (counts.conflict, "in conflict"),
       (counts.waiting - paused, "waiting for approval"), (paused, "paused"),
@@ -36,9 +43,7 @@ package struct PassWords: Sendable {
     var why = reasons.filter { $0.0 > 0 }.map { "\(Units.grouped($0.0)) \($0.1)" }
     if listingFailures > 0 { why.append(Units.count(listingFailures, "unreadable listing")) }
     if counts.held > 0 { why.append(Units.count(counts.held, "deletion") + " held") }
-    let done = deeds.isEmpty ? "" : " (\(deeds.joined(separator: ", ")))"
-    let place = "\(Units.grouped(counts.inPlace)) of \(Units.count(counts.wanted, "file")) in place"
-    return "not in sync: \(why.joined(separator: ", ")); \(place)\(done), in \(Self.length(seconds))"
+    return why.joined(separator: ", ")
   }
 
   private var deeds: [String] {

@@ -3,7 +3,7 @@ import TarnCore
 /// Which contents this pass brings, so that the same bytes are fetched once and copied from then on. On the pass's
 /// thread. Its memory is bounded.
 ///
-/// One job asks for the contents, its twins wait. Each failure lets some more of them ask, so that sources that work
+/// One job asks for the contents, the others wait. Each failure lets some more of them ask, so that sources that work
 /// are asked once, and sources that fail do not wait for one another for long.
 struct Duplicates: Hashable {
   /// What a file is to hold.

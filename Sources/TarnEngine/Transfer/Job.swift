@@ -91,7 +91,6 @@ enum LocalBytes: Sendable {
   case kept(any PartialFile, ResumeLadder.Known)
   /// Made from a file of the folder, checked.
   case copied(any PartialFile, Sealed)
-  case failed(FolderFailure)
 }
 
 /// How one exchange and the writing of its bytes ended.

@@ -3,7 +3,7 @@ import TarnCore
 /// Actions for which memory had no room when their turn came: only their places in the plan are kept, and the plan is
 /// read again. On the pass's thread.
 struct Leftovers {
-  /// Not begun: too many waited for twins.
+  /// Not begun: too many waited for duplicates.
   var untried: Set<Int> = []
   /// Entries whose sources all failed, and why.
   private var forsaken: [Int: UInt32] = [:]

@@ -76,7 +76,7 @@ struct LocalBytesSearch: Sendable {
       return .kept(partial, known)
     } catch {
       tell(error, "\(entry.path.printable) begins anew")
-      return .failed(error)
+      return .nothing
     }
   }
 

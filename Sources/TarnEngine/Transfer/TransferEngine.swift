@@ -7,9 +7,6 @@ import TarnRuntime
 /// On the thread of who runs it; all its state is confined to that one, and other threads speak to it through the mailbox.
 final class TransferEngine {
   let submission: Submission
-  private let ports: PassPorts
-  private let account: TransferAccount
-  private let stop: StopFlag
 
   private let mailbox: LockedCondition<[JobMessage]>
   private let lanes: Lanes
@@ -17,7 +14,7 @@ final class TransferEngine {
   private let publisher: PublishThread
   private let context: FileReceiverContext
 
-  private(set) var state: TransferState
+  private var state: TransferState
   /// Those that the state has.
   private var jobs: [UInt64: Job] = [:]
   private var nextID: UInt64 = 0
@@ -38,7 +35,7 @@ final class TransferEngine {
   ///   - bell: of one that works beside another, which is stepped by whoever hears it; called on any thread.
   init(_ submission: Submission, mostHeldBack: Int, bell: (@Sendable () -> Void)? = nil) throws {
     self.submission = submission
-    (ports, account, stop) = (submission.ports, submission.account, submission.stop)
+    let (ports, stop) = (submission.ports, submission.stop)
     isBeside = bell != nil
     mostJobs = isBeside ? min(Self.mostBeside, Self.most / 4) : Self.most
     state = TransferState(mostHeldBack: mostHeldBack)
@@ -55,7 +52,8 @@ final class TransferEngine {
       post: post)
     context = FileReceiverContext(
       folder: submission.folder, ledger: ports.ledger, downloader: ports.downloader, lanes: lanes,
-      checkpoints: checkpoints, space: submission.space, progress: account.progress, bootID: ports.bootID,
+      checkpoints: checkpoints, space: submission.space, progress: submission.account.progress,
+      bootID: ports.bootID,
       post: post)
     stop.onSet { post(.wake) }
     // Beside another one it follows pauses, and orders go to that one.
@@ -65,6 +63,10 @@ final class TransferEngine {
       }
     }
   }
+
+  private var ports: PassPorts { submission.ports }
+  private var account: TransferAccount { submission.account }
+  private var stop: StopFlag { submission.stop }
 
   /// Actions at work at a time: enough for a group that gets its names and one that is made durable, and for the next one on its
   /// way meanwhile.
@@ -96,10 +98,9 @@ final class TransferEngine {
   ///
   /// - Returns: the first deletion, if any; the cursor goes on after it.
   func run(_ actions: any ActionCursor) throws -> Action? {
-    var plan = try PlanReader(actions)
+    submission.plan = try PlanReader(actions)
     for phase in Action.Phase.transfers {
-      plan.left.beginPhase()
-      submission.plan = plan
+      submission.plan?.left.beginPhase()
       while true {
         try fill(phase)
         let isThrough = submission.plan?.isThrough(phase) != false
@@ -118,9 +119,8 @@ final class TransferEngine {
       }
       try submission.flushAdoptions()
       if stop.isSet { return nil }
-      plan = submission.plan ?? plan
     }
-    return plan.front
+    return submission.plan?.front
   }
 
   /// - Parameter isLast: nothing more is coming soon.
@@ -191,16 +191,18 @@ final class TransferEngine {
   /// - Parameter isLast: nothing more is going to be placed, so that the others fail.
   /// - Returns: false when nothing is left to do.
   private func settle(isLast: Bool) throws -> Bool {
-    guard !stop.isSet else {
-      try perform(state.stop())
-      account.end(exhausted: submission.plan?.left.forsakenCount ?? 0)
-      submission.plan?.left = Leftovers()
-      return false
+    if !stop.isSet {
+      // What was adopted is a duplicate as good as any.
+      try submission.flushAdoptions()
+      if submission.plan?.left.untried.isEmpty != false, try copyExhausted(isLast: isLast) { return true }
+      if try submission.plan?.left.begin({ try ports.stage.actions() }) == true { return true }
     }
-    // What was adopted is a duplicate as good as any.
-    try submission.flushAdoptions()
-    if submission.plan?.left.untried.isEmpty != false, try copyExhausted(isLast: isLast) { return true }
-    return try submission.plan?.left.begin { try ports.stage.actions() } ?? false
+    // It may have come meanwhile.
+    guard stop.isSet else { return false }
+    try perform(state.stop())
+    account.end(exhausted: submission.plan?.left.forsakenCount ?? 0)
+    submission.plan?.left = Leftovers()
+    return false
   }
 
   /// Goes on reading the plan again.
@@ -317,7 +319,9 @@ final class TransferEngine {
     case .hurry: try perform(state.hurry())
     case .ledgerFailed(let failure): throw PassFailure(failure)
     case .folderFailed(let failure): throw PassFailure(failure)
-    case .wake: if stop.isSet { try perform(state.stop()) }
+    case .wake:
+      // What it is for is looked at after the mail.
+      break
     }
   }
 
@@ -440,7 +444,7 @@ final class TransferEngine {
 
   private func looked(_ id: UInt64, _ found: LocalBytes) throws {
     switch found {
-    case .nothing, .failed: try perform(state.looked(id, .nothing))
+    case .nothing: try perform(state.looked(id, .nothing))
     case .copied(let partial, let sealed):
       // What was fetched of it is of no use any more; its row goes when this is published.
       jobs[id]?.partial?.discard()
@@ -590,9 +594,7 @@ final class TransferEngine {
     { [mailbox] in mailbox.change { if $0.isEmpty { $0.append(.wake) } } }
   }
 
-  func isAtWork(on path: RelativePath) -> Bool {
-    state.job(at: path).map { state.jobs[$0]?.state != .waiting(.contents) } ?? false
-  }
+  func isAtWork(on path: RelativePath) -> Bool { state.job(at: path) != nil }
 
   /// Jobs at work that do not wait for a server to recover.
   var busy: Set<UInt64> { Set(state.jobs.lazy.filter { $0.value.isBusy }.map(\.key)) }
@@ -604,7 +606,7 @@ final class TransferEngine {
     setFlushing(true)
     try handleMail(waiting: min(waiting, longestWait))
     try goOn()
-    while hasRoom, let begun = state.beginNext() { try perform(begun) }
+    while !stop.isSet, hasPlace, let begun = state.beginNext() { try perform(begun) }
     // Of those that failed few are kept until a duplicate may have come.
     if state.isIdle || state.exhaustedCount >= mostJobs { _ = try copyExhausted(isLast: true) }
     if !stop.isSet, state.isIdle, let retried = state.retryForSpace() { try perform(retried) }

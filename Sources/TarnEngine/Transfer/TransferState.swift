@@ -112,12 +112,12 @@ struct TransferState: Hashable {
     /// An order, or whoever wanted it, ends it.
     var isEnding: Bool { wish != nil && wish != .copy }
 
-    /// It is at work, or about to be: it waits for no server to recover, and for nothing that may never come.
+    /// It is at work, or about to be. What waits for space or contents holds nothing, and others may bring its path.
+    var isBrought: Bool { state != .waiting(.space) && state != .waiting(.contents) }
+
+    /// The same, and no server has to recover before.
     var isBusy: Bool {
-      switch state {
-      case .pausing, .waiting(.space), .waiting(.contents): false
-      case .waiting, .looking, .asking, .sealing, .publishing: true
-      }
+      if case .pausing = state { false } else { isBrought }
     }
   }
 
@@ -168,7 +168,10 @@ struct TransferState: Hashable {
   var isCramped: Bool { crampedCount >= max(1, mostHeldBack) }
 
   /// One that waited for space runs alone.
-  var isAlone: Bool { lone.map { jobs[$0].map { $0.state != .waiting(.contents) } ?? false } ?? false }
+  var isAlone: Bool {
+    guard let lone, let job = jobs[lone] else { return false }
+    return job.state != .waiting(.contents)
+  }
 
   /// When the first of the pauses ends; nil without one.
   var nextDue: Instant? {
@@ -184,12 +187,14 @@ struct TransferState: Hashable {
   func isPlaced(_ id: JobID) -> Bool { jobs[id]?.contents.map(duplicates.isPlaced) ?? false }
 
   /// The one that is at work on a path, or waits for something there.
-  func job(at path: RelativePath) -> JobID? { jobs.first { $0.value.path == path }?.key }
-
-  /// Paths that are being brought. One without a source may be brought by somebody else.
-  var pathsAtWork: Set<RelativePath> {
-    Set(jobs.values.lazy.filter { $0.state != .waiting(.contents) }.map(\.path))
+  ///
+  /// - Returns: nil where that is only one that nobody brings.
+  func job(at path: RelativePath) -> JobID? {
+    jobs.first { $0.value.path == path && $0.value.isBrought }?.key
   }
+
+  /// Paths that are being brought.
+  var pathsAtWork: Set<RelativePath> { Set(jobs.values.lazy.filter(\.isBrought).map(\.path)) }
 
   // MARK: Beginning
 
@@ -235,6 +240,7 @@ struct TransferState: Hashable {
   ///
   /// - Returns: nil when none may begin.
   mutating func beginNext() -> [Action]? {
+    if isAlone { return nil }
     if let id = ready.popLast() { return [.reserve(id)] }
     if let id = spaceFreed.popLast() { return enqueue(id, mustBegin: true) }
     return nil
@@ -367,7 +373,9 @@ struct TransferState: Hashable {
     case .lacksSpace: return squeeze(id, job)
     case .again: return goOn(id)
     case .pause(let until, let isNewRound): return pause(id, until: until, isNewRound: isNewRound)
-    case .exhausted: return heed(id) ?? exhaust(id)
+    case .exhausted:
+      if job.wish == .copy { jobs[id]?.wish = nil }
+      return heed(id) ?? exhaust(id)
     case .cancelled: return heed(id) ?? end(id, .stopped)
     }
   }

@@ -156,7 +156,7 @@ package struct PassReport: Sendable {
     self.ended = started
   }
 
-  /// Transfers that orders keep from beginning, of those that wait.
+  /// Transfers that orders keep from beginning, of those that wait: as far as the report names them.
   package var paused: Int {
     min(counts.waiting, problems.count { $0.kind == .held && $0.code == Problem.pausedCode })
   }

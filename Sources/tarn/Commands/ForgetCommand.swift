@@ -42,9 +42,9 @@ struct ForgetCommand: ParsableCommand {
     session.console.outliveReader()
     let place = session.tarn.place(of: mirror)
     let folder = place?.folder ?? mirror
-    try refuseAgents(mirror, folder: folder, session)
     let configured = session.configured((mirror, folder, nil))
-    let settings = source(of: mirror, folder: folder, session)
+    let settings = configured.map { (name: $0.name, place: session.place(of: "feed", in: $0.name) ?? "") }
+    try refuseAgents(mirror, folder: folder, settings?.place, session)
     let forgotten: Tarn.Forgotten
     do throws(PassFailure) {
       forgotten = try session.tarn.forget(
@@ -84,18 +84,16 @@ struct ForgetCommand: ParsableCommand {
     }
   }
 
-  /// Where the settings have it.
-  private func source(of mirror: String, folder: String, _ session: Session) -> (name: String, place: String)?
-  {
-    session.configured((mirror, folder, nil)).map { ($0.name, session.place(of: "feed", in: $0.name) ?? "") }
-  }
-
-  /// The agent would take its files again. Where there are none it is an order to fetch them anew.
-  private func refuseAgents(_ mirror: String, folder: String, _ session: Session) throws(PassFailure) {
+  /// The agent would take its files again. Where there are none, `forget` is an order to fetch them anew.
+  ///
+  /// - Parameter place: where its settings are.
+  private func refuseAgents(
+    _ mirror: String, folder: String, _ place: String?, _ session: Session
+  ) throws(PassFailure) {
     guard !session.tarn.isLostOrEmptied(folder),
       let name = AgentLink(session.sources).name(of: mirror, session)
     else { return }
-    let place = source(of: mirror, folder: folder, session).map { " (\($0.place))" } ?? ""
+    let place = place.map { " (\($0))" } ?? ""
     throw PassFailure(
       .usage, code: "of-the-settings",
       "the agent keeps '\(Printable.escape(name))' by its settings\(place), and would make it anew",

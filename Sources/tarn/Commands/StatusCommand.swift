@@ -296,17 +296,15 @@ struct StatusCommand: ParsableCommand {
     for place: Tarn.Place, _ failure: PassFailure, _ session: Session
   ) -> StatusDocument? {
     let folder = session.tarn.absolute(place.folder)
-    let isGone = ["no-folder", "not-a-mirror", "not-a-folder"].contains(failure.code)
-    let isLost = failure.code == "marker-missing"
-    let loss = isGone || isLost ? session.tarn.lossHint(folder) : nil
+    let isNone = ["no-folder", "not-a-mirror", "not-a-folder"].contains(failure.code)
+    let wasMirror = session.tarn.lossHint(folder) != nil
     // A word that nobody knows may be a name that is mistyped; a path is that of a folder, whoever asks.
-    let isKnown = loss != nil || !isGone || place.name.contains("/")
-    guard check ? failure.kind == .folderUnusable && isKnown : mirrors.isEmpty && loss != nil else {
-      return nil
-    }
+    let isKnown = wasMirror || !isNone || place.name.contains("/")
+    let isLost = wasMirror && (isNone || failure.code == "marker-missing")
+    guard check ? failure.kind == .folderUnusable && isKnown : mirrors.isEmpty && isLost else { return nil }
     var document = StatusDocument(
       name: place.name == place.folder ? folder : place.name, feed: "", folder: folder, state: "failing")
-    (document.lastFailure, document.hint) = (failure.message, isLost ? failure.hint : loss ?? failure.hint)
+    (document.lastFailure, document.hint) = (failure.message, failure.hint)
     return document
   }
 

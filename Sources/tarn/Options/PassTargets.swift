@@ -167,9 +167,10 @@ struct PassTargets {
   /// all of these.
   private func refuseOptions(_ flags: PassFlags, forAll requests: [SyncRequest]) throws(PassFailure) {
     let options = flags.options(workingDirectory: session.tarn.workingDirectory).values
+    guard requests.count > 1, !options.isEmpty else { return }
     let known = requests.filter { $0.name == nil && !session.tarn.isLost($0.folder) }
     let folders = known.map { ShellWord.quote($0.folder) }
-    guard requests.count > 1, let first = folders.first, !options.isEmpty else { return }
+    guard let first = folders.first else { return }
     let all =
       switch folders.count {
       case 1: first

@@ -77,10 +77,9 @@ struct MirrorCheck {
     case .failing: return " (\(failure), \(success))"
     case .held:
       let deletions = document.held.map { Numbers.count($0.deletions, "deletion") } ?? "deletions"
-      let failed =
-        document.entries.failed > 0 ? "\(Numbers.count(document.entries.failed, "file")) failed, " : ""
-      return
-        " (\(deletions) \(document.held?.deletions == 1 ? "waits" : "wait") for approval, \(failed)\(success))"
+      let wait = document.held?.deletions == 1 ? "waits" : "wait"
+      let missing = document.missing > 0 ? "\(Numbers.count(document.missing, "file")) missing, " : ""
+      return " (\(deletions) \(wait) for approval, \(missing)\(success))"
     case .interrupted:
       return " (\(Numbers.count(document.missing, "file")) missing, for the last pass was ended; \(success))"
     case .good: return " (\(success))"

@@ -437,8 +437,10 @@ enum StatusText {
     }
     if let held = document.held, document.state != "interrupted" {
       // What the list promises has to come before the old files go.
-      let failed = document.entries.failed == 0 ? nil : explainFirst(document, mirror: mirror)
-      return failed ?? "tarn approve \(mirror) \(held.plan)"
+      if let paused = pausedPath(document) { return "tarn resume \(mirror):\(paused)" }
+      let isMissing = document.entries.failed + document.entries.conflict > 0
+      let step = isMissing ? explainFirst(document, mirror: mirror) : nil
+      return step ?? "tarn approve \(mirror) \(held.plan)"
     }
     if hint(document) != nil || isFutile(document) { return nil }
     if document.dryRun == true { return "tarn plan \(mirror)" }

@@ -80,23 +80,18 @@ enum SyncSummary {
 
   private static func notInSync(_ report: PassReport, mirror: String, style: Style) -> [String] {
     let counts = report.counts
-    let reasons: [(Int, String)] = [
-      (counts.failed, "failed"), (counts.refused, "refused"), (counts.conflict, "in conflict"),
-      (counts.waiting - report.paused, "waiting for approval"), (report.paused, "paused"),
-    ]
-    let counted = [(report.listingFailures, "unreadable listing", ""), (counts.held, "deletion", " held")]
-    let why =
-      (reasons.filter { $0.0 > 0 }.map { "\(Numbers.grouped($0.0)) \($0.1)" }
-      + counted.filter { $0.0 > 0 }.map { Numbers.count($0.0, $0.1) + $0.2 }).joined(separator: ", ")
     let place = "\(Numbers.grouped(counts.inPlace)) of \(Numbers.count(counts.wanted, "file")) in place"
-    var lines = [style.paint("not in sync:", .bad) + " \(why); \(place), in \(time(report))"]
+    var lines = [
+      style.paint("not in sync:", .bad) + " \(PassWords(report).reasons); \(place), in \(time(report))"
+    ]
     lines += problems(report, showAll: "tarn status -v \(mirror)", style: style)
     if let held = report.held {
       lines.append(
         "  \(Numbers.count(held.count, "deletion")) held as plan \(held.id)\(held.why)")
       // What the list promises has to come before the old files go.
-      let failed = counts.failed == 0 ? nil : next(report, mirror: mirror)
-      lines.append("next: \(failed ?? "tarn approve \(mirror) \(held.id)")")
+      let isMissing = counts.failed + counts.conflict + report.paused > 0
+      let step = isMissing ? next(report, mirror: mirror) : nil
+      lines.append("next: \(step ?? "tarn approve \(mirror) \(held.id)")")
     } else if let next = next(report, mirror: mirror) {
       lines.append("next: \(next)")
     }

@@ -138,19 +138,12 @@ struct AgentSync {
     func ask(_ client: ControlClient) throws -> StatusAnswer {
       try client.status(mirrors: [mirror], problemLimit: 10)
     }
-    if mayBeAway {
-      do throws(PassFailure) {
-        return try link.tryAsking(ask)
-      } catch {
-        // It ended while it answered.
-        guard error.code == "no-agent" else { throw error }
-        return nil
-      }
-    }
     do throws(PassFailure) {
-      return try link.ask(ask)
+      return mayBeAway ? try link.tryAsking(ask) : try link.ask(ask)
     } catch {
       guard error.code == "no-agent" else { throw error }
+      // It may have ended while it answered.
+      if mayBeAway { return nil }
       let word = ShellWord.quote(mirror)
       throw PassFailure(
         .noAgent, code: "no-agent",

@@ -32,15 +32,15 @@ struct SyncRun {
     return status
   }
 
-  /// Options are remembered once the feed was read: who gave some to a pass that came not so far gives them again.
+  /// Options are remembered only once the feed was read: otherwise they have to be given again.
   private func tellForgottenOptions(_ request: SyncRequest) {
     guard request.name == nil, !request.isOnce, !request.options.values.isEmpty,
       let known = try? session.tarn.remembered(folder: request.folder, state: request.state).options
     else { return }
-    let given = request.options.withoutPasswords
-    guard given.over(known) != known else { return }
-    let words = given.values.keys.map { "--\($0.rawValue)" }.sorted().joined(separator: ", ")
-    session.say("not remembered, for the feed was not read: \(words)")
+    let given = request.options.withoutPasswords.values.filter { known.values[$0.key] != $0.value }
+    guard !given.isEmpty else { return }
+    let words = Message.safe(PassOptions(values: given).words.joined(separator: " "))
+    session.say("the feed was not read, so nothing remembers '\(words)': give that again in the next sync")
   }
 
   /// By the agent where it has the mirror, else here; a plan where the settings want no more.
