@@ -30,16 +30,19 @@ extension Tarn {
   /// Takes options back: later passes go without them.
   ///
   /// - Parameter names: nil for all.
-  /// - Returns: those that were remembered, without passwords.
+  /// A plan of deletions that waits is dropped with `delete`.
+  ///
+  /// - Returns: those that were remembered, without passwords, and the plan that was dropped.
   package func forgetOptions(
     _ names: [PassOptions.Name]?, folder: String, state: String? = nil
-  ) throws(PassFailure) -> PassOptions {
+  ) throws(PassFailure) -> (options: PassOptions, plan: HeldPlan?) {
     try withMirror(folder, state) { mirror in
       var options = PassOptions(encoded: try mirror.ledger.fact(.options) ?? "")
       let gone = PassOptions(values: options.values.filter { names?.contains($0.key) ?? true })
       for name in gone.values.keys { options.values[name] = nil }
       if !gone.values.isEmpty { try mirror.ledger.apply([.fact(.options, options.encoded)]) }
-      return gone.withoutPasswords
+      let plan = gone.values[.delete] == nil ? nil : try Approval.withdraw(in: mirror.ledger, now: now)
+      return (gone.withoutPasswords, plan)
     }
   }
 }

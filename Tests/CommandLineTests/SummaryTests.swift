@@ -46,6 +46,17 @@ import Testing
         == "  2 files beyond --keep or --max-age; what --delete would do: tarn plan --delete /srv/iso")
   }
 
+  /// What the feed dropped and somebody changed or copied here stays without a row: no pass tells of it again.
+  @Test func whatIsLeftToTheUserIsTold() {
+    var report = Samples.report()
+    report.counts.current = 5
+    report.counts.wanted = 5
+    report.counts.released = 3
+    #expect(
+      lines(report).last == "  3 files no longer in the feed, and changed or copied here: left to you",
+      "\(lines(report))")
+  }
+
   @Test func sizesThatNobodyToldAreLeftOut() {
     var report = Samples.report()
     report.bytes.current = 0
@@ -315,7 +326,7 @@ import Testing
     #expect(
       ApprovalText.lines(report, mirror: "iso", style: Self.plain) == [
         "approved plan 1a2b3c4d: 11 files moved to the trash",
-        "  1 file left: wanted again, edited, or gone already",
+        "  1 file left: wanted again, changed or copied here, or gone already",
         "to see or restore them: tarn trash list iso",
       ])
   }

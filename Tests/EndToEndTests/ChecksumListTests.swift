@@ -170,6 +170,39 @@ struct ChecksumListTests {
     expectMirror(fewer)
   }
 
+  @Test func aMirrorThatDeletesNoMoreHasNothingToApprove() throws {
+    let wanted = Feeds.sample(30)
+    try start(wanted, "--delete")
+    try Feeds.publish(wanted.filter { !$0.key.hasPrefix("many/file 2") }, in: files)
+    #expect(try sync().status == 3)
+    let unset = try Tarn.run(["config", "unset", folder, "delete"])
+    #expect(unset.status == 0 && unset.output.contains("is dropped: "), "\(unset)")
+    let check = try Tarn.run(["status", "--check", folder])
+    #expect(check.status == 0, "\(check)")
+    let approved = try Tarn.run(["approve", folder, "--no-input", "--yes"])
+    #expect(approved.status == 64 && approved.errors.contains("no plan is held"), "\(approved)")
+    expectMirror(wanted)
+    #expect(try sync().status == 0)
+    expectMirror(wanted)
+  }
+
+  /// The files of a copy are not those that Tarn placed: none of them goes, and the pass says so.
+  @Test func aCopyOfAMirrorWithDeletionsThatWaitSaysWhatItLeaves() throws {
+    let wanted = Feeds.sample(30)
+    try start(wanted, "--delete")
+    let fewer = wanted.filter { !$0.key.hasPrefix("many/file 2") }
+    try Feeds.publish(fewer, in: files)
+    #expect(try sync().status == 3)
+    try FileManager.default.copyItem(atPath: folder, toPath: place.path + "/copy")
+    try FileManager.default.removeItem(atPath: folder)
+    try FileManager.default.moveItem(atPath: place.path + "/copy", toPath: folder)
+    let copied = try sync()
+    let files = wanted.count - fewer.count
+    #expect(
+      copied.output.contains("\(files) files no longer in the feed, and changed or copied here"), "\(copied)")
+    expectMirror(wanted)
+  }
+
   /// What the feed dropped and somebody deleted is to be forgotten: the plan says so, and its status too.
   @Test func whatIsToBeForgottenIsToDo() throws {
     let wanted = Feeds.sample()

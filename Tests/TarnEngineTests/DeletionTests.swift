@@ -159,6 +159,8 @@ import Testing
     let next = try world.run()
     #expect(next.isInSync)
     #expect(next.counts.forgotten == 2)
+    // One of them stands there, edited; the other one was deleted by hand.
+    #expect(next.counts.released == 1)
     #expect(world.text(name(1)) == "mine")
   }
 

@@ -82,7 +82,7 @@ package struct Planner: Sendable {
     }
     guard policy.deletes else { return .unlisted }
     guard present.kind == .regular, row.identity.isSameContents(as: present.identity) else {
-      return .action(Action(.forget, phase: .deletion, path: row.path, row: row))
+      return .action(Action(.forget, phase: .deletion, path: row.path, present: present.identity, row: row))
     }
     return .action(
       Action(.delete, phase: .deletion, path: row.path, present: present.identity, row: row))

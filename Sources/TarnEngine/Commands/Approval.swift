@@ -86,7 +86,8 @@ package struct Approval {
     let end = Event(
       when: Timestamp(nanoseconds: clock.now()), code: "plan-approved",
       detail: "plan \(held.id): \(Units.count(report.deleted, "deletion"))\(left)")
-    let waiting = try report.wasStopped ? [] : freed(held)
+    let waiting =
+      try report.wasStopped ? [] : Self.freed(held, in: ledger, because: "was approved", now: end.when)
     // A person has looked at what the list is now.
     let format = try ledger.fact(.format)
     try ledger.apply(
@@ -98,19 +99,36 @@ package struct Approval {
     return report
   }
 
+  /// Drops the plan that is held, for the mirror no longer deletes: nothing is left to approve.
+  ///
+  /// - Returns: the plan; nil when none was held.
+  package static func withdraw(in ledger: any LedgerPort, now: Timestamp) throws(LedgerFailure) -> HeldPlan? {
+    guard let held = try ledger.held() else { return nil }
+    let reason = "is dropped, for nothing is to be deleted any more"
+    let waiting = try freed(held, in: ledger, because: reason, now: now)
+    let event = Event(
+      when: now, code: "plan-dropped",
+      detail: "plan \(held.id): \(Units.count(held.count, "deletion")) no longer wanted")
+    try ledger.apply(
+      [.dropHolds, .fact(.heldForPerson, nil), .event(event)] + waiting.map { .problem($0) } + inSync(ledger))
+    return held
+  }
+
   /// So many are told anew; of more a pass tells.
   private static let mostFreed = 10_000
 
   /// What waited for the plan waits for the next pass now: they are wanted, and only a pass brings what is new.
   /// What was in their way may still be there: edited since, or it could not be removed.
-  private func freed(_ held: HeldPlan) throws(LedgerFailure) -> [Problem] {
-    let waiting = try ledger.problems(limit: Self.mostFreed).filter { $0.code == DeletionVerdict.waiting }
+  private static func freed(
+    _ held: HeldPlan, in ledger: any LedgerPort, because reason: String, now: Timestamp
+  ) throws(LedgerFailure) -> [Problem] {
+    let waiting = try ledger.problems(limit: mostFreed).filter { $0.code == DeletionVerdict.waiting }
     return waiting.map { problem in
       var problem = problem
       (problem.kind, problem.code) = (.failed, "waits-for-pass")
       problem.message =
-        "plan \(held.id), which it waited for, was approved: the next pass brings it, or tells what is in its way"
-      problem.seen = Timestamp(nanoseconds: clock.now())
+        "plan \(held.id), which it waited for, \(reason): the next pass brings it, or tells what is in its way"
+      problem.seen = now
       return problem
     }
   }
@@ -120,7 +138,12 @@ package struct Approval {
     // Where entries waited for them it is "partial".
     guard try ledger.fact(.outcome) == "held" else { return [] }
     guard report.problems.isEmpty else { return [.fact(.outcome, "undone")] }
-    guard !report.wasStopped else { return [] }
+    return report.wasStopped ? [] : try Self.inSync(ledger)
+  }
+
+  /// The last pass is in sync as of its end, where only deletions kept it from that.
+  private static func inSync(_ ledger: any LedgerPort) throws(LedgerFailure) -> [LedgerChange] {
+    guard try ledger.fact(.outcome) == "held" else { return [] }
     let ended = try ledger.fact(.ended)
     return [.fact(.outcome, "in-sync")] + (ended.map { [.fact(.success, $0)] } ?? [])
   }

@@ -44,12 +44,17 @@ struct Removals {
     for action in forgotten {
       changes += [
         .dropRow(action.path), .dropProblem(name: action.path.bytes),
-        .event(Event(when: now, code: "forgotten", path: action.path, detail: "no longer in the feed")),
+        .event(Event(when: now, code: "forgotten", path: action.path, detail: Self.whyForgotten(action))),
       ]
     }
     try ledger.apply(changes)
     return zip(deletions, outcomes).map { ($0, $1) }
       + forgotten.compactMap { action in action.row.map { (action, .removed($0.identity, leftover: nil)) } }
+  }
+
+  private static func whyForgotten(_ action: Action) -> String {
+    action.present == nil
+      ? "no longer in the feed" : "no longer in the feed; the file stays, for Tarn did not put it there"
   }
 
   private func deleted(_ removal: Removal, _ identity: FileIdentity, _ row: Row) -> [LedgerChange] {

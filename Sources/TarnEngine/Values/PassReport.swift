@@ -19,6 +19,8 @@ package struct PassCounts: Sendable, Equatable {
   package var revalidated = 0
   package var deleted = 0
   package var forgotten = 0
+  /// Of those forgotten: what stands there is not what Tarn placed, and stays.
+  package var released = 0
   /// Recorded, no longer in the feed, left in place.
   package var unlisted = 0
   package var excluded = 0

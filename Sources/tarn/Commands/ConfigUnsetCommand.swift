@@ -17,7 +17,8 @@ struct ConfigUnsetCommand: ParsableCommand {
         tarn config unset --all /srv/iso          all of them; the feed stays
 
       The options of 'tarn sync' hold for all later passes of a mirror that no settings name, but for those \
-      given with --once. 'tarn config show MIRROR' lists them. The next pass goes without those taken back.
+      given with --once. 'tarn config show MIRROR' lists them. The next pass goes without those taken back. \
+      With 'delete' goes a plan of deletions that waits for approval.
       """)
 
   @Flag(help: "All that it remembers but the feed.") var all = false
@@ -58,16 +59,25 @@ struct ConfigUnsetCommand: ParsableCommand {
     let session = try Session(common)
     let folder = try AgentLink(session.sources).folder(of: mirror, session)
     try refuseConfigured(folder, session)
-    let gone = try session.tarn.forgetOptions(all ? nil : try options, folder: folder, state: record.state)
+    let (gone, plan) = try session.tarn.forgetOptions(
+      all ? nil : try options, folder: folder, state: record.state)
     if session.isJSON {
       session.console.data(
-        JSONText.document(UnsetReport(folder: Printable.escape(folder), options: gone.named)))
+        JSONText.document(
+          UnsetReport(
+            folder: Printable.escape(folder), options: gone.named,
+            droppedPlan: plan.map { Printable.escape($0.id) })))
     } else if !session.isQuiet {
       let words = gone.words.map(Message.safe).joined(separator: " ")
       session.console.data(
         words.isEmpty
           ? "nothing to take back: \(ShellWord.quote(mirror)) remembers none of them"
           : "taken back: \(words); the next pass of \(ShellWord.quote(mirror)) goes without")
+      if let plan {
+        session.console.data(
+          "plan \(Printable.escape(plan.id)) is dropped: \(Numbers.count(plan.count, "deletion")) waited for approval"
+        )
+      }
     }
   }
 
@@ -89,4 +99,6 @@ struct UnsetReport: Encodable {
   var schema = "tarn-config/1"
   var folder: String
   var options: [String: [String]]
+  /// Its deletions waited for an approval, and no longer do.
+  var droppedPlan: String?
 }

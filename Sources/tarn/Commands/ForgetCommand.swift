@@ -19,6 +19,7 @@ struct ForgetCommand: ParsableCommand {
         tarn forget --gone      all mirrors whose folder is not there any more
 
       What is in the trash goes; take out with 'tarn trash restore' what you want to keep. \
+      While it holds files that Tarn did not fetch, the mirror is not forgotten. \
       A mirror of the settings is forgotten by taking it out of them. --gone leaves out folders that may only not be \
       mounted.
       """)

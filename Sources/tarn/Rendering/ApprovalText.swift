@@ -50,7 +50,9 @@ enum ApprovalText {
       )
     }
     if report.spared > 0 {
-      lines.append("  \(Numbers.count(report.spared, "file")) left: wanted again, edited, or gone already")
+      lines.append(
+        "  \(Numbers.count(report.spared, "file")) left: wanted again, changed or copied here, or gone already"
+      )
     }
     lines += report.problems.prefix(SyncSummary.mostProblems).map {
       "  \(style.paint($0.kind.rawValue, .bad))  \($0.line)"

@@ -70,10 +70,20 @@ enum SyncSummary {
   }
 
   private static func notes(_ report: PassReport, mirror: String) -> [String] {
-    guard report.counts.unlisted > 0, report.isComplete || report.isWindow else { return [] }
-    let files = Numbers.count(report.counts.unlisted, "file")
-    let what = report.isWindow ? "beyond --keep or --max-age" : "no longer in the feed"
-    return ["  \(files) \(what); what --delete would do: tarn plan --delete \(mirror)"]
+    let counts = report.counts
+    var notes: [String] = []
+    if counts.released > 0 {
+      notes.append(
+        "  \(Numbers.count(counts.released, "file")) no longer in the feed, and changed or copied here: left to you"
+      )
+    }
+    if counts.unlisted > 0, report.isComplete || report.isWindow {
+      let what = report.isWindow ? "beyond --keep or --max-age" : "no longer in the feed"
+      notes.append(
+        "  \(Numbers.count(counts.unlisted, "file")) \(what); what --delete would do: tarn plan --delete \(mirror)"
+      )
+    }
+    return notes
   }
 
   // MARK: Not in sync
