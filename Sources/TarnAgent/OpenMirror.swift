@@ -1,17 +1,116 @@
+import Glibc
 import TarnCore
 import TarnEngine
 import TarnFolder
 import TarnLedger
 import TarnRuntime
 
-/// A mirror that is open for writing: its folder locked, its ledger up to date. Close it.
+/// The mirrors that this process has open for writing. Each of them is open once: who opens it while another one has it open gets the
+/// same lock, ledger and engine. Any thread.
+final class OpenMirrors: Sendable {
+  /// Of the state directory: whatever path leads to it.
+  private struct Place: Hashable {
+    let device: UInt64
+    let inode: UInt64
+  }
+
+  private enum State {
+    /// Somebody opens it, or the last one closes it.
+    case changing
+    case open(OpenMirror, count: Int)
+  }
+
+  private let mirrors = LockedCondition<[Place: State]>([:])
+
+  /// - Throws: `locked` when another process holds the folder, naming it.
+  func open(
+    _ home: FolderHome, now: Timestamp, damage: OpenMirror.Damage = .refused
+  ) throws(PassFailure) -> OpenMirror {
+    guard let place = Self.place(home) else { return try OpenMirror.open(home, now: now, damage: damage) }
+    let known = mirrors.wait { mirrors -> OpenMirror?? in
+      switch mirrors[place] {
+      case .changing: return nil
+      case .open(let mirror, let count):
+        mirrors[place] = .open(mirror, count: count + 1)
+        return mirror
+      case nil:
+        mirrors[place] = .changing
+        return .some(nil)
+      }
+    }
+    if let known { return try share(known, damage) }
+    do throws(PassFailure) {
+      let mirror = try OpenMirror.open(home, now: now, damage: damage)
+      mirrors.change { $0[place] = .open(mirror, count: 1) }
+      return mirror
+    } catch {
+      mirrors.change { $0[place] = nil }
+      throw error
+    }
+  }
+
+  /// A damaged ledger is set aside only by who has it alone.
+  private func share(_ mirror: OpenMirror, _ damage: OpenMirror.Damage) throws(PassFailure) -> OpenMirror {
+    guard case .known = damage else {
+      var mirror = mirror
+      mirror.setAside = nil
+      return mirror
+    }
+    close(mirror)
+    throw PassFailure(
+      LedgerFailure(
+        .corrupt, "\(Printable.escape(mirror.home.stateDirectory))/ledger.sqlite is damaged, and still in use"
+      ))
+  }
+
+  /// The last one waits for the engine, and gives the folder up.
+  func close(_ mirror: OpenMirror) {
+    guard let place = Self.place(of: mirror, among: mirrors.withLock { $0 }) else { return mirror.close() }
+    let isLast = mirrors.change { mirrors -> Bool in
+      guard case .open(let mirror, let count)? = mirrors[place], count > 1 else {
+        mirrors[place] = .changing
+        return true
+      }
+      mirrors[place] = .open(mirror, count: count - 1)
+      return false
+    }
+    guard isLast else { return }
+    mirror.close()
+    mirrors.change { $0[place] = nil }
+  }
+
+  /// Nobody else in this process has it open.
+  func isAlone(_ mirror: OpenMirror) -> Bool {
+    let all = mirrors.withLock { $0 }
+    guard let place = Self.place(of: mirror, among: all), case .open(_, let count)? = all[place] else {
+      return true
+    }
+    return count == 1
+  }
+
+  private static func place(_ home: FolderHome) -> Place? {
+    var status = stat()
+    guard stat(home.stateDirectory, &status) == 0 else { return nil }
+    return Place(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
+  }
+
+  /// Its directory may be gone by now.
+  private static func place(of mirror: OpenMirror, among all: [Place: State]) -> Place? {
+    all.first { _, state in
+      if case .open(let known, _) = state { known.ledger === mirror.ledger } else { false }
+    }?.key
+  }
+}
+
+/// A mirror that is open for writing: its folder locked, its ledger up to date.
 struct OpenMirror {
   let home: FolderHome
   let folder: LocalFolder
   let lock: FolderLock
   let ledger: SQLiteLedger
+  let engine = TransferEngine()
   /// The ledger was damaged, set aside under this name and begun anew.
-  let setAside: String?
+  var setAside: String?
 
   /// What becomes of a damaged ledger. Only a pass can fill a new one, so only a pass sets the old one aside.
   enum Damage: Equatable {
@@ -24,8 +123,8 @@ struct OpenMirror {
   }
 
   /// - Throws: `locked` when another Tarn holds the folder, naming it.
-  static func open(
-    _ home: FolderHome, now: Timestamp, damage: Damage = .refused
+  fileprivate static func open(
+    _ home: FolderHome, now: Timestamp, damage: Damage
   ) throws(PassFailure) -> OpenMirror {
     let folder = try openFolder(home)
     let lock = try takeLock(home)
@@ -91,7 +190,8 @@ struct OpenMirror {
     return isEmpty ?? false
   }
 
-  func close() {
+  fileprivate func close() {
+    engine.close()
     ledger.close()
     lock.release()
   }

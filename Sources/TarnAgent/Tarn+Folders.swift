@@ -409,7 +409,7 @@ extension Tarn {
   /// first sync left, with nothing beside it in the folder. The lock, which is held, keeps others out until it is
   /// gone.
   func unmake(_ mirror: OpenMirror, _ made: FolderHome.CreatedParts) {
-    guard mirror.recordsNothing else { return }
+    guard mirrors.isAlone(mirror), mirror.recordsNothing else { return }
     // First, for its descriptors may be the last ones.
     mirror.ledger.close()
     guard isBare(mirror, made) else { return }
@@ -421,7 +421,7 @@ extension Tarn {
 
   /// Whether `unmake` would take it back now.
   func isUnmade(_ mirror: OpenMirror, _ made: FolderHome.CreatedParts) -> Bool {
-    mirror.recordsNothing && isBare(mirror, made)
+    mirrors.isAlone(mirror) && mirror.recordsNothing && isBare(mirror, made)
   }
 
   private func isBare(_ mirror: OpenMirror, _ made: FolderHome.CreatedParts) -> Bool {

@@ -77,8 +77,8 @@ extension Tarn {
 
   /// - Returns: so many files were in its trash, as of `leaveRemains`.
   private func leave(_ home: FolderHome, as name: String) throws(PassFailure) -> Int {
-    let mirror = try OpenMirror.open(home, now: now)
-    defer { mirror.close() }
+    let mirror = try mirrors.open(home, now: now)
+    defer { mirrors.close(mirror) }
     do {
       try recover(mirror)
       let foreign = try unvouched(home, mirror.ledger)

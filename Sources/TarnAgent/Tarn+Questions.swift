@@ -108,7 +108,7 @@ extension Tarn {
       try recover(mirror)
       return try Approval(
         ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock(), random: SystemRandom(),
-        observer: observer, stop: stop
+        observer: observer, stop: stop, engine: mirror.engine
       ).run(plan: plan)
     }
   }
@@ -167,8 +167,8 @@ extension Tarn {
   func withMirror<Result>(
     _ folder: String, _ state: String?, _ body: (OpenMirror) throws -> Result
   ) throws(PassFailure) -> Result {
-    let mirror = try OpenMirror.open(home(folder: folder, state: state), now: now)
-    defer { mirror.close() }
+    let mirror = try mirrors.open(home(folder: folder, state: state), now: now)
+    defer { mirrors.close(mirror) }
     do {
       return try body(mirror)
     } catch {
@@ -204,7 +204,9 @@ extension Tarn {
 
   /// What a crash left is put right before anything is decided about it.
   func recover(_ mirror: OpenMirror) throws {
-    try Recovery(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).run()
+    try mirror.engine.prepareOnce {
+      try Recovery(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).run()
+    }
   }
 
   func readLedger(_ home: FolderHome) throws(PassFailure) -> any LedgerPort {

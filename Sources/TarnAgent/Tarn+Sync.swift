@@ -23,7 +23,7 @@ extension Tarn {
         mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
     } catch  where error.isDamage {
       // Damage that only reading found: the same as damage found when it was opened.
-      mirror = try OpenMirror.open(mirror.home, now: now, damage: .known(unlessFeedIsLost: given == nil))
+      mirror = try mirrors.open(mirror.home, now: now, damage: .known(unlessFeedIsLost: given == nil))
       return try syncOnce(
         mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
     }
@@ -50,7 +50,7 @@ extension Tarn {
       made.directories = directories + made.directories
       do throws(PassFailure) {
         return (
-          try OpenMirror.open(home, now: now, damage: .setAside(unlessFeedIsLost: request.feed == nil)), made
+          try mirrors.open(home, now: now, damage: .setAside(unlessFeedIsLost: request.feed == nil)), made
         )
       } catch {
         // A first sync of another process failed, and took the mirror back that this one was about to use.
@@ -72,7 +72,7 @@ extension Tarn {
     observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
     let home = mirror.home
-    defer { mirror.close() }
+    defer { mirrors.close(mirror) }
     remember(home)
     do {
       return try pass(
@@ -103,7 +103,7 @@ extension Tarn {
     pass.isJournalLost = { isUnmade(mirror, made) }
     if request.isOnce { try compare(&pass, with: own(request, mirror.ledger), mirror.ledger) }
     let ports = try makePorts(
-      feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,
+      feed, options, request, ledger: mirror.ledger, engine: mirror.engine, scratch: home.stateDirectory,
       stage: home.stateDirectory + "/stage.sqlite", observer: observer)
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
@@ -116,19 +116,19 @@ extension Tarn {
   func repair(
     _ regions: [Region], events: [Event], onlyCounts: Bool, _ request: SyncRequest,
     observer: any PassObserver,
-    progress: PassProgress, stop: StopFlag
+    progress: PassProgress, stop: StopFlag, looked: (Duration) -> Void
   ) throws(PassFailure) -> RepairReport {
     let given = try request.feed.map { text throws(PassFailure) in
       try FeedText.parse(text, workingDirectory: workingDirectory)
     }
     try validate(request.options)
     let home = try home(folder: request.folder, state: request.state)
-    let mirror = try OpenMirror.open(home, now: now)
-    defer { mirror.close() }
+    let mirror = try mirrors.open(home, now: now)
+    defer { mirrors.close(mirror) }
     let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
     let ports = try makePorts(
-      feed, options, request, ledger: mirror.ledger, scratch: home.stateDirectory,
-      stage: home.stateDirectory + "/stage.sqlite", observer: observer)
+      feed, options, request, ledger: mirror.ledger, engine: mirror.engine, scratch: home.stateDirectory,
+      stage: home.stateDirectory + "/stage.sqlite." + SystemRandom().name(), observer: observer)
     defer { ports.downloader.shutDown() }
     return try PassFailure.translating {
       let untold = UntoldProblems(
@@ -136,7 +136,8 @@ extension Tarn {
       let run = Pass(
         ports: ports, request: try passRequest(feed, options, request, in: home), observer: untold,
         progress: progress, stop: stop)
-      var report = try run.repair(regions, folder: mirror.folder, events: events, onlyCounts: onlyCounts)
+      var report = try run.repair(
+        regions, folder: mirror.folder, events: events, onlyCounts: onlyCounts, looked: looked)
       report.hasNews = report.report.counts.hasChanges || report.report.problems.contains(where: untold.isNew)
       return report
     }
@@ -150,8 +151,6 @@ extension Tarn {
       pass.steering = agent.steering
       pass.keepEvents = agent.keepEvents
       pass.isAsLeft = agent.watched?.isAsLeft
-      pass.watchEvents = agent.watched?.watchEvents
-      pass.localChanges = agent.watched?.localChanges
     }
     pass.isOnce = request.isOnce
     pass.facts = [(.feed, feed.text)] + (request.isOnce ? [] : [(.options, options.encoded)])
@@ -255,7 +254,7 @@ extension Tarn {
 
   func makePorts(
     _ feed: FeedLocation, _ options: PassOptions, _ request: SyncRequest, ledger: any LedgerPort,
-    scratch: String, stage: String?, observer: any PassObserver
+    engine: TransferEngine = TransferEngine(), scratch: String, stage: String?, observer: any PassObserver
   ) throws(PassFailure) -> PassPorts {
     var settings = try Secrets.settings(options, feed: feed, home: homeDirectory)
     if let name = request.missingSecrets.first(where: { options.last($0) == nil }) {
@@ -283,11 +282,10 @@ extension Tarn {
       var ports = PassPorts(
         ledger: ledger, stage: try SQLiteStage(path: stage), parser: FeedParser(hashing: hashing),
         downloader: downloader, hashing: hashing, clock: SystemClock(),
-        random: SystemRandom(), bootID: BootID.read(), spoolDirectory: scratch)
+        random: SystemRandom(), bootID: BootID.read(), spoolDirectory: scratch, engine: engine)
       if request.keepsCatalog, stage != nil { ports.catalog = SQLiteCatalog(directory: scratch) }
       if let watched = request.agent?.watched {
         ports.ownWrites = watched.ownWrites
-        ports.makeStage = { () throws(LedgerFailure) in try SQLiteStage() }
       }
       return ports
     } catch let failure as DownloadFailure {

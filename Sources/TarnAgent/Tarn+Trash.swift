@@ -47,8 +47,10 @@ extension Tarn {
       try recover(mirror)
       let row = try find(name, in: mirror)
       let target = try path.map { path throws(PassFailure) in try self.path(path, in: mirror.home) }
-      try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).restore(
-        row, to: target)
+      try mirror.engine.claiming([target ?? row.path]) {
+        try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).restore(
+          row, to: target)
+      }
       return row
     }
   }

@@ -20,6 +20,9 @@ package struct Tarn: Sendable {
   /// A command by words, in advice, that names a mirror of the settings: `tarn sync m --config FILE`.
   package var command: @Sendable (String) -> String = { "tarn \($0)" }
 
+  /// What this process has open for writing.
+  let mirrors = OpenMirrors()
+
   /// Where passes of one process get their transfers; nil for a thread of its own for each.
   var pool: DownloaderPool?
 
@@ -118,8 +121,4 @@ struct WatchedFolder: Sendable {
   var ownWrites: OwnWrites
   /// Nothing changed there since the last pass or repair looked at it.
   var isAsLeft: @Sendable () -> Bool
-  /// What happened to the watch, once: for the journal.
-  var watchEvents: @Sendable () -> [Event]
-  /// What changed there while the pass is at work.
-  var localChanges: @Sendable (_ hasLooked: Bool) -> [Region]
 }

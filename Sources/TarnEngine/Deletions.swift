@@ -66,7 +66,9 @@ struct Deletions {
         if !spared.contains(action.path) { group.append(action) }
         next = try rest.next()
       }
-      for (action, outcome) in try removals.carryOut(group) {
+      // Whoever brings a file to one of these paths has done so by then, or looks first.
+      let outcomes = try ports.engine.claiming(group.map(\.path)) { try removals.carryOut(group) }
+      for (action, outcome) in outcomes {
         observer.take(
           outcome, of: action, seen: ports.now, into: &report.problems, counting: &report.counts)
       }

@@ -11,6 +11,8 @@ extension PassReport {
     counts.adopted = done.adopted
     counts.copied = done.copied
     counts.revalidated = done.revalidated
+    counts.current += done.current
+    bytes.current.addSaturated(account.bytes.current)
     counts.deleted += done.deleted
     counts.failed += done.failed
     counts.conflict += done.conflict
@@ -21,12 +23,6 @@ extension PassReport {
     account.learned.apply(to: &bytes)
     problems.keep(account.problems)
     namedEarly = Set(account.early?.standing.keys.map { $0 } ?? [])
-  }
-
-  /// Takes entries that a repair beside the pass brought after they had failed in it, by their bytes.
-  mutating func take(mended sizes: [UInt64]) {
-    counts.current += sizes.count
-    for size in sizes { bytes.current.addSaturated(size) }
   }
 
   /// What deciding again over stale paths added.

@@ -32,11 +32,6 @@ package struct PassRequest: Sendable {
   package var steering: PassSteering?
   /// Says that the folder stands as the last pass or repair left it: somebody has watched it ever since.
   package var isAsLeft: (@Sendable () -> Bool)?
-  /// What happened to the watch and is not in the journal so far; the caller writes it there.
-  package var watchEvents: (@Sendable () -> [Event])?
-  /// What changed in the folder since it was last called, to be repaired between transfers; everything, too, once the pass has
-  /// looked at the folder.
-  package var localChanges: (@Sendable (_ hasLooked: Bool) -> [Region])?
 
   package init(feed: FeedLocation, folderName: String, policy: PassPolicy) {
     self.feed = feed
@@ -130,15 +125,23 @@ package struct Pass {
     }
   }
 
-  /// - Parameter before: how the mirror stood, where this pass says nothing of all of it.
-  private func runToEnd(_ folder: any FolderPort, over before: MirrorRecord?) throws -> PassReport {
+  /// What a crash left is put right once for all who work in the folder at a time.
+  func recover(_ folder: any FolderPort) throws -> Recovery {
+    let recovery = Recovery(ledger: ports.ledger, folder: folder, clock: ports.clock)
+    try ports.engine.prepareOnce { try recovery.run() }
+    return recovery
+  }
+
+  /// - Parameter earlier: how the mirror stood, where this pass says nothing of all of it.
+  private func runToEnd(_ folder: any FolderPort, over earlier: MirrorRecord?) throws -> PassReport {
     try PassFailure.translating(feed: request.feed.text) {
       guard try folder.isIntact() else {
         throw Self.replaced(folder: request.folderName)
       }
       let started = ports.now
-      let recovery = Recovery(ledger: ports.ledger, folder: folder, clock: ports.clock)
-      try recovery.run()
+      let recovery = try recover(folder)
+      ports.engine.setPass(.reading)
+      defer { ports.engine.setPass(nil) }
       let lastEvent = try ports.ledger.lastEvent()
       let known = try knownFeed(at: started)
       try note([
@@ -150,10 +153,9 @@ package struct Pass {
       ])
       enter(.reading)
       var (report, record): (PassReport, FeedRecord?)
-      let meanwhile = RepairMeanwhile(self, folder)
-      defer { meanwhile.close() }
-      var reader = reader
-      reader.meanwhile = { () throws(PassFailure) in try meanwhile.run(waits: true) }
+      let reader = reader
+      // What repairs do from here on, this pass has not seen.
+      let before = (brought: ports.engine.urgentlyPlaced, records: ports.engine.repairRecords)
       switch try open(since: known, folder, reader) {
       case .unchanged(let known, let isScanned):
         (report, record) = (unchanged(known, started: started), known)
@@ -161,15 +163,16 @@ package struct Pass {
         let facts = try request.facts.filter { try ports.ledger.fact($0.name) != $0.value }
         if !facts.isEmpty { try note(facts.map { .fact($0.name, $0.value) }) }
         report.isFolderUnseen = !isScanned
-        try meanwhile.finish()
         observer.pass(.planned(report))
       case .document(let document):
-        (report, record) = try follow(document, folder, recovery, reader, meanwhile, started: started)
+        (report, record) = try follow(
+          document, folder, recovery, reader, broughtBefore: before.brought, started: started)
       }
       guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
       try recovery.expireTrash(after: request.policy.keepTrash)
       report.ended = ports.now
-      try self.record(report, record, over: before, after: lastEvent)
+      if ports.engine.repairRecords != before.records { record = nil }
+      try self.record(report, record, over: earlier, after: lastEvent)
       // How often they have failed now; those that are shown.
       for index in report.problems.indices.prefix(Self.mostCounted) {
         let known = try ports.ledger.problem(name: report.problems[index].name)
@@ -186,9 +189,9 @@ package struct Pass {
   /// - Returns: what came of it, and what the next pass may build on.
   private func follow(
     _ document: FeedReader.Document, _ folder: any FolderPort, _ recovery: Recovery, _ reader: FeedReader,
-    _ meanwhile: RepairMeanwhile, started: Timestamp
+    broughtBefore: Int, started: Timestamp
   ) throws -> (PassReport, FeedRecord?) {
-    let (builder, end, walk) = try read(document, folder, reader, meanwhile, started: started)
+    let (builder, end, walk) = try read(document, folder, reader, started: started)
     // Before it is recorded which format the list has now.
     let (verdict, hold) = try judge(builder, end, walk)
     let isRead = isComplete(end, walk) || builder.isWindow && walk?.failures.isEmpty != false
@@ -196,9 +199,9 @@ package struct Pass {
     try accept(end, document, builder, solved: builder.old.solved(saysAll: saysAll))
     // A plan that is held is of an older manifest: what it names may be wanted again.
     if !request.keepsHold { try note([.dropHolds]) }
-    try meanwhile.followNewManifest()
+    try announceManifest()
     let dead = builder.deadPartials(saysAll: saysAll)
-    try recovery.drop(partials: dead.subtracting(meanwhile.pathsAtWork))
+    try ports.engine.claiming(Array(dead)) { try recovery.drop(partials: dead) }
     var report = report(builder, end, walk, started: started)
     if case .held(let plan) = verdict {
       try hold?.keep(plan)
@@ -207,7 +210,8 @@ package struct Pass {
     observer.pass(.planned(report))
     let list = builder.plansList ? try reader.listFile(document) : nil
     defer { withExtendedLifetime(list) {} }
-    try carryOut(folder, builder, verdict, hold, meanwhile, listURL: list?.url, into: &report)
+    try carryOut(
+      folder, builder, verdict, hold, listURL: list?.url, broughtBefore: broughtBefore, into: &report)
     guard verdict.mayGo, report.held == nil else { return (report, nil) }
     // Only a pass that left nothing that it could have deleted says that a list of this format may delete.
     if isComplete(end, walk) || builder.isWindow, !report.wasStopped, !request.isOnce,
@@ -234,13 +238,11 @@ package struct Pass {
   }
 
   private func read(
-    _ document: FeedReader.Document, _ folder: any FolderReading, _ reader: FeedReader,
-    _ meanwhile: RepairMeanwhile? = nil, started: Timestamp
+    _ document: FeedReader.Document, _ folder: any FolderReading, _ reader: FeedReader, started: Timestamp
   ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
     let builder = PlanBuilder(
       ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
       stop: stop, started: started)
-    meanwhile?.attach(builder)
     switch try reader.kind(of: document) {
     case .window: return try readWindow(document, reader, builder)
     case .index: return try readInAnyOrder(document, reader, builder)
@@ -310,16 +312,27 @@ package struct Pass {
     try note(changes)
   }
 
+  /// Repairs that are at work by an earlier manifest follow the one that was accepted.
+  private func announceManifest() throws {
+    ports.engine.setPass(.carryingOut)
+    guard let catalog = try openCatalog() else { return }
+    let lent = LentCatalog(catalog)
+    ports.engine.follow { try lent.catalog.entry($0) }
+  }
+
   // MARK: Carrying out
 
   /// - Parameters:
   ///   - hold: is asked again just before anything is deleted, for what a list promises may not be there.
-  ///   - meanwhile: what goes on between the transfers.
   ///   - listURL: where the feed's own list can be had, for as long as this runs.
+  ///   - broughtBefore: files that repairs had brought when the folder was looked at.
+  ///   - manifestsBefore: of a repair: how many had been announced when its catalog was opened.
+  /// - Returns: true when another manifest wants something of it otherwise, or may.
+  @discardableResult
   func carryOut(
     _ folder: any FolderPort, _ builder: PlanBuilder, _ verdict: DeletionVerdict, _ hold: DeletionHold? = nil,
-    _ meanwhile: RepairMeanwhile? = nil, listURL: String? = nil, into report: inout PassReport
-  ) throws {
+    listURL: String? = nil, broughtBefore: Int, manifestsBefore: Int? = nil, into report: inout PassReport
+  ) throws -> Bool {
     progress.change { snapshot in
       snapshot.filesTotal = builder.counts.planned
       snapshot.bytesTotal = builder.bytes.planned
@@ -330,20 +343,18 @@ package struct Pass {
     let account = TransferAccount(ports: ports, observer: observer, progress: progress)
     let submission = try Submission(
       ports: ports, folder: folder, policy: builder.planner.policy, unrecorded: builder.unrecorded,
-      account: account, stop: stop, steering: request.steering)
-    let engine = try TransferEngine(submission, mostHeldBack: request.mostHeldBack)
-    defer { engine.close() }
-    meanwhile?.attach(engine)
-    defer { meanwhile?.detach() }
+      account: account, stop: stop, steering: request.steering, isUrgent: builder.isRepair)
+    submission.mostHeldBack = request.mostHeldBack
+    submission.broughtBefore = broughtBefore
+    submission.manifestsBefore = manifestsBefore
+    if builder.isRepair { account.mayBeSuperseded = { [engine = ports.engine] in engine.pass == .reading } }
     try tellSpace(folder, builder.bytes.planned)
-    let isOfAll = !builder.isRepair && !request.choosesOthers
-    account.standing = isOfAll ? (builder.counts.current, builder.bytes.current) : nil
+    submission.countsInPlace = !request.choosesOthers
     account.early = builder.isRepair ? nil : EarlyProblems(report)
     submission.deletions = verdict
     submission.listURL = listURL
-    let actions = try ports.stage.actions()
-    let first = try engine.run(actions)
-    if let first, verdict.mayGo, !stop.isSet, try folder.isIntact() {
+    try ports.engine.submit(submission).wait()
+    if let first = submission.plan.front, verdict.mayGo, !stop.isSet, try folder.isIntact() {
       if let held = verdict == .allowedIfReplaced ? try hold?.judge() : nil {
         try hold?.keep(held)
         report.take(held)
@@ -353,20 +364,19 @@ package struct Pass {
         let deletions = Deletions(
           ports: ports, folder: folder, observer: observer, stop: stop, areExpired: builder.isWindow,
           spared: spared)
-        try deletions.run(first: first, rest: actions, into: &report)
+        try deletions.run(first: first, rest: submission.plan.actions, into: &report)
       }
     }
     try removeLeftovers(folder, into: &report)
     let before = builder.counts
-    try meanwhile?.finish()
     submission.stale += builder.behindDirectories
-    try settleStale(engine, builder, meanwhile, into: &report)
+    let isSuperseded = try settleStale(submission, builder, into: &report)
     report.bytes = builder.bytes
-    report.take(mended: try account.dropMended())
     report.take(account)
     report.take(builder, since: before)
     report.wasStopped = stop.isSet
     try tellTrash(report)
+    return isSuperseded || account.untold > 0
   }
 
   /// Tries again to remove directories that an earlier pass emptied and could not remove.
@@ -384,22 +394,26 @@ package struct Pass {
     }
   }
 
-  /// Paths that changed while the pass ran go back to the start, twice at most.
+  /// Paths that changed while the plan was carried out go back to the start, twice at most.
+  ///
+  /// - Returns: true when another manifest wants something of them otherwise.
   private func settleStale(
-    _ engine: TransferEngine, _ builder: PlanBuilder, _ meanwhile: RepairMeanwhile?,
-    into report: inout PassReport
-  ) throws {
+    _ first: Submission, _ builder: PlanBuilder, into report: inout PassReport
+  ) throws -> Bool {
+    var submission = first
     for _ in 0..<2 {
-      // What a repair brings is in place then.
-      if !engine.submission.stale.isEmpty { try meanwhile?.finish() }
-      let stale = engine.submission.takeStale()
-      guard !stale.isEmpty, !stop.isSet else { return }
-      try builder.replan(stale)
-      _ = try engine.run(ports.stage.actions())
+      guard !submission.isSuperseded, !submission.stale.isEmpty, !stop.isSet else { break }
+      let brought = ports.engine.urgentlyPlaced
+      try builder.replan(submission.takeStale())
+      submission = try Submission(again: submission)
+      submission.broughtBefore = brought
+      try ports.engine.submit(submission).wait()
     }
-    for action in engine.submission.takeStale() {
+    if submission.isSuperseded { return true }
+    for action in stop.isSet ? [] : submission.takeStale() {
       observer.take(Problem(changedMeanwhile: action.path, seen: ports.now), into: &report)
     }
+    return false
   }
 
   func isComplete(_ end: FeedEnd, _ walk: ListingWalk?) -> Bool {

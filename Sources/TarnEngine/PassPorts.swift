@@ -16,14 +16,15 @@ package struct PassPorts: Sendable {
   package var spoolDirectory: String
   /// Where the manifest is kept for repairs; nil when nobody watches the folder.
   package var catalog: (any CatalogPort)?
-  /// A stage of its own for what is repaired while a pass transfers; nil where nothing is.
-  package var makeStage: (@Sendable () throws(LedgerFailure) -> any StagePort)?
+  /// Carries out what is planned; one for all who work in the folder.
+  package var engine: TransferEngine
   /// Learns what is written in the folder; nil when nobody watches it.
   package var ownWrites: OwnWrites?
 
   package init(
     ledger: any LedgerPort, stage: any StagePort, parser: any FeedParsing, downloader: any Downloading,
-    hashing: any Hashing, clock: any Clock, random: any RandomSource, bootID: String, spoolDirectory: String
+    hashing: any Hashing, clock: any Clock, random: any RandomSource, bootID: String, spoolDirectory: String,
+    engine: TransferEngine
   ) {
     self.ledger = ledger
     self.stage = stage
@@ -34,6 +35,7 @@ package struct PassPorts: Sendable {
     self.random = random
     self.bootID = bootID
     self.spoolDirectory = spoolDirectory
+    self.engine = engine
   }
 
   var now: Timestamp { Timestamp(nanoseconds: clock.now()) }

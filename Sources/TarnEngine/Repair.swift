@@ -10,10 +10,14 @@ package struct RepairReport: Sendable {
   package var hasNews = true
   /// What is in place is not what the last pass counted; a repair of everything counts anew.
   package var wantsCount = false
+  /// What it was to tell the journal is there.
+  package var hasJournal = true
   /// There is no catalog of these settings.
   package var hasNoCatalog = false
   /// But of others, or it was lost.
   package var hadCatalog = false
+  /// Another manifest came meanwhile: its regions are to be looked at again.
+  package var isSuperseded = false
   /// How long it looked at the folder, hashing and transfers left out.
   package var lookTime = Duration.zero
 }
@@ -52,77 +56,90 @@ extension Pass {
   ///   - regions: that may not be as recorded. No region lies in another one.
   ///   - events: what the journal is to learn, too.
   ///   - onlyCounts: nothing calls for a look, but what is in place is to be counted: what failed is not tried again.
+  ///   - looked: called once it has looked at the folder, if something is to be brought: with what that took.
   /// - Throws: `PassFailure`.
   package func repair(
-    _ regions: [Region], folder: any FolderPort, events: [Event] = [], onlyCounts: Bool = false
+    _ regions: [Region], folder: any FolderPort, events: [Event] = [], onlyCounts: Bool = false,
+    looked: (Duration) -> Void = { _ in }
   ) throws -> RepairReport {
     try PassFailure.translating(feed: request.feed.text) {
       guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
       let started = ports.now
-      try Recovery(ledger: ports.ledger, folder: folder, clock: ports.clock).run()
+      _ = try recover(folder)
       var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
+      let manifests = ports.engine.manifests
       guard let catalog = try openCatalog() else {
-        if !events.isEmpty { try note(events.map { .event($0) }) }
+        // What a first pass that fails takes back takes its journal along.
+        let hasJournal = try ports.ledger.fact(.feed) != nil
+        if !events.isEmpty, hasJournal { try note(events.map { .event($0) }) }
         report.ended = ports.now
         let hadCatalog = try ports.ledger.fact(.catalog) != nil
-        return RepairReport(report: report, needsPass: true, hasNoCatalog: true, hadCatalog: hadCatalog)
+        return RepairReport(
+          report: report, needsPass: true, hasJournal: hasJournal, hasNoCatalog: true, hadCatalog: hadCatalog)
       }
       let builder = PlanBuilder(
         ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
         stop: stop, started: started)
-      let meanwhile = RepairMeanwhile(self, folder, hasManifest: true)
-      defer { meanwhile.close() }
-      meanwhile.attach(builder)
       try builder.beginRepair(isWindow: catalog.isWindow, onlyCounts: onlyCounts)
       let lookTime = try builder.timed { try builder.compare(regions, catalog) }
       report.problems = builder.problems
       report.counts = builder.counts
       report.bytes = builder.bytes
       let wanted = report.bytes.wanted
+      var isSuperseded = false
       if try ports.stage.actionCount() > 0 {
+        looked(lookTime)
         let pending = RepairPending(files: builder.counts.planned, bytes: builder.plannedWithRecorded)
-        try ports.ledger.applyVolatile([.fact(.repairPending, pending.text)])
-        try carryOut(
-          folder, builder, .forbidden("only a pass that has read the feed deletes"), nil, meanwhile,
-          into: &report)
+        if ports.engine.pass == nil {
+          try ports.ledger.applyVolatile([.fact(.repairPending, pending.text)])
+        }
+        isSuperseded = try carryOut(
+          folder, builder, .forbidden("only a pass that has read the feed deletes"), nil,
+          broughtBefore: ports.engine.urgentlyPlaced, manifestsBefore: manifests, into: &report)
       }
-      try meanwhile.finish()
       report.wasStopped = stop.isSet
       report.ended = ports.now
       let needsPass =
         builder.wantsNew || builder.hasBlindSpot || report.problems.contains { $0.kind == .failed }
       // What an order keeps from being brought is for the pass that comes after it.
       let isUnsettled = needsPass || builder.isUnsettled || report.problems.contains { $0.kind == .held }
-      let resized = try resized(from: wanted, to: report.bytes.wanted, isAll: regions == [.everything])
+      let resized = try ports.engine.pass != nil ? [] : resized(from: wanted, to: report.bytes.wanted, isAll: regions == [.everything])
       try settle(
-        regions, report, builder, events.map { .event($0) } + resized, isUnsettled: isUnsettled)
+        regions, report, builder, events.map { .event($0) } + resized, isUnsettled: isUnsettled,
+        isWhole: !report.wasStopped && !isSuperseded)
       let wantsCount = try regions != [.everything] && (isUnsettled || !isAllInPlace())
-      return RepairReport(report: report, needsPass: needsPass, wantsCount: wantsCount, lookTime: lookTime)
+      return RepairReport(
+        report: report, needsPass: needsPass, wantsCount: wantsCount, isSuperseded: isSuperseded,
+        lookTime: lookTime)
     }
   }
 
   /// What the ledger is to say of the regions from now on.
   private func settle(
     _ regions: [Region], _ report: PassReport, _ builder: PlanBuilder, _ first: [LedgerChange],
-    isUnsettled: Bool
+    isUnsettled: Bool, isWhole: Bool
   ) throws {
     var changes: [LedgerChange] = first + report.problems.map { .problem($0.asLooked) }
-    if !report.wasStopped { changes += try solved(regions, report, builder).map { .dropProblem(name: $0) } }
+    if isWhole { changes += try solved(regions, report, builder).map { .dropProblem(name: $0) } }
     // What the last pass left is not what the next one finds: it has to look.
     if isUnsettled || builder.hasForgettable { changes.append(.fact(.feedRecord, nil)) }
-    if try ports.ledger.fact(.repairPending) != nil {
+    // What is in place, and what goes on, the pass at work tells.
+    let isAlone = ports.engine.pass == nil
+    if isAlone, try ports.ledger.fact(.repairPending) != nil {
       let done = report.counts.inPlace - report.counts.current
       let left = RepairPending(
         files: builder.counts.planned - done - report.counts.failed,
         bytes: progress.snapshot().bytesMissing)
       changes.append(.fact(.repairPending, report.wasStopped && left.files > 0 ? left.text : nil))
     }
-    if regions == [.everything], !report.wasStopped { changes += try counts(report, builder) }
-    if try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
+    if regions == [.everything], isWhole, isAlone { changes += try counts(report, builder) }
+    if isAlone, try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
     if report.counts.hasChanges {
       changes += [.fact(.repaired, report.ended.rfc3339), .fact(.repair, report.counts.changes)]
     }
-    if !changes.isEmpty { try note(changes) }
+    guard !changes.isEmpty else { return }
+    try note(changes)
+    ports.engine.countRepairRecord()
   }
 
   /// When all was counted last. If not, what came right since shows in no part that is as recorded.

@@ -316,20 +316,58 @@ import Testing
     #expect(book.begin(now: .at(60)) == [.everything] && !book.onlyCounts)
   }
 
-  @Test func whatAPassIsLentComesBack() {
+  // MARK: - Beside a pass, and beside each other
+
+  /// What it brings may take hours.
+  @Test func aRepairThatBringsLetsAnotherOneLook() {
     var book = seen()
     book.receive(.dirty(path("a")), now: 0, random: 0.5)
-    #expect(book.lend(hasLooked: false, now: 0) == [])
-    #expect(book.lend(hasLooked: false, now: .at(1)) == [Region(path("a"), .itself)])
-    #expect(book.lend(hasLooked: false, now: .at(1)) == [] && !book.isAsLeft && book.begin(now: .at(1)) == [])
-    book.passEnded(now: .at(2))
-    #expect(book.begin(now: .at(3)) == [Region(path("a"), .itself)])
+    #expect(book.begin(now: .at(1)) == [Region(path("a"), .itself)])
+    book.beginBringing(looked: .milliseconds(10), now: .at(1), random: 0.5)
+    book.receive(.dirty(path("b")), now: .at(2), random: 0.5)
+    #expect(!book.isAsLeft && book.begin(now: .at(3)) == [Region(path("b"), .itself)])
     book.end(isDone: true, now: .at(3), random: 0.5)
-    book.receive(.tree(nil), now: .at(4), random: 0.5)
-    #expect(
-      book.lend(hasLooked: false, now: .at(5)) == [.everything] && book.begin(now: .at(5)) == [])
-    book.passEnded(now: .at(6))
-    #expect(book.begin(now: .at(6)) == [.everything])
+    #expect(!book.isAsLeft, "the first one is at work still")
+    book.brought([Region(path("a"), .itself)], isDone: true, wantsCount: false, now: .at(60))
+    #expect(book.isAsLeft)
+  }
+
+  /// Another manifest wants it otherwise, or it was stopped.
+  @Test func whatIsNotBroughtIsLookedAtAgain() {
+    var book = seen()
+    book.receive(.dirty(path("a")), now: 0, random: 0.5)
+    #expect(book.begin(now: .at(1)) == [Region(path("a"), .itself)])
+    book.beginBringing(looked: .milliseconds(10), now: .at(1), random: 0.5)
+    book.brought([Region(path("a"), .itself)], isDone: false, wantsCount: false, now: .at(5))
+    #expect(!book.isAsLeft && book.begin(now: .at(5)) == [])
+    #expect(book.begin(now: .at(7)) == [Region(path("a"), .itself)])
+    book.beginBringing(looked: .milliseconds(10), now: .at(7), random: 0.5)
+    book.brought([Region(path("a"), .itself)], isDone: true, wantsCount: true, now: .at(8))
+    #expect(book.begin(now: .at(9)) == [.everything] && book.onlyCounts)
+    book.beginBringing(looked: .milliseconds(10), now: .at(9), random: 0.5)
+    book.brought([.everything], isDone: false, wantsCount: false, now: .at(10))
+    #expect(book.begin(now: .at(12)) == [.everything])
+  }
+
+  /// As long as it has not looked itself: it is going to.
+  @Test func aLongLookIsNotForBesideAPassThatStillLooks() {
+    var book = seen()
+    book.receive(.tree(nil), now: 0, random: 0.5)
+    #expect(book.begin(now: .at(1)) == [.everything])
+    book.end(isDone: true, looked: .seconds(4), now: .at(5), random: 0.5)
+    book.receive(.tree(nil), now: .at(20), random: 0.5)
+    #expect(book.begin(now: .at(22), isReading: true) == [])
+    #expect(!book.isAsLeft && book.wait(now: .at(22), isReading: true) != .zero)
+    // Its parts are looked at all the same.
+    book.receive(.dirty(path("a")), now: .at(22), random: 0.5)
+    #expect(book.wait(now: .at(23), isReading: true) == .zero)
+    #expect(book.begin(now: .at(23), isReading: true) == [Region(path("a"), .itself)])
+    book.end(isDone: true, now: .at(23), random: 0.5)
+    #expect(book.begin(now: .at(24)) == [.everything])
+    book.end(isDone: true, looked: second, now: .at(25), random: 0.5)
+    // A short one costs nobody anything.
+    book.receive(.tree(nil), now: .at(30), random: 0.5)
+    #expect(book.begin(now: .at(31), isReading: true) == [.everything])
   }
 
   /// A pass looks at the folder first, and then transfers for long.
@@ -338,65 +376,22 @@ import Testing
     if isLost { book.receive(.blind(died), now: .at(20), random: 0.5) }
     if isLost { book.receive(.ready(directories: 3), now: .at(21), random: 0.5) }
     if !isLost { book.receive(.tree(nil), now: .at(21), random: 0.5) }
-    // Where a look is short the pass does it meanwhile, and it is done again afterwards.
-    #expect(
-      book.lend(hasLooked: false, now: .at(22)) == [.everything]
-        && book.lend(hasLooked: false, now: .at(23)) == [])
-    book.looked(since: .at(10), now: .at(30), random: 0.5)
-    book.passEnded(now: .at(30))
+    book.looked(since: .at(10), now: .at(21), random: 0.5)
     #expect(!book.isAsLeft && book.begin(now: .at(30)) == [.everything])
   }
 
-  /// As long as it has not looked itself: it is going to.
-  @Test func aLongLookIsNotForAPassThatStillLooks() {
-    var book = seen()
-    book.receive(.tree(nil), now: 0, random: 0.5)
-    #expect(book.begin(now: .at(1)) == [.everything])
-    book.end(isDone: true, looked: .seconds(4), now: .at(5), random: 0.5)
-    book.receive(.tree(nil), now: .at(20), random: 0.5)
-    #expect(book.lend(hasLooked: false, now: .at(22)) == [])
-    book.looked(since: .at(10), now: .at(30), random: 0.5)
-    #expect(book.lend(hasLooked: true, now: .at(31)) == [.everything])
-    book.passEnded(now: .at(40))
-    #expect(!book.isAsLeft && book.begin(now: .at(40)) == [.everything])
-  }
-
-  /// Nobody has looked at all of it so far, and the pass does not any more.
-  @Test func whatAFirstPassDidNotSeeItIsLent() {
-    var book = book()
-    book.receive(.ready(directories: 3), now: .at(1), random: 0.5)
-    #expect(book.lend(hasLooked: false, now: .at(2)) == [])
-    book.receive(.blind(died), now: .at(3), random: 0.5)
-    book.receive(.ready(directories: 3), now: .at(4), random: 0.5)
-    book.receive(.dirty(path("a")), now: .at(4), random: 0.5)
-    #expect(book.lend(hasLooked: true, now: .at(5)) == [.everything, Region(path("a"), .itself)])
-    #expect(book.lend(hasLooked: true, now: .at(6)) == [])
-    book.passEnded(now: .at(7))
-    #expect(book.begin(now: .at(8)) == [.everything])
-  }
-
-  /// A look at everything was lent, or is too long to be: what changes then is lent all the same.
-  @Test(arguments: [1, 4]) func partsAreLentBesideEverything(_ duration: Int) {
-    var book = seen()
-    book.receive(.tree(nil), now: 0, random: 0.5)
-    #expect(book.begin(now: .at(1)) == [.everything])
-    book.end(isDone: true, looked: .seconds(duration), now: .at(1 + duration), random: 0.5)
-    book.receive(.tree(nil), now: .at(20), random: 0.5)
-    #expect(book.lend(hasLooked: false, now: .at(22)) == (duration == 1 ? [.everything] : []))
-    book.receive(.dirty(path("a")), now: .at(30), random: 0.5)
-    #expect(book.lend(hasLooked: false, now: .at(31)) == [Region(path("a"), .itself)])
-    book.passEnded(now: .at(40))
-    #expect(book.begin(now: .at(40)) == [.everything])
-  }
-
-  /// Days in which nobody begins a repair: who writes all the time fills the trash no faster.
-  @Test func whatAPassIsLentAgainAndAgainWaits() {
-    var (book, lent) = (seen(), 0)
+  /// Who writes all the time fills the trash no faster for days of transfers.
+  @Test func whatChangesAgainAndAgainWaits() {
+    var (book, looks) = (seen(), 0)
     for now in 1...1000 {
       book.receive(.dirty(path("log")), now: .at(now * 2), random: 0.5)
-      lent += book.lend(hasLooked: true, now: .at(now * 2 + 1)).count
+      let regions = book.begin(now: .at(now * 2 + 1))
+      looks += regions.count
+      guard !regions.isEmpty else { continue }
+      book.beginBringing(looked: .milliseconds(1), now: .at(now * 2 + 1), random: 0.5)
+      book.brought(regions, isDone: true, wantsCount: false, now: .at(now * 2 + 1))
     }
-    #expect(lent > 32 && lent < 60, "\(lent)")
+    #expect(looks > 32 && looks < 60, "\(looks)")
   }
 
   /// Where folders are polled a watch that is lost again and again must not put the look off for ever.
@@ -411,18 +406,6 @@ import Testing
       #expect(book.wait(now: .at(minute * 61)) == due - .at(minute * 61))
     }
     #expect(book.begin(now: due) == [.everything])
-  }
-
-  /// A repair that waits for a server takes up what changes meanwhile, and it is looked at again.
-  @Test func aRepairIsLentWhatChanges() {
-    var book = seen()
-    book.receive(.dirty(path("a")), now: 0, random: 0.5)
-    #expect(book.begin(now: .at(1)) == [Region(path("a"), .itself)])
-    book.receive(.dirty(path("b")), now: .at(2), random: 0.5)
-    #expect(book.lend(hasLooked: false, now: .at(3)) == [Region(path("b"), .itself)])
-    #expect(book.begin(now: .at(4)) == [])
-    book.end(isDone: true, now: .at(60), random: 0.5)
-    #expect(book.begin(now: .at(61)) == [Region(path("b"), .itself)])
   }
 
   /// Of a repair that belonged to an earlier book.

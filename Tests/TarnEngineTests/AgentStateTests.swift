@@ -322,90 +322,62 @@ import Testing
   }
 
   /// Looking at folders costs this machine something, waiting for servers nothing.
-  @Test func repairsThatTransferKeepNoOtherWaiting() {
+  @Test func repairsThatBringKeepNoOtherWaiting() {
     let names = (0..<100).map { "m\($0)" }
     var world = World(names)
     for name in world.starts() { world.end(name) }
-    func begun() -> Int { names.count { world.state.repair($0, now: world.now) != nil } }
-    #expect(begun() == AgentState.mostRepairs && begun() == 0)
-    world.state.setTransferring(Set(world.state.running.prefix(3)))
-    #expect(begun() == 3 && !world.state.hasRepairPlace)
-    // Each is a few threads.
-    world.state.setTransferring(Set(names))
-    var all = AgentState.mostRepairs + 3
-    while all < 100 {
-      let more = begun()
-      guard more > 0 else { break }
-      all += more
+    func begun() -> [String] { names.filter { world.state.repair($0) != nil } }
+    var looking = begun()
+    #expect(looking.count == AgentState.mostRepairs && begun().isEmpty && !world.state.hasRepairPlace)
+    for name in looking { world.state.looked(name) }
+    // Another one of the same mirrors.
+    #expect(begun() == looking)
+    var all = looking.count * 2
+    while all < 1000 {
+      for name in looking { world.state.looked(name) }
+      looking = begun()
+      guard !looking.isEmpty else { break }
+      all += looking.count
     }
-    #expect(all == AgentState.mostTransferringRepairs + AgentState.mostRepairs)
+    #expect(all == AgentState.mostRepairsOfAll && !world.state.hasRepairPlace)
+    world.state.repaired("m0", wasLooking: false, needsPass: false, now: world.now)
+    #expect(world.state.hasRepairPlace && world.state.mayRepair("m0") && world.state.repair("m0") != nil)
+    #expect(!world.state.mayRepair("m0"), "one of it looks at its folder")
   }
 
-  /// A repair that transfers may take hours; the pass looks at all that it was about.
-  @Test func aPassThatIsDueEndsARepairThatTransfers() {
-    var world = World(["a", "b"], mostPasses: 1)
+  /// Neither waits for the other one, and a pause ends both.
+  @Test func aPassAndARepairAreBesideEachOther() {
+    var world = World(["a"], every: 60)
     for name in world.starts() { world.end(name) }
-    for name in world.starts() { world.end(name) }
-    #expect(world.state.repair("a", now: world.now) != nil)
+    #expect(world.state.repair("a") != nil)
     let run = world.state.ask("a")
-    #expect(world.state.advance(now: world.now) { 0 } == [])
-    world.state.setTransferring(["a"])
-    #expect(world.state.wait(now: world.now) { 0 } == AgentState.stallWait)
-    #expect(world.state.advance(now: world.now) { 0 } == [.stop(mirror: "a")])
-    #expect(world.state.advance(now: world.now) { 0 } == [])
-    world.state.repaired("a", needsPass: false, now: world.now)
     #expect(world.state.advance(now: world.now) { 0 } == run.map { [.start(mirror: "a", run: $0)] })
-    // Where a pass would find no place nothing is ended for it.
-    #expect(world.state.repair("b", now: world.now) != nil)
-    world.state.setTransferring(["a", "b"])
-    world.pass(3600)
-    #expect(world.state.advance(now: world.now) { 0 } == [])
-    world.end("a")
-    world.state.setTransferring(["b"])
-    #expect(world.state.advance(now: world.now) { 0 }.contains(.stop(mirror: "b")))
+    #expect(!world.state.mayRepair("a"))
+    world.state.looked("a")
+    #expect(world.state.repair("a") != nil && world.state.running == ["a"])
+    #expect(world.state.setPaused("a", true) == [.stop(mirror: "a")])
+    world.end("a", .cancelled)
+    #expect(world.state.running.isEmpty && !world.state.isIdle && !world.state.mayRepair("a"))
+    #expect(world.state.setPaused("a", false) == [])
+    // What was asked to end has to end first.
+    #expect(world.state.advance(now: world.now) { 0 }.isEmpty)
+    world.state.repaired("a", wasLooking: false, needsPass: false, now: world.now)
+    #expect(world.state.advance(now: world.now) { 0 }.isEmpty && !world.state.isIdle)
+    world.state.repaired("a", needsPass: false, now: world.now)
+    #expect(world.state.isIdle && world.starts() == ["a"])
   }
 
-  /// From a server without ranges the file comes from its first byte each time that the repair is ended.
-  @Test(arguments: [60, 3600, 4 * 3600]) func aFeedThatFailsKeepsNoRepairFromItsEnd(long: Int) {
-    var world = World(["a"], every: 60)
+  @Test func aMirrorThatIsRemovedGoesOnceNothingOfItIsAtWork() {
+    var world = World(["a"])
     for name in world.starts() { world.end(name) }
-    world.state.setTransferring(["a"])
-    let begun = world.now.monotonic
-    var (isDone, tries, since) = (false, 0, begun)
-    while !isDone, world.now.monotonic - begun < .seconds(long * 20) {
-      for action in world.state.advance(now: world.now, random: { 0.5 }) {
-        switch action {
-        case .start(let name, _): world.end(name, .failedTransient)
-        case .stop(let name): world.state.repaired(name, needsPass: false, now: world.now)
-        case .repair: Issue.record("nobody asked for it here")
-        }
-      }
-      if world.state.repair("a", now: world.now) != nil { (tries, since) = (tries + 1, world.now.monotonic) }
-      world.pass(5)
-      isDone = world.state.run(of: "a") != nil && world.now.monotonic - since > .seconds(long)
-    }
-    #expect(isDone && tries < 12, "\(tries) tries")
-    // Who asks waits for none, and once it is done the next one makes way again.
+    #expect(world.state.repair("a") != nil)
     _ = world.state.ask("a")
-    #expect(world.state.advance(now: world.now) { 0 } == [.stop(mirror: "a")])
-  }
-
-  @Test func aPassThatSucceedsEndsThePatienceWithRepairs() {
-    var world = World(["a"], every: 60)
-    for name in world.starts() { world.end(name) }
-    world.state.setTransferring(["a"])
-    for isPatient in [false, true, false] {
-      #expect(world.state.repair("a", now: world.now) != nil)
-      world.pass(59)
-      if !isPatient { world.pass(30) }
-      #expect(world.state.advance(now: world.now) { 0 } == (isPatient ? [] : [.stop(mirror: "a")]))
-      if isPatient {
-        let wait = world.state.wait(now: world.now) { 0 }
-        #expect(wait > AgentState.stallWait)
-      }
-      world.state.repaired("a", needsPass: false, now: world.now)
-      for name in world.starts() { world.end(name, isPatient ? .succeeded : .failedTransient) }
-    }
+    #expect(world.starts() == ["a"])
+    #expect(world.state.remove("a") == [.stop(mirror: "a")])
+    world.end("a", .cancelled)
+    #expect(!world.state.isKnown("a") && !world.state.isIdle)
+    world.state.repaired("a", needsPass: true, now: world.now)
+    #expect(world.state.isIdle && world.state.status(of: "a") == nil)
   }
 
   /// Repairs do nothing before a pass has read the feed by these settings; that pass comes in spite of the back-off, but not again
@@ -415,7 +387,7 @@ import Testing
     for name in world.starts() { world.end(name, .failedPermanent) }
     func repair(isBlind: Bool) {
       world.pass(60)
-      #expect(world.state.repair("a", now: world.now) != nil)
+      #expect(world.state.repair("a") != nil)
       world.state.repaired("a", needsPass: true, endsBackOff: isBlind, now: world.now)
     }
     for hasReadFeed in [false, true, true, false] {

@@ -151,34 +151,6 @@ import Testing
     #expect(try world.ledger.problems(limit: 10).isEmpty)
   }
 
-  /// A repair beside the pass brought it, by then or a moment later.
-  @Test func whatARepairBringsIsNoProblem() throws {
-    world.settings = "settings"
-    world.catalog = MemoryCatalog()
-    world.policy.retries = 0
-    world.want("a", "text of a")
-    #expect(try world.run().isInSync)
-    world.folder.delete("a".path)
-    world.server.script(World.host + "a", [FakeAnswer(status: 404)])
-    let gate = wantSlow()
-    let hasFailed = Locked(false)
-    world.localChanges = {
-      hasFailed.withLock { hasFailed in
-        defer { hasFailed = false }
-        return hasFailed ? [Region("a".path, .itself)] : []
-      }
-    }
-    let folder = world.folder
-    let (seen, report) = try run(gate) { document in
-      if document.entries.failed == 1, folder.contents("a".path) == nil { hasFailed.withLock { $0 = true } }
-      return document.entries.failed == 0 && folder.contents("a".path) != nil
-    }
-    #expect(seen?.entries.failed == 0)
-    #expect(report.isInSync && report.counts.inPlace == 2 && world.isConverged)
-    #expect(try world.ledger.problems(limit: 10).isEmpty)
-    #expect(try status().entries.current == 2)
-  }
-
   /// What it knew of is kept, also of those that are not read again from the plan.
   @Test func aStoppedPassKeepsWhatItTold() throws {
     world.mostHeldBack = 1
@@ -230,10 +202,10 @@ import Testing
     var early = EarlyProblems(report)
     for number in 10_000..<10_005 { early.tell(problem(number)) }
     #expect(early.standing.count == 2)
-    var changes = early.takeChanges(counts: [.failed: 5]) { _ in false }
+    var changes = early.takeChanges(counts: [.failed: 5])
     #expect(changes.count == 10_001 && changes.last == .fact(.problemsUnnamed, "3 0 0 0"))
     early.settle("10000".bytes)
-    changes = early.takeChanges(counts: [.failed: 4]) { _ in false }
+    changes = early.takeChanges(counts: [.failed: 4])
     #expect(changes == [.dropProblem(name: "10000".bytes), .fact(.problemsUnnamed, "3 0 0 0")])
   }
 }

@@ -11,31 +11,38 @@ import Testing
 
   private static let large: UInt64 = 1 << 20
 
+  private func ready(_ mostHeldBack: Int) -> TransferState {
+    var state = TransferState()
+    state.open(1, isUrgent: false, mostHeldBack: mostHeldBack)
+    state.open(2, isUrgent: true, mostHeldBack: mostHeldBack)
+    return state
+  }
+
   private func contents(_ byte: UInt8) -> Duplicates.Contents {
     Duplicates.Contents(digest: Outside.digest(byte), size: Self.large)
   }
 
   @Test func aJobGoesFromItsSpaceToItsName() {
-    var state = TransferState(mostHeldBack: 4)
-    #expect(state.admit(1, path: "a".path, contents: nil, mustBegin: false) == [.reserve(1)])
+    var state = ready(4)
+    #expect(state.admit(1, of: 1, path: "a".path, contents: nil, mustBegin: false) == [.reserve(1)])
     #expect(state.active == 0)
     #expect(state.reserved(1, bytes: 5, looks: false) == [.ask(1)])
-    #expect(state.active == 1 && !state.isIdle)
+    #expect(state.active == 1 && !state.isIdle(1))
     #expect(state.answered(1, .whole) == [.seal(1)])
     #expect(state.answered(1, .checked) == [.publish(1)])
-    #expect(state.publishing == 1)
+    #expect(state.load(isUrgent: false).publishing == 1)
     #expect(state.published(1, .placed) == [.release(5), .end(1, .placed)])
-    #expect(state.jobs.isEmpty && state.active == 0 && state.publishing == 0)
+    #expect(state.jobs.isEmpty && state.active == 0)
   }
 
   @Test func whatWaitsForItsContentsIsCopiedOnceTheyAreThere() {
-    var state = TransferState(mostHeldBack: 4)
-    _ = state.admit(1, path: "a".path, contents: contents(1), mustBegin: false)
+    var state = ready(4)
+    _ = state.admit(1, of: 1, path: "a".path, contents: contents(1), mustBegin: false)
     _ = state.reserved(1, bytes: 5, looks: false)
-    #expect(state.admit(2, path: "b".path, contents: contents(1), mustBegin: false) == [])
+    #expect(state.admit(2, of: 1, path: "b".path, contents: contents(1), mustBegin: false) == [])
     #expect(state.jobs[2]?.state == .waiting(.duplicate))
     #expect(state.answered(1, .exhausted) == [.release(5), .exhausted(1)])
-    #expect(state.beginNext() == [.reserve(2)])
+    #expect(state.beginNext(1) == [.reserve(2)])
     _ = state.reserved(2, bytes: 5, looks: false)
     _ = state.answered(2, .checked)
     #expect(state.published(2, .placed) == [.release(5), .end(2, .placed), .findCopy(1)])
@@ -45,8 +52,8 @@ import Testing
   }
 
   @Test func anOrderEndsAJobAtItsNextStep() throws {
-    var state = TransferState(mostHeldBack: 4)
-    _ = state.admit(1, path: "a".path, contents: nil, mustBegin: false)
+    var state = ready(4)
+    _ = state.admit(1, of: 1, path: "a".path, contents: nil, mustBegin: false)
     _ = state.reserved(1, bytes: 5, looks: false)
     #expect(state.obey(.cancel, 1) == [.cancelExchange(1)])
     #expect(state.obey(.cancel, 1) == nil)
@@ -56,13 +63,13 @@ import Testing
 
   /// Its last source failed while another one brought its contents: no source is asked once more.
   @Test func whatLostItsSourcesIsCopiedAndNotAskedFor() {
-    var state = TransferState(mostHeldBack: 4)
+    var state = ready(4)
     for id in 1...2 {
-      _ = state.admit(UInt64(id), path: "f\(id)".path, contents: contents(1), mustBegin: false)
+      _ = state.admit(UInt64(id), of: 1, path: "f\(id)".path, contents: contents(1), mustBegin: false)
     }
     _ = state.reserved(1, bytes: 5, looks: false)
     _ = state.answered(1, .pause(until: nil, isNewRound: true))
-    #expect(state.jobs[1]?.state == .asking && state.beginNext() == [.reserve(2)])
+    #expect(state.jobs[1]?.state == .asking && state.beginNext(1) == [.reserve(2)])
     _ = state.reserved(2, bytes: 5, looks: false)
     _ = state.answered(2, .checked)
     #expect(state.published(2, .placed) == [.release(5), .end(2, .placed), .cancelExchange(1)])
@@ -71,29 +78,63 @@ import Testing
 
   /// Somebody else may bring it: then that one is at work there.
   @Test func whatNobodyBringsIsNotAtWork() {
-    var state = TransferState(mostHeldBack: 4)
-    _ = state.admit(1, path: "a".path, contents: contents(1), mustBegin: false)
+    var state = ready(4)
+    _ = state.admit(1, of: 1, path: "a".path, contents: contents(1), mustBegin: false)
     _ = state.reserved(1, bytes: 5, looks: false)
-    #expect(state.job(at: "a".path) == 1 && state.pathsAtWork == ["a".path])
+    #expect(state.job(at: "a".path) == 1 && state.isTaken("a".path))
     _ = state.answered(1, .exhausted)
-    #expect(state.job(at: "a".path) == nil && state.pathsAtWork.isEmpty)
-    _ = state.admit(2, path: "a".path, contents: contents(1), mustBegin: false)
+    #expect(state.job(at: "a".path) == nil && !state.isTaken("a".path))
+    _ = state.admit(2, of: 2, path: "a".path, contents: contents(1), mustBegin: false)
     #expect(state.job(at: "a".path) == 2)
     _ = state.reserved(2, bytes: 5, looks: false)
-    _ = state.admit(3, path: "b".path, contents: nil, mustBegin: false)
+    _ = state.admit(3, of: 1, path: "b".path, contents: nil, mustBegin: false)
     #expect(state.refused(3) == [.putBack(3)] && state.job(at: "b".path) == nil)
+  }
+
+  /// What stands there afterwards is another file.
+  @Test func whoWaitsForAPathIsStaleThen() {
+    var state = ready(4)
+    _ = state.admit(1, of: 1, path: "a".path, contents: nil, mustBegin: false)
+    #expect(state.reserved(1, bytes: 5, looks: false) == [.ask(1)])
+    // Who is urgent makes whom it waits for so.
+    #expect(state.admit(2, of: 2, path: "a".path, contents: nil, mustBegin: false) == [.prioritize(1)])
+    #expect(state.jobs[2]?.state == .waiting(.path) && !state.isIdle(2))
+    _ = state.answered(1, .checked)
+    #expect(state.published(1, .placed) == [.release(5), .end(1, .placed), .end(2, .stale)])
+    #expect(state.jobs.isEmpty && state.isIdle(2))
+  }
+
+  @Test func aClaimHasAPathForItself() {
+    var state = ready(4)
+    #expect(state.claim(1, path: "a".path) == [.granted(1)])
+    #expect(state.admit(2, of: 1, path: "a".path, contents: nil, mustBegin: false) == [])
+    #expect(state.claim(3, path: "a".path) == [] && state.job(at: "a".path) == nil)
+    #expect(state.yield(1) == [.end(2, .stale), .granted(3)])
+    #expect(state.yield(3) == [] && !state.isTaken("a".path))
+  }
+
+  /// The stop of a client is none of the other one.
+  @Test func aStopEndsTheJobsOfOneClient() {
+    var state = ready(4)
+    for (id, client) in [(1, 1), (2, 2)] as [(UInt64, UInt32)] {
+      _ = state.admit(id, of: client, path: "f\(id)".path, contents: nil, mustBegin: false)
+      _ = state.reserved(id, bytes: 5, looks: false)
+    }
+    #expect(state.stop(1) == [.cancelExchange(1)] && !state.goesOn(1) && state.goesOn(2))
+    #expect(state.answered(1, .cancelled) == [.release(5), .end(1, .stopped)])
+    #expect(state.clients[1]?.jobs == 0 && state.active == 1)
   }
 
   /// What waited for space may be so many that nothing new begins: they begin all the same.
   @Test func whatWaitedForSpaceBeginsHoweverManyWait() {
-    var state = TransferState(mostHeldBack: 1)
-    _ = state.admit(1, path: "a".path, contents: nil, mustBegin: false)
+    var state = ready(1)
+    _ = state.admit(1, of: 1, path: "a".path, contents: nil, mustBegin: false)
     _ = state.reserved(1, bytes: 5, looks: false)
-    _ = state.admit(2, path: "b".path, contents: nil, mustBegin: false)
-    #expect(state.refused(2) == [.putBack(2)] && state.isHeldUp)
+    _ = state.admit(2, of: 1, path: "b".path, contents: nil, mustBegin: false)
+    #expect(state.refused(2) == [.putBack(2)] && state.isHeldUp(1))
     _ = state.answered(1, .failed)
-    #expect(state.retryForSpace() == [] && state.isHeldUp)
-    #expect(state.beginNext() == [.reserve(2)])
+    #expect(state.retryForSpace(1) == [] && state.isHeldUp(1))
+    #expect(state.beginNext(1) == [.reserve(2)])
   }
 
   // MARK: All ways
@@ -102,10 +143,21 @@ import Testing
   private static let asked = ProcessInfo.processInfo.environment["TARN_TRANSFER_STATES"].flatMap { Int($0) }
   private static var most: Int { asked ?? (Sanitizer.isOfThreads ? 2_000 : 20_000) }
 
-  /// Two of the same contents, one of others, one of none: every order of what may happen to them.
-  @Test(arguments: [(1, 2), (3, 1), (3, 0)])
-  func everyOrderOfEventsKeepsTheRules(room: Int, mostHeldBack: Int) throws {
-    let outside = Outside(contents: [1, 1, 2, nil], room: room, mostHeldBack: mostHeldBack)
+  /// A pass and a repair want one path both, and share contents; a claim wants it, too: every order of what may happen.
+  private static let shared: [Outside.Wanted] = [
+    .init(client: 1, path: 1, contents: 1), .init(client: 2, path: 1, contents: 1),
+    .init(client: 1, path: 2, contents: 1), .init(client: 2, path: 3),
+    .init(client: nil, path: 1),
+  ]
+  /// One client alone: two of the same contents, one of others, one of none.
+  private static let alone: [Outside.Wanted] = [
+    .init(client: 1, path: 1, contents: 1), .init(client: 1, path: 2, contents: 1),
+    .init(client: 1, path: 3, contents: 2), .init(client: 1, path: 4),
+  ]
+
+  @Test(arguments: [(true, 1, 2), (true, 3, 1), (true, 3, 0), (false, 1, 2), (false, 3, 1), (false, 3, 0)])
+  func everyOrderOfEventsKeepsTheRules(isShared: Bool, room: Int, mostHeldBack: Int) throws {
+    let outside = Outside(isShared ? Self.shared : Self.alone, room: room, mostHeldBack: mostHeldBack)
     var seen: Set<Int> = [outside.hashValue]
     var open = [outside]
     var (first, ends) = (0, 0)
@@ -129,12 +181,25 @@ import Testing
     #expect(first == open.count || seen.count >= Self.most)
   }
 
-  /// Ten jobs, by any way.
+  /// Ten jobs of both clients, and claims, by any way.
   @Test func randomEventsKeepTheRules() throws {
     for seed in 0..<UInt64(Sanitizer.isOfThreads ? 50 : 400) {
       var random = Seeded(seed)
+      var wanted = (0..<10).map { _ in
+        let byte = Int.random(in: 0...3, using: &random)
+        return Outside.Wanted(
+          client: Bool.random(using: &random) ? 1 : 2, path: Int.random(in: 1...6, using: &random),
+          contents: byte == 0 ? nil : UInt8(byte))
+      }
+      // A client has each path once.
+      wanted = wanted.enumerated().filter { index, job in
+        !wanted[..<index].contains { $0.client == job.client && $0.path == job.path }
+      }.map(\.element)
+      wanted += (0..<2).map { _ in
+        Outside.Wanted(client: nil, path: Int.random(in: 1...6, using: &random), contents: nil)
+      }
       var outside = Outside(
-        contents: [1, 1, 1, 2, 2, nil, 3, 1, 2, nil], room: Int.random(in: 1...4, using: &random),
+        wanted, room: Int.random(in: 1...4, using: &random),
         mostHeldBack: Int.random(in: 0...2, using: &random))
       outside.mostAttempts = 4
       for _ in 0..<400 {
@@ -155,22 +220,31 @@ import Testing
 
 /// Obeys a transfer state, and gives it whatever the outside may give.
 private struct Outside: Hashable {
+  /// A job that a client admits, or a claim.
+  struct Wanted: Hashable {
+    /// nil for a claim.
+    var client: TransferState.ClientID?
+    var path: Int
+    var contents: UInt8?
+  }
+
   enum Work: Hashable { case look, ask, seal, publish }
 
   enum Event: Hashable {
-    case admit
+    case admit(TransferState.ClientID?)
     case looked(UInt64, TransferState.Found)
     case answered(UInt64, TransferState.Answer)
     case published(UInt64, TransferState.Ending)
     case confirmed(UInt64)
+    case yield(UInt64)
     case order(PassSteering.Order, UInt64)
     case abandon(UInt64)
     case hurry
     case tick
-    case stop
-    case beginNext
-    case retryForSpace
-    case giveUpExhausted
+    case stop(TransferState.ClientID)
+    case beginNext(TransferState.ClientID)
+    case retryForSpace(TransferState.ClientID)
+    case giveUpExhausted(TransferState.ClientID)
 
     var comesByItself: Bool {
       switch self {
@@ -180,54 +254,74 @@ private struct Outside: Hashable {
     }
   }
 
-  let contents: [UInt8?]
+  let wanted: [Wanted]
   let room: Int
   var mostAttempts = 2
-  private(set) var state: TransferState
-  private var admitted: UInt64 = 0
+  private(set) var state = TransferState()
+  /// Indices of those that were not admitted so far.
+  private var waiting: [Int]
   private var work: [UInt64: Work] = [:]
   private var attempts: [UInt64: Int] = [:]
   private var isCancelled: Set<UInt64> = []
+  private var granted: Set<UInt64> = []
   private var used = 0
   private var over: Set<UInt64> = []
   private(set) var fault: String?
 
-  init(contents: [UInt8?], room: Int, mostHeldBack: Int) {
-    state = TransferState(mostHeldBack: mostHeldBack)
-    self.contents = contents
+  static let clients: [TransferState.ClientID] = [1, 2]
+
+  init(_ wanted: [Wanted], room: Int, mostHeldBack: Int) {
+    self.wanted = wanted
     self.room = room
+    waiting = Array(wanted.indices)
+    // The second one is a repair.
+    for client in Self.clients { state.open(client, isUrgent: client == 2, mostHeldBack: mostHeldBack) }
   }
 
   static func digest(_ byte: UInt8) -> Digest { QuickHashing().digest(.sha256, of: [byte]) }
+
+  /// Its number is its place in the list, from 1.
+  private func of(_ id: UInt64) -> Wanted { wanted[Int(id) - 1] }
 
   // MARK: What may happen
 
   var events: [Event] {
     var events: [Event] = []
-    let hasStopped = state.isStopping
-    if admitted < contents.count, !hasStopped, !state.isHeldUp { events.append(.admit) }
+    for client in Self.clients { events += begins(client) }
+    if waiting.contains(where: { wanted[$0].client == nil }) { events.append(.admit(nil)) }
+    events += granted.sorted().map { .yield($0) }
     for (id, kind) in work.sorted(by: { $0.key < $1.key }) { events += answers(id, kind) }
-    for (id, job) in state.jobs.sorted(by: { $0.key < $1.key }) {
+    for (id, job) in state.jobs.sorted(by: { $0.key < $1.key }) where !job.isClaim {
       if job.wish == nil || job.wish == .copy {
-        events += [.order(.cancel, id), .order(.pause, id), .abandon(id)]
+        events += [.order(.cancel, id), .order(.pause, id), .abandon(id), .order(.prioritize, id)]
       }
       if case .pausing = job.state { events.append(.order(.retry, id)) }
     }
     if state.nextDue != nil { events += [.hurry, .tick] }
-    if !hasStopped, admitted > 0 { events.append(.stop) }
+    return events
+  }
+
+  private func begins(_ client: TransferState.ClientID) -> [Event] {
+    guard let mine = state.clients[client] else { return [] }
+    var events: [Event] = []
+    if mine.isIdle, mine.exhaustedCount > 0 { events.append(.giveUpExhausted(client)) }
+    guard !mine.isStopping else { return events }
+    if waiting.contains(where: { wanted[$0].client == client }), !state.isHeldUp(client) {
+      events.append(.admit(client))
+    }
+    if waiting.count < wanted.count { events.append(.stop(client)) }
     var after = state
-    if !hasStopped, !state.isAlone, after.beginNext() != nil { events.append(.beginNext) }
-    if !hasStopped, state.isIdle, state.crampedCount > 0 { events.append(.retryForSpace) }
-    if state.isIdle, state.exhaustedCount > 0 { events.append(.giveUpExhausted) }
+    if after.beginNext(client) != nil { events.append(.beginNext(client)) }
+    after = state
+    if after.retryForSpace(client) != nil { events.append(.retryForSpace(client)) }
     return events
   }
 
   private func answers(_ id: UInt64, _ kind: Work) -> [Event] {
     switch kind {
     case .look:
-      let contents = contents[Int(id) - 1]
       return [.looked(id, .nothing), .looked(id, .part), .looked(id, .whole)]
-        + (contents == nil ? [] : [.looked(id, .copy)])
+        + (of(id).contents == nil ? [] : [.looked(id, .copy)])
     case .seal: return [.answered(id, .checked), .answered(id, .failed)]
     case .publish:
       return [.published(id, .placed), .published(id, .stale), .published(id, .failed), .confirmed(id)]
@@ -247,14 +341,7 @@ private struct Outside: Hashable {
 
   mutating func happen(_ event: Event) {
     switch event {
-    case .admit:
-      admitted += 1
-      let byte = contents[Int(admitted) - 1]
-      perform(
-        state.admit(
-          admitted, path: "f\(admitted)".path,
-          contents: byte.map { Duplicates.Contents(digest: Self.digest($0), size: 1 << 20) },
-          mustBegin: false))
+    case .admit(let client): admit(client)
     case .looked(let id, let found):
       work[id] = nil
       perform(state.looked(id, found))
@@ -268,32 +355,55 @@ private struct Outside: Hashable {
     case .confirmed(let id):
       work[id] = nil
       perform(state.confirmed(id))
+    case .yield(let id):
+      granted.remove(id)
+      over.insert(id)
+      perform(state.yield(id))
     case .order(let order, let id): perform(state.obey(order, id) ?? [])
     case .abandon(let id): perform(state.abandon(id))
     case .hurry: perform(state.hurry())
     case .tick: perform(state.tick(Instant(nanoseconds: 1)))
-    case .stop: perform(state.stop())
-    case .beginNext: perform(state.beginNext() ?? [])
-    case .retryForSpace: perform(state.retryForSpace() ?? [])
-    case .giveUpExhausted: for id in state.waitingForContents { perform(state.giveUp(id)) }
+    case .stop(let client): perform(state.stop(client))
+    case .beginNext(let client): perform(state.beginNext(client) ?? [])
+    case .retryForSpace(let client): perform(state.retryForSpace(client) ?? [])
+    case .giveUpExhausted(let client):
+      for id in state.waitingForContents(client) { perform(state.giveUp(id)) }
     }
     check()
+  }
+
+  private mutating func admit(_ client: TransferState.ClientID?) {
+    guard let next = waiting.first(where: { wanted[$0].client == client }) else { return }
+    waiting.removeAll { $0 == next }
+    let (id, path) = (UInt64(next) + 1, "f\(wanted[next].path)".path)
+    guard let client else { return perform(state.claim(id, path: path)) }
+    perform(
+      state.admit(
+        id, of: client, path: path,
+        contents: wanted[next].contents.map {
+          Duplicates.Contents(digest: Self.digest($0), size: 1 << 20)
+        },
+        mustBegin: false))
   }
 
   private mutating func perform(_ actions: [TransferState.Action]) {
     for action in actions { perform(action) }
   }
 
+  private func isStopping(_ id: UInt64) -> Bool {
+    of(id).client.map { state.clients[$0]?.isStopping == true } ?? false
+  }
+
   private mutating func perform(_ action: TransferState.Action) {
     switch action {
     case .reserve(let id):
-      if state.isStopping { fault = "\(id) begins after a stop" }
+      if isStopping(id) { fault = "\(id) begins after a stop" }
       guard used < room else { return perform(state.refused(id)) }
       used += 1
       perform(state.reserved(id, bytes: 1, looks: false))
     case .look(let id): begin(.look, id)
     case .ask(let id):
-      if state.isStopping { fault = "\(id) is asked for after a stop" }
+      if isStopping(id) { fault = "\(id) is asked for after a stop" }
       attempts[id, default: 0] += 1
       begin(.ask, id)
     case .seal(let id): begin(.seal, id)
@@ -302,6 +412,8 @@ private struct Outside: Hashable {
     case .prioritize, .putBack, .exhausted: break
     case .release(let bytes): used -= Int(bytes)
     case .findCopy(let id): perform(state.foundCopy(id, true))
+    case .granted(let id):
+      if !granted.insert(id).inserted { fault = "\(id) is granted twice" }
     case .postpone(let id), .setAside(let id), .end(let id, _):
       if !over.insert(id).inserted { fault = "\(id) ends twice" }
       if work[id] != nil { fault = "\(id) ends while it is at work" }
@@ -319,39 +431,84 @@ private struct Outside: Hashable {
     let jobs = state.jobs
     if used > room || used < 0 { fault = "\(used) of \(room) is taken" }
     if jobs.values.reduce(0, { $0 + $1.reserved }) != UInt64(max(0, used)) { fault = "space is lost" }
-    let isActive = jobs.filter { if case .waiting = $0.value.state { false } else { true } }
-    if state.active != isActive.count { fault = "\(state.active) jobs are said to be at work" }
-    for (id, job) in jobs {
-      let expected: Work? =
-        switch job.state {
-        case .looking: .look
-        case .asking: .ask
-        case .sealing: .seal
-        case .publishing: .publish
-        case .waiting, .pausing: nil
-        }
-      if work[id] != expected { fault = "\(id) is \(job.state), and at \(String(describing: work[id]))" }
-      if case .waiting = job.state, job.reserved > 0 { fault = "\(id) waits with space" }
-      if job.state == .waiting(.duplicate), !isBrought(job, id) { fault = "\(id) waits for nobody" }
+    let active = jobs.filter { isActive($0.value) }
+    if state.active != active.count { fault = "\(state.active) jobs are said to be at work" }
+    for (id, job) in jobs { check(id, job) }
+    checkPaths()
+    for client in Self.clients
+    where state.clients[client]?.jobs != jobs.values.count(where: { $0.client == client }) {
+      fault = "the jobs of \(client) are miscounted"
     }
-    if work.count != isActive.count { if state.nextDue == nil { fault = "work is left" } }
-    if admitted != UInt64(over.count + jobs.count) { fault = "a job is lost" }
-    if !jobs.isEmpty, work.isEmpty, state.nextDue == nil { checkProgress() }
-    if state.isStopping, work.isEmpty, !jobs.isEmpty { fault = "a stop ends not all" }
+    if work.count != active.count, state.nextDue == nil { fault = "work is left" }
+    if wanted.count - waiting.count != over.count + jobs.count { fault = "a job is lost" }
+    let isQuiet = work.isEmpty && state.nextDue == nil && granted.isEmpty
+    if !jobs.isEmpty, isQuiet { checkProgress() }
+  }
+
+  private func isActive(_ job: TransferState.Job) -> Bool {
+    switch job.state {
+    case .waiting, .claimed: false
+    default: true
+    }
+  }
+
+  private mutating func check(_ id: UInt64, _ job: TransferState.Job) {
+    let expected: Work? =
+      switch job.state {
+      case .looking: .look
+      case .asking: .ask
+      case .sealing: .seal
+      case .publishing: .publish
+      case .waiting, .pausing, .claimed: nil
+      }
+    if work[id] != expected { fault = "\(id) is \(job.state), and at \(String(describing: work[id]))" }
+    if case .waiting = job.state, job.reserved > 0 { fault = "\(id) waits with space" }
+    if job.state == .waiting(.duplicate), !isBrought(job, id) { fault = "\(id) waits for nobody" }
+    if (job.state == .claimed) != granted.contains(id) { fault = "\(id) is \(job.state), and granted" }
+    if job.state == .waiting(.path),
+      let holder = state.jobs.first(where: { isHolder($0, of: job.path) })?.value
+    {
+      if job.isUrgent, !holder.isUrgent, !holder.isClaim {
+        fault = "\(id) is urgent, and waits for who is not"
+      }
+    }
+  }
+
+  /// No path is at work twice, and who waits for one waits for somebody.
+  private mutating func checkPaths() {
+    for path in Set(state.jobs.values.map(\.path)) {
+      let holders = state.jobs.filter { isHolder($0, of: path) }
+      if holders.count > 1 { fault = "two are at work on \(path)" }
+      let isWaitedFor = state.jobs.values.contains { $0.path == path && $0.state == .waiting(.path) }
+      if isWaitedFor, holders.isEmpty { fault = "\(path) is waited for, and nobody is there" }
+    }
+  }
+
+  private func isHolder(_ job: (key: UInt64, value: TransferState.Job), of path: RelativePath) -> Bool {
+    guard job.value.path == path else { return false }
+    switch job.value.state {
+    case .waiting(.path), .waiting(.space), .waiting(.contents): return false
+    default: return true
+    }
   }
 
   private func isBrought(_ job: TransferState.Job, _ id: UInt64) -> Bool {
     state.jobs.contains { other, its in
       other != id && its.contents == job.contents && its.state != .waiting(.duplicate)
-        && its.state != .waiting(.contents) && its.state != .waiting(.space)
+        && its.state != .waiting(.contents) && its.state != .waiting(.space) && its.state != .waiting(.path)
     }
   }
 
   /// Nothing is at work: something may begin.
   private mutating func checkProgress() {
-    var after = state
-    if after.beginNext() != nil { return }
-    if state.isIdle, state.crampedCount > 0 || state.exhaustedCount > 0 { return }
+    for client in Self.clients {
+      guard let mine = state.clients[client], mine.jobs > 0 else { continue }
+      var after = state
+      if after.beginNext(client) != nil { return }
+      after = state
+      if after.retryForSpace(client) != nil { return }
+      if mine.isIdle, mine.exhaustedCount > 0 { return }
+    }
     fault = "all wait: \(state.jobs)"
   }
 }

@@ -45,10 +45,12 @@ import Testing
 
   /// Four failures that follow one another let all of them ask.
   @Test func failuresWidenTheWay() {
-    var twins = Duplicates(mostWaiting: 4096)
+    var twins = Duplicates()
     let jobs = (0..<4096).map { UInt64($0) }
     var asking: [UInt64] = []
-    for job in jobs where twins.admit(job, contents, mustBegin: false) == .first { asking.append(job) }
+    for job in jobs where twins.admit(job, contents, mostWaiting: 4096, mustBegin: false) == .first {
+      asking.append(job)
+    }
     #expect(asking == [0] && twins.waitingCount == 4095)
     var waves: [Int] = []
     while !asking.isEmpty {
@@ -58,14 +60,14 @@ import Testing
     #expect(waves == [1, 8, 64, 512, 3511])
     #expect(twins.waitingCount == 0)
     // There is leave to spare for those that come later.
-    #expect(twins.admit(5000, contents, mustBegin: false) == .first)
+    #expect(twins.admit(5000, contents, mostWaiting: 4096, mustBegin: false) == .first)
   }
 
   /// Those that may ask end one by one, and so do those that they let ask; nobody waits for nobody.
   @Test func whatWaitsIsLetGo() {
-    var twins = Duplicates(mostWaiting: 4096)
+    var twins = Duplicates()
     let jobs = (0..<100).map { UInt64($0) }
-    for job in jobs { _ = twins.admit(job, contents, mustBegin: false) }
+    for job in jobs { _ = twins.admit(job, contents, mostWaiting: 4096, mustBegin: false) }
     var asking: [UInt64] = [0]
     var ended = 0
     while let id = asking.popLast() {
@@ -73,10 +75,10 @@ import Testing
       ended += 1
     }
     #expect(ended == 100 && twins.waitingCount == 0)
-    #expect(twins.admit(100, contents, mustBegin: false) == .first)
-    #expect(twins.admit(101, contents, mustBegin: false) == .wait)
+    #expect(twins.admit(100, contents, mostWaiting: 4096, mustBegin: false) == .first)
+    #expect(twins.admit(101, contents, mostWaiting: 4096, mustBegin: false) == .wait)
     #expect(twins.over(100, contents, isPlaced: true).ready == [101])
-    #expect(twins.admit(102, contents, mustBegin: false) == .placed)
+    #expect(twins.admit(102, contents, mostWaiting: 4096, mustBegin: false) == .placed)
   }
 
   private var contents: Duplicates.Contents? { Duplicates.Contents(world.entry("f", Self.long)) }

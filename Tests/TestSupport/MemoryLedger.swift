@@ -186,6 +186,10 @@ extension MemoryLedger.State {
     case .dropName(let path): names[path] = nil
     case .activity(let list): activity = list
     case .fact(let name, let value): facts[name] = value
+    case .inPlace(let entries, let bytes):
+      for (name, more) in [(LedgerFact.entriesCurrent, UInt64(entries)), (.bytesCurrent, bytes)] {
+        if let known = facts[name].flatMap({ UInt64($0) }) { facts[name] = String(known + more) }
+      }
     }
   }
 

@@ -26,18 +26,19 @@ extension Agent {
 
   /// When the log is to tell next how far a pass is; nil when none is at work.
   func nextProgressLine(_ shared: Shared) -> Instant? {
-    shared.mirrors.values.compactMap { $0.work.map { $0.told + Self.progressPause } }.min()
+    shared.mirrors.values.lazy.flatMap(\.works).map { $0.told + Self.progressPause }.min()
   }
 
   /// Why a transfer of a pass is tried again: kept for the status, and told at first and once a minute while that goes on.
-  func tellTrouble(_ trouble: PassTrouble, of name: String, _ fields: Logger.Metadata) {
+  func tellTrouble(_ trouble: PassTrouble, of name: String, _ number: UInt64, _ fields: Logger.Metadata) {
     let now = parts.clock.monotonic()
-    let isDue = shared.withLock { shared -> Bool in
-      shared.mirrors[name]?.work?.trouble = trouble
-      let last = shared.mirrors[name]?.work?.toldTrouble
-      guard last.map({ now >= $0 + Self.progressPause }) ?? true else { return false }
-      shared.mirrors[name]?.work?.toldTrouble = now
-      return true
+    var isDue = false
+    shared.withLock { shared in
+      shared.mirrors[name]?.change(number) { work in
+        work.trouble = trouble
+        isDue = work.toldTrouble.map { now >= $0 + Self.progressPause } ?? true
+        if isDue { work.toldTrouble = now }
+      }
     }
     parts.log.tell(isDue ? .notice : .debug, trouble.text(now: moment.wall), fields)
   }
@@ -46,10 +47,11 @@ extension Agent {
   func tellProgress() {
     let now = parts.clock.monotonic()
     let due = shared.withLock { shared -> [(name: String, progress: PassProgress)] in
-      shared.mirrors.compactMap { name, mirror in
-        guard let work = mirror.work, now >= work.told + Self.progressPause else { return nil }
-        shared.mirrors[name]?.work?.told = now
-        return (name, work.progress)
+      shared.mirrors.flatMap { name, mirror in
+        mirror.works.filter { now >= $0.told + Self.progressPause }.map { work in
+          shared.mirrors[name]?.change(work.run) { $0.told = now }
+          return (name, work.progress)
+        }
       }
     }
     for (name, progress) in due.sorted(by: { $0.name < $1.name }) {

@@ -46,7 +46,7 @@ extension Agent {
     var actions: [AgentState.Action] = []
     for name in changes.removed {
       actions += shared.withLock { shared in
-        if shared.mirrors[name]?.work == nil { shared.mirrors[name] = nil }
+        if shared.mirrors[name]?.works.isEmpty == true { shared.mirrors[name] = nil }
         return shared.state.remove(name)
       }
       parts.log.tell(.notice, "removed from the settings", .of(mirror: name))

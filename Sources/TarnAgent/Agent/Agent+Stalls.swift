@@ -29,20 +29,18 @@ struct PassPace: Sendable {
 }
 
 extension Agent {
-  /// Tells the state which passes wait for a server, and which of them, and of the repairs, only transfer.
+  /// Tells the state which passes wait for a server.
   func noteStalled() {
     let now = parts.clock.monotonic()
     shared.withLock { shared in
-      var (stalled, transferring): (Set<String>, Set<String>) = ([], [])
+      var stalled: Set<String> = []
       for (name, mirror) in shared.mirrors {
         let snapshot = mirror.work?.progress.snapshot()
-        if snapshot?.phase == .transferring { transferring.insert(name) }
         let pace = snapshot.map { PassPace($0, before: mirror.work?.pace, now: now) }
         shared.mirrors[name]?.work?.pace = pace
         if pace?.isStalled(now: now) == true { stalled.insert(name) }
       }
       shared.state.setStalled(stalled)
-      shared.state.setTransferring(transferring)
     }
   }
 }

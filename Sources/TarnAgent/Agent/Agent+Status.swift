@@ -27,7 +27,7 @@ extension Agent {
       let transfers = budget.snapshot()
       document.transfers = transfers.running
       // Most of them wait in their mirror until the budget is asked for a place.
-      let inMirrors = shared.mirrors.values.reduce(0) { $0 + ($1.work?.progress.waiting ?? 0) }
+      let inMirrors = shared.mirrors.values.reduce(0) { $1.works.reduce($0) { $0 + $1.progress.waiting } }
       document.waiting = max(transfers.waiting, inMirrors)
       document.rate = transfers.bytesPerSecond
       document.rateLimit = rateLimit(shared)
@@ -79,14 +79,16 @@ extension Agent {
       document.watch.reason = "the next pass finds local changes"
     }
     settle(&document.problems, nextRun: document.nextRun, steering: mirror.steering)
-    document.run = mirror.work?.run
-    if mirror.work != nil { document.runKind = status?.isRepair == true ? "repair" : "pass" }
+    document.run = mirror.works.first?.run
+    if document.run != nil { document.runKind = mirror.work == nil ? "repair" : "pass" }
     document.lastRun = mirror.lastRun
     // Another process works at it: what the ledger says counts, as without an agent.
     if let process = document.process, process != getpid(), process != 0 { return document }
-    if let work = mirror.work {
-      show(work.progress.snapshot(), in: &document)
-      document.lastFailure = work.trouble?.text(now: now.wall)
+    if let work = mirror.works.first {
+      show(
+        mirror.works.dropFirst().reduce(work.progress.snapshot()) { $0.beside($1.progress.snapshot()) },
+        in: &document)
+      document.lastFailure = mirror.works.lazy.compactMap(\.trouble).first?.text(now: now.wall)
     } else if status?.isPaused == true {
       document.state = "paused"
       if let watched, document.watch.mode == "watching", !watched.book.isAsLeft {

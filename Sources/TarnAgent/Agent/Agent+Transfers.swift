@@ -84,10 +84,10 @@ extension Agent {
       return try keep(ControlAnswer("\(target) goes on, in the pass at work"))
     }
     guard let mirror = shared.withLock({ $0.mirrors[name] }) else { throw Self.gone(name) }
-    if mirror.work != nil, state(of: path, mirror.settings) == "pending" {
+    if !mirror.works.isEmpty, state(of: path, mirror.settings) == "pending" {
       return try keep(ControlAnswer("\(target) goes on: it waits for its turn in the pass at work"))
     }
-    return try keep(inNextPass(name, "\(target) goes on", isAtWork: mirror.work != nil))
+    return try keep(inNextPass(name, "\(target) goes on", isAtWork: !mirror.works.isEmpty))
   }
 
   /// What no pass is at work on, and is not in place, is for the next one.
@@ -98,7 +98,7 @@ extension Agent {
   ) throws(ControlFailure) -> ControlAnswer? {
     guard let settings = shared.withLock({ $0.mirrors[name]?.settings }) else { throw Self.gone(name) }
     let state = state(of: path, settings)
-    let isAtWork = shared.withLock { $0.mirrors[name]?.work } != nil
+    let isAtWork = shared.withLock { $0.mirrors[name]?.works.isEmpty == false }
     if state == "pending", isAtWork {
       return ControlAnswer("\(target) waits for its turn in the pass at work", wasSo: true)
     }

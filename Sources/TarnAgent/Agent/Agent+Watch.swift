@@ -60,9 +60,11 @@ struct WatchedMirror: Sendable {
   private static let eventsPause = Duration.seconds(30)
 
   /// Until there is something to look at or to tell, zero when there is; nil when there is not.
-  func wait(now: Instant) -> Duration? {
+  ///
+  /// - Parameter isReading: see `WatchState.wait`.
+  func wait(now: Instant, isReading: Bool = false) -> Duration? {
     let telling = events.isEmpty || !book.hasJournal ? nil : eventsDue.remaining(at: now)
-    return [telling, book.wait(now: now)].compactMap(\.self).min()
+    return [telling, book.wait(now: now, isReading: isReading)].compactMap(\.self).min()
   }
 }
 
@@ -197,8 +199,8 @@ extension Agent {
   func dueRepairs(_ shared: inout Shared) -> [AgentState.Action] {
     let now = parts.clock.monotonic()
     return shared.watched.keys.sorted().compactMap { name in
-      guard shared.watched[name]?.wait(now: now) == .zero else { return nil }
-      return shared.state.repair(name, now: moment)
+      guard wait(name, shared, now: now) == .zero else { return nil }
+      return shared.state.repair(name)
     }
   }
 
@@ -206,10 +208,14 @@ extension Agent {
   func repairWait(_ shared: Shared) -> Duration {
     guard shared.state.hasRepairPlace else { return .longest }
     let now = parts.clock.monotonic()
-    let waits = shared.watched.compactMap { name, watched in
-      shared.state.mayRepair(name) ? watched.wait(now: now) : nil
+    let waits = shared.watched.keys.compactMap { name in
+      shared.state.mayRepair(name) ? wait(name, shared, now: now) : nil
     }
     return waits.min() ?? .longest
+  }
+
+  private func wait(_ name: String, _ shared: Shared, now: Instant) -> Duration? {
+    shared.watched[name]?.wait(now: now, isReading: shared.isReading(name))
   }
 
   func startRepair(_ name: String, _ run: UInt64) {
@@ -218,43 +224,73 @@ extension Agent {
     let now = parts.clock.monotonic()
     let taken = shared.withLock { shared -> (AgentMirror, WatchID, [Region], [Event], Bool)? in
       guard let mirror = shared.mirrors[name], let id = shared.watched[name]?.id else { return nil }
-      shared.mirrors[name]?.work = AgentWork(run: run, progress: progress, stop: stop, told: now)
-      let regions = shared.watched[name]?.book.begin(now: now) ?? []
+      shared.mirrors[name]?.repairs.append(AgentWork(run: run, progress: progress, stop: stop, told: now))
+      let isReading = shared.isReading(name)
+      let regions = shared.watched[name]?.book.begin(now: now, isReading: isReading) ?? []
       let onlyCounts = shared.watched[name]?.book.onlyCounts == true
       return (mirror, id, regions, shared.watched[name]?.takeEvents() ?? [], onlyCounts)
     }
     guard let (mirror, id, regions, events, onlyCounts) = taken, !regions.isEmpty || !events.isEmpty else {
-      return repaired(name, nil, RepairOutcome(isDone: true), untold: [])
+      return repaired(Repair(mirror: name, run: run, watch: nil), RepairOutcome(isDone: true))
     }
-    let work = AgentPass(agent: self, mirror: mirror, progress: progress, stop: stop)
+    let repair = Repair(mirror: name, run: run, watch: id, regions: regions, events: events)
+    let work = AgentPass(agent: self, mirror: mirror, number: run, progress: progress, stop: stop)
     do {
-      _ = try WorkerThread.start(name: "tarn-pass", stackSize: 8 << 20) { [self] in
-        approveBefore(name, stop: stop)
-        let outcome = work.repair(regions, events, onlyCounts: onlyCounts)
-        // What was approved meanwhile.
-        approveBefore(name, stop: StopFlag())
-        repaired(name, id, outcome, untold: outcome.hasTold ? [] : events)
+      _ = try WorkerThread.start(name: "tarn-repair", stackSize: 8 << 20) { [self] in
+        var repair = repair
+        let outcome = work.repair(regions, events, onlyCounts: onlyCounts) { duration in
+          repair.isBringing = true
+          beginBringing(repair, looked: duration)
+        }
+        repaired(repair, outcome)
       }
     } catch {
-      repaired(name, id, RepairOutcome(PassFailure(translating: error)), untold: events)
+      repaired(repair, RepairOutcome(PassFailure(translating: error)))
     }
   }
 
-  /// - Parameters:
-  ///   - id: of whom it was; the mirror may be watched anew since. nil when nothing was looked at.
-  ///   - untold: events that are not in the journal.
-  private func repaired(_ name: String, _ id: WatchID?, _ outcome: RepairOutcome, untold: [Event]) {
+  /// A repair at work.
+  private struct Repair {
+    let mirror: String
+    let run: UInt64
+    /// Of whom it is; the mirror may be watched anew since. nil when nothing is looked at.
+    let watch: WatchID?
+    var regions: [Region] = []
+    var events: [Event] = []
+    /// It has looked at the folder.
+    var isBringing = false
+  }
+
+  /// Another repair may look at the folder.
+  private func beginBringing(_ repair: Repair, looked duration: Duration) {
+    let (now, random) = (parts.clock.monotonic(), parts.random.unit())
+    shared.change { shared in
+      if shared.watched[repair.mirror]?.id == repair.watch {
+        shared.watched[repair.mirror]?.book.beginBringing(looked: duration, now: now, random: random)
+      }
+      shared.state.looked(repair.mirror)
+      shared.wasWoken = true
+    }
+  }
+
+  private func repaired(_ repair: Repair, _ outcome: RepairOutcome) {
+    let name = repair.mirror
     let random = parts.random.unit()
     var (isNew, isBack) = (true, false)
     shared.change { shared in
       let now = moment
-      if shared.watched[name]?.id == id {
+      if shared.watched[name]?.id == repair.watch {
         let isUnborn = outcome.hasNoMirror && shared.watched[name]?.book.hasJournal == false
-        shared.watched[name]?.book.end(
-          isDone: outcome.isDone || isUnborn, isBusy: outcome.code == "folder-busy" || outcome.wasStopped,
-          wantsCount: outcome.wantsCount,
-          looked: outcome.lookTime, now: now.monotonic, random: random)
-        shared.watched[name]?.giveBack(untold, now: now.monotonic)
+        let isDone = outcome.isDone || isUnborn
+        if repair.isBringing {
+          shared.watched[name]?.book.brought(
+            repair.regions, isDone: isDone, wantsCount: outcome.wantsCount, now: now.monotonic)
+        } else {
+          shared.watched[name]?.book.end(
+            isDone: isDone, isBusy: outcome.isBusy, wantsCount: outcome.wantsCount,
+            looked: outcome.lookTime, now: now.monotonic, random: random)
+        }
+        shared.watched[name]?.giveBack(outcome.hasTold ? [] : repair.events, now: now.monotonic)
         isNew = shared.watched[name]?.trouble != outcome.message
         if !outcome.wasBlind || outcome.message != nil {
           shared.watched[name]?.trouble = outcome.isDone && !outcome.wasBlind ? nil : outcome.message
@@ -262,11 +298,12 @@ extension Agent {
         if outcome.hasTold { shared.watched[name]?.book.begunJournal() }
       }
       // That pass asked another folder.
-      isBack = id != nil && outcome.isDone && shared.mirrors[name]?.failure?.isOfFolder == true
+      isBack = repair.watch != nil && outcome.isDone && shared.mirrors[name]?.failure?.isOfFolder == true
       if isBack { shared.mirrors[name]?.failure = nil }
       shared.state.repaired(
-        name, needsPass: outcome.needsPass || isBack, endsBackOff: outcome.wasBlind || isBack, now: now)
-      shared.mirrors[name]?.work = nil
+        name, wasLooking: !repair.isBringing, needsPass: outcome.needsPass || isBack,
+        endsBackOff: outcome.wasBlind || isBack, now: now)
+      shared.mirrors[name]?.repairs.removeAll { $0.run == repair.run }
       shared.dropIfRemoved(name)
       shared.wasWoken = true
     }
@@ -307,7 +344,7 @@ struct RepairOutcome: Sendable {
   /// No mirror is there. Where there never was one, its first pass makes it; where there was one, it may come back, and with
   /// it what was to be looked at.
   var hasNoMirror = false
-  /// By an order, or for a pass: that says nothing of the folder.
+  /// By an order, or by another manifest: that says nothing of the folder.
   var wasStopped = false
   var needsPass = false
   /// It did not know what is wanted by these settings, and can tell nothing of what changed: only a pass can.
@@ -324,13 +361,16 @@ struct RepairOutcome: Sendable {
 
   init(isDone: Bool) { self.isDone = isDone }
 
+  /// What kept it from its work is over soon.
+  var isBusy: Bool { code == "folder-busy" || wasStopped }
+
   /// - Parameters:
   ///   - isWholeLook: at all of the folder, as after each start: nobody knows that anything changed.
   ///   - command: what brings a pass, where none comes by itself.
   init(_ report: RepairReport, isWholeLook: Bool, command: String?) {
-    wasStopped = report.report.wasStopped
+    wasStopped = report.report.wasStopped || report.isSuperseded
     isDone = !wasStopped
-    hasTold = true
+    hasTold = report.hasJournal
     // Of a mirror that no pass of an agent has read so far its schedule says when.
     needsPass = report.needsPass && !(report.hasNoCatalog && isWholeLook && !report.hadCatalog)
     wasBlind = needsPass && report.hasNoCatalog

@@ -69,6 +69,9 @@ package final class Agent: Sendable {
     var watchNames: [WatchID: String] = [:]
     var lastWatch: UInt64 = 0
 
+    /// A pass of the mirror is at work, and has not looked at the folder so far.
+    func isReading(_ name: String) -> Bool { mirrors[name]?.work?.hasLooked == false }
+
     /// Nothing is at work in the mirror any more: one that the settings had no longer goes now.
     mutating func dropIfRemoved(_ name: String) {
       if !state.isKnown(name) { mirrors[name] = nil }
@@ -162,7 +165,7 @@ package final class Agent: Sendable {
       let (actions, isIdle, isOver) = shared.withLock { shared -> ([AgentState.Action], Bool, Bool) in
         var actions = shared.state.advance(now: moment) { parts.random.unit() }
         actions += dueRepairs(&shared)
-        let isIdle = shared.state.running.isEmpty
+        let isIdle = shared.state.isIdle
         return (actions, isIdle, shared.isEnding && isIdle)
       }
       // What passes needed goes back to the system: it may be hours until the next one.
@@ -207,7 +210,7 @@ package final class Agent: Sendable {
     let (actions, stops) = shared.change { shared -> ([AgentState.Action], [StopFlag]) in
       shared.isEnding = true
       shared.wasWoken = true
-      return (shared.state.end(), shared.mirrors.values.compactMap { $0.work?.stop })
+      return (shared.state.end(), shared.mirrors.values.flatMap { $0.works.map(\.stop) })
     }
     for action in actions { carryOut(action) }
     // Also of approvals after a pass that was asked to end before.
@@ -261,7 +264,8 @@ package final class Agent: Sendable {
 
   func carryOut(_ action: AgentState.Action) {
     switch action {
-    case .stop(let name): shared.withLock { $0.mirrors[name]?.work?.stop }?.set()
+    case .stop(let name):
+      for work in shared.withLock({ $0.mirrors[name]?.works ?? [] }) { work.stop.set() }
     case .start(let name, let run): start(name, run)
     case .repair(let name, let run): startRepair(name, run)
     }
@@ -281,7 +285,7 @@ package final class Agent: Sendable {
       return shared.mirrors[name]
     }
     guard let mirror else { return ended(name, run, RunOutcome(Self.gone)) }
-    let work = AgentPass(agent: self, mirror: mirror, progress: progress, stop: stop)
+    let work = AgentPass(agent: self, mirror: mirror, number: run, progress: progress, stop: stop)
     let since = parts.clock.monotonic()
     do {
       _ = try WorkerThread.start(name: "tarn-pass", stackSize: 8 << 20) { [self] in
@@ -317,7 +321,6 @@ package final class Agent: Sendable {
         shared.mirrors[name]?.work = nil
         shared.mirrors[name]?.lastRun = result.lastRun(max(run, withdrawn))
         shared.mirrors[name]?.withdrawn = nil
-        shared.watched[name]?.book.passEnded(now: parts.clock.monotonic())
         if result.outcome != .cancelled, result.outcome != .busy {
           shared.mirrors[name]?.failure = result.failure
           shared.mirrors[name]?.busy = nil
@@ -381,6 +384,7 @@ package final class Agent: Sendable {
       mirror.approved = kept?.approved
       // A pass that still ends belongs to the mirror that had the name before.
       mirror.work = shared.mirrors[settings.name]?.work
+      mirror.repairs = shared.mirrors[settings.name]?.repairs ?? []
       mirror.withdrawn = shared.mirrors[settings.name]?.withdrawn
       shared.mirrors[settings.name] = mirror
       budget.setPriority(TransferPriority(mirror.priority), mirror: settings.name)

@@ -10,6 +10,8 @@ struct AgentWork: Sendable {
   let progress: PassProgress
   /// Ends it, or the approval that it carries out at the moment.
   var stop: StopFlag
+  /// Of a pass: it has looked at the folder, or found that it need not.
+  var hasLooked = false
   /// nil of a repair.
   var rateControl: RateControl?
   /// When the log last told of it.
@@ -25,8 +27,10 @@ struct AgentWork: Sendable {
 /// One mirror of a running agent: its settings, and what is at work.
 struct AgentMirror: Sendable {
   var settings: MirrorSettings
-  /// From the beginning of a pass or a repair to its end.
+  /// The pass at work, from its beginning to its end.
   var work: AgentWork?
+  /// The repairs at work, the oldest first.
+  var repairs: [AgentWork] = []
   /// The number of a pass that was cancelled before it began: who waits for it hears of the end of the one at work, which may not
   /// have begun its work so far.
   var withdrawn: UInt64?
@@ -45,6 +49,19 @@ struct AgentMirror: Sendable {
   var busy: String?
   /// How the last pass ended, for who waits for it.
   var lastRun: StatusDocument.LastRun?
+
+  /// What is at work, the pass first.
+  var works: [AgentWork] { (work.map { [$0] } ?? []) + repairs }
+
+  /// Changes what is at work under a number.
+  mutating func change(_ run: UInt64, _ body: (inout AgentWork) -> Void) {
+    if work?.run == run {
+      work.map { known in
+        var known = known; body(&known); work = known
+      }
+    }
+    if let index = repairs.firstIndex(where: { $0.run == run }) { body(&repairs[index]) }
+  }
 
   init(_ settings: MirrorSettings) {
     self.settings = settings

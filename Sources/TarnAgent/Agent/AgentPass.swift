@@ -5,10 +5,11 @@ import TarnCore
 import TarnEngine
 import TarnRuntime
 
-/// One pass of a mirror of the agent's, on a thread of its own: the pass of `tarn sync`.
+/// One pass of a mirror of the agent's, or a repair, on a thread of its own: the pass of `tarn sync`.
 struct AgentPass: Sendable {
   let agent: Agent
   let mirror: AgentMirror
+  let number: UInt64
   let progress: PassProgress
   let stop: StopFlag
 
@@ -27,18 +28,14 @@ struct AgentPass: Sendable {
     guard let ownWrites = agent.shared.withLock({ $0.watched[name]?.ownWrites }) else { return nil }
     return WatchedFolder(
       ownWrites: ownWrites,
-      isAsLeft: { [agent] in agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true } },
-      watchEvents: { [agent] in agent.shared.withLock { $0.watched[name]?.takeEvents() ?? [] } },
-      localChanges: { [agent] hasLooked in
-        let now = agent.parts.clock.monotonic()
-        return agent.shared.withLock {
-          $0.watched[name]?.book.lend(hasLooked: hasLooked, now: now) ?? []
-        }
-      })
+      isAsLeft: { [agent] in agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true } })
   }
 
-  func repair(_ regions: [Region], _ events: [Event], onlyCounts: Bool) -> RepairOutcome {
-    let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
+  /// - Parameter looked: called once it has looked at the folder, if something is to be brought: with what that took.
+  func repair(
+    _ regions: [Region], _ events: [Event], onlyCounts: Bool, looked: (Duration) -> Void
+  ) -> RepairOutcome {
+    let observer = AgentObserver(mirror: mirror.settings.name, agent: agent, number: number)
     let what = regions == [.everything] ? "everything" : Units.count(regions.count, "part") + " of the folder"
     agent.parts.log.tell(
       .debug, onlyCounts ? "counts what is in place" : "looks at \(what)",
@@ -46,7 +43,7 @@ struct AgentPass: Sendable {
     do throws(PassFailure) {
       let report = try agent.parts.tarn.repair(
         regions, events: events, onlyCounts: onlyCounts, request, observer: observer, progress: progress,
-        stop: stop)
+        stop: stop, looked: looked)
       agent.shared.withLock { $0.mirrors[mirror.settings.name]?.busy = nil }
       let name = mirror.settings.name
       let command = mirror.settings.rhythm == .command ? "tarn sync \(ShellWord.quote(name))" : nil
@@ -63,7 +60,7 @@ struct AgentPass: Sendable {
 
   func run() -> RunOutcome {
     let request = request
-    let observer = AgentObserver(mirror: mirror.settings.name, agent: agent)
+    let observer = AgentObserver(mirror: mirror.settings.name, agent: agent, number: number)
     agent.parts.log.tell(.info, "a pass begins", .of(mirror: mirror.settings.name))
     do throws(PassFailure) {
       if request.isDryRun {
@@ -108,6 +105,8 @@ struct AgentPass: Sendable {
 struct AgentObserver: PassObserver {
   let mirror: String
   let agent: Agent
+  /// Of the pass or repair.
+  let number: UInt64
 
   func pass(_ event: PassEvent) {
     let log = agent.parts.log
@@ -121,6 +120,8 @@ struct AgentObserver: PassObserver {
       log.tell(.debug, phase.rawValue, fields)
     case .planned(let report):
       agent.begunJournal(mirror)
+      agent.shared.withLock { $0.mirrors[mirror]?.change(number) { $0.hasLooked = true } }
+      agent.wake()
       if report.counts.planned > 0 { log.tell(.info, PassWords.planned(report), fields) }
       return
     case .action: return
@@ -136,7 +137,8 @@ struct AgentObserver: PassObserver {
         .warning, "\(problem.kind.rawValue): \(Printable.escape(problem.name)): \(problem.message)", fields)
     case .retrying(let path, let message, let seconds):
       fields["path"] = .string(path.printable)
-      agent.tellTrouble(PassTrouble(message, pause: seconds, now: agent.moment.wall), of: mirror, fields)
+      agent.tellTrouble(
+        PassTrouble(message, pause: seconds, now: agent.moment.wall), of: mirror, number, fields)
     case .feedRetrying(let message, let seconds, let isAsked):
       // Also where a redirect led to another host.
       if isAsked { agent.setAsked(mirror, seconds) }
@@ -152,7 +154,7 @@ struct AgentObserver: PassObserver {
   }
 
   private func tell(trouble: PassTrouble?) {
-    agent.shared.withLock { $0.mirrors[mirror]?.work?.trouble = trouble }
+    agent.shared.withLock { $0.mirrors[mirror]?.change(number) { $0.trouble = trouble } }
   }
 }
 

@@ -235,6 +235,8 @@ package enum LedgerChange: Sendable, Equatable {
   case activity([Activity])
   /// A small named fact: the feed, the policy, times of the last pass. nil removes it.
   case fact(LedgerFact, String?)
+  /// Adds to the numbers of what is in place: `entries-current` and `bytes-current`, where they are known.
+  case inPlace(entries: Int, bytes: UInt64)
 }
 
 /// The record of one mirror. Blocking; any thread; one writer (the folder's lock), readers beside it.

@@ -31,8 +31,8 @@ package struct WatchState: Sendable {
   private var allSince: Instant?
   /// What a repair looks at now.
   private var taken: [Region] = []
-  /// What the pass at work was told to look at.
-  private var lent: [Region] = []
+  /// Repairs that have looked, and bring what they found to be missing.
+  private var bringing = 0
   /// When all of it is to be looked at in any case.
   private var nextLook: Instant
   /// When it is to be counted what is in place; nil when that is known.
@@ -139,32 +139,47 @@ package struct WatchState: Sendable {
   /// Nothing changed since the last look at it, as far as anybody can tell.
   package var isAsLeft: Bool {
     guard case .watching = sight else { return false }
-    return dirt.isEmpty && held.isEmpty && allSince == nil && taken.isEmpty && lent.isEmpty
+    return dirt.isEmpty && held.isEmpty && allSince == nil && taken.isEmpty && bringing == 0
   }
 
-  /// Until a repair is due, zero when it is; nil while one is at work, and for a folder that nobody watches.
-  package func wait(now: Instant) -> Duration? {
+  /// Until a repair is due, zero when it is; nil while one looks at the folder, and for a folder that nobody watches.
+  ///
+  /// - Parameter isReading: a pass is at work that has not looked at the folder so far, and will.
+  package func wait(now: Instant, isReading: Bool = false) -> Duration? {
     guard sight != .off, taken.isEmpty else { return nil }
-    var due = min(nextLook, nextCount ?? .distantFuture)
-    if allSince != nil { due = Instant() }
+    var due = Instant.distantFuture
+    if looksAtAll(beside: isReading) {
+      due = allSince == nil ? min(nextLook, nextCount ?? .distantFuture) : Instant()
+    }
     if let dirty = dirt.dueAt { due = min(due, dirty) }
     if let released = held.values.min() { due = min(due, released) }
     due = max(due, notBefore)
     return due.remaining(at: now)
   }
 
+  /// Two looks at everything at a time are one too many, unless they are short.
+  private func looksAtAll(beside isReading: Bool) -> Bool {
+    !isReading || lastWhole.map { $0 <= Self.shortLook } ?? false
+  }
+
   /// A repair begins.
   ///
+  /// - Parameter isReading: a pass is at work that has not looked at the folder so far, and will.
   /// - Returns: what it has to look at; empty when nothing is due.
-  package mutating func begin(now: Instant) -> [Region] {
-    guard wait(now: now) == .zero else { return [] }
+  package mutating func begin(now: Instant, isReading: Bool = false) -> [Region] {
+    guard wait(now: now, isReading: isReading) == .zero else { return [] }
     release(now: now)
     let scope = dirt.takeAll()
-    let isWhole = allSince != nil || now >= nextLook
+    let mayBeWhole = looksAtAll(beside: isReading)
+    if !mayBeWhole, scope == .everything || scope == nil {
+      if scope != nil { allSince = allSince ?? now }
+      return []
+    }
+    let isWhole = mayBeWhole && (allSince != nil || now >= nextLook)
     // What changed goes first, and counts once it is done.
     onlyCounts = !isWhole && scope == nil
     taken = isWhole || onlyCounts ? [.everything] : scope?.regions ?? []
-    allSince = nil
+    if mayBeWhole { allSince = nil }
     if taken == [.everything] { nextCount = nil }
     count(taken, now: now)
     return taken
@@ -234,7 +249,6 @@ package struct WatchState: Sendable {
     random: Double
   ) {
     guard !taken.isEmpty else { return }
-    giveBackLent(now: now)
     let isWhole = taken.contains(.everything)
     guard isDone else {
       failures = isBusy ? 1 : failures + 1
@@ -244,59 +258,60 @@ package struct WatchState: Sendable {
       notBefore = now + .seconds(Self.backOff.ceiling(failures))
       return
     }
+    endLook(took: duration, now: now, random: random)
+    if wantsCount, !isWhole { wantCount(now: now) }
+  }
+
+  private mutating func endLook(took duration: Duration, now: Instant, random: Double) {
+    let isWhole = taken.contains(.everything)
     failures = 0
     taken = []
     // Half of the time at most, whatever somebody does to the folder.
     notBefore = now + (isWhole ? duration : min(duration, Self.shortLook))
-    if isWhole {
-      (lastWhole, lastCount) = (duration, now)
-      looked(now: now, random: random)
-    } else if wantsCount {
-      let pause = max(Self.leastCount, (lastWhole ?? .zero) * 20)
-      nextCount = min(nextCount ?? .distantFuture, max(now, lastCount + pause))
+    guard isWhole else { return }
+    (lastWhole, lastCount) = (duration, now)
+    looked(now: now, random: random)
+  }
+
+  private mutating func wantCount(now: Instant) {
+    let pause = max(Self.leastCount, (lastWhole ?? .zero) * 20)
+    nextCount = min(nextCount ?? .distantFuture, max(now, lastCount + pause))
+  }
+
+  /// The repair at work has looked at all of its regions, and brings what is missing there: another one may look meanwhile.
+  /// `brought` tells its end.
+  ///
+  /// - Parameter duration: what the look took.
+  package mutating func beginBringing(looked duration: Duration, now: Instant, random: Double) {
+    guard !taken.isEmpty else { return }
+    bringing += 1
+    endLook(took: duration, now: now, random: random)
+  }
+
+  /// A repair that had looked has ended.
+  ///
+  /// - Parameters:
+  ///   - regions: that it was about.
+  ///   - isDone: otherwise they are to be looked at again, after a moment.
+  ///   - wantsCount: as for `end`.
+  package mutating func brought(_ regions: [Region], isDone: Bool, wantsCount: Bool, now: Instant) {
+    bringing = max(0, bringing - 1)
+    guard !isDone else {
+      if wantsCount, regions != [.everything] { wantCount(now: now) }
+      return
     }
+    if regions == [.everything] {
+      allSince = allSince ?? now
+    } else {
+      for region in regions { giveBack(region, now: now) }
+    }
+    notBefore = max(notBefore, now + .seconds(Self.backOff.ceiling(1)))
   }
 
   private static let shortLook = Duration.seconds(1)
 
   /// Between two countings at least.
   private static let leastCount = Duration.seconds(1)
-
-  /// What changed while a pass or a repair is at work, for it to look at between its transfers: hints, which come back with
-  /// `passEnded`, or with the end of the repair. How often it looks at everything is for it to say.
-  ///
-  /// - Parameter hasLooked: it will not look at all of the folder any more by itself.
-  /// - Returns: everything beside its parts, where it is to be looked at.
-  package mutating func lend(hasLooked: Bool, now: Instant) -> [Region] {
-    guard sight != .off else { return [] }
-    release(now: now)
-    var regions: [Region] = []
-    if let due = dirt.dueAt, now >= due { regions = dirt.takeAll()?.regions ?? [] }
-    if regions.contains(.everything) { (allSince, regions) = (now, []) }
-    count(regions, now: now)
-    let isShort = lastWhole.map { $0 <= Self.shortLook } ?? false
-    if allSince != nil, hasLooked || isShort {
-      (allSince, lent) = (nil, [.everything])
-      return lent + regions
-    }
-    if lent != [.everything] {
-      lent = lent.count + regions.count > Self.mostLent ? [.everything] : lent + regions
-    }
-    return regions
-  }
-
-  private static let mostLent = 4096
-
-  /// No pass is at work any more.
-  package mutating func passEnded(now: Instant) {
-    giveBackLent(now: now)
-  }
-
-  private mutating func giveBackLent(now: Instant) {
-    if lent.contains(.everything) { allSince = now }
-    for region in lent where region != .everything { giveBack(region, now: now) }
-    lent = []
-  }
 
   /// A pass has looked at everything.
   ///

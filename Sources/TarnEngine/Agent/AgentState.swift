@@ -12,7 +12,7 @@ package struct AgentState: Sendable {
     case start(mirror: String, run: UInt64)
     /// Brings into line what changed in the folder, without asking the feed; its end is told by `repaired`.
     case repair(mirror: String, run: UInt64)
-    /// Asks the pass to end; its end is told by `ended`.
+    /// Asks what is at work to end: a pass, whose end is told by `ended`, and a repair, whose end is told by `repaired`.
     case stop(mirror: String)
   }
 
@@ -22,21 +22,20 @@ package struct AgentState: Sendable {
     var run: UInt64?
     /// The number that was promised to who asked; the next pass has it.
     var promised: UInt64?
-    /// Is asked to end already.
+    /// What is at work is asked to end already.
     var isStopping = false
-    /// No longer among the settings: goes once its pass has ended.
+    /// Repairs at work, beside a pass or alone.
+    var repairs = 0
+    /// One of them looks at the folder.
+    var isLooking = false
+    /// No longer among the settings: goes once nothing of it is at work.
     var isRemoved = false
-    /// What is at work is a repair.
-    var isRepair = false
-    /// When the repair at work began, by the monotonic clock.
-    var repairBegan = Instant()
-    /// What a repair may take before a pass that is due ends it: passes that fail before they come to what it brings would
-    /// else make it begin anew for ever.
-    var repairPatience = Duration.zero
     /// Its pass, by a pause that still holds.
     var wasEndedByPause = false
     /// The settings were changed: another pass follows the one that was asked to end.
     var isChanged = false
+
+    var isAtWork: Bool { run != nil || repairs > 0 }
   }
 
   /// Longest time between two looks, for the wall clock may be set.
@@ -51,14 +50,12 @@ package struct AgentState: Sendable {
   /// So many repairs look at their folders at a time, beside the passes; they hold no place.
   package static let mostRepairs = 4
 
-  /// So many repairs transfer at a time, which may take hours: each is a few threads, and the places of transfers are the limit.
-  package static let mostTransferringRepairs = 64
-
-  /// After the first repair that a pass ended.
-  private static let leastPatience = Duration.seconds(60)
+  /// So many repairs of a mirror bring what they found, which may take hours, and of all mirrors: each is a thread, and the places of
+  /// transfers are the limit.
+  package static let mostRepairsOfOne = 16
+  package static let mostRepairsOfAll = 128
 
   private var stalled: Set<String> = []
-  private var transferring: Set<String> = []
   private var mirrors: [String: Mirror] = [:]
   private var lastRun: UInt64 = 0
   private var isEnding = false
@@ -71,6 +68,9 @@ package struct AgentState: Sendable {
 
   /// Passes at work.
   package var running: [String] { mirrors.filter { $0.value.run != nil }.keys.sorted() }
+
+  /// No pass and no repair is at work.
+  package var isIdle: Bool { !mirrors.values.contains(where: \.isAtWork) }
 
   package func isKnown(_ name: String) -> Bool { mirrors[name].map { !$0.isRemoved } ?? false }
 
@@ -85,27 +85,22 @@ package struct AgentState: Sendable {
   package struct MirrorStatus: Sendable {
     package var history: RunSchedule.History
     package var isPaused: Bool
-    /// What is at work is a repair.
-    package var isRepair: Bool
   }
 
   package func status(of name: String) -> MirrorStatus? {
     mirrors[name].map {
-      MirrorStatus(history: $0.schedule.history, isPaused: $0.schedule.isPaused, isRepair: $0.isRepair)
+      MirrorStatus(history: $0.schedule.history, isPaused: $0.schedule.isPaused)
     }
   }
 
   /// Those of the passes at work that wait for a server.
   package mutating func setStalled(_ names: Set<String>) { stalled = names }
 
-  /// Those of the passes and repairs at work that have looked at their folders.
-  package mutating func setTransferring(_ names: Set<String>) { transferring = names }
-
   /// What the server of the pass at work asked for, in seconds; nil once it has answered. Of a repair it says nothing.
   ///
   /// - Returns: whether that is another wish than before.
   package mutating func setAsked(_ name: String, _ seconds: Double?, now: Moment) -> Bool {
-    guard mirrors[name]?.isRepair == false else { return false }
+    guard mirrors[name]?.run != nil else { return false }
     return mirrors[name]?.schedule.setAsked(seconds, now: now) ?? false
   }
 
@@ -122,7 +117,8 @@ package struct AgentState: Sendable {
   ) {
     if mirrors[name] != nil {
       mirrors[name]?.isRemoved = false
-      mirrors[name]?.isChanged = true
+      let hasPass = run(of: name) != nil
+      mirrors[name]?.isChanged = hasPass
       mirrors[name]?.schedule.setTiming(timing, now: now)
       return
     }
@@ -151,13 +147,14 @@ package struct AgentState: Sendable {
     mirrors[name]?.schedule.setTiming(timing, now: now)
     if isOtherFeed { mirrors[name]?.schedule.forgetFeed(now: now) }
     if isOtherFeed || isOtherWork { mirrors[name]?.schedule.want(now: now, endsBackOff: true) }
-    guard mirrors[name]?.run != nil else { return [] }
-    mirrors[name]?.isChanged = true
+    guard mirrors[name]?.isAtWork == true else { return [] }
+    let hasPass = run(of: name) != nil
+    mirrors[name]?.isChanged = hasPass
     return stop(name)
   }
 
   package mutating func remove(_ name: String) -> [Action] {
-    guard mirrors[name]?.run != nil else {
+    guard mirrors[name]?.isAtWork == true else {
       mirrors[name] = nil
       return []
     }
@@ -168,7 +165,7 @@ package struct AgentState: Sendable {
   /// The agent ends: nothing is started any more.
   package mutating func end() -> [Action] {
     isEnding = true
-    return running.flatMap { stop($0) }
+    return mirrors.keys.sorted().flatMap { stop($0) }
   }
 
   // MARK: - Commands
@@ -195,8 +192,8 @@ package struct AgentState: Sendable {
       mirrors[name]?.wasEndedByPause = false
       return []
     }
-    let isPass = run(of: name) != nil && mirrors[name]?.isRepair == false
-    mirrors[name]?.wasEndedByPause = isPass
+    let hasPass = run(of: name) != nil
+    mirrors[name]?.wasEndedByPause = hasPass
     return stop(name)
   }
 
@@ -213,17 +210,17 @@ package struct AgentState: Sendable {
   ///
   /// - Returns: nil when nothing is at work, and nobody waits for a pass.
   package mutating func cancel(_ name: String) -> Cancelled? {
-    guard let mirror = mirrors[name], mirror.run != nil || mirror.promised != nil else { return nil }
+    guard let mirror = mirrors[name], mirror.isAtWork || mirror.promised != nil else { return nil }
     mirrors[name]?.schedule.withdraw()
     mirrors[name]?.promised = nil
     mirrors[name]?.isChanged = false
     mirrors[name]?.wasEndedByPause = false
     return Cancelled(
-      actions: stop(name), withdrawn: mirror.promised, hasPass: mirror.run != nil && !mirror.isRepair)
+      actions: stop(name), withdrawn: mirror.promised, hasPass: mirror.run != nil)
   }
 
   private mutating func stop(_ name: String) -> [Action] {
-    guard let mirror = mirrors[name], mirror.run != nil, !mirror.isStopping else { return [] }
+    guard let mirror = mirrors[name], mirror.isAtWork, !mirror.isStopping else { return [] }
     mirrors[name]?.isStopping = true
     return [.stop(mirror: name)]
   }
@@ -239,68 +236,70 @@ package struct AgentState: Sendable {
     _ name: String, _ outcome: RunSchedule.Outcome, hints: RunSchedule.Hints, hasReadFeed: Bool = false,
     now: Moment, random: Double
   ) {
-    guard let mirror = takeEnd(name) else { return }
+    guard let mirror = mirrors[name], mirror.run != nil else { return }
+    mirrors[name]?.run = nil
+    guard goesOn(name) else { return }
     if hasReadFeed { mirrors[name]?.schedule.hasReadFeed() }
     mirrors[name]?.schedule.end(
       outcome, hints: hints, isCutShort: isEnding && outcome == .cancelled, now: now, random: random)
-    if outcome == .succeeded || outcome == .held { mirrors[name]?.repairPatience = .zero }
     if mirror.isChanged {
       mirrors[name]?.isChanged = false
       if !mirror.schedule.isPaused { _ = ask(name) }
     }
   }
 
-  /// - Returns: as it was; nil when nothing was at work, or the mirror is no longer among the settings.
-  private mutating func takeEnd(_ name: String) -> Mirror? {
-    guard let mirror = mirrors[name], mirror.run != nil else { return nil }
-    guard !mirror.isRemoved else {
-      mirrors[name] = nil
-      return nil
-    }
-    mirrors[name]?.run = nil
+  /// Something of the mirror has ended.
+  ///
+  /// - Returns: false when it is no longer among the settings.
+  private mutating func goesOn(_ name: String) -> Bool {
+    guard let mirror = mirrors[name], !mirror.isAtWork else { return mirrors[name]?.isRemoved == false }
     mirrors[name]?.isStopping = false
-    mirrors[name]?.isRepair = false
-    return mirror
+    if mirror.isRemoved { mirrors[name] = nil }
+    return !mirror.isRemoved
   }
 
   // MARK: - Repairs
 
   /// Whether the mirror lets it; `hasRepairPlace` says whether another may be at work at all.
   package func mayRepair(_ name: String) -> Bool {
-    guard !isEnding, let mirror = mirrors[name], mirror.run == nil, !mirror.isRemoved else { return false }
+    guard !isEnding, let mirror = mirrors[name], !mirror.isRemoved, !mirror.isStopping, !mirror.isLooking,
+      mirror.repairs < Self.mostRepairsOfOne
+    else { return false }
     return !mirror.schedule.isPaused
   }
 
   /// The same for all mirrors: it looks at each.
   package var hasRepairPlace: Bool {
-    var (all, free) = (0, 0)
-    for (name, mirror) in mirrors where mirror.isRepair {
-      all += 1
-      if transferring.contains(name) { free += 1 }
-    }
-    return all - min(Self.mostTransferringRepairs, free) < Self.mostRepairs
+    let (looking, all) = mirrors.values.reduce((0, 0)) { ($0.0 + ($1.isLooking ? 1 : 0), $0.1 + $1.repairs) }
+    return looking < Self.mostRepairs && all < Self.mostRepairsOfAll
   }
 
   /// Begins a repair, if one may be at work now.
-  package mutating func repair(_ name: String, now: Moment) -> Action? {
+  package mutating func repair(_ name: String) -> Action? {
     guard mayRepair(name), hasRepairPlace else { return nil }
     lastRun += 1
-    mirrors[name]?.run = lastRun
-    mirrors[name]?.isRepair = true
-    mirrors[name]?.repairBegan = now.monotonic
+    mirrors[name]?.repairs += 1
+    mirrors[name]?.isLooking = true
     return .repair(mirror: name, run: lastRun)
   }
+
+  /// The repair that looks at the folder has done so, and brings what it found: another one may look.
+  package mutating func looked(_ name: String) { mirrors[name]?.isLooking = false }
 
   /// A repair has ended.
   ///
   /// - Parameters:
+  ///   - wasLooking: `looked` was not told of it.
   ///   - needsPass: it could not bring all into line: a pass is to look soon, unless the mirror runs by command only, or backs off.
   ///   - endsBackOff: that pass does not wait for the back-off.
-  package mutating func repaired(_ name: String, needsPass: Bool, endsBackOff: Bool = false, now: Moment) {
-    guard let mirror = takeEnd(name) else { return }
-    if !mirror.isStopping { mirrors[name]?.repairPatience = .zero }
+  package mutating func repaired(
+    _ name: String, wasLooking: Bool = true, needsPass: Bool, endsBackOff: Bool = false, now: Moment
+  ) {
+    guard mirrors[name]?.repairs ?? 0 > 0 else { return }
+    mirrors[name]?.repairs -= 1
+    if wasLooking { mirrors[name]?.isLooking = false }
+    guard goesOn(name) else { return }
     if needsPass { mirrors[name]?.schedule.want(now: now, endsBackOff: endsBackOff) }
-    if mirror.isChanged { mirrors[name]?.isChanged = false }
   }
 
   // MARK: - What is due
@@ -311,7 +310,7 @@ package struct AgentState: Sendable {
   package mutating func advance(now: Moment, random: () -> Double) -> [Action] {
     guard !isEnding else { return [] }
     var due: [(name: String, isAsked: Bool, at: Timestamp)] = []
-    for name in mirrors.keys.sorted() where waitToBegin(name, now: now) == .zero {
+    for name in mirrors.keys.sorted() where mayBegin(name) {
       guard let next = mirrors[name]?.schedule.next(now: now, random: random()), next.wait == .zero else {
         continue
       }
@@ -323,33 +322,21 @@ package struct AgentState: Sendable {
     }
     // Who ran longest ago goes first, so that with more mirrors than places each has its turn.
     due.sort { ($0.isAsked ? 0 : 1, $0.at, $0.name) < ($1.isAsked ? 0 : 1, $1.at, $1.name) }
-    let passes = running.filter { mirrors[$0]?.isRepair == false }
+    let passes = running
     var count = passes.count - min(Self.mostStalled, passes.count { stalled.contains($0) })
     var actions: [Action] = []
     for mirror in due {
       guard count < mostPasses || (mirror.isAsked && count == mostPasses) else { continue }
       count += 1
-      // Its repair makes way: the pass looks at all that it was about.
-      if let repair = mirrors[mirror.name], repair.run != nil {
-        let took = now.monotonic.elapsed(since: repair.repairBegan)
-        mirrors[mirror.name]?.repairPatience = max(Self.leastPatience, took * 2)
-        actions += stop(mirror.name)
-        continue
-      }
       actions.append(.start(mirror: mirror.name, run: begin(mirror.name, now: now)))
     }
     return actions
   }
 
-  /// Until a pass of the mirror may begin, were it due; nil while something is at work that is not ended for it. A
-  /// repair that transfers, which may take hours, makes way; each time that passes did not get to what it brings it has twice as
-  /// long, but not where somebody asks.
-  private func waitToBegin(_ name: String, now: Moment) -> Duration? {
-    guard let mirror = mirrors[name], !mirror.isRemoved else { return nil }
-    guard mirror.run != nil else { return .zero }
-    guard mirror.isRepair, !mirror.isStopping, transferring.contains(name) else { return nil }
-    guard mirror.promised == nil else { return .zero }
-    return (mirror.repairBegan + mirror.repairPatience).remaining(at: now.monotonic)
+  /// Whether a pass of the mirror may begin, were it due.
+  private func mayBegin(_ name: String) -> Bool {
+    guard let mirror = mirrors[name] else { return false }
+    return mirror.run == nil && !mirror.isRemoved && !mirror.isStopping
   }
 
   private mutating func begin(_ name: String, now: Moment) -> UInt64 {
@@ -374,8 +361,7 @@ package struct AgentState: Sendable {
   package mutating func wait(now: Moment, random: () -> Double) -> Duration {
     var least = Self.longestWait
     for name in Array(mirrors.keys) {
-      guard let patience = waitToBegin(name, now: now),
-        let wait = mirrors[name]?.schedule.next(now: now, random: random()).wait.map({ max($0, patience) })
+      guard mayBegin(name), let wait = mirrors[name]?.schedule.next(now: now, random: random()).wait
       else { continue }
       least = min(least, wait > .zero ? wait : Self.stallWait)
     }

@@ -26,11 +26,14 @@ package struct Approval {
   let random: any RandomSource
   let observer: any PassObserver
   let stop: StopFlag
+  let engine: TransferEngine
 
-  /// - Parameter stop: looked at between two groups.
+  /// - Parameters:
+  ///   - stop: looked at between two groups.
+  ///   - engine: of the folder: nobody else is at work on the paths meanwhile.
   package init(
     ledger: any LedgerPort, folder: any FolderPort, clock: any Clock, random: any RandomSource,
-    observer: any PassObserver, stop: StopFlag
+    observer: any PassObserver, stop: StopFlag, engine: TransferEngine
   ) {
     self.ledger = ledger
     self.folder = folder
@@ -38,6 +41,7 @@ package struct Approval {
     self.random = random
     self.observer = observer
     self.stop = stop
+    self.engine = engine
   }
 
   /// - Parameter id: nil for the plan that is held.
@@ -72,9 +76,12 @@ package struct Approval {
     let removals = Removals(ledger: ledger, folder: folder, clock: clock, random: random)
     var asked = try page(held, after: nil)
     while !asked.isEmpty, !stop.isSet {
-      let group = try asked.compactMap(action)
-      report.spared += asked.count - group.count
-      for (action, outcome) in try removals.carryOut(group) { take(outcome, action, into: &report) }
+      let outcomes = try engine.claiming(asked) {
+        let group = try asked.compactMap(action)
+        report.spared += asked.count - group.count
+        return try removals.carryOut(group)
+      }
+      for (action, outcome) in outcomes { take(outcome, action, into: &report) }
       let next = try page(held, after: asked.last)
       // What is over is held no more, whatever comes next.
       if !next.isEmpty { try ledger.apply(asked.map { .dropHeldPath($0) }) }

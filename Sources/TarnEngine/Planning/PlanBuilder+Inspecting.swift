@@ -17,7 +17,6 @@ extension PlanBuilder {
         decision = .conflict(code: "changing", message: "the file changes while it is read; try again later")
       }
     } catch {
-      if let meanwhileFailure { throw meanwhileFailure }
       if error.code == .stopped { throw PassFailure(.stopped, code: "stopped", "ended on request") }
       // Nobody can say what it holds, but Tarn placed one there that could be read.
       if error.code == .permission, action.row != nil, planner.policy.localChanges == .restore {
@@ -53,20 +52,11 @@ extension PlanBuilder {
     try settle(finding)
   }
 
-  /// Others have their turn after each block: it may take minutes.
   private func hash(
     _ path: RelativePath, _ algorithm: DigestAlgorithm
   ) throws(FolderFailure) -> (Digest, FileIdentity)? {
     let begun = ports.clock.monotonic()
     defer { hashedFor += ports.clock.monotonic() - begun }
-    return try folder.digest(of: path, algorithm) { _ in
-      do {
-        try meanwhile?(path)
-      } catch {
-        meanwhileFailure = error
-        return false
-      }
-      return !stop.isSet
-    }
+    return try folder.digest(of: path, algorithm) { _ in !stop.isSet }
   }
 }

@@ -82,14 +82,8 @@ final class PlanBuilder {
   /// Unfinished downloads of paths that nothing was found out about so far, and of paths that are in place.
   var partials = (unnamed: Set<RelativePath>(), settled: Set<RelativePath>())
   private(set) var old = OldProblems()
-  /// Called again and again while it works, with the path that is hashed at the moment.
-  var meanwhile: ((_ hashed: RelativePath?) throws -> Void)?
-  var meanwhileFailure: (any Error)?
-  /// As long as others had their turns in it.
+  /// What hashing took so far.
   var hashedFor = Duration.zero
-  private var steps = 0
-  /// Between two turns of others.
-  private static let turn = 64
 
   init(
     ports: PassPorts, folder: any FolderReading, policy: PassPolicy, observer: any PassObserver,
@@ -124,7 +118,6 @@ final class PlanBuilder {
     case .entry(let entry):
       entriesInFeed += 1
       if entriesInFeed & 1023 == 0 { noteProgress() }
-      try breathe()
       guard !policy.filter.excludes(entry.path) else {
         counts.excluded += 1
         return
@@ -174,11 +167,6 @@ final class PlanBuilder {
   func leave(_ path: RelativePath) {
     leftToPasses.insert(path.bytes)
     isUnsettled = isUnsettled || onlyCounts
-  }
-
-  private func breathe() throws {
-    steps &+= 1
-    if steps.isMultiple(of: Self.turn) { try meanwhile?(nil) }
   }
 
   /// Plans what parts of the folder need.
@@ -352,7 +340,6 @@ final class PlanBuilder {
   }
 
   private func take(_ finding: Finding) throws {
-    try breathe()
     if let failure = finding.scanFailure {
       hasBlindSpot = true
       let name = failure.path?.bytes ?? Array(".".utf8)

@@ -9,8 +9,6 @@ struct FeedReader {
   let stop: StopFlag
   let progress: PassProgress
   var steering: PassSteering?
-  /// Called several times a second while a server is waited for.
-  var meanwhile: (() throws(PassFailure) -> Void)?
 
   /// A document that was fetched and can be parsed, again and again.
   struct Document {
@@ -223,7 +221,7 @@ struct FeedReader {
       }
       let isAsked = trouble.isAsked && trouble.retryAfter != nil
       observer.pass(.feedRetrying(message: trouble.message, seconds: seconds, isAsked: isAsked))
-      try pause(seconds, since: pending.wishes)
+      pause(seconds, since: pending.wishes)
       pending = start(
         pending.url, limit: pending.limit, since: pending.known,
         patience: DownloadRequest.patience(gaveWay: gaveWay))
@@ -264,12 +262,6 @@ struct FeedReader {
       } catch {
         throw PassFailure(spool: error)
       }
-      do throws(PassFailure) {
-        try meanwhile?()
-      } catch {
-        ports.downloader.cancel(pending.id)
-        throw error
-      }
       if pending.isFeed, outcome == nil, ports.clock.monotonic() >= told + .seconds(1) {
         told = ports.clock.monotonic()
         hasTold = true
@@ -289,17 +281,11 @@ struct FeedReader {
   }
 
   /// - Parameter wishes: how many there were before the attempt: a new one ends the pause.
-  private func pause(_ seconds: Double, since wishes: UInt64) throws(PassFailure) {
+  private func pause(_ seconds: Double, since wishes: UInt64) {
     let gate = Gate()
     stop.onSet { gate.open() }
     steering?.end(gate, since: wishes)
-    var left = Duration.bounded(seconds: seconds)
-    while left > .zero {
-      let turn = min(left, FeedReceiver.turn)
-      if gate.wait(atMost: turn) { return }
-      left -= turn
-      try meanwhile?()
-    }
+    _ = gate.wait(atMost: .bounded(seconds: seconds))
   }
 
   private struct Trouble {

@@ -44,14 +44,8 @@ struct Duplicates: Hashable {
   private(set) var waitingCount = 0
 
   private static let mostPlaced = 1 << 18
-  /// Jobs that wait at a time.
-  private let mostWaiting: Int
   /// How many more ask after a failure: 4,096 all ask after four that follow one another.
   static let widening = 8
-
-  init(mostWaiting: Int) {
-    self.mostWaiting = mostWaiting
-  }
 
   enum Verdict {
     /// Nothing of it in this pass so far, or what there is failed.
@@ -64,8 +58,10 @@ struct Duplicates: Hashable {
     case full
   }
 
-  /// - Parameter mustBegin: asks itself rather than be told `full`.
-  mutating func admit(_ id: UInt64, _ contents: Contents?, mustBegin: Bool) -> Verdict {
+  /// - Parameters:
+  ///   - mostWaiting: jobs that may wait at a time.
+  ///   - mustBegin: asks itself rather than be told `full`.
+  mutating func admit(_ id: UInt64, _ contents: Contents?, mostWaiting: Int, mustBegin: Bool) -> Verdict {
     guard let contents else { return .first }
     let key = contents.key
     if placed.contains(key) { return .placed }
@@ -84,6 +80,9 @@ struct Duplicates: Hashable {
   }
 
   func isPlaced(_ contents: Contents) -> Bool { placed.contains(contents.key) }
+
+  /// Those that ask for it.
+  func asking(_ contents: Contents?) -> Set<UInt64> { contents.flatMap { coming[$0.key]?.asking } ?? [] }
 
   /// The job has to try again later.
   ///

@@ -35,20 +35,12 @@ struct EarlyProblems {
 
   /// What the ledger is to learn since this was asked last.
   ///
-  /// - Parameters:
-  ///   - counts: of the pass's problems since the plan was made, by kind.
-  ///   - isMended: a repair beside the pass has brought it.
-  mutating func takeChanges(
-    counts: [Problem.Kind: Int], isMended: (Problem) -> Bool
-  ) -> [LedgerChange] {
+  /// - Parameter counts: of the pass's problems since the plan was made, by kind.
+  mutating func takeChanges(counts: [Problem.Kind: Int]) -> [LedgerChange] {
     defer { changes = [:] }
     var result: [LedgerChange] = []
     for (name, problem) in changes {
-      guard let problem else {
-        result.append(.dropProblem(name: name))
-        continue
-      }
-      if !isMended(problem) { result.append(.problem(problem)) }
+      result.append(problem.map { .problem($0) } ?? .dropProblem(name: name))
     }
     let unnamed = unnamedBefore + UnnamedProblems(all: counts, named: standing.values.countsByKind)
     return result + [unnamed.change(began: began)]

@@ -8,10 +8,10 @@ struct FileReceiverContext: Sendable {
   let downloader: any Downloading
   let lanes: Lanes
   let checkpoints: Checkpoints
+  let blocks: BlockPool
   let space: SpaceBudget
   let progress: PassProgress
   let bootID: String
-  let blocks = BlockPool(size: FileReceiver.handful, most: 4 << 20)
   let post: @Sendable (JobMessage) -> Void
 }
 

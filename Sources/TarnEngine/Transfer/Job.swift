@@ -3,6 +3,7 @@ import TarnCore
 /// One entry on its way into the folder. The engine's, on its thread.
 final class Job {
   let id: UInt64
+  let submission: Submission
   let action: Action
   let entry: Entry
   /// The action's place in the plan.
@@ -33,8 +34,8 @@ final class Job {
   /// Those who wanted it tried now, when its source was last asked.
   var wishes: UInt64?
 
-  init(id: UInt64, action: Action, entry: Entry, ordinal: Int, lane: Int = 0) {
-    self.id = id
+  init(id: UInt64, of submission: Submission, action: Action, entry: Entry, ordinal: Int, lane: Int) {
+    (self.id, self.submission) = (id, submission)
     self.action = action
     self.entry = entry
     self.ordinal = ordinal
@@ -65,23 +66,18 @@ final class Job {
   }
 }
 
-/// What comes back to the engine.
+/// What comes back to the engine: of which job.
 enum JobMessage: Sendable {
   case prepared(UInt64, LocalBytes)
   /// - Parameter received: bytes that came for the file in this exchange.
   indirect case ended(UInt64, JobEnd, received: UInt64)
   indirect case published(UInt64, PublishOutcome)
   /// A step failed that can be done without; what is done instead.
-  case workedAround(FolderFailure, instead: String)
-  /// An order from outside, and who waits for the answer.
-  case steer(PassSteering.Order, RelativePath, @Sendable (PassSteering.Answer) -> Void)
-  /// Somebody wants what pauses tried now.
-  case hurry
+  case workedAround(UInt64, FolderFailure, instead: String)
   /// The ledger cannot be written: the pass has to end.
   case ledgerFailed(LedgerFailure)
   /// It cannot be told whether the folder is still the one that was opened: the pass has to end.
   case folderFailed(FolderFailure)
-  case wake
 }
 
 /// What was at hand before the first byte was asked for.

@@ -50,7 +50,7 @@ struct LocalBytesSearch: Sendable {
     guard failure.errno != 0, ![.missing, .notDirectory, .link, .exists].contains(failure.code) else {
       return
     }
-    context.post(.workedAround(failure, instead: instead))
+    context.post(.workedAround(id, failure, instead: instead))
   }
 
   /// The partial file of an earlier attempt, as far as its bytes are proved.

@@ -2,9 +2,10 @@ import TarnCore
 
 /// The actions of a plan, in their order, and after them those that are come back to.
 struct PlanReader {
-  private var actions: any ActionCursor
+  let actions: any ActionCursor
   /// The next one; nil after the last.
   private(set) var front: Action?
+  private var phases = Action.Phase.transfers[...]
   /// Actions taken so far.
   private var position = 0
   /// Those that are come back to.
@@ -15,14 +16,24 @@ struct PlanReader {
     front = try actions.next()
   }
 
-  /// - Returns: the next action of a phase and its place in the plan; nil when the plan has none of it any more.
-  mutating func next(of phase: Action.Phase) throws -> (action: Action, ordinal: Int)? {
-    guard let action = front, action.phase == phase else { return nil }
+  /// - Returns: the next action of this phase and its place in the plan; nil when the plan has none of it any more.
+  mutating func next() throws -> (action: Action, ordinal: Int)? {
+    guard let action = front, action.phase == phases.first else { return nil }
     defer { position += 1 }
     front = try actions.next()
     return (action, position)
   }
 
   /// None of this phase is left, and none is come back to at the moment.
-  func isThrough(_ phase: Action.Phase) -> Bool { front?.phase != phase && !left.isWalking }
+  var isThrough: Bool { front?.phase != phases.first && !left.isWalking }
+
+  /// Nothing more is going to be placed after this one.
+  var isLastPhase: Bool { phases.count <= 1 }
+
+  /// - Returns: false after the last one that brings files.
+  mutating func beginNextPhase() -> Bool {
+    phases = phases.dropFirst()
+    left.beginPhase()
+    return !phases.isEmpty
+  }
 }

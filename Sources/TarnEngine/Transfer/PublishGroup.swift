@@ -168,7 +168,14 @@ struct PublishGroup: Sendable {
   private func changes(_ named: Named) -> [LedgerChange] {
     var changes: [LedgerChange] = []
     changes.reserveCapacity(6 * named.files.count)
-    for (publication, outcome) in zip(named.files, named.outcomes) { add(publication, outcome, to: &changes) }
+    var (entries, bytes) = (0, UInt64(0))
+    for (publication, outcome) in zip(named.files, named.outcomes) {
+      add(publication, outcome, to: &changes)
+      guard publication.isCounted, case .installed(let identity, _) = outcome else { continue }
+      entries += 1
+      bytes.addSaturated(identity.size)
+    }
+    if entries > 0 { changes.append(.inPlace(entries: entries, bytes: bytes)) }
     return changes
   }
 

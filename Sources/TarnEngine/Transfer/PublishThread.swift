@@ -13,10 +13,12 @@ final class Publication: Sendable {
   /// What is expected at the path was placed by Tarn, not adopted, and is as it left it.
   let displacesOwn: Bool
   let isCopy: Bool
+  /// Its entry was not counted among those in place so far.
+  let isCounted: Bool
 
   init(
     job: UInt64, kind: Action.Kind, partial: any PartialFile, expectation: Installation.Expectation,
-    trashName: String, row: Row, displacesOwn: Bool, isCopy: Bool
+    trashName: String, row: Row, displacesOwn: Bool, isCopy: Bool, isCounted: Bool = true
   ) {
     self.job = job
     self.kind = kind
@@ -26,6 +28,7 @@ final class Publication: Sendable {
     self.row = row
     self.displacesOwn = displacesOwn
     self.isCopy = isCopy
+    self.isCounted = isCounted
   }
 
   var path: RelativePath { row.path }

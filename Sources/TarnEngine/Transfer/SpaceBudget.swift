@@ -5,7 +5,7 @@ import TarnRuntime
 final class SpaceBudget: Sendable {
   private let folder: any FolderPort
   private let reserve: UInt64
-  private struct State {
+  fileprivate struct State {
     /// Bytes that running jobs may still write.
     var promised: UInt64 = 0
     /// Bytes that can be promised without another look at the disk, which has room for many times as many.
@@ -13,11 +13,20 @@ final class SpaceBudget: Sendable {
     /// The kernel found no room for a file: it may have none for another one, however small.
     var isDoubted = false
   }
-  private let state = Locked(State())
+  /// What several budgets of one disk have promised.
+  struct Promises: Sendable {
+    fileprivate let state = Locked(State())
+
+    func giveBack(_ bytes: UInt64) {
+      state.withLock { $0.promised -= min($0.promised, bytes) }
+    }
+  }
+  private let promises: Promises
+  private var state: Locked<State> { promises.state }
   private static let mostCredit: UInt64 = 64 << 20
 
-  init(_ folder: any FolderPort, reserve: Reserve) throws {
-    self.folder = folder
+  init(_ folder: any FolderPort, reserve: Reserve, _ promises: Promises = Promises()) throws {
+    (self.folder, self.promises) = (folder, promises)
     self.reserve = reserve.bytes(ofTotal: try folder.space().total)
   }
 
@@ -50,9 +59,7 @@ final class SpaceBudget: Sendable {
     state.withLock { ($0.isDoubted, $0.credit) = (true, 0) }
   }
 
-  func giveBack(_ bytes: UInt64) {
-    state.withLock { $0.promised -= min($0.promised, bytes) }
-  }
+  func giveBack(_ bytes: UInt64) { promises.giveBack(bytes) }
 
   /// Whether a transfer of unknown length may go on: `bytes` more still leave the reserve.
   func hasRoom(for bytes: UInt64) -> Bool {

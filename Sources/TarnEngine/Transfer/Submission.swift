@@ -1,11 +1,11 @@
 import TarnCore
 import TarnRuntime
 
-/// What a client hands to the engine: a plan, the folder and the ledger that it is for, its limits. And what came of it. On the
-/// engine's thread.
+/// What a client hands to the engine: a plan, the folder and the ledger that it is for, its limits. And what came of it.
 ///
 /// It decides nothing over a path: what is not as the plan saw it is stale, and goes back to the client.
-final class Submission {
+final class Submission: @unchecked Sendable {
+  // Safe because it is of one thread at a time: its maker's until `submit`, then the engine's, and from the end of `wait` on of who waited.
   let ports: PassPorts
   let folder: any FolderPort
   let policy: PassPolicy
@@ -15,13 +15,15 @@ final class Submission {
   let space: SpaceBudget
   let retry: RetryPolicy
   /// Files of the folder that may hold what is wanted.
-  var unrecorded: UnrecordedFiles
+  let unrecorded: UnrecordedFiles
   /// Names of the partial files to go on with.
   private var resumable: [RelativePath: String]
   /// Any rows at the start: else no bytes of the folder can be used again.
   private let hasRows: Bool
-  /// nil where actions come one by one.
-  var plan: PlanReader?
+  /// Its place in the ports' stage, which nobody changes any more.
+  var plan: PlanReader
+  /// As the engine calls who submitted it.
+  var client: TransferState.ClientID = 0
   private var adoptions: [Row] = []
   /// What orders ended or kept from beginning, and as which problem it is told, to be tried again if somebody wants that.
   private var steeredAway: [RelativePath: (action: Action, ordinal: Int, code: String)] = [:]
@@ -30,7 +32,19 @@ final class Submission {
   /// Where the feed's own list was read to; nil once it was taken from there.
   var listURL: String?
   /// Its requests go ahead of others.
-  var isUrgent = false
+  let isUrgent: Bool
+  /// It is about all of the mirror, or what it is about belongs to that.
+  var countsInPlace = true
+  /// Entries in memory that wait for the same reason.
+  var mostHeldBack = 4096
+  /// Files that repairs had brought when this plan's folder was looked at.
+  var broughtBefore: Int
+  /// How many manifests had been announced when its own was opened; nil where it goes by no earlier one.
+  var manifestsBefore: Int?
+  /// What another manifest wants that was accepted since.
+  var manifest: (@Sendable (RelativePath) throws -> Entry?)?
+  /// Another manifest wants something of it otherwise: its client has to look again.
+  private(set) var isSuperseded = false
   /// Files that could not make way, and why: no more than the deletion guard lets go.
   private var stuck: [RelativePath: String] = [:]
   /// Actions whose path was not as the plan saw it, to be decided over again.
@@ -38,19 +52,33 @@ final class Submission {
 
   init(
     ports: PassPorts, folder: any FolderPort, policy: PassPolicy, unrecorded: UnrecordedFiles,
-    account: TransferAccount, stop: StopFlag, steering: PassSteering? = nil
+    account: TransferAccount, stop: StopFlag, steering: PassSteering? = nil, isUrgent: Bool = false
   ) throws {
+    self.isUrgent = isUrgent
     self.ports = ports
+    broughtBefore = ports.engine.urgentlyPlaced
+    plan = try PlanReader(ports.stage.actions())
     self.folder = folder
     self.policy = policy
     self.unrecorded = unrecorded
     self.account = account
     self.stop = stop
     self.steering = steering
-    space = try SpaceBudget(folder, reserve: policy.reserve)
+    space = try SpaceBudget(folder, reserve: policy.reserve, ports.engine.promises)
     retry = RetryPolicy(retries: policy.retries)
     resumable = Dictionary(try ports.ledger.partials().map { ($0.path, $0.name) }) { $1 }
     hasRows = try ports.ledger.rows().next() != nil
+  }
+
+  /// What is left of one that has ended, by the plan that is in its stage now.
+  convenience init(again other: Submission) throws {
+    try self.init(
+      ports: other.ports, folder: other.folder, policy: other.policy, unrecorded: other.unrecorded,
+      account: other.account, stop: other.stop, steering: other.steering, isUrgent: other.isUrgent)
+    (deletions, listURL, stuck) = (other.deletions, other.listURL, other.stuck)
+    (mostHeldBack, manifest, countsInPlace) = (other.mostHeldBack, other.manifest, other.countsInPlace)
+    manifestsBefore = other.manifestsBefore
+    steeredAway = other.steeredAway
   }
 
   /// The stale actions so far; they are the caller's now.
@@ -58,6 +86,31 @@ final class Submission {
     defer { stale = [] }
     return stale
   }
+
+  /// What stands at a path is what the plan saw there, and the manifest still wants what the plan brings. What nobody else can have brought
+  /// is not looked at.
+  func isAsSeen(_ action: Action) throws -> Bool {
+    if let manifest, try manifest(action.path) != action.entry {
+      supersede()
+      return false
+    }
+    guard isUrgent || ports.engine.urgentlyPlaced != broughtBefore else { return true }
+    if action.kind == .adopt {
+      // Seen before its row was written.
+      guard let row = action.row, row.isAdopted, let known = try ports.ledger.row(action.path) else {
+        return true
+      }
+      return !known.isTarns(row.identity, row.digest)
+    }
+    do throws(FolderFailure) {
+      guard let there = try folder.look(action.path) else { return action.present == nil }
+      return action.present.map { there.kind == .directory || there.identity.isSame(as: $0) } ?? false
+    } catch {
+      return true
+    }
+  }
+
+  func supersede() { isSuperseded = true }
 
   // MARK: Bytes at hand
 
@@ -106,7 +159,13 @@ final class Submission {
       job: job.id, kind: job.action.kind, partial: partial,
       expectation: job.action.present.map { .present($0) } ?? .absent,
       trashName: job.action.present == nil ? "" : ports.random.name(), row: row,
-      displacesOwn: job.displacesOwn, isCopy: checked.isCopy)
+      displacesOwn: job.displacesOwn, isCopy: checked.isCopy, isCounted: countsEntry(job.action))
+  }
+
+  /// Whether an entry counts as in place by what is done now. What a repair brings back was counted when it was brought.
+  private func countsEntry(_ action: Action) -> Bool {
+    guard countsInPlace else { return false }
+    return !isUrgent || action.kind == .fetch || action.kind == .update
   }
 
   /// A server that knows no conditions sends the same bytes each time: the file that is there is as good.
@@ -126,7 +185,9 @@ final class Submission {
     var row = row
     row.fingerprint = job.entry.fingerprint
     // Until the ledger knows its times, each pass hashes a file that somebody touched.
-    if try ports.ledger.row(row.path) != row { try ports.ledger.apply([.row(row)]) }
+    var changes: [LedgerChange] = try ports.ledger.row(row.path) == row ? [] : [.row(row)]
+    if countsEntry(job.action) { changes.append(.inPlace(entries: 1, bytes: row.identity.size)) }
+    if !changes.isEmpty { try ports.ledger.applyVolatile(changes) }
   }
 
   // MARK: Files that are there already
@@ -148,8 +209,15 @@ final class Submission {
     func code(_ row: Row) -> String? {
       row.isAdopted ? "adopted" : restored[row.path] != nil ? "restored" : nil
     }
+    let counted: [LedgerChange] =
+      countsInPlace && !isUrgent
+      ? [
+        .inPlace(
+          entries: adoptions.count, bytes: adoptions.reduce(0) { $0.addingSaturated($1.identity.size) })
+      ] : []
     try ports.ledger.apply(
-      adoptions.flatMap { row -> [LedgerChange] in
+      counted
+        + adoptions.flatMap { row -> [LedgerChange] in
         let event = code(row).map {
           Event(
             when: now, code: $0, path: row.path, bytes: row.identity.size, detail: restored[row.path] ?? "")

@@ -13,14 +13,10 @@ final class TransferAccount {
   private(set) var problems: [Problem] = []
   /// nil where the ledger hears of problems only at the end.
   var early: EarlyProblems?
-  /// What was in place already before the folder was changed.
-  ///
-  /// nil where only a part of it is seen.
-  var standing: (entries: Int, bytes: UInt64)? = (0, 0)
-  /// Paths that failed and that somebody else looks at again, and tells of; nil where failures are told here.
-  var untold: Set<RelativePath>?
-  /// Somebody else may bring what failed here.
-  var isMendedBeside = false
+  /// Whether what fails may be of a version that a manifest on its way does not want any more; nil where it never is.
+  var mayBeSuperseded: (@Sendable () -> Bool)?
+  /// So many failed then: to be looked at again by the next manifest, and not told.
+  private(set) var untold = 0
   private var ticked = Instant()
 
   init(ports: PassPorts, observer: any PassObserver, progress: PassProgress) {
@@ -112,8 +108,7 @@ final class TransferAccount {
     let problem = Problem(
       name: path.bytes, kind: .failed, code: code, message: message,
       seen: early?.standing[path.bytes]?.seen ?? now)
-    guard untold?.insert(path) == nil else { return problem }
-    take(problem)
+    if mayBeSuperseded?() == true { untold += 1 } else { take(problem) }
     return problem
   }
 
@@ -159,36 +154,22 @@ final class TransferAccount {
     ticked = now
     // Stale in a second, so a failure is of no account here.
     var changes = progress.snapshot().changes
-    if let standing {
-      changes += [
-        .fact(.entriesCurrent, String(standing.entries + counts.inPlace)),
-        .fact(.bytesCurrent, String(standing.bytes.addingSaturated(bytes.inPlace))),
-      ]
-    }
     if early != nil {
       let all: [Problem.Kind: Int] = [.failed: counts.failed + exhausted(), .conflict: counts.conflict]
-      changes += early?.takeChanges(counts: all) { isMended($0) } ?? []
+      changes += early?.takeChanges(counts: all) ?? []
     }
     try? ledger.applyVolatile(changes)
   }
 
-  /// A repair beside the pass has brought it since it failed.
-  private func isMended(_ problem: Problem) -> Bool {
-    guard isMendedBeside, problem.kind == .failed, let path = try? RelativePath(problem.name),
-      let row = try? ledger.row(path)
-    else { return false }
-    return row.placed > problem.seen
-  }
-
-  /// Takes back the failures of entries that a repair beside the pass has brought since.
-  ///
-  /// - Returns: bytes of each of them.
-  func dropMended() throws -> [UInt64] {
-    let mended = problems.filter(isMended)
-    guard !mended.isEmpty else { return [] }
-    let names = Set(mended.map(\.name))
-    problems.removeAll { $0.kind == .failed && names.contains($0.name) }
-    counts.failed -= mended.count
-    return try mended.map { try ledger.row(RelativePath($0.name))?.identity.size ?? 0 }
+  /// Another client has brought an entry: if it had failed here, it is in place now.
+  func settle(_ path: RelativePath, broughtByOther size: UInt64) {
+    let failed = problems.firstIndex { $0.kind == .failed && $0.name == path.bytes }
+    guard let failed else { return }
+    problems.remove(at: failed)
+    early?.settle(path.bytes)
+    counts.failed -= 1
+    counts.current += 1
+    bytes.current.addSaturated(size)
+    progress.change { $0.failed -= 1 }
   }
 }

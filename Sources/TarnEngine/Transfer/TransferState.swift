@@ -3,14 +3,22 @@ import TarnCore
 /// Which transfers of a folder are at work, and what the others wait for. A value: each event gives what is to be done. Whoever owns
 /// it does that, in order, and tells it what came of it.
 ///
+/// Its jobs are those of several clients: of a pass, and of repairs beside it. One of them at most is at work on a path, or
+/// claims it: the others wait, and are stale then, for what stands there is another file.
+///
 /// Its actions are all that is asked of the outside: of the folder, the ledger, the space of the disk and the servers.
 struct TransferState: Hashable {
   typealias JobID = UInt64
+  typealias ClientID = UInt32
+  /// Claims are of no client.
+  private static let nobody: ClientID = 0
 
   /// What a job waits for that was not begun: it holds no file, no connection and no space.
   enum Wait: Hashable {
     /// It may begin.
     case turn
+    /// Another client is at work on its path.
+    case path
     /// Another job brings the same contents.
     case duplicate
     /// It did not fit beside others, which give space back when they end.
@@ -21,6 +29,8 @@ struct TransferState: Hashable {
 
   enum JobState: Hashable {
     case waiting(Wait)
+    /// Its client does something of its own to the path.
+    case claimed
     /// Bytes are looked for that are at hand.
     ///
     /// - Parameter mayAsk: a source is left.
@@ -89,17 +99,22 @@ struct TransferState: Hashable {
     case postpone(JobID)
     /// The same, of one without a source.
     case setAside(JobID)
+    /// The path is its client's; `yield` gives it back.
+    case granted(JobID)
     /// It is over.
     case end(JobID, Ending)
   }
 
   struct Job: Hashable {
+    let client: ClientID
     let path: RelativePath
+    /// It is no transfer: its client does something of its own to the path.
+    let isClaim: Bool
     let contents: Duplicates.Contents?
     fileprivate(set) var state = JobState.waiting(.turn)
     fileprivate(set) var wish: Wish?
     /// It gets the next connection.
-    fileprivate(set) var isUrgent = false
+    fileprivate(set) var isUrgent: Bool
     /// Bytes held of the space.
     fileprivate(set) var reserved: UInt64 = 0
     /// Times that it found no space while it ran beside others.
@@ -109,63 +124,107 @@ struct TransferState: Hashable {
     /// Its contents were in place when its bytes were last looked for.
     fileprivate var knewDuplicate = false
 
+    fileprivate init(
+      _ client: ClientID, _ path: RelativePath, _ contents: Duplicates.Contents? = nil, isClaim: Bool = false,
+      isUrgent: Bool
+    ) {
+      (self.client, self.path, self.contents) = (client, path, contents)
+      (self.isClaim, self.isUrgent) = (isClaim, isUrgent)
+    }
+
     /// An order, or whoever wanted it, ends it.
     var isEnding: Bool { wish != nil && wish != .copy }
+  }
 
-    /// It is at work, or about to be. What waits for space or contents holds nothing, and others may bring its path.
-    var isBrought: Bool { state != .waiting(.space) && state != .waiting(.contents) }
+  /// What a client has here.
+  struct Client: Hashable {
+    let isUrgent: Bool
+    fileprivate let mostHeldBack: Int
+    /// Jobs and claims.
+    fileprivate(set) var jobs = 0
+    /// May begin, the last first.
+    fileprivate var ready: [JobID] = []
+    /// Wait for space, until nothing is at work.
+    fileprivate var cramped: [JobID] = []
+    /// Waited for space and may begin again, the last first.
+    fileprivate var spaceFreed: [JobID] = []
+    /// Others gave space back since what waits for it was last tried.
+    fileprivate var hasNewSpace = false
+    fileprivate(set) var exhaustedCount = 0
+    /// Nothing more is begun.
+    fileprivate(set) var isStopping = false
 
-    /// The same, and no server has to recover before.
-    var isBusy: Bool {
-      if case .pausing = state { false } else { isBrought }
+    fileprivate init(isUrgent: Bool, mostHeldBack: Int) {
+      (self.isUrgent, self.mostHeldBack) = (isUrgent, mostHeldBack)
     }
+
+    /// Nothing is at work, and nothing may begin but what waits for space or contents.
+    var isIdle: Bool { jobs == exhaustedCount + cramped.count }
+
+    /// Jobs that wait for space, or that may begin since they did.
+    var crampedCount: Int { cramped.count + spaceFreed.count }
+
+    /// There is no room to remember more that waits for space.
+    var isCramped: Bool { crampedCount >= max(1, mostHeldBack) }
+  }
+
+  /// Jobs that hold a file, a connection or space.
+  struct Load: Hashable {
+    fileprivate(set) var active = 0
+    /// Of these, so many get their names.
+    fileprivate(set) var publishing = 0
+  }
+
+  private struct Holding: Hashable {
+    let holder: JobID
+    var waiting: [JobID] = []
   }
 
   private(set) var jobs: [JobID: Job] = [:]
-  private var duplicates: Duplicates
-  /// May begin, the last first.
-  private var ready: [JobID] = []
-  /// Wait for space, until nothing is at work.
-  private var cramped: [JobID] = []
-  /// Waited for space and may begin again, the last first.
-  private var spaceFreed: [JobID] = []
+  private(set) var clients: [ClientID: Client] = [:]
+  /// Who is at work on a path, or claims it, and who waits for that.
+  private var paths: [RelativePath: Holding] = [:]
+  private var duplicates = Duplicates()
   /// One that is tried with nothing else beside it.
   private var lone: JobID?
   private var pausing: Set<JobID> = []
   /// Without a source, by what they are to hold.
   private var exhausted: [UInt64: [JobID]] = [:]
-  private(set) var exhaustedCount = 0
-  /// Jobs that hold a file, a connection or space.
-  private(set) var active = 0
-  private(set) var publishing = 0
+  private var (load, urgentLoad) = (Load(), Load())
   /// Jobs so far that took space.
   private var begun = 0
-  /// Nothing more is begun.
-  private(set) var isStopping = false
-  /// Of those that wait for space, and of those that wait for contents.
-  private let mostHeldBack: Int
 
-  /// - Parameter mostHeldBack: jobs in memory that wait for the same reason: for a duplicate, for space, for contents.
-  init(mostHeldBack: Int) {
-    self.mostHeldBack = mostHeldBack
-    duplicates = Duplicates(mostWaiting: mostHeldBack)
+  // MARK: Clients
+
+  /// - Parameters:
+  ///   - isUrgent: its exchanges get the next connections.
+  ///   - mostHeldBack: jobs in memory that wait for the same reason: for a duplicate, for space, for contents.
+  mutating func open(_ client: ClientID, isUrgent: Bool, mostHeldBack: Int) {
+    clients[client] = Client(isUrgent: isUrgent, mostHeldBack: mostHeldBack)
   }
+
+  /// Of one that has no jobs any more.
+  mutating func close(_ client: ClientID) { clients[client] = nil }
 
   // MARK: Questions
 
-  /// Nothing is at work, and nothing may begin but what waits for space or contents.
-  var isIdle: Bool { jobs.count == exhaustedCount + cramped.count }
+  var active: Int { load.active + urgentLoad.active }
 
-  /// Jobs without a source.
-  var waitingForContents: [JobID] { exhausted.values.flatMap { $0 }.sorted() }
+  /// What is at work for all clients that are urgent, or for all others.
+  func load(isUrgent: Bool) -> Load { isUrgent ? urgentLoad : load }
 
-  /// Jobs that wait for space, or that may begin since they did.
-  var crampedCount: Int { cramped.count + spaceFreed.count }
+  func isIdle(_ client: ClientID) -> Bool { clients[client]?.isIdle ?? true }
 
-  /// Nothing new begins before what waits for space has its turn: there is no room to remember more, or one is to be alone.
-  var isHeldUp: Bool { isCramped || isAlone }
+  /// Its jobs without a source.
+  func waitingForContents(_ client: ClientID) -> [JobID] {
+    guard clients[client]?.exhaustedCount ?? 0 > 0 else { return [] }
+    return exhausted.values.joined().filter { jobs[$0]?.client == client }.sorted()
+  }
 
-  var isCramped: Bool { crampedCount >= max(1, mostHeldBack) }
+  /// Nothing new of it begins before what waits for space has its turn: there is no room to remember more, or one is to be alone.
+  func isHeldUp(_ client: ClientID) -> Bool { isAlone || isCramped(client) }
+
+  func isCramped(_ client: ClientID) -> Bool { clients[client]?.isCramped == true }
 
   /// One that waited for space runs alone.
   var isAlone: Bool {
@@ -181,55 +240,129 @@ struct TransferState: Hashable {
   }
 
   /// No order and no stop ends it before its next step.
-  func goesOn(_ id: JobID) -> Bool { !isStopping && jobs[id].map { $0.wish == nil } ?? false }
+  func goesOn(_ id: JobID) -> Bool { !isStopping(id) && jobs[id].map { $0.wish == nil } ?? false }
+
+  private func isStopping(_ id: JobID) -> Bool {
+    jobs[id].map { clients[$0.client]?.isStopping != false } ?? true
+  }
 
   /// Its contents are in place by what is known here.
   func isPlaced(_ id: JobID) -> Bool { jobs[id]?.contents.map(duplicates.isPlaced) ?? false }
 
-  /// The one that is at work on a path, or waits for something there.
+  /// The transfer that is at work on a path, or waits for something there.
   ///
   /// - Returns: nil where that is only one that nobody brings.
   func job(at path: RelativePath) -> JobID? {
-    jobs.first { $0.value.path == path && $0.value.isBrought }?.key
+    guard let id = paths[path]?.holder, jobs[id]?.isClaim == false else { return nil }
+    return id
   }
 
-  /// Paths that are being brought.
-  var pathsAtWork: Set<RelativePath> { Set(jobs.values.lazy.filter(\.isBrought).map(\.path)) }
+  /// A transfer or a claim is at work on it.
+  func isTaken(_ path: RelativePath) -> Bool { paths[path] != nil }
 
   // MARK: Beginning
 
   /// - Parameter mustBegin: it is not postponed.
   mutating func admit(
-    _ id: JobID, path: RelativePath, contents: Duplicates.Contents?, mustBegin: Bool
+    _ id: JobID, of client: ClientID, path: RelativePath, contents: Duplicates.Contents?, mustBegin: Bool
   ) -> [Action] {
-    jobs[id] = Job(path: path, contents: contents)
+    add(id, Job(client, path, contents, isUrgent: clients[client]?.isUrgent == true))
     return enqueue(id, mustBegin: mustBegin)
   }
 
   /// One that has no source left, and whose contents are in the folder.
   mutating func admitCopy(
-    _ id: JobID, path: RelativePath, contents: Duplicates.Contents?
+    _ id: JobID, of client: ClientID, path: RelativePath, contents: Duplicates.Contents?
   ) -> [Action] {
-    jobs[id] = Job(path: path, contents: contents)
+    add(id, Job(client, path, contents, isUrgent: clients[client]?.isUrgent == true))
     hold(id)
-    return [.reserve(id)]
+    return foundCopy(id, true)
   }
 
+  /// Somebody is going to do something of his own to a path.
+  mutating func claim(_ id: JobID, path: RelativePath) -> [Action] {
+    add(id, Job(Self.nobody, path, isClaim: true, isUrgent: false))
+    guard takePath(id) else { return lendUrgency(of: id) }
+    move(id, to: .claimed)
+    return [.granted(id)]
+  }
+
+  /// What a claim was for is done.
+  mutating func yield(_ id: JobID) -> [Action] {
+    guard let job = jobs[id], job.isClaim else { return [] }
+    return remove(id, job)
+  }
+
+  private mutating func add(_ id: JobID, _ job: Job) {
+    jobs[id] = job
+    clients[job.client]?.jobs += 1
+  }
+
+  /// - Returns: false where another one is at work: then it waits for that.
+  private mutating func takePath(_ id: JobID) -> Bool {
+    guard let path = jobs[id]?.path, let holder = paths[path]?.holder else {
+      if let path = jobs[id]?.path { paths[path] = Holding(holder: id) }
+      return true
+    }
+    if holder == id { return true }
+    paths[path]?.waiting.append(id)
+    move(id, to: .waiting(.path))
+    if lone == id { lone = nil }
+    return false
+  }
+
+  /// Others may have its path: the next claim gets it, and who waited to bring a file there is to look first what it is by now.
+  private mutating func leavePath(_ id: JobID, _ path: RelativePath) -> [Action] {
+    guard let holding = paths[path], holding.holder == id else {
+      paths[path]?.waiting.removeAll { $0 == id }
+      return []
+    }
+    let next = holding.waiting.firstIndex { jobs[$0]?.isClaim == true }
+    guard let next else {
+      paths[path] = nil
+      return holding.waiting.flatMap { end($0, .stale) }
+    }
+    let claim = holding.waiting[next]
+    paths[path] = Holding(holder: claim, waiting: Array(holding.waiting[(next + 1)...]))
+    move(claim, to: .claimed)
+    return holding.waiting[..<next].flatMap { end($0, .stale) } + [.granted(claim)]
+  }
+
+  /// Whom it waits for is as urgent as it is itself.
+  private mutating func lendUrgency(of id: JobID) -> [Action] {
+    guard let job = jobs[id], job.isUrgent else { return [] }
+    switch job.state {
+    case .waiting(.path): return paths[job.path].map { urge($0.holder) } ?? []
+    case .waiting(.duplicate): return duplicates.asking(job.contents).sorted().flatMap { urge($0) }
+    case .asking: return [.prioritize(id)]
+    default: return []
+    }
+  }
+
+  private mutating func urge(_ id: JobID) -> [Action] {
+    guard jobs[id]?.isUrgent == false else { return [] }
+    jobs[id]?.isUrgent = true
+    return lendUrgency(of: id)
+  }
+
+  /// It waits for another job of its contents, and for nobody at its path.
   private mutating func hold(_ id: JobID) {
-    guard let key = jobs[id]?.contents?.key else { return }
+    guard let job = jobs[id], let key = job.contents?.key else { return }
     move(id, to: .waiting(.contents))
     exhausted[key, default: []].append(id)
-    exhaustedCount += 1
+    clients[job.client]?.exhaustedCount += 1
   }
 
   private mutating func enqueue(_ id: JobID, mustBegin: Bool) -> [Action] {
-    switch duplicates.admit(id, jobs[id]?.contents, mustBegin: mustBegin) {
+    guard let job = jobs[id] else { return [] }
+    guard takePath(id) else { return lendUrgency(of: id) }
+    let most = clients[job.client]?.mostHeldBack ?? 0
+    switch duplicates.admit(id, job.contents, mostWaiting: most, mustBegin: mustBegin) {
     case .wait:
       move(id, to: .waiting(.duplicate))
-      return []
-    case .full:
-      jobs[id] = nil
-      return [.postpone(id)]
+      if lone == id { lone = nil }
+      return lendUrgency(of: id)
+    case .full: return remove(id, job) + [.postpone(id)]
     case .first, .placed:
       move(id, to: .waiting(.turn))
       return [.reserve(id)]
@@ -239,26 +372,28 @@ struct TransferState: Hashable {
   /// Begins one of those that waited for a duplicate or for space.
   ///
   /// - Returns: nil when none may begin.
-  mutating func beginNext() -> [Action]? {
+  mutating func beginNext(_ client: ClientID) -> [Action]? {
     if isAlone { return nil }
-    if let id = ready.popLast() { return [.reserve(id)] }
-    if let id = spaceFreed.popLast() { return enqueue(id, mustBegin: true) }
+    if let id = clients[client]?.ready.popLast() { return [.reserve(id)] }
+    if let id = clients[client]?.spaceFreed.popLast() { return enqueue(id, mustBegin: true) }
     return nil
   }
 
-  /// Nothing is at work: what waited for space is tried again. Those that are tried a second time begin together; those that filled
-  /// the space twice, one by one, so that each round ends the waiting of one of them at least.
+  /// Nothing of it is at work: what waited for space is tried again. Those that are tried a second time begin together; those that
+  /// filled the space twice, one by one, so that each round ends the waiting of one of them at least.
   ///
-  /// - Returns: nil when nothing waited.
-  mutating func retryForSpace() -> [Action]? {
-    let second = cramped.filter { jobs[$0]?.squeezes ?? 0 < 2 }
+  /// - Returns: nil when nothing waited, or nothing came of what others hold.
+  mutating func retryForSpace(_ client: ClientID) -> [Action]? {
+    guard let mine = clients[client], mine.isIdle, !mine.cramped.isEmpty, active == 0 || mine.hasNewSpace
+    else { return nil }
+    clients[client]?.hasNewSpace = false
+    let second = mine.cramped.filter { jobs[$0]?.squeezes ?? 0 < 2 }
     if !second.isEmpty {
-      spaceFreed += second.reversed()
-      cramped.removeAll { jobs[$0]?.squeezes ?? 0 < 2 }
+      clients[client]?.spaceFreed += second.reversed()
+      clients[client]?.cramped = mine.cramped.filter { jobs[$0]?.squeezes ?? 0 >= 2 }
       return []
     }
-    guard !cramped.isEmpty else { return nil }
-    let id = cramped.removeFirst()
+    guard active == 0, let id = clients[client]?.cramped.removeFirst() else { return nil }
     lone = id
     return enqueue(id, mustBegin: true)
   }
@@ -269,8 +404,9 @@ struct TransferState: Hashable {
   mutating func reserved(_ id: JobID, bytes: UInt64, looks: Bool) -> [Action] {
     guard case .waiting(let wait)? = jobs[id]?.state else { return [.release(bytes)] }
     begun += 1
+    let alone = active == 0 ? begun : nil
     jobs[id]?.reserved = bytes
-    jobs[id]?.begunAlone = active == 0 ? begun : nil
+    jobs[id]?.begunAlone = alone
     if wait == .contents { removeExhausted(id) }
     if looks || wait == .contents || isPlaced(id) { return look(id, mayAsk: wait != .contents) }
     return ask(id)
@@ -278,17 +414,18 @@ struct TransferState: Hashable {
 
   /// It does not fit. No byte was fetched for it, so that it may wait as often as need be.
   mutating func refused(_ id: JobID) -> [Action] {
-    guard case .waiting(let wait)? = jobs[id]?.state else { return [] }
+    guard let job = jobs[id], case .waiting(let wait) = job.state else { return [] }
     if active == 0 { return end(id, .noSpace) }
-    return wait == .contents ? [] : putBack(id)
+    return wait == .contents ? leavePath(id, job.path) : putBack(id)
   }
 
   private mutating func putBack(_ id: JobID) -> [Action] {
+    guard let job = jobs[id] else { return [] }
     let actions = release(id) + [.putBack(id)]
     move(id, to: .waiting(.space))
-    cramped.append(id)
+    clients[job.client]?.cramped.append(id)
     if lone == id { lone = nil }
-    return actions + leave(id, isPlaced: false)
+    return actions + leave(id, isPlaced: false) + leavePath(id, job.path)
   }
 
   private mutating func look(_ id: JobID, mayAsk: Bool) -> [Action] {
@@ -311,7 +448,7 @@ struct TransferState: Hashable {
 
   /// What a stop, or a wish, makes of it before its next step; nil where there is none.
   private mutating func heed(_ id: JobID) -> [Action]? {
-    if isStopping { return end(id, .stopped) }
+    if isStopping(id) { return end(id, .stopped) }
     switch jobs[id]?.wish {
     case nil: return nil
     case .copy:
@@ -408,7 +545,7 @@ struct TransferState: Hashable {
 
   /// A transfer found no space while it ran. With nothing else at work it does not fit.
   private mutating func squeeze(_ id: JobID, _ job: Job) -> [Action] {
-    guard !isStopping, job.begunAlone != begun, job.wish == nil || job.wish == .copy else {
+    guard !isStopping(id), job.begunAlone != begun, job.wish == nil || job.wish == .copy else {
       return end(id, job.wish == .abandon ? .abandoned : .failed)
     }
     jobs[id]?.squeezes += 1
@@ -417,32 +554,35 @@ struct TransferState: Hashable {
   }
 
   private mutating func exhaust(_ id: JobID) -> [Action] {
-    guard jobs[id]?.contents != nil else { return end(id, .failed) }
+    guard let job = jobs[id], job.contents != nil else { return end(id, .failed) }
     var actions = release(id)
     hold(id)
     actions.append(.exhausted(id))
-    actions += leave(id, isPlaced: false)
+    actions += leave(id, isPlaced: false) + leavePath(id, job.path)
     return actions + (isPlaced(id) ? [.findCopy(id)] : bound(id))
   }
 
   private mutating func bound(_ id: JobID) -> [Action] {
-    guard exhaustedCount > mostHeldBack else { return [] }
+    guard let job = jobs[id], let mine = clients[job.client], mine.exhaustedCount > mine.mostHeldBack
+    else { return [] }
     removeExhausted(id)
-    jobs[id] = nil
-    return [.setAside(id)]
+    return remove(id, job) + [.setAside(id)]
   }
 
   private mutating func removeExhausted(_ id: JobID) {
-    guard let key = jobs[id]?.contents?.key, let index = exhausted[key]?.firstIndex(of: id) else { return }
+    guard let job = jobs[id], let key = job.contents?.key, let index = exhausted[key]?.firstIndex(of: id)
+    else { return }
     exhausted[key]?.remove(at: index)
     if exhausted[key]?.isEmpty == true { exhausted[key] = nil }
-    exhaustedCount -= 1
+    clients[job.client]?.exhaustedCount -= 1
   }
 
   /// - Parameter isThere: its contents are in the folder.
   mutating func foundCopy(_ id: JobID, _ isThere: Bool) -> [Action] {
-    guard jobs[id]?.state == .waiting(.contents), !isStopping else { return [] }
-    return isThere ? [.reserve(id)] : bound(id)
+    guard jobs[id]?.state == .waiting(.contents), !isStopping(id) else { return [] }
+    guard isThere else { return bound(id) }
+    if let job = jobs[id], paths[job.path] != nil { removeExhausted(id) }
+    return takePath(id) ? [.reserve(id)] : lendUrgency(of: id)
   }
 
   /// No job brings its contents any more.
@@ -456,26 +596,46 @@ struct TransferState: Hashable {
     guard let job = jobs[id] else { return [] }
     var actions = release(id) + [.end(id, ending)]
     switch job.state {
-    case .waiting(.turn): ready.removeAll { $0 == id }
+    case .waiting(.turn): clients[job.client]?.ready.removeAll { $0 == id }
     case .waiting(.contents): removeExhausted(id)
     case .waiting(.space):
-      cramped.removeAll { $0 == id }
-      spaceFreed.removeAll { $0 == id }
+      clients[job.client]?.cramped.removeAll { $0 == id }
+      clients[job.client]?.spaceFreed.removeAll { $0 == id }
     case .waiting(.duplicate): duplicates.forget(id, job.contents)
-    case .looking, .asking, .pausing, .sealing, .publishing: break
+    case .waiting(.path), .claimed, .looking, .asking, .pausing, .sealing, .publishing: break
     }
-    move(id, to: .waiting(.turn))
-    jobs[id] = nil
-    if lone == id { lone = nil }
+    actions += remove(id, job)
     let isPlaced = ending == .placed || ending == .unchanged
     actions += leave(id, job.contents, isPlaced: isPlaced)
+    if isPlaced { actions += endHeldBack(at: job.path) }
     guard isPlaced, let key = job.contents?.key, let waiting = exhausted[key] else { return actions }
     return actions + waiting.map { .findCopy($0) }
+  }
+
+  /// A file was placed where another client gave up to, or waits for space: that one has to look again.
+  private mutating func endHeldBack(at path: RelativePath) -> [Action] {
+    guard clients.count > 1 else { return [] }
+    let others = jobs.filter { _, other in
+      other.path == path && (other.state == .waiting(.contents) || other.state == .waiting(.space))
+    }
+    return others.keys.sorted().flatMap { end($0, .stale) }
+  }
+
+  /// - Returns: what comes of it for those who waited for its path.
+  private mutating func remove(_ id: JobID, _ job: Job) -> [Action] {
+    move(id, to: .waiting(.turn))
+    jobs[id] = nil
+    clients[job.client]?.jobs -= 1
+    if lone == id { lone = nil }
+    return leavePath(id, job.path)
   }
 
   private mutating func release(_ id: JobID) -> [Action] {
     guard let bytes = jobs[id]?.reserved, bytes > 0 else { return [] }
     jobs[id]?.reserved = 0
+    for client in clients.keys where clients[client]?.cramped.isEmpty == false {
+      clients[client]?.hasNewSpace = true
+    }
     return [.release(bytes)]
   }
 
@@ -501,22 +661,31 @@ struct TransferState: Hashable {
   private mutating func free(_ ids: [JobID]) {
     for id in ids where jobs[id]?.state == .waiting(.duplicate) {
       move(id, to: .waiting(.turn))
-      ready.append(id)
+      if let client = jobs[id]?.client { clients[client]?.ready.append(id) }
     }
   }
 
   private mutating func move(_ id: JobID, to state: JobState) {
-    guard let before = jobs[id]?.state else { return }
-    count(before, -1)
-    count(state, 1)
+    guard let job = jobs[id] else { return }
+    count(job, -1)
     jobs[id]?.state = state
-    if case .pausing = before { pausing.remove(id) }
+    if let job = jobs[id] { count(job, 1) }
+    if case .pausing = job.state { pausing.remove(id) }
   }
 
-  private mutating func count(_ state: JobState, _ step: Int) {
-    if case .waiting = state { return }
-    active += step
-    if state == .publishing { publishing += step }
+  private mutating func count(_ job: Job, _ step: Int) {
+    let publishing = job.state == .publishing ? step : 0
+    switch job.state {
+    case .waiting, .claimed: return
+    default: break
+    }
+    if clients[job.client]?.isUrgent == true {
+      urgentLoad.active += step
+      urgentLoad.publishing += publishing
+    } else {
+      load.active += step
+      load.publishing += publishing
+    }
   }
 
   // MARK: From outside
@@ -535,13 +704,11 @@ struct TransferState: Hashable {
       guard case .pausing = job.state else { return nil }
       return goOn(id)
     case .prioritize:
-      guard !job.isUrgent else { return nil }
-      jobs[id]?.isUrgent = true
-      return job.state == .asking ? [.prioritize(id)] : []
+      return job.isUrgent ? nil : urge(id)
     }
   }
 
-  /// Nobody wants its bytes any more. What gets its name already is not stopped.
+  /// Nobody wants its bytes any more, for another manifest holds. What gets its name already is not stopped.
   mutating func abandon(_ id: JobID) -> [Action] {
     guard let job = jobs[id], job.state != .publishing else { return [] }
     return wish(.abandon, of: id)
@@ -568,11 +735,11 @@ struct TransferState: Hashable {
     return due.sorted().flatMap { goOn($0) }
   }
 
-  /// Nothing more is begun: transfers end, and what gets its name is waited for.
-  mutating func stop() -> [Action] {
-    guard !isStopping else { return [] }
-    isStopping = true
-    return jobs.keys.sorted().flatMap { id -> [Action] in
+  /// Nothing more of a client is begun: its transfers end, and what gets its name is waited for.
+  mutating func stop(_ client: ClientID) -> [Action] {
+    guard clients[client]?.isStopping == false else { return [] }
+    clients[client]?.isStopping = true
+    return jobs.keys.filter { jobs[$0]?.client == client }.sorted().flatMap { id -> [Action] in
       switch jobs[id]?.state {
       case .asking: [.cancelExchange(id)]
       case .waiting(.contents): end(id, .failed)

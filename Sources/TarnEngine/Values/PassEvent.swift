@@ -90,6 +90,16 @@ package final class PassProgress: Sendable {
     /// So many of them wait.
     package var waiting = 0
     package init() {}
+
+    /// With the transfers of what goes on beside it; how far that is counts for nothing here.
+    package func beside(_ other: Snapshot) -> Snapshot {
+      var both = self
+      both.transfers.insert(
+        contentsOf: other.transfers.dropLast(other.waiting), at: transfers.count - waiting)
+      both.transfers += other.transfers.suffix(other.waiting)
+      both.waiting += other.waiting
+      return both
+    }
   }
 
   /// A class: each change of a value in a dictionary costs three allocations, and there are some for every file.
@@ -121,8 +131,6 @@ package final class PassProgress: Sendable {
     var learned: UInt64 = 0
     var meter: RateMeter
     var feed: (received: UInt64, total: UInt64?, meter: RateMeter)?
-    /// Of what goes on beside the pass: its transfers are shown, and how far it is counts for nothing here.
-    var beside: PassProgress?
   }
 
   private let state: Locked<State>
@@ -135,7 +143,6 @@ package final class PassProgress: Sendable {
 
   package func snapshot() -> Snapshot {
     let now = clock.monotonic()
-    let beside = state.withLock { $0.beside }?.snapshot()
     return state.withLock { state in
       var snapshot = state.snapshot
       let jobs = state.running.sorted {
@@ -146,12 +153,6 @@ package final class PassProgress: Sendable {
         Activity(
           path: job.path, received: job.received, total: job.total, rate: job.meter.rate(now: now),
           source: job.source)
-      }
-      if let beside {
-        let running = beside.transfers.dropLast(beside.waiting)
-        snapshot.transfers.insert(contentsOf: running, at: snapshot.transfers.count - snapshot.waiting)
-        snapshot.transfers += beside.transfers.suffix(beside.waiting)
-        snapshot.waiting += beside.waiting
       }
       snapshot.bytesDone = state.running.values.reduce(
         state.arrived.values.reduce(state.finishedBytes) { $0.addingSaturated($1) }
@@ -169,14 +170,7 @@ package final class PassProgress: Sendable {
   }
 
   /// Transfers that wait for a place.
-  package var waiting: Int {
-    let (own, beside) = state.withLock { state in
-      (state.running.values.count { $0.isWaiting }, state.beside)
-    }
-    return own + (beside?.waiting ?? 0)
-  }
-
-  func setBeside(_ beside: PassProgress?) { state.withLock { $0.beside = beside } }
+  package var waiting: Int { state.withLock { $0.running.values.count { $0.isWaiting } } }
 
   func change(_ body: (inout Snapshot) -> Void) {
     state.withLock { body(&$0.snapshot) }

@@ -183,7 +183,17 @@ extension Connection {
     case .dropName(let path): try run("DELETE FROM names WHERE path = ?", [.blob(path.bytes)])
     case .activity(let list): try write(list)
     case .fact(let name, let value): try writeFact(name, value)
+    case .inPlace(let entries, let bytes):
+      try add(.entriesCurrent, UInt64(max(0, entries)))
+      try add(.bytesCurrent, bytes)
     }
+  }
+
+  /// To a number, if it is known.
+  private func add(_ name: LedgerFact, _ more: UInt64) throws(LedgerFailure) {
+    let text = try first(SQL.fact, [.text(name.rawValue)]) { row throws(LedgerFailure) in try row.text(0) }
+    guard let known = text.flatMap({ UInt64($0) }) else { return }
+    try writeFact(name, String(known.addingSaturated(more)))
   }
 
   private func write(_ intent: Intent) throws(LedgerFailure) {

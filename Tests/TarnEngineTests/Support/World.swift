@@ -50,10 +50,8 @@ final class World {
   var catalog: MemoryCatalog?
   var isAsLeft: (@Sendable () -> Bool)?
   var ownWrites: OwnWrites?
-  var localChanges: (@Sendable () -> [Region])?
-  /// Whoever gives local changes was told that the pass looks at the folder no more.
-  let saidToHaveLooked = Locked(false)
-  var watchEvents: (@Sendable () -> [Event])?
+  /// Of all who work in the folder at a time.
+  private(set) var engine = TransferEngine()
   let log = EventLog()
   /// Of the pass that runs.
   private(set) var stop = StopFlag()
@@ -175,9 +173,7 @@ final class World {
 
   @discardableResult
   func run() throws -> PassReport {
-    log.clear()
-    stop = StopFlag()
-    server.clearRequests()
+    reopen()
     let downloader = try server.downloader()
     defer { downloader.shutDown() }
     return try pass(downloader).run(folder: folder)
@@ -187,9 +183,7 @@ final class World {
   func repair(
     _ regions: [Region], events: [Event] = [], onlyCounts: Bool = false
   ) throws -> RepairReport {
-    log.clear()
-    stop = StopFlag()
-    server.clearRequests()
+    reopen()
     let downloader = try server.downloader()
     defer { downloader.shutDown() }
     return try pass(downloader).repair(
@@ -198,9 +192,7 @@ final class World {
 
   /// - Returns: the actions without deletions that would be held: those are in `wouldHold`.
   func plan() throws -> (report: PassReport, actions: [Action]) {
-    log.clear()
-    stop = StopFlag()
-    server.clearRequests()
+    reopen()
     let downloader = try server.downloader()
     defer { downloader.shutDown() }
     var actions: [Action] = []
@@ -209,6 +201,67 @@ final class World {
       if isHeld { wouldHold.append(action.path) } else { actions.append(action) }
     }
     return (report, actions)
+  }
+
+  /// As a process that begins: nobody is at work in the folder.
+  private func reopen() {
+    log.clear()
+    stop = StopFlag()
+    server.clearRequests()
+    engine.close()
+    engine = TransferEngine()
+  }
+
+  // MARK: Several at a time
+
+  /// A pass or a repair on a thread of its own.
+  final class Running<Report: Sendable>: Sendable {
+    let stop: StopFlag
+    private let result = LockedCondition<Result<Report, any Error>?>(nil)
+
+    fileprivate init(_ pass: Pass, _ downloader: any Downloading, _ body: @escaping (Pass) throws -> Report)
+      throws
+    {
+      stop = pass.stop
+      let work = Handed((pass, body))
+      _ = try WorkerThread.start(name: "pass", stackSize: 8 << 20) { [result] in
+        let (pass, body) = work.value
+        let ended = Result { try body(pass) }
+        downloader.shutDown()
+        result.change { $0 = ended }
+      }
+    }
+
+    func wait() throws -> Report { try result.wait { $0 }.get() }
+  }
+
+  /// Of one thread at a time.
+  private struct Handed<Value>: @unchecked Sendable {
+    let value: Value
+    init(_ value: Value) { self.value = value }
+  }
+
+  /// A pass begins.
+  func begin() throws -> Running<PassReport> {
+    reopen()
+    let folder = folder
+    let downloader = try server.downloader()
+    return try Running(pass(downloader), downloader) { try $0.run(folder: folder) }
+  }
+
+  /// A repair begins beside what is at work.
+  func beginRepair(_ regions: [Region]) throws -> Running<RepairReport> {
+    stop = StopFlag()
+    let folder = folder
+    let downloader = try server.downloader()
+    return try Running(pass(downloader), downloader) { try $0.repair(regions, folder: folder) }
+  }
+
+  func repairBeside(_ regions: [Region]) throws -> RepairReport { try beginRepair(regions).wait() }
+
+  /// Until something is so, for half a minute at most.
+  func await(_ condition: () -> Bool) {
+    for _ in 0..<30_000 where !condition() { Nap.sleep(microseconds: 1000) }
   }
 
   func pass(_ downloader: any Downloading) -> Pass {
@@ -225,13 +278,6 @@ final class World {
     request.steering = steering
     request.isJournalLost = isJournalLost
     request.isAsLeft = isAsLeft
-    if let localChanges {
-      request.localChanges = { [saidToHaveLooked] hasLooked in
-        if hasLooked { saidToHaveLooked.withLock { $0 = true } }
-        return localChanges()
-      }
-    }
-    request.watchEvents = watchEvents
     return Pass(
       ports: ports, request: request, observer: log, progress: PassProgress(clock: ports.clock), stop: stop)
   }
@@ -241,10 +287,9 @@ final class World {
       ledger: ledger, stage: MemoryStage(), parser: parser, downloader: downloader, hashing: hashing,
       clock: passClock, random: random,
       bootID: bootID,
-      spoolDirectory: FileManager.default.temporaryDirectory.path)
+      spoolDirectory: FileManager.default.temporaryDirectory.path, engine: engine)
     ports.catalog = catalog
     ports.ownWrites = ownWrites
-    ports.makeStage = { MemoryStage() }
     return ports
   }
 
@@ -261,7 +306,8 @@ final class World {
   var approval: Approval { approval(stop: StopFlag()) }
 
   func approval(stop: StopFlag) -> Approval {
-    Approval(ledger: ledger, folder: folder, clock: clock, random: random, observer: log, stop: stop)
+    Approval(
+      ledger: ledger, folder: folder, clock: clock, random: random, observer: log, stop: stop, engine: engine)
   }
 
   // MARK: Looking

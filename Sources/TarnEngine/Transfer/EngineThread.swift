@@ -1,0 +1,746 @@
+import TarnCore
+import TarnRuntime
+
+/// The engine's thread: does what its `TransferState` says, and tells it what came of it. It owns the lanes, the publisher and the
+/// partial files. All its state is confined to it; other threads speak to it through the inbox.
+final class EngineThread {
+  private typealias ClientID = TransferState.ClientID
+
+  private let inbox: LockedCondition<TransferEngine.Inbox>
+  private let promises: SpaceBudget.Promises
+  private let post: @Sendable (JobMessage) -> Void
+  private var state = TransferState()
+  /// Those that the state has.
+  private var jobs: [UInt64: Job] = [:]
+  private var claims: [UInt64: PathClaim] = [:]
+  private var lastJob: UInt64
+  /// Jobs that are not for the first lane alone.
+  private var othersBegun = 0
+  /// In the order that they came.
+  private var clients: [ClientID] = []
+  private var submissions: [ClientID: Transfers] = [:]
+  private var lastClient: ClientID = 0
+  private var workshop: Workshop?
+  /// The one that the ledger is told of while it is at work: a pass before a repair.
+  private var shown: Submission?
+
+  /// What the transfers are made with.
+  private struct Workshop {
+    let lanes: Lanes
+    let checkpoints: Checkpoints
+    let publisher: PublishThread
+    let blocks = BlockPool(size: FileReceiver.handful, most: 4 << 20)
+  }
+
+  init(_ inbox: LockedCondition<TransferEngine.Inbox>, _ promises: SpaceBudget.Promises) {
+    (self.inbox, self.promises) = (inbox, promises)
+    lastJob = inbox.withLock { $0.lastJob }
+    post = { [inbox] message in inbox.change { $0.messages.append(.job(message)) } }
+  }
+
+  // MARK: From the first submission to the last
+
+  func run() {
+    repeat {
+      do {
+        try work()
+        end()
+      } catch {
+        refuse(PassFailure(translating: error))
+      }
+    } while !isOver()
+  }
+  private func open(_ transfers: Transfers) {
+    let submission = transfers.submission
+    // It was announced before this thread knew of it.
+    if let before = submission.manifestsBefore, before != inbox.withLock({ $0.manifests }),
+      submission.manifest == nil
+    {
+      submission.supersede()
+      return transfers.end(.success(()))
+    }
+    lastClient += 1
+    submission.client = lastClient
+    clients.append(lastClient)
+    submissions[lastClient] = transfers
+    state.open(lastClient, isUrgent: submission.isUrgent, mostHeldBack: submission.mostHeldBack)
+    chooseShown()
+    submission.steering?.attach(
+      hurry: { [inbox] in inbox.change { $0.messages.append(.hurry) } },
+      { [inbox] order, path, answer in inbox.change { $0.messages.append(.steer(order, path, answer)) } })
+  }
+
+  private func chooseShown() {
+    let all = clients.compactMap { submissions[$0]?.submission }
+    shown = all.first { !$0.isUrgent } ?? all.first
+  }
+
+  /// What is made once the first transfer needs it.
+  private func openWorkshop(for submission: Submission) throws -> Workshop {
+    if let workshop { return workshop }
+    let ports = submission.ports
+    let made = Workshop(
+      lanes: try Lanes(name: "tarn-write", count: 2), checkpoints: Checkpoints(ledger: ports.ledger),
+      publisher: PublishThread(
+        folder: submission.folder, ledger: ports.ledger, clock: ports.clock, ownWrites: ports.ownWrites,
+        post: post))
+    workshop = made
+    return made
+  }
+
+  private func context(_ submission: Submission) throws -> FileReceiverContext {
+    let workshop = try openWorkshop(for: submission)
+    return FileReceiverContext(
+      folder: submission.folder, ledger: submission.ports.ledger, downloader: submission.ports.downloader,
+      lanes: workshop.lanes, checkpoints: workshop.checkpoints, blocks: workshop.blocks,
+      space: submission.space, progress: submission.account.progress, bootID: submission.ports.bootID,
+      post: post)
+  }
+
+  /// Nothing is submitted any more: all threads end.
+  private func end() {
+    guard let workshop = workshop.take() else { return }
+    workshop.publisher.close()
+    workshop.lanes.close()
+    workshop.checkpoints.close()
+  }
+
+  /// The folder, the ledger or a thread cannot be had: whatever is submitted ends with the reason.
+  func refuse(_ failure: PassFailure) {
+    for job in jobs.values { job.download.map(job.submission.ports.downloader.cancel) }
+    end()
+    for job in jobs.values { job.partial?.close() }
+    jobs = [:]
+    let waiting = inbox.withLock { inbox -> [EngineMessage] in
+      defer { inbox.messages = [] }
+      return inbox.messages
+    }
+    for message in waiting {
+      switch message {
+      case .submit(let transfers): transfers.end(.failure(failure))
+      case .claim(let claim): claim.granted.open()
+      case .steer(_, _, let answer): answer(.notThere)
+      case .yield, .follow, .job, .hurry, .wake: break
+      }
+    }
+    for claim in claims.values { claim.granted.open() }
+    claims = [:]
+    for client in clients { finish(client, .failure(failure)) }
+    state = TransferState()
+  }
+
+  /// - Returns: false when more was submitted meanwhile.
+  private func isOver() -> Bool {
+    inbox.change { inbox in
+      inbox.lastJob = lastJob
+      // What is left of exchanges that nobody waits for means nothing any more.
+      inbox.messages.removeAll { message in
+        switch message {
+        case .submit, .claim, .steer: false
+        case .yield, .follow, .job, .hurry, .wake: true
+        }
+      }
+      inbox.isRunning = !inbox.messages.isEmpty
+      return inbox.messages.isEmpty
+    }
+  }
+
+  private func work() throws {
+    var hasMore = false
+    repeat {
+      try handleMail(waiting: hasMore ? .zero : longestWait)
+      if let now = clock?.monotonic() { try perform(state.tick(now)) }
+      hasMore = false
+      for client in clients {
+        if let submission = submissions[client]?.submission, try advance(submission) { hasMore = true }
+      }
+      workshop?.publisher.setFlushing(!hasMore && state.active == publishing)
+      tick()
+    } while !submissions.isEmpty || !claims.isEmpty
+  }
+
+  private var publishing: Int {
+    state.load(isUrgent: false).publishing + state.load(isUrgent: true).publishing
+  }
+
+  private var clock: (any Clock)? { clients.first.flatMap { submissions[$0] }?.submission.ports.clock }
+
+  // MARK: What begins
+
+  /// Actions at work at a time: enough for a group that gets its names and one that is made durable, and for the next one on its
+  /// way meanwhile.
+  ///
+  /// Each may hold a file and a connection, and some descriptors are the process's own.
+  private static var most: Int { min(PublishThread.largestGroup * 3, max(4, (OpenFiles.limit - 40) / 2)) }
+  /// Those of urgent clients beside them.
+  private static var mostUrgent: Int { min(128, most / 4) }
+  /// Of these, how many may be on their way: what they bring waits in memory for its lane.
+  private static let mostOnTheWay = PublishThread.largestGroup * 3 / 2
+  /// Actions that one submission begins before others have their turn.
+  private static let handful = 512
+
+  /// Another job may be at work beside those that are.
+  private func hasPlace(_ submission: Submission) -> Bool {
+    let load = state.load(isUrgent: submission.isUrgent)
+    let most = submission.isUrgent ? Self.mostUrgent : Self.most
+    return load.active < most && load.active - load.publishing < Self.mostOnTheWay
+  }
+
+  /// Begins what may begin, phase by phase; at the end of the last one it is over.
+  ///
+  /// - Returns: true when more of it may begin at once.
+  private func advance(_ submission: Submission) throws -> Bool {
+    let client = submission.client
+    while true {
+      if try fill(submission) { return true }
+      if submission.stop.isSet { try perform(state.stop(client)) }
+      let mayEnd = submission.stop.isSet || state.isHeldUp(client) || submission.plan.isThrough
+      guard mayEnd, state.isIdle(client) else { return false }
+      if !submission.stop.isSet, let retried = state.retryForSpace(client) {
+        try perform(retried)
+        continue
+      }
+      // What it comes back to is begun before anything is waited for.
+      if try settle(submission) { continue }
+      guard state.clients[client]?.crampedCount == 0 || submission.stop.isSet else { return false }
+      try submission.flushAdoptions()
+      if submission.stop.isSet || !submission.plan.beginNextPhase() {
+        finish(client, .success(()))
+        return false
+      }
+    }
+  }
+
+  private func finish(_ client: ClientID, _ result: Result<Void, PassFailure>) {
+    guard let transfers = submissions.removeValue(forKey: client) else { return }
+    clients.removeAll { $0 == client }
+    state.close(client)
+    chooseShown()
+    let steering = transfers.submission.steering
+    if !submissions.values.contains(where: { $0.submission.steering === steering }) { steering?.detach() }
+    transfers.end(result)
+  }
+
+  /// Begins as many jobs as may be at work: those that waited and new ones in turn.
+  ///
+  /// - Returns: true when it has had its turn.
+  private func fill(_ submission: Submission) throws -> Bool {
+    let client = submission.client
+    for _ in 0..<Self.handful {
+      guard !submission.stop.isSet, hasPlace(submission), !state.isAlone else { return false }
+      let begun = state.beginNext(client)
+      if let begun { try perform(begun) }
+      guard hasPlace(submission) else { return false }
+      if state.isCramped(client) {
+        guard begun != nil else { return false }
+      } else if try !admitNext(submission), try !comeBack(submission), begun == nil {
+        return false
+      }
+      // Much of it may begin nothing.
+      tick()
+    }
+    return true
+  }
+
+  /// - Returns: false when the plan has none of this phase any more.
+  private func admitNext(_ submission: Submission) throws -> Bool {
+    guard let (action, ordinal) = try submission.plan.next() else { return false }
+    try admit(action, ordinal: ordinal, of: submission)
+    return true
+  }
+
+  /// - Parameter isAgain: it was left once, and is not left again.
+  private func admit(
+    _ action: Action, ordinal: Int, of submission: Submission, isAgain: Bool = false
+  ) throws {
+    switch action.kind {
+    case .adopt, .delete:
+      if try state.isTaken(action.path) || !submission.isAsSeen(action) {
+        return submission.stale.append(action)
+      }
+      if action.kind == .delete { return try submission.removeInTheWay(action) }
+      if let row = action.row { try submission.adopt(row) }
+    case .inspect: submission.stale.append(action)
+    case .forget:
+      // Among the deletions only.
+      break
+    case .fetch, .update, .restore, .replace, .revalidate:
+      guard let entry = action.entry, !entry.sources.isEmpty else { return }
+      if try !submission.isAsSeen(action) { return submission.stale.append(action) }
+      if submission.isBlocked(action) { return }
+      if submission.isPaused(action.path) { return submission.hold(action, ordinal: ordinal) }
+      try begin(makeJob(action, entry, ordinal: ordinal, of: submission), mustBegin: isAgain)
+    }
+  }
+
+  /// - Parameter mustBegin: is not left for later.
+  private func begin(_ job: Job, mustBegin: Bool) throws {
+    jobs[job.id] = job
+    let contents = Duplicates.Contents(job.entry)
+    try perform(
+      state.admit(
+        job.id, of: job.submission.client, path: job.entry.path, contents: contents, mustBegin: mustBegin))
+  }
+
+  private func makeJob(_ action: Action, _ entry: Entry, ordinal: Int, of submission: Submission) -> Job {
+    lastJob += 1
+    // The others in turn, the lane first that has no small files.
+    let isForFirst = Job.isForFirstLane(entry)
+    if !isForFirst { othersBegun += 1 }
+    return Job(
+      id: lastJob, of: submission, action: action, entry: entry, ordinal: ordinal,
+      lane: isForFirst ? 0 : othersBegun)
+  }
+
+  /// Once nothing else is at work: goes back to what was not begun, and copies those whose duplicate is in place by now.
+  ///
+  /// - Returns: false when nothing is left to do.
+  private func settle(_ submission: Submission) throws -> Bool {
+    if !submission.stop.isSet {
+      // What was adopted is a duplicate as good as any.
+      try submission.flushAdoptions()
+      if submission.plan.left.untried.isEmpty, try copyExhausted(submission) { return true }
+      if try submission.plan.left.begin({ try submission.ports.stage.actions() }) { return true }
+    }
+    // It may have come meanwhile.
+    guard submission.stop.isSet else { return false }
+    try perform(state.stop(submission.client))
+    submission.account.end(exhausted: submission.plan.left.forsakenCount)
+    submission.plan.left = Leftovers()
+    return false
+  }
+
+  /// Goes on reading the plan again.
+  ///
+  /// - Returns: false when it is not being read again, or came to its end.
+  private func comeBack(_ submission: Submission) throws -> Bool {
+    guard let comeback = try nextComeback(submission) else { return false }
+    let (action, ordinal) = (comeback.action, comeback.ordinal)
+    guard comeback.isForsaken else {
+      try admit(action, ordinal: ordinal, of: submission, isAgain: true)
+      return true
+    }
+    guard let entry = action.entry, let failure = submission.plan.left.failure(ordinal, entry) else {
+      return true
+    }
+    let isPlaced = try submission.hasCopy(entry)
+    guard isPlaced || submission.plan.isLastPhase else { return true }
+    submission.plan.left.drop(ordinal)
+    guard try submission.isAsSeen(action) else {
+      submission.stale.append(action)
+      return true
+    }
+    guard isPlaced else {
+      submission.account.fail(entry, code: failure.code, message: failure.message)
+      return true
+    }
+    let job = makeJob(action, entry, ordinal: ordinal, of: submission)
+    job.failure = failure
+    jobs[job.id] = job
+    try perform(
+      state.admitCopy(
+        job.id, of: submission.client, path: entry.path, contents: Duplicates.Contents(entry)))
+    return true
+  }
+
+  private func nextComeback(_ submission: Submission) throws -> Leftovers.Comeback? {
+    while true {
+      switch try submission.plan.left.next() {
+      case .comeback(let comeback): return comeback
+      case .over: return nil
+      // Not from within `left`: the status, which is told here, counts what is left.
+      case .pause: if !mayGoOn(submission) { submission.plan.left.end() }
+      }
+    }
+  }
+
+  /// Asked now and then by what takes long on this thread.
+  private func mayGoOn(_ submission: Submission) -> Bool {
+    tick()
+    return !submission.stop.isSet
+  }
+
+  /// Once nothing more is going to be placed, those fail that cannot be copied.
+  ///
+  /// - Returns: whether any is at work.
+  private func copyExhausted(_ submission: Submission) throws -> Bool {
+    for id in state.waitingForContents(submission.client) {
+      guard mayGoOn(submission), hasPlace(submission) else { break }
+      if let job = jobs[id], try submission.hasCopy(job.entry) {
+        try perform(state.foundCopy(id, true))
+      } else if submission.plan.isLastPhase {
+        try perform(state.giveUp(id))
+      }
+    }
+    return !state.isIdle(submission.client)
+  }
+
+  private func tick() {
+    guard let shown else { return }
+    shown.account.tick {
+      (state.clients[shown.client]?.exhaustedCount ?? 0) + shown.plan.left.forsakenCount
+    }
+  }
+
+  // MARK: Messages
+
+  /// At most a quarter of a second, and no longer than until the next attempt is due.
+  private var longestWait: Duration {
+    let most = Duration.milliseconds(250)
+    guard let due = state.nextDue, let now = clock?.monotonic() else { return most }
+    return min(most, due.remaining(at: now))
+  }
+
+  /// With so many jobs their messages are gathered for a moment: to be woken for each costs more than to handle it.
+  private static let many = 64
+  /// Microseconds.
+  private static let moment: UInt32 = 1000
+
+  /// Handles what came in, or waits for it.
+  ///
+  /// - Parameter waiting: for the first message.
+  private func handleMail(waiting: Duration) throws {
+    if waiting > .zero, state.active > Self.many { Nap.sleep(microseconds: Self.moment) }
+    let messages = inbox.wait(atMost: waiting) { inbox -> [EngineMessage]? in
+      guard !inbox.messages.isEmpty else { return nil }
+      defer { inbox.messages = [] }
+      return inbox.messages
+    }
+    for message in messages ?? [] { try handle(message) }
+  }
+
+  private func handle(_ message: EngineMessage) throws {
+    switch message {
+    case .submit(let transfers): open(transfers)
+    case .claim(let claim): try take(claim)
+    case .yield(let claim): for id in claim.jobs { try yield(id) }
+    case .follow(let entry): try follow(entry)
+    case .job(let message): try handle(message)
+    case .steer(let order, let path, let answer): answer(try steer(order, path))
+    case .hurry: try perform(state.hurry())
+    case .wake:
+      // What it is for is looked at after the mail.
+      break
+    }
+  }
+
+  private func handle(_ message: JobMessage) throws {
+    switch message {
+    case .prepared(let id, let found): try looked(id, found)
+    case .workedAround(let id, let failure, let instead):
+      jobs[id]?.submission.account.tell(
+        .notice(code: failure.code.rawValue, message: "\(failure.message); \(instead)"))
+    case .ended(let id, let end, let received):
+      guard let job = jobs[id] else { return }
+      job.download = nil
+      job.submission.account.received(received)
+      try ended(job, end, received: received)
+    case .published(let id, let outcome): try published(id, outcome)
+    case .ledgerFailed(let failure): throw PassFailure(failure)
+    case .folderFailed(let failure): throw PassFailure(failure)
+    }
+  }
+
+  // MARK: Claims, and another manifest
+
+  /// Takes its paths, one after the other.
+  private func take(_ claim: PathClaim) throws {
+    while claim.jobs.count < claim.paths.count {
+      lastJob += 1
+      let path = claim.paths[claim.jobs.count]
+      claim.jobs.append(lastJob)
+      claims[lastJob] = claim
+      let actions = state.claim(lastJob, path: path)
+      guard actions == [.granted(lastJob)] else { return try perform(actions) }
+    }
+    claim.granted.open()
+  }
+
+  private func yield(_ id: UInt64) throws {
+    claims[id] = nil
+    try perform(state.yield(id))
+  }
+
+  /// What a repair brings by an earlier manifest, and this one wants otherwise, ends; the rest of its plan is looked at as it begins.
+  private func follow(_ entry: @escaping @Sendable (RelativePath) throws -> Entry?) throws {
+    for client in clients {
+      if let submission = submissions[client]?.submission, submission.isUrgent { submission.manifest = entry }
+    }
+    for job in jobs.values.sorted(by: { $0.id < $1.id })
+    where try job.submission.isUrgent && entry(job.entry.path) != job.entry {
+      job.submission.supersede()
+      try perform(state.abandon(job.id))
+    }
+  }
+
+  // MARK: What the state asks for
+
+  private func perform(_ actions: [TransferState.Action]) throws {
+    for action in actions { try perform(action) }
+  }
+
+  private func perform(_ action: TransferState.Action) throws {
+    switch action {
+    case .reserve(let id): try reserve(id)
+    case .look(let id):
+      guard let job = jobs[id] else { return }
+      let context = try context(job.submission)
+      let search = LocalBytesSearch(job: job, unrecorded: job.submission.unrecorded, context: context)
+      context.lanes.submit(lane: job.lane) { search.run() }
+    case .ask(let id): try ask(id)
+    case .cancelExchange(let id):
+      if let job = jobs[id] { job.download.map(job.submission.ports.downloader.cancel) }
+    case .prioritize(let id):
+      if let job = jobs[id] { job.download.map(job.submission.ports.downloader.prioritize) }
+    case .seal(let id): try seal(id)
+    case .publish(let id): try publish(id)
+    case .release(let bytes): promises.giveBack(bytes)
+    case .putBack(let id): putBack(id)
+    case .exhausted(let id):
+      guard let job = jobs[id] else { return }
+      job.submission.leavePartial(job)
+      job.partial = nil
+      job.submission.account.progress.forget(id)
+      job.submission.account.tellExhausted(job)
+    case .findCopy(let id):
+      let isThere = try jobs[id].map { try $0.submission.hasCopy($0.entry) } ?? false
+      try perform(state.foundCopy(id, isThere))
+    case .postpone(let id):
+      if let job = jobs.removeValue(forKey: id) { job.submission.plan.left.untried.insert(job.ordinal) }
+    case .setAside(let id):
+      if let job = jobs.removeValue(forKey: id) { job.submission.plan.left.forsake(job) }
+    case .granted(let id): if let claim = claims[id] { try take(claim) }
+    case .end(let id, let ending): if let job = jobs.removeValue(forKey: id) { try end(job, ending) }
+    }
+  }
+
+  /// Takes the space that a job needs.
+  private func reserve(_ id: UInt64) throws {
+    guard let job = jobs[id] else { return }
+    let (submission, account) = (job.submission, job.submission.account)
+    let isCopy = job.failure != nil
+    if !isCopy, submission.isPaused(job.entry.path) { return try perform(state.obey(.pause, id) ?? []) }
+    let needed = submission.needed(job.entry)
+    guard submission.space.reserve(needed ?? 0) else { return try perform(state.refused(id)) }
+    if isCopy { account.settle(job.entry.path) } else { account.tell(.action(job.action)) }
+    try perform(state.reserved(id, bytes: needed ?? 0, looks: submission.mayBeAtHand(job)))
+  }
+
+  /// Starts an exchange with the job's source.
+  private func ask(_ id: UInt64) throws {
+    guard let job = jobs[id] else { return }
+    let submission = job.submission
+    let document = job.entry.isList ? submission.listURL.take() : nil
+    var request = job.attempts.request(room: { submission.space.room }, document: document)
+    request.isUrgent = state.jobs[id]?.isUrgent == true
+    job.wishes = submission.steering?.wishes
+    let receiver = FileReceiver(job, context: try context(submission))
+    submission.account.progress.begin(
+      id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.attempts.url,
+      isWaiting: true)
+    let download = submission.ports.downloader.start(request, to: receiver)
+    receiver.started(download)
+    job.download = download
+  }
+
+  /// All bytes are at hand: only the check is left.
+  private func seal(_ id: UInt64) throws {
+    guard let job = jobs[id], let partial = job.partial else { return }
+    let (entry, known, post) = (job.entry, job.attempts.known, post)
+    try openWorkshop(for: job.submission).lanes.submit(lane: job.lane) {
+      post(.ended(id, FileReceiver.seal(partial, entry, head: nil, known: known), received: 0))
+    }
+  }
+
+  /// - Throws: `ThreadFailure`.
+  private func publish(_ id: UInt64) throws {
+    guard let job = jobs[id], let partial = job.partial, let checked = job.checked else { return }
+    let submission = job.submission
+    if let row = submission.sameAsBefore(job, checked) {
+      partial.discard()
+      job.partial = nil
+      let ledger = submission.ports.ledger
+      if try ledger.partial(row.path) != nil { try ledger.apply([.dropPartial(row.path)]) }
+      return try confirm(job, as: row)
+    }
+    let publisher = try openWorkshop(for: submission).publisher
+    try publisher.start()
+    publisher.submit(submission.publication(job, partial, checked))
+    // The publisher's from now on.
+    job.partial = nil
+  }
+
+  private func putBack(_ id: UInt64) {
+    guard let job = jobs[id] else { return }
+    job.submission.account.progress.forget(id)
+    if job.isRefusedByKernel, let failure = job.failure {
+      let message = "\(job.entry.path.printable): \(failure.message); tried again when the others are over"
+      job.submission.account.tell(.notice(code: failure.code, message: message))
+    }
+    job.beginAnew()
+  }
+
+  private func end(_ job: Job, _ ending: TransferState.Ending) throws {
+    let (submission, account) = (job.submission, job.submission.account)
+    account.progress.forget(job.id)
+    switch ending {
+    case .placed, .unchanged: break
+    case .stale: submission.stale.append(job.action)
+    case .failed:
+      submission.leavePartial(job)
+      account.fail(job.entry, code: job.failure?.code ?? "", message: job.failure?.message ?? "")
+    case .noSpace:
+      let message = submission.space.refusal(submission.needed(job.entry))
+      account.fail(job.entry, code: FolderFailure.Code.noSpace.rawValue, message: message)
+    case .cancelled, .paused:
+      if ending == .paused { submission.pause(job) } else { submission.cancel(job) }
+      if job.isWantedAgain { _ = try beginAgain(job.entry.path) }
+    case .abandoned: if job.checked == nil { job.partial?.close() } else { job.partial?.discard() }
+    case .stopped: job.partial?.close()
+    }
+  }
+
+  // MARK: What came of it
+
+  private func looked(_ id: UInt64, _ found: LocalBytes) throws {
+    switch found {
+    case .nothing: try perform(state.looked(id, .nothing))
+    case .copied(let partial, let sealed):
+      // What was fetched of it is of no use any more; its row goes when this is published.
+      jobs[id]?.partial?.discard()
+      jobs[id]?.partial = partial
+      jobs[id]?.checked = Job.Checked(sealed: sealed, head: nil, isCopy: true)
+      try perform(state.looked(id, .copy))
+    case .kept(let partial, let known):
+      jobs[id]?.partial = partial
+      let isWhole = jobs[id]?.attempts.resume(with: known) == true
+      try perform(state.looked(id, isWhole ? .whole : .part))
+    }
+  }
+
+  /// - Parameter received: bytes that came for the file in this exchange.
+  private func ended(_ job: Job, _ end: JobEnd, received: UInt64) throws {
+    if let atHand = end.atHand { job.partial = atHand.partial }
+    if isOfNoUse(job.id, end) {
+      job.attempts.interrupt(end)
+      return try perform(state.answered(job.id, .cancelled))
+    }
+    let submission = job.submission
+    let (step, discards) = job.attempts.next(
+      after: end, received: received, retry: submission.retry, random: submission.ports.random)
+    if discards {
+      job.partial?.discard()
+      job.partial = nil
+    }
+    if let answer = answer(step, job) { return try perform(state.answered(job.id, answer)) }
+    try confirm(job, as: job.action.row)
+  }
+
+  /// Nobody waits for what the exchange would have brought.
+  private func isOfNoUse(_ id: UInt64, _ end: JobEnd) -> Bool {
+    switch end {
+    case .network(let failure, _, _): failure.code == .cancelled
+    case .folder(let failure, _, _): failure.code == .pieceMismatch && !state.goesOn(id)
+    default: false
+    }
+  }
+
+  /// - Returns: nil where what stands there is what the server has.
+  private func answer(_ step: Attempts.Step, _ job: Job) -> TransferState.Answer? {
+    switch step {
+    case .publish(let partial, let sealed, let head):
+      job.partial = partial
+      job.checked = Job.Checked(sealed: sealed, head: head, isCopy: false)
+      return .checked
+    case .seal: return .whole
+    case .unchanged: return nil
+    case .ask(let told):
+      if let told { tellRetry(job, told, seconds: 0) }
+      return .again
+    case .wait(let seconds, let told, let isNewRound):
+      tellRetry(job, told, seconds: seconds)
+      // Wanted during the attempt that failed.
+      let isWanted = job.wishes != job.submission.steering?.wishes
+      let until =
+        seconds > 0 && !isWanted ? job.submission.ports.clock.monotonic() + .bounded(seconds: seconds) : nil
+      return .pause(until: until, isNewRound: isNewRound)
+    case .lacksSpace(let failure):
+      lacksSpace(job, failure)
+      return .lacksSpace
+    case .exhausted(let code, let message):
+      let all = job.attempts.troubleText
+      job.fail(code: code, message: all.isEmpty ? message : all)
+      return .exhausted
+    case .fail(let failure):
+      job.fail(code: failure.code.rawValue, message: failure.message)
+      return .failed
+    }
+  }
+
+  private func tellRetry(_ job: Job, _ message: String, seconds: Double) {
+    guard state.goesOn(job.id) else { return }
+    job.submission.account.tell(.retrying(path: job.entry.path, message: message, seconds: seconds))
+  }
+
+  /// - Parameter failure: nil where its size was not known.
+  private func lacksSpace(_ job: Job, _ failure: FolderFailure?) {
+    let isOfKernel = failure.map { $0.errno != 0 } ?? false
+    if isOfKernel { job.submission.space.doubt() }
+    let failure = failure ?? FolderFailure(.noSpace, job.submission.space.refusal(nil))
+    job.fail(code: failure.code.rawValue, message: failure.message)
+    // What only would not fit beside others waits in silence.
+    job.isRefusedByKernel = isOfKernel
+  }
+
+  private func published(_ id: UInt64, _ outcome: PublishOutcome) throws {
+    guard let job = jobs[id] else { return }
+    switch outcome {
+    case .installed(let identity, _):
+      job.submission.account.placed(job, identity)
+      for client in clients where client != job.submission.client {
+        submissions[client]?.submission.account.settle(job.entry.path, broughtByOther: identity.size)
+      }
+      if job.submission.isUrgent { inbox.withLock { $0.urgentlyPlaced += 1 } }
+      try perform(state.published(id, .placed))
+    case .stale: try perform(state.published(id, .stale))
+    case .failed(let failure):
+      job.fail(code: failure.code.rawValue, message: failure.message)
+      try perform(state.published(id, .failed))
+    case .removed: try perform(state.published(id, .stopped))
+    }
+  }
+
+  /// What stands there is what the server has.
+  private func confirm(_ job: Job, as row: Row?) throws {
+    try perform(state.confirmed(job.id))
+    job.submission.account.confirmed(job)
+    if let row { try job.submission.confirm(row, job) }
+  }
+
+  // MARK: Orders
+
+  /// Carries an order about a single transfer out, or says why there is nothing to do.
+  private func steer(_ order: PassSteering.Order, _ path: RelativePath) throws -> PassSteering.Answer {
+    guard let id = state.job(at: path), let job = state.jobs[id], job.state != .publishing else {
+      return try order == .retry && beginAgain(path) ? .done : .notThere
+    }
+    if order == .retry, job.isEnding, jobs[id]?.submission.isPaused(path) == false {
+      jobs[id]?.isWantedAgain = true
+      return .done
+    }
+    guard let actions = state.obey(order, id) else { return .wasSo }
+    try perform(actions)
+    return .done
+  }
+
+  private func beginAgain(_ path: RelativePath) throws -> Bool {
+    for client in clients {
+      guard let submission = submissions[client]?.submission,
+        let (action, entry, ordinal) = submission.takeBack(path)
+      else { continue }
+      try begin(makeJob(action, entry, ordinal: ordinal, of: submission), mustBegin: true)
+      return true
+    }
+    return false
+  }
+}

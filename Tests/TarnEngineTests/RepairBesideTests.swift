@@ -1,0 +1,373 @@
+import TarnCore
+import TarnRuntime
+import TestSupport
+import Testing
+
+@testable import TarnEngine
+
+/// Repairs beside a pass, and beside each other, each on a thread of its own.
+@Suite struct RepairBesideTests {
+  private func world(_ names: [String] = ["a", "b", "sub/c"]) throws -> World {
+    try World.inSync(names)
+  }
+
+  private func itself(_ path: String) -> Region { Region(path.path, .itself) }
+
+  /// Its answer comes once the gate is open, and whole whatever is asked for.
+  private func hold(_ name: String, of world: World, by gate: AnswerGate = AnswerGate()) -> AnswerGate {
+    var answer = FakeAnswer(body: "text of \(name)".bytes, honoursRanges: false)
+    answer.gate = gate
+    world.server.answer(World.host + name, answer)
+    return gate
+  }
+
+  /// Of a list that takes its time: until it is there the manifest of the last pass is all that is known.
+  private func holdList(of world: World) -> AnswerGate {
+    let gate = AnswerGate()
+    var answer = FakeAnswer(body: "list".bytes)
+    answer.gate = gate
+    world.location = .remote(url: UnchangedFeedTests.list)
+    world.server.answer(UnchangedFeedTests.list, answer)
+    return gate
+  }
+
+  private func requests(of name: String, _ world: World) -> Int {
+    world.server.urls.count { $0 == World.host + name }
+  }
+
+  private func awaitRequest(of name: String, _ world: World) {
+    world.await { requests(of: name, world) > 0 }
+  }
+
+  // MARK: A pass that transfers
+
+  @Test func whatChangesWhileAPassTransfersIsRepaired() throws {
+    let world = try world()
+    world.want("big", "text of big")
+    let big = hold("big", of: world)
+    let pass = try world.begin()
+    awaitRequest(of: "big", world)
+    world.folder.delete("a".path)
+    world.folder.delete("b".path)
+    let repair = try world.repairBeside([itself("a"), itself("b")])
+    #expect(repair.report.counts.restored == 2 && !repair.isSuperseded && world.text("a") == "text of a")
+    #expect(world.ledger.contents.facts[.repair] == "2 restored")
+    big.open()
+    let report = try pass.wait()
+    // As far as the pass goes nothing happened to it.
+    #expect(report.isInSync && report.counts.fetched == 1 && report.counts.inPlace == 4)
+    #expect(world.isConverged && requests(of: "a", world) == 1)
+    #expect(world.server.requests.last { $0.url == World.host + "a" }?.isUrgent == true)
+  }
+
+  @Test func oneThatTakesLongHoldsUpNoOther() throws {
+    let world = try world()
+    world.want("big", "text of big")
+    let (big, slow) = (hold("big", of: world), hold("a", of: world))
+    let pass = try world.begin()
+    awaitRequest(of: "big", world)
+    world.folder.delete("a".path)
+    let first = try world.beginRepair([itself("a")])
+    awaitRequest(of: "a", world)
+    for name in ["b", "sub/c"] { world.folder.delete(name.path) }
+    let second = try world.repairBeside([itself("b"), itself("sub/c")])
+    #expect(second.report.counts.restored == 2 && world.text("a") == nil)
+    slow.open()
+    #expect(try first.wait().report.counts.restored == 1)
+    big.open()
+    #expect(try pass.wait().isInSync && world.isConverged)
+    #expect(world.server.urls.count == 4)
+  }
+
+  /// The next pass would take the folder for what it was when this one looked.
+  @Test func aPassThatARepairWasBesideLeavesNoRecord() throws {
+    let world = try world()
+    world.location = .remote(url: UnchangedFeedTests.list)
+    world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: "\"1\"", body: "list".bytes))
+    #expect(try world.run().isInSync && world.ledger.contents.facts[.feedRecord] != nil)
+    world.want("big", "text of big")
+    world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: "\"2\"", body: "list 2".bytes))
+    let big = hold("big", of: world)
+    let pass = try world.begin()
+    awaitRequest(of: "big", world)
+    world.folder.delete("a".path)
+    _ = try world.repairBeside([itself("a")])
+    big.open()
+    #expect(try pass.wait().isInSync && world.ledger.contents.facts[.feedRecord] == nil)
+  }
+
+  @Test func aStopOfTheOneEndsNotTheOther() throws {
+    let world = try world()
+    world.want("big", "text of big")
+    let (_, slow) = (hold("big", of: world), hold("a", of: world))
+    let pass = try world.begin()
+    awaitRequest(of: "big", world)
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    awaitRequest(of: "a", world)
+    pass.stop.set()
+    #expect(try pass.wait().wasStopped && world.text("a") == nil)
+    slow.open()
+    #expect(try repair.wait().report.counts.restored == 1 && world.text("a") == "text of a")
+  }
+
+  @Test func whatEndsTheOneIsToldBoth() throws {
+    let world = try world()
+    world.want("big", "text of big")
+    let (big, slow) = (hold("big", of: world), hold("a", of: world))
+    let pass = try world.begin()
+    awaitRequest(of: "big", world)
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    awaitRequest(of: "a", world)
+    for number in 1...50 {
+      world.ledger.failApply(number, with: LedgerFailure(.inputOutput, "the disk is gone"))
+    }
+    slow.open()
+    let failures = (
+      #expect(throws: PassFailure.self) { try repair.wait() },
+      #expect(throws: PassFailure.self) { try pass.wait() }
+    )
+    big.open()
+    #expect(failures.0?.message.contains("the disk is gone") == true)
+    #expect(failures.1?.message.contains("the disk is gone") == true)
+  }
+
+  // MARK: The same path
+
+  /// The pass finds that the file is missing, and leaves it to whoever brings it.
+  @Test func whatIsBroughtIsNotFetchedTwice() throws {
+    let world = try world()
+    let list = holdList(of: world)
+    world.want("new", "text of new")
+    let slow = hold("a", of: world)
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(UnchangedFeedTests.list) }
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    awaitRequest(of: "a", world)
+    list.open()
+    world.await { world.text("new") != nil }
+    slow.open()
+    let report = try pass.wait()
+    #expect(report.isInSync && report.counts.restored == 0 && report.counts.inPlace == 4)
+    #expect(try repair.wait().report.counts.restored == 1)
+    #expect(requests(of: "a", world) == 1 && world.isConverged && world.partialNames.isEmpty)
+  }
+
+  /// The repair has brought the file by the time that the pass comes to it.
+  @Test func whatARepairHasBroughtIsNotFetchedAgain() throws {
+    let world = try world(["a", "b"])
+    // The pass comes to it when all else is there.
+    try world.choose([.publishLast: ["b"]])
+    world.want("new", "text of new")
+    let big = hold("new", of: world)
+    world.folder.delete("b".path)
+    let pass = try world.begin()
+    awaitRequest(of: "new", world)
+    #expect(try world.repairBeside([itself("b")]).report.counts.restored == 1)
+    big.open()
+    #expect(try pass.wait().isInSync && world.isConverged && requests(of: "b", world) == 1)
+  }
+
+  /// It waits for its turn beside others, and somebody has put it back by then.
+  @Test func whatIsInPlaceAgainIsNotFetched() throws {
+    let names = (0..<200).map { "n\($0)" }
+    let world = try world(names)
+    world.server.clearRequests()
+    let gate = AnswerGate()
+    for name in names {
+      _ = hold(name, of: world, by: gate)
+      world.folder.delete(name.path)
+    }
+    let repair = try world.beginRepair(names.map(itself))
+    world.await { world.server.urls.count == 128 }
+    let asked = Set(world.server.urls)
+    for name in names where !asked.contains(World.host + name) {
+      world.folder.write(name.path, "text of \(name)".bytes)
+    }
+    gate.open()
+    _ = try repair.wait()
+    #expect(
+      world.isConverged && Set(world.server.urls) == asked && asked.count == 128, "\(world.server.urls.count)"
+    )
+  }
+
+  @Test func aClaimWaitsForWhoIsAtWork() throws {
+    let world = try world()
+    world.server.clearRequests()
+    let slow = hold("a", of: world)
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    awaitRequest(of: "a", world)
+    // Of other paths nobody waits.
+    world.engine.claiming(["b".path, "c".path]) {}
+    let (seen, engine, folder) = (Locked<Bool?>(nil), world.engine, world.folder)
+    let claim = try WorkerThread.start(name: "claim") {
+      engine.claiming(["b".path, "a".path]) {
+        let isThere = folder.contents("a".path) != nil
+        seen.withLock { $0 = isThere }
+      }
+    }
+    slow.open()
+    claim.join()
+    #expect(try seen.withLock { $0 } == true && repair.wait().report.counts.restored == 1)
+  }
+
+  /// What waits for a claim is decided over again, for what stands there is another file.
+  @Test func whatWaitsForAClaimLooksAgain() throws {
+    let world = try world()
+    world.server.clearRequests()
+    for name in ["a", "b"] { world.folder.delete(name.path) }
+    let repair = try world.engine.claiming(["a".path]) {
+      let repair = try world.beginRepair([itself("a"), itself("b")])
+      awaitRequest(of: "b", world)
+      world.folder.write("a".path, "text of a".bytes)
+      return repair
+    }
+    _ = try repair.wait()
+    #expect(world.isConverged && world.server.urls == [World.host + "b"], "\(world.server.urls)")
+  }
+
+  // MARK: Another manifest
+
+  /// The feed wants another version by the time that it is read, or none.
+  @Test(arguments: [true, false]) func whatAnotherManifestWantsOtherwiseIsNotBrought(_ isWanted: Bool) throws
+  {
+    let world = try world()
+    let list = holdList(of: world)
+    world.unlist("a")
+    if isWanted { world.want("a", "another text of a") }
+    world.server.script(World.host + "a", [FakeAnswer(hangs: true)])
+    world.want("new", "text of new")
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(UnchangedFeedTests.list) }
+    world.folder.delete("a".path)
+    world.folder.delete("b".path)
+    let slow = hold("b", of: world)
+    let repair = try world.beginRepair([itself("a"), itself("b")])
+    awaitRequest(of: "a", world)
+    awaitRequest(of: "b", world)
+    list.open()
+    world.await { world.text("new") != nil }
+    slow.open()
+    // What it wants as before goes on.
+    let ended = try repair.wait()
+    #expect(ended.isSuperseded && ended.report.counts.restored == 1 && ended.report.counts.failed == 0)
+    #expect(try pass.wait().isInSync && world.isConverged && world.partialNames.isEmpty)
+    #expect(requests(of: "a", world) == (isWanted ? 2 : 1) && requests(of: "b", world) == 1)
+    #expect(world.log.problems.isEmpty)
+  }
+
+  /// It waits for the other one, which is ended because the new manifest has neither.
+  @Test func aDuplicateOfWhatIsWantedNoMoreIsNotFetched() throws {
+    let world = try world()
+    let text = String(repeating: "x", count: 70_000)
+    for name in ["t1", "t2"] { world.want(name, text) }
+    #expect(try world.run().isInSync)
+    for name in ["t1", "t2"] { world.unlist(name) }
+    let list = holdList(of: world)
+    world.server.script(World.host + "t1", [FakeAnswer(hangs: true)])
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(UnchangedFeedTests.list) }
+    for name in ["t1", "t2"] { world.folder.delete(name.path) }
+    let repair = try world.beginRepair([itself("t1"), itself("t2")])
+    awaitRequest(of: "t1", world)
+    list.open()
+    #expect(try repair.wait().isSuperseded)
+    _ = try pass.wait()
+    #expect(requests(of: "t1", world) == 1 && requests(of: "t2", world) == 0)
+    #expect(world.text("t1") == nil && world.text("t2") == nil)
+  }
+
+  /// The server has the new version before anybody has read the list that tells of it.
+  @Test(arguments: ["TEXT of a", "another text of a"]) func whatTheOldManifestCannotBringIsNoFailure(
+    _ text: String
+  ) throws {
+    let world = try world()
+    let list = holdList(of: world)
+    world.want("a", text)
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(UnchangedFeedTests.list) }
+    world.folder.delete("a".path)
+    let repair = try world.repairBeside([itself("a")])
+    #expect(repair.isSuperseded && world.log.problems.isEmpty)
+    #expect(world.ledger.contents.problems.isEmpty && world.ledger.contents.facts[.repair] == nil)
+    list.open()
+    #expect(try pass.wait().isInSync && world.isConverged && world.text("a") == text)
+    #expect(world.log.problems.isEmpty && requests(of: "a", world) == 2)
+  }
+
+  /// What fails by the manifest that holds is told as ever.
+  @Test func aFailureAfterTheManifestIsTold() throws {
+    let world = try world()
+    world.want("new", "text of new")
+    let big = hold("new", of: world)
+    world.server.script(World.host + "a", [FakeAnswer(status: 404)])
+    let pass = try world.begin()
+    awaitRequest(of: "new", world)
+    world.folder.delete("a".path)
+    let repair = try world.repairBeside([itself("a")])
+    #expect(!repair.isSuperseded && repair.needsPass)
+    #expect(world.log.problems.map(\.code) == ["http-404"])
+    big.open()
+    _ = try pass.wait()
+  }
+
+  // MARK: Orders
+
+  /// `tarn cancel` ends a transfer, whoever brings it.
+  @Test func itsTransfersTakeOrders() throws {
+    let world = try world()
+    world.want("new", "text of new")
+    let steering = PassSteering()
+    world.steering = steering
+    let (big, slow) = (hold("new", of: world), hold("a", of: world))
+    let pass = try world.begin()
+    awaitRequest(of: "new", world)
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    awaitRequest(of: "a", world)
+    #expect(steering.give(.cancel, "a".path) == .done && steering.give(.cancel, "b".path) == .notThere)
+    #expect(try repair.wait().report.counts.failed == 1 && !slow.isOpen)
+    #expect(steering.give(.prioritize, "new".path) == .done, "the pass takes orders as before")
+    big.open()
+    _ = try pass.wait()
+    #expect(world.text("a") == nil && world.text("new") != nil)
+  }
+
+  /// A pause holds for whoever would bring the file.
+  @Test func whatIsPausedIsNotBrought() throws {
+    let world = try world()
+    world.want("big", "text of big")
+    world.steering = PassSteering(paused: ["a".path])
+    let big = hold("big", of: world)
+    let pass = try world.begin()
+    awaitRequest(of: "big", world)
+    for name in ["a", "b"] { world.folder.delete(name.path) }
+    #expect(try world.repairBeside([itself("a"), itself("b")]).report.counts.restored == 1)
+    big.open()
+    _ = try pass.wait()
+    #expect(world.text("a") == nil && world.text("b") != nil && requests(of: "a", world) == 0)
+  }
+
+  /// What failed in the pass, and a repair brought meanwhile, is in place: the pass says so.
+  @Test func whatFailedAndWasBroughtIsNoFailure() throws {
+    let world = try world()
+    world.want("big", "text of big")
+    world.want("a", "another text of a")
+    world.server.script(World.host + "a", [FakeAnswer(status: 404)])
+    let big = hold("big", of: world)
+    let pass = try world.begin()
+    world.await { world.log.problems.contains { $0.code == "http-404" } }
+    // What stands there is the version before: a repair brings it once that is gone.
+    world.folder.delete("a".path)
+    #expect(try world.repairBeside([itself("a")]).report.counts.restored == 1)
+    big.open()
+    let report = try pass.wait()
+    #expect(
+      report.isInSync && report.counts.failed == 0 && report.counts.inPlace == 4,
+      "\(report.counts) \(report.problems) \(world.ledger.contents.problems)")
+    #expect(world.isConverged && world.ledger.contents.problems.isEmpty)
+  }
+}
