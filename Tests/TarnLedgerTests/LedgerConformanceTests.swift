@@ -384,6 +384,17 @@ import Testing
     withExtendedLifetime(scratch) {}
   }
 
+  /// What nobody has counted so far is not begun to be counted by a part of it.
+  @Test(arguments: Subject.allCases) func whatIsInPlaceIsCountedOnceItIsKnown(_ subject: Subject) throws {
+    let (ledger, scratch) = try make(subject)
+    try ledger.apply([.inPlace(entries: 2, bytes: 10)])
+    #expect(try ledger.fact(.entriesCurrent) == nil && ledger.fact(.bytesCurrent) == nil)
+    try ledger.apply([.fact(.entriesCurrent, "5"), .fact(.bytesCurrent, "100")])
+    try ledger.apply([.inPlace(entries: 2, bytes: 10), .inPlace(entries: 1, bytes: 0)])
+    #expect(try ledger.fact(.entriesCurrent) == "8" && ledger.fact(.bytesCurrent) == "110")
+    withExtendedLifetime(scratch) {}
+  }
+
   @Test(arguments: Subject.allCases) func findsNamesByWhatTheyAreKnownBy(_ subject: Subject) throws {
     let (ledger, scratch) = try make(subject)
     func name(_ text: String, guid: String?, place: String, title: String, date: Int64?) -> NameRow {
