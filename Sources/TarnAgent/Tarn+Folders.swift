@@ -39,7 +39,9 @@ extension Tarn {
       return place == nil ? "tarn sync\(option) FEED \(word)" : command("sync\(option) \(word)")
     }
     switch try inspect(path, state: state, name: name) {
-    case .mirror(let home): return home
+    case .mirror(let home):
+      try refuseCopy(home)
+      return home
     case .markerMissing(let reason):
       throw markerMissing(path, reason, state: state, name: place == nil ? name : folder)
     case .missing:
@@ -48,18 +50,18 @@ extension Tarn {
       try refuseInside(path)
       throw PassFailure(
         .folderUnusable, code: "no-folder", "there is no folder \(Printable.escape(path))",
-        hint: lost(path)?.hint ?? syncing())
+        hint: lost(path)?.hint ?? misspelt(folder) ?? syncing())
     case .notDirectory:
       try refuseInside(path)
       throw notFolder(path)
     case .empty:
       try refuseUnmounted(path)
       try refuseInside(path)
-      throw lost(path) ?? notMirror(path, syncing())
+      throw lost(path) ?? notMirror(path, syncing(), folder)
     case .foreign:
       try refuseInside(path)
       if wasMirror(path) { throw markerGone(path, syncing(" --adopt")) }
-      throw notMirror(path, syncing(" --adopt"))
+      throw notMirror(path, syncing(" --adopt"), folder)
     }
   }
 
@@ -86,10 +88,10 @@ extension Tarn {
       hint: "a mirror is a directory: give the name of one, or of one to make")
   }
 
-  private func notMirror(_ path: String, _ command: String) -> PassFailure {
+  private func notMirror(_ path: String, _ command: String, _ word: String) -> PassFailure {
     PassFailure(
       .folderUnusable, code: "not-a-mirror", "\(Printable.escape(path)) is no mirror of Tarn's",
-      hint: "make it one: \(command)")
+      hint: misspelt(word) ?? "make it one: \(command)")
   }
 
   /// The folder for a pass: made, or taken with `--adopt`, when it is not a mirror yet.
@@ -104,9 +106,15 @@ extension Tarn {
     let found = try inspect(path, state: state, name: request.nameOfState)
     if [.missing, .empty, .foreign].contains(found) { try refuseOverlap(path, state: state) }
     switch found {
-    case .mirror(let home): return (home, FolderHome.CreatedParts())
+    case .mirror(let home):
+      try refuseCopy(home)
+      return (home, FolderHome.CreatedParts())
     case .markerMissing(let reason):
       try refuseOthers(path, state: state, name: request.name)
+      if request.recreate, isGone(path) {
+        try refuseUnmounted(path)
+        return try make(path, state)
+      }
       throw markerMissing(path, reason, state: state, name: request.name)
     case .notDirectory:
       throw notFolder(path)
@@ -122,17 +130,62 @@ extension Tarn {
           }
           throw lost
         }
-        throw notMirror(path, "tarn sync FEED \(ShellWord.quote(request.folder))")
+        throw notMirror(path, "tarn sync FEED \(ShellWord.quote(request.folder))", request.folder)
       }
-      do {
-        return try FolderHome.make(folder: path, state: state)
-      } catch {
-        let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
-        throw PassFailure(
-          kind, code: error.code.rawValue,
-          "cannot make a mirror of \(Printable.escape(path)): \(error.message)")
-      }
+      return try make(path, state)
     }
+  }
+
+  private func make(
+    _ path: String, _ state: String?
+  ) throws(PassFailure) -> (FolderHome, made: FolderHome.CreatedParts) {
+    do {
+      return try FolderHome.make(folder: path, state: state)
+    } catch {
+      let kind: PassFailure.Kind = error.code == .permission ? .permission : .folderUnusable
+      throw PassFailure(
+        kind, code: error.code.rawValue,
+        "cannot make a mirror of \(Printable.escape(path)): \(error.message)")
+    }
+  }
+
+  /// A copy of a folder whose state is elsewhere leads to that state as well: two folders cannot share it.
+  ///
+  /// - Returns: the folder that it is a copy of; nil when it is none.
+  func original(ofCopy home: FolderHome) -> String? {
+    guard home.stateDirectory != home.folder + "/.tarn" else { return nil }
+    return registry?.mirrors().first { known in
+      guard known.id == home.id, !known.isAt(home.folder), !isSameDirectory(known.folder, home.folder),
+        case .mirror(let there)? = try? FolderHome.inspect(folder: known.folder, state: nil)
+      else { return false }
+      return there.id == home.id && there.stateDirectory == home.stateDirectory
+    }?.folder
+  }
+
+  private func refuseCopy(_ home: FolderHome) throws(PassFailure) {
+    guard let original = original(ofCopy: home) else { return }
+    let folder = ShellWord.quote(home.folder)
+    throw PassFailure(
+      .usage, code: "copy-of-a-mirror",
+      "\(Printable.escape(home.folder)) is a copy of \(Printable.escape(original)), and both lead to its state in "
+        + "\(Printable.escape(home.stateDirectory)); nothing was changed",
+      hint:
+        "to follow the feed here as well: tarn forget \(folder), then: tarn sync --adopt --state DIR FEED \(folder)"
+    )
+  }
+
+  /// A bare word may be meant as the name of a mirror of the settings.
+  ///
+  /// - Returns: what may help; nil where the settings name none, or the word is a path.
+  private func misspelt(_ word: String) -> String? {
+    guard !word.contains(where: { "/.:".contains($0) }) else { return nil }
+    let names = configuredFolders().map(\.name)
+    guard !names.isEmpty else { return nil }
+    let make = "to make a mirror of that folder: tarn sync FEED ./\(ShellWord.quote(word))"
+    guard let near = Spelling.nearest(word, names) else {
+      return "no mirror of the settings is called so; \(make)"
+    }
+    return "did you mean \(ShellWord.quote(near)), of the settings? \(make)"
   }
 
   /// Nothing is there, or an empty folder.
@@ -276,9 +329,9 @@ extension Tarn {
     let forget =
       name.map { name in
         let word = ShellWord.quote(name)
-        let after = isGone(path) ? "to fetch all of it again" : "to begin anew, keeping its files"
+        guard !isGone(path) else { return "to fetch all of it again: \(command("sync --recreate \(word)"))" }
         return
-          "\(after): \(command("forget \(word)")), then: \(command("sync \(isGone(path) ? "" : "--adopt ")\(word)"))"
+          "to begin anew, keeping its files: \(command("forget \(word)")), then: \(command("sync --adopt \(word)"))"
       } ?? "to give the mirror up, keeping its files: tarn forget \(option)\(ShellWord.quote(path))"
     return PassFailure(
       .folderUnusable, code: "marker-missing", "\(Printable.escape(path)): \(reason); nothing was changed",

@@ -28,6 +28,10 @@ extension Tarn {
     let path = absolute(folder)
     let trashed: Int
     switch try inspect(path, state: state.map(absolute), name: name) {
+    case .mirror(let home) where original(ofCopy: home) != nil:
+      // The record is the other one's.
+      _ = try PassFailure.translating { try FolderHome.removePointer(folder: path) }
+      trashed = 0
     case .mirror(let home): trashed = try leave(home, as: folder)
     case .markerMissing(let reason):
       trashed = try leaveRemains(path, as: folder, state: state.map(absolute), reason)

@@ -27,6 +27,14 @@ extension Tarn {
     }
   }
 
+  /// Drops a plan of deletions that waits.
+  ///
+  /// - Returns: nil when none did.
+  package func dropHold(folder: String, state: String?) throws(PassFailure) -> HeldPlan? {
+    guard try heldPaths(folder: folder, state: state, limit: 0) != nil else { return nil }
+    return try withMirror(folder, state) { try Approval.withdraw(in: $0.ledger, now: now) }
+  }
+
   /// Takes options back: later passes go without them.
   ///
   /// - Parameter names: nil for all.

@@ -89,6 +89,8 @@ extension Tarn {
     observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
     let home = mirror.home
+    // The record stayed where it is, and the folder is a new one.
+    if request.recreate, made.isLinkedAnew { try forgetRows(mirror.ledger) }
     if let name = mirror.setAside {
       observer.pass(
         .notice(
@@ -110,6 +112,16 @@ extension Tarn {
     var report = try PassFailure.translating { try run.run(folder: mirror.folder) }
     report.options = options.withoutPasswords
     return report
+  }
+
+  /// All that was in place is fetched again, whatever the policy says of files that are deleted here.
+  private func forgetRows(_ ledger: SQLiteLedger) throws(PassFailure) {
+    try PassFailure.translating {
+      let rows = try ledger.rows()
+      var changes: [LedgerChange] = []
+      while let row = try rows.next() { changes.append(.dropRow(row.path)) }
+      try ledger.apply(changes)
+    }
   }
 
   /// Brings parts of a mirror's folder into line without asking the feed; see `Pass.repair`.

@@ -198,7 +198,7 @@ package struct Pass {
     let saysAll = isRead && !builder.hasBlindSpot && !request.choosesOthers
     try accept(end, document, builder, solved: builder.old.solved(saysAll: saysAll))
     // A plan that is held is of an older manifest: what it names may be wanted again.
-    if !request.keepsHold { try note([.dropHolds]) }
+    if !request.keepsHold { try dropHold(for: verdict) }
     try announceManifest()
     let dead = builder.deadPartials(saysAll: saysAll)
     try ports.engine.claiming(Array(dead)) { try recovery.drop(partials: dead) }
@@ -220,6 +220,19 @@ package struct Pass {
       try note([.fact(.deletingFormat, end.format)])
     }
     return (report, try feedRecord(document, end, builder, report))
+  }
+
+  /// A plan that waits gives way to what is decided now: the journal hears of it, unless the same one goes on waiting.
+  private func dropHold(for verdict: DeletionVerdict) throws {
+    var changes: [LedgerChange] = [.dropHolds]
+    if let before = try ports.ledger.held() {
+      let now: String? = if case .held(let plan) = verdict { plan.id } else { nil }
+      let detail = "plan \(before.id): \(Units.count(before.count, "deletion")) no longer wanted"
+      if now != before.id, verdict != .allowedIfReplaced {
+        changes.append(.event(Event(when: ports.now, code: "plan-dropped", detail: detail)))
+      }
+    }
+    try note(changes)
   }
 
   static func replaced(folder: String) -> PassFailure {

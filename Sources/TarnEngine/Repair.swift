@@ -103,7 +103,9 @@ extension Pass {
         builder.wantsNew || builder.hasBlindSpot || report.problems.contains { $0.kind == .failed }
       // What an order keeps from being brought is for the pass that comes after it.
       let isUnsettled = needsPass || builder.isUnsettled || report.problems.contains { $0.kind == .held }
-      let resized = try ports.engine.pass != nil ? [] : resized(from: wanted, to: report.bytes.wanted, isAll: regions == [.everything])
+      let resized =
+        try ports.engine.pass != nil
+        ? [] : resized(from: wanted, to: report.bytes.wanted, isAll: regions == [.everything])
       try settle(
         regions, report, builder, events.map { .event($0) } + resized, isUnsettled: isUnsettled,
         isWhole: !report.wasStopped && !isSuperseded)

@@ -45,6 +45,18 @@ final class AgentApprovalTests: AgentHouse {
     }
   }
 
+  /// `delete` was taken out of the settings: nothing is left to approve.
+  @Test func aMirrorThatDeletesNoMoreHasNothingToApprove() throws {
+    let plan = try hold()
+    let kept = try #require(place.text("tarn.toml")).split(separator: "\n").filter { !$0.hasPrefix("delete") }
+    try place.write(kept.joined(separator: "\n") + "\n", to: "tarn.toml")
+    #expect(try tarn("reload").status == 0)
+    #expect(try heldPlan() == "" && mirror()["state"] as? String != "held")
+    #expect(try tarn("approve", "-y", "files").errors.contains("no plan is held"))
+    #expect(agent?.errorsSoFar.contains("plan \(plan) is dropped") == true)
+    #expect(try tarn("events", "--json", "files").output.contains("plan-dropped"))
+  }
+
   @Test func theAgentCarriesItOut() throws {
     let plan = try hold()
     #expect(try tarn("approve", "files", "00000000").errors.contains("the held one is \(plan)"))

@@ -273,7 +273,8 @@ struct KnownMirrorsTests {
     for word in ["one", place.path + "/one"] {
       for command in ["sync", "plan", "verify", "events", "trash"] {
         let asked = try command == "trash" ? run("trash", "list", word) : run(command, word)
-        #expect(asked.status == 73 && asked.errors.contains("tarn forget one"), "\(command): \(asked)")
+        #expect(
+          asked.status == 73 && asked.errors.contains("tarn sync --recreate one"), "\(command): \(asked)")
       }
     }
     #expect(try run("forget", place.path + "/one").status == 0)
@@ -368,5 +369,54 @@ struct KnownMirrorsTests {
     let news = try lines("--after", cursor)
     #expect(
       news.contains { $0["path"] as? String == "f2" } && !news.contains { $0["path"] as? String == "f1" })
+  }
+
+  /// Both would lead to one record: what is brought to the one would be told of the other.
+  @Test func aCopyOfAMirrorWhoseStateIsElsewhereIsRefused() throws {
+    #expect(try tarn("sync", "--state", "state-of-a", server.url("SHA256SUMS"), "a").status == 0)
+    try FileManager.default.copyItem(atPath: place.path + "/a", toPath: place.path + "/copy")
+    for words in [["sync"], ["status"], ["verify"], ["trash", "list"]] {
+      let refused = try Tarn.run(words + ["copy"], environment: home, in: place.url)
+      #expect(refused.status == 64 && refused.errors.contains("is a copy of \(place.path)/a,"), "\(refused)")
+    }
+    #expect(try tarn("forget", "copy").status == 0 && place.text("copy/f1") == "one\n")
+    #expect(try tarn("sync", "--adopt", "--state", "other", server.url("SHA256SUMS"), "copy").status == 0)
+    #expect(try tarn("status", "--check", "a").status == 0)
+    // A folder that was moved is no copy.
+    try FileManager.default.moveItem(atPath: place.path + "/a", toPath: place.path + "/moved")
+    #expect(try tarn("sync", "moved").status == 0)
+  }
+
+  @Test func aNameThatIsMisspeltIsNoFolderToMake() throws {
+    try place.write(
+      "[mirror.podcasts]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/p\"\n",
+      to: "tarn.toml")
+    let config = ["--config", place.path + "/tarn.toml"]
+    for words in [
+      ["sync", "podcast"], ["status", "podcast"], ["config", "show", "podcast"], ["verify", "Podcasts"],
+    ] {
+      let outcome = try Tarn.run(words + config, environment: home, in: place.url)
+      #expect(
+        outcome.status != 0 && outcome.errors.contains("did you mean podcasts, of the settings?"),
+        "\(outcome)")
+    }
+    let other = try Tarn.run(["sync", "quite-another"] + config, environment: home, in: place.url)
+    #expect(other.errors.contains("no mirror of the settings is called so"), "\(other)")
+  }
+
+  /// The settings say which feed a mirror of theirs follows, and whether it is only planned.
+  @Test func whatTheSettingsSayOfAMirrorNoOptionChangesForGood() throws {
+    try place.write(
+      "[mirror.m]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/m\"\n", to: "tarn.toml")
+    let config = ["--config", place.path + "/tarn.toml"]
+    #expect(try Tarn.run(["sync", "m"] + config, environment: home, in: place.url).status == 0)
+    let changed = try Tarn.run(
+      ["sync", "--change-feed", server.url("other"), place.path + "/m"] + config, environment: home,
+      in: place.url)
+    #expect(changed.status == 64 && changed.errors.contains("change feed below [mirror.m]"), "\(changed)")
+    try place.write(try #require(place.text("tarn.toml")) + "dry-run = true\n", to: "tarn.toml")
+    try place.remove("m/f1")
+    let verified = try Tarn.run(["verify", "--repair", "m"] + config, environment: home, in: place.url)
+    #expect(verified.status == 3 && !place.exists("m/f1"), "\(verified)")
   }
 }

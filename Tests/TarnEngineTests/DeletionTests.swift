@@ -164,6 +164,20 @@ import Testing
     #expect(world.text(name(1)) == "mine")
   }
 
+  /// Who follows the events hears of the end of a plan, and hears of the same one once.
+  @Test func aPlanThatIsHeldNoMoreIsTold() throws {
+    let world = try filled(20)
+    unlist(0..<6, world)
+    func told() -> [String] {
+      world.ledger.contents.events.map(\.code).filter { $0.hasPrefix("plan-") || $0 == "deletions-held" }
+    }
+    #expect(try world.run().held != nil && world.run().held != nil)
+    #expect(told() == ["deletions-held"])
+    for number in 0..<6 { world.want(name(number), "text \(number)") }
+    #expect(try world.run().held == nil)
+    #expect(told() == ["deletions-held", "plan-dropped"])
+  }
+
   /// A stop ends it after the running group; what is over is held no more, the rest is, under the same id.
   @Test func approvalStopsBetweenGroups() throws {
     let world = try filled(700)

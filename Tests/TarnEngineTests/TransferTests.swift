@@ -464,6 +464,19 @@ import Testing
     #expect(world.files.isEmpty)
   }
 
+  /// What has no digest is compared by its server, which says nothing of modes.
+  @Test func theModeOfWhatHasNoDigestIsPutBack() throws {
+    let world = World()
+    world.server.put(World.host + "a", "text".bytes, etag: "\"1\"")
+    world.add(world.bareEntry("a"))
+    #expect(try world.run().isInSync)
+    world.folder.changeMode(try #require(world.folder.open("a".path)))
+    #expect(try world.run().isInSync && world.folder.mode("a".path) == 0o644)
+    let event = try #require(world.ledger.contents.events.last { $0.code == "restored" })
+    #expect(event.detail == "its mode was 600")
+    #expect(try world.run().isInSync && world.ledger.contents.events.count { $0.code == "restored" } == 1)
+  }
+
   // MARK: Bytes at hand
 
   @Test func theSameBytesElsewhereAreUsed() throws {

@@ -60,6 +60,7 @@ extension Agent {
       guard let mirror = settings.mirror(name) else { continue }
       actions += change(mirror)
       parts.log.tell(.notice, "changed by the settings", .of(mirror: name))
+      dropHold(of: mirror)
     }
     shared.withLock { shared in
       shared.state.setMostPasses(settings.limits.passes)
@@ -77,6 +78,16 @@ extension Agent {
     parts.log.tell(
       .notice, changes.isEmpty ? "settings read again: nothing changed" : "settings read again",
       .of(code: "reloaded"))
+  }
+
+  /// What waits for approval in a mirror that deletes no more is wanted no more. What cannot be looked at now its next pass drops.
+  private func dropHold(of settings: MirrorSettings) {
+    guard (try? settings.options.policy())?.deletes == false,
+      let plan = try? parts.tarn.dropHold(folder: settings.folder, state: settings.state)
+    else { return }
+    parts.log.tell(
+      .notice, "plan \(plan.id) is dropped: the mirror deletes no more",
+      .of(mirror: settings.name, code: "plan-dropped"))
   }
 
   private func change(_ settings: MirrorSettings) -> [AgentState.Action] {

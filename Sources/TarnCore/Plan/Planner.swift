@@ -113,7 +113,13 @@ package struct Planner: Sendable {
 
   private func decideForeign(_ entry: Entry, present: FileIdentity) -> Decision {
     if let size = entry.size, size != present.size { return foreign }
-    if entry.digest == nil, !quickCheck(entry, present) { return foreign }
+    if entry.digest == nil, !quickCheck(entry, present) {
+      return .conflict(
+        code: "foreign-file",
+        message:
+          "a file that Tarn did not place, or that was taken back from the trash, stands here, and the feed has no digest to compare it by; move it away to get the mirror's"
+      )
+    }
     return .action(action(.inspect, entry, present: present, row: nil))
   }
 

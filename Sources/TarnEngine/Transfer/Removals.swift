@@ -54,7 +54,7 @@ struct Removals {
 
   private static func whyForgotten(_ action: Action) -> String {
     action.present == nil
-      ? "no longer in the feed" : "no longer in the feed; the file stays, for Tarn did not put it there"
+      ? "no longer in the feed" : "no longer in the feed; the file stays, for it is not as Tarn placed it"
   }
 
   private func deleted(_ removal: Removal, _ identity: FileIdentity, _ row: Row) -> [LedgerChange] {

@@ -184,9 +184,16 @@ final class Submission: @unchecked Sendable {
   func confirm(_ row: Row, _ job: Job) throws {
     var row = row
     row.fingerprint = job.entry.fingerprint
+    let restored = restoreMode(of: &row)
     // Until the ledger knows its times, each pass hashes a file that somebody touched.
     var changes: [LedgerChange] = try ports.ledger.row(row.path) == row ? [] : [.row(row)]
     if countsEntry(job.action) { changes.append(.inPlace(entries: 1, bytes: row.identity.size)) }
+    if let restored {
+      changes.append(
+        .event(
+          Event(
+            when: ports.now, code: "restored", path: row.path, bytes: row.identity.size, detail: restored)))
+    }
     if !changes.isEmpty { try ports.ledger.applyVolatile(changes) }
   }
 
@@ -218,39 +225,44 @@ final class Submission: @unchecked Sendable {
     try ports.ledger.apply(
       counted
         + adoptions.flatMap { row -> [LedgerChange] in
-        let event = code(row).map {
-          Event(
-            when: now, code: $0, path: row.path, bytes: row.identity.size, detail: restored[row.path] ?? "")
-        }
-        return [.row(row), .dropProblem(name: row.path.bytes)] + (event.map { [.event($0)] } ?? [])
-      })
+          let event = code(row).map {
+            Event(
+              when: now, code: $0, path: row.path, bytes: row.identity.size, detail: restored[row.path] ?? "")
+          }
+          return [.row(row), .dropProblem(name: row.path.bytes)] + (event.map { [.event($0)] } ?? [])
+        })
     for row in adoptions { account.kept(row, code: code(row)) }
     adoptions = []
   }
 
-  /// Of files that Tarn placed: nobody changes it under `restore`. One that cannot be set is left as it is.
+  /// Of the files that wait to be adopted.
   ///
   /// - Returns: those whose mode was another one, and which, for people.
   private func restoreModes() -> [RelativePath: String] {
-    guard policy.localChanges == .restore else { return [:] }
     var restored: [RelativePath: String] = [:]
-    for (index, row) in adoptions.enumerated() where !row.isAdopted {
-      do throws(FolderFailure) {
-        guard let (identity, before) = try folder.restoreMode(of: row.path, expected: row.identity) else {
-          continue
-        }
-        // By a chmod the file has another time of change.
-        if !identity.isSame(as: row.identity) {
-          let mode = String(before, radix: 8)
-          restored[row.path] = "its mode was \(String(repeating: "0", count: max(0, 3 - mode.count)))\(mode)"
-        }
-        adoptions[index].identity = identity
-        ports.ownWrites?.note(row.path, identity)
-      } catch {
-        account.tell(.notice(code: error.code.rawValue, message: error.message))
-      }
-    }
+    for index in adoptions.indices { restored[adoptions[index].path] = restoreMode(of: &adoptions[index]) }
     return restored
+  }
+
+  /// Of a file that Tarn placed: nobody changes it under `restore`. One that cannot be set is left as it is.
+  ///
+  /// - Returns: which it was, for people; nil where it was not changed.
+  private func restoreMode(of row: inout Row) -> String? {
+    guard policy.localChanges == .restore, !row.isAdopted else { return nil }
+    do throws(FolderFailure) {
+      guard let (identity, before) = try folder.restoreMode(of: row.path, expected: row.identity) else {
+        return nil
+      }
+      // By a chmod the file has another time of change.
+      let isSame = identity.isSame(as: row.identity)
+      row.identity = identity
+      ports.ownWrites?.note(row.path, identity)
+      let mode = String(before, radix: 8)
+      return isSame ? nil : "its mode was \(String(repeating: "0", count: max(0, 3 - mode.count)))\(mode)"
+    } catch {
+      account.tell(.notice(code: error.code.rawValue, message: error.message))
+      return nil
+    }
   }
 
   // MARK: Files that make way

@@ -19,6 +19,11 @@ extension FolderHome {
       home.map { hasID && parts.contains($0.folder + "/" + FolderHome.markerName) } ?? false
     }
 
+    /// A new marker leads to a state that was there.
+    package var isLinkedAnew: Bool {
+      home.map { !hasID && parts.contains($0.folder + "/" + FolderHome.markerName) } ?? false
+    }
+
     private var hasID: Bool {
       home.map { parts.contains($0.stateDirectory + "/" + FolderHome.idName) } ?? false
     }

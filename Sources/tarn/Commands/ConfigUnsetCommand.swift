@@ -90,7 +90,8 @@ struct ConfigUnsetCommand: ParsableCommand {
     throw PassFailure(
       .usage, code: "of-the-settings",
       "'\(Printable.escape(name))' is a mirror of the settings, and goes by them",
-      hint: "take the lines out below [mirror.\(Printable.escape(name))], then: tarn reload")
+      hint:
+        "take the lines out below [mirror.\(Printable.escape(name))]; where an agent runs, then: tarn reload")
   }
 }
 

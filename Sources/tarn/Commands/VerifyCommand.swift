@@ -45,7 +45,9 @@ struct VerifyCommand: ParsableCommand {
       repairs: repairs)
     guard repairs else { return try status.end() }
     let request = PassTargets(session: session).request(of: mirror, state: record.state)
-    try SyncRun(session: session).run([request]).end()
+    let ended = SyncRun(session: session).run([request])
+    // A pass that only plans mends nothing.
+    try (request.isDryRun && ended == .inSync ? status : ended).end()
   }
 
   private func show(

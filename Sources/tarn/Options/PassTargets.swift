@@ -38,6 +38,10 @@ struct PassTargets {
       guard words.count == 2, words[0] == feed, isFolder else {
         throw Self.oddWords(words, feed)
       }
+      let folder = session.tarn.absolute(words[1])
+      if flags.folder.changeFeed, let name = session.configured((words[1], folder, nil))?.name {
+        throw Self.namesItsFeed(name)
+      }
       // What is said of it later is said in words of commands that take mirrors.
       var request = request(feed: feed, folder: session.tarn.word(ofFolder: words[1]), flags)
       request.mayBeTheAgents = true
@@ -53,9 +57,9 @@ struct PassTargets {
       throw PassFailure(.usage, code: "usage", "--state goes with one mirror")
     }
     let settings = session.sources.checked().settings
-    let requests = places.map { place in
-      settings?.mirror(place.name).map { request($0, flags) }
-        ?? request(place, flags)
+    let requests = try places.map { place throws(PassFailure) in
+      guard let mirror = settings?.mirror(place.name) else { return request(place, flags) }
+      return try request(mirror, flags)
     }
     return requests.map { request in
       var request = request
@@ -186,7 +190,8 @@ struct PassTargets {
   }
 
   /// Of a configured mirror: what is given now goes before the settings, for this pass.
-  private func request(_ settings: MirrorSettings, _ flags: PassFlags) -> SyncRequest {
+  private func request(_ settings: MirrorSettings, _ flags: PassFlags) throws(PassFailure) -> SyncRequest {
+    guard !flags.folder.changeFeed else { throw Self.namesItsFeed(settings.name) }
     var request = SyncRequest(settings, credentials: session.sources.paths.credentials)
     request.options = flags.options(workingDirectory: session.tarn.workingDirectory).over(request.options)
     request.state = flags.folder.state ?? request.state
@@ -194,6 +199,14 @@ struct PassTargets {
     request.recreate = flags.folder.recreate
     request.given = SyncRequest.CommandOverrides(self.request(feed: nil, folder: settings.folder, flags))
     return request
+  }
+
+  private static func namesItsFeed(_ name: String) -> PassFailure {
+    let name = Printable.escape(name)
+    return PassFailure(
+      .usage, code: "of-the-settings",
+      "'\(name)' is a mirror of the settings, and follows the feed that they name",
+      hint: "change feed below [mirror.\(name)]")
   }
 
   /// Of a mirror that goes by its folder: where the settings have that folder, and only plan there, so does this pass.

@@ -435,7 +435,8 @@ enum StatusText {
       let command = "tarn resume \(mirror)"
       return hasAgent(document) ? command : "start an agent (\(AgentText.start)), then: \(command)"
     }
-    if let held = document.held, document.state != "interrupted" {
+    // Where passes only plan nothing is to be approved.
+    if let held = document.held, document.state != "interrupted", document.dryRun != true {
       // What the list promises has to come before the old files go.
       if let paused = pausedPath(document) { return "tarn resume \(mirror):\(paused)" }
       let isMissing = document.entries.failed + document.entries.conflict > 0
