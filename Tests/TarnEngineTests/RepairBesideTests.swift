@@ -214,6 +214,24 @@ import Testing
     #expect(try seen.withLock { $0 } == true && repair.wait().report.counts.restored == 1)
   }
 
+  /// Whoever is at work on a path ends before a deletion there.
+  @Test func deletionsWaitForTheirPaths() throws {
+    let world = World()
+    try world.fill("a", "text of a")
+    let list = holdList(of: world)
+    world.unlist("a")
+    let pass = try world.begin()
+    world.await { world.server.urls.contains(UnchangedFeedTests.list) }
+    let wasThere = world.engine.claiming(["a".path]) {
+      list.open()
+      world.await { world.log.events.contains { if case .phase(.deleting) = $0 { true } else { false } } }
+      // Longer than a deletion takes.
+      Nap.sleep(microseconds: 20_000)
+      return world.folder.contents("a".path) != nil
+    }
+    #expect(try wasThere && pass.wait().counts.deleted == 1 && world.text("a") == nil)
+  }
+
   /// What waits for a claim is decided over again, for what stands there is another file.
   @Test func whatWaitsForAClaimLooksAgain() throws {
     let world = try world()

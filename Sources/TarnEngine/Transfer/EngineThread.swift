@@ -89,12 +89,15 @@ final class EngineThread {
   }
 
   private func context(_ submission: Submission) throws -> FileReceiverContext {
+    if let context = submission.context { return context }
     let workshop = try openWorkshop(for: submission)
-    return FileReceiverContext(
+    let context = FileReceiverContext(
       folder: submission.folder, ledger: submission.ports.ledger, downloader: submission.ports.downloader,
       lanes: workshop.lanes, checkpoints: workshop.checkpoints, blocks: workshop.blocks,
       space: submission.space, progress: submission.account.progress, bootID: submission.ports.bootID,
       post: post)
+    submission.context = context
+    return context
   }
 
   /// Nothing is submitted any more: all threads end.
@@ -171,9 +174,9 @@ final class EngineThread {
   /// way meanwhile.
   ///
   /// Each may hold a file and a connection, and some descriptors are the process's own.
-  private static var most: Int { min(PublishThread.largestGroup * 3, max(4, (OpenFiles.limit - 40) / 2)) }
+  private let most = min(PublishThread.largestGroup * 3, max(4, (OpenFiles.limit - 40) / 2))
   /// Those of urgent clients beside them.
-  private static var mostUrgent: Int { min(128, most / 4) }
+  private var mostUrgent: Int { min(128, most / 4) }
   /// Of these, how many may be on their way: what they bring waits in memory for its lane.
   private static let mostOnTheWay = PublishThread.largestGroup * 3 / 2
   /// Actions that one submission begins before others have their turn.
@@ -182,7 +185,7 @@ final class EngineThread {
   /// Another job may be at work beside those that are.
   private func hasPlace(_ submission: Submission) -> Bool {
     let load = state.load(isUrgent: submission.isUrgent)
-    let most = submission.isUrgent ? Self.mostUrgent : Self.most
+    let most = submission.isUrgent ? mostUrgent : most
     return load.active < most && load.active - load.publishing < Self.mostOnTheWay
   }
 

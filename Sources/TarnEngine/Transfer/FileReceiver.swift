@@ -2,7 +2,7 @@ import TarnCore
 import TarnRuntime
 
 /// What all receivers of a pass share.
-struct FileReceiverContext: Sendable {
+final class FileReceiverContext: Sendable {
   let folder: any FolderPort
   let ledger: any LedgerPort
   let downloader: any Downloading
@@ -13,6 +13,23 @@ struct FileReceiverContext: Sendable {
   let progress: PassProgress
   let bootID: String
   let post: @Sendable (JobMessage) -> Void
+
+  init(
+    folder: any FolderPort, ledger: any LedgerPort, downloader: any Downloading, lanes: Lanes,
+    checkpoints: Checkpoints, blocks: BlockPool, space: SpaceBudget, progress: PassProgress, bootID: String,
+    post: @escaping @Sendable (JobMessage) -> Void
+  ) {
+    self.folder = folder
+    self.ledger = ledger
+    self.downloader = downloader
+    self.lanes = lanes
+    self.checkpoints = checkpoints
+    self.blocks = blocks
+    self.space = space
+    self.progress = progress
+    self.bootID = bootID
+    self.post = post
+  }
 }
 
 /// Takes one exchange's bytes: gathers them on the network's thread, writes and hashes them on a lane. What comes in one turn of

@@ -39,6 +39,8 @@ final class Submission: @unchecked Sendable {
   var mostHeldBack = 4096
   /// Files that repairs had brought when this plan's folder was looked at.
   var broughtBefore: Int
+  /// What its transfers are made with, once the engine has made it.
+  var context: FileReceiverContext?
   /// How many manifests had been announced when its own was opened; nil where it goes by no earlier one.
   var manifestsBefore: Int?
   /// What another manifest wants that was accepted since.

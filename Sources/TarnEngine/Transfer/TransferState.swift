@@ -623,7 +623,8 @@ struct TransferState: Hashable {
 
   /// - Returns: what comes of it for those who waited for its path.
   private mutating func remove(_ id: JobID, _ job: Job) -> [Action] {
-    move(id, to: .waiting(.turn))
+    count(job, -1)
+    if case .pausing = job.state { pausing.remove(id) }
     jobs[id] = nil
     clients[job.client]?.jobs -= 1
     if lone == id { lone = nil }
@@ -633,7 +634,7 @@ struct TransferState: Hashable {
   private mutating func release(_ id: JobID) -> [Action] {
     guard let bytes = jobs[id]?.reserved, bytes > 0 else { return [] }
     jobs[id]?.reserved = 0
-    for client in clients.keys where clients[client]?.cramped.isEmpty == false {
+    for (client, known) in clients where !known.cramped.isEmpty && !known.hasNewSpace {
       clients[client]?.hasNewSpace = true
     }
     return [.release(bytes)]
