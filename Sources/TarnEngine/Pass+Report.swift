@@ -26,14 +26,14 @@ extension PassReport {
   }
 
   /// What deciding again over stale paths added.
-  mutating func take(_ builder: PlanBuilder, since before: PassCounts) {
-    counts.current += builder.counts.current - before.current
-    counts.planned += builder.counts.planned - before.planned
-    counts.conflict += builder.counts.conflict - before.conflict
-    counts.kept += builder.counts.kept - before.kept
-    counts.failed += builder.counts.failed - before.failed
+  mutating func take(_ plan: Plan, since before: PassCounts) {
+    counts.current += plan.counts.current - before.current
+    counts.planned += plan.counts.planned - before.planned
+    counts.conflict += plan.counts.conflict - before.conflict
+    counts.kept += plan.counts.kept - before.kept
+    counts.failed += plan.counts.failed - before.failed
     let known = Set(problems.map(\.name))
-    problems.keep(builder.problems.filter { !known.contains($0.name) })
+    problems.keep(plan.problems.filter { !known.contains($0.name) })
   }
 
   mutating func take(_ plan: HeldPlan) {

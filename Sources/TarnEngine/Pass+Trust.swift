@@ -3,7 +3,7 @@ import TarnCore
 /// Whether a manifest may be followed at all (I7).
 extension Pass {
   /// Refuses a manifest that is expired or older than the one before it (I7).
-  func check(_ end: FeedEnd, _ builder: PlanBuilder) throws {
+  func check(_ end: FeedEnd) throws {
     if let notice = end.notice {
       observer.pass(.notice(code: notice.code.rawValue, message: notice.message))
     }

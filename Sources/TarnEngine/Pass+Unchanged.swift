@@ -69,19 +69,20 @@ extension Pass {
   /// - Returns: nil where an unchanged feed does not say that there is nothing to do, or its text cannot be read any more: the pass
   ///   is over, and does not fail for that.
   func feedRecord(
-    _ document: FeedReader.Document, _ end: FeedEnd, _ builder: PlanBuilder, _ report: PassReport
+    _ document: FeedReader.Document, _ feed: PlannedFeed, _ report: PassReport
   ) throws -> FeedRecord? {
+    let (end, plan) = (feed.end, feed.plan)
     guard let settings = request.settings, report.isInSync, let head = document.head else { return nil }
     // One response that says all that is wanted, from its beginning to its end (a list that is not complete lets nothing be
     // deleted, so its plan was not carried out), and says it of any time and of the files' contents.
     guard document.isWhole, !end.isIndex, end.next == nil else { return nil }
-    guard end.expires == nil, !builder.asksForEach,
-      !builder.isWindow || request.policy.window.maxAge == nil
+    guard end.expires == nil, !plan.feed.asksForEach,
+      !plan.isWindow || request.policy.window.maxAge == nil
     else { return nil }
-    var standing = builder.left
+    var standing = plan.left
     standing.rows = try ports.ledger.rowCount()
     // Every wanted entry has its row, and nothing but these and what was left has one.
-    guard standing.rows == report.counts.inPlace + builder.left.rows else { return nil }
+    guard standing.rows == report.counts.inPlace + plan.left.rows else { return nil }
     guard let text = document.digest ?? (try? reader.digest(document)) else { return nil }
     var record = FeedRecord(
       validators: FeedValidators(head), url: head.url, text: text,

@@ -3,8 +3,8 @@ import TarnCore
 /// Reading a window: RSS, Atom, JSON Feed.
 extension Pass {
   func readWindow(
-    _ document: FeedReader.Document, _ reader: FeedReader, _ builder: PlanBuilder
-  ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
+    _ document: FeedReader.Document, _ reader: FeedReader, _ planner: FeedPlanner
+  ) throws -> PlannedFeed {
     let before = try ports.ledger.fact(.feed)
     let catalog = WindowCatalog(
       ports: ports, policy: request.policy, isAnotherFeed: before != nil && before != request.feed.text,
@@ -36,17 +36,18 @@ extension Pass {
           message: "the last pages of the feed named no further file, and the pages behind them are not read")
       )
     }
-    try check(end, builder)
+    try check(end)
     let resolution = try catalog.resolve(title: end.title)
-    try builder.beginWindow(
+    try planner.beginWindow(
       expired: resolution.expired, newest: resolution.newest, tooOld: resolution.tooOld)
-    builder.learned = resolution.names.map { .name($0) }
-    builder.learned.append(.fact(.windowDoubts, try tell(resolution.doubts)))
-    for item in others + resolution.refused.map({ .refused($0) }) { builder.refuse(item) }
-    for entry in resolution.entries { try builder.take(.entry(entry)) }
+    for item in others + resolution.refused.map({ .refused($0) }) { planner.refuse(item) }
+    for entry in resolution.entries { try planner.take(.entry(entry)) }
     enter(.planning)
-    try builder.finish()
-    return (builder, end, walk)
+    try planner.finish()
+    var feed = PlannedFeed(planner, end, walk: walk)
+    feed.plan.feed.learned = resolution.names.map { .name($0) }
+    feed.plan.feed.learned.append(.fact(.windowDoubts, try tell(resolution.doubts)))
+    return feed
   }
 
   /// Says which items are taken for files that are there, unless the last pass said the same.

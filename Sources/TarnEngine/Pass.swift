@@ -40,6 +40,31 @@ package struct PassRequest: Sendable {
   }
 }
 
+/// A feed that was read, and what is to be done about it.
+struct PlannedFeed {
+  var plan: Plan
+  /// Decides over stale paths again.
+  let writer: PlanWriter
+  /// What it wants, for repairs; nil when none is kept.
+  let catalog: CatalogWriter?
+  let end: FeedEnd
+  /// Of an index whose directories were walked, or of pages; nil of one document.
+  let walk: ListingWalk?
+
+  init(_ planner: FeedPlanner, _ end: FeedEnd, walk: ListingWalk?) {
+    (plan, writer, catalog) = (planner.writer.plan, planner.writer, planner.catalog)
+    (self.end, self.walk) = (end, walk)
+  }
+
+  var isComplete: Bool { end.isComplete && walk?.failures.isEmpty != false }
+
+  /// For a plan whose deletions do not go.
+  mutating func reportDirectories() {
+    writer.reportDirectories()
+    plan = writer.plan
+  }
+}
+
 /// One pass: read, compare, plan, carry out, record, report. Blocking; one thread, which owns the pass.
 package struct Pass {
   let ports: PassPorts
@@ -68,10 +93,10 @@ package struct Pass {
     try PassFailure.translating(feed: request.feed.text) {
       let started = ports.now
       enter(.reading)
-      let (builder, end, walk) = try read(reader.open(request.feed), folder, reader, started: started)
-      let (verdict, _) = try judge(builder, end, walk)
-      if !verdict.mayGo { builder.reportDirectories() }
-      var report = report(builder, end, walk, started: started)
+      var feed = try read(reader.open(request.feed), folder, reader, started: started)
+      let (verdict, _) = try judge(&feed)
+      if !verdict.mayGo { feed.reportDirectories() }
+      var report = report(feed, started: started)
       report.isPlan = true
       if case .held(let plan) = verdict { report.take(plan) }
       let actions = try ports.stage.actions()
@@ -86,8 +111,8 @@ package struct Pass {
           each(action, true)
         }
       }
-      if verdict.mayGo { for action in builder.behindDirectories { each(action, false) } }
-      report.counts.deleted = verdict.mayGo ? builder.plannedDeletions : 0
+      if verdict.mayGo { for action in feed.plan.behindDirectories { each(action, false) } }
+      report.counts.deleted = verdict.mayGo ? feed.plan.work.deletions : 0
       report.counts.planned += report.counts.deleted
       report.ended = ports.now
       return report
@@ -191,35 +216,37 @@ package struct Pass {
     _ document: FeedReader.Document, _ folder: any FolderPort, _ recovery: Recovery, _ reader: FeedReader,
     broughtBefore: Int, started: Timestamp
   ) throws -> (PassReport, FeedRecord?) {
-    let (builder, end, walk) = try read(document, folder, reader, started: started)
+    var feed = try read(document, folder, reader, started: started)
     // Before it is recorded which format the list has now.
-    let (verdict, hold) = try judge(builder, end, walk)
-    let isRead = isComplete(end, walk) || builder.isWindow && walk?.failures.isEmpty != false
-    let saysAll = isRead && !builder.hasBlindSpot && !request.choosesOthers
-    try accept(end, document, builder, solved: builder.old.solved(saysAll: saysAll))
+    let (verdict, hold) = try judge(&feed)
+    let isRead = feed.isComplete || feed.plan.isWindow && feed.walk?.failures.isEmpty != false
+    let saysAll = isRead && !feed.plan.hasBlindSpot && !request.choosesOthers
+    try accept(feed, document, solved: feed.plan.old.solved(saysAll: saysAll))
     // A plan that is held is of an older manifest: what it names may be wanted again.
     if !request.keepsHold { try dropHold(for: verdict) }
     try announceManifest()
-    let dead = builder.deadPartials(saysAll: saysAll)
+    let dead = feed.plan.deadPartials(saysAll: saysAll)
     try ports.engine.claiming(Array(dead)) { try recovery.drop(partials: dead) }
-    var report = report(builder, end, walk, started: started)
+    var report = report(feed, started: started)
     if case .held(let plan) = verdict {
       try hold?.keep(plan)
       report.take(plan)
     }
     observer.pass(.planned(report))
-    let list = builder.plansList ? try reader.listFile(document) : nil
+    let list = feed.plan.feed.plansList ? try reader.listFile(document) : nil
     defer { withExtendedLifetime(list) {} }
-    try carryOut(
-      folder, builder, verdict, hold, listURL: list?.url, broughtBefore: broughtBefore, into: &report)
+    let carrying = Carrying(
+      folder: folder, writer: feed.writer, verdict: verdict, hold: hold, listURL: list?.url,
+      broughtBefore: broughtBefore)
+    try carryOut(feed.plan, carrying, into: &report)
     guard verdict.mayGo, report.held == nil else { return (report, nil) }
     // Only a pass that left nothing that it could have deleted says that a list of this format may delete.
-    if isComplete(end, walk) || builder.isWindow, !report.wasStopped, !request.isOnce,
-      report.counts.unlisted == 0, builder.filteredRows == 0
+    if feed.isComplete || feed.plan.isWindow, !report.wasStopped, !request.isOnce,
+      report.counts.unlisted == 0, feed.plan.filteredRows == 0
     {
-      try note([.fact(.deletingFormat, end.format)])
+      try note([.fact(.deletingFormat, feed.end.format)])
     }
-    return (report, try feedRecord(document, end, builder, report))
+    return (report, try feedRecord(document, feed, report))
   }
 
   /// A plan that waits gives way to what is decided now: the journal hears of it, unless the same one goes on waiting.
@@ -252,52 +279,53 @@ package struct Pass {
 
   private func read(
     _ document: FeedReader.Document, _ folder: any FolderReading, _ reader: FeedReader, started: Timestamp
-  ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
-    let builder = PlanBuilder(
+  ) throws -> PlannedFeed {
+    let planner = FeedPlanner(
       ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
       stop: stop, started: started)
     switch try reader.kind(of: document) {
-    case .window: return try readWindow(document, reader, builder)
-    case .index: return try readInAnyOrder(document, reader, builder)
+    case .window: return try readWindow(document, reader, planner)
+    case .index: return try readInAnyOrder(document, reader, planner)
     case .list: break
     }
     do {
-      try builder.beginInOrder()
+      try planner.beginInOrder()
       let end = try reader.parse(document, place: nil) { item in
         if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
-        try builder.take(item)
+        try planner.take(item)
       }
-      try check(end, builder)
+      try check(end)
       enter(.planning)
-      try builder.finish()
-      return (builder, end, nil)
+      try planner.finish()
+      return PlannedFeed(planner, end, walk: nil)
     } catch is Comparison.OutOfOrder {
-      return try readInAnyOrder(document, reader, builder)
+      return try readInAnyOrder(document, reader, planner)
     }
   }
 
   private func readInAnyOrder(
-    _ document: FeedReader.Document, _ reader: FeedReader, _ builder: PlanBuilder
-  ) throws -> (PlanBuilder, FeedEnd, ListingWalk?) {
-    try builder.beginInAnyOrder()
+    _ document: FeedReader.Document, _ reader: FeedReader, _ planner: FeedPlanner
+  ) throws -> PlannedFeed {
+    try planner.beginInAnyOrder()
     let walk = ListingWalk(reader: reader) { item in
       if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
-      try builder.take(item)
+      try planner.take(item)
     }
     let end = try walk.root(document)
-    try check(end, builder)
+    try check(end)
     try walk.run()
     enter(.planning)
-    try builder.finish()
-    return (builder, end, walk)
+    try planner.finish()
+    return PlannedFeed(planner, end, walk: walk)
   }
 
   /// The feed was read and is followed: what is to be remembered of it, also when the pass is stopped.
   ///
   /// - Parameter solved: names of problems of what is no longer wanted, or in place.
   private func accept(
-    _ end: FeedEnd, _ document: FeedReader.Document, _ builder: PlanBuilder, solved: Set<[UInt8]>
+    _ feed: PlannedFeed, _ document: FeedReader.Document, solved: Set<[UInt8]>
   ) throws {
+    let (plan, end) = (feed.plan, feed.end)
     var changes = request.facts.map { LedgerChange.fact($0.name, $0.value) }
     changes += solved.map { .dropProblem(name: $0) }
     changes += [
@@ -305,23 +333,23 @@ package struct Pass {
     ]
     if !request.choosesOthers {
       changes += [
-        .fact(.entriesWanted, String(builder.counts.wanted)),
-        .fact(.entriesCurrent, String(builder.counts.current)),
+        .fact(.entriesWanted, String(plan.counts.wanted)),
+        .fact(.entriesCurrent, String(plan.counts.current)),
       ]
-      changes += sizes(builder.bytes)
+      changes += sizes(plan.bytes)
     }
     if let version = end.version { changes.append(.fact(.manifestVersion, String(version))) }
     if !request.choosesOthers {
-      changes.append(.fact(.keptList, builder.listPath.map { Base64.encode($0.bytes) }))
+      changes.append(.fact(.keptList, plan.feed.listPath.map { Base64.encode($0.bytes) }))
     }
     changes.append(.fact(.refresh, end.refreshSeconds.map { String($0) }))
     changes.append(.fact(.upstreamChanged, end.isIndex ? nil : document.head?.changed?.rfc3339))
-    changes += builder.learned
+    changes += plan.feed.learned
     // The first format is the one that others are held against.
     if try ports.ledger.fact(.deletingFormat) == nil {
       changes.append(.fact(.deletingFormat, try ports.ledger.fact(.format) ?? end.format))
     }
-    changes.append(.fact(.catalog, try commitCatalog(builder)))
+    changes.append(.fact(.catalog, commitCatalog(feed)))
     try note(changes)
   }
 
@@ -335,61 +363,85 @@ package struct Pass {
 
   // MARK: Carrying out
 
-  /// - Parameters:
-  ///   - hold: is asked again just before anything is deleted, for what a list promises may not be there.
-  ///   - listURL: where the feed's own list can be had, for as long as this runs.
-  ///   - broughtBefore: files that repairs had brought when the folder was looked at.
-  ///   - manifestsBefore: of a repair: how many had been announced when its catalog was opened.
+  /// With what a plan is carried out.
+  struct Carrying {
+    let folder: any FolderPort
+    /// Decides over stale paths again.
+    let writer: PlanWriter
+    var verdict: DeletionVerdict
+    /// Is asked again just before anything is deleted, for what a list promises may not be there.
+    var hold: DeletionHold?
+    /// Where the feed's own list can be had, for as long as this lasts.
+    var listURL: String?
+    /// Files that repairs had brought when the folder was looked at.
+    var broughtBefore = 0
+    /// Of a repair: how many manifests had been announced when its catalog was opened.
+    var manifestsBefore: Int?
+
+    var isRepair: Bool { manifestsBefore != nil }
+  }
+
   /// - Returns: true when another manifest wants something of it otherwise, or may.
   @discardableResult
-  func carryOut(
-    _ folder: any FolderPort, _ builder: PlanBuilder, _ verdict: DeletionVerdict, _ hold: DeletionHold? = nil,
-    listURL: String? = nil, broughtBefore: Int, manifestsBefore: Int? = nil, into report: inout PassReport
-  ) throws -> Bool {
+  func carryOut(_ plan: Plan, _ carrying: Carrying, into report: inout PassReport) throws -> Bool {
     progress.change { snapshot in
-      snapshot.filesTotal = builder.counts.planned
-      snapshot.bytesTotal = builder.bytes.planned
-      snapshot.bytesMissing = builder.plannedWithRecorded
-      snapshot.unknownSizes = builder.plannedUnknown
+      snapshot.filesTotal = plan.counts.planned
+      snapshot.bytesTotal = plan.bytes.planned
+      snapshot.bytesMissing = plan.bytesWithRecorded
+      snapshot.unknownSizes = plan.work.unknownSizes
     }
-    if builder.counts.planned > 0 { enter(.transferring) }
+    if plan.counts.planned > 0 { enter(.transferring) }
     let account = TransferAccount(ports: ports, observer: observer, progress: progress)
-    let submission = try Submission(
-      ports: ports, folder: folder, policy: builder.planner.policy, unrecorded: builder.unrecorded,
-      account: account, stop: stop, steering: request.steering, isUrgent: builder.isRepair)
-    submission.mostHeldBack = request.mostHeldBack
-    submission.broughtBefore = broughtBefore
-    submission.manifestsBefore = manifestsBefore
-    if builder.isRepair { account.mayBeSuperseded = { [engine = ports.engine] in engine.pass == .reading } }
-    try tellSpace(folder, builder.bytes.planned)
-    submission.countsInPlace = !request.choosesOthers
-    account.early = builder.isRepair ? nil : EarlyProblems(report)
-    submission.deletions = verdict
-    submission.listURL = listURL
-    try ports.engine.submit(submission).wait()
-    if let first = submission.plan.front, verdict.mayGo, !stop.isSet, try folder.isIntact() {
-      if let held = verdict == .allowedIfReplaced ? try hold?.judge() : nil {
-        try hold?.keep(held)
-        report.take(held)
-      } else {
-        let spared = try builder.newest?.spared(Set(ports.ledger.placedNames().map(\.path))) ?? []
-        if builder.plannedDeletions > spared.count { enter(.deleting) }
-        let deletions = Deletions(
-          ports: ports, folder: folder, observer: observer, stop: stop, areExpired: builder.isWindow,
-          spared: spared)
-        try deletions.run(first: first, rest: submission.plan.actions, into: &report)
-      }
+    if carrying.isRepair {
+      account.mayBeSuperseded = { [engine = ports.engine] in engine.pass == .reading }
+    } else {
+      account.early = EarlyProblems(report)
     }
-    try removeLeftovers(folder, into: &report)
-    let before = builder.counts
-    submission.stale += builder.behindDirectories
-    let isSuperseded = try settleStale(submission, builder, into: &report)
-    report.bytes = builder.bytes
+    let submission = try submission(of: plan, carrying, account)
+    try tellSpace(carrying.folder, plan.bytes.planned)
+    try ports.engine.submit(submission).wait()
+    try delete(submission, plan, carrying, into: &report)
+    try removeLeftovers(carrying.folder, into: &report)
+    submission.stale += plan.behindDirectories
+    let (again, isSuperseded) = try settleStale(submission, plan, carrying.writer, into: &report)
+    report.bytes = again.bytes
     report.take(account)
-    report.take(builder, since: before)
+    report.take(again, since: plan.counts)
     report.wasStopped = stop.isSet
     try tellTrash(report)
     return isSuperseded || account.untold > 0
+  }
+
+  private func submission(
+    of plan: Plan, _ carrying: Carrying, _ account: TransferAccount
+  ) throws -> Submission {
+    let submission = try Submission(
+      ports: ports, folder: carrying.folder, policy: plan.policy, unrecorded: plan.unrecorded,
+      account: account, stop: stop, steering: request.steering, isUrgent: carrying.isRepair)
+    submission.mostHeldBack = request.mostHeldBack
+    submission.broughtBefore = carrying.broughtBefore
+    submission.manifestsBefore = carrying.manifestsBefore
+    submission.countsInPlace = !request.choosesOthers
+    submission.deletions = carrying.verdict
+    submission.listURL = carrying.listURL
+    return submission
+  }
+
+  /// The last step of a plan.
+  private func delete(
+    _ submission: Submission, _ plan: Plan, _ carrying: Carrying, into report: inout PassReport
+  ) throws {
+    let (folder, verdict, hold) = (carrying.folder, carrying.verdict, carrying.hold)
+    guard let first = submission.plan.front, verdict.mayGo, !stop.isSet, try folder.isIntact() else { return }
+    if let held = verdict == .allowedIfReplaced ? try hold?.judge() : nil {
+      try hold?.keep(held)
+      return report.take(held)
+    }
+    let spared = try plan.feed.newest?.spared(Set(ports.ledger.placedNames().map(\.path))) ?? []
+    if plan.work.deletions > spared.count { enter(.deleting) }
+    let deletions = Deletions(
+      ports: ports, folder: folder, observer: observer, stop: stop, areExpired: plan.isWindow, spared: spared)
+    try deletions.run(first: first, rest: submission.plan.actions, into: &report)
   }
 
   /// Tries again to remove directories that an earlier pass emptied and could not remove.
@@ -409,48 +461,43 @@ package struct Pass {
 
   /// Paths that changed while the plan was carried out go back to the start, twice at most.
   ///
-  /// - Returns: true when another manifest wants something of them otherwise.
+  /// - Returns: the plan with what was decided again, and true when another manifest wants something of them otherwise.
   private func settleStale(
-    _ first: Submission, _ builder: PlanBuilder, into report: inout PassReport
-  ) throws -> Bool {
-    var submission = first
+    _ first: Submission, _ plan: Plan, _ writer: PlanWriter, into report: inout PassReport
+  ) throws -> (Plan, isSuperseded: Bool) {
+    var (submission, plan) = (first, plan)
     for _ in 0..<2 {
       guard !submission.isSuperseded, !submission.stale.isEmpty, !stop.isSet else { break }
       let brought = ports.engine.urgentlyPlaced
-      try builder.replan(submission.takeStale())
+      plan = try writer.replan(submission.takeStale(), of: plan)
       submission = try Submission(again: submission)
       submission.broughtBefore = brought
       try ports.engine.submit(submission).wait()
     }
-    if submission.isSuperseded { return true }
+    if submission.isSuperseded { return (plan, true) }
     for action in stop.isSet ? [] : submission.takeStale() {
       observer.take(Problem(changedMeanwhile: action.path, seen: ports.now), into: &report)
     }
-    return false
-  }
-
-  func isComplete(_ end: FeedEnd, _ walk: ListingWalk?) -> Bool {
-    end.isComplete && (walk?.failures.isEmpty ?? true)
+    return (plan, false)
   }
 
   // MARK: Recording
 
-  private func report(
-    _ builder: PlanBuilder, _ end: FeedEnd, _ walk: ListingWalk?, started: Timestamp
-  ) -> PassReport {
+  private func report(_ feed: PlannedFeed, started: Timestamp) -> PassReport {
+    let (end, walk) = (feed.end, feed.walk)
     var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
     report.format = end.format
     report.refreshSeconds = end.refreshSeconds.map { Int64(clamping: $0) }
-    report.isComplete = isComplete(end, walk)
-    report.isWindow = builder.isWindow
+    report.isComplete = feed.isComplete
+    report.isWindow = feed.plan.isWindow
     report.incompleteReason = end.incompleteReason
     if end.isComplete, let failure = walk?.failures.first {
       let name = Printable.escape(failure.name)
       report.incompleteReason = "\(name) could not be read whole: \(failure.message)"
     }
-    report.counts = builder.counts
-    report.bytes = builder.bytes
-    report.problems = builder.problems
+    report.counts = feed.plan.counts
+    report.bytes = feed.plan.bytes
+    report.problems = feed.plan.problems
     for failure in walk?.failures ?? [] { report.problems.append(failure) }
     report.listingFailures = walk?.failures.count ?? 0
     return report

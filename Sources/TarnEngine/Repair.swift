@@ -77,37 +77,39 @@ extension Pass {
         return RepairReport(
           report: report, needsPass: true, hasJournal: hasJournal, hasNoCatalog: true, hadCatalog: hadCatalog)
       }
-      let builder = PlanBuilder(
-        ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
-        stop: stop, started: started)
-      try builder.beginRepair(isWindow: catalog.isWindow, onlyCounts: onlyCounts)
-      let lookTime = try builder.timed { try builder.compare(regions, catalog) }
-      report.problems = builder.problems
-      report.counts = builder.counts
-      report.bytes = builder.bytes
-      let wanted = report.bytes.wanted
+      let planner = RegionPlanner(
+        ports: ports, folder: folder, policy: request.policy, catalog: catalog, observer: observer,
+        stop: stop, started: started, onlyCounts: onlyCounts)
+      try planner.look(at: regions)
+      let plan = planner.writer.plan
+      report.problems = plan.problems
+      report.counts = plan.counts
+      report.bytes = plan.bytes
+      let lookTime = planner.findings.lookTime
       var isSuperseded = false
       if try ports.stage.actionCount() > 0 {
         looked(lookTime)
-        let pending = RepairPending(files: builder.counts.planned, bytes: builder.plannedWithRecorded)
+        let pending = RepairPending(files: plan.counts.planned, bytes: plan.bytesWithRecorded)
         if ports.engine.pass == nil {
           try ports.ledger.applyVolatile([.fact(.repairPending, pending.text)])
         }
-        isSuperseded = try carryOut(
-          folder, builder, .forbidden("only a pass that has read the feed deletes"), nil,
-          broughtBefore: ports.engine.urgentlyPlaced, manifestsBefore: manifests, into: &report)
+        let carrying = Carrying(
+          folder: folder, writer: planner.writer,
+          verdict: .forbidden("only a pass that has read the feed deletes"), manifestsBefore: manifests)
+        isSuperseded = try carryOut(plan, carrying, into: &report)
       }
       report.wasStopped = stop.isSet
       report.ended = ports.now
+      let findings = planner.findings
       let needsPass =
-        builder.wantsNew || builder.hasBlindSpot || report.problems.contains { $0.kind == .failed }
+        findings.wantsNew || plan.hasBlindSpot || report.problems.contains { $0.kind == .failed }
       // What an order keeps from being brought is for the pass that comes after it.
-      let isUnsettled = needsPass || builder.isUnsettled || report.problems.contains { $0.kind == .held }
+      let isUnsettled = needsPass || findings.isUnsettled || report.problems.contains { $0.kind == .held }
       let resized =
         try ports.engine.pass != nil
-        ? [] : resized(from: wanted, to: report.bytes.wanted, isAll: regions == [.everything])
+        ? [] : resized(from: plan.bytes.wanted, to: report.bytes.wanted, isAll: regions == [.everything])
       try settle(
-        regions, report, builder, events.map { .event($0) } + resized, isUnsettled: isUnsettled,
+        regions, report, findings, events.map { .event($0) } + resized, isUnsettled: isUnsettled,
         isWhole: !report.wasStopped && !isSuperseded)
       let wantsCount = try regions != [.everything] && (isUnsettled || !isAllInPlace())
       return RepairReport(
@@ -118,23 +120,23 @@ extension Pass {
 
   /// What the ledger is to say of the regions from now on.
   private func settle(
-    _ regions: [Region], _ report: PassReport, _ builder: PlanBuilder, _ first: [LedgerChange],
+    _ regions: [Region], _ report: PassReport, _ findings: RegionPlanner.Findings, _ first: [LedgerChange],
     isUnsettled: Bool, isWhole: Bool
   ) throws {
     var changes: [LedgerChange] = first + report.problems.map { .problem($0.asLooked) }
-    if isWhole { changes += try solved(regions, report, builder).map { .dropProblem(name: $0) } }
+    if isWhole { changes += try solved(regions, report, findings).map { .dropProblem(name: $0) } }
     // What the last pass left is not what the next one finds: it has to look.
-    if isUnsettled || builder.hasForgettable { changes.append(.fact(.feedRecord, nil)) }
+    if isUnsettled || findings.hasForgettable { changes.append(.fact(.feedRecord, nil)) }
     // What is in place, and what goes on, the pass at work tells.
     let isAlone = ports.engine.pass == nil
     if isAlone, try ports.ledger.fact(.repairPending) != nil {
       let done = report.counts.inPlace - report.counts.current
       let left = RepairPending(
-        files: builder.counts.planned - done - report.counts.failed,
+        files: report.counts.planned - done - report.counts.failed,
         bytes: progress.snapshot().bytesMissing)
       changes.append(.fact(.repairPending, report.wasStopped && left.files > 0 ? left.text : nil))
     }
-    if regions == [.everything], isWhole, isAlone { changes += try counts(report, builder) }
+    if regions == [.everything], isWhole, isAlone { changes += try counts(report, findings) }
     if isAlone, try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
     if report.counts.hasChanges {
       changes += [.fact(.repaired, report.ended.rfc3339), .fact(.repair, report.counts.changes)]
@@ -166,9 +168,11 @@ extension Pass {
   }
 
   /// How much is in place, where all of it was looked at and the numbers are others than those of the last pass.
-  private func counts(_ report: PassReport, _ builder: PlanBuilder) throws -> [LedgerChange] {
-    let current = builder.asLeft.count + report.counts.inPlace
-    let bytes = builder.asLeft.bytes.addingSaturated(report.bytes.inPlace)
+  private func counts(
+    _ report: PassReport, _ findings: RegionPlanner.Findings
+  ) throws -> [LedgerChange] {
+    let current = findings.asLeft.count + report.counts.inPlace
+    let bytes = findings.asLeft.bytes.addingSaturated(report.bytes.inPlace)
     let facts: [(LedgerFact, String)] = [
       (.entriesCurrent, String(current)), (.entriesKept, String(report.counts.kept)),
       (.bytesCurrent, String(bytes)),
@@ -178,11 +182,11 @@ extension Pass {
 
   /// Problems of the regions that were not seen again.
   private func solved(
-    _ regions: [Region], _ report: PassReport, _ builder: PlanBuilder
+    _ regions: [Region], _ report: PassReport, _ findings: RegionPlanner.Findings
   ) throws -> [[UInt8]] {
     let known = try ports.ledger.problems(limit: PassReport.mostProblems)
     guard !known.isEmpty else { return [] }
-    let seen = Set(report.problems.map(\.name)).union(builder.leftToPasses)
+    let seen = Set(report.problems.map(\.name)).union(findings.leftToPasses)
     return known.filter { problem in
       guard problem.kind == .failed || problem.kind == .conflict, !seen.contains(problem.name),
         let path = try? RelativePath(problem.name)
@@ -210,13 +214,9 @@ extension Pass {
   /// Puts the catalog of a manifest that is accepted in its place.
   ///
   /// - Returns: what the ledger has to know of it; nil when there is none, or it could not be written: then a repair is a pass.
-  func commitCatalog(_ builder: PlanBuilder) throws -> String? {
-    guard let settings = request.settings, let catalog = builder.catalog else { return nil }
-    do throws(LedgerFailure) {
-      return CatalogFact.value(id: try catalog.commit(isWindow: builder.isWindow), settings: settings)
-    } catch {
-      observer.pass(.notice(code: error.code.rawValue, message: "no catalog is kept: \(error.message)"))
-      return nil
-    }
+  func commitCatalog(_ feed: PlannedFeed) -> String? {
+    guard let settings = request.settings, let id = feed.catalog?.commit(isWindow: feed.plan.isWindow)
+    else { return nil }
+    return CatalogFact.value(id: id, settings: settings)
   }
 }

@@ -17,7 +17,7 @@ extension Action {
     }
   }
 
-  /// What it adds to `PlanBuilder.plannedWithRecorded`.
+  /// What it adds to `Plan.bytesWithRecorded`.
   var bytesPlanned: UInt64 { bytesToFetch.addingSaturated(bytesRecorded) }
 
   var hasUnknownSize: Bool {

@@ -1,0 +1,179 @@
+import TarnCore
+
+/// Plans what a feed wants: filters its items and compares them with the folder.
+///
+/// A feed that comes in path order is compared while it is read; any other is first put in order in the stage.
+final class FeedPlanner {
+  let writer: PlanWriter
+  private let policy: PassPolicy
+  private let progress: PassProgress
+  private let observer: any PassObserver
+  private let started: Timestamp
+  /// nil for a feed that is put in order first.
+  private var comparison: Comparison?
+  /// What the manifest wants, for repairs; nil when none is kept.
+  private(set) var catalog: CatalogWriter?
+
+  init(
+    ports: PassPorts, folder: any FolderReading, policy: PassPolicy, observer: any PassObserver,
+    progress: PassProgress, stop: StopFlag, started: Timestamp
+  ) {
+    (self.policy, self.progress, self.observer, self.started) = (policy, progress, observer, started)
+    writer = PlanWriter(
+      Plan(policy: policy, deletions: .all, started: started), ports: ports, folder: folder,
+      observer: observer, stop: stop)
+  }
+
+  private var ports: PassPorts { writer.ports }
+
+  /// Starts over, comparing as the items come.
+  ///
+  /// `take` then throws `Comparison.OutOfOrder` when they do not come in path order.
+  func beginInOrder() throws {
+    try begin(Plan(policy: policy, deletions: .all, started: started))
+    comparison = try makeComparison()
+  }
+
+  /// Starts over, for items in any order.
+  func beginInAnyOrder() throws {
+    try begin(Plan(policy: policy, deletions: .all, started: started))
+  }
+
+  /// Starts over, for a window: what it does not name stays, but for what is older than what is kept.
+  ///
+  /// - Parameter tooOld: items that are older than what is kept, and not there.
+  func beginWindow(expired: Set<RelativePath>, newest: WindowCatalog.Newest?, tooOld: Int) throws {
+    var plan = Plan(policy: policy.ofWindow, deletions: .expired(expired), started: started)
+    plan.feed.newest = newest
+    plan.counts.excluded = tooOld
+    try begin(plan)
+    comparison = try makeComparison()
+  }
+
+  private func begin(_ plan: Plan) throws {
+    var plan = plan
+    plan.old = try OldProblems(ports.ledger)
+    try writer.begin(plan)
+    catalog = CatalogWriter(ports.catalog, observer)
+    comparison = nil
+  }
+
+  private func makeComparison() throws -> Comparison {
+    try writer.comparison { [unowned self] finding in
+      if writer.takeFailure(finding) { return }
+      if let entry = finding.entry, !entry.isRefused, finding.refusal == nil { catalog?.add(entry) }
+      try writer.take(finding)
+    }
+  }
+
+  func take(_ item: FeedItem) throws {
+    switch item {
+    case .entry(let entry):
+      writer.plan.feed.entries += 1
+      if writer.plan.feed.entries & 1023 == 0 { noteProgress() }
+      guard !policy.filter.excludes(entry.path) else {
+        writer.plan.counts.excluded += 1
+        return
+      }
+      if !entry.hasFingerprint, entry.digest == nil { writer.plan.feed.asksForEach = true }
+      if entry.isList { writer.plan.feed.listPath = entry.path }
+      try want(entry)
+    case .refused(let refusal):
+      writer.plan.feed.entries += 1
+      if let path = refusal.path, policy.filter.excludes(path) { return writer.plan.counts.excluded += 1 }
+      refuse(refusal)
+      if let path = refusal.path { try want(Entry(refused: path)) }
+    // An enclosure has no path yet: the window's catalog hands it on as an entry.
+    case .directory, .deleted, .enclosure: break
+    }
+  }
+
+  /// An item of a window that is no file: its name is no path, so it protects none.
+  func refuse(_ item: FeedItem) {
+    guard case .refused(let refusal) = item else { return }
+    writer.plan.feed.entries += 1
+    refuse(refusal)
+  }
+
+  private func refuse(_ refusal: Refusal) {
+    writer.plan.counts.wanted += 1
+    // An address of the feed may carry a password.
+    let name =
+      refusal.path == nil
+      ? Array(Redaction.address(String(decoding: refusal.name, as: UTF8.self)).utf8) : refusal.name
+    writer.report(name: name, kind: .refused, code: refusal.code, message: Redaction.text(refusal.reason))
+  }
+
+  private func want(_ entry: Entry) throws {
+    if let comparison { try comparison.want(entry) } else { try ports.stage.add(entry) }
+  }
+
+  /// The feed is read: finishes the plan.
+  func finish() throws {
+    noteProgress()
+    let comparison: Comparison
+    if let running = self.comparison {
+      comparison = running
+    } else {
+      comparison = try makeComparison()
+      let entries = try ports.stage.entries()
+      while let entry = try entries.next() { try comparison.want(entry) }
+    }
+    try comparison.finish()
+    self.comparison = nil
+  }
+
+  private func noteProgress() {
+    progress.change { $0.entriesRead = writer.plan.feed.entries }
+  }
+}
+
+extension PassPolicy {
+  /// With the ways of a window with what changes locally.
+  var ofWindow: PassPolicy {
+    var policy = self
+    policy.localChanges = window.localChanges
+    return policy
+  }
+}
+
+/// Writes down what a manifest wants, for repairs. One that cannot be written costs a repair, never a pass.
+final class CatalogWriter {
+  private var catalog: (any CatalogMaking)?
+  private let observer: any PassObserver
+  private var count = 0
+  /// Beyond so many entries none is kept: it would cost more than reading the feed again.
+  private static let most = 4 << 20
+
+  /// - Parameter port: nil where none is kept.
+  init?(_ port: (any CatalogPort)?, _ observer: any PassObserver) {
+    self.observer = observer
+    guard let port else { return nil }
+    keep { () throws(LedgerFailure) in catalog = try port.make() }
+  }
+
+  func add(_ entry: Entry) {
+    guard let catalog else { return }
+    count += 1
+    guard count <= Self.most else { return self.catalog = nil }
+    keep { () throws(LedgerFailure) in try catalog.add(entry) }
+  }
+
+  /// Puts it in the place of the one before.
+  ///
+  /// - Returns: its id; nil when there is none.
+  func commit(isWindow: Bool) -> String? {
+    var id: String?
+    keep { () throws(LedgerFailure) in id = try catalog?.commit(isWindow: isWindow) }
+    return id
+  }
+
+  private func keep(_ body: () throws(LedgerFailure) -> Void) {
+    do throws(LedgerFailure) {
+      try body()
+    } catch {
+      catalog = nil
+      observer.pass(.notice(code: error.code.rawValue, message: "no catalog is kept: \(error.message)"))
+    }
+  }
+}

@@ -1,0 +1,272 @@
+import TarnCore
+import TarnRuntime
+
+/// Makes a plan of what was found at each path: hashes what has to be hashed, stages what is to be done, counts, and tells problems.
+/// Memory does not grow with the feed. On the thread of who plans.
+final class PlanWriter {
+  let ports: PassPorts
+  let folder: any FolderReading
+  let stop: StopFlag
+  private(set) var planner: Planner
+  var plan: Plan
+  private let observer: any PassObserver
+  /// Names and codes that the observer has heard: a feed that is read again would tell them twice.
+  private var told: Set<[UInt8]> = []
+  /// Hears of each decision.
+  var onDecision: ((Finding) -> Void)?
+  /// What is to be deleted is gone by now.
+  private var isAgain = false
+  /// What hashing took so far.
+  private(set) var hashedFor = Duration.zero
+
+  init(
+    _ plan: Plan, ports: PassPorts, folder: any FolderReading, observer: any PassObserver, stop: StopFlag
+  ) {
+    self.plan = plan
+    (self.ports, self.folder, self.observer, self.stop) = (ports, folder, observer, stop)
+    planner = Planner(policy: plan.policy)
+  }
+
+  /// Starts over with another plan.
+  func begin(_ plan: Plan) throws {
+    self.plan = plan
+    planner = Planner(policy: plan.policy)
+    try ports.stage.clear()
+    self.plan.partials = (Set(try ports.ledger.partials().map(\.path)), [])
+  }
+
+  /// Decides again over paths that were not as a plan saw them; the stage then holds these alone.
+  func replan(_ actions: [Action], of plan: Plan) throws -> Plan {
+    (self.plan, isAgain) = (plan, true)
+    try ports.stage.clear()
+    for action in actions {
+      guard let entry = action.entry else { continue }
+      self.plan.withdraw(action)
+      let row = try ports.ledger.row(action.path)
+      let decision = planner.decide(entry, row: row, present: try folder.look(action.path))
+      try settle(Finding(path: action.path, entry: entry, row: row, decision: decision))
+    }
+    return self.plan
+  }
+
+  func comparison(
+    _ region: Region = .everything, emit: @escaping (Finding) throws -> Void
+  ) throws -> Comparison {
+    try Comparison(
+      planner: planner, rows: ports.ledger.rows(in: region), snapshot: folder.scan(region),
+      stranger: { [unowned self] in
+        $1 ? plan.unrecorded.add(inPlaceOfAnother: $0) : plan.unrecorded.add($0)
+      },
+      mayGo: { [unowned self] in plan.deletions.allows($0) }, emit: emit)
+  }
+
+  // MARK: Findings
+
+  /// A part of the folder that could not be read.
+  ///
+  /// - Returns: false when it is a finding over a path.
+  func takeFailure(_ finding: Finding) -> Bool {
+    guard let failure = finding.scanFailure else { return false }
+    plan.hasBlindSpot = true
+    let name = failure.path?.bytes ?? Array(".".utf8)
+    report(name: name, kind: .failed, code: failure.code.rawValue, message: failure.message)
+    return true
+  }
+
+  func take(_ finding: Finding) throws {
+    if let entry = finding.entry, !entry.isRefused {
+      plan.counts.wanted += 1
+      if let size = entry.size ?? finding.row?.size(of: entry, isKept: Self.isWanted(finding.decision)) {
+        plan.bytes.wanted.addSaturated(size)
+      } else {
+        plan.bytes.unknownSizes += 1
+      }
+    }
+    guard let refusal = finding.refusal else { return try settle(finding) }
+    plan.partials.unnamed.remove(finding.path)
+    if finding.entry?.isRefused != true {
+      report(name: finding.path.bytes, kind: .refused, code: refusal.code, message: refusal.message)
+    }
+  }
+
+  /// What is as it was recorded is of the version that the manifest has, as far as that can be told here.
+  static func isWanted(_ decision: Decision) -> Bool {
+    switch decision {
+    case .current, .adopt: true
+    case .action(let action): action.kind == .revalidate || action.kind == .inspect
+    case .conflict, .kept, .unlisted: false
+    }
+  }
+
+  private func settle(_ finding: Finding) throws {
+    note(finding)
+    onDecision?(finding)
+    switch finding.decision {
+    case .current:
+      plan.counts.current += 1
+      plan.bytes.current.addSaturated(finding.row?.identity.size ?? finding.entry?.size ?? 0)
+    case .action(let action) where action.phase == .deletion && !mayGo(action): plan.left.add(finding.mark)
+    case .action(let action) where action.kind == .inspect: try inspect(action)
+    case .action(let action): try stage(action)
+    case .adopt: break
+    case .conflict where try goesWithDeletions(finding): break
+    case .conflict(let code, let message):
+      report(name: finding.path.bytes, kind: .conflict, code: code, message: message)
+    case .kept:
+      plan.counts.kept += 1
+      plan.left.add(finding.mark)
+    case .unlisted:
+      plan.left.add(finding.mark)
+      // What a filter keeps may well be in the feed still. Of a window only what has expired would go.
+      let wouldGo = !plan.isWindow || plan.deletions.allows(finding.path)
+      if planner.policy.filter.excludes(finding.path) {
+        plan.filteredRows += 1
+      } else if wouldGo {
+        plan.counts.unlisted += 1
+      }
+    }
+  }
+
+  private func note(_ finding: Finding) {
+    if finding.entry != nil { plan.old.want(finding.path, finding.decision) }
+    guard !plan.partials.unnamed.isEmpty, finding.entry != nil || finding.scanFailure != nil,
+      plan.partials.unnamed.remove(finding.path) != nil
+    else { return }
+    switch finding.decision {
+    case .current, .adopt: plan.partials.settled.insert(finding.path)
+    default: break
+    }
+  }
+
+  /// From a window only what is expired goes. A row of what the user deleted stays, so that it is not fetched again.
+  private func mayGo(_ action: Action) -> Bool {
+    plan.deletions == .all || action.kind == .delete && plan.deletions.allows(action.path)
+  }
+
+  private func stage(_ action: Action) throws {
+    try ports.stage.add(action)
+    plan.count(action)
+  }
+
+  func report(name: [UInt8], kind: Problem.Kind, code: String, message: String) {
+    let problem = Problem(name: name, kind: kind, code: code, message: message, seen: plan.started)
+    plan.old.keep(name)
+    var isNew = true
+    if told.count < PassReport.mostProblems {
+      isNew = told.insert(name + [0] + Array(code.utf8)).inserted
+    }
+    let observer: any PassObserver = isNew ? self.observer : SilentObserver()
+    plan.take(problem, telling: observer)
+  }
+
+  // MARK: What only the bytes of a file of the folder can say
+
+  /// Hashes what stands at the path, and decides again.
+  private func inspect(_ action: Action) throws {
+    guard let entry = action.entry, let present = action.present else { return }
+    let algorithm = Planner.inspectionAlgorithm(entry, row: action.row)
+    let decision: Decision
+    var identity = present
+    do throws(FolderFailure) {
+      if let (digest, hashed) = try hash(action.path, algorithm) {
+        identity = hashed
+        decision = planner.decide(entry, row: action.row, inspected: digest, identity: hashed)
+      } else {
+        decision = .conflict(code: "changing", message: "the file changes while it is read; try again later")
+      }
+    } catch {
+      if error.code == .stopped { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+      // Nobody can say what it holds, but Tarn placed one there that could be read.
+      if error.code == .permission, action.row != nil, planner.policy.localChanges == .restore {
+        var replacing = action
+        replacing.kind = .replace
+        return try stage(replacing)
+      }
+      report(name: action.path.bytes, kind: .failed, code: error.code.rawValue, message: error.message)
+      return
+    }
+    if case .adopt(let digest, let isVerified) = decision {
+      return try adopt(action, entry, identity, digest, isVerified: isVerified)
+    }
+    var finding = Finding(path: action.path, entry: entry, row: action.row, decision: decision)
+    finding.mark = action.row.flatMap { row in
+      let present = Present(path: row.path, kind: .regular, identity: identity)
+      return FolderFingerprint.mark(row, present: present, isBelowFile: false)
+    }
+    finding.row?.identity = identity
+    try settle(finding)
+  }
+
+  private func adopt(
+    _ action: Action, _ entry: Entry, _ identity: FileIdentity, _ digest: Digest, isVerified: Bool
+  ) throws {
+    if entry.size == nil {
+      var learned = LearnedSizes()
+      learned.add(identity.size, before: action.sizeCounted(of: entry))
+      learned.apply(to: &plan.bytes)
+    }
+    var adoption = action
+    adoption.kind = .adopt
+    if try ports.ledger.partial(action.path) != nil { plan.partials.settled.insert(action.path) }
+    let tarns = action.row.flatMap { $0.isTarns(identity, digest) ? $0 : nil }
+    adoption.row = Row(
+      path: action.path, identity: identity, digest: digest, isVerified: isVerified,
+      fingerprint: entry.fingerprint, etag: action.row?.etag, lastModified: action.row?.lastModified,
+      placed: tarns?.placed ?? plan.started, isAdopted: tarns == nil)
+    try stage(adoption)
+  }
+
+  private func hash(
+    _ path: RelativePath, _ algorithm: DigestAlgorithm
+  ) throws(FolderFailure) -> (Digest, FileIdentity)? {
+    let begun = ports.clock.monotonic()
+    defer { hashedFor += ports.clock.monotonic() - begun }
+    return try folder.digest(of: path, algorithm) { _ in !stop.isSet }
+  }
+
+  // MARK: Directories that the feed has turned into files
+
+  private static let mostBehindDirectories = 10_000
+
+  /// Takes an entry for later whose place a directory has that holds nothing but files of Tarn's: the feed names none of them,
+  /// for no path lies below that of a file, so that all go with the deletions.
+  ///
+  /// - Returns: false when it is a conflict.
+  private func goesWithDeletions(_ finding: Finding) throws -> Bool {
+    guard planner.policy.deletes, plan.deletions == .all, !isAgain, finding.row == nil,
+      let entry = finding.entry,
+      plan.behindDirectories.count < Self.mostBehindDirectories,
+      case .conflict(code: Planner.directoryInTheWay, _) = finding.decision,
+      try holdsOnlyRecorded(finding.path)
+    else { return false }
+    let action = Action(
+      .fetch, phase: planner.policy.phase(of: entry), path: finding.path, entry: entry)
+    plan.behindDirectories.append(action)
+    plan.count(action)
+    return true
+  }
+
+  /// For a plan whose deletions do not go.
+  func reportDirectories() {
+    for action in plan.behindDirectories {
+      report(
+        name: action.path.bytes, kind: .conflict, code: Planner.directoryInTheWay,
+        message: "a directory stands where the file belongs; its files are not deleted")
+    }
+  }
+
+  private func holdsOnlyRecorded(_ path: RelativePath) throws -> Bool {
+    let objects = folder.scan(Region(path, .tree))
+    var files = 0
+    do {
+      while let object = try objects.next() {
+        guard object.kind != .directory else { continue }
+        guard object.kind == .regular, try ports.ledger.row(object.path) != nil else { return false }
+        files += 1
+      }
+    } catch is FolderFailure {
+      return false
+    }
+    return files > 0
+  }
+}
