@@ -178,7 +178,7 @@ extension Tarn {
   ///
   /// - Returns: what may help; nil where the settings name none, or the word is a path.
   private func misspelt(_ word: String) -> String? {
-    guard !word.contains(where: { "/.:".contains($0) }) else { return nil }
+    guard !word.contains(where: { "/.:".contains($0) }), place(of: word) == nil else { return nil }
     let names = configuredFolders().map(\.name)
     guard !names.isEmpty else { return nil }
     let make = "to make a mirror of that folder: tarn sync FEED ./\(ShellWord.quote(word))"

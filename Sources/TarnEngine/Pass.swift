@@ -415,14 +415,14 @@ package struct Pass {
   private func submission(
     of plan: Plan, _ carrying: Carrying, _ account: TransferAccount
   ) throws -> Submission {
+    var terms = Submission.Terms(
+      isUrgent: carrying.isRepair, steering: request.steering, deletions: carrying.verdict)
+    terms.countsInPlace = !request.choosesOthers
+    terms.mostHeldBack = request.mostHeldBack
+    (terms.broughtBefore, terms.manifestsBefore) = (carrying.broughtBefore, carrying.manifestsBefore)
     let submission = try Submission(
       ports: ports, folder: carrying.folder, policy: plan.policy, unrecorded: plan.unrecorded,
-      account: account, stop: stop, steering: request.steering, isUrgent: carrying.isRepair)
-    submission.mostHeldBack = request.mostHeldBack
-    submission.broughtBefore = carrying.broughtBefore
-    submission.manifestsBefore = carrying.manifestsBefore
-    submission.countsInPlace = !request.choosesOthers
-    submission.deletions = carrying.verdict
+      account: account, stop: stop, terms: terms)
     submission.listURL = carrying.listURL
     return submission
   }
@@ -470,8 +470,7 @@ package struct Pass {
       guard !submission.isSuperseded, !submission.stale.isEmpty, !stop.isSet else { break }
       let brought = ports.engine.urgentlyPlaced
       plan = try writer.replan(submission.takeStale(), of: plan)
-      submission = try Submission(again: submission)
-      submission.broughtBefore = brought
+      submission = try Submission(again: submission, broughtBefore: brought)
       try ports.engine.submit(submission).wait()
     }
     if submission.isSuperseded { return (plan, true) }

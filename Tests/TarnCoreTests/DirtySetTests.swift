@@ -73,7 +73,7 @@ import Testing
   }
 
   /// Against a list of everything that was told: each is covered, and what comes out is bounded.
-  @Test(arguments: 0..<(Sanitizer.isOfThreads ? 12 : 200)) func everythingToldIsCovered(seed: Int) {
+  @Test(arguments: 0..<(Sanitizer.takesShare ? 12 : 200)) func everythingToldIsCovered(seed: Int) {
     var random = Sequence(state: UInt64(seed) &* 0x9E37_79B9_7F4A_7C15 | 1)
     var set = DirtySet()
     var paths: [RelativePath] = []

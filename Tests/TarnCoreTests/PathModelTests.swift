@@ -8,7 +8,7 @@ import Testing
 @Suite struct PathModelTests {
   @Test func agreesWithTheModel() {
     let count =
-      getenv("TARN_NAMES").flatMap { Int(String(cString: $0)) } ?? (Sanitizer.isOfThreads ? 30_000 : 200_000)
+      getenv("TARN_NAMES").flatMap { Int(String(cString: $0)) } ?? (Sanitizer.takesShare ? 30_000 : 200_000)
     let seed = getenv("TARN_SEED").flatMap { UInt64(String(cString: $0)) } ?? 3
     var random = RandomPaths(seed: seed)
     var taken = 0

@@ -96,6 +96,32 @@ import Testing
     #expect(try pass.wait().isInSync && world.ledger.contents.facts[.feedRecord] == nil)
   }
 
+  /// What is tried with nothing else beside it keeps a repair waiting, and its plan is carried out then.
+  @Test func whatBeginsBesideOneThatIsAloneIsNotPassedOver() throws {
+    let world = try world(["s"])
+    world.folder.setCapacity(12_000)
+    world.policy.reserve = .bytes(0)
+    let gate = AnswerGate()
+    for name in ["a", "b"] {
+      var entry = world.want(name, name + String(repeating: "x", count: 9_000))
+      entry.size = nil
+      world.add(entry)
+      var answer = FakeAnswer(body: (name + String(repeating: "x", count: 9_000)).bytes)
+      world.server.script(World.host + name, [answer, answer])
+      answer.gate = gate
+      world.server.answer(World.host + name, answer)
+    }
+    let pass = try world.begin()
+    // Twice beside the other one, then alone.
+    world.await { requests(of: "a", world) > 2 || requests(of: "b", world) > 2 }
+    world.folder.delete("s".path)
+    let repair = try world.beginRepair([itself("s")])
+    Nap.sleep(microseconds: 20_000)
+    gate.open()
+    _ = try pass.wait()
+    #expect(try repair.wait().report.counts.restored == 1 && world.text("s") == "text of s")
+  }
+
   @Test func aStopOfTheOneEndsNotTheOther() throws {
     let world = try world()
     world.want("big", "text of big")

@@ -141,7 +141,7 @@ import Testing
 
   /// How many states are explored: with TARN_TRANSFER_STATES so many, else a share, those first that are reached first.
   private static let asked = ProcessInfo.processInfo.environment["TARN_TRANSFER_STATES"].flatMap { Int($0) }
-  private static var most: Int { asked ?? (Sanitizer.isOfThreads ? 2_000 : 20_000) }
+  private static var most: Int { asked ?? (Sanitizer.takesShare ? 2_000 : 20_000) }
 
   /// A pass and a repair want one path both, and share contents; a claim wants it, too: every order of what may happen.
   private static let shared: [Outside.Wanted] = [
@@ -183,7 +183,7 @@ import Testing
 
   /// Ten jobs of both clients, and claims, by any way.
   @Test func randomEventsKeepTheRules() throws {
-    for seed in 0..<UInt64(Sanitizer.isOfThreads ? 50 : 400) {
+    for seed in 0..<UInt64(Sanitizer.takesShare ? 50 : 400) {
       var random = Seeded(seed)
       var wanted = (0..<10).map { _ in
         let byte = Int.random(in: 0...3, using: &random)

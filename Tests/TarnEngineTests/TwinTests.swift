@@ -32,7 +32,7 @@ import Testing
   /// What waits for a twin keeps nobody from beginning.
   @Test func othersDoNotWaitForTwinsThatFail() throws {
     world.rushes = true
-    let count = Sanitizer.isOfThreads ? 400 : 1300
+    let count = Sanitizer.takesShare ? 400 : 1300
     wantTwins(count, Self.long, FakeAnswer(status: 503))
     world.want("z", "good")
     let report = try world.run()
@@ -316,7 +316,7 @@ import Testing
   }
 
   /// Any failures of any twins: the pass ends, and contents that were placed are in place everywhere.
-  @Test(arguments: 1...(Sanitizer.isOfThreads ? 10 : 40)) func whatIsPlacedIsPlacedEverywhere(seed: UInt64)
+  @Test(arguments: 1...(Sanitizer.takesShare ? 10 : 40)) func whatIsPlacedIsPlacedEverywhere(seed: UInt64)
     throws
   {
     let dice = SeededRandom(seed: seed)

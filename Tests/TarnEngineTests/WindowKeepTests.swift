@@ -120,7 +120,7 @@ import Testing
   }
 
   /// Whatever has a date and what has none, and whatever is pinned to the top.
-  @Test(arguments: 1...(Sanitizer.isOfThreads ? 40 : 150)) func whatIsNewIsFetched(seed: UInt64) throws {
+  @Test(arguments: 1...(Sanitizer.takesShare ? 40 : 150)) func whatIsNewIsFetched(seed: UInt64) throws {
     var random = Seeded(seed)
     let world = World()
     let day: Int64 = 86_400

@@ -141,7 +141,7 @@ struct IndexCorpusTests {
     var files = 0
     for folder in folders {
       for name in Corpus.names(in: folder) {
-        let size = FeedInput.headSize / (Sanitizer.isOfThreads ? 8 : 1)
+        let size = FeedInput.headSize / (Sanitizer.takesShare ? 8 : 1)
         let head = Array(Corpus.bytes("\(folder)/\(name)").prefix(size))
         files += 1
         let format = indexes.first {

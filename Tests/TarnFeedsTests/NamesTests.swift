@@ -11,7 +11,7 @@ import Testing
 struct NamesTests {
   @Test func noHostileNameComesThrough() throws {
     let script = "names_grid.py"
-    let share = ["--share", Sanitizer.isOfThreads ? "31" : "1"]
+    let share = ["--share", Sanitizer.takesShare ? "31" : "1"]
     let documents = try #require(Corpus.output(of: script, ["--documents"] + share), "\(script) failed")
     var result = ""
     var rest = documents[...]

@@ -172,7 +172,7 @@ import Testing
       return Int(state >> 33) % most
     }
     let names = ["list", "x.iso.sha256", "a.iso", "MD5SUMS", "b2sums", "x.sfv", ""]
-    for _ in 0..<(Sanitizer.isOfThreads ? 200 : 2000) {
+    for _ in 0..<(Sanitizer.takesShare ? 200 : 2000) {
       let text = (0...next(24)).map { _ in parts[next(parts.count)] }.joined()
       let url = "https://example.org/pub/\(names[next(names.count)])"
       let outcome = parse(text, url: url)

@@ -53,7 +53,7 @@ final class EngineThread {
   private func open(_ transfers: Transfers) {
     let submission = transfers.submission
     // It was announced before this thread knew of it.
-    if let before = submission.manifestsBefore, before != inbox.withLock({ $0.manifests }),
+    if let before = submission.terms.manifestsBefore, before != inbox.withLock({ $0.manifests }),
       submission.manifest == nil
     {
       submission.supersede()
@@ -63,7 +63,7 @@ final class EngineThread {
     submission.client = lastClient
     clients.append(lastClient)
     submissions[lastClient] = transfers
-    state.open(lastClient, isUrgent: submission.isUrgent, mostHeldBack: submission.mostHeldBack)
+    state.open(lastClient, isUrgent: submission.isUrgent, mostHeldBack: submission.terms.mostHeldBack)
     chooseShown()
     submission.steering?.attach(
       hurry: { [inbox] in inbox.change { $0.messages.append(.hurry) } },
@@ -197,15 +197,17 @@ final class EngineThread {
     while true {
       if try fill(submission) { return true }
       if submission.stop.isSet { try perform(state.stop(client)) }
-      let mayEnd = submission.stop.isSet || state.isHeldUp(client) || submission.plan.isThrough
-      guard mayEnd, state.isIdle(client) else { return false }
+      let isThrough = submission.stop.isSet || submission.plan.isThrough
+      guard isThrough || state.isCramped(client), state.isIdle(client) else { return false }
       if !submission.stop.isSet, let retried = state.retryForSpace(client) {
         try perform(retried)
         continue
       }
       // What it comes back to is begun before anything is waited for.
-      if try settle(submission) { continue }
-      guard state.clients[client]?.crampedCount == 0 || submission.stop.isSet else { return false }
+      if isThrough, try settle(submission) { continue }
+      guard submission.stop.isSet || isThrough && state.clients[client]?.crampedCount == 0 else {
+        return false
+      }
       try submission.flushAdoptions()
       if submission.stop.isSet || !submission.plan.beginNextPhase() {
         finish(client, .success(()))

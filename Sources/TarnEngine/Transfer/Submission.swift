@@ -9,17 +9,12 @@ final class Submission: @unchecked Sendable {
   let ports: PassPorts
   let folder: any FolderPort
   let policy: PassPolicy
+  let terms: Terms
   let stop: StopFlag
-  let steering: PassSteering?
   let account: TransferAccount
   let space: SpaceBudget
   let retry: RetryPolicy
-  /// Files of the folder that may hold what is wanted.
-  let unrecorded: UnrecordedFiles
-  /// Names of the partial files to go on with.
-  private var resumable: [RelativePath: String]
-  /// Any rows at the start: else no bytes of the folder can be used again.
-  private let hasRows: Bool
+  private var atHand: BytesAtHand
   /// Its place in the ports' stage, which nobody changes any more.
   var plan: PlanReader
   /// As the engine calls who submitted it.
@@ -27,22 +22,10 @@ final class Submission: @unchecked Sendable {
   private var adoptions: [Row] = []
   /// What orders ended or kept from beginning, and as which problem it is told, to be tried again if somebody wants that.
   private var steeredAway: [RelativePath: (action: Action, ordinal: Int, code: String)] = [:]
-  /// Whether files may make way for directories: they are deletions like any other.
-  var deletions = DeletionVerdict.allowed
   /// Where the feed's own list was read to; nil once it was taken from there.
   var listURL: String?
-  /// Its requests go ahead of others.
-  let isUrgent: Bool
-  /// It is about all of the mirror, or what it is about belongs to that.
-  var countsInPlace = true
-  /// Entries in memory that wait for the same reason.
-  var mostHeldBack = 4096
-  /// Files that repairs had brought when this plan's folder was looked at.
-  var broughtBefore: Int
   /// What its transfers are made with, once the engine has made it.
   var context: FileReceiverContext?
-  /// How many manifests had been announced when its own was opened; nil where it goes by no earlier one.
-  var manifestsBefore: Int?
   /// What another manifest wants that was accepted since.
   var manifest: (@Sendable (RelativePath) throws -> Entry?)?
   /// Another manifest wants something of it otherwise: its client has to look again.
@@ -52,34 +35,67 @@ final class Submission: @unchecked Sendable {
   /// Actions whose path was not as the plan saw it, to be decided over again.
   var stale: [Action] = []
 
+  /// What its client says of it.
+  struct Terms {
+    /// Its requests go ahead of others.
+    var isUrgent = false
+    /// Orders about single transfers.
+    var steering: PassSteering?
+    /// Whether files may make way for directories: they are deletions like any other.
+    var deletions = DeletionVerdict.allowed
+    /// It is about all of the mirror, or what it is about belongs to that.
+    var countsInPlace = true
+    /// Entries in memory that wait for the same reason.
+    var mostHeldBack = 4096
+    /// Files that repairs had brought when this plan's folder was looked at.
+    var broughtBefore = 0
+    /// How many manifests had been announced when its own was opened; nil where it goes by no earlier one.
+    var manifestsBefore: Int?
+  }
+
+  /// What need not be fetched.
+  private struct BytesAtHand {
+    /// Files of the folder that may hold what is wanted.
+    let unrecorded: UnrecordedFiles
+    /// Names of the partial files to go on with.
+    var resumable: [RelativePath: String]
+    /// Any rows at the start: else no bytes of the folder can be used again.
+    let hasRows: Bool
+  }
+
+  var isUrgent: Bool { terms.isUrgent }
+  var steering: PassSteering? { terms.steering }
+  var unrecorded: UnrecordedFiles { atHand.unrecorded }
+
   init(
     ports: PassPorts, folder: any FolderPort, policy: PassPolicy, unrecorded: UnrecordedFiles,
-    account: TransferAccount, stop: StopFlag, steering: PassSteering? = nil, isUrgent: Bool = false
+    account: TransferAccount, stop: StopFlag, terms: Terms
   ) throws {
-    self.isUrgent = isUrgent
+    self.terms = terms
     self.ports = ports
-    broughtBefore = ports.engine.urgentlyPlaced
     plan = try PlanReader(ports.stage.actions())
     self.folder = folder
     self.policy = policy
-    self.unrecorded = unrecorded
     self.account = account
     self.stop = stop
-    self.steering = steering
     space = try SpaceBudget(folder, reserve: policy.reserve, ports.engine.promises)
     retry = RetryPolicy(retries: policy.retries)
-    resumable = Dictionary(try ports.ledger.partials().map { ($0.path, $0.name) }) { $1 }
-    hasRows = try ports.ledger.rows().next() != nil
+    atHand = BytesAtHand(
+      unrecorded: unrecorded,
+      resumable: Dictionary(try ports.ledger.partials().map { ($0.path, $0.name) }) { $1 },
+      hasRows: try ports.ledger.rows().next() != nil)
   }
 
   /// What is left of one that has ended, by the plan that is in its stage now.
-  convenience init(again other: Submission) throws {
+  ///
+  /// - Parameter broughtBefore: files that repairs had brought when that plan was made.
+  convenience init(again other: Submission, broughtBefore: Int) throws {
+    var terms = other.terms
+    terms.broughtBefore = broughtBefore
     try self.init(
       ports: other.ports, folder: other.folder, policy: other.policy, unrecorded: other.unrecorded,
-      account: other.account, stop: other.stop, steering: other.steering, isUrgent: other.isUrgent)
-    (deletions, listURL, stuck) = (other.deletions, other.listURL, other.stuck)
-    (mostHeldBack, manifest, countsInPlace) = (other.mostHeldBack, other.manifest, other.countsInPlace)
-    manifestsBefore = other.manifestsBefore
+      account: other.account, stop: other.stop, terms: terms)
+    (listURL, stuck, manifest) = (other.listURL, other.stuck, other.manifest)
     steeredAway = other.steeredAway
   }
 
@@ -96,7 +112,7 @@ final class Submission: @unchecked Sendable {
       supersede()
       return false
     }
-    guard isUrgent || ports.engine.urgentlyPlaced != broughtBefore else { return true }
+    guard isUrgent || ports.engine.urgentlyPlaced != terms.broughtBefore else { return true }
     if action.kind == .adopt {
       // Seen before its row was written.
       guard let row = action.row, row.isAdopted, let known = try ports.ledger.row(action.path) else {
@@ -120,13 +136,13 @@ final class Submission: @unchecked Sendable {
   ///
   /// What an unfinished download of it has already serves again, whatever becomes of its contents.
   func needed(_ entry: Entry) -> UInt64? {
-    let held = resumable[entry.path].flatMap { try? folder.partialAllocation($0) } ?? 0
+    let held = atHand.resumable[entry.path].flatMap { try? folder.partialAllocation($0) } ?? 0
     return entry.size.map { $0 - min($0, held) }
   }
 
   /// A partial file, or a file of the folder, may hold bytes of it.
   func mayBeAtHand(_ job: Job) -> Bool {
-    resumable[job.entry.path] != nil || (job.entry.digest != nil && hasRows)
+    atHand.resumable[job.entry.path] != nil || (job.entry.digest != nil && atHand.hasRows)
       || !unrecorded.candidates(job.entry, row: job.action.row).isEmpty
   }
 
@@ -146,7 +162,7 @@ final class Submission: @unchecked Sendable {
   private func keepPartial(_ job: Job) {
     guard let partial = job.partial else { return }
     partial.close()
-    resumable[job.entry.path] = partial.name
+    atHand.resumable[job.entry.path] = partial.name
   }
 
   // MARK: Publishing
@@ -166,7 +182,7 @@ final class Submission: @unchecked Sendable {
 
   /// Whether an entry counts as in place by what is done now. What a repair brings back was counted when it was brought.
   private func countsEntry(_ action: Action) -> Bool {
-    guard countsInPlace else { return false }
+    guard terms.countsInPlace else { return false }
     return !isUrgent || action.kind == .fetch || action.kind == .update
   }
 
@@ -219,7 +235,7 @@ final class Submission: @unchecked Sendable {
       row.isAdopted ? "adopted" : restored[row.path] != nil ? "restored" : nil
     }
     let counted: [LedgerChange] =
-      countsInPlace && !isUrgent
+      terms.countsInPlace && !isUrgent
       ? [
         .inPlace(
           entries: adoptions.count, bytes: adoptions.reduce(0) { $0.addingSaturated($1.identity.size) })
@@ -271,7 +287,7 @@ final class Submission: @unchecked Sendable {
 
   /// A file that Tarn placed, where the feed now has a directory.
   func removeInTheWay(_ action: Action) throws {
-    guard deletions == .allowed else { return }
+    guard terms.deletions == .allowed else { return }
     let removals = Removals(
       ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random,
       ownWrites: ports.ownWrites)
@@ -288,7 +304,7 @@ final class Submission: @unchecked Sendable {
         message: "\(DeletionVerdict.inTheWay(blocker)), but it could not make way: \(reason)")
       return true
     }
-    guard let problem = deletions.problem(of: action.path, below: blocker, seen: ports.now) else {
+    guard let problem = terms.deletions.problem(of: action.path, below: blocker, seen: ports.now) else {
       return false
     }
     account.take(problem)

@@ -266,7 +266,7 @@ private final class Line {
   }
 
   /// A model that looks at every waiting request says when there is nobody to take.
-  @Test(arguments: 1...(Sanitizer.isOfThreads ? 8 : 30)) func limitsHoldAndNoPlaceStaysFree(seed: Int) {
+  @Test(arguments: 1...(Sanitizer.takesShare ? 8 : 30)) func limitsHoldAndNoPlaceStaysFree(seed: Int) {
     var random = Seeded(UInt64(seed))
     let limits = Queue.Limits(
       total: 1 + random.below(8), perHost: 1 + random.below(4), keptForSmall: random.below(3))

@@ -23,7 +23,7 @@ func cutsThatPassForWhole(_ text: String, url: String = "https://example.org/pub
   let bytes = Array(text.utf8)
   let whole = parse(bytes, url: url)
   // Everywhere at both ends; between them where something begins or ends, and at some other places.
-  let cuts = stride(from: 0, to: bytes.count, by: Sanitizer.isOfThreads ? 37 : 1).filter { count in
+  let cuts = stride(from: 0, to: bytes.count, by: Sanitizer.takesShare ? 37 : 1).filter { count in
     count < 400 || count > bytes.count - 400 || count % 17 == 0 || "<>\"'\n&".utf8.contains(bytes[count - 1])
   }
   return cuts.filter { count in
