@@ -357,8 +357,8 @@ package struct Pass {
   private func announceManifest() throws {
     ports.engine.setPass(.carryingOut)
     guard let catalog = try openCatalog() else { return }
-    let lent = LentCatalog(catalog)
-    ports.engine.follow { try lent.catalog.entry($0) }
+    // The engine's thread alone reads it from now on.
+    ports.engine.follow { try catalog.entry($0) }
   }
 
   // MARK: Carrying out

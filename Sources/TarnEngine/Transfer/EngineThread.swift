@@ -467,7 +467,7 @@ final class EngineThread {
   }
 
   /// What a repair brings by an earlier manifest, and this one wants otherwise, ends; the rest of its plan is looked at as it begins.
-  private func follow(_ entry: @escaping @Sendable (RelativePath) throws -> Entry?) throws {
+  private func follow(_ entry: @escaping (RelativePath) throws -> Entry?) throws {
     for client in clients {
       if let submission = submissions[client]?.submission, submission.isUrgent { submission.manifest = entry }
     }

@@ -3,9 +3,9 @@ import TarnRuntime
 
 /// What a client hands to the engine: a plan, the folder and the ledger that it is for, its limits. And what came of it.
 ///
-/// It decides nothing over a path: what is not as the plan saw it is stale, and goes back to the client.
-final class Submission: @unchecked Sendable {
-  // Safe because it is of one thread at a time: its maker's until `submit`, then the engine's, and from the end of `wait` on of who waited.
+/// It decides nothing over a path: what is not as the plan saw it is stale, and goes back to the client. It is of one thread at a time: its
+/// maker's until `submit`, then the engine's, and from the end of `wait` on of who waited.
+final class Submission {
   let ports: PassPorts
   let folder: any FolderPort
   let policy: PassPolicy
@@ -27,7 +27,7 @@ final class Submission: @unchecked Sendable {
   /// What its transfers are made with, once the engine has made it.
   var context: FileReceiverContext?
   /// What another manifest wants that was accepted since.
-  var manifest: (@Sendable (RelativePath) throws -> Entry?)?
+  var manifest: ((RelativePath) throws -> Entry?)?
   /// Another manifest wants something of it otherwise: its client has to look again.
   private(set) var isSuperseded = false
   /// Files that could not make way, and why: no more than the deletion guard lets go.

@@ -49,7 +49,7 @@ package final class TransferEngine: Sendable {
   /// Another manifest holds from now on: what urgent clients bring by an earlier one, and it wants otherwise, is brought no more.
   ///
   /// - Parameter entry: what it wants at a path; called on the engine's thread.
-  func follow(_ entry: @escaping @Sendable (RelativePath) throws -> Entry?) {
+  func follow(_ entry: @escaping (RelativePath) throws -> Entry?) {
     let isRunning = inbox.withLock { inbox in
       inbox.manifests += 1
       return inbox.isRunning
@@ -111,20 +111,13 @@ package final class TransferEngine: Sendable {
   }
 }
 
-/// A catalog that the engine's thread alone reads from now on.
-struct LentCatalog: @unchecked Sendable {
-  let catalog: any CatalogReading
-
-  init(_ catalog: any CatalogReading) { self.catalog = catalog }
-}
-
 /// What is said to the engine's thread.
-enum EngineMessage: Sendable {
+enum EngineMessage {
   case submit(Transfers)
   case claim(PathClaim)
   case yield(PathClaim)
   /// Another manifest holds.
-  case follow(@Sendable (RelativePath) throws -> Entry?)
+  case follow((RelativePath) throws -> Entry?)
   case job(JobMessage)
   /// An order from outside, and who waits for the answer.
   case steer(PassSteering.Order, RelativePath, @Sendable (PassSteering.Answer) -> Void)
@@ -134,7 +127,7 @@ enum EngineMessage: Sendable {
 }
 
 /// A submission at work. Any thread may wait for it or end it.
-final class Transfers: Sendable {
+final class Transfers {
   let submission: Submission
   private let outcome = LockedCondition<Result<Void, PassFailure>?>(nil)
 
@@ -156,12 +149,11 @@ final class Transfers: Sendable {
 }
 
 /// Paths that a client wants for itself.
-final class PathClaim: @unchecked Sendable {
-  // Safe because `jobs` is the engine's thread's alone.
+final class PathClaim {
   /// In their order, so that no two claims wait for each other.
   let paths: [RelativePath]
   let granted = Gate()
-  /// Of as many of them as it has, or waits for.
+  /// Of as many of them as it has, or waits for: the engine's thread's alone.
   var jobs: [UInt64] = []
 
   init(_ paths: [RelativePath]) { self.paths = Set(paths).sorted() }
