@@ -39,6 +39,25 @@ import Testing
     world.await { requests(of: name, world) > 0 }
   }
 
+  /// A pass that waits for `big`, and a repair beside it that waits for `a`.
+  private struct Both {
+    let pass: World.Running<PassReport>
+    let repair: World.Running<RepairReport>
+    let big: AnswerGate
+    let slow: AnswerGate
+  }
+
+  private func both(_ world: World) throws -> Both {
+    world.want("big", "text of big")
+    let (big, slow) = (hold("big", of: world), hold("a", of: world))
+    let pass = try world.begin()
+    awaitRequest(of: "big", world)
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    awaitRequest(of: "a", world)
+    return Both(pass: pass, repair: repair, big: big, slow: slow)
+  }
+
   // MARK: A pass that transfers
 
   @Test func whatChangesWhileAPassTransfersIsRepaired() throws {
@@ -62,20 +81,14 @@ import Testing
 
   @Test func oneThatTakesLongHoldsUpNoOther() throws {
     let world = try world()
-    world.want("big", "text of big")
-    let (big, slow) = (hold("big", of: world), hold("a", of: world))
-    let pass = try world.begin()
-    awaitRequest(of: "big", world)
-    world.folder.delete("a".path)
-    let first = try world.beginRepair([itself("a")])
-    awaitRequest(of: "a", world)
+    let both = try both(world)
     for name in ["b", "sub/c"] { world.folder.delete(name.path) }
     let second = try world.repairBeside([itself("b"), itself("sub/c")])
     #expect(second.report.counts.restored == 2 && world.text("a") == nil)
-    slow.open()
-    #expect(try first.wait().report.counts.restored == 1)
-    big.open()
-    #expect(try pass.wait().isInSync && world.isConverged)
+    both.slow.open()
+    #expect(try both.repair.wait().report.counts.restored == 1)
+    both.big.open()
+    #expect(try both.pass.wait().isInSync && world.isConverged)
     #expect(world.server.urls.count == 4)
   }
 
@@ -116,7 +129,9 @@ import Testing
     world.await { requests(of: "a", world) > 2 || requests(of: "b", world) > 2 }
     world.folder.delete("s".path)
     let repair = try world.beginRepair([itself("s")])
-    Nap.sleep(microseconds: 20_000)
+    // It has looked, and the engine has what it submits, or gets it behind this.
+    world.await { world.log.events.count { if case .phase(.transferring) = $0 { true } else { false } } > 1 }
+    world.engine.claiming(["other".path]) {}
     gate.open()
     _ = try pass.wait()
     #expect(try repair.wait().report.counts.restored == 1 && world.text("s") == "text of s")
@@ -124,39 +139,30 @@ import Testing
 
   @Test func aStopOfTheOneEndsNotTheOther() throws {
     let world = try world()
-    world.want("big", "text of big")
-    let (_, slow) = (hold("big", of: world), hold("a", of: world))
-    let pass = try world.begin()
-    awaitRequest(of: "big", world)
-    world.folder.delete("a".path)
-    let repair = try world.beginRepair([itself("a")])
-    awaitRequest(of: "a", world)
-    pass.stop.set()
-    #expect(try pass.wait().wasStopped && world.text("a") == nil)
-    slow.open()
-    #expect(try repair.wait().report.counts.restored == 1 && world.text("a") == "text of a")
+    let both = try both(world)
+    both.pass.stop.set()
+    #expect(try both.pass.wait().wasStopped && world.text("a") == nil)
+    both.slow.open()
+    #expect(try both.repair.wait().report.counts.restored == 1 && world.text("a") == "text of a")
   }
 
   @Test func whatEndsTheOneIsToldBoth() throws {
     let world = try world()
-    world.want("big", "text of big")
-    let (big, slow) = (hold("big", of: world), hold("a", of: world))
-    let pass = try world.begin()
-    awaitRequest(of: "big", world)
-    world.folder.delete("a".path)
-    let repair = try world.beginRepair([itself("a")])
-    awaitRequest(of: "a", world)
+    let both = try both(world)
     for number in 1...50 {
       world.ledger.failApply(number, with: LedgerFailure(.inputOutput, "the disk is gone"))
     }
-    slow.open()
+    both.slow.open()
     let failures = (
-      #expect(throws: PassFailure.self) { try repair.wait() },
-      #expect(throws: PassFailure.self) { try pass.wait() }
+      #expect(throws: PassFailure.self) { try both.repair.wait() },
+      #expect(throws: PassFailure.self) { try both.pass.wait() }
     )
-    big.open()
+    both.big.open()
     #expect(failures.0?.message.contains("the disk is gone") == true)
     #expect(failures.1?.message.contains("the disk is gone") == true)
+    // What their transfers were promised is free again.
+    let space = try SpaceBudget(world.folder, reserve: .bytes(0), world.engine.promises)
+    #expect(try space.available == world.folder.space().free)
   }
 
   // MARK: The same path
@@ -248,14 +254,17 @@ import Testing
     world.unlist("a")
     let pass = try world.begin()
     world.await { world.server.urls.contains(UnchangedFeedTests.list) }
-    let wasThere = world.engine.claiming(["a".path]) {
+    let (isClaimed, wasClaimed) = (Locked(true), Locked(false))
+    world.folder.beforeRemove { _ in
+      let now = isClaimed.withLock { $0 }
+      wasClaimed.withLock { $0 = now }
+    }
+    world.engine.claiming(["a".path]) {
       list.open()
       world.await { world.log.events.contains { if case .phase(.deleting) = $0 { true } else { false } } }
-      // Longer than a deletion takes.
-      Nap.sleep(microseconds: 20_000)
-      return world.folder.contents("a".path) != nil
+      isClaimed.withLock { $0 = false }
     }
-    #expect(try wasThere && pass.wait().counts.deleted == 1 && world.text("a") == nil)
+    #expect(try pass.wait().counts.deleted == 1 && world.text("a") == nil && !wasClaimed.withLock { $0 })
   }
 
   /// What waits for a claim is decided over again, for what stands there is another file.

@@ -131,9 +131,9 @@ import Testing
     _ = state.admit(1, of: 1, path: "a".path, contents: nil, mustBegin: false)
     _ = state.reserved(1, bytes: 5, looks: false)
     _ = state.admit(2, of: 1, path: "b".path, contents: nil, mustBegin: false)
-    #expect(state.refused(2) == [.putBack(2)] && state.isHeldUp(1))
+    #expect(state.refused(2) == [.putBack(2)] && state.isCramped(1))
     _ = state.answered(1, .failed)
-    #expect(state.retryForSpace(1) == [] && state.isHeldUp(1))
+    #expect(state.retryForSpace(1) == [] && state.isCramped(1))
     #expect(state.beginNext(1) == [.reserve(2)])
   }
 
@@ -306,7 +306,7 @@ private struct Outside: Hashable {
     var events: [Event] = []
     if mine.isIdle, mine.exhaustedCount > 0 { events.append(.giveUpExhausted(client)) }
     guard !mine.isStopping else { return events }
-    if waiting.contains(where: { wanted[$0].client == client }), !state.isHeldUp(client) {
+    if waiting.contains(where: { wanted[$0].client == client }), !state.isAlone, !state.isCramped(client) {
       events.append(.admit(client))
     }
     if waiting.count < wanted.count { events.append(.stop(client)) }

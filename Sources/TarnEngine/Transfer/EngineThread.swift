@@ -50,6 +50,12 @@ final class EngineThread {
       }
     } while !isOver()
   }
+
+  /// There is no thread to run on: whoever submits hears so.
+  func refuseAll(_ failure: PassFailure) {
+    repeat { refuse(failure) } while !isOver()
+  }
+
   private func open(_ transfers: Transfers) {
     let submission = transfers.submission
     // It was announced before this thread knew of it.
@@ -109,10 +115,11 @@ final class EngineThread {
   }
 
   /// The folder, the ledger or a thread cannot be had: whatever is submitted ends with the reason.
-  func refuse(_ failure: PassFailure) {
+  private func refuse(_ failure: PassFailure) {
     for job in jobs.values { job.download.map(job.submission.ports.downloader.cancel) }
     end()
     for job in jobs.values { job.partial?.close() }
+    for job in state.jobs.values { promises.giveBack(job.reserved) }
     jobs = [:]
     let waiting = inbox.withLock { inbox -> [EngineMessage] in
       defer { inbox.messages = [] }

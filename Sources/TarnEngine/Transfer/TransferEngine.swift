@@ -13,9 +13,13 @@ package final class TransferEngine: Sendable {
     var lastJob: UInt64 = 0
     /// Files that urgent clients have brought.
     var urgentlyPlaced = 0
+    /// How far the pass at work is; nil when none is.
     var pass: PassStage?
+    /// Manifests that were announced.
     var manifests = 0
+    /// How often repairs have recorded something.
     var repairRecords = 0
+    /// What a crash left was put right.
     var isPrepared = false
   }
 
@@ -104,9 +108,7 @@ package final class TransferEngine: Sendable {
         EngineThread(inbox, promises).run()
       }
     } catch {
-      // Whoever waits for it hears that there is none.
-      EngineThread(inbox, promises).refuse(PassFailure(translating: error))
-      inbox.change { $0.isRunning = false }
+      EngineThread(inbox, promises).refuseAll(PassFailure(translating: error))
     }
   }
 }

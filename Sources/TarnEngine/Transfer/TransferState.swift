@@ -221,9 +221,7 @@ struct TransferState: Hashable {
     return exhausted.values.joined().filter { jobs[$0]?.client == client }.sorted()
   }
 
-  /// Nothing new of it begins before what waits for space has its turn: there is no room to remember more, or one is to be alone.
-  func isHeldUp(_ client: ClientID) -> Bool { isAlone || isCramped(client) }
-
+  /// Nothing new of it begins before what waits for space has its turn: there is no room to remember more.
   func isCramped(_ client: ClientID) -> Bool { clients[client]?.isCramped == true }
 
   /// One that waited for space runs alone.

@@ -50,6 +50,8 @@ final class World {
   var catalog: MemoryCatalog?
   var isAsLeft: (@Sendable () -> Bool)?
   var ownWrites: OwnWrites?
+  /// Who waits for something hears of each request and each event.
+  private let news = LockedCondition(())
   /// Of all who work in the folder at a time.
   private(set) var engine = TransferEngine()
   let log = EventLog()
@@ -244,6 +246,7 @@ final class World {
   /// A pass begins.
   func begin() throws -> Running<PassReport> {
     reopen()
+    hearNews()
     let folder = folder
     let downloader = try server.downloader()
     return try Running(pass(downloader), downloader) { try $0.run(folder: folder) }
@@ -252,6 +255,7 @@ final class World {
   /// A repair begins beside what is at work.
   func beginRepair(_ regions: [Region]) throws -> Running<RepairReport> {
     stop = StopFlag()
+    hearNews()
     let folder = folder
     let downloader = try server.downloader()
     return try Running(pass(downloader), downloader) { try $0.repair(regions, folder: folder) }
@@ -259,9 +263,14 @@ final class World {
 
   func repairBeside(_ regions: [Region]) throws -> RepairReport { try beginRepair(regions).wait() }
 
-  /// Until something is so, for half a minute at most.
+  /// Until something is so, for half a minute at most: looks again at each request and each event.
   func await(_ condition: () -> Bool) {
-    for _ in 0..<30_000 where !condition() { Nap.sleep(microseconds: 1000) }
+    _ = news.wait(atMost: .seconds(30)) { _ in condition() ? () : nil }
+  }
+
+  private func hearNews() {
+    server.onRequest { [news] _ in news.change { _ in } }
+    log.onEvent { [news] _, _ in news.change { _ in } }
   }
 
   func pass(_ downloader: any Downloading) -> Pass {
