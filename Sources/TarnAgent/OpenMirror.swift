@@ -64,8 +64,13 @@ final class OpenMirrors: Sendable {
   }
 
   /// The last one waits for the engine, and gives the folder up.
-  func close(_ mirror: OpenMirror) {
-    guard let place = Self.place(of: mirror, among: mirrors.withLock { $0 }) else { return mirror.close() }
+  ///
+  /// - Parameter ending: what the last one does before that; nobody else can open it meanwhile.
+  func close(_ mirror: OpenMirror, ending: () -> Void = {}) {
+    guard let place = Self.place(of: mirror, among: mirrors.withLock { $0 }) else {
+      ending()
+      return mirror.close()
+    }
     let isLast = mirrors.change { mirrors -> Bool in
       guard case .open(let mirror, let count)? = mirrors[place], count > 1 else {
         mirrors[place] = .changing
@@ -75,6 +80,7 @@ final class OpenMirrors: Sendable {
       return false
     }
     guard isLast else { return }
+    ending()
     mirror.close()
     mirrors.change { $0[place] = nil }
   }

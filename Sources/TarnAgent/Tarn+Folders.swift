@@ -459,10 +459,10 @@ extension Tarn {
   }
 
   /// Takes back a mirror that nobody has used so far: one that this process made a moment ago, or that another
-  /// first sync left, with nothing beside it in the folder. The lock, which is held, keeps others out until it is
-  /// gone.
+  /// first sync left, with nothing beside it in the folder. The lock, which is held, keeps other processes out until it
+  /// is gone; nobody else in this one has it open.
   func unmake(_ mirror: OpenMirror, _ made: FolderHome.CreatedParts) {
-    guard mirrors.isAlone(mirror), mirror.recordsNothing else { return }
+    guard mirror.recordsNothing else { return }
     // First, for its descriptors may be the last ones.
     mirror.ledger.close()
     guard isBare(mirror, made) else { return }

@@ -72,14 +72,15 @@ extension Tarn {
     observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
     let home = mirror.home
-    defer { mirrors.close(mirror) }
+    var hasFailed = false
+    // Where nothing was read, nothing is followed: the folder is as it was.
+    defer { mirrors.close(mirror) { if hasFailed { unmake(mirror, made) } } }
     remember(home)
     do {
       return try pass(
         in: mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
     } catch {
-      // Nothing was read, so nothing is followed: the folder is as it was.
-      unmake(mirror, made)
+      hasFailed = true
       throw error.explained(for: home)
     }
   }

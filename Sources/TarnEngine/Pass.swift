@@ -165,8 +165,8 @@ package struct Pass {
       }
       let started = ports.now
       let recovery = try recover(folder)
-      ports.engine.setPass(.reading)
-      defer { ports.engine.setPass(nil) }
+      ports.engine.beginPass()
+      defer { ports.engine.endPass() }
       let lastEvent = try ports.ledger.lastEvent()
       let known = try knownFeed(at: started)
       try note([
@@ -198,6 +198,8 @@ package struct Pass {
       report.ended = ports.now
       if ports.engine.repairRecords != before.records { record = nil }
       try self.record(report, record, over: earlier, after: lastEvent)
+      // One that recorded at the same time.
+      if record != nil, ports.engine.repairRecords != before.records { try note([.fact(.feedRecord, nil)]) }
       // How often they have failed now; those that are shown.
       for index in report.problems.indices.prefix(Self.mostCounted) {
         let known = try ports.ledger.problem(name: report.problems[index].name)
@@ -355,10 +357,9 @@ package struct Pass {
 
   /// Repairs that are at work by an earlier manifest follow the one that was accepted.
   private func announceManifest() throws {
-    ports.engine.setPass(.carryingOut)
-    guard let catalog = try openCatalog() else { return }
-    // The engine's thread alone reads it from now on.
-    ports.engine.follow { try catalog.entry($0) }
+    let catalog = try openCatalog()
+    // The engine's thread alone reads it from now on. Without one nothing is known to be wanted.
+    ports.engine.follow { try catalog?.entry($0) }
   }
 
   // MARK: Carrying out

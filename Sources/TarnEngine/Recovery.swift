@@ -1,8 +1,7 @@
 package import TarnCore
 package import TarnRuntime
 
-/// Puts right what a crash left between a rename and its row. First thing in every pass, and in every command that
-/// touches the trash, under the lock.
+/// Puts right what a crash left between a rename and its row. Whoever works first in a folder that was opened runs it, under the lock.
 package struct Recovery {
   let ledger: any LedgerPort
   let folder: any FolderPort

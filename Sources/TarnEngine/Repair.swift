@@ -67,7 +67,7 @@ extension Pass {
       let started = ports.now
       _ = try recover(folder)
       var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
-      let manifests = ports.engine.manifests
+      let before = (manifests: ports.engine.manifests, records: ports.engine.repairRecords)
       guard let catalog = try openCatalog() else {
         // What a first pass that fails takes back takes its journal along.
         let hasJournal = try ports.ledger.fact(.feed) != nil
@@ -95,7 +95,8 @@ extension Pass {
         }
         let carrying = Carrying(
           folder: folder, writer: planner.writer,
-          verdict: .forbidden("only a pass that has read the feed deletes"), manifestsBefore: manifests)
+          verdict: .forbidden("only a pass that has read the feed deletes"), manifestsBefore: before.manifests
+        )
         isSuperseded = try carryOut(plan, carrying, into: &report)
       }
       report.wasStopped = stop.isSet
@@ -108,10 +109,16 @@ extension Pass {
       let resized =
         try ports.engine.pass != nil
         ? [] : resized(from: plan.bytes.wanted, to: report.bytes.wanted, isAll: regions == [.everything])
-      try settle(
+      // What others did meanwhile is not in what was counted.
+      let mayCount =
+        ports.engine.manifests == before.manifests && ports.engine.repairRecords == before.records
+      let hasRecorded = try settle(
         regions, report, findings, events.map { .event($0) } + resized, isUnsettled: isUnsettled,
-        isWhole: !report.wasStopped && !isSuperseded)
-      let wantsCount = try regions != [.everything] && (isUnsettled || !isAllInPlace())
+        isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
+      let isAsCounted = mayCount && ports.engine.repairRecords == before.records + (hasRecorded ? 1 : 0)
+      let wantsCount =
+        try regions == [.everything]
+        ? !isAsCounted && ports.engine.pass == nil : isUnsettled || !isAllInPlace()
       return RepairReport(
         report: report, needsPass: needsPass, wantsCount: wantsCount, isSuperseded: isSuperseded,
         lookTime: lookTime)
@@ -119,10 +126,12 @@ extension Pass {
   }
 
   /// What the ledger is to say of the regions from now on.
+  ///
+  /// - Returns: whether it had to be told anything.
   private func settle(
     _ regions: [Region], _ report: PassReport, _ findings: RegionPlanner.Findings, _ first: [LedgerChange],
-    isUnsettled: Bool, isWhole: Bool
-  ) throws {
+    isUnsettled: Bool, isWhole: Bool, mayCount: Bool
+  ) throws -> Bool {
     var changes: [LedgerChange] = first + report.problems.map { .problem($0.asLooked) }
     if isWhole { changes += try solved(regions, report, findings).map { .dropProblem(name: $0) } }
     // What the last pass left is not what the next one finds: it has to look.
@@ -136,14 +145,16 @@ extension Pass {
         bytes: progress.snapshot().bytesMissing)
       changes.append(.fact(.repairPending, report.wasStopped && left.files > 0 ? left.text : nil))
     }
-    if regions == [.everything], isWhole, isAlone { changes += try counts(report, findings) }
+    if regions == [.everything], isWhole, isAlone, mayCount { changes += try counts(report, findings) }
     if isAlone, try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
     if report.counts.hasChanges {
       changes += [.fact(.repaired, report.ended.rfc3339), .fact(.repair, report.counts.changes)]
     }
-    guard !changes.isEmpty else { return }
-    try note(changes)
+    guard !changes.isEmpty else { return false }
+    // First: a pass that looks between the two leaves its record out.
     ports.engine.countRepairRecord()
+    try note(changes)
+    return true
   }
 
   /// When all was counted last. If not, what came right since shows in no part that is as recorded.

@@ -394,6 +394,34 @@ import Testing
     #expect(looks > 32 && looks < 60, "\(looks)")
   }
 
+  /// What cannot be brought by the manifest that is known is not asked for each second until another one is read.
+  @Test func whatIsNotBroughtAgainAndAgainWaits() {
+    var (book, looks) = (seen(), 0)
+    book.receive(.dirty(path("log")), now: 0, random: 0.5)
+    for now in 1...1000 {
+      let regions = book.begin(now: .at(now))
+      guard !regions.isEmpty else { continue }
+      looks += 1
+      book.beginBringing(looked: .milliseconds(1), now: .at(now), random: 0.5)
+      book.brought(regions, isDone: false, wantsCount: false, now: .at(now))
+    }
+    #expect(looks > 32 && looks < 60, "\(looks)")
+  }
+
+  /// Others recorded something while it looked.
+  @Test(arguments: [false, true]) func aLookAtEverythingMayWantAnotherOne(isBringing: Bool) {
+    var book = seen()
+    book.receive(.tree(nil), now: 0, random: 0.5)
+    #expect(book.begin(now: .at(1)) == [.everything])
+    if isBringing {
+      book.beginBringing(looked: .milliseconds(1), now: .at(1), random: 0.5)
+      book.brought([.everything], isDone: true, wantsCount: true, now: .at(2))
+    } else {
+      book.end(isDone: true, wantsCount: true, now: .at(2), random: 0.5)
+    }
+    #expect(book.begin(now: .at(4)) == [.everything] && book.onlyCounts)
+  }
+
   /// Where folders are polled a watch that is lost again and again must not put the look off for ever.
   @Test func whoIsBlindedAgainAndAgainIsLookedAtInTime() {
     var book = seen()

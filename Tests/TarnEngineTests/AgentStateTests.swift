@@ -209,6 +209,19 @@ import Testing
     #expect(world.starts() == ["a"])
   }
 
+  /// Its pass has ended by then, and a repair has not.
+  @Test func aRemovedMirrorThatComesBackKnowsHowItsPassEnded() {
+    var world = World(["a"])
+    #expect(world.starts() == ["a"] && world.state.repair("a") != nil)
+    _ = world.state.remove("a")
+    #expect(world.state.isStopping("a"))
+    world.end("a")
+    world.add("a")
+    world.state.repaired("a", needsPass: false, now: world.now)
+    #expect(!world.state.isStopping("a") && world.state.history(of: "a")?.lastOutcome == .succeeded)
+    #expect(world.starts().isEmpty)
+  }
+
   @Test func aFailingMirrorDelaysNoOther() {
     var world = World(["bad", "good"], mostPasses: 1)
     var runs: [String: Int] = [:]

@@ -112,7 +112,7 @@ import Testing
   /// What is tried with nothing else beside it keeps a repair waiting, and its plan is carried out then.
   @Test func whatBeginsBesideOneThatIsAloneIsNotPassedOver() throws {
     let world = try world(["s"])
-    world.folder.setCapacity(12_000)
+    world.folder.setCapacity(8_000)
     world.policy.reserve = .bytes(0)
     let gate = AnswerGate()
     for name in ["a", "b"] {
@@ -163,6 +163,82 @@ import Testing
     // What their transfers were promised is free again.
     let space = try SpaceBudget(world.folder, reserve: .bytes(0), world.engine.promises)
     #expect(try space.available == world.folder.space().free)
+    // What was in the middle of it is put right when the mirror is opened again.
+    #expect(throws: PassFailure.self) { try world.engine.prepareOnce {} }
+    #expect(throws: PassFailure.self) { try world.repairBeside([itself("b")]) }
+  }
+
+  /// It came together with what failed.
+  @Test func whatIsSubmittedBehindAFailureEnds() throws {
+    let world = try world()
+    world.server.clearRequests()
+    let slow = hold("a", of: world)
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    awaitRequest(of: "a", world)
+    let (isBusy, mayGoOn) = (Gate(), Gate())
+    world.engine.follow { _ in
+      isBusy.open()
+      mayGoOn.wait()
+      return nil
+    }
+    isBusy.wait()
+    world.engine.follow { _ in throw LedgerFailure(.inputOutput, "the disk is gone") }
+    let ports = world.ports(try world.server.downloader())
+    let account = TransferAccount(
+      ports: ports, observer: world.log, progress: PassProgress(clock: ports.clock))
+    let transfers = world.engine.submit(
+      try Submission(
+        ports: ports, folder: world.folder, policy: world.policy, unrecorded: UnrecordedFiles(),
+        account: account, stop: StopFlag(), terms: Submission.Terms()))
+    mayGoOn.open()
+    #expect(throws: PassFailure.self) { try transfers.wait() }
+    _ = try? repair.wait()
+    slow.open()
+  }
+
+  /// A pass that looks at the number of records between the two would keep its own.
+  @Test func aRepairCountsItsRecordBeforeItIsThere() throws {
+    let world = try world()
+    world.folder.delete("a".path)
+    let (engine, counted) = (world.engine, Locked<Int?>(nil))
+    world.ledger.beforeApply { changes in
+      guard changes.contains(where: { if case .fact(.repaired, _) = $0 { true } else { false } }) else {
+        return
+      }
+      let records = engine.repairRecords
+      counted.withLock { $0 = records }
+    }
+    _ = try world.repairBeside([itself("a")])
+    #expect(counted.withLock { $0 } == 1)
+  }
+
+  @Test func aRepairThatRecordsAtTheSameTimeLeavesNoRecord() throws {
+    let world = try world()
+    world.location = .remote(url: UnchangedFeedTests.list)
+    world.server.answer(UnchangedFeedTests.list, FakeAnswer(etag: "\"1\"", body: "list".bytes))
+    let pass = try world.begin()
+    let engine = world.engine
+    world.ledger.beforeApply { changes in
+      if changes.contains(where: { if case .fact(.ended, _) = $0 { true } else { false } }) {
+        engine.countRepairRecord()
+      }
+    }
+    #expect(try pass.wait().isInSync && world.ledger.contents.facts[.feedRecord] == nil)
+  }
+
+  /// Its look at everything has not seen what another one brought.
+  @Test func whatAnotherOneBroughtMeanwhileIsCountedAnew() throws {
+    let world = try world()
+    world.server.clearRequests()
+    let slow = hold("a", of: world)
+    world.folder.delete("a".path)
+    let whole = try world.beginRepair([.everything])
+    awaitRequest(of: "a", world)
+    world.folder.delete("b".path)
+    #expect(try world.repairBeside([itself("b")]).report.counts.restored == 1)
+    slow.open()
+    #expect(try whole.wait().wantsCount && !world.repairBeside([.everything]).wantsCount)
   }
 
   // MARK: The same path
@@ -283,6 +359,18 @@ import Testing
   }
 
   // MARK: Another manifest
+
+  /// Its manifest is no more, and the next one could not be kept.
+  @Test func withoutAManifestNothingMoreIsBrought() throws {
+    let world = try world()
+    world.server.clearRequests()
+    world.server.script(World.host + "a", [FakeAnswer(hangs: true)])
+    world.folder.delete("a".path)
+    let repair = try world.beginRepair([itself("a")])
+    awaitRequest(of: "a", world)
+    world.engine.follow { _ in nil }
+    #expect(try repair.wait().isSuperseded && world.log.problems.isEmpty)
+  }
 
   /// The feed wants another version by the time that it is read, or none.
   @Test(arguments: [true, false]) func whatAnotherManifestWantsOtherwiseIsNotBrought(_ isWanted: Bool) throws
@@ -405,14 +493,24 @@ import Testing
   }
 
   /// What failed in the pass, and a repair brought meanwhile, is in place: the pass says so.
-  @Test func whatFailedAndWasBroughtIsNoFailure() throws {
+  ///
+  /// With a digest it waits for another file of its contents by then; without one it is counted.
+  @Test(arguments: [true, false]) func whatFailedAndWasBroughtIsNoFailure(hasDigest: Bool) throws {
     let world = try world()
     world.want("big", "text of big")
-    world.want("a", "another text of a")
+    var entry = world.want("a", "another text of a")
+    if !hasDigest {
+      entry.digests = []
+      world.add(entry)
+    }
     world.server.script(World.host + "a", [FakeAnswer(status: 404)])
     let big = hold("big", of: world)
     let pass = try world.begin()
-    world.await { world.log.problems.contains { $0.code == "http-404" } }
+    if hasDigest {
+      awaitRequest(of: "a", world)
+    } else {
+      world.await { world.log.problems.contains { $0.code == "http-404" } }
+    }
     // What stands there is the version before: a repair brings it once that is gone.
     world.folder.delete("a".path)
     #expect(try world.repairBeside([itself("a")]).report.counts.restored == 1)

@@ -112,7 +112,7 @@ extension Agent {
     let (limit, rates) = shared.withLock { shared in
       (
         rateLimit(shared),
-        shared.mirrors.values.compactMap { mirror in mirror.work?.rateControl.map { ($0, mirror.rates) } }
+        shared.mirrors.values.flatMap { mirror in mirror.works.map { ($0.rateControl, mirror.rates) } }
       )
     }
     budget.setRate(limit)

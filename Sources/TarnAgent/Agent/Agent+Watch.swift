@@ -223,8 +223,10 @@ extension Agent {
     let stop = StopFlag()
     let now = parts.clock.monotonic()
     let taken = shared.withLock { shared -> (AgentMirror, WatchID, [Region], [Event], Bool)? in
-      guard let mirror = shared.mirrors[name], let id = shared.watched[name]?.id else { return nil }
-      shared.mirrors[name]?.repairs.append(AgentWork(run: run, progress: progress, stop: stop, told: now))
+      guard var mirror = shared.mirrors[name], let id = shared.watched[name]?.id else { return nil }
+      mirror.repairs.append(work(run, of: mirror, progress, stop))
+      shared.mirrors[name] = mirror
+      if shared.state.isStopping(name) { stop.set() }
       let isReading = shared.isReading(name)
       let regions = shared.watched[name]?.book.begin(now: now, isReading: isReading) ?? []
       let onlyCounts = shared.watched[name]?.book.onlyCounts == true
@@ -234,11 +236,11 @@ extension Agent {
       return repaired(Repair(mirror: name, run: run, watch: nil), RepairOutcome(isDone: true))
     }
     let repair = Repair(mirror: name, run: run, watch: id, regions: regions, events: events)
-    let work = AgentPass(agent: self, mirror: mirror, number: run, progress: progress, stop: stop)
+    let pass = AgentPass(agent: self, mirror: mirror, number: run, progress: progress, stop: stop)
     do {
       _ = try WorkerThread.start(name: "tarn-repair", stackSize: 8 << 20) { [self] in
         var repair = repair
-        let outcome = work.repair(regions, events, onlyCounts: onlyCounts) { duration in
+        let outcome = pass.repair(regions, events, onlyCounts: onlyCounts) { duration in
           repair.isBringing = true
           beginBringing(repair, looked: duration)
         }

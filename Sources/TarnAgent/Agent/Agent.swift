@@ -74,7 +74,7 @@ package final class Agent: Sendable {
 
     /// Nothing is at work in the mirror any more: one that the settings had no longer goes now.
     mutating func dropIfRemoved(_ name: String) {
-      if !state.isKnown(name) { mirrors[name] = nil }
+      if !state.isKnown(name), mirrors[name]?.works.isEmpty != false { mirrors[name] = nil }
     }
   }
 
@@ -271,26 +271,32 @@ package final class Agent: Sendable {
     }
   }
 
+  /// With a rate of its own, for as long as it is at work.
+  func work(_ run: UInt64, of mirror: AgentMirror?, _ progress: PassProgress, _ stop: StopFlag) -> AgentWork {
+    let now = Timestamp(nanoseconds: parts.clock.now())
+    let rate = mirror?.rates.limit(at: now, in: schedules.local)
+    return AgentWork(
+      run: run, progress: progress, stop: stop, rateControl: RateControl(rate),
+      told: parts.clock.monotonic())
+  }
+
   private func start(_ name: String, _ run: UInt64) {
     let progress = PassProgress(clock: parts.clock)
     let stop = StopFlag()
-    let now = Timestamp(nanoseconds: parts.clock.now())
-    let rules = schedules.local
-    let mirror = shared.withLock { shared -> AgentMirror? in
-      let rate = shared.mirrors[name]?.rates.limit(at: now, in: rules)
-      shared.mirrors[name]?.work = AgentWork(
-        run: run, progress: progress, stop: stop, rateControl: RateControl(rate),
-        told: parts.clock.monotonic())
+    let (mirror, isStopping) = shared.withLock { shared -> (AgentMirror?, Bool) in
+      let work = work(run, of: shared.mirrors[name], progress, stop)
+      shared.mirrors[name]?.work = work
       defer { shared.mirrors[name]?.recreates = false }
-      return shared.mirrors[name]
+      return (shared.mirrors[name], shared.state.isStopping(name))
     }
+    if isStopping { stop.set() }
     guard let mirror else { return ended(name, run, RunOutcome(Self.gone)) }
-    let work = AgentPass(agent: self, mirror: mirror, number: run, progress: progress, stop: stop)
+    let pass = AgentPass(agent: self, mirror: mirror, number: run, progress: progress, stop: stop)
     let since = parts.clock.monotonic()
     do {
       _ = try WorkerThread.start(name: "tarn-pass", stackSize: 8 << 20) { [self] in
         approveBefore(name, stop: stop)
-        let outcome = work.run()
+        let outcome = pass.run()
         if outcome.hasScanned { looked(name, since: since) }
         ended(name, run, outcome)
       }

@@ -12,8 +12,7 @@ struct AgentWork: Sendable {
   var stop: StopFlag
   /// Of a pass: it has looked at the folder, or found that it need not.
   var hasLooked = false
-  /// nil of a repair.
-  var rateControl: RateControl?
+  let rateControl: RateControl
   /// When the log last told of it.
   var told: Instant
   /// When the log last told why a transfer is tried again.

@@ -17,7 +17,7 @@ struct AgentPass: Sendable {
     var request = SyncRequest(mirror.settings, credentials: agent.parts.paths.credentials)
     request.recreate = mirror.recreates
     request.agent = AgentContext(
-      rates: mirror.work?.rateControl, steering: mirror.steering,
+      rates: mirror.works.first { $0.run == number }?.rateControl, steering: mirror.steering,
       keepEvents: agent.settings.agent.keepEvents, watched: watchedFolder)
     return request
   }

@@ -259,7 +259,7 @@ package struct WatchState: Sendable {
       return
     }
     endLook(took: duration, now: now, random: random)
-    if wantsCount, !isWhole { wantCount(now: now) }
+    if wantsCount { wantCount(now: now) }
   }
 
   private mutating func endLook(took duration: Duration, now: Instant, random: Double) {
@@ -297,7 +297,7 @@ package struct WatchState: Sendable {
   package mutating func brought(_ regions: [Region], isDone: Bool, wantsCount: Bool, now: Instant) {
     bringing = max(0, bringing - 1)
     guard !isDone else {
-      if wantsCount, regions != [.everything] { wantCount(now: now) }
+      if wantsCount { wantCount(now: now) }
       return
     }
     if regions == [.everything] {
@@ -333,7 +333,7 @@ package struct WatchState: Sendable {
 
   private mutating func giveBack(_ region: Region, now: Instant) {
     switch region.extent {
-    case .itself: if let path = region.path { dirt.add(path: path, at: now) }
+    case .itself: if let path = region.path { note(path, now: now) }
     case .children, .tree: dirt.add(tree: region.path, at: now)
     }
   }

@@ -76,6 +76,9 @@ package struct AgentState: Sendable {
 
   package func isPaused(_ name: String) -> Bool { mirrors[name]?.schedule.isPaused ?? false }
 
+  /// What is at work is asked to end.
+  package func isStopping(_ name: String) -> Bool { mirrors[name]?.isStopping ?? false }
+
   /// The number of the pass at work; nil when none is.
   package func run(of name: String) -> UInt64? { mirrors[name]?.run }
 
@@ -238,10 +241,11 @@ package struct AgentState: Sendable {
   ) {
     guard let mirror = mirrors[name], mirror.run != nil else { return }
     mirrors[name]?.run = nil
-    guard goesOn(name) else { return }
+    // One that was removed may come back while repairs of it go on.
     if hasReadFeed { mirrors[name]?.schedule.hasReadFeed() }
     mirrors[name]?.schedule.end(
       outcome, hints: hints, isCutShort: isEnding && outcome == .cancelled, now: now, random: random)
+    guard goesOn(name) else { return }
     if mirror.isChanged {
       mirrors[name]?.isChanged = false
       if !mirror.schedule.isPaused { _ = ask(name) }

@@ -1,7 +1,7 @@
 import TarnCore
 
-/// Which contents this pass brings, so that the same bytes are fetched once and copied from then on. On the pass's
-/// thread. Its memory is bounded.
+/// Which contents the jobs of a folder bring, so that the same bytes are fetched once and copied from then on. Its memory is
+/// bounded.
 ///
 /// One job asks for the contents, the others wait. Each failure lets some more of them ask, so that sources that work
 /// are asked once, and sources that fail do not wait for one another for long.
@@ -48,7 +48,7 @@ struct Duplicates: Hashable {
   static let widening = 8
 
   enum Verdict {
-    /// Nothing of it in this pass so far, or what there is failed.
+    /// Nobody brought it so far, or what there is failed.
     case first
     /// In place by now, so it can be copied.
     case placed

@@ -46,7 +46,9 @@ final class EngineThread {
         try work()
         end()
       } catch {
-        refuse(PassFailure(translating: error))
+        let failure = PassFailure(translating: error)
+        inbox.withLock { $0.failure = failure }
+        refuse(failure)
       }
     } while !isOver()
   }
@@ -58,10 +60,8 @@ final class EngineThread {
 
   private func open(_ transfers: Transfers) {
     let submission = transfers.submission
-    // It was announced before this thread knew of it.
-    if let before = submission.terms.manifestsBefore, before != inbox.withLock({ $0.manifests }),
-      submission.manifest == nil
-    {
+    // Another one was announced that it knows nothing of.
+    if let known = submission.manifestNumber, known != inbox.withLock({ $0.manifests }) {
       submission.supersede()
       return transfers.end(.success(()))
     }
@@ -418,7 +418,10 @@ final class EngineThread {
       defer { inbox.messages = [] }
       return inbox.messages
     }
-    for message in messages ?? [] { try handle(message) }
+    guard var rest = messages.map({ $0[...] }) else { return }
+    // Whoever waits for an answer to one of them gets it, also when an earlier one fails.
+    defer { if !rest.isEmpty { inbox.withLock { $0.messages = rest + $0.messages } } }
+    while let message = rest.popFirst() { try handle(message) }
   }
 
   private func handle(_ message: EngineMessage) throws {
@@ -426,7 +429,7 @@ final class EngineThread {
     case .submit(let transfers): open(transfers)
     case .claim(let claim): try take(claim)
     case .yield(let claim): for id in claim.jobs { try yield(id) }
-    case .follow(let entry): try follow(entry)
+    case .follow(let entry, let number): try follow(entry, number)
     case .job(let message): try handle(message)
     case .steer(let order, let path, let answer): answer(try steer(order, path))
     case .hurry: try perform(state.hurry())
@@ -474,15 +477,17 @@ final class EngineThread {
   }
 
   /// What a repair brings by an earlier manifest, and this one wants otherwise, ends; the rest of its plan is looked at as it begins.
-  private func follow(_ entry: @escaping (RelativePath) throws -> Entry?) throws {
+  private func follow(_ entry: @escaping (RelativePath) throws -> Entry?, _ number: Int) throws {
     for client in clients {
-      if let submission = submissions[client]?.submission, submission.isUrgent { submission.manifest = entry }
+      guard let submission = submissions[client]?.submission, submission.isUrgent else { continue }
+      (submission.manifest, submission.manifestNumber) = (entry, number)
     }
     for job in jobs.values.sorted(by: { $0.id < $1.id })
     where try job.submission.isUrgent && entry(job.entry.path) != job.entry {
       job.submission.supersede()
       try perform(state.abandon(job.id))
     }
+    inbox.withLock { $0.beginCarryingOut() }
   }
 
   // MARK: What the state asks for
@@ -710,7 +715,7 @@ final class EngineThread {
     case .installed(let identity, _):
       job.submission.account.placed(job, identity)
       for client in clients where client != job.submission.client {
-        submissions[client]?.submission.account.settle(job.entry.path, broughtByOther: identity.size)
+        submissions[client]?.submission.settle(job.entry.path, broughtByOther: identity.size)
       }
       if job.submission.isUrgent { inbox.withLock { $0.urgentlyPlaced += 1 } }
       try perform(state.published(id, .placed))

@@ -74,9 +74,9 @@ enum JobMessage: Sendable {
   indirect case published(UInt64, PublishOutcome)
   /// A step failed that can be done without; what is done instead.
   case workedAround(UInt64, FolderFailure, instead: String)
-  /// The ledger cannot be written: the pass has to end.
+  /// The ledger cannot be written: all submissions end.
   case ledgerFailed(LedgerFailure)
-  /// It cannot be told whether the folder is still the one that was opened: the pass has to end.
+  /// It cannot be told whether the folder is still the one that was opened: all submissions end.
   case folderFailed(FolderFailure)
 }
 

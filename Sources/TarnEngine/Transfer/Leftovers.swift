@@ -1,7 +1,7 @@
 import TarnCore
 
 /// Actions for which memory had no room when their turn came: only their places in the plan are kept, and the plan is
-/// read again. On the pass's thread.
+/// read again.
 struct Leftovers {
   /// Not begun: too many waited for duplicates.
   var untried: Set<Int> = []

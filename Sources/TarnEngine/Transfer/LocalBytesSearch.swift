@@ -35,7 +35,7 @@ struct LocalBytesSearch: Sendable {
   }
 
   /// What an earlier attempt left is of no use any more; its row goes when the copy is published. What cannot be removed
-  /// goes with the next `Recovery`.
+  /// goes when the mirror is opened again.
   private func dropPartial() {
     guard let row = try? context.ledger.partial(entry.path) else { return }
     do throws(FolderFailure) {

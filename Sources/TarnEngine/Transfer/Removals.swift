@@ -1,7 +1,7 @@
 import TarnCore
 import TarnRuntime
 
-/// Moves recorded files to the trash: intents, renames, directories, ledger, in groups. On the pass's thread.
+/// Moves recorded files to the trash: intents, renames, directories, ledger, in groups. On its caller's thread.
 struct Removals {
   let ledger: any LedgerPort
   let folder: any FolderPort

@@ -28,6 +28,8 @@ final class Submission {
   var context: FileReceiverContext?
   /// What another manifest wants that was accepted since.
   var manifest: ((RelativePath) throws -> Entry?)?
+  /// Of the manifest that it goes by, as they are announced; nil where it goes by the one that is announced next.
+  var manifestNumber: Int?
   /// Another manifest wants something of it otherwise: its client has to look again.
   private(set) var isSuperseded = false
   /// Files that could not make way, and why: no more than the deletion guard lets go.
@@ -49,7 +51,7 @@ final class Submission {
     var mostHeldBack = 4096
     /// Files that repairs had brought when this plan's folder was looked at.
     var broughtBefore = 0
-    /// How many manifests had been announced when its own was opened; nil where it goes by no earlier one.
+    /// How many manifests had been announced when its own was opened; nil where it goes by the one that is announced next.
     var manifestsBefore: Int?
   }
 
@@ -72,6 +74,7 @@ final class Submission {
     account: TransferAccount, stop: StopFlag, terms: Terms
   ) throws {
     self.terms = terms
+    manifestNumber = terms.manifestsBefore
     self.ports = ports
     plan = try PlanReader(ports.stage.actions())
     self.folder = folder
@@ -95,7 +98,8 @@ final class Submission {
     try self.init(
       ports: other.ports, folder: other.folder, policy: other.policy, unrecorded: other.unrecorded,
       account: other.account, stop: other.stop, terms: terms)
-    (listURL, stuck, manifest) = (other.listURL, other.stuck, other.manifest)
+    (listURL, stuck) = (other.listURL, other.stuck)
+    (manifest, manifestNumber) = (other.manifest, other.manifestNumber)
     steeredAway = other.steeredAway
   }
 
@@ -222,8 +226,6 @@ final class Submission {
     if adoptions.count >= PublishThread.largestGroup { try flushAdoptions() }
   }
 
-  var hasAdoptions: Bool { !adoptions.isEmpty }
-
   /// Only the ledger learns them. Those that Tarn placed are told of only where their mode was put back: a touched file has another
   /// time of change, and on a FUSE or network file system any file may.
   func flushAdoptions() throws {
@@ -316,6 +318,12 @@ final class Submission {
   private static let cancelledCode = "cancelled"
 
   func isPaused(_ path: RelativePath) -> Bool { steering?.isPaused(path) == true }
+
+  /// Another client has brought an entry: nothing of it is left to do here.
+  func settle(_ path: RelativePath, broughtByOther size: UInt64) {
+    steeredAway[path] = nil
+    account.settle(path, broughtByOther: size)
+  }
 
   /// An order ended its transfer: its bytes are kept, and the entry is told.
   func cancel(_ job: Job) {

@@ -21,6 +21,10 @@ package final class TransferEngine: Sendable {
     var repairRecords = 0
     /// What a crash left was put right.
     var isPrepared = false
+    /// Why the folder or the ledger cannot be had: what is in the middle of it is put right when the mirror is opened again.
+    var failure: PassFailure?
+
+    mutating func beginCarryingOut() { if pass != nil { pass = .carryingOut } }
   }
 
   private let inbox = LockedCondition(Inbox())
@@ -31,9 +35,13 @@ package final class TransferEngine: Sendable {
 
   package init() {}
 
-  /// Hands a plan over: it is the engine's until `wait` has returned.
+  /// Hands a plan over: it is the engine's until `wait` has returned. After a failure all end with its reason.
   func submit(_ submission: Submission) -> Transfers {
     let transfers = Transfers(submission)
+    if let failure = inbox.withLock({ $0.failure }) {
+      transfers.end(.failure(failure))
+      return transfers
+    }
     let wake: @Sendable () -> Void = { [inbox] in inbox.change { $0.messages.append(.wake) } }
     post(.submit(transfers))
     submission.stop.onSet(wake)
@@ -54,11 +62,11 @@ package final class TransferEngine: Sendable {
   ///
   /// - Parameter entry: what it wants at a path; called on the engine's thread.
   func follow(_ entry: @escaping (RelativePath) throws -> Entry?) {
-    let isRunning = inbox.withLock { inbox in
+    inbox.change { inbox in
       inbox.manifests += 1
-      return inbox.isRunning
+      guard inbox.isRunning else { return inbox.beginCarryingOut() }
+      inbox.messages.append(.follow(entry, number: inbox.manifests))
     }
-    if isRunning { post(.follow(entry)) }
   }
 
   /// Files that urgent clients have brought so far.
@@ -66,12 +74,15 @@ package final class TransferEngine: Sendable {
 
   /// How far the pass at work is.
   enum PassStage {
-    /// What the last manifest wants may be wanted no more.
+    /// What the last manifest wants may be wanted no more: until repairs know of the next one.
     case reading
     case carryingOut
   }
 
-  func setPass(_ stage: PassStage?) { inbox.withLock { $0.pass = stage } }
+  /// A pass begins.
+  func beginPass() { inbox.withLock { $0.pass = .reading } }
+
+  func endPass() { inbox.withLock { $0.pass = nil } }
 
   /// nil when no pass is at work.
   var pass: PassStage? { inbox.withLock { $0.pass } }
@@ -85,9 +96,13 @@ package final class TransferEngine: Sendable {
   func countRepairRecord() { inbox.withLock { $0.repairRecords += 1 } }
 
   /// Does what has to be done once before anybody works in the folder; who comes meanwhile waits for it.
-  package func prepareOnce(_ body: () throws -> Void) rethrows {
+  ///
+  /// - Throws: what `body` throws; after a failure its reason, for what is in the middle of it is put right beside nobody.
+  package func prepareOnce(_ body: () throws -> Void) throws {
     try preparation.take {
-      guard !inbox.withLock({ $0.isPrepared }) else { return }
+      let (isPrepared, failure) = inbox.withLock { ($0.isPrepared, $0.failure) }
+      if let failure { throw failure }
+      guard !isPrepared else { return }
       try body()
       inbox.withLock { $0.isPrepared = true }
     }
@@ -119,7 +134,7 @@ enum EngineMessage {
   case claim(PathClaim)
   case yield(PathClaim)
   /// Another manifest holds.
-  case follow((RelativePath) throws -> Entry?)
+  case follow((RelativePath) throws -> Entry?, number: Int)
   case job(JobMessage)
   /// An order from outside, and who waits for the answer.
   case steer(PassSteering.Order, RelativePath, @Sendable (PassSteering.Answer) -> Void)

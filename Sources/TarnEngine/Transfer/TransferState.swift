@@ -225,10 +225,7 @@ struct TransferState: Hashable {
   func isCramped(_ client: ClientID) -> Bool { clients[client]?.isCramped == true }
 
   /// One that waited for space runs alone.
-  var isAlone: Bool {
-    guard let lone, let job = jobs[lone] else { return false }
-    return job.state != .waiting(.contents)
-  }
+  var isAlone: Bool { lone != nil }
 
   /// When the first of the pauses ends; nil without one.
   var nextDue: Instant? {
@@ -347,6 +344,7 @@ struct TransferState: Hashable {
   private mutating func hold(_ id: JobID) {
     guard let job = jobs[id], let key = job.contents?.key else { return }
     move(id, to: .waiting(.contents))
+    if lone == id { lone = nil }
     exhausted[key, default: []].append(id)
     clients[job.client]?.exhaustedCount += 1
   }
@@ -475,7 +473,7 @@ struct TransferState: Hashable {
     switch found {
     case .copy: return publish(id)
     case .whole: return seal(id)
-    case .part, .nothing: return mayAsk ? goOn(id) : end(id, .failed)
+    case .part, .nothing: return mayAsk ? goOn(id) : fail(id)
     }
   }
 
@@ -504,7 +502,7 @@ struct TransferState: Hashable {
     switch answer {
     case .checked: return publish(id)
     case .whole: return seal(id)
-    case .failed: return end(id, .failed)
+    case .failed: return fail(id)
     case .lacksSpace: return squeeze(id, job)
     case .again: return goOn(id)
     case .pause(let until, let isNewRound): return pause(id, until: until, isNewRound: isNewRound)
@@ -536,7 +534,9 @@ struct TransferState: Hashable {
     return [.publish(id)]
   }
 
-  mutating func published(_ id: JobID, _ ending: Ending) -> [Action] { end(id, ending) }
+  mutating func published(_ id: JobID, _ ending: Ending) -> [Action] {
+    ending == .failed ? fail(id) : end(id, ending)
+  }
 
   /// What stands at its path is what the server has.
   mutating func confirmed(_ id: JobID) -> [Action] { end(id, .unchanged) }
@@ -544,7 +544,7 @@ struct TransferState: Hashable {
   /// A transfer found no space while it ran. With nothing else at work it does not fit.
   private mutating func squeeze(_ id: JobID, _ job: Job) -> [Action] {
     guard !isStopping(id), job.begunAlone != begun, job.wish == nil || job.wish == .copy else {
-      return end(id, job.wish == .abandon ? .abandoned : .failed)
+      return fail(id)
     }
     jobs[id]?.squeezes += 1
     jobs[id]?.wish = nil
@@ -552,7 +552,7 @@ struct TransferState: Hashable {
   }
 
   private mutating func exhaust(_ id: JobID) -> [Action] {
-    guard let job = jobs[id], job.contents != nil else { return end(id, .failed) }
+    guard let job = jobs[id], job.contents != nil else { return fail(id) }
     var actions = release(id)
     hold(id)
     actions.append(.exhausted(id))
@@ -589,6 +589,11 @@ struct TransferState: Hashable {
   }
 
   // MARK: Ending
+
+  /// Why is not told of what nobody wants any more.
+  private mutating func fail(_ id: JobID) -> [Action] {
+    end(id, jobs[id]?.wish == .abandon ? .abandoned : .failed)
+  }
 
   private mutating func end(_ id: JobID, _ ending: Ending) -> [Action] {
     guard let job = jobs[id] else { return [] }
