@@ -50,18 +50,44 @@ import Testing
         if chaos.roll(4) == 0 { _ = try? chaos.world.approval.run(plan: nil) }
         #expect(chaos.complaints() == [], "seed \(seed)")
       }
-      chaos.calm()
-      // Failures that are still to come spoil some of these.
-      var (passes, quiet) = (0, 0)
-      while passes < 200, quiet < 6 {
-        let report = try guarded(chaos, seed)
-        let isQuiet = report?.counts.failed == 0 && chaos.world.server.urls.isEmpty
-        quiet = isQuiet ? quiet + 1 : 0
-        passes += 1
-      }
-      try expectRest(chaos, seed)
-      try expectNothingExpires(chaos, seed)
+      try comeToRest(chaos, seed)
     }
+  }
+
+  /// Passes, repairs, other manifests, approvals, orders and kills beside each other.
+  @Test(arguments: shares)
+  func nothingIsLostWhoeverIsBesideWhom(_ share: UInt64) throws {
+    for seed in stride(from: 20_000 + share, to: 20_000 + Self.runs / 2, by: Self.shares.count) {
+      let chaos = Chaos(seed: seed)
+      chaos.watch()
+      try guarded(chaos, seed)
+      for _ in 0..<(2 + chaos.roll(5)) {
+        chaos.changeFeed()
+        chaos.changeFolder()
+        chaos.writeLate()
+        chaos.letTimePass()
+        chaos.breakServer()
+        if chaos.roll(3) == 0 { chaos.breakParts() }
+        if chaos.roll(2) == 0 { chaos.race() }
+        try chaos.workTogether()
+        #expect(chaos.complaints() == [], "seed \(seed)")
+      }
+      try comeToRest(chaos, seed)
+    }
+  }
+
+  /// Failures that are still to come spoil some of the passes.
+  private func comeToRest(_ chaos: Chaos, _ seed: UInt64) throws {
+    chaos.calm()
+    var (passes, quiet) = (0, 0)
+    while passes < 200, quiet < 6 {
+      let report = try guarded(chaos, seed)
+      let isQuiet = report?.counts.failed == 0 && chaos.world.server.urls.isEmpty
+      quiet = isQuiet ? quiet + 1 : 0
+      passes += 1
+    }
+    try expectRest(chaos, seed)
+    try expectNothingExpires(chaos, seed)
   }
 
   /// One pass, which may fail as a whole; the guard is held either way.

@@ -258,7 +258,7 @@ import Testing
     world.server.onRequest { _ in
       asked.withLock { $0 += 1 }
       guard asked.withLock({ $0 == 1 }) else { return }
-      isGone ? folder.delete("a".path) : folder.edit("a".path, "two".bytes)
+      if isGone { folder.delete("a".path) } else { folder.edit("a".path, "two".bytes) }
     }
     let report = try world.run()
     #expect(report.counts.revalidated == 0 && world.text("a") == "one", "\(report.counts)")

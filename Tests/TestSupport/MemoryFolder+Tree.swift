@@ -29,6 +29,9 @@ struct MemoryState {
   var beforeRemove: (@Sendable (RelativePath) -> Void)?
   private(set) var calls: [MemoryFolder.Call: Int] = [:]
   var planned: [MemoryFolder.Call: [Int: FolderFailure]] = [:]
+  /// What directories in the trash hold, by their names there.
+  var belowTrash: [String: [MemoryFile]] = [:]
+  var lifeline: Lifeline?
   private var lastInode: UInt64 = 1
   private var lastPartial = 0
   /// One tick a change, nanoseconds: two changes never have the same time.
@@ -41,6 +44,7 @@ struct MemoryState {
   /// Counts a call, and fails it when that was asked for.
   mutating func run(_ call: MemoryFolder.Call) throws(FolderFailure) {
     note(call)
+    guard lifeline?.survives() != false else { throw FolderFailure(.inputOutput, "killed") }
     if let failure = planned[call]?[calls[call, default: 0]] { throw failure }
   }
 
@@ -128,7 +132,9 @@ struct MemoryState {
         guard let there = reachable(item.path), there.file.identity.isSame(as: expected)
         else { return .stale("what stands at \(item.path.printable) is not what was planned for") }
         // A directory goes with what it holds.
-        tree = tree.filter { !item.path.isAncestor(of: $0.key) }
+        let below = tree.filter { item.path.isAncestor(of: $0.key) }
+        for path in below.keys { tree[path] = nil }
+        belowTrash[item.trashName] = below.values.compactMap(\.regular)
         file.touch(&self)
         there.file.touch(&self)
         tree[item.path] = .file(file)

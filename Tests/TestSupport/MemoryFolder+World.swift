@@ -21,6 +21,8 @@ extension MemoryFolder {
     }
   }
 
+  package func hang(on lifeline: Lifeline) { reading { $0.lifeline = lifeline } }
+
   /// How often a call was made.
   package func count(_ call: Call) -> Int {
     reading { $0.calls[call, default: 0] }
@@ -93,6 +95,41 @@ extension MemoryFolder {
     }
   }
 
+  /// Writes a file as a user does: into the one that stands there, or anew where its place is free.
+  ///
+  /// - Returns: whether it could, and what it held before.
+  package func overwrite(_ path: RelativePath, _ bytes: [UInt8]) -> (isDone: Bool, old: [UInt8]?) {
+    reading { state in
+      if let file = state.tree[path]?.regular {
+        defer {
+          file.bytes = bytes
+          file.modified = state.tick()
+          file.changed = file.modified
+        }
+        return (true, file.bytes)
+      }
+      var parent = path.parent
+      while let directory = parent {
+        if state.tree[directory]?.regular != nil { return (false, nil) }
+        parent = directory.parent
+      }
+      guard state.tree[path] == nil, !state.tree.keys.contains(where: path.isAncestor) else {
+        return (false, nil)
+      }
+      state.place(MemoryNode(kind: .regular, file: state.newFile(bytes)), path)
+      return (true, nil)
+    }
+  }
+
+  /// The same bytes at another time.
+  package func touch(_ path: RelativePath) {
+    reading { state in
+      guard let file = state.tree[path]?.regular else { return }
+      file.modified = state.tick()
+      file.changed = file.modified
+    }
+  }
+
   /// A descriptor for writing, as another program holds it.
   package struct OpenFile: @unchecked Sendable {
     // Safe because the file is touched only with the folder's lock held.
@@ -147,9 +184,14 @@ extension MemoryFolder {
   }
 
   /// The object and all below it.
-  package func delete(_ path: RelativePath) {
+  ///
+  /// - Returns: what the files held.
+  @discardableResult
+  package func delete(_ path: RelativePath) -> [[UInt8]] {
     reading { state in
-      state.tree = state.tree.filter { $0.key != path && !path.isAncestor(of: $0.key) }
+      let gone = state.tree.filter { $0.key == path || path.isAncestor(of: $0.key) }
+      for path in gone.keys { state.tree[path] = nil }
+      return gone.values.compactMap { $0.regular?.bytes }
     }
   }
 
@@ -162,6 +204,13 @@ extension MemoryFolder {
 
   package func trashContents(_ name: String) -> [UInt8]? {
     reading { $0.trash[name]?.regular?.bytes }
+  }
+
+  /// Of all files in a directory in the trash.
+  package func trashContents(below name: String) -> [[UInt8]] {
+    reading { state in
+      state.trash[name] == nil ? [] : state.belowTrash[name, default: []].map(\.bytes)
+    }
   }
 
   package func partialContents(_ name: String) -> [UInt8]? {

@@ -9,6 +9,7 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
   private let lock = NSLock()
   private var state = State()
   private let writes = LockedCondition(0)
+  private let lifeline: Lifeline?
   private let hook = Locked<(@Sendable ([LedgerChange]) -> Void)?>(nil)
 
   /// Everything at one moment; a copy is a snapshot.
@@ -37,7 +38,7 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
     var failures: [Int: LedgerFailure] = [:]
   }
 
-  package init() {}
+  package init(_ lifeline: Lifeline? = nil) { self.lifeline = lifeline }
 
   /// What is in it now.
   package var contents: State { lock.withLock { state } }
@@ -70,6 +71,7 @@ package final class MemoryLedger: LedgerPort, @unchecked Sendable {
     lock.lock()
     defer { lock.unlock() }
     guard !state.isClosed else { throw LedgerFailure(.readOnly, "closed") }
+    guard lifeline?.survives() != false else { throw LedgerFailure(.inputOutput, "killed") }
     state.applies += 1
     if let failure = state.failures[state.applies] { throw failure }
     // The only change that the ledger refuses; looked for first, because a copy of the state to go back to

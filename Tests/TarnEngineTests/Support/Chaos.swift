@@ -93,22 +93,16 @@ final class Chaos {
   }
 
   private func remove(_ name: String) {
-    guard let text = world.text(name) else { return }
-    model.withLock { _ = $0.userTexts.remove(text) }
-    world.folder.delete(name.path)
+    guard world.text(name) != nil else { return }
+    let gone = world.folder.delete(name.path)
+    model.withLock { $0.userTexts.subtract(gone.map { String(decoding: $0, as: UTF8.self) }) }
   }
 
-  private func touch(_ name: String) {
-    guard let text = world.text(name) else { return }
-    world.folder.edit(name.path, text.bytes)
-  }
+  private func touch(_ name: String) { world.folder.touch(name.path) }
 
   private func write(_ name: String) {
     if world.text(name) == nil, roll(4) == 0, let text = wanted(name) {
-      guard isFree(name) else { return }
-      world.folder.write(name.path, text.bytes)
-      model.withLock { _ = $0.userTexts.insert(text) }
-      return
+      return Self.write(text, to: name.path, world.folder, model)
     }
     Self.write(name.path, world.folder, model)
   }
@@ -135,29 +129,25 @@ final class Chaos {
   /// What the server has of it now.
   private func wanted(_ name: String) -> String? { world.server.text(World.host + name) }
 
-  private func isFree(_ name: String) -> Bool { Self.isFree(name.path, world.folder) }
-
-  /// No file stands above it, and no directory at it.
-  private static func isFree(_ path: RelativePath, _ folder: MemoryFolder) -> Bool {
-    var parent = path.parent
-    while let directory = parent {
-      if folder.contents(directory) != nil { return false }
-      parent = directory.parent
-    }
-    return !folder.paths().contains { path.isAncestor(of: $0) }
-  }
-
   /// A user's bytes, which nobody else has.
   private static func write(_ path: RelativePath, _ folder: MemoryFolder, _ model: Locked<Model>) {
-    let old = folder.contents(path).map { String(decoding: $0, as: UTF8.self) }
-    guard old != nil || isFree(path, folder) else { return }
-    let text = model.withLock { model in
+    let number = model.withLock { model in
       model.count += 1
-      if let old { model.userTexts.remove(old) }
-      model.userTexts.insert("mine \(model.count)")
-      return "mine \(model.count)"
+      return model.count
     }
-    if old != nil { folder.edit(path, text.bytes) } else { folder.write(path, text.bytes) }
+    write("mine \(number)", to: path, folder, model)
+  }
+
+  /// Where it has its place. Others write at the same time.
+  private static func write(
+    _ text: String, to path: RelativePath, _ folder: MemoryFolder, _ model: Locked<Model>
+  ) {
+    let isNew = model.withLock { $0.userTexts.insert(text).inserted }
+    let (isDone, old) = folder.overwrite(path, text.bytes)
+    model.withLock { model in
+      if !isDone, isNew { model.userTexts.remove(text) }
+      if let old, old != text.bytes { model.userTexts.remove(String(decoding: old, as: UTF8.self)) }
+    }
   }
 
   // MARK: Failures
@@ -226,6 +216,70 @@ final class Chaos {
     world.folder.beforeInstall(nil)
     world.folder.beforeRemove(nil)
     for name in Self.names { world.server.script(World.host + name, []) }
+  }
+
+  // MARK: Several at a time
+
+  /// Somebody watches: what changes is repaired, by the manifest that was last accepted.
+  func watch() {
+    world.settings = "settings"
+    world.catalog = MemoryCatalog()
+    world.steering = PassSteering()
+  }
+
+  /// A pass of what the feed says now, and repairs, approvals and orders beside it, in any order. Now and then some of them are
+  /// cancelled, or all of them killed.
+  func workTogether() throws {
+    world.reopen()
+    if roll(3) == 0 { world.lifeline.kill(after: roll(150)) }
+    defer { world.lifeline.revive() }
+    var waits: [() throws -> Void] = []
+    let pass = roll(4)
+    for number in 0..<4 {
+      if number == pass {
+        let running = try world.beginBeside()
+        if roll(6) == 0 { running.stop.set() }
+        waits.append { _ = try running.wait() }
+      } else if roll(4) == 0 {
+        let running = try world.beginApproval()
+        waits.append { _ = try running.wait() }
+      } else {
+        let running = try world.beginRepair(regions())
+        if roll(6) == 0 { running.stop.set() }
+        waits.append { _ = try running.wait() }
+      }
+      changeFolder()
+      giveOrder()
+    }
+    for wait in waits {
+      do {
+        try wait()
+      } catch let failure as PassFailure {
+        if ![.inputOutput, .permission, .folderUnusable, .stopped, .usage].contains(failure.kind) {
+          throw failure
+        }
+      }
+    }
+  }
+
+  private func regions() -> [Region] {
+    if roll(4) == 0 { return [.everything] }
+    return Set((0...roll(4)).map { _ in Self.names[roll(Self.names.count)] }).sorted().map {
+      Region($0.path, .itself)
+    }
+  }
+
+  private func giveOrder() {
+    let path = Self.names[roll(Self.names.count)].path
+    switch roll(6) {
+    case 0: _ = world.steering?.give(.cancel, path)
+    case 1: _ = world.steering?.give(.retry, path)
+    case 2: _ = world.steering?.give(.prioritize, path)
+    case 3:
+      _ = world.steering?.give(.pause, path)
+      _ = world.steering?.resume(path)
+    default: break
+    }
   }
 
   // MARK: What holds always

@@ -10,7 +10,8 @@ import Testing
 final class World {
   let folder: MemoryFolder
   let hashing: any Hashing
-  var ledger = MemoryLedger()
+  var ledger: MemoryLedger
+  let lifeline = Lifeline()
   let clock = ManualClock(now: 1_800_000_000_000_000_000, monotonic: 1)
   let random: SeededRandom
   let server = Server()
@@ -64,6 +65,8 @@ final class World {
     random = SeededRandom(seed: seed)
     self.hashing = hashing
     folder = MemoryFolder(hashing: hashing)
+    ledger = MemoryLedger(lifeline)
+    folder.hang(on: lifeline)
   }
 
   // MARK: The feed
@@ -206,7 +209,7 @@ final class World {
   }
 
   /// As a process that begins: nobody is at work in the folder.
-  private func reopen() {
+  func reopen() {
     log.clear()
     stop = StopFlag()
     server.clearRequests()
@@ -221,15 +224,11 @@ final class World {
     let stop: StopFlag
     private let result = LockedCondition<Result<Report, any Error>?>(nil)
 
-    fileprivate init(_ pass: Pass, _ downloader: any Downloading, _ body: @escaping (Pass) throws -> Report)
-      throws
-    {
-      stop = pass.stop
-      let work = Handed((pass, body))
+    fileprivate init(_ stop: StopFlag, _ body: @escaping () throws -> Report) throws {
+      self.stop = stop
+      let work = Handed(body)
       _ = try WorkerThread.start(name: "pass", stackSize: 8 << 20) { [result] in
-        let (pass, body) = work.value
-        let ended = Result { try body(pass) }
-        downloader.shutDown()
+        let ended = Result { try work.value() }
         result.change { $0 = ended }
       }
     }
@@ -246,19 +245,38 @@ final class World {
   /// A pass begins.
   func begin() throws -> Running<PassReport> {
     reopen()
-    hearNews()
-    let folder = folder
-    let downloader = try server.downloader()
-    return try Running(pass(downloader), downloader) { try $0.run(folder: folder) }
+    return try beginBeside()
   }
 
-  /// A repair begins beside what is at work.
-  func beginRepair(_ regions: [Region]) throws -> Running<RepairReport> {
+  /// A pass begins beside what is at work.
+  func beginBeside() throws -> Running<PassReport> {
+    try run { pass, folder in try pass.run(folder: folder) }
+  }
+
+  private func run<Report>(
+    _ body: @escaping (Pass, MemoryFolder) throws -> Report
+  ) throws -> Running<Report> {
     stop = StopFlag()
     hearNews()
     let folder = folder
     let downloader = try server.downloader()
-    return try Running(pass(downloader), downloader) { try $0.repair(regions, folder: folder) }
+    let pass = pass(downloader)
+    return try Running(pass.stop) {
+      defer { downloader.shutDown() }
+      return try body(pass, folder)
+    }
+  }
+
+  /// A repair begins beside what is at work.
+  func beginRepair(_ regions: [Region]) throws -> Running<RepairReport> {
+    try run { pass, folder in try pass.repair(regions, folder: folder) }
+  }
+
+  /// An approval of what is held begins beside what is at work.
+  func beginApproval() throws -> Running<ApprovalReport> {
+    let stop = StopFlag()
+    let approval = approval(stop: stop)
+    return try Running(stop) { try approval.run(plan: nil) }
   }
 
   func repairBeside(_ regions: [Region]) throws -> RepairReport { try beginRepair(regions).wait() }
@@ -340,7 +358,8 @@ final class World {
   /// The texts in the trash, sorted.
   var trash: [String] {
     let names = Self.insist { try folder.trashed().map(\.name) }
-    return names.compactMap { folder.trashContents($0) }.map { String(decoding: $0, as: UTF8.self) }.sorted()
+    let all = names.flatMap { [folder.trashContents($0)] + folder.trashContents(below: $0) }
+    return all.compactMap(\.self).map { String(decoding: $0, as: UTF8.self) }.sorted()
   }
 
   var partialNames: [String] { Self.insist { try folder.partials().map(\.name) } }
