@@ -243,6 +243,17 @@ import Testing
     #expect(try world.run().isInSync && world.ledger.contents.problems.isEmpty)
   }
 
+  /// It is begun anew once the order is seen to be none.
+  @Test func aListInAnyOrderIsKeptForRepairs() throws {
+    let world = World()
+    (world.settings, world.catalog) = ("settings", MemoryCatalog())
+    for name in ["b", "c", "a"] { world.want(name, "text of \(name)") }
+    #expect(try world.run().isInSync && world.log.notices.isEmpty)
+    world.folder.delete("a".path)
+    let repair = try world.repair([itself("a")])
+    #expect(repair.report.counts.restored == 1 && !repair.needsPass && world.text("a") == "text of a")
+  }
+
   @Test func withoutACatalogItIsAPass() throws {
     let world = try world()
     world.folder.delete("a".path)

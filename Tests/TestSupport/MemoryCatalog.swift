@@ -11,6 +11,8 @@ package final class MemoryCatalog: CatalogPort {
 
   fileprivate struct State {
     var last = 0
+    /// Begun so far, and how many of these have lost their file, which has one name: who gives up takes it along.
+    var (begun, lost) = (0, 0)
     var contents = Contents()
   }
 
@@ -28,8 +30,18 @@ package final class MemoryCatalog: CatalogPort {
     return contents.id == id && !id.isEmpty ? Reading(contents) : nil
   }
 
-  fileprivate func take(_ contents: Contents) -> String {
+  fileprivate func begin() -> Int {
     state.withLock { state in
+      state.begun += 1
+      return state.begun
+    }
+  }
+
+  fileprivate func giveUp() { state.withLock { $0.lost = $0.begun } }
+
+  fileprivate func take(_ contents: Contents, _ number: Int) throws(LedgerFailure) -> String {
+    guard number > state.withLock({ $0.lost }) else { throw LedgerFailure(.inputOutput, "its file is gone") }
+    return state.withLock { state in
       state.last += 1
       state.contents = contents
       state.contents.id = "catalog-\(state.last)"
@@ -41,15 +53,22 @@ package final class MemoryCatalog: CatalogPort {
 extension MemoryCatalog {
   private final class Making: CatalogMaking {
     private let catalog: MemoryCatalog
-    private var contents = Contents()
+    private let number: Int
+    private var contents: Contents? = Contents()
 
-    init(_ catalog: MemoryCatalog) { self.catalog = catalog }
+    init(_ catalog: MemoryCatalog) {
+      self.catalog = catalog
+      number = catalog.begin()
+    }
 
-    func add(_ entry: Entry) throws(LedgerFailure) { contents.entries[entry.path] = entry }
+    deinit { if contents != nil { catalog.giveUp() } }
+
+    func add(_ entry: Entry) throws(LedgerFailure) { contents?.entries[entry.path] = entry }
 
     func commit(isWindow: Bool) throws(LedgerFailure) -> String {
+      guard var contents = contents.take() else { throw LedgerFailure(.other, "committed already") }
       contents.isWindow = isWindow
-      return catalog.take(contents)
+      return try catalog.take(contents, number)
     }
   }
 

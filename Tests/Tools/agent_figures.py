@@ -86,6 +86,10 @@ class Agent:
             raise SystemExit(f"tarn {' '.join(arguments)}: {result.returncode}: {result.stderr.decode()[-500:]}")
         return result.stdout
 
+    def begin(self, *arguments):
+        return subprocess.Popen([self.tarn, *arguments, "--config", self.config], env=self.environment, cwd=self.directory,
+                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
     def mirror(self, name):
         return next(mirror for mirror in self.ask("/v1/status")["mirrors"] if mirror["name"] == name)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Figures of watched folders, each beside what is wanted of it.
 
-    watch_figures.py --tarn TARN [--only edits,burst,directories,passes,idle] [--sizes 1000,100000] [--edits 1000] ...
+    watch_figures.py --tarn TARN [--only edits,burst,directories,passes,beside,idle] [--sizes 1000,100000] [--edits 1000] ...
 
 Parts, each with an agent, its tarn-watch and an nginx of its own:
   edits        --edits changes of mirrored files, one after the other: deleted, edited, renamed, chmodded, replaced by a link,
@@ -13,12 +13,16 @@ Parts, each with an agent, its tarn-watch and an nginx of its own:
                resident memory of tarn-watch, and the kernel's for watches where /proc/slabinfo may be read
   passes       a pass over a feed that answers 304, with the folder watched: system calls of agent and tarn-watch together, the
                median of five, for each size of --sizes (1000,1000000 by hand; a million takes some minutes to set up)
+  beside       500 files deleted in the middle of a pass that has read a list and waits for a file at 1 B/s: seconds until all are
+               back, requests for them, and the most memory that the agent had meanwhile, for each size of --sizes
   idle         --mirrors mirrors of --files files each, in sync and watched: the share of one CPU over 60 s, and PSS of agent and
                tarn-watch then
 
 Prints a table. It judges nothing: figures depend on the machine. Ends with 1 when something did not work.
 """
 import argparse
+import hashlib
+import json
 import os
 import random
 import shutil
@@ -34,7 +38,7 @@ import agent_figures
 import bench
 import watch_chaos
 
-PARTS = ("edits", "burst", "directories", "passes", "idle")
+PARTS = ("edits", "burst", "directories", "passes", "beside", "idle")
 PATIENCE = 900
 
 
@@ -318,6 +322,53 @@ def passes(arguments, scratch):
     if len(counts) > 1:
         ratio = counts[max(counts)] / counts[min(counts)]
         show(f"passes: {max(counts)} files to {min(counts)}", f"{ratio:.2f}", "", "<= 1.20")
+
+
+# --- beside -----------------------------------------------------------------------------------------------------
+
+def most_resident(pid):
+    with open(f"/proc/{pid}/status", encoding="ascii") as stream:
+        return next(int(line.split()[1]) for line in stream if line.startswith("VmHWM:")) / 1024
+
+
+def is_coming(house):
+    status = json.loads(house.agent.run("status", "--json", "files"))
+    transfers = status["mirrors"][0].get("transfers", [])
+    return any(one["path"] == "a.slow" and one["state"] == "running" for one in transfers)
+
+
+def beside(arguments, scratch):
+    for size in arguments.sizes:
+        with House(arguments, scratch) as house:
+            house.publish("files", size)
+            source, folder = os.path.join(house.source, "files"), house.adopted("files")
+            house.follow(("files", "files"), more="adopt = true")
+            house.agent.start()
+            house.agent.run("sync", "-q", "files")
+            house.wait_for_watch(["files"])
+            house.rest()
+            text = b"slow " * 2000
+            with open(os.path.join(source, "a.slow"), "wb") as stream:
+                stream.write(text)
+            with open(os.path.join(source, "SHA256SUMS"), "a", encoding="ascii") as stream:
+                stream.write(f"{hashlib.sha256(text).hexdigest()}  a.slow\n")
+            with open(f"/proc/{house.agent.process.pid}/clear_refs", "w", encoding="ascii") as stream:
+                stream.write("5")  # From now on.
+            waiting = house.agent.begin("sync", "-q", "files")
+            seconds_until(lambda: is_coming(house), "a.slow comes")
+            names = [f"d{number // 1000}/f{number}" for number in random.Random(arguments.seed).sample(range(size), min(size, 500))]
+            begin = house.server.marker()
+            for name in names:
+                os.unlink(os.path.join(folder, name))
+            took = seconds_until(lambda: all(os.path.exists(os.path.join(folder, name)) for name in names), "all are back")
+            asked = [path for path, _ in house.server.bodies_between(begin, house.server.marker()) if "/f" in path.removeprefix("/files")]
+            show(f"beside: {size} files: {len(names)} deleted are back after", f"{took:.2f}", "s", "<= 2")
+            show(f"beside: {size} files: requests for them", len(asked), "", f"= {len(names)}")
+            show(f"beside: {size} files: the most memory of pass and repair", f"{most_resident(house.agent.process.pid):.1f}", "MiB",
+                 "<= 64" if size <= 1_000_000 else "<= 128")
+            house.agent.run("cancel", "files")
+            waiting.wait()
+            house.agent.end()
 
 
 # --- idle -------------------------------------------------------------------------------------------------------

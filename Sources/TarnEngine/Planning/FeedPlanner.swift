@@ -54,6 +54,8 @@ final class FeedPlanner {
     var plan = plan
     plan.old = try OldProblems(ports.ledger)
     try writer.begin(plan)
+    // One that was begun takes the file along, which has one name.
+    catalog = nil
     catalog = CatalogWriter(ports.catalog, observer)
     comparison = nil
   }
