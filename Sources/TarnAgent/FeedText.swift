@@ -59,27 +59,21 @@ enum FeedText {
   }
 
   private static func decode(_ text: [UInt8]) -> [UInt8]? {
-    var path: [UInt8] = []
-    var index = 0
-    while index < text.count {
-      guard text[index] == UInt8(ascii: "%") else {
-        path.append(text[index])
-        index += 1
-        continue
-      }
-      guard index + 2 < text.count,
-        let byte = UInt8(String(decoding: text[(index + 1)...(index + 2)], as: UTF8.self), radix: 16),
+    let parts = text.split(separator: UInt8(ascii: "%"), omittingEmptySubsequences: false)
+    var path = Array(parts[0])
+    for part in parts.dropFirst() {
+      guard part.count >= 2, let byte = UInt8(String(decoding: part.prefix(2), as: UTF8.self), radix: 16),
         byte != 0
       else { return nil }
       path.append(byte)
-      index += 3
+      path += part.dropFirst(2)
     }
     return path
   }
 
   static func scheme(of text: String) -> String? {
-    guard let colon = text.range(of: "://") else { return nil }
-    let scheme = text[..<colon]
+    guard let mark = text.firstRange(of: "://") else { return nil }
+    let scheme = text[..<mark.lowerBound]
     guard let first = scheme.first, first.isLetter,
       scheme.allSatisfy({ $0.isLetter || $0.isNumber || "+-.".contains($0) })
     else { return nil }
@@ -100,12 +94,5 @@ enum FeedText {
       }
     }
     return (sure + rest).flatMap { [slash] + $0 }
-  }
-}
-
-extension String {
-  /// The first place of `part`; the standard library has none for strings.
-  fileprivate func range(of part: String) -> String.Index? {
-    indices.first { self[$0...].hasPrefix(part) }
   }
 }

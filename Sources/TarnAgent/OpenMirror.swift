@@ -9,7 +9,7 @@ import TarnRuntime
 /// same lock, ledger and engine. Any thread.
 final class OpenMirrors: Sendable {
   /// Of the state directory: whatever path leads to it.
-  private struct Place: Hashable {
+  struct Place: Hashable {
     let device: UInt64
     let inode: UInt64
   }
@@ -40,7 +40,8 @@ final class OpenMirrors: Sendable {
     }
     if let known { return try share(known, damage) }
     do throws(PassFailure) {
-      let mirror = try OpenMirror.open(home, now: now, damage: damage)
+      var mirror = try OpenMirror.open(home, now: now, damage: damage)
+      mirror.place = place
       mirrors.change { $0[place] = .open(mirror, count: 1) }
       return mirror
     } catch {
@@ -67,7 +68,7 @@ final class OpenMirrors: Sendable {
   ///
   /// - Parameter ending: what the last one does before that; nobody else can open it meanwhile.
   func close(_ mirror: OpenMirror, ending: () -> Void = {}) {
-    guard let place = Self.place(of: mirror, among: mirrors.withLock { $0 }) else {
+    guard let place = mirror.place else {
       ending()
       return mirror.close()
     }
@@ -87,8 +88,7 @@ final class OpenMirrors: Sendable {
 
   /// Nobody else in this process has it open.
   func isAlone(_ mirror: OpenMirror) -> Bool {
-    let all = mirrors.withLock { $0 }
-    guard let place = Self.place(of: mirror, among: all), case .open(_, let count)? = all[place] else {
+    guard let place = mirror.place, case .open(_, let count)? = mirrors.withLock({ $0[place] }) else {
       return true
     }
     return count == 1
@@ -99,13 +99,6 @@ final class OpenMirrors: Sendable {
     guard stat(home.stateDirectory, &status) == 0 else { return nil }
     return Place(device: UInt64(status.st_dev), inode: UInt64(status.st_ino))
   }
-
-  /// Its directory may be gone by now.
-  private static func place(of mirror: OpenMirror, among all: [Place: State]) -> Place? {
-    all.first { _, state in
-      if case .open(let known, _) = state { known.ledger === mirror.ledger } else { false }
-    }?.key
-  }
 }
 
 /// A mirror that is open for writing: its folder locked, its ledger up to date.
@@ -115,6 +108,8 @@ struct OpenMirror {
   let lock: FolderLock
   let ledger: SQLiteLedger
   let engine = TransferEngine()
+  /// Among those that the process has open.
+  fileprivate var place: OpenMirrors.Place?
   /// The ledger was damaged, set aside under this name and begun anew.
   var setAside: String?
 
@@ -132,7 +127,7 @@ struct OpenMirror {
   fileprivate static func open(
     _ home: FolderHome, now: Timestamp, damage: Damage
   ) throws(PassFailure) -> OpenMirror {
-    let folder = try openFolder(home)
+    let folder = try PassFailure.translating { try home.open() }
     let lock = try takeLock(home)
     do {
       // Between the look and the lock another Tarn may have ended the mirror.
@@ -150,14 +145,6 @@ struct OpenMirror {
       .folderUnusable, code: "marker-missing",
       "\(Printable.escape(home.folder)) stopped being this mirror a moment ago; nothing was changed",
       hint: "look at it, and try again")
-  }
-
-  private static func openFolder(_ home: FolderHome) throws(PassFailure) -> LocalFolder {
-    do {
-      return try home.open()
-    } catch {
-      throw PassFailure(error)
-    }
   }
 
   static func takeLock(_ home: FolderHome) throws(PassFailure) -> FolderLock {
@@ -273,33 +260,25 @@ extension PassFailure {
     code == LedgerFailure.Code.noSpace.rawValue || code == FolderFailure.Code.quota.rawValue
   }
 
-  /// With what the trash would give back of a disk that is full.
-  private func explainingSpace(of home: FolderHome) -> PassFailure {
-    guard hint == nil, let files = try? home.trashed() else { return self }
-    let bytes = files.reduce(UInt64(0)) { $0.addingSaturated($1.identity.size) }
-    guard bytes > 0 else { return self }
-    var failure = self
-    failure.hint =
-      "the trash of this mirror holds \(Units.show(bytes)); to remove it for good: "
-      + "tarn trash empty \(ShellWord.quote(home.folder))"
-    return failure
-  }
-
-  /// With the way out of a damaged ledger or a full disk, if that is what it is about.
+  /// With what the trash would give back of a disk that is full, or with the way out of a damaged ledger, if that is what it
+  /// is about.
   func explained(for home: FolderHome) -> PassFailure {
-    if isLackOfSpace { return explainingSpace(of: home) }
-    if code == LedgerFailure.Code.older.rawValue, hint == nil {
-      var failure = self
-      failure.hint = "to bring it up to date: tarn sync \(ShellWord.quote(home.folder))"
-      return failure
-    }
-    guard isDamage, hint == nil else { return self }
-    var failure = self
+    guard hint == nil else { return self }
     let folder = ShellWord.quote(home.folder)
-    let sync =
-      OpenMirror.rememberedFeed(home.stateDirectory) == nil
-      ? "tarn sync FEED \(folder), with the options that the mirror had" : "tarn sync \(folder)"
-    failure.hint = "to keep the damaged ledger and make a new one: \(sync)"
+    var failure = self
+    if isLackOfSpace {
+      let bytes = ((try? home.trashed()) ?? []).reduce(UInt64(0)) { $0.addingSaturated($1.identity.size) }
+      guard bytes > 0 else { return self }
+      failure.hint =
+        "the trash of this mirror holds \(Units.show(bytes)); to remove it for good: tarn trash empty \(folder)"
+    } else if code == LedgerFailure.Code.older.rawValue {
+      failure.hint = "to bring it up to date: tarn sync \(folder)"
+    } else if isDamage {
+      let sync =
+        OpenMirror.rememberedFeed(home.stateDirectory) == nil
+        ? "tarn sync FEED \(folder), with the options that the mirror had" : "tarn sync \(folder)"
+      failure.hint = "to keep the damaged ledger and make a new one: \(sync)"
+    }
     return failure
   }
 }

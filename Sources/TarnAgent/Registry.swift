@@ -98,7 +98,7 @@ struct Registry {
 
   private func write(_ mirrors: [Mirror]) {
     let text = mirrors.map { "\($0.id)\t\($0.fileSystem)\t\(EscapedLine.escape($0.folder))\n" }.joined()
-    TextFile.write(text, to: path)
+    TextFile.replace(path, with: text, mark: String(getpid()), isDurable: false)
   }
 
   static func isReadOnly(_ path: String) -> Bool {

@@ -1,4 +1,5 @@
 import Glibc
+import TarnConfig
 import TarnCore
 import TarnEngine
 
@@ -31,20 +32,12 @@ enum Secrets {
       }
       settings.netrcFile = home + "/.netrc"
     }
-    for (path, name) in [
-      (
-        settings.netrcFile,
-        settings.netrcFile == options.last(.netrcFile) ? PassOptions.Name.netrcFile : .netrc
-      ),
-      (settings.cookieFile, .cookies), (settings.caFile, .cacert),
-    ] {
-      guard let path else { continue }
+    let opened = [
+      (netrc(options), settings.netrcFile), (.cookies, settings.cookieFile), (.cacert, settings.caFile),
+    ]
+    for (name, path) in opened {
       // libcurl opens these by their paths, and would wait for a writer of a FIFO.
-      do throws(TextFile.Refusal) {
-        try TextFile.check(path, limit: limit)
-      } catch {
-        throw failure(error, path, name, limit: limit)
-      }
+      if let path { try using(path, name, limit: limit, TextFile.check) }
     }
     if case .remote(let url) = feed { settings.credentialOrigin = url }
     return settings
@@ -52,12 +45,7 @@ enum Secrets {
 
   /// The URL of a proxy from a file of its own: the first line.
   static func proxy(_ path: String) throws(PassFailure) -> String {
-    let text: String
-    do throws(TextFile.Refusal) {
-      text = try TextFile.contents(path, limit: proxyLimit)
-    } catch {
-      throw failure(error, path, .proxy, limit: proxyLimit)
-    }
+    let text = try using(path, .proxy, limit: proxyLimit, TextFile.contents)
     let url = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
     guard (try? PassOptions(values: [.proxy: [url]]).network())?.proxy != nil else {
       throw PassFailure(
@@ -68,12 +56,24 @@ enum Secrets {
     return url
   }
 
+  /// The files that hold secrets of the settings, looked at again when they are used.
+  ///
+  /// - Throws: `configuration` for a file that others can read by now.
+  static func refuseExposed(_ paths: [String]) throws(PassFailure) {
+    for path in paths {
+      guard let status = TextFile.status(path), SecretPlace.isExposed(mode: status.st_mode) else { continue }
+      throw PassFailure(
+        .configuration, code: "secret-exposed",
+        "\(Printable.escape(path)) holds a secret, and others can read it",
+        hint: "chmod 600 \(ShellWord.quote(path))")
+    }
+  }
+
   /// What to say of files that hold secrets and that others can read: the user's own are theirs to close. The
   /// settings of an agent refuse such a file; who types a command is told only.
   static func warnings(_ options: PassOptions, _ settings: NetworkSettings) -> [String] {
     let files = [
-      (PassOptions.Name.headerFile, options.last(.headerFile)),
-      (options.last(.netrcFile) == nil ? .netrc : .netrcFile, settings.netrcFile),
+      (.headerFile, options.last(.headerFile)), (netrc(options), settings.netrcFile),
       (.cookies, settings.cookieFile),
     ]
     return files.compactMap { name, path in
@@ -85,36 +85,41 @@ enum Secrets {
     }
   }
 
-  private static func failure(
-    _ refusal: TextFile.Refusal, _ path: String, _ name: PassOptions.Name, limit: Int
-  ) -> PassFailure {
+  /// The option that says where the netrc file is.
+  private static func netrc(_ options: PassOptions) -> PassOptions.Name {
+    options.last(.netrcFile) == nil ? .netrc : .netrcFile
+  }
+
+  private static func using<Result>(
+    _ path: String, _ name: PassOptions.Name, limit: Int,
+    _ body: (String, Int) throws(TextFile.Refusal) -> Result
+  ) throws(PassFailure) -> Result {
     // An option of the command line or a setting: both have this name.
     let what = "\(name.rawValue): '\(Printable.escape(path))'"
-    switch refusal {
-    case .cannotRead(let number):
-      let words = strerror(number).map { String(cString: $0).lowercased() } ?? "error \(number)"
-      return PassFailure(
-        .configuration, code: "file-not-readable", "\(what) cannot be read: \(words)",
-        hint: "give a file that exists and that this user can read")
-    case .notRegular:
-      return PassFailure(
-        .usage, code: "file-not-regular", "\(what) is no regular file",
-        hint: "write its text into a file that only you can read (chmod 600), and give that")
-    case .tooLarge:
-      return PassFailure(
-        .usage, code: "file-too-large", "\(what) is larger than \(limit >> 20) MiB",
-        hint: "is it the right file? give the one that holds just what this option is for")
+    do throws(TextFile.Refusal) {
+      return try body(path, limit)
+    } catch {
+      switch error {
+      case .cannotRead(let number):
+        let words = strerror(number).map { String(cString: $0).lowercased() } ?? "error \(number)"
+        throw PassFailure(
+          .configuration, code: "file-not-readable", "\(what) cannot be read: \(words)",
+          hint: "give a file that exists and that this user can read")
+      case .notRegular:
+        throw PassFailure(
+          .usage, code: "file-not-regular", "\(what) is no regular file",
+          hint: "write its text into a file that only you can read (chmod 600), and give that")
+      case .tooLarge:
+        throw PassFailure(
+          .usage, code: "file-too-large", "\(what) is larger than \(limit >> 20) MiB",
+          hint: "is it the right file? give the one that holds just what this option is for")
+      }
     }
   }
 
   /// `Name: value` lines; blank lines and `#` comments are left out.
   private static func headers(_ path: String) throws(PassFailure) -> [String] {
-    let text: String
-    do throws(TextFile.Refusal) {
-      text = try TextFile.contents(path, limit: HeaderLines.limit)
-    } catch {
-      throw failure(error, path, .headerFile, limit: HeaderLines.limit)
-    }
+    let text = try using(path, .headerFile, limit: HeaderLines.limit, TextFile.contents)
     do throws(HeaderLines.Malformed) {
       return try HeaderLines(text).headers
     } catch {

@@ -2,6 +2,7 @@ package import TarnCore
 package import TarnEngine
 import TarnFolder
 import TarnLedger
+import TarnSchedule
 
 /// The journals of mirrors, and what an agent wants to know of the last pass.
 extension Tarn {
@@ -15,9 +16,7 @@ extension Tarn {
   package func events(
     of places: [Place], and others: [Place] = [], after cursor: EventCursor, limit: Int
   ) throws(PassFailure) -> EventPage {
-    try withJournals(places, others) { query throws(LedgerFailure) in
-      try query.page(after: cursor, limit: limit)
-    }
+    try withJournals(places, others) { try $0.page(after: cursor, limit: limit) }
   }
 
   /// Refuses what is no mirror.
@@ -28,11 +27,11 @@ extension Tarn {
   }
 
   package func eventsEnd(of places: [Place]) throws(PassFailure) -> String {
-    try withJournals(places, []) { query throws(LedgerFailure) in try query.end().text }
+    try withJournals(places, []) { try $0.end().text }
   }
 
   private func withJournals<Result>(
-    _ places: [Place], _ others: [Place], _ body: (EventsQuery) throws(LedgerFailure) -> Result
+    _ places: [Place], _ others: [Place], _ body: (EventsQuery) throws -> Result
   ) throws(PassFailure) -> Result {
     var journals: [EventsQuery.Journal] = []
     defer { for journal in journals { journal.ledger.close() } }
@@ -61,28 +60,25 @@ extension Tarn {
     return EventsQuery.Journal(mirror: place.name, id: home.id, ledger: try readLedger(home))
   }
 
-  /// When the last pass began and the last success was, both nil for a mirror that cannot be read; and whether that pass did not
-  /// come to its end.
-  func lastPass(
-    folder: String, state: String?
-  ) -> (attempt: Timestamp?, success: Timestamp?, wasCutShort: Bool) {
-    guard let home = try? home(folder: folder, state: state), let ledger = try? readLedger(home) else {
-      return (nil, nil, false)
-    }
-    defer { ledger.close() }
-    func moment(_ fact: LedgerFact) -> Timestamp? {
-      (try? ledger.fact(fact)).flatMap { $0 }.flatMap { Timestamp(rfc3339: $0) }
-    }
-    let outcome = (try? ledger.fact(.outcome)).flatMap { $0 }
-    return (moment(.attempt), moment(.success), outcome == "running" || outcome == "stopped")
+  /// What the ledger tells of the last pass and of the last success; nothing where it cannot be read.
+  func history(folder: String, state: String?) -> RunSchedule.History {
+    let facts = facts([.attempt, .success, .outcome], folder, state)
+    var history = RunSchedule.History()
+    history.lastAttempt = facts[.attempt].flatMap { Timestamp(rfc3339: $0) }
+    history.lastSuccess = facts[.success].flatMap { Timestamp(rfc3339: $0) }
+    history.wasCutShort = ["running", "stopped"].contains(facts[.outcome])
+    return history
   }
 
   /// Whether a pass of it has read a feed so far: until then a pass that fails leaves nothing behind.
-  func followsFeed(folder: String, state: String?) -> Bool {
+  func followsFeed(folder: String, state: String?) -> Bool { !facts([.feed], folder, state).isEmpty }
+
+  /// As far as they can be read.
+  private func facts(_ names: [LedgerFact], _ folder: String, _ state: String?) -> [LedgerFact: String] {
     guard let home = try? home(folder: folder, state: state), let ledger = try? readLedger(home) else {
-      return false
+      return [:]
     }
     defer { ledger.close() }
-    return (try? ledger.fact(.feed)).flatMap { $0 } != nil
+    return names.reduce(into: [:]) { facts, name in facts[name] = (try? ledger.fact(name)) ?? nil }
   }
 }

@@ -10,11 +10,9 @@ extension Tarn {
   package func subscriptions(
     _ place: String, observer: any PassObserver, stop: StopFlag
   ) throws(PassFailure) -> SubscriptionList {
-    let isFile = place != "-" && FeedText.scheme(of: place) == nil
-    let location =
-      isFile
-      ? .local(path: FeedText.absolute(Array(place.utf8), place.hasPrefix("/") ? "/" : workingDirectory))
-      : try FeedText.parse(place, workingDirectory: workingDirectory)
+    // A bare word is a file here.
+    let isBare = place != "-" && FeedText.scheme(of: place) == nil && !FeedText.isPath(place)
+    let location = try location(of: isBare ? "./\(place)" : place)
     let ports = try makePorts(
       location, PassOptions(), SyncRequest(feed: nil, folder: "."), ledger: AbsentLedger(),
       scratch: temporaryDirectory, stage: nil, observer: observer)

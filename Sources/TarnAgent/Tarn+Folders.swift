@@ -105,23 +105,15 @@ extension Tarn {
     if let state { try refuseInsideRecord(state, isState: true) }
     let found = try inspect(path, state: state, name: request.nameOfState)
     if [.missing, .empty, .foreign].contains(found) { try refuseOverlap(path, state: state) }
+    try refuseUnusable(found, path, state: state, request)
     switch found {
     case .mirror(let home):
       try refuseCopy(home)
       return (home, FolderHome.CreatedParts())
-    case .markerMissing(let reason):
-      try refuseOthers(path, state: state, name: request.name)
-      if request.recreate, isGone(path) {
-        try refuseUnmounted(path)
-        return try make(path, state)
-      }
-      throw markerMissing(path, reason, state: state, name: request.name)
+    case .markerMissing: return try make(path, state)
     case .notDirectory:
       throw notFolder(path)
-    case .foreign where !request.adopt: throw notEmpty(path, request)
     case .missing, .empty, .foreign:
-      try refuseUnmounted(path)
-      try refuseLost(path, request)
       guard request.feed != nil else {
         try refuseTransfer(request.folder)
         if var lost = lost(path) {
@@ -133,6 +125,25 @@ extension Tarn {
         throw notMirror(path, "tarn sync FEED \(ShellWord.quote(request.folder))", request.folder)
       }
       return try make(path, state)
+    }
+  }
+
+  /// Refuses what is none, or none any more, and what this request may not take or make anew.
+  private func refuseUnusable(
+    _ found: FolderHome.State, _ path: String, state: String?, _ request: SyncRequest
+  ) throws(PassFailure) {
+    switch found {
+    case .mirror, .notDirectory: break
+    case .markerMissing(let reason):
+      try refuseOthers(path, state: state, name: request.name)
+      guard request.recreate, isGone(path) else {
+        throw markerMissing(path, reason, state: state, name: request.name)
+      }
+      try refuseUnmounted(path)
+    case .foreign where !request.adopt: throw notEmpty(path, request)
+    case .missing, .empty, .foreign:
+      try refuseUnmounted(path)
+      try refuseLost(path, request)
     }
   }
 
@@ -156,7 +167,7 @@ extension Tarn {
     guard home.stateDirectory != home.folder + "/.tarn" else { return nil }
     return registry?.mirrors().first { known in
       guard known.id == home.id, !known.isAt(home.folder), !isSameDirectory(known.folder, home.folder),
-        case .mirror(let there)? = try? FolderHome.inspect(folder: known.folder, state: nil)
+        let there = look(known.folder)?.home
       else { return false }
       return there.id == home.id && there.stateDirectory == home.stateDirectory
     }?.folder
@@ -189,15 +200,17 @@ extension Tarn {
   }
 
   /// Nothing is there, or an empty folder.
-  func isGone(_ path: String) -> Bool {
-    [.missing, .empty].contains(try? FolderHome.inspect(folder: path, state: nil))
-  }
+  func isGone(_ path: String) -> Bool { [.missing, .empty].contains(look(path)) }
 
   /// A FEED as it is remembered: a local one by its absolute path.
   ///
   /// - Throws: `usage` for what is no feed.
   package func feedText(_ feed: String) throws(PassFailure) -> String {
-    try FeedText.parse(feed, workingDirectory: workingDirectory).text
+    try location(of: feed).text
+  }
+
+  func location(of feed: String) throws(PassFailure) -> FeedLocation {
+    try FeedText.parse(feed, workingDirectory: workingDirectory)
   }
 
   /// `tarn sync FEED "$DIR"` where nothing set DIR: taken as a path it would be the working directory.
@@ -242,10 +255,7 @@ extension Tarn {
 
   /// An absolute path with the links of all that is there followed.
   package func resolved(_ path: String) -> String {
-    var there = path
-    while access(there, F_OK) != 0, let slash = there.lastIndex(of: "/"), slash != there.startIndex {
-      there = String(there[..<slash])
-    }
+    let there = nearestDirectory(path)
     let real = realpath(there, nil)
     defer { free(real) }
     return (real.flatMap { String(validatingCString: $0) } ?? there) + path.dropFirst(there.count)
@@ -258,6 +268,11 @@ extension Tarn {
     return stat(left, &first) == 0 && stat(right, &second) == 0 && first.st_ino == second.st_ino
       && first.st_dev == second.st_dev
   }
+
+  /// What a folder is now, its state wherever its marker says; nil when it cannot be looked at.
+  ///
+  /// - Parameter path: absolute.
+  func look(_ path: String) -> FolderHome.State? { try? FolderHome.inspect(folder: path, state: nil) }
 
   /// What a folder is now. Changes nothing.
   ///
@@ -343,14 +358,14 @@ extension Tarn {
     guard let name = request.name, !request.recreate, wasMirror(path) else { return }
     // What is there is taken by `--adopt`; it is no order to fetch what is not.
     guard !request.adopt || isGone(path) else { return }
-    throw folderLost(path, name)
+    throw folderLost(path, hint: stepIfLost([name]))
   }
 
-  private func folderLost(_ path: String, _ name: String) -> PassFailure {
+  private func folderLost(_ path: String, hint: String) -> PassFailure {
     PassFailure(
       .folderUnusable, code: "marker-missing",
       "\(Printable.escape(path)) was a mirror, and its folder was moved or deleted; nothing was changed",
-      hint: stepIfLost([name]))
+      hint: hint)
   }
 
   /// What mends mirrors of the settings whose folders are gone.
@@ -378,24 +393,12 @@ extension Tarn {
   func loss(of settings: MirrorSettings) -> PassFailure? {
     let path = absolute(settings.folder)
     let state = settings.state.map(absolute)
-    switch try? inspect(path, state: state) {
-    case .missing, .empty:
-      guard wasMirror(path) else { return nil }
-      do throws(PassFailure) {
-        try refuseUnmounted(path)
-        return folderLost(path, settings.name)
-      } catch {
-        return error
-      }
-    case .foreign: return settings.adopts ? nil : notEmpty(path, SyncRequest(settings, credentials: nil))
-    case .markerMissing(let reason):
-      do throws(PassFailure) {
-        try refuseOthers(path, state: state, name: settings.name)
-        return markerMissing(path, reason, state: state, name: settings.name)
-      } catch {
-        return error
-      }
-    case .mirror, .notDirectory, nil: return nil
+    guard let found = try? inspect(path, state: state) else { return nil }
+    do throws(PassFailure) {
+      try refuseUnusable(found, path, state: state, SyncRequest(settings, credentials: nil))
+      return nil
+    } catch {
+      return error
     }
   }
 
@@ -416,12 +419,10 @@ extension Tarn {
   /// that is now.
   func lost(_ path: String) -> PassFailure? {
     if wasMirror(path), let name = configuredName(at: path) { return lost(path, name) }
-    let place = isEmptied(path) ? " in place of the empty folder" : ""
-    return lossHint(path).map { hint in
-      PassFailure(
-        .folderUnusable, code: "marker-missing",
-        "\(Printable.escape(path)) was a mirror, and its folder was moved or deleted; nothing was changed",
-        hint: "move it back\(place), or name the place where it is now: tarn sync PLACE; \(hint)")
+    let place = look(path) == .empty ? " in place of the empty folder" : ""
+    return lossHint(path).map {
+      folderLost(
+        path, hint: "move it back\(place), or name the place where it is now: tarn sync PLACE; \($0)")
     }
   }
 
@@ -429,13 +430,9 @@ extension Tarn {
   private func lost(_ path: String, _ name: String) -> PassFailure {
     let state = configured(name)?.state.map(absolute)
     guard case .markerMissing(let reason)? = try? inspect(path, state: state, name: name) else {
-      return folderLost(path, name)
+      return folderLost(path, hint: stepIfLost([name]))
     }
     return markerMissing(path, reason, state: state, name: name)
-  }
-
-  private func isEmptied(_ path: String) -> Bool {
-    if case .empty? = try? FolderHome.inspect(folder: path, state: nil) { true } else { false }
   }
 
   /// SQLite gets real paths, as text: it then refuses whatever link somebody puts there later.
@@ -483,7 +480,7 @@ extension Tarn {
 
   /// Whether the folder is not this mirror any more, and no other one either.
   func isGone(_ home: FolderHome) -> Bool {
-    switch try? FolderHome.inspect(folder: home.folder, state: nil) {
+    switch look(home.folder) {
     case .missing, .empty, .foreign: true
     case .mirror(let there): there.id != home.id
     case .markerMissing, .notDirectory, nil: false
@@ -494,16 +491,12 @@ extension Tarn {
     let mirror = Registry.Mirror(
       folder: home.folder, id: home.id, fileSystem: Registry.fileSystem(of: home.folder))
     // Where the settings still want it at the old place, a pass must not make it anew there. A copy is not the mirror that was moved.
-    registry?.add(mirror) { configuredName(at: $0) != nil || isMirror($0, home.id) }
+    registry?.add(mirror) { configuredName(at: $0) != nil || look($0)?.home?.id == home.id }
   }
+}
 
-  private func isMirror(_ folder: String, _ id: String) -> Bool {
-    if case .mirror(let there)? = try? FolderHome.inspect(folder: folder, state: nil) {
-      there.id == id
-    } else {
-      false
-    }
-  }
+extension FolderHome.State {
+  var home: FolderHome? { if case .mirror(let home) = self { home } else { nil } }
 }
 
 extension PassFailure {

@@ -34,9 +34,9 @@ extension Tarn {
       trashed = 0
     case .mirror(let home): trashed = try leave(home, as: folder)
     case .markerMissing(let reason):
-      trashed = try leaveRemains(path, as: folder, state: state.map(absolute), reason)
+      trashed = try leaveRemains(path, state: state.map(absolute), reason)
     case .missing, .empty, .foreign, .notDirectory:
-      guard registry?.mirrors().contains(where: { $0.isAt(path) }) == true else {
+      guard wasMirror(path) else {
         try refuseTransfer(folder)
         try refuseInside(path)
         throw PassFailure(
@@ -54,8 +54,7 @@ extension Tarn {
   /// A mirror of this user's was there, and nothing is there now.
   package func isLost(_ folder: String) -> Bool {
     let path = absolute(folder)
-    guard wasMirror(path), case .missing? = try? inspect(path, state: nil) else { return false }
-    return true
+    return wasMirror(path) && (try? inspect(path, state: nil)) == .missing
   }
 
   /// A mirror of this user's was there, and its folder is gone, or empty.
@@ -81,30 +80,17 @@ extension Tarn {
 
   /// - Returns: so many files were in its trash, as of `leaveRemains`.
   private func leave(_ home: FolderHome, as name: String) throws(PassFailure) -> Int {
-    let mirror = try mirrors.open(home, now: now)
-    defer { mirrors.close(mirror) }
-    do {
+    try withMirror(home) { mirror in
       try recover(mirror)
-      let foreign = try unvouched(home, mirror.ledger)
-      guard foreign == 0 else {
-        throw PassFailure(
-          .usage, code: "trash-not-empty", wouldLose(foreign, home),
-          hint: "look at what is there: tarn trash list \(ShellWord.quote(name)); "
-            + "restore it, or: tarn trash empty \(ShellWord.quote(name))")
-      }
-      mirror.ledger.close()
-      let trashed = try home.trashed().count
-      try home.remove()
-      return trashed
-    } catch {
-      throw PassFailure(translating: error).explained(for: home)
+      return try remove(
+        home, mirror.ledger,
+        hint: "look at what is there: tarn trash list \(ShellWord.quote(name)); "
+          + "restore it, or: tarn trash empty \(ShellWord.quote(name))")
     }
   }
 
   /// A mirror whose marker is gone: what is left of its state goes, if that is surely its own.
-  private func leaveRemains(
-    _ path: String, as name: String, state: String?, _ reason: String
-  ) throws(PassFailure) -> Int {
+  private func leaveRemains(_ path: String, state: String?, _ reason: String) throws(PassFailure) -> Int {
     let remains = try PassFailure.translating { try FolderHome.remains(folder: path, state: state) }
     guard let home = remains else {
       guard try PassFailure.translating({ try FolderHome.removePointer(folder: path) }) else {
@@ -115,36 +101,32 @@ extension Tarn {
     try refuseOthers(home)
     let lock = try OpenMirror.takeLock(home)
     defer { lock.release() }
-    do {
+    return try PassFailure.translating {
       let ledger = try SQLiteLedger(directory: home.stateDirectory)
       defer { ledger.close() }
       // Without its folder nothing can be put right: what no row vouches for is somebody's.
-      let foreign = try unvouched(home, ledger)
-      guard foreign == 0 else {
-        throw PassFailure(
-          .usage, code: "trash-not-empty", wouldLose(foreign, home),
-          hint:
-            "take what is there out of \(Printable.escape(home.stateDirectory))/trash, then 'tarn forget' again"
-        )
-      }
-      ledger.close()
-      let trashed = try home.trashed().count
-      try home.remove()
-      return trashed
-    } catch {
-      throw PassFailure(translating: error)
+      return try remove(
+        home, ledger,
+        hint:
+          "take what is there out of \(Printable.escape(home.stateDirectory))/trash, then 'tarn forget' again"
+      )
     }
   }
 
-  /// How many files of the trash no row says Tarn placed.
-  private func unvouched(_ home: FolderHome, _ ledger: any LedgerPort) throws -> Int {
+  /// - Returns: so many files were in its trash.
+  private func remove(_ home: FolderHome, _ ledger: SQLiteLedger, hint: String) throws -> Int {
     let rows = try Dictionary(ledger.trash().map { ($0.name, $0) }) { first, _ in first }
-    return try home.trashed().count { rows[$0.name]?.lying($0.identity).isOwn != true }
-  }
-
-  private func wouldLose(_ count: Int, _ home: FolderHome) -> String {
-    "the trash of \(Printable.escape(home.folder)) holds \(Units.count(count, "file")) that Tarn did not place, "
-      + "or does not know of"
+    let trashed = try home.trashed()
+    let foreign = trashed.count { rows[$0.name]?.lying($0.identity).isOwn != true }
+    guard foreign == 0 else {
+      throw PassFailure(
+        .usage, code: "trash-not-empty",
+        "the trash of \(Printable.escape(home.folder)) holds \(Units.count(foreign, "file")) that Tarn did not place, "
+          + "or does not know of", hint: hint)
+    }
+    ledger.close()
+    try home.remove()
+    return trashed.count
   }
 
   /// A state directory serves one mirror.

@@ -16,7 +16,7 @@ extension Tarn {
   /// Nothing there is a mirror of its own, nor was one.
   package func isNoMirror(_ folder: String) -> Bool {
     let path = absolute(folder)
-    switch try? FolderHome.inspect(folder: path, state: nil) {
+    switch look(path) {
     case .missing, .empty, .foreign, .notDirectory: return !wasMirror(path)
     case .mirror, .markerMissing, nil: return false
     }
@@ -24,12 +24,9 @@ extension Tarn {
 
   /// The folder of a mirror that lay around a path and was moved or deleted; nil where none of this user's did.
   private func lostFolder(around path: String) -> String? {
-    let places = [path, resolved(path)].map { Array($0.utf8) }
+    let places = [path, resolved(path)]
     return registry?.mirrors().map(\.folder).first { folder in
-      [folder, resolved(folder)].contains { folder in
-        let front = Array(folder.utf8) + [UInt8(ascii: "/")]
-        return places.contains { $0.starts(with: front) }
-      }
+      [folder, resolved(folder)].contains { folder in places.contains { isBelow(folder, $0) } }
     }
   }
 
@@ -69,11 +66,9 @@ extension Tarn {
         "the state \(Printable.escape(state)) would lie in the mirror \(Printable.escape(outer))",
         "choose a directory beside it")
     }
-    let front = Array(resolved(path).utf8) + [UInt8(ascii: "/")]
+    let own = resolved(path)
     let inner = registry?.mirrors().map(\.folder).first { folder in
-      guard resolved(folder).utf8.starts(with: front) else { return false }
-      if case .mirror? = try? FolderHome.inspect(folder: folder, state: nil) { return true }
-      return false
+      isBelow(own, resolved(folder)) && look(folder)?.home != nil
     }
     if let inner = inner ?? FolderHome.mirror(below: path) {
       throw overlap(
@@ -86,16 +81,20 @@ extension Tarn {
 
   /// A mirror of the settings may have had no pass yet: then nothing lies in its folder that tells.
   private func refuseOverlapWithSettings(_ path: String) throws(PassFailure) {
-    let own = Array(resolved(path).utf8) + [UInt8(ascii: "/")]
+    let own = resolved(path)
     for (name, folder) in configuredFolders() {
-      let other = Array(resolved(absolute(folder)).utf8) + [UInt8(ascii: "/")]
-      guard own != other, own.starts(with: other) || other.starts(with: own) else { continue }
-      let place = own.count > other.count ? "lies in" : "has in it"
+      let other = resolved(absolute(folder))
+      let isInner = isBelow(other, own)
+      guard isInner || isBelow(own, other) else { continue }
+      let place = isInner ? "lies in" : "has in it"
       throw overlap(
         "\(Printable.escape(path)) \(place) \(Printable.escape(folder)), the folder of \(Printable.escape(name)) in the settings",
         "choose a folder beside it")
     }
   }
+
+  /// By bytes, as the file system compares names.
+  func isBelow(_ folder: String, _ path: String) -> Bool { path.utf8.starts(with: (folder + "/").utf8) }
 
   private func overlap(_ message: String, _ hint: String) -> PassFailure {
     PassFailure(

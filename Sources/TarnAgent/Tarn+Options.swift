@@ -32,7 +32,9 @@ extension Tarn {
   /// - Returns: nil when none did.
   package func dropHold(folder: String, state: String?) throws(PassFailure) -> HeldPlan? {
     guard try heldPaths(folder: folder, state: state, limit: 0) != nil else { return nil }
-    return try withMirror(folder, state) { try Approval.withdraw(in: $0.ledger, now: now) }
+    return try withMirror(home(folder: folder, state: state)) {
+      try Approval.withdraw(in: $0.ledger, now: now)
+    }
   }
 
   /// Takes options back: later passes go without them.
@@ -44,7 +46,7 @@ extension Tarn {
   package func forgetOptions(
     _ names: [PassOptions.Name]?, folder: String, state: String? = nil
   ) throws(PassFailure) -> (options: PassOptions, plan: HeldPlan?) {
-    try withMirror(folder, state) { mirror in
+    try withMirror(home(folder: folder, state: state)) { mirror in
       var options = PassOptions(encoded: try mirror.ledger.fact(.options) ?? "")
       let gone = PassOptions(values: options.values.filter { names?.contains($0.key) ?? true })
       for name in gone.values.keys { options.values[name] = nil }

@@ -30,11 +30,11 @@ extension Tarn {
     let home = try home(folder: folder, state: state)
     return try asking(home) { ledger in
       let query = ExplainQuery(
-        ledger: ledger, folder: try openFolder(home), holder: home.holder(), configured: configured,
+        ledger: ledger, folder: try home.open(), holder: home.holder(), configured: configured,
         agentsName: agentsName)
       if let refused = try query.explain(refused: name, mirror: folder) { return refused }
       let text = String(validating: path, as: UTF8.self)
-      let relative = if let text { try self.path(text, in: home) } else { try relative(path) }
+      let relative = if let text { try self.path(text, in: home) } else { try relative(path, of: path) }
       return try query.explain(relative, mirror: folder)
     }
   }
@@ -54,7 +54,7 @@ extension Tarn {
       return try verifyReadOnly(home, observer: observer, progress: progress, stop: stop)
     }
     do throws(PassFailure) {
-      return try withMirror(folder, state) { mirror in
+      return try withMirror(home) { mirror in
         try mirror.ledger.requireWhole()
         var ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
         ports.catalog = SQLiteCatalog(directory: home.stateDirectory)
@@ -79,16 +79,18 @@ extension Tarn {
     defer { ledger.close() }
     var ports = Verification.VerifyPorts(ledger: ledger, clock: SystemClock())
     ports.isReadOnly = true
-    return try Verification(
-      ports: ports, folder: try openFolder(home), observer: observer, progress: progress, stop: stop
-    ).run()
+    return try PassFailure.translating {
+      try Verification(
+        ports: ports, folder: home.open(), observer: observer, progress: progress, stop: stop
+      ).run()
+    }
   }
 
   /// The held plan and its first paths.
   package func heldPaths(
     folder: String, state: String?, limit: Int
   ) throws(PassFailure) -> (plan: HeldPlan, paths: [RelativePath])? {
-    return try asking(home(folder: folder, state: state)) { ledger in
+    try asking(home(folder: folder, state: state)) { ledger in
       guard let plan = try ledger.held() else { return nil }
       return (plan, try ledger.heldPaths(plan: plan.id, after: nil, limit: limit))
     }
@@ -96,15 +98,13 @@ extension Tarn {
 
   /// - Throws: as `approve` would.
   func heldPlan(folder: String, state: String?, plan: String?) throws(PassFailure) -> HeldPlan {
-    let ledger = try readLedger(home(folder: folder, state: state))
-    defer { ledger.close() }
-    return try PassFailure.translating { try Approval.held(plan, in: ledger) }
+    try asking(home(folder: folder, state: state)) { try Approval.held(plan, in: $0) }
   }
 
   package func approve(
     folder: String, state: String?, plan: String?, observer: any PassObserver, stop: StopFlag
   ) throws(PassFailure) -> ApprovalReport {
-    return try withMirror(folder, state) { mirror in
+    try withMirror(home(folder: folder, state: state)) { mirror in
       try recover(mirror)
       return try Approval(
         ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock(), random: SystemRandom(),
@@ -129,7 +129,7 @@ extension Tarn {
     if text == "-" || FeedText.scheme(of: text) != nil { return .feed }
     let path = absolute(text)
     if TextFile.isDirectory(path) {
-      switch try? FolderHome.inspect(folder: path, state: nil) {
+      switch look(path) {
       case .empty, .foreign: return .directory
       default: return .other
       }
@@ -146,16 +146,14 @@ extension Tarn {
   /// The folder of a mirror that a path lies in, as the settings or the list of this user's mirrors have it: the folder may be gone.
   package func knownFolder(around path: String) -> String? {
     let path = absolute(path)
-    return (configuredFolders().map { absolute($0.folder) } + knownFolders()).first {
-      path.utf8.starts(with: ($0 + "/").utf8)
-    }
+    return (configuredFolders().map { absolute($0.folder) } + knownFolders()).first { isBelow($0, path) }
   }
 
   /// The mirror that a directory lies in; nil when it lies in none.
   package func mirrorFolder(containing directory: String) -> String? {
     var path = absolute(directory)
     while true {
-      if case .mirror? = try? FolderHome.inspect(folder: path, state: nil) { return path }
+      if look(path)?.home != nil { return path }
       guard path != "/", let slash = path.lastIndex(of: "/") else { return nil }
       path = slash == path.startIndex ? "/" : String(path[..<slash])
     }
@@ -165,16 +163,16 @@ extension Tarn {
 
   /// Does something to a mirror with its folder locked. A damaged ledger is refused: only a pass makes a new one.
   func withMirror<Result>(
-    _ folder: String, _ state: String?, _ body: (OpenMirror) throws -> Result
+    _ home: FolderHome, _ body: (OpenMirror) throws -> Result
   ) throws(PassFailure) -> Result {
-    let mirror = try mirrors.open(home(folder: folder, state: state), now: now)
+    let mirror = try mirrors.open(home, now: now)
     defer { mirrors.close(mirror) }
     do {
       return try body(mirror)
     } catch {
       let failure = PassFailure(translating: error)
       if failure.isDamage { try? mirror.ledger.distrust() }
-      throw failure.explained(for: mirror.home)
+      throw failure.explained(for: home)
     }
   }
 
@@ -194,12 +192,15 @@ extension Tarn {
   }
 
   /// While somebody else holds the folder nothing is said: the next question says it.
-  private func distrust(_ home: FolderHome) {
-    guard let lock = try? home.lock() else { return }
+  private func distrust(_ home: FolderHome) { _ = write(home) { try $0.distrust() } }
+
+  /// - Returns: false when that cannot be: somebody else holds the folder, or nobody may write there.
+  private func write(_ home: FolderHome, _ body: (SQLiteLedger) throws -> Void) -> Bool {
+    guard let lock = try? home.lock() else { return false }
     defer { lock.release() }
-    guard let ledger = try? SQLiteLedger(directory: home.stateDirectory) else { return }
+    guard let ledger = try? SQLiteLedger(directory: home.stateDirectory) else { return false }
     defer { ledger.close() }
-    try? ledger.distrust()
+    return (try? body(ledger)) != nil
   }
 
   /// What a crash left is put right before anything is decided about it.
@@ -214,33 +215,17 @@ extension Tarn {
       return try SQLiteLedger(directory: home.stateDirectory, mode: .readOnly)
     } catch  where error.code == .missing {
       return AbsentLedger()
-    } catch  where error.code == .older && bringUpToDate(home) {
+    } catch  where error.code == .older && write(home, { _ in }) {
+      // To open it for writing brings it up to date.
       return try readLedger(home)
     } catch {
       throw PassFailure(error).explained(for: home)
     }
   }
 
-  /// Opens the ledger of an older Tarn once to write to it.
-  ///
-  /// - Returns: false when that cannot be: somebody else holds the folder, or nobody may write there.
-  private func bringUpToDate(_ home: FolderHome) -> Bool {
-    guard let lock = try? home.lock() else { return false }
-    defer { lock.release() }
-    guard let ledger = try? SQLiteLedger(directory: home.stateDirectory) else { return false }
-    ledger.close()
-    return true
-  }
-
-  func openFolder(_ home: FolderHome) throws(PassFailure) -> LocalFolder {
-    return try PassFailure.translating {
-      return try home.open()
-    }
-  }
-
-  private func relative(_ name: [UInt8]) throws(PassFailure) -> RelativePath {
+  private func relative(_ bytes: [UInt8], of name: [UInt8]) throws(PassFailure) -> RelativePath {
     do {
-      return try RelativePath(name)
+      return try RelativePath(bytes)
     } catch {
       throw PassFailure(.usage, code: error.rawValue, "'\(Printable.escape(name))': \(error.reason)")
     }
@@ -258,10 +243,6 @@ extension Tarn {
       relative = String(full.dropFirst(home.folder.count + 1))
     }
     while relative.hasPrefix("./") { relative = String(relative.dropFirst(2)) }
-    do {
-      return try RelativePath(Array(relative.utf8))
-    } catch {
-      throw PassFailure(.usage, code: error.rawValue, "'\(Printable.escape(text))': \(error.reason)")
-    }
+    return try self.relative(Array(relative.utf8), of: Array(text.utf8))
   }
 }

@@ -13,75 +13,56 @@ extension Tarn {
   package func sync(
     _ request: SyncRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
-    let given = try request.feed.map { text throws(PassFailure) in
-      try FeedText.parse(text, workingDirectory: workingDirectory)
+    let given = try feed(givenBy: request)
+    let (mirror, made) = try openForSync(request)
+    func once(_ mirror: OpenMirror) throws(PassFailure) -> PassReport {
+      var hasFailed = false
+      // Where nothing was read, nothing is followed: the folder is as it was.
+      defer { mirrors.close(mirror) { if hasFailed { unmake(mirror, made) } } }
+      remember(mirror.home)
+      do {
+        return try pass(
+          in: mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
+      } catch {
+        hasFailed = true
+        throw error.explained(for: mirror.home)
+      }
     }
-    try validate(request.options)
-    var (mirror, made) = try openForSync(request)
     do {
-      return try syncOnce(
-        mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
+      return try once(mirror)
     } catch  where error.isDamage {
       // Damage that only reading found: the same as damage found when it was opened.
-      mirror = try mirrors.open(mirror.home, now: now, damage: .known(unlessFeedIsLost: given == nil))
-      return try syncOnce(
-        mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
+      return try once(
+        mirrors.open(mirror.home, now: now, damage: .known(unlessFeedIsLost: given == nil)))
     }
   }
 
   /// The mirror, open, and what this process made for it. What it made is taken back when it cannot be opened.
+  ///
+  /// - Parameter directories: that an earlier try made.
   private func openForSync(
-    _ request: SyncRequest
+    _ request: SyncRequest, retries: Int = 4, made directories: [String] = []
   ) throws(PassFailure) -> (mirror: OpenMirror, made: FolderHome.CreatedParts) {
-    var directories: [String] = []
-    var attempt = 1
-    while true {
-      var (home, made): (FolderHome, FolderHome.CreatedParts)
-      do throws(PassFailure) {
-        (home, made) = try homeForSync(request)
-      } catch {
-        // Another first sync took back what both were about to make.
-        guard attempt < Self.mostOpenings, error.code == FolderFailure.Code.missing.rawValue else {
-          throw error
-        }
-        attempt += 1
-        continue
-      }
-      made.directories = directories + made.directories
-      do throws(PassFailure) {
-        return (
-          try mirrors.open(home, now: now, damage: .setAside(unlessFeedIsLost: request.feed == nil)), made
-        )
-      } catch {
-        // A first sync of another process failed, and took the mirror back that this one was about to use.
-        if attempt < Self.mostOpenings, error.kind != .locked, isGone(home) {
-          attempt += 1
-          directories = made.directories
-          continue
-        }
+    var (home, made): (FolderHome, FolderHome.CreatedParts)
+    do throws(PassFailure) {
+      (home, made) = try homeForSync(request)
+    } catch {
+      // Another first sync took back what both were about to make.
+      guard retries > 0, error.code == FolderFailure.Code.missing.rawValue else { throw error }
+      return try openForSync(request, retries: retries - 1, made: directories)
+    }
+    made.directories = directories + made.directories
+    do throws(PassFailure) {
+      return (
+        try mirrors.open(home, now: now, damage: .setAside(unlessFeedIsLost: request.feed == nil)), made
+      )
+    } catch {
+      // A first sync of another process failed, and took the mirror back that this one was about to use.
+      guard retries > 0, error.kind != .locked, isGone(home) else {
         made.takeBack(isUsed: SQLiteLedger.isUsed)
         throw error
       }
-    }
-  }
-
-  private static let mostOpenings = 5
-
-  private func syncOnce(
-    _ mirror: OpenMirror, _ made: FolderHome.CreatedParts, _ request: SyncRequest, given: FeedLocation?,
-    observer: any PassObserver, progress: PassProgress, stop: StopFlag
-  ) throws(PassFailure) -> PassReport {
-    let home = mirror.home
-    var hasFailed = false
-    // Where nothing was read, nothing is followed: the folder is as it was.
-    defer { mirrors.close(mirror) { if hasFailed { unmake(mirror, made) } } }
-    remember(home)
-    do {
-      return try pass(
-        in: mirror, made, request, given: given, observer: observer, progress: progress, stop: stop)
-    } catch {
-      hasFailed = true
-      throw error.explained(for: home)
+      return try openForSync(request, retries: retries - 1, made: made.directories)
     }
   }
 
@@ -131,23 +112,18 @@ extension Tarn {
     observer: any PassObserver,
     progress: PassProgress, stop: StopFlag, looked: (Duration) -> Void
   ) throws(PassFailure) -> RepairReport {
-    let given = try request.feed.map { text throws(PassFailure) in
-      try FeedText.parse(text, workingDirectory: workingDirectory)
-    }
-    try validate(request.options)
-    let home = try home(folder: request.folder, state: request.state)
-    let mirror = try mirrors.open(home, now: now)
-    defer { mirrors.close(mirror) }
-    let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
-    let ports = try makePorts(
-      feed, options, request, ledger: mirror.ledger, engine: mirror.engine, scratch: home.stateDirectory,
-      stage: home.stateDirectory + "/stage.sqlite." + SystemRandom().name(), observer: observer)
-    defer { ports.downloader.shutDown() }
-    return try PassFailure.translating {
+    let given = try feed(givenBy: request)
+    return try withMirror(home(folder: request.folder, state: request.state)) { mirror in
+      let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
+      let directory = mirror.home.stateDirectory
+      let ports = try makePorts(
+        feed, options, request, ledger: mirror.ledger, engine: mirror.engine, scratch: directory,
+        stage: "\(directory)/stage.sqlite.\(SystemRandom().name())", observer: observer)
+      defer { ports.downloader.shutDown() }
       let untold = UntoldProblems(
         of: observer, known: try mirror.ledger.problems(limit: PassReport.mostProblems))
       let run = Pass(
-        ports: ports, request: try passRequest(feed, options, request, in: home), observer: untold,
+        ports: ports, request: try passRequest(feed, options, request, in: mirror.home), observer: untold,
         progress: progress, stop: stop)
       var report = try run.repair(
         regions, folder: mirror.folder, events: events, onlyCounts: onlyCounts, looked: looked)
@@ -163,7 +139,7 @@ extension Tarn {
     if let agent = request.agent {
       pass.steering = agent.steering
       pass.keepEvents = agent.keepEvents
-      pass.isAsLeft = agent.watched?.isAsLeft
+      pass.isAsLeft = agent.isAsLeft
     }
     pass.isOnce = request.isOnce
     pass.facts = [(.feed, feed.text)] + (request.isOnce ? [] : [(.options, options.encoded)])
@@ -178,10 +154,7 @@ extension Tarn {
     _ request: SyncRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag,
     each: (_ action: Action, _ isHeld: Bool) -> Void
   ) throws(PassFailure) -> PassReport {
-    let given = try request.feed.map { text throws(PassFailure) in
-      try FeedText.parse(text, workingDirectory: workingDirectory)
-    }
-    try validate(request.options)
+    let given = try feed(givenBy: request)
     let (folder, ledger) = try openForPlan(request)
     defer { ledger.close() }
     let (feed, options) = try settled(request, given: given, ledger: ledger)
@@ -202,14 +175,9 @@ extension Tarn {
   private func settled(
     _ request: SyncRequest, given: FeedLocation?, ledger: any LedgerPort
   ) throws(PassFailure) -> (FeedLocation, PassOptions) {
-    let remembered: String?
-    let options: PassOptions
-    do {
-      remembered = try ledger.fact(.feed)
+    let (remembered, options) = try PassFailure.translating {
       let earlier = request.forgetsOptions ? "" : try ledger.fact(.options) ?? ""
-      options = request.options.over(PassOptions(encoded: earlier))
-    } catch {
-      throw PassFailure(error)
+      return (try ledger.fact(.feed), request.options.over(PassOptions(encoded: earlier)))
     }
     guard let given else {
       guard let remembered else {
@@ -219,9 +187,10 @@ extension Tarn {
           .usage, code: "no-feed", "\(Printable.escape(absolute(request.folder))) does not know its feed",
           hint: "say it once: tarn sync FEED \(ShellWord.quote(request.folder))")
       }
-      return (try FeedText.parse(remembered, workingDirectory: workingDirectory), options)
+      return (try location(of: remembered), options)
     }
-    if let remembered, try !isSame(remembered, given), !request.changeFeed {
+    // An earlier Tarn remembered paths as they were given.
+    if let remembered, remembered != given.text, try feedText(remembered) != given.text, !request.changeFeed {
       throw PassFailure(
         .usage, code: "other-feed",
         "\(Printable.escape(absolute(request.folder))) follows \(Printable.escape(remembered)) already",
@@ -231,19 +200,17 @@ extension Tarn {
     return (given, options)
   }
 
-  /// Also written otherwise: an earlier Tarn remembered paths as they were given.
-  private func isSame(_ remembered: String, _ given: FeedLocation) throws(PassFailure) -> Bool {
-    guard remembered != given.text else { return true }
-    return try FeedText.parse(remembered, workingDirectory: workingDirectory).text == given.text
-  }
-
-  private func validate(_ options: PassOptions) throws(PassFailure) {
-    _ = try policy(options)
+  /// - Returns: nil for the feed that the mirror remembers.
+  /// - Throws: `usage` for what is no feed, and for given options that make no sense.
+  private func feed(givenBy request: SyncRequest) throws(PassFailure) -> FeedLocation? {
+    let given = try request.feed.map { feed throws(PassFailure) in try location(of: feed) }
+    _ = try policy(request.options)
     do {
-      _ = try options.network()
+      _ = try request.options.network()
     } catch {
       throw PassFailure(.usage, code: "option-value", error.message)
     }
+    return given
   }
 
   /// - Parameter request: tells given options from those that the mirror remembers.
@@ -276,7 +243,7 @@ extension Tarn {
         "'\(name.rawValue)' is a credential, and there is no $CREDENTIALS_DIRECTORY: no request goes out without it",
         hint: "systemd sets it for a service with LoadCredential=; or use { file = \"/path\" }")
     }
-    try SecretFiles.refuseExposed(request.secretFiles)
+    try Secrets.refuseExposed(request.secretFiles)
     if let file = request.proxyFile { settings.proxy = try Secrets.proxy(file) }
     let warnings = request.secretFiles.isEmpty ? Secrets.warnings(options, settings) : []
     for warning in warnings {
@@ -285,10 +252,9 @@ extension Tarn {
     settings.userAgent = settings.userAgent ?? "tarn/\(Self.version)"
     CurlDownloader.prepareProcess()
     do {
+      settings.allowsPrivateAddresses = true
       if case .remote(let url) = feed {
         settings.allowsPrivateAddresses = try FeedHost(url: url, proxy: settings.proxy).isPrivate
-      } else {
-        settings.allowsPrivateAddresses = true
       }
       let hashing = OpenSSLHashing()
       let downloader = try downloader(settings, feed, request)
@@ -297,9 +263,7 @@ extension Tarn {
         downloader: downloader, hashing: hashing, clock: SystemClock(),
         random: SystemRandom(), bootID: BootID.read(), spoolDirectory: scratch, engine: engine)
       if request.keepsCatalog, stage != nil { ports.catalog = SQLiteCatalog(directory: scratch) }
-      if let watched = request.agent?.watched {
-        ports.ownWrites = watched.ownWrites
-      }
+      ports.ownWrites = request.agent?.ownWrites
       return ports
     } catch let failure as DownloadFailure {
       let kind: PassFailure.Kind = failure.code == .urlRefused ? .usage : .inputOutput
@@ -316,13 +280,13 @@ extension Tarn {
     if let rates = request.agent?.rates { settings.rate = rates.rate }
     var isLocal = true
     if case .remote = feed { isLocal = false }
-    let downloader: CurlDownloader
-    if let pool {
-      downloader = try pool.downloader(
-        mirror: request.name ?? absolute(request.folder), settings: settings, readsFiles: isLocal)
-    } else {
-      downloader = try CurlDownloader(settings: settings)
-    }
+    let downloader =
+      if let pool {
+        try pool.downloader(
+          mirror: request.name ?? absolute(request.folder), settings: settings, readsFiles: isLocal)
+      } else {
+        try CurlDownloader(settings: settings)
+      }
     request.agent?.rates?.attach(downloader)
     return downloader
   }
@@ -330,11 +294,7 @@ extension Tarn {
   /// The mirror's own options, of the settings or remembered.
   private func own(_ request: SyncRequest, _ ledger: any LedgerPort) throws(PassFailure) -> PassOptions {
     if let own = request.ownOptions { return own }
-    do throws(LedgerFailure) {
-      return PassOptions(encoded: try ledger.fact(.options) ?? "")
-    } catch {
-      throw PassFailure(error)
-    }
+    return try PassFailure.translating { PassOptions(encoded: try ledger.fact(.options) ?? "") }
   }
 
   /// Sees whether a pass chooses other files, or deletes less, than the mirror does by its own options.
@@ -350,14 +310,9 @@ extension Tarn {
     guard pass.choosesOthers else { return }
     // A new list would stand there before files that it names; the one that is there stays.
     pass.policy.keepsList = false
-    do throws(LedgerFailure) {
-      guard let known = try ledger.fact(.keptList), let path = Base64.decode(Array(known.utf8)) else {
-        return
-      }
-      pass.policy.filter.exclude = pass.policy.filter.exclude.adding(RelativePath(trusted: path))
-    } catch {
-      throw PassFailure(error)
-    }
+    let known = try PassFailure.translating { try ledger.fact(.keptList) }
+    guard let known, let path = Base64.decode(Array(known.utf8)) else { return }
+    pass.policy.filter.exclude = pass.policy.filter.exclude.adding(RelativePath(trusted: path))
   }
 
   /// The folder and the ledger as they are, without a lock; nothing is made.
@@ -365,25 +320,18 @@ extension Tarn {
   {
     try refuseEmptyNames(request.folder, request.state)
     let path = absolute(request.folder)
-    let found = try inspect(path, state: request.state.map(absolute), name: request.nameOfState)
-    if [.missing, .empty, .foreign].contains(found) {
-      try refuseOverlap(path, state: request.state.map(absolute))
-    }
+    let state = request.state.map(absolute)
+    let found = try inspect(path, state: state, name: request.nameOfState)
+    if [.missing, .empty, .foreign].contains(found) { try refuseOverlap(path, state: state) }
     switch found {
     case .mirror(let home):
-      let folder = try openFolder(home)
-      return (folder, try readLedger(home))
+      return (try PassFailure.translating { try home.open() }, try readLedger(home))
     case .foreign:
       try refuseUnmounted(path)
       if wasMirror(path), !request.adopt { throw notEmpty(path, request) }
-      do {
-        let folder = try ForeignFolder(folder: path)
-        return (folder, AbsentLedger())
-      } catch {
-        throw PassFailure(error)
-      }
+      return (try PassFailure.translating { try ForeignFolder(folder: path) }, AbsentLedger())
     case .markerMissing(let reason):
-      throw markerMissing(path, reason, state: request.state.map(absolute), name: request.name)
+      throw markerMissing(path, reason, state: state, name: request.name)
     case .notDirectory:
       throw notFolder(path)
     case .missing, .empty:

@@ -43,9 +43,9 @@ extension Tarn {
   package func restoreTrash(
     folder: String, state: String?, name: String, to path: String?
   ) throws(PassFailure) -> TrashRow {
-    return try withMirror(folder, state) { mirror in
+    try withMirror(home(folder: folder, state: state)) { mirror in
       try recover(mirror)
-      let row = try find(name, in: mirror)
+      let row = try find(name, among: mirror.ledger.trash(), mirror.home)
       let target = try path.map { path throws(PassFailure) in try self.path(path, in: mirror.home) }
       try mirror.engine.claiming([target ?? row.path]) {
         try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).restore(
@@ -79,10 +79,13 @@ extension Tarn {
   private func emptyRecorded(
     _ folder: String, _ state: String?, _ names: [String]?, stop: StopFlag
   ) throws(PassFailure) -> EmptyReport {
-    return try withMirror(folder, state) { mirror in
+    try withMirror(home(folder: folder, state: state)) { mirror in
       try recover(mirror)
       guard let names else { return EmptyReport() }
-      let rows = names.isEmpty ? try mirror.ledger.trash() : try names.map { try find($0, in: mirror) }
+      let rows =
+        names.isEmpty
+        ? try mirror.ledger.trash()
+        : try names.map { try find($0, among: mirror.ledger.trash(), mirror.home) }
       return try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).empty(
         rows, stop: stop)
     }
@@ -90,7 +93,7 @@ extension Tarn {
 
   /// Removes the files alone: not even the ledger's log could be made.
   private func emptyUnrecorded(_ home: FolderHome, _ names: [String]) throws -> EmptyReport {
-    let folder = try openFolder(home)
+    let folder = try home.open()
     let lock = try OpenMirror.takeLock(home)
     defer { lock.release() }
     let ledger = try SQLiteLedger(directory: home.stateDirectory, mode: .readOnly)
@@ -99,10 +102,6 @@ extension Tarn {
     let wanted = try names.map { try find($0, among: ledger.trash(), home).name }
     return try TrashCan(ledger: ledger, folder: folder, clock: SystemClock()).removeFiles(
       names.isEmpty ? nil : wanted)
-  }
-
-  private func find(_ name: String, in mirror: OpenMirror) throws(PassFailure) -> TrashRow {
-    try find(name, among: PassFailure.translating { try mirror.ledger.trash() }, mirror.home)
   }
 
   private func find(

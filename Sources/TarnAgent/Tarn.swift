@@ -112,13 +112,8 @@ struct AgentContext: Sendable {
   var steering: PassSteering
   /// Seconds for which events are kept.
   var keepEvents: Int64
-  /// nil when nobody watches the folder.
-  var watched: WatchedFolder?
-}
-
-/// What a pass of a folder that is watched is given.
-struct WatchedFolder: Sendable {
-  var ownWrites: OwnWrites
-  /// Nothing changed there since the last pass or repair looked at it.
-  var isAsLeft: @Sendable () -> Bool
+  /// What it wrote into the folder; nil when nobody watches that.
+  var ownWrites: OwnWrites?
+  /// Nothing changed there since the last pass or repair looked at it; nil when nobody watches.
+  var isAsLeft: (@Sendable () -> Bool)?
 }

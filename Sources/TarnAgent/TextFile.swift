@@ -54,21 +54,10 @@ enum TextFile {
     throw refusal
   }
 
-  /// Writes by a new file and a rename; makes the directory. Failures are ignored.
-  static func write(_ text: String, to path: String) {
-    guard let slash = path.lastIndex(of: "/") else { return }
-    makeDirectories(String(path[..<slash]))
-    let fresh = "\(path).\(getpid())"
-    let descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { return }
-    let isWritten = writeAll(text, to: descriptor)
-    close(descriptor)
-    if !isWritten || rename(fresh, path) != 0 { unlink(fresh) }
-  }
-
   /// A write may take a part only (write(2)): it goes on with the rest.
-  private static func writeAll(_ text: String, to descriptor: Int32) -> Bool {
-    var rest = Array(text.utf8)[...]
+  @discardableResult
+  static func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+    var rest = bytes[...]
     while !rest.isEmpty {
       let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
       if count < 0, errno == EINTR { continue }
@@ -78,22 +67,29 @@ enum TextFile {
     return true
   }
 
-  /// Writes by a new file, synced, and a rename, synced; makes the directory.
+  /// Writes by a new file and a rename; makes the directory.
   ///
+  /// - Parameters:
+  ///   - mark: ends the name of the new file.
+  ///   - isDurable: both are synced.
   /// - Returns: false when it is not sure that the new text is there; the old one or the new one is whole.
-  static func replace(_ path: String, with text: String) -> Bool {
+  @discardableResult
+  static func replace(
+    _ path: String, with text: String, mark: String = "new", isDurable: Bool = true
+  ) -> Bool {
     guard let slash = path.lastIndex(of: "/") else { return false }
     let directory = String(path[..<slash])
     makeDirectories(directory)
-    let fresh = "\(path).new"
+    let fresh = "\(path).\(mark)"
     let descriptor = open(fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0o600)
     guard descriptor >= 0 else { return false }
-    let isWritten = writeAll(text, to: descriptor) && fsync(descriptor) == 0
+    let isWritten = writeAll(Array(text.utf8), to: descriptor) && (!isDurable || fsync(descriptor) == 0)
     close(descriptor)
     guard isWritten, rename(fresh, path) == 0 else {
       unlink(fresh)
       return false
     }
+    guard isDurable else { return true }
     let parent = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
     guard parent >= 0 else { return false }
     defer { close(parent) }

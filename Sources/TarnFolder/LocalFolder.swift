@@ -37,6 +37,14 @@ package final class LocalFolder: FolderPort {
 
   package func look(_ path: RelativePath) throws(FolderFailure) -> Present? { try beneath.look(path) }
 
+  /// What stands at a path below a folder that is not open, and its permission bits; nil also for what cannot be looked at.
+  package static func look(_ path: RelativePath, in folder: String) -> (Present, permissions: UInt32)? {
+    guard let stat = try? FileStat.notFollowing(Array(folder.utf8) + [UInt8(ascii: "/")] + path.bytes) else {
+      return nil
+    }
+    return (Present(path: path, kind: stat.kind, identity: stat.identity), stat.permissions)
+  }
+
   package func digest(
     of path: RelativePath, _ algorithm: DigestAlgorithm, watch: (Int) -> Bool
   ) throws(FolderFailure) -> (Digest, FileIdentity)? {

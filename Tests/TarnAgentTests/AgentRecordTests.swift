@@ -14,13 +14,13 @@ import Testing
     mirror.feed = "https://example.org/SHA256SUMS"
     mirror.isPaused = true
     mirror.priority = .low
-    mirror.failures = 7
-    mirror.outcome = .failedTransient
-    mirror.since = Timestamp(nanoseconds: -5)
-    mirror.lastAttempt = Timestamp(nanoseconds: 1_700_000_000_123_456_789)
-    mirror.heldUntil = Timestamp(nanoseconds: 1_700_000_180_000_000_000)
-    mirror.isHeldByFeed = true
-    mirror.wasCutShort = true
+    mirror.history.failures = 7
+    mirror.history.lastOutcome = .failedTransient
+    mirror.history.since = Timestamp(nanoseconds: -5)
+    mirror.history.lastAttempt = Timestamp(nanoseconds: 1_700_000_000_123_456_789)
+    mirror.history.heldUntil = Timestamp(nanoseconds: 1_700_000_180_000_000_000)
+    mirror.history.isHeldByFeed = true
+    mirror.history.wasCutShort = true
     mirror.failure = PassFault(message: "line one\nline\ttwo = \\", isOfFolder: true)
     mirror.approved = "1a2b3c4d"
     mirror.pausedPaths = [try RelativePath([0xFF, 0x3D]), try RelativePath(Array("a b".utf8))]
@@ -61,9 +61,9 @@ import Testing
     #expect(Set(record.mirrors.keys) == ["good", "", "bad", "cut"])
     #expect(record.mirrors["good"]?.isPaused == true)
     // As an agent wrote it that kept less.
-    #expect(record.mirrors["good"]?.heldUntil == nil)
+    #expect(record.mirrors["good"]?.history.heldUntil == nil)
     var bad = AgentRecord.Mirror(folder: "/b")
-    bad.lastAttempt = Timestamp(nanoseconds: 9)
+    bad.history.lastAttempt = Timestamp(nanoseconds: 9)
     bad.pausedPaths = [try RelativePath(Array("a".utf8))]
     #expect(record.mirrors["bad"] == bad)
   }
@@ -101,7 +101,7 @@ import Testing
     #expect(mirror.holding(folder: folder, feed: feed) == mirror)
     #expect(mirror.holding(folder: "/other", feed: feed) == nil)
     let moved = try #require(mirror.holding(folder: folder, feed: feed + "2"))
-    #expect(moved.heldUntil == nil && moved.failures == 0 && moved.failure == nil)
+    #expect(moved.history.heldUntil == nil && moved.history.failures == 0 && moved.failure == nil)
     #expect(moved.isPaused && moved.pausedPaths == mirror.pausedPaths && moved.approved == mirror.approved)
     // Of an older agent's record nobody knows.
     var old = mirror

@@ -96,7 +96,7 @@ import Testing
     #expect(outcome.code == (failed == 0 ? "in-sync" : "partial"))
     #expect(outcome.outcome == (failed == 0 ? .succeeded : .failedPermanent))
     #expect(outcome.exitStatus == (failed == 0 ? 0 : 3))
-    let counts = outcome.counts ?? [:]
+    let counts = outcome.words?.counts.named ?? [:]
     #expect(counts["deleted"] == 3 - failed && counts["held"] == 0 && counts["failed"] == failed)
     let words =
       failed == 0

@@ -27,8 +27,6 @@ import Testing
     #expect(peer.next() == "WATCHDOG=1")
     notifier.reloading(now: 5_000_999)
     #expect(peer.next() == "RELOADING=1\nMONOTONIC_USEC=5000")
-    notifier.extend(seconds: 30)
-    #expect(peer.next() == "EXTEND_TIMEOUT_USEC=30000000")
     notifier.stopping("ending")
     #expect(peer.next() == "STOPPING=1\nSTATUS=ending")
     #expect(peer.isSilent)

@@ -9,7 +9,7 @@ import TarnSchedule
 /// agent's record, and outlives it: then it comes before the mirror's next pass.
 extension Agent {
   func approve(_ name: String, plan: String?) throws(ControlFailure) -> ControlAnswer {
-    guard let mirror = shared.withLock({ $0.mirrors[name] }) else { throw Self.gone(name) }
+    let mirror = try mirror(name)
     guard !mirror.settings.isDryRun else {
       throw ControlFailure(
         .usage, code: "dry-run", "'dry-run' is in the settings of \(name): nothing is changed there",
@@ -17,7 +17,10 @@ extension Agent {
           "remove dry-run below [mirror.\(name)] of the settings, then: tarn reload; tarn approve \(ShellWord.quote(name))"
       )
     }
-    let held = try held(mirror, plan)
+    // Also beside a pass.
+    let held = try ControlFailure.translating {
+      try parts.tarn.heldPlan(folder: mirror.settings.folder, state: mirror.settings.state, plan: plan)
+    }
     let isLater = shared.wait { shared -> Bool? in
       if shared.state.run(of: name) != nil {
         shared.mirrors[name]?.approved = held.id
@@ -33,23 +36,9 @@ extension Agent {
           "plan \(held.id) of \(name) goes ahead as soon as the pass at work has ended"))
     }
     defer { shared.change { _ = $0.approving.remove(name) } }
-    do throws(PassFailure) {
-      let report = try carryOut(held.id, mirror, stop: StopFlag())
-      return ControlAnswer(
-        approval: ControlApproval(report), "plan \(report.plan.id): \(report.deleted) moved to the trash")
-    } catch {
-      throw ControlFailure(error)
-    }
-  }
-
-  /// The plan that is held now, also beside a pass.
-  private func held(_ mirror: AgentMirror, _ plan: String?) throws(ControlFailure) -> HeldPlan {
-    do throws(PassFailure) {
-      return try parts.tarn.heldPlan(
-        folder: mirror.settings.folder, state: mirror.settings.state, plan: plan)
-    } catch {
-      throw ControlFailure(error)
-    }
+    let report = try ControlFailure.translating { try carryOut(held.id, mirror, stop: StopFlag()) }
+    return ControlAnswer(
+      approval: ControlApproval(report), "plan \(report.plan.id): \(report.deleted) moved to the trash")
   }
 
   private func carryOut(
@@ -84,20 +73,19 @@ extension Agent {
   /// - Returns: false when the plan has to wait for the next pass.
   func approveAfter(_ name: String, _ result: inout RunOutcome) -> Bool {
     // The pass's own may be set: it ended, perhaps, because somebody cancelled it.
-    switch approveAccepted(name, stop: StopFlag()) {
-    case nil: return true
-    case .success(let report):
-      guard !report.wasStopped else { return false }
-      result.take(report)
-      return true
+    guard let (approval, isOver) = approveAccepted(name, stop: StopFlag()) else { return true }
+    switch approval {
+    case .success(let report): if isOver { result.take(report) }
     case .failure(let failure):
       result.message += "; its approved plan cannot go ahead: \(failure.message)"
-      return failure.kind != .locked
     }
+    return isOver
   }
 
-  /// - Returns: nil when nothing was accepted; the agent that ends leaves it to the next one.
-  private func approveAccepted(_ name: String, stop: StopFlag) -> Result<ApprovalReport, PassFailure>? {
+  /// - Returns: what came of it, and whether that is all; nil when nothing was accepted. The agent that ends leaves it to the next one.
+  private func approveAccepted(
+    _ name: String, stop: StopFlag
+  ) -> (Result<ApprovalReport, PassFailure>, isOver: Bool)? {
     let accepted = shared.withLock { shared -> (AgentMirror, String)? in
       guard !shared.isEnding, let mirror = shared.mirrors[name], let plan = mirror.approved else {
         return nil
@@ -106,29 +94,25 @@ extension Agent {
       return (mirror, plan)
     }
     guard let (mirror, plan) = accepted else { return nil }
-    let result: Result<ApprovalReport, PassFailure>
-    var isOver = true
-    do throws(PassFailure) {
-      let report = try carryOut(plan, mirror, stop: stop)
-      result = .success(report)
-      isOver = !report.wasStopped
-    } catch {
-      if error.kind == .locked {
-        tellBusy(name, error.message)
-      } else {
-        parts.log.tell(
-          .warning, "plan \(plan) was approved and cannot go ahead: \(error.message)",
-          .of(mirror: name, code: error.code))
-      }
-      result = .failure(error)
-      isOver = error.kind != .locked
+    let result = Result { () throws(PassFailure) in try carryOut(plan, mirror, stop: stop) }
+    let isOver: Bool
+    switch result {
+    case .success(let report): isOver = !report.wasStopped
+    case .failure(let failure) where failure.kind == .locked:
+      isOver = false
+      tellBusy(name, failure.message)
+    case .failure(let failure):
+      isOver = true
+      parts.log.tell(
+        .warning, "plan \(plan) was approved and cannot go ahead: \(failure.message)",
+        .of(mirror: name, code: failure.code))
     }
     if isOver {
       shared.withLock { shared in
         if shared.mirrors[name]?.approved == plan { shared.mirrors[name]?.approved = nil }
       }
     }
-    return result
+    return (result, isOver)
   }
 }
 

@@ -43,7 +43,9 @@ extension Agent: AgentPort {
   }
 
   private func sync(_ name: String, recreates: Bool = false) throws(ControlFailure) -> ControlAnswer {
-    try refuseEnding()
+    guard !shared.withLock({ $0.isEnding }) else {
+      throw ControlFailure(.unavailable, code: "ending", "the agent is ending")
+    }
     // Who asks may know that a host is back.
     budget.tryNow(mirror: name)
     let (run, steering) = shared.change { shared -> (UInt64?, PassSteering?) in
@@ -115,13 +117,9 @@ extension Agent: AgentPort {
     return try keep(ControlAnswer("\(name) has \(priority.rawValue) priority", wasSo: wasSo))
   }
 
-  private func refuseEnding() throws(ControlFailure) {
-    guard shared.withLock({ $0.isEnding }) else { return }
-    throw ControlFailure(.unavailable, code: "ending", "the agent is ending")
-  }
-
-  static func gone(_ name: String) -> ControlFailure {
-    ControlFailure(
+  func mirror(_ name: String) throws(ControlFailure) -> AgentMirror {
+    if let mirror = shared.withLock({ $0.mirrors[name] }) { return mirror }
+    throw ControlFailure(
       .notFound, code: "no-such-mirror", "the mirror '\(Printable.escape(name))' was removed a moment ago")
   }
 
@@ -134,7 +132,7 @@ extension Agent: AgentPort {
       }
       let limits = shared.running.settings.limits
       let until = RateTimetable(limits.rates, standard: limits.rate).nextChange(
-        after: Timestamp(nanoseconds: parts.clock.now()), in: schedules.local)
+        after: moment.wall, in: schedules.local)
       shared.limit = (rate.bytesPerSecond, until)
       return until
     }
@@ -172,6 +170,15 @@ extension TransferPriority {
 }
 
 extension ControlFailure {
+  /// Does the work; every error comes as a `ControlFailure`.
+  static func translating<Result>(_ body: () throws -> Result) throws(ControlFailure) -> Result {
+    do {
+      return try body()
+    } catch {
+      throw ControlFailure(PassFailure(translating: error))
+    }
+  }
+
   init(_ failure: PassFailure) {
     let kind: Kind =
       switch failure.kind {

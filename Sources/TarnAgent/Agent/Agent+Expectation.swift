@@ -8,7 +8,7 @@ import TarnRuntime
 extension Agent {
   func refuseOther(_ expected: ControlExpectation?, _ name: String) throws(ControlFailure) {
     guard let expected else { return }
-    guard let settings = shared.withLock({ $0.mirrors[name]?.settings }) else { throw Self.gone(name) }
+    let settings = try mirror(name).settings
     if let feed = expected.feed { try refuseOtherFeed(feed, settings) }
     let given = PassOptions(encoded: expected.options ?? "")
     var others = given.changing(settings.options).map(\.rawValue)
@@ -29,16 +29,10 @@ extension Agent {
   }
 
   private func refuseOtherFeed(_ feed: String, _ settings: MirrorSettings) throws(ControlFailure) {
-    do throws(PassFailure) {
-      let directory = parts.tarn.workingDirectory
-      let own = try FeedText.parse(settings.feed, workingDirectory: directory).text
-      guard
-        try FeedText.parse(feed, workingDirectory: directory).text.utf8
-          .elementsEqual(own.utf8) == false
-      else { return }
-    } catch {
-      throw ControlFailure(error)
+    let (own, other) = try ControlFailure.translating {
+      (try parts.tarn.feedText(settings.feed), try parts.tarn.feedText(feed))
     }
+    guard !other.utf8.elementsEqual(own.utf8) else { return }
     throw ControlFailure(
       .usage, code: "other-feed",
       "the agent keeps \(Printable.escape(settings.folder)) as '\(settings.name)', which follows "

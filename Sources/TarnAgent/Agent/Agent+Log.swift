@@ -29,20 +29,6 @@ extension Agent {
     shared.mirrors.values.lazy.flatMap(\.works).map { $0.told + Self.progressPause }.min()
   }
 
-  /// Why a transfer of a pass is tried again: kept for the status, and told at first and once a minute while that goes on.
-  func tellTrouble(_ trouble: PassTrouble, of name: String, _ number: UInt64, _ fields: Logger.Metadata) {
-    let now = parts.clock.monotonic()
-    var isDue = false
-    shared.withLock { shared in
-      shared.mirrors[name]?.change(number) { work in
-        work.trouble = trouble
-        isDue = work.toldTrouble.map { now >= $0 + Self.progressPause } ?? true
-        if isDue { work.toldTrouble = now }
-      }
-    }
-    parts.log.tell(isDue ? .notice : .debug, trouble.text(now: moment.wall), fields)
-  }
-
   /// How far passes are that have been at work for a minute since the log last told.
   func tellProgress() {
     let now = parts.clock.monotonic()

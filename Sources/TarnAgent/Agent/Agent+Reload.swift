@@ -66,7 +66,7 @@ extension Agent {
       shared.state.setMostPasses(settings.limits.passes)
       shared.rejected = []
       shared.needRestart = changes.needRestart
-      shared.settingsRead = Timestamp(nanoseconds: parts.clock.now())
+      shared.settingsRead = moment.wall
       if changes.limits { shared.limit = nil }
     }
     if changes.agent, !parts.keepsLogForm {
@@ -107,7 +107,7 @@ extension Agent {
 
   /// The rates that hold now: of all mirrors together, and of each at work.
   func setRates() {
-    let now = Timestamp(nanoseconds: parts.clock.now())
+    let now = moment.wall
     let rules = schedules.local
     let (limit, rates) = shared.withLock { shared in
       (
@@ -121,7 +121,7 @@ extension Agent {
 
   /// When the rate of the settings, or of a mirror, changes next.
   func nextRateChange(_ shared: Shared) -> Timestamp? {
-    let now = Timestamp(nanoseconds: parts.clock.now())
+    let now = moment.wall
     let rules = schedules.local
     let limits = shared.running.settings.limits
     let tables = [RateTimetable(limits.rates, standard: limits.rate)] + shared.mirrors.values.map(\.rates)

@@ -4,22 +4,12 @@ import TarnRuntime
 
 /// How far a pass has come, and since when it has come no further.
 struct PassPace: Sendable {
-  private struct Mark: Equatable {
-    var phase: PassEvent.Phase
-    var entries: Int
-    var files: Int
-    var bytes: UInt64
-  }
-
-  private var mark: Mark
-  private var since: Instant
+  private let mark: (phase: PassEvent.Phase, entries: Int, files: Int, bytes: UInt64)
+  private let since: Instant
 
   init(_ snapshot: PassProgress.Snapshot, before: PassPace?, now: Instant) {
-    let mark = Mark(
-      phase: snapshot.phase, entries: snapshot.entriesRead, files: snapshot.filesDone,
-      bytes: snapshot.bytesDone)
+    mark = (snapshot.phase, snapshot.entriesRead, snapshot.filesDone, snapshot.bytesDone)
     since = if let before, before.mark == mark { before.since } else { now }
-    self.mark = mark
   }
 
   /// It waits for a server for a second or longer: only then nothing happens in these phases.

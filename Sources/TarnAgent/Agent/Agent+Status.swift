@@ -8,11 +8,19 @@ import TarnTransfer
 
 extension Agent {
   package func status(mirrors: [String], problemLimit: Int) throws(ControlFailure) -> StatusAnswer {
-    var names: [String] = []
-    for mirror in mirrors { names.append(try find(mirror)) }
-    if mirrors.isEmpty { names = shared.withLock { $0.mirrors.keys.sorted() } }
+    let names = try places(of: mirrors).map(\.name)
     return StatusAnswer(
       agent: document(), mirrors: names.compactMap { document(of: $0, problemLimit: problemLimit) })
+  }
+
+  /// The mirrors that are meant: all where none is named.
+  private func places(of mirrors: [String]) throws(ControlFailure) -> [Tarn.Place] {
+    let named = try mirrors.map { mirror throws(ControlFailure) in try find(mirror) }
+    return shared.withLock { shared in
+      (named.isEmpty ? shared.mirrors.keys.sorted() : named).compactMap { name in
+        shared.mirrors[name].map { (name: name, folder: $0.settings.folder, state: $0.settings.state) }
+      }
+    }
   }
 
   /// How the agent itself is.
@@ -33,7 +41,7 @@ extension Agent {
       document.rateLimit = rateLimit(shared)
       document.restingHosts = transfers.resting.map { resting in
         var host = AgentDocument.RestingHost(
-          host: resting.host, until: (resting.until ?? Timestamp(nanoseconds: parts.clock.now())).rfc3339)
+          host: resting.host, until: (resting.until ?? moment.wall).rfc3339)
         host.asked = resting.isAsked
         host.askedUntil = resting.askedUntil?.rfc3339
         host.mirrors = resting.mirrors
@@ -48,7 +56,7 @@ extension Agent {
 
   /// Bytes per second over all mirrors now; nil for no limit.
   func rateLimit(_ shared: Shared) -> UInt64? {
-    let now = Timestamp(nanoseconds: parts.clock.now())
+    let now = moment.wall
     if let limit = shared.limit, limit.until.map({ now < $0 }) ?? true { return limit.rate }
     let limits = shared.running.settings.limits
     return RateTimetable(limits.rates, standard: limits.rate).limit(at: now, in: schedules.local)
@@ -151,35 +159,20 @@ extension Agent {
   package func events(
     after cursor: String?, mirrors: [String], limit: Int
   ) throws(ControlFailure) -> EventPage {
-    let place: EventCursor
-    if let cursor {
-      guard let read = EventCursor(cursor) else {
-        throw ControlFailure(
-          .usage, code: "bad-cursor", "'\(Printable.escape(cursor))' is no place in the journal",
-          hint: "give what an earlier answer had as its cursor, or leave it out for the oldest event")
-      }
-      place = read
-    } else {
-      place = EventCursor()
+    guard let place = cursor.map({ EventCursor($0) }) ?? EventCursor() else {
+      throw ControlFailure(
+        .usage, code: "bad-cursor", "'\(Printable.escape(cursor ?? ""))' is no place in the journal",
+        hint: "give what an earlier answer had as its cursor, or leave it out for the oldest event")
     }
-    var names: [String] = []
-    for mirror in mirrors { names.append(try find(mirror)) }
-    let wanted = names.isEmpty ? shared.withLock { $0.mirrors.keys.sorted() } : names
+    let wanted = try places(of: mirrors)
     guard place.number == 0 || wanted.count == 1 else {
       throw ControlFailure(
         .usage, code: "bad-cursor",
         "\(place.number) is the number of an event of one mirror, and \(wanted.count) are asked",
         hint: "name the mirror, or give what an earlier answer had as its cursor")
     }
-    let folders = shared.withLock { shared in
-      wanted.compactMap { name in
-        shared.mirrors[name].map { (name: name, folder: $0.settings.folder, state: $0.settings.state) }
-      }
-    }
-    do throws(PassFailure) {
-      return try parts.tarn.events(of: folders, after: place, limit: min(max(limit, 1), 1000))
-    } catch {
-      throw ControlFailure(error)
+    return try ControlFailure.translating {
+      try parts.tarn.events(of: wanted, after: place, limit: min(max(limit, 1), 1000))
     }
   }
 
@@ -188,13 +181,7 @@ extension Agent {
   }
 
   package func eventsEnd() throws(ControlFailure) -> String {
-    let folders = shared.withLock { shared in
-      shared.mirrors.map { (name: $0.key, folder: $0.value.settings.folder, state: $0.value.settings.state) }
-    }
-    do throws(PassFailure) {
-      return try parts.tarn.eventsEnd(of: folders)
-    } catch {
-      throw ControlFailure(error)
-    }
+    let all = try places(of: [])
+    return try ControlFailure.translating { try parts.tarn.eventsEnd(of: all) }
   }
 }

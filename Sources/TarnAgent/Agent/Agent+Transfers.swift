@@ -17,7 +17,7 @@ extension Agent {
       throw ControlFailure(
         .usage, code: "bad-path", "'\(Printable.escape(bytes))' is no path: \(error.reason)")
     }
-    guard let steering = shared.withLock({ $0.mirrors[name]?.steering }) else { throw Self.gone(name) }
+    let steering = try mirror(name).steering
     let target = "\(name):\(path.printable)"
     let words: (done: String, wasSo: String)
     let order: PassSteering.Order
@@ -43,12 +43,12 @@ extension Agent {
         .usage, code: "not-of-a-path", "\(command.verb.rawValue) is of whole mirrors here",
         hint: "name the mirror alone: \(name)")
     }
-    if order == .retry { try refusePaused(path, steering, target) }
-    if order == .retry { budget.tryNow(mirror: name) }
-    switch steering.give(order, path) {
-    case .done: return try kept(ControlAnswer(words.done), order)
-    case .wasSo: return try kept(ControlAnswer(words.wasSo, wasSo: true), order)
-    case .notThere:
+    if order == .retry {
+      try refusePaused(path, steering, target)
+      budget.tryNow(mirror: name)
+    }
+    let given = steering.give(order, path)
+    if given == .notThere {
       if order == .retry, let answer = try retryLater(name, path, target) { return answer }
       throw ControlFailure(
         .notFound, code: "no-such-transfer", "\(target) is not being transferred",
@@ -56,13 +56,9 @@ extension Agent {
           "tarn status --watch \(name) shows what is, tarn explain \(name) \(ShellWord.quote(bytes: bytes)) why not"
       )
     }
-  }
-
-  /// Of the orders for one transfer a pause alone outlives the agent.
-  private func kept(
-    _ answer: ControlAnswer, _ order: PassSteering.Order
-  ) throws(ControlFailure) -> ControlAnswer {
-    order == .pause ? try keep(answer) : answer
+    let answer = ControlAnswer(given == .done ? words.done : words.wasSo, wasSo: given == .wasSo)
+    // Of the orders for one transfer a pause alone outlives the agent.
+    return order == .pause ? try keep(answer) : answer
   }
 
   private func refusePaused(
@@ -83,7 +79,7 @@ extension Agent {
     if steering.give(.retry, path) == .done {
       return try keep(ControlAnswer("\(target) goes on, in the pass at work"))
     }
-    guard let mirror = shared.withLock({ $0.mirrors[name] }) else { throw Self.gone(name) }
+    let mirror = try mirror(name)
     if !mirror.works.isEmpty, state(of: path, mirror.settings) == "pending" {
       return try keep(ControlAnswer("\(target) goes on: it waits for its turn in the pass at work"))
     }
@@ -96,9 +92,9 @@ extension Agent {
   private func retryLater(
     _ name: String, _ path: RelativePath, _ target: String
   ) throws(ControlFailure) -> ControlAnswer? {
-    guard let settings = shared.withLock({ $0.mirrors[name]?.settings }) else { throw Self.gone(name) }
-    let state = state(of: path, settings)
-    let isAtWork = shared.withLock { $0.mirrors[name]?.works.isEmpty == false }
+    let mirror = try mirror(name)
+    let state = state(of: path, mirror.settings)
+    let isAtWork = !mirror.works.isEmpty
     if state == "pending", isAtWork {
       return ControlAnswer("\(target) waits for its turn in the pass at work", wasSo: true)
     }

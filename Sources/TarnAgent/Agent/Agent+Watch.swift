@@ -1,8 +1,8 @@
-import Glibc
 import Logging
 import TarnConfig
 import TarnCore
 import TarnEngine
+import TarnFolder
 import TarnRuntime
 import TarnWatch
 
@@ -68,13 +68,6 @@ struct WatchedMirror: Sendable {
   }
 }
 
-extension Agent.Parts {
-  /// The agent watches its folders, by `tarn-watch`.
-  package mutating func watchFolders() {
-    makeWatcher = { receiver in try WatcherProcess(receiver: receiver) }
-  }
-}
-
 /// The watched folders: news of them, and the repairs that follow.
 extension Agent {
   // MARK: - Which are watched
@@ -84,36 +77,30 @@ extension Agent {
     guard let watcher = watcher.withLock({ $0 }) else { return }
     let now = parts.clock.monotonic()
     let (gone, new) = shared.withLock { shared -> ([WatchID], [(WatchID, MirrorSettings)]) in
-      var gone: [WatchID] = []
-      var new: [(WatchID, MirrorSettings)] = []
-      for (name, watched) in shared.watched {
-        let settings = shared.mirrors[name]?.settings
-        // One that is removed ends its pass unwatched: another may have its folder from now on.
-        if let settings, shared.state.isKnown(name), settings.watches, !settings.isDryRun,
-          settings.folder == watched.folder,
-          Self.pace(settings) == watched.pace
-        {
-          continue
-        }
-        gone.append(watched.id)
+      // One that is removed ends its pass unwatched: another may have its folder from now on.
+      let wanted = shared.mirrors.mapValues(\.settings).filter { name, settings in
+        settings.watches && !settings.isDryRun && shared.state.isKnown(name)
+      }
+      let gone = shared.watched.filter { name, watched in
+        wanted[name].map { $0.folder != watched.folder || Self.pace($0) != watched.pace } ?? true
+      }
+      for (name, watched) in gone {
         shared.watched[name] = nil
         shared.watchNames[watched.id] = nil
       }
-      for (name, mirror) in shared.mirrors
-      where mirror.settings.watches && !mirror.settings.isDryRun && shared.watched[name] == nil
-        && shared.state.isKnown(name)
-      {
+      var new: [(WatchID, MirrorSettings)] = []
+      for (name, settings) in wanted where shared.watched[name] == nil {
         shared.lastWatch += 1
-        let (id, pace) = (WatchID(shared.lastWatch), Self.pace(mirror.settings))
+        let (id, pace) = (WatchID(shared.lastWatch), Self.pace(settings))
         let book = WatchState(
           isWatched: true, hasJournal: false, pace: pace, now: now, random: parts.random.unit())
-        let watched = WatchedMirror(id: id, folder: mirror.settings.folder, pace: pace, book: book)
+        let watched = WatchedMirror(id: id, folder: settings.folder, pace: pace, book: book)
         watched.ownWrites.setOnDoubt { [weak self] path in self?.receive(WatchNews(id, .dirty(path))) }
         shared.watched[name] = watched
         shared.watchNames[id] = name
-        new.append((id, mirror.settings))
+        new.append((id, settings))
       }
-      return (gone, new)
+      return (gone.values.map(\.id), new)
     }
     for id in gone { watcher.forget(id) }
     for (id, settings) in new {
@@ -149,11 +136,11 @@ extension Agent {
       }
     }
     guard let (name, folder, ownWrites) = known else { return }
-    if case .dirty(let path) = news.event, ownWrites.isOwn(path, look: { Self.look($0, in: folder) }) {
+    if case .dirty(let path) = news.event, ownWrites.isOwn(path, look: { LocalFolder.look($0, in: folder) }) {
       return
     }
     let now = parts.clock.monotonic()
-    let when = Timestamp(nanoseconds: parts.clock.now())
+    let when = moment.wall
     let random = parts.random.unit()
     let (isSooner, notes) = shared.withLock { shared -> (Bool, [WatchState.Note]) in
       guard shared.watched[name]?.id == news.id else { return (false, []) }
@@ -168,29 +155,6 @@ extension Agent {
         .of(mirror: name, code: note.code))
     }
     if isSooner { wake() }
-  }
-
-  /// What stands at a path, as `FolderPort.look` has it; nil also for what cannot be looked at.
-  private static func look(_ path: RelativePath, in folder: String) -> (Present, permissions: UInt32)? {
-    var status = stat()
-    let bytes = (Array(folder.utf8) + [UInt8(ascii: "/")] + path.bytes + [0]).map { CChar(bitPattern: $0) }
-    guard lstat(bytes, &status) == 0,
-      let modified = Timestamp(
-        seconds: Int64(status.st_mtim.tv_sec), nanoseconds: Int64(status.st_mtim.tv_nsec)),
-      let changed = Timestamp(
-        seconds: Int64(status.st_ctim.tv_sec), nanoseconds: Int64(status.st_ctim.tv_nsec))
-    else { return nil }
-    let identity = FileIdentity(
-      device: UInt64(status.st_dev), inode: UInt64(status.st_ino), size: UInt64(status.st_size),
-      modified: modified, changed: changed)
-    let kind: Present.Kind =
-      switch status.st_mode & S_IFMT {
-      case S_IFREG: .regular
-      case S_IFDIR: .directory
-      case S_IFLNK: .symbolicLink
-      default: .special
-      }
-    return (Present(path: path, kind: kind, identity: identity), UInt32(status.st_mode & 0o7777))
   }
 
   // MARK: - Repairs

@@ -1,12 +1,13 @@
 import Glibc
 package import Logging
 package import TarnConfig
-package import TarnCore
+import TarnCore
 package import TarnEngine
 package import TarnRuntime
 import TarnSchedule
 import TarnServer
 import TarnTransfer
+import TarnWatch
 
 /// The long-running agent: settings, schedules, one pass per mirror at a time. What it decides is in `AgentState`; here it is
 /// carried out.
@@ -26,9 +27,6 @@ package final class Agent: Sendable {
     package var keepsLogForm = false
     package var clock: any Clock = SystemClock()
     package var random: any RandomSource = SystemRandom()
-    /// Makes the watcher of the folders, which tells its news; nil where nobody watches.
-    package var makeWatcher:
-      (@Sendable (_ receiver: @escaping @Sendable (WatchNews) -> Void) throws -> any Watching)?
     /// The process's environment, for what systemd says in it.
     package var environment: [String: String]
 
@@ -85,7 +83,7 @@ package final class Agent: Sendable {
   let notifier: ServiceNotifier
   let shared: LockedCondition<Shared>
   /// While the loop runs.
-  let watcher = Locked<(any Watching)?>(nil)
+  let watcher = Locked<WatcherProcess?>(nil)
   /// Once it answers.
   let server = Locked<ControlServer?>(nil)
   /// One reload at a time, and one save.
@@ -195,9 +193,8 @@ package final class Agent: Sendable {
   }
 
   private func startWatching() {
-    guard let make = parts.makeWatcher else { return }
     do {
-      let made = try make { [weak self] in self?.receive($0) }
+      let made = try WatcherProcess { [weak self] in self?.receive($0) }
       watcher.withLock { $0 = made }
     } catch {
       parts.log.tell(.error, "no folder is watched: \(PassFailure(translating: error).message)")
@@ -273,7 +270,7 @@ package final class Agent: Sendable {
 
   /// With a rate of its own, for as long as it is at work.
   func work(_ run: UInt64, of mirror: AgentMirror?, _ progress: PassProgress, _ stop: StopFlag) -> AgentWork {
-    let now = Timestamp(nanoseconds: parts.clock.now())
+    let now = moment.wall
     let rate = mirror?.rates.limit(at: now, in: schedules.local)
     return AgentWork(
       run: run, progress: progress, stop: stop, rateControl: RateControl(rate),
@@ -381,17 +378,15 @@ package final class Agent: Sendable {
       var mirror = AgentMirror(settings)
       mirror.priority = kept?.priority ?? .normal
       let old = shared.mirrors[settings.name]
-      if let old, old.isIn(settings.folder) {
-        mirror.steering = old.steering
-      } else {
-        mirror.steering = PassSteering(paused: Set(kept?.pausedPaths ?? []))
-      }
+      mirror.steering =
+        old.flatMap { $0.isIn(settings.folder) ? $0.steering : nil }
+        ?? PassSteering(paused: Set(kept?.pausedPaths ?? []))
       mirror.failure = kept?.failure
       mirror.approved = kept?.approved
       // A pass that still ends belongs to the mirror that had the name before.
-      mirror.work = shared.mirrors[settings.name]?.work
-      mirror.repairs = shared.mirrors[settings.name]?.repairs ?? []
-      mirror.withdrawn = shared.mirrors[settings.name]?.withdrawn
+      mirror.work = old?.work
+      mirror.repairs = old?.repairs ?? []
+      mirror.withdrawn = old?.withdrawn
       shared.mirrors[settings.name] = mirror
       budget.setPriority(TransferPriority(mirror.priority), mirror: settings.name)
       budget.remember(kept?.wishes ?? [], mirror: settings.name)
@@ -403,18 +398,13 @@ package final class Agent: Sendable {
 
   /// What the ledger says of the last pass, whoever made it, and what the last agent remembers.
   func history(of settings: MirrorSettings, _ kept: AgentRecord.Mirror?) -> RunSchedule.History {
-    var history = RunSchedule.History()
-    history.since = kept?.since
-    history.lastOutcome = kept?.outcome
-    history.failures = kept?.failures ?? 0
-    history.heldUntil = kept?.heldUntil
-    history.isHeldByFeed = kept?.isHeldByFeed ?? false
-    let facts = parts.tarn.lastPass(folder: settings.folder, state: settings.state)
+    var history = kept?.history ?? RunSchedule.History()
+    let recorded = parts.tarn.history(folder: settings.folder, state: settings.state)
     // Of a mirror that was not the agent's only its folder tells.
-    history.wasCutShort = kept?.wasCutShort ?? facts.wasCutShort
-    history.lastAttempt = [facts.attempt, kept?.lastAttempt].compactMap { $0 }.max()
-    history.lastSuccess = facts.success
-    if let success = facts.success, let attempt = kept?.lastAttempt, success > attempt {
+    if kept == nil { history.wasCutShort = recorded.wasCutShort }
+    history.lastAttempt = [recorded.lastAttempt, history.lastAttempt].compactMap(\.self).max()
+    history.lastSuccess = recorded.lastSuccess
+    if let success = recorded.lastSuccess, let attempt = kept?.history.lastAttempt, success > attempt {
       // Somebody synced by hand since.
       history.failures = 0
       history.lastOutcome = .succeeded
@@ -444,13 +434,8 @@ package final class Agent: Sendable {
         kept.feed = mirror.settings.feed
         kept.isPaused = shared.state.isPaused(name)
         kept.priority = mirror.priority
-        kept.failures = history.failures
-        kept.outcome = history.lastOutcome
-        kept.since = history.since
-        kept.wasCutShort = history.wasCutShort
-        kept.heldUntil = history.heldUntil
-        kept.isHeldByFeed = history.isHeldByFeed
-        kept.lastAttempt = history.lastAttempt
+        kept.history = history
+        kept.history.lastSuccess = nil
         kept.failure = mirror.failure
         kept.approved = mirror.approved
         kept.pausedPaths = mirror.steering.paused.sorted()

@@ -17,13 +17,9 @@ final class AgentLock: Sendable {
     TextFile.makeDirectories(directory)
     let path = directory + "/agent.lock"
     let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else {
-      warn(warning(path, errno))
-      return nil
-    }
-    if flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+    if descriptor < 0 || flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
       let error = errno
-      close(descriptor)
+      if descriptor >= 0 { close(descriptor) }
       guard error == EWOULDBLOCK else {
         warn(warning(path, error))
         return nil

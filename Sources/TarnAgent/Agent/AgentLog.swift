@@ -34,7 +34,7 @@ package final class LogOutput: Sendable {
     self.form = Locked(form)
     self.clock = clock
     self.journal = journal ?? Self.journalSocket
-    self.write = write ?? { bytes in Self.writeAll(bytes) }
+    self.write = write ?? { TextFile.writeAll($0, to: STDERR_FILENO) }
   }
 
   /// The form that fits where standard error leads: the journal when systemd says that it is connected to it.
@@ -63,7 +63,7 @@ package final class LogOutput: Sendable {
   package func set(_ form: Form) { self.form.withLock { $0 = form } }
 
   /// - Parameter message: escaped here; one line.
-  fileprivate func write(_ level: Logger.Level, _ message: String, _ fields: LogFields) {
+  fileprivate func write(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata) {
     let text = (fields.mirror.map { "\(Printable.escape($0)): " } ?? "") + Message.safe(message)
     switch form.withLock({ $0 }) {
     case .text: line("\(now) \(level == .info ? "" : "\(level.rawValue): ")\(text)")
@@ -81,7 +81,7 @@ package final class LogOutput: Sendable {
   private func line(_ text: String) { write(Array("\(text)\n".utf8)) }
 
   /// Fields of the journal's native protocol: `NAME=value` lines, for no value has a line end.
-  private static func entry(_ level: Logger.Level, _ message: String, _ fields: LogFields) -> [UInt8] {
+  private static func entry(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata) -> [UInt8] {
     var lines = ["MESSAGE=\(message)", "PRIORITY=\(level.priority)", "SYSLOG_IDENTIFIER=tarn"]
     if let mirror = fields.mirror { lines.append("TARN_MIRROR=\(Printable.escape(mirror))") }
     if let code = fields.code { lines.append("TARN_CODE=\(Printable.escape(code))") }
@@ -89,7 +89,7 @@ package final class LogOutput: Sendable {
     return Array((lines.joined(separator: "\n") + "\n").utf8)
   }
 
-  private func json(_ level: Logger.Level, _ message: String, _ fields: LogFields) -> String {
+  private func json(_ level: Logger.Level, _ message: String, _ fields: Logger.Metadata) -> String {
     let pairs: [(String, String?)] = [
       ("schema", "tarn-log/1"), ("time", now), ("level", level.rawValue), ("mirror", fields.mirror),
       ("code", fields.code), ("path", fields.path), ("message", message),
@@ -104,32 +104,14 @@ package final class LogOutput: Sendable {
   private static func jsonText(_ text: String) -> String {
     text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
   }
-
-  private static func writeAll(_ bytes: [UInt8]) {
-    var rest = bytes[...]
-    while !rest.isEmpty {
-      let count = rest.withUnsafeBytes { Glibc.write(STDERR_FILENO, $0.baseAddress, $0.count) }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return }
-      rest = rest.dropFirst(count)
-    }
-  }
 }
 
 /// Which mirror, which path, which code: what a journal can be searched by.
-struct LogFields {
-  private let metadata: Logger.Metadata
-
-  init(_ metadata: Logger.Metadata) {
-    self.metadata = metadata
-  }
-
-  var mirror: String? { metadata["mirror"]?.description }
-  var code: String? { metadata["code"]?.description }
-  var path: String? { metadata["path"]?.description }
-}
-
 extension Logger.Metadata {
+  fileprivate var mirror: String? { self["mirror"]?.description }
+  fileprivate var code: String? { self["code"]?.description }
+  fileprivate var path: String? { self["path"]?.description }
+
   static func of(mirror: String? = nil, code: String? = nil, path: String? = nil) -> Logger.Metadata {
     let fields = [("mirror", mirror), ("code", code), ("path", path)]
     return Dictionary(
@@ -164,7 +146,7 @@ private struct OutputHandler: LogHandler {
 
   func log(event: LogEvent) {
     let fields = metadata.merging(event.metadata ?? [:]) { $1 }
-    output.write(event.level, event.message.description, LogFields(fields))
+    output.write(event.level, event.message.description, fields)
   }
 }
 

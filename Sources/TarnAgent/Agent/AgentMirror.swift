@@ -41,7 +41,10 @@ struct AgentMirror: Sendable {
   /// Why the last pass did not do its work; nil when it did.
   var failure: PassFault?
   /// The rate that the settings ask for by the time of day.
-  private(set) var rates: RateTimetable
+  var rates: RateTimetable {
+    RateTimetable(
+      settings.rates, standard: settings.options.last(.limitRate).flatMap { Units.rate($0) ?? nil })
+  }
   /// A held plan that may go ahead as soon as no pass is at work.
   var approved: String?
   /// What was last said of another process that holds the folder; nil once the agent has it again.
@@ -54,29 +57,20 @@ struct AgentMirror: Sendable {
 
   /// Changes what is at work under a number.
   mutating func change(_ run: UInt64, _ body: (inout AgentWork) -> Void) {
-    if work?.run == run {
-      work.map { known in
-        var known = known; body(&known); work = known
-      }
+    if var known = work, known.run == run {
+      body(&known)
+      work = known
+    } else if let index = repairs.firstIndex(where: { $0.run == run }) {
+      body(&repairs[index])
     }
-    if let index = repairs.firstIndex(where: { $0.run == run }) { body(&repairs[index]) }
   }
 
-  init(_ settings: MirrorSettings) {
-    self.settings = settings
-    rates = Self.rates(settings)
-  }
-
-  private static func rates(_ settings: MirrorSettings) -> RateTimetable {
-    let standard = settings.options.last(.limitRate).flatMap { Units.rate($0) ?? nil }
-    return RateTimetable(settings.rates, standard: standard)
-  }
+  init(_ settings: MirrorSettings) { self.settings = settings }
 
   /// The same mirror by other settings. What was said of its files holds only in the same folder.
   func with(_ settings: MirrorSettings) -> AgentMirror {
     var mirror = self
     mirror.settings = settings
-    mirror.rates = Self.rates(settings)
     if !follows(settings.feed) { mirror.failure = nil }
     guard !isIn(settings.folder) else { return mirror }
     mirror.steering = PassSteering()
@@ -166,8 +160,8 @@ extension Tarn {
   ) throws(PassFailure) -> StatusDocument {
     var document = try status(of: settings, problemLimit: problemLimit)
     if let kept = directory.map(AgentRecord.read)?.mirror(settings, among: names) {
-      document.take(attempt: kept.lastAttempt, failure: kept.failure?.message)
-      document.take(askedUntil: kept.heldUntil, now: now)
+      document.take(attempt: kept.history.lastAttempt, failure: kept.failure?.message)
+      document.take(askedUntil: kept.history.heldUntil, now: now)
       if kept.isPaused, document.process == nil { document.state = "paused" }
     }
     return document

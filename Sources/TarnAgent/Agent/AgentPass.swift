@@ -16,19 +16,16 @@ struct AgentPass: Sendable {
   private var request: SyncRequest {
     var request = SyncRequest(mirror.settings, credentials: agent.parts.paths.credentials)
     request.recreate = mirror.recreates
-    request.agent = AgentContext(
-      rates: mirror.works.first { $0.run == number }?.rateControl, steering: mirror.steering,
-      keepEvents: agent.settings.agent.keepEvents, watched: watchedFolder)
-    return request
-  }
-
-  /// nil when nobody watches the folder.
-  private var watchedFolder: WatchedFolder? {
     let name = mirror.settings.name
-    guard let ownWrites = agent.shared.withLock({ $0.watched[name]?.ownWrites }) else { return nil }
-    return WatchedFolder(
-      ownWrites: ownWrites,
-      isAsLeft: { [agent] in agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true } })
+    var context = AgentContext(
+      rates: mirror.works.first { $0.run == number }?.rateControl, steering: mirror.steering,
+      keepEvents: agent.settings.agent.keepEvents)
+    context.ownWrites = agent.shared.withLock { $0.watched[name]?.ownWrites }
+    if context.ownWrites != nil {
+      context.isAsLeft = { [agent] in agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true } }
+    }
+    request.agent = context
+    return request
   }
 
   /// - Parameter looked: called once it has looked at the folder, if something is to be brought: with what that took.
@@ -109,65 +106,53 @@ struct AgentObserver: PassObserver {
   let number: UInt64
 
   func pass(_ event: PassEvent) {
-    let log = agent.parts.log
-    var fields = Logger.Metadata.of(mirror: mirror)
     switch event {
     case .phase(let phase):
-      tell(trouble: nil)
+      change { $0.trouble = nil }
       agent.watchIfMissing(mirror)
       // Another repair may look now, and a host that was waited for has answered.
       agent.wake()
-      log.tell(.debug, phase.rawValue, fields)
+      log(.debug, phase.rawValue)
     case .planned(let report):
       agent.begunJournal(mirror)
-      agent.shared.withLock { $0.mirrors[mirror]?.change(number) { $0.hasLooked = true } }
+      change { $0.hasLooked = true }
       agent.wake()
-      if report.counts.planned > 0 { log.tell(.info, PassWords.planned(report), fields) }
+      if report.counts.planned > 0 { log(.info, PassWords.planned(report)) }
       return
     case .action: return
     case .done(let code, let path, let bytes):
-      fields["code"] = .string(code)
-      fields["path"] = .string(path.printable)
-      tell(trouble: nil)
-      log.tell(.debug, "\(code) \(path.printable) (\(Units.show(bytes)))", fields)
+      change { $0.trouble = nil }
+      log(.debug, "\(code) \(path.printable) (\(Units.show(bytes)))", code: code, path: path.printable)
     case .problem(let problem):
-      fields["code"] = .string(problem.code)
-      fields["path"] = .string(Printable.escape(problem.name))
-      log.tell(
-        .warning, "\(problem.kind.rawValue): \(Printable.escape(problem.name)): \(problem.message)", fields)
+      let name = Printable.escape(problem.name)
+      log(.warning, "\(problem.kind.rawValue): \(name): \(problem.message)", code: problem.code, path: name)
     case .retrying(let path, let message, let seconds):
-      fields["path"] = .string(path.printable)
-      agent.tellTrouble(
-        PassTrouble(message, pause: seconds, now: agent.moment.wall), of: mirror, number, fields)
+      let trouble = PassTrouble(message, pause: seconds, now: agent.moment.wall)
+      let now = agent.parts.clock.monotonic()
+      // At first, and once a minute while that goes on.
+      var isDue = false
+      change { work in
+        work.trouble = trouble
+        isDue = work.toldTrouble.map { now >= $0 + Agent.progressPause } ?? true
+        if isDue { work.toldTrouble = now }
+      }
+      log(isDue ? .notice : .debug, trouble.text(now: agent.moment.wall), path: path.printable)
     case .feedRetrying(let message, let seconds, let isAsked):
       // Also where a redirect led to another host.
       if isAsked { agent.setAsked(mirror, seconds) }
       let trouble = PassTrouble(message, pause: seconds, now: agent.moment.wall)
-      fields["code"] = .string("feed-retry")
-      tell(trouble: trouble)
-      log.tell(.notice, trouble.text(now: agent.moment.wall), fields)
-    case .notice(let code, let message):
-      fields["code"] = .string(code)
-      log.tell(.notice, message, fields)
+      change { $0.trouble = trouble }
+      log(.notice, trouble.text(now: agent.moment.wall), code: "feed-retry")
+    case .notice(let code, let message): log(.notice, message, code: code)
     }
     agent.tellListeners()
   }
 
-  private func tell(trouble: PassTrouble?) {
-    agent.shared.withLock { $0.mirrors[mirror]?.change(number) { $0.trouble = trouble } }
+  private func log(_ level: Logger.Level, _ message: String, code: String? = nil, path: String? = nil) {
+    agent.parts.log.tell(level, message, .of(mirror: mirror, code: code, path: path))
   }
-}
 
-/// The files that hold secrets of the settings, looked at again when they are used.
-enum SecretFiles {
-  /// - Throws: `configuration` for a file that others can read by now.
-  static func refuseExposed(_ paths: [String]) throws(PassFailure) {
-    for path in paths {
-      guard let status = TextFile.status(path), SecretPlace.isExposed(mode: status.st_mode) else { continue }
-      throw PassFailure(
-        .configuration, code: "secret-exposed",
-        "\(Printable.escape(path)) holds a secret, and others can read it",
-        hint: "chmod 600 \(ShellWord.quote(path))")
-    }
+  private func change(_ body: (inout AgentWork) -> Void) {
+    agent.shared.withLock { $0.mirrors[mirror]?.change(number, body) }
   }
 }

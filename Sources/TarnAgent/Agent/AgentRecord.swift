@@ -16,15 +16,8 @@ struct AgentRecord: Equatable, Sendable {
     var feed: String?
     var isPaused = false
     var priority = ControlCommand.Priority.normal
-    var failures = 0
-    var outcome: RunSchedule.Outcome?
-    var since: Timestamp?
-    var lastAttempt: Timestamp?
-    /// As in the history of its schedule.
-    var heldUntil: Timestamp?
-    var isHeldByFeed = false
-    /// A pass was at work, as far as the record knows.
-    var wasCutShort = false
+    /// But for the last success, which the ledger knows.
+    var history = RunSchedule.History()
     /// Why the last pass did not do its work; for mirrors without a ledger yet.
     var failure: PassFault?
     /// The held plan that was approved while a pass was at work.
@@ -39,7 +32,7 @@ struct AgentRecord: Equatable, Sendable {
       guard self.folder.utf8.elementsEqual(folder.utf8) else { return nil }
       var kept = self
       if let known = self.feed, !known.utf8.elementsEqual(feed.utf8) {
-        (kept.failures, kept.heldUntil, kept.failure) = (0, nil, nil)
+        (kept.history.failures, kept.history.heldUntil, kept.failure) = (0, nil, nil)
       }
       return kept
     }
@@ -69,24 +62,24 @@ struct AgentRecord: Equatable, Sendable {
   /// A line per mirror: its name, then `key=value`, parted by tabs.
   var text: String {
     let lines = mirrors.sorted { $0.key < $1.key }.map { name, mirror in
-      let pairs: [(String, String?)] = [
+      let history = mirror.history
+      let single: [(String, String?)] = [
         ("folder", mirror.folder), ("feed", mirror.feed), ("paused", mirror.isPaused ? "yes" : nil),
         ("priority", mirror.priority == .normal ? nil : mirror.priority.rawValue),
-        ("failures", mirror.failures == 0 ? nil : String(mirror.failures)),
-        ("outcome", mirror.outcome?.rawValue), ("since", mirror.since.map { String($0.nanoseconds) }),
-        ("attempt", mirror.lastAttempt.map { String($0.nanoseconds) }),
-        ("held-until", mirror.heldUntil.map { String($0.nanoseconds) }),
-        ("held-by", mirror.isHeldByFeed ? "feed" : nil), ("cut-short", mirror.wasCutShort ? "yes" : nil),
+        ("failures", history.failures == 0 ? nil : String(history.failures)),
+        ("outcome", history.lastOutcome?.rawValue), ("since", history.since.map { String($0.nanoseconds) }),
+        ("attempt", history.lastAttempt.map { String($0.nanoseconds) }),
+        ("held-until", history.heldUntil.map { String($0.nanoseconds) }),
+        ("held-by", history.isHeldByFeed ? "feed" : nil), ("cut-short", history.wasCutShort ? "yes" : nil),
         ("failure", mirror.failure?.message),
         ("failure-of", mirror.failure?.isOfFolder == true ? "folder" : nil), ("approved", mirror.approved),
       ]
+      // The bytes of paths may be none of a text's.
+      let pairs =
+        single + mirror.pausedPaths.map { ("path", Base64.encode($0.bytes)) }
+        + mirror.wishes.map { ("host", "\($0.until.nanoseconds) \($0.host)") }
       let fields = pairs.compactMap { key, value in value.map { "\(key)=\(EscapedLine.escape($0))" } }
-      // Their bytes may be none of a text's.
-      let paths = mirror.pausedPaths.map { "path=" + Base64.encode($0.bytes) }
-      let wishes = mirror.wishes.map { wish in
-        "host=" + EscapedLine.escape("\(wish.until.nanoseconds) \(wish.host)")
-      }
-      return ([EscapedLine.escape(name)] + fields + paths + wishes).joined(separator: "\t")
+      return ([EscapedLine.escape(name)] + fields).joined(separator: "\t")
     }
     return ([Self.header] + lines).joined(separator: "\n") + "\n"
   }
@@ -97,47 +90,13 @@ struct AgentRecord: Equatable, Sendable {
     guard lines.first == Self.header[...] else { return }
     for line in lines.dropFirst() {
       let fields = line.split(separator: "\t", omittingEmptySubsequences: false)
-      guard let name = fields.first else { continue }
-      var values: [String: String] = [:]
-      var paths: [RelativePath] = []
-      var wishes: [TransferBudget.Wish] = []
+      var values: [String: [String]] = [:]
       for field in fields.dropFirst() {
         guard let equals = field.firstIndex(of: "=") else { continue }
-        if field[..<equals] == "path" {
-          let bytes = Base64.decode(Array(field[field.index(after: equals)...].utf8))
-          if let bytes, let path = try? RelativePath(bytes) { paths.append(path) }
-          continue
-        }
-        if field[..<equals] == "host" {
-          let words = EscapedLine.unescape(field[field.index(after: equals)...].unicodeScalars).split(
-            separator: " ", maxSplits: 1)
-          if words.count == 2, let until = Int64(words[0]) {
-            wishes.append(
-              TransferBudget.Wish(host: String(words[1]), until: Timestamp(nanoseconds: until)))
-          }
-          continue
-        }
-        values[String(field[..<equals])] = EscapedLine.unescape(
-          field[field.index(after: equals)...].unicodeScalars)
+        let value = EscapedLine.unescape(field[field.index(after: equals)...].unicodeScalars)
+        values[String(field[..<equals]), default: []].append(value)
       }
-      guard let folder = values["folder"] else { continue }
-      var mirror = Mirror(folder: folder)
-      mirror.feed = values["feed"]
-      mirror.isPaused = values["paused"] == "yes"
-      mirror.priority = values["priority"].flatMap { ControlCommand.Priority(rawValue: $0) } ?? .normal
-      mirror.failures = values["failures"].flatMap { Int($0) }.map { max(0, $0) } ?? 0
-      mirror.outcome = values["outcome"].flatMap { RunSchedule.Outcome(rawValue: $0) }
-      mirror.since = values["since"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
-      mirror.lastAttempt = values["attempt"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
-      mirror.heldUntil = values["held-until"].flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
-      mirror.isHeldByFeed = values["held-by"] == "feed"
-      mirror.wasCutShort = values["cut-short"] == "yes"
-      mirror.failure = values["failure"].map {
-        PassFault(message: $0, isOfFolder: values["failure-of"] == "folder")
-      }
-      mirror.approved = values["approved"]
-      mirror.pausedPaths = paths
-      mirror.wishes = wishes
+      guard let name = fields.first, let mirror = Mirror(values) else { continue }
       mirrors[EscapedLine.unescape(name.unicodeScalars)] = mirror
     }
   }
@@ -165,5 +124,37 @@ struct AgentRecord: Equatable, Sendable {
   /// - Returns: false when it could not be written; the old one is whole then.
   func save(_ directory: String) -> Bool {
     TextFile.replace(Self.path(in: directory), with: text)
+  }
+}
+
+extension AgentRecord.Mirror {
+  /// - Returns: nil without a folder. What is no value of its key counts for nothing.
+  fileprivate init?(_ values: [String: [String]]) {
+    func text(_ key: String) -> String? { values[key]?.last }
+    func time(_ key: String) -> Timestamp? {
+      text(key).flatMap { Int64($0) }.map { Timestamp(nanoseconds: $0) }
+    }
+    guard let folder = text("folder") else { return nil }
+    self.init(folder: folder)
+    feed = text("feed")
+    isPaused = text("paused") == "yes"
+    priority = text("priority").flatMap { ControlCommand.Priority(rawValue: $0) } ?? .normal
+    history.failures = max(0, text("failures").flatMap { Int($0) } ?? 0)
+    history.lastOutcome = text("outcome").flatMap { RunSchedule.Outcome(rawValue: $0) }
+    history.since = time("since")
+    history.lastAttempt = time("attempt")
+    history.heldUntil = time("held-until")
+    history.isHeldByFeed = text("held-by") == "feed"
+    history.wasCutShort = text("cut-short") == "yes"
+    failure = text("failure").map { PassFault(message: $0, isOfFolder: text("failure-of") == "folder") }
+    approved = text("approved")
+    pausedPaths = values["path", default: []].compactMap { text in
+      Base64.decode(Array(text.utf8)).flatMap { try? RelativePath($0) }
+    }
+    wishes = values["host", default: []].compactMap { text in
+      let words = text.split(separator: " ", maxSplits: 1)
+      guard words.count == 2, let until = Int64(words[0]) else { return nil }
+      return TransferBudget.Wish(host: String(words[1]), until: Timestamp(nanoseconds: until))
+    }
   }
 }

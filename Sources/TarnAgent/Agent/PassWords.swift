@@ -3,45 +3,40 @@ package import TarnEngine
 
 /// A pass in words, for the log and for who asked for it: those of `tarn sync`.
 package struct PassWords: Sendable {
+  private let report: PassReport
   var counts: PassCounts
-  private let bytes: PassBytes
-  private let seconds: Double
-  private let listingFailures: Int
-  private let isFeedUnchanged: Bool
-  private let paused: Int
 
   package init(_ report: PassReport) {
+    self.report = report
     counts = report.counts
-    bytes = report.bytes
-    seconds = max(0, (report.ended - report.started).seconds)
-    listingFailures = report.listingFailures
-    isFeedUnchanged = report.isFeedUnchanged
-    paused = report.paused
   }
+
+  private var length: String { Units.length((report.ended - report.started).seconds) }
 
   /// `in sync: 5 files, 1.2 MiB (3 fetched, 2 already there) in 2.1 s`.
   var inSync: String {
     let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
-    let unchanged = isFeedUnchanged ? "; the feed has not changed" : ""
-    return
-      "in sync: \(Self.amount(counts.wanted, bytes.inPlace)) (\(done)\(unchanged)) in \(Self.length(seconds))"
+    let unchanged = report.isFeedUnchanged ? "; the feed has not changed" : ""
+    return "in sync: \(Self.amount(counts.wanted, report.bytes.inPlace)) (\(done)\(unchanged)) in \(length)"
   }
 
   /// `not in sync: 1 failed; 4 of 5 files in place (2 fetched, 2 already there), in 2.1 s`.
   var notInSync: String {
     let done = deeds.isEmpty ? "" : " (\(deeds.joined(separator: ", ")))"
     let place = "\(Units.grouped(counts.inPlace)) of \(Units.count(counts.wanted, "file")) in place"
-    return "not in sync: \(reasons); \(place)\(done), in \(Self.length(seconds))"
+    return "not in sync: \(reasons); \(place)\(done), in \(length)"
   }
 
   /// `1 failed, 2 deletions held`.
   package var reasons: String {
     let reasons: [(Int, String)] = [
       (counts.failed, "failed"), (counts.refused, "refused"), (counts.conflict, "in conflict"),
-      (counts.waiting - paused, "waiting for approval"), (paused, "paused"),
+      (counts.waiting - report.paused, "waiting for approval"), (report.paused, "paused"),
     ]
     var why = reasons.filter { $0.0 > 0 }.map { "\(Units.grouped($0.0)) \($0.1)" }
-    if listingFailures > 0 { why.append(Units.count(listingFailures, "unreadable listing")) }
+    if report.listingFailures > 0 {
+      why.append(Units.count(report.listingFailures, "unreadable listing"))
+    }
     if counts.held > 0 { why.append(Units.count(counts.held, "deletion") + " held") }
     return why.joined(separator: ", ")
   }
@@ -67,15 +62,15 @@ package struct PassWords: Sendable {
 
   /// `fetching: 43%, 1,234 of 5,678 files, 1.2 GiB of 2.8 GiB, 12.3 MiB/s, 2 min 12 s left`.
   static func progress(_ snapshot: PassProgress.Snapshot) -> String {
-    let phase: String
-    switch snapshot.phase {
-    case .reading: phase = "reading the feed"
-    case .planning: phase = "comparing"
-    case .transferring: phase = "fetching"
-    case .publishing: phase = "putting files in place"
-    case .deleting: phase = "moving to the trash"
-    case .verifying: phase = "verifying"
-    }
+    let phase =
+      switch snapshot.phase {
+      case .reading: "reading the feed"
+      case .planning: "comparing"
+      case .transferring: "fetching"
+      case .publishing: "putting files in place"
+      case .deleting: "moving to the trash"
+      case .verifying: "verifying"
+      }
     let parts = parts(snapshot)
     return parts.isEmpty ? phase : "\(phase): \(parts.joined(separator: ", "))"
   }
@@ -97,7 +92,7 @@ package struct PassWords: Sendable {
       parts.append(Units.show(done) + (isKnown ? " of \(Units.show(total))" : ""))
       if snapshot.rate > 0 { parts.append("\(Units.show(snapshot.rate))/s") }
       if isKnown, snapshot.rate > 0, done < total {
-        parts.append("\(length(Double(total - done) / Double(snapshot.rate))) left")
+        parts.append("\(Units.length(Double(total - done) / Double(snapshot.rate))) left")
       }
       if snapshot.failed > 0 { parts.append("\(Units.grouped(snapshot.failed)) failed") }
     }
@@ -107,14 +102,5 @@ package struct PassWords: Sendable {
   /// Feeds such as checksum lists give no sizes: then no bytes are told.
   private static func amount(_ files: Int, _ bytes: UInt64) -> String {
     Units.count(files, "file") + (bytes > 0 ? ", \(Units.show(bytes))" : "")
-  }
-
-  /// `2.1 s`, `3 min 12 s`, `2 h 5 min`.
-  static func length(_ seconds: Double) -> String {
-    let tenths = Int((max(0, min(seconds, 3.6e9)) * 10).rounded())
-    if tenths < 600 { return "\(tenths / 10).\(tenths % 10) s" }
-    let seconds = tenths / 10
-    return seconds < 3600
-      ? "\(seconds / 60) min \(seconds % 60) s" : "\(seconds / 3600) h \(seconds / 60 % 60) min"
   }
 }

@@ -26,9 +26,7 @@ struct RunOutcome: Sendable {
   var exitStatus: Int32
   /// What it did; nil when it failed before it did anything.
   var words: PassWords?
-  /// The same, by the names of the summary of `sync --json`.
-  var counts: [String: Int]? { words?.counts.named }
-  var bytes: [String: UInt64]?
+  var bytes: PassBytes?
   /// It looked at the whole folder.
   var hasScanned = false
   /// It came to know what is wanted.
@@ -37,7 +35,7 @@ struct RunOutcome: Sendable {
   init(_ report: PassReport) {
     exitStatus = report.isInSync ? 0 : 3
     let words = PassWords(report)
-    (self.words, bytes) = (words, report.bytes.named)
+    (self.words, bytes) = (words, report.bytes)
     hasScanned = !report.isFolderUnseen && !report.wasStopped
     hasReadFeed = !report.wasStopped
     hints.freshFor = report.refreshSeconds
@@ -54,16 +52,13 @@ struct RunOutcome: Sendable {
       code = "stopped"
     } else if report.isInSync {
       outcome = .succeeded
-    } else if report.counts.failed == 0, report.counts.held > 0 {
-      outcome = .held
-      message = words.notInSync
-      level = .warning
-      code = "held"
     } else {
-      outcome = report.problems.contains(where: \.mayPass) ? .failedTransient : .failedPermanent
+      let isHeld = report.counts.failed == 0 && report.counts.held > 0
+      let mayPass = report.problems.contains(where: \.mayPass)
+      outcome = isHeld ? .held : mayPass ? .failedTransient : .failedPermanent
       message = words.notInSync
       level = .warning
-      code = "partial"
+      code = isHeld ? "held" : "partial"
     }
   }
 
@@ -72,7 +67,7 @@ struct RunOutcome: Sendable {
   /// - Parameter kinds: how many actions of each kind, without deletions that would be held.
   init(plan report: PassReport, kinds: [Action.Kind: Int]) {
     exitStatus = 0
-    (words, bytes) = (PassWords(report), report.bytes.named)
+    (words, bytes) = (PassWords(report), report.bytes)
     hints.freshFor = report.refreshSeconds
     level = .info
     guard !report.wasStopped else {
@@ -128,7 +123,7 @@ extension RunOutcome {
   func lastRun(_ number: UInt64) -> StatusDocument.LastRun {
     var run = StatusDocument.LastRun(
       number: number, code: code, message: message, hint: hint, exitStatus: exitStatus)
-    (run.counts, run.bytes) = (counts, bytes)
+    (run.counts, run.bytes) = (words?.counts.named, bytes?.named)
     return run
   }
 }

@@ -33,9 +33,6 @@ struct ServiceNotifier: Sendable {
   /// The loop that does the work is alive.
   func alive() { if watchdog != nil { send("WATCHDOG=1") } }
 
-  /// Asks for so many seconds more to end in.
-  func extend(seconds: UInt64) { send("EXTEND_TIMEOUT_USEC=\(seconds * 1_000_000)") }
-
   private static func line(_ status: String) -> String {
     "STATUS=" + status.split(whereSeparator: \.isNewline).joined(separator: " ")
   }

@@ -93,6 +93,15 @@ package enum Units {
     return "\(grouped(number)) \(plural)"
   }
 
+  /// So many seconds: `2.1 s`, `3 min 12 s`, `2 h 5 min`.
+  package static func length(_ seconds: Double) -> String {
+    let tenths = Int((max(0, min(seconds, 3.6e9)) * 10).rounded())
+    if tenths < 600 { return "\(tenths / 10).\(tenths % 10) s" }
+    let seconds = tenths / 10
+    return seconds < 3600
+      ? "\(seconds / 60) min \(seconds % 60) s" : "\(seconds / 3600) h \(seconds / 60 % 60) min"
+  }
+
   private static let binaryUnits = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]
 
   /// `3.2 GiB`, three digits at most; exact below 1,000 bytes.

@@ -37,6 +37,15 @@ struct FileStat {
     return FileStat(raw: raw)
   }
 
+  /// The same, but a link at its end is not followed.
+  static func notFollowing(_ path: [UInt8]) throws(FolderFailure) -> FileStat? {
+    var raw = tarn_stat()
+    let result = tarn_stat_at(AT_FDCWD, cString(path), 0, &raw)
+    if result == -ENOENT { return nil }
+    try kernel("look at", path, result)
+    return FileStat(raw: raw)
+  }
+
   init(raw: tarn_stat) {
     self.raw = raw
   }

@@ -37,7 +37,6 @@ struct AgentCommand: ParsableCommand {
       tarn: tarn, paths: sources.paths, load: { sources.load(.run) }, log: LogOutput(form),
       level: level, environment: sources.variables)
     parts.keepsLogForm = common.json
-    parts.watchFolders()
     let agent = try Agent(parts)
     Interruption.shared.attend(
       end: { agent.end() }, abandon: { agent.abandon() }, reload: { agent.askReload() })

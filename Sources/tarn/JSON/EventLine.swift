@@ -63,7 +63,7 @@ struct EventLine: Encodable {
     case .feedRetrying(let message, let seconds, _):
       type = "notice"
       code = "feed-retry"
-      self.message = "\(Message.safe(message)); trying again in \(Durations.length(seconds))"
+      self.message = "\(Message.safe(message)); trying again in \(Units.length(seconds))"
       retryAfterSeconds = seconds
     case .notice(let code, let message):
       type = "notice"

@@ -10,15 +10,6 @@ enum Durations {
     return minutes < 60 ? "\(minutes):\(tail)" : "\(minutes / 60):\(two(minutes % 60)):\(tail)"
   }
 
-  /// `2.1 s`, `3 min 12 s`, `2 h 5 min`.
-  static func length(_ seconds: Double) -> String {
-    let tenths = Int((max(0, seconds) * 10).rounded())
-    if tenths < 600 { return "\(tenths / 10).\(tenths % 10) s" }
-    let seconds = tenths / 10
-    return seconds < 3600
-      ? "\(seconds / 60) min \(seconds % 60) s" : "\(seconds / 3600) h \(seconds / 60 % 60) min"
-  }
-
   /// `1 hour`, `90 minutes`, `24 hours`, `7 days`: of the largest unit that fits twice.
   static func span(_ seconds: Int64) -> String {
     let units: [(Int64, String)] = [(86_400, "day"), (3600, "hour"), (60, "minute")]

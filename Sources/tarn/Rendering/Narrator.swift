@@ -83,7 +83,7 @@ struct Narrator: PassObserver {
   }
 
   private static func pause(_ seconds: Double) -> String {
-    seconds < 1 ? "at once" : "in \(Durations.length(seconds))"
+    seconds < 1 ? "at once" : "in \(Units.length(seconds))"
   }
 
   /// nil for what is not worth a line here.

@@ -157,6 +157,6 @@ enum SyncSummary {
   }
 
   private static func time(_ report: PassReport) -> String {
-    Durations.length(Durations.between(report.started, report.ended))
+    Units.length(Durations.between(report.started, report.ended))
   }
 }
