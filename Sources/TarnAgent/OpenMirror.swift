@@ -229,14 +229,11 @@ struct OpenMirror {
         .corrupt,
         "\(Printable.escape(directory))/ledger.sqlite is damaged, and does not tell its feed any more")
     }
-    let names = [LedgerFact.feed, .options, .manifestVersion]
-    var facts: [LedgerChange] = []
-    if let old = try? SQLiteLedger(directory: directory, mode: .readOnly) {
-      for name in names {
-        if let value = try? old.fact(name) { facts.append(.fact(name, value)) }
-      }
-      old.close()
+    let old = try? SQLiteLedger(directory: directory, mode: .readOnly)
+    let facts = [LedgerFact.feed, .options, .manifestVersion].compactMap { name in
+      (try? old?.fact(name)).map { LedgerChange.fact(name, $0) }
     }
+    old?.close()
     let aside = try SQLiteLedger.setAside(directory: directory, now: now)
     let ledger = try SQLiteLedger(directory: directory)
     try ledger.apply(facts)

@@ -101,9 +101,15 @@ struct Registry {
     TextFile.replace(path, with: text, mark: String(getpid()), isDurable: false)
   }
 
+  /// The file system of a path is; where nothing is there, that of the nearest directory.
   static func isReadOnly(_ path: String) -> Bool {
+    var path = path[...]
     var status = statvfs()
-    return statvfs(path, &status) == 0 && status.f_flag & UInt(ST_RDONLY) != 0
+    while statvfs(path.isEmpty ? "/" : String(path), &status) != 0 {
+      guard errno == ENOENT, let slash = path.lastIndex(of: "/") else { return false }
+      path = path[..<slash]
+    }
+    return status.f_flag & UInt(ST_RDONLY) != 0
   }
 
   /// Which file system a path is on, as text that outlives reboots where the file system has an id.

@@ -128,7 +128,7 @@ extension Tarn {
     }
   }
 
-  /// Refuses what is none, or none any more, and what this request may not take or make anew.
+  /// Refuses a folder that is a mirror no more, and one that this request may not take or make anew.
   private func refuseUnusable(
     _ found: FolderHome.State, _ path: String, state: String?, _ request: SyncRequest
   ) throws(PassFailure) {
@@ -418,16 +418,15 @@ extension Tarn {
   /// A mirror that lay here; nil where none of this user's did. One that was made by hand has its feed in its folder, wherever
   /// that is now.
   func lost(_ path: String) -> PassFailure? {
-    if wasMirror(path), let name = configuredName(at: path) { return lost(path, name) }
-    let place = look(path) == .empty ? " in place of the empty folder" : ""
-    return lossHint(path).map {
-      folderLost(
-        path, hint: "move it back\(place), or name the place where it is now: tarn sync PLACE; \($0)")
+    guard wasMirror(path) else { return nil }
+    guard let name = configuredName(at: path) else {
+      let place = look(path) == .empty ? " in place of the empty folder" : ""
+      return folderLost(
+        path,
+        hint:
+          "move it back\(place), or name the place where it is now: tarn sync PLACE; \(lossHint(path) ?? "")")
     }
-  }
-
-  /// The same of one of the settings. Where its state lies elsewhere, that still knows the mirror.
-  private func lost(_ path: String, _ name: String) -> PassFailure {
+    // Where its state lies elsewhere, that still knows the mirror.
     let state = configured(name)?.state.map(absolute)
     guard case .markerMissing(let reason)? = try? inspect(path, state: state, name: name) else {
       return folderLost(path, hint: stepIfLost([name]))

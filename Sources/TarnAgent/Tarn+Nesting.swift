@@ -16,10 +16,7 @@ extension Tarn {
   /// Nothing there is a mirror of its own, nor was one.
   package func isNoMirror(_ folder: String) -> Bool {
     let path = absolute(folder)
-    switch look(path) {
-    case .missing, .empty, .foreign, .notDirectory: return !wasMirror(path)
-    case .mirror, .markerMissing, nil: return false
-    }
+    return [.missing, .empty, .foreign, .notDirectory].contains(look(path)) && !wasMirror(path)
   }
 
   /// The folder of a mirror that lay around a path and was moved or deleted; nil where none of this user's did.

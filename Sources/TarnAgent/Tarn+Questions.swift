@@ -45,44 +45,36 @@ extension Tarn {
     stop: StopFlag
   ) throws(PassFailure) -> VerifyReport {
     let home = try home(folder: folder, state: state)
+    func run(_ ports: Verification.VerifyPorts, _ folder: LocalFolder) throws -> VerifyReport {
+      try Verification(ports: ports, folder: folder, observer: observer, progress: progress, stop: stop).run()
+    }
+    // Without the lock: where nobody can write, or what is looked at matters only to this report.
+    func runBesideOthers() throws(PassFailure) -> VerifyReport {
+      let ledger = try readLedger(home)
+      defer { ledger.close() }
+      var ports = Verification.VerifyPorts(ledger: ledger, clock: SystemClock())
+      ports.isReadOnly = true
+      return try PassFailure.translating { try run(ports, home.open()) }
+    }
     if Registry.isReadOnly(home.stateDirectory) {
       guard !repairs else {
         throw PassFailure(
           .inputOutput, code: "read-only", "\(Printable.escape(home.folder)) is on a read-only file system",
           hint: "verify it without --repair, or mount it writable")
       }
-      return try verifyReadOnly(home, observer: observer, progress: progress, stop: stop)
+      return try runBesideOthers()
     }
     do throws(PassFailure) {
       return try withMirror(home) { mirror in
         try mirror.ledger.requireWhole()
         var ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
         ports.catalog = SQLiteCatalog(directory: home.stateDirectory)
-        return try Verification(
-          ports: ports, folder: mirror.folder, observer: observer, progress: progress, stop: stop
-        ).run()
+        return try run(ports, mirror.folder)
       }
     } catch {
       // A full disk, where not even the ledger's log can be made: files can be compared all the same.
-      guard error.isLackOfSpace, !repairs,
-        let report = try? verifyReadOnly(home, observer: observer, progress: progress, stop: stop)
-      else { throw error }
+      guard error.isLackOfSpace, !repairs, let report = try? runBesideOthers() else { throw error }
       return report
-    }
-  }
-
-  /// Without the lock: where nobody can write, or what is looked at matters only to this report.
-  private func verifyReadOnly(
-    _ home: FolderHome, observer: any PassObserver, progress: PassProgress, stop: StopFlag
-  ) throws(PassFailure) -> VerifyReport {
-    let ledger = try readLedger(home)
-    defer { ledger.close() }
-    var ports = Verification.VerifyPorts(ledger: ledger, clock: SystemClock())
-    ports.isReadOnly = true
-    return try PassFailure.translating {
-      try Verification(
-        ports: ports, folder: home.open(), observer: observer, progress: progress, stop: stop
-      ).run()
     }
   }
 
@@ -128,13 +120,8 @@ extension Tarn {
   package func meaning(of text: String) -> Word {
     if text == "-" || FeedText.scheme(of: text) != nil { return .feed }
     let path = absolute(text)
-    if TextFile.isDirectory(path) {
-      switch look(path) {
-      case .empty, .foreign: return .directory
-      default: return .other
-      }
-    }
-    guard TextFile.exists(path) else { return .other }
+    if TextFile.isDirectory(path) { return [.empty, .foreign].contains(look(path)) ? .directory : .other }
+    guard TextFile.status(path) != nil else { return .other }
     return FeedText.isPath(text) ? .feed : .file
   }
 

@@ -85,7 +85,7 @@ extension Tarn {
     var pass = try passRequest(feed, options, request, in: home)
     pass.wasRebuilt = mirror.setAside != nil
     pass.isJournalLost = { isUnmade(mirror, made) }
-    if request.isOnce { try compare(&pass, with: own(request, mirror.ledger), mirror.ledger) }
+    if request.isOnce { try compare(&pass, request, mirror.ledger) }
     let ports = try makePorts(
       feed, options, request, ledger: mirror.ledger, engine: mirror.engine, scratch: home.stateDirectory,
       stage: home.stateDirectory + "/stage.sqlite", observer: observer)
@@ -160,7 +160,7 @@ extension Tarn {
     let (feed, options) = try settled(request, given: given, ledger: ledger)
     var pass = PassRequest(
       feed: feed, folderName: absolute(request.folder), policy: try policy(options, of: request))
-    if request.isOnce { try compare(&pass, with: own(request, ledger), ledger) }
+    if request.isOnce { try compare(&pass, request, ledger) }
     let ports = try makePorts(
       feed, options, request, ledger: ledger, scratch: temporaryDirectory, stage: nil, observer: observer)
     defer { ports.downloader.shutDown() }
@@ -277,9 +277,8 @@ extension Tarn {
     _ settings: NetworkSettings, _ feed: FeedLocation, _ request: SyncRequest
   ) throws(DownloadFailure) -> CurlDownloader {
     var settings = settings
-    if let rates = request.agent?.rates { settings.rate = rates.rate }
-    var isLocal = true
-    if case .remote = feed { isLocal = false }
+    if let agent = request.agent { settings.rate = agent.rates.rate }
+    let isLocal = if case .remote = feed { false } else { true }
     let downloader =
       if let pool {
         try pool.downloader(
@@ -287,20 +286,19 @@ extension Tarn {
       } else {
         try CurlDownloader(settings: settings)
       }
-    request.agent?.rates?.attach(downloader)
+    request.agent?.rates.attach(downloader)
     return downloader
   }
 
-  /// The mirror's own options, of the settings or remembered.
-  private func own(_ request: SyncRequest, _ ledger: any LedgerPort) throws(PassFailure) -> PassOptions {
-    if let own = request.ownOptions { return own }
-    return try PassFailure.translating { PassOptions(encoded: try ledger.fact(.options) ?? "") }
-  }
-
-  /// Sees whether a pass chooses other files, or deletes less, than the mirror does by its own options.
+  /// Sees whether a pass chooses other files, or deletes less, than the mirror does by its own options, of the settings or
+  /// remembered.
   private func compare(
-    _ pass: inout PassRequest, with options: PassOptions, _ ledger: any LedgerPort
+    _ pass: inout PassRequest, _ request: SyncRequest, _ ledger: any LedgerPort
   ) throws(PassFailure) {
+    let (remembered, known) = try PassFailure.translating {
+      (try ledger.fact(.options) ?? "", try ledger.fact(.keptList))
+    }
+    let options = request.ownOptions ?? PassOptions(encoded: remembered)
     guard let own = try? options.policy() else { return }
     pass.choosesOthers =
       pass.policy.filter != own.filter || pass.policy.window != own.window
@@ -310,7 +308,6 @@ extension Tarn {
     guard pass.choosesOthers else { return }
     // A new list would stand there before files that it names; the one that is there stays.
     pass.policy.keepsList = false
-    let known = try PassFailure.translating { try ledger.fact(.keptList) }
     guard let known, let path = Base64.decode(Array(known.utf8)) else { return }
     pass.policy.filter.exclude = pass.policy.filter.exclude.adding(RelativePath(trusted: path))
   }

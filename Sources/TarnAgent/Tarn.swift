@@ -106,8 +106,8 @@ package struct SyncRequest: Sendable {
 
 /// What an agent gives a pass of its own.
 struct AgentContext: Sendable {
-  /// Sets the rate while the pass goes on; nil for what the options say.
-  var rates: RateControl?
+  /// Sets the rate while the pass goes on.
+  var rates: RateControl
   /// Orders about single transfers.
   var steering: PassSteering
   /// Seconds for which events are kept.

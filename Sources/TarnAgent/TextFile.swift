@@ -115,7 +115,4 @@ extension TextFile {
     var status = stat()
     return stat(path, &status) == 0 ? status : nil
   }
-
-  /// Of whatever kind, links followed.
-  static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 }

@@ -17,7 +17,8 @@ extension Agent {
       others.append("proxy")
     }
     if expected.adopts == true, !settings.adopts { others.append("adopt") }
-    if let state = expected.state, !isSame(state, settings.state) { others.append("state") }
+    let (state, own) = (expected.state.map(parts.tarn.resolved), settings.state.map(parts.tarn.resolved))
+    if let state, own?.utf8.elementsEqual(state.utf8) != true { others.append("state") }
     guard !others.isEmpty else { return }
     let words = others.map { "--\($0)" }.joined(separator: ", ")
     throw ControlFailure(
@@ -38,9 +39,5 @@ extension Agent {
       "the agent keeps \(Printable.escape(settings.folder)) as '\(settings.name)', which follows "
         + Printable.escape(settings.feed),
       hint: "to follow another feed, change [mirror.\(settings.name)] of its settings, then 'tarn reload'")
-  }
-
-  private func isSame(_ state: String, _ own: String?) -> Bool {
-    own.map { parts.tarn.resolved($0).utf8.elementsEqual(parts.tarn.resolved(state).utf8) } ?? false
   }
 }

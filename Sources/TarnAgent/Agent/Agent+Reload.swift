@@ -51,15 +51,13 @@ extension Agent {
       }
       parts.log.tell(.notice, "removed from the settings", .of(mirror: name))
     }
-    for name in changes.added {
-      guard let mirror = settings.mirror(name) else { continue }
+    for mirror in changes.added.compactMap(settings.mirror) {
       add(mirror, record: record)
-      parts.log.tell(.notice, "added by the settings", .of(mirror: name))
+      parts.log.tell(.notice, "added by the settings", .of(mirror: mirror.name))
     }
-    for name in changes.changed {
-      guard let mirror = settings.mirror(name) else { continue }
+    for mirror in changes.changed.compactMap(settings.mirror) {
       actions += change(mirror)
-      parts.log.tell(.notice, "changed by the settings", .of(mirror: name))
+      parts.log.tell(.notice, "changed by the settings", .of(mirror: mirror.name))
       dropHold(of: mirror)
     }
     shared.withLock { shared in

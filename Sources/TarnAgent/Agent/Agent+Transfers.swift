@@ -19,33 +19,33 @@ extension Agent {
     }
     let steering = try mirror(name).steering
     let target = "\(name):\(path.printable)"
-    let words: (done: String, wasSo: String)
-    let order: PassSteering.Order
+    let (order, done, wasSo): (PassSteering.Order, String, String)
     switch command.verb {
     case .cancel:
-      (order, words) = (
-        .cancel, ("the transfer of \(target) ends; the next pass tries again", "it ends already")
-      )
+      order = .cancel
+      (done, wasSo) = ("the transfer of \(target) ends; the next pass tries again", "it ends already")
     case .retry:
-      (order, words) = (
-        .retry, ("\(target) is tried now, in the pass at work", "\(target) does not wait: it is at work")
-      )
+      guard !steering.paused.contains(path) else {
+        throw ControlFailure(
+          .usage, code: "paused", "\(target) is paused: no pass tries it until it is resumed",
+          hint: "tarn resume \(ShellWord.quote(target))")
+      }
+      budget.tryNow(mirror: name)
+      order = .retry
+      done = "\(target) is tried now, in the pass at work"
+      wasSo = "\(target) does not wait: it is at work"
     case .prioritize where command.priority == .high || command.priority == nil:
-      (order, words) = (.prioritize, ("\(target) gets the next connection", "\(target) has priority already"))
+      order = .prioritize
+      (done, wasSo) = ("\(target) gets the next connection", "\(target) has priority already")
     case .pause:
-      (order, words) = (
-        .pause,
-        ("\(target) is paused until 'tarn resume \(ShellWord.quote(target))'", "\(target) is paused already")
-      )
+      order = .pause
+      done = "\(target) is paused until 'tarn resume \(ShellWord.quote(target))'"
+      wasSo = "\(target) is paused already"
     case .resume: return try resumeTransfer(name, path, steering, target)
     case .sync, .approve, .prioritize:
       throw ControlFailure(
         .usage, code: "not-of-a-path", "\(command.verb.rawValue) is of whole mirrors here",
         hint: "name the mirror alone: \(name)")
-    }
-    if order == .retry {
-      try refusePaused(path, steering, target)
-      budget.tryNow(mirror: name)
     }
     let given = steering.give(order, path)
     if given == .notThere {
@@ -56,18 +56,9 @@ extension Agent {
           "tarn status --watch \(name) shows what is, tarn explain \(name) \(ShellWord.quote(bytes: bytes)) why not"
       )
     }
-    let answer = ControlAnswer(given == .done ? words.done : words.wasSo, wasSo: given == .wasSo)
+    let answer = ControlAnswer(given == .done ? done : wasSo, wasSo: given == .wasSo)
     // Of the orders for one transfer a pause alone outlives the agent.
     return order == .pause ? try keep(answer) : answer
-  }
-
-  private func refusePaused(
-    _ path: RelativePath, _ steering: PassSteering, _ target: String
-  ) throws(ControlFailure) {
-    guard steering.paused.contains(path) else { return }
-    throw ControlFailure(
-      .usage, code: "paused", "\(target) is paused: no pass tries it until it is resumed",
-      hint: "tarn resume \(ShellWord.quote(target))")
   }
 
   private func resumeTransfer(

@@ -10,7 +10,7 @@ import TarnWatch
 struct WatchedMirror: Sendable {
   let id: WatchID
   let folder: String
-  let pace: WatchState.Pace
+  private let rescan: Int64
   var book: WatchState
   let ownWrites = OwnWrites()
   /// What the journal has to be told.
@@ -20,8 +20,16 @@ struct WatchedMirror: Sendable {
   /// Why the last repair could not look; nil when it could.
   var trouble: String?
 
-  init(id: WatchID, folder: String, pace: WatchState.Pace, book: WatchState) {
-    (self.id, self.folder, self.pace, self.book) = (id, folder, pace, book)
+  init(_ id: WatchID, _ settings: MirrorSettings, now: Instant, random: Double) {
+    (self.id, folder, rescan) = (id, settings.folder, settings.rescan)
+    var pace = WatchState.Pace()
+    pace.rescan = rescan
+    book = WatchState(isWatched: true, hasJournal: false, pace: pace, now: now, random: random)
+  }
+
+  /// Whether what the settings say now is watched like this.
+  func isAsIn(_ settings: MirrorSettings) -> Bool {
+    settings.folder == folder && settings.rescan == rescan
   }
 
   /// Of the events that wait, the newest are kept.
@@ -82,7 +90,7 @@ extension Agent {
         settings.watches && !settings.isDryRun && shared.state.isKnown(name)
       }
       let gone = shared.watched.filter { name, watched in
-        wanted[name].map { $0.folder != watched.folder || Self.pace($0) != watched.pace } ?? true
+        wanted[name].map(watched.isAsIn) != true
       }
       for (name, watched) in gone {
         shared.watched[name] = nil
@@ -91,10 +99,8 @@ extension Agent {
       var new: [(WatchID, MirrorSettings)] = []
       for (name, settings) in wanted where shared.watched[name] == nil {
         shared.lastWatch += 1
-        let (id, pace) = (WatchID(shared.lastWatch), Self.pace(settings))
-        let book = WatchState(
-          isWatched: true, hasJournal: false, pace: pace, now: now, random: parts.random.unit())
-        let watched = WatchedMirror(id: id, folder: settings.folder, pace: pace, book: book)
+        let id = WatchID(shared.lastWatch)
+        let watched = WatchedMirror(id, settings, now: now, random: parts.random.unit())
         watched.ownWrites.setOnDoubt { [weak self] path in self?.receive(WatchNews(id, .dirty(path))) }
         shared.watched[name] = watched
         shared.watchNames[id] = name
@@ -118,12 +124,6 @@ extension Agent {
       shared.watched[name]?.book.begunJournal()
       shared.wasWoken = true
     }
-  }
-
-  private static func pace(_ settings: MirrorSettings) -> WatchState.Pace {
-    var pace = WatchState.Pace()
-    pace.rescan = settings.rescan
-    return pace
   }
 
   // MARK: - News
@@ -183,24 +183,22 @@ extension Agent {
   }
 
   func startRepair(_ name: String, _ run: UInt64) {
-    let progress = PassProgress(clock: parts.clock)
-    let stop = StopFlag()
     let now = parts.clock.monotonic()
-    let taken = shared.withLock { shared -> (AgentMirror, WatchID, [Region], [Event], Bool)? in
-      guard var mirror = shared.mirrors[name], let id = shared.watched[name]?.id else { return nil }
-      mirror.repairs.append(work(run, of: mirror, progress, stop))
-      shared.mirrors[name] = mirror
-      if shared.state.isStopping(name) { stop.set() }
+    let taken = shared.withLock { shared -> (AgentPass, WatchID, [Region], [Event], Bool)? in
+      guard let mirror = shared.mirrors[name], let id = shared.watched[name]?.id else { return nil }
+      let work = work(run, of: mirror)
+      shared.mirrors[name]?.repairs.append(work)
+      if shared.state.isStopping(name) { work.stop.set() }
       let isReading = shared.isReading(name)
       let regions = shared.watched[name]?.book.begin(now: now, isReading: isReading) ?? []
       let onlyCounts = shared.watched[name]?.book.onlyCounts == true
-      return (mirror, id, regions, shared.watched[name]?.takeEvents() ?? [], onlyCounts)
+      let pass = AgentPass(agent: self, mirror: mirror, work: work)
+      return (pass, id, regions, shared.watched[name]?.takeEvents() ?? [], onlyCounts)
     }
-    guard let (mirror, id, regions, events, onlyCounts) = taken, !regions.isEmpty || !events.isEmpty else {
+    guard let (pass, id, regions, events, onlyCounts) = taken, !regions.isEmpty || !events.isEmpty else {
       return repaired(Repair(mirror: name, run: run, watch: nil), RepairOutcome(isDone: true))
     }
     let repair = Repair(mirror: name, run: run, watch: id, regions: regions, events: events)
-    let pass = AgentPass(agent: self, mirror: mirror, number: run, progress: progress, stop: stop)
     do {
       _ = try WorkerThread.start(name: "tarn-repair", stackSize: 8 << 20) { [self] in
         var repair = repair

@@ -269,30 +269,27 @@ package final class Agent: Sendable {
   }
 
   /// With a rate of its own, for as long as it is at work.
-  func work(_ run: UInt64, of mirror: AgentMirror?, _ progress: PassProgress, _ stop: StopFlag) -> AgentWork {
-    let now = moment.wall
-    let rate = mirror?.rates.limit(at: now, in: schedules.local)
+  func work(_ run: UInt64, of mirror: AgentMirror?) -> AgentWork {
+    let rate = mirror?.rates.limit(at: moment.wall, in: schedules.local)
     return AgentWork(
-      run: run, progress: progress, stop: stop, rateControl: RateControl(rate),
+      run: run, progress: PassProgress(clock: parts.clock), stop: StopFlag(), rateControl: RateControl(rate),
       told: parts.clock.monotonic())
   }
 
   private func start(_ name: String, _ run: UInt64) {
-    let progress = PassProgress(clock: parts.clock)
-    let stop = StopFlag()
-    let (mirror, isStopping) = shared.withLock { shared -> (AgentMirror?, Bool) in
-      let work = work(run, of: shared.mirrors[name], progress, stop)
+    let (mirror, work) = shared.withLock { shared -> (AgentMirror?, AgentWork) in
+      let work = self.work(run, of: shared.mirrors[name])
       shared.mirrors[name]?.work = work
+      if shared.state.isStopping(name) { work.stop.set() }
       defer { shared.mirrors[name]?.recreates = false }
-      return (shared.mirrors[name], shared.state.isStopping(name))
+      return (shared.mirrors[name], work)
     }
-    if isStopping { stop.set() }
     guard let mirror else { return ended(name, run, RunOutcome(Self.gone)) }
-    let pass = AgentPass(agent: self, mirror: mirror, number: run, progress: progress, stop: stop)
+    let pass = AgentPass(agent: self, mirror: mirror, work: work)
     let since = parts.clock.monotonic()
     do {
       _ = try WorkerThread.start(name: "tarn-pass", stackSize: 8 << 20) { [self] in
-        approveBefore(name, stop: stop)
+        approveBefore(name, stop: work.stop)
         let outcome = pass.run()
         if outcome.hasScanned { looked(name, since: since) }
         ended(name, run, outcome)

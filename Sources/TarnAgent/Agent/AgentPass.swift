@@ -1,4 +1,3 @@
-import Glibc
 import Logging
 import TarnConfig
 import TarnCore
@@ -9,20 +8,20 @@ import TarnRuntime
 struct AgentPass: Sendable {
   let agent: Agent
   let mirror: AgentMirror
-  let number: UInt64
-  let progress: PassProgress
-  let stop: StopFlag
+  let work: AgentWork
+
+  private var name: String { mirror.settings.name }
+  private var observer: AgentObserver { AgentObserver(mirror: name, agent: agent, number: work.run) }
 
   private var request: SyncRequest {
     var request = SyncRequest(mirror.settings, credentials: agent.parts.paths.credentials)
     request.recreate = mirror.recreates
-    let name = mirror.settings.name
     var context = AgentContext(
-      rates: mirror.works.first { $0.run == number }?.rateControl, steering: mirror.steering,
-      keepEvents: agent.settings.agent.keepEvents)
+      rates: work.rateControl, steering: mirror.steering, keepEvents: agent.settings.agent.keepEvents)
     context.ownWrites = agent.shared.withLock { $0.watched[name]?.ownWrites }
     if context.ownWrites != nil {
-      context.isAsLeft = { [agent] in agent.shared.withLock { $0.watched[name]?.book.isAsLeft == true } }
+      let (shared, name) = (agent.shared, name)
+      context.isAsLeft = { shared.withLock { $0.watched[name]?.book.isAsLeft == true } }
     }
     request.agent = context
     return request
@@ -32,24 +31,21 @@ struct AgentPass: Sendable {
   func repair(
     _ regions: [Region], _ events: [Event], onlyCounts: Bool, looked: (Duration) -> Void
   ) -> RepairOutcome {
-    let observer = AgentObserver(mirror: mirror.settings.name, agent: agent, number: number)
     let what = regions == [.everything] ? "everything" : Units.count(regions.count, "part") + " of the folder"
     agent.parts.log.tell(
-      .debug, onlyCounts ? "counts what is in place" : "looks at \(what)",
-      .of(mirror: mirror.settings.name))
+      .debug, onlyCounts ? "counts what is in place" : "looks at \(what)", .of(mirror: name))
     do throws(PassFailure) {
       let report = try agent.parts.tarn.repair(
-        regions, events: events, onlyCounts: onlyCounts, request, observer: observer, progress: progress,
-        stop: stop, looked: looked)
-      agent.shared.withLock { $0.mirrors[mirror.settings.name]?.busy = nil }
-      let name = mirror.settings.name
+        regions, events: events, onlyCounts: onlyCounts, request, observer: observer, progress: work.progress,
+        stop: work.stop, looked: looked)
+      agent.shared.withLock { $0.mirrors[name]?.busy = nil }
       let command = mirror.settings.rhythm == .command ? "tarn sync \(ShellWord.quote(name))" : nil
       return RepairOutcome(report, isWholeLook: regions == [.everything], command: command)
     } catch {
       var outcome = RepairOutcome(explained(error))
       guard error.kind == .locked else { return outcome }
       // It is tried again each second: said once, and no trouble of the folder.
-      agent.tellBusy(mirror.settings.name, error.message)
+      agent.tellBusy(name, error.message)
       outcome.message = nil
       return outcome
     }
@@ -57,19 +53,18 @@ struct AgentPass: Sendable {
 
   func run() -> RunOutcome {
     let request = request
-    let observer = AgentObserver(mirror: mirror.settings.name, agent: agent, number: number)
-    agent.parts.log.tell(.info, "a pass begins", .of(mirror: mirror.settings.name))
+    let (tarn, progress, stop) = (agent.parts.tarn, work.progress, work.stop)
+    agent.parts.log.tell(.info, "a pass begins", .of(mirror: name))
     do throws(PassFailure) {
       if request.isDryRun {
         var kinds: [Action.Kind: Int] = [:]
-        let report = try agent.parts.tarn.plan(request, observer: observer, progress: progress, stop: stop) {
+        let report = try tarn.plan(request, observer: observer, progress: progress, stop: stop) {
           action, isHeld in
           if !isHeld { kinds[action.kind, default: 0] += 1 }
         }
         return RunOutcome(plan: report, kinds: kinds)
       }
-      return RunOutcome(
-        try agent.parts.tarn.sync(request, observer: observer, progress: progress, stop: stop))
+      return RunOutcome(try tarn.sync(request, observer: observer, progress: progress, stop: stop))
     } catch {
       return RunOutcome(explained(error))
     }
@@ -79,22 +74,11 @@ struct AgentPass: Sendable {
   /// look like a broken disk.
   private func explained(_ failure: PassFailure) -> PassFailure {
     let folder = mirror.settings.folder
-    guard agent.parts.environment["NOTIFY_SOCKET"] != nil, Self.isReadOnly(folder) else { return failure }
+    guard agent.parts.environment["NOTIFY_SOCKET"] != nil, Registry.isReadOnly(folder) else { return failure }
     var failure = failure
     failure.message +=
       "; a service may write only where its unit says: add ReadWritePaths=\(Printable.escape(folder)) (systemctl edit tarn)"
     return failure
-  }
-
-  /// Of the nearest directory that is there.
-  private static func isReadOnly(_ folder: String) -> Bool {
-    var path = folder[...]
-    var status = statvfs()
-    while statvfs(path.isEmpty ? "/" : String(path), &status) != 0 {
-      guard errno == ENOENT, let slash = path.lastIndex(of: "/") else { return false }
-      path = path[..<slash]
-    }
-    return status.f_flag & UInt(ST_RDONLY) != 0
   }
 }
 

@@ -3,7 +3,8 @@ package import TarnEngine
 
 /// A pass in words, for the log and for who asked for it: those of `tarn sync`.
 package struct PassWords: Sendable {
-  private let report: PassReport
+  let report: PassReport
+  /// Those of the report, and what came of approvals since.
   var counts: PassCounts
 
   package init(_ report: PassReport) {

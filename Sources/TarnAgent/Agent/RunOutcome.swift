@@ -26,7 +26,6 @@ struct RunOutcome: Sendable {
   var exitStatus: Int32
   /// What it did; nil when it failed before it did anything.
   var words: PassWords?
-  var bytes: PassBytes?
   /// It looked at the whole folder.
   var hasScanned = false
   /// It came to know what is wanted.
@@ -35,7 +34,7 @@ struct RunOutcome: Sendable {
   init(_ report: PassReport) {
     exitStatus = report.isInSync ? 0 : 3
     let words = PassWords(report)
-    (self.words, bytes) = (words, report.bytes)
+    self.words = words
     hasScanned = !report.isFolderUnseen && !report.wasStopped
     hasReadFeed = !report.wasStopped
     hints.freshFor = report.refreshSeconds
@@ -67,7 +66,7 @@ struct RunOutcome: Sendable {
   /// - Parameter kinds: how many actions of each kind, without deletions that would be held.
   init(plan report: PassReport, kinds: [Action.Kind: Int]) {
     exitStatus = 0
-    (words, bytes) = (PassWords(report), report.bytes)
+    words = PassWords(report)
     hints.freshFor = report.refreshSeconds
     level = .info
     guard !report.wasStopped else {
@@ -123,7 +122,7 @@ extension RunOutcome {
   func lastRun(_ number: UInt64) -> StatusDocument.LastRun {
     var run = StatusDocument.LastRun(
       number: number, code: code, message: message, hint: hint, exitStatus: exitStatus)
-    (run.counts, run.bytes) = (words?.counts.named, bytes?.named)
+    (run.counts, run.bytes) = (words?.counts.named, words?.report.bytes.named)
     return run
   }
 }
