@@ -98,7 +98,7 @@ struct Registry {
 
   private func write(_ mirrors: [Mirror]) {
     let text = mirrors.map { "\($0.id)\t\($0.fileSystem)\t\(EscapedLine.escape($0.folder))\n" }.joined()
-    TextFile.replace(path, with: text, mark: String(getpid()), isDurable: false)
+    _ = TextFile.replace(path, with: text, mark: String(getpid()), isDurable: false)
   }
 
   /// The file system of a path is; where nothing is there, that of the nearest directory.

@@ -90,6 +90,7 @@ enum Secrets {
     options.last(.netrcFile) == nil ? .netrc : .netrcFile
   }
 
+  /// Does something with the file of an option; what is wrong with it is told as users know that option.
   private static func using<Result>(
     _ path: String, _ name: PassOptions.Name, limit: Int,
     _ body: (String, Int) throws(TextFile.Refusal) -> Result

@@ -73,7 +73,6 @@ enum TextFile {
   ///   - mark: ends the name of the new file.
   ///   - isDurable: both are synced.
   /// - Returns: false when it is not sure that the new text is there; the old one or the new one is whole.
-  @discardableResult
   static func replace(
     _ path: String, with text: String, mark: String = "new", isDurable: Bool = true
   ) -> Bool {
