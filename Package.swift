@@ -90,7 +90,9 @@ let package = Package(
     library("TarnConfig", ["TarnCore", "TarnSchedule", "TOMLShim"]),
 
     // The pass, its composition, the command line.
-    library("TarnEngine", ["TarnCore", "TarnRuntime", "TarnSchedule"]),
+    library(
+      "TarnEngine",
+      ["TarnCore", "TarnRuntime", .product(name: "DequeModule", package: "swift-collections")]),
 
     // The control socket: its client, which the command line links, and its server, which only the agent does.
     library(
@@ -142,7 +144,7 @@ let package = Package(
     tests("TarnWatchTests", ["TarnWatch", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnConfigTests", ["TarnConfig", "TarnCore", "TarnSchedule", "TestSupport"]),
     tests(
-      "TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnSchedule", "TarnFeeds", "TestSupport"]),
+      "TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),
     tests("TarnControlTests", ["TarnControl", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests(
       "TarnServerTests",

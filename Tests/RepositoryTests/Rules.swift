@@ -14,7 +14,7 @@ enum Rules {
     "TarnLedger": ["TarnCore", "TarnRuntime", "CSQLite", "Glibc"],
     "TarnWatch": ["TarnCore", "TarnRuntime", "Glibc"],
     "TarnConfig": ["TarnCore", "TarnSchedule", "TOMLShim", "FoundationEssentials", "Glibc"],
-    "TarnEngine": ["TarnCore", "TarnRuntime", "TarnSchedule"],
+    "TarnEngine": ["TarnCore", "TarnRuntime", "DequeModule"],
     "TarnControl": [
       "TarnCore", "TarnRuntime", "NIOCore", "NIOHTTP1", "NIOPosix", "FoundationEssentials", "Glibc",
     ],

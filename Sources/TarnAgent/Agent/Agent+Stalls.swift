@@ -1,6 +1,7 @@
 import TarnCore
 import TarnEngine
 import TarnRuntime
+import TarnSchedule
 
 /// How far a pass has come, and since when it has come no further.
 struct PassPace: Sendable {

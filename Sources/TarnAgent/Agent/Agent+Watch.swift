@@ -4,6 +4,7 @@ import TarnCore
 import TarnEngine
 import TarnFolder
 import TarnRuntime
+import TarnSchedule
 import TarnWatch
 
 /// What the agent knows of one folder that is watched.

@@ -1,5 +1,4 @@
 package import TarnCore
-package import TarnSchedule
 
 /// What a running agent decides: which mirror runs when, and what a command means. A value: it is told what happens, and
 /// answers with actions, which its owner carries out.

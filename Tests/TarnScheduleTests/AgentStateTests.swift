@@ -1,9 +1,8 @@
 import TarnCore
-import TarnSchedule
 import TestSupport
 import Testing
 
-@testable import TarnEngine
+@testable import TarnSchedule
 
 /// What an agent decides.
 @Suite struct AgentStateTests {
