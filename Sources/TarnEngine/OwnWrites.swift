@@ -12,17 +12,38 @@ package final class OwnWrites: Sendable {
     var isExact: Bool
   }
 
-  private struct Notes {
-    var newer: [RelativePath: Note] = [:]
-    var older: [RelativePath: Note] = [:]
+  private struct Half {
+    var notes: [RelativePath: Note] = [:]
     /// The directories that lead to these: they were made, or removed, with what lay in them; and what was noted there.
-    var newerDirectories: [RelativePath: Set<RelativePath>] = [:]
-    var olderDirectories: [RelativePath: Set<RelativePath>] = [:]
+    var directories: [RelativePath: Set<RelativePath>] = [:]
+
+    /// A directory goes with the last of what was noted in it.
+    mutating func forget(_ path: RelativePath) {
+      notes[path] = nil
+      var child = path
+      while let directory = child.parent, notes[child] == nil, directories[child] == nil {
+        directories[directory]?.remove(child)
+        guard directories[directory]?.isEmpty == true else { return }
+        directories[directory] = nil
+        child = directory
+      }
+    }
+  }
+
+  private struct Notes {
+    var newer = Half()
+    var older = Half()
     /// Expected, and not there when their directory was told: to be looked at again once they are noted.
     var doubts: Set<RelativePath> = []
     /// Directories whose mode somebody changed: that they have their own again is no news of Tarn's.
     var foreign: Set<RelativePath> = []
     var onDoubt: (@Sendable (RelativePath) -> Void)?
+
+    func note(of path: RelativePath) -> Note? { newer.notes[path] ?? older.notes[path] }
+
+    func children(of path: RelativePath) -> [Set<RelativePath>] {
+      [newer.directories[path], older.directories[path]].compactMap { $0 }
+    }
   }
 
   /// In each of two halves; the older one goes as a whole.
@@ -42,11 +63,7 @@ package final class OwnWrites: Sendable {
 
   /// Late news are looked at like any other.
   package func forget() {
-    notes.withLock { notes in
-      let onDoubt = notes.onDoubt
-      notes = Notes()
-      notes.onDoubt = onDoubt
-    }
+    notes.withLock { $0 = Notes(onDoubt: $0.onDoubt) }
   }
 
   /// Is about to stand there under that name.
@@ -57,27 +74,11 @@ package final class OwnWrites: Sendable {
   /// Does not come to stand there: whatever is told of it is looked at.
   package func withdraw(_ path: RelativePath) {
     let onDoubt = notes.withLock { notes -> (@Sendable (RelativePath) -> Void)? in
-      notes.newer[path] = nil
-      notes.older[path] = nil
-      Self.forget(path, in: &notes.newerDirectories, notes.newer)
-      Self.forget(path, in: &notes.olderDirectories, notes.older)
+      notes.newer.forget(path)
+      notes.older.forget(path)
       return notes.doubts.remove(path) != nil ? notes.onDoubt : nil
     }
     onDoubt?(path)
-  }
-
-  /// A directory goes with the last of what was noted in it.
-  private static func forget(
-    _ path: RelativePath, in directories: inout [RelativePath: Set<RelativePath>],
-    _ notes: [RelativePath: Note]
-  ) {
-    var child = path
-    while let directory = child.parent, notes[child] == nil, directories[child] == nil {
-      directories[directory]?.remove(child)
-      guard directories[directory]?.isEmpty == true else { return }
-      directories[directory] = nil
-      child = directory
-    }
   }
 
   /// Stands there now; nil when nothing does.
@@ -87,15 +88,13 @@ package final class OwnWrites: Sendable {
 
   private func note(_ path: RelativePath, _ note: Note) {
     let onDoubt = notes.withLock { notes -> (@Sendable (RelativePath) -> Void)? in
-      if max(notes.newer.count, notes.newerDirectories.count) >= Self.half {
-        (notes.older, notes.newer) = (notes.newer, [:])
-        (notes.olderDirectories, notes.newerDirectories) = (notes.newerDirectories, [:])
-        notes.doubts = []
+      if max(notes.newer.notes.count, notes.newer.directories.count) >= Self.half {
+        (notes.older, notes.newer, notes.doubts) = (notes.newer, Half(), [])
       }
-      notes.newer[path] = note
+      notes.newer.notes[path] = note
       var child = path
       while let directory = child.parent,
-        notes.newerDirectories[directory, default: []].insert(child).inserted
+        notes.newer.directories[directory, default: []].insert(child).inserted
       {
         child = directory
       }
@@ -112,9 +111,9 @@ package final class OwnWrites: Sendable {
     _ path: RelativePath, look: (RelativePath) -> (Present, permissions: UInt32)?
   ) -> Bool {
     let (note, children) = notes.withLock { notes in
-      let children = [notes.newerDirectories[path], notes.olderDirectories[path]].compactMap { $0 }
+      let children = notes.children(of: path)
       let isForeign = notes.foreign.contains(path)
-      return (notes.newer[path] ?? notes.older[path], children.isEmpty || isForeign ? nil : children)
+      return (notes.note(of: path), children.isEmpty || isForeign ? nil : children)
     }
     guard note != nil || children != nil else { return false }
     let found = look(path)
@@ -140,12 +139,7 @@ package final class OwnWrites: Sendable {
     _ children: [Set<RelativePath>], _ look: (RelativePath) -> (Present, permissions: UInt32)?
   ) -> Bool {
     children.joined().allSatisfy { child in
-      let (note, below) = notes.withLock { notes in
-        (
-          notes.newer[child] ?? notes.older[child],
-          [notes.newerDirectories[child], notes.olderDirectories[child]].compactMap { $0 }
-        )
-      }
+      let (note, below) = notes.withLock { ($0.note(of: child), $0.children(of: child)) }
       guard let note else {
         // A directory that is there has news of its own.
         return below.isEmpty || look(child)?.0.kind == .directory || stand(below, look)

@@ -94,7 +94,7 @@ package struct EventsQuery {
       var events = try journal.ledger.events(after: after, limit: limit + 1)
       let dropped = try journal.ledger.fact(.eventsDropped).flatMap { Int64($0) } ?? 0
       if dropped > after { events.insert(Self.marker(dropped, before: events.first), at: 0) }
-      heads.append(Head(journal: journal, events: events[...]))
+      heads.append((journal, events[...]))
     }
     var place = cursor
     // Named from here on: a number alone would be that of another journal, too.
@@ -109,10 +109,7 @@ package struct EventsQuery {
       events: documents, cursor: place.text, hasMore: heads.contains { !$0.events.isEmpty })
   }
 
-  private struct Head {
-    var journal: Journal
-    var events: ArraySlice<Event>
-  }
+  private typealias Head = (journal: Journal, events: ArraySlice<Event>)
 
   /// The journal whose next event is the oldest.
   private static func next(_ heads: [Head]) -> Int? {

@@ -26,17 +26,13 @@ package enum FeedLocation: Sendable, Equatable {
   }
 
   private static func percentEncoded(_ path: [UInt8]) -> String {
-    var text: [UInt8] = []
-    let digits = Array("0123456789ABCDEF".utf8)
     let safe = Set("/-._~!$&'()*+,;=:@".utf8)
-    for byte in path {
-      let isPlain = (48...57).contains(byte) || (65...90).contains(byte) || (97...122).contains(byte)
-      if isPlain || safe.contains(byte) {
-        text.append(byte)
-      } else {
-        text += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+    return path.map { byte in
+      let scalar = Unicode.Scalar(byte)
+      if scalar.isASCII, scalar.properties.isAlphabetic || (48...57).contains(byte) || safe.contains(byte) {
+        return String(scalar)
       }
-    }
-    return String(decoding: text, as: UTF8.self)
+      return (byte < 16 ? "%0" : "%") + String(byte, radix: 16, uppercase: true)
+    }.joined()
   }
 }

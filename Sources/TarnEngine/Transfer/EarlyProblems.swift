@@ -38,11 +38,10 @@ struct EarlyProblems {
   /// - Parameter counts: of the pass's problems since the plan was made, by kind.
   mutating func takeChanges(counts: [Problem.Kind: Int]) -> [LedgerChange] {
     defer { changes = [:] }
-    var result: [LedgerChange] = []
-    for (name, problem) in changes {
-      result.append(problem.map { .problem($0) } ?? .dropProblem(name: name))
+    let told = changes.map { name, problem in
+      problem.map { LedgerChange.problem($0) } ?? .dropProblem(name: name)
     }
     let unnamed = unnamedBefore + UnnamedProblems(all: counts, named: standing.values.countsByKind)
-    return result + [unnamed.change(began: began)]
+    return told + [unnamed.change(began: began)]
   }
 }

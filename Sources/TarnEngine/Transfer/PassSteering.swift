@@ -28,23 +28,18 @@ package final class PassSteering: Sendable {
 
   private struct State {
     var paused: Set<RelativePath>
-    var receiver: Receiver?
-    /// Ends the pauses of the transfers at work.
-    var hurry: (@Sendable () -> Void)?
+    /// Of the pass at work: takes orders, and ends the pauses of its transfers.
+    var pass: (receiver: Receiver, hurry: @Sendable () -> Void)?
     /// Of the pause that holds the whole pass.
     var pause: Gate?
     /// Counts those who wanted it tried now.
     var wishes: UInt64 = 0
-    var answers: [UInt64: Answer] = [:]
-    var open: Set<UInt64> = []
-    var last: UInt64 = 0
   }
 
   private let state: LockedCondition<State>
   /// For an answer: longer than any step of a pass that is at work on transfers.
   private static let patience = Duration.seconds(10)
 
-  /// - Parameter paused: paths that are paused already.
   package init(paused: Set<RelativePath> = []) {
     state = LockedCondition(State(paused: paused))
   }
@@ -56,9 +51,19 @@ package final class PassSteering: Sendable {
   /// Blocks until the pass has taken the order, for ten seconds at most.
   package func give(_ order: Order, _ path: RelativePath) -> Answer {
     if order == .pause, isPaused(path) { return .wasSo }
-    let answer = ask(order, path)
+    guard let receiver = state.withLock({ $0.pass?.receiver }) else { return .notThere }
+    let reply = Locked<Answer?>(nil)
+    receiver(order, path) { [self] answer in
+      // Noted before whoever waits is woken.
+      reply.withLock { $0 = answer }
+      state.change { _ in }
+    }
+    // The pass may be over without an answer.
+    let answer = state.wait(atMost: Self.patience) { state in
+      reply.withLock { $0 } ?? (state.pass == nil ? .notThere : nil)
+    }
     if order == .pause, answer == .done { state.change { _ = $0.paused.insert(path) } }
-    return answer
+    return answer ?? .notThere
   }
 
   /// - Returns: false when it was not paused.
@@ -66,39 +71,16 @@ package final class PassSteering: Sendable {
     state.change { $0.paused.remove(path) != nil }
   }
 
-  private func ask(_ order: Order, _ path: RelativePath) -> Answer {
-    let (receiver, number) = state.change { state -> (Receiver?, UInt64) in
-      guard let receiver = state.receiver else { return (nil, 0) }
-      state.last += 1
-      state.open.insert(state.last)
-      return (receiver, state.last)
-    }
-    guard let receiver else { return .notThere }
-    receiver(order, path) { [self] answer in
-      state.change { if $0.open.contains(number) { $0.answers[number] = answer } }
-    }
-    let answer = state.wait(atMost: Self.patience) { state -> Answer? in
-      // The pass is over without an answer.
-      state.receiver == nil ? state.answers[number] ?? .notThere : state.answers[number]
-    }
-    state.change {
-      $0.open.remove(number)
-      $0.answers[number] = nil
-    }
-    return answer ?? .notThere
-  }
-
   /// Somebody wants it tried now: pauses after failures end. Never blocks.
   package func tryNow() {
     let (hurry, pause) = state.change { state in
       state.wishes += 1
-      return (state.hurry, state.pause)
+      return (state.pass?.hurry, state.pause)
     }
     hurry?()
     pause?.open()
   }
 
-  /// Wishes so far.
   var wishes: UInt64 { state.withLock { $0.wishes } }
 
   /// The next wish opens the gate of a pause; at once if there was one since so many wishes, for the attempt that failed was
@@ -115,16 +97,8 @@ package final class PassSteering: Sendable {
   ///
   /// - Parameter hurry: ends the pauses of transfers, on any thread.
   func attach(hurry: @escaping @Sendable () -> Void, _ receiver: @escaping Receiver) {
-    state.change { state in
-      state.hurry = hurry
-      state.receiver = receiver
-    }
+    state.change { $0.pass = (receiver, hurry) }
   }
 
-  func detach() {
-    state.change { state in
-      state.hurry = nil
-      state.receiver = nil
-    }
-  }
+  func detach() { state.change { $0.pass = nil } }
 }

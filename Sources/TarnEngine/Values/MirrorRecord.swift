@@ -13,9 +13,7 @@ struct MirrorRecord {
   private let outcome: String?
 
   init(_ ledger: any LedgerPort) throws(LedgerFailure) {
-    var facts: [(name: LedgerFact, value: String?)] = []
-    for name in Self.kept { facts.append((name, try ledger.fact(name))) }
-    self.facts = facts
+    facts = try Self.kept.map { name throws(LedgerFailure) in (name, try ledger.fact(name)) }
     outcome = try ledger.fact(.outcome)
   }
 
