@@ -17,7 +17,7 @@ extension Tarn {
       location, PassOptions(), SyncRequest(feed: nil, folder: "."), ledger: AbsentLedger(),
       scratch: temporaryDirectory, stage: nil, observer: observer)
     defer { ports.downloader.shutDown() }
-    return try LooseDocument(ports: ports, observer: observer, stop: stop).read(location) {
+    return try ports.read(location, observer: observer, stop: stop) {
       source, url, contentType throws(FeedFailure) in
       try OPML.read(source, url: url, contentType: contentType)
     }

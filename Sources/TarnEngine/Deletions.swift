@@ -39,43 +39,6 @@ enum DeletionVerdict: Equatable {
   }
 }
 
-/// The last step of a pass: what a complete manifest no longer names goes to the trash. On the pass's thread.
-struct Deletions {
-  let ports: PassPorts
-  let folder: any FolderPort
-  let observer: any PassObserver
-  let stop: StopFlag
-  /// They are what `keep` and `max-age` let go.
-  let areExpired: Bool
-  /// These stay, for what was to take their place has not come.
-  let spared: Set<RelativePath>
-
-  /// Carries out deletions that the guard allowed.
-  ///
-  /// - Parameters:
-  ///   - first: the first action, taken from `rest` already.
-  ///   - report: learns what was done, and what was not.
-  func run(first: Action, rest: any ActionCursor, into report: inout PassReport) throws {
-    let removals = Removals(
-      ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random,
-      ownWrites: ports.ownWrites, code: areExpired ? "expired" : "deleted")
-    var next: Action? = first
-    while next != nil, !stop.isSet {
-      var group: [Action] = []
-      while let action = next, group.count < PublishThread.largestGroup {
-        if !spared.contains(action.path) { group.append(action) }
-        next = try rest.next()
-      }
-      // Whoever brings a file to one of these paths has done so by then, or looks first.
-      let outcomes = try ports.engine.claiming(group.map(\.path)) { try removals.carryOut(group) }
-      for (action, outcome) in outcomes {
-        observer.take(
-          outcome, of: action, seen: ports.now, into: &report.problems, counting: &report.counts)
-      }
-    }
-  }
-}
-
 /// Asks the guard (I8) over all deletions of a plan, and keeps the set that it holds. On the pass's thread.
 struct DeletionHold {
   private let ports: PassPorts
@@ -91,33 +54,37 @@ struct DeletionHold {
   private let heldBefore: HeldPlan?
 
   /// Reads the ledger as it is before the plan is carried out.
-  ///
-  /// - Parameters:
-  ///   - limit: as the mirror's settings say.
-  ///   - planned: how many files would be deleted.
-  ///   - promised: how many new files the plan fetches.
-  ///   - unfollowed: rows that a filter keeps out of this pass.
-  ///   - list: the feed's own list as a file of the mirror, or as one that is to go: no file that is mirrored.
-  ///   - manifestIsEmpty: a complete manifest that names nothing.
-  ///   - formats: of the list before, if known, and now.
-  init(
-    _ ports: PassPorts, limit: DeleteLimit, planned: Int, promised: Int, unfollowed: Int,
-    manifestIsEmpty: Bool,
-    formats: (earlier: String?, now: String), list: (path: RelativePath, isWanted: Bool)?
-  ) throws {
+  init(_ ports: PassPorts, _ policy: PassPolicy, _ feed: PlannedFeed) throws {
+    let plan = feed.plan
     self.ports = ports
-    self.promised = promised
+    promised = plan.work.new
     heldBefore = try ports.ledger.held()
+    // The feed's own list is no file that is mirrored.
+    let list = try Self.list(ports, policy, plan)
     let hasList = try list.map { try ports.ledger.row($0.path) != nil } ?? false
     newList = list.flatMap { $0.isWanted && !hasList ? $0.path : nil }
-    let planned = max(0, planned - (hasList && list?.isWanted == false ? 1 : 0))
-    let rows = planned > 0 ? try ports.ledger.rowCount() - (hasList ? 1 : 0) - unfollowed : 0
+    let planned = max(0, plan.work.deletions - (hasList && list?.isWanted == false ? 1 : 0))
+    let rows = planned > 0 ? try ports.ledger.rowCount() - (hasList ? 1 : 0) - plan.filteredRows : 0
     let book = try LossBook.read(ports)
     lastEvent = try book.event ?? ports.ledger.lastEvent()
-    guarded = DeletionGuard(limit: limit, book: book)
+    guarded = DeletionGuard(limit: policy.deleteLimit, book: book)
+    let earlier = try ports.ledger.fact(.deletingFormat) ?? ports.ledger.fact(.format)
     question = DeletionGuard.Question(
-      planned: planned, rows: rows, unfollowed: unfollowed, manifestIsEmpty: manifestIsEmpty,
-      earlierFormat: formats.earlier.flatMap { $0 == formats.now ? nil : $0 }, format: formats.now)
+      planned: planned, rows: rows, unfollowed: plan.filteredRows,
+      manifestIsEmpty: plan.feed.entries == 0 && feed.walk?.hasSkipped != true,
+      earlierFormat: earlier == feed.end.format ? nil : earlier, format: feed.end.format)
+  }
+
+  /// The list that is wanted, or else the one that was kept before.
+  private static func list(
+    _ ports: PassPorts, _ policy: PassPolicy, _ plan: Plan
+  ) throws -> (path: RelativePath, isWanted: Bool)? {
+    if let path = plan.feed.listPath { return (path, true) }
+    // One that a filter keeps is among the files that are not followed.
+    guard let known = try ports.ledger.fact(.keptList), let bytes = Base64.decode(Array(known.utf8)),
+      let path = try? RelativePath(bytes), !policy.filter.excludes(path)
+    else { return nil }
+    return (path, false)
   }
 
   /// Reads the ledger and writes nothing: a plan asks what a pass would be told.
@@ -178,10 +145,9 @@ struct DeletionHold {
     if plan.id != heldBefore?.id {
       changes.append(
         .event(
-          Event(
-            when: plan.when, code: "deletions-held", bytes: nil,
-            detail:
-              "plan \(plan.id): \(Units.count(plan.count, "deletion")) held until approved: \(plan.reason)")))
+          when: plan.when, code: "deletions-held",
+          detail:
+            "plan \(plan.id): \(Units.count(plan.count, "deletion")) held until approved: \(plan.reason)"))
     }
     try ports.ledger.apply(changes)
   }

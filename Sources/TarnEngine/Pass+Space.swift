@@ -7,12 +7,10 @@ extension Pass {
   func tellSpace(_ folder: any FolderPort, _ planned: UInt64) throws {
     let available = try SpaceBudget(folder, reserve: request.policy.reserve).available
     guard planned > available else { return }
-    observer.pass(
-      .notice(
-        code: "space-short",
-        message:
-          "the plan needs \(Units.show(planned)) at its peak, and \(Units.show(available)) are free beyond "
-          + "the reserve; what does not fit is reported, the rest is done"))
+    observer.notice(
+      "space-short",
+      "the plan needs \(Units.show(planned)) at its peak, and \(Units.show(available)) are free beyond "
+        + "the reserve; what does not fit is reported, the rest is done")
   }
 
   /// Says where space may come from, once something did not fit.
@@ -21,11 +19,9 @@ extension Pass {
     guard report.problems.contains(where: { codes.contains($0.code) }) else { return }
     let bytes = try ports.ledger.trashTotals().bytes
     guard bytes > 0 else { return }
-    observer.pass(
-      .notice(
-        code: "space-short",
-        message:
-          "the trash holds \(Units.show(bytes)); to remove it for good: tarn trash empty "
-          + ShellWord.quote(request.folderName)))
+    observer.notice(
+      "space-short",
+      "the trash holds \(Units.show(bytes)); to remove it for good: tarn trash empty "
+        + ShellWord.quote(request.folderName))
   }
 }

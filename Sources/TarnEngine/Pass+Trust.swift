@@ -4,9 +4,7 @@ import TarnCore
 extension Pass {
   /// Refuses a manifest that is expired or older than the one before it (I7).
   func check(_ end: FeedEnd) throws {
-    if let notice = end.notice {
-      observer.pass(.notice(code: notice.code.rawValue, message: notice.message))
-    }
+    if let notice = end.notice { observer.notice(notice.code.rawValue, notice.message) }
     let latest = try latestTime()
     if let expires = end.expires, expires < latest {
       let isBehind = expires >= ports.now

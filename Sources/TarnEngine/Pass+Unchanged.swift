@@ -28,8 +28,7 @@ extension Pass {
     guard let known, case .remote(let url) = request.feed else {
       return .document(try reader.open(request.feed))
     }
-    var sent = try reader.open(url, since: known)
-    if let document = sent, document.digest == nil { sent?.digest = try reader.digest(document) }
+    let sent = try reader.open(url, since: known)
     var same = known
     if let sent {
       // A new date, or none at all, and yet the same text.
@@ -47,7 +46,7 @@ extension Pass {
   /// How the folder stands now; nil when a part of it cannot be read.
   private func standing(_ folder: any FolderReading) throws -> FolderFingerprint? {
     try FolderFingerprint.of(ports.ledger.recorded(), folder.scan()) {
-      if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+      try stop.throwIfSet()
     }
   }
 
@@ -66,12 +65,10 @@ extension Pass {
 
   /// What the next pass may build on, after one that carried out all of its plan.
   ///
-  /// - Returns: nil where an unchanged feed does not say that there is nothing to do, or its text cannot be read any more: the pass
-  ///   is over, and does not fail for that.
+  /// - Returns: nil where an unchanged feed does not say that there is nothing to do.
   func feedRecord(
-    _ document: FeedReader.Document, _ feed: PlannedFeed, _ report: PassReport
+    _ document: FeedReader.Document, _ end: FeedEnd, _ plan: Plan, _ report: PassReport
   ) throws -> FeedRecord? {
-    let (end, plan) = (feed.end, feed.plan)
     guard let settings = request.settings, report.isInSync, let head = document.head else { return nil }
     // One response that says all that is wanted, from its beginning to its end (a list that is not complete lets nothing be
     // deleted, so its plan was not carried out), and says it of any time and of the files' contents.
@@ -83,20 +80,15 @@ extension Pass {
     standing.rows = try ports.ledger.rowCount()
     // Every wanted entry has its row, and nothing but these and what was left has one.
     guard standing.rows == report.counts.inPlace + plan.left.rows else { return nil }
-    guard let text = document.digest ?? (try? reader.digest(document)) else { return nil }
+    guard let text = document.digest else { return nil }
     var record = FeedRecord(
       validators: FeedValidators(head), url: head.url, text: text,
       settings: settings, read: report.started, standing: standing, format: report.format,
       isComplete: report.isComplete, incompleteReason: report.incompleteReason,
       refreshSeconds: report.refreshSeconds)
-    record.counts.wanted = report.counts.wanted
-    record.counts.current = report.counts.inPlace
-    record.counts.kept = report.counts.kept
-    record.counts.unlisted = report.counts.unlisted
-    record.counts.excluded = report.counts.excluded
-    record.bytes.wanted = report.bytes.wanted
-    record.bytes.current = report.bytes.inPlace
-    record.bytes.unknownSizes = report.bytes.unknownSizes
+    // What it was made of is not written down.
+    (record.counts, record.bytes) = (report.counts, report.bytes)
+    (record.counts.current, record.bytes.current) = (report.counts.inPlace, report.bytes.inPlace)
     return record
   }
 }

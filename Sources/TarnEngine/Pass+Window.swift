@@ -6,20 +6,18 @@ extension Pass {
     _ document: FeedReader.Document, _ reader: FeedReader, _ planner: FeedPlanner
   ) throws -> PlannedFeed {
     let before = try ports.ledger.fact(.feed)
-    let catalog = WindowCatalog(
-      ports: ports, policy: request.policy, isAnotherFeed: before != nil && before != request.feed.text,
-      stop: stop)
-    var others: [FeedItem] = []
+    let catalog = WindowCatalog(self, isAnotherFeed: before != nil && before != request.feed.text)
+    var refused: [Refusal] = []
     // Positions count from the first page on.
     var (pageStart, position) = (0, 0)
     let walk = ListingWalk(reader: reader) { item in
-      if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+      try stop.throwIfSet()
       if case .enclosure(var enclosure) = item {
         enclosure.position += pageStart
         position = max(position, enclosure.position + 1)
         try catalog.add(enclosure)
-      } else if others.count < WindowCatalog.most {
-        others.append(item)
+      } else if case .refused(let refusal) = item, refused.count < WindowCatalog.most {
+        refused.append(refusal)
       }
     }
     var end = try walk.root(document) { end in
@@ -30,24 +28,20 @@ extension Pass {
     if walk.pages == 0 { end.next = nil }
     if position > 0, end.notice?.code == .withoutFiles { end.notice = nil }
     if catalog.hasGivenUp {
-      observer.pass(
-        .notice(
-          code: "pages-without-files",
-          message: "the last pages of the feed named no further file, and the pages behind them are not read")
-      )
+      observer.notice(
+        "pages-without-files",
+        "the last pages of the feed named no further file, and the pages behind them are not read")
     }
     try check(end)
     let resolution = try catalog.resolve(title: end.title)
-    try planner.beginWindow(
-      expired: resolution.expired, newest: resolution.newest, tooOld: resolution.tooOld)
-    for item in others + resolution.refused.map({ .refused($0) }) { planner.refuse(item) }
+    try planner.begin(resolution)
+    for refusal in refused + resolution.refused { planner.refuse(refusal) }
     for entry in resolution.entries { try planner.take(.entry(entry)) }
     enter(.planning)
     try planner.finish()
-    var feed = PlannedFeed(planner, end, walk: walk)
-    feed.plan.feed.learned = resolution.names.map { .name($0) }
-    feed.plan.feed.learned.append(.fact(.windowDoubts, try tell(resolution.doubts)))
-    return feed
+    planner.writer.plan.feed.learned =
+      resolution.names.map { .name($0) } + [.fact(.windowDoubts, try tell(resolution.doubts))]
+    return PlannedFeed(planner: planner, end: end, walk: walk)
   }
 
   /// Says which items are taken for files that are there, unless the last pass said the same.
@@ -62,12 +56,10 @@ extension Pass {
       "'\(Printable.escape(doubt.title))' is taken for \(doubt.path.printable)"
     }
     let more = doubts.count - shown.count
-    observer.pass(
-      .notice(
-        code: "taken-for-known",
-        message:
-          "by guid or address some items are taken for files that are here already, although their title, date or address is another: "
-          + shown.joined(separator: ", ") + (more > 0 ? ", and \(more) more" : "")))
+    observer.notice(
+      "taken-for-known",
+      "by guid or address some items are taken for files that are here already, although their title, date or address is another: "
+        + shown.joined(separator: ", ") + (more > 0 ? ", and \(more) more" : ""))
     return digest
   }
 }

@@ -42,26 +42,16 @@ package struct PassRequest: Sendable {
 
 /// A feed that was read, and what is to be done about it.
 struct PlannedFeed {
-  var plan: Plan
-  /// Decides over stale paths again.
-  let writer: PlanWriter
-  /// What it wants, for repairs; nil when none is kept.
-  let catalog: CatalogWriter?
+  let planner: FeedPlanner
   let end: FeedEnd
   /// Of an index whose directories were walked, or of pages; nil of one document.
-  let walk: ListingWalk?
-
-  init(_ planner: FeedPlanner, _ end: FeedEnd, walk: ListingWalk?) {
-    (plan, writer, catalog) = (planner.writer.plan, planner.writer, planner.catalog)
-    (self.end, self.walk) = (end, walk)
-  }
+  var walk: ListingWalk?
 
   var isComplete: Bool { end.isComplete && walk?.failures.isEmpty != false }
 
-  /// For a plan whose deletions do not go.
-  mutating func reportDirectories() {
-    writer.reportDirectories()
-    plan = writer.plan
+  var plan: Plan {
+    get { planner.writer.plan }
+    nonmutating set { planner.writer.plan = newValue }
   }
 }
 
@@ -86,16 +76,15 @@ package struct Pass {
   /// What a sync would do: also what the guard would hold, and what would wait for it. Changes nothing.
   ///
   /// - Parameter each: gets every planned action, in order, and whether it is a deletion that would be held.
-  /// - Throws: `PassFailure`.
   package func plan(
     folder: any FolderReading, each: (_ action: Action, _ isHeld: Bool) -> Void
-  ) throws -> PassReport {
+  ) throws(PassFailure) -> PassReport {
     try PassFailure.translating(feed: request.feed.text) {
       let started = ports.now
       enter(.reading)
-      var feed = try read(reader.open(request.feed), folder, reader, started: started)
-      let (verdict, _) = try judge(&feed)
-      if !verdict.mayGo { feed.reportDirectories() }
+      let feed = try read(reader.open(request.feed), folder, reader, started: started)
+      let (verdict, _) = try judge(feed)
+      if !verdict.mayGo { feed.planner.writer.reportDirectories() }
       var report = report(feed, started: started)
       report.isPlan = true
       if case .held(let plan) = verdict { report.take(plan) }
@@ -122,15 +111,14 @@ package struct Pass {
   /// Brings the folder into line. The folder's lock is held by the caller.
   ///
   /// When it returns, everything that the report calls done is durable.
-  ///
-  /// - Throws: `PassFailure`.
-  package func run(folder: any FolderPort) throws -> PassReport {
+  package func run(folder: any FolderPort) throws(PassFailure) -> PassReport {
     let before = try PassFailure.translating(feed: request.feed.text) {
       try request.choosesOthers ? MirrorRecord(ports.ledger) : nil
     }
-    do {
+    do throws(PassFailure) {
       return try runToEnd(folder, over: before)
-    } catch let failure as PassFailure {
+    } catch {
+      let failure = error
       let isStopped = failure.kind == .stopped
       var changes = PassProgress.Snapshot.noChanges
       changes += [
@@ -158,7 +146,9 @@ package struct Pass {
   }
 
   /// - Parameter earlier: how the mirror stood, where this pass says nothing of all of it.
-  private func runToEnd(_ folder: any FolderPort, over earlier: MirrorRecord?) throws -> PassReport {
+  private func runToEnd(_ folder: any FolderPort, over earlier: MirrorRecord?) throws(PassFailure)
+    -> PassReport
+  {
     try PassFailure.translating(feed: request.feed.text) {
       guard try folder.isIntact() else {
         throw Self.replaced(folder: request.folderName)
@@ -180,7 +170,7 @@ package struct Pass {
       var (report, record): (PassReport, FeedRecord?)
       let reader = reader
       // What repairs do from here on, this pass has not seen.
-      let before = (brought: ports.engine.urgentlyPlaced, records: ports.engine.repairRecords)
+      let before = ports.engine.history
       switch try open(since: known, folder, reader) {
       case .unchanged(let known, let isScanned):
         (report, record) = (unchanged(known, started: started), known)
@@ -190,16 +180,15 @@ package struct Pass {
         report.isFolderUnseen = !isScanned
         observer.pass(.planned(report))
       case .document(let document):
-        (report, record) = try follow(
-          document, folder, recovery, reader, broughtBefore: before.brought, started: started)
+        (report, record) = try follow(document, folder, recovery, reader, since: before, started: started)
       }
       guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
       try recovery.expireTrash(after: request.policy.keepTrash)
       report.ended = ports.now
-      if ports.engine.repairRecords != before.records { record = nil }
+      if ports.engine.history.records != before.records { record = nil }
       try self.record(report, record, over: earlier, after: lastEvent)
       // One that recorded at the same time.
-      if record != nil, ports.engine.repairRecords != before.records { try note([.fact(.feedRecord, nil)]) }
+      if record != nil, ports.engine.history.records != before.records { try note([.fact(.feedRecord, nil)]) }
       // How often they have failed now; those that are shown.
       for index in report.problems.indices.prefix(Self.mostCounted) {
         let known = try ports.ledger.problem(name: report.problems[index].name)
@@ -216,18 +205,22 @@ package struct Pass {
   /// - Returns: what came of it, and what the next pass may build on.
   private func follow(
     _ document: FeedReader.Document, _ folder: any FolderPort, _ recovery: Recovery, _ reader: FeedReader,
-    broughtBefore: Int, started: Timestamp
+    since before: TransferEngine.History, started: Timestamp
   ) throws -> (PassReport, FeedRecord?) {
-    var feed = try read(document, folder, reader, started: started)
+    let feed = try read(document, folder, reader, started: started)
     // Before it is recorded which format the list has now.
-    let (verdict, hold) = try judge(&feed)
-    let isRead = feed.isComplete || feed.plan.isWindow && feed.walk?.failures.isEmpty != false
-    let saysAll = isRead && !feed.plan.hasBlindSpot && !request.choosesOthers
-    try accept(feed, document, solved: feed.plan.old.solved(saysAll: saysAll))
+    let (verdict, hold) = try judge(feed)
+    let plan = feed.plan
+    let isRead = feed.isComplete || plan.isWindow && feed.walk?.failures.isEmpty != false
+    let saysAll = isRead && !plan.hasBlindSpot && !request.choosesOthers
+    try accept(feed, document, solved: plan.old.over(saysAll: saysAll))
     // A plan that is held is of an older manifest: what it names may be wanted again.
     if !request.keepsHold { try dropHold(for: verdict) }
-    try announceManifest()
-    let dead = feed.plan.deadPartials(saysAll: saysAll)
+    // Repairs that are at work by an earlier manifest follow this one. The engine's thread alone reads the catalog from now on; without
+    // one nothing is known to be wanted.
+    let catalog = try openCatalog()
+    ports.engine.follow { try catalog?.entry($0) }
+    let dead = plan.partials.over(saysAll: saysAll)
     try ports.engine.claiming(Array(dead)) { try recovery.drop(partials: dead) }
     var report = report(feed, started: started)
     if case .held(let plan) = verdict {
@@ -235,20 +228,20 @@ package struct Pass {
       report.take(plan)
     }
     observer.pass(.planned(report))
-    let list = feed.plan.feed.plansList ? try reader.listFile(document) : nil
+    let list = plan.feed.plansList ? try reader.listFile(document) : nil
     defer { withExtendedLifetime(list) {} }
     let carrying = Carrying(
-      folder: folder, writer: feed.writer, verdict: verdict, hold: hold, listURL: list?.url,
-      broughtBefore: broughtBefore)
-    try carryOut(feed.plan, carrying, into: &report)
+      folder: folder, writer: feed.planner.writer, verdict: verdict, hold: hold, listURL: list?.url,
+      since: before)
+    try carryOut(carrying, into: &report)
     guard verdict.mayGo, report.held == nil else { return (report, nil) }
     // Only a pass that left nothing that it could have deleted says that a list of this format may delete.
-    if feed.isComplete || feed.plan.isWindow, !report.wasStopped, !request.isOnce,
-      report.counts.unlisted == 0, feed.plan.filteredRows == 0
+    if feed.isComplete || plan.isWindow, !report.wasStopped, !request.isOnce,
+      report.counts.unlisted == 0, plan.filteredRows == 0
     {
       try note([.fact(.deletingFormat, feed.end.format)])
     }
-    return (report, try feedRecord(document, feed, report))
+    return (report, try feedRecord(document, feed.end, plan, report))
   }
 
   /// A plan that waits gives way to what is decided now: the journal hears of it, unless the same one goes on waiting.
@@ -273,33 +266,27 @@ package struct Pass {
 
   // MARK: Reading
 
-  var reader: FeedReader {
-    FeedReader(
-      ports: ports, policy: request.policy, observer: observer, stop: stop, progress: progress,
-      steering: request.steering)
-  }
+  var reader: FeedReader { FeedReader(pass: self) }
 
   private func read(
     _ document: FeedReader.Document, _ folder: any FolderReading, _ reader: FeedReader, started: Timestamp
   ) throws -> PlannedFeed {
-    let planner = FeedPlanner(
-      ports: ports, folder: folder, policy: request.policy, observer: observer, progress: progress,
-      stop: stop, started: started)
+    let planner = FeedPlanner(self, folder, started: started)
     switch try reader.kind(of: document) {
     case .window: return try readWindow(document, reader, planner)
     case .index: return try readInAnyOrder(document, reader, planner)
     case .list: break
     }
     do {
-      try planner.beginInOrder()
+      try planner.begin(isInOrder: true)
       let end = try reader.parse(document, place: nil) { item in
-        if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+        try stop.throwIfSet()
         try planner.take(item)
       }
       try check(end)
       enter(.planning)
       try planner.finish()
-      return PlannedFeed(planner, end, walk: nil)
+      return PlannedFeed(planner: planner, end: end)
     } catch is Comparison.OutOfOrder {
       return try readInAnyOrder(document, reader, planner)
     }
@@ -308,9 +295,9 @@ package struct Pass {
   private func readInAnyOrder(
     _ document: FeedReader.Document, _ reader: FeedReader, _ planner: FeedPlanner
   ) throws -> PlannedFeed {
-    try planner.beginInAnyOrder()
+    try planner.begin(isInOrder: false)
     let walk = ListingWalk(reader: reader) { item in
-      if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+      try stop.throwIfSet()
       try planner.take(item)
     }
     let end = try walk.root(document)
@@ -318,7 +305,7 @@ package struct Pass {
     try walk.run()
     enter(.planning)
     try planner.finish()
-    return PlannedFeed(planner, end, walk: walk)
+    return PlannedFeed(planner: planner, end: end, walk: walk)
   }
 
   /// The feed was read and is followed: what is to be remembered of it, also when the pass is stopped.
@@ -330,22 +317,19 @@ package struct Pass {
     let (plan, end) = (feed.plan, feed.end)
     var changes = request.facts.map { LedgerChange.fact($0.name, $0.value) }
     changes += solved.map { .dropProblem(name: $0) }
-    changes += [
-      .fact(.format, end.format)
-    ]
     if !request.choosesOthers {
       changes += [
         .fact(.entriesWanted, String(plan.counts.wanted)),
         .fact(.entriesCurrent, String(plan.counts.current)),
+        .fact(.keptList, plan.feed.listPath.map { Base64.encode($0.bytes) }),
       ]
       changes += sizes(plan.bytes)
     }
     if let version = end.version { changes.append(.fact(.manifestVersion, String(version))) }
-    if !request.choosesOthers {
-      changes.append(.fact(.keptList, plan.feed.listPath.map { Base64.encode($0.bytes) }))
-    }
-    changes.append(.fact(.refresh, end.refreshSeconds.map { String($0) }))
-    changes.append(.fact(.upstreamChanged, end.isIndex ? nil : document.head?.changed?.rfc3339))
+    changes += [
+      .fact(.format, end.format), .fact(.refresh, end.refreshSeconds.map { String($0) }),
+      .fact(.upstreamChanged, end.isIndex ? nil : document.head?.changed?.rfc3339),
+    ]
     changes += plan.feed.learned
     // The first format is the one that others are held against.
     if try ports.ledger.fact(.deletingFormat) == nil {
@@ -353,13 +337,6 @@ package struct Pass {
     }
     changes.append(.fact(.catalog, commitCatalog(feed)))
     try note(changes)
-  }
-
-  /// Repairs that are at work by an earlier manifest follow the one that was accepted.
-  private func announceManifest() throws {
-    let catalog = try openCatalog()
-    // The engine's thread alone reads it from now on. Without one nothing is known to be wanted.
-    ports.engine.follow { try catalog?.entry($0) }
   }
 
   // MARK: Carrying out
@@ -374,17 +351,15 @@ package struct Pass {
     var hold: DeletionHold?
     /// Where the feed's own list can be had, for as long as this lasts.
     var listURL: String?
-    /// Files that repairs had brought when the folder was looked at.
-    var broughtBefore = 0
-    /// Of a repair: how many manifests had been announced when its catalog was opened.
-    var manifestsBefore: Int?
-
-    var isRepair: Bool { manifestsBefore != nil }
+    var isRepair = false
+    /// What had become of the folder when it was looked at, or a repair's catalog was opened.
+    let since: TransferEngine.History
   }
 
   /// - Returns: true when another manifest wants something of it otherwise, or may.
   @discardableResult
-  func carryOut(_ plan: Plan, _ carrying: Carrying, into report: inout PassReport) throws -> Bool {
+  func carryOut(_ carrying: Carrying, into report: inout PassReport) throws -> Bool {
+    let (writer, folder, plan) = (carrying.writer, carrying.folder, carrying.writer.plan)
     progress.change { snapshot in
       snapshot.filesTotal = plan.counts.planned
       snapshot.bytesTotal = plan.bytes.planned
@@ -392,43 +367,28 @@ package struct Pass {
       snapshot.unknownSizes = plan.work.unknownSizes
     }
     if plan.counts.planned > 0 { enter(.transferring) }
-    let account = TransferAccount(ports: ports, observer: observer, progress: progress)
+    let account = TransferAccount(self)
     if carrying.isRepair {
       account.mayBeSuperseded = { [engine = ports.engine] in engine.pass == .reading }
     } else {
       account.early = EarlyProblems(report)
     }
-    let submission = try submission(of: plan, carrying, account)
-    try tellSpace(carrying.folder, plan.bytes.planned)
+    let submission = try Submission(self, carrying, account)
+    try tellSpace(folder, plan.bytes.planned)
     try ports.engine.submit(submission).wait()
     try delete(submission, plan, carrying, into: &report)
-    try removeLeftovers(carrying.folder, into: &report)
+    try removeLeftovers(folder, into: &report)
     submission.stale += plan.behindDirectories
-    let (again, isSuperseded) = try settleStale(submission, plan, carrying.writer, into: &report)
-    report.bytes = again.bytes
+    try settleStale(submission, writer, into: &report)
+    report.bytes = writer.plan.bytes
     report.take(account)
-    report.take(again, since: plan.counts)
+    report.take(writer.plan, since: plan.counts)
     report.wasStopped = stop.isSet
     try tellTrash(report)
-    return isSuperseded || account.untold > 0
+    return submission.isSuperseded || account.untold > 0
   }
 
-  private func submission(
-    of plan: Plan, _ carrying: Carrying, _ account: TransferAccount
-  ) throws -> Submission {
-    var terms = Submission.Terms(
-      isUrgent: carrying.isRepair, steering: request.steering, deletions: carrying.verdict)
-    terms.countsInPlace = !request.choosesOthers
-    terms.mostHeldBack = request.mostHeldBack
-    (terms.broughtBefore, terms.manifestsBefore) = (carrying.broughtBefore, carrying.manifestsBefore)
-    let submission = try Submission(
-      ports: ports, folder: carrying.folder, policy: plan.policy, unrecorded: plan.unrecorded,
-      account: account, stop: stop, terms: terms)
-    submission.listURL = carrying.listURL
-    return submission
-  }
-
-  /// The last step of a plan.
+  /// The last step of a plan: what a complete manifest no longer names goes to the trash.
   private func delete(
     _ submission: Submission, _ plan: Plan, _ carrying: Carrying, into report: inout PassReport
   ) throws {
@@ -440,9 +400,24 @@ package struct Pass {
     }
     let spared = try plan.feed.newest?.spared(Set(ports.ledger.placedNames().map(\.path))) ?? []
     if plan.work.deletions > spared.count { enter(.deleting) }
-    let deletions = Deletions(
-      ports: ports, folder: folder, observer: observer, stop: stop, areExpired: plan.isWindow, spared: spared)
-    try deletions.run(first: first, rest: submission.plan.actions, into: &report)
+    let removals = Removals(
+      ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random,
+      ownWrites: ports.ownWrites, code: plan.isWindow ? "expired" : "deleted")
+    var next: Action? = first
+    while next != nil, !stop.isSet {
+      var group: [Action] = []
+      while let action = next, group.count < PublishThread.largestGroup {
+        if !spared.contains(action.path) { group.append(action) }
+        next = try submission.plan.actions.next()
+      }
+      // Whoever brings a file to one of these paths has done so by then, or looks first.
+      let outcomes = try ports.engine.claiming(group.map(\.path)) { try removals.carryOut(group) }
+      for (action, outcome) in outcomes {
+        observer.take(
+          outcome, of: action, seen: ports.now, into: &report.problems, counting: &report.counts)
+        if action.kind == .forget, action.present != nil { report.released += 1 }
+      }
+    }
   }
 
   /// Tries again to remove directories that an earlier pass emptied and could not remove.
@@ -460,25 +435,21 @@ package struct Pass {
     }
   }
 
-  /// Paths that changed while the plan was carried out go back to the start, twice at most.
-  ///
-  /// - Returns: the plan with what was decided again, and true when another manifest wants something of them otherwise.
+  /// Paths that changed while the plan was carried out go back to the start, twice at most; unless another manifest wants something of
+  /// them otherwise.
   private func settleStale(
-    _ first: Submission, _ plan: Plan, _ writer: PlanWriter, into report: inout PassReport
-  ) throws -> (Plan, isSuperseded: Bool) {
-    var (submission, plan) = (first, plan)
+    _ submission: Submission, _ writer: PlanWriter, into report: inout PassReport
+  ) throws {
     for _ in 0..<2 {
       guard !submission.isSuperseded, !submission.stale.isEmpty, !stop.isSet else { break }
-      let brought = ports.engine.urgentlyPlaced
-      plan = try writer.replan(submission.takeStale(), of: plan)
-      submission = try Submission(again: submission, broughtBefore: brought)
+      let before = ports.engine.history
+      try writer.replan(submission.stale)
+      try submission.renew(since: before)
       try ports.engine.submit(submission).wait()
     }
-    if submission.isSuperseded { return (plan, true) }
-    for action in stop.isSet ? [] : submission.takeStale() {
+    for action in stop.isSet || submission.isSuperseded ? [] : submission.stale {
       observer.take(Problem(changedMeanwhile: action.path, seen: ports.now), into: &report)
     }
-    return (plan, false)
   }
 
   // MARK: Recording
@@ -497,8 +468,7 @@ package struct Pass {
     }
     report.counts = feed.plan.counts
     report.bytes = feed.plan.bytes
-    report.problems = feed.plan.problems
-    for failure in walk?.failures ?? [] { report.problems.append(failure) }
+    report.problems = feed.plan.problems + (walk?.failures ?? [])
     report.listingFailures = walk?.failures.count ?? 0
     return report
   }
@@ -528,17 +498,14 @@ package struct Pass {
     if report.isInSync, before == nil { changes.append(.fact(.success, report.ended.rfc3339)) }
     changes.append(.fact(.latestTime, String(try latestTime().nanoseconds)))
     if !report.wasStopped { changes.append(try LossBook.change(ports, beganAfter: lastEvent)) }
-    changes += prunings(now: report.ended)
-    try note(changes)
-  }
-
-  /// Events that no reader has to be given any more: beyond the retention, but the newest are kept in any case, and beyond
-  /// the most that a ledger is to hold.
-  private func prunings(now: Timestamp) -> [LedgerChange] {
-    [
+    // Events that no reader has to be given any more: beyond the retention, but the newest are kept in any case, and beyond the most
+    // that a ledger is to hold.
+    let now = report.ended
+    changes += [
       .pruneEvents(keeping: 100_000, before: now.adding(seconds: -request.keepEvents), now: now),
       .pruneEvents(keeping: 1_000_000, before: .distantFuture, now: now),
     ]
+    try note(changes)
   }
 
   private func sizes(_ bytes: PassBytes) -> [LedgerChange] {

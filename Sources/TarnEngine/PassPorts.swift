@@ -38,5 +38,9 @@ package struct PassPorts: Sendable {
     self.engine = engine
   }
 
-  var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
+  var now: Timestamp { clock.time }
+}
+
+extension Clock {
+  var time: Timestamp { Timestamp(nanoseconds: now()) }
 }

@@ -13,11 +13,9 @@ package struct Recovery {
     self.clock = clock
   }
 
-  private var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
-
   package func run() throws {
+    _ = try makeRoom()
     let intents = try ledger.intents()
-    try makeRoom(intents)
     var changes: [LedgerChange] = []
     for intent in intents {
       switch intent.kind {
@@ -35,13 +33,10 @@ package struct Recovery {
   /// The first step of `run`, which writes nothing: also where the ledger cannot be written yet.
   ///
   /// - Returns: whether anything was removed.
-  package func makeRoom() throws -> Bool { try makeRoom(ledger.intents()) }
-
-  /// On a full disk not even the ledger can be written: unfinished downloads go first.
-  @discardableResult
-  private func makeRoom(_ intents: [Intent]) throws -> Bool {
+  package func makeRoom() throws -> Bool {
+    // On a full disk not even the ledger can be written: unfinished downloads go first.
     guard try folder.space().free < Self.leastRoom else { return false }
-    let needed = Set(intents.map(\.partialName))
+    let needed = Set(try ledger.intents().map(\.partialName))
     let removable = try folder.partials().filter { !needed.contains($0.name) }
     for file in removable { try folder.removePartial(file.name) }
     return !removable.isEmpty
@@ -61,9 +56,8 @@ package struct Recovery {
       changes += [
         .row(row), .dropPartial(intent.path),
         .event(
-          Event(
-            when: now, code: "published", path: row.path, bytes: row.identity.size,
-            detail: "finished after a crash")),
+          when: clock.time, code: "published", path: row.path, bytes: row.identity.size,
+          detail: "finished after a crash"),
       ]
     }
     var lying = intent.trashName.isEmpty ? nil : try folder.trashIdentity(intent.trashName)
@@ -94,9 +88,8 @@ package struct Recovery {
       .dropIntent(intent.path), .dropRow(intent.path), .dropHeldPath(intent.path),
       displaced(intent, by: intent.row, lying),
       .event(
-        Event(
-          when: now, code: "deleted", path: intent.path, bytes: lying.size,
-          detail: "finished after a crash")),
+        when: clock.time, code: "deleted", path: intent.path, bytes: lying.size,
+        detail: "finished after a crash"),
     ]
   }
 
@@ -111,7 +104,7 @@ package struct Recovery {
     return .trash(
       TrashRow(
         name: intent.trashName, path: intent.path, reason: intent.kind == .remove ? .deleted : reason,
-        isOwn: isOwn, size: lying.size, when: now, identity: lying))
+        isOwn: isOwn, size: lying.size, when: clock.time, identity: lying))
   }
 
   /// Partial files that no row speaks of: what lies there came from a server, never from a user.
@@ -144,7 +137,7 @@ package struct Recovery {
     let present = Set(files.map(\.name))
     var changes = rows.filter { !present.contains($0.name) }.map { LedgerChange.dropTrash(name: $0.name) }
     for file in files where !known.contains(file.name) {
-      changes.append(.trash(TrashRow(found: file.name, size: file.size, when: now)))
+      changes.append(.trash(TrashRow(found: file.name, size: file.size, when: clock.time)))
     }
     if !changes.isEmpty { try ledger.apply(changes) }
   }
@@ -154,7 +147,7 @@ package struct Recovery {
   /// - Parameter seconds: nil to keep all of it.
   func expireTrash(after seconds: Int64?) throws {
     guard let seconds else { return }
-    let limit = now.adding(seconds: -seconds)
+    let limit = clock.time.adding(seconds: -seconds)
     for row in try ledger.trash() where row.isOwn && row.when < limit {
       let now = try folder.trashIdentity(row.name).map(row.lying) ?? row
       if now.isOwn { try folder.removeTrash(row.name) }

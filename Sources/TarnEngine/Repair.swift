@@ -28,16 +28,16 @@ struct RepairPending {
   /// Of those whose size is known.
   var bytes: UInt64
 
-  init(files: Int, bytes: UInt64) { (self.files, self.bytes) = (files, bytes) }
+  var text: String { "\(files) \(bytes)" }
+}
 
+extension RepairPending {
   /// - Parameter text: the fact; an earlier Tarn wrote the number of files alone.
   init?(_ text: String) {
     let parts = text.split(separator: " ")
     guard let files = parts.first.flatMap({ Int($0) }), files > 0 else { return nil }
     self.init(files: files, bytes: parts.dropFirst().first.flatMap { UInt64($0) } ?? 0)
   }
-
-  var text: String { "\(files) \(bytes)" }
 }
 
 /// Which catalog holds: its id, and of what settings it is.
@@ -57,17 +57,16 @@ extension Pass {
   ///   - events: what the journal is to learn, too.
   ///   - onlyCounts: nothing calls for a look, but what is in place is to be counted: what failed is not tried again.
   ///   - looked: called once it has looked at the folder, if something is to be brought: with what that took.
-  /// - Throws: `PassFailure`.
   package func repair(
     _ regions: [Region], folder: any FolderPort, events: [Event] = [], onlyCounts: Bool = false,
     looked: (Duration) -> Void = { _ in }
-  ) throws -> RepairReport {
+  ) throws(PassFailure) -> RepairReport {
     try PassFailure.translating(feed: request.feed.text) {
       guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
       let started = ports.now
       _ = try recover(folder)
       var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
-      let before = (manifests: ports.engine.manifests, records: ports.engine.repairRecords)
+      let before = ports.engine.history
       guard let catalog = try openCatalog() else {
         // What a first pass that fails takes back takes its journal along.
         let hasJournal = try ports.ledger.fact(.feed) != nil
@@ -77,9 +76,7 @@ extension Pass {
         return RepairReport(
           report: report, needsPass: true, hasJournal: hasJournal, hasNoCatalog: true, hadCatalog: hadCatalog)
       }
-      let planner = RegionPlanner(
-        ports: ports, folder: folder, policy: request.policy, catalog: catalog, observer: observer,
-        stop: stop, started: started, onlyCounts: onlyCounts)
+      let planner = RegionPlanner(self, folder, catalog, started: started, onlyCounts: onlyCounts)
       try planner.look(at: regions)
       let plan = planner.writer.plan
       report.problems = plan.problems
@@ -95,9 +92,8 @@ extension Pass {
         }
         let carrying = Carrying(
           folder: folder, writer: planner.writer,
-          verdict: .forbidden("only a pass that has read the feed deletes"), manifestsBefore: before.manifests
-        )
-        isSuperseded = try carryOut(plan, carrying, into: &report)
+          verdict: .forbidden("only a pass that has read the feed deletes"), isRepair: true, since: before)
+        isSuperseded = try carryOut(carrying, into: &report)
       }
       report.wasStopped = stop.isSet
       report.ended = ports.now
@@ -111,11 +107,12 @@ extension Pass {
         ? [] : resized(from: plan.bytes.wanted, to: report.bytes.wanted, isAll: regions == [.everything])
       // What others did meanwhile is not in what was counted.
       let mayCount =
-        ports.engine.manifests == before.manifests && ports.engine.repairRecords == before.records
+        ports.engine.history.manifests == before.manifests
+        && ports.engine.history.records == before.records
       let hasRecorded = try settle(
         regions, report, findings, events.map { .event($0) } + resized, isUnsettled: isUnsettled,
         isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
-      let isAsCounted = mayCount && ports.engine.repairRecords == before.records + (hasRecorded ? 1 : 0)
+      let isAsCounted = mayCount && ports.engine.history.records == before.records + (hasRecorded ? 1 : 0)
       let wantsCount =
         try regions == [.everything]
         ? !isAsCounted && ports.engine.pass == nil : isUnsettled || !isAllInPlace()
@@ -210,23 +207,18 @@ extension Pass {
 
   /// The catalog of what this pass's settings make of the feed; nil when there is none.
   func openCatalog() throws -> (any CatalogReading)? {
-    guard let id = try catalogID() else { return nil }
-    return try ports.catalog?.open(id: id)
-  }
-
-  func catalogID() throws -> String? {
-    guard ports.catalog != nil, let settings = request.settings,
+    guard let port = ports.catalog, let settings = request.settings,
       let fact = try ports.ledger.fact(.catalog)
     else { return nil }
     let id = CatalogFact.id(of: fact)
-    return fact == CatalogFact.value(id: id, settings: settings) ? id : nil
+    return fact == CatalogFact.value(id: id, settings: settings) ? try port.open(id: id) : nil
   }
 
   /// Puts the catalog of a manifest that is accepted in its place.
   ///
   /// - Returns: what the ledger has to know of it; nil when there is none, or it could not be written: then a repair is a pass.
   func commitCatalog(_ feed: PlannedFeed) -> String? {
-    guard let settings = request.settings, let id = feed.catalog?.commit(isWindow: feed.plan.isWindow)
+    guard let settings = request.settings, let id = feed.planner.catalog?.commit(isWindow: feed.plan.isWindow)
     else { return nil }
     return CatalogFact.value(id: id, settings: settings)
   }

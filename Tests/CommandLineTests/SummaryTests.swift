@@ -51,7 +51,7 @@ import Testing
     var report = Samples.report()
     report.counts.current = 5
     report.counts.wanted = 5
-    report.counts.released = 3
+    report.released = 3
     #expect(
       lines(report).last == "  3 files no longer in the feed, and changed or copied here: left to you",
       "\(lines(report))")

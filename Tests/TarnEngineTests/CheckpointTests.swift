@@ -25,7 +25,7 @@ import Testing
     ])
     let checkpoints = Checkpoints(ledger: ledger)
     defer { checkpoints.close() }
-    let mark = checkpoints.mark(partial, path: "a".path, durable: 0)
+    let mark = Checkpoints.Mark(partial, path: "a".path, durable: 0)
     // So far ahead that the writer waits for the sync.
     checkpoints.wrote(mark, upTo: length)
     checkpoints.forget(mark)
@@ -43,7 +43,7 @@ import Testing
     _ = try partial.begin(keeping: 0, check: ContentCheck())
     let checkpoints = Checkpoints(ledger: ledger)
     defer { checkpoints.close() }
-    let mark = checkpoints.mark(partial, path: "a".path, durable: 0)
+    let mark = Checkpoints.Mark(partial, path: "a".path, durable: 0)
     checkpoints.wrote(mark, upTo: Checkpoints.step - 1)
     #expect(!checkpoints.hasThread)
     checkpoints.wrote(mark, upTo: Checkpoints.step)
@@ -65,7 +65,7 @@ import Testing
     defer { checkpoints.close() }
     for _ in 0..<20 {
       let partial = SlowPartial()
-      let mark = checkpoints.mark(partial, path: "a".path, durable: 0)
+      let mark = Checkpoints.Mark(partial, path: "a".path, durable: 0)
       checkpoints.wrote(mark, upTo: Checkpoints.mostLag + Checkpoints.step)
       #expect(partial.isSynced)
       checkpoints.forget(mark)

@@ -160,7 +160,7 @@ import Testing
     #expect(next.isInSync)
     #expect(next.counts.forgotten == 2)
     // One of them stands there, edited; the other one was deleted by hand.
-    #expect(next.counts.released == 1)
+    #expect(next.released == 1)
     #expect(world.text(name(1)) == "mine")
   }
 

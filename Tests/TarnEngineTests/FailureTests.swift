@@ -253,8 +253,8 @@ import Testing
       let report = try running.run(folder: world.folder)
       #expect(report.wasStopped == running.stop.isSet)
       #expect(!report.wasStopped || !report.isInSync)
-    } catch let failure as PassFailure {
-      #expect(failure.kind == .stopped)
+    } catch {
+      #expect(error.kind == .stopped)
       #expect(world.ledger.contents.facts[.outcome] == "stopped")
     }
     world.log.onEvent(nil)

@@ -19,7 +19,7 @@ import Testing
     }
   }
 
-  private func durable(_ jobs: Range<UInt64>) throws -> PublishGroup.Durable {
+  private func durable(_ jobs: Range<UInt64>) throws -> [Publication] {
     let batch = try jobs.map { job in
       let partial = try folder.makePartial()
       _ = try partial.begin(keeping: 0, check: ContentCheck())
@@ -33,7 +33,9 @@ import Testing
         job: job, kind: .fetch, partial: partial, expectation: .absent, trashName: "", row: row,
         displacesOwn: false, isCopy: false)
     }
-    return try #require(group.makeDurable(batch))
+    let ready = group.makeDurable(batch)
+    #expect(ready.count == batch.count)
+    return ready
   }
 
   /// Jobs that were told to be in place, jobs that failed, and whether the ledger has failed.

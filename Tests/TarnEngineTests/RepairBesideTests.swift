@@ -185,12 +185,14 @@ import Testing
     isBusy.wait()
     world.engine.follow { _ in throw LedgerFailure(.inputOutput, "the disk is gone") }
     let ports = world.ports(try world.server.downloader())
-    let account = TransferAccount(
-      ports: ports, observer: world.log, progress: PassProgress(clock: ports.clock))
-    let transfers = world.engine.submit(
-      try Submission(
-        ports: ports, folder: world.folder, policy: world.policy, unrecorded: UnrecordedFiles(),
-        account: account, stop: StopFlag(), terms: Submission.Terms()))
+    let pass = Pass(
+      ports: ports, request: PassRequest(feed: world.location, folderName: "/folder", policy: world.policy),
+      observer: world.log, progress: PassProgress(clock: ports.clock), stop: StopFlag())
+    let plan = Plan(policy: world.policy, deletions: .none, started: ports.now)
+    let carrying = Pass.Carrying(
+      folder: world.folder, writer: PlanWriter(plan, pass, world.folder), verdict: .allowed,
+      since: TransferEngine.History())
+    let transfers = world.engine.submit(try Submission(pass, carrying, TransferAccount(pass)))
     mayGoOn.open()
     #expect(throws: PassFailure.self) { try transfers.wait() }
     _ = try? repair.wait()
@@ -206,7 +208,7 @@ import Testing
       guard changes.contains(where: { if case .fact(.repaired, _) = $0 { true } else { false } }) else {
         return
       }
-      let records = engine.repairRecords
+      let records = engine.history.records
       counted.withLock { $0 = records }
     }
     _ = try world.repairBeside([itself("a")])

@@ -6,58 +6,43 @@ import TarnCore
 final class FeedPlanner {
   let writer: PlanWriter
   private let policy: PassPolicy
-  private let progress: PassProgress
-  private let observer: any PassObserver
-  private let started: Timestamp
   /// nil for a feed that is put in order first.
   private var comparison: Comparison?
   /// What the manifest wants, for repairs; nil when none is kept.
   private(set) var catalog: CatalogWriter?
 
-  init(
-    ports: PassPorts, folder: any FolderReading, policy: PassPolicy, observer: any PassObserver,
-    progress: PassProgress, stop: StopFlag, started: Timestamp
-  ) {
-    (self.policy, self.progress, self.observer, self.started) = (policy, progress, observer, started)
-    writer = PlanWriter(
-      Plan(policy: policy, deletions: .all, started: started), ports: ports, folder: folder,
-      observer: observer, stop: stop)
+  init(_ pass: Pass, _ folder: any FolderReading, started: Timestamp) {
+    policy = pass.request.policy
+    writer = PlanWriter(Plan(policy: policy, deletions: .all, started: started), pass, folder)
   }
 
-  private var ports: PassPorts { writer.ports }
-
-  /// Starts over, comparing as the items come.
+  /// Starts over.
   ///
-  /// `take` then throws `Comparison.OutOfOrder` when they do not come in path order.
-  func beginInOrder() throws {
-    try begin(Plan(policy: policy, deletions: .all, started: started))
-    comparison = try makeComparison()
-  }
-
-  /// Starts over, for items in any order.
-  func beginInAnyOrder() throws {
-    try begin(Plan(policy: policy, deletions: .all, started: started))
+  /// - Parameter isInOrder: compares the items as they come; `take` then throws `Comparison.OutOfOrder` when they do not come in path
+  ///   order.
+  func begin(isInOrder: Bool) throws {
+    try begin(Plan(policy: policy, deletions: .all, started: writer.plan.started), isInOrder: isInOrder)
   }
 
   /// Starts over, for a window: what it does not name stays, but for what is older than what is kept.
-  ///
-  /// - Parameter tooOld: items that are older than what is kept, and not there.
-  func beginWindow(expired: Set<RelativePath>, newest: WindowCatalog.Newest?, tooOld: Int) throws {
-    var plan = Plan(policy: policy.ofWindow, deletions: .expired(expired), started: started)
-    plan.feed.newest = newest
-    plan.counts.excluded = tooOld
-    try begin(plan)
-    comparison = try makeComparison()
+  func begin(_ window: WindowCatalog.Resolution) throws {
+    var plan = Plan(
+      policy: policy.ofWindow, deletions: .expired(window.expired), started: writer.plan.started)
+    plan.feed.newest = window.newest
+    plan.counts.excluded = window.tooOld
+    try begin(plan, isInOrder: true)
   }
 
-  private func begin(_ plan: Plan) throws {
+  private func begin(_ plan: Plan, isInOrder: Bool) throws {
     var plan = plan
-    plan.old = try OldProblems(ports.ledger)
+    // At most as many as a report holds; of the others a pass hears at its end. Of directories the feed says nothing.
+    let known = try writer.pass.ports.ledger.problems(limit: PassReport.mostProblems)
+    plan.old = Unsettled(known.filter { $0.code != Problem.leftoverCode }.map(\.name))
     try writer.begin(plan)
     // One that was begun takes the file along, which has one name.
     catalog = nil
-    catalog = CatalogWriter(ports.catalog, observer)
-    comparison = nil
+    catalog = CatalogWriter(writer.pass.ports.catalog, writer.pass.observer)
+    comparison = isInOrder ? try makeComparison() : nil
   }
 
   private func makeComparison() throws -> Comparison {
@@ -81,8 +66,10 @@ final class FeedPlanner {
       if entry.isList { writer.plan.feed.listPath = entry.path }
       try want(entry)
     case .refused(let refusal):
-      writer.plan.feed.entries += 1
-      if let path = refusal.path, policy.filter.excludes(path) { return writer.plan.counts.excluded += 1 }
+      if let path = refusal.path, policy.filter.excludes(path) {
+        writer.plan.feed.entries += 1
+        return writer.plan.counts.excluded += 1
+      }
       refuse(refusal)
       if let path = refusal.path { try want(Entry(refused: path)) }
     // An enclosure has no path yet: the window's catalog hands it on as an entry.
@@ -90,14 +77,9 @@ final class FeedPlanner {
     }
   }
 
-  /// An item of a window that is no file: its name is no path, so it protects none.
-  func refuse(_ item: FeedItem) {
-    guard case .refused(let refusal) = item else { return }
+  /// Of a window its name is no path, so it protects none.
+  func refuse(_ refusal: Refusal) {
     writer.plan.feed.entries += 1
-    refuse(refusal)
-  }
-
-  private func refuse(_ refusal: Refusal) {
     writer.plan.counts.wanted += 1
     // An address of the feed may carry a password.
     let name =
@@ -107,18 +89,16 @@ final class FeedPlanner {
   }
 
   private func want(_ entry: Entry) throws {
-    if let comparison { try comparison.want(entry) } else { try ports.stage.add(entry) }
+    if let comparison { try comparison.want(entry) } else { try writer.pass.ports.stage.add(entry) }
   }
 
   /// The feed is read: finishes the plan.
   func finish() throws {
     noteProgress()
-    let comparison: Comparison
-    if let running = self.comparison {
-      comparison = running
-    } else {
-      comparison = try makeComparison()
-      let entries = try ports.stage.entries()
+    let running = comparison
+    let comparison = try running ?? makeComparison()
+    if running == nil {
+      let entries = try writer.pass.ports.stage.entries()
       while let entry = try entries.next() { try comparison.want(entry) }
     }
     try comparison.finish()
@@ -126,7 +106,7 @@ final class FeedPlanner {
   }
 
   private func noteProgress() {
-    progress.change { $0.entriesRead = writer.plan.feed.entries }
+    writer.pass.progress.change { $0.entriesRead = writer.plan.feed.entries }
   }
 }
 
@@ -175,7 +155,7 @@ final class CatalogWriter {
       try body()
     } catch {
       catalog = nil
-      observer.pass(.notice(code: error.code.rawValue, message: "no catalog is kept: \(error.message)"))
+      observer.notice(error.code.rawValue, "no catalog is kept: \(error.message)")
     }
   }
 }

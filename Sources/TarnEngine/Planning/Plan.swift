@@ -22,9 +22,10 @@ struct Plan {
   var unrecorded = UnrecordedFiles()
   /// Rows that are neither wanted nor to go, or kept by policy, as they are left.
   var left = FolderFingerprint()
-  var old = OldProblems()
-  /// Unfinished downloads of paths that nothing was found out about so far, and of paths that are in place.
-  var partials = (unnamed: Set<RelativePath>(), settled: Set<RelativePath>())
+  /// Problems that the ledger has of earlier passes, by their names.
+  var old = Unsettled<[UInt8]>()
+  /// Unfinished downloads: no pass goes on with those of paths that are in place by other means, or that the feed does not name.
+  var partials = Unsettled<RelativePath>()
   var feed = Feed()
 
   /// What of it may go.
@@ -83,9 +84,6 @@ struct Plan {
   /// Bytes to fetch; of what is brought back, and whose size the feed does not tell, as it was.
   var bytesWithRecorded: UInt64 { bytes.planned.addingSaturated(work.bytesAsRecorded) }
 
-  /// Files have to make way before others can be fetched.
-  var hasBlocked: Bool { work.blocked.count > 0 }
-
   mutating func take(_ problem: Problem, telling observer: any PassObserver) {
     observer.take(problem, into: &problems, counting: &counts)
   }
@@ -121,13 +119,5 @@ struct Plan {
     bytes.planned.addSaturated(work.blocked.bytes)
     work.unknownSizes += work.blocked.unknown
     work.blocked = (0, 0, 0)
-  }
-
-  /// Unfinished downloads that no pass will go on with: of paths that are in place by other means, and, where the feed says
-  /// all that it wants, of paths that it does not name.
-  ///
-  /// - Parameter saysAll: the feed is complete, or a window, which does not name again what it dropped.
-  func deadPartials(saysAll: Bool) -> Set<RelativePath> {
-    saysAll ? partials.settled.union(partials.unnamed) : partials.settled
   }
 }

@@ -4,12 +4,10 @@ import TarnRuntime
 /// Makes a plan of what was found at each path: hashes what has to be hashed, stages what is to be done, counts, and tells problems.
 /// Memory does not grow with the feed. On the thread of who plans.
 final class PlanWriter {
-  let ports: PassPorts
+  let pass: Pass
   let folder: any FolderReading
-  let stop: StopFlag
   private(set) var planner: Planner
   var plan: Plan
-  private let observer: any PassObserver
   /// Names and codes that the observer has heard: a feed that is read again would tell them twice.
   private var told: Set<[UInt8]> = []
   /// Hears of each decision.
@@ -19,11 +17,8 @@ final class PlanWriter {
   /// What hashing took so far.
   private(set) var hashedFor = Duration.zero
 
-  init(
-    _ plan: Plan, ports: PassPorts, folder: any FolderReading, observer: any PassObserver, stop: StopFlag
-  ) {
-    self.plan = plan
-    (self.ports, self.folder, self.observer, self.stop) = (ports, folder, observer, stop)
+  init(_ plan: Plan, _ pass: Pass, _ folder: any FolderReading) {
+    (self.plan, self.pass, self.folder) = (plan, pass, folder)
     planner = Planner(policy: plan.policy)
   }
 
@@ -31,32 +26,29 @@ final class PlanWriter {
   func begin(_ plan: Plan) throws {
     self.plan = plan
     planner = Planner(policy: plan.policy)
-    try ports.stage.clear()
-    self.plan.partials = (Set(try ports.ledger.partials().map(\.path)), [])
+    try pass.ports.stage.clear()
+    self.plan.partials = Unsettled(try pass.ports.ledger.partials().map(\.path))
   }
 
   /// Decides again over paths that were not as a plan saw them; the stage then holds these alone.
-  func replan(_ actions: [Action], of plan: Plan) throws -> Plan {
-    (self.plan, isAgain) = (plan, true)
-    try ports.stage.clear()
+  func replan(_ actions: [Action]) throws {
+    isAgain = true
+    try pass.ports.stage.clear()
     for action in actions {
       guard let entry = action.entry else { continue }
-      self.plan.withdraw(action)
-      let row = try ports.ledger.row(action.path)
+      plan.withdraw(action)
+      let row = try pass.ports.ledger.row(action.path)
       let decision = planner.decide(entry, row: row, present: try folder.look(action.path))
       try settle(Finding(path: action.path, entry: entry, row: row, decision: decision))
     }
-    return self.plan
   }
 
   func comparison(
     _ region: Region = .everything, emit: @escaping (Finding) throws -> Void
   ) throws -> Comparison {
     try Comparison(
-      planner: planner, rows: ports.ledger.rows(in: region), snapshot: folder.scan(region),
-      stranger: { [unowned self] in
-        $1 ? plan.unrecorded.add(inPlaceOfAnother: $0) : plan.unrecorded.add($0)
-      },
+      planner: planner, rows: pass.ports.ledger.rows(in: region), snapshot: folder.scan(region),
+      stranger: { [unowned self] in plan.unrecorded.add($0, isInPlaceOfAnother: $1) },
       mayGo: { [unowned self] in plan.deletions.allows($0) }, emit: emit)
   }
 
@@ -83,7 +75,7 @@ final class PlanWriter {
       }
     }
     guard let refusal = finding.refusal else { return try settle(finding) }
-    plan.partials.unnamed.remove(finding.path)
+    plan.partials.keep(finding.path)
     if finding.entry?.isRefused != true {
       report(name: finding.path.bytes, kind: .refused, code: refusal.code, message: refusal.message)
     }
@@ -128,14 +120,15 @@ final class PlanWriter {
   }
 
   private func note(_ finding: Finding) {
-    if finding.entry != nil { plan.old.want(finding.path, finding.decision) }
-    guard !plan.partials.unnamed.isEmpty, finding.entry != nil || finding.scanFailure != nil,
-      plan.partials.unnamed.remove(finding.path) != nil
-    else { return }
-    switch finding.decision {
-    case .current, .adopt: plan.partials.settled.insert(finding.path)
-    default: break
-    }
+    guard finding.entry != nil else { return }
+    let (isInPlace, isKept) =
+      switch finding.decision {
+      case .current, .adopt: (true, false)
+      case .kept: (false, true)
+      default: (false, false)
+      }
+    plan.old.want(finding.path.bytes, isSettled: isInPlace || isKept)
+    plan.partials.want(finding.path, isSettled: isInPlace)
   }
 
   /// From a window only what is expired goes. A row of what the user deleted stays, so that it is not fetched again.
@@ -144,7 +137,7 @@ final class PlanWriter {
   }
 
   private func stage(_ action: Action) throws {
-    try ports.stage.add(action)
+    try pass.ports.stage.add(action)
     plan.count(action)
   }
 
@@ -155,7 +148,7 @@ final class PlanWriter {
     if told.count < PassReport.mostProblems {
       isNew = told.insert(name + [0] + Array(code.utf8)).inserted
     }
-    let observer: any PassObserver = isNew ? self.observer : SilentObserver()
+    let observer: any PassObserver = isNew ? pass.observer : SilentObserver()
     plan.take(problem, telling: observer)
   }
 
@@ -207,7 +200,7 @@ final class PlanWriter {
     }
     var adoption = action
     adoption.kind = .adopt
-    if try ports.ledger.partial(action.path) != nil { plan.partials.settled.insert(action.path) }
+    if try pass.ports.ledger.partial(action.path) != nil { plan.partials.settle(action.path) }
     let tarns = action.row.flatMap { $0.isTarns(identity, digest) ? $0 : nil }
     adoption.row = Row(
       path: action.path, identity: identity, digest: digest, isVerified: isVerified,
@@ -219,9 +212,9 @@ final class PlanWriter {
   private func hash(
     _ path: RelativePath, _ algorithm: DigestAlgorithm
   ) throws(FolderFailure) -> (Digest, FileIdentity)? {
-    let begun = ports.clock.monotonic()
-    defer { hashedFor += ports.clock.monotonic() - begun }
-    return try folder.digest(of: path, algorithm) { _ in !stop.isSet }
+    let begun = pass.ports.clock.monotonic()
+    defer { hashedFor += pass.ports.clock.monotonic() - begun }
+    return try folder.digest(of: path, algorithm) { _ in !pass.stop.isSet }
   }
 
   // MARK: Directories that the feed has turned into files
@@ -261,7 +254,7 @@ final class PlanWriter {
     do {
       while let object = try objects.next() {
         guard object.kind != .directory else { continue }
-        guard object.kind == .regular, try ports.ledger.row(object.path) != nil else { return false }
+        guard object.kind == .regular, try pass.ports.ledger.row(object.path) != nil else { return false }
         files += 1
       }
     } catch is FolderFailure {

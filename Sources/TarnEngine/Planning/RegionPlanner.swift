@@ -31,17 +31,18 @@ final class RegionPlanner {
   }
 
   init(
-    ports: PassPorts, folder: any FolderReading, policy: PassPolicy, catalog: any CatalogReading,
-    observer: any PassObserver, stop: StopFlag, started: Timestamp, onlyCounts: Bool
+    _ pass: Pass, _ folder: any FolderReading, _ catalog: any CatalogReading, started: Timestamp,
+    onlyCounts: Bool
   ) {
     (self.catalog, self.onlyCounts) = (catalog, onlyCounts)
+    let policy = pass.request.policy
     let plan = Plan(
       policy: catalog.isWindow ? policy.ofWindow : policy, deletions: .none, started: started)
-    writer = PlanWriter(plan, ports: ports, folder: folder, observer: observer, stop: stop)
+    writer = PlanWriter(plan, pass, folder)
     writer.onDecision = { [unowned self] in note($0) }
   }
 
-  private var ports: PassPorts { writer.ports }
+  private var ports: PassPorts { writer.pass.ports }
 
   /// - Parameter regions: none lies in another one.
   func look(at regions: [Region]) throws {
@@ -57,19 +58,15 @@ final class RegionPlanner {
   }
 
   private func compare(_ region: Region) throws {
-    try endIfStopped()
+    try writer.pass.stop.throwIfSet()
     if region.extent == .itself, let path = region.path { return try compare(path) }
     let comparison = try writer.comparison(region) { [unowned self] in try take($0) }
     let entries = try catalog.entries(in: region)
     while let entry = try entries.next() {
-      try endIfStopped()
+      try writer.pass.stop.throwIfSet()
       try comparison.want(entry)
     }
     try comparison.finish()
-  }
-
-  private func endIfStopped() throws {
-    if writer.stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
   }
 
   private func compare(_ path: RelativePath) throws {
@@ -93,7 +90,7 @@ final class RegionPlanner {
       path: path, entry: entry, row: row,
       decision: writer.planner.decide(entry, row: row, present: present))
     finding.mark = row.flatMap { FolderFingerprint.mark($0, present: present, isBelowFile: false) }
-    if finding.mark != nil, let present { writer.plan.unrecorded.add(inPlaceOfAnother: present) }
+    if finding.mark != nil, let present { writer.plan.unrecorded.add(present, isInPlaceOfAnother: true) }
     try take(finding)
   }
 

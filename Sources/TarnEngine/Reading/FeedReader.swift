@@ -1,14 +1,12 @@
-import TarnCore
+package import TarnCore
 import TarnRuntime
 
 /// Gets a feed and what it points to, and hands its items on. On the pass's thread.
 struct FeedReader {
-  let ports: PassPorts
-  let policy: PassPolicy
-  let observer: any PassObserver
-  let stop: StopFlag
-  let progress: PassProgress
-  var steering: PassSteering?
+  let pass: Pass
+
+  var ports: PassPorts { pass.ports }
+  var policy: PassPolicy { pass.request.policy }
 
   /// A document that was fetched and can be parsed, again and again.
   struct Document {
@@ -16,12 +14,13 @@ struct FeedReader {
     var url: String
     /// What was asked for, before redirects; nil of what no server sent.
     var requestedURL: String?
-    var contentType: String?
     var isWhole = true
     /// Of a document that a server sent.
     var head: ResponseHead?
-    /// `FeedReader.digest`, once it is known.
+    /// Of a feed that a server sent: SHA-256 of all that it is parsed from, beside its URL: the type that it was sent as, and its bytes.
     var digest: Digest?
+
+    var contentType: String? { head?.contentType }
 
     /// Its bytes are not those of the file: the server encoded them on the way.
     var isEncoded: Bool { head?.contentEncoding != nil && !FeedDocument.isGzipFile(url) }
@@ -37,11 +36,9 @@ struct FeedReader {
   /// - Returns: nil when it has not changed since.
   /// - Throws: as `open`.
   func open(_ url: String, since known: FeedRecord) throws(PassFailure) -> Document? {
-    var pending = start(url, limit: Self.mostBytes, since: known.validators)
-    pending.isDigested = true
-    let (head, spool, digest) = try wait(for: pending)
+    let document = try finish(start(url, limit: Self.mostBytes, since: known.validators))
+    guard let head = document.head, !head.isWholeFile else { return document }
     switch head.status {
-    case _ where head.isWholeFile: return Document(spool, head, of: url, digest)
     // Where redirects lead elsewhere by now, the tag or the date is another document's.
     case 304 where head.url == known.url && known.validators?.fit(head) == true: return nil
     default: return try finish(start(url, limit: Self.mostBytes))
@@ -59,7 +56,7 @@ struct FeedReader {
     } catch {
       throw PassFailure(error, feed: feed)
     }
-    if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+    try pass.stop.throwIfSet()
     // A pipe that breaks looks like one that ends.
     return Document(spool: spool, url: feed.baseURL, isWhole: feed != .standardInput)
   }
@@ -67,18 +64,11 @@ struct FeedReader {
   private func openLocal(_ feed: FeedLocation) throws(SpoolFailure) -> SpoolFile {
     if case .local(let path) = feed { return try SpoolFile(reading: String(decoding: path, as: UTF8.self)) }
     let spool = try newSpool()
-    try spool.appendStandardInput(limit: Self.mostBytes) { stop.isSet }
+    try spool.appendStandardInput(limit: Self.mostBytes) { pass.stop.isSet }
     return spool
   }
 
-  /// SHA-256 of all that a document is parsed from, beside its URL: the type that it was sent as, and its bytes.
-  func digest(_ document: Document) throws(FeedFailure) -> Digest {
-    let hasher = hasher(of: document.contentType)
-    try hasher.update(SpoolSource(document.spool))
-    return hasher.finish()
-  }
-
-  /// For the bytes of a document of that type.
+  /// For the digest of a document of that type.
   private func hasher(of type: String?) -> any Hasher {
     let hasher = ports.hashing.hasher(.sha256)
     Array("\(type ?? "")\n".utf8).withUnsafeBytes { hasher.update($0) }
@@ -90,7 +80,6 @@ struct FeedReader {
     try ports.parser.kind(of: SpoolSource(document.spool), as: about(document, place: nil))
   }
 
-  /// Parses a document.
   func parse(
     _ document: Document, place: RelativePath?, sink: (FeedItem) throws -> Void
   ) throws -> FeedEnd {
@@ -133,12 +122,8 @@ struct FeedReader {
   /// Starts to fetch a document; see `finish`.
   ///
   /// - Parameter known: the document is wanted only if it is another one.
-  func start(
-    _ url: String, limit: UInt64, since known: FeedValidators? = nil,
-    patience: Int64 = DownloadRequest.shortestPatience
-  ) -> Pending {
+  func start(_ url: String, limit: UInt64, since known: FeedValidators? = nil) -> Pending {
     var request = DownloadRequest(url: url, limit: limit)
-    request.patience = patience
     request.accept = accept(url)
     request.encoding = .gzipAsked
     request.ifNoneMatch = known?.etag
@@ -146,11 +131,14 @@ struct FeedReader {
     let isFeed = limit == Self.mostBytes
     // All that a pass does waits for it: it stands behind no other mirror's files.
     request.isUrgent = isFeed
-    let fetch = FeedReceiver(progress: isFeed ? progress : nil)
-    let wishes = steering?.wishes ?? 0
-    return Pending(
-      url: url, limit: limit, isFeed: isFeed, known: known, fetch: fetch,
-      id: ports.downloader.start(request, to: fetch), wishes: wishes)
+    return start(request)
+  }
+
+  private func start(_ request: DownloadRequest) -> Pending {
+    let wishes = pass.request.steering?.wishes ?? 0
+    let fetch = FeedReceiver(progress: request.limit == Self.mostBytes ? pass.progress : nil)
+    let id = ports.downloader.start(request, to: fetch)
+    return Pending(request: request, fetch: fetch, id: id, wishes: wishes)
   }
 
   /// Caddy answers a directory's URL with JSON for whoever names JSON at all, whatever its page looks like. Whoever weighs
@@ -162,45 +150,38 @@ struct FeedReader {
   }
 
   struct Pending {
-    var url: String
-    var limit: UInt64
-    /// Not one of the listings that it leads to.
-    var isFeed: Bool
-    var known: FeedValidators?
-    var fetch: FeedReceiver
-    var id: DownloadID
-    /// By its digest it is told from another one.
-    var isDigested = false
+    let request: DownloadRequest
+    let fetch: FeedReceiver
+    let id: DownloadID
     /// Those who wanted it tried now, before it was asked for.
-    var wishes: UInt64
+    let wishes: UInt64
+
+    /// Not one of the listings that it leads to.
+    var isFeed: Bool { request.limit == FeedReader.mostBytes }
 
     /// The answer is to what was asked. 412 is no answer to a condition on what is read, and is sent all the same.
     func isAnswered(by head: ResponseHead) -> Bool {
-      head.isWholeFile
-        || known != nil && (head.status == 304 || head.status == 412)
+      let hasCondition = request.ifNoneMatch != nil || request.ifModifiedSince != nil
+      return head.isWholeFile || hasCondition && (head.status == 304 || head.status == 412)
     }
   }
 
   /// Waits for a document, trying again where that may help.
   func finish(_ first: Pending) throws(PassFailure) -> Document {
-    let (head, spool, _) = try wait(for: first)
-    return Document(spool, head, of: first.url)
-  }
-
-  /// - Returns: also the digest of what came, where it is wanted: it is made meanwhile.
-  private func wait(for first: Pending) throws(PassFailure) -> (ResponseHead, SpoolFile, Digest?) {
     var pending = first
+    var request = first.request
     var attempt = 1
     var gaveWay = 0
     while true {
       let spool = try makeSpool()
-      var hasher: (any Hasher)?
-      let outcome = try drain(pending, into: spool, &hasher)
-      if stop.isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+      let (outcome, digest) = try drain(pending, into: spool)
+      try pass.stop.throwIfSet()
       let trouble: Trouble
       switch outcome {
       case .complete(let head) where pending.isAnswered(by: head) && spool.size >= head.statedTotal ?? 0:
-        return (head, spool, hasher?.finish())
+        return Document(
+          spool: spool, url: head.url, requestedURL: request.url,
+          isWhole: head.isFramed && !head.hasUnreadableRange, head: head, digest: digest)
       case .complete(let head): trouble = Trouble(head)
       case .failed(let failure): trouble = Trouble(failure)
       }
@@ -211,21 +192,19 @@ struct FeedReader {
         gaveWay += 1
       } else {
         // By this failure its host may have come to be left alone.
-        let rest = trouble.retryAfter == nil ? ports.downloader.rest(of: pending.url) : nil
+        let rest = trouble.retryAfter == nil ? ports.downloader.rest(of: request.url) : nil
         let verdict = RetryPolicy(retries: min(policy.retries, 3)).judge(
           attempt: attempt, isTransient: trouble.isTransient, asked: rest ?? trouble.retryAfter,
           isResting: trouble.isRest || rest != nil, random: ports.random.unit())
-        guard case .retry(let pause) = verdict else { throw trouble.failure(pending.url) }
+        guard case .retry(let pause) = verdict else { throw trouble.failure(request.url) }
         seconds = pause
         attempt += 1
       }
       let isAsked = trouble.isAsked && trouble.retryAfter != nil
-      observer.pass(.feedRetrying(message: trouble.message, seconds: seconds, isAsked: isAsked))
+      pass.observer.pass(.feedRetrying(message: trouble.message, seconds: seconds, isAsked: isAsked))
       pause(seconds, since: pending.wishes)
-      pending = start(
-        pending.url, limit: pending.limit, since: pending.known,
-        patience: DownloadRequest.patience(gaveWay: gaveWay))
-      pending.isDigested = first.isDigested
+      request.patience = DownloadRequest.patience(gaveWay: gaveWay)
+      pending = start(request)
     }
   }
 
@@ -242,19 +221,20 @@ struct FeedReader {
     return try SpoolFile(directory: ports.spoolDirectory) { reserve.bytes(ofTotal: $0) }
   }
 
-  /// - Parameter hasher: of what came, where a digest is wanted.
+  /// - Returns: also the digest of what came of a feed: it is made meanwhile.
   private func drain(
-    _ pending: Pending, into spool: SpoolFile, _ hasher: inout (any Hasher)?
-  ) throws(PassFailure) -> DownloadOutcome {
+    _ pending: Pending, into spool: SpoolFile
+  ) throws(PassFailure) -> (DownloadOutcome, Digest?) {
+    var hasher: (any Hasher)?
     var told = ports.clock.monotonic()
     var hasTold = false
     while true {
       let outcome: DownloadOutcome?
       do {
         outcome = try pending.fetch.drain(
-          into: spool, id: pending.id, downloader: ports.downloader, stop: stop
+          into: spool, id: pending.id, downloader: ports.downloader, stop: pass.stop
         ) { chunk in
-          guard pending.isDigested else { return }
+          guard pending.isFeed else { return }
           let known = hasher ?? self.hasher(of: pending.fetch.head?.contentType)
           chunk.withUnsafeBytes { known.update($0) }
           hasher = known
@@ -269,22 +249,23 @@ struct FeedReader {
       }
       if let outcome {
         if hasTold { tell() }
-        return outcome
+        guard pending.isFeed else { return (outcome, nil) }
+        return (outcome, (hasher ?? self.hasher(of: pending.fetch.head?.contentType)).finish())
       }
     }
   }
 
   /// What `tarn status` shows beside it; soon stale, so a failure is of no account here.
   private func tell() {
-    let change = LedgerChange.fact(.feedTransfer, progress.snapshot().feed?.encoded)
+    let change = LedgerChange.fact(.feedTransfer, pass.progress.snapshot().feed?.encoded)
     try? ports.ledger.applyVolatile([change])
   }
 
   /// - Parameter wishes: how many there were before the attempt: a new one ends the pause.
   private func pause(_ seconds: Double, since wishes: UInt64) {
     let gate = Gate()
-    stop.onSet { gate.open() }
-    steering?.end(gate, since: wishes)
+    pass.stop.onSet { gate.open() }
+    pass.request.steering?.end(gate, since: wishes)
     _ = gate.wait(atMost: .bounded(seconds: seconds))
   }
 
@@ -344,14 +325,11 @@ struct FeedReader {
         "check the address of the feed; if one has to log in there, give what the server wants to see: --netrc, or "
           + "--header-file FILE"
       case "http-451": "give another address of the feed: its server may not give it to everybody"
-      case "http-429" where retryAfter != nil, "http-503" where retryAfter != nil:
+      case "http-429" where retryAfter != nil, "http-503" where retryAfter != nil,
+        "host-resting" where isAsked:
         "wait as long as it asks; a pass before that may be refused again"
       case "http-429": "try again later, and read the feed more seldom"
-      case "host-resting":
-        isAsked
-          ? "wait as long as it asks; a pass before that may be refused again"
-          : "check the feed's address, and the way to its server; the next pass tries again"
-      case "connection-refused", "host-not-found", "timed-out", "too-slow", "connection-lost",
+      case "host-resting", "connection-refused", "host-not-found", "timed-out", "too-slow", "connection-lost",
         "body-truncated":
         "check the feed's address, and the way to its server; the next pass tries again"
       case "too-many-redirects", "redirect-refused":
@@ -374,13 +352,24 @@ struct FeedReader {
   }
 }
 
-extension FeedReader.Document {
-  fileprivate init(_ spool: SpoolFile, _ head: ResponseHead, of url: String, _ digest: Digest? = nil) {
-    self.init(
-      spool: spool, url: head.url, requestedURL: url, contentType: head.contentType,
-      isWhole: head.isFramed && !head.hasUnreadableRange,
-      head: head,
-      digest: digest)
+extension PassPorts {
+  /// Reads a document that is no mirror's as a feed is read, and hands it to whoever knows what it is. Blocking.
+  ///
+  /// - Parameter body: gets the bytes, the URL after redirects and the Content-Type.
+  /// - Throws: `PassFailure`: of getting it, or what `body` throws with its place.
+  package func read<Value>(
+    _ location: FeedLocation, observer: any PassObserver, stop: StopFlag,
+    body: (any ByteSource, _ url: String, _ contentType: String?) throws(FeedFailure) -> Value
+  ) throws(PassFailure) -> Value {
+    let request = PassRequest(feed: location, folderName: "", policy: PassPolicy())
+    let pass = Pass(
+      ports: self, request: request, observer: observer, progress: PassProgress(clock: clock), stop: stop)
+    let document = try pass.reader.open(location)
+    do throws(FeedFailure) {
+      return try body(SpoolSource(document.spool), document.url, document.contentType)
+    } catch {
+      throw PassFailure(error, feed: location.text)
+    }
   }
 }
 

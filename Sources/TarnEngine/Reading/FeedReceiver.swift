@@ -33,12 +33,6 @@ final class FeedReceiver: DownloadReceiver {
   }
 
   func receive(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict {
-    let verdict = take(bytes)
-    if verdict == .taken { progress?.receiveFeed(bytes: bytes.count) }
-    return verdict
-  }
-
-  private func take(_ bytes: UnsafeRawBufferPointer) -> ByteVerdict {
     let (verdict, isMuch) = state.withLock { state -> (ByteVerdict, Bool) in
       guard state.queued < Self.most else {
         state.isPaused = true
@@ -49,6 +43,7 @@ final class FeedReceiver: DownloadReceiver {
       return (.taken, state.queued >= Self.much)
     }
     if isMuch { state.change { _ in } }
+    if verdict == .taken { progress?.receiveFeed(bytes: bytes.count) }
     return verdict
   }
 

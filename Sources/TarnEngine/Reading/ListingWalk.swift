@@ -1,3 +1,4 @@
+import DequeModule
 import TarnCore
 
 /// Walks the listings below a recursive index, several at a time, with limits on depth and number and a check
@@ -5,8 +6,7 @@ import TarnCore
 final class ListingWalk {
   private let reader: FeedReader
   private let sink: (FeedItem) throws -> Void
-  private var queue: [Listing] = []
-  private var next = 0
+  private var queue: Deque<Listing> = []
   /// What was not read, and why: then the manifest is not complete.
   private(set) var failures: [Problem] = []
   private(set) var listings = 0
@@ -20,6 +20,8 @@ final class ListingWalk {
     var place: RelativePath
     /// Sums of the listings above it: one that equals an ancestor's is the same directory again.
     var above: [UInt64]
+
+    var name: [UInt8] { place.bytes + Array("/".utf8) }
   }
 
   static let mostDepth = 64
@@ -78,13 +80,10 @@ final class ListingWalk {
         end = try reader.parse(document, place: place, sink: take)
         pages += 1
         if let notice = end.notice, notice.code == .readInPart {
-          return fail(next, code: notice.code.rawValue, message: notice.message)
+          throw FeedFailure(code: notice.code.rawValue, message: notice.message)
         }
-      } catch let failure as FeedFailure {
-        return fail(next, code: failure.code, message: failure.message)
-      } catch let failure as PassFailure {
-        if failure.kind == .stopped { throw failure }
-        return fail(next, code: failure.code, message: failure.message)
+      } catch {
+        return try fail(Array(Redaction.address(next).utf8), error)
       }
     }
   }
@@ -94,31 +93,18 @@ final class ListingWalk {
 
   /// Reads everything queued, and what that queues in turn.
   func run() throws {
-    var started: [(Listing, FeedReader.Pending)] = []
-    while next < queue.count || !started.isEmpty {
-      while started.count < Self.window, next < queue.count {
-        let listing = queue[next]
-        next += 1
+    var started: Deque<(Listing, FeedReader.Pending)> = []
+    while true {
+      while started.count < Self.window, let listing = queue.popFirst() {
         started.append((listing, reader.start(listing.url, limit: FeedReader.mostListingBytes)))
       }
-      if next > 4096 {
-        queue.removeFirst(next)
-        next = 0
+      guard let (listing, pending) = started.popFirst() else { return }
+      listings += 1
+      do {
+        try parse(listing, reader.finish(pending))
+      } catch {
+        try fail(listing.name, error)
       }
-      let (listing, pending) = started.removeFirst()
-      try read(listing, pending)
-    }
-  }
-
-  private func read(_ listing: Listing, _ pending: FeedReader.Pending) throws {
-    listings += 1
-    do {
-      try parse(listing, reader.finish(pending))
-    } catch let failure as FeedFailure {
-      fail(listing, code: failure.code, message: failure.message)
-    } catch let failure as PassFailure {
-      if failure.kind == .stopped { throw failure }
-      fail(listing, code: failure.code, message: failure.message)
     }
   }
 
@@ -134,8 +120,8 @@ final class ListingWalk {
       if isHeld { items.append(item) } else { items = [] }
     }
     guard !isLoop(sum, above: listing.above) else {
-      return fail(
-        listing, code: "directory-loop",
+      throw FeedFailure(
+        code: "directory-loop",
         message: "this directory seems to hold itself (a link on the server?); it is not entered")
     }
     func take(_ item: FeedItem) throws {
@@ -150,7 +136,7 @@ final class ListingWalk {
     try readOn(behind: end, document, place: listing.place, while: { true }, take)
     // Links are never known to be all, which the feed itself says already.
     if !end.isComplete, reader.policy.format != .links {
-      fail(listing, code: "listing-incomplete", message: end.incompleteReason)
+      throw FeedFailure(code: "listing-incomplete", message: end.incompleteReason)
     }
   }
 
@@ -171,31 +157,33 @@ final class ListingWalk {
     }
     let listing = Listing(url: url, place: place, above: above)
     if above.count > Self.mostDepth {
-      fail(listing, code: "listing-too-deep", message: "deeper than \(Self.mostDepth) directories")
-    } else if listings + queue.count - next >= Self.mostListings {
-      fail(listing, code: "too-many-listings", message: "more than \(Self.mostListings) directories")
+      fail(listing.name, code: "listing-too-deep", message: "deeper than \(Self.mostDepth) directories")
+    } else if listings + queue.count >= Self.mostListings {
+      fail(listing.name, code: "too-many-listings", message: "more than \(Self.mostListings) directories")
     } else {
       queue.append(listing)
     }
   }
 
-  private func fail(_ listing: Listing, code: String, message: String) {
-    fail(name: listing.place.bytes + Array("/".utf8), code: code, message: message)
+  /// - Parameter name: of a listing, or the address of a page.
+  /// - Throws: what ends the whole walk.
+  private func fail(_ name: [UInt8], _ error: any Error) throws {
+    switch error {
+    case let failure as FeedFailure: fail(name, code: failure.code, message: failure.message)
+    case let failure as PassFailure where failure.kind != .stopped:
+      fail(name, code: failure.code, message: failure.message)
+    default: throw error
+    }
   }
 
-  /// - Parameter page: its address.
-  private func fail(_ page: String, code: String, message: String) {
-    fail(name: Array(Redaction.address(page).utf8), code: code, message: message)
-  }
-
-  private func fail(name: [UInt8], code: String, message: String) {
+  private func fail(_ name: [UInt8], code: String, message: String) {
     let problem = Problem(name: name, kind: .failed, code: code, message: message, seen: reader.ports.now)
     failures.append(problem)
-    reader.observer.pass(.problem(problem))
+    reader.pass.observer.pass(.problem(problem))
   }
 }
 
-/// A sum over what a listing says, in any order (FNV-1a of each item, added up).
+/// A sum over what a listing says, in any order.
 private struct ListingSum {
   private(set) var value: UInt64 = 0
   private(set) var isEmpty = true
@@ -214,11 +202,10 @@ private struct ListingSum {
   }
 
   private mutating func add(_ name: ArraySlice<UInt8>, _ rest: [UInt8]) {
-    var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-    for byte in name { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-    hash = hash &* 0x100_0000_01b3
-    for byte in rest { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-    value = value &+ hash
+    var hasher = Swift.Hasher()
+    hasher.combine(name)
+    hasher.combine(rest)
+    value &+= UInt64(bitPattern: Int64(hasher.finalize()))
     isEmpty = false
   }
 }

@@ -35,18 +35,14 @@ struct Recognition {
     case refused(Refusal)
   }
 
-  init(
-    ports: PassPorts, policy: PassPolicy, feedTitle: [UInt8], enclosures: [Enclosure], stop: StopFlag
-  ) throws {
-    self.ports = ports
-    self.policy = policy
+  init(_ pass: Pass, feedTitle: [UInt8], enclosures: [Enclosure]) throws {
+    ports = pass.ports
+    policy = pass.request.policy
     self.feedTitle = feedTitle
     survey(enclosures)
     for rule in [NameRow.Rule.guid, .url, .titleDate] {
       for (index, enclosure) in enclosures.enumerated() where found[index] == nil {
-        if index & 63 == 0, stop.isSet {
-          throw PassFailure(.stopped, code: "stopped", "ended on request")
-        }
+        if index & 63 == 0 { try pass.stop.throwIfSet() }
         guard let row = try find(enclosure, by: rule), taken.insert(row.path).inserted else { continue }
         found[index] = (row, rule)
       }

@@ -4,10 +4,9 @@ import TarnRuntime
 /// The files of a window: known again or named, and held to `--keep` and `--max-age`. A window is short, so it is held
 /// in memory, up to a limit. On the pass's thread.
 final class WindowCatalog {
-  private let ports: PassPorts
+  private let pass: Pass
   private let policy: PassPolicy
   private let isAnotherFeed: Bool
-  private let stop: StopFlag
   private var enclosures: [Enclosure] = []
   /// What tells an enclosure from one that is the same word for word.
   private var seen: Set<[UInt8]> = []
@@ -58,11 +57,10 @@ final class WindowCatalog {
   }
 
   /// - Parameter isAnotherFeed: the mirror followed one of another address so far.
-  init(ports: PassPorts, policy: PassPolicy, isAnotherFeed: Bool, stop: StopFlag) {
-    self.ports = ports
-    self.policy = policy
+  init(_ pass: Pass, isAnotherFeed: Bool) {
+    self.pass = pass
+    policy = pass.request.policy
     self.isAnotherFeed = isAnotherFeed
-    self.stop = stop
   }
 
   /// Files that the pages before named, and those of them that are wanted; nil before the first.
@@ -103,11 +101,10 @@ final class WindowCatalog {
   /// - Parameter title: of the feed, for templates that name it.
   func resolve(title: [UInt8]) throws -> Resolution {
     // One moment for all: else the files that are read last would be the newest.
-    let now = ports.now
+    let now = pass.ports.now
     let order = WindowOrder(
       dates: enclosures.map { enclosure in enclosure.date.flatMap { $0 <= now ? $0 : nil } })
-    var recognition = try Recognition(
-      ports: ports, policy: policy, feedTitle: title, enclosures: enclosures, stop: stop)
+    var recognition = try Recognition(pass, feedTitle: title, enclosures: enclosures)
     var resolution = Resolution()
     var found: [(enclosure: Enclosure, name: NameRow, rank: Int)] = []
     var new: [(index: Int, name: NameRow)] = []
@@ -132,7 +129,7 @@ final class WindowCatalog {
     resolution.doubts = recognition.doubts
     let listed = Set(found.map(\.name.path))
     let hasLimits = policy.window.keep != nil || policy.window.maxAge != nil
-    let placed = hasLimits || isAnotherFeed ? try ports.ledger.placedNames() : []
+    let placed = hasLimits || isAnotherFeed ? try pass.ports.ledger.placedNames() : []
     var dropped = placed.filter { !listed.contains($0.path) }
     if isAnotherFeed {
       for index in dropped.indices where dropped[index].rule != .earlierFeed {

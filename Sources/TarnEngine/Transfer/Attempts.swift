@@ -9,7 +9,7 @@ struct Attempts {
     var source: Int
     var code: String
     var message: String
-    var isTransient: Bool
+    var isTransient = false
     var retryAfter: Int64?
     /// A request for the rest of the file brought nothing, where one for the whole may.
     var mayBeOfRange = false
@@ -46,6 +46,10 @@ struct Attempts {
 
   let action: Action
   let entry: Entry
+  /// How often all sources are asked.
+  private let retry: RetryPolicy
+  /// For the length of a pause.
+  private let random: any RandomSource
   /// Which source is asked now.
   private(set) var source = 0
   /// Rounds over all sources so far, the running one included.
@@ -67,20 +71,24 @@ struct Attempts {
   private var isOfDocument = false
   /// Times that its place went to another mirror, because nothing came.
   private var gaveWay = 0
+  /// The last answer made the bytes at hand be of no use any more.
+  private(set) var discards = false
+  /// It brought not a byte of the file.
+  private var cameNothing = true
+  /// Seconds that its server asked for.
+  private var retryAfter: Int64?
 
   /// More restarts than this, and the source is called unstable.
   static let mostRestarts = 3
 
-  init(_ action: Action, _ entry: Entry) {
-    self.action = action
-    self.entry = entry
+  init(_ action: Action, _ entry: Entry, _ retry: RetryPolicy, _ random: any RandomSource) {
+    (self.action, self.entry) = (action, entry)
+    (self.retry, self.random) = (retry, random)
   }
 
   var url: String { entry.sources[source].url }
 
   /// There are bytes to go on from.
-  private var hasKept: Bool { Self.hasKept(known) }
-
   private static func hasKept(_ known: ResumeLadder.Known?) -> Bool { known.map { $0.kept > 0 } ?? false }
 
   // MARK: Asking
@@ -118,7 +126,8 @@ struct Attempts {
 
   /// Ask conditionally: what stands there may be the server's version still. Only where no digest decides.
   private var conditionalRow: Row? {
-    guard !isUnconditional, entry.digest == nil, entry.pieces == nil, !hasKept, let row = action.row,
+    guard !isUnconditional, entry.digest == nil, entry.pieces == nil, !Self.hasKept(known),
+      let row = action.row,
       action.present != nil,
       action.kind == .update || action.kind == .revalidate, row.etag != nil || row.lastModified != nil
     else { return nil }
@@ -156,92 +165,79 @@ struct Attempts {
 
   /// Decides what follows from the end of an exchange.
   ///
-  /// - Parameters:
-  ///   - received: bytes that came for the file in it.
-  ///   - retry: how often all sources are asked.
-  ///   - random: for the length of a pause.
-  /// - Returns: the step, and whether the bytes at hand are of no use any more.
-  mutating func next(
-    after end: JobEnd, received: UInt64, retry: RetryPolicy, random: any RandomSource
-  ) -> (step: Step, discards: Bool) {
+  /// - Parameter received: bytes that came for the file in it.
+  mutating func next(after end: JobEnd, received: UInt64) -> Step {
     let before = known
     keep(end)
-    var failing = Failing(cameNothing: true, retry: retry, random: random)
+    (discards, cameNothing, retryAfter) = (false, true, nil)
     switch end {
-    case .sealed(let partial, let sealed, let head): return (.publish(partial, sealed, head), false)
-    case .verdict(let verdict, let head): return judge(verdict, head, failing)
-    case .short(_, _, let total): return (goOn(to: total, from: before, failing), false)
+    case .sealed(let partial, let sealed, let head): return .publish(partial, sealed, head)
+    case .verdict(let verdict, let head): return judge(verdict, head)
+    case .short(_, _, let total): return goOn(to: total, from: before)
     case .wrongSize(let said, let note):
-      let size = entry.size ?? 0
-      let text = "has \(Units.count(said, "byte")), the feed says \(Units.grouped(size))\(note)"
-      return (fail("size-mismatch", text, isTransient: false, failing), false)
+      let size = Units.grouped(entry.size ?? 0)
+      let text = "has \(Units.count(said, "byte")), the feed says \(size)\(note)"
+      return fail("size-mismatch", text, isTransient: false)
     case .isDirectory:
       let text =
         "is a directory, which this kind of index does not tell from a file; nothing below it is mirrored"
-      return (fail("is-a-directory", text, isTransient: false, failing), false)
+      return fail("is-a-directory", text, isTransient: false)
     case .network(let failure, _, _) where failure.code == .gaveWay:
       let seconds = DownloadRequest.patience(gaveWay: gaveWay)
       gaveWay += 1
       climb()
-      return (.wait(seconds: Double(seconds), told: told(failure.message), isNewRound: false), false)
+      return .wait(seconds: Double(seconds), told: told(failure.message), isNewRound: false)
     case .network(let failure, _, _):
       // More than the space that was free then.
-      if failure.code == .tooLarge, entry.size == nil { return (.lacksSpace(nil), discard()) }
-      failing.cameNothing = received == 0
-      failing.retryAfter = failure.retryAfter
-      let (code, isTransient) = (failure.code.rawValue, failure.isTransient)
-      return (fail(code, failure.message, isTransient: isTransient, failing), false)
-    case .folder(let failure, _, let kept): return judge(failure, kept, before: before, failing)
+      if failure.code == .tooLarge, entry.size == nil {
+        discard()
+        return .lacksSpace(nil)
+      }
+      (cameNothing, retryAfter) = (received == 0, failure.retryAfter)
+      return fail(failure.code.rawValue, failure.message, isTransient: failure.isTransient)
+    case .folder(let failure, _, let kept): return judge(failure, kept, before: before)
     }
   }
 
-  private mutating func judge(
-    _ verdict: ResumeLadder.Verdict, _ head: ResponseHead, _ failing: Failing
-  ) -> (Step, Bool) {
+  private mutating func judge(_ verdict: ResumeLadder.Verdict, _ head: ResponseHead) -> Step {
     switch verdict {
-    case .append, .takeFromZero:
-      return (fail("bad-response", "unexpected answer", isTransient: true, failing), false)
+    case .append, .takeFromZero: return fail("bad-response", "unexpected answer", isTransient: true)
     case .nextRung:
       rung = ResumeLadder.rung(known, url: url, after: rung)
-      return (.ask(told: nil), false)
-    case .askFromZero: return (restart(failing, hadKept: hasKept), false)
-    case .whole: return (.seal, false)
+      return .ask(told: nil)
+    case .askFromZero: return restart(hadKept: Self.hasKept(known))
+    case .whole: return .seal
     case .contradiction:
       // The next pass asks as if nothing had come before.
-      let discards = discard()
+      discard()
       let text =
         "has fewer bytes than the same version had before; the server or a cache is wrong, and the next pass asks for all of it"
-      return (fail("unstable-source", text, isTransient: false, failing), discards)
+      return fail("unstable-source", text, isTransient: false)
     case .notModified where isConditional:
-      guard let size = entry.size, size != action.row?.identity.size else { return (.unchanged, false) }
+      guard let size = entry.size, size != action.row?.identity.size else { return .unchanged }
       // A stale cache: the feed says another size than that of the version that it vouches for.
       isUnconditional = true
-      return (.ask(told: nil), false)
+      return .ask(told: nil)
     case .notModified:
-      if let step = askWithoutRange(HTTPStatus(head.status)) { return (step, false) }
       let text = "the server says 'not modified' (304) to a request without a condition"
-      return (fail("bad-response", text, isTransient: false, failing), false)
+      return askWithoutRange(HTTPStatus(head.status)) ?? fail("bad-response", text, isTransient: false)
     case .status(let status):
-      if let step = askWithoutRange(status) { return (step, false) }
-      var failing = failing
-      failing.retryAfter = head.retryAfter
-      return (fail(status.name, status.message, isTransient: status.isTransient, failing), false)
+      if let step = askWithoutRange(status) { return step }
+      retryAfter = head.retryAfter
+      return fail(status.name, status.message, isTransient: status.isTransient)
     }
   }
 
   /// Asks for what is behind a part that was shorter than asked for.
-  private mutating func goOn(
-    to total: UInt64, from before: ResumeLadder.Known?, _ failing: Failing
-  ) -> Step {
-    guard let kept = known?.kept else { return restart(failing, hadKept: Self.hasKept(before)) }
-    let hasRoom = restarts < Self.mostRestarts
+  private mutating func goOn(to total: UInt64, from before: ResumeLadder.Known?) -> Step {
+    guard let kept = known?.kept else { return restart(hadKept: Self.hasKept(before)) }
     if !ResumeLadder.isProgress(kept - min(kept, before?.kept ?? 0), of: total) {
       restarts += 1
-      guard hasRoom else {
+      guard restarts <= Self.mostRestarts else {
         let text = "ends after \(Units.grouped(kept)) of \(Units.count(total, "byte")), time and again"
         // Once: where the rest never comes, the whole may.
         guard restarts > Self.mostRestarts + 1 else { return askForTheWhole(told(text)) }
-        return fail("range-too-short", text, isTransient: true, failing)
+        return fail("range-too-short", text, isTransient: true)
       }
     }
     climb()
@@ -249,10 +245,10 @@ struct Attempts {
   }
 
   /// The bytes at hand are of another version: from zero, but not for ever.
-  private mutating func restart(_ failing: Failing, hadKept: Bool) -> Step {
+  private mutating func restart(hadKept: Bool) -> Step {
     guard restarts < Self.mostRestarts, rung != .fromZero || hadKept else {
       let text = "answers with ranges that do not fit, or changes while it is read"
-      return fail("unstable-source", text, isTransient: false, failing)
+      return fail("unstable-source", text, isTransient: false)
     }
     restarts += 1
     // How many the version has is known still.
@@ -264,39 +260,33 @@ struct Attempts {
 
   /// - Parameter kept: what is known of the bytes at hand; nil where they are of no use.
   private mutating func judge(
-    _ failure: FolderFailure, _ kept: ResumeLadder.Known?, before: ResumeLadder.Known?, _ failing: Failing
-  ) -> (Step, Bool) {
-    let (code, text) = (failure.code.rawValue, failure.message)
+    _ failure: FolderFailure, _ kept: ResumeLadder.Known?, before: ResumeLadder.Known?
+  ) -> Step {
     switch failure.code {
-    case .contentMismatch where kept != nil:
-      // The bytes of an earlier attempt are as they were.
-      return (fail(code, text, isTransient: false, failing), false)
+    // The bytes of an earlier attempt are as they were.
+    case .contentMismatch where kept != nil: break
     case .digestMismatch, .sizeMismatch, .contentMismatch:
-      let discards = discard()
+      discard()
       // Bytes of an earlier attempt were in it: they may be what is wrong.
-      if Self.hasKept(before), failure.code != .contentMismatch {
-        return (restart(failing, hadKept: true), discards)
-      }
-      return (fail(code, text, isTransient: false, failing), discards)
+      if Self.hasKept(before), failure.code != .contentMismatch { return restart(hadKept: true) }
     case .pieceMismatch:
       // It began before what this source sent: bytes of an earlier attempt may be what is wrong.
       if failure.goodPrefix ?? .max < before?.kept ?? 0, restarts < Self.mostRestarts {
         restarts += 1
         climb()
-        return (.ask(told: nil), false)
+        return .ask(told: nil)
       }
-      return (fail(code, text, isTransient: false, failing), false)
     // What does not fit must not keep others from fitting.
-    case .noSpace, .quota: return (.lacksSpace(failure), discard())
-    default: return (.fail(failure), false)
+    case .noSpace, .quota:
+      discard()
+      return .lacksSpace(failure)
+    default: return .fail(failure)
     }
+    return fail(failure.code.rawValue, failure.message, isTransient: false)
   }
 
   /// Forgets what is known of the bytes at hand, which are of no use any more.
-  private mutating func discard() -> Bool {
-    known = nil
-    return true
-  }
+  private mutating func discard() { (known, discards) = (nil, true) }
 
   // MARK: The whole
 
@@ -326,36 +316,23 @@ struct Attempts {
 
   // MARK: Sources
 
-  /// How a source failed.
-  private struct Failing {
-    /// Not a byte of the file.
-    var cameNothing: Bool
-    /// Seconds that its server asked for.
-    var retryAfter: Int64?
-    let retry: RetryPolicy
-    let random: any RandomSource
-  }
-
   private func told(_ text: String) -> String { "\(Printable.escape(url)): \(text)" }
 
   /// One source failed: the next one, else a pause and all of them again, else the entry has no source left.
-  private mutating func fail(
-    _ code: String, _ text: String, isTransient: Bool, _ failing: Failing
-  ) -> Step {
+  private mutating func fail(_ code: String, _ text: String, isTransient: Bool) -> Step {
     if isOfDocument {
       isOfDocument = false
       return .ask(told: nil)
     }
     let message = told(text)
     var trouble = Trouble(
-      source: source, code: code, message: message, isTransient: isTransient, retryAfter: failing.retryAfter)
+      source: source, code: code, message: message, isTransient: isTransient, retryAfter: retryAfter)
     // A server that asked for a pause is not to send more.
     trouble.mayBeOfRange =
-      failing.cameNothing && rung != .fromZero && failing.retryAfter == nil && Self.mayBeOfRange(code)
-    if let seconds = failing.retryAfter, !trouble.isRest {
-      trouble.message += "; it asked for a pause of \(seconds) s"
-    }
-    note(trouble)
+      cameNothing && rung != .fromZero && retryAfter == nil && Self.mayBeOfRange(code)
+    if let retryAfter, !trouble.isRest { trouble.message += "; it asked for a pause of \(retryAfter) s" }
+    troubles.removeAll { $0.source == trouble.source }
+    troubles.append(trouble)
     if let next = usableSource(from: source + 1) {
       source = next
       climb()
@@ -366,9 +343,9 @@ struct Attempts {
     let asked = troubles.filter { !$0.isRest }
     let isResting = !asked.contains(where: \.isTransient)
     let waited = isResting ? troubles : asked
-    let verdict = failing.retry.judge(
+    let verdict = retry.judge(
       attempt: round, isTransient: troubles.contains(where: \.isTransient),
-      asked: waited.compactMap(\.retryAfter).min(), isResting: isResting, random: failing.random.unit())
+      asked: waited.compactMap(\.retryAfter).min(), isResting: isResting, random: random.unit())
     guard case .retry(let seconds) = verdict else { return exhaust(code, message) }
     source = first
     round += 1
@@ -384,11 +361,6 @@ struct Attempts {
     }
     source = trouble.source
     return askForTheWhole(trouble.message)
-  }
-
-  private mutating func note(_ trouble: Trouble) {
-    troubles.removeAll { $0.source == trouble.source }
-    troubles.append(trouble)
   }
 
   /// The first source from this one on that did not fail for good; nil when there is none.

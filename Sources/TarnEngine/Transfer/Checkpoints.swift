@@ -20,7 +20,8 @@ final class Checkpoints: Sendable {
     /// Bytes that are durable, as far as is known.
     var durable: UInt64 { state.withLock { $0.durable } }
 
-    init(partial: any PartialFile, path: RelativePath, durable: UInt64) {
+    /// - Parameter durable: so many of its bytes are already: what an earlier exchange left unsynced counts on.
+    init(_ partial: any PartialFile, path: RelativePath, durable: UInt64) {
       self.partial = partial
       self.path = path
       state = LockedCondition(State(requested: durable, durable: durable))
@@ -40,11 +41,6 @@ final class Checkpoints: Sendable {
   }
 
   var hasThread: Bool { thread.withLock { $0 != nil } }
-
-  /// - Parameter durable: so many of its bytes are already: what an earlier exchange left unsynced counts on.
-  func mark(_ partial: any PartialFile, path: RelativePath, durable: UInt64) -> Mark {
-    Mark(partial: partial, path: path, durable: durable)
-  }
 
   /// Called after each write, on the writer's thread; blocks while the disk is too far behind.
   func wrote(_ mark: Mark, upTo length: UInt64) {

@@ -40,7 +40,6 @@ struct Duplicates: Hashable {
 
   private var placed: Set<Key> = []
   private var coming: [Key: Coming] = [:]
-  /// Jobs that wait.
   private(set) var waitingCount = 0
 
   private static let mostPlaced = 1 << 18
@@ -155,21 +154,18 @@ struct UnrecordedFiles: Sendable {
   /// Files read for one entry.
   private static let mostTried = 4
 
-  mutating func add(_ present: Present) {
+  /// - Parameter isInPlaceOfAnother: its path is recorded, and it is not as that row says.
+  mutating func add(_ present: Present, isInPlaceOfAnother: Bool = false) {
     guard count < Self.most, present.kind == .regular, present.identity.size > 0 else { return }
     count += 1
+    let stranger = Stranger(path: present.path, identity: present.identity)
+    guard !isInPlaceOfAnother else {
+      return inPlaceOfOthers[present.identity.inode, default: []].append(stranger)
+    }
     var group = bySize.removeValue(forKey: present.identity.size) ?? OfSize()
     group.places[present.identity.inode, default: []].append(group.all.count)
-    group.all.append(Stranger(path: present.path, identity: present.identity))
+    group.all.append(stranger)
     bySize[present.identity.size] = group
-  }
-
-  /// - Parameter present: at a path that is recorded, and not as that row says.
-  mutating func add(inPlaceOfAnother present: Present) {
-    guard count < Self.most, present.kind == .regular, present.identity.size > 0 else { return }
-    count += 1
-    inPlaceOfOthers[present.identity.inode, default: []].append(
-      Stranger(path: present.path, identity: present.identity))
   }
 
   /// Those that may hold an entry's bytes, the file that Tarn placed for it before the others.

@@ -4,8 +4,6 @@ import TarnRuntime
 /// The engine's thread: does what its `TransferState` says, and tells it what came of it. It owns the lanes, the publisher and the
 /// partial files. All its state is confined to it; other threads speak to it through the inbox.
 final class EngineThread {
-  private typealias ClientID = TransferState.ClientID
-
   private let inbox: LockedCondition<TransferEngine.Inbox>
   private let promises: SpaceBudget.Promises
   private let post: @Sendable (JobMessage) -> Void
@@ -17,12 +15,9 @@ final class EngineThread {
   /// Jobs that are not for the first lane alone.
   private var othersBegun = 0
   /// In the order that they came.
-  private var clients: [ClientID] = []
-  private var submissions: [ClientID: Transfers] = [:]
-  private var lastClient: ClientID = 0
+  private var submissions: [Transfers] = []
+  private var lastClient: TransferState.ClientID = 0
   private var workshop: Workshop?
-  /// The one that the ledger is told of while it is at work: a pass before a repair.
-  private var shown: Submission?
 
   /// What the transfers are made with.
   private struct Workshop {
@@ -61,30 +56,23 @@ final class EngineThread {
   private func open(_ transfers: Transfers) {
     let submission = transfers.submission
     // Another one was announced that it knows nothing of.
-    if let known = submission.manifestNumber, known != inbox.withLock({ $0.manifests }) {
-      submission.supersede()
+    if let known = submission.manifestNumber, known != inbox.withLock({ $0.history.manifests }) {
+      submission.isSuperseded = true
       return transfers.end(.success(()))
     }
     lastClient += 1
     submission.client = lastClient
-    clients.append(lastClient)
-    submissions[lastClient] = transfers
-    state.open(lastClient, isUrgent: submission.isUrgent, mostHeldBack: submission.terms.mostHeldBack)
-    chooseShown()
+    submissions.append(transfers)
+    state.open(lastClient, isUrgent: submission.isUrgent, mostHeldBack: submission.pass.request.mostHeldBack)
     submission.steering?.attach(
       hurry: { [inbox] in inbox.change { $0.messages.append(.hurry) } },
       { [inbox] order, path, answer in inbox.change { $0.messages.append(.steer(order, path, answer)) } })
   }
 
-  private func chooseShown() {
-    let all = clients.compactMap { submissions[$0]?.submission }
-    shown = all.first { !$0.isUrgent } ?? all.first
-  }
-
   /// What is made once the first transfer needs it.
   private func openWorkshop(for submission: Submission) throws -> Workshop {
     if let workshop { return workshop }
-    let ports = submission.ports
+    let ports = submission.pass.ports
     let made = Workshop(
       lanes: try Lanes(name: "tarn-write", count: 2), checkpoints: Checkpoints(ledger: ports.ledger),
       publisher: PublishThread(
@@ -95,15 +83,13 @@ final class EngineThread {
   }
 
   private func context(_ submission: Submission) throws -> FileReceiverContext {
-    if let context = submission.context { return context }
     let workshop = try openWorkshop(for: submission)
-    let context = FileReceiverContext(
-      folder: submission.folder, ledger: submission.ports.ledger, downloader: submission.ports.downloader,
+    return FileReceiverContext(
+      folder: submission.folder, ledger: submission.pass.ports.ledger,
+      downloader: submission.pass.ports.downloader,
       lanes: workshop.lanes, checkpoints: workshop.checkpoints, blocks: workshop.blocks,
-      space: submission.space, progress: submission.account.progress, bootID: submission.ports.bootID,
+      space: submission.space, progress: submission.account.progress, bootID: submission.pass.ports.bootID,
       post: post)
-    submission.context = context
-    return context
   }
 
   /// Nothing is submitted any more: all threads end.
@@ -116,7 +102,7 @@ final class EngineThread {
 
   /// The folder, the ledger or a thread cannot be had: whatever is submitted ends with the reason.
   private func refuse(_ failure: PassFailure) {
-    for job in jobs.values { job.download.map(job.submission.ports.downloader.cancel) }
+    for job in jobs.values { job.download.map(job.submission.pass.ports.downloader.cancel) }
     end()
     for job in jobs.values { job.partial?.close() }
     for job in state.jobs.values { promises.giveBack(job.reserved) }
@@ -135,7 +121,7 @@ final class EngineThread {
     }
     for claim in claims.values { claim.granted.open() }
     claims = [:]
-    for client in clients { finish(client, .failure(failure)) }
+    for transfers in submissions { finish(transfers, .failure(failure)) }
     state = TransferState()
   }
 
@@ -161,19 +147,14 @@ final class EngineThread {
       try handleMail(waiting: hasMore ? .zero : longestWait)
       if let now = clock?.monotonic() { try perform(state.tick(now)) }
       hasMore = false
-      for client in clients {
-        if let submission = submissions[client]?.submission, try advance(submission) { hasMore = true }
-      }
+      for transfers in submissions where try advance(transfers) { hasMore = true }
+      let publishing = state.load(isUrgent: false).publishing + state.load(isUrgent: true).publishing
       workshop?.publisher.setFlushing(!hasMore && state.active == publishing)
       tick()
     } while !submissions.isEmpty || !claims.isEmpty
   }
 
-  private var publishing: Int {
-    state.load(isUrgent: false).publishing + state.load(isUrgent: true).publishing
-  }
-
-  private var clock: (any Clock)? { clients.first.flatMap { submissions[$0] }?.submission.ports.clock }
+  private var clock: (any Clock)? { submissions.first?.submission.pass.ports.clock }
 
   // MARK: What begins
 
@@ -199,8 +180,8 @@ final class EngineThread {
   /// Begins what may begin, phase by phase; at the end of the last one it is over.
   ///
   /// - Returns: true when more of it may begin at once.
-  private func advance(_ submission: Submission) throws -> Bool {
-    let client = submission.client
+  private func advance(_ transfers: Transfers) throws -> Bool {
+    let (submission, client) = (transfers.submission, transfers.submission.client)
     while true {
       if try fill(submission) { return true }
       if submission.stop.isSet { try perform(state.stop(client)) }
@@ -217,19 +198,17 @@ final class EngineThread {
       }
       try submission.flushAdoptions()
       if submission.stop.isSet || !submission.plan.beginNextPhase() {
-        finish(client, .success(()))
+        finish(transfers, .success(()))
         return false
       }
     }
   }
 
-  private func finish(_ client: ClientID, _ result: Result<Void, PassFailure>) {
-    guard let transfers = submissions.removeValue(forKey: client) else { return }
-    clients.removeAll { $0 == client }
-    state.close(client)
-    chooseShown()
+  private func finish(_ transfers: Transfers, _ result: Result<Void, PassFailure>) {
+    submissions.removeAll { $0 === transfers }
+    state.close(transfers.submission.client)
     let steering = transfers.submission.steering
-    if !submissions.values.contains(where: { $0.submission.steering === steering }) { steering?.detach() }
+    if !submissions.contains(where: { $0.submission.steering === steering }) { steering?.detach() }
     transfers.end(result)
   }
 
@@ -245,19 +224,14 @@ final class EngineThread {
       guard hasPlace(submission) else { return false }
       if state.isCramped(client) {
         guard begun != nil else { return false }
-      } else if try !admitNext(submission), try !comeBack(submission), begun == nil {
+      } else if let (action, ordinal) = try submission.plan.next() {
+        try admit(action, ordinal: ordinal, of: submission)
+      } else if try !comeBack(submission), begun == nil {
         return false
       }
       // Much of it may begin nothing.
       tick()
     }
-    return true
-  }
-
-  /// - Returns: false when the plan has none of this phase any more.
-  private func admitNext(_ submission: Submission) throws -> Bool {
-    guard let (action, ordinal) = try submission.plan.next() else { return false }
-    try admit(action, ordinal: ordinal, of: submission)
     return true
   }
 
@@ -312,7 +286,7 @@ final class EngineThread {
       // What was adopted is a duplicate as good as any.
       try submission.flushAdoptions()
       if submission.plan.left.untried.isEmpty, try copyExhausted(submission) { return true }
-      if try submission.plan.left.begin({ try submission.ports.stage.actions() }) { return true }
+      if try submission.plan.left.begin({ try submission.pass.ports.stage.actions() }) { return true }
     }
     // It may have come meanwhile.
     guard submission.stop.isSet else { return false }
@@ -326,9 +300,8 @@ final class EngineThread {
   ///
   /// - Returns: false when it is not being read again, or came to its end.
   private func comeBack(_ submission: Submission) throws -> Bool {
-    guard let comeback = try nextComeback(submission) else { return false }
-    let (action, ordinal) = (comeback.action, comeback.ordinal)
-    guard comeback.isForsaken else {
+    guard let (ordinal, action, isForsaken) = try nextComeback(submission) else { return false }
+    guard isForsaken else {
       try admit(action, ordinal: ordinal, of: submission, isAgain: true)
       return true
     }
@@ -387,8 +360,10 @@ final class EngineThread {
     return !state.isIdle(submission.client)
   }
 
+  /// The ledger is told of one while it is at work: of a pass before a repair.
   private func tick() {
-    guard let shown else { return }
+    let transfers = submissions.first { !$0.submission.isUrgent } ?? submissions.first
+    guard let shown = transfers?.submission else { return }
     shown.account.tick {
       (state.clients[shown.client]?.exhaustedCount ?? 0) + shown.plan.left.forsakenCount
     }
@@ -428,7 +403,11 @@ final class EngineThread {
     switch message {
     case .submit(let transfers): open(transfers)
     case .claim(let claim): try take(claim)
-    case .yield(let claim): for id in claim.jobs { try yield(id) }
+    case .yield(let claim):
+      for id in claim.jobs {
+        claims[id] = nil
+        try perform(state.yield(id))
+      }
     case .follow(let entry, let number): try follow(entry, number)
     case .job(let message): try handle(message)
     case .steer(let order, let path, let answer): answer(try steer(order, path))
@@ -471,20 +450,14 @@ final class EngineThread {
     claim.granted.open()
   }
 
-  private func yield(_ id: UInt64) throws {
-    claims[id] = nil
-    try perform(state.yield(id))
-  }
-
   /// What a repair brings by an earlier manifest, and this one wants otherwise, ends; the rest of its plan is looked at as it begins.
   private func follow(_ entry: @escaping (RelativePath) throws -> Entry?, _ number: Int) throws {
-    for client in clients {
-      guard let submission = submissions[client]?.submission, submission.isUrgent else { continue }
-      (submission.manifest, submission.manifestNumber) = (entry, number)
+    for transfers in submissions where transfers.submission.isUrgent {
+      (transfers.submission.manifest, transfers.submission.manifestNumber) = (entry, number)
     }
     for job in jobs.values.sorted(by: { $0.id < $1.id })
     where try job.submission.isUrgent && entry(job.entry.path) != job.entry {
-      job.submission.supersede()
+      job.submission.isSuperseded = true
       try perform(state.abandon(job.id))
     }
     inbox.withLock { $0.beginCarryingOut() }
@@ -502,13 +475,15 @@ final class EngineThread {
     case .look(let id):
       guard let job = jobs[id] else { return }
       let context = try context(job.submission)
-      let search = LocalBytesSearch(job: job, unrecorded: job.submission.unrecorded, context: context)
+      let search = LocalBytesSearch(
+        id: id, entry: job.entry, check: job.check, row: job.action.row, isCopy: job.failure != nil,
+        hasNoPartial: job.partial == nil, unrecorded: job.submission.unrecorded, context: context)
       context.lanes.submit(lane: job.lane) { search.run() }
     case .ask(let id): try ask(id)
     case .cancelExchange(let id):
-      if let job = jobs[id] { job.download.map(job.submission.ports.downloader.cancel) }
+      if let job = jobs[id] { job.download.map(job.submission.pass.ports.downloader.cancel) }
     case .prioritize(let id):
-      if let job = jobs[id] { job.download.map(job.submission.ports.downloader.prioritize) }
+      if let job = jobs[id] { job.download.map(job.submission.pass.ports.downloader.prioritize) }
     case .seal(let id): try seal(id)
     case .publish(let id): try publish(id)
     case .release(let bytes): promises.giveBack(bytes)
@@ -555,7 +530,7 @@ final class EngineThread {
     submission.account.progress.begin(
       id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.attempts.url,
       isWaiting: true)
-    let download = submission.ports.downloader.start(request, to: receiver)
+    let download = submission.pass.ports.downloader.start(request, to: receiver)
     receiver.started(download)
     job.download = download
   }
@@ -569,14 +544,13 @@ final class EngineThread {
     }
   }
 
-  /// - Throws: `ThreadFailure`.
   private func publish(_ id: UInt64) throws {
     guard let job = jobs[id], let partial = job.partial, let checked = job.checked else { return }
     let submission = job.submission
     if let row = submission.sameAsBefore(job, checked) {
       partial.discard()
       job.partial = nil
-      let ledger = submission.ports.ledger
+      let ledger = submission.pass.ports.ledger
       if try ledger.partial(row.path) != nil { try ledger.apply([.dropPartial(row.path)]) }
       return try confirm(job, as: row)
     }
@@ -642,10 +616,8 @@ final class EngineThread {
       job.attempts.interrupt(end)
       return try perform(state.answered(job.id, .cancelled))
     }
-    let submission = job.submission
-    let (step, discards) = job.attempts.next(
-      after: end, received: received, retry: submission.retry, random: submission.ports.random)
-    if discards {
+    let step = job.attempts.next(after: end, received: received)
+    if job.attempts.discards {
       job.partial?.discard()
       job.partial = nil
     }
@@ -679,10 +651,16 @@ final class EngineThread {
       // Wanted during the attempt that failed.
       let isWanted = job.wishes != job.submission.steering?.wishes
       let until =
-        seconds > 0 && !isWanted ? job.submission.ports.clock.monotonic() + .bounded(seconds: seconds) : nil
+        seconds > 0 && !isWanted
+        ? job.submission.pass.ports.clock.monotonic() + .bounded(seconds: seconds) : nil
       return .pause(until: until, isNewRound: isNewRound)
     case .lacksSpace(let failure):
-      lacksSpace(job, failure)
+      let isOfKernel = failure.map { $0.errno != 0 } ?? false
+      if isOfKernel { job.submission.space.doubt() }
+      let failure = failure ?? FolderFailure(.noSpace, job.submission.space.refusal(nil))
+      job.fail(code: failure.code.rawValue, message: failure.message)
+      // What only would not fit beside others waits in silence.
+      job.isRefusedByKernel = isOfKernel
       return .lacksSpace
     case .exhausted(let code, let message):
       let all = job.attempts.troubleText
@@ -699,25 +677,15 @@ final class EngineThread {
     job.submission.account.tell(.retrying(path: job.entry.path, message: message, seconds: seconds))
   }
 
-  /// - Parameter failure: nil where its size was not known.
-  private func lacksSpace(_ job: Job, _ failure: FolderFailure?) {
-    let isOfKernel = failure.map { $0.errno != 0 } ?? false
-    if isOfKernel { job.submission.space.doubt() }
-    let failure = failure ?? FolderFailure(.noSpace, job.submission.space.refusal(nil))
-    job.fail(code: failure.code.rawValue, message: failure.message)
-    // What only would not fit beside others waits in silence.
-    job.isRefusedByKernel = isOfKernel
-  }
-
   private func published(_ id: UInt64, _ outcome: PublishOutcome) throws {
     guard let job = jobs[id] else { return }
     switch outcome {
     case .installed(let identity, _):
       job.submission.account.placed(job, identity)
-      for client in clients where client != job.submission.client {
-        submissions[client]?.submission.settle(job.entry.path, broughtByOther: identity.size)
+      for transfers in submissions where transfers.submission !== job.submission {
+        transfers.submission.settle(job.entry.path, broughtByOther: identity.size)
       }
-      if job.submission.isUrgent { inbox.withLock { $0.urgentlyPlaced += 1 } }
+      if job.submission.isUrgent { inbox.withLock { $0.history.brought += 1 } }
       try perform(state.published(id, .placed))
     case .stale: try perform(state.published(id, .stale))
     case .failed(let failure):
@@ -751,10 +719,8 @@ final class EngineThread {
   }
 
   private func beginAgain(_ path: RelativePath) throws -> Bool {
-    for client in clients {
-      guard let submission = submissions[client]?.submission,
-        let (action, entry, ordinal) = submission.takeBack(path)
-      else { continue }
+    for submission in submissions.map(\.submission) {
+      guard let (action, entry, ordinal) = submission.takeBack(path) else { continue }
       try begin(makeJob(action, entry, ordinal: ordinal, of: submission), mustBegin: true)
       return true
     }

@@ -2,7 +2,7 @@ import TarnCore
 import TarnRuntime
 
 /// What all receivers of a pass share.
-final class FileReceiverContext: Sendable {
+struct FileReceiverContext: Sendable {
   let folder: any FolderPort
   let ledger: any LedgerPort
   let downloader: any Downloading
@@ -14,21 +14,15 @@ final class FileReceiverContext: Sendable {
   let bootID: String
   let post: @Sendable (JobMessage) -> Void
 
-  init(
-    folder: any FolderPort, ledger: any LedgerPort, downloader: any Downloading, lanes: Lanes,
-    checkpoints: Checkpoints, blocks: BlockPool, space: SpaceBudget, progress: PassProgress, bootID: String,
-    post: @escaping @Sendable (JobMessage) -> Void
-  ) {
-    self.folder = folder
-    self.ledger = ledger
-    self.downloader = downloader
-    self.lanes = lanes
-    self.checkpoints = checkpoints
-    self.blocks = blocks
-    self.space = space
-    self.progress = progress
-    self.bootID = bootID
-    self.post = post
+  /// Writes the row of a partial file.
+  ///
+  /// - Parameter isDurable: an older one must not come back.
+  func record(_ row: PartialRow, isDurable: Bool) {
+    do throws(LedgerFailure) {
+      if isDurable { try ledger.apply([.partial(row)]) } else { try ledger.applyVolatile([.partial(row)]) }
+    } catch {
+      post(.ledgerFailed(error))
+    }
   }
 }
 
@@ -47,8 +41,8 @@ final class FileReceiver: DownloadReceiver {
 
   private struct State {
     var verdict: ResumeLadder.Verdict?
-    var wrongSize: UInt64?
-    var isDirectory = false
+    /// What the head alone says: no byte of it is wanted.
+    var end: JobEnd?
     /// Taken from the budget for a size that only the answer told; given back at the end.
     var reserved: UInt64 = 0
     /// Bytes until free space is looked at again, for an answer that tells no size.
@@ -124,16 +118,19 @@ final class FileReceiver: DownloadReceiver {
   func placed() { context.progress.place(job) }
 
   func begin(_ head: ResponseHead) -> HeadVerdict {
-    let verdict = state.withLock { state -> ResumeLadder.Verdict in
+    let (verdict, isWanted) = state.withLock { state in
       let verdict = ResumeLadder.judge(head, rung: rung, known: state.known, url: url)
       state.head = head
       state.verdict = verdict
       if rung != .fromZero, verdict == .takeFromZero { state.before = state.known }
-      state.isDirectory = entry.mayBeDirectory && Self.isSlashAdded(head.url, to: url)
-      guard !state.isDirectory, let said = Self.announced(head, verdict) else { return verdict }
-      if let size = check.size {
-        if said != size { state.wrongSize = said }
-      } else {
+      if entry.mayBeDirectory, (200..<300).contains(head.status), Self.isSlashAdded(head.url, to: url) {
+        state.end = .isDirectory
+        return (verdict, false)
+      }
+      let said = Self.announced(head, verdict)
+      if let said, let size = check.size {
+        if said != size { state.end = .wrongSize(said: said, note: Self.encodingNote(head)) }
+      } else if let said {
         // What is kept lies on the disk already.
         let more = verdict == .append ? said - min(said, state.known?.kept ?? 0) : said
         if context.space.reserve(more) {
@@ -142,13 +139,9 @@ final class FileReceiver: DownloadReceiver {
           state.failure = FolderFailure(.noSpace, context.space.refusal(more))
         }
       }
-      return verdict
-    }
-    let isWanted = state.withLock { state in
       state.isToOpen =
-        state.wrongSize == nil && state.failure == nil && !state.isDirectory
-        && (verdict == .append || verdict == .takeFromZero)
-      return state.isToOpen
+        state.end == nil && state.failure == nil && (verdict == .append || verdict == .takeFromZero)
+      return (verdict, state.isToOpen)
     }
     guard isWanted else { return .headOnly }
     if check.size == nil, let said = Self.announced(head, verdict) {
@@ -265,7 +258,7 @@ final class FileReceiver: DownloadReceiver {
     // What fits between two checkpoints has none.
     guard let partial, check.size.map({ $0 >= Checkpoints.step }) ?? true else { return }
     let durable = state.withLock { $0.known?.durable ?? 0 }
-    let mark = context.checkpoints.mark(partial, path: entry.path, durable: durable)
+    let mark = Checkpoints.Mark(partial, path: entry.path, durable: durable)
     state.withLock { $0.mark = mark }
   }
 
@@ -280,15 +273,7 @@ final class FileReceiver: DownloadReceiver {
       path: entry.path, name: partial.name, url: url, etag: known.etag, lastModified: known.lastModified,
       total: known.total, digest: check.digest, fingerprint: entry.fingerprint, durable: 0,
       bootID: context.bootID)
-    do throws(LedgerFailure) {
-      if isFirst {
-        try context.ledger.applyVolatile([.partial(row)])
-      } else {
-        try context.ledger.apply([.partial(row)])
-      }
-    } catch {
-      context.post(.ledgerFailed(error))
-    }
+    context.record(row, isDurable: !isFirst)
   }
 
   private func takeGathered() {
@@ -324,7 +309,7 @@ final class FileReceiver: DownloadReceiver {
       state.unchecked = Self.roomStep
       return true
     }
-    guard isDue, !context.space.hasRoom(for: Self.roomStep + count) else { return }
+    guard isDue, context.space.room < Self.roomStep + count else { return }
     let failure = FolderFailure(.noSpace, context.space.refusal(nil))
     state.withLock { $0.failure = $0.failure ?? failure }
   }
@@ -348,17 +333,18 @@ final class FileReceiver: DownloadReceiver {
   }
 
   private func verdict(on outcome: DownloadOutcome, _ state: State) -> JobEnd {
+    let known = Self.known(state.known, of: state.partial)
     if let failure = state.failure {
       // Of an answer that is doubted nothing is kept, of those before it everything.
       let isKept = failure.code != .contentMismatch || state.known?.kept ?? 0 > 0
-      return .folder(blamed(failure, state.verdict), state.partial, isKept ? known(state) : nil)
+      return .folder(
+        blamed(failure, state.verdict), state.partial,
+        isKept ? known : nil)
     }
-    if state.isDirectory, state.head.map({ (200..<300).contains($0.status) }) == true { return .isDirectory }
-    if let said = state.wrongSize {
-      return .wrongSize(said: said, note: state.head.map(Self.encodingNote) ?? "")
-    }
+    if let end = state.end { return end }
     switch outcome {
-    case .failed(let failure): return .network(failure, state.partial, known(state))
+    case .failed(let failure):
+      return .network(failure, state.partial, known)
     case .complete(let head):
       guard let verdict = state.verdict, verdict == .append || verdict == .takeFromZero,
         let partial = state.partial
@@ -373,7 +359,7 @@ final class FileReceiver: DownloadReceiver {
       // The feed's own size is checked when the file is sealed.
       let told = check.size == nil ? state.known?.total : nil
       if let total = verdict == .append ? head.contentRange?.total : told, partial.length != total {
-        if partial.length < total { return .short(partial, known(state), total: total) }
+        if partial.length < total { return .short(partial, known, total: total) }
         // More than the range that it names: nothing of it can be trusted.
         guard verdict == .takeFromZero else { return .verdict(.askFromZero, head) }
         let message =
@@ -412,13 +398,10 @@ final class FileReceiver: DownloadReceiver {
   }
 
   /// What is proved of the bytes now in the partial file.
-  private func known(_ state: State) -> ResumeLadder.Known? {
-    state.partial.flatMap { Self.known(state.known, of: $0) }
-  }
-
-  private static func known(_ known: ResumeLadder.Known?, of partial: any PartialFile) -> ResumeLadder.Known?
-  {
-    guard var known, partial.length > 0 else { return nil }
+  private static func known(
+    _ known: ResumeLadder.Known?, of partial: (any PartialFile)?
+  ) -> ResumeLadder.Known? {
+    guard var known, let partial, partial.length > 0 else { return nil }
     known.kept = partial.length
     known.durable = min(known.durable, known.kept)
     return known
@@ -432,15 +415,21 @@ final class FileReceiver: DownloadReceiver {
     }
   }
 
+  static func seal(
+    _ partial: any PartialFile, _ entry: Entry, head: ResponseHead?
+  ) throws(FolderFailure) -> Sealed {
+    let modified = entry.modifiedIsExact ? entry.modified ?? head?.modified : head?.modified ?? entry.modified
+    return try partial.seal(modified: modified)
+  }
+
   /// Checks a file that has all of its bytes. On a lane.
   ///
   /// - Parameter known: what is known of them: before a wrong piece they are good.
   static func seal(
     _ partial: any PartialFile, _ entry: Entry, head: ResponseHead?, known: ResumeLadder.Known?
   ) -> JobEnd {
-    let modified = entry.modifiedIsExact ? entry.modified ?? head?.modified : head?.modified ?? entry.modified
     do throws(FolderFailure) {
-      return .sealed(partial, try partial.seal(modified: modified), head)
+      return .sealed(partial, try seal(partial, entry, head: head), head)
     } catch {
       return .folder(error, partial, error.code == .pieceMismatch ? Self.known(known, of: partial) : nil)
     }

@@ -40,7 +40,7 @@ final class Job {
     self.entry = entry
     self.ordinal = ordinal
     self.lane = lane
-    attempts = Attempts(action, entry)
+    attempts = Attempts(action, entry, submission.retry, submission.pass.ports.random)
   }
 
   static func isForFirstLane(_ entry: Entry) -> Bool { entry.size.map { $0 <= largestOfOneLane } == true }
@@ -55,13 +55,12 @@ final class Job {
   }
 
   func fail(code: String, message: String) {
-    failure = Attempts.Trouble(
-      source: attempts.source, code: code, message: message, isTransient: false, retryAfter: nil)
+    failure = Attempts.Trouble(source: attempts.source, code: code, message: message)
   }
 
   /// As if nothing had been asked for; its partial file is gone.
   func beginAnew() {
-    attempts = Attempts(action, entry)
+    attempts = Attempts(action, entry, submission.retry, submission.pass.ports.random)
     (failure, isRefusedByKernel) = (nil, false)
   }
 }

@@ -7,8 +7,10 @@ struct Leftovers {
   var untried: Set<Int> = []
   /// Entries whose sources all failed, and why.
   private var forsaken: [Int: UInt32] = [:]
-  /// How far it has come in this phase.
-  private var stage = Stage.waiting
+  /// The plan is being read again.
+  private var walk: Walk?
+  /// So it was, for the forsaken ones: it is not read again in this phase.
+  private var isSettled = false
 
   /// Reasons that were told, each once: a source's URL is not part of them.
   private var reasons: [Reason] = []
@@ -22,15 +24,6 @@ struct Leftovers {
     var text: String?
   }
 
-  private enum Stage {
-    /// The plan is not being read again.
-    case waiting
-    /// It is being read again.
-    case walking(Walk)
-    /// So it was, for the forsaken ones: it is not read again in this phase.
-    case settled
-  }
-
   private struct Walk {
     var actions: any ActionCursor
     var position = 0
@@ -39,17 +32,12 @@ struct Leftovers {
     var isOfForsaken: Bool
   }
 
-  /// The plan is being read again.
-  var isWalking: Bool { if case .walking = stage { true } else { false } }
+  var isWalking: Bool { walk != nil }
 
-  mutating func beginPhase() { stage = .waiting }
+  mutating func beginPhase() { (walk, isSettled) = (nil, false) }
 
   /// An action that is come back to.
-  struct Comeback {
-    var ordinal: Int
-    var action: Action
-    var isForsaken: Bool
-  }
+  typealias Comeback = (ordinal: Int, action: Action, isForsaken: Bool)
 
   var forsakenCount: Int { forsaken.count }
 
@@ -68,14 +56,12 @@ struct Leftovers {
     forsaken[job.ordinal] = numbers[reason]
   }
 
-  /// Why the entry failed.
   func failure(_ ordinal: Int, _ entry: Entry) -> Attempts.Trouble? {
     guard let reason = forsaken[ordinal].map({ reasons[Int($0)] }) else { return nil }
     let source = entry.sources[min(reason.source, entry.sources.count - 1)]
     return Attempts.Trouble(
       source: reason.source, code: reason.code,
-      message: "\(Printable.escape(source.url)): \(reason.text ?? "failed")",
-      isTransient: false, retryAfter: nil)
+      message: "\(Printable.escape(source.url)): \(reason.text ?? "failed")")
   }
 
   mutating func drop(_ ordinal: Int) { forsaken[ordinal] = nil }
@@ -84,10 +70,10 @@ struct Leftovers {
   ///
   /// - Returns: false when there is nothing to come back to.
   mutating func begin(_ actions: () throws -> any ActionCursor) rethrows -> Bool {
-    guard case .waiting = stage else { return false }
+    guard walk == nil, !isSettled else { return false }
     let ahead = untried.isEmpty ? forsaken.count : untried.count
     guard ahead > 0 else { return false }
-    stage = .walking(Walk(actions: try actions(), ahead: ahead, isOfForsaken: untried.isEmpty))
+    walk = Walk(actions: try actions(), ahead: ahead, isOfForsaken: untried.isEmpty)
     return true
   }
 
@@ -100,28 +86,23 @@ struct Leftovers {
 
   /// Reads on to the next action that is come back to.
   mutating func next() throws -> Step {
-    guard case .walking(var walk) = stage else { return .over }
-    while walk.ahead > 0, let action = try walk.actions.next() {
+    while var walk = self.walk, walk.ahead > 0, let action = try walk.actions.next() {
       let ordinal = walk.position
       walk.position += 1
-      guard walk.isOfForsaken ? forsaken[ordinal] != nil : untried.remove(ordinal) != nil else {
-        guard walk.position & 1023 == 0 else { continue }
-        stage = .walking(walk)
-        return .pause
-      }
-      walk.ahead -= 1
-      stage = .walking(walk)
-      return .comeback(Comeback(ordinal: ordinal, action: action, isForsaken: walk.isOfForsaken))
+      let isWanted = walk.isOfForsaken ? forsaken[ordinal] != nil : untried.remove(ordinal) != nil
+      if isWanted { walk.ahead -= 1 }
+      self.walk = walk
+      if isWanted { return .comeback((ordinal, action, walk.isOfForsaken)) }
+      if walk.position & 1023 == 0 { return .pause }
     }
-    stage = .walking(walk)
     end()
     return .over
   }
 
   /// Reads the plan no further.
   mutating func end() {
-    guard case .walking(let walk) = stage else { return }
+    guard let walk = walk.take() else { return }
     if !walk.isOfForsaken { untried = [] }
-    stage = walk.isOfForsaken ? .settled : .waiting
+    isSettled = walk.isOfForsaken
   }
 }

@@ -2,33 +2,23 @@ import TarnCore
 
 /// Looks for bytes that need not be fetched. On a lane.
 struct LocalBytesSearch: Sendable {
-  private let id: UInt64
-  private let entry: Entry
-  private let check: ContentCheck
-  private let row: Row?
-  private let isResumable: Bool
+  let id: UInt64
+  let entry: Entry
+  let check: ContentCheck
+  let row: Row?
+  /// Only a copy of its contents is looked for.
+  let isCopy: Bool
   /// An earlier partial file is known to the ledger at most.
-  private let hasNoPartial: Bool
-  private let unrecorded: UnrecordedFiles
-  private let context: FileReceiverContext
-
-  init(job: Job, unrecorded: UnrecordedFiles, context: FileReceiverContext) {
-    id = job.id
-    entry = job.entry
-    check = job.check
-    row = job.action.row
-    hasNoPartial = job.partial == nil
-    isResumable = job.failure == nil && hasNoPartial
-    self.unrecorded = unrecorded
-    self.context = context
-  }
+  let hasNoPartial: Bool
+  let unrecorded: UnrecordedFiles
+  let context: FileReceiverContext
 
   func run() {
     context.post(.prepared(id, prepare()))
   }
 
   private func prepare() -> LocalBytes {
-    if isResumable, let kept = resume() { return kept }
+    if !isCopy, hasNoPartial, let kept = resume() { return kept }
     guard let copied = reuse() else { return .nothing }
     if hasNoPartial { dropPartial() }
     return copied
@@ -86,15 +76,7 @@ struct LocalBytesSearch: Sendable {
     guard row.bootID != context.bootID || row.durable != durable else { return }
     var renewed = row
     (renewed.bootID, renewed.durable) = (context.bootID, durable)
-    do throws(LedgerFailure) {
-      if durable == row.durable {
-        try context.ledger.applyVolatile([.partial(renewed)])
-      } else {
-        try context.ledger.apply([.partial(renewed)])
-      }
-    } catch {
-      context.post(.ledgerFailed(error))
-    }
+    context.record(renewed, isDurable: durable != row.durable)
   }
 
   /// A file of the folder with the wanted digest: one that is recorded with it, else one that looks like it.
@@ -111,25 +93,18 @@ struct LocalBytesSearch: Sendable {
   }
 
   private func copy(of path: RelativePath, _ identity: FileIdentity) -> LocalBytes? {
-    let copy: any PartialFile
+    var copy: (any PartialFile)?
     do throws(FolderFailure) {
-      guard let made = try context.folder.copyPartial(of: path, expected: identity, check: check) else {
-        return nil
-      }
-      copy = made
+      copy = try context.folder.copyPartial(of: path, expected: identity, check: check)
+      guard let copy else { return nil }
+      return .copied(copy, try FileReceiver.seal(copy, entry, head: nil))
     } catch {
+      copy?.discard()
       // Where there is no room for the copy there is none for the file: that is told for all of them.
-      guard ![.noSpace, .quota].contains(error.code) else { return nil }
-      tell(error, "\(entry.path.printable) is not copied from \(path.printable) but looked for elsewhere")
+      if copy != nil || ![.noSpace, .quota].contains(error.code) {
+        tell(error, "\(entry.path.printable) is not copied from \(path.printable) but looked for elsewhere")
+      }
       return nil
     }
-    switch FileReceiver.seal(copy, entry, head: nil, known: nil) {
-    case .sealed(let partial, let sealed, _): return .copied(partial, sealed)
-    case .folder(let failure, _, _):
-      tell(failure, "\(entry.path.printable) is not copied from \(path.printable) but looked for elsewhere")
-    default: break
-    }
-    copy.discard()
-    return nil
   }
 }

@@ -12,46 +12,47 @@ struct PublishGroup: Sendable {
   private static let replaced = FolderFailure(
     .markerMissing, "the folder was moved, replaced or unmounted while the pass ran")
 
-  /// Files whose contents are durable, to be given their names.
-  struct Durable: Sendable {
-    fileprivate let files: [Publication]
-  }
-
-  /// - Returns: nil when nothing is left to publish; what became of it has been said.
-  func makeDurable(_ batch: [Publication]) -> Durable? {
+  /// - Returns: those whose contents are durable, to be given their names; what became of the others has been said.
+  func makeDurable(_ batch: [Publication]) -> [Publication] {
+    var ready: [Publication] = []
     do throws(LedgerFailure) {
-      let ready = try durable(batch)
-      return ready.isEmpty ? nil : Durable(files: ready)
+      for (publication, failure) in zip(batch, folder.makeDurable(batch.map(\.partial))) {
+        guard let failure else {
+          ready.append(publication)
+          continue
+        }
+        // After a failed fsync the bytes are lost: never synced again, always fetched again.
+        try drop(publication)
+        post(.published(publication.job, .failed(failure)))
+      }
+      return ready
     } catch {
       fail(batch, error)
-      return nil
+      return []
     }
   }
 
   /// Files that have their names, or failed to get them, and are not recorded yet.
-  struct Named {
-    fileprivate let files: [Publication]
-    fileprivate let outcomes: [PublishOutcome]
-  }
+  typealias Named = [(file: Publication, outcome: PublishOutcome)]
 
   /// Gives a group its names. What the one before it came to is recorded together with its intents: one wait for the disk less.
   ///
   /// - Parameter former: to be recorded; it is, whatever becomes of this group.
   /// - Returns: what is to be recorded next; nil when nothing is.
-  func name(_ group: Durable, after former: Named?) -> Named? {
-    var open = (former?.files ?? []) + group.files
+  func name(_ group: [Publication], after former: Named?) -> Named? {
+    var open = (former ?? []).map(\.file) + group
     do throws(LedgerFailure) {
-      let refusal = refusal()
-      if refusal == nil { return try install(group.files, after: former) }
+      guard let (failure, isOfAll) = refusal() else { return try install(group, after: former) }
       if let former { try write(former) }
-      open = group.files
-      switch refusal {
-      case .files(let failure): try leave(group.files, failure)
-      case .all(let failure):
-        for publication in group.files { try leave(publication) }
-        post(.folderFailed(failure))
-      case nil: break
+      open = group
+      for publication in group {
+        try leave(publication)
+        guard !isOfAll else { continue }
+        var failure = failure
+        failure.path = publication.path
+        post(.published(publication.job, .failed(failure)))
       }
+      if isOfAll { post(.folderFailed(failure)) }
     } catch {
       fail(open, error)
     }
@@ -63,54 +64,23 @@ struct PublishGroup: Sendable {
     do throws(LedgerFailure) {
       try write(named)
     } catch {
-      fail(named.files, error)
+      fail(named.map(\.file), error)
     }
   }
 
-  private enum Refusal {
-    /// These files get no names.
-    case files(FolderFailure)
-    /// Nothing gets any.
-    case all(FolderFailure)
-  }
-
-  /// Why nothing is to be renamed in the folder now.
-  private func refusal() -> Refusal? {
+  /// Why nothing is to be renamed in the folder now, and whether that is true of more than these files.
+  private func refusal() -> (FolderFailure, isOfAll: Bool)? {
     do throws(FolderFailure) {
-      return try folder.isIntact() ? nil : .files(Self.replaced)
+      return try folder.isIntact() ? nil : (Self.replaced, false)
     } catch {
       // A lack that may be over in a moment fails these files; anything else may be true of the whole folder.
-      return error.code == .tooManyFiles || error.code == .outOfMemory ? .files(error) : .all(error)
+      return (error, error.code != .tooManyFiles && error.code != .outOfMemory)
     }
   }
 
   private func fail(_ batch: [Publication], _ failure: LedgerFailure) {
     for publication in batch { publication.partial.close() }
     post(.ledgerFailed(failure))
-  }
-
-  private func leave(_ batch: [Publication], _ failure: FolderFailure) throws(LedgerFailure) {
-    for publication in batch {
-      try leave(publication)
-      var failure = failure
-      failure.path = publication.path
-      post(.published(publication.job, .failed(failure)))
-    }
-  }
-
-  /// Those whose contents are durable; the others have failed.
-  private func durable(_ batch: [Publication]) throws(LedgerFailure) -> [Publication] {
-    var ready: [Publication] = []
-    for (publication, failure) in zip(batch, folder.makeDurable(batch.map(\.partial))) {
-      guard let failure else {
-        ready.append(publication)
-        continue
-      }
-      // After a failed fsync the bytes are lost: never synced again, always fetched again.
-      try drop(publication)
-      post(.published(publication.job, .failed(failure)))
-    }
-    return ready
   }
 
   /// Checked, and not published: what the ledger knows as partial file is there for the next pass, anything else
@@ -129,9 +99,19 @@ struct PublishGroup: Sendable {
   }
 
   private func install(_ ready: [Publication], after former: Named?) throws(LedgerFailure) -> Named {
-    try record(former, with: ready.map { .intent(intent($0)) })
+    let intents = ready.map { publication in
+      Intent(
+        kind: .install, path: publication.path, partialName: publication.partial.name,
+        trashName: publication.trashName, row: publication.row, displacesOwn: publication.displacesOwn)
+    }
+    try record(former, with: intents.map { .intent($0) })
     for publication in ready { ownWrites?.expect(publication.path, publication.row.identity) }
-    let outcomes = folder.install(ready.map(installation))
+    let outcomes = folder.install(
+      ready.map { publication in
+        Installation(
+          path: publication.path, partial: publication.partial, expectation: publication.expectation,
+          trashName: publication.trashName)
+      })
     for (publication, outcome) in zip(ready, outcomes) {
       if case .installed(let identity, _) = outcome {
         ownWrites?.note(publication.path, identity)
@@ -139,7 +119,7 @@ struct PublishGroup: Sendable {
         ownWrites?.withdraw(publication.path)
       }
     }
-    return Named(files: ready, outcomes: outcomes)
+    return zip(ready, outcomes).map { ($0, $1) }
   }
 
   /// Where the disk is full there may be room for the former group's record all the same: it has its names.
@@ -162,14 +142,17 @@ struct PublishGroup: Sendable {
   }
 
   private func finish(_ named: Named) {
-    for (publication, outcome) in zip(named.files, named.outcomes) { finish(publication, outcome) }
+    for (publication, outcome) in named {
+      if case .installed = outcome { publication.partial.close() } else { publication.partial.discard() }
+      post(.published(publication.job, outcome))
+    }
   }
 
   private func changes(_ named: Named) -> [LedgerChange] {
     var changes: [LedgerChange] = []
-    changes.reserveCapacity(6 * named.files.count)
+    changes.reserveCapacity(6 * named.count)
     var (entries, bytes) = (0, UInt64(0))
-    for (publication, outcome) in zip(named.files, named.outcomes) {
+    for (publication, outcome) in named {
       add(publication, outcome, to: &changes)
       guard publication.isCounted, case .installed(let identity, _) = outcome else { continue }
       entries += 1
@@ -177,23 +160,6 @@ struct PublishGroup: Sendable {
     }
     if entries > 0 { changes.append(.inPlace(entries: entries, bytes: bytes)) }
     return changes
-  }
-
-  private func finish(_ publication: Publication, _ outcome: PublishOutcome) {
-    if case .installed = outcome { publication.partial.close() } else { publication.partial.discard() }
-    post(.published(publication.job, outcome))
-  }
-
-  private func intent(_ publication: Publication) -> Intent {
-    Intent(
-      kind: .install, path: publication.path, partialName: publication.partial.name,
-      trashName: publication.trashName, row: publication.row, displacesOwn: publication.displacesOwn)
-  }
-
-  private func installation(_ publication: Publication) -> Installation {
-    Installation(
-      path: publication.path, partial: publication.partial, expectation: publication.expectation,
-      trashName: publication.trashName)
   }
 
   /// After a failure half-way the trash may hold the new file, or what it displaced: then the intent stays, so that
@@ -212,7 +178,7 @@ struct PublishGroup: Sendable {
     if case .failed = outcome, mayHoldInTrash(publication) { return }
     changes.append(.dropIntent(publication.path))
     guard case .installed(let identity, let displaced) = outcome else { return }
-    let now = Timestamp(nanoseconds: clock.now())
+    let now = clock.time
     var row = publication.row
     row.identity = identity
     row.placed = now
@@ -220,9 +186,8 @@ struct PublishGroup: Sendable {
     changes.append(.dropProblem(name: row.path.bytes))
     changes.append(
       .event(
-        Event(
-          when: now, code: publication.kind.doneCode(isCopy: publication.isCopy), path: row.path,
-          bytes: identity.size, detail: publication.detail)))
+        when: now, code: publication.kind.doneCode(isCopy: publication.isCopy), path: row.path,
+        bytes: identity.size, detail: publication.detail))
     guard let displaced else { return }
     let isAsPlanned = publication.expects(displaced)
     changes.append(
@@ -270,11 +235,5 @@ extension Action.Kind {
     case .forget: "forgotten"
     case .inspect: "inspected"
     }
-  }
-}
-
-extension PublishOutcome {
-  var isInstalled: Bool {
-    if case .installed = self { true } else { false }
   }
 }

@@ -1,8 +1,8 @@
 import TarnCore
 import TarnRuntime
 
-/// A checked file on its way to its final name. One object, which is handed on.
-final class Publication: Sendable {
+/// A checked file on its way to its final name.
+struct Publication: Sendable {
   let job: UInt64
   let kind: Action.Kind
   let partial: any PartialFile
@@ -14,22 +14,7 @@ final class Publication: Sendable {
   let displacesOwn: Bool
   let isCopy: Bool
   /// Its entry was not counted among those in place so far.
-  let isCounted: Bool
-
-  init(
-    job: UInt64, kind: Action.Kind, partial: any PartialFile, expectation: Installation.Expectation,
-    trashName: String, row: Row, displacesOwn: Bool, isCopy: Bool, isCounted: Bool = true
-  ) {
-    self.job = job
-    self.kind = kind
-    self.partial = partial
-    self.expectation = expectation
-    self.trashName = trashName
-    self.row = row
-    self.displacesOwn = displacesOwn
-    self.isCopy = isCopy
-    self.isCounted = isCounted
-  }
+  var isCounted = true
 
   var path: RelativePath { row.path }
 }
@@ -47,7 +32,7 @@ final class PublishThread: Sendable {
 
   /// Between the two threads: the next group, durable.
   private struct Handover {
-    var group: PublishGroup.Durable?
+    var group: [Publication]?
     /// No other is coming.
     var isOver = false
   }
@@ -115,7 +100,8 @@ final class PublishThread: Sendable {
     _ state: LockedCondition<State>, _ group: PublishGroup, _ handover: LockedCondition<Handover>
   ) {
     while let batch = nextBatch(state) {
-      guard let durable = group.makeDurable(batch) else { continue }
+      let durable = group.makeDurable(batch)
+      if durable.isEmpty { continue }
       handover.wait { $0.group == nil ? () : nil }
       handover.change { $0.group = durable }
     }
@@ -144,7 +130,7 @@ final class PublishThread: Sendable {
     while true {
       // What has its names waits for its record no longer than until it is seen that no other group is there.
       let isIdle = named == nil
-      let next = handover.wait { handover -> PublishGroup.Durable?? in
+      let next = handover.wait { handover -> [Publication]?? in
         if let next = handover.group { return .some(next) }
         return handover.isOver || !isIdle ? .some(nil) : nil
       }

@@ -61,11 +61,6 @@ final class SpaceBudget: Sendable {
 
   func giveBack(_ bytes: UInt64) { promises.giveBack(bytes) }
 
-  /// Whether a transfer of unknown length may go on: `bytes` more still leave the reserve.
-  func hasRoom(for bytes: UInt64) -> Bool {
-    room >= bytes
-  }
-
   /// Bytes free beyond the reserve, promised or not.
   var room: UInt64 {
     let free = self.free

@@ -6,14 +6,17 @@ import TarnRuntime
 /// It decides nothing over a path: what is not as the plan saw it is stale, and goes back to the client. It is of one thread at a time: its
 /// maker's until `submit`, then the engine's, and from the end of `wait` on of who waited.
 final class Submission {
-  let ports: PassPorts
+  let pass: Pass
   let folder: any FolderPort
   let policy: PassPolicy
-  let terms: Terms
-  let stop: StopFlag
+  /// Its requests go ahead of others. It goes by a manifest that was announced; any other by the one that is announced next.
+  let isUrgent: Bool
+  /// Whether files may make way for directories: they are deletions like any other.
+  private let deletions: DeletionVerdict
+  /// What had become of the folder when it was looked at for this plan.
+  private var since: TransferEngine.History
   let account: TransferAccount
   let space: SpaceBudget
-  let retry: RetryPolicy
   private var atHand: BytesAtHand
   /// Its place in the ports' stage, which nobody changes any more.
   var plan: PlanReader
@@ -24,36 +27,16 @@ final class Submission {
   private var steeredAway: [RelativePath: (action: Action, ordinal: Int, code: String)] = [:]
   /// Where the feed's own list was read to; nil once it was taken from there.
   var listURL: String?
-  /// What its transfers are made with, once the engine has made it.
-  var context: FileReceiverContext?
   /// What another manifest wants that was accepted since.
   var manifest: ((RelativePath) throws -> Entry?)?
   /// Of the manifest that it goes by, as they are announced; nil where it goes by the one that is announced next.
   var manifestNumber: Int?
   /// Another manifest wants something of it otherwise: its client has to look again.
-  private(set) var isSuperseded = false
+  var isSuperseded = false
   /// Files that could not make way, and why: no more than the deletion guard lets go.
   private var stuck: [RelativePath: String] = [:]
   /// Actions whose path was not as the plan saw it, to be decided over again.
   var stale: [Action] = []
-
-  /// What its client says of it.
-  struct Terms {
-    /// Its requests go ahead of others.
-    var isUrgent = false
-    /// Orders about single transfers.
-    var steering: PassSteering?
-    /// Whether files may make way for directories: they are deletions like any other.
-    var deletions = DeletionVerdict.allowed
-    /// It is about all of the mirror, or what it is about belongs to that.
-    var countsInPlace = true
-    /// Entries in memory that wait for the same reason.
-    var mostHeldBack = 4096
-    /// Files that repairs had brought when this plan's folder was looked at.
-    var broughtBefore = 0
-    /// How many manifests had been announced when its own was opened; nil where it goes by the one that is announced next.
-    var manifestsBefore: Int?
-  }
 
   /// What need not be fetched.
   private struct BytesAtHand {
@@ -63,63 +46,52 @@ final class Submission {
     var resumable: [RelativePath: String]
     /// Any rows at the start: else no bytes of the folder can be used again.
     let hasRows: Bool
+
+    init(_ unrecorded: UnrecordedFiles, _ ledger: any LedgerPort) throws(LedgerFailure) {
+      self.unrecorded = unrecorded
+      resumable = Dictionary(try ledger.partials().map { ($0.path, $0.name) }) { $1 }
+      hasRows = try ledger.rows().next() != nil
+    }
   }
 
-  var isUrgent: Bool { terms.isUrgent }
-  var steering: PassSteering? { terms.steering }
+  var stop: StopFlag { pass.stop }
+  var steering: PassSteering? { pass.request.steering }
+  var retry: RetryPolicy { RetryPolicy(retries: policy.retries) }
   var unrecorded: UnrecordedFiles { atHand.unrecorded }
 
-  init(
-    ports: PassPorts, folder: any FolderPort, policy: PassPolicy, unrecorded: UnrecordedFiles,
-    account: TransferAccount, stop: StopFlag, terms: Terms
-  ) throws {
-    self.terms = terms
-    manifestNumber = terms.manifestsBefore
-    self.ports = ports
-    plan = try PlanReader(ports.stage.actions())
-    self.folder = folder
-    self.policy = policy
-    self.account = account
-    self.stop = stop
-    space = try SpaceBudget(folder, reserve: policy.reserve, ports.engine.promises)
-    retry = RetryPolicy(retries: policy.retries)
-    atHand = BytesAtHand(
-      unrecorded: unrecorded,
-      resumable: Dictionary(try ports.ledger.partials().map { ($0.path, $0.name) }) { $1 },
-      hasRows: try ports.ledger.rows().next() != nil)
+  init(_ pass: Pass, _ carrying: Pass.Carrying, _ account: TransferAccount) throws {
+    let plan = carrying.writer.plan
+    (self.pass, self.account) = (pass, account)
+    (folder, policy) = (carrying.folder, plan.policy)
+    isUrgent = carrying.isRepair
+    (deletions, since, listURL) = (carrying.verdict, carrying.since, carrying.listURL)
+    manifestNumber = isUrgent ? since.manifests : nil
+    self.plan = try PlanReader(pass.ports.stage.actions())
+    space = try SpaceBudget(folder, reserve: policy.reserve, pass.ports.engine.promises)
+    atHand = try BytesAtHand(plan.unrecorded, pass.ports.ledger)
   }
 
-  /// What is left of one that has ended, by the plan that is in its stage now.
+  /// Once it has ended: goes on with the plan that is in its stage now.
   ///
-  /// - Parameter broughtBefore: files that repairs had brought when that plan was made.
-  convenience init(again other: Submission, broughtBefore: Int) throws {
-    var terms = other.terms
-    terms.broughtBefore = broughtBefore
-    try self.init(
-      ports: other.ports, folder: other.folder, policy: other.policy, unrecorded: other.unrecorded,
-      account: other.account, stop: other.stop, terms: terms)
-    (listURL, stuck) = (other.listURL, other.stuck)
-    (manifest, manifestNumber) = (other.manifest, other.manifestNumber)
-    steeredAway = other.steeredAway
-  }
-
-  /// The stale actions so far; they are the caller's now.
-  func takeStale() -> [Action] {
-    defer { stale = [] }
-    return stale
+  /// - Parameter since: what had become of the folder when that plan was made.
+  func renew(since: TransferEngine.History) throws {
+    self.since = since
+    plan = try PlanReader(pass.ports.stage.actions())
+    stale = []
+    atHand = try BytesAtHand(unrecorded, pass.ports.ledger)
   }
 
   /// What stands at a path is what the plan saw there, and the manifest still wants what the plan brings. What nobody else can have brought
   /// is not looked at.
   func isAsSeen(_ action: Action) throws -> Bool {
     if let manifest, try manifest(action.path) != action.entry {
-      supersede()
+      isSuperseded = true
       return false
     }
-    guard isUrgent || ports.engine.urgentlyPlaced != terms.broughtBefore else { return true }
+    guard isUrgent || pass.ports.engine.history.brought != since.brought else { return true }
     if action.kind == .adopt {
       // Seen before its row was written.
-      guard let row = action.row, row.isAdopted, let known = try ports.ledger.row(action.path) else {
+      guard let row = action.row, row.isAdopted, let known = try pass.ports.ledger.row(action.path) else {
         return true
       }
       return !known.isTarns(row.identity, row.digest)
@@ -131,8 +103,6 @@ final class Submission {
       return true
     }
   }
-
-  func supersede() { isSuperseded = true }
 
   // MARK: Bytes at hand
 
@@ -152,13 +122,13 @@ final class Submission {
 
   func hasCopy(_ entry: Entry) throws -> Bool {
     guard let digest = entry.digest else { return false }
-    return try RecordedCopies(ledger: ports.ledger, folder: folder).exists(of: digest, for: entry.path)
+    return try RecordedCopies(ledger: pass.ports.ledger, folder: folder).exists(of: digest, for: entry.path)
   }
 
   /// Keeps a partial file for the next pass. Without a row nobody could go on with it: it would only take space.
   func leavePartial(_ job: Job) {
     guard let partial = job.partial else { return }
-    let isKnown = (try? ports.ledger.partial(job.entry.path)).map { $0?.name == partial.name } ?? true
+    let isKnown = (try? pass.ports.ledger.partial(job.entry.path)).map { $0?.name == partial.name } ?? true
     if isKnown { partial.close() } else { partial.discard() }
   }
 
@@ -171,22 +141,21 @@ final class Submission {
 
   // MARK: Publishing
 
-  /// A checked file on its way to its name.
   func publication(_ job: Job, _ partial: any PartialFile, _ checked: Job.Checked) -> Publication {
     let row = Row(
       path: job.entry.path, identity: checked.sealed.identity, digest: checked.sealed.digest,
       isVerified: checked.sealed.isVerified, fingerprint: job.entry.fingerprint, etag: checked.head?.etag,
-      lastModified: checked.head?.lastModified, placed: ports.now)
+      lastModified: checked.head?.lastModified, placed: pass.ports.now)
     return Publication(
       job: job.id, kind: job.action.kind, partial: partial,
       expectation: job.action.present.map { .present($0) } ?? .absent,
-      trashName: job.action.present == nil ? "" : ports.random.name(), row: row,
+      trashName: job.action.present == nil ? "" : pass.ports.random.name(), row: row,
       displacesOwn: job.displacesOwn, isCopy: checked.isCopy, isCounted: countsEntry(job.action))
   }
 
   /// Whether an entry counts as in place by what is done now. What a repair brings back was counted when it was brought.
   private func countsEntry(_ action: Action) -> Bool {
-    guard terms.countsInPlace else { return false }
+    guard !pass.request.choosesOthers else { return false }
     return !isUrgent || action.kind == .fetch || action.kind == .update
   }
 
@@ -208,15 +177,14 @@ final class Submission {
     row.fingerprint = job.entry.fingerprint
     let restored = restoreMode(of: &row)
     // Until the ledger knows its times, each pass hashes a file that somebody touched.
-    var changes: [LedgerChange] = try ports.ledger.row(row.path) == row ? [] : [.row(row)]
+    var changes: [LedgerChange] = try pass.ports.ledger.row(row.path) == row ? [] : [.row(row)]
     if countsEntry(job.action) { changes.append(.inPlace(entries: 1, bytes: row.identity.size)) }
     if let restored {
       changes.append(
         .event(
-          Event(
-            when: ports.now, code: "restored", path: row.path, bytes: row.identity.size, detail: restored)))
+          when: pass.ports.now, code: "restored", path: row.path, bytes: row.identity.size, detail: restored))
     }
-    if !changes.isEmpty { try ports.ledger.applyVolatile(changes) }
+    if !changes.isEmpty { try pass.ports.ledger.applyVolatile(changes) }
   }
 
   // MARK: Files that are there already
@@ -230,38 +198,28 @@ final class Submission {
   /// time of change, and on a FUSE or network file system any file may.
   func flushAdoptions() throws {
     guard !adoptions.isEmpty else { return }
-    let restored = restoreModes()
+    // Those whose mode was another one, and which.
+    var restored: [RelativePath: String] = [:]
+    for index in adoptions.indices { restored[adoptions[index].path] = restoreMode(of: &adoptions[index]) }
     try folder.flush()
-    let now = ports.now
+    let now = pass.ports.now
     func code(_ row: Row) -> String? {
       row.isAdopted ? "adopted" : restored[row.path] != nil ? "restored" : nil
     }
-    let counted: [LedgerChange] =
-      terms.countsInPlace && !isUrgent
-      ? [
-        .inPlace(
-          entries: adoptions.count, bytes: adoptions.reduce(0) { $0.addingSaturated($1.identity.size) })
-      ] : []
-    try ports.ledger.apply(
-      counted
-        + adoptions.flatMap { row -> [LedgerChange] in
-          let event = code(row).map {
-            Event(
-              when: now, code: $0, path: row.path, bytes: row.identity.size, detail: restored[row.path] ?? "")
-          }
-          return [.row(row), .dropProblem(name: row.path.bytes)] + (event.map { [.event($0)] } ?? [])
-        })
+    var changes: [LedgerChange] = []
+    if !pass.request.choosesOthers, !isUrgent {
+      let bytes = adoptions.reduce(UInt64(0)) { $0.addingSaturated($1.identity.size) }
+      changes.append(.inPlace(entries: adoptions.count, bytes: bytes))
+    }
+    for row in adoptions {
+      changes += [.row(row), .dropProblem(name: row.path.bytes)]
+      guard let code = code(row) else { continue }
+      let (bytes, detail) = (row.identity.size, restored[row.path] ?? "")
+      changes.append(.event(Event(when: now, code: code, path: row.path, bytes: bytes, detail: detail)))
+    }
+    try pass.ports.ledger.apply(changes)
     for row in adoptions { account.kept(row, code: code(row)) }
     adoptions = []
-  }
-
-  /// Of the files that wait to be adopted.
-  ///
-  /// - Returns: those whose mode was another one, and which, for people.
-  private func restoreModes() -> [RelativePath: String] {
-    var restored: [RelativePath: String] = [:]
-    for index in adoptions.indices { restored[adoptions[index].path] = restoreMode(of: &adoptions[index]) }
-    return restored
   }
 
   /// Of a file that Tarn placed: nobody changes it under `restore`. One that cannot be set is left as it is.
@@ -276,7 +234,7 @@ final class Submission {
       // By a chmod the file has another time of change.
       let isSame = identity.isSame(as: row.identity)
       row.identity = identity
-      ports.ownWrites?.note(row.path, identity)
+      pass.ports.ownWrites?.note(row.path, identity)
       let mode = String(before, radix: 8)
       return isSame ? nil : "its mode was \(String(repeating: "0", count: max(0, 3 - mode.count)))\(mode)"
     } catch {
@@ -289,10 +247,10 @@ final class Submission {
 
   /// A file that Tarn placed, where the feed now has a directory.
   func removeInTheWay(_ action: Action) throws {
-    guard terms.deletions == .allowed else { return }
+    guard deletions == .allowed else { return }
     let removals = Removals(
-      ledger: ports.ledger, folder: folder, clock: ports.clock, random: ports.random,
-      ownWrites: ports.ownWrites)
+      ledger: pass.ports.ledger, folder: folder, clock: pass.ports.clock, random: pass.ports.random,
+      ownWrites: pass.ports.ownWrites)
     let outcome = try removals.carryOut([action]).first?.outcome ?? .stale("not there")
     if let problem = account.removed(action, outcome) { stuck[action.path] = problem.message }
   }
@@ -306,7 +264,7 @@ final class Submission {
         message: "\(DeletionVerdict.inTheWay(blocker)), but it could not make way: \(reason)")
       return true
     }
-    guard let problem = terms.deletions.problem(of: action.path, below: blocker, seen: ports.now) else {
+    guard let problem = deletions.problem(of: action.path, below: blocker, seen: pass.ports.now) else {
       return false
     }
     account.take(problem)
@@ -342,7 +300,7 @@ final class Submission {
   func hold(_ action: Action, ordinal: Int) {
     let problem = Problem(
       name: action.path.bytes, kind: .held, code: Problem.pausedCode,
-      message: "its transfer is paused until 'tarn resume'", seen: ports.now)
+      message: "its transfer is paused until 'tarn resume'", seen: pass.ports.now)
     account.take(problem)
     noteNow(problem)
     steeredAway[action.path] = (action, ordinal, Problem.pausedCode)
@@ -352,17 +310,18 @@ final class Submission {
   ///
   /// - Returns: what is to begin again; nil when no order did, or nothing more is begun.
   func takeBack(_ path: RelativePath) -> (action: Action, entry: Entry, ordinal: Int)? {
-    guard !stop.isSet, !isPaused(path), let (action, ordinal, code) = steeredAway.removeValue(forKey: path),
+    guard !pass.stop.isSet, !isPaused(path),
+      let (action, ordinal, code) = steeredAway.removeValue(forKey: path),
       let entry = action.entry
     else { return nil }
     account.takeBack(entry, code: code, wasPaused: code == Problem.pausedCode)
     // A failure is of no account: what publishes it drops the problem, too.
-    try? ports.ledger.applyVolatile([.dropProblem(name: path.bytes)])
+    try? pass.ports.ledger.applyVolatile([.dropProblem(name: path.bytes)])
     return (action, entry, ordinal)
   }
 
   /// Questions beside the pass hear of it now; soon told again, so a failure is of no account here.
   private func noteNow(_ problem: Problem) {
-    try? ports.ledger.applyVolatile([.problem(problem)])
+    try? pass.ports.ledger.applyVolatile([.problem(problem)])
   }
 }

@@ -3,10 +3,7 @@ import TarnRuntime
 
 /// What came of the transfers of one client: counts and problems, for its report, its observer and the ledger. On the engine's thread.
 final class TransferAccount {
-  private let ledger: any LedgerPort
-  private let clock: any Clock
-  private let observer: any PassObserver
-  let progress: PassProgress
+  private let pass: Pass
   private(set) var counts = PassCounts()
   private(set) var bytes = PassBytes()
   private(set) var learned = LearnedSizes()
@@ -19,15 +16,11 @@ final class TransferAccount {
   private(set) var untold = 0
   private var ticked = Instant()
 
-  init(ports: PassPorts, observer: any PassObserver, progress: PassProgress) {
-    (ledger, clock) = (ports.ledger, ports.clock)
-    self.observer = observer
-    self.progress = progress
-  }
+  init(_ pass: Pass) { self.pass = pass }
 
-  private var now: Timestamp { Timestamp(nanoseconds: clock.now()) }
+  var progress: PassProgress { pass.progress }
 
-  func tell(_ event: PassEvent) { observer.pass(event) }
+  func tell(_ event: PassEvent) { pass.observer.pass(event) }
 
   // MARK: What is done
 
@@ -81,7 +74,8 @@ final class TransferAccount {
   ///
   /// - Returns: why it stays; nil when it is gone.
   func removed(_ action: Action, _ outcome: PublishOutcome) -> Problem? {
-    let problem = observer.take(outcome, of: action, seen: now, into: &problems, counting: &counts)
+    let problem = pass.observer.take(
+      outcome, of: action, seen: pass.ports.now, into: &problems, counting: &counts)
     guard let problem else { return nil }
     early?.tell(problem)
     progress.change { $0.failed += 1 }
@@ -92,7 +86,7 @@ final class TransferAccount {
 
   /// Counts a problem, keeps it for the report, and tells it.
   func take(_ problem: Problem) {
-    observer.take(problem, into: &problems, counting: &counts)
+    pass.observer.take(problem, into: &problems, counting: &counts)
     early?.tell(problem)
   }
 
@@ -107,7 +101,7 @@ final class TransferAccount {
     progress.change { $0.failed += 1 }
     let problem = Problem(
       name: path.bytes, kind: .failed, code: code, message: message,
-      seen: early?.standing[path.bytes]?.seen ?? now)
+      seen: early?.standing[path.bytes]?.seen ?? pass.ports.now)
     if mayBeSuperseded?() == true { untold += 1 } else { take(problem) }
     return problem
   }
@@ -117,7 +111,8 @@ final class TransferAccount {
     guard let failure = job.failure, early != nil else { return }
     early?.tell(
       Problem(
-        name: job.entry.path.bytes, kind: .failed, code: failure.code, message: failure.message, seen: now))
+        name: job.entry.path.bytes, kind: .failed, code: failure.code, message: failure.message,
+        seen: pass.ports.now))
   }
 
   /// What failed is tried again: the status does not call it failed meanwhile.
@@ -149,7 +144,7 @@ final class TransferAccount {
   ///
   /// - Parameter exhausted: entries that have failed unless a duplicate comes.
   func tick(exhausted: () -> Int) {
-    let now = clock.monotonic()
+    let now = pass.ports.clock.monotonic()
     guard now >= ticked + .seconds(1) else { return }
     ticked = now
     // Stale in a second, so a failure is of no account here.
@@ -158,7 +153,7 @@ final class TransferAccount {
       let all: [Problem.Kind: Int] = [.failed: counts.failed + exhausted(), .conflict: counts.conflict]
       changes += early?.takeChanges(counts: all) ?? []
     }
-    try? ledger.applyVolatile(changes)
+    try? pass.ports.ledger.applyVolatile(changes)
   }
 
   /// Another client has brought an entry: if it had failed here, it is in place now.

@@ -11,20 +11,25 @@ package final class TransferEngine: Sendable {
     var isRunning = false
     /// The last job's number: those of an earlier thread, which may still be told of, mean nothing to the next one.
     var lastJob: UInt64 = 0
-    /// Files that urgent clients have brought.
-    var urgentlyPlaced = 0
+    var history = History()
     /// How far the pass at work is; nil when none is.
     var pass: PassStage?
-    /// Manifests that were announced.
-    var manifests = 0
-    /// How often repairs have recorded something.
-    var repairRecords = 0
     /// What a crash left was put right.
     var isPrepared = false
     /// Why the folder or the ledger cannot be had: what is in the middle of it is put right when the mirror is opened again.
     var failure: PassFailure?
 
     mutating func beginCarryingOut() { if pass != nil { pass = .carryingOut } }
+  }
+
+  /// What became of the folder so far: taken once, and compared with later.
+  struct History {
+    /// Files that urgent clients have brought.
+    var brought = 0
+    /// Manifests that were announced.
+    var manifests = 0
+    /// How often repairs have recorded something.
+    var records = 0
   }
 
   private let inbox = LockedCondition(Inbox())
@@ -42,9 +47,8 @@ package final class TransferEngine: Sendable {
       transfers.end(.failure(failure))
       return transfers
     }
-    let wake: @Sendable () -> Void = { [inbox] in inbox.change { $0.messages.append(.wake) } }
     post(.submit(transfers))
-    submission.stop.onSet(wake)
+    submission.stop.onSet { [inbox] in inbox.change { $0.messages.append(.wake) } }
     return transfers
   }
 
@@ -63,14 +67,15 @@ package final class TransferEngine: Sendable {
   /// - Parameter entry: what it wants at a path; called on the engine's thread.
   func follow(_ entry: @escaping (RelativePath) throws -> Entry?) {
     inbox.change { inbox in
-      inbox.manifests += 1
+      inbox.history.manifests += 1
       guard inbox.isRunning else { return inbox.beginCarryingOut() }
-      inbox.messages.append(.follow(entry, number: inbox.manifests))
+      inbox.messages.append(.follow(entry, number: inbox.history.manifests))
     }
   }
 
-  /// Files that urgent clients have brought so far.
-  var urgentlyPlaced: Int { inbox.withLock { $0.urgentlyPlaced } }
+  var history: History { inbox.withLock { $0.history } }
+
+  func countRepairRecord() { inbox.withLock { $0.history.records += 1 } }
 
   /// How far the pass at work is.
   enum PassStage {
@@ -79,21 +84,12 @@ package final class TransferEngine: Sendable {
     case carryingOut
   }
 
-  /// A pass begins.
   func beginPass() { inbox.withLock { $0.pass = .reading } }
 
   func endPass() { inbox.withLock { $0.pass = nil } }
 
   /// nil when no pass is at work.
   var pass: PassStage? { inbox.withLock { $0.pass } }
-
-  /// How many manifests were announced.
-  var manifests: Int { inbox.withLock { $0.manifests } }
-
-  /// How often repairs have recorded something.
-  var repairRecords: Int { inbox.withLock { $0.repairRecords } }
-
-  func countRepairRecord() { inbox.withLock { $0.repairRecords += 1 } }
 
   /// Does what has to be done once before anybody works in the folder; who comes meanwhile waits for it.
   ///
@@ -158,9 +154,6 @@ final class Transfers {
   func wait() throws(PassFailure) {
     try outcome.wait { $0 }.get()
   }
-
-  /// Ends it: nothing more is begun, and what came of it is kept.
-  func cancel() { submission.stop.set() }
 
   func end(_ result: Result<Void, PassFailure>) { outcome.change { $0 = $0 ?? result } }
 }

@@ -421,7 +421,7 @@ struct TransferState: Hashable {
     move(id, to: .waiting(.space))
     clients[job.client]?.cramped.append(id)
     if lone == id { lone = nil }
-    return actions + leave(id, isPlaced: false) + leavePath(id, job.path)
+    return actions + leave(id, job.contents, isPlaced: false) + leavePath(id, job.path)
   }
 
   private mutating func look(_ id: JobID, mayAsk: Bool) -> [Action] {
@@ -556,7 +556,7 @@ struct TransferState: Hashable {
     var actions = release(id)
     hold(id)
     actions.append(.exhausted(id))
-    actions += leave(id, isPlaced: false) + leavePath(id, job.path)
+    actions += leave(id, job.contents, isPlaced: false) + leavePath(id, job.path)
     return actions + (isPlaced(id) ? [.findCopy(id)] : bound(id))
   }
 
@@ -641,10 +641,6 @@ struct TransferState: Hashable {
       clients[client]?.hasNewSpace = true
     }
     return [.release(bytes)]
-  }
-
-  private mutating func leave(_ id: JobID, isPlaced: Bool) -> [Action] {
-    leave(id, jobs[id]?.contents, isPlaced: isPlaced)
   }
 
   /// Others of its contents wait for it no more.

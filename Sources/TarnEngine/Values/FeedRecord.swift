@@ -10,7 +10,7 @@ struct FeedRecord: Sendable, Equatable {
   var validators: FeedValidators?
   /// What answered, after redirects: whose validators and text these are.
   var url: String
-  /// `FeedReader.digest` of what it sent.
+  /// `FeedReader.Document.digest` of what it sent.
   var text: Digest
   /// `PassRequest.settings` of the pass that read the feed.
   var settings: String

@@ -28,10 +28,22 @@ package protocol PassObserver: Sendable {
   func pass(_ event: PassEvent)
 }
 
+extension PassObserver {
+  func notice(_ code: String, _ message: String) { pass(.notice(code: code, message: message)) }
+}
+
 /// Hears nothing.
 package struct SilentObserver: PassObserver {
   package init() {}
   package func pass(_ event: PassEvent) {}
+}
+
+extension LedgerChange {
+  static func event(
+    when: Timestamp, code: String, path: RelativePath? = nil, bytes: UInt64? = nil, detail: String = ""
+  ) -> LedgerChange {
+    .event(Event(when: when, code: code, path: path, bytes: bytes, detail: detail))
+  }
 }
 
 /// Asks a pass to end: what is in flight is kept for a resume. Any thread.
@@ -45,6 +57,10 @@ package final class StopFlag: Sendable {
   package init() {}
 
   package var isSet: Bool { state.withLock { $0.isSet } }
+
+  func throwIfSet() throws(PassFailure) {
+    if isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
+  }
 
   package func set() {
     let wakers = state.withLock { state in
@@ -68,7 +84,6 @@ package final class StopFlag: Sendable {
 package final class PassProgress: Sendable {
   package struct Snapshot: Sendable {
     package var phase: PassEvent.Phase = .reading
-    /// Entries read from the feed so far.
     package var entriesRead = 0
     package var filesDone = 0
     package var filesTotal = 0
@@ -104,18 +119,14 @@ package final class PassProgress: Sendable {
 
   /// A class: each change of a value in a dictionary costs three allocations, and there are some for every file.
   private final class Running {
-    let path: RelativePath
-    var received: UInt64
-    var total: UInt64?
-    let source: String
+    var activity: Activity
     var meter: RateMeter
     var isWaiting: Bool
+    /// Its exchange is over; what came stays counted until its file is in place, or is not to be.
+    var isOver = false
 
-    init(
-      path: RelativePath, received: UInt64, total: UInt64?, source: String, meter: RateMeter, isWaiting: Bool
-    ) {
-      (self.path, self.received, self.total, self.source) = (path, received, total, source)
-      (self.meter, self.isWaiting) = (meter, isWaiting)
+    init(_ activity: Activity, _ meter: RateMeter, isWaiting: Bool) {
+      (self.activity, self.meter, self.isWaiting) = (activity, meter, isWaiting)
     }
   }
 
@@ -123,8 +134,6 @@ package final class PassProgress: Sendable {
     var snapshot = Snapshot()
     var finishedBytes: UInt64 = 0
     var running: [UInt64: Running] = [:]
-    /// Bytes that came for a job and are not in place, by job; until it asks again, or is over.
-    var arrived: [UInt64: UInt64] = [:]
     /// Sizes that only answers told, by job; until it is over.
     var told: [UInt64: UInt64] = [:]
     /// Bytes of finished files whose size the feed does not tell.
@@ -145,18 +154,18 @@ package final class PassProgress: Sendable {
     let now = clock.monotonic()
     return state.withLock { state in
       var snapshot = state.snapshot
-      let jobs = state.running.sorted {
+      let jobs = state.running.filter { !$0.value.isOver }.sorted {
         ($0.value.isWaiting ? 1 : 0, $0.key) < ($1.value.isWaiting ? 1 : 0, $1.key)
       }
       snapshot.waiting = jobs.count { $0.value.isWaiting }
       snapshot.transfers = jobs.map { _, job in
-        Activity(
-          path: job.path, received: job.received, total: job.total, rate: job.meter.rate(now: now),
-          source: job.source)
+        var activity = job.activity
+        activity.rate = job.meter.rate(now: now)
+        return activity
       }
-      snapshot.bytesDone = state.running.values.reduce(
-        state.arrived.values.reduce(state.finishedBytes) { $0.addingSaturated($1) }
-      ) { $0.addingSaturated($1.received) }
+      snapshot.bytesDone = state.running.values.reduce(state.finishedBytes) {
+        $0.addingSaturated($1.activity.received)
+      }
       snapshot.bytesTotal = state.told.values.reduce(snapshot.bytesTotal.addingSaturated(state.learned)) {
         $0.addingSaturated($1)
       }
@@ -180,13 +189,9 @@ package final class PassProgress: Sendable {
   func begin(
     _ job: UInt64, path: RelativePath, kept: UInt64, total: UInt64?, source: String, isWaiting: Bool = false
   ) {
-    let now = clock.monotonic()
-    state.withLock {
-      $0.arrived[job] = nil
-      $0.running[job] = Running(
-        path: path, received: kept, total: total, source: source, meter: RateMeter(start: now),
-        isWaiting: isWaiting)
-    }
+    let activity = Activity(path: path, received: kept, total: total, rate: 0, source: source)
+    let running = Running(activity, RateMeter(start: clock.monotonic()), isWaiting: isWaiting)
+    state.withLock { $0.running[job] = running }
   }
 
   /// The feed's bytes begin to come.
@@ -219,7 +224,7 @@ package final class PassProgress: Sendable {
     let now = clock.monotonic()
     state.withLock { state in
       if let running = state.running[job] {
-        running.received += UInt64(bytes)
+        running.activity.received += UInt64(bytes)
         running.meter.add(bytes, now: now)
       }
       state.meter.add(bytes, now: now)
@@ -229,7 +234,7 @@ package final class PassProgress: Sendable {
   /// An answer's head told the size of the whole file, which the feed does not.
   func learn(_ job: UInt64, total: UInt64) {
     state.withLock { state in
-      state.running[job]?.total = total
+      state.running[job]?.activity.total = total
       state.told[job] = total
     }
   }
@@ -238,15 +243,14 @@ package final class PassProgress: Sendable {
   func forget(_ job: UInt64) {
     state.withLock { state in
       state.told[job] = nil
-      state.arrived[job] = nil
+      state.running[job] = nil
     }
   }
 
-  /// The transfer is over; what came stays counted until its file is in place, or is not to be.
   func end(_ job: UInt64) {
     state.withLock { state in
-      guard let running = state.running.removeValue(forKey: job) else { return }
-      state.arrived[job] = running.received
+      guard let running = state.running[job] else { return }
+      (running.isOver, running.isWaiting) = (true, false)
     }
   }
 
@@ -262,7 +266,7 @@ package final class PassProgress: Sendable {
       state.snapshot.bytesMissing -= min(state.snapshot.bytesMissing, planned)
       state.snapshot.filesDone += 1
       guard let job else { return }
-      state.arrived[job] = nil
+      state.running[job] = nil
       guard isLearned else { return }
       state.told[job] = nil
       state.learned.addSaturated(bytes)

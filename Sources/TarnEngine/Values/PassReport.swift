@@ -19,8 +19,6 @@ package struct PassCounts: Sendable, Equatable {
   package var revalidated = 0
   package var deleted = 0
   package var forgotten = 0
-  /// Of those forgotten: what stands there is not what Tarn placed, and stays.
-  package var released = 0
   /// Recorded, no longer in the feed, left in place.
   package var unlisted = 0
   package var excluded = 0
@@ -35,6 +33,17 @@ package struct PassCounts: Sendable, Equatable {
   package var waiting = 0
 
   package init() {}
+
+  private static let all: [any WritableKeyPath<PassCounts, Int> & Sendable] = [
+    \.wanted, \.current, \.planned, \.fetched, \.updated, \.restored, \.replaced, \.adopted, \.copied,
+    \.revalidated, \.deleted, \.forgotten, \.unlisted, \.excluded, \.kept, \.failed, \.refused, \.conflict,
+    \.held, \.waiting,
+  ]
+
+  /// Adds what came to `more` since it was `before`.
+  mutating func add(_ more: PassCounts, since before: PassCounts = PassCounts()) {
+    for count in Self.all { self[keyPath: count] += more[keyPath: count] - before[keyPath: count] }
+  }
 
   /// Wanted entries that are in place.
   package var inPlace: Int {
@@ -182,46 +191,32 @@ package struct PassReport: Sendable {
   /// How long the feed wants to be left alone (RSS `ttl`), in seconds; nil when it does not say.
   package var refreshSeconds: Int64?
 
+  /// Of those forgotten: what stands there is not what Tarn placed, and stays.
+  package var released = 0
+
   /// Listings of a recursive index that could not be read.
   package var listingFailures = 0
 
-  /// Most problems that a report keeps.
   package static let mostProblems = 10_000
 }
 
 /// Why a pass or a command ended without doing its work.
 package struct PassFailure: Error, Sendable, Equatable {
-  /// What the exit status tells (tarn/ExitStatus.swift).
-  package enum Kind: Sendable, Equatable, CaseIterable {
-    case usage
-    case feedMalformed
-    case feedUnreachable
-    case folderUnusable
-    case inputOutput
-    case locked
-    case permission
-    case configuration
-    /// No agent answers.
-    case noAgent
-    case stopped
-    case defect
+  /// What the exit status tells (tarn/ExitStatus.swift): those of sysexits.h where one fits.
+  package enum Kind: Int32, Sendable, CaseIterable {
+    case usage = 64
+    case feedMalformed = 65
+    case feedUnreachable = 66
+    case noAgent = 69
+    case defect = 70
+    case folderUnusable = 73
+    case inputOutput = 74
+    case locked = 75
+    case permission = 77
+    case configuration = 78
+    case stopped = 130
 
-    /// Those of sysexits.h where one fits.
-    package var exitStatus: Int32 {
-      switch self {
-      case .usage: 64
-      case .feedMalformed: 65
-      case .feedUnreachable: 66
-      case .noAgent: 69
-      case .defect: 70
-      case .folderUnusable: 73
-      case .inputOutput: 74
-      case .locked: 75
-      case .permission: 77
-      case .configuration: 78
-      case .stopped: 130
-      }
-    }
+    package var exitStatus: Int32 { rawValue }
   }
   package var kind: Kind
   /// A stable code such as `feed-truncated`.

@@ -25,7 +25,6 @@ extension PassObserver {
     switch outcome {
     case .removed(let identity, let leftover):
       if action.kind == .delete { counts.deleted += 1 } else { counts.forgotten += 1 }
-      if action.kind == .forget, action.present != nil { counts.released += 1 }
       pass(.done(code: action.kind.doneCode, path: action.path, bytes: identity.size))
       if let leftover {
         take(Problem(leftover: leftover, of: action.path, seen: seen), into: &problems, counting: &counts)

@@ -72,9 +72,9 @@ enum SyncSummary {
   private static func notes(_ report: PassReport, mirror: String) -> [String] {
     let counts = report.counts
     var notes: [String] = []
-    if counts.released > 0 {
+    if report.released > 0 {
       notes.append(
-        "  \(Numbers.count(counts.released, "file")) no longer in the feed, and changed or copied here: left to you"
+        "  \(Numbers.count(report.released, "file")) no longer in the feed, and changed or copied here: left to you"
       )
     }
     if counts.unlisted > 0, report.isComplete || report.isWindow {
