@@ -45,16 +45,19 @@ extension Tarn {
     stop: StopFlag
   ) throws(PassFailure) -> VerifyReport {
     let home = try home(folder: folder, state: state)
-    func run(_ ports: Verification.VerifyPorts, _ folder: LocalFolder) throws -> VerifyReport {
-      try Verification(ports: ports, folder: folder, observer: observer, progress: progress, stop: stop).run()
+    func verification(_ ledger: SQLiteLedger, _ folder: LocalFolder) -> Verification {
+      Verification(
+        ledger: ledger, clock: SystemClock(), folder: folder, observer: observer, progress: progress, stop: stop)
     }
     // Without the lock: where nobody can write, or what is looked at matters only to this report.
     func runBesideOthers() throws(PassFailure) -> VerifyReport {
       let ledger = try readLedger(home)
       defer { ledger.close() }
-      var ports = Verification.VerifyPorts(ledger: ledger, clock: SystemClock())
-      ports.isReadOnly = true
-      return try PassFailure.translating { try run(ports, home.open()) }
+      return try PassFailure.translating {
+        var verification = verification(ledger, try home.open())
+        verification.isReadOnly = true
+        return try verification.run()
+      }
     }
     if Registry.isReadOnly(home.stateDirectory) {
       guard !repairs else {
@@ -67,9 +70,9 @@ extension Tarn {
     do throws(PassFailure) {
       return try withMirror(home) { mirror in
         try mirror.ledger.requireWhole()
-        var ports = Verification.VerifyPorts(ledger: mirror.ledger, clock: SystemClock())
-        ports.catalog = SQLiteCatalog(directory: home.stateDirectory)
-        return try run(ports, mirror.folder)
+        var verification = verification(mirror.ledger, mirror.folder)
+        verification.catalog = SQLiteCatalog(directory: home.stateDirectory)
+        return try verification.run()
       }
     } catch {
       // A full disk, where not even the ledger's log can be made: files can be compared all the same.

@@ -65,10 +65,9 @@ import Testing
     world.want("a", "text")
     try world.run()
     world.log.clear()
-    let ports = Verification.VerifyPorts(ledger: world.ledger, clock: world.clock)
     let verification = Verification(
-      ports: ports, folder: world.folder, observer: world.log, progress: PassProgress(clock: world.clock),
-      stop: StopFlag())
+      ledger: world.ledger, clock: world.clock, folder: world.folder, observer: world.log,
+      progress: PassProgress(clock: world.clock), stop: StopFlag())
     // The phase, then that it is verified.
     world.ledger.failApply(2)
     #expect(try verification.run().isGood)

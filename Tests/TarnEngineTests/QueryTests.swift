@@ -25,7 +25,7 @@ import Testing
 
   private func verify(_ world: World, stop: StopFlag = StopFlag()) throws -> VerifyReport {
     try Verification(
-      ports: Verification.VerifyPorts(ledger: world.ledger, clock: world.clock), folder: world.folder,
+      ledger: world.ledger, clock: world.clock, folder: world.folder,
       observer: world.log, progress: PassProgress(clock: world.clock), stop: stop
     ).run()
   }

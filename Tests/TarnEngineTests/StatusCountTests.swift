@@ -127,13 +127,12 @@ import Testing
     try world.run()
     world.folder.delete("dropped".path)
     world.folder.edit("edited".path, "mine".bytes)
-    var ports = Verification.VerifyPorts(ledger: world.ledger, clock: world.clock)
-    ports.catalog = world.catalog
     func verify() throws -> VerifyReport {
-      try Verification(
-        ports: ports, folder: world.folder, observer: world.log, progress: PassProgress(clock: world.clock),
-        stop: StopFlag()
-      ).run()
+      var verification = Verification(
+        ledger: world.ledger, clock: world.clock, folder: world.folder, observer: world.log,
+        progress: PassProgress(clock: world.clock), stop: StopFlag())
+      verification.catalog = world.catalog
+      return try verification.run()
     }
     #expect(try verify().isGood)
     #expect(try status(world).entries.failed == 0 && status(world).entries.current == 1)

@@ -47,15 +47,10 @@ package struct Approval {
   /// - Parameter id: nil for the plan that is held.
   /// - Throws: `PassFailure`: `usage` when nothing is held or another plan is.
   package func run(plan id: String?) throws(PassFailure) -> ApprovalReport {
-    try PassFailure.translating {
-      return try approve(id)
-    }
+    try PassFailure.translating { try approve(id) }
   }
 
-  /// The plan that is held, by its id.
-  ///
-  /// - Parameter id: nil for the one that is held.
-  /// - Throws: `PassFailure`: `usage` when nothing is held or another plan is.
+  /// The plan that is held, by its id; otherwise as `run`.
   package static func held(_ id: String?, in ledger: any LedgerPort) throws -> HeldPlan {
     guard let held = try ledger.held() else {
       throw PassFailure(
@@ -74,6 +69,7 @@ package struct Approval {
     let held = try Self.held(id, in: ledger)
     var report = ApprovalReport(plan: held)
     let removals = Removals(ledger: ledger, folder: folder, clock: clock, random: random)
+    var counts = PassCounts()
     var asked = try page(held, after: nil)
     while !asked.isEmpty, !stop.isSet {
       let outcomes = try engine.claiming(asked) {
@@ -81,28 +77,31 @@ package struct Approval {
         report.spared += asked.count - group.count
         return try removals.carryOut(group)
       }
-      for (action, outcome) in outcomes { take(outcome, action, into: &report) }
+      for (action, outcome) in outcomes {
+        switch outcome {
+        case .stale, .installed: report.spared += 1
+        case .removed, .failed:
+          observer.take(outcome, of: action, seen: clock.time, into: &report.problems, counting: &counts)
+        }
+      }
       let next = try page(held, after: asked.last)
       // What is over is held no more, whatever comes next.
       if !next.isEmpty { try ledger.apply(asked.map { .dropHeldPath($0) }) }
       asked = next
     }
-    report.wasStopped = !asked.isEmpty
+    (report.wasStopped, report.deleted) = (!asked.isEmpty, counts.deleted)
     report.left = report.wasStopped ? try ledger.held()?.count ?? 0 : 0
     let left = report.wasStopped ? ", \(report.left) left" : ""
     let end = Event(
-      when: Timestamp(nanoseconds: clock.now()), code: "plan-approved",
+      when: clock.time, code: "plan-approved",
       detail: "plan \(held.id): \(Units.count(report.deleted, "deletion"))\(left)")
     let waiting =
       try report.wasStopped ? [] : Self.freed(held, in: ledger, because: "was approved", now: end.when)
     // A person has looked at what the list is now.
     let format = try ledger.fact(.format)
     try ledger.apply(
-      (report.wasStopped ? [] : [.dropHolds, .fact(.deletingFormat, format), .fact(.heldForPerson, nil)]) + [
-        .event(end)
-      ]
-        + waiting.map { .problem($0) }
-        + settled(report))
+      (report.wasStopped ? [] : [.dropHolds, .fact(.deletingFormat, format), .fact(.heldForPerson, nil)])
+        + [.event(end)] + waiting + settled(report))
     return report
   }
 
@@ -117,26 +116,25 @@ package struct Approval {
       when: now, code: "plan-dropped",
       detail: "plan \(held.id): \(Units.count(held.count, "deletion")) no longer wanted")
     try ledger.apply(
-      [.dropHolds, .fact(.heldForPerson, nil), .event(event)] + waiting.map { .problem($0) } + inSync(ledger))
+      [.dropHolds, .fact(.heldForPerson, nil), .event(event)] + waiting + inSync(ledger))
     return held
   }
-
-  /// So many are told anew; of more a pass tells.
-  private static let mostFreed = 10_000
 
   /// What waited for the plan waits for the next pass now: they are wanted, and only a pass brings what is new.
   /// What was in their way may still be there: edited since, or it could not be removed.
   private static func freed(
     _ held: HeldPlan, in ledger: any LedgerPort, because reason: String, now: Timestamp
-  ) throws(LedgerFailure) -> [Problem] {
-    let waiting = try ledger.problems(limit: mostFreed).filter { $0.code == DeletionVerdict.waiting }
+  ) throws(LedgerFailure) -> [LedgerChange] {
+    let waiting = try ledger.problems(limit: PassReport.mostProblems).filter {
+      $0.code == DeletionVerdict.waiting
+    }
     return waiting.map { problem in
       var problem = problem
       (problem.kind, problem.code) = (.failed, "waits-for-pass")
       problem.message =
         "plan \(held.id), which it waited for, \(reason): the next pass brings it, or tells what is in its way"
       problem.seen = now
-      return problem
+      return .problem(problem)
     }
   }
 
@@ -166,28 +164,6 @@ package struct Approval {
       row.identity.isSameContents(as: present.identity)
     else { return nil }
     return Action(.delete, phase: .deletion, path: path, present: present.identity, row: row)
-  }
-
-  private func take(_ outcome: PublishOutcome, _ action: Action, into report: inout ApprovalReport) {
-    let now = Timestamp(nanoseconds: clock.now())
-    switch outcome {
-    case .removed(let identity, let leftover):
-      report.deleted += 1
-      observer.pass(.done(code: "deleted", path: action.path, bytes: identity.size))
-      if let leftover { take(Problem(leftover: leftover, of: action.path, seen: now), into: &report) }
-    case .failed(let failure):
-      take(
-        Problem(
-          name: action.path.bytes, kind: .failed, code: failure.code.rawValue, message: failure.message,
-          seen: now),
-        into: &report)
-    case .stale, .installed: report.spared += 1
-    }
-  }
-
-  private func take(_ problem: Problem, into report: inout ApprovalReport) {
-    report.problems.append(problem)
-    observer.pass(.problem(problem))
   }
 }
 
@@ -223,10 +199,9 @@ package struct TrashCan {
     try PassFailure.translating {
       let target = path ?? row.path
       try putBack(row.name, at: target)
-      let now = Timestamp(nanoseconds: clock.now())
       try ledger.apply([
         .dropTrash(name: row.name),
-        .event(Event(when: now, code: "trash-restored", path: target, bytes: row.size)),
+        .event(when: clock.time, code: "trash-restored", path: target, bytes: row.size),
       ])
     }
   }

@@ -1,6 +1,6 @@
 import TarnCore
 
-/// What the ledger says of a path besides its row, its problem and its events: for `tarn explain`.
+/// What folder and ledger say of a path, and what follows from that: for `tarn explain`.
 struct PathContext {
   /// How far the last pass came.
   enum LastPass: Equatable {
@@ -16,47 +16,52 @@ struct PathContext {
     case ended(isComplete: Bool, namesAll: Bool)
   }
 
+  private let query: ExplainQuery
+  /// As a word of a command.
+  private let mirror: String
+  let row: Row?
+  let present: Present?
+  let problem: Problem?
+  /// nil when what was held was approved since.
+  private let held: HeldPlan?
+  private let isHeld: Bool
   /// Of the last pass.
   private var filter = PathFilter()
   /// Why the last pass left it out; nil when it did not.
-  var exclusion: PathFilter.Exclusion?
-  var localChanges = PassPolicy.LocalChanges.restore
+  private var exclusion: PathFilter.Exclusion?
+  private var localChanges = PassPolicy.LocalChanges.restore
   /// Which items of a window are wanted: `--keep`, `--max-age`, as they are typed; nil for all.
   private var windowLimit: String?
-  var lastPass = LastPass.none
+  private let lastPass: LastPass
   /// More has failed, in the pass at work or the last one, than the ledger names.
-  private var hasUnnamed = false
+  private let hasUnnamed: Bool
   /// Now, in the pass at work.
-  var transfer: Activity?
-  /// A download that is not finished.
-  var partial: PartialRow?
-  /// Bytes of it that are on disk; nil when there is none.
-  var kept: UInt64?
+  private let transfer: Activity?
+  /// A download that is not finished, and bytes of it that are on disk; nil when there is none.
+  private let partial: (row: PartialRow, kept: UInt64)?
   /// Files of Tarn's that the feed no longer listed when it was last read, all told.
-  private var unlisted = 0
-  private var isKeptList = false
+  private let unlisted: Int
+  private let isKeptList: Bool
   /// Files of Tarn's below it.
-  var below = 0
+  private let below: Int
   /// A feed without paths named it once (RSS, Atom, JSON Feed).
-  var isOfWindow = false
-  /// Of a mirror of the settings.
-  var configuredName: String?
-  private var trashBytes: UInt64 = 0
-  /// What an agent that answers calls the mirror.
-  var agentsName: () -> String? = { nil }
+  private let isOfWindow: Bool
+  private let trashBytes: UInt64
 
-  /// - Parameters:
-  ///   - mayBeDirectory: no file is there, and none is recorded.
-  ///   - holder: the process that holds the folder's lock; nil when nobody does.
-  init(
-    _ path: RelativePath, mayBeDirectory: Bool, ledger: any LedgerPort, folder: any FolderPort,
-    holder: Int32?
-  ) throws {
+  init(_ path: RelativePath, _ query: ExplainQuery, mirror: String) throws {
+    (self.query, self.mirror) = (query, mirror)
+    let (ledger, folder) = (query.ledger, query.folder)
+    row = try ledger.row(path)
+    present = try folder.look(path)
+    problem = try Self.problem(path, present, ledger)
+    held = try ledger.held()
+    isHeld = try held.map { try ledger.isHeld(path, plan: $0.id) } ?? false
     isOfWindow = try ledger.name(path) != nil
     // Options of a newer Tarn may have values that this one does not take.
     let options = PassOptions(encoded: try ledger.fact(.options) ?? "")
     if let policy = try? options.policy() {
       filter = policy.filter
+      let mayBeDirectory = row == nil && (present.map { $0.kind == .directory } ?? true)
       exclusion =
         filter.exclusion(of: path) ?? (mayBeDirectory ? filter.exclusion(ofDirectory: path) : nil)
       localChanges = isOfWindow ? policy.window.localChanges : policy.localChanges
@@ -66,11 +71,28 @@ struct PathContext {
     isKeptList = try ledger.fact(.keptList) == Base64.encode(path.bytes)
     below = try ledger.rowCount(below: path)
     trashBytes = try ledger.trashTotals().bytes
-    lastPass = try Self.lastPass(ledger, holder: holder)
+    lastPass = try Self.lastPass(ledger, holder: query.holder)
     hasUnnamed = try ledger.fact(.problemsUnnamed) != nil
-    if lastPass == .atWork { transfer = try ledger.activity().first { $0.path == path } }
-    partial = try ledger.partial(path)
-    kept = try partial.flatMap { try folder.partialIdentity($0.name) }?.size
+    transfer = lastPass == .atWork ? try ledger.activity().first { $0.path == path } : nil
+    partial = try ledger.partial(path).flatMap { row in
+      try folder.partialIdentity(row.name).map { (row, $0.size) }
+    }
+  }
+
+  /// Without one of a pass before the one at work, as in the status: what failed then is tried again.
+  private static func problem(
+    _ path: RelativePath, _ present: Present?, _ ledger: any LedgerPort
+  ) throws -> Problem? {
+    // A directory of the feed that could not be read ends in a slash.
+    let problem =
+      try ledger.problem(name: path.bytes) ?? ledger.problem(name: path.bytes + [UInt8(ascii: "/")])
+    if let problem {
+      let since = problem.kind == .failed ? try StatusQuery(ledger: ledger).failedSince() : nil
+      if since.map({ problem.seen >= $0 }) ?? true { return problem }
+    }
+    // What stands where the feed has a directory: the pass reports each entry below, and this is what to move.
+    guard let present, present.kind != .directory else { return nil }
+    return try ledger.problem(below: path, code: "parent-not-a-directory")
   }
 
   private static func windowLimit(_ options: PassOptions) -> String? {
@@ -103,29 +125,72 @@ struct PathContext {
 extension PathContext {
   typealias Verdict = (state: String, summary: String, hint: String?)
 
+  var verdict: Verdict {
+    if transfer != nil, let unfinished { return unfinished }
+    if let held, isHeld {
+      let waits =
+        held.count == 1 ? "waits" : "is one of \(Units.grouped(held.count)) that wait"
+      return (
+        "held",
+        (isOfWindow ? "it is beyond what --keep and --max-age want" : "the feed no longer has it")
+          + "; its deletion \(waits) in plan \(held.id)", "tarn approve \(mirror) \(held.id)"
+      )
+    }
+    if let problem {
+      return (problem.kind.rawValue, "\(problem.message) [\(problem.code)]", hint(problem))
+    }
+    if let exclusion { return leftOut(exclusion) }
+    guard let row else { return present.map(foreign) ?? unfinished ?? unknown }
+    guard let present else { return missing(row) }
+    guard present.kind == .regular, row.identity.isSame(as: present.identity) else {
+      return changed(row, present)
+    }
+    return unfinished ?? current(row)
+  }
+
+  /// Of a path that was deleted, and is not wanted again.
+  var gone: Verdict {
+    let summary =
+      isOfWindow
+      ? "it was beyond what --keep and --max-age want, and was moved to the trash"
+      : "the feed no longer had it, and it was moved to the trash"
+    return ("gone", summary, "tarn trash list \(mirror)")
+  }
+
+  /// What the next pass alone would not mend needs a person first; what is refused, the feed's author.
+  private func hint(_ problem: Problem) -> String {
+    switch problem.kind {
+    case .conflict: return afterConflict(problem.code)
+    case .held where problem.code == Problem.pausedCode:
+      // That is the agent's: it takes names only, and without it nothing is paused.
+      guard let name = query.agentsName() else { return sync }
+      return "tarn resume \(ShellWord.quote(name)):\(ShellWord.quote(bytes: problem.name))"
+    case .held: return held.map { "tarn approve \(mirror) \($0.id)" } ?? sync
+    case .failed where lastPass == .atWork: return next
+    case .refused, .failed:
+      return ProblemAdvice(
+        problem, mirror: mirror, configured: query.configuredName, trashBytes: trashBytes
+      ).step
+    }
+  }
+
   /// Of a path that is being fetched, or whose download is not finished; nil for any other.
-  ///
-  /// - Parameters:
-  ///   - isPlaced: Tarn placed a version before.
-  ///   - mirror: as a word of a command.
-  func unfinished(isPlaced: Bool, mirror: String) -> Verdict? {
+  private var unfinished: Verdict? {
     let before =
-      isPlaced ? "an earlier version is in place; the one of the feed" : "the feed lists it, and it"
+      row == nil ? "the feed lists it, and it" : "an earlier version is in place; the one of the feed"
     if let transfer {
       let amount = Self.amount(transfer.received, of: transfer.total)
       return ("pending", "\(before) is being fetched now: \(amount) so far", "tarn status \(mirror)")
     }
-    guard let partial, let kept else { return nil }
-    let amount = Self.amount(kept, of: partial.total)
+    guard let partial else { return nil }
+    let amount = Self.amount(partial.kept, of: partial.row.total)
     let rest =
       lastPass == .atWork ? "the pass at work has yet to come to it" : "the next pass goes on with it"
-    return (
-      "pending", "\(before) is not fetched whole yet: \(amount) kept, and \(rest)", next(mirror)
-    )
+    return ("pending", "\(before) is not fetched whole yet: \(amount) kept, and \(rest)", next)
   }
 
   /// Of a path that a filter leaves out.
-  func leftOut(_ exclusion: PathFilter.Exclusion, row: Row?, present: Present?) -> Verdict {
+  private func leftOut(_ exclusion: PathFilter.Exclusion) -> Verdict {
     let why =
       switch exclusion {
       case .excluded(let pattern): "--exclude \(ShellWord.quote(pattern)) leaves it out"
@@ -146,55 +211,42 @@ extension PathContext {
   }
 
   /// Of a path that is neither recorded nor there, and of which nothing else is known.
-  func unknown(mirror: String) -> Verdict {
+  private var unknown: Verdict {
+    let summary: String
+    var hint = next
     switch lastPass {
-    case .none: return ("unknown", "no pass has read the feed so far", next(mirror))
+    case .none: summary = "no pass has read the feed so far"
     case .atWork where hasUnnamed, .cut where hasUnnamed:
-      return (
-        "unknown",
+      summary =
         "it is not there so far: if the feed lists it, it is among what is pending, or has failed, for more has than "
-          + "the ledger names", next(mirror)
-      )
+        + "the ledger names"
     case .atWork:
-      return (
-        "unknown",
-        "it is not there so far, and a pass is at work: if the feed lists it, it is among what is pending",
-        next(mirror)
-      )
+      summary =
+        "it is not there so far, and a pass is at work: if the feed lists it, it is among what is pending"
     case .cut:
-      return (
-        "unknown",
-        "it is not there, and the last pass did not get to its end: if the feed lists it, it is among what is pending",
-        next(mirror)
-      )
+      summary =
+        "it is not there, and the last pass did not get to its end: if the feed lists it, it is among what is pending"
     case .ended(_, namesAll: false):
-      return (
-        "unknown",
-        "it is not there, and the last pass left more undone than the ledger names: it may be among that",
-        next(mirror)
-      )
-    case .ended where isOfWindow:
-      return (
-        "unknown",
-        "the feed named it once, and wants it no more: it left the feed, or is beyond --keep or --max-age",
-        "tarn plan \(mirror)"
-      )
-    case .ended(isComplete: false, _) where windowLimit != nil:
-      return (
-        "unknown",
-        "the ledger does not know it: the feed did not list it when it was last read, or \(windowLimit ?? "") left it out",
-        "tarn plan \(mirror)"
-      )
+      summary =
+        "it is not there, and the last pass left more undone than the ledger names: it may be among that"
     case .ended(let isComplete, _):
-      let list = isComplete ? "the feed" : "the feed's list, which was not complete,"
-      return (
-        "unknown", "neither \(list) when it was last read nor the ledger knows it", "tarn plan \(mirror)"
-      )
+      hint = "tarn plan \(mirror)"
+      if isOfWindow {
+        summary =
+          "the feed named it once, and wants it no more: it left the feed, or is beyond --keep or --max-age"
+      } else if !isComplete, let windowLimit {
+        summary =
+          "the ledger does not know it: the feed did not list it when it was last read, or \(windowLimit) left it out"
+      } else {
+        let list = isComplete ? "the feed" : "the feed's list, which was not complete,"
+        summary = "neither \(list) when it was last read nor the ledger knows it"
+      }
     }
+    return ("unknown", summary, hint)
   }
 
   /// Of a file that is as Tarn placed it.
-  func current(_ row: Row, mirror: String) -> Verdict {
+  private func current(_ row: Row) -> Verdict {
     let how =
       isKeptList
       ? "the feed's own list, as it was read then"
@@ -207,105 +259,77 @@ extension PathContext {
   /// Which files the feed dropped is not recorded, but how many.
   private var doubt: String {
     guard unlisted > 0, !isKeptList, case .ended(let isComplete, _) = lastPass, isComplete || isOfWindow
-    else {
-      return ""
-    }
-    let others = unlisted == 1 ? "1 file" : "\(Units.grouped(unlisted)) files"
-    guard !isOfWindow else {
-      return
-        "; \(others) of this mirror \(unlisted == 1 ? "is" : "are") beyond --keep or --max-age, and this may be one of them"
-    }
-    return "; the feed no longer lists \(others) of this mirror, and this may be one of them"
+    else { return "" }
+    let others = "\(Units.count(unlisted, "file")) of this mirror"
+    return isOfWindow
+      ? "; \(others) \(unlisted == 1 ? "is" : "are") beyond --keep or --max-age, and this may be one of them"
+      : "; the feed no longer lists \(others), and this may be one of them"
   }
 
   /// Of what is in the folder without a row.
-  func foreign(_ present: Present) -> Verdict {
+  private func foreign(_ present: Present) -> Verdict {
     guard present.kind == .directory, below > 0 else {
       return ("foreign", "it is in the folder, and Tarn did not place it; Tarn leaves it alone", nil)
     }
-    let files = below == 1 ? "1 file" : "\(Units.grouped(below)) files"
-    return ("current", "a directory, with \(files) below it that Tarn placed or adopted", nil)
-  }
-
-  /// Of a transfer that is paused. That is the agent's: it takes names only, and without it nothing is paused.
-  func resumption(of path: [UInt8], mirror: String) -> String {
-    guard let name = agentsName() else { return "tarn sync \(mirror)" }
-    return "tarn resume \(ShellWord.quote(name)):\(ShellWord.quote(bytes: path))"
-  }
-
-  /// Of a file of Tarn's that is gone.
-  func missing(_ row: Row, mirror: String) -> Verdict {
-    switch localChanges {
-    case .restore:
-      ("missing", "\(row.origin), and it is not there any more\(doubt)", "tarn sync \(mirror)")
-    case .keep, .report:
-      (
-        "missing",
-        "\(row.origin), it was deleted here, and --local-changes \(localChanges.rawValue) leaves it so",
-        undo(mirror)
-      )
-    }
-  }
-
-  /// Of a file of Tarn's that is not as it was placed.
-  func changed(_ row: Row, _ present: Present, mirror: String) -> Verdict {
-    guard present.kind == .regular else {
-      let change =
-        present.kind == .directory ? "a directory took its place" : "something that is no file took its place"
-      return changed("\(row.origin), and \(change)", "\(row.origin), \(change)", mirror: mirror)
-    }
-    if row.isDoubtful {
-      return (
-        "changed", "'tarn verify' found other bytes than Tarn placed, and the next pass sees to it",
-        "tarn sync \(mirror)"
-      )
-    }
-    guard row.identity.size != present.identity.size else {
-      return (
-        "changed",
-        "\(row.origin), and its time was changed since: the next pass looks whether its bytes were\(doubt)",
-        "tarn sync \(mirror)"
-      )
-    }
-    return changed(
-      "\(row.origin), and it was changed since", "\(row.origin), it was changed since", mirror: mirror)
-  }
-
-  /// - Parameters:
-  ///   - undone: the sentence where the next pass undoes it.
-  ///   - left: the beginning of the one where it is left so.
-  private func changed(_ undone: String, _ left: String, mirror: String) -> Verdict {
-    guard localChanges != .restore else { return ("changed", undone + doubt, "tarn sync \(mirror)") }
     return (
-      "changed", "\(left), and --local-changes \(localChanges.rawValue) leaves it so", undo(mirror)
+      "current", "a directory, with \(Units.count(below, "file")) below it that Tarn placed or adopted", nil
     )
   }
 
+  /// Of a file of Tarn's that is gone.
+  private func missing(_ row: Row) -> Verdict {
+    guard localChanges != .restore else {
+      return ("missing", "\(row.origin), and it is not there any more\(doubt)", sync)
+    }
+    return ("missing", "\(row.origin), it was deleted here, and \(leftSo)", undo)
+  }
+
+  /// Of a file of Tarn's that is not as it was placed.
+  private func changed(_ row: Row, _ present: Present) -> Verdict {
+    let change: String
+    if present.kind == .regular {
+      if row.isDoubtful {
+        return (
+          "changed", "'tarn verify' found other bytes than Tarn placed, and the next pass sees to it", sync
+        )
+      }
+      guard row.identity.size != present.identity.size else {
+        return (
+          "changed",
+          "\(row.origin), and its time was changed since: the next pass looks whether its bytes were\(doubt)",
+          sync
+        )
+      }
+      change = "it was changed since"
+    } else {
+      change =
+        present.kind == .directory ? "a directory took its place" : "something that is no file took its place"
+    }
+    guard localChanges != .restore else { return ("changed", "\(row.origin), and \(change)\(doubt)", sync) }
+    return ("changed", "\(row.origin), \(change), and \(leftSo)", undo)
+  }
+
   /// What mends a conflict: mostly a person has to make room first.
-  func afterConflict(_ code: String, row: Row?, mirror: String) -> String {
+  private func afterConflict(_ code: String) -> String {
     switch code {
-    case "locally-changed", "locally-deleted": return undo(mirror)
-    case "changing": return "tarn sync \(mirror)"
+    case "locally-changed", "locally-deleted": undo
+    case "changing": sync
     // It took the place of a recorded file, and is left so by policy.
-    case "directory-in-the-way", "link-in-the-way", "special-file-in-the-way":
-      return row == nil ? "move it away, then: tarn sync \(mirror)" : undo(mirror)
-    default: return "move it away, then: tarn sync \(mirror)"
+    case "directory-in-the-way" where row != nil, "link-in-the-way" where row != nil,
+      "special-file-in-the-way" where row != nil:
+      undo
+    default: "move it away, then: \(sync)"
     }
   }
 
-  /// What helps where no pass is at work.
-  func step(_ problem: Problem, mirror: String) -> String {
-    ProblemAdvice(problem, mirror: mirror, configured: configuredName, trashBytes: trashBytes).step
-  }
+  private var sync: String { "tarn sync \(mirror)" }
 
-  func next(_ mirror: String) -> String {
-    lastPass == .atWork ? "tarn status \(mirror)" : "tarn sync \(mirror)"
-  }
+  private var next: String { lastPass == .atWork ? "tarn status \(mirror)" : sync }
+
+  private var leftSo: String { "--local-changes \(localChanges.rawValue) leaves it so" }
 
   /// It holds for the whole mirror, and says so.
-  private func undo(_ mirror: String) -> String {
-    UndoAdvice.text(mirror: mirror, configured: configuredName)
-  }
+  private var undo: String { ProblemAdvice.undo(mirror: mirror, configured: query.configuredName) }
 
   private static func amount(_ bytes: UInt64, of total: UInt64?) -> String {
     Units.show(bytes) + (total.map { " of \(Units.show($0))" } ?? "")
@@ -314,5 +338,5 @@ extension PathContext {
 
 extension Row {
   /// How its bytes came to be there.
-  var origin: String { isAdopted ? "it was there already, and was adopted" : "Tarn placed it" }
+  fileprivate var origin: String { isAdopted ? "it was there already, and was adopted" : "Tarn placed it" }
 }

@@ -7,7 +7,6 @@ package struct ProblemAdvice {
   let mirror: String
   /// Of a mirror of the settings.
   var configuredName: String?
-  /// Bytes in the mirror's trash.
   var trashBytes: UInt64 = 0
 
   package init(_ problem: Problem, mirror: String, configured name: String? = nil, trashBytes: UInt64 = 0) {
@@ -116,5 +115,19 @@ package struct ProblemAdvice {
       pattern.unicodeScalars.append(scalar)
     }
     return pattern
+  }
+
+  /// What undoes all local changes of a mirror whose policy leaves them.
+  ///
+  /// - Parameters:
+  ///   - mirror: as a word of a command.
+  ///   - name: of a mirror of the settings: only they hold from then on, and where an agent keeps it nothing else holds at all.
+  ///     nil for a mirror that remembers its options.
+  package static func undo(mirror: String, configured name: String?) -> String {
+    let command = "tarn sync --local-changes restore \(mirror)"
+    guard let name else { return "to undo all local changes, now and from then on: \(command)" }
+    return
+      "to undo all local changes from then on: local-changes = \"restore\" below [mirror.\(name)] of the settings, "
+      + "then: tarn reload; for now, where no agent keeps it: \(command)"
   }
 }

@@ -51,12 +51,8 @@ package struct StatusQuery {
       // An earlier Tarn does not say.
       let waiting = try ledger.fact(.transfersWaiting).flatMap { Int($0) } ?? 0
       let unlisted = try ledger.fact(.transfersUnlisted).flatMap { Int($0) } ?? 0
-      document.feedTransfer = try ledger.fact(.feedTransfer).flatMap {
-        StatusDocument.FeedTransfer(encoded: $0)
-      }
-      document.progress = try ledger.fact(.progress).flatMap {
-        StatusDocument.Progress(encoded: $0)
-      }
+      document.feedTransfer = try ledger.fact(.feedTransfer).flatMap { .init(encoded: $0) }
+      document.progress = try ledger.fact(.progress).flatMap { .init(encoded: $0) }
       document.show(try ledger.activity(), waiting: waiting, unlisted: unlisted)
     }
     return document

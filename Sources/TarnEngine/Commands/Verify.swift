@@ -40,31 +40,23 @@ package struct Verification {
     }
   }
 
-  let ports: VerifyPorts
+  let ledger: any LedgerPort
+  let clock: any Clock
   let folder: any FolderPort
   let observer: any PassObserver
   let progress: PassProgress
   let stop: StopFlag
-
-  /// What verifying needs: no network, no feed.
-  package struct VerifyPorts: Sendable {
-    package var ledger: any LedgerPort
-    package var clock: any Clock
-    /// The ledger takes nothing: what was found is only told.
-    package var isReadOnly = false
-    /// What the feed wanted last; nil where none is kept.
-    package var catalog: (any CatalogPort)?
-    package init(ledger: any LedgerPort, clock: any Clock) {
-      self.ledger = ledger
-      self.clock = clock
-    }
-  }
+  /// The ledger takes nothing: what was found is only told.
+  package var isReadOnly = false
+  /// What the feed wanted last; nil where none is kept.
+  package var catalog: (any CatalogPort)?
 
   package init(
-    ports: VerifyPorts, folder: any FolderPort, observer: any PassObserver, progress: PassProgress,
-    stop: StopFlag
+    ledger: any LedgerPort, clock: any Clock, folder: any FolderPort, observer: any PassObserver,
+    progress: PassProgress, stop: StopFlag
   ) {
-    self.ports = ports
+    self.ledger = ledger
+    self.clock = clock
     self.folder = folder
     self.observer = observer
     self.progress = progress
@@ -77,49 +69,42 @@ package struct Verification {
   /// verification that finds it no more. The next pass fetches damaged files again: their rows are marked as doubtful
   /// (`Row.isDoubtful`), whatever the policy for local changes. The caller holds the folder's lock then.
   package func run() throws(PassFailure) -> VerifyReport {
-    try PassFailure.translating {
-      return try check()
-    }
+    try PassFailure.translating { try check() }
   }
 
   private func check() throws -> VerifyReport {
     observer.pass(.phase(.verifying))
     // What `tarn status` shows beside it; soon stale, so a failure is of no account here.
-    try? ports.ledger.applyVolatile([.fact(.phase, PassEvent.Phase.verifying.rawValue)])
-    let total = try ports.ledger.rowCount()
-    let totalBytes = try ports.ledger.rowBytes()
+    try? ledger.applyVolatile([.fact(.phase, PassEvent.Phase.verifying.rawValue)])
+    let total = try ledger.rowCount()
+    let totalBytes = try ledger.rowBytes()
     progress.change { snapshot in
       snapshot.phase = .verifying
       snapshot.filesTotal = total
       snapshot.bytesTotal = totalBytes
     }
     var report = VerifyReport()
-    report.isBlank = try total == 0 && ports.ledger.fact(.entriesWanted) != "0"
-    report.knowsFeed = try ports.ledger.fact(.feed) != nil
+    report.isBlank = try total == 0 && ledger.fact(.entriesWanted) != "0"
+    report.knowsFeed = try ledger.fact(.feed) != nil
     let catalog = try openCatalog()
-    let rows = try ports.ledger.rows()
+    let rows = try ledger.rows()
     while let row = try rows.next() {
       guard !stop.isSet else {
         report.wasStopped = true
         return report
       }
-      if let catalog, try isAnybodys(row, catalog) {
-        progress.finish(0, bytes: row.identity.size)
-        continue
-      }
-      let isDamaged = check(row, into: &report)
+      if try catalog.map({ try !isAnybodys(row, $0) }) ?? true { try check(row, into: &report) }
       guard !report.wasStopped else { return report }
-      if isDamaged, !ports.isReadOnly { try mark(row) }
       progress.finish(0, bytes: row.identity.size)
     }
     report.leavesLocalChanges = try leavesLocalChanges(report)
-    if !ports.isReadOnly { try note(report) }
+    if !isReadOnly { try note(report) }
     return report
   }
 
   private func openCatalog() throws -> (any CatalogReading)? {
-    guard let fact = try ports.ledger.fact(.catalog),
-      let catalog = try ports.catalog?.open(id: CatalogFact.id(of: fact)), !catalog.isWindow
+    guard let fact = try ledger.fact(.catalog),
+      let catalog = try catalog?.open(id: CatalogFact.id(of: fact)), !catalog.isWindow
     else { return nil }
     return catalog
   }
@@ -140,7 +125,7 @@ package struct Verification {
     var doubtful = row
     doubtful.isDoubtful = true
     do throws(LedgerFailure) {
-      try ports.ledger.apply([.row(doubtful)])
+      try ledger.apply([.row(doubtful)])
     } catch {
       guard error.code == .noSpace else { throw error }
     }
@@ -148,7 +133,7 @@ package struct Verification {
 
   /// What was found stands, whether a full disk lets it be noted or not.
   private func note(_ report: VerifyReport) throws {
-    let known = try ports.ledger.problems(limit: PassReport.mostProblems).filter {
+    let known = try ledger.problems(limit: PassReport.mostProblems).filter {
       Code(rawValue: $0.code) != nil
     }
     var changes = known.map { LedgerChange.dropProblem(name: $0.name) }
@@ -166,71 +151,64 @@ package struct Verification {
       changes.append(.fact(.feedRecord, nil))
     }
     if report.isGood {
-      changes.append(.fact(.verified, Timestamp(nanoseconds: ports.clock.now()).rfc3339))
+      changes.append(.fact(.verified, clock.time.rfc3339))
     }
     do throws(LedgerFailure) {
-      try ports.ledger.apply(changes)
+      try ledger.apply(changes)
     } catch {
       guard error.code == .noSpace else { throw error }
-      observer.pass(
-        .notice(code: error.code.rawValue, message: "'tarn status' will not tell of this: \(error.message)"))
+      observer.notice(error.code.rawValue, "'tarn status' will not tell of this: \(error.message)")
     }
   }
 
   /// Whoever could not bring it knows better why it is not there.
   private func isExplained(_ path: RelativePath) throws -> Bool {
-    try ports.ledger.problem(name: path.bytes).map { Code(rawValue: $0.code) == nil } ?? false
+    try ledger.problem(name: path.bytes).map { Code(rawValue: $0.code) == nil } ?? false
   }
 
   private func leavesLocalChanges(_ report: VerifyReport) throws -> Bool {
     guard let path = report.missing.first ?? report.changed.first,
-      let policy = try? PassOptions(encoded: ports.ledger.fact(.options) ?? "").policy()
+      let policy = try? PassOptions(encoded: ledger.fact(.options) ?? "").policy()
     else { return false }
-    let isOfWindow = try ports.ledger.name(path) != nil
+    let isOfWindow = try ledger.name(path) != nil
     return (isOfWindow ? policy.window.localChanges : policy.localChanges) != .restore
   }
 
-  private func check(_ row: Row, into report: inout VerifyReport) -> Bool {
+  private func check(_ row: Row, into report: inout VerifyReport) throws {
+    let found: Code?
     do throws(FolderFailure) {
-      guard let present = try folder.look(row.path) else {
-        report.missing.append(row.path)
-        tell(row.path, .missing)
-        return false
-      }
-      guard present.kind == .regular,
-        let (digest, identity) = try digest(row)
-      else {
-        report.changed.append(row.path)
-        tell(row.path, .changed)
-        return false
-      }
-      report.checked += 1
-      report.bytes.addSaturated(identity.size)
-      if digest == row.digest {
-        report.good += 1
-        return false
-      }
-      var recorded = row.identity
-      // A doubtful row has no inode: size and time tell then.
-      if row.isDoubtful { recorded.inode = identity.inode }
-      if identity.isSameContents(as: recorded) {
-        report.damaged.append(row.path)
-        tell(row.path, .damaged)
-        return true
-      }
-      report.changed.append(row.path)
-      tell(row.path, .changed)
-      return false
+      found = try look(at: row, &report)
     } catch {
-      guard error.code != .stopped else {
-        report.wasStopped = true
-        return false
-      }
-      let problem = self.problem(row.path, error.code.rawValue, error.message)
+      guard error.code != .stopped else { return report.wasStopped = true }
+      let problem = problem(row.path, error.code.rawValue, error.message)
       report.problems.append(problem)
-      observer.pass(.problem(problem))
-      return false
+      return observer.pass(.problem(problem))
     }
+    guard let found else { return }
+    switch found {
+    case .damaged: report.damaged.append(row.path)
+    case .missing: report.missing.append(row.path)
+    case .changed: report.changed.append(row.path)
+    }
+    observer.pass(.problem(problem(row.path, found)))
+    if found == .damaged, !isReadOnly { try mark(row) }
+  }
+
+  /// - Returns: what is wrong with a file; nil when nothing is.
+  private func look(at row: Row, _ report: inout VerifyReport) throws(FolderFailure) -> Code? {
+    guard let present = try folder.look(row.path) else { return .missing }
+    guard present.kind == .regular, let (digest, identity) = try digest(row) else { return .changed }
+    report.checked += 1
+    report.bytes.addSaturated(identity.size)
+    guard digest != row.digest else {
+      report.good += 1
+      return nil
+    }
+    var recorded = row.identity
+    // A doubtful row has no inode: size and time tell then.
+    if row.isDoubtful { recorded.inode = identity.inode }
+    if identity.isSameContents(as: recorded) { return .damaged }
+    return .changed
   }
 
   private func digest(_ row: Row) throws(FolderFailure) -> (Digest, FileIdentity)? {
@@ -242,10 +220,6 @@ package struct Verification {
     }
   }
 
-  private func tell(_ path: RelativePath, _ code: Code) {
-    observer.pass(.problem(problem(path, code)))
-  }
-
   private func problem(_ path: RelativePath, _ code: Code) -> Problem {
     problem(path, code.rawValue, code.message)
   }
@@ -253,6 +227,6 @@ package struct Verification {
   private func problem(_ path: RelativePath, _ code: String, _ message: String) -> Problem {
     Problem(
       name: path.bytes, kind: .failed, code: code, message: message,
-      seen: Timestamp(nanoseconds: ports.clock.now()))
+      seen: clock.time)
   }
 }

@@ -38,7 +38,7 @@ enum VerifySummary {
     if !repairs, !isLeft || !report.damaged.isEmpty || !report.problems.isEmpty {
       lines.append("next: tarn verify --repair \(mirror)")
     }
-    if isLeft { lines.append(UndoAdvice.text(mirror: mirror, configured: name)) }
+    if isLeft { lines.append(ProblemAdvice.undo(mirror: mirror, configured: name)) }
     return lines
   }
 
