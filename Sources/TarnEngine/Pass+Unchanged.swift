@@ -7,7 +7,7 @@ extension Pass {
   enum Opening {
     case document(FeedReader.Document)
     /// And the folder stands as it did: as a scan found, or as who has watched it says.
-    case unchanged(FeedRecord, isScanned: Bool)
+    case unchanged(FeedRecord, PassReport.Unchanged)
   }
 
   /// What is known of the feed; nil when it has to be read whole.
@@ -35,9 +35,9 @@ extension Pass {
       guard sent.isWhole, sent.url == known.url, sent.digest == known.text else { return .document(sent) }
       same.validators = sent.head.flatMap { FeedValidators($0) }
     }
-    if request.isAsLeft?() == true { return .unchanged(same, isScanned: false) }
+    if request.isAsLeft?() == true { return .unchanged(same, .watched) }
     enter(.planning)
-    if try standing(folder) == known.standing { return .unchanged(same, isScanned: true) }
+    if try standing(folder) == known.standing { return .unchanged(same, .scanned) }
     // What is to be done about it only the entries say.
     enter(.reading)
     return .document(try sent ?? reader.open(request.feed))
@@ -51,9 +51,9 @@ extension Pass {
   }
 
   /// What a pass over an unchanged feed reports: what one that reads it whole would.
-  func unchanged(_ known: FeedRecord, started: Timestamp) -> PassReport {
+  func unchanged(_ known: FeedRecord, _ how: PassReport.Unchanged, started: Timestamp) -> PassReport {
     var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
-    report.isFeedUnchanged = true
+    report.unchanged = how
     report.format = known.format
     report.isComplete = known.isComplete
     report.incompleteReason = known.incompleteReason

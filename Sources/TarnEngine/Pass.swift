@@ -172,12 +172,11 @@ package struct Pass {
       // What repairs do from here on, this pass has not seen.
       let before = ports.engine.history
       switch try open(since: known, folder, reader) {
-      case .unchanged(let known, let isScanned):
-        (report, record) = (unchanged(known, started: started), known)
+      case .unchanged(let known, let how):
+        (report, record) = (unchanged(known, how, started: started), known)
         // What a pass was given for once may be given for good now.
         let facts = try request.facts.filter { try ports.ledger.fact($0.name) != $0.value }
         if !facts.isEmpty { try note(facts.map { .fact($0.name, $0.value) }) }
-        report.isFolderUnseen = !isScanned
         observer.pass(.planned(report))
       case .document(let document):
         (report, record) = try follow(document, folder, recovery, reader, since: before, started: started)

@@ -24,7 +24,7 @@ import Testing
       RunOutcome(good).message
         == "in sync: 20,000 files, 40.0 MiB (10,801 fetched, 9,199 already there) in 4 min 12 s")
     let still = report {
-      ($0.counts.wanted, $0.counts.current, $0.isFeedUnchanged) = (1, 1, true)
+      ($0.counts.wanted, $0.counts.current, $0.unchanged) = (1, 1, .scanned)
     }
     #expect(
       RunOutcome(still).message == "in sync: 1 file (nothing to do; the feed has not changed) in 4 min 12 s")

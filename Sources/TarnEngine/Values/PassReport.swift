@@ -152,9 +152,15 @@ package struct PassReport: Sendable {
   /// Of a plan: what would be held. Nothing is until a pass holds it.
   package var held: HeldPlan?
   /// The feed has not changed, as its server said or the same text that it sent, and the folder stands as it did: no entry was read.
-  package var isFeedUnchanged = false
+  package var isFeedUnchanged: Bool { unchanged != nil }
   /// The folder was not scanned, for somebody has watched it.
-  package var isFolderUnseen = false
+  package var isFolderUnseen: Bool { unchanged == .watched }
+
+  /// How that was seen of the folder; nil where entries were read.
+  package enum Unchanged: Sendable {
+    case scanned, watched
+  }
+  package var unchanged: Unchanged?
   /// Says what would be done, and nothing was.
   package var isPlan = false
   /// Ended early on request: what was fetched is kept and will be resumed.
