@@ -45,7 +45,7 @@ extension Tarn {
     stop: StopFlag
   ) throws(PassFailure) -> VerifyReport {
     let home = try home(folder: folder, state: state)
-    func verification(_ ledger: SQLiteLedger, _ folder: LocalFolder) -> Verification {
+    func verification(_ ledger: any LedgerPort, _ folder: LocalFolder) -> Verification {
       Verification(
         ledger: ledger, clock: SystemClock(), folder: folder, observer: observer, progress: progress, stop: stop)
     }
