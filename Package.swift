@@ -70,7 +70,7 @@ let package = Package(
       linkerSettings: [.linkedLibrary("inotifytools")]),
 
     // The core: values and decisions, no input or output.
-    library("TarnCore", [.product(name: "HeapModule", package: "swift-collections")]),
+    library("TarnCore", []),
     library("TarnRuntime", ["TarnCore"]),
     library("TarnSchedule", ["TarnCore"]),
     library("TarnCrypto", ["TarnCore", "CCrypto"]),
@@ -82,7 +82,6 @@ let package = Package(
       [
         "TarnCore", "TarnRuntime", "CurlShim",
         .product(name: "DequeModule", package: "swift-collections"),
-        .product(name: "HeapModule", package: "swift-collections"),
       ]),
     library("TarnFolder", ["TarnCore", "TarnRuntime", "TarnCrypto", "LinuxShim"]),
     library("TarnLedger", ["TarnCore", "TarnRuntime", "CSQLite"]),

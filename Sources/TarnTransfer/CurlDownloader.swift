@@ -21,7 +21,7 @@ package final class CurlDownloader: Downloading {
   /// - Throws: `.outOfMemory` or `.tooManyOpenFiles` when the thread or libcurl's handles cannot be made.
   package init(settings: NetworkSettings, clock: any Clock = SystemClock()) throws(DownloadFailure) {
     let limits = ConnectionLimits(total: settings.connections, perHost: settings.connectionsPerHost)
-    thread = try NetworkThread(limits: limits, clock: clock, budget: nil)
+    thread = try NetworkThread(limits: limits, clock: clock, budget: TransferBudget(alone: clock))
     (mirror, proxy) = ("", settings.proxy)
     client = thread.inbox.join(settings, mirror: mirror)
     giveBack = nil
@@ -61,7 +61,7 @@ package final class CurlDownloader: Downloading {
 
   package func rest(of url: String) -> Int64? {
     guard let origin = try? SourceURL(url).origin else { return nil }
-    return thread.circuits.rest(at: Route(origin: origin, proxy: proxy), mirror: mirror)
+    return thread.budget.change { $0.rest(at: Route(origin: origin, proxy: proxy), mirror: mirror) }
   }
 
   /// Sets the rate of this client, also for what runs. Any thread.

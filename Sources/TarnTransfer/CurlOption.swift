@@ -205,7 +205,7 @@ extension CurlOption {
     [
       (
         CURLMOPT_MAX_TOTAL_CONNECTIONS, places.total,
-        "WaitingLine or the budget keeps places; this holds for the streams of hosts that allow few, too"
+        "the budget keeps places; this holds for the streams of hosts that allow few, too"
       ),
       (CURLMOPT_MAX_HOST_CONNECTIONS, places.perHost, "the same"),
       (CURLMOPT_MAXCONNECTS, places.total, "idle connections kept"),

@@ -17,10 +17,8 @@ extension DownloadRequest {
 /// One exchange from `start` to `end`: a chain of hops. Network thread only.
 final class Exchange {
   enum Stage {
-    /// Waits in its client's line, at first and for each redirect.
-    case inLine
-    /// The client has let it in; it waits for a place of the shared budget.
-    case queued
+    /// For a place, at first and for each redirect.
+    case waiting
     /// A source brings its bytes.
     case running
     case ended
@@ -30,9 +28,11 @@ final class Exchange {
   let client: Client
   let request: DownloadRequest
   let receiver: any DownloadReceiver
-  /// Its place in the shared budget, or its number in the queue for one.
+  /// Its place in the budget, or its number in the queue for one.
   var place: TransferBudget.Place?
-  private(set) var stage = Stage.inLine
+  /// The first one that it had.
+  var firstPlace: TransferBudget.Place?
+  private(set) var stage = Stage.waiting
   /// Ahead of others wherever it waits.
   var isUrgent: Bool
   /// Of the hop that runs or waits.
@@ -49,8 +49,6 @@ final class Exchange {
   /// The running hop.
   var hop: Hop?
   var file: FileExchange?
-  /// What it has of its client's places; nil while it waits for that.
-  var hold: WaitingLine<Exchange>.Hold?
   /// Took bytes in this turn.
   var isFresh = false
 
@@ -66,12 +64,10 @@ final class Exchange {
     isUrgent = request.isUrgent
   }
 
-  var isSmall: Bool { request.isSmall }
-
-  /// How it waits in its client's line.
-  var kind: WaitingLine<Exchange>.Kind {
-    guard let expected = request.expected else { return .unknown }
-    guard isSmall else { return .large }
+  /// How it waits.
+  var kind: TransferKind {
+    guard let expected = request.expected else { return request.isUrgent ? .short : .unknown }
+    guard request.isSmall else { return .large }
     return expected <= DownloadRequest.largestShort ? .short : .small
   }
 
@@ -125,6 +121,8 @@ final class Hop {
   private var failure: DownloadFailure?
   /// Body bytes given to the receiver, or dropped.
   private var count: UInt64 = 0
+  /// More came than of a short file.
+  private var isLong = false
   /// The receiver has no room.
   private(set) var isFull = false
   var isThrottled = false
@@ -183,11 +181,21 @@ final class Hop {
     case .complete:
       guards.took(reader.bytes, from: route)
       if !isDocument { narrowReceiveBuffers() }
-      client.note(reader.head, isStream: reader.isStream, isNew: hasConnected, of: exchange.url.origin)
-      // Life is told at once: a body may take hours.
       exchange.hasAnswer = true
-      if reader.head.isLife, let place = exchange.place { client.circuits.answered(place) }
+      tell(reader.head)
       return takeHead(reader.head)
+    }
+  }
+
+  /// Life is told at once: a body may take hours.
+  private func tell(_ head: ResponseHead) {
+    guard let place = exchange.place else { return }
+    client.budget.change { budget in
+      if head.isLife {
+        budget.answered(place, isStream: reader.isStream, isNew: hasConnected)
+      } else {
+        budget.meet([429, 503].contains(head.status) ? .overload : .fault, place)
+      }
     }
   }
 
@@ -212,7 +220,10 @@ final class Hop {
       count += UInt64(bytes.count)
       client.spend(bytes.count)
       client.tookBytes(exchange)
-      if count > DownloadRequest.largestShort, exchange.hold == .stream { client.outgrow(exchange) }
+      if count > DownloadRequest.largestShort, !isLong, let place = exchange.place {
+        isLong = true
+        client.budget.change { $0.outgrow(place) }
+      }
       return .goOn
     case .full:
       isFull = true

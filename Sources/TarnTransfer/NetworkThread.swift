@@ -5,29 +5,23 @@ import TarnRuntime
 /// one thread use each other's, so they must be such as may (see `DownloaderPool`).
 final class NetworkThread: Sendable {
   let inbox: Inbox
-  /// The breakers of the hosts that its exchanges ask.
-  let circuits: TransferBudget
+  let budget: TransferBudget
   private let thread: WorkerThread
 
   /// Starts the thread.
   ///
-  /// - Parameter budget: what its exchanges share with those of other threads; nil for nothing.
+  /// - Parameter budget: lets its exchanges in, and perhaps those of other threads.
   /// - Throws: `.outOfMemory` or `.tooManyOpenFiles` when the thread or libcurl's handles cannot be made.
   init(
-    limits: ConnectionLimits, clock: any Clock, budget: TransferBudget?
+    limits: ConnectionLimits, clock: any Clock, budget: TransferBudget
   ) throws(DownloadFailure) {
     CurlDownloader.prepareProcess()
     let multi = try MultiHandle(limits)
     let inbox = Inbox(multi)
-    self.inbox = inbox
-    // Where nothing is shared, those of hosts in doubt: which gave no answer at least once.
-    let circuits = budget ?? TransferBudget.unlimited(clock: clock)
-    self.circuits = circuits
+    (self.inbox, self.budget) = (inbox, budget)
     do throws(ThreadFailure) {
       thread = try WorkerThread.start(name: "tarn-network") {
-        TransferLoop(
-          limits, clock: clock, budget: budget, circuits: circuits, multi: multi, inbox: inbox
-        ).run()
+        TransferLoop(limits, clock: clock, budget: budget, multi: multi, inbox: inbox).run()
       }
     } catch {
       throw DownloadFailure(.outOfMemory, "no thread for the network", isTransient: true)

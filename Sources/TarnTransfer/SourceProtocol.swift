@@ -1,7 +1,7 @@
 import TarnCore
 
-/// Brings the bytes of the addresses of some schemes. Every exchange is handed to the source of its address once its client's line,
-/// and the shared budget for a server, have let it in. Network thread only.
+/// Brings the bytes of the addresses of some schemes. Every exchange is handed to the source of its address once the budget has let it
+/// in. Network thread only.
 ///
 /// To add a source: a case of `URLScheme`, a class like `FileSource`, and its place in `TransferLoop.sources`.
 protocol SourceProtocol: AnyObject {

@@ -4,45 +4,41 @@ import TarnRuntime
 
 /// The network thread: owns the sources, the clients and every exchange.
 ///
-/// A turn: take commands, admit who may run, refill the rates, let each source work, end what is done. Only then it sleeps, until a
+/// A turn: take commands, start who has a place, refill the rates, let each source work, end what is done. Only then it sleeps, until a
 /// socket, a timer, a rate, the budget or a command wakes it.
 final class TransferLoop {
   private let servers: HTTPSource
   private let sources: [any SourceProtocol]
   private let inbox: Inbox
   private let clock: any Clock
-  /// What is shared with other threads; nil for nothing.
-  private let budget: TransferBudget?
-  /// Where nothing is shared, the circuits of hosts in doubt: those that gave no answer at least once.
-  private let circuits: TransferBudget
-  private var doubtful: Set<Origin> = []
+  private let budget: TransferBudget
   private var terms: TransferBudget.Terms
   private var clients: [ClientID: Client] = [:]
   /// The clients in the order in which the shared rate serves them next.
   private var turns: [Client] = []
   private var exchanges: [DownloadID: Exchange] = [:]
-  /// Exchanges that wait for a place of the budget.
+  /// Exchanges that wait for a place.
   private var queued: [TransferBudget.Place: Exchange] = [:]
+  /// What the budget said when it was asked.
+  private var news: [BudgetNotice] = []
   private var urls = SourceURLs()
   /// Before, no hop has been silent for long.
   private var silenceDue = Instant.distantFuture
 
   init(
-    _ limits: ConnectionLimits, clock: any Clock, budget: TransferBudget?, circuits: TransferBudget,
-    multi: MultiHandle, inbox: Inbox
+    _ limits: ConnectionLimits, clock: any Clock, budget: TransferBudget, multi: MultiHandle, inbox: Inbox
   ) {
     servers = HTTPSource(multi, clock: clock)
     sources = [servers, FileSource()]
     self.inbox = inbox
     self.clock = clock
     self.budget = budget
-    self.circuits = circuits
     terms = TransferBudget.Terms(limits: limits, pace: nil)
   }
 
   /// Returns when the inbox is closed and all receivers have heard their end.
   func run() {
-    budget?.join(inbox)
+    budget.join(inbox)
     var isOpen = true
     while isOpen {
       let (commands, closed) = inbox.drain()
@@ -50,8 +46,8 @@ final class TransferLoop {
       followTerms()
       for command in commands { obey(command) }
       guard isOpen else { break }
-      admit()
-      let untilRests = budget == nil && doubtful.isEmpty ? nil : circuits.look()
+      let untilRests = budget.change(for: inbox, &news) { $0.look() }?.milliseconds
+      hearNews()
       let untilRates = refill()
       var isBusy = false
       for source in sources where source.step(ended) { isBusy = true }
@@ -75,8 +71,7 @@ final class TransferLoop {
     case .leave(let id, let gate):
       leave(id)
       gate.open()
-    case .hear(.granted(let place)): if let exchange = queued.removeValue(forKey: place) { start(exchange) }
-    case .hear(.refused(let place, let failure)): refuse(place, failure)
+    case .hear(let notice): hear(notice)
     }
   }
 
@@ -84,7 +79,7 @@ final class TransferLoop {
 
   private func join(_ id: ClientID, _ settings: NetworkSettings, mirror: String) {
     let client = Client(
-      id, settings: settings, mirror: mirror, clock: clock, budget: budget, circuits: circuits, terms: terms)
+      id, settings: settings, mirror: mirror, clock: clock, budget: budget, pace: terms.pace)
     clients[id] = client
     turns.append(client)
   }
@@ -95,7 +90,7 @@ final class TransferLoop {
     turns.removeAll { $0 === client }
     let own = exchanges.values.filter { $0.client === client }
     for exchange in own.sorted(by: { $0.id.value < $1.id.value }) { cancel(exchange) }
-    client.line.removeAll()
+    budget.change { $0.close(client.number) }
   }
 
   private func setRate(_ id: ClientID, _ rate: UInt64?) {
@@ -106,7 +101,9 @@ final class TransferLoop {
 
   /// Takes up limits and a rate of the budget that have changed.
   private func followTerms() {
-    guard let now = budget?.terms, now != terms else { return }
+    guard budget.isShared else { return }
+    let now = budget.terms
+    guard now != terms else { return }
     if now.limits != terms.limits { servers.set(now.limits) }
     if now.pace != terms.pace {
       for client in turns { client.setShared(now.pace) }
@@ -130,90 +127,53 @@ final class TransferLoop {
       }
       let exchange = Exchange(id: id, client: client, request: request, receiver: receiver, url: url)
       exchanges[id] = exchange
-      if request.isUrgent {
-        client.line.addFirst(exchange, to: url.origin, order: 0, as: exchange.kind)
-      } else {
-        client.line.add(exchange, to: url.origin, order: id.value, as: exchange.kind)
-      }
+      enter(exchange)
     } catch {
       let failure = DownloadFailure(.urlRefused, "the URL was refused: \(error.reason)", isTransient: false)
       receiver.end(.failed(failure))
     }
   }
 
-  /// Lets waiting exchanges go on while their clients have places.
-  private func admit() {
-    for client in turns {
-      while let taken = client.line.takeNext() {
-        let next = taken.element
-        // Who was cancelled while waiting is still in line, and who went ahead of others stands there twice, perhaps at a host that has
-        // led it on to another one meanwhile.
-        if next.stage != .inLine || next.url.origin != taken.origin {
-          client.line.leave(taken.origin, taken.hold)
-          continue
-        }
-        next.hold = taken.hold
-        if taken.origin.scheme.isRemote {
-          enter(next)
-        } else {
-          start(next)
-        }
-      }
+  /// Asks the budget for a place. Who was led on to another host comes before those that have not begun.
+  private func enter(_ exchange: Exchange) {
+    let client = exchange.client
+    let request = BudgetState.Queue.Request(
+      mirror: client.mirror, host: Route(origin: exchange.url.origin, proxy: client.settings.proxy),
+      client: client.number, priority: exchange.isUrgent ? .urgent : .normal, kind: exchange.kind,
+      isLocal: !exchange.url.origin.scheme.isRemote)
+    let place = budget.change(for: inbox, &news) {
+      $0.enter(request, order: exchange.firstPlace, member: inbox)
     }
+    exchange.place = place
+    exchange.firstPlace = exchange.firstPlace ?? place
+    exchange.enter(.waiting)
+    queued[place] = exchange
   }
 
-  /// Who waits goes ahead of all others: in its client's line, or among those who wait for a shared place.
+  /// Who waits goes ahead of all others of its client.
   private func prioritize(_ exchange: Exchange) {
     exchange.isUrgent = true
-    if exchange.stage == .inLine {
-      makeWay(for: exchange)
-      exchange.client.line.addFirst(exchange, to: exchange.url.origin, order: 0, as: exchange.kind)
-      // Before anything that ends now lets another one in.
-      admit()
-    } else if let place = exchange.place, queued[place] != nil {
-      givePlaceBack(exchange, .cancelled)
-      enter(exchange)
+    guard exchange.stage == .waiting else { return }
+    givePlaceBack(exchange, .cancelled)
+    enter(exchange)
+  }
+
+  private func hearNews() {
+    while !news.isEmpty {
+      let heard = news
+      news = []
+      for notice in heard { hear(notice) }
     }
   }
 
-  /// The newest of its client and host that waits for a shared place goes back into the line: it counts as one of those
-  /// that the client may have there.
-  private func makeWay(for exchange: Exchange) {
-    let others = queued.values.filter {
-      $0.client === exchange.client && $0.url.origin == exchange.url.origin && !$0.isUrgent
+  private func hear(_ notice: BudgetNotice) {
+    switch notice {
+    case .granted(let place): if let exchange = queued.removeValue(forKey: place) { start(exchange) }
+    case .refused(let place, let failure):
+      guard let exchange = queued.removeValue(forKey: place) else { return }
+      exchange.place = nil
+      finish(exchange, .failed(failure))
     }
-    guard let last = others.max(by: { $0.id.value < $1.id.value }) else { return }
-    givePlaceBack(last, .cancelled)
-    leaveLine(last)
-    last.enter(.inLine)
-    last.client.line.addFirst(last, to: last.url.origin, order: last.id.value, as: last.kind)
-  }
-
-  /// Asks the budget for a place; without one only hosts in doubt are asked about.
-  private func enter(_ exchange: Exchange) {
-    guard budget != nil || doubtful.contains(exchange.url.origin) else { return start(exchange) }
-    let client = exchange.client
-    let route = Route(origin: exchange.url.origin, proxy: client.settings.proxy)
-    let priority: TransferPriority? = exchange.isUrgent ? .urgent : nil
-    switch circuits.enter(
-      route, mirror: client.mirror, priority: priority, isSmall: exchange.isSmall,
-      isStream: exchange.hold == .stream, member: inbox)
-    {
-    case .granted(let place):
-      exchange.place = place
-      start(exchange)
-    case .waits(let place):
-      exchange.place = place
-      exchange.enter(.queued)
-      queued[place] = exchange
-    case .refused(let failure): finish(exchange, .failed(failure))
-    }
-  }
-
-  private func refuse(_ place: TransferBudget.Place, _ failure: DownloadFailure) {
-    guard let exchange = queued.removeValue(forKey: place) else { return }
-    exchange.place = nil
-    finish(exchange, .failed(failure))
   }
 
   private func start(_ exchange: Exchange) {
@@ -243,13 +203,13 @@ final class TransferLoop {
   ///
   /// - Returns: milliseconds until the shared rate does.
   private func refill() -> Int32 {
-    let untilShared = budget?.refill() ?? 0
+    let untilShared = budget.isShared ? budget.refill() : 0
     let now = clock.monotonic()
     for client in turns { client.refill(now: now) }
     guard turns.contains(where: { !$0.throttled.isEmpty }) else { return untilShared }
     turns.append(turns.removeFirst())
     servers.goOn(turns)
-    if budget != nil { silenceDue = min(silenceDue, servers.silenceDue) }
+    if budget.isShared { silenceDue = min(silenceDue, servers.silenceDue) }
     return untilShared
   }
 
@@ -262,7 +222,7 @@ final class TransferLoop {
   // MARK: Silence
 
   private func expectSilence(of exchange: Exchange) {
-    if budget != nil, let at = exchange.hop?.silentAt() { silenceDue = min(silenceDue, at) }
+    if budget.isShared, let at = exchange.hop?.silentAt() { silenceDue = min(silenceDue, at) }
   }
 
   /// Ends what has received nothing for a while and keeps out a mirror that has no place at its host, those that are silent
@@ -271,10 +231,8 @@ final class TransferLoop {
   /// - Returns: milliseconds until it is to be called again, a minute at most.
   private func giveWay() -> Int32 {
     let now = clock.monotonic()
-    if let budget, now >= silenceDue {
-      let given = servers.silent(at: now).filter { giveWay($0, budget, now) }
-      // They held places of their clients, too.
-      if !given.isEmpty { admit() }
+    if budget.isShared, now >= silenceDue {
+      let given = servers.silent(at: now).filter { giveWay($0, now) }
       // Whoever comes to wait is seen soon.
       silenceDue = max(servers.silenceDue, now + Self.silencePause)
       // Of a file that begins libcurl knows nothing.
@@ -284,10 +242,12 @@ final class TransferLoop {
   }
 
   /// - Returns: false when nobody wants its place, and it goes on.
-  private func giveWay(_ hop: Hop, _ budget: TransferBudget, _ now: Instant) -> Bool {
+  private func giveWay(_ hop: Hop, _ now: Instant) -> Bool {
     // Its own patience, which grows, holds among those that give way again and again.
     let isPatient = hop.silentAt(for: hop.exchange.request.patience).map { $0 > now } ?? true
-    guard let place = hop.exchange.place, budget.giveWay(place, isForOthers: isPatient) else { return false }
+    guard let place = hop.exchange.place,
+      budget.change({ $0.giveWay(place, isForOthers: isPatient) })
+    else { return false }
     hop.exchange.place = nil
     finish(hop.exchange, .failed(hop.silence))
     return true
@@ -301,32 +261,23 @@ final class TransferLoop {
   private func ended(_ exchange: Exchange, _ end: SourceEnd) {
     switch end {
     case .outcome(let outcome):
-      if case .failed(let failure) = outcome, failure.isTransient {
-        exchange.client.noteTrouble(of: exchange.url.origin)
+      if case .failed(let failure) = outcome, failure.isTransient, let place = exchange.place {
+        budget.change { $0.meet(.overload, place) }
       }
       finish(exchange, outcome)
     case .redirect(let target):
-      leaveLine(exchange)
       givePlaceBack(exchange, .answered)
       exchange.redirects += 1
       exchange.url = target
-      exchange.enter(.inLine)
-      exchange.client.line.addFirst(
-        exchange, to: target.origin, order: exchange.id.value, as: exchange.kind)
+      enter(exchange)
     }
   }
 
-  /// Ends an exchange that holds a place of its client.
   private func finish(_ exchange: Exchange, _ outcome: DownloadOutcome) {
-    leaveLine(exchange)
     givePlaceBack(exchange, judge(exchange, outcome), cause: outcome.cause)
     source(of: exchange).close(exchange)
     exchanges[exchange.id] = nil
     exchange.end(outcome)
-  }
-
-  private func leaveLine(_ exchange: Exchange) {
-    if let hold = exchange.hold.take() { exchange.client.line.leave(exchange.url.origin, hold) }
   }
 
   private func givePlaceBack(
@@ -335,36 +286,28 @@ final class TransferLoop {
     guard let place = exchange.place else { return }
     exchange.place = nil
     queued[place] = nil
-    circuits.leave(place, outcome, cause: cause)
+    budget.change(for: inbox, &news) { $0.leave(place, outcome, cause: cause) }
   }
 
   /// What the end of an exchange says of its host. Where nothing is shared each file's own retries do for a host that answers, also
   /// with failures of its own: only one that does not is left alone.
   private func judge(_ exchange: Exchange, _ outcome: DownloadOutcome) -> CircuitBreaker.Outcome {
     let said = CircuitBreaker.Outcome(outcome)
-    guard budget == nil else { return said }
+    guard exchange.url.origin.scheme.isRemote else { return .cancelled }
+    guard !budget.isShared else { return said }
     switch said {
-    case .transportFailed where !exchange.hasAnswer, .harmed:
-      doubtful.insert(exchange.url.origin)
-      return said
-    case .cancelled: return said
+    case .transportFailed where !exchange.hasAnswer, .harmed, .cancelled: return said
     case .transportFailed, .answered, .asked: return .answered
     }
   }
 
   private func cancel(_ exchange: Exchange) {
-    let outcome = DownloadOutcome.failed(DownloadFailure(.cancelled, "cancelled", isTransient: false))
-    if exchange.stage != .inLine {
-      finish(exchange, outcome)
-    } else {
-      exchanges[exchange.id] = nil
-      exchange.end(outcome)
-    }
+    finish(exchange, .failed(DownloadFailure(.cancelled, "cancelled", isTransient: false)))
   }
 
   private func endAll() {
     for id in clients.keys.sorted(by: { $0.value < $1.value }) { leave(id) }
-    budget?.leave(inbox)
+    budget.leave(inbox)
     servers.close()
   }
 }

@@ -2,13 +2,13 @@
 enum Rules {
   /// What each target may import. ARCHITECTURE.md shows the same arrows.
   static let arrows: [String: Set<String>] = [
-    "TarnCore": ["HeapModule"],
+    "TarnCore": [],
     "TarnRuntime": ["TarnCore", "Glibc", "Dispatch", "FoundationEssentials"],
     "TarnSchedule": ["TarnCore"],
     "TarnCrypto": ["TarnCore", "CCrypto"],
     "TarnFeeds": ["TarnCore", "CXML", "CZlib", "Glibc"],
     "TarnTransfer": [
-      "TarnCore", "TarnRuntime", "CurlShim", "CCurl", "Glibc", "DequeModule", "HeapModule",
+      "TarnCore", "TarnRuntime", "CurlShim", "CCurl", "Glibc", "DequeModule",
     ],
     "TarnFolder": ["TarnCore", "TarnRuntime", "TarnCrypto", "LinuxShim", "Glibc"],
     "TarnLedger": ["TarnCore", "TarnRuntime", "CSQLite", "Glibc"],

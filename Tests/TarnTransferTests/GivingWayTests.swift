@@ -18,7 +18,7 @@ import Testing
   }
 
   private func giveWay(_ budget: TransferBudget, _ place: TransferBudget.Place) -> Bool {
-    let isGiven = budget.giveWay(place)
+    let isGiven = budget.change { $0.giveWay(place) }
     if isGiven { bench.over.insert(place) }
     return isGiven
   }

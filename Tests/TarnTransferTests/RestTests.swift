@@ -119,14 +119,14 @@ import Testing
       Issue.record("not one tries")
       return
     }
-    budget.leave(first, .transportFailed)
+    budget.change { $0.leave(first, .transportFailed) }
     #expect(budget.wishes()["a"] == [wish])
     budget.tryNow(mirror: "a")
     guard case .granted(let second) = bench.admission(budget, mirror: "a") else {
       Issue.record("a person is not let in")
       return
     }
-    budget.leave(second, .answered)
+    budget.change { $0.leave(second, .answered) }
     #expect(budget.wishes()["a", default: []].isEmpty)
   }
 

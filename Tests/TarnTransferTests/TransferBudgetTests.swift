@@ -109,12 +109,9 @@ import Testing
     let budget = bench.budget(total: 10, perHost: 2)
     for _ in 0..<3 { bench.enter(budget, mirror: "a") }
     #expect(budget.snapshot().running == 2)
-    let host = Origin(scheme: .http, host: "a", port: "80")
-    var line = WaitingLine<Int>(perHost: 2, keptForSmall: 1)
-    for number in 0..<3 { line.add(number, to: host, order: UInt64(number)) }
-    #expect(line.takeNext()?.element == 0)
-    #expect(line.takeNext()?.element == 1)
-    #expect(line.takeNext() == nil)
+    let line = ClientLine(perHost: 2, keptForSmall: 1)
+    for number in 0..<3 { line.add(number, to: "a") }
+    #expect(line.takeAll().map(\.id) == [0, 1])
   }
 
   @Test func whoWaitsOnAnotherThreadIsTold() {
@@ -267,7 +264,7 @@ import Testing
     bench.clock.advance(.seconds(31))
     let probe = bench.enter(budget, mirror: "a")
     let other = bench.enter(budget, mirror: "a")
-    budget.answered(probe)
+    budget.change { $0.answered(probe) }
     #expect(bench.running == [probe, other])
   }
 
@@ -277,9 +274,9 @@ import Testing
     bench.leave(budget, first, .asked(retryAfter: 3))
     let waiting = (0..<2).map { _ in bench.enter(budget, mirror: "a") }
     #expect(bench.running.isEmpty && bench.refused.isEmpty)
-    #expect(budget.look() == 3000)
+    #expect(budget.change { $0.look() } == .seconds(3))
     bench.clock.advance(.seconds(3))
-    #expect(budget.look() == nil)
+    #expect(budget.change { $0.look() } == nil)
     #expect(bench.running == [waiting[0]])
     bench.leave(budget, waiting[0])
     #expect(bench.running == [waiting[1]])
@@ -302,8 +299,10 @@ import Testing
   @Test func howLongAHostIsLeftAloneIsTold() {
     let budget = bench.restingBudget()
     func rest(mirror: String, host: String = "dead", proxy: String? = nil) -> Int64? {
-      budget.rest(
-        at: Route(origin: Origin(scheme: .http, host: host, port: "80"), proxy: proxy), mirror: mirror)
+      budget.change {
+        $0.rest(
+          at: Route(origin: Origin(scheme: .http, host: host, port: "80"), proxy: proxy), mirror: mirror)
+      }
     }
     #expect(rest(mirror: "a") == 30)
     bench.clock.advance(.seconds(10))
@@ -354,15 +353,12 @@ import Testing
   /// A feed may name hosts without end.
   @Test func hostsThatNobodyAsksAreForgotten() {
     var book = BudgetState(
-      BudgetState.Queue.Limits(total: 10, perHost: 1), breaker: CircuitBreaker.Settings())
-    let now = Moment(wall: Timestamp(nanoseconds: 0), monotonic: 0)
+      PlaceLimits(total: 10, perHost: 1), breaker: CircuitBreaker.Settings(), random: MostRandom())
     for number in 0..<5000 {
-      let origin = Origin(scheme: .http, host: "h\(number)", port: "80")
-      let place = book.enter(
-        Route(origin: origin, proxy: nil), mirror: "a", priority: .normal, isSmall: false, member: Member(),
-        now: now)
-      book.leave(place, .transportFailed, now: now, random: 0)
-      _ = book.takeNotices()
+      let route = Route(origin: Origin(scheme: .http, host: "h\(number)", port: "80"), proxy: nil)
+      let place = book.enter(BudgetState.Queue.Request(mirror: "a", host: route), member: Member())
+      book.leave(place, .transportFailed)
+      _ = book.takeNews()
     }
     #expect(book.routeCount <= 2 * BudgetState.mostIdle)
   }
@@ -420,6 +416,14 @@ final class Member: BudgetMember {
 
 /// A budget with a clock of its own, and what became of each request.
 final class BudgetBench {
+  /// Whether there is a place.
+  enum Admission: Equatable {
+    case granted(TransferBudget.Place)
+    /// The member hears of it.
+    case waits(TransferBudget.Place)
+    case refused(DownloadFailure)
+  }
+
   let clock = ManualClock()
   private let member = Member()
   private(set) var mirrors: [TransferBudget.Place: String] = [:]
@@ -442,9 +446,21 @@ final class BudgetBench {
   func admission(
     _ budget: TransferBudget, mirror: String, host: String = "dead", proxy: String? = nil,
     isSmall: Bool = false, member other: Member? = nil
-  ) -> TransferBudget.Admission {
+  ) -> Admission {
     let route = Route(origin: Origin(scheme: .http, host: host, port: "80"), proxy: proxy)
-    return budget.enter(route, mirror: mirror, isSmall: isSmall, member: other ?? member)
+    let request = BudgetState.Queue.Request(mirror: mirror, host: route, kind: isSmall ? .small : .large)
+    let member = other ?? member
+    var news: [BudgetNotice] = []
+    let place = budget.change(for: member, &news) { $0.enter(request, member: member) }
+    var admission = Admission.waits(place)
+    for notice in news {
+      switch notice {
+      case .granted(place): admission = .granted(place)
+      case .refused(place, let failure): admission = .refused(failure)
+      default: member.hear(notice)
+      }
+    }
+    return admission
   }
 
   /// - Returns: the place; 0 when it was refused at once.
@@ -472,7 +488,7 @@ final class BudgetBench {
     cause: String? = nil
   ) {
     over.insert(place)
-    budget.leave(place, outcome, cause: cause)
+    budget.change { $0.leave(place, outcome, cause: cause) }
   }
 
   /// Those that have a place, in the order of their numbers.
@@ -490,7 +506,7 @@ final class BudgetBench {
   }
 }
 
-extension TransferBudget.Admission {
+extension BudgetBench.Admission {
   fileprivate var isRefused: Bool {
     if case .refused = self { true } else { false }
   }

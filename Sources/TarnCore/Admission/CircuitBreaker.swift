@@ -53,9 +53,6 @@ package struct CircuitBreaker: Sendable {
     self.settings = settings
   }
 
-  /// Nothing speaks against the host: a new breaker would say the same.
-  package var isFresh: Bool { state == .closed && failures == 0 && openings == 0 }
-
   /// Asks to send a request.
   ///
   /// - Returns: nil while the host is to be left alone.

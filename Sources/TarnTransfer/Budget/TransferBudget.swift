@@ -1,31 +1,14 @@
 package import TarnCore
 package import TarnRuntime
 
-/// What the transfers of several mirrors share: places in all and per host with fair turns between the mirrors, one rate,
-/// and for each mirror a circuit breaker per host. Any thread may call; nothing blocks.
-///
-/// Where several mirrors use a host, its last free place is kept for one that has none there, and the last place of all for one
-/// that has none anywhere. Where none is left for such a mirror, a transfer that has received nothing for some seconds gives
-/// its own away (`giveWay`): transfers that hang keep no other mirror from a host. A single mirror has all places.
+/// What the transfers of several mirrors share: places (`FairQueue`), one rate, and for each mirror a circuit breaker per host. Any
+/// thread may call; nothing blocks.
 ///
 /// Each exchange asks for a place before each of its hops, and is told on its own thread when it has one. A breaker that
 /// opens for a few seconds makes the host's exchanges wait; for longer it ends them with `.hostResting`. Afterwards one of
-/// them tries.
+/// them tries. `BudgetState` decides; this is the lock around it, and tells whom it concerns.
 package final class TransferBudget: Sendable {
-  package struct Limits: Sendable, Hashable {
-    /// Transfers in all, at least 1.
-    package var total: Int
-    /// Transfers per host, at least 1.
-    package var perHost: Int
-    /// Of each host's places, so many take small files only; two are always left to files of any size.
-    package var keptForSmall: Int
-
-    package init(total: Int, perHost: Int, keptForSmall: Int = 1) {
-      self.total = max(1, total)
-      self.perHost = max(1, perHost)
-      self.keptForSmall = keptForSmall
-    }
-  }
+  package typealias Limits = PlaceLimits
 
   /// How things stand.
   package struct Snapshot: Sendable, Equatable {
@@ -72,18 +55,9 @@ package final class TransferBudget: Sendable {
   /// A place, or a number in the queue for one; never given twice.
   typealias Place = UInt64
 
-  /// Whether there is a place.
-  enum Admission: Equatable {
-    case granted(Place)
-    /// The member hears of it.
-    case waits(Place)
-    case refused(DownloadFailure)
-  }
-
   /// What network threads set their handles by.
   struct Terms: Equatable {
     var limits: ConnectionLimits
-    var keptForSmall = 0
     var pace: SharedPace?
   }
 
@@ -98,35 +72,36 @@ package final class TransferBudget: Sendable {
     var bucket: RateBucket?
     var meter = RateMeter()
     var members: [ObjectIdentifier: any BudgetMember] = [:]
-    var priorities: [String: TransferPriority] = [:]
   }
 
   private let state: Locked<State>
   /// Hears that some host has asked to be left alone.
   private let listener = Locked<(@Sendable () -> Void)?>(nil)
   private let clock: any Clock
-  private let random: any RandomSource
+  /// False for that of a downloader of its own: nothing is limited here.
+  let isShared: Bool
 
   package init(
     _ limits: Limits, breaker: CircuitBreaker.Settings = CircuitBreaker.Settings(),
     clock: any Clock = SystemClock(), random: any RandomSource = SystemRandom()
   ) {
-    self.clock = clock
-    self.random = random
-    state = Locked(State(book: BudgetState(Self.queueLimits(limits), breaker: breaker)))
+    (self.clock, isShared) = (clock, true)
+    state = Locked(State(book: BudgetState(limits, breaker: breaker, random: random)))
   }
 
   /// Of a downloader that shares with nobody: its own limits hold.
-  static func unlimited(clock: any Clock) -> TransferBudget {
-    TransferBudget(Limits(total: .max, perHost: .max, keptForSmall: 0), clock: clock)
+  init(alone clock: any Clock) {
+    (self.clock, isShared) = (clock, false)
+    let limits = Limits(total: .max, perHost: .max, keptForSmall: 0)
+    state = Locked(State(book: BudgetState(limits, breaker: .init(), random: SystemRandom())))
   }
 
   // MARK: - Steering
 
   /// Nobody is stopped, and nobody let in beyond the new limits.
   package func setLimits(_ limits: Limits) {
-    let now = now
-    change(tellsAll: true) { $0.book.setLimits(Self.queueLimits(limits), now: now) }
+    change { $0.setLimits(limits) }
+    lookAll()
   }
 
   /// Says which mirrors there are, so that places are kept for those to come. Others may ask, too; theirs are kept at hosts
@@ -134,66 +109,46 @@ package final class TransferBudget: Sendable {
   ///
   /// - Parameter feeds: each mirror's feed: a URL, or whatever else a feed may be.
   package func setMirrors(_ feeds: [String: String]) {
-    let now = now
     let origins = feeds.mapValues { feed in
       (try? SourceURL(feed).origin).flatMap { $0.scheme.isRemote ? $0 : nil }
     }
-    change { $0.book.setMirrors(origins, now: now) }
+    change { $0.setMirrors(origins) }
   }
 
   /// Sets the rate of all mirrors together, beside each one's own.
   ///
   /// - Parameter bytesPerSecond: nil for no limit.
   package func setRate(_ bytesPerSecond: UInt64?) {
-    let now = now
-    change(tellsAll: true) { state in
+    let now = clock.monotonic()
+    state.withLock { state in
       guard state.rate != bytesPerSecond else { return }
       state.rate = bytesPerSecond
-      state.bucket = bytesPerSecond.map { RateBucket(rate: $0, now: now.monotonic) }
+      state.bucket = bytesPerSecond.map { RateBucket(rate: $0, now: now) }
     }
+    lookAll()
   }
 
   /// Somebody wants that mirror now: hosts that it leaves alone may be tried once, also those that asked for it. What they asked of
   /// other mirrors holds.
-  package func tryNow(mirror: String) {
-    let now = now
-    change { $0.book.tryNow(mirror, now: now) }
-  }
+  package func tryNow(mirror: String) { change { $0.tryNow(mirror) } }
 
   /// Holds for what asks for a place from now on; a mirror without one is normal.
   package func setPriority(_ priority: TransferPriority, mirror: String) {
-    state.withLock { $0.priorities[mirror] = priority == .normal ? nil : priority }
+    change { $0.setPriority(priority, mirror: mirror) }
   }
 
   /// Seconds for which the host of a mirror's feed has asked that mirror, by answers for its files, too, to leave it alone; nil where
   /// it has not.
-  package func askedRest(mirror: String) -> Int64? {
-    let now = now.monotonic
-    guard let until = state.withLock({ $0.book.askedUntil(mirror) }), until > now else { return nil }
-    return (until - now).wholeSeconds
-  }
-
-  /// Seconds for which a mirror leaves a host alone, from now on; nil where it may ask.
-  func rest(at route: Route, mirror: String) -> Int64? {
-    let now = now.monotonic
-    guard let until = state.withLock({ $0.book.restEnd(route, mirror: mirror) }), until > now else {
-      return nil
-    }
-    return (until - now).wholeSeconds
-  }
+  package func askedRest(mirror: String) -> Int64? { change { $0.askedRest(mirror) } }
 
   /// By mirror: what hosts have asked it for, in their order: the same as long as it holds.
-  package func wishes() -> [String: [Wish]] {
-    let now = now
-    return state.withLock { $0.book.wishes(now: now) }
-  }
+  package func wishes() -> [String: [Wish]] { change { $0.wishes() } }
 
   /// What hosts asked a mirror for before this process began; what is over, or no host, is left out.
   package func remember(_ wishes: [Wish], mirror: String) {
-    let now = now
     for wish in wishes {
       guard let origin = try? SourceURL(wish.host).origin else { continue }
-      change { $0.book.remember(origin, mirror: mirror, until: wish.until, now: now) }
+      change { $0.remember(origin, mirror: mirror, until: wish.until) }
     }
   }
 
@@ -203,21 +158,12 @@ package final class TransferBudget: Sendable {
   }
 
   package func snapshot() -> Snapshot {
-    let now = now
-    return state.withLock { state in
-      let limits = state.book.limits
-      return Snapshot(
-        running: state.book.runningCount, waiting: state.book.waitingCount,
-        bytesPerSecond: state.meter.bytesPerSecond(now: now.monotonic), rate: state.rate,
-        limits: Limits(
-          total: limits.total, perHost: limits.perHost, keptForSmall: limits.keptForSmall),
-        resting: state.book.rests(now: now.monotonic).map { rest in
-          Snapshot.Resting(
-            host: rest.origin.text,
-            until: rest.until.map { now.timestamp(of: $0) }, monotonicUntil: rest.until,
-            isAsked: rest.askedUntil != nil, askedUntil: rest.askedUntil.map { now.timestamp(of: $0) },
-            mirrors: rest.mirrors)
-        })
+    let now = clock.monotonic()
+    let (rate, bytes) = state.withLock { ($0.rate, $0.meter.bytesPerSecond(now: now)) }
+    return change { book in
+      Snapshot(
+        running: book.queue.runningCount, waiting: book.queue.waitingCount, bytesPerSecond: bytes, rate: rate,
+        limits: book.queue.limits, resting: book.resting)
     }
   }
 
@@ -234,83 +180,11 @@ package final class TransferBudget: Sendable {
 
   var terms: Terms {
     state.withLock { state in
-      let limits = state.book.limits
+      let limits = state.book.queue.limits
       return Terms(
         limits: ConnectionLimits(total: limits.total, perHost: limits.perHost),
-        keptForSmall: limits.keptForSmall, pace: state.rate.map { SharedPace(rate: $0, places: limits.total) }
-      )
+        pace: state.rate.map { SharedPace(rate: $0, places: limits.total) })
     }
-  }
-
-  /// Asks for a place.
-  ///
-  /// - Parameters:
-  ///   - priority: of this request; nil for its mirror's.
-  ///   - isStream: it shares a place with the mirror's other streams there.
-  func enter(
-    _ route: Route, mirror: String, priority: TransferPriority? = nil, isSmall: Bool, isStream: Bool = false,
-    member: any BudgetMember
-  ) -> Admission {
-    let now = now
-    let (place, notices) = state.withLock { state in
-      let priority = priority ?? state.priorities[mirror] ?? .normal
-      let place = state.book.enter(
-        route, mirror: mirror, priority: priority, isSmall: isSmall, isStream: isStream, member: member,
-        now: now)
-      return (place, state.book.takeNotices())
-    }
-    var admission = Admission.waits(place)
-    for (member, notice) in notices {
-      switch notice {
-      case .granted(place): admission = .granted(place)
-      case .refused(place, let failure): admission = .refused(failure)
-      default: member.hear(notice)
-      }
-    }
-    return admission
-  }
-
-  /// The hop is over, or nobody waits for it any more. A place that was refused is none.
-  ///
-  /// - Parameter cause: what failed, for a person; no secrets, escaped.
-  func leave(_ place: Place, _ outcome: CircuitBreaker.Outcome, cause: String? = nil) {
-    let now = now
-    let random = random.unit()
-    change { $0.book.leave(place, outcome, cause: cause, now: now, random: random) }
-    if case .asked = outcome { listener.withLock { $0 }?() }
-  }
-
-  /// A transfer that receives nothing gives its place to a mirror that waits and has none at its host, or, where all are taken,
-  /// none anywhere.
-  ///
-  /// - Parameter isForOthers: only to one that did not give way there itself.
-  /// - Returns: false when no such mirror waits, and the place stays.
-  func giveWay(_ place: Place, isForOthers: Bool = false) -> Bool {
-    let now = now
-    var isGiven = false
-    change { isGiven = $0.book.giveWay(place, isForOthers: isForOthers, now: now) }
-    return isGiven
-  }
-
-  /// A stream has brought more than a short file has: it counts as a place of its own.
-  func outgrow(_ place: Place) {
-    let now = now
-    change { $0.book.outgrow(place, now: now) }
-  }
-
-  /// The host that was asked has answered.
-  func answered(_ place: Place) {
-    let now = now
-    change { $0.book.answered(place, now: now) }
-  }
-
-  /// Lets in whom time lets in.
-  ///
-  /// - Returns: milliseconds until it may be of use again; nil when that does not hang on time.
-  func look() -> Int32? {
-    let now = now
-    change { $0.book.look(now: now) }
-    return state.withLock { $0.book.wait(now: now.monotonic) }?.milliseconds
   }
 
   // MARK: - Rate
@@ -336,23 +210,36 @@ package final class TransferBudget: Sendable {
     }
   }
 
-  // MARK: - Inside
+  // MARK: - State
 
-  private var now: Moment {
-    Moment(wall: Timestamp(nanoseconds: clock.now()), monotonic: clock.monotonic())
+  /// Reads or changes the state as it is now, then tells whom it concerns.
+  @discardableResult
+  func change<Result>(_ body: (inout BudgetState) -> Result) -> Result {
+    var news: [BudgetNotice] = []
+    return change(for: nil, &news, body)
   }
 
-  private static func queueLimits(_ limits: Limits) -> BudgetState.Queue.Limits {
-    BudgetState.Queue.Limits(total: limits.total, perHost: limits.perHost, keptForSmall: limits.keptForSmall)
-  }
-
-  /// Changes the state, then tells whom it concerns: never under the lock, for members have locks of their own.
-  private func change(tellsAll: Bool = false, _ body: (inout State) -> Void) {
-    let (notices, members) = state.withLock { state in
-      body(&state)
-      return (state.book.takeNotices(), tellsAll ? Array(state.members.values) : [])
+  /// Never tells under the lock, for members have locks of their own.
+  ///
+  /// - Parameters:
+  ///   - caller: is not told.
+  ///   - news: gets what it has to hear.
+  func change<Result>(
+    for caller: (any BudgetMember)?, _ news: inout [BudgetNotice], _ body: (inout BudgetState) -> Result
+  ) -> Result {
+    let now = Moment(wall: Timestamp(nanoseconds: clock.now()), monotonic: clock.monotonic())
+    let (result, (notices, isAsked)) = state.withLock { state in
+      state.book.now = now
+      return (body(&state.book), state.book.takeNews())
     }
-    for (member, notice) in notices { member.hear(notice) }
-    for member in members { member.look() }
+    if isAsked { listener.withLock { $0 }?() }
+    for (member, notice) in notices {
+      if member === caller { news.append(notice) } else { member.hear(notice) }
+    }
+    return result
+  }
+
+  private func lookAll() {
+    for member in state.withLock({ Array($0.members.values) }) { member.look() }
   }
 }

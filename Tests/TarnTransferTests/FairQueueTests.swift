@@ -1,7 +1,25 @@
+import TarnCore
 import TestSupport
 import Testing
 
-@testable import TarnCore
+@testable import TarnTransfer
+
+extension FairQueue.Request {
+  /// Without a client what is a stream is known.
+  init(
+    mirror: Mirror, host: Host, priority: TransferPriority = .normal, isSmall: Bool, isStream: Bool = false
+  ) {
+    self.init(
+      mirror: mirror, host: host, priority: priority, kind: isStream ? .short : isSmall ? .small : .large)
+  }
+
+  init(mirror: Mirror, host: Host, isStream: Bool) {
+    self.init(mirror: mirror, host: host, isSmall: false, isStream: isStream)
+  }
+
+  fileprivate var isSmall: Bool { kind == .small || kind == .short }
+  fileprivate var isStream: Bool { kind == .short }
+}
 
 /// A queue by reference: an expectation may not change a value.
 private final class Line {
@@ -18,7 +36,10 @@ private final class Line {
   func take() -> (id: Int, request: Queue.Request)? { queue.take() }
   @discardableResult func finish(_ id: Int) -> Bool { queue.finish(id) }
   func remove(_ id: Int) -> Bool { queue.remove(id) }
-  func setHeld(_ isHeld: Bool, host: String) { queue.setHeld(isHeld, host: host) }
+  /// For all mirrors of these tests.
+  func setHeld(_ isHeld: Bool, host: String) {
+    for mirror in 0..<10 { queue.setHeld(isHeld, mirror: mirror, host: host) }
+  }
   func setShared(_ isShared: Bool, host: String) { queue.setShared(isShared, host: host) }
   func setShared(_ isShared: Bool) { queue.setShared(isShared) }
   func setLimits(_ limits: Queue.Limits) { queue.setLimits(limits) }
@@ -289,7 +310,7 @@ private final class Line {
       let isFull = places(running.values) >= limits.total
       return !waiting.values.contains { other in
         other.host == request.host && !there.contains { $0.mirror == other.mirror }
-          || isFull && !running.values.contains { $0.mirror == other.mirror }
+          || isFull && !held.contains(other.host) && !running.values.contains { $0.mirror == other.mirror }
       }
     }
     func mayRun(_ request: Request) -> Bool {

@@ -1,0 +1,17 @@
+/// How often a mirror's requests come before those of others.
+package enum TransferPriority: Int, Sendable, Hashable, CaseIterable, Comparable {
+  /// `urgent` is for single requests that somebody waits for.
+  case low, normal, high, urgent
+
+  /// Turns to one of the lowest.
+  package var weight: UInt64 {
+    switch self {
+    case .low: 1
+    case .normal: 4
+    case .high: 16
+    case .urgent: 64
+    }
+  }
+
+  package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}

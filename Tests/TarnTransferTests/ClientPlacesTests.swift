@@ -1,0 +1,404 @@
+import TarnCore
+import TestSupport
+import Testing
+
+@testable import TarnTransfer
+
+/// What one client waits for by its own limits, where there are no others. By reference: an expectation may not change a value.
+final class ClientLine {
+  typealias Queue = FairQueue<Int, String, String>
+
+  struct Taken {
+    let id: Int
+    let host: String
+    let hold: Hold
+  }
+
+  private var queue = Queue(PlaceLimits(total: .max, perHost: .max, keptForSmall: 0))
+
+  init(total: Int = .max, perHost: Int, keptForSmall: Int = 0) {
+    queue.open(1, PlaceLimits(total: total, perHost: perHost, keptForSmall: keptForSmall))
+  }
+
+  var waitingCount: Int { queue.waitingCount }
+
+  func add(
+    _ id: Int, to host: String, order: UInt64? = nil, as kind: TransferKind = .large, isUrgent: Bool = false,
+    isLocal: Bool = false
+  ) {
+    let request = Queue.Request(
+      mirror: "m", host: host, client: 1, priority: isUrgent ? .urgent : .normal, kind: kind, isLocal: isLocal
+    )
+    queue.add(id, request, order: order)
+  }
+
+  func takeNext() -> Taken? {
+    guard let (id, request) = queue.take(), let hold = queue.hold(of: id) else { return nil }
+    return Taken(id: id, host: request.host, hold: hold)
+  }
+
+  func takeAll() -> [Taken] {
+    var taken: [Taken] = []
+    while let next = takeNext() { taken.append(next) }
+    return taken
+  }
+
+  @discardableResult func leave(_ id: Int) -> Bool { queue.finish(id) }
+  func giveBack(_ taken: some Sequence<Taken>) { for one in taken { leave(one.id) } }
+  func remove(_ id: Int) -> Bool { queue.remove(id) }
+  func note(_ id: Int, isStream: Bool, isNew: Bool) { queue.note(id, isStream: isStream, isNew: isNew) }
+  func meet(_ trouble: StreamLimit.Trouble, _ id: Int) { queue.meet(trouble, id) }
+
+  func outgrow(_ id: Int) -> Hold? { queue.outgrow(id) ? queue.hold(of: id) : nil }
+}
+
+@Suite struct ClientPlacesTests {
+  @Test func aFullHostIsPassedBy() throws {
+    let line = ClientLine(perHost: 1)
+    for (id, host) in ["a", "a", "b", "a"].enumerated() { line.add(id, to: host, order: UInt64(id)) }
+    #expect(line.takeNext()?.id == 0)
+    #expect(line.takeNext()?.id == 2)
+    #expect(line.takeNext() == nil)
+    line.leave(0)
+    // It was let in before, elsewhere.
+    line.add(9, to: "a", order: 0)
+    #expect(line.takeNext()?.id == 9)
+    line.leave(9)
+    #expect(line.takeNext()?.id == 1)
+    line.leave(1)
+    line.leave(2)
+    #expect(line.takeNext()?.id == 3)
+    line.leave(3)
+    #expect(line.takeNext() == nil)
+  }
+
+  @Test func manyHostsKeepTheOrderOfArrival() {
+    let line = ClientLine(perHost: 10)
+    for number in 0..<500 { line.add(number, to: "h\(number * 7 % 50)") }
+    #expect(line.takeAll().map(\.id) == Array(0..<500))
+  }
+
+  @Test func smallOnesPassLargeOnesInTheLine() {
+    let line = ClientLine(perHost: 3, keptForSmall: 1)
+    for number in 0..<4 { line.add(number, to: "a") }
+    for number in 4..<6 { line.add(number, to: "a", as: .small) }
+    #expect(line.takeAll().map(\.id) == [0, 1, 4])
+    line.leave(4)
+    #expect(line.takeNext()?.id == 5)
+    line.leave(0)
+    #expect(line.takeNext()?.id == 2)
+    line.leave(5)
+    #expect(line.takeNext() == nil)
+    line.leave(1)
+    #expect(line.takeNext()?.id == 3)
+  }
+
+  /// Before all others of its client, whatever turns it had before, wherever there is a place for it.
+  @Test func anUrgentOneIsNext() {
+    let line = ClientLine(total: 2, perHost: 1)
+    for id in 0..<8 { line.add(id, to: id % 2 == 0 ? "a" : "b") }
+    #expect(line.takeAll().map(\.id) == [0, 1])
+    for id in 10..<14 { line.add(id, to: "a", isUrgent: true) }
+    line.leave(1)
+    #expect(line.takeNext()?.id == 3)
+    line.leave(0)
+    for id in 10..<14 {
+      #expect(line.takeNext()?.id == id && line.takeNext() == nil)
+      line.leave(id)
+    }
+    #expect(line.takeNext()?.id == 2)
+  }
+
+  /// One that was led on came before those that have not begun, and after those that came before it.
+  @Test func anEarlierOneKeepsItsTurn() {
+    let line = ClientLine(perHost: 1)
+    for id in [2, 4, 6] { line.add(id, to: "a", order: UInt64(id)) }
+    line.add(5, to: "a", order: 5)
+    line.add(1, to: "a", order: 1)
+    #expect(line.remove(4))
+    for id in [1, 2, 5, 6] {
+      #expect(line.takeNext()?.id == id)
+      line.leave(id)
+    }
+  }
+
+  /// What waits for its client's own limits waits for nobody else.
+  @Test func onlyWhatItsOwnLimitsLetInCountsAsWaiting() {
+    var queue = ClientLine.Queue(PlaceLimits(total: 1, perHost: 1, keptForSmall: 0))
+    queue.open(1, PlaceLimits(total: 4, perHost: 3, keptForSmall: 0))
+    for id in 0..<20 {
+      queue.add(id, .init(mirror: "m", host: id < 10 ? "a" : "b", client: 1, kind: .large))
+    }
+    #expect(queue.waitingCount == 4)
+    _ = queue.take()
+    #expect(queue.waitingCount == 3 && queue.runningCount == 1)
+  }
+
+  /// They take none of the shared places, and nobody waits for them.
+  @Test func localOnesHaveTheirClientsLimits() {
+    var queue = ClientLine.Queue(PlaceLimits(total: 1, perHost: 1, keptForSmall: 0))
+    queue.open(1, PlaceLimits(total: 4, perHost: 2, keptForSmall: 0))
+    queue.add(0, .init(mirror: "m", host: "a", client: 1))
+    for id in 1..<4 { queue.add(id, .init(mirror: "m", host: "file", client: 1, isLocal: true)) }
+    var taken: Set<Int> = []
+    while let next = queue.take() { taken.insert(next.id) }
+    #expect(taken == [0, 1, 2] && queue.runningCount == 1 && queue.waitingCount == 0)
+    queue.finish(1)
+    let next = queue.take()?.id
+    #expect(next == 3)
+  }
+
+  /// A pass and a repair of one mirror have limits of their own.
+  @Test func clientsOfAMirrorHaveLimitsOfTheirOwn() {
+    var queue = ClientLine.Queue(PlaceLimits(total: 9, perHost: 9, keptForSmall: 0))
+    for client in [1, 2] as [UInt64] {
+      queue.open(client, PlaceLimits(total: 1, perHost: 1, keptForSmall: 0))
+      for id in 0..<3 { queue.add(Int(client) * 10 + id, .init(mirror: "m", host: "a", client: client)) }
+    }
+    var taken: Set<Int> = []
+    while let next = queue.take() { taken.insert(next.id) }
+    #expect(taken == [10, 20])
+  }
+
+  // MARK: Streams
+
+  /// A line for `a`, which has answered by a stream.
+  private func streaming(
+    total: Int = .max, perHost: Int = 6, _ kinds: [(TransferKind, Int)] = [(.short, 300)]
+  ) -> ClientLine {
+    let line = ClientLine(total: total, perHost: perHost)
+    line.add(-1, to: "a", as: .short)
+    let first = line.takeNext()
+    line.note(-1, isStream: true, isNew: true)
+    if let first { line.leave(first.id) }
+    var id = 0
+    for (kind, count) in kinds {
+      for _ in 0..<count {
+        line.add(id, to: "a", as: kind)
+        id += 1
+      }
+    }
+    return line
+  }
+
+  private func streams(_ taken: [ClientLine.Taken]) -> Int { taken.count { $0.hold == .stream } }
+
+  /// What the first answer tells is known although nobody was there for a while.
+  @Test(arguments: [TransferKind.short, .unknown]) func shortOnesAreStreamsOfOnePlace(_ kind: TransferKind) {
+    let line = streaming(perHost: 2, [(kind, 300), (.large, 2)])
+    let taken = line.takeAll()
+    #expect(streams(taken) == 64)
+    #expect(taken.count { $0.hold == .place(isLarge: true) } == 1)
+    // The last stream frees the place.
+    let all = taken.filter { $0.hold == .stream }
+    line.giveBack(all.dropLast())
+    #expect(streams(line.takeAll()) == 63)
+  }
+
+  /// Who wants one thing at a time gets that.
+  @Test(arguments: [(1, 6), (6, 1)]) func onePlaceIsForOne(total: Int, perHost: Int) {
+    let line = streaming(total: total, perHost: perHost)
+    #expect(line.takeAll().map(\.hold) == [.place(isLarge: false)])
+  }
+
+  @Test func withoutStreamsUnknownOnesCountAsLarge() {
+    let line = ClientLine(perHost: 3, keptForSmall: 1)
+    for id in 0..<3 { line.add(id, to: "a", as: .unknown) }
+    line.add(3, to: "a", as: .short)
+    #expect(line.takeAll().map(\.id) == [0, 1, 3])
+  }
+
+  @Test func mediumOnesHavePlacesOfTheirOwn() {
+    let line = streaming(perHost: 3, [(.small, 5), (.short, 5)])
+    let taken = line.takeAll()
+    #expect(taken.count == 3 && streams(taken) == 0)
+    line.giveBack(taken.prefix(1))
+    #expect(line.takeAll().map(\.id) == [3])
+  }
+
+  /// A large file that waits for a place gets the next one, whatever streams there are.
+  @Test func streamsKeepNobodyFromAPlace() {
+    let line = streaming(perHost: 2, [(.large, 3), (.short, 500)])
+    let taken = line.takeAll()
+    #expect(taken.map(\.id) == [0, 1])
+    line.giveBack(taken.prefix(1))
+    #expect(line.takeNext()?.id == 2)
+    line.giveBack(taken.suffix(1))
+    #expect(streams(line.takeAll()) == 64)
+    line.add(1000, to: "a")
+    line.leave(2)
+    #expect(line.takeNext()?.id == 1000)
+  }
+
+  /// The places in all hold for streams, too: those of a host count as one.
+  @Test func thePlacesInAllHold() {
+    let line = streaming(total: 2, [(.short, 100)])
+    line.add(500, to: "b")
+    line.add(501, to: "b")
+    let taken = line.takeAll()
+    #expect(streams(taken) == 64)
+    #expect(taken.compactMap { $0.host == "b" ? $0.id : nil } == [500])
+    line.giveBack(taken.filter { $0.host == "a" })
+    #expect(streams(line.takeAll()) == 36)
+  }
+
+  /// What turns out to be long counts as a place, beyond those that there are; until these are free again nobody else has one.
+  @Test func aLongStreamCountsAsAPlace() {
+    let line = streaming(perHost: 2, [(.unknown, 70), (.large, 1)])
+    let taken = line.takeAll()
+    #expect(taken.count == 65)
+    let long = taken.filter { $0.hold == .stream }.prefix(2).map(\.id)
+    for id in long { #expect(line.outgrow(id) == .place(isLarge: true)) }
+    // Streams that there are may be joined.
+    #expect(streams(line.takeAll()) == 2)
+    line.add(1000, to: "a")
+    for id in long {
+      line.leave(id)
+      #expect(line.takeNext() == nil)
+    }
+    line.leave(70)
+    #expect(line.takeNext()?.id == 1000)
+  }
+
+  @Test func whatAnswersWithoutStreamsHasConnections() throws {
+    let line = streaming(perHost: 2)
+    let first = try #require(line.takeNext())
+    line.note(first.id, isStream: false, isNew: true)
+    line.leave(first.id)
+    #expect(line.takeAll().map(\.hold) == [.place(isLarge: false), .place(isLarge: false)])
+  }
+
+  /// Until nobody is there.
+  @Test(arguments: [true, false]) func anOverloadedHostHasConnections(hadStreams: Bool) throws {
+    let line = hadStreams ? streaming(perHost: 2) : ClientLine(perHost: 2)
+    if !hadStreams { for id in 0..<300 { line.add(id, to: "a", as: .short) } }
+    let first = line.takeAll()
+    line.meet(.overload, try #require(first.first).id)
+    line.note(try #require(first.last).id, isStream: true, isNew: false)
+    line.giveBack(first)
+    var held = line.takeAll()
+    #expect(held.count == 2)
+    while !held.isEmpty {
+      line.giveBack(held)
+      held = line.takeAll()
+    }
+    for id in 1000..<1300 { line.add(id, to: "a", as: .short) }
+    let again = line.takeAll()
+    line.note(try #require(again.first).id, isStream: true, isNew: false)
+    line.giveBack(again)
+    #expect(streams(line.takeAll()) == 64)
+  }
+
+  /// One fault of a server's own leaves half as many, and so few that places would do as well are none.
+  @Test func faultsLeaveFewerStreams() throws {
+    let line = streaming(perHost: 6)
+    var held = line.takeAll()
+    for most in [32, 16, 8] {
+      // All that was under way tells of the same.
+      for one in held { line.meet(.fault, one.id) }
+      line.giveBack(held)
+      held = line.takeAll()
+      #expect(held.count == most && streams(held) == most)
+    }
+    line.meet(.fault, try #require(held.first).id)
+    line.giveBack(held)
+    #expect(line.takeAll().map(\.hold) == Array(repeating: .place(isLarge: false), count: 6))
+  }
+
+  /// Whatever happens: limits hold, nobody who may go waits, and what has left frees what it held.
+  @Test(arguments: 0..<200 as Range<UInt64>) func holdsInRandomOrders(seed: UInt64) {
+    var random = Seeded(seed)
+    let (total, perHost, kept) = (3 + random.below(6), 1 + random.below(5), random.below(3))
+    let line = ClientLine(total: total, perHost: perHost, keptForSmall: kept)
+    var held: [ClientLine.Taken] = []
+    var (count, outgrown, taken) = (0, 0, 0)
+    for _ in 0..<500 {
+      let host = random.pick(["a", "b"])
+      let one = held.isEmpty ? nil : random.below(held.count)
+      switch random.below(8) {
+      case 0, 1, 2:
+        let kind = TransferKind.allCases[random.below(4)]
+        line.add(count, to: host, as: kind, isUrgent: random.chance(10))
+        count += 1
+      case 3:
+        if let one { line.note(held[one].id, isStream: random.below(8) != 0, isNew: random.below(8) == 0) }
+      case 4:
+        if let one, random.below(8) == 0 { line.meet(random.chance(50) ? .fault : .overload, held[one].id) }
+      case 5:
+        guard let index = held.firstIndex(where: { $0.hold == .stream }) else { break }
+        let one = held.remove(at: index)
+        guard let hold = line.outgrow(one.id) else { break }
+        held.append(ClientLine.Taken(id: one.id, host: one.host, hold: hold))
+        outgrown += 1
+      default: if let one { line.leave(held.remove(at: one).id) }
+      }
+      while let next = line.takeNext() {
+        held.append(next)
+        taken += 1
+        let places = ["a", "b"].map { host in
+          let here = held.filter { $0.host == host }
+          #expect(streams(here) <= StreamLimit.last)
+          return here.count { $0.hold != .stream } + (streams(here) > 0 ? 1 : 0)
+        }
+        guard outgrown == 0 else { continue }
+        #expect(places.allSatisfy { $0 <= perHost } && places.reduce(0, +) <= total)
+      }
+    }
+    while !held.isEmpty {
+      line.giveBack(held)
+      held = line.takeAll()
+      taken += held.count
+    }
+    #expect(taken == count)
+  }
+}
+
+@Suite struct StreamLimitTests {
+  /// With each answer while all streams are taken.
+  @Test func growsUntilAnotherConnectionTells() {
+    var limit = StreamLimit()
+    limit.answered(isNew: false, running: 63)
+    #expect(limit.most == 64)
+    for _ in 0..<40 { limit.answered(isNew: false, running: limit.most) }
+    #expect(limit.most == 104)
+    for _ in 0..<100 { limit.answered(isNew: false, running: 50) }
+    limit.answered(isNew: true, running: 104)
+    limit.answered(isNew: false, running: 104)
+    #expect(limit.most == 104)
+    var other = StreamLimit()
+    for _ in 0..<1000 { other.answered(isNew: false, running: other.most) }
+    #expect(other.most == StreamLimit.last)
+  }
+
+  /// What is under way by a connection that ends has to be asked for again.
+  @Test func connectionsHaveToLast() {
+    var limit = StreamLimit()
+    for _ in 0..<62 { limit.answered(isNew: false, running: 64) }
+    let before = limit.most
+    limit.answered(isNew: true, running: before)
+    #expect(limit.most == before / 2)
+    for _ in 0..<before { limit.ended() }
+    for _ in 0..<200 { limit.answered(isNew: false, running: 10) }
+    limit.answered(isNew: true, running: 10)
+    #expect(limit.most == before / 2)
+    // Who rested may have lost it meanwhile.
+    limit.rested()
+    limit.answered(isNew: true, running: 1)
+    #expect(limit.most == before / 2)
+  }
+
+  @Test func aWaveCountsOnce() {
+    var limit = StreamLimit()
+    for _ in 0..<3 { limit.meet(.fault, running: 64) }
+    #expect(limit.most == 32)
+    for _ in 0..<63 { limit.ended() }
+    limit.meet(.fault, running: 30)
+    #expect(limit.most == 32)
+    limit.ended()
+    limit.meet(.fault, running: 30)
+    #expect(limit.most == 16)
+    for _ in 0..<30 { limit.ended() }
+    limit.meet(.overload, running: 10)
+    #expect(limit.most == 0)
+  }
+}
