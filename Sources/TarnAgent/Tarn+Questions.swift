@@ -47,7 +47,8 @@ extension Tarn {
     let home = try home(folder: folder, state: state)
     func verification(_ ledger: any LedgerPort, _ folder: LocalFolder) -> Verification {
       Verification(
-        ledger: ledger, clock: SystemClock(), folder: folder, observer: observer, progress: progress, stop: stop)
+        ledger: ledger, clock: SystemClock(), folder: folder, observer: observer, progress: progress,
+        stop: stop)
     }
     // Without the lock: where nobody can write, or what is looked at matters only to this report.
     func runBesideOthers() throws(PassFailure) -> VerifyReport {
