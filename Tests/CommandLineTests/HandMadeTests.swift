@@ -7,7 +7,8 @@ import Testing
   private let place: URL
 
   init() throws {
-    place = FileManager.default.temporaryDirectory.appendingPathComponent("tarn-\(UUID().uuidString)")
+    place = FileManager.default.temporaryDirectory.appendingPathComponent(
+      "tarn-\(UUID().uuidString.lowercased())")
     for name in ["feed", "home", "state"] {
       try FileManager.default.createDirectory(
         at: place.appendingPathComponent(name), withIntermediateDirectories: true)

@@ -6,7 +6,8 @@ final class TemporaryDirectory {
 
   init() throws {
     url = FileManager.default.temporaryDirectory.resolvingSymlinksInPath()
-      .appendingPathComponent("tarn-e2e-\(UUID().uuidString)")
+      // Lower case: messages are searched for words in capitals.
+      .appendingPathComponent("tarn-e2e-\(UUID().uuidString.lowercased())")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
   }
 
