@@ -219,8 +219,10 @@ package struct Pass {
     // one nothing is known to be wanted.
     let catalog = try openCatalog()
     ports.engine.follow { try catalog?.entry($0) }
-    let dead = plan.partials.over(saysAll: saysAll)
-    try ports.engine.claiming(Array(dead)) { try recovery.drop(partials: dead) }
+    // What a repair goes on with is for a later pass.
+    try ports.engine.claimingFree(Array(plan.partials.over(saysAll: saysAll))) {
+      try recovery.drop(partials: Set($0))
+    }
     var report = report(feed, started: started)
     if case .held(let plan) = verdict {
       try hold?.keep(plan)

@@ -65,6 +65,7 @@ extension Pass {
       guard try folder.isIntact() else { throw Self.replaced(folder: request.folderName) }
       let started = ports.now
       _ = try recover(folder)
+      ports.engine.beginRepair()
       var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
       let before = ports.engine.history
       guard let catalog = try openCatalog() else {
@@ -83,17 +84,23 @@ extension Pass {
       report.counts = plan.counts
       report.bytes = plan.bytes
       let lookTime = planner.findings.lookTime
-      var isSuperseded = false
+      var (isSuperseded, number) = (false, Int?.none)
       if try ports.stage.actionCount() > 0 {
         looked(lookTime)
         let pending = RepairPending(files: plan.counts.planned, bytes: plan.bytesWithRecorded)
+        number = ports.engine.beginBringing(pending)
         if ports.engine.pass == nil {
-          try ports.ledger.applyVolatile([.fact(.repairPending, pending.text)])
+          try ports.ledger.applyVolatile([.fact(.repairPending, ports.engine.repairPending?.text)])
         }
         let carrying = Carrying(
           folder: folder, writer: planner.writer,
           verdict: .forbidden("only a pass that has read the feed deletes"), isRepair: true, since: before)
-        isSuperseded = try carryOut(carrying, into: &report)
+        do {
+          isSuperseded = try carryOut(carrying, into: &report)
+        } catch {
+          if let number { ports.engine.endBringing(number, left: nil) }
+          throw error
+        }
       }
       report.wasStopped = stop.isSet
       report.ended = ports.now
@@ -109,6 +116,7 @@ extension Pass {
       let mayCount =
         ports.engine.history.manifests == before.manifests
         && ports.engine.history.records == before.records
+      if let number { ports.engine.endBringing(number, left: left(report)) }
       let hasRecorded = try settle(
         regions, report, findings, events.map { .event($0) } + resized, isUnsettled: isUnsettled,
         isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
@@ -117,8 +125,8 @@ extension Pass {
         try regions == [.everything]
         ? !isAsCounted && ports.engine.pass == nil : isUnsettled || !isAllInPlace()
       return RepairReport(
-        report: report, needsPass: needsPass, wantsCount: wantsCount, isSuperseded: isSuperseded,
-        lookTime: lookTime)
+        report: report, needsPass: needsPass && !isSuperseded, wantsCount: wantsCount,
+        isSuperseded: isSuperseded, lookTime: lookTime)
     }
   }
 
@@ -136,11 +144,7 @@ extension Pass {
     // What is in place, and what goes on, the pass at work tells.
     let isAlone = ports.engine.pass == nil
     if isAlone, try ports.ledger.fact(.repairPending) != nil {
-      let done = report.counts.inPlace - report.counts.current
-      let left = RepairPending(
-        files: report.counts.planned - done - report.counts.failed,
-        bytes: progress.snapshot().bytesMissing)
-      changes.append(.fact(.repairPending, report.wasStopped && left.files > 0 ? left.text : nil))
+      changes.append(.fact(.repairPending, ports.engine.repairPending?.text))
     }
     if regions == [.everything], isWhole, isAlone, mayCount { changes += try counts(report, findings) }
     if isAlone, try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
@@ -152,6 +156,14 @@ extension Pass {
     ports.engine.countRepairRecord()
     try note(changes)
     return true
+  }
+
+  /// What one that was cut short did not bring.
+  private func left(_ report: PassReport) -> RepairPending? {
+    let done = report.counts.inPlace - report.counts.current
+    let files = report.counts.planned - done - report.counts.failed
+    guard report.wasStopped, files > 0 else { return nil }
+    return RepairPending(files: files, bytes: progress.snapshot().bytesMissing)
   }
 
   /// When all was counted last. If not, what came right since shows in no part that is as recorded.

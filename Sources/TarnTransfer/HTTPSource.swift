@@ -104,8 +104,8 @@ final class HTTPSource: SourceProtocol {
   // MARK: All of them
 
   func step(_ ended: (Exchange, SourceEnd) -> Void) -> Bool {
-    if multi.perform() != CURLM_OK { failAll(ended) }
-    var isOver = false
+    var isOver = multi.perform() != CURLM_OK
+    if isOver { failAll(ended) }
     while let (hop, code) = nextDone() {
       isOver = true
       let result = hop.result(code)

@@ -171,11 +171,16 @@ import Testing
   /// It came together with what failed.
   @Test func whatIsSubmittedBehindAFailureEnds() throws {
     let world = try world()
-    world.server.clearRequests()
-    let slow = hold("a", of: world)
+    let (isPublished, mayFail) = (Gate(), Gate())
+    world.ledger.beforeApply { changes in
+      guard changes.contains(where: { if case .row = $0 { true } else { false } }) else { return }
+      isPublished.open()
+      mayFail.wait()
+    }
     world.folder.delete("a".path)
     let repair = try world.beginRepair([itself("a")])
-    awaitRequest(of: "a", world)
+    isPublished.wait()
+    // Its thread is busy while the failure and what is submitted come.
     let (isBusy, mayGoOn) = (Gate(), Gate())
     world.engine.follow { _ in
       isBusy.open()
@@ -183,20 +188,18 @@ import Testing
       return nil
     }
     isBusy.wait()
-    world.engine.follow { _ in throw LedgerFailure(.inputOutput, "the disk is gone") }
-    let ports = world.ports(try world.server.downloader())
-    let pass = Pass(
-      ports: ports, request: PassRequest(feed: world.location, folderName: "/folder", policy: world.policy),
-      observer: world.log, progress: PassProgress(clock: ports.clock), stop: StopFlag())
-    let plan = Plan(policy: world.policy, deletions: .none, started: ports.now)
-    let carrying = Pass.Carrying(
-      folder: world.folder, writer: PlanWriter(plan, pass, world.folder), verdict: .allowed,
-      since: TransferEngine.History())
-    let transfers = world.engine.submit(try Submission(pass, carrying, TransferAccount(pass)))
+    for number in 1...50 {
+      world.ledger.failApply(number, with: LedgerFailure(.inputOutput, "the disk is gone"))
+    }
+    mayFail.open()
+    // It waits for its file, whichever of the two is handled first.
+    _ = hold("b", of: world)
+    world.folder.delete("b".path)
+    let second = try world.beginRepair([itself("b")])
+    world.await { world.log.events.count { if case .phase(.transferring) = $0 { true } else { false } } > 1 }
     mayGoOn.open()
-    #expect(throws: PassFailure.self) { try transfers.wait() }
+    #expect(throws: PassFailure.self) { try second.wait() }
     _ = try? repair.wait()
-    slow.open()
   }
 
   /// A pass that looks at the number of records between the two would keep its own.
@@ -358,6 +361,85 @@ import Testing
     }
     _ = try repair.wait()
     #expect(world.isConverged && world.server.urls == [World.host + "b"], "\(world.server.urls)")
+  }
+
+  /// The pass is about to record it: whoever looks there meanwhile finds a file without a row.
+  @Test func whatAPassIsBringingIsNoFailureOfARepair() throws {
+    let world = try world()
+    world.want("new", "text of new")
+    let (isThere, mayGoOn) = (Gate(), Gate())
+    world.folder.beforeInstall { path in
+      guard path == "new".path else { return }
+      isThere.open()
+      mayGoOn.wait()
+    }
+    let pass = try world.begin()
+    isThere.wait()
+    // As it will be.
+    world.folder.write("new".path, "text of new".bytes)
+    let repair = try world.repairBeside([itself("new")])
+    #expect(repair.isSuperseded && !repair.needsPass && world.log.problems.isEmpty)
+    world.folder.beforeInstall(nil)
+    mayGoOn.open()
+    _ = try pass.wait()
+    #expect(try world.run().isInSync && world.isConverged)
+  }
+
+  /// Its transfer may take hours.
+  @Test func aPartialFileThatARepairGoesOnWithIsLeftToIt() throws {
+    let world = try world()
+    let both = try both(world)
+    both.big.open()
+    _ = try both.pass.wait()
+    // Somebody puts the file back: what came of it is of no use, and is still being written.
+    world.folder.write("a".path, "text of a".bytes)
+    #expect(try world.beginBeside().wait().isInSync)
+    both.slow.open()
+    _ = try both.repair.wait()
+    #expect(try world.run().isInSync && world.isConverged && world.partialNames.isEmpty)
+  }
+
+  /// Many at a host that hangs leave places for what others bring.
+  @Test func oneRepairDoesNotTakeAllPlaces() throws {
+    let names = (0..<300).map { "n\($0)" }
+    let world = try world(names + ["s"])
+    world.server.clearRequests()
+    let gate = AnswerGate()
+    for name in names {
+      _ = hold(name, of: world, by: gate)
+      world.folder.delete(name.path)
+    }
+    let many = try world.beginRepair(names.map(itself))
+    world.await { world.server.urls.count == 128 }
+    world.folder.delete("s".path)
+    #expect(try world.repairBeside([itself("s")]).report.counts.restored == 1)
+    gate.open()
+    _ = try many.wait()
+    #expect(world.isConverged)
+  }
+
+  /// Two were cut short: what both left is told.
+  @Test func whatIsLeftIsThatOfAllRepairs() throws {
+    let world = try world()
+    world.server.clearRequests()
+    let gate = AnswerGate()
+    let repairs = try ["a", "b"].map { name in
+      _ = hold(name, of: world, by: gate)
+      world.folder.delete(name.path)
+      let repair = try world.beginRepair([itself(name)])
+      awaitRequest(of: name, world)
+      return repair
+    }
+    #expect(world.ledger.contents.facts[.repairPending]?.hasPrefix("2 ") == true)
+    for repair in repairs {
+      repair.stop.set()
+      _ = try repair.wait()
+    }
+    #expect(world.ledger.contents.facts[.repairPending]?.hasPrefix("2 ") == true)
+    gate.open()
+    // The next one looks for itself.
+    _ = try world.repairBeside([itself("a"), itself("b")])
+    #expect(world.ledger.contents.facts[.repairPending] == nil && world.isConverged)
   }
 
   // MARK: Another manifest

@@ -346,16 +346,19 @@ def beside(arguments, scratch):
             house.agent.start()
             house.agent.run("sync", "-q", "files")
             house.wait_for_watch(["files"])
-            house.rest()
+            # Five seconds after the last pass the agent gives back what passes needed.
+            time.sleep(10)
             text = b"slow " * 2000
             with open(os.path.join(source, "a.slow"), "wb") as stream:
                 stream.write(text)
             with open(os.path.join(source, "SHA256SUMS"), "a", encoding="ascii") as stream:
                 stream.write(f"{hashlib.sha256(text).hexdigest()}  a.slow\n")
+            before = resident(house.agent.process.pid)
             with open(f"/proc/{house.agent.process.pid}/clear_refs", "w", encoding="ascii") as stream:
                 stream.write("5")  # From now on.
             waiting = house.agent.begin("sync", "-q", "files")
             seconds_until(lambda: is_coming(house), "a.slow comes")
+            alone = most_resident(house.agent.process.pid)
             names = [f"d{number // 1000}/f{number}" for number in random.Random(arguments.seed).sample(range(size), min(size, 500))]
             begin = house.server.marker()
             for name in names:
@@ -364,8 +367,10 @@ def beside(arguments, scratch):
             asked = [path for path, _ in house.server.bodies_between(begin, house.server.marker()) if "/f" in path.removeprefix("/files")]
             show(f"beside: {size} files: {len(names)} deleted are back after", f"{took:.2f}", "s", "<= 2")
             show(f"beside: {size} files: requests for them", len(asked), "", f"= {len(names)}")
+            show(f"beside: {size} files: memory before them", f"{before:.1f}", "MiB")
+            show(f"beside: {size} files: the most memory until they are deleted", f"{alone:.1f}", "MiB")
             show(f"beside: {size} files: the most memory of pass and repair", f"{most_resident(house.agent.process.pid):.1f}", "MiB",
-                 "<= 64" if size <= 1_000_000 else "<= 128")
+                 "<= 64")
             house.agent.run("cancel", "files")
             waiting.wait()
             house.agent.end()

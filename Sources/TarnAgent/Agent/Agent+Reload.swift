@@ -110,11 +110,16 @@ extension Agent {
     let (limit, rates) = shared.withLock { shared in
       (
         rateLimit(shared),
-        shared.mirrors.values.flatMap { mirror in mirror.works.map { ($0.rateControl, mirror.rates) } }
+        shared.mirrors.values.flatMap { mirror in
+          mirror.works.map { (control: $0.rateControl, table: mirror.rates, count: mirror.works.count) }
+        }
       )
     }
     budget.setRate(limit)
-    for (control, table) in rates { control.set(table.limit(at: now, in: rules)) }
+    // A pass and the repairs beside it have the mirror's rate together.
+    for (control, table, count) in rates {
+      control.set(table.limit(at: now, in: rules).map { max(1, $0 / UInt64(count)) })
+    }
   }
 
   /// When the rate of the settings, or of a mirror, changes next.

@@ -268,9 +268,10 @@ package final class Agent: Sendable {
     }
   }
 
-  /// With a rate of its own, for as long as it is at work.
+  /// With its share of the mirror's rate, for as long as it is at work; see `setRates`.
   func work(_ run: UInt64, of mirror: AgentMirror?) -> AgentWork {
-    let rate = mirror?.rates.limit(at: moment.wall, in: schedules.local)
+    let count = UInt64((mirror?.works.count ?? 0) + 1)
+    let rate = mirror?.rates.limit(at: moment.wall, in: schedules.local).map { max(1, $0 / count) }
     return AgentWork(
       run: run, progress: PassProgress(clock: parts.clock), stop: StopFlag(), rateControl: RateControl(rate),
       told: parts.clock.monotonic())

@@ -55,6 +55,7 @@ final class EngineThread {
 
   private func open(_ transfers: Transfers) {
     let submission = transfers.submission
+    if let failure = inbox.withLock({ $0.failure }) { return transfers.end(.failure(failure)) }
     // Another one was announced that it knows nothing of.
     if let known = submission.manifestNumber, known != inbox.withLock({ $0.history.manifests }) {
       submission.isSuperseded = true
@@ -130,10 +131,13 @@ final class EngineThread {
     inbox.change { inbox in
       inbox.lastJob = lastJob
       // What is left of exchanges that nobody waits for means nothing any more.
-      inbox.messages.removeAll { message in
+      let messages = inbox.messages
+      inbox.messages = []
+      for message in messages {
         switch message {
-        case .submit, .claim, .steer: false
-        case .yield, .follow, .job, .hurry, .wake: true
+        case .submit, .claim, .steer: inbox.messages.append(message)
+        case .follow: inbox.beginCarryingOut()
+        case .yield, .job, .hurry, .wake: break
         }
       }
       inbox.isRunning = !inbox.messages.isEmpty
@@ -148,6 +152,8 @@ final class EngineThread {
       if let now = clock?.monotonic() { try perform(state.tick(now)) }
       hasMore = false
       for transfers in submissions where try advance(transfers) { hasMore = true }
+      // The next one comes first the next time.
+      if submissions.count > 1 { submissions.append(submissions.removeFirst()) }
       let publishing = state.load(isUrgent: false).publishing + state.load(isUrgent: true).publishing
       workshop?.publisher.setFlushing(!hasMore && state.active == publishing)
       tick()
@@ -164,7 +170,7 @@ final class EngineThread {
   /// Each may hold a file and a connection, and some descriptors are the process's own.
   private let most = min(PublishThread.largestGroup * 3, max(4, (OpenFiles.limit - 40) / 2))
   /// Those of urgent clients beside them.
-  private var mostUrgent: Int { min(128, most / 4) }
+  private var mostUrgent: Int { min(256, most / 4) }
   /// Of these, how many may be on their way: what they bring waits in memory for its lane.
   private static let mostOnTheWay = PublishThread.largestGroup * 3 / 2
   /// Actions that one submission begins before others have their turn.
@@ -173,8 +179,17 @@ final class EngineThread {
   /// Another job may be at work beside those that are.
   private func hasPlace(_ submission: Submission) -> Bool {
     let load = state.load(isUrgent: submission.isUrgent)
-    let most = submission.isUrgent ? mostUrgent : most
-    return load.active < most && load.active - load.publishing < Self.mostOnTheWay
+    guard load.active - load.publishing < Self.mostOnTheWay else { return false }
+    guard submission.isUrgent else { return load.active < most }
+    // Half of what others leave, so that there is always something left for the next one.
+    let own = state.clients[submission.client]?.active ?? 0
+    return own < max(1, (mostUrgent - (load.active - own)) / 2)
+  }
+
+  /// Some of it waits for space, or, in the last phase, for its contents, and has not ended so far.
+  private func isWaiting(_ submission: Submission) -> Bool {
+    guard let client = state.clients[submission.client] else { return false }
+    return client.crampedCount > 0 || submission.plan.isLastPhase && client.exhaustedCount > 0
   }
 
   /// Begins what may begin, phase by phase; at the end of the last one it is over.
@@ -193,9 +208,7 @@ final class EngineThread {
       }
       // What it comes back to is begun before anything is waited for.
       if isThrough, try settle(submission) { continue }
-      guard submission.stop.isSet || isThrough && state.clients[client]?.crampedCount == 0 else {
-        return false
-      }
+      guard submission.stop.isSet || isThrough && !isWaiting(submission) else { return false }
       try submission.flushAdoptions()
       if submission.stop.isSet || !submission.plan.beginNextPhase() {
         finish(transfers, .success(()))
@@ -241,9 +254,14 @@ final class EngineThread {
   ) throws {
     switch action.kind {
     case .adopt, .delete:
-      if try state.isTaken(action.path) || !submission.isAsSeen(action) {
-        return submission.stale.append(action)
+      if state.isTaken(action.path) {
+        // Who is at work there says what becomes of it: a repair looks again.
+        if submission.isUrgent { return submission.isSuperseded = true }
+        guard try action.kind == .adopt && abandonRepair(at: action.path) else {
+          return submission.stale.append(action)
+        }
       }
+      if try !submission.isAsSeen(action) { return submission.stale.append(action) }
       if action.kind == .delete { return try submission.removeInTheWay(action) }
       if let row = action.row { try submission.adopt(row) }
     case .inspect: submission.stale.append(action)
@@ -257,6 +275,18 @@ final class EngineThread {
       if submission.isPaused(action.path) { return submission.hold(action, ordinal: ordinal) }
       try begin(makeJob(action, entry, ordinal: ordinal, of: submission), mustBegin: isAgain)
     }
+  }
+
+  /// What stands at a path is what the feed wants: a repair that brings it need not.
+  ///
+  /// - Returns: false where no repair does, or where its file gets its name already.
+  private func abandonRepair(at path: RelativePath) throws -> Bool {
+    guard let id = state.job(at: path), let job = jobs[id], job.submission.isUrgent,
+      state.jobs[id]?.state != .publishing
+    else { return false }
+    job.submission.isSuperseded = true
+    try perform(state.abandon(id))
+    return true
   }
 
   /// - Parameter mustBegin: is not left for later.
@@ -439,6 +469,7 @@ final class EngineThread {
 
   /// Takes its paths, one after the other.
   private func take(_ claim: PathClaim) throws {
+    if !claim.waits { claim.paths.removeAll(where: state.isTaken) }
     while claim.jobs.count < claim.paths.count {
       lastJob += 1
       let path = claim.paths[claim.jobs.count]
@@ -456,7 +487,7 @@ final class EngineThread {
       (transfers.submission.manifest, transfers.submission.manifestNumber) = (entry, number)
     }
     for job in jobs.values.sorted(by: { $0.id < $1.id })
-    where try job.submission.isUrgent && entry(job.entry.path) != job.entry {
+    where job.submission.isUrgent && (try? entry(job.entry.path)) != job.entry {
       job.submission.isSuperseded = true
       try perform(state.abandon(job.id))
     }

@@ -84,7 +84,8 @@ final class Submission {
   /// What stands at a path is what the plan saw there, and the manifest still wants what the plan brings. What nobody else can have brought
   /// is not looked at.
   func isAsSeen(_ action: Action) throws -> Bool {
-    if let manifest, try manifest(action.path) != action.entry {
+    // What cannot be told is looked at again.
+    if let manifest, (try? manifest(action.path)) != action.entry {
       isSuperseded = true
       return false
     }

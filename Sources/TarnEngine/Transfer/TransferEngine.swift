@@ -18,6 +18,9 @@ package final class TransferEngine: Sendable {
     var isPrepared = false
     /// Why the folder or the ledger cannot be had: what is in the middle of it is put right when the mirror is opened again.
     var failure: PassFailure?
+    /// What repairs that have begun to bring are to bring still, also of those that were cut short since somebody was at work last.
+    var bringing: [Int: (left: RepairPending, isOver: Bool)] = [:]
+    var lastBringing = 0
 
     mutating func beginCarryingOut() { if pass != nil { pass = .carryingOut } }
   }
@@ -54,12 +57,23 @@ package final class TransferEngine: Sendable {
 
   /// Does something of a client's own to paths, while no transfer and no other claim is at work on any of them.
   package func claiming<Result>(_ paths: [RelativePath], _ body: () throws -> Result) rethrows -> Result {
-    guard !paths.isEmpty else { return try body() }
-    let claim = PathClaim(paths)
+    try claiming(paths, waits: true) { _ in try body() }
+  }
+
+  /// The same of those alone at which nobody is at work now.
+  func claimingFree(_ paths: [RelativePath], _ body: ([RelativePath]) throws -> Void) rethrows {
+    try claiming(paths, waits: false, body)
+  }
+
+  private func claiming<Result>(
+    _ paths: [RelativePath], waits: Bool, _ body: ([RelativePath]) throws -> Result
+  ) rethrows -> Result {
+    guard !paths.isEmpty else { return try body([]) }
+    let claim = PathClaim(paths, waits: waits)
     post(.claim(claim))
     claim.granted.wait()
     defer { post(.yield(claim)) }
-    return try body()
+    return try body(claim.paths)
   }
 
   /// Another manifest holds from now on: what urgent clients bring by an earlier one, and it wants otherwise, is brought no more.
@@ -76,6 +90,37 @@ package final class TransferEngine: Sendable {
   var history: History { inbox.withLock { $0.history } }
 
   func countRepairRecord() { inbox.withLock { $0.history.records += 1 } }
+
+  // MARK: What repairs are to bring
+
+  /// A repair begins. What earlier ones left it looks for itself, unless others are at work.
+  func beginRepair() {
+    inbox.withLock { inbox in
+      if inbox.bringing.values.allSatisfy(\.isOver) { inbox.bringing = [:] }
+    }
+  }
+
+  /// - Returns: under which number it is to be ended.
+  func beginBringing(_ pending: RepairPending) -> Int {
+    inbox.withLock { inbox in
+      inbox.lastBringing += 1
+      inbox.bringing[inbox.lastBringing] = (pending, false)
+      return inbox.lastBringing
+    }
+  }
+
+  /// - Parameter left: of one that was cut short.
+  func endBringing(_ number: Int, left: RepairPending?) {
+    inbox.withLock { $0.bringing[number] = left.map { ($0, true) } }
+  }
+
+  /// Of all repairs; nil for nothing.
+  var repairPending: RepairPending? {
+    let all = inbox.withLock { $0.bringing.values.map(\.left) }
+    guard !all.isEmpty else { return nil }
+    return RepairPending(
+      files: all.reduce(0) { $0 + $1.files }, bytes: all.reduce(0) { $0.addingSaturated($1.bytes) })
+  }
 
   /// How far the pass at work is.
   enum PassStage {
@@ -160,11 +205,13 @@ final class Transfers {
 
 /// Paths that a client wants for itself.
 final class PathClaim {
-  /// In their order, so that no two claims wait for each other.
-  let paths: [RelativePath]
+  /// In their order, so that no two claims wait for each other. The engine's thread's until they are granted.
+  var paths: [RelativePath]
+  /// For those at which somebody is at work; else they are left out.
+  let waits: Bool
   let granted = Gate()
   /// Of as many of them as it has, or waits for: the engine's thread's alone.
   var jobs: [UInt64] = []
 
-  init(_ paths: [RelativePath]) { self.paths = Set(paths).sorted() }
+  init(_ paths: [RelativePath], waits: Bool) { (self.paths, self.waits) = (Set(paths).sorted(), waits) }
 }

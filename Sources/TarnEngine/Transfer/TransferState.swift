@@ -142,6 +142,8 @@ struct TransferState: Hashable {
     fileprivate let mostHeldBack: Int
     /// Jobs and claims.
     fileprivate(set) var jobs = 0
+    /// Those that hold a file, a connection or space.
+    fileprivate(set) var active = 0
     /// May begin, the last first.
     fileprivate var ready: [JobID] = []
     /// Wait for space, until nothing is at work.
@@ -679,6 +681,7 @@ struct TransferState: Hashable {
     case .waiting, .claimed: return
     default: break
     }
+    clients[job.client]?.active += step
     if clients[job.client]?.isUrgent == true {
       urgentLoad.active += step
       urgentLoad.publishing += publishing

@@ -227,9 +227,9 @@ package final class TransferBudget: Sendable {
   func change<Result>(
     for caller: (any BudgetMember)?, _ news: inout [BudgetNotice], _ body: (inout BudgetState) -> Result
   ) -> Result {
-    let now = Moment(wall: Timestamp(nanoseconds: clock.now()), monotonic: clock.monotonic())
     let (result, (notices, isAsked)) = state.withLock { state in
-      state.book.now = now
+      // Under the lock, so that it never goes back.
+      state.book.now = Moment(wall: Timestamp(nanoseconds: clock.now()), monotonic: clock.monotonic())
       return (body(&state.book), state.book.takeNews())
     }
     if isAsked { listener.withLock { $0 }?() }
