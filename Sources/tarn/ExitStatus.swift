@@ -2,7 +2,7 @@ import ArgumentParser
 import Glibc
 import TarnEngine
 
-/// What the process ends with: the one table of exit statuses, those of sysexits.h where one fits.
+/// What the process ends with, and what that means. The numbers of failures are those of `PassFailure.Kind`.
 enum ExitStatus: Int32, CaseIterable {
   case inSync = 0
   case somethingToDo = 2

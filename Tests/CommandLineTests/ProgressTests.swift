@@ -1,3 +1,4 @@
+import TarnAgent
 import TarnCore
 import TarnEngine
 import TarnRuntime
@@ -14,7 +15,7 @@ import Testing
     let phases: [PassEvent.Phase] = [.reading, .planning, .reading, .planning, .transferring]
     #expect(
       phases.compactMap { narrator.text(.phase($0)) }
-        == [.reading, .planning, .transferring].map(ProgressText.name))
+        == [.reading, .planning, .transferring].map(PassWords.name))
   }
 
   static func snapshot() -> PassProgress.Snapshot {

@@ -16,11 +16,7 @@ import Testing
     for seed in stride(from: share, to: Self.runs / 2, by: Self.shares.count) {
       let chaos = Chaos(seed: seed)
       for _ in 0..<(1 + chaos.roll(4)) {
-        chaos.changeFeed()
-        chaos.changeFolder()
-        chaos.writeLate()
-        chaos.letTimePass()
-        chaos.breakServer()
+        chaos.changeWorld()
         chaos.race()
         try guarded(chaos, seed)
       }
@@ -39,11 +35,7 @@ import Testing
     for seed in stride(from: 10_000 + share, to: 10_000 + Self.runs / 2, by: Self.shares.count) {
       let chaos = Chaos(seed: seed)
       for _ in 0..<(2 + chaos.roll(5)) {
-        chaos.changeFeed()
-        chaos.changeFolder()
-        chaos.writeLate()
-        chaos.letTimePass()
-        chaos.breakServer()
+        chaos.changeWorld()
         chaos.breakParts()
         if chaos.roll(2) == 0 { chaos.race() }
         try guarded(chaos, seed)
@@ -62,11 +54,7 @@ import Testing
       chaos.watch()
       try guarded(chaos, seed)
       for _ in 0..<(2 + chaos.roll(5)) {
-        chaos.changeFeed()
-        chaos.changeFolder()
-        chaos.writeLate()
-        chaos.letTimePass()
-        chaos.breakServer()
+        chaos.changeWorld()
         if chaos.roll(3) == 0 { chaos.breakParts() }
         if chaos.roll(2) == 0 { chaos.race() }
         try chaos.workTogether()

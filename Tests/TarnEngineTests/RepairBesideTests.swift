@@ -21,6 +21,16 @@ import Testing
     return gate
   }
 
+  /// They are gone from the folder, and come once the gate is open.
+  private func deleteAndHold(_ names: [String], of world: World) -> AnswerGate {
+    let gate = AnswerGate()
+    for name in names {
+      _ = hold(name, of: world, by: gate)
+      world.folder.delete(name.path)
+    }
+    return gate
+  }
+
   /// Of a list that takes its time: until it is there the manifest of the last pass is all that is known.
   private func holdList(of world: World) -> AnswerGate {
     let gate = AnswerGate()
@@ -288,11 +298,7 @@ import Testing
     let names = (0..<200).map { "n\($0)" }
     let world = try world(names)
     world.server.clearRequests()
-    let gate = AnswerGate()
-    for name in names {
-      _ = hold(name, of: world, by: gate)
-      world.folder.delete(name.path)
-    }
+    let gate = deleteAndHold(names, of: world)
     let repair = try world.beginRepair(names.map(itself))
     world.await { world.server.urls.count == 128 }
     let asked = Set(world.server.urls)
@@ -404,11 +410,7 @@ import Testing
     let names = (0..<300).map { "n\($0)" }
     let world = try world(names + ["s"])
     world.server.clearRequests()
-    let gate = AnswerGate()
-    for name in names {
-      _ = hold(name, of: world, by: gate)
-      world.folder.delete(name.path)
-    }
+    let gate = deleteAndHold(names, of: world)
     let many = try world.beginRepair(names.map(itself))
     world.await { world.server.urls.count == 128 }
     world.folder.delete("s".path)

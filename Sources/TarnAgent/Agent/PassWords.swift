@@ -63,17 +63,19 @@ package struct PassWords: Sendable {
 
   /// `fetching: 43%, 1,234 of 5,678 files, 1.2 GiB of 2.8 GiB, 12.3 MiB/s, 2 min 12 s left`.
   static func progress(_ snapshot: PassProgress.Snapshot) -> String {
-    let phase =
-      switch snapshot.phase {
-      case .reading: "reading the feed"
-      case .planning: "comparing"
-      case .transferring: "fetching"
-      case .publishing: "putting files in place"
-      case .deleting: "moving to the trash"
-      case .verifying: "verifying"
-      }
-    let parts = parts(snapshot)
+    let (phase, parts) = (name(snapshot.phase), parts(snapshot))
     return parts.isEmpty ? phase : "\(phase): \(parts.joined(separator: ", "))"
+  }
+
+  package static func name(_ phase: PassEvent.Phase) -> String {
+    switch phase {
+    case .reading: "reading the feed"
+    case .planning: "comparing"
+    case .transferring: "fetching"
+    case .publishing: "putting files in place"
+    case .deleting: "moving to the trash"
+    case .verifying: "verifying"
+    }
   }
 
   private static func parts(_ snapshot: PassProgress.Snapshot) -> [String] {

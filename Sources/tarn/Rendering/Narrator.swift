@@ -1,3 +1,4 @@
+import TarnAgent
 import TarnCore
 import TarnEngine
 import TarnRuntime
@@ -92,7 +93,7 @@ struct Narrator: PassObserver {
     switch event {
     case .phase(let phase):
       guard isLog, toldPhases.withLock({ $0.insert(phase).inserted }) else { return nil }
-      return ProgressText.name(phase)
+      return PassWords.name(phase)
     case .planned(let report): return isLog ? SyncSummary.planned(report) : nil
     case .action: return nil
     case .done(let code, let path, let bytes):

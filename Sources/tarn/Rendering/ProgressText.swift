@@ -1,3 +1,4 @@
+import TarnAgent
 import TarnCore
 import TarnEngine
 
@@ -18,8 +19,8 @@ enum ProgressText {
         feed.total.map { Numbers.part(feed.received, of: $0) } ?? Units.show(feed.received)
       }
       let rate = snapshot.feed.flatMap { $0.rate > 0 ? Numbers.rate($0.rate) : nil }
-      return [name(snapshot.phase)] + [feed, rate].compactMap { $0 } + entries
-    case .deleting: return [name(snapshot.phase)]
+      return [PassWords.name(snapshot.phase)] + [feed, rate].compactMap { $0 } + entries
+    case .deleting: return [PassWords.name(snapshot.phase)]
     case .transferring, .publishing, .verifying: return share(snapshot)
     }
   }
@@ -117,16 +118,5 @@ enum ProgressText {
       return ["", Units.show(transfer.received), rate]
     }
     return [percent, Numbers.part(transfer.received, of: total), rate]
-  }
-
-  static func name(_ phase: PassEvent.Phase) -> String {
-    switch phase {
-    case .reading: "reading the feed"
-    case .planning: "comparing"
-    case .transferring: "fetching"
-    case .publishing: "putting files in place"
-    case .deleting: "moving to the trash"
-    case .verifying: "verifying"
-    }
   }
 }

@@ -38,9 +38,18 @@ final class Chaos {
 
   func roll(_ sides: Int) -> Int { Int(dice.next(below: UInt64(sides))) }
 
+  /// What happens between two passes.
+  func changeWorld() {
+    changeFeed()
+    changeFolder()
+    writeLate()
+    letTimePass()
+    breakServer()
+  }
+
   // MARK: The feed
 
-  func changeFeed() {
+  private func changeFeed() {
     for _ in 0..<roll(4) {
       let name = Self.names[roll(Self.names.count)]
       if roll(3) == 0 { world.unlist(name) } else { publish(name) }
@@ -122,7 +131,7 @@ final class Chaos {
   }
 
   /// Long enough, now and then, for the trash to expire.
-  func letTimePass() {
+  private func letTimePass() {
     if roll(4) == 0 { world.clock.advance(.seconds(8 * 24 * 3600)) }
   }
 
@@ -158,7 +167,7 @@ final class Chaos {
     .makeDurable, .install, .remove, .trashed, .trashIdentity, .unstage, .removeTrash, .flush, .space,
   ]
 
-  func breakServer() {
+  private func breakServer() {
     for _ in 0..<roll(4) {
       let name = Self.names[roll(Self.names.count)]
       guard let text = wanted(name) else { continue }
