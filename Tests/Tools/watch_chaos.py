@@ -43,6 +43,7 @@ import watch_user
 MEMORY, DESCRIPTORS = 24 << 10, 16  # KiB, and how many: what the end may have more than the first third.
 FAILURES = ("error", "reset", "cut", "slow")
 PATIENCE = 90  # Seconds for what is to happen at all.
+LOCKED = 75  # Another Tarn holds the folder.
 
 
 def processes(parent, name="tarn-watch"):
@@ -197,9 +198,14 @@ class Chaos:
     # --- what has to be ---------------------------------------------------------------------------------------
 
     def run(self, *words):
-        result = subprocess.run([self.agent.tarn, *words, "--config", self.agent.config], env=self.agent.environment,
-                                cwd=self.directory, capture_output=True)
-        return result.returncode, (result.stdout + result.stderr).decode(errors="replace")
+        """The exit status and what was printed. Waits while the agent holds the folder for a repair."""
+        deadline = time.monotonic() + PATIENCE
+        while True:
+            result = subprocess.run([self.agent.tarn, *words, "--config", self.agent.config], env=self.agent.environment,
+                                    cwd=self.directory, capture_output=True)
+            if result.returncode != LOCKED or time.monotonic() > deadline:
+                return result.returncode, (result.stdout + result.stderr).decode(errors="replace")
+            time.sleep(0.1)
 
     def wrong(self):
         """Paths that are not as the feed wants them."""
@@ -302,9 +308,9 @@ class Chaos:
         status, text = self.run("verify", "--json", "files")
         lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
         for line in lines:
-            if line["type"] == "problem" and line["path"] in self.wanted:
+            if line.get("type") == "problem" and line["path"] in self.wanted:
                 self.violations.append(f"tarn verify: {line['path']}: {line['code']}")
-        if status not in (0, 3) or not any(line["type"] == "summary" for line in lines):
+        if status not in (0, 3) or not any(line.get("type") == "summary" for line in lines):
             self.violations.append(f"tarn verify ends with {status}: {text[-600:]}")
 
     def plan(self):
@@ -313,12 +319,12 @@ class Chaos:
         status, text = self.run("plan", "--exit-code", "--json", "files")
         lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
         for line in lines:
-            if line["type"] != "action":
+            if line.get("type") != "action":
                 continue
             path = line["path"]
             if line["action"] != "adopt" or os.lstat(os.path.join(self.folder, path)).st_nlink < 2:
                 self.violations.append(f"tarn plan: {line['action']} {path}")
-        if status not in (0, 2) or not any(line["type"] == "summary" for line in lines):
+        if status not in (0, 2) or not any(line.get("type") == "summary" for line in lines):
             self.violations.append(f"tarn plan --exit-code ends with {status}: {text[-600:]}")
 
     def judge(self):
