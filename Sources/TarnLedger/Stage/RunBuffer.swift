@@ -7,13 +7,13 @@ import TarnCore
 struct RunBuffer {
   private struct Item {
     /// Where its bytes begin: the path, then the body.
-    var start: Int
-    var pathCount: Int
-    var bodyCount: Int
+    var start: UInt32
+    var pathCount: UInt32
+    var bodyCount: UInt32
   }
 
   /// Bytes of one run, about; what the whole buffer takes is not much more.
-  static let capacity = 8 << 20
+  static let capacity = 4 << 20
 
   private var items: [Item] = []
   private var bytes: [UInt8] = []
@@ -24,10 +24,13 @@ struct RunBuffer {
   }
 
   var isEmpty: Bool { items.isEmpty }
-  var isFull: Bool { bytes.count >= capacity }
+  var isFull: Bool { bytes.count + items.count * MemoryLayout<Item>.stride >= capacity }
 
   mutating func append(path: [UInt8], body: [UInt8]) {
-    items.append(Item(start: bytes.count, pathCount: path.count, bodyCount: body.count))
+    // At once as large as it gets: an array that doubles holds twice as much. Pages that are never written take no memory.
+    if items.isEmpty { bytes.reserveCapacity(capacity) }
+    items.append(
+      Item(start: UInt32(bytes.count), pathCount: UInt32(path.count), bodyCount: UInt32(body.count)))
     bytes.append(contentsOf: path)
     bytes.append(contentsOf: body)
   }
@@ -39,8 +42,8 @@ struct RunBuffer {
   ) throws(LedgerFailure) {
     sort()
     for item in items {
-      let middle = item.start + item.pathCount
-      try body(Array(bytes[item.start..<middle]), Array(bytes[middle..<(middle + item.bodyCount)]))
+      let start = Int(item.start), middle = start + Int(item.pathCount), end = middle + Int(item.bodyCount)
+      try body(Array(bytes[start..<middle]), Array(bytes[middle..<end]))
     }
     items.removeAll(keepingCapacity: true)
     bytes.removeAll(keepingCapacity: true)
@@ -49,7 +52,7 @@ struct RunBuffer {
   private mutating func sort() {
     bytes.withUnsafeBufferPointer { bytes in
       func path(_ item: Item) -> UnsafeBufferPointer<UInt8> {
-        UnsafeBufferPointer(rebasing: bytes[item.start..<(item.start + item.pathCount)])
+        UnsafeBufferPointer(rebasing: bytes[Int(item.start)..<Int(item.start + item.pathCount)])
       }
       items.sort { left, right in
         let order = Self.compare(path(left), path(right))

@@ -99,6 +99,8 @@ package final class SQLiteStage: StagePort {
   package func entries() throws(LedgerFailure) -> any EntryCursor {
     let merge = try change { (state) throws(LedgerFailure) in
       try state.flush()
+      // All have come: what sorting them needed is free for what follows.
+      state.buffer = RunBuffer(capacity: runCapacity)
       var runs: [Statement] = []
       for run in state.runs {
         let statement = try state.connection.prepare(
