@@ -119,8 +119,8 @@ import Testing
     #expect(try pass.wait().isInSync && world.ledger.contents.facts[.feedRecord] == nil)
   }
 
-  /// What is tried with nothing else beside it keeps a repair waiting, and its plan is carried out then.
-  @Test func whatBeginsBesideOneThatIsAloneIsNotPassedOver() throws {
+  /// It runs alone among those of its pass.
+  @Test func oneThatRunsAloneForSpaceHoldsUpNoRepair() throws {
     let world = try world(["s"])
     world.folder.setCapacity(8_000)
     world.policy.reserve = .bytes(0)
@@ -138,13 +138,36 @@ import Testing
     // Twice beside the other one, then alone.
     world.await { requests(of: "a", world) > 2 || requests(of: "b", world) > 2 }
     world.folder.delete("s".path)
-    let repair = try world.beginRepair([itself("s")])
-    // It has looked, and the engine has what it submits, or gets it behind this.
-    world.await { world.log.events.count { if case .phase(.transferring) = $0 { true } else { false } } > 1 }
-    world.engine.claiming(["other".path]) {}
+    #expect(
+      try world.repairBeside([itself("s")]).report.counts.restored == 1 && world.text("s") == "text of s")
     gate.open()
     _ = try pass.wait()
-    #expect(try repair.wait().report.counts.restored == 1 && world.text("s") == "text of s")
+  }
+
+  /// It was seen by the pass, which has not written that down when it is deleted and brought anew.
+  @Test func whatIsBroughtAnewIsNotAdoptedAsItWas() throws {
+    let world = try world(["a"])
+    world.mostHeldBack = 1
+    world.folder.setCapacity(8_000)
+    world.policy.reserve = .bytes(0)
+    world.folder.write("a".path, "text of a".bytes)
+    // The second one waits for the space of the first, and the third for the second.
+    let gate = AnswerGate()
+    for name in ["b", "c", "d"] {
+      world.want(name, String(repeating: name, count: 5_000))
+      var answer = FakeAnswer(body: [UInt8](String(repeating: name, count: 5_000).utf8))
+      answer.gate = gate
+      world.server.answer(World.host + name, answer)
+    }
+    let pass = try world.begin()
+    awaitRequest(of: "b", world)
+    world.folder.delete("a".path)
+    let repair = try world.repairBeside([itself("a")])
+    #expect(repair.report.counts.restored == 1 && world.text("a") == "text of a")
+    gate.open()
+    _ = try pass.wait()
+    let row = try #require(world.ledger.contents.rows["a".path])
+    #expect(try world.folder.look("a".path)?.identity.isSame(as: row.identity) == true)
   }
 
   @Test func aStopOfTheOneEndsNotTheOther() throws {

@@ -87,7 +87,10 @@ import Testing
     _ = state.admit(2, of: 2, path: "a".path, contents: contents(1), mustBegin: false)
     #expect(state.job(at: "a".path) == 2)
     _ = state.reserved(2, bytes: 5, looks: false)
-    _ = state.admit(3, of: 1, path: "b".path, contents: nil, mustBegin: false)
+    for id in [3, 4] as [UInt64] {
+      _ = state.admit(id, of: 1, path: id == 3 ? "b".path : "c".path, contents: nil, mustBegin: false)
+      if id == 4 { _ = state.reserved(id, bytes: 5, looks: false) }
+    }
     #expect(state.refused(3) == [.putBack(3)] && state.job(at: "b".path) == nil)
   }
 
@@ -306,7 +309,9 @@ private struct Outside: Hashable {
     var events: [Event] = []
     if mine.isIdle, mine.exhaustedCount > 0 { events.append(.giveUpExhausted(client)) }
     guard !mine.isStopping else { return events }
-    if waiting.contains(where: { wanted[$0].client == client }), !state.isAlone, !state.isCramped(client) {
+    if waiting.contains(where: { wanted[$0].client == client }), !state.isAlone(client),
+      !state.isCramped(client)
+    {
       events.append(.admit(client))
     }
     if waiting.count < wanted.count { events.append(.stop(client)) }
@@ -439,10 +444,18 @@ private struct Outside: Hashable {
     where state.clients[client]?.jobs != jobs.values.count(where: { $0.client == client }) {
       fault = "the jobs of \(client) are miscounted"
     }
+    for client in Self.clients { checkSpace(client) }
     if work.count != active.count, state.nextDue == nil { fault = "work is left" }
     if wanted.count - waiting.count != over.count + jobs.count { fault = "a job is lost" }
     let isQuiet = work.isEmpty && state.nextDue == nil && granted.isEmpty
     if !jobs.isEmpty, isQuiet { checkProgress() }
+  }
+
+  /// Who waits for space waits for its own client alone.
+  private mutating func checkSpace(_ client: TransferState.ClientID) {
+    guard let mine = state.clients[client], mine.isIdle, mine.crampedCount > 0 else { return }
+    var after = state
+    if after.retryForSpace(client) == nil { fault = "\(client) waits for the space of others" }
   }
 
   private func isActive(_ job: TransferState.Job) -> Bool {

@@ -186,12 +186,6 @@ final class EngineThread {
     return own < max(1, (mostUrgent - (load.active - own)) / 2)
   }
 
-  /// Some of it waits for space, or, in the last phase, for its contents, and has not ended so far.
-  private func isWaiting(_ submission: Submission) -> Bool {
-    guard let client = state.clients[submission.client] else { return false }
-    return client.crampedCount > 0 || submission.plan.isLastPhase && client.exhaustedCount > 0
-  }
-
   /// Begins what may begin, phase by phase; at the end of the last one it is over.
   ///
   /// - Returns: true when more of it may begin at once.
@@ -201,6 +195,8 @@ final class EngineThread {
       if try fill(submission) { return true }
       if submission.stop.isSet { try perform(state.stop(client)) }
       let isThrough = submission.stop.isSet || submission.plan.isThrough
+      // Nothing more of the phase is adopted; and what was is a duplicate as good as any.
+      if isThrough { try submission.flushAdoptions() }
       guard isThrough || state.isCramped(client), state.isIdle(client) else { return false }
       if !submission.stop.isSet, let retried = state.retryForSpace(client) {
         try perform(retried)
@@ -208,8 +204,9 @@ final class EngineThread {
       }
       // What it comes back to is begun before anything is waited for.
       if isThrough, try settle(submission) { continue }
-      guard submission.stop.isSet || isThrough && !isWaiting(submission) else { return false }
-      try submission.flushAdoptions()
+      // In the last phase each has to end: there may be no place now to copy it.
+      let isLeft = submission.plan.isLastPhase && !state.waitingForContents(client).isEmpty
+      guard submission.stop.isSet || isThrough && !isLeft else { return false }
       if submission.stop.isSet || !submission.plan.beginNextPhase() {
         finish(transfers, .success(()))
         return false
@@ -231,7 +228,7 @@ final class EngineThread {
   private func fill(_ submission: Submission) throws -> Bool {
     let client = submission.client
     for _ in 0..<Self.handful {
-      guard !submission.stop.isSet, hasPlace(submission), !state.isAlone else { return false }
+      guard !submission.stop.isSet, hasPlace(submission), !state.isAlone(client) else { return false }
       let begun = state.beginNext(client)
       if let begun { try perform(begun) }
       guard hasPlace(submission) else { return false }
@@ -263,7 +260,7 @@ final class EngineThread {
       }
       if try !submission.isAsSeen(action) { return submission.stale.append(action) }
       if action.kind == .delete { return try submission.removeInTheWay(action) }
-      if let row = action.row { try submission.adopt(row) }
+      try submission.adopt(action)
     case .inspect: submission.stale.append(action)
     case .forget:
       // Among the deletions only.
@@ -313,8 +310,6 @@ final class EngineThread {
   /// - Returns: false when nothing is left to do.
   private func settle(_ submission: Submission) throws -> Bool {
     if !submission.stop.isSet {
-      // What was adopted is a duplicate as good as any.
-      try submission.flushAdoptions()
       if submission.plan.left.untried.isEmpty, try copyExhausted(submission) { return true }
       if try submission.plan.left.begin({ try submission.pass.ports.stage.actions() }) { return true }
     }

@@ -22,7 +22,8 @@ final class Submission {
   var plan: PlanReader
   /// As the engine calls who submitted it.
   var client: TransferState.ClientID = 0
-  private var adoptions: [Row] = []
+  /// Each with its row.
+  private var adoptions: [Action] = []
   /// What orders ended or kept from beginning, and as which problem it is told, to be tried again if somebody wants that.
   private var steeredAway: [RelativePath: (action: Action, ordinal: Int, code: String)] = [:]
   /// Where the feed's own list was read to; nil once it was taken from there.
@@ -89,7 +90,7 @@ final class Submission {
       isSuperseded = true
       return false
     }
-    guard isUrgent || pass.ports.engine.history.brought != since.brought else { return true }
+    guard mayHaveBeenBrought else { return true }
     if action.kind == .adopt {
       // Seen before its row was written.
       guard let row = action.row, row.isAdopted, let known = try pass.ports.ledger.row(action.path) else {
@@ -103,6 +104,12 @@ final class Submission {
     } catch {
       return true
     }
+  }
+
+  private var mayHaveBeenBrought: Bool { isUrgent || pass.ports.engine.history.brought != since.brought }
+
+  private func isThere(_ row: Row) -> Bool {
+    (try? folder.look(row.path))?.identity.isSame(as: row.identity) == true
   }
 
   // MARK: Bytes at hand
@@ -190,8 +197,8 @@ final class Submission {
 
   // MARK: Files that are there already
 
-  func adopt(_ row: Row) throws {
-    adoptions.append(row)
+  func adopt(_ action: Action) throws {
+    adoptions.append(action)
     if adoptions.count >= PublishThread.largestGroup { try flushAdoptions() }
   }
 
@@ -199,9 +206,19 @@ final class Submission {
   /// time of change, and on a FUSE or network file system any file may.
   func flushAdoptions() throws {
     guard !adoptions.isEmpty else { return }
+    var adopted: [Row] = []
+    for action in adoptions {
+      // Another client may have brought anew what somebody took away.
+      if let row = action.row, !mayHaveBeenBrought || isThere(row) {
+        adopted.append(row)
+      } else {
+        stale.append(action)
+      }
+    }
+    adoptions = []
     // Those whose mode was another one, and which.
     var restored: [RelativePath: String] = [:]
-    for index in adoptions.indices { restored[adoptions[index].path] = restoreMode(of: &adoptions[index]) }
+    for index in adopted.indices { restored[adopted[index].path] = restoreMode(of: &adopted[index]) }
     try folder.flush()
     let now = pass.ports.now
     func code(_ row: Row) -> String? {
@@ -209,18 +226,17 @@ final class Submission {
     }
     var changes: [LedgerChange] = []
     if !pass.request.choosesOthers, !isUrgent {
-      let bytes = adoptions.reduce(UInt64(0)) { $0.addingSaturated($1.identity.size) }
-      changes.append(.inPlace(entries: adoptions.count, bytes: bytes))
+      let bytes = adopted.reduce(UInt64(0)) { $0.addingSaturated($1.identity.size) }
+      changes.append(.inPlace(entries: adopted.count, bytes: bytes))
     }
-    for row in adoptions {
+    for row in adopted {
       changes += [.row(row), .dropProblem(name: row.path.bytes)]
       guard let code = code(row) else { continue }
       let (bytes, detail) = (row.identity.size, restored[row.path] ?? "")
       changes.append(.event(Event(when: now, code: code, path: row.path, bytes: bytes, detail: detail)))
     }
     try pass.ports.ledger.apply(changes)
-    for row in adoptions { account.kept(row, code: code(row)) }
-    adoptions = []
+    for row in adopted { account.kept(row, code: code(row)) }
   }
 
   /// Of a file that Tarn placed: nobody changes it under `restore`. One that cannot be set is left as it is.

@@ -63,7 +63,7 @@ struct TransferState: Hashable {
     /// What stands there is not what was expected.
     case stale
     case failed
-    /// With nothing else at work there was no space.
+    /// With nothing else of its client at work there was no space.
     case noSpace
     case cancelled
     case paused
@@ -119,7 +119,7 @@ struct TransferState: Hashable {
     fileprivate(set) var reserved: UInt64 = 0
     /// Times that it found no space while it ran beside others.
     fileprivate var squeezes = 0
-    /// How many jobs had begun with it, when it began with nothing else at work; nil when it did not.
+    /// How many jobs of its client had begun with it, when it began with no other at work; nil when it did not.
     fileprivate var begunAlone: Int?
     /// Its contents were in place when its bytes were last looked for.
     fileprivate var knewDuplicate = false
@@ -146,12 +146,14 @@ struct TransferState: Hashable {
     fileprivate(set) var active = 0
     /// May begin, the last first.
     fileprivate var ready: [JobID] = []
-    /// Wait for space, until nothing is at work.
+    /// Wait for space, until nothing else of the client is at work.
     fileprivate var cramped: [JobID] = []
     /// Waited for space and may begin again, the last first.
     fileprivate var spaceFreed: [JobID] = []
-    /// Others gave space back since what waits for it was last tried.
-    fileprivate var hasNewSpace = false
+    /// One that is tried with nothing else beside it.
+    fileprivate var lone: JobID?
+    /// Jobs so far that took space.
+    fileprivate var begun = 0
     fileprivate(set) var exhaustedCount = 0
     /// Nothing more is begun.
     fileprivate(set) var isStopping = false
@@ -187,14 +189,10 @@ struct TransferState: Hashable {
   /// Who is at work on a path, or claims it, and who waits for that.
   private var paths: [RelativePath: Holding] = [:]
   private var duplicates = Duplicates()
-  /// One that is tried with nothing else beside it.
-  private var lone: JobID?
   private var pausing: Set<JobID> = []
   /// Without a source, by what they are to hold.
   private var exhausted: [UInt64: [JobID]] = [:]
   private var (load, urgentLoad) = (Load(), Load())
-  /// Jobs so far that took space.
-  private var begun = 0
 
   // MARK: Clients
 
@@ -226,8 +224,8 @@ struct TransferState: Hashable {
   /// Nothing new of it begins before what waits for space has its turn: there is no room to remember more.
   func isCramped(_ client: ClientID) -> Bool { clients[client]?.isCramped == true }
 
-  /// One that waited for space runs alone.
-  var isAlone: Bool { lone != nil }
+  /// One of it that waited for space runs alone.
+  func isAlone(_ client: ClientID) -> Bool { clients[client]?.lone != nil }
 
   /// When the first of the pauses ends; nil without one.
   var nextDue: Instant? {
@@ -304,7 +302,6 @@ struct TransferState: Hashable {
     if holder == id { return true }
     paths[path]?.waiting.append(id)
     move(id, to: .waiting(.path))
-    if lone == id { lone = nil }
     return false
   }
 
@@ -346,7 +343,6 @@ struct TransferState: Hashable {
   private mutating func hold(_ id: JobID) {
     guard let job = jobs[id], let key = job.contents?.key else { return }
     move(id, to: .waiting(.contents))
-    if lone == id { lone = nil }
     exhausted[key, default: []].append(id)
     clients[job.client]?.exhaustedCount += 1
   }
@@ -358,7 +354,6 @@ struct TransferState: Hashable {
     switch duplicates.admit(id, job.contents, mostWaiting: most, mustBegin: mustBegin) {
     case .wait:
       move(id, to: .waiting(.duplicate))
-      if lone == id { lone = nil }
       return lendUrgency(of: id)
     case .full: return remove(id, job) + [.postpone(id)]
     case .first, .placed:
@@ -371,40 +366,38 @@ struct TransferState: Hashable {
   ///
   /// - Returns: nil when none may begin.
   mutating func beginNext(_ client: ClientID) -> [Action]? {
-    if isAlone { return nil }
+    if isAlone(client) { return nil }
     if let id = clients[client]?.ready.popLast() { return [.reserve(id)] }
     if let id = clients[client]?.spaceFreed.popLast() { return enqueue(id, mustBegin: true) }
     return nil
   }
 
   /// Nothing of it is at work: what waited for space is tried again. Those that are tried a second time begin together; those that
-  /// filled the space twice, one by one, so that each round ends the waiting of one of them at least.
+  /// filled the space twice, one by one, so that each round ends the waiting of one of them at least. Nobody waits for the space that
+  /// other clients hold: what they bring takes it.
   ///
-  /// - Returns: nil when nothing waited, or nothing came of what others hold.
+  /// - Returns: nil when nothing waited.
   mutating func retryForSpace(_ client: ClientID) -> [Action]? {
-    guard let mine = clients[client], mine.isIdle, !mine.cramped.isEmpty, active == 0 || mine.hasNewSpace
-    else { return nil }
-    clients[client]?.hasNewSpace = false
+    guard let mine = clients[client], mine.isIdle, let first = mine.cramped.first else { return nil }
     let second = mine.cramped.filter { jobs[$0]?.squeezes ?? 0 < 2 }
     if !second.isEmpty {
       clients[client]?.spaceFreed += second.reversed()
       clients[client]?.cramped = mine.cramped.filter { jobs[$0]?.squeezes ?? 0 >= 2 }
       return []
     }
-    guard active == 0, let id = clients[client]?.cramped.removeFirst() else { return nil }
-    lone = id
-    return enqueue(id, mustBegin: true)
+    clients[client]?.cramped.removeFirst()
+    clients[client]?.lone = first
+    return enqueue(first, mustBegin: true)
   }
 
   /// It has its space.
   ///
   /// - Parameter looks: bytes of it may be at hand.
   mutating func reserved(_ id: JobID, bytes: UInt64, looks: Bool) -> [Action] {
-    guard case .waiting(let wait)? = jobs[id]?.state else { return [.release(bytes)] }
-    begun += 1
-    let alone = active == 0 ? begun : nil
+    guard let job = jobs[id], case .waiting(let wait) = job.state else { return [.release(bytes)] }
+    clients[job.client]?.begun += 1
     jobs[id]?.reserved = bytes
-    jobs[id]?.begunAlone = alone
+    jobs[id]?.begunAlone = clients[job.client].flatMap { $0.active == 0 ? $0.begun : nil }
     if wait == .contents { removeExhausted(id) }
     if looks || wait == .contents || isPlaced(id) { return look(id, mayAsk: wait != .contents) }
     return ask(id)
@@ -413,7 +406,7 @@ struct TransferState: Hashable {
   /// It does not fit. No byte was fetched for it, so that it may wait as often as need be.
   mutating func refused(_ id: JobID) -> [Action] {
     guard let job = jobs[id], case .waiting(let wait) = job.state else { return [] }
-    if active == 0 { return end(id, .noSpace) }
+    if clients[job.client]?.active == 0 { return end(id, .noSpace) }
     return wait == .contents ? leavePath(id, job.path) : putBack(id)
   }
 
@@ -422,7 +415,6 @@ struct TransferState: Hashable {
     let actions = release(id) + [.putBack(id)]
     move(id, to: .waiting(.space))
     clients[job.client]?.cramped.append(id)
-    if lone == id { lone = nil }
     return actions + leave(id, job.contents, isPlaced: false) + leavePath(id, job.path)
   }
 
@@ -543,9 +535,10 @@ struct TransferState: Hashable {
   /// What stands at its path is what the server has.
   mutating func confirmed(_ id: JobID) -> [Action] { end(id, .unchanged) }
 
-  /// A transfer found no space while it ran. With nothing else at work it does not fit.
+  /// A transfer found no space while it ran. With nothing else of its client at work it does not fit.
   private mutating func squeeze(_ id: JobID, _ job: Job) -> [Action] {
-    guard !isStopping(id), job.begunAlone != begun, job.wish == nil || job.wish == .copy else {
+    guard !isStopping(id), job.begunAlone != clients[job.client]?.begun, job.wish == nil || job.wish == .copy
+    else {
       return fail(id)
     }
     jobs[id]?.squeezes += 1
@@ -632,16 +625,13 @@ struct TransferState: Hashable {
     if case .pausing = job.state { pausing.remove(id) }
     jobs[id] = nil
     clients[job.client]?.jobs -= 1
-    if lone == id { lone = nil }
+    if clients[job.client]?.lone == id { clients[job.client]?.lone = nil }
     return leavePath(id, job.path)
   }
 
   private mutating func release(_ id: JobID) -> [Action] {
     guard let bytes = jobs[id]?.reserved, bytes > 0 else { return [] }
     jobs[id]?.reserved = 0
-    for (client, known) in clients where !known.cramped.isEmpty && !known.hasNewSpace {
-      clients[client]?.hasNewSpace = true
-    }
     return [.release(bytes)]
   }
 
@@ -672,6 +662,9 @@ struct TransferState: Hashable {
     count(job, -1)
     jobs[id]?.state = state
     if let job = jobs[id] { count(job, 1) }
+    if case .waiting(let wait) = state, wait != .turn, clients[job.client]?.lone == id {
+      clients[job.client]?.lone = nil
+    }
     if case .pausing = job.state { pausing.remove(id) }
   }
 
