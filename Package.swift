@@ -105,7 +105,7 @@ let package = Package(
     library(
       "TarnServer",
       [
-        "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime",
+        "TarnControl", "TarnCore", "TarnRuntime",
         .product(name: "HTTPTypes", package: "swift-http-types"),
         .product(name: "HummingbirdCore", package: "hummingbird"),
         .product(name: "Logging", package: "swift-log"),
@@ -143,11 +143,12 @@ let package = Package(
     tests("TarnWatchTests", ["TarnWatch", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnConfigTests", ["TarnConfig", "TarnCore", "TarnSchedule", "TestSupport"]),
     tests(
-      "TarnEngineTests", ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TestSupport"]),
+      "TarnEngineTests",
+      ["TarnEngine", "TarnCore", "TarnRuntime", "TarnFeeds", "TarnFolder", "TarnLedger", "TestSupport"]),
     tests("TarnControlTests", ["TarnControl", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests(
       "TarnServerTests",
-      ["TarnServer", "TarnControl", "TarnCore", "TarnEngine", "TarnRuntime", "TestSupport"]),
+      ["TarnServer", "TarnControl", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests(
       "TarnAgentTests",
       [

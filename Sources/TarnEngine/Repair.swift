@@ -24,11 +24,20 @@ package struct RepairReport: Sendable {
 
 /// What a repair has begun to bring back: while it is at work, and after one that was cut short.
 struct RepairPending {
-  var files: Int
+  var files = 0
   /// Of those whose size is known.
-  var bytes: UInt64
+  var bytes: UInt64 = 0
 
-  var text: String { "\(files) \(bytes)" }
+  /// nil for nothing.
+  var text: String? { files > 0 ? "\(files) \(bytes)" : nil }
+
+  static func + (left: Self, right: Self) -> Self {
+    Self(files: left.files + right.files, bytes: left.bytes.addingSaturated(right.bytes))
+  }
+
+  static func - (left: Self, right: Self) -> Self {
+    Self(files: left.files - right.files, bytes: left.bytes - min(left.bytes, right.bytes))
+  }
 }
 
 extension RepairPending {
@@ -84,25 +93,26 @@ extension Pass {
       report.counts = plan.counts
       report.bytes = plan.bytes
       let lookTime = planner.findings.lookTime
-      var (isSuperseded, number) = (false, Int?.none)
-      if try ports.stage.actionCount() > 0 {
-        looked(lookTime)
-        let pending = RepairPending(files: plan.counts.planned, bytes: plan.bytesWithRecorded)
-        number = ports.engine.beginBringing(pending)
-        if ports.engine.pass == nil {
-          try ports.ledger.applyVolatile([.fact(.repairPending, ports.engine.repairPending?.text)])
-        }
-        let carrying = Carrying(
-          folder: folder, writer: planner.writer,
-          verdict: .forbidden("only a pass that has read the feed deletes"), isRepair: true, since: before)
-        do {
+      var isSuperseded = false
+      let pending = RepairPending(files: plan.counts.planned, bytes: plan.bytesWithRecorded)
+      ports.engine.beginBringing(pending)
+      do {
+        if try ports.stage.actionCount() > 0 {
+          looked(lookTime)
+          if ports.engine.pass == nil {
+            try ports.ledger.applyVolatile([.fact(.repairPending, ports.engine.repairPending)])
+          }
+          let carrying = Carrying(
+            folder: folder, writer: planner.writer,
+            verdict: .forbidden("only a pass that has read the feed deletes"), isRepair: true, since: before)
           isSuperseded = try carryOut(carrying, into: &report)
-        } catch {
-          if let number { ports.engine.endBringing(number, left: nil) }
-          throw error
         }
+      } catch {
+        ports.engine.endBringing(pending)
+        throw error
       }
       report.wasStopped = stop.isSet
+      ports.engine.endBringing(pending, left: left(report))
       report.ended = ports.now
       let findings = planner.findings
       let needsPass =
@@ -116,7 +126,6 @@ extension Pass {
       let mayCount =
         ports.engine.history.manifests == before.manifests
         && ports.engine.history.records == before.records
-      if let number { ports.engine.endBringing(number, left: left(report)) }
       let hasRecorded = try settle(
         regions, report, findings, events.map { .event($0) } + resized, isUnsettled: isUnsettled,
         isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
@@ -144,7 +153,7 @@ extension Pass {
     // What is in place, and what goes on, the pass at work tells.
     let isAlone = ports.engine.pass == nil
     if isAlone, try ports.ledger.fact(.repairPending) != nil {
-      changes.append(.fact(.repairPending, ports.engine.repairPending?.text))
+      changes.append(.fact(.repairPending, ports.engine.repairPending))
     }
     if regions == [.everything], isWhole, isAlone, mayCount { changes += try counts(report, findings) }
     if isAlone, try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
@@ -159,10 +168,10 @@ extension Pass {
   }
 
   /// What one that was cut short did not bring.
-  private func left(_ report: PassReport) -> RepairPending? {
+  private func left(_ report: PassReport) -> RepairPending {
     let done = report.counts.inPlace - report.counts.current
     let files = report.counts.planned - done - report.counts.failed
-    guard report.wasStopped, files > 0 else { return nil }
+    guard report.wasStopped, files > 0 else { return RepairPending() }
     return RepairPending(files: files, bytes: progress.snapshot().bytesMissing)
   }
 

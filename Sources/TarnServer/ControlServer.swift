@@ -5,7 +5,6 @@ internal import NIOCore
 internal import NIOPosix
 internal import TarnControl
 internal import TarnCore
-package import TarnEngine
 internal import TarnRuntime
 
 /// The control socket of an agent. One event loop, some threads for the agent's blocking calls, and a task for each

@@ -3,7 +3,6 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import TarnControl
 internal import TarnCore
-internal import TarnEngine
 internal import TarnRuntime
 
 /// One reader's stream of events. At most one page of them is held for it: the next one is read from the agent when the

@@ -3,7 +3,6 @@ internal import HummingbirdCore
 internal import NIOCore
 internal import TarnControl
 internal import TarnCore
-internal import TarnEngine
 
 /// Answers the requests of every connection, by calls of the agent.
 struct Responder: Sendable {

@@ -1,4 +1,6 @@
 import TarnCore
+import TarnFolder
+import TarnLedger
 import TarnRuntime
 import TestSupport
 import Testing

@@ -1,7 +1,6 @@
 import Foundation
 import TarnControl
 import TarnCore
-import TarnEngine
 import TarnRuntime
 import TarnServer
 import TestSupport

@@ -1,9 +1,10 @@
 import Logging
 import TarnConfig
 package import TarnCore
-package import TarnEngine
+import TarnEngine
 import TarnRuntime
 import TarnSchedule
+package import TarnServer
 import TarnTransfer
 
 extension Agent: AgentPort {

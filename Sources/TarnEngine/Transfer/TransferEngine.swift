@@ -18,9 +18,8 @@ package final class TransferEngine: Sendable {
     var isPrepared = false
     /// Why the folder or the ledger cannot be had: what is in the middle of it is put right when the mirror is opened again.
     var failure: PassFailure?
-    /// What repairs that have begun to bring are to bring still, also of those that were cut short since somebody was at work last.
-    var bringing: [Int: (left: RepairPending, isOver: Bool)] = [:]
-    var lastBringing = 0
+    /// Repairs that bring something, and what they are to bring still, also of those that were cut short beside them.
+    var bringing: (repairs: Int, left: RepairPending) = (0, RepairPending())
 
     mutating func beginCarryingOut() { if pass != nil { pass = .carryingOut } }
   }
@@ -95,32 +94,20 @@ package final class TransferEngine: Sendable {
 
   /// A repair begins. What earlier ones left it looks for itself, unless others are at work.
   func beginRepair() {
-    inbox.withLock { inbox in
-      if inbox.bringing.values.allSatisfy(\.isOver) { inbox.bringing = [:] }
-    }
+    inbox.withLock { if $0.bringing.repairs == 0 { $0.bringing.left = RepairPending() } }
   }
 
-  /// - Returns: under which number it is to be ended.
-  func beginBringing(_ pending: RepairPending) -> Int {
-    inbox.withLock { inbox in
-      inbox.lastBringing += 1
-      inbox.bringing[inbox.lastBringing] = (pending, false)
-      return inbox.lastBringing
-    }
+  func beginBringing(_ pending: RepairPending) {
+    inbox.withLock { $0.bringing = ($0.bringing.repairs + 1, $0.bringing.left + pending) }
   }
 
   /// - Parameter left: of one that was cut short.
-  func endBringing(_ number: Int, left: RepairPending?) {
-    inbox.withLock { $0.bringing[number] = left.map { ($0, true) } }
+  func endBringing(_ pending: RepairPending, left: RepairPending = RepairPending()) {
+    inbox.withLock { $0.bringing = ($0.bringing.repairs - 1, $0.bringing.left - pending + left) }
   }
 
-  /// Of all repairs; nil for nothing.
-  var repairPending: RepairPending? {
-    let all = inbox.withLock { $0.bringing.values.map(\.left) }
-    guard !all.isEmpty else { return nil }
-    return RepairPending(
-      files: all.reduce(0) { $0 + $1.files }, bytes: all.reduce(0) { $0.addingSaturated($1.bytes) })
-  }
+  /// Of all repairs, for the ledger.
+  var repairPending: String? { inbox.withLock { $0.bringing.left.text } }
 
   /// How far the pass at work is.
   enum PassStage {
