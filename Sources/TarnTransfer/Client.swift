@@ -37,7 +37,7 @@ final class Client {
     self.mirror = mirror
     self.clock = clock
     self.budget = budget
-    let own = ConnectionLimits(total: settings.connections, perHost: settings.connectionsPerHost)
+    let own = PlaceLimits(total: settings.connections, perHost: settings.connectionsPerHost)
     number = budget.change { $0.open(own) }
     shared = pace
     options = CurlOption.fixed(settings, shared: pace)

@@ -20,8 +20,8 @@ package final class CurlDownloader: Downloading {
   ///
   /// - Throws: `.outOfMemory` or `.tooManyOpenFiles` when the thread or libcurl's handles cannot be made.
   package init(settings: NetworkSettings, clock: any Clock = SystemClock()) throws(DownloadFailure) {
-    let limits = ConnectionLimits(total: settings.connections, perHost: settings.connectionsPerHost)
-    thread = try NetworkThread(limits: limits, clock: clock, budget: TransferBudget(alone: clock))
+    let limits = PlaceLimits(total: settings.connections, perHost: settings.connectionsPerHost)
+    thread = try NetworkThread(limits: limits, clock: clock, budget: TransferBudget(nil, clock: clock))
     (mirror, proxy) = ("", settings.proxy)
     client = thread.inbox.join(settings, mirror: mirror)
     giveBack = nil

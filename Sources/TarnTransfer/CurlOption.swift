@@ -21,12 +21,6 @@ enum CurlLimits {
   static let retryAfter: Int64 = 7 * 86_400
 }
 
-/// Connections that one multi handle may have.
-struct ConnectionLimits: Equatable, Sendable {
-  var total: Int
-  var perHost: Int
-}
-
 /// A rate that several clients share, and among how many transfers at most.
 struct SharedPace: Equatable, Sendable {
   /// Bytes per second.
@@ -201,7 +195,7 @@ extension CurlOption {
   }
 
   /// Options of the multi handle.
-  static func multi(_ places: ConnectionLimits) -> [(CURLMoption, Int, reason: String)] {
+  static func multi(_ places: PlaceLimits) -> [(CURLMoption, Int, reason: String)] {
     [
       (
         CURLMOPT_MAX_TOTAL_CONNECTIONS, places.total,

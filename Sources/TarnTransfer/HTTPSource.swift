@@ -138,7 +138,7 @@ final class HTTPSource: SourceProtocol {
   /// Returns when a socket, a timer or a wake-up has something for it, at the latest after so long.
   func wait(milliseconds: Int32) { multi.poll(milliseconds: milliseconds) }
 
-  func set(_ limits: ConnectionLimits) { multi.set(limits) }
+  func set(_ limits: PlaceLimits) { multi.set(limits) }
 
   // MARK: Rates
 

@@ -15,7 +15,7 @@ final class MultiHandle: @unchecked Sendable {
 
   /// - Throws: `.outOfMemory`; `.tooManyOpenFiles` when libcurl has no descriptor by which it could be woken, without
   ///   which `wake` would do nothing and `poll` would sleep on.
-  init(_ limits: ConnectionLimits) throws(DownloadFailure) {
+  init(_ limits: PlaceLimits) throws(DownloadFailure) {
     guard let multi = curl_multi_init() else {
       throw DownloadFailure(.outOfMemory, "libcurl gave no multi handle", isTransient: true)
     }
@@ -40,7 +40,7 @@ final class MultiHandle: @unchecked Sendable {
   }
 
   /// Connections beyond new limits are closed once they are idle.
-  func set(_ limits: ConnectionLimits) {
+  func set(_ limits: PlaceLimits) {
     for (option, value, _) in CurlOption.multi(limits) { tarn_curl_multi_set_long(multi, option, value) }
   }
 

@@ -13,7 +13,7 @@ final class NetworkThread: Sendable {
   /// - Parameter budget: lets its exchanges in, and perhaps those of other threads.
   /// - Throws: `.outOfMemory` or `.tooManyOpenFiles` when the thread or libcurl's handles cannot be made.
   init(
-    limits: ConnectionLimits, clock: any Clock, budget: TransferBudget
+    limits: PlaceLimits, clock: any Clock, budget: TransferBudget
   ) throws(DownloadFailure) {
     CurlDownloader.prepareProcess()
     let multi = try MultiHandle(limits)

@@ -6,7 +6,7 @@ import TarnCore
 /// has bytes takes from one bucket; a transfer that finds it empty pauses until the bucket is refilled.
 struct RateBucket {
   /// Bytes per second, at least 1.
-  private let rate: UInt64
+  let rate: UInt64
   private var tokens: Double
   private var filledAt: Instant
 
@@ -52,12 +52,9 @@ struct RateMeter {
 
   mutating func add(_ bytes: Int, now: Instant) {
     let second = now.nanoseconds / 1_000_000_000
-    if slots.last?.second == second {
-      slots[slots.count - 1].bytes.addSaturated(UInt64(bytes))
-    } else {
-      slots.append((second, UInt64(bytes)))
-      slots.removeAll { $0.second + Self.window < second }
-    }
+    slots.removeAll { $0.second + Self.window < second }
+    if slots.last?.second != second { slots.append((second, 0)) }
+    slots[slots.count - 1].bytes.addSaturated(UInt64(bytes))
   }
 
   /// Bytes per second over the last whole seconds; the running one is not over yet.

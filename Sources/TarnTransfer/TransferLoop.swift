@@ -26,7 +26,7 @@ final class TransferLoop {
   private var silenceDue = Instant.distantFuture
 
   init(
-    _ limits: ConnectionLimits, clock: any Clock, budget: TransferBudget, multi: MultiHandle, inbox: Inbox
+    _ limits: PlaceLimits, clock: any Clock, budget: TransferBudget, multi: MultiHandle, inbox: Inbox
   ) {
     servers = HTTPSource(multi, clock: clock)
     sources = [servers, FileSource()]

@@ -33,7 +33,7 @@ final class ClientLine {
   }
 
   func takeNext() -> Taken? {
-    guard let (id, request) = queue.take(), let hold = queue.hold(of: id) else { return nil }
+    guard let (id, request) = queue.take(), let hold = queue[id]?.seat?.hold else { return nil }
     return Taken(id: id, host: request.host, hold: hold)
   }
 
@@ -46,10 +46,10 @@ final class ClientLine {
   @discardableResult func leave(_ id: Int) -> Bool { queue.finish(id) }
   func giveBack(_ taken: some Sequence<Taken>) { for one in taken { leave(one.id) } }
   func remove(_ id: Int) -> Bool { queue.remove(id) }
-  func note(_ id: Int, isStream: Bool, isNew: Bool) { queue.note(id, isStream: isStream, isNew: isNew) }
+  func note(_ id: Int, isStream: Bool, isNew: Bool) { queue.heard(id, isStream: isStream, isNew: isNew) }
   func meet(_ trouble: StreamLimit.Trouble, _ id: Int) { queue.meet(trouble, id) }
 
-  func outgrow(_ id: Int) -> Hold? { queue.outgrow(id) ? queue.hold(of: id) : nil }
+  func outgrow(_ id: Int) -> Hold? { queue.outgrow(id) ? queue[id]?.seat?.hold : nil }
 }
 
 @Suite struct ClientPlacesTests {
@@ -188,7 +188,7 @@ final class ClientLine {
     let line = streaming(perHost: 2, [(kind, 300), (.large, 2)])
     let taken = line.takeAll()
     #expect(streams(taken) == 64)
-    #expect(taken.count { $0.hold == .place(isLarge: true) } == 1)
+    #expect(taken.count { $0.hold == .large } == 1)
     // The last stream frees the place.
     let all = taken.filter { $0.hold == .stream }
     line.giveBack(all.dropLast())
@@ -198,7 +198,7 @@ final class ClientLine {
   /// Who wants one thing at a time gets that.
   @Test(arguments: [(1, 6), (6, 1)]) func onePlaceIsForOne(total: Int, perHost: Int) {
     let line = streaming(total: total, perHost: perHost)
-    #expect(line.takeAll().map(\.hold) == [.place(isLarge: false)])
+    #expect(line.takeAll().map(\.hold) == [Hold.small])
   }
 
   @Test func withoutStreamsUnknownOnesCountAsLarge() {
@@ -248,7 +248,7 @@ final class ClientLine {
     let taken = line.takeAll()
     #expect(taken.count == 65)
     let long = taken.filter { $0.hold == .stream }.prefix(2).map(\.id)
-    for id in long { #expect(line.outgrow(id) == .place(isLarge: true)) }
+    for id in long { #expect(line.outgrow(id) == .large) }
     // Streams that there are may be joined.
     #expect(streams(line.takeAll()) == 2)
     line.add(1000, to: "a")
@@ -265,7 +265,7 @@ final class ClientLine {
     let first = try #require(line.takeNext())
     line.note(first.id, isStream: false, isNew: true)
     line.leave(first.id)
-    #expect(line.takeAll().map(\.hold) == [.place(isLarge: false), .place(isLarge: false)])
+    #expect(line.takeAll().map(\.hold) == [Hold.small, .small])
   }
 
   /// Until nobody is there.
@@ -302,7 +302,7 @@ final class ClientLine {
     }
     line.meet(.fault, try #require(held.first).id)
     line.giveBack(held)
-    #expect(line.takeAll().map(\.hold) == Array(repeating: .place(isLarge: false), count: 6))
+    #expect(line.takeAll().map(\.hold) == Array(repeating: .small, count: 6))
   }
 
   /// Whatever happens: limits hold, nobody who may go waits, and what has left frees what it held.

@@ -142,7 +142,7 @@ import Testing
     budget.setLimits(TransferBudget.Limits(total: 4, perHost: 4, keptForSmall: 0))
     #expect(budget.snapshot().running == 4)
     #expect(member.looks.withLock { $0 } == 1)
-    #expect(budget.terms.limits == ConnectionLimits(total: 4, perHost: 4))
+    #expect(budget.terms.limits == PlaceLimits(total: 4, perHost: 4, keptForSmall: 0))
   }
 
   // MARK: Hosts that fail
@@ -171,9 +171,7 @@ import Testing
     #expect(budget.snapshot().waiting == 0)
     #expect(
       budget.snapshot().resting == [
-        .init(
-          host: "http://dead:80", until: Timestamp(seconds: 30), monotonicUntil: 30_000_000_000,
-          isAsked: false, mirrors: ["a"])
+        .init(host: "http://dead:80", until: Timestamp(seconds: 30), askedUntil: nil, mirrors: ["a"])
       ])
   }
 
@@ -360,7 +358,7 @@ import Testing
       book.leave(place, .transportFailed)
       _ = book.takeNews()
     }
-    #expect(book.routeCount <= 2 * BudgetState.mostIdle)
+    #expect(book.queue.guestCount <= 2 * BudgetState.mostIdle)
   }
 
   // MARK: Rate
@@ -381,7 +379,7 @@ import Testing
     #expect((950_000...1_050_000).contains(budget.snapshot().bytesPerSecond))
     budget.setRate(nil)
     #expect(budget.mayTake)
-    #expect(budget.snapshot().rate == nil)
+    #expect(budget.terms.pace == nil)
   }
 
   @Test func theMeterForgets() {

@@ -57,20 +57,14 @@ package struct CircuitBreaker: Sendable {
   ///
   /// - Returns: nil while the host is to be left alone.
   package mutating func admit(now: Instant) -> Ticket? {
-    switch state {
-    case .closed: return Ticket(era: era)
-    case .halfOpen: return nil
-    case .open(let until):
-      guard now >= until else { return nil }
-      change(to: .halfOpen)
-      return Ticket(era: era)
-    }
+    guard wait(now: now) == .zero else { return nil }
+    if state != .closed { change(to: .halfOpen) }
+    return Ticket(era: era)
   }
 
   /// Ends the waiting of a host that failed: one request may try.
   package mutating func tryNow(now: Instant) {
-    guard case .open(let until) = state, until > now else { return }
-    change(to: .open(until: now))
+    if case .open = state { change(to: .open(until: now)) }
   }
 
   /// Until `admit` may say yes: zero when it may now, nil when that hangs on the request on its way.
@@ -94,33 +88,26 @@ package struct CircuitBreaker: Sendable {
   ) -> Bool {
     if case .asked(let seconds) = outcome {
       // A wish of the host counts whenever the request was sent, and is never made shorter.
-      open(until: later(now, by: Double(min(max(seconds, 0), settings.mostAsked))))
+      open(until: now + .bounded(seconds: Double(min(max(seconds, 0), settings.mostAsked))))
       return true
     }
     guard ticket.era == era else { return false }
-    switch (outcome, state) {
-    case (.answered, .halfOpen):
-      openings = 0
-      change(to: .closed)
-    case (.answered, _):
-      failures = 0
-      openings = 0
-    case (.cancelled, .halfOpen): change(to: .open(until: now))
-    case (.cancelled, _): break
-    case (.harmed, _), (.transportFailed, .halfOpen): openForWhile(now: now, random: random)
-    case (.transportFailed, _):
+    switch outcome {
+    case .answered:
+      (failures, openings) = (0, 0)
+      if state == .halfOpen { change(to: .closed) }
+    case .cancelled: if state == .halfOpen { change(to: .open(until: now)) }
+    case .transportFailed, .harmed:
       failures += 1
-      if failures >= (isSuspect ? 1 : max(1, settings.threshold)) { openForWhile(now: now, random: random) }
-    case (.asked, _): break
+      let isEnough = outcome == .harmed || state == .halfOpen || isSuspect
+      guard failures >= (isEnough ? 1 : max(1, settings.threshold)) else { break }
+      openings += 1
+      // Half of the span is certain, the other half is jitter: a host that is down is never asked at once.
+      let span = settings.backOff.ceiling(openings)
+      open(until: now + .bounded(seconds: span / 2 + span / 2 * random))
+    case .asked: break
     }
     return true
-  }
-
-  /// Half of the span is certain, the other half is jitter: a host that is down is never asked at once.
-  private mutating func openForWhile(now: Instant, random: Double) {
-    openings += 1
-    let span = settings.backOff.ceiling(openings)
-    open(until: later(now, by: span / 2 + span / 2 * random))
   }
 
   private mutating func open(until: Instant) {
@@ -135,9 +122,5 @@ package struct CircuitBreaker: Sendable {
     self.state = state
     failures = 0
     era += 1
-  }
-
-  private func later(_ now: Instant, by seconds: Double) -> Instant {
-    now + .bounded(seconds: seconds)
   }
 }

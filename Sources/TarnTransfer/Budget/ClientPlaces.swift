@@ -24,60 +24,75 @@ enum TransferKind: CaseIterable {
   case short
   /// Counts as large over HTTP/1, and as short over HTTP/2 until more has come.
   case unknown
+
+  var mayStream: Bool { self == .short || self == .unknown }
+  var place: Hold { self == .large || self == .unknown ? .large : .small }
 }
 
-/// What a request has from when it is let in until it is over.
-enum Hold: Equatable {
-  case place(isLarge: Bool)
-  /// One of those that share a place.
-  case stream
+/// What a request has from when it is let in until it is over: a place, or one of those that share one.
+enum Hold { case large, small, stream }
 
-  var isLarge: Bool { self == .place(isLarge: true) }
+/// What somebody has at a host.
+struct Places {
+  /// Requests with a place each, and those of them that are large files.
+  private var whole = 0
+  private(set) var large = 0
+  private(set) var streams = 0
+
+  var requests: Int { whole + streams }
+
+  /// The first stream brings a place, and the last one takes it along.
+  var taken: Int { whole + (streams > 0 ? 1 : 0) }
+
+  /// - Parameter change: 1 for a request that begins, -1 for one that ends.
+  /// - Returns: by how many places there are more.
+  mutating func count(_ hold: Hold, _ change: Int) -> Int {
+    let before = taken
+    if hold == .stream { streams += change } else { whole += change }
+    if hold == .large { large += change }
+    return taken - before
+  }
 }
 
 /// A client of a budget, which has limits of its own beside those of all. A pass and a repair of one mirror are two.
-final class ClientPlaces<Host: Hashable> {
+struct ClientPlaces<Host: Hashable> {
   /// Hosts that are remembered although nobody is there.
   private static var mostIdle: Int { 1024 }
 
-  let limits: PlaceLimits
-  private var hosts: [Host: ClientHost<Host>] = [:]
-  /// Places that it has.
-  fileprivate(set) var taken = 0
-  /// Those of its requests that run as streams.
-  fileprivate(set) var streams = 0
-  /// Its requests that wait, and the urgent ones of these.
-  var waiting = 0
-  var urgent = 0
+  private let total: ClientTotal
+  private var hosts: [Host: ClientHost] = [:]
 
-  init(_ limits: PlaceLimits) { self.limits = limits }
+  init(_ limits: PlaceLimits) { total = ClientTotal(limits) }
 
-  func host(_ host: Host) -> ClientHost<Host> {
+  mutating func host(_ host: Host) -> ClientHost {
     if let known = hosts[host] { return known }
-    let new = ClientHost(self)
+    let new = ClientHost(total)
     hosts[host] = new
     return new
   }
 
   /// Nobody is there: what it speaks is known for the next ones that come, trouble is forgotten.
-  func rest(_ own: ClientHost<Host>, at host: Host) {
-    if !own.rest() || hosts.count >= Self.mostIdle { hosts[host] = nil }
+  mutating func rest(_ here: ClientHost, at host: Host) {
+    if !here.rest() || hosts.count >= Self.mostIdle { hosts[host] = nil }
   }
 
-  /// Somebody waits, and may perhaps be let in.
-  var isHopeful: Bool { waiting > 0 && (taken < limits.total || streams > 0) }
+  /// Somebody may perhaps be let in.
+  var isOpen: Bool { total.taken < total.limits.total || total.streams > 0 }
 
-  /// Those that wait only for its own limits.
-  var held: Int {
-    var (held, left) = (waiting, limits.total - taken)
-    for own in hosts.values where own.waiting > 0 {
-      let streams = min(own.waiting, own.freeStreams)
-      let places = max(0, min(own.waiting - streams, limits.perHost - own.places, left))
-      left -= places
-      held -= streams + places
-    }
-    return held
+  /// Those that do not wait for its own limits.
+  var eager: Int {
+    var left = total.limits.total - total.taken
+    return hosts.values.reduce(0) { $0 + $1.eager(&left) }
   }
+}
+
+/// What a client may have; the places that it has, and its requests that are streams.
+final class ClientTotal {
+  let limits: PlaceLimits
+  fileprivate(set) var taken = 0
+  fileprivate(set) var streams = 0
+
+  init(_ limits: PlaceLimits) { self.limits = limits }
 }
 
 /// What a client has at one host, of what its own limits let it have.
@@ -85,81 +100,57 @@ final class ClientPlaces<Host: Hashable> {
 /// A place is a connection. Each request has one, but where a host speaks HTTP/2 short ones are streams: all of these at a host share
 /// one place, and `StreamLimit` says how many there may be. Where streams need more connections than that, libcurl opens them, up to
 /// its own limit for a host.
-final class ClientHost<Host: Hashable> {
-  private enum Speech {
-    case unknown
-    case streams(StreamLimit)
-    /// Whatever it speaks, it had trouble: no more at once than connections.
-    case connections
-  }
-
-  let client: ClientPlaces<Host>
+final class ClientHost {
+  let client: ClientTotal
   /// Requests.
   var waiting = 0
-  private var whole = 0
-  private var wholeLarge = 0
-  private var streams = 0
-  private var speaks = Speech.unknown
+  private var has = Places()
+  /// nil where it is not known to speak HTTP/2, and has had no trouble.
+  private var limit: StreamLimit?
 
-  init(_ client: ClientPlaces<Host>) { self.client = client }
-
-  var places: Int { whole + (streams > 0 ? 1 : 0) }
+  init(_ client: ClientTotal) { self.client = client }
 
   /// Nobody is there.
-  var isIdle: Bool { waiting == 0 && whole == 0 && streams == 0 }
+  var isIdle: Bool { waiting == 0 && has.requests == 0 }
 
-  private var isOpen: Bool { client.taken < client.limits.total && places < client.limits.perHost }
+  private var isOpen: Bool { client.taken < client.limits.total && has.taken < client.limits.perHost }
+
+  /// There may be one more.
+  private var isOpenForStreams: Bool { has.streams < streamLimit && (has.streams > 0 || isOpen) }
+
+  /// It had trouble: with no more streams than places each request may as well have its own.
+  private var isTroubled: Bool { limit.map { $0.most <= client.limits.perHost } ?? false }
 
   /// 0 where there are none.
   private var streamLimit: Int {
-    let limits = client.limits
-    // With one place, in all or at a host, who wants one thing at a time gets that; with no more streams than places each may as well
-    // have its own.
-    guard limits.total > 1, limits.perHost > 1, case .streams(let limit) = speaks, limit.most > limits.perHost
-    else { return 0 }
+    // With one place, in all or at a host, who wants one thing at a time gets that.
+    guard client.limits.total > 1, client.limits.perHost > 1, let limit, !isTroubled else { return 0 }
     return limit.most
   }
 
-  var freeStreams: Int { streams > 0 || isOpen ? max(0, streamLimit - streams) : 0 }
-
   /// What one of that kind would have if it was let in now; nil where it may not be.
   func hold(_ kind: TransferKind) -> Hold? {
-    let limit = streamLimit
-    if limit > 0, kind == .short || kind == .unknown {
-      return (streams > 0 ? streams < limit : isOpen) ? .stream : nil
-    }
-    let isLarge = kind == .large || kind == .unknown
-    guard isOpen, !isLarge || wholeLarge < client.limits.perHost - client.limits.keptForSmall else {
-      return nil
-    }
-    return .place(isLarge: isLarge)
+    if kind.mayStream, streamLimit > 0 { return isOpenForStreams ? .stream : nil }
+    let mayBeLarge = has.large < client.limits.perHost - client.limits.keptForSmall
+    return isOpen && (kind.place == .small || mayBeLarge) ? kind.place : nil
   }
 
-  func begin(_ hold: Hold) {
-    let before = places
-    switch hold {
-    case .stream:
-      streams += 1
-      client.streams += 1
-    case .place(let isLarge):
-      whole += 1
-      if isLarge { wholeLarge += 1 }
-    }
-    client.taken += places - before
+  /// Those that wait, but not for its own limits.
+  ///
+  /// - Parameter left: places of the client, of which they take theirs.
+  fileprivate func eager(_ left: inout Int) -> Int {
+    let streams = isOpenForStreams ? min(waiting, streamLimit - has.streams) : 0
+    let places = max(0, min(waiting - streams, client.limits.perHost - has.taken, left))
+    left -= places
+    return streams + places
   }
 
-  func end(_ hold: Hold) {
-    let before = places
-    switch hold {
-    case .stream:
-      streams -= 1
-      client.streams -= 1
-      change { $0.ended() }
-    case .place(let isLarge):
-      whole -= 1
-      if isLarge { wholeLarge -= 1 }
-    }
-    client.taken += places - before
+  /// - Parameter change: 1 for a request that begins, -1 for one that ends.
+  func count(_ hold: Hold, _ change: Int) {
+    client.taken += has.count(hold, change)
+    guard hold == .stream else { return }
+    client.streams += change
+    if change < 0 { limit?.ended() }
   }
 
   /// It has answered.
@@ -168,35 +159,23 @@ final class ClientHost<Host: Hashable> {
   ///   - isStream: the answer was one of the streams of a connection.
   ///   - isNew: a connection was opened for it.
   func note(isStream: Bool, isNew: Bool) {
-    switch speaks {
-    case .unknown: if isStream { speaks = .streams(StreamLimit()) }
-    case .streams:
-      if isStream { change { $0.answered(isNew: isNew, running: streams) } } else { speaks = .unknown }
-    case .connections: break
+    guard !isTroubled else { return }
+    if isStream, limit != nil {
+      limit?.answered(isNew: isNew, running: has.streams)
+    } else {
+      limit = isStream ? StreamLimit() : nil
     }
   }
 
-  /// It had trouble with what it was asked.
+  /// It had trouble with what it was asked. Whatever it speaks: where it was too much, no more is asked at once than there are places.
   func meet(_ trouble: StreamLimit.Trouble) {
-    switch speaks {
-    case .unknown: if trouble == .overload { speaks = .connections }
-    case .streams:
-      change { $0.meet(trouble, running: streams) }
-      if streamLimit == 0 { speaks = .connections }
-    case .connections: break
-    }
+    if limit == nil, trouble == .overload { limit = StreamLimit() }
+    limit?.meet(trouble, running: has.streams)
   }
 
   /// - Returns: whether anything is known of it that is worth to be kept.
   fileprivate func rest() -> Bool {
-    guard case .streams = speaks else { return false }
-    change { $0.rested() }
-    return true
-  }
-
-  private func change(_ body: (inout StreamLimit) -> Void) {
-    guard case .streams(var limit) = speaks else { return }
-    body(&limit)
-    speaks = .streams(limit)
+    limit?.rested()
+    return limit != nil && !isTroubled
   }
 }

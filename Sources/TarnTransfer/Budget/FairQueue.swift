@@ -2,7 +2,7 @@ import DequeModule
 import TarnCore
 
 /// Requests that wait for a place: limits in all and per host, and each client's own; fair turns between mirrors, places kept for
-/// small files, priorities. It holds ids, not what they stand for. Its parts are objects, which a copy would share: there is to be one.
+/// small files, priorities, hosts that rest. It holds ids, not what they stand for. Its parts are objects, which a copy would share: there is to be one.
 ///
 /// Turns are by stride: at each host the flows (a mirror's requests of one priority) that wait there are served in
 /// proportion to their weights; among hosts with a free place, the flow goes first that has been served least everywhere.
@@ -19,297 +19,222 @@ import TarnCore
 ///
 /// Requests wait in lines, each of one client, host, kind and priority. Taking costs O(lines), adding and finishing O(mirrors at the
 /// host), removing O(requests of the line): who fills the queue bounds how many wait.
-struct FairQueue<ID: Hashable, Mirror: Hashable, Host: Hashable> {
-  typealias Priority = TransferPriority
+struct FairQueue<ID: BinaryInteger, Mirror: Hashable, Host: Hashable> {
   typealias Limits = PlaceLimits
-  typealias Client = ClientPlaces<Host>
+  typealias Granted = (id: ID, request: Request)
 
   struct Request: Hashable {
     var mirror: Mirror
     var host: Host
-    /// nil for one without limits of its own, whose short requests are streams.
+    /// nil where there are no clients: without limits of its own, and short requests are streams.
     var client: UInt64?
-    var priority = Priority.normal
+    var priority = TransferPriority.normal
     var kind = TransferKind.large
     /// Of this machine: only its client's own limits hold, and it takes none of the places that are shared.
     var isLocal = false
   }
 
   /// A mirror, everywhere.
-  private final class Owner {
+  fileprivate final class Owner {
     /// What runs at hosts that are shared.
     var running = 0
-    var turns = Turns()
-  }
-
-  /// Turns that a mirror's flows were served, in units of a stride.
-  private struct Turns {
-    private var passes = [UInt64](repeating: 0, count: Priority.allCases.count)
-
-    /// Never behind the flow that was served last.
-    func pass(_ priority: Priority, _ clock: UInt64) -> UInt64 { max(passes[priority.rawValue], clock) }
-
-    mutating func serve(_ priority: Priority, _ pass: UInt64) {
-      passes[priority.rawValue] = pass + (1 << 20) / priority.weight
-    }
-
-    func isAhead(of clock: UInt64) -> Bool { passes.contains { $0 > clock } }
+    /// Turns that its flows were served, by priority, in units of a stride.
+    var passes = TransferPriority.allCases.map { _ in UInt64(0) }
   }
 
   /// A mirror at a host.
-  private final class Guest {
+  final class Guest {
     let mirror: Mirror
-    let owner: Owner
-    var running = 0
-    /// Of that, streams.
-    var streams = 0
-    var turns = Turns()
-    /// It is let in no more as things stand.
-    var isHeld = false
+    let host: Host
+    /// While it lets nobody in, all wait.
+    var breaker: CircuitBreaker
+    /// The last failure, for a person; nil when the last answer was one.
+    var cause: String?
+    /// Places are kept for it.
+    var isExpected = true
+    fileprivate let owner: Owner
+    fileprivate var has = Places()
+    fileprivate var passes = TransferPriority.allCases.map { _ in UInt64(0) }
     /// Its request gave its place away, and the host has not answered it since.
-    var isSilent = false
-    var lines: [Line] = []
+    fileprivate var isSilent = false
 
-    init(_ mirror: Mirror, _ owner: Owner) { (self.mirror, self.owner) = (mirror, owner) }
+    fileprivate init(_ mirror: Mirror, _ host: Host, _ owner: Owner, _ breaker: CircuitBreaker) {
+      (self.mirror, self.host, self.owner, self.breaker) = (mirror, host, owner, breaker)
+    }
   }
 
-  private final class Site {
+  fileprivate final class Site {
     let isLocal: Bool
     /// Several mirrors use it.
     var isShared = false
+    /// Taken: in all, and by large files.
     var places = 0
-    var largePlaces = 0
-    var waiting = 0
+    var large = 0
     var guests: [Guest] = []
+    /// Those where somebody waits.
+    var lines: [Line] = []
     /// The pass of the flow that was served last.
     var clock: UInt64 = 0
 
     init(isLocal: Bool) { self.isLocal = isLocal }
 
-    var isIdle: Bool { waiting == 0 && !guests.contains { $0.running > 0 || $0.isHeld } }
+    var isIdle: Bool { places == 0 && lines.isEmpty }
   }
 
   /// Requests that are alike, in their order.
-  private final class Line {
-    let client: UInt64?
-    let own: ClientHost<Host>?
-    let priority: Priority
-    let kind: TransferKind
-    private var waiting = Deque<(id: ID, order: UInt64)>()
-    /// Of the first one; nil where nobody waits.
-    private(set) var order: UInt64?
-
-    init(_ own: ClientHost<Host>?, _ request: Request) {
-      (self.own, client, priority, kind) = (own, request.client, request.priority, request.kind)
-    }
-
-    /// What the first one would have; nil where there is none, or its client's own limits keep it out.
-    var hold: Hold? {
-      guard order != nil else { return nil }
-      guard let own else {
-        return kind == .short || kind == .unknown ? .stream : .place(isLarge: kind == .large)
-      }
-      return own.hold(kind)
-    }
-
-    func insert(_ id: ID, order: UInt64) {
-      // Who has been let in before, elsewhere, came before most of them.
-      let index =
-        waiting.last.map { $0.order < order } ?? true ? nil : waiting.firstIndex { $0.order > order }
-      waiting.insert((id, order), at: index ?? waiting.count)
-      self.order = waiting.first?.order
-    }
-
-    func popFirst() -> ID? {
-      defer { order = waiting.first?.order }
-      return waiting.popFirst()?.id
-    }
-
-    func remove(_ order: UInt64) {
-      if let index = waiting.firstIndex(where: { $0.order == order }) { waiting.remove(at: index) }
-      self.order = waiting.first?.order
-    }
-  }
-
-  private final class Entry {
-    enum State {
-      case waiting(Line, order: UInt64)
-      case running(Hold)
-    }
-
-    let request: Request
-    let site: Site
+  fileprivate final class Line {
     let guest: Guest
-    let own: ClientHost<Host>?
-    var state: State
+    /// Of its client; nil without limits of its own.
+    let own: ClientHost?
+    let priority: TransferPriority
+    let kind: TransferKind
+    var waiting = Deque<(id: ID, order: UInt64)>()
 
-    init(_ request: Request, _ site: Site, _ guest: Guest, _ line: Line, order: UInt64) {
-      (self.request, self.site, self.guest, own) = (request, site, guest, line.own)
-      state = .waiting(line, order: order)
+    init(_ guest: Guest, _ own: ClientHost?, _ request: Request) {
+      (self.guest, self.own, priority, kind) = (guest, own, request.priority, request.kind)
     }
 
-    var isUrgent: Bool { request.priority == .urgent }
+    /// What the first one would have; nil where its client's own limits keep it out.
+    var hold: Hold? {
+      if let own { own.hold(kind) } else { kind.mayStream ? .stream : kind.place }
+    }
   }
+
+  final class Entry {
+    let request: Request
+    let guest: Guest
+    fileprivate let site: Site
+    fileprivate let line: Line
+    /// What it has, and by what right; nil while it waits.
+    fileprivate(set) var seat: (hold: Hold, ticket: CircuitBreaker.Ticket)?
+
+    fileprivate init(_ request: Request, _ site: Site, _ line: Line) {
+      (self.request, self.site, self.line, guest) = (request, site, line, line.guest)
+    }
+  }
+
+  /// How a request would get in.
+  private enum Rank: Int { case joins, byTurns, silent }
 
   /// The first of a line, which may be let in.
   private struct Turn {
-    let site: Site
-    let guest: Guest
     let line: Line
     let hold: Hold
-    let order: UInt64
     let rank: Rank
-    /// At the host, and everywhere.
+    let order: UInt64
+    /// At the host, and everywhere; 0 for who joins.
     let passes: (here: UInt64, everywhere: UInt64)
 
-    enum Rank: Int { case joins, byTurns, silent }
-
-    var isJoining: Bool { rank == .joins }
-
-    /// - Parameter isHere: both are at one host.
-    func isBefore(_ other: Turn, isHere: Bool) -> Bool {
-      if isJoining || other.isJoining {
-        return isJoining == other.isJoining ? order < other.order : isJoining
-      }
-      return isHere
-        ? (rank.rawValue, passes.here, order) < (other.rank.rawValue, other.passes.here, other.order)
-        : (passes.everywhere, order) < (other.passes.everywhere, other.order)
-    }
+    /// Who goes first at a host, and who of those at all hosts: the smallest.
+    var here: (Int, UInt64, UInt64) { (rank.rawValue, passes.here, order) }
+    var everywhere: (Int, UInt64, UInt64) { (rank == .joins ? 0 : 1, passes.everywhere, order) }
   }
 
-  private(set) var limits: Limits
+  var limits: Limits
+  /// Keeps the last free place of all, where there are at least two, for mirrors that have none anywhere.
+  var isShared = false
+  var now = Instant()
+  private let breaker: CircuitBreaker.Settings
   private var entries: [ID: Entry] = [:]
   private var sites: [Host: Site] = [:]
+  /// Those where somebody waits.
+  private var busy: [Site] = []
   private var owners: [Mirror: Owner] = [:]
-  private var clients: [UInt64: Client] = [:]
-  private var waiting = 0
-  /// Nothing has changed since nobody was to be let in.
-  private var isSettled = false
-  /// Requests that run, but for local ones.
-  private(set) var runningCount = 0
-  /// Places that are taken, in all.
+  private(set) var guestCount = 0
+  private var clients: [UInt64: ClientPlaces<Host>] = [:]
+  /// Places, in all.
   private var taken = 0
-  private var isShared = false
   /// The pass of the flow that was served last.
   private var clock: UInt64 = 0
-  private var sequence: UInt64 = 0
 
-  init(_ limits: Limits) { self.limits = limits }
+  init(_ limits: Limits, breaker: CircuitBreaker.Settings = .init()) {
+    (self.limits, self.breaker) = (limits, breaker)
+  }
 
   /// What waits for its client's own limits does not count.
-  var waitingCount: Int { clients.values.reduce(waiting) { $0 - $1.held } }
+  var waitingCount: Int {
+    let free = busy.flatMap(\.lines).reduce(0) { $0 + ($1.own == nil ? $1.waiting.count : 0) }
+    return clients.values.reduce(free) { $0 + $1.eager }
+  }
 
-  // MARK: - Clients
+  /// Requests that run, but for local ones.
+  var runningCount: Int { owners.values.reduce(0) { $0 + $1.running } }
 
-  mutating func open(_ client: UInt64, _ limits: Limits) { clients[client] = Client(limits) }
+  subscript(_ id: ID) -> Entry? { entries[id] }
+
+  // MARK: - In and out
+
+  mutating func open(_ client: UInt64, _ limits: Limits) { clients[client] = ClientPlaces(limits) }
 
   /// Nothing of it waits or runs.
   mutating func close(_ client: UInt64) { clients[client] = nil }
 
-  /// The host has answered a running request; see `ClientHost.note`.
-  mutating func note(_ id: ID, isStream: Bool, isNew: Bool) {
-    entries[id]?.own?.note(isStream: isStream, isNew: isNew)
-    isSettled = false
-  }
-
-  /// Its host had trouble with a running request.
-  mutating func meet(_ trouble: StreamLimit.Trouble, _ id: ID) {
-    entries[id]?.own?.meet(trouble)
-    isSettled = false
-  }
-
-  // MARK: - In and out
-
-  /// - Parameter order: who came first; nil for now. Unique among those that wait.
-  /// - Returns: false when that id waits or runs already; nothing is changed then.
+  /// - Parameter order: who came first; nil for its id. Unique among those that wait.
+  /// - Returns: whether it may be let in at once; false when that id waits or runs already: nothing is changed then.
   @discardableResult
   mutating func add(_ id: ID, _ request: Request, order: UInt64? = nil) -> Bool {
     guard entries[id] == nil else { return false }
-    sequence += 1
-    let site = site(request.host, isLocal: request.isLocal)
-    let guest = guest(request.mirror, at: site)
-    let line = line(request, of: guest)
-    let order = (order ?? sequence) | (request.priority == .urgent ? 0 : 1 << 63)
-    line.insert(id, order: order)
-    // Those behind others that are alike wait for these.
-    if line.order == order { isSettled = false }
-    let entry = Entry(request, site, guest, line, order: order)
-    entries[id] = entry
-    changeWaiting(entry, by: 1)
-    return true
+    let order = (order ?? UInt64(truncatingIfNeeded: id)) | (request.priority == .urgent ? 0 : 1 << 63)
+    let site = site(request)
+    let line = line(request, of: guest(request, at: site), at: site)
+    // Who has been let in before, elsewhere, came before most of them.
+    let index = line.waiting.lastIndex { $0.order < order }.map { $0 + 1 } ?? 0
+    line.waiting.insert((id, order), at: index)
+    line.own?.waiting += 1
+    entries[id] = Entry(request, site, line)
+    return index == 0 && turn(of: line, at: site) != nil
   }
 
-  private mutating func changeWaiting(_ entry: Entry, by count: Int) {
-    waiting += count
-    entry.site.waiting += count
-    guard let own = entry.own else { return }
-    own.waiting += count
-    own.client.waiting += count
-    if entry.isUrgent { own.client.urgent += count }
-  }
-
-  /// Takes the next that may run, and counts it as running until `finish`.
+  /// Takes the next that may run, and counts it as running until `end`.
   ///
   /// - Returns: nil when nobody may.
-  mutating func take() -> (id: ID, request: Request)? {
-    guard !isSettled, isHopeful, let next = first() else {
-      isSettled = true
-      return nil
-    }
-    guard next.line.priority != .urgent, let client = next.line.own?.client, client.urgent > 0 else {
-      return take(next)
-    }
-    return take(first { $2.priority == .urgent && $2.own?.client === client } ?? next)
+  mutating func take() -> Granted? {
+    // Mostly each client has again what it may have.
+    guard clients.isEmpty || clients.values.contains(where: \.isOpen), let next = first() else { return nil }
+    guard next.line.priority != .urgent, let client = next.line.own?.client else { return take(next) }
+    return take(first { $1.priority == .urgent && $1.own?.client === client } ?? next)
   }
 
-  /// Somebody waits, and may perhaps be let in.
-  private var isHopeful: Bool {
-    clients.values.contains { $0.isHopeful } || waiting > clients.values.reduce(0) { $0 + $1.waiting }
-  }
-
-  private mutating func take(_ turn: Turn) -> (id: ID, request: Request)? {
-    guard let id = turn.line.popFirst(), let entry = entries[id] else { return nil }
-    changeWaiting(entry, by: -1)
-    if !turn.isJoining {
-      let (here, everywhere) = turn.passes
-      (turn.site.clock, clock) = (max(turn.site.clock, here), max(clock, everywhere))
-      turn.guest.turns.serve(turn.line.priority, here)
-      turn.guest.owner.turns.serve(turn.line.priority, everywhere)
+  private mutating func take(_ turn: Turn) -> Granted? {
+    let (line, guest) = (turn.line, turn.line.guest)
+    guard let id = line.waiting.first?.id, let entry = entries[id], let ticket = guest.breaker.admit(now: now)
+    else { return nil }
+    leaveLine(id, entry)
+    entry.seat = (turn.hold, ticket)
+    count(entry, 1)
+    if turn.rank != .joins {
+      (entry.site.clock, clock) = turn.passes
+      let (flow, stride) = (line.priority.rawValue, (1 << 20) / line.priority.weight)
+      guest.passes[flow] = turn.passes.here + stride
+      guest.owner.passes[flow] = turn.passes.everywhere + stride
     }
-    begin(entry, turn.hold)
     return (id, entry.request)
   }
 
-  private mutating func begin(_ entry: Entry, _ hold: Hold) {
-    entry.state = .running(hold)
-    entry.own?.begin(hold)
-    count(entry, hold, 1)
+  private mutating func leaveLine(_ id: ID, _ entry: Entry) {
+    let (site, line) = (entry.site, entry.line)
+    // Mostly the first one, also where a hundred thousand end.
+    if let index = line.waiting.firstIndex(where: { $0.id == id }) { line.waiting.remove(at: index) }
+    line.own?.waiting -= 1
+    guard line.waiting.isEmpty else { return }
+    site.lines.removeAll { $0 === line }
+    if site.lines.isEmpty { busy.removeAll { $0 === site } }
   }
 
-  private mutating func end(_ entry: Entry, _ hold: Hold) {
-    entry.own?.end(hold)
-    count(entry, hold, -1)
-  }
-
-  /// - Parameter change: 1 for one that begins, -1 for one that ends.
-  private mutating func count(_ entry: Entry, _ hold: Hold, _ change: Int) {
-    isSettled = false
-    entry.guest.running += change
+  /// - Parameter change: 1 for what it has from now on, -1 for what it has no more.
+  private mutating func count(_ entry: Entry, _ change: Int) {
+    guard let hold = entry.seat?.hold else { return }
+    entry.line.own?.count(hold, change)
+    let places = entry.guest.has.count(hold, change)
     guard !entry.site.isLocal else { return }
-    runningCount += change
     entry.guest.owner.running += change
-    if hold == .stream {
-      entry.guest.streams += change
-      // The first one brings the place, and the last one takes it along.
-      guard entry.guest.streams == (change > 0 ? 1 : 0) else { return }
-    }
-    countPlace(entry.site, hold, change)
+    countPlaces(entry.site, hold, places)
   }
 
-  private mutating func countPlace(_ site: Site, _ hold: Hold, _ change: Int) {
+  private mutating func countPlaces(_ site: Site, _ hold: Hold, _ change: Int) {
     taken += change
     site.places += change
-    if hold.isLarge { site.largePlaces += change }
+    if hold == .large { site.large += change }
   }
 
   /// A stream that runs turns out to be a large file: it counts as one from now on, even beyond the places that there are.
@@ -317,91 +242,80 @@ struct FairQueue<ID: Hashable, Mirror: Hashable, Host: Hashable> {
   /// - Returns: false when that id is no stream that runs.
   @discardableResult
   mutating func outgrow(_ id: ID) -> Bool {
-    guard let entry = entries[id], case .running(.stream) = entry.state else { return false }
-    end(entry, .stream)
-    begin(entry, .place(isLarge: true))
+    guard let entry = entries[id], entry.seat?.hold == .stream else { return false }
+    count(entry, -1)
+    entry.seat?.hold = .large
+    count(entry, 1)
     return true
   }
 
-  /// A running request has ended, and its place is free.
+  /// A request waits no more, or runs no more and its place is free.
   ///
-  /// - Returns: false when that id does not run.
+  /// - Returns: nil when it does neither.
   @discardableResult
-  mutating func finish(_ id: ID) -> Bool {
-    guard let entry = entries[id], case .running(let hold) = entry.state else { return false }
-    entries[id] = nil
-    end(entry, hold)
-    tidy(entry)
-    return true
+  mutating func end(_ id: ID) -> Entry? {
+    guard let entry = entries.removeValue(forKey: id) else { return nil }
+    if entry.seat == nil { leaveLine(id, entry) } else { count(entry, -1) }
+    // Where nobody is any more, nobody is to come last.
+    if entry.site.isIdle { for guest in entry.site.guests { guest.isSilent = false } }
+    if let own = entry.line.own, own.isIdle, let client = entry.request.client {
+      clients[client]?.rest(own, at: entry.request.host)
+    }
+    return entry
   }
 
-  /// Takes a waiting request out of its line.
-  ///
-  /// - Returns: false when that id does not wait.
-  @discardableResult
-  mutating func remove(_ id: ID) -> Bool {
-    guard let entry = entries[id], case .waiting(let line, let order) = entry.state else { return false }
-    entries[id] = nil
-    line.remove(order)
-    isSettled = false
-    changeWaiting(entry, by: -1)
-    tidy(entry)
-    return true
+  /// The host has answered a running request; see `ClientHost.note`.
+  mutating func heard(_ id: ID, isStream: Bool = false, isNew: Bool = false) {
+    entries[id]?.guest.isSilent = false
+    entries[id]?.line.own?.note(isStream: isStream, isNew: isNew)
   }
 
-  /// What a running request has.
-  func hold(of id: ID) -> Hold? {
-    if case .running(let hold) = entries[id]?.state { hold } else { nil }
-  }
+  /// Its host had trouble with a running request.
+  mutating func meet(_ trouble: StreamLimit.Trouble, _ id: ID) { entries[id]?.line.own?.meet(trouble) }
 
   // MARK: - Who is next
 
-  /// - Parameter mayGo: nil for everybody.
-  private func first(where mayGo: ((Site, Guest, Line) -> Bool)? = nil) -> Turn? {
+  private func first(where mayGo: (Site, Line) -> Bool = { _, _ in true }) -> Turn? {
     var best: Turn?
-    for site in sites.values where site.waiting > 0 {
-      guard let next = first(at: site, where: mayGo) else { continue }
-      if let best, !next.isBefore(best, isHere: false) { continue }
-      best = next
+    for site in busy {
+      var here: Turn?
+      for line in site.lines where mayGo(site, line) {
+        if let turn = turn(of: line, at: site), here.map({ turn.here < $0.here }) ?? true { here = turn }
+      }
+      if let here, best.map({ here.everywhere < $0.everywhere }) ?? true { best = here }
     }
     return best
   }
 
-  private func first(at site: Site, where mayGo: ((Site, Guest, Line) -> Bool)?) -> Turn? {
-    var best: Turn?
-    for guest in site.guests where !guest.isHeld {
-      for line in guest.lines {
-        guard let hold = line.hold, mayGo?(site, guest, line) ?? true,
-          let rank = rank(of: guest, hold, at: site), let order = line.order
-        else { continue }
-        let passes = (
-          guest.turns.pass(line.priority, site.clock), guest.owner.turns.pass(line.priority, clock)
-        )
-        let next = Turn(
-          site: site, guest: guest, line: line, hold: hold, order: order, rank: rank, passes: passes)
-        if let best, !next.isBefore(best, isHere: true) { continue }
-        best = next
-      }
-    }
-    return best
+  /// nil where it may not be let in.
+  private func turn(of line: Line, at site: Site) -> Turn? {
+    let guest = line.guest
+    guard let hold = line.hold, mayGo(guest), let order = line.waiting.first?.order,
+      let rank = rank(of: guest, hold, at: site)
+    else { return nil }
+    // Never behind the flow that was served last.
+    let here = max(guest.passes[line.priority.rawValue], site.clock)
+    let everywhere = max(guest.owner.passes[line.priority.rawValue], clock)
+    return Turn(
+      line: line, hold: hold, rank: rank, order: order, passes: rank == .joins ? (0, 0) : (here, everywhere))
   }
+
+  /// It does not rest.
+  private func mayGo(_ guest: Guest) -> Bool { guest.breaker.wait(now: now) == .zero }
 
   /// How a mirror's request would get in at a host; nil where it may not.
-  private func rank(of guest: Guest, _ hold: Hold, at site: Site) -> Turn.Rank? {
+  private func rank(of guest: Guest, _ hold: Hold, at site: Site) -> Rank? {
     if site.isLocal { return .byTurns }
-    if hold == .stream, guest.streams > 0 { return isWaitedFor(site) ? nil : .joins }
-    guard taken < limits.total, site.places < limits.perHost else { return nil }
+    if hold == .stream, guest.has.streams > 0 { return isWaitedFor(site) ? nil : .joins }
     let forNewcomers = site.isShared && limits.perHost > 1 ? 1 : 0
     let forSmall = min(limits.keptForSmall, max(0, limits.perHost - forNewcomers - 2))
-    func isOpen(leaving kept: Int) -> Bool {
-      site.places < limits.perHost - kept
-        && (!hold.isLarge || site.largePlaces < limits.perHost - forSmall - kept)
-    }
-    guard isOpen(leaving: 0) else { return nil }
+    let freeForLarge = limits.perHost - forSmall - site.large
+    let free = min(limits.perHost - site.places, hold == .large ? freeForLarge : .max)
+    guard taken < limits.total, free > 0 else { return nil }
     // Where a large file has taken the newcomers' place, the last one is still that of the small files, of whomever they are.
-    let isTaken = !hold.isLarge && forSmall > 0 && site.largePlaces > limits.perHost - forSmall - forNewcomers
-    let isKeptHere = !isOpen(leaving: isTaken ? 0 : forNewcomers)
-    if isKeptHere, guest.running > 0 { return nil }
+    let isTaken = hold != .large && forSmall > 0 && freeForLarge < forNewcomers
+    let isKeptHere = free <= (isTaken ? 0 : forNewcomers)
+    if isKeptHere, guest.has.requests > 0 { return nil }
     if isLastPlaceKept, guest.owner.running > 0 { return nil }
     return guest.isSilent && (isKeptHere || isLastPlaceKept) ? .silent : .byTurns
   }
@@ -409,128 +323,107 @@ struct FairQueue<ID: Hashable, Mirror: Hashable, Host: Hashable> {
   /// At most one place is left of all, and that not for everybody.
   private var isLastPlaceKept: Bool { isShared && limits.total > 1 && taken >= limits.total - 1 }
 
-  /// A mirror waits that has no place at the host, or, where all are taken, none anywhere.
   private func isWaitedFor(_ site: Site) -> Bool {
-    func waits(_ guest: Guest) -> Bool { !guest.isHeld && guest.lines.contains { $0.hold != nil } }
-    if site.guests.contains(where: { $0.running == 0 && waits($0) }) { return true }
-    return taken >= limits.total
-      && sites.values.contains { other in
-        other.waiting > 0 && !other.isLocal
-          && other.guests.contains { $0.owner.running == 0 && waits($0) }
+    let isFull = taken >= limits.total
+    return busy.contains { other in
+      other.lines.contains {
+        isNewcomer($0, at: other, for: site, isFull: isFull) && $0.hold != nil && mayGo($0.guest)
       }
+    }
+  }
+
+  /// It is of a mirror that has no place at the host, or, where the last one of all is for who has none anywhere, none at all.
+  private func isNewcomer(_ line: Line, at other: Site, for site: Site, isFull: Bool) -> Bool {
+    if other === site { return line.guest.has.requests == 0 }
+    return isFull && !other.isLocal && line.guest.owner.running == 0
   }
 
   // MARK: - Handing over
-
-  enum Handover {
-    /// No such mirror would be let in for it, and nothing is changed.
-    case refused
-    /// Who runs now in its place; nobody where it was one of several streams, of which the last one gives the place.
-    case ended(next: (id: ID, request: Request)?)
-  }
 
   /// Ends a running request for the good of a mirror that waits: one that has no place at its host or, where all places are
   /// taken, none anywhere. Mirrors that gave way themselves, and that the host has not answered since, come last.
   ///
   /// - Parameter isForOthers: such a one is asked to, for one that is none.
-  mutating func handOver(_ id: ID, isForOthers: Bool = false) -> Handover {
-    guard let entry = entries[id], case .running(let hold) = entry.state, !entry.site.isLocal,
-      !isForOthers || entry.guest.isSilent, let next = successor(of: entry, hold, isForOthers: isForOthers)
-    else { return .refused }
-    let isLast = hold != .stream || entry.guest.streams == 1
-    finish(id)
-    entry.guest.isSilent = true
-    return .ended(next: isLast ? take(next) : nil)
-  }
-
-  /// Who would be let in if the place was free.
-  private mutating func successor(of entry: Entry, _ hold: Hold, isForOthers: Bool) -> Turn? {
-    countPlace(entry.site, hold, -1)
-    defer { countPlace(entry.site, hold, 1) }
+  /// - Returns: who runs now in its place: nobody where it was one of several streams, of which the last one gives the place. nil where
+  ///   no such mirror would be let in for it: nothing is changed then.
+  mutating func handOver(_ id: ID, isForOthers: Bool = false) -> (ended: Entry, next: Granted?)? {
+    guard let entry = entries[id], let hold = entry.seat?.hold, !entry.site.isLocal,
+      !isForOthers || entry.guest.isSilent
+    else { return nil }
+    countPlaces(entry.site, hold, -1)
     let isFull = isLastPlaceKept
-    func isNew(_ site: Site, _ guest: Guest) -> Bool {
-      // The last place of all is for who has none anywhere, at whatever host.
-      site === entry.site ? guest.running == 0 : isFull && guest.owner.running == 0 && !site.isLocal
+    func first(isSilent: Bool) -> Turn? {
+      self.first { isNewcomer($1, at: $0, for: entry.site, isFull: isFull) && $1.guest.isSilent == isSilent }
     }
-    let heard = first { site, guest, _ in isNew(site, guest) && !guest.isSilent }
-    return heard ?? (isForOthers ? nil : first { site, guest, _ in isNew(site, guest) })
+    let next = first(isSilent: false) ?? (isForOthers ? nil : first(isSilent: true))
+    countPlaces(entry.site, hold, 1)
+    guard let next else { return nil }
+    let isLast = hold != .stream || entry.guest.has.streams == 1
+    end(id)
+    entry.guest.isSilent = true
+    return (entry, isLast ? take(next) : nil)
   }
-
-  /// The host has answered a running request.
-  mutating func heard(_ id: ID) {
-    guard let guest = entries[id]?.guest, guest.isSilent else { return }
-    (guest.isSilent, isSettled) = (false, false)
-  }
-
-  // MARK: - Steering
-
-  /// Lets no request of a mirror in to a host, or does so again: for a circuit that is open. Who runs there runs on.
-  mutating func setHeld(_ isHeld: Bool, mirror: Mirror, host: Host) {
-    let site = site(host, isLocal: false)
-    guest(mirror, at: site).isHeld = isHeld
-    isSettled = false
-    if site.isIdle { sites[host] = nil }
-  }
-
-  /// Keeps the host's last free place, where it has at least two, for mirrors that have none there; or no longer.
-  ///
-  /// It is forgotten with a host at which nobody runs or waits.
-  mutating func setShared(_ isShared: Bool, host: Host) {
-    guard let site = sites[host], site.isShared != isShared else { return }
-    site.isShared = isShared
-    isSettled = false
-  }
-
-  /// Keeps the last free place of all, where there are at least two, for mirrors that have none anywhere; or no longer.
-  mutating func setShared(_ isShared: Bool) { (self.isShared, isSettled) = (isShared, false) }
-
-  /// Takes effect at once: nobody is stopped, and nobody let in beyond the new limits.
-  mutating func setLimits(_ limits: Limits) { (self.limits, isSettled) = (limits, false) }
 
   // MARK: - Sites, guests, lines
 
-  private mutating func site(_ host: Host, isLocal: Bool) -> Site {
-    if let site = sites[host] { return site }
-    let site = Site(isLocal: isLocal)
-    sites[host] = site
+  var guests: [Guest] { sites.values.flatMap(\.guests) }
+
+  func guests(at host: Host) -> [Guest] { sites[host]?.guests ?? [] }
+
+  /// Those that wait there.
+  func waiting(at guest: Guest) -> [ID] {
+    let lines = sites[guest.host]?.lines.filter { $0.guest === guest } ?? []
+    return lines.flatMap { $0.waiting.map(\.id) }
+  }
+
+  /// Keeps the host's last free place, where it has at least two, for mirrors that have none there; or no longer.
+  mutating func setShared(_ isShared: Bool, host: Host) { sites[host]?.isShared = isShared }
+
+  func guest(_ mirror: Mirror, at host: Host) -> Guest? { sites[host]?.guests.first { $0.mirror == mirror } }
+
+  /// Who asks there, made known where it was not.
+  mutating func guest(_ request: Request) -> Guest { guest(request, at: site(request)) }
+
+  private mutating func site(_ request: Request) -> Site {
+    if let site = sites[request.host] { return site }
+    let site = Site(isLocal: request.isLocal)
+    sites[request.host] = site
     return site
   }
 
-  private mutating func guest(_ mirror: Mirror, at site: Site) -> Guest {
-    if let guest = site.guests.first(where: { $0.mirror == mirror }) { return guest }
-    let guest = Guest(mirror, owner(mirror))
+  private mutating func guest(_ request: Request, at site: Site) -> Guest {
+    if let guest = site.guests.first(where: { $0.mirror == request.mirror }) { return guest }
+    let owner = owners[request.mirror] ?? Owner()
+    owners[request.mirror] = owner
+    let guest = Guest(request.mirror, request.host, owner, CircuitBreaker(breaker))
     site.guests.append(guest)
+    guestCount += 1
     return guest
   }
 
-  private mutating func owner(_ mirror: Mirror) -> Owner {
-    if let owner = owners[mirror] { return owner }
-    // One that is not ahead of the others is where a new one would be.
-    if owners.count >= 64 {
-      let present = Set(sites.values.flatMap(\.guests).map(\.mirror))
-      owners = owners.filter { present.contains($0.key) || $0.value.turns.isAhead(of: clock) }
-    }
-    let owner = Owner()
-    owners[mirror] = owner
-    return owner
-  }
-
-  private func line(_ request: Request, of guest: Guest) -> Line {
-    let known = guest.lines.first {
-      $0.client == request.client && $0.kind == request.kind && $0.priority == request.priority
+  private mutating func line(_ request: Request, of guest: Guest, at site: Site) -> Line {
+    let own = request.client.flatMap { clients[$0]?.host(request.host) }
+    let known = site.lines.first {
+      $0.guest === guest && $0.own === own && $0.kind == request.kind && $0.priority == request.priority
     }
     if let known { return known }
-    let line = Line(request.client.flatMap { clients[$0] }?.host(request.host), request)
-    guest.lines.append(line)
+    let line = Line(guest, own, request)
+    if site.lines.isEmpty { busy.append(site) }
+    site.lines.append(line)
     return line
   }
 
-  /// Forgets what is empty.
-  private mutating func tidy(_ entry: Entry) {
-    if let own = entry.own, own.isIdle {
-      entry.guest.lines.removeAll { $0.own === own }
-      own.client.rest(own, at: entry.request.host)
+  /// Forgets those where nobody is, and hosts and mirrors of which nothing is left.
+  mutating func forget(where isOver: (Guest) -> Bool) {
+    for (host, site) in sites {
+      site.guests.removeAll { guest in
+        guest.has.requests == 0 && !site.lines.contains { $0.guest === guest } && isOver(guest)
+      }
+      if site.guests.isEmpty { sites[host] = nil }
     }
-    if entry.site.isIdle { sites[entry.request.host] = nil }
+    let left = guests
+    guestCount = left.count
+    let mirrors = Set(left.map(\.mirror))
+    owners = owners.filter { mirrors.contains($0.key) }
   }
 }

@@ -19,16 +19,13 @@ extension CircuitBreaker.Outcome {
   /// What the end of an exchange says about the host that was asked last.
   init(_ outcome: DownloadOutcome) {
     switch outcome {
-    case .complete(let head): self.init(head)
+    case .complete(let head):
+      switch (head.status, head.retryAfter) {
+      case (429, let seconds?), (503, let seconds?): self = .asked(retryAfter: seconds)
+      case (500..., _): self = .transportFailed
+      default: self = .answered
+      }
     case .failed(let failure): self.init(failure)
-    }
-  }
-
-  private init(_ head: ResponseHead) {
-    switch (head.status, head.retryAfter) {
-    case (429, let seconds?), (503, let seconds?): self = .asked(retryAfter: seconds)
-    case (500..., _): self = .transportFailed
-    default: self = .answered
     }
   }
 

@@ -10,31 +10,28 @@ package import TarnRuntime
 package final class TransferBudget: Sendable {
   package typealias Limits = PlaceLimits
 
+  /// A host that is left alone.
+  package struct Resting: Sendable, Equatable {
+    /// `https://example.org:443`.
+    package var host: String
+    /// When it may be asked again; nil while one request tries whether it is back.
+    package var until: Timestamp?
+    /// Until when the host asked for it: it may be asked again before, for so long a time is not kept to in any case. nil where it
+    /// failed again and again.
+    package var askedUntil: Timestamp?
+    /// Those that leave it alone.
+    package var mirrors: [String] = []
+
+    package var isAsked: Bool { askedUntil != nil }
+  }
+
   /// How things stand.
   package struct Snapshot: Sendable, Equatable {
-    package struct Resting: Sendable, Equatable {
-      /// `https://example.org:443`.
-      package var host: String
-      /// When it may be asked again; nil while one request tries whether it is back.
-      package var until: Timestamp?
-      /// The same by the monotonic clock.
-      package var monotonicUntil: Instant?
-      /// The host asked for it; else it failed again and again.
-      package var isAsked = false
-      /// Until when: it may be asked again before, for so long a time is not kept to in any case.
-      package var askedUntil: Timestamp?
-      /// Those that leave it alone.
-      package var mirrors: [String] = []
-    }
-
     /// Exchanges that have a place, and those that wait for one. What waits for its own mirror's limits does not count.
     package var running: Int
     package var waiting: Int
     /// Received over the last few seconds.
     package var bytesPerSecond: UInt64
-    /// nil for no limit.
-    package var rate: UInt64?
-    package var limits: Limits
     /// Sorted by host.
     package var resting: [Resting]
   }
@@ -57,7 +54,7 @@ package final class TransferBudget: Sendable {
 
   /// What network threads set their handles by.
   struct Terms: Equatable {
-    var limits: ConnectionLimits
+    var limits: PlaceLimits
     var pace: SharedPace?
   }
 
@@ -68,32 +65,26 @@ package final class TransferBudget: Sendable {
 
   private struct State {
     var book: BudgetState
-    var rate: UInt64?
     var bucket: RateBucket?
     var meter = RateMeter()
     var members: [ObjectIdentifier: any BudgetMember] = [:]
+    /// Hears that some host has asked to be left alone.
+    var listener: (@Sendable () -> Void)?
   }
 
   private let state: Locked<State>
-  /// Hears that some host has asked to be left alone.
-  private let listener = Locked<(@Sendable () -> Void)?>(nil)
   private let clock: any Clock
   /// False for that of a downloader of its own: nothing is limited here.
   let isShared: Bool
 
+  /// - Parameter limits: nil for a downloader that shares with nobody: its own limits hold.
   package init(
-    _ limits: Limits, breaker: CircuitBreaker.Settings = CircuitBreaker.Settings(),
+    _ limits: Limits?, breaker: CircuitBreaker.Settings = CircuitBreaker.Settings(),
     clock: any Clock = SystemClock(), random: any RandomSource = SystemRandom()
   ) {
-    (self.clock, isShared) = (clock, true)
+    (self.clock, isShared) = (clock, limits != nil)
+    let limits = limits ?? Limits(total: .max, perHost: .max, keptForSmall: 0)
     state = Locked(State(book: BudgetState(limits, breaker: breaker, random: random)))
-  }
-
-  /// Of a downloader that shares with nobody: its own limits hold.
-  init(alone clock: any Clock) {
-    (self.clock, isShared) = (clock, false)
-    let limits = Limits(total: .max, perHost: .max, keptForSmall: 0)
-    state = Locked(State(book: BudgetState(limits, breaker: .init(), random: SystemRandom())))
   }
 
   // MARK: - Steering
@@ -121,8 +112,7 @@ package final class TransferBudget: Sendable {
   package func setRate(_ bytesPerSecond: UInt64?) {
     let now = clock.monotonic()
     state.withLock { state in
-      guard state.rate != bytesPerSecond else { return }
-      state.rate = bytesPerSecond
+      guard state.bucket?.rate != bytesPerSecond else { return }
       state.bucket = bytesPerSecond.map { RateBucket(rate: $0, now: now) }
     }
     lookAll()
@@ -154,16 +144,16 @@ package final class TransferBudget: Sendable {
 
   /// - Parameter hear: is called on a network's thread whenever a host has asked some mirror to be left alone; see `askedRest`.
   package func onAsked(_ hear: @escaping @Sendable () -> Void) {
-    listener.withLock { $0 = hear }
+    state.withLock { $0.listener = hear }
   }
 
   package func snapshot() -> Snapshot {
     let now = clock.monotonic()
-    let (rate, bytes) = state.withLock { ($0.rate, $0.meter.bytesPerSecond(now: now)) }
-    return change { book in
+    let bytes = state.withLock { $0.meter.bytesPerSecond(now: now) }
+    return change {
       Snapshot(
-        running: book.queue.runningCount, waiting: book.queue.waitingCount, bytesPerSecond: bytes, rate: rate,
-        limits: book.queue.limits, resting: book.resting)
+        running: $0.queue.runningCount, waiting: $0.queue.waitingCount, bytesPerSecond: bytes,
+        resting: $0.resting)
     }
   }
 
@@ -182,8 +172,7 @@ package final class TransferBudget: Sendable {
     state.withLock { state in
       let limits = state.book.queue.limits
       return Terms(
-        limits: ConnectionLimits(total: limits.total, perHost: limits.perHost),
-        pace: state.rate.map { SharedPace(rate: $0, places: limits.total) })
+        limits: limits, pace: state.bucket.map { SharedPace(rate: $0.rate, places: limits.total) })
     }
   }
 
@@ -227,12 +216,14 @@ package final class TransferBudget: Sendable {
   func change<Result>(
     for caller: (any BudgetMember)?, _ news: inout [BudgetNotice], _ body: (inout BudgetState) -> Result
   ) -> Result {
-    let (result, (notices, isAsked)) = state.withLock { state in
+    var (notices, isAsked) = ([(member: any BudgetMember, notice: BudgetNotice)](), false)
+    let result = state.withLock { state in
       // Under the lock, so that it never goes back.
       state.book.now = Moment(wall: Timestamp(nanoseconds: clock.now()), monotonic: clock.monotonic())
-      return (body(&state.book), state.book.takeNews())
+      defer { (notices, isAsked) = state.book.takeNews() }
+      return body(&state.book)
     }
-    if isAsked { listener.withLock { $0 }?() }
+    if isAsked { state.withLock { $0.listener }?() }
     for (member, notice) in notices {
       if member === caller { news.append(notice) } else { member.hear(notice) }
     }
