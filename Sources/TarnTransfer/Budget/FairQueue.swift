@@ -323,6 +323,7 @@ struct FairQueue<ID: BinaryInteger, Mirror: Hashable, Host: Hashable> {
   /// At most one place is left of all, and that not for everybody.
   private var isLastPlaceKept: Bool { isShared && limits.total > 1 && taken >= limits.total - 1 }
 
+  /// A mirror waits that has no place at the host, or, where all are taken, none anywhere.
   private func isWaitedFor(_ site: Site) -> Bool {
     let isFull = taken >= limits.total
     return busy.contains { other in

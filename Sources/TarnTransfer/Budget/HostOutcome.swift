@@ -25,22 +25,19 @@ extension CircuitBreaker.Outcome {
       case (500..., _): self = .transportFailed
       default: self = .answered
       }
-    case .failed(let failure): self.init(failure)
-    }
-  }
-
-  private init(_ failure: DownloadFailure) {
-    switch failure.code {
-    case .flooded: self = .harmed
-    case .resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .protocolError: self = .transportFailed
-    // A certificate that this client does not trust may be right for another.
-    case .tls: self = failure.isTransient ? .transportFailed : .cancelled
-    case .tooLarge, .headersTooLarge, .tooManyRedirects, .redirectRefused, .contentEncoding,
-      .refusedByReceiver:
-      self = .answered
-    case .addressRefused, .urlRefused, .fileNotReadable, .cancelled, .outOfMemory, .tooManyOpenFiles,
-      .hostResting, .gaveWay:
-      self = .cancelled
+    case .failed(let failure):
+      switch failure.code {
+      case .flooded: self = .harmed
+      case .resolve, .connect, .timeout, .tooSlow, .reset, .truncated, .protocolError: self = .transportFailed
+      // A certificate that this client does not trust may be right for another.
+      case .tls: self = failure.isTransient ? .transportFailed : .cancelled
+      case .tooLarge, .headersTooLarge, .tooManyRedirects, .redirectRefused, .contentEncoding,
+        .refusedByReceiver:
+        self = .answered
+      case .addressRefused, .urlRefused, .fileNotReadable, .cancelled, .outOfMemory, .tooManyOpenFiles,
+        .hostResting, .gaveWay:
+        self = .cancelled
+      }
     }
   }
 }
