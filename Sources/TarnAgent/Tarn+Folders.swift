@@ -315,7 +315,7 @@ extension Tarn {
   /// A marker that is lost takes the feed and the options with it.
   private func markerGone(_ path: String, _ command: String) -> PassFailure {
     PassFailure(
-      .folderUnusable, code: "marker-missing",
+      .folderUnusable, code: PassFailure.lostFolder,
       "\(Printable.escape(path)) was a mirror, and its marker .tarn is gone; nothing was changed",
       hint:
         "mount what belongs there, or put the marker back; to take it, keeping every file that is in it: \(command)"
@@ -499,6 +499,8 @@ extension FolderHome.State {
 }
 
 extension PassFailure {
+  /// The code of a mirror's folder that is gone, or is no mirror any more.
+  static let lostFolder = "marker-missing"
   /// The code of a folder that is no mirror, and would have to be taken with `--adopt`.
   static let folderNotEmpty = "folder-not-empty"
 }

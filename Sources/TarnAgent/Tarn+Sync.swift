@@ -13,6 +13,19 @@ extension Tarn {
   package func sync(
     _ request: SyncRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
+    do throws(PassFailure) {
+      let report = try runSync(request, observer: observer, progress: progress, stop: stop)
+      forgetFirstFailure(request.folder)
+      return report
+    } catch {
+      noteFirst(error, of: request)
+      throw error
+    }
+  }
+
+  private func runSync(
+    _ request: SyncRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag
+  ) throws(PassFailure) -> PassReport {
     let given = try feed(givenBy: request)
     let (mirror, made) = try openForSync(request)
     func once(_ mirror: OpenMirror) throws(PassFailure) -> PassReport {
@@ -78,8 +91,8 @@ extension Tarn {
         .notice(
           code: "ledger-rebuilt",
           message:
-            "the ledger was damaged; it is kept as \(name), and a new one is begun: what the pass finds in the "
-            + "folder is hashed, and fetched only where it differs"))
+            "the ledger was damaged; it is kept as \(name), and a new one is begun: files that are as the feed has them "
+            + "are taken over; of others nothing is known any more: they are left, and told as conflicts"))
     }
     let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
     var pass = try passRequest(feed, options, request, in: home)
@@ -93,7 +106,16 @@ extension Tarn {
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
     var report = try PassFailure.translating { try run.run(folder: mirror.folder) }
     report.options = options.withoutPasswords
+    report.counts.earlier = report.problems.count { $0.kind == .failed && isEarlier($0, mirror) }
     return report
+  }
+
+  /// What failed has an earlier version in the folder.
+  private func isEarlier(_ problem: Problem, _ mirror: OpenMirror) -> Bool {
+    guard let path = try? RelativePath(problem.name), (try? mirror.ledger.row(path)) != nil else {
+      return false
+    }
+    return (try? mirror.folder.look(path))?.kind == .regular
   }
 
   /// All that was in place is fetched again, whatever the policy says of files that are deleted here.

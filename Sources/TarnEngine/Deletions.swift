@@ -71,7 +71,7 @@ struct DeletionHold {
     let earlier = try ports.ledger.fact(.deletingFormat) ?? ports.ledger.fact(.format)
     question = DeletionGuard.Question(
       planned: planned, rows: rows, unfollowed: plan.filteredRows,
-      manifestIsEmpty: plan.feed.entries == 0 && feed.walk?.hasSkipped != true,
+      manifestIsEmpty: plan.feed.entries == 0 && feed.walk?.hasSkipped != true, makesWay: plan.makesWay,
       earlierFormat: earlier == feed.end.format ? nil : earlier, format: feed.end.format)
   }
 

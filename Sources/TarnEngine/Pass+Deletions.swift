@@ -22,8 +22,7 @@ extension Pass {
     let hold = try DeletionHold(ports, request.policy, feed)
     if let held = try hold.judge() {
       guard try hold.judge(areReplaced: true) == nil else { return (.held(held), hold) }
-      let areInTheWay = plan.work.blocked.count > 0 || !plan.behindDirectories.isEmpty
-      guard areInTheWay else { return (.allowedIfReplaced, hold) }
+      guard plan.makesWay else { return (.allowedIfReplaced, hold) }
       // What stands in the way of new files cannot wait for them.
       guard plan.work.deletions <= DeletionGuard.least else { return (.held(held), hold) }
     }

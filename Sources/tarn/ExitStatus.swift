@@ -23,7 +23,8 @@ enum ExitStatus: Int32, CaseIterable {
   /// As `tarn help exit-status` prints it.
   var meaning: String {
     switch self {
-    case .inSync: "in sync: every wanted entry is present, verified and durable, or left as the policy says"
+    case .inSync:
+      "in sync: every wanted entry is present, verified and durable, or left as you changed it (--local-changes)"
     case .somethingToDo: "plan --exit-code: there is something to do"
     case .partial: "the pass ended, but some entries failed, were refused, are in conflict or held"
     case .usage: "usage"

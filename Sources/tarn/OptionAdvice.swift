@@ -32,6 +32,7 @@ struct OptionAdvice: Equatable {
       "-f": "--follow", "-w": "--follow", "--watch": "--follow", "-n": "--newest N", "--lines": "--newest N",
       "--since": "--after N",
     ],
+    "agent": ["-c": "--config FILE", "-f": "--config FILE"],
   ]
 
   /// What has no option at all, and why.
@@ -44,6 +45,8 @@ struct OptionAdvice: Equatable {
     "--output": "the folder is the last word: tarn sync FEED FOLDER",
     "-r": "directories below a feed are always read",
     "--recursive": "directories below a feed are always read",
+    "-l": "directories below a feed are always read; --limit-rate RATE holds the rate down",
+    "--level": "directories below a feed are always read",
     "-c": "an interrupted sync always goes on where it was",
     "--continue": "an interrupted sync always goes on where it was",
     "--resume": "an interrupted sync always goes on where it was",
@@ -53,6 +56,15 @@ struct OptionAdvice: Equatable {
     "--every": "write every = \"1h\" into the settings, or: tarn schedule MIRROR",
     "--interval": "write every = \"1h\" into the settings, or: tarn schedule MIRROR",
     "--force": "what is held goes ahead by: tarn approve MIRROR",
+  ]
+
+  /// For a service, or for a shell.
+  private static let foreground =
+    "the agent stays in the foreground; to have it in the background: systemctl --user start tarn, or 'tarn agent &'"
+  private static let agentAnswers = [
+    "-d": foreground, "-D": foreground, "--daemon": foreground, "--daemonize": foreground,
+    "--detach": foreground,
+    "--background": foreground, "-b": foreground, "--fork": foreground,
   ]
 
   /// - Parameter arguments: without the program's name.
@@ -89,6 +101,7 @@ struct OptionAdvice: Equatable {
       return words.isEmpty ? "without names all mirrors are meant" : "did you mean '\(words)'?"
     }
     if ["sync", "plan"].contains(command), let answer = answers[option] { return answer }
+    if command == "agent", let answer = agentAnswers[option] { return answer }
     guard option.hasPrefix("--") else { return nil }
     return Spelling.nearest(String(option.dropFirst(2)), known.map { String($0.drop { $0 == "-" }) })
       .map { "did you mean '--\($0)'?" }

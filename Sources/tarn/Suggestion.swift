@@ -9,7 +9,7 @@ enum Suggestion {
     "get": "sync FEED FOLDER", "clone": "sync FEED FOLDER", "download": "sync FEED FOLDER",
     "init": "sync FEED FOLDER", "copy": "sync FEED FOLDER",
     "diff": "plan", "dry-run": "plan", "ls": "status", "list": "status", "info": "status", "show": "status",
-    "top": "status --watch", "watch": "status --watch", "ps": "status", "mirrors": "status",
+    "top": "status --watch", "watch": "status --watch", "ps": "status", "mirrors": "status", "jobs": "status",
     "why": "explain", "check": "verify", "fsck": "verify", "repair": "verify --repair", "scrub": "verify",
     "rm": "forget", "remove": "forget", "delete": "forget", "unfollow": "forget",
     "undelete": "trash restore", "restore": "trash restore", "prune": "trash empty", "clean": "trash empty",

@@ -116,5 +116,22 @@ import Testing
           "Error: Unknown option '--x'\nUsage: tarn a\n       tarn b\n  See 'tarn --help' for more information."
       )
         == ["unknown option '--x'", "  usage: tarn a", "         tarn b", "  hint: 'tarn --help' says more"])
+    // What is in quotes is escaped already.
+    let options = PassOptions(values: [.exclude: ["\\"]])
+    let fault = #expect(throws: PassOptions.Failure.self) { try options.policy() }
+    #expect(
+      HelpText.usageError(message: fault?.message ?? "", full: "").first?.contains(
+        #"--exclude: '\\\\' is not"#) == true)
+  }
+
+  /// One of several mirrors is named once.
+  @Test func aMirrorByItsFolderIsNamedOnce() {
+    func line(_ message: String, of mirror: String) -> String {
+      let failure = PassFailure(.folderUnusable, code: "c", message)
+      return FailureText.lines(failure, of: mirror, status: .usage, json: false, style: Style(isOn: false))[0]
+    }
+    #expect(line("there is no folder /srv/a", of: "/srv/a") == "tarn: there is no folder /srv/a")
+    #expect(line("cannot read the feed", of: "/srv/a") == "tarn: /srv/a: cannot read the feed")
+    #expect(line("there is no folder /srv/iso", of: "iso") == "tarn: iso: there is no folder /srv/iso")
   }
 }

@@ -291,6 +291,19 @@ import Testing
     #expect(StatusWatch.frame(["full"], size: (4, 24)).contains("\u{1B}[Kfull\n"))
   }
 
+  @Test func whatIsGoneFitsANarrowTerminal() {
+    let line =
+      "gone: 2 mirrors without a folder: /srv/first/one, /srv/second; if they are gone for good: tarn forget --gone"
+    #expect(
+      StatusCommand.beforeCommands([line], 60) == [
+        "gone: 2 mirrors without a folder: /srv/first/one,", "  /srv/second; if they are gone for good:",
+        "  tarn forget --gone",
+      ])
+    #expect(
+      StatusCommand.beforeCommands([line], nil) == [line]
+        && StatusCommand.beforeCommands([line], 200) == [line])
+  }
+
   /// With twenty transfers in 24 rows nothing else was seen.
   @Test func aSmallScreenShowsProblemsBeforeTransfers() throws {
     var status = Samples.status()

@@ -46,6 +46,43 @@ import Testing
         == "  2 files beyond --keep or --max-age; what --delete would do: tarn plan --delete /srv/iso")
   }
 
+  @Test func whereEarlierVersionsStandTheyAreTold() {
+    var report = Samples.report()
+    (report.counts.fetched, report.counts.updated, report.counts.current) = (0, 0, 0)
+    (report.counts.wanted, report.counts.failed, report.counts.earlier) = (3, 3, 2)
+    #expect(
+      lines(report)[0]
+        == "not in sync: 3 failed; 0 of 3 files in place, and of 2 an earlier version, in 2.1 s")
+  }
+
+  /// Who uses the mirror looks for its list.
+  @Test func aListThatCannotBeKeptIsTold() {
+    var report = Samples.report()
+    report.options = PassOptions()
+    let line = "  the list itself is not kept in the mirror, for its address has a query"
+    #expect(!lines(report).contains(line))
+    report.feed += "?version=2"
+    #expect(lines(report).contains(line))
+    report.options = PassOptions(values: [.keepList: ["false"]])
+    #expect(!lines(report).contains(line))
+  }
+
+  /// JSON has always said so; a person who gave --delete waits for it, too.
+  @Test(arguments: [true, false]) func whyNothingIsDeletedIsTold(isInSync: Bool) {
+    var report = Samples.report()
+    (report.isComplete, report.incompleteReason) = (false, "line 3 is no part of the list")
+    if !isInSync { report.counts.failed = 1 }
+    let line = "  nothing is deleted, for the list may not be whole: line 3 is no part of the list"
+    #expect(!lines(report).contains(line))
+    report.options = PassOptions(values: [.delete: ["true"]])
+    #expect(lines(report).contains(line), "\(lines(report))")
+    #expect(
+      PlanText.summary(report, kinds: [:], targets: "m", style: Self.plain).contains(line))
+    // A window names the newest files only, as everybody knows.
+    report.isWindow = true
+    #expect(!lines(report).contains(line))
+  }
+
   /// What the feed dropped and somebody changed or copied here stays without a row: no pass tells of it again.
   @Test func whatIsLeftToTheUserIsTold() {
     var report = Samples.report()

@@ -51,6 +51,7 @@ import Testing
       ("snyc", "sync"), ("synx", "sync"), ("stat", "status"), ("satus", "status"), ("verfiy", "verify"),
       ("exlpain", "explain"), ("aprove", "approve"), ("pull", "sync"), ("version", "--version"),
       ("check", "verify"), ("rm", "forget"), ("get", "sync FEED FOLDER"), ("log", "events"),
+      ("jobs", "status"),
       ("list", "status"),
       ("start", "agent"), ("stop", "pause --all"), ("completion", "--generate-completion-script bash"),
       ("xyz", nil),
@@ -73,6 +74,8 @@ import Testing
       ("sync", "-j", "--connections N"), ("sync", "--bwlimit", "--limit-rate RATE"),
       ("plan", "-P", "--connections N"),
       ("status", "-w", "--watch"), ("status", "--follow", "--watch"), ("events", "-f", "--follow"),
+      ("sync", "-l", "directories below a feed"), ("agent", "-d", "systemctl"),
+      ("agent", "--daemon", "tarn agent"),
       ("sync", "--delte", "--delete"), ("sync", "--insecure", "--cacert FILE"), ("sync", "--nope", nil),
       ("verify", "--all", nil),
     ] as [(String, String, String?)]) func unknownOptions(

@@ -49,6 +49,23 @@ struct BadInputTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder + "/.tarn/trash").isEmpty)
   }
 
+  /// Without its record an old version may be anybody's file: it is left, and the words say what happened and what to do.
+  @Test func anOldVersionBesideADamagedLedgerIsToldWhy() throws {
+    let feed = server.url("SHA256SUMS")
+    try Feeds.publish(["a": "old\n", "b": "same\n"], in: server.files)
+    try #require(try Tarn.sync(feed, folder, "--no-keep-list").status == 0)
+    try Feeds.publish(["a": "new\n", "b": "same\n"], in: server.files)
+    try place.remove("mirror/.tarn/ledger.sqlite")
+    try place.write("damaged", to: "mirror/.tarn/ledger.sqlite")
+    let outcome = try Tarn.sync(feed, folder, "--no-keep-list")
+    #expect(outcome.status == 3 && place.text("mirror/a") == "old\n", "\(outcome)")
+    #expect(outcome.errors.contains("of others nothing is known any more"), "\(outcome)")
+    #expect(outcome.output.contains("Tarn has no record of"), "\(outcome)")
+    #expect(outcome.output.contains("move it away to get the mirror's"), "\(outcome)")
+    try place.remove("mirror/a")
+    #expect(try Tarn.run(["sync", folder]).status == 0 && place.text("mirror/a") == "new\n")
+  }
+
   /// Every name that a pass tells can be asked about, whatever its bytes.
   @Test func everyNameThatIsToldIsExplained() throws {
     try Feeds.publish(["good": "good\n"], in: server.files)

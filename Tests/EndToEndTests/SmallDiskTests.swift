@@ -12,8 +12,9 @@ private enum SmallDisk {
     return nil
   }()
 
-  static func mount(_ path: String, megabytes: Int = 60) throws -> Int32 {
-    try Program("/bin/mount", ["-t", "tmpfs", "-o", "size=\(megabytes)m", "tmpfs", path]).wait().status
+  static func mount(_ path: String, megabytes: Int = 60, files: Int? = nil) throws -> Int32 {
+    let options = "size=\(megabytes)m" + (files.map { ",nr_inodes=\($0)" } ?? "")
+    return try Program("/bin/mount", ["-t", "tmpfs", "-o", options, "tmpfs", path]).wait().status
   }
 
   /// Takes the last byte.
@@ -89,6 +90,38 @@ struct SmallDiskTests {
     #expect((space[.systemFreeSize] as? NSNumber)?.int64Value ?? 0 > 4 << 20)
     #expect(!(try Tarn.run(["trash", "list", folder]).output.contains("f0.bin")))
     #expect(try Tarn.run(["sync", folder]).status == 0)
+  }
+
+  /// However much is free, no file can be made: each command says so, and none offers a pass that would fail the same way.
+  @Test func whereNoFileCanBeMadeEachCommandSaysSo() throws {
+    let server = try Nginx(locations: "")
+    let place = try TemporaryDirectory()
+    try #require(try SmallDisk.mount(place.path, files: 60) == 0)
+    defer { SmallDisk.unmount(place.path) }
+    var lines = ""
+    for number in 1...300 {
+      let file = try server.files.write(Data("\(number)\n".utf8), to: "f\(number)")
+      lines += "\(try Feeds.sha256(file))  f\(number)\n"
+    }
+    try server.files.write(lines, to: "SHA256SUMS")
+    let folder = place.path + "/mirror"
+    let first = try Tarn.sync(server.url("SHA256SUMS"), folder)
+    #expect(first.status == 3 && first.output.contains("can hold no more files"), "\(first)")
+    let placed = (1...300).count { place.exists("mirror/f\($0)") }
+    #expect(placed > 30)
+    let asked = try server.requests().count { $0.uri.hasPrefix("/f") }
+    #expect(asked <= placed + 60, "\(asked) requests for \(placed) files")
+
+    let second = try Tarn.run(["sync", folder])
+    #expect(second.status == 74, "\(second)")
+    #expect(second.errors.contains("can hold no more files") && second.errors.contains("hint: "), "\(second)")
+    let status = try Tarn.run(["status", folder]).output
+    #expect(status.contains("can hold no more files") && status.contains("  hint "), "\(status)")
+    #expect(!status.contains("next: tarn sync"), "\(status)")
+    let remount = try Program("/bin/mount", ["-o", "remount,nr_inodes=600", place.path])
+    try #require(try remount.wait().status == 0)
+    #expect(try Tarn.run(["sync", folder]).status == 0)
+    #expect(try Tarn.run(["status", folder]).output.contains("in sync"))
   }
 
   /// What is reported does not fit at the end either: it was not taken for too large beside what failed later.

@@ -55,6 +55,45 @@ import Testing
     #expect(Rules.sharedModules(two).count == 1)
   }
 
+  /// What users took for jargon, or for no English: neither in messages nor in help and pages. Codes have hyphens.
+  @Test func usersReadTheirOwnWords() throws {
+    let words = [
+      "polled", "foreign ", "catching up", "backing off", "looked at from time to time", "as the policy says",
+      "not seen again yet", "the body was cut short by", "this is a text", "to verify it by",
+      "fetched are kept",
+    ]
+    let pages = try ["README.md", "config/tarn.toml", "config/example.env"].map {
+      Repository.Source(path: $0, text: try Repository.text($0))
+    }
+    let golden = Repository.sources(in: "Tests/Fixtures/golden", suffixes: [".txt"])
+    let messages = Self.code.flatMap { file in
+      zip(file.lines, file.code).filter { $1.contains("\"") }.map { (file.path, String($0.0)) }
+    }
+    let texts = (pages + golden).map { ($0.path, $0.text) }
+    #expect(golden.count > 10 && messages.count > 1000)
+    for (path, text) in messages + texts {
+      let text = text.lowercased()
+      for word in words { #expect(!text.contains(word), "\(path): \(word)") }
+    }
+  }
+
+  /// zsh takes what is not quoted for a pattern of files, and refuses the command when there are none.
+  @Test func whatAShellWouldReadIsQuoted() throws {
+    let golden = Repository.sources(in: "Tests/Fixtures/golden", suffixes: [".txt"])
+    let texts = try golden.map(\.text) + [Repository.text("README.md")]
+    var arguments: [Substring] = []
+    for line in texts.flatMap({ $0.split(separator: "\n") }) {
+      for before in ["jq -r ", "jq ", "--include ", "--exclude ", "--publish-last "] {
+        arguments += line.ranges(of: before).map { line[$0.upperBound...] }
+      }
+    }
+    #expect(arguments.count > 8)
+    for argument in arguments where !argument.hasPrefix("'") && !argument.hasPrefix("\"") {
+      let word = argument.prefix { !" `".contains($0) }
+      #expect(!word.contains { "*?[]{}|".contains($0) }, "\(word)")
+    }
+  }
+
   @Test func nothingIsPublicAndNothingTraps() {
     #expect(Self.code.flatMap(Rules.words) == [])
   }

@@ -68,6 +68,29 @@ import Testing
     #expect(!unit.split(separator: "\n").contains { $0.hasPrefix("PrivateUsers=") })
   }
 
+  /// A user's manager can confine less: no mounts of its own, no other user.
+  @Test func theUsersServiceIsConfined() throws {
+    let unit = try Repository.text("packaging/systemd/user/tarn.service")
+    let lines = Set(unit.split(separator: "\n").map(String.init))
+    for line in [
+      "NoNewPrivileges=yes", "LockPersonality=yes", "MemoryDenyWriteExecute=yes", "RestrictRealtime=yes",
+      "RestrictNamespaces=yes", "SystemCallArchitectures=native", "SystemCallFilter=@system-service",
+      "SystemCallErrorNumber=EPERM",
+    ] {
+      #expect(lines.contains(line), "\(line)")
+    }
+    #expect(lines.contains { $0.hasPrefix("RestrictAddressFamilies=") && !$0.contains("~") })
+  }
+
+  @Test(.enabled(if: hasSystemd, "systemd-analyze is not installed"))
+  func systemdFindsTheUsersServiceConfined() throws {
+    // 9.3 without any of it.
+    let result = try Command.run(
+      "systemd-analyze",
+      ["security", "--offline=true", "--threshold=65", "packaging/systemd/user/tarn.service"])
+    #expect(result.status == 0, "\(result.output.suffix(300)) \(result.errors)")
+  }
+
   /// The boot's id lies in /proc/sys, which ProcSubset=pid hides; without it every pass counts as the first of a new
   /// boot, and bytes that a killed one left are fetched again (reliability: resuming has to be provable).
   @Test func theServiceCanReadWhichBootItIs() throws {

@@ -19,10 +19,10 @@ import Testing
 
   private func isHeld(
     _ planned: Int, of rows: Int, published: Int = 0, limit: DeleteLimit = .standard,
-    book: LossBook = LossBook()
+    book: LossBook = LossBook(), makesWay: Bool = false
   ) -> Bool {
     let question = DeletionGuard.Question(
-      planned: planned, rows: rows, published: published, format: "list")
+      planned: planned, rows: rows, published: published, makesWay: makesWay, format: "list")
     return DeletionGuard(limit: limit, book: book).judge(question) != .allow
   }
 
@@ -73,11 +73,21 @@ import Testing
     #expect(!isHeld(30, of: 100, published: 30))
     #expect(!isHeld(40, of: 100, published: 30))
     #expect(isHeld(41, of: 100, published: 30))
-    // Another list of as many files is no renewal.
-    #expect(isHeld(51, of: 100, published: 51))
-    #expect(!isHeld(1, of: 1, published: 1) && !isHeld(3, of: 3, published: 3))
-    #expect(isHeld(1, of: 1) && isHeld(3, of: 3, published: 2))
-    #expect(isHeld(4, of: 4, published: 4))
+  }
+
+  /// A list of as many other files keeps none of them, however small it is and whatever has come.
+  @Test(arguments: [1, 2, 3, 4, 51]) func anotherListIsHeldWhateverItsSize(count: Int) {
+    #expect(isHeld(count, of: count, published: count, limit: .off))
+    #expect(isHeld(count, of: 2 * count - 1, published: count, limit: .off))
+    #expect(!isHeld(count, of: 2 * count, limit: .off))
+  }
+
+  /// A directory that became a file, or the other way round: what the list names cannot come while the old files are there.
+  @Test func aFewFilesMakeWay() {
+    #expect(
+      !isHeld(1, of: 1, published: 1, makesWay: true) && !isHeld(3, of: 3, published: 3, makesWay: true))
+    #expect(isHeld(1, of: 1, makesWay: true) && isHeld(3, of: 3, published: 2, makesWay: true))
+    #expect(isHeld(4, of: 4, published: 4, makesWay: true))
   }
 
   @Test func aDayIsCountedTogether() {

@@ -75,15 +75,36 @@ import Testing
       want("f\(number)", 8 + number % 7, isTold: isTold, world)
     }
     world.folder.setFiles(0)
-    for number in 1...6_000 {
-      world.folder.fail(.makePartial, number: number, with: FolderFailure(.noSpace, "no inodes", errno: 28))
-    }
     let report = try world.run()
     #expect(report.counts.failed == 2_500)
-    // What was asked for when the first one failed, and no more.
-    #expect(world.server.requests.count <= 1_500, "\(world.server.requests.count)")
+    #expect(world.server.requests.isEmpty)
     let last = try #require(report.problems.last)
     #expect(last.code == "no-space" && last.message.contains("can hold no more files"))
+  }
+
+  /// No more is asked for than can be placed.
+  @Test func asManyAreFetchedAsCanBeMade() throws {
+    let world = World()
+    for number in 0..<600 { want("f\(number)", 8 + number % 7, isTold: number % 2 == 0, world) }
+    world.folder.setFiles(48)
+    let report = try world.run()
+    #expect(world.files.count == 48)
+    #expect(report.counts.failed == 552)
+    #expect(world.server.requests.count == 48)
+    #expect(report.problems.last?.message.contains("can hold no more files") == true)
+  }
+
+  /// Somebody else takes the last ones: what cannot be made is told, and little more is asked for.
+  @Test func whatWasCountedMayBeGone() throws {
+    let world = World()
+    for number in 0..<600 { want("f\(number)", 8, isTold: true, world) }
+    world.folder.setFiles(48)
+    let folder = world.folder
+    world.server.onRequest { _ in folder.setFiles(0) }
+    let report = try world.run()
+    #expect(world.files.isEmpty)
+    #expect(report.counts.failed == 600)
+    #expect(world.server.requests.count <= 100, "\(world.server.requests.count)")
   }
 
   /// The large one holds all the space until its source fails.

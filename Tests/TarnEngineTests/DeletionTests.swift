@@ -412,6 +412,22 @@ import Testing
     #expect(try world.run().isInSync && world.files.count == 8)
   }
 
+  /// However small the list is: its one file has come, and the one before stays until somebody has looked.
+  @Test(arguments: [DeleteLimit.standard, .off]) func aListOfOneFileThatNamesAnotherIsHeld(
+    limit: DeleteLimit
+  ) throws {
+    let world = try filled(1)
+    world.policy.deleteLimit = limit
+    unlist(0..<1, world)
+    world.want(name(1), "text 1")
+    for _ in 0..<3 {
+      #expect(try world.run().held?.reason == "the list keeps 0 of 1 file, fewer than half")
+      #expect(world.files.count == 2)
+    }
+    #expect(try world.approval.run(plan: nil).deleted == 1)
+    #expect(try world.run().isInSync && world.files.count == 1)
+  }
+
   /// They may be in the list or not.
   @Test(arguments: [DeleteLimit.standard, .off]) func filesThatAFilterKeepsSayNothingOfTheList(
     limit: DeleteLimit

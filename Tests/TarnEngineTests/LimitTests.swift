@@ -73,4 +73,16 @@ import Testing
     let encodings = world.server.requests.map { "\($0.url.dropFirst(World.host.count)) \($0.encoding)" }
     #expect(encodings.sorted() == ["packed.tar.gz taken", "plain refused", "told taken"])
   }
+
+  /// Hundreds of small files may wait for their lane at a time: each takes no more memory than it has bytes, whoever tells these.
+  @Test func aSmallFileIsGatheredInLittleMemory() {
+    var head = ResponseHead(status: 200, url: "file:///a")
+    head.contentLength = 100
+    #expect(FileReceiver.gathering(nil, head) == 100)
+    #expect(FileReceiver.gathering(50, head) == 50 && FileReceiver.gathering(50, nil) == 50)
+    head.contentLength = nil
+    for size in [nil, 1 << 40] as [UInt64?] {
+      #expect(FileReceiver.gathering(size, head) == FileReceiver.handful)
+    }
+  }
 }

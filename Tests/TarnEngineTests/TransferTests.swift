@@ -248,6 +248,23 @@ import Testing
     #expect(world.trash == ["one"] && world.text("a") == "two")
   }
 
+  /// A list of another form tells versions in another way: SFV has no digest that the record has, too.
+  @Test func theSameBytesInAnotherFormOfListAreNoUpdate() throws {
+    let world = World()
+    world.add(world.serve("a", "one"))
+    try world.run()
+    world.add(world.bareEntry("a", listing: "crc32 7A6C86F1"))
+    let report = try world.run()
+    #expect(report.isInSync && report.counts.updated == 0 && report.counts.revalidated == 1)
+    #expect(world.trash.isEmpty)
+    #expect(try world.plan().actions.isEmpty)
+    // Another time is to be seen at the file.
+    var dated = world.bareEntry("a", listing: "other")
+    dated.modified = Timestamp(nanoseconds: world.clock.now())
+    world.add(dated)
+    #expect(try world.run().counts.updated == 1)
+  }
+
   /// What is edited, or goes, while its bytes come is no confirmed file.
   @Test(arguments: [false, true]) func theSameBytesConfirmWhatStandsThere(_ isGone: Bool) throws {
     let world = World()

@@ -33,11 +33,11 @@ import Testing
       }
     }
 
-    /// Reads the feed, a day after the last time.
+    /// Reads the feed, a day after the last time where nothing else is said.
     ///
     /// - Returns: the titles of the files that were fetched, sorted.
-    func pass() throws -> String {
-      world.clock.advance(.seconds(86_400))
+    func pass(after seconds: Int = 86_400) throws -> String {
+      world.clock.advance(.seconds(seconds))
       let report = try world.run()
       #expect(report.isInSync && report.held == nil)
       return Self.titles(world.log.done.filter { $0.hasPrefix("fetched ") })
@@ -65,6 +65,22 @@ import Testing
     show.tell(["f", "e", "d", "c", "b", "a"])
     #expect(try show.pass() == "f")
     #expect(try show.pass() == "" && show.files == "c d f")
+  }
+
+  /// However soon it is read again.
+  @Test func whatComesAtTheEndIsNewerThanWhatWasThere() throws {
+    let show = Show(keep: 1, ["a", "b", "c"])
+    #expect(try show.pass() == "a")
+    var titles = ["a", "b", "c"]
+    for next in ["d", "e", "f"] {
+      titles.append(next)
+      show.tell(titles)
+      #expect(try show.pass(after: 0) == next)
+      #expect(try show.pass(after: 0) == "")
+    }
+    // And what comes on top of these.
+    show.tell(["g"] + titles)
+    #expect(try show.pass(after: 0) == "g")
   }
 
   @Test func whatIsDroppedGoesToTheTrashOnceAndIsNotFetchedAgain() throws {

@@ -42,6 +42,18 @@ import Testing
       ".:\ntotal 4\n-rw-r--r-- 1 root root 1 Nov 21 04:08 a\n-rw-r--r-- 1 root root 1 Nov 21 04:08 b\n",
       "ls -l", "sha256sum"
     ),
+    (
+      "./a:\ntotal 4\n-rw-r--r-- 1 root root 1 Nov 21 04:08 b\n\n./c:\ntotal 0\n\n./d:\ntotal 0\n\n./e:\ntotal 0\n",
+      "ls -lR", "sha256sum"
+    ),
+    // One group is missing.
+    (
+      "a.iso: CA978112 CA1BBDCA FAC231B3 9A23DC4D A786EFF8 147C4E72\n       B9807785\n", "as gpg prints",
+      "digits missing"
+    ),
+    ("a.iso: 0C C1 75 B9 C0 F1 B6 A8  31 C3 99 E2 69 77 26\n", "as gpg prints", "gpg --print-md"),
+    ("a: SHA1 = 86F7 E437 FAA5 A7FC E15D  1DDC B9EA EAEA 3776\n", "as gpg prints", "sha256sum"),
+    ("ca978112ca1bbdcafac231b39a23dc4da786eff8147c4e72b9807785afee48b  a.iso\n", "has 63 digits", "cut"),
     ("43871     1 a.txt\n12345 17 b.txt\n", "cksum", "sha256sum"),
     ("DIST a.tar.gz 1 BLAKE2B ab SHA512 cd\n", "Gentoo", "URL list"),
     ("Package: a\nVersion: 1\nFilename: pool/a.deb\n", "Debian", "directory index"),
@@ -106,6 +118,7 @@ import Testing
     "<!doctype html><html><body><h1> Directory Listing of x</h1><a href=\"/x\">a</a></body></html>",
     "<html><body><p>Files</p><a href=\"../\">up</a><a href=\"?C=N\">Name</a><a href=\"a.iso\">a</a><a href=\"b/\">b</a>"
       + "<a href=\"/pub/c.iso\">c</a><a href=\"https://www.example.com/\">made by</a></body></html>",
+    "<html><body><a href=\"a.iso\">a.iso</a><br><a href=\"b.iso\">b.iso</a></body></html>",
   ])
   func anUnknownIndexNamesTheOption(page: String) {
     let known = refusal(page, url: "https://example.org/pub/")
@@ -120,6 +133,11 @@ import Testing
     let plain =
       "<html><body><a href=\"/a\">a</a><a href=\"/b\">b</a><a href=\"/c\">c</a><a href=\"d\">d</a></body></html>"
     #expect(refusal(plain)?.message == "this is a web page (a login page?), not a feed")
+    // A single link below it may be that of a file.
+    for page in [plain, "<html><body>Get it <a href=\"a.iso\">here</a>.</body></html>"] {
+      let page = refusal(page, url: "https://example.org/p/")
+      #expect(page?.message.contains("web page") == true && page?.hint?.contains("--format links") == true)
+    }
     // A page without a frame, as some servers write them.
     let bare = "<title>x</title><body><pre><a href=\"a\">a</a><a href=\"b\">b</a><a href=\"c\">c</a></pre>"
     #expect(refusal(bare, url: "https://example.org/pub/")?.hint?.contains("--format links") == true)

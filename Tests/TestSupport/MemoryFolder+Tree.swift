@@ -21,8 +21,15 @@ struct MemoryState {
   }
 
   var total: UInt64 = 1 << 41
+  /// Files that it can hold altogether; nil for any number.
+  var mostFiles: UInt64?
+
   /// How many more files it can hold; nil for any number.
-  var files: UInt64?
+  var files: UInt64? {
+    let count = UInt64(tree.count + partial.count + trash.count + unnamed.count)
+    return mostFiles.map { $0 - min($0, count) }
+  }
+
   var intact = true
   var beforeInstall: (@Sendable (RelativePath) -> Void)?
   var beforeDigest: (@Sendable (RelativePath) -> Void)?

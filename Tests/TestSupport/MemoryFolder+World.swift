@@ -48,9 +48,9 @@ extension MemoryFolder {
     reading { $0.beforeRemove = body }
   }
 
-  /// - Parameter files: that it can still hold; nil for any number.
+  /// - Parameter files: that it can hold altogether; nil for any number.
   package func setFiles(_ files: UInt64?) {
-    reading { $0.files = files }
+    reading { $0.mostFiles = files }
   }
 
   package func setSpace(free: UInt64, total: UInt64 = 1 << 41) {

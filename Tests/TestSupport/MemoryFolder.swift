@@ -66,6 +66,7 @@ package final class MemoryFolder: FolderPort, @unchecked Sendable {
   package func makePartial(mayBeUnnamed: Bool) throws(FolderFailure) -> any PartialFile {
     try withState { state throws(FolderFailure) in
       try state.run(.makePartial)
+      if state.files == 0 { throw FolderFailure(.noSpace, "No space left on device", errno: 28) }
       let file = state.newFile([])
       if mayBeUnnamed {
         state.unnamed[file.inode] = file

@@ -65,7 +65,10 @@ extension PassFailure {
     switch failure.kind {
     case .busy:
       self.init(
-        .locked, code: "agent-runs", failure.message, hint: "one agent per socket: tarn status shows it")
+        .locked, code: "agent-runs", failure.message,
+        hint:
+          "end that one, or name a socket in another directory: --socket PATH, or agent.socket in the settings"
+      )
     case .system(EACCES), .system(EPERM):
       self.init(.permission, code: "socket-failed", failure.message)
     case .badPath, .inTheWay, .noSuchGroup, .system:

@@ -75,7 +75,9 @@ extension Agent {
     document.nextRunReason = next?.reason.rawValue
     // Of a folder that is away its ledger says nothing. One that was forgotten since begins anew.
     let isNew = document.lastAttempt == nil && document.lastFailure == nil
-    document.take(attempt: status?.history.lastAttempt, failure: mirror.failure?.message)
+    // What was said of a folder that was lost holds no more.
+    let isFound = isNew && mirror.lastRun?.code == PassFailure.lostFolder
+    document.take(attempt: status?.history.lastAttempt, failure: isFound ? nil : mirror.failure?.message)
     if !isNew, !mirror.settings.isDryRun {
       document.lastSuccess = document.lastSuccess ?? status?.history.lastSuccess?.rfc3339
     }

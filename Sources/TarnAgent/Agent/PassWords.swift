@@ -12,6 +12,14 @@ package struct PassWords: Sendable {
     counts = report.counts
   }
 
+  /// Why a pass that may delete does not, where the list may name only some of its files. Windows never name all.
+  package var nothingDeleted: String? {
+    guard report.options?.isOn(.delete) == true, !report.isComplete, !report.isWindow,
+      !report.incompleteReason.isEmpty
+    else { return nil }
+    return "nothing is deleted, for the list may not be whole: \(report.incompleteReason)"
+  }
+
   private var length: String { Units.length((report.ended - report.started).seconds) }
 
   /// `in sync: 5 files, 1.2 MiB (3 fetched, 2 already there) in 2.1 s`.
@@ -19,13 +27,19 @@ package struct PassWords: Sendable {
     let done = deeds.isEmpty ? "nothing to do" : deeds.joined(separator: ", ")
     let unchanged = report.isFeedUnchanged ? "; the feed has not changed" : ""
     return "in sync: \(Self.amount(counts.wanted, report.bytes.inPlace)) (\(done)\(unchanged)) in \(length)"
+      + (nothingDeleted.map { "; \($0)" } ?? "")
   }
 
   /// `not in sync: 1 failed; 4 of 5 files in place (2 fetched, 2 already there), in 2.1 s`.
   var notInSync: String {
     let done = deeds.isEmpty ? "" : " (\(deeds.joined(separator: ", ")))"
-    let place = "\(Units.grouped(counts.inPlace)) of \(Units.count(counts.wanted, "file")) in place"
     return "not in sync: \(reasons); \(place)\(done), in \(length)"
+  }
+
+  /// `4 of 5 files in place, and of 1 an earlier version`.
+  package var place: String {
+    let place = "\(Units.grouped(counts.inPlace)) of \(Units.count(counts.wanted, "file")) in place"
+    return counts.earlier > 0 ? "\(place), and of \(Units.grouped(counts.earlier)) an earlier version" : place
   }
 
   /// `1 failed, 2 deletions held`.

@@ -28,13 +28,15 @@ package struct DeletionGuard: Sendable {
     package var deleted: Int
     /// A complete manifest that names nothing.
     package var manifestIsEmpty: Bool
+    /// Some of the files stand in the way of others that the list names: those come only when these have gone.
+    package var makesWay: Bool
     /// The list's format before, when it was another one.
     package var earlierFormat: String?
     package var format: String
 
     package init(
       planned: Int, rows: Int, unfollowed: Int = 0, published: Int = 0, deleted: Int = 0,
-      manifestIsEmpty: Bool = false,
+      manifestIsEmpty: Bool = false, makesWay: Bool = false,
       earlierFormat: String? = nil, format: String = ""
     ) {
       self.planned = planned
@@ -43,6 +45,7 @@ package struct DeletionGuard: Sendable {
       self.published = published
       self.deleted = deleted
       self.manifestIsEmpty = manifestIsEmpty
+      self.makesWay = makesWay
       self.earlierFormat = earlierFormat
       self.format = format
     }
@@ -64,13 +67,13 @@ package struct DeletionGuard: Sendable {
       return .hold(
         reason: "the format of the list changed from \(Printable.escape(earlier)) to \(question.format)")
     }
-    // A small list whose files have taken the place of others is no other list.
+    // Where a directory becomes a file, or a file a directory, a small list is no other one.
     let left = (rows - min(rows, planned)).addingSaturated(question.published)
-    let isRenewed = planned <= Self.least && left >= planned
-    guard planned <= rows - planned || isRenewed else {
+    let isReshaped = question.makesWay && planned <= Self.least && left >= planned
+    guard planned <= rows - planned || isReshaped else {
       return .hold(
         reason: "the list keeps \(Units.grouped(max(0, rows - planned))) of \(Units.count(rows, "file")), "
-          + "fewer than half", isForPerson: planned > Self.least)
+          + "fewer than half", isForPerson: true)
     }
     let most = limit.most(of: book.rowsBefore.map { max(0, $0 - question.unfollowed) } ?? rows)
     let loss = book.loss.addingSaturated(question.deleted).addingSaturated(planned)

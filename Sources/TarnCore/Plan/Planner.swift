@@ -117,7 +117,7 @@ package struct Planner: Sendable {
       return .conflict(
         code: "foreign-file",
         message:
-          "a file that Tarn did not place, or that was taken back from the trash, stands here, and the feed has no digest to compare it by; move it away to get the mirror's"
+          "a file that Tarn has no record of, or that was taken back from the trash, stands here, and the feed has no digest to compare it by; move it away to get the mirror's"
       )
     }
     return .action(action(.inspect, entry, present: present, row: nil))
@@ -151,7 +151,8 @@ package struct Planner: Sendable {
     .conflict(
       code: "foreign-file",
       message:
-        "a file that Tarn did not place stands here, with other contents; move it away to get the mirror's")
+        "a file that Tarn has no record of stands here, with other contents; move it away to get the mirror's"
+    )
   }
 
   private func action(_ kind: Action.Kind, _ entry: Entry, present: FileIdentity?, row: Row?) -> Action {

@@ -36,7 +36,8 @@ package struct WindowOrder: Sendable {
     // An item on top of all may be pinned there. Where nothing below it has a date, it tells the age of nothing.
     let lowestDated = indices.last { dates[$0] != nil }
     let datesTell = lowestDated != indices.first
-    var sights = dates.indices.map { later(now, $0) }
+    let begin = beginning(known.compactMap { $0 }.max(), now)
+    var sights = dates.indices.map { later(begin, $0) }
     last = nil
     var seen: Timestamp?
     for (index, newer) in zip(indices, newer).reversed() {
@@ -48,6 +49,12 @@ package struct WindowOrder: Sendable {
       if let known = known[index] { seen = max(seen ?? known, known) }
     }
     return sights
+  }
+
+  /// Files are told apart by seconds, and those of one second by their order: what comes after others comes in another one.
+  private func beginning(_ latest: Timestamp?, _ now: Timestamp) -> Timestamp {
+    guard let latest, (0..<60).contains(latest.seconds - now.seconds) else { return now }
+    return Timestamp(seconds: latest.seconds + 1) ?? now
   }
 
   private func later(_ moment: Timestamp, _ index: Int) -> Timestamp {

@@ -18,6 +18,8 @@ struct Plan {
   var filteredRows = 0
   /// Entries in whose place a directory stands that goes with the deletions: decided again after these. Not in the stage.
   var behindDirectories: [Action] = []
+  /// Files of Tarn's stand in the way of others that the list names.
+  var makesWay: Bool { work.blocked.count > 0 || !behindDirectories.isEmpty }
   /// Files of the folder that may hold what is wanted.
   var unrecorded = UnrecordedFiles()
   /// Rows that are neither wanted nor to go, or kept by policy, as they are left.

@@ -342,6 +342,7 @@ struct FeedReader {
         "check the feed's address, and this machine's clock"
       case "body-truncated" where message.contains("a part of it"):
         "a cache or proxy on the way may answer with parts: try again later, or give another address"
+      case "headers-too-large": "check the address of the feed: no server of files sends as much before one"
       case "address-refused": "redirects to private addresses are followed only from a private feed"
       case _ where code.hasPrefix("http-5"):
         "try again later; if it stays so, its server needs mending, or the feed has another address by now"

@@ -539,7 +539,11 @@ final class EngineThread {
     let isCopy = job.failure != nil
     if !isCopy, submission.isPaused(job.entry.path) { return try perform(state.obey(.pause, id) ?? []) }
     let needed = submission.needed(job.entry)
-    guard submission.space.reserve(needed ?? 0) else { return try perform(state.refused(id)) }
+    // The server may say that a file has not changed: then none is made.
+    let others = job.action.kind == .revalidate ? nil : state.active
+    guard submission.space.reserve(needed ?? 0, besides: others) else {
+      return try perform(state.refused(id))
+    }
     if isCopy { account.settle(job.entry.path) } else { account.tell(.action(job.action)) }
     try perform(state.reserved(id, bytes: needed ?? 0, looks: submission.mayBeAtHand(job)))
   }

@@ -191,12 +191,17 @@ final class FileReceiver: DownloadReceiver {
 
   private func gather(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
     if state.gathered == nil {
-      let size = max(bytes.count, Int(min(check.size ?? .max, UInt64(Self.handful))))
-      state.gathered = context.blocks.borrow(size)
+      let size = Self.gathering(check.size, state.head)
+      state.gathered = context.blocks.borrow(max(bytes.count, size))
     }
     state.gathered?.append(bytes)
     state.queued += bytes.count
     state.received += UInt64(bytes.count)
+  }
+
+  /// Bytes of memory that it is gathered in. Hundreds of small files may wait for a lane at a time, and lists tell no sizes.
+  static func gathering(_ size: UInt64?, _ head: ResponseHead?) -> Int {
+    Int(min(size ?? head?.contentLength ?? .max, UInt64(handful)))
   }
 
   /// - Returns: whether the lane has to be told.

@@ -12,6 +12,8 @@ final class SpaceBudget: Sendable {
     var credit: UInt64 = 0
     /// The kernel found no room for a file: it may have none for another one, however small.
     var isDoubted = false
+    /// Files that can be begun without another look at the disk, which can hold many times as many.
+    var files = 0
   }
   /// What several budgets of one disk have promised.
   struct Promises: Sendable {
@@ -32,8 +34,10 @@ final class SpaceBudget: Sendable {
 
   /// Takes bytes out of the budget.
   ///
+  /// - Parameter others: how many jobs at work may each make a file still; nil where it makes none itself.
   /// - Returns: false when they do not fit; then nothing was taken.
-  func reserve(_ bytes: UInt64) -> Bool {
+  func reserve(_ bytes: UInt64, besides others: Int? = nil) -> Bool {
+    if let others, !canHoldFile(besides: others) { return false }
     let isDoubted = state.withLock(\.isDoubted)
     guard bytes > 0 || isDoubted else { return true }
     if isDoubted, hasNoFiles { return false }
@@ -54,9 +58,21 @@ final class SpaceBudget: Sendable {
     }
   }
 
+  /// A file system that can hold few more than there are jobs is asked for each: what finds no place is not fetched.
+  private func canHoldFile(besides others: Int) -> Bool {
+    let isCovered = state.withLock { state in
+      defer { state.files = max(0, state.files - 1) }
+      return state.files > 0
+    }
+    // Not every file system counts them.
+    guard !isCovered, let files = try? folder.space().files else { return true }
+    state.withLock { $0.files = Int(min(1024, (files - min(files, UInt64(others))) / 32)) }
+    return files > others
+  }
+
   /// The kernel refused to make or to fill a file for want of room.
   func doubt() {
-    state.withLock { ($0.isDoubted, $0.credit) = (true, 0) }
+    state.withLock { ($0.isDoubted, $0.credit, $0.files) = (true, 0, 0) }
   }
 
   func giveBack(_ bytes: UInt64) { promises.giveBack(bytes) }

@@ -171,8 +171,9 @@ final class Submission {
   ///
   /// - Returns: its row, with what the server says now; nil where it is another file, or stands there no more.
   func sameAsBefore(_ job: Job, _ checked: Job.Checked) -> Row? {
-    guard job.action.kind == .revalidate, var row = job.action.row, row.digest == checked.sealed.digest,
-      row.lastModified == checked.head?.lastModified,
+    guard [.revalidate, .update].contains(job.action.kind), var row = job.action.row,
+      row.digest == checked.sealed.digest, row.lastModified == checked.head?.lastModified,
+      (job.entry.modified ?? row.identity.modified).seconds == row.identity.modified.seconds,
       let present = try? folder.look(row.path), row.identity.isSame(as: present.identity)
     else { return nil }
     row.etag = checked.head?.etag

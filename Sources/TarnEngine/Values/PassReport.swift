@@ -25,6 +25,8 @@ package struct PassCounts: Sendable, Equatable {
   /// Left as the user made them, by policy.
   package var kept = 0
   package var failed = 0
+  /// Of the failed, so many of which an earlier version stands there.
+  package var earlier = 0
   package var refused = 0
   package var conflict = 0
   /// Deletions.
@@ -36,7 +38,8 @@ package struct PassCounts: Sendable, Equatable {
 
   private static let all: [any WritableKeyPath<PassCounts, Int> & Sendable] = [
     \.wanted, \.current, \.planned, \.fetched, \.updated, \.restored, \.replaced, \.adopted, \.copied,
-    \.revalidated, \.deleted, \.forgotten, \.unlisted, \.excluded, \.kept, \.failed, \.refused, \.conflict,
+    \.revalidated, \.deleted, \.forgotten, \.unlisted, \.excluded, \.kept, \.failed, \.refused,
+    \.conflict,
     \.held, \.waiting,
   ]
 
@@ -249,9 +252,13 @@ extension PassFailure {
     let kind: Kind = failure.code == .permission ? .permission : .inputOutput
     let hint =
       failure.code == .newer
-      ? "use the Tarn that wrote it, or a newer one; this one leaves it untouched" : nil
+      ? "use the Tarn that wrote it, or a newer one; this one leaves it untouched"
+      : failure.code == .noSpace ? Self.makeRoom : nil
     self.init(kind, code: failure.code.rawValue, failure.message, hint: hint)
   }
+
+  /// For a file system that is full, of bytes or of files.
+  package static let makeRoom = "remove what is not needed on that file system, and try again"
 
   package init(_ failure: FolderFailure) {
     let kind: Kind

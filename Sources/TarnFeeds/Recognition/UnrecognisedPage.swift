@@ -86,7 +86,7 @@ struct UnrecognisedPage {
 
   private var isIndex: Bool {
     ["index of", "directory listing", "directory index", "directory: /"].contains { title.holds($0) }
-      || links >= 3 && 2 * linksBelow > links
+      || links >= 2 && 2 * linksBelow > links
   }
 
   var failure: FeedFailure {
@@ -105,12 +105,16 @@ struct UnrecognisedPage {
       return FeedFailure(
         code: code,
         message: "this looks like a directory index, of a server that Tarn does not know; it knows: \(known)",
-        hint: "--format links (setting: format = \"links\") takes the links that lead below the page")
+        hint: Self.links)
     }
     return FeedFailure(
       code: code, message: "this is a web page (a login page?), not a feed",
-      hint: "give the feed's own URL; nothing was changed")
+      hint: "give the feed's own URL"
+        + (linksBelow > 0 ? "; or, where this page names the files: \(Self.links)" : "; nothing was changed"))
   }
+
+  private static let links =
+    "--format links (setting: format = \"links\") takes the links that lead below the page"
 }
 
 /// Bytes at hand.

@@ -23,7 +23,7 @@ struct UnrecognisedText {
 
   /// By all that is there.
   var likeness: Unrecognised.Likeness? {
-    lines.isEmpty ? nil : digest ?? debian ?? sums ?? listing ?? names
+    lines.isEmpty ? nil : digest ?? debian ?? groups ?? sums ?? cutSums ?? listing ?? names
   }
 
   private static let sumsAdvice = "make a checksum list of the files: sha256sum * > SHA256SUMS"
@@ -95,6 +95,38 @@ struct UnrecognisedText {
     return Likeness(what, "give the directory index of the part of the archive that you want")
   }
 
+  /// Digests as gpg prints them, where there are too few groups, or too many, for any that Tarn knows.
+  private var groups: Unrecognised.Likeness? {
+    var words: [ArraySlice<UInt8>] = []
+    for line in lines {
+      let end = line.lastIndex(of: UInt8(ascii: ":")).map { $0 + 1 } ?? 0
+      guard end > 0 || !words.isEmpty else { return nil }
+      var rest = line[end...].split(whereSeparator: isBlank)
+      if rest.count > 1, rest[1].elementsEqual("=".utf8) { rest.removeFirst(2) }
+      words += rest
+    }
+    guard words.count >= 4, let length = words.first?.count, [2, 4, 8].contains(length),
+      words.allSatisfy({ $0.count <= length && $0.allSatisfy { Percent.hexValue($0) != nil } }),
+      words.count(where: { $0.count == length }) > words.count / 2
+    else { return nil }
+    return Likeness(
+      "a list of digests in groups, as gpg prints them, and none of them is of a length that Tarn knows",
+      "are there digits missing? Print them anew (gpg --print-md SHA256 FILE...), or make a list with sha256sum"
+    )
+  }
+
+  /// Lists of digests of which none has a length that there is.
+  private var cutSums: Unrecognised.Likeness? {
+    let areDigests = lines.allSatisfy { line in
+      let words = line.split(whereSeparator: isBlank)
+      return words.count >= 2 && words[0].count >= 24 && words[0].allSatisfy { Percent.hexValue($0) != nil }
+    }
+    guard areDigests, let first = lines.first?.prefix(while: { !isBlank($0) }) else { return nil }
+    return Likeness(
+      "a checksum list, but its first digest has \(first.count) digits",
+      "is it cut? MD5 has 32, SHA-1 40, SHA-256 64 and SHA-512 128")
+  }
+
   /// Lists that name files with something else than a digest that Tarn checks.
   private var sums: Unrecognised.Likeness? {
     let words = lines.map { $0.split(whereSeparator: isBlank) }
@@ -130,8 +162,10 @@ struct UnrecognisedText {
       return mode.count == 10 && [UInt8(ascii: "-"), UInt8(ascii: "d"), UInt8(ascii: "l")].contains(mode[0])
         && mode.dropFirst().allSatisfy { "rwxstST-".utf8.contains($0) }
     }
-    guard !rows.isEmpty, 2 * rows.count >= lines.count else { return nil }
-    return Likeness("a directory listing (ls -l, rsync)", Self.sumsAdvice)
+    // Of `ls -lR` each directory has two lines in front of its rows, and may have none.
+    let others = lines.count { $0.last != UInt8(ascii: ":") && !$0.begins(with: "total ") } - rows.count
+    guard !rows.isEmpty, rows.count >= others else { return nil }
+    return Likeness("a directory listing (ls -l, ls -lR, rsync)", Self.sumsAdvice)
   }
 
   /// Names without addresses.

@@ -189,8 +189,10 @@ package final class StagedFile: PartialFile, @unchecked Sendable {
     self.contents = nil
     let digest = contents.finishDigest()
     if let wanted = contents.check.digest, wanted != digest {
+      let other =
+        digest.algorithm == .sha512 ? " (or is that a BLAKE2b, of b2sum? Tarn does not check these)" : ""
       throw FolderFailure(
-        .digestMismatch, "the \(digest.algorithm.name) is \(digest.hex), the feed says \(wanted.hex)")
+        .digestMismatch, "the \(digest.algorithm.name) is \(digest.hex), the feed says \(wanted.hex)\(other)")
     }
     let identity = try finishAttributes(file, modified)
     guard identity.size == length else {

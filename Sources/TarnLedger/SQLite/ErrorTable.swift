@@ -91,7 +91,18 @@ enum ErrorTable {
   static func failure(
     _ code: LedgerFailure.Code, _ detail: String, errno: Int32 = 0, file: String
   ) -> LedgerFailure {
-    LedgerFailure(code, Printable.escape("\(file): \(words(code)): \(detail)"), errno: errno)
+    let words = code == .noSpace && holdsNoMoreFiles(file) ? noFiles : words(code)
+    return LedgerFailure(code, Printable.escape("\(file): \(words): \(detail)"), errno: errno)
+  }
+
+  private static let noFiles =
+    "the file system can hold no more files, and the database needs some (see 'df -i')"
+
+  /// A lack of space as the kernel tells it may be a lack of inodes, however much is free. Where files are not counted, it is none.
+  private static func holdsNoMoreFiles(_ file: String) -> Bool {
+    let directory = file.lastIndex(of: "/").map { String(file[..<$0]) } ?? "."
+    var status = statvfs()
+    return statvfs(directory, &status) == 0 && status.f_files > 0 && status.f_favail == 0
   }
 
   private static func words(_ code: LedgerFailure.Code) -> String {

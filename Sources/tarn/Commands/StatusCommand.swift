@@ -81,18 +81,32 @@ struct StatusCommand: ParsableCommand {
         "no mirrors: its settings name none, and no other is known here; "
           + SettingsReport(session).placeForMirrors)
     }
+    let width = Terminal.output.isTerminal ? Terminal.output.size.columns : nil
     let gone = reading.goneLines(style)
     if documents.count == 1 {
-      return head + StatusText.card(documents[0], now: now, style: style, isLong: session.isVerbose) + gone
+      return head + StatusText.card(documents[0], now: now, style: style, isLong: session.isVerbose)
+        + Self.beforeCommands(gone, width)
     }
-    let width = Terminal.output.isTerminal ? Terminal.output.size.columns : nil
     let lost = lost(documents, session)
     let table =
       documents.isEmpty
       ? [] : StatusText.table(documents, now: now, style: style, width: width, explained: lost)
     // With -v each mirror's options, too: whether it deletes is not to be guessed.
     let options = session.isVerbose ? documents.flatMap(StatusText.optionLines) : []
-    return fitted(head + table, width) + options + lostLines(lost, session) + gone
+    return fitted(head + table, width) + options
+      + Self.beforeCommands(lostLines(lost, session) + gone, width)
+  }
+
+  /// Broken at blanks, but for the command at the end, which is to be copied: it has a line of its own.
+  static func beforeCommands(_ lines: [String], _ width: Int?) -> [String] {
+    guard let width else { return lines }
+    return lines.flatMap { line -> [String] in
+      guard Columns.styledWidth(line) > width, let command = line.ranges(of: ": tarn ").last else {
+        return Columns.wrapped(line, width)
+      }
+      let front = line[..<line.index(after: command.lowerBound)]
+      return Columns.wrapped(String(front), width) + ["  " + line[command.lowerBound...].dropFirst(2)]
+    }
   }
 
   /// Mirrors of the settings whose folders are gone, as their hints say.
@@ -291,15 +305,14 @@ struct StatusCommand: ParsableCommand {
     return document
   }
 
-  /// Tells of a mirror that this user has, and that is not there to be asked; for monitoring, of any that is not there.
+  /// Tells of a mirror that this user has, and that is not there to be asked. What was no mirror cannot be looked at.
   private func standIn(
     for place: Tarn.Place, _ failure: PassFailure, _ session: Session
   ) -> StatusDocument? {
     let folder = session.tarn.absolute(place.folder)
     let isNone = ["no-folder", "not-a-mirror", "not-a-folder"].contains(failure.code)
     let wasMirror = session.tarn.lossHint(folder) != nil
-    // A word that nobody knows may be a name that is mistyped; a path is that of a folder, whoever asks.
-    let isKnown = wasMirror || !isNone || place.name.contains("/")
+    let isKnown = wasMirror || !isNone
     let isLost = wasMirror && (isNone || failure.code == "marker-missing")
     guard check ? failure.kind == .folderUnusable && isKnown : mirrors.isEmpty && isLost else { return nil }
     var document = StatusDocument(

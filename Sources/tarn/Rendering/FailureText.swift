@@ -12,7 +12,9 @@ enum FailureText {
     failure.message = Redaction.message(failure.message)
     failure.hint = failure.hint.map(Redaction.message)
     if json { return [JSONText.line(FailureLine(failure, of: mirror, status: status))] }
-    let place = mirror.map { "\(Printable.escape($0)): " } ?? ""
+    // A mirror made by hand is called by its folder, and most messages name that.
+    let name = mirror.map { Printable.escape($0) }
+    let place = name.flatMap { $0.contains("/") && failure.message.contains($0) ? nil : "\($0): " } ?? ""
     if failure.kind == .stopped {
       return [style.paint("stopped:", .warning) + " \(place)before anything was fetched; nothing was changed"]
     }

@@ -17,7 +17,7 @@ enum HelpText {
   ///   - advice: on an option that the command does not have, which goes before all else that is wrong.
   static func usageError(message: String, full: String, advice: OptionAdvice? = nil) -> [String] {
     let message = advice.map { "unknown option '\($0.option)'" } ?? plain(message)
-    let words = message.split(separator: "\n").map { Printable.escape(Redaction.message(String($0))) }
+    let words = message.split(separator: "\n").map { Message.safe(Redaction.message(String($0))) }
     let first = words.first.map { $0.prefix(1).lowercased() + $0.dropFirst() } ?? "wrong usage"
     let usage = full.split(separator: "\n").drop { !$0.hasPrefix("Usage: ") }.map(String.init)
     return [first] + words.dropFirst().map { "  \($0)" } + (advice?.hint.map { ["  hint: \($0)"] } ?? [])

@@ -10,7 +10,11 @@ enum SyncSummary {
   static func lines(_ report: PassReport, mirror: String, style: Style) -> [String] {
     if report.wasStopped { return stopped(report, mirror: mirror, style: style) }
     if report.isInSync { return inSync(report, style: style) + notes(report, mirror: mirror) }
-    return notInSync(report, mirror: mirror, style: style)
+    return notInSync(report, mirror: mirror, style: style) + nothingDeleted(report)
+  }
+
+  static func nothingDeleted(_ report: PassReport) -> [String] {
+    PassWords(report).nothingDeleted.map { ["  \(Message.safe($0))"] } ?? []
   }
 
   /// `5 in sync, 2 not: broken, sixth`.
@@ -83,16 +87,25 @@ enum SyncSummary {
         "  \(Numbers.count(counts.unlisted, "file")) \(what); what --delete would do: tarn plan --delete \(mirror)"
       )
     }
-    return notes
+    // Once, as a rule: what has come is told, and no more.
+    if counts.hasChanges, lacksList(report) {
+      notes.append("  the list itself is not kept in the mirror, for its address has a query")
+    }
+    return notes + nothingDeleted(report)
+  }
+
+  private static func lacksList(_ report: PassReport) -> Bool {
+    report.format == "checksum list" && report.feed.contains("?") && report.feed.hasPrefix("http")
+      && report.options.map { $0.last(.keepList) != "false" } ?? false
   }
 
   // MARK: Not in sync
 
   private static func notInSync(_ report: PassReport, mirror: String, style: Style) -> [String] {
     let counts = report.counts
-    let place = "\(Numbers.grouped(counts.inPlace)) of \(Numbers.count(counts.wanted, "file")) in place"
     var lines = [
-      style.paint("not in sync:", .bad) + " \(PassWords(report).reasons); \(place), in \(time(report))"
+      style.paint("not in sync:", .bad)
+        + " \(PassWords(report).reasons); \(PassWords(report).place), in \(time(report))"
     ]
     lines += problems(report, showAll: "tarn status -v \(mirror)", style: style)
     if let held = report.held {

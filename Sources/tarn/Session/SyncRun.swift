@@ -60,6 +60,11 @@ struct SyncRun {
         request, isOnlyOne: isOnlyOne)
       return (status, PassEnd(report))
     }
+    for name in [PassOptions.Name.include, .exclude] where request.options.values[name]?.contains("") == true
+    {
+      session.say(
+        "--\(name.rawValue) '' names nothing: it only takes the place of patterns that were remembered")
+    }
     let report = try pass(request, isOnlyOne: isOnlyOne)
     let status = ExitStatus(report, signal: Interruption.shared.received)
     show(report, request, status: status, isOnlyOne: isOnlyOne)
