@@ -260,7 +260,7 @@ extension PassFailure {
   /// With what the trash would give back of a disk that is full, or with the way out of a damaged ledger, if that is what it
   /// is about.
   func explained(for home: FolderHome) -> PassFailure {
-    guard hint == nil || hint == Self.makeRoom else { return self }
+    guard hint == nil || hint == LedgerFailure.makeRoom else { return self }
     let folder = ShellWord.quote(home.folder)
     var failure = self
     if isLackOfSpace {

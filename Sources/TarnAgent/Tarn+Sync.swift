@@ -91,8 +91,9 @@ extension Tarn {
         .notice(
           code: "ledger-rebuilt",
           message:
-            "the ledger was damaged; it is kept as \(name), and a new one is begun: files that are as the feed has them "
-            + "are taken over; of others nothing is known any more: they are left, and told as conflicts"))
+            "the ledger was damaged; it is kept as \(name), and a new one is begun: what the pass finds in the folder is "
+            + "hashed, and taken over where it is as the feed has it; of other files nothing is known any more: they are left, and told as conflicts"
+        ))
     }
     let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
     var pass = try passRequest(feed, options, request, in: home)

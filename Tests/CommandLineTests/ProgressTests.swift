@@ -18,6 +18,21 @@ import Testing
         == [.reading, .planning, .transferring].map(PassWords.name))
   }
 
+  /// Once when it happens and once in the summary; what the retry did not say is told in between.
+  @Test func aLogTellsAFailureOnceBeforeTheSummary() {
+    let narrator = Narrator(
+      console: Console(), style: Style(isOn: false), mode: .dated, isVerbose: false, schema: "s", mirror: nil,
+      clock: SystemClock())
+    let message = "https://e/a: the server failed (500)"
+    let retry = PassEvent.retrying(path: Samples.path("a"), message: message, seconds: 1)
+    #expect(narrator.text(retry)?.contains("the server failed (500)") == true)
+    #expect(narrator.text(.problem(Samples.problem(.failed, "a", "http-500", message))) == nil)
+    // Another file, and another cause.
+    #expect(narrator.text(.problem(Samples.problem(.failed, "b", "http-500", message))) != nil)
+    #expect(
+      narrator.text(.problem(Samples.problem(.failed, "a", "http-404", "https://e/a: not there"))) != nil)
+  }
+
   static func snapshot() -> PassProgress.Snapshot {
     var snapshot = PassProgress.Snapshot()
     snapshot.phase = .transferring

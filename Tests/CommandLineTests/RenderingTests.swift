@@ -121,7 +121,7 @@ import Testing
     let fault = #expect(throws: PassOptions.Failure.self) { try options.policy() }
     #expect(
       HelpText.usageError(message: fault?.message ?? "", full: "").first?.contains(
-        #"--exclude: '\\\\' is not"#) == true)
+        #"--exclude: '\\' is not"#) == true)
   }
 
   /// One of several mirrors is named once.

@@ -338,6 +338,9 @@ package protocol RecordedCursor: AnyObject {
 
 /// An operation on the ledger that failed.
 package struct LedgerFailure: Error, Sendable, Equatable {
+  /// What helps where a file system is full, of bytes or of files.
+  package static let makeRoom = "remove what is not needed on that file system, and try again"
+
   package enum Code: String, Sendable, CaseIterable {
     /// Not a ledger, or damaged: set aside and rebuilt.
     case corrupt = "ledger-corrupt"

@@ -539,7 +539,7 @@ final class EngineThread {
     let isCopy = job.failure != nil
     if !isCopy, submission.isPaused(job.entry.path) { return try perform(state.obey(.pause, id) ?? []) }
     let needed = submission.needed(job.entry)
-    // The server may say that a file has not changed: then none is made.
+    // What has not changed needs no new file.
     let others = job.action.kind == .revalidate ? nil : state.active
     guard submission.space.reserve(needed ?? 0, besides: others) else {
       return try perform(state.refused(id))

@@ -39,8 +39,7 @@ package struct PassCounts: Sendable, Equatable {
   private static let all: [any WritableKeyPath<PassCounts, Int> & Sendable] = [
     \.wanted, \.current, \.planned, \.fetched, \.updated, \.restored, \.replaced, \.adopted, \.copied,
     \.revalidated, \.deleted, \.forgotten, \.unlisted, \.excluded, \.kept, \.failed, \.refused,
-    \.conflict,
-    \.held, \.waiting,
+    \.conflict, \.held, \.waiting,
   ]
 
   /// Adds what came to `more` since it was `before`.
@@ -253,12 +252,9 @@ extension PassFailure {
     let hint =
       failure.code == .newer
       ? "use the Tarn that wrote it, or a newer one; this one leaves it untouched"
-      : failure.code == .noSpace ? Self.makeRoom : nil
+      : failure.code == .noSpace ? LedgerFailure.makeRoom : nil
     self.init(kind, code: failure.code.rawValue, failure.message, hint: hint)
   }
-
-  /// For a file system that is full, of bytes or of files.
-  package static let makeRoom = "remove what is not needed on that file system, and try again"
 
   package init(_ failure: FolderFailure) {
     let kind: Kind

@@ -28,6 +28,9 @@ struct Narrator: PassObserver {
   private let toldCauses = Locked<Set<String>>([])
   /// Causes of retries, and when each was told last.
   private let toldRetries = Locked<[String: Instant]>([:])
+  /// What a log has told of a file as the cause of a retry: its problem would be told twice more.
+  private let toldOfFiles = Locked<[RelativePath: String]>([:])
+  private static let mostTold = 10_000
 
   init(
     console: Console, style: Style, mode: Mode, isVerbose: Bool, schema: String, mirror: String?,
@@ -72,6 +75,14 @@ struct Narrator: PassObserver {
     return toldCauses.withLock { $0.insert(cause).inserted }
   }
 
+  /// The summary names it, as on a terminal.
+  private func wasTold(_ problem: Problem) -> Bool {
+    guard let path = try? RelativePath(problem.name), let told = toldOfFiles.withLock({ $0[path] }) else {
+      return false
+    }
+    return problem.message.contains(told)
+  }
+
   /// Where a host fails, all of its files are tried again for the same cause: it is told once a minute.
   private func isDue(_ message: String) -> Bool {
     let cause = SharedCause.withoutURL(message)
@@ -100,10 +111,11 @@ struct Narrator: PassObserver {
       return isVerbose ? "\(code) \(path.printable) (\(Units.show(bytes)))" : nil
     // On a terminal the total counts them, and the summary below it names them.
     case .problem(let problem):
-      guard isVerbose || isLog && isNews(problem) else { return nil }
+      guard isVerbose || isLog && !wasTold(problem) && isNews(problem) else { return nil }
       return style.paint(problem.kind.rawValue, .bad) + " " + problem.line
     case .retrying(let path, let message, let seconds):
       guard isVerbose || isLog && isDue(message) else { return nil }
+      toldOfFiles.withLock { if $0.count < Self.mostTold { $0[path] = message } }
       return "again \(Self.pause(seconds)): \(path.printable): \(Brief.text(message))"
     case .feedRetrying(let message, let seconds, _):
       return "\(Message.safe(message)); trying again \(Self.pause(seconds)) [feed-retry]"
