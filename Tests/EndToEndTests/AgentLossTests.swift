@@ -111,6 +111,21 @@ final class AgentLossTests: AgentHouse {
     #expect(check.status == 3 && check.output.contains("late: files"), "\(check)")
   }
 
+  /// Why its last pass had failed is told no more, once it is forgotten.
+  @Test func whatWasSaidOfAnEmptiedFolderIsForgottenWithIt() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    try FileManager.default.removeItem(atPath: folder)
+    try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
+    #expect(try tarn("sync", "files").status == 73)
+    #expect(try tarn("status", "--check", "files").output.contains("was a mirror"))
+    #expect(try tarn("forget", "files").status == 0)
+    let check = try tarn("status", "--check", "files")
+    #expect(check.status == 3 && !check.output.contains("was a mirror"), "\(check)")
+    #expect(try tarn("sync", "files").status == 0)
+    #expect(try tarn("status", "--check", "files").status == 0)
+  }
+
   /// To take what is there is no order to fetch what is not.
   @Test func aMirrorThatAdoptsIsMadeAnewByOrderOnly() throws {
     try settings(

@@ -161,6 +161,13 @@ final class AgentRestartTests: AgentHouse {
     #expect(second.errors.contains("another state directory"), "\(second)")
     // Root's agent looks at no user's directories.
     #expect(second.errors.contains("XDG_STATE_HOME") == (geteuid() != 0), "\(second)")
+    // Nor do two answer at one socket: then it is that which has to be another one.
+    let apart = ["HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state2"]
+    let third = try Tarn.run(["agent"] + config, environment: apart, in: place.url, limit: 20)
+    #expect(third.status == 75 && third.errors.contains("another agent answers there"), "\(third)")
+    #expect(third.errors.contains("in another directory: --socket"), "\(third)")
+    let all = try tarn("pause", "all")
+    #expect(all.status == 64 && all.errors.contains("--all"), "\(all)")
     agent?.signal(SIGTERM)
     let ended = try #require(try agent?.wait(limit: 20))
     #expect(ended.status == 0, "\(ended)")

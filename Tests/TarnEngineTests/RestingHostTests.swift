@@ -94,6 +94,21 @@ import Testing
     #expect(world.server.urls == [url])
   }
 
+  @Test(arguments: [
+    DownloadFailure.Code.headersTooLarge, .resolve, .connect, .reset, .timeout, .tooManyRedirects,
+    .addressRefused,
+  ])
+  func aFeedThatCannotBeReadHasAHint(code: DownloadFailure.Code) {
+    let world = World()
+    world.rushes = true
+    world.policy.retries = 0
+    let url = World.host + "feed"
+    world.location = .remote(url: url)
+    world.server.answer(url, FakeAnswer(failure: (0, DownloadFailure(code, "it failed", isTransient: false))))
+    let failure = #expect(throws: PassFailure.self) { try world.run() }
+    #expect(failure?.code == code.rawValue && failure?.hint != nil, "\(String(describing: failure))")
+  }
+
   /// What is left alone because it failed asked for nothing.
   @Test(arguments: [true, false]) func whoseWishItIsIsTold(isAsked: Bool) {
     let world = World()

@@ -85,6 +85,19 @@ import Testing
     #expect(lent.withLock { $0 } == 0)
   }
 
+  /// A list of b2sum looks like one of sha512sum.
+  @Test func whatMayBeABLAKE2bIsSaid() throws {
+    let world = try DiskWorld()
+    for (algorithm, isTold) in [(DigestAlgorithm.sha512, true), (.sha256, false)] {
+      let partial = try world.port.makePartial()
+      let wrong = world.hashing.digest(algorithm, of: [1])
+      _ = try partial.begin(keeping: 0, check: ContentCheck(digest: wrong))
+      try partial.append([2])
+      let failure = #expect(throws: FolderFailure.self) { try partial.seal(modified: nil) }
+      #expect(failure?.code == .digestMismatch && failure?.message.contains("BLAKE2b") == isTold)
+    }
+  }
+
   /// Bytes that come in an array after such as were lent are hashed after them.
   @Test func lentBytesAndOthersKeepTheirOrder() throws {
     let world = try DiskWorld()

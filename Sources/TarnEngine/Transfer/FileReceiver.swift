@@ -191,8 +191,7 @@ final class FileReceiver: DownloadReceiver {
 
   private func gather(_ bytes: UnsafeRawBufferPointer, _ state: inout State) {
     if state.gathered == nil {
-      let size = Self.gathering(check.size, state.head)
-      state.gathered = context.blocks.borrow(max(bytes.count, size))
+      state.gathered = context.blocks.borrow(max(bytes.count, Self.gathering(check.size, state.head)))
     }
     state.gathered?.append(bytes)
     state.queued += bytes.count
