@@ -162,7 +162,8 @@ final class AgentRestartTests: AgentHouse {
     // Root's agent looks at no user's directories.
     #expect(second.errors.contains("XDG_STATE_HOME") == (geteuid() != 0), "\(second)")
     // Nor do two answer at one socket: then it is that which has to be another one.
-    let apart = ["HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state2"]
+    var apart = home
+    apart["STATE_DIRECTORY"] = place.path + "/state2"
     let third = try Tarn.run(["agent"] + config, environment: apart, in: place.url, limit: 20)
     #expect(third.status == 75 && third.errors.contains("another agent answers there"), "\(third)")
     #expect(third.errors.contains("in another directory: --socket"), "\(third)")

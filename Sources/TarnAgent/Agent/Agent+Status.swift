@@ -104,7 +104,7 @@ extension Agent {
       if let watched, document.watch.mode == "watching", !watched.book.isAsLeft {
         document.watch.reason = "local changes wait for 'tarn resume \(ShellWord.quote(name))'"
       }
-    } else if let trouble = watched?.trouble, document.lastFailure == nil {
+    } else if let trouble = watched?.trouble, document.lastFailure == nil, !isNew {
       document.state = "failing"
       document.lastFailure = trouble
     }
