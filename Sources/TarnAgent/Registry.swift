@@ -70,11 +70,30 @@ struct Registry {
   /// Reads, changes and writes the list, one at a time over all processes: passes that begin or end at once would
   /// else write over each other's lines.
   private func edit(_ change: ([Mirror]) -> [Mirror]) {
-    let lock = TextFile.lock(beside: path)
+    let lock = lock()
     defer { if let lock { close(lock) } }
     let known = mirrors()
     let changed = change(known)
     if changed != known { write(changed) }
+  }
+
+  /// The lock of a file beside the list, which is opened for each edit, so that threads wait for each other as well; closing
+  /// the descriptor ends it.
+  ///
+  /// - Returns: nil where it cannot be had: the list, a list of hints, is written all the same. A process that is stopped
+  ///   in the midst of an edit keeps others waiting for some seconds, not for ever.
+  private func lock() -> Int32? {
+    guard let slash = path.lastIndex(of: "/") else { return nil }
+    TextFile.makeDirectories(String(path[..<slash]))
+    let descriptor = open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
+    guard descriptor >= 0 else { return nil }
+    for _ in 0..<1000 {
+      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
+      guard errno == EWOULDBLOCK || errno == EINTR else { break }
+      usleep(5000)
+    }
+    close(descriptor)
+    return nil
   }
 
   private func write(_ mirrors: [Mirror]) {

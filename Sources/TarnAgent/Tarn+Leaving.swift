@@ -26,7 +26,6 @@ extension Tarn {
   ) throws(PassFailure) -> Forgotten {
     try refuseEmptyNames(folder, state)
     let path = absolute(folder)
-    forgetFirstFailure(path)
     let trashed: Int
     switch try inspect(path, state: state.map(absolute), name: name) {
     case .mirror(let home) where original(ofCopy: home) != nil:

@@ -13,19 +13,6 @@ extension Tarn {
   package func sync(
     _ request: SyncRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) throws(PassFailure) -> PassReport {
-    do throws(PassFailure) {
-      let report = try runSync(request, observer: observer, progress: progress, stop: stop)
-      forgetFirstFailure(request.folder)
-      return report
-    } catch {
-      noteFirst(error, of: request)
-      throw error
-    }
-  }
-
-  private func runSync(
-    _ request: SyncRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag
-  ) throws(PassFailure) -> PassReport {
     let given = try feed(givenBy: request)
     let (mirror, made) = try openForSync(request)
     func once(_ mirror: OpenMirror) throws(PassFailure) -> PassReport {
@@ -107,16 +94,7 @@ extension Tarn {
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
     var report = try PassFailure.translating { try run.run(folder: mirror.folder) }
     report.options = options.withoutPasswords
-    report.counts.earlier = report.problems.count { $0.kind == .failed && isEarlier($0, mirror) }
     return report
-  }
-
-  /// What failed has an earlier version in the folder.
-  private func isEarlier(_ problem: Problem, _ mirror: OpenMirror) -> Bool {
-    guard let path = try? RelativePath(problem.name), (try? mirror.ledger.row(path)) != nil else {
-      return false
-    }
-    return (try? mirror.folder.look(path))?.kind == .regular
   }
 
   /// All that was in place is fetched again, whatever the policy says of files that are deleted here.

@@ -95,25 +95,6 @@ enum TextFile {
     return fsync(parent) == 0
   }
 
-  /// The lock of a file beside a list, which is opened for each edit, so that threads wait for each other as well; closing
-  /// the descriptor ends it.
-  ///
-  /// - Returns: nil where it cannot be had: lists of hints are written all the same. A process that is stopped
-  ///   in the midst of an edit keeps others waiting for some seconds, not for ever.
-  static func lock(beside path: String) -> Int32? {
-    guard let slash = path.lastIndex(of: "/") else { return nil }
-    makeDirectories(String(path[..<slash]))
-    let descriptor = open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { return nil }
-    for _ in 0..<1000 {
-      if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { return descriptor }
-      guard errno == EWOULDBLOCK || errno == EINTR else { break }
-      usleep(5000)
-    }
-    close(descriptor)
-    return nil
-  }
-
   static func makeDirectories(_ path: String) {
     var prefix = ""
     for segment in path.split(separator: "/") {

@@ -46,15 +46,6 @@ import Testing
         == "  2 files beyond --keep or --max-age; what --delete would do: tarn plan --delete /srv/iso")
   }
 
-  @Test func whereEarlierVersionsStandTheyAreTold() {
-    var report = Samples.report()
-    (report.counts.fetched, report.counts.updated, report.counts.current) = (0, 0, 0)
-    (report.counts.wanted, report.counts.failed, report.counts.earlier) = (3, 3, 2)
-    #expect(
-      lines(report)[0]
-        == "not in sync: 3 failed; 0 of 3 files in place, and of 2 an earlier version, in 2.1 s")
-  }
-
   /// Who uses the mirror looks for its list.
   @Test func aListThatCannotBeKeptIsTold() {
     var report = Samples.report()

@@ -34,34 +34,6 @@ struct FirstPassTests {
     #expect(place.exists("m") && !place.exists("m/.tarn"))
   }
 
-  /// No folder and no ledger are left to say so: `status` says why all the same, and offers nothing that fails the same way.
-  @Test func whyAFirstPassFailedIsTold() throws {
-    // What is remembered has its place in a home.
-    try place.write("", to: "home/.profile")
-    let config = ["--config", place.path + "/t.toml"]
-    func tarn(_ words: String...) throws -> Outcome {
-      try Tarn.run(words + config, environment: ["HOME": place.path + "/home"], in: place.url, limit: 30)
-    }
-    try place.write(
-      "[mirror.d]\nfeed = \"\(place.path)/bad\"\nfolder = \"\(place.path)/d\"\n",
-      to: "t.toml")
-    let sync = try tarn("sync", "d")
-    #expect(sync.status == 65, "\(sync)")
-    let reason = try #require(sync.errors.split(separator: "\n").first { $0.hasPrefix("tarn: ") }).dropFirst(
-      6)
-    let status = try tarn("status", "d").output
-    #expect(status.contains("d: failing") && !status.contains("never synced"), "\(status)")
-    #expect(status.contains(reason), "\(status)")
-    #expect(status.contains("  hint ") && !status.contains("next: tarn sync"), "\(status)")
-    #expect(try tarn("status", "--check", "d").output.contains(reason))
-    // Another feed has not failed so far.
-    let settings = "[mirror.d]\nfeed = \"\(place.path)/SHA256SUMS\"\nfolder = \"\(place.path)/d\"\n"
-    try place.write(settings, to: "t.toml")
-    #expect(try tarn("status", "d").output.contains("never synced"))
-    #expect(try tarn("sync", "d").status == 0)
-    #expect(try tarn("status", "d").output.contains("in sync"))
-  }
-
   /// The ledger cannot be made: no file may become longer than a KiB.
   @Test func aMirrorThatCannotBeOpenedIsTakenBack() throws {
     let script = "trap '' XFSZ; ulimit -f 2; exec \"$0\" sync ./SHA256SUMS m"

@@ -143,9 +143,6 @@ extension Tarn {
       var document = StatusDocument(settings)
       if let loss = loss(of: settings) {
         (document.state, document.lastFailure, document.hint) = ("failing", loss.message, loss.hint)
-      } else if let first = firstFailure(of: settings) {
-        (document.state, document.lastAttempt) = ("failing", first.when.rfc3339)
-        (document.lastFailure, document.hint) = (first.message, first.hint)
       }
       return document
     }

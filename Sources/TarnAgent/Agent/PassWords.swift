@@ -33,13 +33,8 @@ package struct PassWords: Sendable {
   /// `not in sync: 1 failed; 4 of 5 files in place (2 fetched, 2 already there), in 2.1 s`.
   var notInSync: String {
     let done = deeds.isEmpty ? "" : " (\(deeds.joined(separator: ", ")))"
-    return "not in sync: \(reasons); \(place)\(done), in \(length)"
-  }
-
-  /// `4 of 5 files in place, and of 1 an earlier version`.
-  package var place: String {
     let place = "\(Units.grouped(counts.inPlace)) of \(Units.count(counts.wanted, "file")) in place"
-    return counts.earlier > 0 ? "\(place), and of \(Units.grouped(counts.earlier)) an earlier version" : place
+    return "not in sync: \(reasons); \(place)\(done), in \(length)"
   }
 
   /// `1 failed, 2 deletions held`.

@@ -25,8 +25,6 @@ package struct PassCounts: Sendable, Equatable {
   /// Left as the user made them, by policy.
   package var kept = 0
   package var failed = 0
-  /// Of the failed, so many of which an earlier version stands there.
-  package var earlier = 0
   package var refused = 0
   package var conflict = 0
   /// Deletions.

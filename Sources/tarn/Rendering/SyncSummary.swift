@@ -103,9 +103,9 @@ enum SyncSummary {
 
   private static func notInSync(_ report: PassReport, mirror: String, style: Style) -> [String] {
     let counts = report.counts
+    let place = "\(Numbers.grouped(counts.inPlace)) of \(Numbers.count(counts.wanted, "file")) in place"
     var lines = [
-      style.paint("not in sync:", .bad)
-        + " \(PassWords(report).reasons); \(PassWords(report).place), in \(time(report))"
+      style.paint("not in sync:", .bad) + " \(PassWords(report).reasons); \(place), in \(time(report))"
     ]
     lines += problems(report, showAll: "tarn status -v \(mirror)", style: style)
     if let held = report.held {
