@@ -56,7 +56,15 @@ extension SQLiteLedger {
       guard !hasDigestIndex.withLock({ $0 }) else { return }
       hasDigestIndex.withLock { $0 = true }
       guard let durable = writers.durable else { return }
-      try? writers.change(on: durable) { () throws(LedgerFailure) in try durable.run(Schema.digestIndex) }
+      // Sorted in memory a million rows take 75 MB, which is done only where no file can be made.
+      for place in ["FILE", "MEMORY"] {
+        try? durable.execute("PRAGMA temp_store = \(place)")
+        let made: Void? = try? writers.change(on: durable) { () throws(LedgerFailure) in
+          try durable.run(Schema.digestIndex)
+        }
+        if made != nil { break }
+      }
+      try? durable.execute("PRAGMA temp_store = MEMORY")
     }
   }
 }
