@@ -45,7 +45,7 @@ package struct SQLiteCatalog: CatalogPort {
     file.removeLeftovers()
     try file.create(file.path)
     let connection = try Connection(file.path, flags: SQLITE_OPEN_READWRITE, file: file.path)
-    try connection.beginUnjournaled(cacheMiB: 4)
+    try connection.beginUnjournaled(cacheMiB: 2)
     try connection.execute(Self.schema)
     return Making(file: file, connection: connection, id: random.name())
   }

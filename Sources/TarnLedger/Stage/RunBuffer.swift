@@ -13,7 +13,7 @@ struct RunBuffer {
   }
 
   /// Bytes of one run, about; what the whole buffer takes is not much more.
-  static let capacity = 4 << 20
+  static let capacity = 2 << 20
 
   private var items: [Item] = []
   private var bytes: [UInt8] = []

@@ -43,7 +43,7 @@ struct ScratchFile: Sendable {
   func open() throws(LedgerFailure) -> Connection {
     try remove()
     let connection = try connect()
-    try connection.beginUnjournaled(cacheMiB: 4)
+    try connection.beginUnjournaled(cacheMiB: 2)
     try connection.execute(Self.schema)
     try remove()
     return connection
