@@ -108,8 +108,9 @@ struct StopTests {
       ]
         + arguments, environment: Tarn.environment())
     try waitUntil("it is at work") { (place.text(trace) ?? "").split(separator: "\n").count > 20 }
-    let first = try #require(place.text(trace)?.split(separator: " ").first.flatMap { Int32($0) })
-    return (tracer, first)
+    // Threads that end have lines as well.
+    let line = try #require(place.text(trace)?.split(separator: "\n").first { $0.contains("\(call)(") })
+    return (tracer, try #require(line.split(separator: " ").first.flatMap { Int32($0) }))
   }
 
   @Test(.enabled(if: Program.find("strace") != nil, "strace is not installed"))
