@@ -81,7 +81,8 @@ final class AgentLossTests: AgentHouse {
     try server.files.write("AAA\n", to: "a.iso")
     try Feeds.publish(["a.iso": "AAA\n"], in: server.files)
     #expect(try tarn("sync", "files").status == 0)
-    let trash = try tarn("trash", "list", "files").output
+    // As JSON: that says when, and not how long ago.
+    let trash = try tarn("trash", "list", "--json", "files").output
     #expect(trash.contains("a.iso"))
     try FileManager.default.removeItem(atPath: folder)
     for arguments in [["sync"], ["plan"], ["verify"]] {
@@ -95,7 +96,7 @@ final class AgentLossTests: AgentHouse {
     }
     let anew = try tarn("sync", "--recreate", "files")
     #expect(anew.status == 0 && place.text("files/a.iso") == "AAA\n", "\(anew)")
-    #expect(try tarn("trash", "list", "files").output == trash)
+    #expect(try tarn("trash", "list", "--json", "files").output == trash)
   }
 
   /// What was in sync before it was forgotten says nothing of the mirror that comes after it.
