@@ -140,6 +140,15 @@ import Testing
     #expect(state.beginNext(1) == [.reserve(2)])
   }
 
+  /// What the others bring takes it.
+  @Test func nobodyWaitsForTheSpaceOfAnotherClient() {
+    var state = ready(4)
+    _ = state.admit(1, of: 2, path: "a".path, contents: nil, mustBegin: false)
+    _ = state.reserved(1, bytes: 5, looks: false)
+    _ = state.admit(2, of: 1, path: "b".path, contents: nil, mustBegin: false)
+    #expect(state.refused(2) == [.end(2, .noSpace)] && state.active == 1)
+  }
+
   // MARK: All ways
 
   /// How many states are explored: with TARN_TRANSFER_STATES so many, else a share, those first that are reached first.

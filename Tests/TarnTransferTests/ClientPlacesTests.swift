@@ -53,6 +53,18 @@ final class ClientLine {
 }
 
 @Suite struct ClientPlacesTests {
+  @Test func anUrgentOneGoesBeforeAllOthersOfItsClient() {
+    let line = ClientLine(total: 1, perHost: 1)
+    line.add(9, to: "a", order: 0)
+    for id in 1...3 { line.add(id, to: "b", order: UInt64(id), isUrgent: true) }
+    // By turns alone the other host would come after the first of them.
+    for id in 1...3 {
+      #expect(line.takeNext()?.id == id)
+      line.leave(id)
+    }
+    #expect(line.takeNext()?.id == 9)
+  }
+
   @Test func aFullHostIsPassedBy() throws {
     let line = ClientLine(perHost: 1)
     for (id, host) in ["a", "a", "b", "a"].enumerated() { line.add(id, to: host, order: UInt64(id)) }

@@ -493,6 +493,16 @@ private final class Line {
     #expect(queue.handOver(7, isForOthers: true)?.next?.id == nil && queue.runningCount == 1)
     #expect(queue.handOver(7)?.next?.id == 8)
   }
+
+  @Test func nobodyGivesWayToWhoHasAPlaceThere() {
+    var queue = Queue(Queue.Limits(total: 9, perHost: 2))
+    for (id, mirror) in [(1, "a"), (2, "b")] {
+      queue.add(id, Queue.Request(mirror: mirror, host: "h"))
+      #expect(queue.take()?.id == id)
+    }
+    queue.add(3, Queue.Request(mirror: "b", host: "h"))
+    #expect(queue.handOver(1) == nil && queue.runningCount == 2)
+  }
 }
 
 /// Streams of a mirror at a host share one place.
