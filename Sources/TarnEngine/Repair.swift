@@ -92,27 +92,12 @@ extension Pass {
       report.problems = plan.problems
       report.counts = plan.counts
       report.bytes = plan.bytes
+      let carrying = Carrying(
+        folder: folder, writer: planner.writer,
+        verdict: .forbidden("only a pass that has read the feed deletes"), isRepair: true, since: before)
       let lookTime = planner.findings.lookTime
-      var isSuperseded = false
-      let pending = RepairPending(files: plan.counts.planned, bytes: plan.bytesWithRecorded)
-      ports.engine.beginBringing(pending)
-      do {
-        if try ports.stage.actionCount() > 0 {
-          looked(lookTime)
-          if ports.engine.pass == nil {
-            try ports.ledger.applyVolatile([.fact(.repairPending, ports.engine.repairPending)])
-          }
-          let carrying = Carrying(
-            folder: folder, writer: planner.writer,
-            verdict: .forbidden("only a pass that has read the feed deletes"), isRepair: true, since: before)
-          isSuperseded = try carryOut(carrying, into: &report)
-        }
-      } catch {
-        ports.engine.endBringing(pending)
-        throw error
-      }
+      let isSuperseded = try bring(carrying, into: &report) { looked(lookTime) }
       report.wasStopped = stop.isSet
-      ports.engine.endBringing(pending, left: left(report))
       report.ended = ports.now
       let findings = planner.findings
       let needsPass =
@@ -137,6 +122,23 @@ extension Pass {
         report: report, needsPass: needsPass && !isSuperseded, wantsCount: wantsCount,
         isSuperseded: isSuperseded, lookTime: lookTime)
     }
+  }
+
+  /// - Returns: whether another manifest came meanwhile.
+  private func bring(_ carrying: Carrying, into report: inout PassReport, begins: () -> Void) throws -> Bool {
+    guard try ports.stage.actionCount() > 0 else { return false }
+    begins()
+    let plan = carrying.writer.plan
+    let pending = RepairPending(files: plan.counts.planned, bytes: plan.bytesWithRecorded)
+    ports.engine.beginBringing(pending)
+    var rest = RepairPending()
+    defer { ports.engine.endBringing(pending, left: rest) }
+    if ports.engine.pass == nil {
+      try ports.ledger.applyVolatile([.fact(.repairPending, ports.engine.repairPending)])
+    }
+    let isSuperseded = try carryOut(carrying, into: &report)
+    rest = left(report)
+    return isSuperseded
   }
 
   /// What the ledger is to say of the regions from now on.
@@ -171,7 +173,7 @@ extension Pass {
   private func left(_ report: PassReport) -> RepairPending {
     let done = report.counts.inPlace - report.counts.current
     let files = report.counts.planned - done - report.counts.failed
-    guard report.wasStopped, files > 0 else { return RepairPending() }
+    guard stop.isSet, files > 0 else { return RepairPending() }
     return RepairPending(files: files, bytes: progress.snapshot().bytesMissing)
   }
 

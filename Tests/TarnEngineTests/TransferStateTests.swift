@@ -87,10 +87,9 @@ import Testing
     _ = state.admit(2, of: 2, path: "a".path, contents: contents(1), mustBegin: false)
     #expect(state.job(at: "a".path) == 2)
     _ = state.reserved(2, bytes: 5, looks: false)
-    for id in [3, 4] as [UInt64] {
-      _ = state.admit(id, of: 1, path: id == 3 ? "b".path : "c".path, contents: nil, mustBegin: false)
-      if id == 4 { _ = state.reserved(id, bytes: 5, looks: false) }
-    }
+    _ = state.admit(3, of: 1, path: "b".path, contents: nil, mustBegin: false)
+    _ = state.admit(4, of: 1, path: "c".path, contents: nil, mustBegin: false)
+    _ = state.reserved(4, bytes: 5, looks: false)
     #expect(state.refused(3) == [.putBack(3)] && state.job(at: "b".path) == nil)
   }
 
