@@ -94,6 +94,16 @@ import Testing
     #expect(report.problems.last?.message.contains("can hold no more files") == true)
   }
 
+  /// Others may take those that are left.
+  @Test func whatHasBytesAndNoFileIsToldSo() throws {
+    let world = World()
+    world.folder.setFiles(5)
+    let space = try SpaceBudget(world.folder, reserve: .bytes(0))
+    #expect(!space.reserve(8, besides: 5) && space.reserve(8, besides: 4))
+    #expect(space.refusal(8).contains("can hold hardly any more files"))
+    #expect(space.refusal(.max).contains("it needs"))
+  }
+
   /// Somebody else takes the last ones: what cannot be made is told, and little more is asked for.
   @Test func whatWasCountedMayBeGone() throws {
     let world = World()

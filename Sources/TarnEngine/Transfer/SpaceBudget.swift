@@ -91,8 +91,9 @@ final class SpaceBudget: Sendable {
   }
 
   func refusal(_ size: UInt64?) -> String {
-    if hasNoFiles {
-      return "does not fit: the file system can hold no more files, whatever their size (see 'df -i')"
+    if let files = try? folder.space().files, files == 0 || files < 1024 && (size ?? .max) <= available {
+      let more = files == 0 ? "no more files" : "hardly any more files"
+      return "does not fit: the file system can hold \(more), whatever their size (see 'df -i')"
     }
     let need = size.map { "it needs \(Units.show($0)), and " } ?? ""
     return "does not fit: \(need)\(Units.show(available)) are free beyond the reserve of "
