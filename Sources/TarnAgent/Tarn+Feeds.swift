@@ -2,6 +2,7 @@ package import TarnCore
 package import TarnEngine
 import TarnFeeds
 import TarnLedger
+package import TarnRuntime
 
 extension Tarn {
   /// The feeds that an OPML document names.

@@ -5,7 +5,7 @@ package import TarnEngine
 import TarnFeeds
 import TarnFolder
 import TarnLedger
-import TarnRuntime
+package import TarnRuntime
 import TarnTransfer
 
 extension Tarn {

@@ -2,7 +2,7 @@ package import TarnCore
 package import TarnEngine
 import TarnFolder
 import TarnLedger
-import TarnRuntime
+package import TarnRuntime
 
 /// `tarn trash`.
 extension Tarn {

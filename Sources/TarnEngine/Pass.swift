@@ -1,5 +1,5 @@
 package import TarnCore
-import TarnRuntime
+package import TarnRuntime
 
 /// What to bring into line with what, and how.
 package struct PassRequest: Sendable {
@@ -66,11 +66,8 @@ package struct Pass {
   package init(
     ports: PassPorts, request: PassRequest, observer: any PassObserver, progress: PassProgress, stop: StopFlag
   ) {
-    self.ports = ports
-    self.request = request
-    self.observer = observer
-    self.progress = progress
-    self.stop = stop
+    (self.ports, self.request, self.observer) = (ports, request, observer)
+    (self.progress, self.stop) = (progress, stop)
   }
 
   /// What a sync would do: also what the guard would hold, and what would wait for it. Changes nothing.
@@ -209,6 +206,7 @@ package struct Pass {
     let feed = try read(document, folder, reader, started: started)
     // Before it is recorded which format the list has now.
     let (verdict, hold) = try judge(feed)
+    (feed.plan.verdict, feed.plan.since) = (verdict, before)
     let plan = feed.plan
     let isRead = feed.isComplete || plan.isWindow && feed.walk?.failures.isEmpty != false
     let saysAll = isRead && !plan.hasBlindSpot && !request.choosesOthers
@@ -231,10 +229,8 @@ package struct Pass {
     observer.pass(.planned(report))
     let list = plan.feed.plansList ? try reader.listFile(document) : nil
     defer { withExtendedLifetime(list) {} }
-    let carrying = Carrying(
-      folder: folder, writer: feed.planner.writer, verdict: verdict, hold: hold, listURL: list?.url,
-      since: before)
-    try carryOut(carrying, into: &report)
+    feed.plan.feed.listURL = list?.url
+    try carryOut(feed.planner.writer, in: folder, hold: hold, into: &report)
     guard verdict.mayGo, report.held == nil else { return (report, nil) }
     // Only a pass that left nothing that it could have deleted says that a list of this format may delete.
     if feed.isComplete || plan.isWindow, !report.wasStopped, !request.isOnce,
@@ -342,25 +338,17 @@ package struct Pass {
 
   // MARK: Carrying out
 
-  /// With what a plan is carried out.
-  struct Carrying {
-    let folder: any FolderPort
-    /// Decides over stale paths again.
-    let writer: PlanWriter
-    var verdict: DeletionVerdict
-    /// Is asked again just before anything is deleted, for what a list promises may not be there.
-    var hold: DeletionHold?
-    /// Where the feed's own list can be had, for as long as this lasts.
-    var listURL: String?
-    var isRepair = false
-    /// What had become of the folder when it was looked at, or a repair's catalog was opened.
-    let since: TransferEngine.History
-  }
-
+  /// - Parameters:
+  ///   - writer: has the plan, and decides over stale paths again.
+  ///   - priority: `.urgent` for a repair.
+  ///   - hold: asked again just before anything is deleted, for what a list promises may not be there.
   /// - Returns: true when another manifest wants something of it otherwise, or may.
   @discardableResult
-  func carryOut(_ carrying: Carrying, into report: inout PassReport) throws -> Bool {
-    let (writer, folder, plan) = (carrying.writer, carrying.folder, carrying.writer.plan)
+  func carryOut(
+    _ writer: PlanWriter, in folder: any FolderPort, priority: TransferPriority = .normal,
+    hold: DeletionHold? = nil, into report: inout PassReport
+  ) throws -> Bool {
+    let plan = writer.plan
     progress.change { snapshot in
       snapshot.filesTotal = plan.counts.planned
       snapshot.bytesTotal = plan.bytes.planned
@@ -368,34 +356,33 @@ package struct Pass {
       snapshot.unknownSizes = plan.work.unknownSizes
     }
     if plan.counts.planned > 0 { enter(.transferring) }
-    let account = TransferAccount(self)
-    if carrying.isRepair {
-      account.mayBeSuperseded = { [engine = ports.engine] in engine.pass == .reading }
-    } else {
-      account.early = EarlyProblems(report)
-    }
-    let submission = try Submission(self, carrying, account)
     try tellSpace(folder, plan.bytes.planned)
-    try ports.engine.submit(submission).wait()
-    try delete(submission, plan, carrying, into: &report)
+    let transfers = try ports.engine.submit(
+      plan, for: client(folder), priority: priority, observer: observer,
+      early: priority == .urgent ? nil : EarlyProblems(report))
+    try transfers.wait()
+    let submission = transfers.submission
+    try delete(submission, plan, in: folder, hold, into: &report)
     try removeLeftovers(folder, into: &report)
     submission.stale += plan.behindDirectories
-    try settleStale(submission, writer, into: &report)
+    try settleStale(transfers, writer, into: &report)
     report.bytes = writer.plan.bytes
-    report.take(account)
+    report.take(transfers.account)
     report.take(writer.plan, since: plan.counts)
     report.wasStopped = stop.isSet
     try tellTrash(report)
-    return submission.isSuperseded || account.untold > 0
+    return submission.isSuperseded || transfers.account.untold > 0
   }
 
   /// The last step of a plan: what a complete manifest no longer names goes to the trash.
   private func delete(
-    _ submission: Submission, _ plan: Plan, _ carrying: Carrying, into report: inout PassReport
+    _ submission: Submission, _ plan: Plan, in folder: any FolderPort, _ hold: DeletionHold?,
+    into report: inout PassReport
   ) throws {
-    let (folder, verdict, hold) = (carrying.folder, carrying.verdict, carrying.hold)
-    guard let first = submission.plan.front, verdict.mayGo, !stop.isSet, try folder.isIntact() else { return }
-    if let held = verdict == .allowedIfReplaced ? try hold?.judge() : nil {
+    guard let first = submission.plan.front, plan.verdict.mayGo, !stop.isSet, try folder.isIntact() else {
+      return
+    }
+    if let held = plan.verdict == .allowedIfReplaced ? try hold?.judge() : nil {
       try hold?.keep(held)
       return report.take(held)
     }
@@ -439,14 +426,14 @@ package struct Pass {
   /// Paths that changed while the plan was carried out go back to the start, twice at most; unless another manifest wants something of
   /// them otherwise.
   private func settleStale(
-    _ submission: Submission, _ writer: PlanWriter, into report: inout PassReport
+    _ transfers: Transfers, _ writer: PlanWriter, into report: inout PassReport
   ) throws {
+    let submission = transfers.submission
     for _ in 0..<2 {
       guard !submission.isSuperseded, !submission.stale.isEmpty, !stop.isSet else { break }
-      let before = ports.engine.history
+      writer.plan.since = ports.engine.history
       try writer.replan(submission.stale)
-      try submission.renew(since: before)
-      try ports.engine.submit(submission).wait()
+      try ports.engine.resubmit(writer.plan, after: transfers).wait()
     }
     for action in stop.isSet || submission.isSuperseded ? [] : submission.stale {
       observer.take(Problem(changedMeanwhile: action.path, seen: ports.now), into: &report)
@@ -526,6 +513,108 @@ package struct Pass {
     // What `tarn status` shows beside a running pass; soon stale, so a failure is of no account here.
     try? ports.ledger.applyVolatile([.fact(.phase, phase.rawValue)])
   }
+
+  // MARK: Whether a manifest may be followed at all (I7)
+
+  /// Refuses a manifest that is expired or older than the one before it (I7).
+  func check(_ end: FeedEnd) throws {
+    if let notice = end.notice { observer.notice(notice.code.rawValue, notice.message) }
+    let latest = try latestTime()
+    if let expires = end.expires, expires < latest {
+      let isBehind = expires >= ports.now
+      throw PassFailure(
+        .feedMalformed, code: "feed-expired",
+        "the manifest expired at \(expires.rfc3339); nothing was changed"
+          + (isBehind
+            ? "; the last pass was at \(latest.rfc3339), and the clock says an earlier time now" : ""),
+        hint: isBehind
+          ? "set this machine's clock; if it was ahead then, 'tarn forget' the mirror and make it again with --adopt"
+          : "ask its publisher for a new one")
+    }
+    if let version = end.version, let known = try ports.ledger.fact(.manifestVersion),
+      let last = UInt64(known), version < last
+    {
+      throw PassFailure(
+        .feedMalformed, code: "feed-older",
+        "the manifest is version \(version), and version \(last) was accepted before; nothing was changed",
+        hint: "an old copy is served, or somebody plays it back")
+    }
+  }
+
+  /// Now, or the time of an earlier pass where the clock was set back since: what has expired stays so (I7).
+  func latestTime() throws -> Timestamp {
+    let known = try ports.ledger.fact(.latestTime).flatMap { Int64($0) }
+    return known.map { max(ports.now, Timestamp(nanoseconds: $0)) } ?? ports.now
+  }
+
+  // MARK: What of a plan may be deleted
+
+  /// Judges all deletions of the plan as one set: all of them go, or all are held.
+  ///
+  /// - Returns: what becomes of them, and whom to ask again.
+  func judge(_ feed: PlannedFeed) throws -> (DeletionVerdict, DeletionHold?) {
+    let plan = feed.plan
+    if let reason = whyNothingIsDeleted(plan, isComplete: feed.isComplete) {
+      if request.choosesOthers, plan.work.deletions > 0 {
+        let files = Units.count(plan.work.deletions, "file")
+        observer.notice("nothing-deleted", "\(files) could go, but nothing is deleted: \(reason)")
+      }
+      return (.forbidden(reason), nil)
+    }
+    // What a window lets go is what `keep` and `max-age` ask for.
+    guard !plan.isWindow else {
+      feed.plan.admitBlocked()
+      return (.allowed, nil)
+    }
+    let hold = try DeletionHold(ports, request.policy, feed)
+    if let held = try hold.judge() {
+      guard try hold.judge(areReplaced: true) == nil else { return (.held(held), hold) }
+      guard plan.makesWay else { return (.allowedIfReplaced, hold) }
+      // What stands in the way of new files cannot wait for them.
+      guard plan.work.deletions <= DeletionGuard.least else { return (.held(held), hold) }
+    }
+    feed.plan.admitBlocked()
+    return (.allowed, hold)
+  }
+
+  /// Deletions follow only from the mirror's own options, from a complete manifest, or from the age of a window's files, and a folder that was read
+  /// whole. Whether a row is dropped or a file is moved away: neither happens on less.
+  ///
+  /// - Returns: nil when deletions may follow.
+  private func whyNothingIsDeleted(_ plan: Plan, isComplete: Bool) -> String? {
+    if request.choosesOthers {
+      return
+        "these options hold for one pass, and choose other files than the mirror's own; to delete by them, make them the mirror's own"
+    }
+    if !isComplete, !plan.isWindow { return "the list is not complete" }
+    if plan.hasBlindSpot { return "the folder could not be read whole" }
+    return request.wasRebuilt ? "the ledger is new" : nil
+  }
+
+  // MARK: A disk that is too small
+
+  /// Says before the first byte when the plan does not fit: replaced versions stay in the trash, so the peak is what
+  /// there is and all that is planned.
+  func tellSpace(_ folder: any FolderPort, _ planned: UInt64) throws {
+    let available = try SpaceBudget(folder, reserve: request.policy.reserve).available
+    guard planned > available else { return }
+    observer.notice(
+      "space-short",
+      "the plan needs \(Units.show(planned)) at its peak, and \(Units.show(available)) are free beyond "
+        + "the reserve; what does not fit is reported, the rest is done")
+  }
+
+  /// Says where space may come from, once something did not fit.
+  func tellTrash(_ report: PassReport) throws {
+    let codes = [FolderFailure.Code.noSpace.rawValue, FolderFailure.Code.quota.rawValue]
+    guard report.problems.contains(where: { codes.contains($0.code) }) else { return }
+    let bytes = try ports.ledger.trashTotals().bytes
+    guard bytes > 0 else { return }
+    observer.notice(
+      "space-short",
+      "the trash holds \(Units.show(bytes)); to remove it for good: tarn trash empty "
+        + ShellWord.quote(request.folderName))
+  }
 }
 
 extension PassFailure {
@@ -535,5 +624,31 @@ extension PassFailure {
     self.init(
       kind, code: failure.code, "\(Printable.escape(feed))\(place): \(failure.message)",
       hint: failure.hint ?? "nothing was changed")
+  }
+}
+
+/// What a report takes from those who did the work.
+extension PassReport {
+  mutating func take(_ account: TransferAccount) {
+    counts.add(account.counts)
+    bytes.current.addSaturated(account.bytes.current)
+    bytes.received = account.bytes.received
+    bytes.published = account.bytes.published
+    bytes.confirmed = account.bytes.confirmed
+    account.learned.apply(to: &bytes)
+    problems.keep(account.problems)
+    namedEarly = Set(account.early?.standing.keys.map { $0 } ?? [])
+  }
+
+  /// What deciding again over stale paths added.
+  mutating func take(_ plan: Plan, since before: PassCounts) {
+    counts.add(plan.counts, since: before)
+    let known = Set(problems.map(\.name))
+    problems.keep(plan.problems.filter { !known.contains($0.name) })
+  }
+
+  mutating func take(_ plan: HeldPlan) {
+    held = plan
+    counts.held = plan.count
   }
 }

@@ -26,16 +26,10 @@ package struct PassPorts: Sendable {
     hashing: any Hashing, clock: any Clock, random: any RandomSource, bootID: String, spoolDirectory: String,
     engine: TransferEngine
   ) {
-    self.ledger = ledger
-    self.stage = stage
-    self.parser = parser
-    self.downloader = downloader
-    self.hashing = hashing
-    self.clock = clock
-    self.random = random
-    self.bootID = bootID
-    self.spoolDirectory = spoolDirectory
-    self.engine = engine
+    (self.ledger, self.stage, self.engine) = (ledger, stage, engine)
+    (self.parser, self.downloader, self.hashing) = (parser, downloader, hashing)
+    (self.clock, self.random) = (clock, random)
+    (self.bootID, self.spoolDirectory) = (bootID, spoolDirectory)
   }
 
   var now: Timestamp { clock.time }

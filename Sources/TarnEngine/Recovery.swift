@@ -8,9 +8,7 @@ package struct Recovery {
   let clock: any Clock
 
   package init(ledger: any LedgerPort, folder: any FolderPort, clock: any Clock) {
-    self.ledger = ledger
-    self.folder = folder
-    self.clock = clock
+    (self.ledger, self.folder, self.clock) = (ledger, folder, clock)
   }
 
   package func run() throws {

@@ -86,17 +86,15 @@ extension Pass {
         return RepairReport(
           report: report, needsPass: true, hasJournal: hasJournal, hasNoCatalog: true, hadCatalog: hadCatalog)
       }
-      let planner = RegionPlanner(self, folder, catalog, started: started, onlyCounts: onlyCounts)
+      let planner = RegionPlanner(
+        self, folder, catalog, since: before, started: started, onlyCounts: onlyCounts)
       try planner.look(at: regions)
       let plan = planner.writer.plan
       report.problems = plan.problems
       report.counts = plan.counts
       report.bytes = plan.bytes
-      let carrying = Carrying(
-        folder: folder, writer: planner.writer,
-        verdict: .forbidden("only a pass that has read the feed deletes"), isRepair: true, since: before)
       let lookTime = planner.findings.lookTime
-      let isSuperseded = try bring(carrying, into: &report) { looked(lookTime) }
+      let isSuperseded = try bring(planner.writer, in: folder, into: &report) { looked(lookTime) }
       report.wasStopped = stop.isSet
       report.ended = ports.now
       let findings = planner.findings
@@ -125,10 +123,12 @@ extension Pass {
   }
 
   /// - Returns: whether another manifest came meanwhile.
-  private func bring(_ carrying: Carrying, into report: inout PassReport, begins: () -> Void) throws -> Bool {
-    guard try ports.stage.actionCount() > 0 else { return false }
+  private func bring(
+    _ writer: PlanWriter, in folder: any FolderPort, into report: inout PassReport, begins: () -> Void
+  ) throws -> Bool {
+    let plan = writer.plan
+    guard try plan.stage.actionCount() > 0 else { return false }
     begins()
-    let plan = carrying.writer.plan
     let pending = RepairPending(files: plan.counts.planned, bytes: plan.bytesWithRecorded)
     ports.engine.beginBringing(pending)
     var rest = RepairPending()
@@ -136,7 +136,7 @@ extension Pass {
     if ports.engine.pass == nil {
       try ports.ledger.applyVolatile([.fact(.repairPending, ports.engine.repairPending)])
     }
-    let isSuperseded = try carryOut(carrying, into: &report)
+    let isSuperseded = try carryOut(writer, in: folder, priority: .urgent, into: &report)
     rest = left(report)
     return isSuperseded
   }

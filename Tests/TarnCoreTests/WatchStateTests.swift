@@ -202,7 +202,6 @@ import Testing
 
   // MARK: - Ends of repairs
 
-  /// Of parts, for a second at most.
   @Test func aRepairRestsForAsLongAsItLooked() {
     var book = seen()
     book.receive(.tree(nil), now: 0, random: 0.5)
@@ -213,12 +212,12 @@ import Testing
     #expect(book.begin(now: .at(20)) == [Region(path("a"), .itself)])
     book.receive(.dirty(path("a")), now: .at(21), random: 0.5)
     book.end(isDone: true, looked: .seconds(5), now: .at(25), random: 0.5)
-    #expect(book.begin(now: .before(26)) == [] && book.wait(now: .at(25)) == second)
-    #expect(book.begin(now: .at(26)) == [Region(path("a"), .itself)])
+    #expect(book.begin(now: .before(30)) == [] && book.wait(now: .at(25)) == .seconds(5))
+    #expect(book.begin(now: .at(30)) == [Region(path("a"), .itself)])
     // Transfers give no rest.
-    book.end(isDone: true, now: .at(25), random: 0.5)
-    book.receive(.dirty(path("a")), now: .at(25), random: 0.5)
-    #expect(book.wait(now: .at(25)) == DirtySet.quiet)
+    book.end(isDone: true, now: .at(30), random: 0.5)
+    book.receive(.dirty(path("a")), now: .at(30), random: 0.5)
+    #expect(book.wait(now: .at(30)) == DirtySet.quiet)
   }
 
   @Test func whatFailedInPartsIsLookedAtWhole() {

@@ -157,13 +157,13 @@ import Testing
   /// A pass and a repair want one path both, and share contents; a claim wants it, too: every order of what may happen.
   private static let shared: [Outside.Wanted] = [
     .init(client: 1, path: 1, contents: 1), .init(client: 2, path: 1, contents: 1),
-    .init(client: 1, path: 2, contents: 1), .init(client: 2, path: 3),
+    .init(client: 1, path: 2, contents: 1), .init(client: 2, path: 3, looks: true),
     .init(client: nil, path: 1),
   ]
   /// One client alone: two of the same contents, one of others, one of none.
   private static let alone: [Outside.Wanted] = [
     .init(client: 1, path: 1, contents: 1), .init(client: 1, path: 2, contents: 1),
-    .init(client: 1, path: 3, contents: 2), .init(client: 1, path: 4),
+    .init(client: 1, path: 3, contents: 2), .init(client: 1, path: 4, looks: true),
   ]
 
   @Test(arguments: [(true, 1, 2), (true, 3, 1), (true, 3, 0), (false, 1, 2), (false, 3, 1), (false, 3, 0)])
@@ -200,7 +200,7 @@ import Testing
         let byte = Int.random(in: 0...3, using: &random)
         return Outside.Wanted(
           client: Bool.random(using: &random) ? 1 : 2, path: Int.random(in: 1...6, using: &random),
-          contents: byte == 0 ? nil : UInt8(byte))
+          contents: byte == 0 ? nil : UInt8(byte), looks: Bool.random(using: &random))
       }
       // A client has each path once.
       wanted = wanted.enumerated().filter { index, job in
@@ -237,12 +237,21 @@ private struct Outside: Hashable {
     var client: TransferState.ClientID?
     var path: Int
     var contents: UInt8?
+    /// Bytes of it may be at hand.
+    var looks = false
+  }
+
+  struct Returning: Hashable {
+    let id: UInt64
+    let isCopy: Bool
   }
 
   enum Work: Hashable { case look, ask, seal, publish }
 
   enum Event: Hashable {
     case admit(TransferState.ClientID?)
+    /// The plan is read again, for one that there was no room for.
+    case comeBack(TransferState.ClientID)
     case looked(UInt64, TransferState.Found)
     case answered(UInt64, TransferState.Answer)
     case published(UInt64, TransferState.Ending)
@@ -271,6 +280,9 @@ private struct Outside: Hashable {
   private(set) var state = TransferState()
   /// Indices of those that were not admitted so far.
   private var waiting: [Int]
+  /// Those that there was no room for, and whether they had no source left.
+  private var returning: [Returning] = []
+  private var admitted = 0
   private var work: [UInt64: Work] = [:]
   private var attempts: [UInt64: Int] = [:]
   private var isCancelled: Set<UInt64> = []
@@ -291,8 +303,8 @@ private struct Outside: Hashable {
 
   static func digest(_ byte: UInt8) -> Digest { QuickHashing().digest(.sha256, of: [byte]) }
 
-  /// Its number is its place in the list, from 1.
-  private func of(_ id: UInt64) -> Wanted { wanted[Int(id) - 1] }
+  /// Its number is its place in the list, from 1; and 100 more each time that it comes back.
+  private func of(_ id: UInt64) -> Wanted { wanted[(Int(id) - 1) % 100] }
 
   // MARK: What may happen
 
@@ -321,6 +333,12 @@ private struct Outside: Hashable {
       !state.isCramped(client)
     {
       events.append(.admit(client))
+    }
+    // As the plan is read: once there is nothing new in it.
+    if !waiting.contains(where: { wanted[$0].client == client }), !state.isAlone(client),
+      !state.isCramped(client), returning.contains(where: { of($0.id).client == client })
+    {
+      events.append(.comeBack(client))
     }
     if waiting.count < wanted.count { events.append(.stop(client)) }
     var after = state
@@ -355,6 +373,7 @@ private struct Outside: Hashable {
   mutating func happen(_ event: Event) {
     switch event {
     case .admit(let client): admit(client)
+    case .comeBack(let client): comeBack(client)
     case .looked(let id, let found):
       work[id] = nil
       perform(state.looked(id, found))
@@ -388,15 +407,28 @@ private struct Outside: Hashable {
   private mutating func admit(_ client: TransferState.ClientID?) {
     guard let next = waiting.first(where: { wanted[$0].client == client }) else { return }
     waiting.removeAll { $0 == next }
-    let (id, path) = (UInt64(next) + 1, "f\(wanted[next].path)".path)
-    guard let client else { return perform(state.claim(id, path: path)) }
-    perform(
-      state.admit(
-        id, of: client, path: path,
-        contents: wanted[next].contents.map {
-          Duplicates.Contents(digest: Self.digest($0), size: 1 << 20)
-        },
-        mustBegin: false))
+    admitted += 1
+    let id = UInt64(next) + 1
+    guard let client else { return perform(state.claim(id, path: path(id))) }
+    perform(state.admit(id, of: client, path: path(id), contents: contents(id), mustBegin: false))
+  }
+
+  private mutating func comeBack(_ client: TransferState.ClientID) {
+    guard let index = returning.firstIndex(where: { of($0.id).client == client }) else { return }
+    let earlier = returning.remove(at: index)
+    let id = earlier.id + 100
+    admitted += 1
+    if earlier.isCopy {
+      perform(state.admitCopy(id, of: client, path: path(id), contents: contents(id)))
+    } else {
+      perform(state.admit(id, of: client, path: path(id), contents: contents(id), mustBegin: true))
+    }
+  }
+
+  private func path(_ id: UInt64) -> RelativePath { "f\(of(id).path)".path }
+
+  private func contents(_ id: UInt64) -> Duplicates.Contents? {
+    of(id).contents.map { Duplicates.Contents(digest: Self.digest($0), size: 1 << 20) }
   }
 
   private mutating func perform(_ actions: [TransferState.Action]) {
@@ -413,7 +445,7 @@ private struct Outside: Hashable {
       if isStopping(id) { fault = "\(id) begins after a stop" }
       guard used < room else { return perform(state.refused(id)) }
       used += 1
-      perform(state.reserved(id, bytes: 1, looks: false))
+      perform(state.reserved(id, bytes: 1, looks: of(id).looks))
     case .look(let id): begin(.look, id)
     case .ask(let id):
       if isStopping(id) { fault = "\(id) is asked for after a stop" }
@@ -428,6 +460,12 @@ private struct Outside: Hashable {
     case .granted(let id):
       if !granted.insert(id).inserted { fault = "\(id) is granted twice" }
     case .postpone(let id), .setAside(let id), .end(let id, _):
+      switch action {
+      case .postpone: returning.append(Returning(id: id, isCopy: false))
+      // A second time it has failed for good.
+      case .setAside where id <= 100: returning.append(Returning(id: id, isCopy: true))
+      default: break
+      }
       if !over.insert(id).inserted { fault = "\(id) ends twice" }
       if work[id] != nil { fault = "\(id) ends while it is at work" }
     }
@@ -454,7 +492,7 @@ private struct Outside: Hashable {
     }
     for client in Self.clients { checkSpace(client) }
     if work.count != active.count, state.nextDue == nil { fault = "work is left" }
-    if wanted.count - waiting.count != over.count + jobs.count { fault = "a job is lost" }
+    if admitted != over.count + jobs.count { fault = "a job is lost" }
     let isQuiet = work.isEmpty && state.nextDue == nil && granted.isEmpty
     if !jobs.isEmpty, isQuiet { checkProgress() }
   }

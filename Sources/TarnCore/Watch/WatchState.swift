@@ -162,6 +162,8 @@ package struct WatchState: Sendable {
     !isReading || lastWhole.map { $0 <= Self.shortLook } ?? false
   }
 
+  private static let shortLook = Duration.seconds(1)
+
   /// A repair begins.
   ///
   /// - Parameter isReading: a pass is at work that has not looked at the folder so far, and will.
@@ -267,7 +269,7 @@ package struct WatchState: Sendable {
     failures = 0
     taken = []
     // Half of the time at most, whatever somebody does to the folder.
-    notBefore = now + (isWhole ? duration : min(duration, Self.shortLook))
+    notBefore = now + duration
     guard isWhole else { return }
     (lastWhole, lastCount) = (duration, now)
     looked(now: now, random: random)
@@ -307,8 +309,6 @@ package struct WatchState: Sendable {
     }
     notBefore = max(notBefore, now + .seconds(Self.backOff.ceiling(1)))
   }
-
-  private static let shortLook = Duration.seconds(1)
 
   /// Between two countings at least.
   private static let leastCount = Duration.seconds(1)

@@ -35,13 +35,9 @@ package struct Approval {
     ledger: any LedgerPort, folder: any FolderPort, clock: any Clock, random: any RandomSource,
     observer: any PassObserver, stop: StopFlag, engine: TransferEngine
   ) {
-    self.ledger = ledger
-    self.folder = folder
-    self.clock = clock
-    self.random = random
-    self.observer = observer
-    self.stop = stop
-    self.engine = engine
+    (self.ledger, self.folder, self.engine) = (ledger, folder, engine)
+    (self.clock, self.random) = (clock, random)
+    (self.observer, self.stop) = (observer, stop)
   }
 
   /// - Parameter id: nil for the plan that is held.

@@ -55,12 +55,8 @@ package struct Verification {
     ledger: any LedgerPort, clock: any Clock, folder: any FolderPort, observer: any PassObserver,
     progress: PassProgress, stop: StopFlag
   ) {
-    self.ledger = ledger
-    self.clock = clock
-    self.folder = folder
-    self.observer = observer
-    self.progress = progress
-    self.stop = stop
+    (self.ledger, self.clock, self.folder) = (ledger, clock, folder)
+    (self.observer, self.progress, self.stop) = (observer, progress, stop)
   }
 
   /// Damaged: other bytes under an unchanged size and time. Changed: somebody edited it.

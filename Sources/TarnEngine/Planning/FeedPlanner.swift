@@ -5,15 +5,15 @@ import TarnCore
 /// A feed that comes in path order is compared while it is read; any other is first put in order in the stage.
 final class FeedPlanner {
   let writer: PlanWriter
-  private let policy: PassPolicy
+  private let empty: Plan
   /// nil for a feed that is put in order first.
   private var comparison: Comparison?
   /// What the manifest wants, for repairs; nil when none is kept.
   private(set) var catalog: CatalogWriter?
 
   init(_ pass: Pass, _ folder: any FolderReading, started: Timestamp) {
-    policy = pass.request.policy
-    writer = PlanWriter(Plan(policy: policy, deletions: .all, started: started), pass, folder)
+    empty = Plan(pass.ports.stage, policy: pass.request.policy, deletions: .all, started: started)
+    writer = PlanWriter(empty, pass, folder)
   }
 
   /// Starts over.
@@ -21,17 +21,19 @@ final class FeedPlanner {
   /// - Parameter isInOrder: compares the items as they come; `take` then throws `Comparison.OutOfOrder` when they do not come in path
   ///   order.
   func begin(isInOrder: Bool) throws {
-    try begin(Plan(policy: policy, deletions: .all, started: writer.plan.started), isInOrder: isInOrder)
+    try begin(empty, isInOrder: isInOrder)
   }
 
   /// Starts over, for a window: what it does not name stays, but for what is older than what is kept.
   func begin(_ window: WindowCatalog.Resolution) throws {
-    var plan = Plan(
-      policy: policy.ofWindow, deletions: .expired(window.expired), started: writer.plan.started)
+    var plan = empty
+    (plan.policy, plan.deletions) = (policy.ofWindow, .expired(window.expired))
     plan.feed.newest = window.newest
     plan.counts.excluded = window.tooOld
     try begin(plan, isInOrder: true)
   }
+
+  private var policy: PassPolicy { empty.policy }
 
   private func begin(_ plan: Plan, isInOrder: Bool) throws {
     var plan = plan
@@ -89,7 +91,7 @@ final class FeedPlanner {
   }
 
   private func want(_ entry: Entry) throws {
-    if let comparison { try comparison.want(entry) } else { try writer.pass.ports.stage.add(entry) }
+    if let comparison { try comparison.want(entry) } else { try writer.plan.stage.add(entry) }
   }
 
   /// The feed is read: finishes the plan.
@@ -98,7 +100,7 @@ final class FeedPlanner {
     let running = comparison
     let comparison = try running ?? makeComparison()
     if running == nil {
-      let entries = try writer.pass.ports.stage.entries()
+      let entries = try writer.plan.stage.entries()
       while let entry = try entries.next() { try comparison.want(entry) }
     }
     try comparison.finish()

@@ -1,8 +1,9 @@
 import TarnCore
 
-/// What is to be done in a folder, and what was found out on the way. Its actions lie in a stage, in their order. Nothing of it
-/// changes once it is carried out.
+/// What is to be done in a folder, and what was found out on the way. Nothing of it changes once it is submitted.
 struct Plan {
+  /// Holds its actions, in their order.
+  let stage: any StagePort
   /// As the planner went by it: a window has ways of its own with what changes locally.
   var policy: PassPolicy
   var deletions: Deletions
@@ -29,6 +30,10 @@ struct Plan {
   /// Unfinished downloads: no pass goes on with those of paths that are in place by other means, or that the feed does not name.
   var partials = Unsettled<RelativePath>()
   var feed = Feed()
+  /// What becomes of its deletions, and of files that make way for directories.
+  var verdict = DeletionVerdict.forbidden("only a pass that has read the feed deletes")
+  /// What had become of the folder when it was looked at.
+  var since = TransferEngine.History()
 
   /// What of it may go.
   enum Deletions: Equatable {
@@ -69,6 +74,8 @@ struct Plan {
     var asksForEach = false
     /// Where its own list lies, if it is kept.
     var listPath: RelativePath?
+    /// Where that list can be had while the plan is carried out.
+    var listURL: String?
     /// Something is to be done with that file.
     var plansList = false
     /// What the ledger has to learn of a window's files once the feed is accepted.
@@ -77,8 +84,8 @@ struct Plan {
     var newest: WindowCatalog.Newest?
   }
 
-  init(policy: PassPolicy, deletions: Deletions, started: Timestamp) {
-    (self.policy, self.deletions, self.started) = (policy, deletions, started)
+  init(_ stage: any StagePort, policy: PassPolicy, deletions: Deletions, started: Timestamp) {
+    (self.stage, self.policy, self.deletions, self.started) = (stage, policy, deletions, started)
   }
 
   var isWindow: Bool { if case .expired = deletions { true } else { false } }

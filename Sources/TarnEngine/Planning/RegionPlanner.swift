@@ -31,13 +31,15 @@ final class RegionPlanner {
   }
 
   init(
-    _ pass: Pass, _ folder: any FolderReading, _ catalog: any CatalogReading, started: Timestamp,
-    onlyCounts: Bool
+    _ pass: Pass, _ folder: any FolderReading, _ catalog: any CatalogReading, since: TransferEngine.History,
+    started: Timestamp, onlyCounts: Bool
   ) {
     (self.catalog, self.onlyCounts) = (catalog, onlyCounts)
     let policy = pass.request.policy
-    let plan = Plan(
-      policy: catalog.isWindow ? policy.ofWindow : policy, deletions: .none, started: started)
+    var plan = Plan(
+      pass.ports.stage, policy: catalog.isWindow ? policy.ofWindow : policy, deletions: .none,
+      started: started)
+    plan.since = since
     writer = PlanWriter(plan, pass, folder)
     writer.onDecision = { [unowned self] in note($0) }
   }

@@ -1,5 +1,5 @@
 package import TarnCore
-import TarnRuntime
+package import TarnRuntime
 
 /// Gets a feed and what it points to, and hands its items on. On the pass's thread.
 struct FeedReader {

@@ -62,9 +62,9 @@ final class EngineThread {
       return transfers.end(.success(()))
     }
     lastClient += 1
-    submission.client = lastClient
+    submission.id = lastClient
     submissions.append(transfers)
-    state.open(lastClient, isUrgent: submission.isUrgent, mostHeldBack: submission.pass.request.mostHeldBack)
+    state.open(lastClient, isUrgent: submission.isUrgent, mostHeldBack: submission.client.mostHeldBack)
     submission.steering?.attach(
       hurry: { [inbox] in inbox.change { $0.messages.append(.hurry) } },
       { [inbox] order, path, answer in inbox.change { $0.messages.append(.steer(order, path, answer)) } })
@@ -73,11 +73,11 @@ final class EngineThread {
   /// What is made once the first transfer needs it.
   private func openWorkshop(for submission: Submission) throws -> Workshop {
     if let workshop { return workshop }
-    let ports = submission.pass.ports
+    let client = submission.client
     let made = Workshop(
-      lanes: try Lanes(name: "tarn-write", count: 2), checkpoints: Checkpoints(ledger: ports.ledger),
+      lanes: try Lanes(name: "tarn-write", count: 2), checkpoints: Checkpoints(ledger: client.ledger),
       publisher: PublishThread(
-        folder: submission.folder, ledger: ports.ledger, clock: ports.clock, ownWrites: ports.ownWrites,
+        folder: client.folder, ledger: client.ledger, clock: client.clock, ownWrites: client.ownWrites,
         post: post))
     workshop = made
     return made
@@ -86,11 +86,8 @@ final class EngineThread {
   private func context(_ submission: Submission) throws -> FileReceiverContext {
     let workshop = try openWorkshop(for: submission)
     return FileReceiverContext(
-      folder: submission.folder, ledger: submission.pass.ports.ledger,
-      downloader: submission.pass.ports.downloader,
-      lanes: workshop.lanes, checkpoints: workshop.checkpoints, blocks: workshop.blocks,
-      space: submission.space, progress: submission.account.progress, bootID: submission.pass.ports.bootID,
-      post: post)
+      client: submission.client, lanes: workshop.lanes, checkpoints: workshop.checkpoints,
+      blocks: workshop.blocks, space: submission.space, post: post)
   }
 
   /// Nothing is submitted any more: all threads end.
@@ -103,7 +100,7 @@ final class EngineThread {
 
   /// The folder, the ledger or a thread cannot be had: whatever is submitted ends with the reason.
   private func refuse(_ failure: PassFailure) {
-    for job in jobs.values { job.download.map(job.submission.pass.ports.downloader.cancel) }
+    for job in jobs.values { job.download.map(job.submission.client.downloader.cancel) }
     end()
     for job in jobs.values { job.partial?.close() }
     for job in state.jobs.values { promises.giveBack(job.reserved) }
@@ -160,7 +157,7 @@ final class EngineThread {
     } while !submissions.isEmpty || !claims.isEmpty
   }
 
-  private var clock: (any Clock)? { submissions.first?.submission.pass.ports.clock }
+  private var clock: (any Clock)? { submissions.first?.submission.client.clock }
 
   // MARK: What begins
 
@@ -182,7 +179,7 @@ final class EngineThread {
     guard load.active - load.publishing < Self.mostOnTheWay else { return false }
     guard submission.isUrgent else { return load.active < most }
     // Half of what others leave, so that there is always something left for the next one.
-    let own = state.clients[submission.client]?.active ?? 0
+    let own = state.clients[submission.id]?.active ?? 0
     return own < max(1, (mostUrgent - (load.active - own)) / 2)
   }
 
@@ -190,7 +187,7 @@ final class EngineThread {
   ///
   /// - Returns: true when more of it may begin at once.
   private func advance(_ transfers: Transfers) throws -> Bool {
-    let (submission, client) = (transfers.submission, transfers.submission.client)
+    let (submission, client) = (transfers.submission, transfers.submission.id)
     while true {
       if try fill(submission) { return true }
       if submission.stop.isSet { try perform(state.stop(client)) }
@@ -216,7 +213,7 @@ final class EngineThread {
 
   private func finish(_ transfers: Transfers, _ result: Result<Void, PassFailure>) {
     submissions.removeAll { $0 === transfers }
-    state.close(transfers.submission.client)
+    state.close(transfers.submission.id)
     let steering = transfers.submission.steering
     if !submissions.contains(where: { $0.submission.steering === steering }) { steering?.detach() }
     transfers.end(result)
@@ -226,7 +223,7 @@ final class EngineThread {
   ///
   /// - Returns: true when it has had its turn.
   private func fill(_ submission: Submission) throws -> Bool {
-    let client = submission.client
+    let client = submission.id
     for _ in 0..<Self.handful {
       guard !submission.stop.isSet, hasPlace(submission), !state.isAlone(client) else { return false }
       let begun = state.beginNext(client)
@@ -292,7 +289,7 @@ final class EngineThread {
     let contents = Duplicates.Contents(job.entry)
     try perform(
       state.admit(
-        job.id, of: job.submission.client, path: job.entry.path, contents: contents, mustBegin: mustBegin))
+        job.id, of: job.submission.id, path: job.entry.path, contents: contents, mustBegin: mustBegin))
   }
 
   private func makeJob(_ action: Action, _ entry: Entry, ordinal: Int, of submission: Submission) -> Job {
@@ -311,11 +308,11 @@ final class EngineThread {
   private func settle(_ submission: Submission) throws -> Bool {
     if !submission.stop.isSet {
       if submission.plan.left.untried.isEmpty, try copyExhausted(submission) { return true }
-      if try submission.plan.left.begin({ try submission.pass.ports.stage.actions() }) { return true }
+      if try submission.plan.comeBack() { return true }
     }
     // It may have come meanwhile.
     guard submission.stop.isSet else { return false }
-    try perform(state.stop(submission.client))
+    try perform(state.stop(submission.id))
     submission.account.end(exhausted: submission.plan.left.forsakenCount)
     submission.plan.left = Leftovers()
     return false
@@ -349,7 +346,7 @@ final class EngineThread {
     jobs[job.id] = job
     try perform(
       state.admitCopy(
-        job.id, of: submission.client, path: entry.path, contents: Duplicates.Contents(entry)))
+        job.id, of: submission.id, path: entry.path, contents: Duplicates.Contents(entry)))
     return true
   }
 
@@ -374,7 +371,7 @@ final class EngineThread {
   ///
   /// - Returns: whether any is at work.
   private func copyExhausted(_ submission: Submission) throws -> Bool {
-    for id in state.waitingForContents(submission.client) {
+    for id in state.waitingForContents(submission.id) {
       guard mayGoOn(submission), hasPlace(submission) else { break }
       if let job = jobs[id], try submission.hasCopy(job.entry) {
         try perform(state.foundCopy(id, true))
@@ -382,7 +379,7 @@ final class EngineThread {
         try perform(state.giveUp(id))
       }
     }
-    return !state.isIdle(submission.client)
+    return !state.isIdle(submission.id)
   }
 
   /// The ledger is told of one while it is at work: of a pass before a repair.
@@ -390,7 +387,7 @@ final class EngineThread {
     let transfers = submissions.first { !$0.submission.isUrgent } ?? submissions.first
     guard let shown = transfers?.submission else { return }
     shown.account.tick {
-      (state.clients[shown.client]?.exhaustedCount ?? 0) + shown.plan.left.forsakenCount
+      (state.clients[shown.id]?.exhaustedCount ?? 0) + shown.plan.left.forsakenCount
     }
   }
 
@@ -507,9 +504,9 @@ final class EngineThread {
       context.lanes.submit(lane: job.lane) { search.run() }
     case .ask(let id): try ask(id)
     case .cancelExchange(let id):
-      if let job = jobs[id] { job.download.map(job.submission.pass.ports.downloader.cancel) }
+      if let job = jobs[id] { job.download.map(job.submission.client.downloader.cancel) }
     case .prioritize(let id):
-      if let job = jobs[id] { job.download.map(job.submission.pass.ports.downloader.prioritize) }
+      if let job = jobs[id] { job.download.map(job.submission.client.downloader.prioritize) }
     case .seal(let id): try seal(id)
     case .publish(let id): try publish(id)
     case .release(let bytes): promises.giveBack(bytes)
@@ -560,7 +557,7 @@ final class EngineThread {
     submission.account.progress.begin(
       id, path: job.entry.path, kept: request.offset, total: job.entry.size, source: job.attempts.url,
       isWaiting: true)
-    let download = submission.pass.ports.downloader.start(request, to: receiver)
+    let download = submission.client.downloader.start(request, to: receiver)
     receiver.started(download)
     job.download = download
   }
@@ -580,7 +577,7 @@ final class EngineThread {
     if let row = submission.sameAsBefore(job, checked) {
       partial.discard()
       job.partial = nil
-      let ledger = submission.pass.ports.ledger
+      let ledger = submission.client.ledger
       if try ledger.partial(row.path) != nil { try ledger.apply([.dropPartial(row.path)]) }
       return try confirm(job, as: row)
     }
@@ -682,7 +679,7 @@ final class EngineThread {
       let isWanted = job.wishes != job.submission.steering?.wishes
       let until =
         seconds > 0 && !isWanted
-        ? job.submission.pass.ports.clock.monotonic() + .bounded(seconds: seconds) : nil
+        ? job.submission.client.clock.monotonic() + .bounded(seconds: seconds) : nil
       return .pause(until: until, isNewRound: isNewRound)
     case .lacksSpace(let failure):
       let isOfKernel = failure.map { $0.errno != 0 } ?? false
@@ -727,9 +724,10 @@ final class EngineThread {
 
   /// What stands there is what the server has.
   private func confirm(_ job: Job, as row: Row?) throws {
-    try perform(state.confirmed(job.id))
-    job.submission.account.confirmed(job)
+    // Before anybody else has the path.
     if let row { try job.submission.confirm(row, job) }
+    job.submission.account.confirmed(job)
+    try perform(state.confirmed(job.id))
   }
 
   // MARK: Orders

@@ -3,15 +3,11 @@ import TarnRuntime
 
 /// What all receivers of a pass share.
 struct FileReceiverContext: Sendable {
-  let folder: any FolderPort
-  let ledger: any LedgerPort
-  let downloader: any Downloading
+  let client: TransferClient
   let lanes: Lanes
   let checkpoints: Checkpoints
   let blocks: BlockPool
   let space: SpaceBudget
-  let progress: PassProgress
-  let bootID: String
   let post: @Sendable (JobMessage) -> Void
 
   /// Writes the row of a partial file.
@@ -19,7 +15,11 @@ struct FileReceiverContext: Sendable {
   /// - Parameter isDurable: an older one must not come back.
   func record(_ row: PartialRow, isDurable: Bool) {
     do throws(LedgerFailure) {
-      if isDurable { try ledger.apply([.partial(row)]) } else { try ledger.applyVolatile([.partial(row)]) }
+      if isDurable {
+        try client.ledger.apply([.partial(row)])
+      } else {
+        try client.ledger.applyVolatile([.partial(row)])
+      }
     } catch {
       post(.ledgerFailed(error))
     }
@@ -103,7 +103,7 @@ final class FileReceiver: DownloadReceiver {
       state.download = id
       return Self.mayGoOn(&state)
     }
-    if isWaiting { context.downloader.resume(id) }
+    if isWaiting { context.client.downloader.resume(id) }
   }
 
   /// The transfer pauses and there is room again: whoever is told so resumes it.
@@ -115,7 +115,7 @@ final class FileReceiver: DownloadReceiver {
 
   // MARK: On the network's thread
 
-  func placed() { context.progress.place(job) }
+  func placed() { context.client.progress.place(job) }
 
   func begin(_ head: ResponseHead) -> HeadVerdict {
     let (verdict, isWanted) = state.withLock { state in
@@ -145,7 +145,7 @@ final class FileReceiver: DownloadReceiver {
     }
     guard isWanted else { return .headOnly }
     if check.size == nil, let said = Self.announced(head, verdict) {
-      context.progress.learn(job, total: said)
+      context.client.progress.learn(job, total: said)
     }
     return .accept
   }
@@ -162,7 +162,7 @@ final class FileReceiver: DownloadReceiver {
       return (.taken, (state.gathered?.count ?? 0) >= Self.handful && Self.schedule(&state))
     }
     if isDue { submit { $0.takeGathered() } }
-    if verdict == .taken { context.progress.receive(job, bytes: bytes.count) }
+    if verdict == .taken { context.client.progress.receive(job, bytes: bytes.count) }
     return verdict
   }
 
@@ -171,7 +171,7 @@ final class FileReceiver: DownloadReceiver {
   }
 
   func end(_ outcome: DownloadOutcome) {
-    context.progress.end(job)
+    context.client.progress.end(job)
     guard isSmall else { return submit { $0.close(outcome) } }
     // To make a file takes as long as to fill it: the one goes on beside the other.
     submit { receiver in
@@ -244,7 +244,8 @@ final class FileReceiver: DownloadReceiver {
     guard isDue else { return }
     guard let head, verdict == .takeFromZero else { return markOpened(kept) }
     attempt { () throws(FolderFailure) in
-      let partial = if let kept { kept } else { try context.folder.makePartial(mayBeUnnamed: mayBeUnnamed) }
+      let partial =
+        if let kept { kept } else { try context.client.folder.makePartial(mayBeUnnamed: mayBeUnnamed) }
       state.withLock { $0.partial = partial }
       _ = try partial.begin(keeping: 0, check: check)
       let told = state.withLock { ResumeLadder.total(head, known: $0.known, url: url) }
@@ -276,7 +277,7 @@ final class FileReceiver: DownloadReceiver {
     let row = PartialRow(
       path: entry.path, name: partial.name, url: url, etag: known.etag, lastModified: known.lastModified,
       total: known.total, digest: check.digest, fingerprint: entry.fingerprint, durable: 0,
-      bootID: context.bootID)
+      bootID: context.client.bootID)
     context.record(row, isDurable: !isFirst)
   }
 
@@ -299,7 +300,7 @@ final class FileReceiver: DownloadReceiver {
       state.queued -= count
       return Self.mayGoOn(&state) ? state.download : nil
     }
-    if let paused { context.downloader.resume(paused) }
+    if let paused { context.client.downloader.resume(paused) }
   }
 
   /// For an answer that told no size: looks at free space every few MiB, so that the reserve stays.

@@ -40,7 +40,7 @@ final class Job {
     self.entry = entry
     self.ordinal = ordinal
     self.lane = lane
-    attempts = Attempts(action, entry, submission.retry, submission.pass.ports.random)
+    attempts = Attempts(action, entry, submission.retry, submission.client.random)
   }
 
   static func isForFirstLane(_ entry: Entry) -> Bool { entry.size.map { $0 <= largestOfOneLane } == true }
@@ -60,7 +60,7 @@ final class Job {
 
   /// As if nothing had been asked for; its partial file is gone.
   func beginAnew() {
-    attempts = Attempts(action, entry, submission.retry, submission.pass.ports.random)
+    attempts = Attempts(action, entry, submission.retry, submission.client.random)
     (failure, isRefusedByKernel) = (nil, false)
   }
 }

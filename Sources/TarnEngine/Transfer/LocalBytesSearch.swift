@@ -27,9 +27,9 @@ struct LocalBytesSearch: Sendable {
   /// What an earlier attempt left is of no use any more; its row goes when the copy is published. What cannot be removed
   /// goes when the mirror is opened again.
   private func dropPartial() {
-    guard let row = try? context.ledger.partial(entry.path) else { return }
+    guard let row = try? context.client.ledger.partial(entry.path) else { return }
     do throws(FolderFailure) {
-      try context.folder.removePartial(row.name)
+      try context.client.folder.removePartial(row.name)
     } catch {
       tell(error, "the next pass removes it")
     }
@@ -45,10 +45,10 @@ struct LocalBytesSearch: Sendable {
 
   /// The partial file of an earlier attempt, as far as its bytes are proved.
   private func resume() -> LocalBytes? {
-    guard let row = try? context.ledger.partial(entry.path) else { return nil }
+    guard let row = try? context.client.ledger.partial(entry.path) else { return nil }
     do throws(FolderFailure) {
-      guard let partial = try context.folder.openPartial(row.name) else { return nil }
-      let isSameBoot = !row.bootID.isEmpty && row.bootID == context.bootID
+      guard let partial = try context.client.folder.openPartial(row.name) else { return nil }
+      let isSameBoot = !row.bootID.isEmpty && row.bootID == context.client.bootID
       let isSameVersion =
         row.digest == check.digest && (check.digest != nil || row.fingerprint == entry.fingerprint)
       let keep = isSameVersion ? isSameBoot ? UInt64.max : row.durable : 0
@@ -73,16 +73,16 @@ struct LocalBytesSearch: Sendable {
   /// From here on a kill takes none of what this boot adds, as little as of a file that it has begun. A power cut may take the row,
   /// for the older one says the same of what is durable; unless bytes were cut off: that it must not call them so again.
   private func renew(_ row: PartialRow, durable: UInt64) {
-    guard row.bootID != context.bootID || row.durable != durable else { return }
+    guard row.bootID != context.client.bootID || row.durable != durable else { return }
     var renewed = row
-    (renewed.bootID, renewed.durable) = (context.bootID, durable)
+    (renewed.bootID, renewed.durable) = (context.client.bootID, durable)
     context.record(renewed, isDurable: durable != row.durable)
   }
 
   /// A file of the folder with the wanted digest: one that is recorded with it, else one that looks like it.
   private func reuse() -> LocalBytes? {
     guard let digest = check.digest else { return nil }
-    let recorded = RecordedCopies(ledger: context.ledger, folder: context.folder)
+    let recorded = RecordedCopies(ledger: context.client.ledger, folder: context.client.folder)
     if let copied = try? recorded.first(of: digest, for: entry.path, { copy(of: $0.path, $0.identity) }) {
       return copied
     }
@@ -95,7 +95,7 @@ struct LocalBytesSearch: Sendable {
   private func copy(of path: RelativePath, _ identity: FileIdentity) -> LocalBytes? {
     var copy: (any PartialFile)?
     do throws(FolderFailure) {
-      copy = try context.folder.copyPartial(of: path, expected: identity, check: check)
+      copy = try context.client.folder.copyPartial(of: path, expected: identity, check: check)
       guard let copy else { return nil }
       return .copied(copy, try FileReceiver.seal(copy, entry, head: nil))
     } catch {

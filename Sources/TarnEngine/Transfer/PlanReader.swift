@@ -2,6 +2,7 @@ import TarnCore
 
 /// The actions of a plan, in their order, and after them those that are come back to.
 struct PlanReader {
+  private let stage: any StagePort
   let actions: any ActionCursor
   /// The next one; nil after the last.
   private(set) var front: Action?
@@ -11,8 +12,9 @@ struct PlanReader {
   /// Those that are come back to.
   var left = Leftovers()
 
-  init(_ actions: any ActionCursor) throws {
-    self.actions = actions
+  init(_ plan: Plan) throws {
+    stage = plan.stage
+    actions = try stage.actions()
     front = try actions.next()
   }
 
@@ -36,4 +38,9 @@ struct PlanReader {
     left.beginPhase()
     return !phases.isEmpty
   }
+
+  /// Begins to read it again, for those that are come back to.
+  ///
+  /// - Returns: false when there is none.
+  mutating func comeBack() throws -> Bool { try left.begin { try stage.actions() } }
 }

@@ -1,16 +1,16 @@
 import TarnCore
 import TarnRuntime
 
-/// What a client hands to the engine: a plan, the folder and the ledger that it is for, its limits. And what came of it.
+/// A plan that is carried out for a client, and what came of it so far.
 ///
 /// It decides nothing over a path: what is not as the plan saw it is stale, and goes back to the client. It is of one thread at a time: its
 /// maker's until `submit`, then the engine's, and from the end of `wait` on of who waited.
 final class Submission {
-  let pass: Pass
-  let folder: any FolderPort
+  let client: TransferClient
   let policy: PassPolicy
   /// Its requests go ahead of others. It goes by a manifest that was announced; any other by the one that is announced next.
   let isUrgent: Bool
+  private let engine: TransferEngine
   /// Whether files may make way for directories: they are deletions like any other.
   private let deletions: DeletionVerdict
   /// What had become of the folder when it was looked at for this plan.
@@ -18,10 +18,9 @@ final class Submission {
   let account: TransferAccount
   let space: SpaceBudget
   private var atHand: BytesAtHand
-  /// Its place in the ports' stage, which nobody changes any more.
   var plan: PlanReader
-  /// As the engine calls who submitted it.
-  var client: TransferState.ClientID = 0
+  /// As the engine calls it.
+  var id: TransferState.ClientID = 0
   /// Each with its row.
   private var adoptions: [Action] = []
   /// What orders ended or kept from beginning, and as which problem it is told, to be tried again if somebody wants that.
@@ -55,31 +54,30 @@ final class Submission {
     }
   }
 
-  var stop: StopFlag { pass.stop }
-  var steering: PassSteering? { pass.request.steering }
+  var folder: any FolderPort { client.folder }
+  var stop: StopFlag { client.stop }
+  var steering: PassSteering? { client.steering }
   var retry: RetryPolicy { RetryPolicy(retries: policy.retries) }
   var unrecorded: UnrecordedFiles { atHand.unrecorded }
 
-  init(_ pass: Pass, _ carrying: Pass.Carrying, _ account: TransferAccount) throws {
-    let plan = carrying.writer.plan
-    (self.pass, self.account) = (pass, account)
-    (folder, policy) = (carrying.folder, plan.policy)
-    isUrgent = carrying.isRepair
-    (deletions, since, listURL) = (carrying.verdict, carrying.since, carrying.listURL)
+  init(
+    _ plan: Plan, for client: TransferClient, isUrgent: Bool, _ account: TransferAccount,
+    _ engine: TransferEngine
+  ) throws {
+    (self.client, self.isUrgent, self.account, self.engine) = (client, isUrgent, account, engine)
+    (policy, deletions, since, listURL) = (plan.policy, plan.verdict, plan.since, plan.feed.listURL)
     manifestNumber = isUrgent ? since.manifests : nil
-    self.plan = try PlanReader(pass.ports.stage.actions())
-    space = try SpaceBudget(folder, reserve: policy.reserve, pass.ports.engine.promises)
-    atHand = try BytesAtHand(plan.unrecorded, pass.ports.ledger)
+    self.plan = try PlanReader(plan)
+    space = try SpaceBudget(client.folder, reserve: policy.reserve, engine.promises)
+    atHand = try BytesAtHand(plan.unrecorded, client.ledger)
   }
 
-  /// Once it has ended: goes on with the plan that is in its stage now.
-  ///
-  /// - Parameter since: what had become of the folder when that plan was made.
-  func renew(since: TransferEngine.History) throws {
-    self.since = since
-    plan = try PlanReader(pass.ports.stage.actions())
+  /// Once it has ended: goes on with another plan.
+  func renew(_ plan: Plan) throws {
+    since = plan.since
+    self.plan = try PlanReader(plan)
     stale = []
-    atHand = try BytesAtHand(unrecorded, pass.ports.ledger)
+    atHand = try BytesAtHand(unrecorded, client.ledger)
   }
 
   /// What stands at a path is what the plan saw there, and the manifest still wants what the plan brings. What nobody else can have brought
@@ -93,7 +91,7 @@ final class Submission {
     guard mayHaveBeenBrought else { return true }
     if action.kind == .adopt {
       // Seen before its row was written.
-      guard let row = action.row, row.isAdopted, let known = try pass.ports.ledger.row(action.path) else {
+      guard let row = action.row, row.isAdopted, let known = try client.ledger.row(action.path) else {
         return true
       }
       return !known.isTarns(row.identity, row.digest)
@@ -106,7 +104,7 @@ final class Submission {
     }
   }
 
-  private var mayHaveBeenBrought: Bool { isUrgent || pass.ports.engine.history.brought != since.brought }
+  private var mayHaveBeenBrought: Bool { isUrgent || engine.history.brought != since.brought }
 
   private func isThere(_ row: Row) -> Bool {
     (try? folder.look(row.path))?.identity.isSame(as: row.identity) == true
@@ -130,13 +128,13 @@ final class Submission {
 
   func hasCopy(_ entry: Entry) throws -> Bool {
     guard let digest = entry.digest else { return false }
-    return try RecordedCopies(ledger: pass.ports.ledger, folder: folder).exists(of: digest, for: entry.path)
+    return try RecordedCopies(ledger: client.ledger, folder: folder).exists(of: digest, for: entry.path)
   }
 
   /// Keeps a partial file for the next pass. Without a row nobody could go on with it: it would only take space.
   func leavePartial(_ job: Job) {
     guard let partial = job.partial else { return }
-    let isKnown = (try? pass.ports.ledger.partial(job.entry.path)).map { $0?.name == partial.name } ?? true
+    let isKnown = (try? client.ledger.partial(job.entry.path)).map { $0?.name == partial.name } ?? true
     if isKnown { partial.close() } else { partial.discard() }
   }
 
@@ -153,18 +151,17 @@ final class Submission {
     let row = Row(
       path: job.entry.path, identity: checked.sealed.identity, digest: checked.sealed.digest,
       isVerified: checked.sealed.isVerified, fingerprint: job.entry.fingerprint, etag: checked.head?.etag,
-      lastModified: checked.head?.lastModified, placed: pass.ports.now)
+      lastModified: checked.head?.lastModified, placed: client.now)
     return Publication(
       job: job.id, kind: job.action.kind, partial: partial,
       expectation: job.action.present.map { .present($0) } ?? .absent,
-      trashName: job.action.present == nil ? "" : pass.ports.random.name(), row: row,
+      trashName: job.action.present == nil ? "" : client.random.name(), row: row,
       displacesOwn: job.displacesOwn, isCopy: checked.isCopy, isCounted: countsEntry(job.action))
   }
 
   /// Whether an entry counts as in place by what is done now. What a repair brings back was counted when it was brought.
   private func countsEntry(_ action: Action) -> Bool {
-    guard !pass.request.choosesOthers else { return false }
-    return !isUrgent || action.kind == .fetch || action.kind == .update
+    client.countsEntries && (!isUrgent || action.kind == .fetch || action.kind == .update)
   }
 
   /// A server that knows no conditions sends the same bytes each time: the file that is there is as good.
@@ -186,14 +183,14 @@ final class Submission {
     row.fingerprint = job.entry.fingerprint
     let restored = restoreMode(of: &row)
     // Until the ledger knows its times, each pass hashes a file that somebody touched.
-    var changes: [LedgerChange] = try pass.ports.ledger.row(row.path) == row ? [] : [.row(row)]
+    var changes: [LedgerChange] = try client.ledger.row(row.path) == row ? [] : [.row(row)]
     if countsEntry(job.action) { changes.append(.inPlace(entries: 1, bytes: row.identity.size)) }
     if let restored {
       changes.append(
         .event(
-          when: pass.ports.now, code: "restored", path: row.path, bytes: row.identity.size, detail: restored))
+          when: client.now, code: "restored", path: row.path, bytes: row.identity.size, detail: restored))
     }
-    if !changes.isEmpty { try pass.ports.ledger.applyVolatile(changes) }
+    if !changes.isEmpty { try client.ledger.applyVolatile(changes) }
   }
 
   // MARK: Files that are there already
@@ -221,12 +218,12 @@ final class Submission {
     var restored: [RelativePath: String] = [:]
     for index in adopted.indices { restored[adopted[index].path] = restoreMode(of: &adopted[index]) }
     try folder.flush()
-    let now = pass.ports.now
+    let now = client.now
     func code(_ row: Row) -> String? {
       row.isAdopted ? "adopted" : restored[row.path] != nil ? "restored" : nil
     }
     var changes: [LedgerChange] = []
-    if !pass.request.choosesOthers, !isUrgent {
+    if client.countsEntries, !isUrgent {
       let bytes = adopted.reduce(UInt64(0)) { $0.addingSaturated($1.identity.size) }
       changes.append(.inPlace(entries: adopted.count, bytes: bytes))
     }
@@ -236,7 +233,7 @@ final class Submission {
       let (bytes, detail) = (row.identity.size, restored[row.path] ?? "")
       changes.append(.event(Event(when: now, code: code, path: row.path, bytes: bytes, detail: detail)))
     }
-    try pass.ports.ledger.apply(changes)
+    try client.ledger.apply(changes)
     for row in adopted { account.kept(row, code: code(row)) }
   }
 
@@ -252,7 +249,7 @@ final class Submission {
       // By a chmod the file has another time of change.
       let isSame = identity.isSame(as: row.identity)
       row.identity = identity
-      pass.ports.ownWrites?.note(row.path, identity)
+      client.ownWrites?.note(row.path, identity)
       let mode = String(before, radix: 8)
       return isSame ? nil : "its mode was \(String(repeating: "0", count: max(0, 3 - mode.count)))\(mode)"
     } catch {
@@ -267,8 +264,8 @@ final class Submission {
   func removeInTheWay(_ action: Action) throws {
     guard deletions == .allowed else { return }
     let removals = Removals(
-      ledger: pass.ports.ledger, folder: folder, clock: pass.ports.clock, random: pass.ports.random,
-      ownWrites: pass.ports.ownWrites)
+      ledger: client.ledger, folder: folder, clock: client.clock, random: client.random,
+      ownWrites: client.ownWrites)
     let outcome = try removals.carryOut([action]).first?.outcome ?? .stale("not there")
     if let problem = account.removed(action, outcome) { stuck[action.path] = problem.message }
   }
@@ -282,7 +279,7 @@ final class Submission {
         message: "\(DeletionVerdict.inTheWay(blocker)), but it could not make way: \(reason)")
       return true
     }
-    guard let problem = deletions.problem(of: action.path, below: blocker, seen: pass.ports.now) else {
+    guard let problem = deletions.problem(of: action.path, below: blocker, seen: client.now) else {
       return false
     }
     account.take(problem)
@@ -318,7 +315,7 @@ final class Submission {
   func hold(_ action: Action, ordinal: Int) {
     let problem = Problem(
       name: action.path.bytes, kind: .held, code: Problem.pausedCode,
-      message: "its transfer is paused until 'tarn resume'", seen: pass.ports.now)
+      message: "its transfer is paused until 'tarn resume'", seen: client.now)
     account.take(problem)
     noteNow(problem)
     steeredAway[action.path] = (action, ordinal, Problem.pausedCode)
@@ -328,18 +325,18 @@ final class Submission {
   ///
   /// - Returns: what is to begin again; nil when no order did, or nothing more is begun.
   func takeBack(_ path: RelativePath) -> (action: Action, entry: Entry, ordinal: Int)? {
-    guard !pass.stop.isSet, !isPaused(path),
+    guard !client.stop.isSet, !isPaused(path),
       let (action, ordinal, code) = steeredAway.removeValue(forKey: path),
       let entry = action.entry
     else { return nil }
     account.takeBack(entry, code: code, wasPaused: code == Problem.pausedCode)
     // A failure is of no account: what publishes it drops the problem, too.
-    try? pass.ports.ledger.applyVolatile([.dropProblem(name: path.bytes)])
+    try? client.ledger.applyVolatile([.dropProblem(name: path.bytes)])
     return (action, entry, ordinal)
   }
 
   /// Questions beside the pass hear of it now; soon told again, so a failure is of no account here.
   private func noteNow(_ problem: Problem) {
-    try? pass.ports.ledger.applyVolatile([.problem(problem)])
+    try? client.ledger.applyVolatile([.problem(problem)])
   }
 }

@@ -3,7 +3,8 @@ import TarnRuntime
 
 /// What came of the transfers of one client: counts and problems, for its report, its observer and the ledger. On the engine's thread.
 final class TransferAccount {
-  private let pass: Pass
+  private let client: TransferClient
+  private let observer: any PassObserver
   private(set) var counts = PassCounts()
   private(set) var bytes = PassBytes()
   private(set) var learned = LearnedSizes()
@@ -16,11 +17,13 @@ final class TransferAccount {
   private(set) var untold = 0
   private var ticked = Instant()
 
-  init(_ pass: Pass) { self.pass = pass }
+  init(_ client: TransferClient, _ observer: any PassObserver) {
+    (self.client, self.observer) = (client, observer)
+  }
 
-  var progress: PassProgress { pass.progress }
+  var progress: PassProgress { client.progress }
 
-  func tell(_ event: PassEvent) { pass.observer.pass(event) }
+  func tell(_ event: PassEvent) { observer.pass(event) }
 
   // MARK: What is done
 
@@ -74,8 +77,8 @@ final class TransferAccount {
   ///
   /// - Returns: why it stays; nil when it is gone.
   func removed(_ action: Action, _ outcome: PublishOutcome) -> Problem? {
-    let problem = pass.observer.take(
-      outcome, of: action, seen: pass.ports.now, into: &problems, counting: &counts)
+    let problem = observer.take(
+      outcome, of: action, seen: client.now, into: &problems, counting: &counts)
     guard let problem else { return nil }
     early?.tell(problem)
     progress.change { $0.failed += 1 }
@@ -86,7 +89,7 @@ final class TransferAccount {
 
   /// Counts a problem, keeps it for the report, and tells it.
   func take(_ problem: Problem) {
-    pass.observer.take(problem, into: &problems, counting: &counts)
+    observer.take(problem, into: &problems, counting: &counts)
     early?.tell(problem)
   }
 
@@ -101,7 +104,7 @@ final class TransferAccount {
     progress.change { $0.failed += 1 }
     let problem = Problem(
       name: path.bytes, kind: .failed, code: code, message: message,
-      seen: early?.standing[path.bytes]?.seen ?? pass.ports.now)
+      seen: early?.standing[path.bytes]?.seen ?? client.now)
     if mayBeSuperseded?() == true { untold += 1 } else { take(problem) }
     return problem
   }
@@ -112,7 +115,7 @@ final class TransferAccount {
     early?.tell(
       Problem(
         name: job.entry.path.bytes, kind: .failed, code: failure.code, message: failure.message,
-        seen: pass.ports.now))
+        seen: client.now))
   }
 
   /// What failed is tried again: the status does not call it failed meanwhile.
@@ -144,7 +147,7 @@ final class TransferAccount {
   ///
   /// - Parameter exhausted: entries that have failed unless a duplicate comes.
   func tick(exhausted: () -> Int) {
-    let now = pass.ports.clock.monotonic()
+    let now = client.clock.monotonic()
     guard now >= ticked + .seconds(1) else { return }
     ticked = now
     // Stale in a second, so a failure is of no account here.
@@ -153,7 +156,7 @@ final class TransferAccount {
       let all: [Problem.Kind: Int] = [.failed: counts.failed + exhausted(), .conflict: counts.conflict]
       changes += early?.takeChanges(counts: all) ?? []
     }
-    try? pass.ports.ledger.applyVolatile(changes)
+    try? client.ledger.applyVolatile(changes)
   }
 
   /// Another client has brought an entry: if it had failed here, it is in place now.

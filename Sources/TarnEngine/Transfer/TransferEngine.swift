@@ -1,8 +1,11 @@
 package import TarnCore
 import TarnRuntime
 
-/// Carries out what the clients of a folder submit: a pass, and repairs beside it. Any thread may submit. The engine's own thread, its
-/// lanes and its publisher begin with the first submission, and end when nothing is at work any more.
+/// Carries out the plans of an open folder's clients: of a pass, and of repairs beside it. Any thread may submit. The engine's own thread,
+/// its lanes and its publisher begin with the first plan, and end when nothing is at work any more.
+///
+/// Each open folder has one, and so each has its own paths, its own ledger, and failures that end nobody else's plans. Places and
+/// rates are shared by all of them: see `TransferBudget`.
 package final class TransferEngine: Sendable {
   /// What others say to the engine's thread.
   struct Inbox {
@@ -42,8 +45,33 @@ package final class TransferEngine: Sendable {
 
   package init() {}
 
-  /// Hands a plan over: it is the engine's until `wait` has returned. After a failure all end with its reason.
-  func submit(_ submission: Submission) -> Transfers {
+  /// Hands a plan over, which nobody changes any more. After a failure of the folder or the ledger it ends with the reason of that.
+  ///
+  /// - Parameters:
+  ///   - client: for whom, always with the same folder and ledger.
+  ///   - priority: `.urgent` goes ahead of others, and goes by the manifest that was announced last; any other by the next one.
+  ///   - observer: hears of each file, on the engine's thread.
+  ///   - early: tells the ledger of problems while others are at work; nil where it hears of them at the end.
+  /// - Throws: what the ledger or the folder says when they are asked what is at hand.
+  func submit(
+    _ plan: Plan, for client: TransferClient, priority: TransferPriority = .normal,
+    observer: any PassObserver,
+    early: EarlyProblems? = nil
+  ) throws -> Transfers {
+    let account = TransferAccount(client, observer)
+    account.early = early
+    let isUrgent = priority == .urgent
+    if isUrgent { account.mayBeSuperseded = { [self] in pass == .reading } }
+    return submit(try Submission(plan, for: client, isUrgent: isUrgent, account, self))
+  }
+
+  /// Goes on with another plan for the client of one that has ended. What came of both is told together.
+  func resubmit(_ plan: Plan, after transfers: Transfers) throws -> Transfers {
+    try transfers.submission.renew(plan)
+    return submit(transfers.submission)
+  }
+
+  private func submit(_ submission: Submission) -> Transfers {
     let transfers = Transfers(submission)
     if let failure = inbox.withLock({ $0.failure }) {
       transfers.end(.failure(failure))
@@ -171,7 +199,7 @@ enum EngineMessage {
   case wake
 }
 
-/// A submission at work. Any thread may wait for it or end it.
+/// A plan at work. Any thread may wait for it or end it.
 final class Transfers {
   let submission: Submission
   private let outcome = LockedCondition<Result<Void, PassFailure>?>(nil)
@@ -180,12 +208,19 @@ final class Transfers {
     self.submission = submission
   }
 
-  /// Blocks until all of its plan is carried out up to the deletions, or it was ended. The submission is the caller's again then.
+  /// Counts and problems: the engine's thread's until `wait` has returned, then the caller's. How far it is meanwhile the client's
+  /// `progress` says.
+  var account: TransferAccount { submission.account }
+
+  /// Blocks until all of its plan is carried out up to the deletions, or it was ended.
   ///
   /// - Throws: why the folder, the ledger or a thread cannot be had: nothing of it is at work any more then either.
   func wait() throws(PassFailure) {
     try outcome.wait { $0 }.get()
   }
+
+  /// Begins nothing more, and ends what nobody else waits for. Partial files stay. `wait` returns soon.
+  func cancel() { submission.stop.set() }
 
   func end(_ result: Result<Void, PassFailure>) { outcome.change { $0 = $0 ?? result } }
 }

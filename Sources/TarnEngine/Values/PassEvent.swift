@@ -46,40 +46,6 @@ extension LedgerChange {
   }
 }
 
-/// Asks a pass to end: what is in flight is kept for a resume. Any thread.
-package final class StopFlag: Sendable {
-  private struct State {
-    var isSet = false
-    var wakers: [@Sendable () -> Void] = []
-  }
-  private let state = Locked(State())
-
-  package init() {}
-
-  package var isSet: Bool { state.withLock { $0.isSet } }
-
-  func throwIfSet() throws(PassFailure) {
-    if isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
-  }
-
-  package func set() {
-    let wakers = state.withLock { state in
-      state.isSet = true
-      return state.wakers
-    }
-    for wake in wakers { wake() }
-  }
-
-  /// Calls `wake` once the flag is set; at once when it is.
-  func onSet(_ wake: @escaping @Sendable () -> Void) {
-    let isSet = state.withLock { state in
-      state.wakers.append(wake)
-      return state.isSet
-    }
-    if isSet { wake() }
-  }
-}
-
 /// How far a running pass is; read by whoever draws it. Any thread.
 package final class PassProgress: Sendable {
   package struct Snapshot: Sendable {
@@ -324,32 +290,5 @@ extension StatusDocument.Progress {
     self.init(
       filesDone: filesDone, filesTotal: filesTotal, bytesDone: bytesDone, bytesTotal: bytesTotal,
       unknownSizes: unknown, rate: rate)
-  }
-}
-
-/// Bytes per second over the last five seconds or so.
-struct RateMeter: Sendable {
-  private var start: Instant
-  private var bytes: UInt64 = 0
-  private var before: Double = 0
-  private static let window = Duration.seconds(3)
-
-  init(start: Instant) { self.start = start }
-
-  mutating func add(_ count: Int, now: Instant) {
-    if now - start > Self.window {
-      before = Double(bytes) / (now - start).seconds
-      bytes = 0
-      start = now
-    }
-    bytes += UInt64(count)
-  }
-
-  func rate(now: Instant) -> UInt64 {
-    let elapsed = now.elapsed(since: start)
-    let current = Double(bytes) / max(elapsed, .milliseconds(50)).seconds
-    guard before > 0, elapsed < Self.window else { return UInt64(current) }
-    let share = elapsed / Self.window
-    return UInt64(current * share + before * (1 - share))
   }
 }

@@ -167,10 +167,8 @@ package struct PassReport: Sendable {
   package var wasStopped = false
 
   package init(feed: String, folder: String, started: Timestamp) {
-    self.feed = feed
-    self.folder = folder
-    self.started = started
-    self.ended = started
+    (self.feed, self.folder) = (feed, folder)
+    (self.started, ended) = (started, started)
   }
 
   /// Transfers that orders keep from beginning, of those that wait: as far as the report names them.
@@ -237,10 +235,8 @@ package struct PassFailure: Error, Sendable, Equatable {
   package var isAsked = true
 
   package init(_ kind: Kind, code: String, _ message: String, hint: String? = nil) {
-    self.kind = kind
-    self.code = code
-    self.message = message
-    self.hint = hint
+    (self.kind, self.code) = (kind, code)
+    (self.message, self.hint) = (message, hint)
   }
 }
 
@@ -289,6 +285,12 @@ extension PassFailure {
     } catch {
       throw PassFailure(translating: error, feed: feed)
     }
+  }
+}
+
+extension StopFlag {
+  func throwIfSet() throws(PassFailure) {
+    if isSet { throw PassFailure(.stopped, code: "stopped", "ended on request") }
   }
 }
 

@@ -3,6 +3,7 @@ import TarnAgent
 import TarnConfig
 import TarnCore
 import TarnEngine
+import TarnRuntime
 import TarnSchedule
 
 /// `tarn feeds`.

@@ -211,11 +211,14 @@ final class World {
   /// As a process that begins: nobody is at work in the folder.
   func reopen() {
     log.clear()
-    stop = StopFlag()
+    reopenStop()
     server.clearRequests()
     engine.close()
     engine = TransferEngine()
   }
+
+  /// What begins from here on has a stop of its own.
+  func reopenStop() { stop = StopFlag() }
 
   // MARK: Several at a time
 

@@ -1,0 +1,35 @@
+import TarnCore
+import TarnRuntime
+
+/// For whom the engine carries plans out: the folder, its ledger, and what all transfers of one client share.
+struct TransferClient: Sendable {
+  let folder: any FolderPort
+  let ledger: any LedgerPort
+  let downloader: any Downloading
+  let clock: any Clock
+  let random: any RandomSource
+  /// Of this boot; empty when it cannot be read.
+  let bootID: String
+  /// Learns what is written in the folder; nil when nobody watches it.
+  var ownWrites: OwnWrites?
+  let progress: PassProgress
+  /// Ends what it submitted.
+  let stop: StopFlag
+  /// Orders about single transfers; nil for none.
+  var steering: PassSteering?
+  /// Entries in memory that wait for a duplicate's bytes, and as many whose sources all failed.
+  var mostHeldBack = 4096
+  /// What is brought counts among what the mirror has in place.
+  var countsEntries = true
+
+  var now: Timestamp { clock.time }
+}
+
+extension Pass {
+  func client(_ folder: any FolderPort) -> TransferClient {
+    TransferClient(
+      folder: folder, ledger: ports.ledger, downloader: ports.downloader, clock: ports.clock,
+      random: ports.random, bootID: ports.bootID, ownWrites: ports.ownWrites, progress: progress, stop: stop,
+      steering: request.steering, mostHeldBack: request.mostHeldBack, countsEntries: !request.choosesOthers)
+  }
+}
