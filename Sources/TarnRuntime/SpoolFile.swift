@@ -1,4 +1,5 @@
 import Glibc
+package import TarnCore
 
 /// Bytes kept on disk under no name: written once, read as often as wanted, gone when closed or when the
 /// process ends. One thread at a time.
@@ -162,5 +163,25 @@ package struct SpoolFailure: Error, Equatable {
 
   package var message: String {
     "cannot \(operation): \(String(cString: strerror(number)))"
+  }
+}
+
+/// A spool as the parser reads it, from the front.
+package struct SpoolSource: ByteSource {
+  private let spool: SpoolFile
+  private var offset: UInt64 = 0
+
+  package init(_ spool: SpoolFile) {
+    self.spool = spool
+  }
+
+  package mutating func read(into buffer: UnsafeMutableRawBufferPointer) throws(FeedFailure) -> Int {
+    do {
+      let count = try spool.read(at: offset, into: buffer)
+      offset += UInt64(count)
+      return count
+    } catch {
+      throw FeedFailure(code: "feed-not-readable", message: error.message)
+    }
   }
 }

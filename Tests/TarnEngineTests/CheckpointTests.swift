@@ -49,7 +49,7 @@ import Testing
     checkpoints.wrote(mark, upTo: Checkpoints.step)
     checkpoints.forget(mark)
     #expect(checkpoints.hasThread)
-    let publisher = PublishThread(folder: folder, ledger: ledger, clock: ManualClock()) { _ in }
+    let publisher = PublishThread(try .of(folder, ledger)) { _ in }
     #expect(!publisher.hasThreads)
     publisher.close()
   }

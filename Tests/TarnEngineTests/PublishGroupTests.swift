@@ -12,9 +12,9 @@ import Testing
   private let posted = Locked<[JobMessage]>([])
   private let group: PublishGroup
 
-  init() {
+  init() throws {
     let posted = posted
-    group = PublishGroup(folder: folder, ledger: ledger, clock: ManualClock()) { message in
+    group = PublishGroup(client: try .of(folder, ledger)) { message in
       posted.withLock { $0.append(message) }
     }
   }

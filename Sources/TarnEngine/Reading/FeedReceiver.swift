@@ -95,23 +95,3 @@ final class FeedReceiver: DownloadReceiver {
     return nil
   }
 }
-
-/// A spool as the parser reads it, from the front.
-struct SpoolSource: ByteSource {
-  let spool: SpoolFile
-  private var offset: UInt64 = 0
-
-  init(_ spool: SpoolFile) {
-    self.spool = spool
-  }
-
-  mutating func read(into buffer: UnsafeMutableRawBufferPointer) throws(FeedFailure) -> Int {
-    do {
-      let count = try spool.read(at: offset, into: buffer)
-      offset += UInt64(count)
-      return count
-    } catch {
-      throw FeedFailure(code: "feed-not-readable", message: error.message)
-    }
-  }
-}

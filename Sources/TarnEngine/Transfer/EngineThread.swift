@@ -1,3 +1,4 @@
+import DequeModule
 import TarnCore
 import TarnRuntime
 
@@ -14,8 +15,11 @@ final class EngineThread {
   private var lastJob: UInt64
   /// Jobs that are not for the first lane alone.
   private var othersBegun = 0
-  /// In the order that they came.
+  /// Those that have begun, each with its turn.
   private var submissions: [Transfers] = []
+  /// Those that wait for a place to begin, in the order that they came: of urgent clients, and of others.
+  private var queues = [true: Deque<Transfers>(), false: Deque<Transfers>()]
+  private var isQueuesTurn = true
   private var lastClient: TransferState.ClientID = 0
   private var workshop: Workshop?
 
@@ -63,7 +67,7 @@ final class EngineThread {
     }
     lastClient += 1
     submission.id = lastClient
-    submissions.append(transfers)
+    queues[submission.isUrgent]?.append(transfers)
     state.open(lastClient, isUrgent: submission.isUrgent, mostHeldBack: submission.client.mostHeldBack)
     submission.steering?.attach(
       hurry: { [inbox] in inbox.change { $0.messages.append(.hurry) } },
@@ -73,12 +77,10 @@ final class EngineThread {
   /// What is made once the first transfer needs it.
   private func openWorkshop(for submission: Submission) throws -> Workshop {
     if let workshop { return workshop }
-    let client = submission.client
     let made = Workshop(
-      lanes: try Lanes(name: "tarn-write", count: 2), checkpoints: Checkpoints(ledger: client.ledger),
-      publisher: PublishThread(
-        folder: client.folder, ledger: client.ledger, clock: client.clock, ownWrites: client.ownWrites,
-        post: post))
+      lanes: try Lanes(name: "tarn-write", count: 2),
+      checkpoints: Checkpoints(ledger: submission.client.ledger),
+      publisher: PublishThread(submission.client, post: post))
     workshop = made
     return made
   }
@@ -119,7 +121,8 @@ final class EngineThread {
     }
     for claim in claims.values { claim.granted.open() }
     claims = [:]
-    for transfers in submissions { finish(transfers, .failure(failure)) }
+    for transfers in submissions + queues.values.joined() { finish(transfers, .failure(failure)) }
+    for isUrgent in queues.keys { queues[isUrgent] = [] }
     state = TransferState()
   }
 
@@ -148,13 +151,17 @@ final class EngineThread {
       try handleMail(waiting: hasMore ? .zero : longestWait)
       if let now = clock?.monotonic() { try perform(state.tick(now)) }
       hasMore = false
+      // Who has begun and who has not go first in turns.
+      isQueuesTurn.toggle()
+      if isQueuesTurn { hasMore = try beginQueued() }
       for transfers in submissions where try advance(transfers) { hasMore = true }
+      if !isQueuesTurn, try beginQueued() { hasMore = true }
       // The next one comes first the next time.
       if submissions.count > 1 { submissions.append(submissions.removeFirst()) }
       let publishing = state.load(isUrgent: false).publishing + state.load(isUrgent: true).publishing
       workshop?.publisher.setFlushing(!hasMore && state.active == publishing)
       tick()
-    } while !submissions.isEmpty || !claims.isEmpty
+    } while !submissions.isEmpty || !claims.isEmpty || queues.values.contains { !$0.isEmpty }
   }
 
   private var clock: (any Clock)? { submissions.first?.submission.client.clock }
@@ -181,6 +188,28 @@ final class EngineThread {
     // Half of what others leave, so that there is always something left for the next one.
     let own = state.clients[submission.id]?.active ?? 0
     return own < max(1, (mostUrgent - (load.active - own)) / 2)
+  }
+
+  /// - Returns: true when more of them may begin at once.
+  private func beginQueued() throws -> Bool {
+    var hasMore = false
+    for isUrgent in [true, false] {
+      for _ in 0..<Self.handful {
+        guard let next = queues[isUrgent]?.first, hasPlace(next.submission) else { break }
+        queues[isUrgent]?.removeFirst()
+        submissions.append(next)
+        if try advance(next) { hasMore = true }
+      }
+    }
+    return hasMore
+  }
+
+  /// Begins those that were ended while they waited: they end at once.
+  private func beginEnded() {
+    for isUrgent in queues.keys {
+      submissions += queues[isUrgent]?.filter { $0.submission.stop.isSet } ?? []
+      queues[isUrgent]?.removeAll { $0.submission.stop.isSet }
+    }
   }
 
   /// Begins what may begin, phase by phase; at the end of the last one it is over.
@@ -214,8 +243,7 @@ final class EngineThread {
   private func finish(_ transfers: Transfers, _ result: Result<Void, PassFailure>) {
     submissions.removeAll { $0 === transfers }
     state.close(transfers.submission.id)
-    let steering = transfers.submission.steering
-    if !submissions.contains(where: { $0.submission.steering === steering }) { steering?.detach() }
+    transfers.submission.steering?.detach()
     transfers.end(result)
   }
 
@@ -416,9 +444,11 @@ final class EngineThread {
       return inbox.messages
     }
     guard var rest = messages.map({ $0[...] }) else { return }
+    let hasEnded = rest.contains { if case .wake = $0 { true } else { false } }
     // Whoever waits for an answer to one of them gets it, also when an earlier one fails.
     defer { if !rest.isEmpty { inbox.withLock { $0.messages = rest + $0.messages } } }
     while let message = rest.popFirst() { try handle(message) }
+    if hasEnded { beginEnded() }
   }
 
   private func handle(_ message: EngineMessage) throws {
@@ -434,9 +464,8 @@ final class EngineThread {
     case .job(let message): try handle(message)
     case .steer(let order, let path, let answer): answer(try steer(order, path))
     case .hurry: try perform(state.hurry())
-    case .wake:
-      // What it is for is looked at after the mail.
-      break
+    // See `beginEnded`.
+    case .wake: break
     }
   }
 
@@ -475,7 +504,7 @@ final class EngineThread {
 
   /// What a repair brings by an earlier manifest, and this one wants otherwise, ends; the rest of its plan is looked at as it begins.
   private func follow(_ entry: @escaping (RelativePath) throws -> Entry?, _ number: Int) throws {
-    for transfers in submissions where transfers.submission.isUrgent {
+    for transfers in submissions + queues.values.joined() where transfers.submission.isUrgent {
       (transfers.submission.manifest, transfers.submission.manifestNumber) = (entry, number)
     }
     for job in jobs.values.sorted(by: { $0.id < $1.id })

@@ -28,8 +28,10 @@ package final class PassSteering: Sendable {
 
   private struct State {
     var paused: Set<RelativePath>
-    /// Of the pass at work: takes orders, and ends the pauses of its transfers.
+    /// Of what is at work: takes orders, and ends the pauses of its transfers.
     var pass: (receiver: Receiver, hurry: @Sendable () -> Void)?
+    /// Plans that are.
+    var plans = 0
     /// Of the pause that holds the whole pass.
     var pause: Gate?
     /// Counts those who wanted it tried now.
@@ -93,12 +95,17 @@ package final class PassSteering: Sendable {
     if isWanted { pause.open() }
   }
 
-  /// A pass at work, from now until `detach`.
+  /// A plan is at work, from now until `detach`.
   ///
   /// - Parameter hurry: ends the pauses of transfers, on any thread.
   func attach(hurry: @escaping @Sendable () -> Void, _ receiver: @escaping Receiver) {
-    state.change { $0.pass = (receiver, hurry) }
+    state.change { ($0.pass, $0.plans) = ((receiver, hurry), $0.plans + 1) }
   }
 
-  func detach() { state.change { $0.pass = nil } }
+  func detach() {
+    state.change { state in
+      state.plans -= 1
+      if state.plans == 0 { state.pass = nil }
+    }
+  }
 }

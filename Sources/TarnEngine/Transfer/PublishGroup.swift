@@ -3,10 +3,7 @@ import TarnRuntime
 
 /// One group: everything between "checked" and "synced".
 struct PublishGroup: Sendable {
-  let folder: any FolderPort
-  let ledger: any LedgerPort
-  let clock: any Clock
-  var ownWrites: OwnWrites?
+  let client: TransferClient
   let post: @Sendable (JobMessage) -> Void
 
   private static let replaced = FolderFailure(
@@ -16,7 +13,7 @@ struct PublishGroup: Sendable {
   func makeDurable(_ batch: [Publication]) -> [Publication] {
     var ready: [Publication] = []
     do throws(LedgerFailure) {
-      for (publication, failure) in zip(batch, folder.makeDurable(batch.map(\.partial))) {
+      for (publication, failure) in zip(batch, client.folder.makeDurable(batch.map(\.partial))) {
         guard let failure else {
           ready.append(publication)
           continue
@@ -71,7 +68,7 @@ struct PublishGroup: Sendable {
   /// Why nothing is to be renamed in the folder now, and whether that is true of more than these files.
   private func refusal() -> (FolderFailure, isOfAll: Bool)? {
     do throws(FolderFailure) {
-      return try folder.isIntact() ? nil : (Self.replaced, false)
+      return try client.folder.isIntact() ? nil : (Self.replaced, false)
     } catch {
       // A lack that may be over in a moment fails these files; anything else may be true of the whole folder.
       return (error, error.code != .tooManyFiles && error.code != .outOfMemory)
@@ -86,7 +83,7 @@ struct PublishGroup: Sendable {
   /// Checked, and not published: what the ledger knows as partial file is there for the next pass, anything else
   /// nobody would find again.
   private func leave(_ publication: Publication) throws(LedgerFailure) {
-    if try ledger.partial(publication.path)?.name == publication.partial.name {
+    if try client.ledger.partial(publication.path)?.name == publication.partial.name {
       publication.partial.close()
     } else {
       try drop(publication)
@@ -95,7 +92,7 @@ struct PublishGroup: Sendable {
 
   private func drop(_ publication: Publication) throws(LedgerFailure) {
     publication.partial.discard()
-    try ledger.apply([.dropPartial(publication.path)])
+    try client.ledger.apply([.dropPartial(publication.path)])
   }
 
   private func install(_ ready: [Publication], after former: Named?) throws(LedgerFailure) -> Named {
@@ -105,8 +102,8 @@ struct PublishGroup: Sendable {
         trashName: publication.trashName, row: publication.row, displacesOwn: publication.displacesOwn)
     }
     try record(former, with: intents.map { .intent($0) })
-    for publication in ready { ownWrites?.expect(publication.path, publication.row.identity) }
-    let outcomes = folder.install(
+    for publication in ready { client.ownWrites?.expect(publication.path, publication.row.identity) }
+    let outcomes = client.folder.install(
       ready.map { publication in
         Installation(
           path: publication.path, partial: publication.partial, expectation: publication.expectation,
@@ -114,9 +111,9 @@ struct PublishGroup: Sendable {
       })
     for (publication, outcome) in zip(ready, outcomes) {
       if case .installed(let identity, _) = outcome {
-        ownWrites?.note(publication.path, identity)
+        client.ownWrites?.note(publication.path, identity)
       } else {
-        ownWrites?.withdraw(publication.path)
+        client.ownWrites?.withdraw(publication.path)
       }
     }
     return zip(ready, outcomes).map { ($0, $1) }
@@ -124,20 +121,20 @@ struct PublishGroup: Sendable {
 
   /// Where the disk is full there may be room for the former group's record all the same: it has its names.
   private func record(_ former: Named?, with intents: [LedgerChange]) throws(LedgerFailure) {
-    guard let former else { return try ledger.apply(intents) }
+    guard let former else { return try client.ledger.apply(intents) }
     do throws(LedgerFailure) {
-      try ledger.apply(changes(former) + intents)
+      try client.ledger.apply(changes(former) + intents)
     } catch {
       guard error.code == .noSpace else { throw error }
       try write(former)
-      try ledger.apply(intents)
+      try client.ledger.apply(intents)
       return
     }
     finish(former)
   }
 
   private func write(_ named: Named) throws(LedgerFailure) {
-    try ledger.apply(changes(named))
+    try client.ledger.apply(changes(named))
     finish(named)
   }
 
@@ -167,7 +164,7 @@ struct PublishGroup: Sendable {
   private func mayHoldInTrash(_ publication: Publication) -> Bool {
     guard !publication.trashName.isEmpty else { return false }
     do throws(FolderFailure) {
-      return try folder.trashIdentity(publication.trashName) != nil
+      return try client.folder.trashIdentity(publication.trashName) != nil
     } catch {
       return true
     }
@@ -178,7 +175,7 @@ struct PublishGroup: Sendable {
     if case .failed = outcome, mayHoldInTrash(publication) { return }
     changes.append(.dropIntent(publication.path))
     guard case .installed(let identity, let displaced) = outcome else { return }
-    let now = clock.time
+    let now = client.now
     var row = publication.row
     row.identity = identity
     row.placed = now

@@ -46,13 +46,9 @@ final class PublishThread: Sendable {
   private let group: PublishGroup
   private let threads = Locked<[WorkerThread]>([])
 
-  init(
-    folder: any FolderPort, ledger: any LedgerPort, clock: any Clock, ownWrites: OwnWrites? = nil,
-    post: @escaping @Sendable (JobMessage) -> Void
-  ) {
+  init(_ client: TransferClient, post: @escaping @Sendable (JobMessage) -> Void) {
     (state, handover) = (LockedCondition(State()), LockedCondition(Handover()))
-    group = PublishGroup(
-      folder: folder, ledger: ledger, clock: clock, ownWrites: ownWrites, post: post)
+    group = PublishGroup(client: client, post: post)
   }
 
   var hasThreads: Bool { threads.withLock { !$0.isEmpty } }

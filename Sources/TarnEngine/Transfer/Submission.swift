@@ -44,13 +44,13 @@ final class Submission {
     let unrecorded: UnrecordedFiles
     /// Names of the partial files to go on with.
     var resumable: [RelativePath: String]
-    /// Any rows at the start: else no bytes of the folder can be used again.
-    let hasRows: Bool
+    private let ledger: any LedgerPort
+    /// Any rows when this is asked first: else no bytes of the folder can be used again.
+    lazy var hasRows = (try? ledger.rows().next() == nil) != true
 
     init(_ unrecorded: UnrecordedFiles, _ ledger: any LedgerPort) throws(LedgerFailure) {
-      self.unrecorded = unrecorded
+      (self.unrecorded, self.ledger) = (unrecorded, ledger)
       resumable = Dictionary(try ledger.partials().map { ($0.path, $0.name) }) { $1 }
-      hasRows = try ledger.rows().next() != nil
     }
   }
 
@@ -294,7 +294,7 @@ final class Submission {
 
   /// Another client has brought an entry: nothing of it is left to do here.
   func settle(_ path: RelativePath, broughtByOther size: UInt64) {
-    steeredAway[path] = nil
+    if !steeredAway.isEmpty { steeredAway[path] = nil }
     account.settle(path, broughtByOther: size)
   }
 

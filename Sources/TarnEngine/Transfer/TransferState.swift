@@ -612,7 +612,7 @@ struct TransferState: Hashable {
 
   /// A file was placed where another client gave up to, or waits for space: that one has to look again.
   private mutating func endHeldBack(at path: RelativePath) -> [Action] {
-    guard clients.count > 1 else { return [] }
+    guard clients.count > 1, jobs.count > active else { return [] }
     let others = jobs.filter { _, other in
       other.path == path && (other.state == .waiting(.contents) || other.state == .waiting(.space))
     }

@@ -387,6 +387,16 @@ final class World {
   }
 }
 
+extension TransferClient {
+  /// Of a folder and a ledger, without a network.
+  static func of(_ folder: MemoryFolder, _ ledger: MemoryLedger) throws -> TransferClient {
+    let clock = ManualClock()
+    return TransferClient(
+      folder: folder, ledger: ledger, downloader: try Server().downloader(), clock: clock,
+      random: SeededRandom(seed: 1), bootID: "boot", progress: PassProgress(clock: clock), stop: StopFlag())
+  }
+}
+
 extension String {
   var bytes: [UInt8] { Array(utf8) }
   var path: RelativePath { RelativePath(trusted: Array(utf8)) }
