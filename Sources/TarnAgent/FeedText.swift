@@ -25,25 +25,22 @@ enum FeedText {
   private static func parse(
     _ text: String, scheme: String, _ workingDirectory: String
   ) throws(PassFailure) -> FeedLocation {
-    switch URLScheme(scheme) {
-    case .http, .https:
-      guard !Redaction.carriesUser(text) else {
-        throw PassFailure(
-          .usage, code: "url-with-password", "the feed's URL carries a user name or a password",
-          hint: "put them into a netrc file and give --netrc, or into a file for --header-file")
-      }
-      guard let first = text.utf8.dropFirst(scheme.utf8.count + 3).first, !"/?#".utf8.contains(first) else {
-        throw PassFailure(
-          .usage, code: "feed-not-understood", "'\(Printable.escape(Redaction.value(text)))' names no host")
-      }
-      return .remote(url: HostName.ascii(url: text))
-    case .file:
-      return .local(path: absolute(try localPath(text), workingDirectory))
-    case nil:
+    guard let known = URLScheme(scheme) else {
       throw PassFailure(
         .usage, code: "scheme-not-supported", "Tarn does not read \(Printable.escape(scheme)): feeds",
         hint: "\(URLScheme.all) are supported")
     }
+    guard known.isRemote else { return .local(path: absolute(try localPath(text), workingDirectory)) }
+    guard !Redaction.carriesUser(text) else {
+      throw PassFailure(
+        .usage, code: "url-with-password", "the feed's URL carries a user name or a password",
+        hint: "put them into a netrc file and give --netrc, or into a file for --header-file")
+    }
+    guard let first = text.utf8.dropFirst(scheme.utf8.count + 3).first, !"/?#".utf8.contains(first) else {
+      throw PassFailure(
+        .usage, code: "feed-not-understood", "'\(Printable.escape(Redaction.value(text)))' names no host")
+    }
+    return .remote(url: HostName.ascii(url: text))
   }
 
   /// `file:///path` and `file://localhost/path`, percent-decoded.

@@ -48,7 +48,6 @@ final class Exchange {
   var deadline: Instant?
   /// The running hop.
   var hop: Hop?
-  var file: FileExchange?
   /// Took bytes in this turn.
   var isFresh = false
 

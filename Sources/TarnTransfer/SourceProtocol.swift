@@ -36,30 +36,26 @@ enum SourceEnd {
 /// Files of this machine.
 final class FileSource: SourceProtocol {
   let schemes: Set<URLScheme> = [.file]
-  private var running: [DownloadID: Exchange] = [:]
+  private var running: [DownloadID: (exchange: Exchange, file: FileExchange)] = [:]
   private lazy var buffer = [UInt8](repeating: 0, count: CurlLimits.buffer)
 
   func open(_ exchange: Exchange) -> DownloadOutcome? {
     do {
-      exchange.file = try FileExchange(exchange.url, exchange.request)
-      running[exchange.id] = exchange
+      running[exchange.id] = (exchange, try FileExchange(exchange.url, exchange.request))
       return nil
     } catch {
       return .failed(error)
     }
   }
 
-  func resume(_ exchange: Exchange) { exchange.file?.clearFull() }
+  func resume(_ exchange: Exchange) { running[exchange.id]?.file.clearFull() }
 
-  func close(_ exchange: Exchange) {
-    running[exchange.id] = nil
-    exchange.file = nil
-  }
+  func close(_ exchange: Exchange) { running[exchange.id] = nil }
 
   func step(_ ended: (Exchange, SourceEnd) -> Void) -> Bool {
     var isOver = false
-    for exchange in running.values where exchange.file?.isFull == false {
-      guard let outcome = exchange.file?.step(exchange.receiver, &buffer) else {
+    for (exchange, file) in running.values where !file.isFull {
+      guard let outcome = file.step(exchange.receiver, &buffer) else {
         exchange.client.tookBytes(exchange)
         continue
       }
@@ -67,6 +63,6 @@ final class FileSource: SourceProtocol {
       ended(exchange, .outcome(outcome))
       isOver = true
     }
-    return isOver || running.values.contains { $0.file?.isFull == false }
+    return isOver || running.values.contains { !$0.file.isFull }
   }
 }

@@ -79,7 +79,8 @@ struct SourceURL: Sendable {
   private init(_ text: String, base: String?) throws(Refusal) {
     guard let handle = curl_url() else { throw Refusal(reason: "out of memory") }
     defer { curl_url_cleanup(handle) }
-    let strict = UInt32(CURLU_DISALLOW_USER)
+    // Which schemes are read `URLScheme` says, not the libcurl that is there.
+    let strict = UInt32(CURLU_DISALLOW_USER) | UInt32(CURLU_NON_SUPPORT_SCHEME)
     if let base {
       try Self.set(base, in: handle, flags: strict)
       try Self.set(text, in: handle, flags: strict | UInt32(CURLU_ALLOW_SPACE) | UInt32(CURLU_URLENCODE))
@@ -90,7 +91,10 @@ struct SourceURL: Sendable {
     guard let name = Self.get(CURLUPART_SCHEME, of: handle) else {
       throw Refusal(reason: "it has no scheme")
     }
-    guard let scheme = URLScheme(name) else { throw Self.otherScheme }
+    guard let scheme = URLScheme(name) else {
+      let names = URLScheme.allCases.map(\.rawValue).joined(separator: " nor ")
+      throw Refusal(reason: "its scheme is neither \(names)")
+    }
     guard let whole = Self.get(CURLUPART_URL, of: handle) else {
       throw Refusal(reason: "it cannot be written")
     }
@@ -116,15 +120,11 @@ struct SourceURL: Sendable {
     switch code {
     case CURLUE_OK: return
     case CURLUE_USER_NOT_ALLOWED: throw Refusal(reason: "it carries a user name")
-    case CURLUE_UNSUPPORTED_SCHEME: throw otherScheme
     default:
       let words = curl_url_strerror(code).map { String(cString: $0) } ?? "malformed"
       throw Refusal(reason: words.lowercased())
     }
   }
-
-  private static let otherScheme = Refusal(
-    reason: "its scheme is neither \(URLScheme.allCases.map(\.rawValue).joined(separator: " nor "))")
 
   private static func get(_ name: CURLUPart, of handle: OpaquePointer, flags: UInt32 = 0) -> String? {
     guard let text = part(name, of: handle, flags: flags) else { return nil }
@@ -202,10 +202,10 @@ enum RedirectRule {
 
   /// - Returns: why not, or nil when the hop is allowed.
   static func refusal(from: Origin, to: Origin) -> String? {
-    switch (from.scheme, to.scheme) {
-    case (_, .file): "to a local file"
-    case (.https, .http): "from https to http"
-    default: nil
+    switch to.scheme {
+    case .file: "to a local file"
+    case .http: from.scheme == .https ? "from https to http" : nil
+    case .https: nil
     }
   }
 }

@@ -59,29 +59,29 @@ enum FeedRule {
     }
     let scheme = text[..<mark.lowerBound].lowercased()
     let rest = text[mark.upperBound...]
-    switch URLScheme(scheme) {
-    case .http, .https:
-      try refusePassword(
-        text,
-        hint: "put them into a netrc file and set netrc-file, or the header into a file and set header-file")
-      guard let first = rest.utf8.first, !"/?#".utf8.contains(first) else {
-        throw Refusal(.badValue, "names no host", hint: "write \(scheme)://HOST/PATH")
-      }
-      guard URLPort.isSound(text) else {
-        throw Refusal(
-          .badValue, "has a port that is out of range",
-          hint: "a port is a number from 1 to 65535, as in \(scheme)://HOST:8443/PATH")
-      }
-      guard !text.utf8.contains(0x20) else {
-        throw Refusal(.badValue, "has a blank in its URL", hint: "write %20 for it")
-      }
-    case .file:
+    guard let known = URLScheme(scheme) else {
+      throw Refusal(
+        .badValue, "has a scheme that Tarn does not read", hint: "\(URLScheme.all) are supported")
+    }
+    guard known.isRemote else {
       guard rest.hasPrefix("/") || rest.hasPrefix("localhost/") else {
         throw Refusal(.badValue, "is no local file", hint: "write file:///absolute/path")
       }
-    case nil:
+      return text
+    }
+    try refusePassword(
+      text,
+      hint: "put them into a netrc file and set netrc-file, or the header into a file and set header-file")
+    guard let first = rest.utf8.first, !"/?#".utf8.contains(first) else {
+      throw Refusal(.badValue, "names no host", hint: "write \(scheme)://HOST/PATH")
+    }
+    guard URLPort.isSound(text) else {
       throw Refusal(
-        .badValue, "has a scheme that Tarn does not read", hint: "\(URLScheme.all) are supported")
+        .badValue, "has a port that is out of range",
+        hint: "a port is a number from 1 to 65535, as in \(scheme)://HOST:8443/PATH")
+    }
+    guard !text.utf8.contains(0x20) else {
+      throw Refusal(.badValue, "has a blank in its URL", hint: "write %20 for it")
     }
     return text
   }

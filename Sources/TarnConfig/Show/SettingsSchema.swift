@@ -77,7 +77,7 @@ package enum SettingsSchema {
     case .secretURL: [("anyOf", .list([.object([("type", .text("string"))])] + places))]
     case .feed:
       pattern(
-        "/.*|[Hh][Tt][Tt][Pp][Ss]?://[^@/?# ]+([/?#][^ ]*)?|[Ff][Ii][Ll][Ee]://(localhost)?/.*")
+        "/.*|(\(Self.remoteSchemes))://[^@/?# ]+([/?#][^ ]*)?|[Ff][Ii][Ll][Ee]://(localhost)?/.*")
     case .rates: rates
     case .calendar:
       [
@@ -88,6 +88,11 @@ package enum SettingsSchema {
       ]
     }
   }
+
+  /// In upper or lower case.
+  private static let remoteSchemes = URLScheme.allCases.filter(\.isRemote).map { scheme in
+    scheme.rawValue.map { $0.isLetter ? "[\($0.uppercased())\($0)]" : String($0) }.joined()
+  }.joined(separator: "|")
 
   // MARK: - Parts
 

@@ -2,7 +2,7 @@
 package struct NetworkSettings: Sendable, Equatable {
   /// Connections in all, 1 to 256.
   package var connections = 16
-  /// Connections to one host, 1 to 64. Over HTTP/2 four files of up to 64 KiB share the place of one.
+  /// Connections to one host, 1 to 64. Over HTTP/2 64 files of up to 64 KiB, and more once they come, share the place of one.
   package var connectionsPerHost = 6
   /// Bytes per second over all transfers; nil for no limit.
   package var rate: UInt64?

@@ -37,6 +37,9 @@ package enum URLScheme: String, Sendable, CaseIterable {
     self = scheme
   }
 
+  /// How the addresses of servers begin, in lower case: `http://`.
+  package static let remotePrefixes = allCases.filter(\.isRemote).map { $0.rawValue + "://" }
+
   /// All of them, in words: `http, https and file`.
   package static let all = words(allCases)
   /// Those of servers: `http and https`.

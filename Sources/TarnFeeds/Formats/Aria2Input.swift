@@ -14,7 +14,7 @@ struct Aria2Input: FeedFormat {
       if text.isEmpty || text.first == UInt8(ascii: "#") { continue }
       if !hasURL {
         let start = lowercased(text.prefix(8))
-        let schemes = ["http://", "https://", "ftp://", "magnet:"]
+        let schemes = URLScheme.remotePrefixes + ["ftp://", "magnet:"]
         guard schemes.contains(where: { start.begins(with: $0) }) else { return false }
         hasURL = true
       } else if let first = line.first, isBlank(first), Self.option(text) != nil {

@@ -9,7 +9,7 @@ struct URLList: FeedFormat {
     for line in head.split(separator: 0x0A) {
       let text = lowercased(trimmed(line))
       if text.isEmpty || text.first == UInt8(ascii: "#") { continue }
-      return text.begins(with: "http://") || text.begins(with: "https://")
+      return URLScheme.remotePrefixes.contains { text.begins(with: $0) }
     }
     return false
   }

@@ -149,7 +149,7 @@ struct NetworkFlags: ParsableArguments {
   @Option(
     name: .pass(.connectionsPerHost),
     help: ArgumentHelp(
-      "Connections to one host, 1 to 64; over HTTP/2 four files of up to 64 KiB share one's place.",
+      "Connections to one host, 1 to 64; over HTTP/2 files of up to 64 KiB share one's place.",
       valueName: "n"))
   var connectionsPerHost: String?
   @Option(name: .pass(.retries), help: ArgumentHelp("Attempts after the first, 0 to 100.", valueName: "n"))
