@@ -116,7 +116,8 @@ let package = Package(
     library(
       "TarnAgent",
       [
-        "TarnCore", "TarnRuntime", "TarnSchedule", "TarnCrypto", "TarnFeeds", "TarnTransfer", "TarnFolder", "TarnLedger",
+        "TarnCore", "TarnRuntime", "TarnSchedule", "TarnCrypto", "TarnFeeds", "TarnTransfer", "TarnFolder",
+        "TarnLedger",
         "TarnWatch", "TarnConfig", "TarnEngine", "TarnServer",
         .product(name: "Logging", package: "swift-log"),
       ]),
@@ -135,7 +136,7 @@ let package = Package(
       swiftSettings: settings),
     tests("TarnCoreTests", ["TarnCore", "TestSupport"]),
     tests("TarnScheduleTests", ["TarnSchedule", "TarnCore", "TestSupport"]),
-    tests("TarnRuntimeTests", ["TarnRuntime", "TarnCore"]),
+    tests("TarnRuntimeTests", ["TarnRuntime", "TarnCore", "TestSupport"]),
     tests("TarnFeedsTests", ["TarnFeeds", "TarnCore", "TestSupport"]),
     tests("TarnTransferTests", ["TarnTransfer", "TarnCore", "TarnRuntime", "TestSupport"]),
     tests("TarnFolderTests", ["TarnFolder", "TarnCore", "TarnCrypto", "TarnRuntime", "TestSupport"]),

@@ -89,13 +89,13 @@ final class AgentApprovalTests: AgentHouse {
     #expect(place.exists("files/f10"))
     if isKilled {
       agent?.signal(SIGKILL)
-      _ = try agent?.wait(limit: 30)
-      _ = try sync.wait(limit: 60)
+      _ = try agent?.wait()
+      _ = try sync.wait()
       #expect(place.exists("files/f10"))
       // It begins with what was cut short.
       try start()
     } else {
-      let ended = try sync.wait(limit: 60)
+      let ended = try sync.wait()
       #expect(ended.status == 0 && ended.output.contains("plan \(plan) was approved: 28 moved"), "\(ended)")
       let counts = try #require(try JSON.documents(ended.output).last?["counts"] as? [String: Any])
       #expect(counts["deleted"] as? Int == 28 && counts["held"] as? Int == 0, "\(counts)")

@@ -24,11 +24,11 @@ final class AgentKillTests: AgentHouse {
       let sync = try begin("sync", "files")
       try waitUntil("the pass of round \(round) has placed some") { placed >= min(before + 20, Self.count) }
       program.signal(SIGKILL)
-      _ = try program.wait(limit: 30)
-      _ = try sync.wait(limit: 60)
+      _ = try program.wait()
+      _ = try sync.wait()
     }
     let program = try start()
-    let sync = try begin("sync", "files").wait(limit: 120)
+    let sync = try begin("sync", "files").wait()
     #expect(sync.status == 0, "\(sync)")
     for number in 0..<Self.count {
       #expect(place.text("files/f\(number)") == String(repeating: "\(number) ", count: 120))
@@ -45,6 +45,6 @@ final class AgentKillTests: AgentHouse {
     #expect(Set(paths).count == Self.count)
     #expect(paths.count <= Self.count + 6, "a file that was placed was placed again")
     program.signal(SIGTERM)
-    #expect(try program.wait(limit: 30).status == 0)
+    #expect(try program.wait().status == 0)
   }
 }

@@ -184,7 +184,7 @@ final class AgentLossTests: AgentHouse {
     let agent = try start()
     agent.signal(SIGTERM)
     agent.signal(SIGTERM)
-    let outcome = try agent.wait(limit: 20)
+    let outcome = try agent.wait()
     #expect(outcome.status == 0 && !outcome.wasKilled, "\(outcome)")
     #expect(!place.exists("run/tarn.sock") && !place.exists("run/status.sock"))
   }

@@ -40,7 +40,7 @@ final class AgentRestartTests: AgentHouse {
     }
     #expect(clients.contains { $0.errorsSoFar.contains("waiting for a place") })
     agent?.signal(SIGKILL)
-    _ = try agent?.wait(limit: 20)
+    _ = try agent?.wait()
     try start()
     for client in clients {
       let outcome = try client.wait(limit: 180)
@@ -55,8 +55,8 @@ final class AgentRestartTests: AgentHouse {
     let client = try begin("sync", "files")
     try waitUntil("it is taken") { client.errorsSoFar.contains("the agent: ") }
     agent?.signal(SIGKILL)
-    _ = try agent?.wait(limit: 20)
-    let outcome = try client.wait(limit: 60)
+    _ = try agent?.wait()
+    let outcome = try client.wait()
     #expect(
       outcome.status == 69 && outcome.errors.contains("waiting for it to come back")
         && outcome.errors.contains("the agent ended while its pass of files was waited for")
@@ -87,7 +87,7 @@ final class AgentRestartTests: AgentHouse {
     #expect(record.status == 0 || record.status == 3, "\(record)")
     try isSaid(feed)
     agent?.signal(SIGKILL)
-    _ = try agent?.wait(limit: 20)
+    _ = try agent?.wait()
     try isSaid(feed)
     let asked = try server.requests {
       try start()
@@ -116,8 +116,8 @@ final class AgentRestartTests: AgentHouse {
     try waitUntil("it waits") { try self.mirror()["askedUntil"] is String }
     let until = try #require(try mirror()["askedUntil"] as? String)
     agent?.signal(signal)
-    _ = try agent?.wait(limit: 20)
-    _ = try sync.wait(limit: 60)
+    _ = try agent?.wait()
+    _ = try sync.wait()
     #expect(try mirror()["askedUntil"] as? String == until)
     try start()
     let document = try mirror()
@@ -136,7 +136,7 @@ final class AgentRestartTests: AgentHouse {
     #expect(try tarn("reload").status == 0)
     #expect(try mirror()["name"] as? String == "renamed" && mirror()["state"] as? String == "paused")
     agent?.signal(SIGTERM)
-    _ = try agent?.wait(limit: 20)
+    _ = try agent?.wait()
     try settings(table)
     try start()
     #expect(try mirror()["name"] as? String == "files" && mirror()["state"] as? String == "paused")
@@ -155,8 +155,7 @@ final class AgentRestartTests: AgentHouse {
     try start()
     let other = ["HOME": place.path + "/home", "STATE_DIRECTORY": place.path + "/state"]
     let second = try Tarn.run(
-      ["agent", "--socket", place.path + "/other.sock"] + config, environment: other, in: place.url,
-      limit: 20)
+      ["agent", "--socket", place.path + "/other.sock"] + config, environment: other, in: place.url)
     #expect(second.status == 75 && second.errors.contains("another agent keeps its record"), "\(second)")
     #expect(second.errors.contains("another state directory"), "\(second)")
     // Root's agent looks at no user's directories.
@@ -164,13 +163,13 @@ final class AgentRestartTests: AgentHouse {
     // Nor do two answer at one socket: then it is that which has to be another one.
     var apart = home
     apart["STATE_DIRECTORY"] = place.path + "/state2"
-    let third = try Tarn.run(["agent"] + config, environment: apart, in: place.url, limit: 20)
+    let third = try Tarn.run(["agent"] + config, environment: apart, in: place.url)
     #expect(third.status == 75 && third.errors.contains("another agent answers there"), "\(third)")
     #expect(third.errors.contains("in another directory: --socket"), "\(third)")
     let all = try tarn("pause", "all")
     #expect(all.status == 64 && all.errors.contains("--all"), "\(all)")
     agent?.signal(SIGTERM)
-    let ended = try #require(try agent?.wait(limit: 20))
+    let ended = try #require(try agent?.wait())
     #expect(ended.status == 0, "\(ended)")
     try start()
   }
@@ -186,7 +185,7 @@ final class AgentRestartTests: AgentHouse {
     let cancelled = try tarn("cancel", "files")
     #expect(cancelled.status == 0 && cancelled.output.contains("no other one is begun"), "\(cancelled)")
     for sync in [first, second] {
-      let outcome = try sync.wait(limit: 30)
+      let outcome = try sync.wait()
       let text = outcome.output + outcome.errors
       #expect(text.contains("stopped") && !text.contains("nothing to do"), "\(outcome)")
     }
@@ -209,7 +208,7 @@ final class AgentRestartTests: AgentHouse {
     #expect(try tarn("pause", "files:large1").status == 0)
     let resumed = try tarn("resume", "files:large1")
     #expect(resumed.status == 0 && resumed.output.contains("in the pass at work"), "\(resumed)")
-    let outcome = try sync.wait(limit: 90)
+    let outcome = try sync.wait()
     #expect(outcome.status == 0 && place.text("files/large1") == long, "\(outcome)")
     let requests = try server.requests().filter { $0.uri == "/large1" }
     #expect(requests.count == 2 && requests.last?.range.isEmpty == false, "\(requests)")

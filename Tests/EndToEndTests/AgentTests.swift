@@ -45,7 +45,7 @@ final class AgentTests: AgentHouse {
     for isThere in [true, false] {
       if !isThere {
         agent?.signal(SIGTERM)
-        _ = try agent?.wait(limit: 20)
+        _ = try agent?.wait()
       }
       let sync = try tarn("sync")
       #expect(sync.status == 0 && sync.output.hasSuffix("2 in sync\n"), "\(sync)")
@@ -135,7 +135,7 @@ final class AgentTests: AgentHouse {
     let other = try tarn("sync", feed, "other")
     #expect(other.status == 0 && other.output.contains("in sync"), "\(other)")
     agent?.signal(SIGTERM)
-    _ = try agent?.wait(limit: 20)
+    _ = try agent?.wait()
     #expect(try tarn("sync", feed, "files", "--delete").status == 0)
   }
 
@@ -179,7 +179,7 @@ final class AgentTests: AgentHouse {
     #expect(try tarn("sync", "files").status == 0)
     #expect(try tarn("pause", "files").output.contains("paused until"))
     agent?.signal(SIGKILL)
-    _ = try agent?.wait(limit: 10)
+    _ = try agent?.wait()
     #expect(try tarn("pause", "files").status == 69)
     // Without an agent the ledger answers, and what the agent wrote down: by name, by folder and from within it.
     #expect(try mirror()["state"] as? String == "paused")
@@ -230,7 +230,7 @@ final class AgentTests: AgentHouse {
     #expect(down["state"] as? String == "failing" && down["lastAttempt"] is String)
     // Also when the agent is gone: what it tried is in its record, for there is no ledger.
     agent?.signal(SIGTERM)
-    _ = try agent?.wait(limit: 20)
+    _ = try agent?.wait()
     let later = try #require(JSON.documents(try tarn("status", "down", "--json").output).first)
     let alone = try #require((later["mirrors"] as? [[String: Any]])?.first)
     #expect(alone["state"] as? String == "failing", "\(alone)")
@@ -321,7 +321,7 @@ final class AgentTests: AgentHouse {
     let reload = try tarn("reload")
     #expect(reload.status == 78 && reload.errors.contains(fault), "\(reload)")
     agent?.signal(SIGTERM)
-    _ = try agent?.wait(limit: 20)
+    _ = try agent?.wait()
     for words in [["pause", "files"], ["reload"], ["sync", "nothing"], ["status", "nothing"]] {
       let outcome = try Tarn.run(words + config, environment: home, in: place.url)
       #expect(
@@ -345,7 +345,7 @@ final class AgentTests: AgentHouse {
     }
     let paused = try tarn("pause", "files:slow.bin")
     #expect(paused.status == 0 && paused.output.contains("tarn resume files:slow.bin"), "\(paused)")
-    let ended = try sync.wait(limit: 30)
+    let ended = try sync.wait()
     #expect(ended.status == 3, "\(ended)")
     #expect(place.text("files/f1") == "one\n" && !place.exists("files/slow.bin"))
     #expect(try tarn("pause", "files:slow.bin").output.contains("is paused already"))
@@ -361,7 +361,7 @@ final class AgentTests: AgentHouse {
     #expect(status.contains("next: tarn resume files:slow.bin\n"), "\(status)")
     // It outlives the agent, without which nothing is paused.
     agent?.signal(SIGKILL)
-    _ = try agent?.wait(limit: 30)
+    _ = try agent?.wait()
     for words in [["status", "files"], ["explain", "files", "slow.bin"]] {
       let advice = try Tarn.run(words + config, environment: home, in: place.url).output
       #expect(advice.hasSuffix("next: tarn sync files\n"), "\(advice)")
@@ -406,7 +406,7 @@ final class AgentTests: AgentHouse {
     let second = try tarn("agent")
     #expect(second.status == 75 && second.errors.contains("another agent"), "\(second)")
     agent?.signal(SIGTERM)
-    let outcome = try #require(try agent?.wait(limit: 20))
+    let outcome = try #require(try agent?.wait())
     #expect(outcome.status == 0, "\(outcome)")
     #expect(!FileManager.default.fileExists(atPath: socket))
   }
@@ -427,7 +427,7 @@ final class AgentTests: AgentHouse {
     try waitUntil("it answers") { program.errorsSoFar.contains("answers at") }
     #expect(try tarn("sync", "files").status == 0)
     program.signal(SIGTERM)
-    let outcome = try program.wait(limit: 20)
+    let outcome = try program.wait()
     let lines = try JSON.documents(outcome.errors)
     #expect(
       lines.contains { $0["mirror"] as? String == "files" && $0["code"] as? String == "in-sync" },
@@ -443,7 +443,7 @@ final class AgentTests: AgentHouse {
       reader.outputSoFar.contains("\"f1\"") && reader.outputSoFar.contains("\"f2\"")
     }
     reader.signal(SIGINT)
-    #expect(try reader.wait(limit: 20).status == 130)
+    #expect(try reader.wait().status == 130)
     let numbers = try JSON.documents(reader.outputSoFar).compactMap { $0["number"] as? Int }
     #expect(numbers == [1, 2])
     for _ in 0..<2 {
@@ -451,7 +451,7 @@ final class AgentTests: AgentHouse {
       #expect(rest.compactMap { $0["number"] as? Int } == [2])
       // From the ledger as from the agent.
       agent?.signal(SIGTERM)
-      _ = try agent?.wait(limit: 20)
+      _ = try agent?.wait()
     }
   }
 }

@@ -29,7 +29,7 @@ final class AskedByFilesTests: AgentHouse {
     let text = try tarn("status", "files").output
     #expect(text.contains("asked to be left alone") && !text.contains("next: tarn sync"), "\(text)")
     agent?.signal(SIGKILL)
-    _ = try agent?.wait(limit: 20)
+    _ = try agent?.wait()
     try start()
     let after = try mirror()
     // Both are RFC 3339 in UTC.
@@ -63,10 +63,10 @@ final class AskedByFilesTests: AgentHouse {
     }
     #expect(try mirror()["run"] is Int, "the pass is at work")
     agent?.signal(SIGKILL)
-    _ = try agent?.wait(limit: 20)
+    _ = try agent?.wait()
     let asked = try server.requests().count { ["/busy", "/a-hanging"].contains($0.uri) }
     let next = try start()
-    try waitUntil(limit: 60, "the pass that was cut short goes on") {
+    try waitUntil("the pass that was cut short goes on") {
       next.errorsSoFar.contains("not in sync")
     }
     #expect(next.errorsSoFar.contains("asked to be left alone"), "\(next.errorsSoFar)")
@@ -83,7 +83,7 @@ final class AskedByFilesTests: AgentHouse {
     let before = try mirror()
     #expect(before["run"] is Int, "the pass is at work: \(before)")
     agent?.signal(signal)
-    _ = try agent?.wait(limit: 20)
+    _ = try agent?.wait()
     try start()
     let after = try mirror()
     let asked = try #require(before["askedUntil"] as? String)
@@ -110,14 +110,14 @@ final class AskedByFilesOfARepairTests: WatchedHouse {
     try server.files.write("", to: "shut")
     let before = try requests()
     try place.remove("files/busy")
-    try waitUntil(limit: Self.patience, "it is kept") {
+    try waitUntil("it is kept") {
       (place.text("state/agent") ?? "").contains("host=")
     }
     agent?.signal(SIGKILL)
-    _ = try agent?.wait(limit: 20)
+    _ = try agent?.wait()
     #expect(try requests() == before + 1)
     let next = try start()
-    try waitUntil(limit: Self.patience, "it is missed") {
+    try waitUntil("it is missed") {
       next.errorsSoFar.contains("asked to be left alone")
     }
     #expect(try requests() == before + 1)

@@ -22,12 +22,12 @@ struct BadInputTests {
   @Test func anEmptyFolderSurvivesABadFeed() throws {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
     try FileManager.default.setAttributes([.posixPermissions: 0o750], ofItemAtPath: folder)
-    #expect(try Tarn.sync(server.url("missing/SHA256SUMS"), folder, limit: 60).status == 66)
+    #expect(try Tarn.sync(server.url("missing/SHA256SUMS"), folder).status == 66)
     let modes = try FileManager.default.attributesOfItem(atPath: folder)
     #expect(modes[.posixPermissions] as? Int == 0o750)
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder).isEmpty)
     try FileManager.default.removeItem(atPath: folder)
-    #expect(try Tarn.sync(server.url("missing/SHA256SUMS"), folder, limit: 60).status == 66)
+    #expect(try Tarn.sync(server.url("missing/SHA256SUMS"), folder).status == 66)
     #expect(!FileManager.default.fileExists(atPath: folder))
   }
 
@@ -37,14 +37,14 @@ struct BadInputTests {
     let wanted = Feeds.sample(200)
     try Feeds.publish(wanted, in: server.files)
     let feed = server.url("SHA256SUMS")
-    try #require(try Tarn.sync(feed, folder, limit: 60).status == 0)
+    try #require(try Tarn.sync(feed, folder).status == 0)
     let ledger = folder + "/.tarn/ledger.sqlite"
     let file = try #require(FileHandle(forUpdatingAtPath: ledger))
     try file.seek(toOffset: UInt64(page) * 4096)
     try file.write(contentsOf: Data((0..<4096).map { UInt8(truncatingIfNeeded: $0 &* 37 &+ 11) }))
     try file.close()
-    #expect(try Tarn.sync(feed, folder, limit: 60).status == 0)
-    #expect(try Tarn.sync(feed, folder, limit: 60).status == 0)
+    #expect(try Tarn.sync(feed, folder).status == 0)
+    #expect(try Tarn.sync(feed, folder).status == 0)
     for path in wanted.keys { #expect(place.exists("mirror/" + path)) }
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder + "/.tarn/trash").isEmpty)
   }
@@ -71,7 +71,7 @@ struct BadInputTests {
     try Feeds.publish(["good": "good\n"], in: server.files)
     let good = try #require(server.files.text("SHA256SUMS"))
     try server.files.write(good + "\(Self.sum)  ../x\n\(Self.sum)  a\u{202E}b\n", to: "SHA256SUMS")
-    #expect(try Tarn.sync(server.url("SHA256SUMS"), folder, limit: 60).status == 3)
+    #expect(try Tarn.sync(server.url("SHA256SUMS"), folder).status == 3)
     for name in ["../x", "a\u{202E}b"] {
       let outcome = try Tarn.run(["explain", folder, name])
       #expect(outcome.status == 0 && outcome.output.contains("refused"), "\(outcome)")
@@ -79,7 +79,7 @@ struct BadInputTests {
     let shell = try Program(
       "/bin/sh", ["-c", "exec '\(Tarn.path)' explain mirror \"$(printf 'lat\\351')\""],
       environment: Tarn.environment(), in: place.url)
-    let outcome = try shell.wait(limit: 20)
+    let outcome = try shell.wait()
     #expect(outcome.status == 0 && outcome.output.contains("lat\\xe9"), "\(outcome)")
   }
 
@@ -372,7 +372,7 @@ struct BadInputTests {
       place.contents(below: "mirror/.tarn/partial").contains { $0.hasPrefix("slow") }
     }
     pass.signal(signal)
-    let outcome = try pass.wait(limit: 15)
+    let outcome = try pass.wait()
     #expect(outcome.status == status && !outcome.wasKilled, "\(outcome)")
     #expect(!place.exists("mirror/slow.bin"))
     #expect(!place.contents(below: "mirror/.tarn/partial").isEmpty)

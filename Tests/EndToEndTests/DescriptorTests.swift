@@ -25,7 +25,7 @@ struct DescriptorTests {
     ]
     return try Program(
       strace, arguments + command, environment: Tarn.environment(environment), in: place.url
-    ).wait(limit: 60)
+    ).wait()
   }
 
   /// The file alone is the truth where nobody can write beside it. A lack of descriptors does not say so.
@@ -61,7 +61,7 @@ struct DescriptorTests {
     ]
     let outcome = try Program(
       strace, arguments, environment: Tarn.environment(environment), in: place.url
-    ).wait(limit: 60)
+    ).wait()
     #expect(outcome.status == 66 && outcome.errors.contains("too many open files"), "\(outcome)")
   }
 
@@ -72,7 +72,7 @@ struct DescriptorTests {
       return try Program(
         "/bin/sh", ["-c", script, Tarn.path] + words, environment: Tarn.environment(environment),
         in: place.url
-      ).wait(limit: 60)
+      ).wait()
     }
     for words in [["./SHA256SUMS", "new"], ["m"]] {
       if words == ["m"] {
@@ -100,7 +100,7 @@ struct DescriptorTests {
       """
     let python = try #require(Program.find("python3"))
     #expect(
-      try Program(python, ["-c", script, ledger], environment: Tarn.environment()).wait(limit: 120).status
+      try Program(python, ["-c", script, ledger], environment: Tarn.environment()).wait().status
         == 0
     )
     #expect(FileManager.default.fileExists(atPath: ledger + "-wal"))

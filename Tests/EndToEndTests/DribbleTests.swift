@@ -18,7 +18,7 @@ final class DribbleTests: WatchedHouse {
   private func deleteAll() throws {
     let bodies = try bodies {
       for name in Self.names { try place.remove("files/\(name)") }
-      try waitUntil(limit: Self.patience, "all are back") {
+      try waitUntil("all are back") {
         Self.names.allSatisfy { self.place.text("files/\($0)") == "text of \($0)\n" }
       }
     }
@@ -41,19 +41,19 @@ final class DribbleTests: WatchedHouse {
     try server.files.write("", to: "dribbles")
     try server.files.write(list, to: "SHA256SUMS")
     let sync = try begin("sync", "files")
-    try waitUntil(limit: Self.patience, "it comes") { try self.isComing() }
+    try waitUntil("it comes") { try self.isComing() }
     #expect(try mirror()["runKind"] as? String == "pass")
     try deleteAll()
     #expect(try isComing(), "the file is on its way still")
     #expect(try tarn("cancel", "files").status == 0)
-    _ = try sync.wait(limit: 60)
+    _ = try sync.wait()
   }
 
   @Test func aRepairThatWaitsForItHoldsUpNoOther() throws {
     try startInSync()
     try server.files.write("", to: "dribbles")
     try place.remove("files/slow")
-    try waitUntil(limit: Self.patience, "it comes") { try self.isComing() }
+    try waitUntil("it comes") { try self.isComing() }
     try deleteAll()
     #expect(try isComing(), "the file is on its way still")
     #expect(try mirror()["runKind"] as? String == "repair")

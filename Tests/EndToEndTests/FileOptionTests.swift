@@ -14,7 +14,7 @@ struct FileOptionTests {
   }
 
   private func sync(_ option: String, _ file: String) throws -> Outcome {
-    try Tarn.run(["sync", option, file, "./SHA256SUMS", "m"], in: place.url, limit: 20)
+    try Tarn.run(["sync", option, file, "./SHA256SUMS", "m"], in: place.url)
   }
 
   @Test(arguments: options, ["fifo", "/dev/zero", "."])
@@ -30,7 +30,7 @@ struct FileOptionTests {
   @Test func aFIFOAsTheUsersNetrcIsNotWaitedFor() throws {
     try #require(mkfifo(place.path + "/.netrc", 0o600) == 0)
     let outcome = try Tarn.run(
-      ["sync", "--netrc", "./SHA256SUMS", "m"], environment: ["HOME": place.path], in: place.url, limit: 20)
+      ["sync", "--netrc", "./SHA256SUMS", "m"], environment: ["HOME": place.path], in: place.url)
     #expect(outcome.status == 64 && outcome.errors.contains("netrc: '"), "\(outcome)")
   }
 
@@ -59,13 +59,13 @@ struct FileOptionTests {
     let file = place.path + "/secret's"
     chmod(file, 0o640)
     for command in ["sync", "plan"] {
-      let outcome = try Tarn.run([command, option, file, "./SHA256SUMS", "m"], in: place.url, limit: 20)
+      let outcome = try Tarn.run([command, option, file, "./SHA256SUMS", "m"], in: place.url)
       #expect(outcome.status == 0, "\(outcome)")
       let count = outcome.errors.components(separatedBy: "chmod 600 '\(place.path)/secret'\\''s'").count - 1
       #expect(count == (option == "--cacert" ? 0 : 1), "\(outcome)")
     }
     chmod(file, 0o600)
-    let outcome = try Tarn.run(["sync", option, file, "m"], in: place.url, limit: 20)
+    let outcome = try Tarn.run(["sync", option, file, "m"], in: place.url)
     #expect(outcome.status == 0 && !outcome.errors.contains("chmod"), "\(outcome)")
   }
 
@@ -75,7 +75,7 @@ struct FileOptionTests {
       atPath: place.path + "/state/tarn", withIntermediateDirectories: true)
     try #require(mkfifo(place.path + "/state/tarn/mirrors", 0o600) == 0)
     let outcome = try Tarn.run(
-      ["status"], environment: ["XDG_STATE_HOME": place.path + "/state"], in: place.url, limit: 20)
+      ["status"], environment: ["XDG_STATE_HOME": place.path + "/state"], in: place.url)
     #expect(!outcome.wasKilled, "\(outcome)")
   }
 }

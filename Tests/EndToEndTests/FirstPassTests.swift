@@ -13,7 +13,7 @@ struct FirstPassTests {
   }
 
   private func tarn(_ arguments: String...) throws -> Outcome {
-    try Tarn.run(arguments, environment: ["HOME": place.path + "/home"], in: place.url, limit: 30)
+    try Tarn.run(arguments, environment: ["HOME": place.path + "/home"], in: place.url)
   }
 
   /// What another first pass leaves that was refused the lock, or was killed.
@@ -40,7 +40,7 @@ struct FirstPassTests {
     let shell = try Program(
       "/bin/sh", ["-c", script, Tarn.path], environment: Tarn.environment(["HOME": place.path + "/home"]),
       in: place.url)
-    let outcome = try shell.wait(limit: 30)
+    let outcome = try shell.wait()
     #expect(outcome.status == 74, "\(outcome)")
     #expect(!place.exists("m"), "\(place.contents(below: "m"))")
   }

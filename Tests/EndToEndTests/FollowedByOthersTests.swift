@@ -55,6 +55,6 @@ final class FollowedByOthersTests: AgentHouse {
     #expect(follower.isRunning, "\(follower.errorsSoFar)")
     #expect(!follower.outputSoFar.contains("  files  "), "\(follower.outputSoFar)")
     follower.signal(SIGINT)
-    #expect(try follower.wait(limit: 20).status == 130)
+    #expect(try follower.wait().status == 130)
   }
 }

@@ -21,7 +21,7 @@ import Testing
   func aSignalReachesTheProgram(signal: Int32) throws {
     let program = try Program("/usr/bin/tail", ["-f", "/dev/null"])
     program.signal(signal)
-    let outcome = try program.wait(limit: 5)
+    let outcome = try program.wait()
     #expect(outcome.wasKilled && outcome.status == signal)
   }
 

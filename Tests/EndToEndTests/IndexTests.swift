@@ -43,7 +43,7 @@ struct IndexTests {
   }
 
   /// Serves the tree, mirrors it, has the checker compare, and mirrors it once more.
-  private func mirror(_ kind: String, _ options: [String], limit: TimeInterval) throws {
+  private func mirror(_ kind: String, _ options: [String], limit: TimeInterval = patience) throws {
     let tree = try TemporaryDirectory()
     let place = try TemporaryDirectory()
     let made = try Tool.run("awkward_tree.py", [tree.path] + options, limit: limit)
@@ -77,7 +77,7 @@ struct IndexTests {
 
   @Test(arguments: ["html", "json"])
   func everyNameThatIsServedIsMirrored(kind: String) throws {
-    try mirror(kind, [], limit: 120)
+    try mirror(kind, [])
   }
 
   @Test(arguments: ["html", "json"])

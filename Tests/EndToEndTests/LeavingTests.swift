@@ -165,21 +165,16 @@ struct LeavingTests {
   /// A look before the other process began must not make its mirror this one's to take back.
   @Test(.enabled(if: Program.find("strace") != nil, "strace is not installed"))
   func aFailedPassTakesBackOnlyItsOwnMirror() throws {
-    let strace = try #require(Program.find("strace"))
     try server.files.write(server.files.text("SHA256SUMS") ?? "", to: "hd/SHA256SUMS")
-    let slow = try Program(
-      strace,
-      [
-        "-f", "-o", place.path + "/trace", "-e", "trace=mkdirat", "-e",
-        "inject=mkdirat:delay_enter=3000000:when=1", Tarn.path, "sync", server.url("hd/SHA256SUMS"), folder,
-      ], environment: Tarn.environment(home))
-    try waitUntil("the first process is about to make the folder") {
-      place.text("trace")?.contains("mkdirat") == true
-    }
+    // It is about to make the folder.
+    let slow = try HeldTarn(
+      at: "mkdirat", 1, ["sync", server.url("hd/SHA256SUMS"), folder], environment: home,
+      trace: place.path + "/trace")
     try #require(try tarn("sync", "-q", server.url("SHA256SUMS"), folder).status == 0)
     try place.write("precious\n", to: "mirror/f1")
     try #require(try tarn("sync", "-q", folder).status == 0)
-    let outcome = try slow.wait()
+    slow.letGo()
+    let outcome = try slow.program.wait()
     #expect(outcome.status == 64 && outcome.errors.contains("follows"), "\(outcome)")
     #expect(edits == ["precious\n"])
     #expect(try tarn("sync", folder).status == 0)

@@ -14,7 +14,7 @@ struct MessageTests {
   private func tarn(_ arguments: String...) throws -> Outcome { try tarn(arguments) }
 
   private func tarn(_ arguments: [String]) throws -> Outcome {
-    try Tarn.run(arguments, environment: ["HOME": place.path + "/home"], in: place.url, limit: 30)
+    try Tarn.run(arguments, environment: ["HOME": place.path + "/home"], in: place.url)
   }
 
   private func expect(_ outcome: Outcome, _ status: Int32, _ words: String, without other: String = "\0") {
@@ -264,7 +264,7 @@ struct MessageTests {
       + "[ -z \"$(ls -A link)\" ] && [ ! -e m ] && exit $status"
     let outcome = try Program(
       "/bin/bash", ["-c", script], environment: Tarn.environment(), in: place.url
-    ).wait(limit: 30)
+    ).wait()
     expect(outcome, 64, "real\\xfe", without: "through a link")
   }
 
@@ -275,7 +275,7 @@ struct MessageTests {
       + "&& cmp $'n\\xff' $'../m/n\\xff' && '\(Tarn.path)' explain ../m $'n\\xff' --socket /none --json | grep -q fetched"
     let outcome = try Program(
       "/bin/bash", ["-c", script], environment: Tarn.environment(), in: place.url
-    ).wait(limit: 30)
+    ).wait()
     #expect(outcome.status == 0, "\(outcome)")
   }
 
@@ -327,7 +327,7 @@ struct MessageTests {
     let outcome = try Program(
       "/usr/bin/env", ["unshare", "-m", "sh", "-c", command],
       environment: Tarn.environment(["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]), in: place.url
-    ).wait(limit: 30)
+    ).wait()
     #expect(outcome.status == 70 && outcome.errors.contains("mount /proc"), "\(outcome)")
     #expect(outcome.output.isEmpty && !place.exists("m"))
   }
@@ -345,7 +345,7 @@ struct MessageTests {
       try Program(
         "/usr/bin/env", ["unshare", "-m", "sh", "-c", "\(remount) \(options) m"],
         environment: Tarn.environment(["PATH": "/usr/sbin:/usr/bin:/sbin:/bin"]), in: place.url
-      ).wait(limit: 30)
+      ).wait()
     }
     let good = try verify("")
     #expect(good.status == 0 && good.output.contains("all good"), "\(good)")

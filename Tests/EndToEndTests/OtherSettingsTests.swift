@@ -18,7 +18,7 @@ final class OtherSettingsTests: WatchedHouse {
     #expect(try mirror()["nextRunReason"] as? String == "backing-off")
     if isAway {
       agent?.signal(SIGTERM)
-      _ = try agent?.wait(limit: 20)
+      _ = try agent?.wait()
     }
     let nobody = ["--socket", place.path + "/nobody.sock"]
     let other = try Tarn.run(
@@ -29,7 +29,7 @@ final class OtherSettingsTests: WatchedHouse {
       try waitForMode("watching")
     }
     try place.remove("files/f2")
-    try waitUntil(limit: Self.patience, "it is reported") {
+    try waitUntil("it is reported") {
       let mirror = try self.mirror()
       let codes = (mirror["problems"] as? [[String: Any]] ?? []).compactMap { $0["code"] as? String }
       let current = (mirror["entries"] as? [String: Int])?["current"]
@@ -40,7 +40,7 @@ final class OtherSettingsTests: WatchedHouse {
       for answer in [{ try self.tarn("verify", word) }, { try self.tarn("explain", word, "f2") }] {
         var last: Outcome?
         // It may still count what is in place.
-        try waitUntil(limit: Self.patience, "it is let") {
+        try waitUntil("it is let") {
           last = try answer()
           return last?.status != 75
         }
@@ -69,20 +69,20 @@ final class KnownProblemTests: WatchedHouse {
   @Test func onlyPassesCountAndLooksRepeatNothing() throws {
     try startInSync()
     try place.write("mine\n", to: "files/f1")
-    try waitUntil(limit: Self.patience, "it is found") { try attempts() != nil }
+    try waitUntil("it is found") { try attempts() != nil }
     #expect(try attempts() == 0 && warnings == 1)
     #expect(try !tarn("explain", "files", "f1").output.contains("passes"))
     #expect(try tarn("sync", "files").status == 3)
     #expect(try attempts() == 1 && warnings == 2)
     for round in 1...2 {
       if let watcher { kill(watcher, SIGKILL) }
-      try waitUntil(limit: Self.patience, "it is watched again, and all was looked at") {
+      try waitUntil("it is watched again, and all was looked at") {
         try events().filter { $0 == "watch-restored" }.count == round
       }
       try waitForMode("watching")
     }
     try place.remove("files/f2")
-    try waitUntil(limit: Self.patience, "it looks at parts again") {
+    try waitUntil("it looks at parts again") {
       (agent?.errorsSoFar ?? "").contains("conflict: f2:")
     }
     #expect(try attempts() == 1 && warnings == 2, "\(agent?.errorsSoFar ?? "")")
@@ -119,7 +119,7 @@ final class OtherSettingsByCommandTests: WatchedHouse {
 
   /// - Parameter requests: so many came before; none more is to come by itself.
   private func waitsForTheCommand(since requests: Int? = nil) throws {
-    try waitUntil(limit: Self.patience, "it is told") {
+    try waitUntil("it is told") {
       let mirror = try self.mirror()
       return mirror["state"] as? String == "failing"
         && (mirror["lastFailure"] as? String ?? "").hasPrefix("local changes wait for 'tarn sync files': ")

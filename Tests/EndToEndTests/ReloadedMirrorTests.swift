@@ -4,7 +4,6 @@ import Testing
 /// A mirror whose table changes, or goes, under a running agent.
 @Suite(.serialized, .enabled(if: Tarn.obstacleWithServer == nil, "\(Tarn.obstacleWithServer ?? "")"))
 final class ReloadedMirrorTests: AgentHouse {
-  private static let patience: TimeInterval = 60
   private let silent: SilentServer
 
   init() throws {
@@ -50,11 +49,11 @@ final class ReloadedMirrorTests: AgentHouse {
 
         """)
     #expect(try tarn("reload").status == 0)
-    try waitUntil(limit: Self.patience, "it is told") { follower.outputSoFar.contains("later  fetched  f1") }
+    try waitUntil("it is told") { follower.outputSoFar.contains("later  fetched  f1") }
     // By its folder, without the agent.
     #expect(try tarn("sync", server.url("SHA256SUMS"), place.path + "/third").status == 0)
     agent?.signal(SIGTERM)
-    try waitUntil(limit: Self.patience, "it is told without an agent") {
+    try waitUntil("it is told without an agent") {
       follower.outputSoFar.contains("/third  fetched  f1")
     }
   }
@@ -81,9 +80,9 @@ final class ReloadedMirrorTests: AgentHouse {
     #expect(try tarn("reload").output.contains("removed: files"))
     try Feeds.publish(["f1": "one\n", "f2": "two\n"], in: server.files)
     #expect(try tarn("sync", place.path + "/files").status == 0)
-    try waitUntil(limit: Self.patience, "it is told") { follower.outputSoFar.contains("files  fetched  f2") }
+    try waitUntil("it is told") { follower.outputSoFar.contains("files  fetched  f2") }
     #expect(try tarn("sync", "other").status == 0)
-    try waitUntil(limit: Self.patience, "both are told") {
+    try waitUntil("both are told") {
       follower.outputSoFar.contains("other  fetched  f2")
     }
     #expect(follower.outputSoFar.components(separatedBy: "fetched  f1").count == 3, "\(follower.outputSoFar)")
@@ -114,7 +113,7 @@ final class ReloadedMirrorTests: AgentHouse {
     try Feeds.publish(["f1": "one\n", "f2": "two\n"], in: server.files)
     for name in ["old", "new"] { #expect(try tarn("sync", name).status == 0) }
     for words in ["old  fetched  f2", "new  fetched  f1", "new  fetched  f2"] {
-      try waitUntil(limit: Self.patience, "it is told: \(words)") { follower.outputSoFar.contains(words) }
+      try waitUntil("it is told: \(words)") { follower.outputSoFar.contains(words) }
     }
     #expect(!follower.outputSoFar.contains("old  fetched  f1"), "\(follower.outputSoFar)")
   }
@@ -130,8 +129,8 @@ final class ReloadedMirrorTests: AgentHouse {
     #expect(mirror["lastSuccess"] as? String == nil && mirror["lastAttempt"] as? String == nil, "\(mirror)")
     #expect(try tarn("status", "--check", "files").status == 3)
     #expect(try tarn("resume", "files").status == 0)
-    try waitUntil(limit: Self.patience, "it is synced") { place.text("two/f1") == "one\n" }
-    try waitUntil(limit: Self.patience, "it is said") { try tarn("status", "--check", "files").status == 0 }
+    try waitUntil("it is synced") { place.text("two/f1") == "one\n" }
+    try waitUntil("it is said") { try tarn("status", "--check", "files").status == 0 }
   }
 
   @Test func anotherFeedIsFollowedSoon() throws {
@@ -140,7 +139,7 @@ final class ReloadedMirrorTests: AgentHouse {
     let file = try server.files.write("two\n", to: "other/f2")
     try server.files.write("\(Feeds.sha256(file))  f2\n", to: "other/SHA256SUMS")
     try reload(feed: "other/SHA256SUMS", folder: "files")
-    try waitUntil(limit: Self.patience, "it is fetched") { place.text("files/f2") == "two\n" }
+    try waitUntil("it is fetched") { place.text("files/f2") == "two\n" }
   }
 
   /// Its pass ends first.
@@ -150,10 +149,10 @@ final class ReloadedMirrorTests: AgentHouse {
     )
     try start()
     let sync = try begin("sync", "files")
-    try waitUntil(limit: Self.patience, "its pass is at work") { try mirrors().first?["run"] is Int }
+    try waitUntil("its pass is at work") { try mirrors().first?["run"] is Int }
     try settings("")
     #expect(try tarn("reload").output.contains("removed: files"))
-    try waitUntil(limit: Self.patience, "it is gone") { try mirrors().isEmpty }
+    try waitUntil("it is gone") { try mirrors().isEmpty }
     #expect(try sync.wait().status != 0)
   }
 
@@ -167,13 +166,13 @@ final class ReloadedMirrorTests: AgentHouse {
     func watch() throws -> String? { (try mirrors().first?["watch"] as? [String: Any])?["mode"] as? String }
     try start()
     #expect(try tarn("sync", "files").status == 0)
-    try waitUntil(limit: Self.patience, "it is watched") { try watch() == "watching" }
+    try waitUntil("it is watched") { try watch() == "watching" }
     try table("files", "hanging")
     #expect(try tarn("reload").status == 0)
-    try waitUntil(limit: Self.patience, "its pass is at work") { try mirrors().first?["run"] is Int }
+    try waitUntil("its pass is at work") { try mirrors().first?["run"] is Int }
     try table("other", "hanging")
     #expect(try tarn("reload").status == 0)
-    try waitUntil(limit: Self.patience, "the other one is watched") {
+    try waitUntil("the other one is watched") {
       try mirrors().map { $0["name"] as? String } == ["other"] && watch() == "watching"
     }
     let events = try tarn("events", "--json", "other")

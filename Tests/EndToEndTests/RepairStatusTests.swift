@@ -15,7 +15,7 @@ final class RepairStatusTests: WatchedHouse {
     try startInSync()
     try place.remove("files/slow.bin")
     var seen: [String: Any] = [:]
-    try waitUntil(limit: Self.patience, "it is transferred") {
+    try waitUntil("it is transferred") {
       seen = try mirror()
       return (seen["transfers"] as? [[String: Any]] ?? []).contains { $0["path"] as? String == "slow.bin" }
     }
@@ -24,7 +24,7 @@ final class RepairStatusTests: WatchedHouse {
     #expect(seen["runKind"] as? String == "repair")
     let bytes = try #require(seen["bytes"] as? [String: Int])
     #expect(bytes["pending"] == Self.long.utf8.count && bytes["current"] == 4, "\(bytes)")
-    try waitUntil(limit: Self.patience, "it is back, and counted") {
+    try waitUntil("it is back, and counted") {
       let entries = try mirror()["entries"] as? [String: Int]
       return place.text("files/slow.bin") == Self.long && entries?["pending"] == 0 && entries?["current"] == 2
     }

@@ -25,7 +25,7 @@ struct StatusCostTests {
     let arguments = ["-f", "-o", trace, "-e", "trace=pread64,read", Tarn.path, "status", folder]
     let strace = try #require(Program.find("strace"))
     let outcome = try Program(strace, arguments, environment: Tarn.environment(environment), in: place.url)
-      .wait(limit: 60)
+      .wait()
     #expect(outcome.status == 0 && outcome.output.contains("in sync"), "\(outcome)")
     return try String(contentsOfFile: trace, encoding: .utf8).split(separator: "\n").count
   }

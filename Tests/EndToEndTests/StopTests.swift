@@ -25,7 +25,7 @@ struct StopTests {
 
   @Test func aFIFOIsNoFeed() throws {
     for feed in [fifo, "file://" + fifo, "./fifo"] {
-      let outcome = try Tarn.run(["sync", feed, folder, "--no-input"], in: place.url, limit: 20)
+      let outcome = try Tarn.run(["sync", feed, folder, "--no-input"], in: place.url)
       #expect(outcome.status == 64 && outcome.errors.contains("tarn sync - FOLDER <"), "\(outcome)")
       #expect(!place.exists("mirror"))
     }
@@ -34,7 +34,7 @@ struct StopTests {
   /// Read, and trusted as little: the name in it leads to no local file.
   @Test(arguments: ["/dev/fd/3", "/dev/stdin", "file:///dev/fd/3", "-"])
   func aDescriptorIsReadLikeStandardInput(feed: String) throws {
-    let outcome = try shell("3<SHA256SUMS; exec <SHA256SUMS", "sync --json \(feed) mirror").wait(limit: 20)
+    let outcome = try shell("3<SHA256SUMS; exec <SHA256SUMS", "sync --json \(feed) mirror").wait()
     #expect(outcome.status == 3 && outcome.output.contains("no-usable-source"), "\(outcome)")
     #expect(!place.exists("mirror/a.txt"))
   }
@@ -46,7 +46,7 @@ struct StopTests {
     let program = try shell("3<>fifo; exec <&3", "\(command) -v - mirror")
     try waitUntil("it reads") { program.errorsSoFar.contains("reading") }
     program.signal(signal)
-    let outcome = try program.wait(limit: 10)
+    let outcome = try program.wait()
     #expect(outcome.status == status && !outcome.wasKilled, "\(outcome)")
     #expect(outcome.errors.contains("stopping"), "\(outcome)")
     // In a log nobody presses a key.
@@ -68,7 +68,7 @@ struct StopTests {
     try waitUntil("it reads") { program.errorsSoFar.contains("reading") }
     program.signal(SIGUSR1)
     program.signal(SIGTERM)
-    let outcome = try program.wait(limit: 10)
+    let outcome = try program.wait()
     #expect(outcome.status == 143 && !outcome.wasKilled, "\(outcome)")
   }
 
@@ -83,34 +83,26 @@ struct StopTests {
         "-f", "-o", place.path + "/trace", "-e", "trace=fcntl", "-e", "inject=fcntl:signal=USR1:when=1",
         Tarn.path, "sync", "./SHA256SUMS", "mirror",
       ], environment: Tarn.environment(), in: place.url
-    ).wait(limit: 60)
+    ).wait()
     #expect(place.text("trace")?.contains("F_GETFD") == true)
     #expect(outcome.status == 0 && !outcome.wasKilled, "\(outcome)")
     #expect(place.text("mirror/a.txt") == "a\n")
   }
 
   @Test func aClosedStandardInputIsSaidToBeClosed() throws {
-    let outcome = try shell("<&-", "sync - mirror").wait(limit: 20)
+    let outcome = try shell("<&-", "sync - mirror").wait()
     #expect(outcome.status == 66 && outcome.errors.contains("standard input is closed"), "\(outcome)")
   }
 
   // MARK: - Approval and the trash
 
-  /// Slowed down, so that the signal comes before the last group.
-  private func slowly(_ call: String, _ arguments: String...) throws -> (tracer: Program, pid: Int32) {
-    let strace = try #require(Program.find("strace"))
-    let trace = "trace-\(call)"
-    let tracer = try Program(
-      strace,
-      [
-        "-f", "-o", place.path + "/" + trace, "-e", "trace=\(call)", "-e", "inject=\(call):delay_exit=4000",
-        Tarn.path,
-      ]
-        + arguments, environment: Tarn.environment())
-    try waitUntil("it is at work") { (place.text(trace) ?? "").split(separator: "\n").count > 20 }
-    // Threads that end have lines as well.
-    let line = try #require(place.text(trace)?.split(separator: "\n").first { $0.contains("\(call)(") })
-    return (tracer, try #require(line.split(separator: " ").first.flatMap { Int32($0) }))
+  /// A command that hears of the signal in the middle of its first group.
+  private func interrupted(at call: String, _ arguments: String...) throws -> Outcome {
+    let held = try HeldTarn(at: call, 21, arguments, trace: place.path + "/trace-\(call)")
+    held.program.signal(SIGINT)
+    try waitUntil("it has heard") { held.program.errorsSoFar.contains("stopping") }
+    held.letGo()
+    return try held.program.wait()
   }
 
   @Test(.enabled(if: Program.find("strace") != nil, "strace is not installed"))
@@ -127,9 +119,7 @@ struct StopTests {
     try place.write("\(empty)  f0\n", to: "feed/SHA256SUMS")
     try #require(try Tarn.sync(feed, folder, "-q").status == 3)
 
-    let approval = try slowly("renameat2", "approve", "-y", folder)
-    kill(approval.pid, SIGINT)
-    let stopped = try approval.tracer.wait()
+    let stopped = try interrupted(at: "renameat2", "approve", "-y", folder)
     #expect(stopped.status == 130 && stopped.errors.contains("stopping"), "\(stopped)")
     let held = try left(of: 1199, groups: [512, 1024]) {
       stopped.output.contains("\(grouped($0)) files moved to the trash")
@@ -140,9 +130,7 @@ struct StopTests {
     let rest = try Tarn.run(["approve", "-y", folder])
     #expect(rest.status == 0 && rest.output.contains("\(held) files moved"), "\(rest)")
 
-    let emptying = try slowly("unlinkat", "trash", "empty", "-y", folder)
-    kill(emptying.pid, SIGINT)
-    let cut = try emptying.tracer.wait()
+    let cut = try interrupted(at: "unlinkat", "trash", "empty", "-y", folder)
     #expect(cut.status == 130, "\(cut)")
     let kept = try left(of: 1199, groups: [512, 1024]) {
       cut.output.contains("removed \(grouped($0)) files")

@@ -111,7 +111,7 @@ private final class House {
         "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
         "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", certificate,
       ]
-    ).wait(limit: 60)
+    ).wait()
     try #require(made.status == 0, "\(made)")
     port = try Loopback.freePort()
     // A body takes three seconds where it is slow, and more than one where it is wide: a busy machine begins many at once, too.

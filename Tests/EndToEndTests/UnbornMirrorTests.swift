@@ -8,7 +8,7 @@ final class UnbornMirrorTests: WatchedHouse {
     try super.init(
       locations: """
         location = /SHA256SUMS {
-          if (!-f $document_root/open) { return 503; } add_header Retry-After 4 always;
+          if (!-f $document_root/open) { return 503; } add_header Retry-After 119 always;
         }
         """, files: ["f1": "one\n"], options: "retries = 1")
   }
@@ -19,10 +19,12 @@ final class UnbornMirrorTests: WatchedHouse {
     for _ in 0..<2 {
       let sync = try begin("sync", "files")
       try waitForMode("watching")
-      let outcome = try sync.wait(limit: 60)
+      try waitUntil("the pass waits") { try mirror()["askedUntil"] is String }
+      #expect(try tarn("retry", "files").status == 0)
+      let outcome = try sync.wait()
       #expect(outcome.status == 66, "\(outcome)")
       #expect(!place.exists("files"))
-      try waitUntil(limit: Self.patience, "its watcher has seen that") { try watch().mode == "polling" }
+      try waitUntil("its watcher has seen that") { try watch().mode == "polling" }
       #expect(try watch().reason == "the folder is not there so far")
       #expect(try events() == [])
     }
@@ -42,7 +44,7 @@ final class UnbornMirrorTests: WatchedHouse {
     try waitForMode("polling")
     #expect(try watch().reason.contains("gone"))
     try FileManager.default.moveItem(atPath: place.path + "/elsewhere", toPath: place.path + "/files")
-    try waitUntil(limit: Self.patience, "the journal has both") {
+    try waitUntil("the journal has both") {
       let events = try self.events()
       return events.contains("watch-lost") && events.contains("watch-restored")
     }

@@ -34,7 +34,7 @@ final class WatchTests {
       "/bin/sh", ["-c", "exec \"$@\" > /dev/full", "sh"] + words,
       environment: Tarn.environment(environment), in: place.url)
     self.program = program
-    let outcome = try program.wait(limit: 20)
+    let outcome = try program.wait()
     #expect(outcome.status == 74 && outcome.errors.contains("cannot write"), "\(outcome)")
   }
 

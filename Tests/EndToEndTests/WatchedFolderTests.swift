@@ -74,7 +74,7 @@ final class WatchedFolderTests: WatchedHouse {
 
   /// Files are in place before the repair lets go of the folder.
   private func waitUntilNothingIsLeftToDo(after change: String) throws {
-    try waitUntil(limit: Self.patience, "nothing is left to do after \(change)") {
+    try waitUntil("nothing is left to do after \(change)") {
       let entries = try mirror()["entries"] as? [String: Int] ?? [:]
       return try mirror()["state"] as? String == "idle" && entries["pending"] == 0 && entries["failed"] == 0
     }
@@ -83,7 +83,7 @@ final class WatchedFolderTests: WatchedHouse {
   /// A repair that looks once more has the folder for a moment.
   private func verifyOnceItIsFree() throws -> Outcome {
     var verified = try tarn("verify", "files")
-    try waitUntil(limit: Self.patience, "no repair has the folder") {
+    try waitUntil("no repair has the folder") {
       guard verified.status == 75 else { return true }
       verified = try tarn("verify", "files")
       return verified.status != 75
@@ -95,7 +95,7 @@ final class WatchedFolderTests: WatchedHouse {
     try startInSync()
     let bodies = try bodies {
       try make(change)
-      try waitUntil(limit: Self.patience, "f1 is as the feed wants it after \(change)") {
+      try waitUntil("f1 is as the feed wants it after \(change)") {
         stands("f1", Self.text, mode: 0o644) && stands("f2", "two\n", mode: 0o644)
       }
       try waitUntilNothingIsLeftToDo(after: "\(change)")
@@ -120,7 +120,7 @@ final class WatchedFolderTests: WatchedHouse {
     try startInSync()
     let bodies = try bodies {
       #expect(rename(place.path + "/files/sub", place.path + "/files/moved") == 0)
-      try waitUntil(limit: Self.patience, "its files are back") {
+      try waitUntil("its files are back") {
         stands("sub/f3", "three\n", mode: 0o644) && stands("sub/deep/f4", "four\n", mode: 0o644)
       }
     }
@@ -129,7 +129,7 @@ final class WatchedFolderTests: WatchedHouse {
     // The new directories are watched as well.
     try waitUntilAllNewsAreTaken(by: "sub/deep/f4")
     #expect(rename(place.path + "/files/sub", place.path + "/elsewhere") == 0)
-    try waitUntil(limit: Self.patience, "its files are back again") {
+    try waitUntil("its files are back again") {
       stands("sub/f3", "three\n", mode: 0o644) && stands("sub/deep/f4", "four\n", mode: 0o644)
     }
     #expect(place.text("elsewhere/deep/f4") == "four\n")
@@ -152,7 +152,7 @@ final class WatchedFolderTests: WatchedHouse {
     func repairs() -> Int {
       (agent?.errorsSoFar ?? "").split(separator: "\n").count { $0.contains("local changes:") }
     }
-    try waitUntil(limit: Self.patience, "both are in the log") { repairs() >= 2 }
+    try waitUntil("both are in the log") { repairs() >= 2 }
     #expect(repairs() == 2)
     #expect(agent?.errorsSoFar.contains("a pass follows") == false)
   }
@@ -166,7 +166,7 @@ final class WatchedFolderTests: WatchedHouse {
       try place.write("mine\n", to: "files/f1")
       try place.remove("files/f2")
       if policy == "report" {
-        try waitUntil(limit: Self.patience, "status counts both") {
+        try waitUntil("status counts both") {
           (try mirror()["entries"] as? [String: Int])?["conflict"] == 2
         }
       }

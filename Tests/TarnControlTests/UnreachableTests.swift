@@ -10,12 +10,14 @@ import Testing
   private let directory = ScratchDirectory()
   private var path: String { directory.file("s") }
 
-  private func client(_ change: (inout ControlClient.Limits) -> Void = { _ in }) -> ControlClient {
+  private func client(
+    at path: String? = nil, _ change: (inout ControlClient.Limits) -> Void = { _ in }
+  ) -> ControlClient {
     var limits = ControlClient.Limits()
     // The machine may be busy: only what a test is about is short.
-    (limits.telling, limits.connecting) = (.seconds(60), .seconds(60))
+    (limits.telling, limits.connecting, limits.answering) = (.seconds(120), .seconds(120), .seconds(120))
     change(&limits)
-    return ControlClient(socketPath: path, limits: limits)
+    return ControlClient(socketPath: path ?? self.path, limits: limits)
   }
 
   private func reason(_ client: ControlClient) -> ControlUnreachable.Reason? {
@@ -37,7 +39,7 @@ import Testing
     let path = directory.file(String(repeating: "x", count: 107 - directory.path.utf8.count - 1))
     let listener = try RawListener(
       path, answer: "HTTP/1.1 200 OK\r\nServer: tarn/1\r\nContent-Length: 2\r\n\r\n{}")
-    let failure = #expect(throws: ControlUnreachable.self) { try ControlClient(socketPath: path).status() }
+    let failure = #expect(throws: ControlUnreachable.self) { try client(at: path).status() }
     #expect(failure?.reason == .notATarn)
     withExtendedLifetime(listener) {}
   }
@@ -114,6 +116,7 @@ import Testing
     #expect(try client().limit(nil).message == "done")
     #expect(asked.withLock { $0 } == 3)
     asked.withLock { $0 = -1_000_000 }
+    // So long it is asked again; each answer to an order may take as long as it does.
     let told = #expect(throws: ControlFailure.self) {
       try client { $0.telling = .milliseconds(120) }.limit(nil)
     }

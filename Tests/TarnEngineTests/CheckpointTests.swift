@@ -64,7 +64,7 @@ import Testing
     let checkpoints = Checkpoints(ledger: ledger)
     defer { checkpoints.close() }
     for _ in 0..<20 {
-      let partial = SlowPartial()
+      let partial = SlowPartial(writer: .current)
       let mark = Checkpoints.Mark(partial, path: "a".path, durable: 0)
       checkpoints.wrote(mark, upTo: Checkpoints.mostLag + Checkpoints.step)
       #expect(partial.isSynced)
@@ -183,13 +183,17 @@ import Testing
 private final class SlowPartial: PartialFile {
   let name = "p"
   let length: UInt64 = 0
+  private let writer: ThreadState
   private let synced = Locked(false)
+
+  /// - Parameter writer: the disk takes its time until this thread waits for something.
+  init(writer: ThreadState) { self.writer = writer }
 
   var isSynced: Bool { synced.withLock { $0 } }
 
   func sync() throws(FolderFailure) -> UInt64 {
-    for _ in 0..<1000 { sched_yield() }
-    synced.withLock { $0 = true }
+    let waits = isSoInTime { writer.isAsleep }
+    synced.withLock { $0 = waits }
     return 1
   }
 

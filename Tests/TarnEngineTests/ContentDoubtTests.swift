@@ -110,7 +110,7 @@ import Testing
     let folder = world.folder
     world.server.onRequest { _ in
       _ = try? WorkerThread.start(name: "look") {
-        let end = ContinuousClock.now + .seconds(60)
+        let end = ContinuousClock.now + .seconds(120)
         while ContinuousClock.now < end, (try? folder.partials())?.contains(where: { $0.size > 0 }) != true {
           sched_yield()
         }

@@ -43,7 +43,7 @@ import Testing
       guard request.url == World.host + "slow", !hasBegun.withLock({ $0 }) else { return }
       hasBegun.withLock { $0 = true }
       _ = try? WorkerThread.start(name: "look") {
-        let end = ContinuousClock.now + .seconds(30)
+        let end = ContinuousClock.now + .seconds(120)
         while ContinuousClock.now < end {
           ledger.awaitWrite(milliseconds: 500) { clock.advance(.seconds(1)) }
           let document = try? StatusQuery(ledger: ledger).document(name: "m", folder: "/f", holder: 7)

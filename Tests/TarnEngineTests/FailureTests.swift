@@ -357,7 +357,7 @@ private final class HastyDownloader: Downloading {
       var position = sent
       while position < body.count {
         // Long enough for any machine; only a transfer that is never resumed waits for it.
-        let isResumed = resumed.wait(atMost: .seconds(10)) { isResumed in
+        let isResumed = resumed.wait(atMost: .seconds(120)) { isResumed in
           defer { isResumed = false }
           return isResumed ? true : nil
         }

@@ -89,7 +89,7 @@ func ends(_ fifo: [CChar], _ body: @escaping @Sendable () -> Void) -> Bool {
     body()
     done.signal()
   }
-  if done.wait(timeout: .now() + 20) == .success { return true }
+  if done.wait(timeout: .now() + 120) == .success { return true }
   while done.wait(timeout: .now() + 0.1) == .timedOut {
     let writer = open(fifo, O_WRONLY | O_NONBLOCK)
     if writer >= 0 { close(writer) }

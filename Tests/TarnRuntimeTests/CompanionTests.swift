@@ -1,8 +1,9 @@
 import Foundation
 import TarnRuntime
+import TestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct CompanionTests {
+@Suite(.timeLimit(.minutes(5))) struct CompanionTests {
   private final class Client: Sendable {}
 
   private let companion = HashThread(name: "aside")
@@ -32,10 +33,12 @@ import Testing
   /// Bytes that wait to be hashed take memory.
   @Test func whoIsFarAheadWaits() throws {
     let (client, begun, goOn) = (Client(), Gate(), Gate())
-    let count = Locked(0)
+    let (count, asked, ahead) = (Locked(0), Locked(0), Locked<ThreadState?>(nil))
     let companion = companion
     let thread = try WorkerThread.start(name: "ahead") {
+      ahead.withLock { $0 = .current }
       for number in 0..<100 {
+        asked.withLock { $0 += 1 }
         let isTaken = companion.handOver(of: client) {
           begun.open()
           if number == 0 { goOn.wait() }
@@ -44,9 +47,8 @@ import Testing
       }
     }
     begun.wait()
-    // One is at work, and four wait.
-    while count.withLock({ $0 }) < 5 { sched_yield() }
-    for _ in 0..<1000 { sched_yield() }
+    // One is at work, and four wait; so does who would hand over the next.
+    #expect(isSoInTime { asked.withLock { $0 } == 6 && ahead.withLock { $0 }?.isAsleep == true })
     #expect(count.withLock { $0 } == 5)
     goOn.open()
     thread.join()

@@ -1,7 +1,7 @@
 import TarnRuntime
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct LockTests {
+@Suite(.timeLimit(.minutes(5))) struct LockTests {
   @Test func countsFromManyThreads() throws {
     let counter = Locked(0)
     let threads = try (0..<4).map { number in

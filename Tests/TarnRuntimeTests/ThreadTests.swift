@@ -3,7 +3,7 @@ import Glibc
 import TarnRuntime
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct ThreadTests {
+@Suite(.timeLimit(.minutes(5))) struct ThreadTests {
   @Test func threadHasItsNameAndSignalsBlocked() throws {
     let seen = Locked((name: "", blocksTerm: false, blocksFault: true))
     let thread = try WorkerThread.start(name: "a-name-that-is-too-long") {

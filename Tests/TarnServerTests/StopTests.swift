@@ -10,11 +10,11 @@ import Testing
   @Test func streamsEndAndAnswersAtWorkAreWhole() throws {
     let gate = Gate()
     gate.open()
-    let stage = try Stage()
+    let stage = try Stage { $0.stopping = .seconds(120) }
     stage.agent.publish()
     let (path, seen, server) = (stage.path, Gate(), stage.server)
     let following = try Aside {
-      try ControlClient(socketPath: path).follow(after: "c0") { _ in
+      try Stage.client(path).follow(after: "c0") { _ in
         seen.open()
         return true
       }
@@ -33,10 +33,10 @@ import Testing
 
   @Test func anAnswerAtWorkIsWaitedFor() throws {
     let gate = Gate()
-    let stage = try Stage(gate: gate) { $0.stopping = .seconds(60) }
+    let stage = try Stage(gate: gate) { $0.stopping = .seconds(120) }
     let (path, server) = (stage.path, stage.server)
     let idle = stage.raw
-    let asking = try Aside { try ControlClient(socketPath: path).reload() }
+    let asking = try Aside { try Stage.client(path).reload() }
     stage.agent.arrived.wait()
     let stopping = try Aside { server.stop() }
     // It has begun to stop when it closes this one.

@@ -150,6 +150,9 @@ final class Stage: Sendable {
     path = directory.file("tarn.sock")
     everyone = directory.file("status.sock")
     var limits = ControlLimits()
+    // The machine may be busy: only what a test is about is short.
+    (limits.requesting, limits.idling) = (.seconds(120), .seconds(120))
+    (limits.answering, limits.writing) = (.seconds(120), .seconds(120))
     change(&limits)
     server = ControlServer(
       agent: agent,
@@ -162,7 +165,18 @@ final class Stage: Sendable {
 
   deinit { server.stop() }
 
-  var client: ControlClient { ControlClient(socketPath: path) }
+  var client: ControlClient { Self.client(path) }
+
+  static func client(
+    _ path: String, _ change: (inout ControlClient.Limits) -> Void = { _ in }
+  ) -> ControlClient {
+    var limits = ControlClient.Limits()
+    (limits.connecting, limits.telling) = (.seconds(120), .seconds(120))
+    (limits.answering, limits.silence) = (.seconds(120), .seconds(120))
+    change(&limits)
+    return ControlClient(socketPath: path, limits: limits)
+  }
+
   var raw: RawClient { RawClient(path) }
 }
 

@@ -7,7 +7,7 @@ import Testing
 
 /// Redirects, secrets, addresses, TLS: what libcurl alone would do otherwise.
 @Suite(
-  .serialized, .timeLimit(.minutes(2)),
+  .serialized, .timeLimit(.minutes(5)),
   .enabled(if: ScriptedServer.isAvailable, "python3 or openssl is missing"))
 struct CurlRuleTests {
   let server: ScriptedServer
@@ -17,10 +17,7 @@ struct CurlRuleTests {
   }
 
   private func settings(_ change: (inout NetworkSettings) -> Void = { _ in }) -> NetworkSettings {
-    var settings = NetworkSettings()
-    settings.allowsPrivateAddresses = true
-    change(&settings)
-    return settings
+    .patient(change)
   }
 
   private func fetch(
@@ -360,7 +357,7 @@ struct CurlRuleTests {
         DownloadRequest(url: "file://\(server.folder.path)/small", limit: 10), to: collector)
     }
     for collector in collectors {
-      let outcome = collector.heard.wait(atMost: .seconds(20)) { $0.outcomes.first }
+      let outcome = collector.outcome()
       #expect(outcome != nil, "it waits for ever")
     }
   }

@@ -8,7 +8,7 @@ import Testing
 
 /// Several clients over one budget, against the scripted server.
 @Suite(
-  .serialized, .timeLimit(.minutes(2)),
+  .serialized, .timeLimit(.minutes(5)),
   .enabled(if: ScriptedServer.isAvailable, "python3 or openssl is missing"))
 struct DownloaderPoolTests {
   private let server: ScriptedServer
@@ -27,11 +27,7 @@ struct DownloaderPoolTests {
   }
 
   private func settings(_ change: (inout NetworkSettings) -> Void = { _ in }) -> NetworkSettings {
-    var settings = NetworkSettings()
-    settings.allowsPrivateAddresses = true
-    settings.lowSpeedTime = 60
-    change(&settings)
-    return settings
+    .patient(change)
   }
 
   @discardableResult
@@ -119,11 +115,11 @@ struct DownloaderPoolTests {
     // The host's last free place is for a mirror that has none there: had both come while the first two places were free, each would
     // have one, and the third would stay kept.
     for receiver in receivers.prefix(2) { start(clients[0], "ok", "crowd-of-two", to: receiver) }
-    #expect(heads.wait(atMost: .seconds(30)) { $0 >= 2 ? true : nil } == true)
+    #expect(heads.wait(atMost: Collector.patience) { $0 >= 2 ? true : nil } == true)
     for (index, receiver) in receivers.enumerated().dropFirst(2) {
       start(clients[index % 2], "ok", "crowd-of-two", to: receiver)
     }
-    #expect(heads.wait(atMost: .seconds(30)) { $0 >= 3 ? true : nil } == true)
+    #expect(heads.wait(atMost: Collector.patience) { $0 >= 3 ? true : nil } == true)
     // One more on another host: by then a fourth would have come, too.
     #expect(get(clients[0], "ok", "beside", on: server.other)?.head?.status == 200)
     #expect(heads.withLock { $0 } == 3)

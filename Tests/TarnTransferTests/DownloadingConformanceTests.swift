@@ -7,7 +7,7 @@ import Testing
 
 /// What every implementation of the port must do, held against the fake and against libcurl.
 @Suite(
-  .serialized, .timeLimit(.minutes(2)),
+  .serialized, .timeLimit(.minutes(5)),
   .enabled(if: ScriptedServer.isAvailable, "python3 or openssl is missing"))
 struct DownloadingConformanceTests {
   enum Subject: String, CaseIterable, CustomTestStringConvertible {
@@ -110,7 +110,7 @@ struct DownloadingConformanceTests {
     var pauses = 0
     while receiver.heard.withLock({ $0.outcomes.isEmpty }) {
       let next = pauses + 1
-      let isPaused = receiver.heard.wait(atMost: .seconds(30)) { heard -> Bool? in
+      let isPaused = receiver.heard.wait(atMost: Collector.patience) { heard -> Bool? in
         if !heard.outcomes.isEmpty { return false }
         return heard.pauses >= next ? true : nil
       }
@@ -255,10 +255,7 @@ struct Bench {
       downloader = try FakeDownloader(connections: connections, answer: Self.answer)
     case .curl:
       origin = try ScriptedServer.shared.get().plain
-      var settings = NetworkSettings()
-      settings.connections = connections
-      settings.allowsPrivateAddresses = true
-      downloader = try CurlDownloader(settings: settings)
+      downloader = try CurlDownloader(settings: .patient { $0.connections = connections })
     }
   }
 

@@ -6,7 +6,7 @@ import Testing
 
 /// Servers that never stop sending what holds no content, beside one that is well, on one network thread.
 @Suite(
-  .serialized, .timeLimit(.minutes(3)),
+  .serialized, .timeLimit(.minutes(5)),
   .enabled(if: ScriptedServer.isAvailable, "python3 or openssl is missing"))
 struct FloodTests {
   let server: ScriptedServer
@@ -16,10 +16,7 @@ struct FloodTests {
   }
 
   private func downloader() throws -> CurlDownloader {
-    var settings = NetworkSettings()
-    settings.allowsPrivateAddresses = true
-    settings.caFile = server.certificate
-    return try CurlDownloader(settings: settings)
+    try CurlDownloader(settings: .patient { $0.caFile = server.certificate })
   }
 
   /// Asks a server that is well again and again until the other transfer has ended.

@@ -92,7 +92,7 @@ import Testing
 
 /// The same with a network, and a clock that is moved by hand.
 @Suite(
-  .serialized, .timeLimit(.minutes(2)),
+  .serialized, .timeLimit(.minutes(5)),
   .enabled(if: ScriptedServer.isAvailable, "python3 or openssl is missing"))
 struct GivingWayTests {
   private let server: ScriptedServer

@@ -8,7 +8,7 @@ import Testing
 
 /// What a handle, or an origin, that was used before saves must not show in what is sent.
 @Suite(
-  .serialized, .timeLimit(.minutes(2)),
+  .serialized, .timeLimit(.minutes(5)),
   .enabled(if: ScriptedServer.isAvailable, "python3 or openssl is missing"))
 struct ReuseTests {
   let server: ScriptedServer
@@ -19,11 +19,11 @@ struct ReuseTests {
 
   /// One connection, so one handle for all of them.
   private func downloader(_ change: (inout NetworkSettings) -> Void = { _ in }) throws -> CurlDownloader {
-    var settings = NetworkSettings()
-    settings.allowsPrivateAddresses = true
-    settings.connections = 1
-    change(&settings)
-    return try CurlDownloader(settings: settings)
+    try CurlDownloader(
+      settings: .patient {
+        $0.connections = 1
+        change(&$0)
+      })
   }
 
   @discardableResult

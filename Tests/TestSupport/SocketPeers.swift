@@ -52,7 +52,7 @@ package struct RawAnswer: Equatable {
   package var body: String
 }
 
-/// A client that sends what it is told, byte for byte. No read waits for more than 20 s.
+/// A client that sends what it is told, byte for byte. No read waits for more than two minutes.
 package final class RawClient {
   private var descriptor: Int32
   private var buffer: [UInt8] = []
@@ -62,7 +62,7 @@ package final class RawClient {
 
   package init(_ path: String) {
     descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
-    var time = timeval(tv_sec: 20, tv_usec: 0)
+    var time = timeval(tv_sec: 120, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
     setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &time, socklen_t(MemoryLayout<timeval>.size))
     let descriptor = descriptor

@@ -18,7 +18,7 @@ enum Loopback {
     for _ in 0..<10 {
       let port = try freePort()
       let program = try launch(port)
-      let isUp: Void? = try? waitUntil(limit: 20, "\(name) answers") {
+      let isUp: Void? = try? waitUntil("\(name) answers") {
         !program.isRunning || isListening(port)
       }
       if isUp != nil, program.isRunning { return (program, port) }
@@ -29,7 +29,7 @@ enum Loopback {
 
   static func end(_ server: Program) {
     server.signal(SIGTERM)
-    _ = try? server.wait(limit: 10)
+    _ = try? server.wait()
   }
 
   private static func withSocket<Result>(

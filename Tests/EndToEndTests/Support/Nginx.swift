@@ -86,7 +86,7 @@ final class Nginx {
     let marker = "/marker-\(UUID().uuidString)"
     try Loopback.head(marker, port: port)
     var lines: [Request] = []
-    try waitUntil(limit: 10, "the access log has the marker") {
+    try waitUntil("the access log has the marker") {
       let text = directory.text("access.log") ?? ""
       guard text.contains(marker) else { return false }
       lines = text.split(separator: "\n").compactMap {

@@ -13,6 +13,9 @@ struct Outcome: CustomStringConvertible {
   }
 }
 
+/// Generous, for the machine may be busy: a limit for what is to happen at all, not for how soon.
+let patience: TimeInterval = 120
+
 /// A program under test or beside it, with its streams in files: no pipe can fill up and stop it.
 final class Program {
   struct TimedOut: Error, CustomStringConvertible {
@@ -96,10 +99,10 @@ final class Program {
   }
 
   /// Waits for its end; kills it when the time is over.
-  func wait(limit: TimeInterval = 60) throws -> Outcome {
+  func wait(limit: TimeInterval = patience) throws -> Outcome {
     guard isOver(within: limit) else {
       kill(pid, SIGKILL)
-      _ = isOver(within: 10)
+      _ = isOver(within: patience)
       throw TimedOut(description: "not over after \(limit) s: \(name)\n\(outcome())")
     }
     return outcome()
@@ -112,6 +115,13 @@ final class Program {
       _ = poll(nil, 0, 2)
     }
     return true
+  }
+
+  /// Bytes that it has written so far, by the kernel's count (proc(5), /proc/PID/io): to files, pipes and sockets.
+  var written: UInt64 {
+    let text = (try? String(contentsOfFile: "/proc/\(pid)/io", encoding: .utf8)) ?? ""
+    let line = text.split(separator: "\n").first { $0.hasPrefix("wchar: ") }
+    return line.flatMap { UInt64($0.dropFirst(7)) } ?? 0
   }
 
   /// Standard error, as far as it got.
@@ -181,7 +191,7 @@ enum Tool {
     .deletingLastPathComponent()
     .deletingLastPathComponent().appendingPathComponent("Tools")
 
-  static func run(_ name: String, _ arguments: [String], limit: TimeInterval = 120) throws -> Outcome {
+  static func run(_ name: String, _ arguments: [String], limit: TimeInterval = patience) throws -> Outcome {
     guard let python = Program.find("python3") else {
       throw Program.TimedOut(description: "python3 is not installed")
     }
@@ -191,7 +201,7 @@ enum Tool {
 }
 
 /// Asks every few milliseconds until it is so, or the time is over. For what has no other sign of being ready.
-func waitUntil(limit: TimeInterval = 120, _ what: String, _ isSo: () throws -> Bool) throws {
+func waitUntil(limit: TimeInterval = patience, _ what: String, _ isSo: () throws -> Bool) throws {
   let deadline = Date().addingTimeInterval(limit)
   while Date() < deadline {
     if try isSo() { return }

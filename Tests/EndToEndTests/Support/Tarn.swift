@@ -29,7 +29,7 @@ enum Tarn {
   /// starts meanwhile, and as long as one is open the copy cannot be run (ETXTBSY).
   static func copy(to path: String) throws {
     let cp = try Program(Program.find("cp") ?? "/bin/cp", ["-p", Self.path, path])
-    guard try cp.wait(limit: 60).status == 0 else { throw CocoaError(.fileWriteUnknown) }
+    guard try cp.wait().status == 0 else { throw CocoaError(.fileWriteUnknown) }
   }
 
   /// A home of its own: no configuration of whoever runs the tests plays a part.
@@ -50,13 +50,14 @@ enum Tarn {
 
   static func run(
     _ arguments: [String], environment more: [String: String] = [:], in directory: URL? = nil,
-    limit: TimeInterval = 60
+    limit: TimeInterval = patience
   ) throws -> Outcome {
     try start(arguments, environment: more, in: directory).wait(limit: limit)
   }
 
   /// `tarn sync FEED FOLDER OPTIONS`.
-  static func sync(_ feed: String, _ folder: String, _ options: String..., limit: TimeInterval = 60) throws
+  static func sync(_ feed: String, _ folder: String, _ options: String..., limit: TimeInterval = patience)
+    throws
     -> Outcome
   {
     try run(["sync", feed, folder, "--no-input"] + options, limit: limit)

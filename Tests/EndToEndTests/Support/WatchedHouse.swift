@@ -3,9 +3,6 @@ import Testing
 
 /// An agent that watches the folder `files`, and what its tests ask of it.
 class WatchedHouse: AgentHouse {
-  /// Generous: a deadline for what is to happen at all, not for how soon.
-  static let patience: TimeInterval = 60
-
   /// What the mirror `files` is in the status.
   func mirror() throws -> [String: Any] {
     let document = try #require(JSON.documents(try tarn("status", "--json").output).first)
@@ -19,7 +16,7 @@ class WatchedHouse: AgentHouse {
   }
 
   func waitForMode(_ mode: String) throws {
-    try waitUntil(limit: Self.patience, "the mode is \(mode)") { try self.watch().mode == mode }
+    try waitUntil("the mode is \(mode)") { try self.watch().mode == mode }
   }
 
   /// Started, synced, watched.
@@ -33,7 +30,7 @@ class WatchedHouse: AgentHouse {
   /// News come in order: once a file that is deleted now is back, the agent has taken all that happened before.
   func waitUntilAllNewsAreTaken(by name: String) throws {
     try place.remove("files/\(name)")
-    try waitUntil(limit: Self.patience, "\(name) is back") { self.place.exists("files/\(name)") }
+    try waitUntil("\(name) is back") { self.place.exists("files/\(name)") }
   }
 
   /// The bodies that were sent while `body` ran, the feed's among them.

@@ -284,9 +284,9 @@ final class World {
 
   func repairBeside(_ regions: [Region]) throws -> RepairReport { try beginRepair(regions).wait() }
 
-  /// Until something is so, for half a minute at most: looks again at each request and each event.
+  /// Until something is so, for two minutes at most: looks again at each request and each event.
   func await(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) {
-    let isSo: Void? = news.wait(atMost: .seconds(30)) { _ in condition() ? () : nil }
+    let isSo: Void? = news.wait(atMost: .seconds(120)) { _ in condition() ? () : nil }
     #expect(isSo != nil, "waited in vain", sourceLocation: sourceLocation)
   }
 

@@ -13,6 +13,9 @@ final class Collector: DownloadReceiver {
     var offences: [String] = []
   }
 
+  /// How long anything is waited for. The machine may be busy.
+  static let patience = Duration.seconds(120)
+
   let heard = LockedCondition(Heard())
   /// The downloader, so that it lives as long as the test looks at what it brought.
   let owner = Locked<(any Downloading)?>(nil)
@@ -61,19 +64,19 @@ final class Collector: DownloadReceiver {
     }
   }
 
-  /// Blocks until the end, at most 30 s.
+  /// Blocks until the end, but not for ever.
   func outcome() -> DownloadOutcome? {
-    heard.wait(atMost: .seconds(30)) { $0.outcomes.first }
+    heard.wait(atMost: Self.patience) { $0.outcomes.first }
   }
 
-  /// Blocks until `.full` was answered `count` times, at most 30 s.
+  /// Blocks until `.full` was answered `count` times, but not for ever.
   func paused(_ count: Int) -> Bool {
-    heard.wait(atMost: .seconds(30)) { $0.pauses >= count ? true : nil } ?? false
+    heard.wait(atMost: Self.patience) { $0.pauses >= count ? true : nil } ?? false
   }
 
-  /// Blocks until the head came, at most 30 s.
+  /// Blocks until the head came, but not for ever.
   func head() -> ResponseHead? {
-    heard.wait(atMost: .seconds(30)) { $0.heads.first }
+    heard.wait(atMost: Self.patience) { $0.heads.first }
   }
 
   var bytes: [UInt8] { heard.withLock { $0.bytes } }
