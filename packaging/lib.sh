@@ -125,7 +125,7 @@ start_server() {
       "$ROOT/config/nginx.conf.in" >"$prefix/nginx.conf"
     nginx -p "$prefix" -c "$prefix/nginx.conf" -e "$prefix/error.log" &
     SERVER_PID=$!
-    deadline=$((SECONDS + 10))
+    deadline=$((SECONDS + 120))
     while kill -0 "$SERVER_PID" 2>/dev/null && [ "$SECONDS" -lt "$deadline" ]; do
       # The port may be someone else's by now; then this nginx has ended, or ends.
       if is_listening "$SERVER_PORT" && [ -s "$prefix/nginx.pid" ]; then return 0; fi

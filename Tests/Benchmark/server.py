@@ -10,6 +10,7 @@ import time
 
 import command
 
+PATIENCE = 120  # Seconds for what is to happen at all.
 # As Debian sets nginx up, but for what would cut connections short: 1,000 requests are allowed on one by default.
 CONFIGURATION = """daemon off; pid {directory}/nginx.pid; error_log {directory}/error.log warn;
 worker_processes auto; worker_rlimit_nofile 4096; events {{ worker_connections 1024; }}
@@ -114,7 +115,7 @@ class Server:
         user = ["-g", "user root;"] if os.geteuid() == 0 else []
         self.process = subprocess.Popen(["nginx", "-p", self.directory, "-c", path, "-e", f"{self.directory}/error.log",
                                          *user])
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and self.process.poll() is None:
             with socket.socket() as probe:
                 if probe.connect_ex((self.address, self.port)) == 0:
@@ -127,11 +128,11 @@ class Server:
         """Bytes of the log so far. Asks for a name of its own and waits for it in the log; a worker logs a request when it
         has ended, so that what was cut off a moment before may come later."""
         name = f"/mark-{random.getrandbits(64):x}"
-        with socket.create_connection((self.address, self.port), timeout=10) as connection:
+        with socket.create_connection((self.address, self.port), timeout=PATIENCE) as connection:
             connection.sendall(f"HEAD {name} HTTP/1.0\r\n\r\n".encode())
             while connection.recv(4096):
                 pass
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             size = os.path.getsize(self.log)
             with open(self.log, "rb") as stream:
@@ -154,4 +155,4 @@ class Server:
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(PATIENCE)

@@ -49,7 +49,7 @@ class Agent:
         begin = time.monotonic()
         self.process = subprocess.Popen([self.tarn, "agent", "--config", self.config], env=self.environment,
                                         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        while time.monotonic() - begin < 30:
+        while time.monotonic() - begin < 120:
             try:
                 self.ask("/v1/status")
                 return time.monotonic() - begin

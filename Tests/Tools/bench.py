@@ -34,7 +34,8 @@ CALLS = ["openat", "openat2", "write", "pwrite64", "writev", "pwritev", "pwritev
          "fsync", "fdatasync", "syncfs", "sync_file_range", "ftruncate", "fallocate", "rename", "renameat",
          "renameat2", "link", "linkat", "unlink", "unlinkat", "rmdir", "mkdir", "mkdirat", "symlinkat", "utimensat",
          "fchmod", "fchmodat", "fchown", "fsetxattr"]
-LIMIT = 90  # Seconds for one pass, traced or not.
+LIMIT = 180  # Seconds for one pass, traced or not.
+PATIENCE = 120  # Seconds for what is to happen at all.
 
 
 class Server:
@@ -65,7 +66,7 @@ server {{ listen 127.0.0.1:{self.port}; root {self.root}; location ~ \\.slow$ {{
             stream.write(configuration)
         self.process = subprocess.Popen(["nginx", "-p", self.directory, "-c", f"{self.directory}/nginx.conf",
                                          "-e", f"{self.directory}/error.log"])
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and self.process.poll() is None:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
@@ -83,11 +84,11 @@ server {{ listen 127.0.0.1:{self.port}; root {self.root}; location ~ \\.slow$ {{
         """How much the log holds now: asks for a name of its own and waits until the log has it, so that all
         requests before it are there."""
         name = f"/{random.getrandbits(64):x}"
-        with socket.create_connection(("127.0.0.1", self.port), timeout=10) as connection:
+        with socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE) as connection:
             connection.sendall(f"HEAD {name} HTTP/1.0\r\n\r\n".encode())
             while connection.recv(4096):
                 pass
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             with open(self.log, encoding="utf-8", errors="replace") as stream:
                 text = stream.read()
@@ -105,7 +106,7 @@ server {{ listen 127.0.0.1:{self.port}; root {self.root}; location ~ \\.slow$ {{
 
     def stop(self):
         self.process.terminate()
-        self.process.wait(10)
+        self.process.wait(PATIENCE)
 
 
 def identity(data):
@@ -312,7 +313,7 @@ class Frozen:
                 os.kill(int(self.leader), signal.SIGKILL)
             else:
                 os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait(30)
+        self.process.wait(PATIENCE)
 
 
 class Worker:

@@ -8,6 +8,7 @@ import subprocess
 import time
 import traceback
 
+PATIENCE = 120  # Seconds for what is to happen at all.
 FEEDS = "/srv/feeds"
 PORT = 8080
 BASE = f"http://127.0.0.1:{PORT}"
@@ -42,7 +43,7 @@ class Done:
         return f"status {self.status}\n{self.output}\n{self.errors}"
 
 
-def run(command, user=None, limit=60, cwd="/", environment=None):
+def run(command, user=None, limit=PATIENCE, cwd="/", environment=None):
     """A command of words, or a line for the shell; as another user with a login's environment."""
     words = ["bash", "-c", command] if isinstance(command, str) else list(command)
     variables = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin", "LC_ALL": "C.UTF-8"}
@@ -58,7 +59,7 @@ def run(command, user=None, limit=60, cwd="/", environment=None):
     return Done(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
 
-def wait_until(condition, limit=30.0):
+def wait_until(condition, limit=PATIENCE):
     """Polls until the condition is true; gives its last value."""
     deadline = time.monotonic() + limit
     while True:
@@ -121,7 +122,7 @@ def mirror(name):
     return status()["by_name"].get(name, {})
 
 
-def in_sync(name, limit=30):
+def in_sync(name, limit=PATIENCE):
     return wait_until(lambda: (mirror(name).get("lastRun") or {}).get("code") == "in-sync", limit)
 
 

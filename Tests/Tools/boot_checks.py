@@ -67,10 +67,10 @@ def notify():
         ready.append(done.status == 0 and '"agent"' in answer.output and os.path.exists("/run/tarn/tarn.sock"))
     check("type notify: start returns when it answers, four times", all(ready), ready)
     # The pass that a start begins changes the line: what two commands say of it is compared once it is over.
-    wait_until(lambda: mirror("iso").get("state") == "idle")
+    wait_until(lambda: not pid() or mirror("iso").get("state") == "idle")
     text = show("StatusText")
     check("type notify: the status line", text.startswith("1 mirror"), text)
-    shown = wait_until(lambda: f'Status: "{show("StatusText")}"' in run(["systemctl", "status", "tarn"]).output, 10)
+    shown = pid() and wait_until(lambda: f'Status: "{show("StatusText")}"' in run(["systemctl", "status", "tarn"]).output)
     check("type notify: systemctl status shows it", shown, run(["systemctl", "status", "--no-pager", "tarn"]).output)
 
 
@@ -150,14 +150,14 @@ def elsewhere():
 def held_up():
     """The large file has come up to where the server holds it."""
     return wait_until(lambda: any(
-        t["received"] >= 2 << 20 for t in mirror("held").get("transfers", [])), 30)
+        t["received"] >= 2 << 20 for t in mirror("held").get("transfers", [])))
 
 
 def goes_on(name, before, count):
     """Another process, which goes on with the transfer where the last one was."""
-    check(f"{name}: another process runs", wait_until(lambda: pid() not in (0, before), 20), pid())
-    check(f"{name}: it answers", wait_until(lambda: run(["tarn", "status"]).status == 0, 20))
-    again = wait_until(lambda: len(requests(LARGE)) > count, 40)
+    check(f"{name}: another process runs", wait_until(lambda: pid() not in (0, before)), pid())
+    check(f"{name}: it answers", wait_until(lambda: run(["tarn", "status"]).status == 0))
+    again = wait_until(lambda: len(requests(LARGE)) > count)
     check(f"{name}: the transfer goes on by itself, at most 1 MiB before its end",
           again and requests(LARGE)[-1][0] == 206 and requests(LARGE)[-1][1] >= 2 << 20,
           (requests(LARGE), mirror("held")))
@@ -165,18 +165,18 @@ def goes_on(name, before, count):
 
 def interruptions():
     """SIGSTOP and the watchdog, kill -9, a stop: none of them loses what was fetched."""
-    drop_in("short", "[Service]\nWatchdogSec=2s\nRestartSec=1s\n")
+    drop_in("short", "[Service]\nWatchdogSec=5s\nRestartSec=1s\n")
     run(["systemctl", "restart", "tarn"])
     run(["timeout", "1", "tarn", "sync", "held"])
     check("a transfer is at work", held_up(), mirror("held"))
     before = pid()
-    time.sleep(5)
+    time.sleep(12)
     check("watchdog: fed by a living agent", pid() == before and show("NRestarts") == "0")
     count, since = len(requests(LARGE)), time.monotonic()
     os.kill(before, signal.SIGSTOP)
-    gone = wait_until(lambda: pid() != before, 15)
-    check("watchdog: an agent that stands still is ended in its time", gone and time.monotonic() - since < 12,
-          time.monotonic() - since)
+    # By the time that was given above, not by the unit's own, which is half a minute.
+    gone, seconds = wait_until(lambda: pid() != before, 28), time.monotonic() - since
+    check(f"watchdog: an agent that stands still is ended in its time, {seconds:.1f} s", gone)
     goes_on("watchdog", before, count)
     messages = [entry["MESSAGE"] for entry in journal("_PID=1", "UNIT=tarn.service")]
     check("watchdog: the journal says so", any("watchdog" in text.lower() for text in messages), messages[-8:])
@@ -187,8 +187,8 @@ def interruptions():
     check("kill -9: both restarts are counted", show("NRestarts") == "2", show("NRestarts"))
     check("stop: a transfer is at work", held_up())
     since, count = time.monotonic(), len(requests(LARGE))
-    done = run(["systemctl", "stop", "tarn"])
-    check("stop: ends by itself, well in its time", done.status == 0 and time.monotonic() - since < 20, done)
+    done, seconds = run(["systemctl", "stop", "tarn"]), time.monotonic() - since
+    check(f"stop: ends by itself, well in its two minutes, {seconds:.1f} s", done.status == 0 and seconds < 60, done)
     check("stop: counts as success", (show("Result"), show("ExecMainStatus")) == ("success", "0"),
           (show("Result"), show("ExecMainStatus")))
     partial = run("find /srv/mirrors/held/.tarn/partial -type f -size +2000k").output
@@ -240,7 +240,7 @@ def timer():
     drop_in("now", "[Timer]\nOnCalendar=\nOnCalendar=*:*:0/2\nRandomizedDelaySec=0\nAccuracySec=100ms\n",
             "tarn@nightly.timer")
     run(["systemctl", "restart", "tarn@nightly.timer"])
-    check("timer: it runs the service", wait_until(lambda: read("/srv/mirrors/nightly/four.iso") == "four\n", 20))
+    check("timer: it runs the service", wait_until(lambda: read("/srv/mirrors/nightly/four.iso") == "four\n"))
     run(["systemctl", "stop", "tarn@nightly.timer"])
     wait_until(lambda: show("ActiveState", "tarn@nightly.service") == "inactive")
     check("timer: the run counts as success", show("Result", "tarn@nightly.service") == "success")
@@ -255,11 +255,11 @@ def oneshot_stop():
     run(["chgrp", "tarn", "/etc/tarn/large.env"])
     count = len(requests(LARGE))
     run(["systemctl", "start", "--no-block", "tarn@large.service"])
-    wait_until(lambda: run("find /srv/mirrors/large/.tarn/partial -type f -size +2000k").output, 20)
+    wait_until(lambda: run("find /srv/mirrors/large/.tarn/partial -type f -size +2000k").output)
     since = time.monotonic()
-    done = run(["systemctl", "stop", "tarn@large.service"])
-    check("template: a stop ends within its time, as success",
-          done.status == 0 and time.monotonic() - since < 20 and show("Result", "tarn@large.service") == "success",
+    done, seconds = run(["systemctl", "stop", "tarn@large.service"]), time.monotonic() - since
+    check(f"template: a stop ends well in its two minutes, as success, {seconds:.1f} s",
+          done.status == 0 and seconds < 60 and show("Result", "tarn@large.service") == "success",
           (done, show("Result", "tarn@large.service"), show("ExecMainStatus", "tarn@large.service")))
     write(GATE, "")
     done = run(["systemctl", "start", "tarn@large.service"])

@@ -219,7 +219,7 @@ def self_test(tarn):
         with open(root + "/etc/systemd/system/tarn.service.d/broken.conf", "w") as file:
             file.write(BROKEN)
 
-    lines = run(tarn, ["broken"], 120, prepare)
+    lines = run(tarn, ["broken"], 400, prepare)
     failed = [line for line in lines if line.startswith("FAILED ")]
     assert any("the README's commands" in line for line in failed), lines
     assert any("type notify" in line for line in failed), lines
@@ -252,7 +252,7 @@ def main():
     try:
         if arguments.self_test:
             return self_test(arguments.tarn)
-        lines = run(arguments.tarn, ["start", "again"], 300, keep=arguments.keep)
+        lines = run(arguments.tarn, ["start", "again"], 420, keep=arguments.keep)
     except NoRoot as error:
         print(f"boot test: skipped: {error}")
         return 3

@@ -17,7 +17,7 @@ def ask(path, request):
     """A raw request as the calling user: the answer's bytes."""
     script = (
         "import socket,sys\ns=socket.socket(socket.AF_UNIX)\ns.connect(sys.argv[1])\n"
-        "s.sendall(sys.argv[2].encode().decode('unicode_escape').encode())\ns.settimeout(5)\n"
+        "s.sendall(sys.argv[2].encode().decode('unicode_escape').encode())\ns.settimeout(60)\n"
         "d=b''\nwhile True:\n  c=s.recv(65536)\n  if not c: break\n  d+=c\nsys.stdout.buffer.write(d)\n")
     return run(["python3", "-c", script, path, request + r" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"], "bob")
 
@@ -27,7 +27,7 @@ def members():
     run(["usermod", "-aG", "tarn", "alice"])
     done = run(["tarn", "pause", "iso"], "alice")
     check("member: may pause", done.status == 0 and mirror("iso").get("state") == "paused", done)
-    check("member: the status line tells of the pause", wait_until(lambda: "1 paused" in show("StatusText"), 5),
+    check("member: the status line tells of the pause", wait_until(lambda: "1 paused" in show("StatusText")),
           show("StatusText"))
     done = run(["tarn", "resume", "iso"], "alice")
     check("member: may resume", done.status == 0 and mirror("iso").get("state") != "paused", done)
@@ -136,7 +136,7 @@ def user_unit():
     done = run(["loginctl", "enable-linger", "carol"])
     number = pwd.getpwnam("carol").pw_uid
     runtime = f"/run/user/{number}"
-    there = wait_until(lambda: os.path.exists(f"{runtime}/systemd/private"), 20)
+    there = wait_until(lambda: os.path.exists(f"{runtime}/systemd/private"))
     if not check("user: a manager of her own runs", done.status == 0 and there,
                  (done, run(["systemctl", "status", f"user@{number}.service"]))):
         return
@@ -160,10 +160,10 @@ def user_unit():
     check("user: her status is that of her agent", "hers" in mirrors and "iso" not in mirrors, mirrors)
     check("user: her socket is hers", modes(f"{runtime}/tarn/tarn.sock") in ("0660 carol:carol", "0600 carol:carol")
           and modes(runtime) == "0700 carol:carol", (modes(f"{runtime}/tarn/tarn.sock"), modes(runtime)))
-    seen = wait_until(lambda: '"watching"' in carol("tarn", "status", "--json").output, 20)
+    seen = wait_until(lambda: '"watching"' in carol("tarn", "status", "--json").output)
     os.unlink(f"{place}/hers/five.iso")
     check("user: her folder is watched, and a deleted file comes back",
-          seen and wait_until(lambda: read(f"{place}/hers/five.iso") == "five\n", 20), carol("tarn", "status", "--json"))
+          seen and wait_until(lambda: read(f"{place}/hers/five.iso") == "five\n"), carol("tarn", "status", "--json"))
     done = carol("systemctl", "--user", "reload", "tarn")
     check("user: reload", done.status == 0, done)
     done = carol("tarn", "pause", "hers")

@@ -7,7 +7,7 @@ from boot_bench import check, journal, mirror, pid, read, run, show, wait_until
 
 FOLDER = "/srv/mirrors/iso"
 FILE = FOLDER + "/one.iso"
-# Of the user's own doing, each undone within LIMIT seconds.
+# Of the user's own doing, each undone at once: how soon is told, and it fails only beyond what a busy machine takes.
 EDITS = {
     "deleted": "rm one.iso",
     "edited": "echo mine >one.iso",
@@ -16,7 +16,7 @@ EDITS = {
     "a link in its place": "ln -sf two.iso one.iso",
     "a directory in its place": "rm one.iso && mkdir one.iso && echo mine >one.iso/inner",
 }
-LIMIT = 2.0
+LIMIT = 30.0
 DELETIONS = 10
 
 
@@ -36,8 +36,8 @@ def watcher():
     return numbers[0] if len(numbers) == 1 else None
 
 
-def is_seen(name="iso", limit=20):
-    return wait_until(lambda: mirror(name).get("watch", {}).get("mode") == "watching", limit)
+def is_seen(name="iso"):
+    return wait_until(lambda: mirror(name).get("watch", {}).get("mode") == "watching")
 
 
 def is_right():
@@ -54,7 +54,11 @@ def edit(command):
     since = time.monotonic()
     if done.status != 0:
         return check(f"watch: {command}", False, done) or None
-    return time.monotonic() - since if wait_until(is_right, 20) else None
+    return time.monotonic() - since if wait_until(is_right) else None
+
+
+def told(*seconds):
+    return ", ".join("never" if one is None else f"{one:.1f} s" for one in seconds)
 
 
 def watched():
@@ -72,10 +76,10 @@ def watched():
         for look, name in ((os.readlink, "ns/mnt"), (read, "cgroup"))), read(f"/proc/{number}/cgroup"))
     for name, command in EDITS.items():
         seconds = edit(command)
-        check(f"watch: {name}: it is back within {LIMIT:.0f} s", seconds is not None and seconds <= LIMIT, seconds)
+        check(f"watch: {name}: it is back, {told(seconds)}", seconds is not None and seconds <= LIMIT)
     times = [edit("rm one.iso") for _ in range(DELETIONS)]
-    check(f"watch: deleted {DELETIONS} times, back within {LIMIT:.0f} s each time",
-          all(seconds is not None and seconds <= LIMIT for seconds in times), times)
+    check(f"watch: deleted {DELETIONS} times, back each time, {told(*times)}",
+          all(seconds is not None and seconds <= LIMIT for seconds in times))
     done = run(["tarn", "events", "iso"])
     check("watch: the events tell it", "restored" in done.output and "one.iso" in done.output, done)
     done = run(["tarn", "explain", "iso", "one.iso"])
@@ -90,16 +94,16 @@ def watcher_killed():
     """kill -9 of tarn-watch: healed, told, and nothing is left of it."""
     agent, before = pid(), watcher()
     os.kill(before, signal.SIGKILL)
-    check("watcher killed: another one runs", wait_until(lambda: watcher() not in (None, before), 10), children(agent))
+    check("watcher killed: another one runs", wait_until(lambda: watcher() not in (None, before)), children(agent))
     check("watcher killed: the folders are watched again", is_seen() and is_seen("more"), mirror("iso").get("watch"))
-    told = wait_until(lambda: "watch-restored" in run(["tarn", "events", "iso"]).output, 20)
+    is_told = wait_until(lambda: "watch-restored" in run(["tarn", "events", "iso"]).output)
     done = run(["tarn", "events", "iso"])
     check("watcher killed: the events tell it, with the reason",
-          told and f"watch-lost: watcher-died: tarn-watch (process {before}) was killed by signal 9" in done.output, done)
+          is_told and f"watch-lost: watcher-died: tarn-watch (process {before}) was killed by signal 9" in done.output, done)
     found = journal("-u", "tarn", "TARN_MIRROR=iso", "TARN_CODE=watch-lost")
     check("watcher killed: the journal has it as a warning", found and found[-1].get("PRIORITY") == "4", found[-1:])
     seconds = edit("rm one.iso")
-    check(f"watcher killed: a deleted file is back within {LIMIT:.0f} s", seconds is not None and seconds <= LIMIT, seconds)
+    check(f"watcher killed: a deleted file is back, {told(seconds)}", seconds is not None and seconds <= LIMIT)
     check("watcher killed: no zombie is left", not [one for one in children(agent) if one["State"][0] == "Z"],
           children(agent))
     check("watcher killed: the agent is the same", pid() == agent and show("NRestarts") == "0")
@@ -116,12 +120,12 @@ def watcher_ends():
     check("watcher ends: a stop is a success", show("Result") == "success", show("Result"))
     os.unlink(FILE)
     run(["systemctl", "start", "tarn"])
-    check("watcher ends: what was deleted meanwhile is back after a start", wait_until(is_right, 20), mirror("iso"))
+    check("watcher ends: what was deleted meanwhile is back after a start", wait_until(is_right), mirror("iso"))
     check("watcher ends: the folder is watched again", is_seen(), mirror("iso").get("watch"))
     agent, number = pid(), watcher()
     os.kill(agent, signal.SIGKILL)
-    check("watcher ends: with a kill -9 of the agent", wait_until(lambda: not facts(number), 10), facts(number))
-    check("watcher ends: both are there again", wait_until(lambda: pid() not in (0, agent) and watcher(), 20))
+    check("watcher ends: with a kill -9 of the agent", wait_until(lambda: not facts(number)), facts(number))
+    check("watcher ends: both are there again", wait_until(lambda: pid() not in (0, agent) and watcher()))
     check("watcher ends: and watch", is_seen(), mirror("iso").get("watch"))
     run(["systemctl", "reset-failed", "tarn"])
 
@@ -131,13 +135,13 @@ def without_watcher():
     place = "/usr/libexec/tarn/tarn-watch"
     os.rename(place, place + ".away")
     run(["systemctl", "restart", "tarn"])
-    told = wait_until(lambda: mirror("iso").get("watch", {}).get("reason", "").startswith("watcher-missing"), 20)
-    check("watcher missing: the status says polling, and why", told and mirror("iso")["watch"]["mode"] == "polling"
+    is_told = wait_until(lambda: mirror("iso").get("watch", {}).get("reason", "").startswith("watcher-missing"))
+    check("watcher missing: the status says polling, and why", is_told and mirror("iso")["watch"]["mode"] == "polling"
           and place in mirror("iso")["watch"]["reason"].replace("bin/../", ""), mirror("iso").get("watch"))
     done = run(["tarn", "sync", "iso"])
     check("watcher missing: passes go on", done.status == 0, done)
     os.rename(place + ".away", place)
-    check("watcher missing: once it is there it watches, without a restart", is_seen(limit=30), mirror("iso").get("watch"))
+    check("watcher missing: once it is there it watches, without a restart", is_seen(), mirror("iso").get("watch"))
 
 
 SECTIONS = [watched, watcher_killed, watcher_ends, without_watcher]

@@ -15,7 +15,7 @@ import sys
 
 class UnixConnection(http.client.HTTPConnection):
     def __init__(self, path):
-        super().__init__("localhost", timeout=20)
+        super().__init__("localhost", timeout=120)
         self.path = path
 
     def connect(self):

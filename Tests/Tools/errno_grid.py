@@ -44,7 +44,7 @@ STATUSES = {0, 3, 73, 74, 77}
 # Tarn's codes that say the same as an errno.
 CODES = {"ENOSPC": ["no-space"], "EDQUOT": ["quota", "no-space"], "EROFS": ["read-only"], "EMFILE": ["too-many-files"],
          "ENOMEM": ["out-of-memory"], "EIO": ["input-output-error"], "EINTR": []}
-LIMIT = 40  # Seconds for a pass with faults.
+LIMIT = 120  # Seconds for a pass with faults.
 LEDGER = r"/\.tarn/ledger\.sqlite"
 # Faults after which a pass may end with 0 and say nothing: (calls, pattern of the path, reason).
 HARMLESS = [

@@ -34,13 +34,14 @@ import trace_order
 
 SCENARIOS = ["fresh", "update", "resume", "delete", "conflict", "migration"]
 LOCKED = 75  # The exit status of a Tarn that finds the folder taken.
+AT_ONCE = 30  # Seconds that a second Tarn may take on a busy machine; one that waits for the first never ends.
 LEAST_WASTE = 1 << 20  # Bytes that may be fetched twice after a kill (I3).
 
 
 def unread_of(server):
     """Bytes that the server has handed to the kernel and that no client has read, of clients that stand still: taken
     once the server waits, for on a busy machine it may have more to hand over yet."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + bench.PATIENCE
     while time.monotonic() < deadline:
         before = queued(server.port)
         with open(f"/proc/{server.process.pid}/stat", encoding="ascii", errors="replace") as stream:
@@ -77,20 +78,16 @@ class KillWorker(bench.Worker):
         alias = os.path.join(self.directory, "alias")
         if not os.path.lexists(alias):
             os.symlink(os.path.dirname(folder), alias)
-        found, before, times = [], check_tree.canary_of(folder), []
-        for _ in range(3):
-            start = time.monotonic()
-            result = self.run(os.path.join(alias, os.path.basename(folder)))
-            times.append(time.monotonic() - start)
-            if times[-1] <= 1 or result.returncode != LOCKED:
-                break
+        found, before, start = [], check_tree.canary_of(folder), time.monotonic()
+        result = self.run(os.path.join(alias, os.path.basename(folder)))
+        seconds = time.monotonic() - start
         if result.returncode != LOCKED:
             found.append(f"I12 the second Tarn ended with {result.returncode}: {bench.last_words(result)}")
-        if min(times) > 1:
-            found.append(f"I12 the second Tarn took {min(times):.1f} s, three times")
+        if seconds > AT_ONCE:
+            found.append(f"I12 the second Tarn took {seconds:.1f} s")
         if check_tree.canary_of(folder) != before:
             found.append("I12 the second Tarn changed the folder")
-        self.seconds, self.contested = max(self.seconds, min(times)), self.contested + 1
+        self.seconds, self.contested = max(self.seconds, seconds), self.contested + 1
         return found
 
     def waste(self, bodies, unread, kept, whole):

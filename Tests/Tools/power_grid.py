@@ -41,7 +41,7 @@ DISKS = {
     "xfs": (["mkfs.xfs", "-q", "-f"], 300, ""),
     "btrfs": (["mkfs.btrfs", "-q", "-f"], 256, ""),
 }
-LIMIT = 30  # Seconds until a disk has to be free.
+LIMIT = 120  # Seconds until a disk has to be free.
 END = ("exit", 0)  # Not a call: the image is copied right after the pass.
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 

@@ -14,7 +14,7 @@ Each run has to
     parts of two
   - finish all healthy files
   - end with 0 when the entry is "ok", else with 3 and the stated reason code
-  - end within the stated seconds (20 if not stated)
+  - end within the stated seconds (20 if not stated), and GRACE more for a busy machine
 
 A behaviour with a "disk" gets a tmpfs of that size, so that what never ends meets a limit; without root such a
 case is left out, and said so.
@@ -43,7 +43,7 @@ HEALTHY, HEALTHY_SIZE = 20, 65536
 KINDS = ["sums", "sfv", "aria2", "rss", "atom", "jsonfeed", "metalink", "apache", "nginx"]
 SIZES = {"fresh": 200_000, "resumed": 5 << 20}
 PRIMED = 3 << 20
-SECONDS = 20
+SECONDS, GRACE = 20, 40
 
 
 def stream(seed, size):
@@ -95,7 +95,7 @@ class Server:
 
     def stop(self):
         self.process.stdin.close()
-        self.process.wait(10)
+        self.process.wait(120)
 
 
 class Case:
@@ -222,7 +222,7 @@ class Run:
     def prime(self, feed):
         """A pass that is killed with 3 MiB of the file at hand; True when it was."""
         process = self.start(feed)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while time.monotonic() < deadline and process.poll() is None:
             healthy = sum(os.path.exists(os.path.join(self.folder, f"healthy-{n}.bin")) for n in range(self.healthy))
             if self.largest_partial() >= PRIMED and healthy == self.healthy:
@@ -246,8 +246,8 @@ class Run:
             self.violations.append(f"ended as {code}, not {case.expected}: {message}")
         if status != (0 if code == "ok" else 3):
             self.violations.append(f"exit status {status} with {code}")
-        if seconds > case.seconds:
-            self.violations.append(f"took {seconds:.1f} s, at most {case.seconds} stated")
+        if seconds > case.seconds + GRACE:
+            self.violations.append(f"took {seconds:.1f} s, {case.seconds} stated")
         self.judge_files(code)
 
     def judge_files(self, code):
@@ -280,11 +280,11 @@ class Run:
             begin = time.monotonic()
             process = self.start(feed)
             try:
-                output, errors = process.communicate(timeout=self.case.seconds + 60)
+                output, errors = process.communicate(timeout=self.case.seconds + 120)
             except subprocess.TimeoutExpired:
                 process.kill()
                 process.communicate()
-                return True, time.monotonic() - begin, [f"still running after {self.case.seconds + 60} s"]
+                return True, time.monotonic() - begin, [f"still running after {self.case.seconds + 120} s"]
             seconds = time.monotonic() - begin
             self.judge(process.returncode, output, errors, seconds)
             return True, seconds, self.violations

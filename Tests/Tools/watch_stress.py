@@ -89,7 +89,7 @@ class Watcher:
 
     def end(self):
         self.process.stdin.close()
-        return self.process.wait(30)
+        return self.process.wait(120)
 
 
 def change(numbers, places):
@@ -178,7 +178,7 @@ def measure(program, count, base):
     process.stdin.close()
     seen = said.split(b"ready ")[-1].split(b"\0")[0].split()[-1].decode()
     print(f"watch stress: {seen} directories watched after {seconds:.2f} s, {memory} resident")
-    return process.wait(30) == 0
+    return process.wait(120) == 0
 
 
 def self_test(base):
