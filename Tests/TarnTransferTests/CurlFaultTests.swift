@@ -241,7 +241,7 @@ struct CurlFaultTests {
 
   /// A host that closes every connection is left alone after some tries; the first of them are made at once.
   @Test func aHostThatNeverAnswersIsNotAskedForEachFile() throws {
-    let downloader = try CurlDownloader(settings: .patient())
+    let downloader = try CurlDownloader(settings: .patient(), clock: ManualClock(monotonic: 1))
     let receivers = (0..<100).map { _ in Collector() }
     for receiver in receivers {
       _ = downloader.start(
