@@ -137,10 +137,9 @@ final class TransferLoop {
   /// Asks the budget for a place. Who was led on to another host comes before those that have not begun.
   private func enter(_ exchange: Exchange) {
     let client = exchange.client
-    let request = BudgetState.Queue.Request(
-      mirror: client.mirror, host: Route(origin: exchange.url.origin, proxy: client.settings.proxy),
-      client: client.number, priority: exchange.isUrgent ? .urgent : .normal, kind: exchange.kind,
-      isLocal: !exchange.url.origin.scheme.isRemote)
+    let request = BudgetState.Request(
+      mirror: client.mirror, route: Route(origin: exchange.url.origin, proxy: client.settings.proxy),
+      client: client.number, kind: exchange.kind, isUrgent: exchange.isUrgent)
     let place = budget.change(for: inbox, &news) {
       $0.enter(request, order: exchange.firstPlace, member: inbox)
     }

@@ -6,34 +6,32 @@ import Testing
 
 /// What one client waits for by its own limits, where there are no others. By reference: an expectation may not change a value.
 final class ClientLine {
-  typealias Queue = FairQueue<Int, String, String>
-
   struct Taken {
     let id: Int
     let host: String
     let hold: Hold
   }
 
-  private var queue = Queue(PlaceLimits(total: .max, perHost: .max, keptForSmall: 0))
+  private let line: StateLine
+  private let client: UInt64
 
+  /// - Parameter keptForSmall: by the limits of all, which keep nobody out besides.
   init(total: Int = .max, perHost: Int, keptForSmall: Int = 0) {
-    queue.open(1, PlaceLimits(total: total, perHost: perHost, keptForSmall: keptForSmall))
+    line = StateLine(
+      PlaceLimits(total: .max, perHost: keptForSmall > 0 ? perHost : .max, keptForSmall: keptForSmall))
+    client = line.open(PlaceLimits(total: total, perHost: perHost))
   }
 
-  var waitingCount: Int { queue.waitingCount }
-
   func add(
-    _ id: Int, to host: String, order: UInt64? = nil, as kind: TransferKind = .large, isUrgent: Bool = false,
-    isLocal: Bool = false
+    _ id: Int, to host: String, order: UInt64? = nil, as kind: TransferKind = .large, isUrgent: Bool = false
   ) {
-    let request = Queue.Request(
-      mirror: "m", host: host, client: 1, priority: isUrgent ? .urgent : .normal, kind: kind, isLocal: isLocal
-    )
-    queue.add(id, request, order: order)
+    let request = StateLine.Request(
+      "m", host, client: client, priority: isUrgent ? .urgent : .normal, kind: kind)
+    line.add(id, request, order: order)
   }
 
   func takeNext() -> Taken? {
-    guard let (id, request) = queue.take(), let hold = queue[id]?.seat?.hold else { return nil }
+    guard let (id, request) = line.take(), let hold = line.hold(of: id) else { return nil }
     return Taken(id: id, host: request.host, hold: hold)
   }
 
@@ -43,13 +41,13 @@ final class ClientLine {
     return taken
   }
 
-  @discardableResult func leave(_ id: Int) -> Bool { queue.finish(id) }
+  @discardableResult func leave(_ id: Int) -> Bool { line.finish(id) }
   func giveBack(_ taken: some Sequence<Taken>) { for one in taken { leave(one.id) } }
-  func remove(_ id: Int) -> Bool { queue.remove(id) }
-  func note(_ id: Int, isStream: Bool, isNew: Bool) { queue.heard(id, isStream: isStream, isNew: isNew) }
-  func meet(_ trouble: StreamLimit.Trouble, _ id: Int) { queue.meet(trouble, id) }
+  func remove(_ id: Int) -> Bool { line.remove(id) }
+  func note(_ id: Int, isStream: Bool, isNew: Bool) { line.heard(id, isStream: isStream, isNew: isNew) }
+  func meet(_ trouble: StreamLimit.Trouble, _ id: Int) { line.meet(trouble, id) }
 
-  func outgrow(_ id: Int) -> Hold? { queue.outgrow(id) ? queue[id]?.seat?.hold : nil }
+  func outgrow(_ id: Int) -> Hold? { line.outgrow(id) }
 }
 
 @Suite struct ClientPlacesTests {
@@ -134,41 +132,28 @@ final class ClientLine {
     }
   }
 
-  /// What waits for its client's own limits waits for nobody else.
-  @Test func onlyWhatItsOwnLimitsLetInCountsAsWaiting() {
-    var queue = ClientLine.Queue(PlaceLimits(total: 1, perHost: 1, keptForSmall: 0))
-    queue.open(1, PlaceLimits(total: 4, perHost: 3, keptForSmall: 0))
-    for id in 0..<20 {
-      queue.add(id, .init(mirror: "m", host: id < 10 ? "a" : "b", client: 1, kind: .large))
-    }
-    #expect(queue.waitingCount == 4)
-    _ = queue.take()
-    #expect(queue.waitingCount == 3 && queue.runningCount == 1)
-  }
-
   /// They take none of the shared places, and nobody waits for them.
   @Test func localOnesHaveTheirClientsLimits() {
-    var queue = ClientLine.Queue(PlaceLimits(total: 1, perHost: 1, keptForSmall: 0))
-    queue.open(1, PlaceLimits(total: 4, perHost: 2, keptForSmall: 0))
-    queue.add(0, .init(mirror: "m", host: "a", client: 1))
-    for id in 1..<4 { queue.add(id, .init(mirror: "m", host: "file", client: 1, isLocal: true)) }
+    let line = StateLine(PlaceLimits(total: 1, perHost: 1, keptForSmall: 0))
+    let client = line.open(PlaceLimits(total: 4, perHost: 2))
+    line.add(0, StateLine.Request("m", "a", client: client))
+    for id in 1..<4 { line.add(id, StateLine.Request("m", "file", client: client)) }
     var taken: Set<Int> = []
-    while let next = queue.take() { taken.insert(next.id) }
-    #expect(taken == [0, 1, 2] && queue.runningCount == 1 && queue.waitingCount == 0)
-    queue.finish(1)
-    let next = queue.take()?.id
-    #expect(next == 3)
+    while let next = line.take() { taken.insert(next.id) }
+    #expect(taken == [0, 1, 2] && line.runningCount == 1 && line.waitingCount == 0)
+    line.finish(1)
+    #expect(line.take()?.id == 3)
   }
 
   /// A pass and a repair of one mirror have limits of their own.
   @Test func clientsOfAMirrorHaveLimitsOfTheirOwn() {
-    var queue = ClientLine.Queue(PlaceLimits(total: 9, perHost: 9, keptForSmall: 0))
-    for client in [1, 2] as [UInt64] {
-      queue.open(client, PlaceLimits(total: 1, perHost: 1, keptForSmall: 0))
-      for id in 0..<3 { queue.add(Int(client) * 10 + id, .init(mirror: "m", host: "a", client: client)) }
+    let line = StateLine(PlaceLimits(total: 9, perHost: 9, keptForSmall: 0))
+    for first in [10, 20] {
+      let client = line.open(PlaceLimits(total: 1, perHost: 1))
+      for id in first..<first + 3 { line.add(id, StateLine.Request("m", "a", client: client)) }
     }
     var taken: Set<Int> = []
-    while let next = queue.take() { taken.insert(next.id) }
+    while let next = line.take() { taken.insert(next.id) }
     #expect(taken == [10, 20])
   }
 

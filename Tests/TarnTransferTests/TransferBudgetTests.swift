@@ -352,13 +352,16 @@ import Testing
   @Test func hostsThatNobodyAsksAreForgotten() {
     var book = BudgetState(
       PlaceLimits(total: 10, perHost: 1), breaker: CircuitBreaker.Settings(), random: MostRandom())
+    let client = book.open(PlaceLimits(total: 10, perHost: 1))
     for number in 0..<5000 {
       let route = Route(origin: Origin(scheme: .http, host: "h\(number)", port: "80"), proxy: nil)
-      let place = book.enter(BudgetState.Queue.Request(mirror: "a", host: route), member: Member())
-      book.leave(place, .transportFailed)
+      let place = book.enter(
+        BudgetState.Request(mirror: "a", route: route, client: client), member: Member())
       _ = book.takeNews()
+      book.leave(place, .transportFailed)
     }
-    #expect(book.queue.guestCount <= 2 * BudgetState.mostIdle)
+    #expect(book.guestCount <= 2 * BudgetState.mostIdle)
+    #expect(book.sites.count <= 2 * BudgetState.mostIdle)
   }
 
   // MARK: Rate
@@ -425,6 +428,7 @@ final class BudgetBench {
   let clock = ManualClock()
   private let member = Member()
   private(set) var mirrors: [TransferBudget.Place: String] = [:]
+  private var clients: [String: UInt64] = [:]
   private var granted: [TransferBudget.Place] = []
   var over: Set<TransferBudget.Place> = []
 
@@ -441,12 +445,22 @@ final class BudgetBench {
     return budget
   }
 
+  /// One for each mirror, whose own limits keep nobody out.
+  private func client(of mirror: String, _ budget: TransferBudget) -> UInt64 {
+    let key = "\(ObjectIdentifier(budget)) \(mirror)"
+    if let known = clients[key] { return known }
+    let client = budget.change { $0.open(PlaceLimits(total: .max, perHost: .max)) }
+    clients[key] = client
+    return client
+  }
+
   func admission(
     _ budget: TransferBudget, mirror: String, host: String = "dead", proxy: String? = nil,
     isSmall: Bool = false, member other: Member? = nil
   ) -> Admission {
     let route = Route(origin: Origin(scheme: .http, host: host, port: "80"), proxy: proxy)
-    let request = BudgetState.Queue.Request(mirror: mirror, host: route, kind: isSmall ? .small : .large)
+    let request = BudgetState.Request(
+      mirror: mirror, route: route, client: client(of: mirror, budget), kind: isSmall ? .small : .large)
     let member = other ?? member
     var news: [BudgetNotice] = []
     let place = budget.change(for: member, &news) { $0.enter(request, member: member) }

@@ -1,3 +1,4 @@
+import DequeModule
 import TarnCore
 import TarnRuntime
 
@@ -22,182 +23,408 @@ struct Route: Hashable, Sendable {
   let proxy: String?
 }
 
-/// Places of a `TransferBudget`, hosts that fail and what they ask for: it decides, and collects whom to tell. The time is handed in
-/// (`now`).
+/// Who gets a place of a `TransferBudget`: it decides, and collects whom to tell (`takeNews`). The time is handed in (`now`). Its parts
+/// are objects, which a copy would share: there is to be one.
 ///
-/// Each mirror has a circuit breaker of its own at each route, so that one that fails keeps no other from a host that answers it. The
-/// queue holds back who waits while it lets nobody in, so that whoever the queue gives may go.
+/// Turns are by stride: at each host the flows (a mirror's requests of one priority) that wait there are served in
+/// proportion to their weights; among hosts with a free place, the flow goes first that has been served least everywhere.
+/// Who waits where there is nothing for it is moved on to where the others are, so that nobody saves up turns, and nobody waits for ever.
+/// Where turns are even, who is urgent goes first, and then who came first; an urgent one goes before all others of its client.
+///
+/// Where several mirrors share a host, its last free place goes only to a mirror that has none there, and likewise the last
+/// one of all: requests of one mirror that hang would else keep the others out until they time out. Where a large file
+/// of such a mirror has that place, the one for small files is still there for all. Who is alone has all places.
+///
+/// Requests that are streams of a mirror's connection to a host share one place, which the first of them takes: others join those that
+/// run without waiting for their mirror's turn, for they take nothing from anybody. They do not while a mirror waits that has no place
+/// at the host, or, where all are taken, none anywhere: else the streams of others would never end for it.
+///
+/// Each mirror has a circuit breaker of its own at each route, so that one that fails keeps no other from a host that answers it.
+///
+/// Requests wait in lines, each of one client, host, kind and priority. Letting in costs O(lines), adding and finishing O(mirrors at the
+/// host), removing O(requests of the line): who fills the lines bounds how many wait.
 struct BudgetState {
   typealias Place = TransferBudget.Place
-  typealias Queue = FairQueue<Place, String, Route>
+
+  struct Request {
+    var mirror: String
+    var route: Route
+    /// What `open` gave.
+    var client: UInt64
+    var kind = TransferKind.large
+    /// It goes before all others of its client; else it has its mirror's priority.
+    var isUrgent = false
+  }
+
+  /// A mirror, everywhere.
+  final class Mirror {
+    let name: String
+    var priority = TransferPriority.normal
+    /// Where its feed is; nil where that is no host, or not known.
+    var feed: Origin?
+    /// Places are kept for it.
+    var isExpected = true
+    /// What hosts asked it for before this process, which it has not asked since.
+    var remembered: [Origin: Timestamp] = [:]
+    /// Somebody wants it now: at each of these one request may try.
+    var mayTry = false
+    /// What runs at hosts that are shared.
+    var running = 0
+    /// Turns that its flows were served, by priority, in units of a stride.
+    var passes = TransferPriority.allCases.map { _ in UInt64(0) }
+    var guests: [Route: Guest] = [:]
+
+    init(_ name: String) { self.name = name }
+  }
+
+  final class Site {
+    let route: Route
+    /// Several mirrors use it.
+    var isShared = false
+    /// Taken: in all, and by large files.
+    var places = 0
+    var large = 0
+    /// Those where somebody waits.
+    var lines: [Line] = []
+    /// Mirrors whose requests gave their places away, and that the host has not answered since.
+    var silent: Set<String> = []
+    /// The pass of the flow that was served last.
+    var clock: UInt64 = 0
+
+    init(_ route: Route) { self.route = route }
+
+    /// Of this machine: only its clients' own limits hold, and it takes none of the places that are shared.
+    var isLocal: Bool { !route.origin.scheme.isRemote }
+  }
+
+  /// A mirror at a host.
+  final class Guest {
+    unowned let mirror: Mirror
+    let site: Site
+    /// While it lets nobody in, all wait.
+    var breaker: CircuitBreaker
+    /// The last failure, for a person; nil when the last answer was one.
+    var cause: String?
+    /// What the host asked it for, by both clocks: until then, or an answer.
+    var wish: Moment?
+    var has = Places()
+    var passes = TransferPriority.allCases.map { _ in UInt64(0) }
+
+    init(_ mirror: Mirror, _ site: Site, _ breaker: CircuitBreaker) {
+      (self.mirror, self.site, self.breaker) = (mirror, site, breaker)
+    }
+
+    /// Those where its requests wait.
+    var lines: [Line] { site.lines.filter { $0.guest === self } }
+    var isSilent: Bool { site.silent.contains(mirror.name) }
+  }
+
+  /// Requests that are alike, in their order.
+  final class Line {
+    let guest: Guest
+    let own: ClientHost
+    let priority: TransferPriority
+    let kind: TransferKind
+    var waiting = Deque<(place: Place, order: UInt64)>()
+
+    init(_ guest: Guest, _ own: ClientHost, _ priority: TransferPriority, _ kind: TransferKind) {
+      (self.guest, self.own, self.priority, self.kind) = (guest, own, priority, kind)
+    }
+  }
+
+  struct Entry {
+    let line: Line
+    let member: any BudgetMember
+    /// What it has, and by what right; nil while it waits.
+    var seat: (hold: Hold, ticket: CircuitBreaker.Ticket)?
+  }
+
+  /// How a request would get in.
+  private enum Rank: Int { case joins, byTurns, silent }
+
+  /// The first of a line, which may be let in.
+  private struct Turn {
+    let line: Line
+    let hold: Hold
+    let rank: Rank
+    let order: UInt64
+    /// At the host, and everywhere; 0 for who joins.
+    let passes: (here: UInt64, everywhere: UInt64)
+
+    /// Who goes first at a host, and who of those at all hosts: the smallest.
+    var here: (Int, UInt64, UInt64) { (rank.rawValue, passes.here, order) }
+    var everywhere: (Int, UInt64, UInt64) { (rank == .joins ? 0 : 1, passes.everywhere, order) }
+  }
 
   /// A rest that is not longer is waited for, a longer one ends what waits.
-  static let mostHeld = Duration.seconds(5)
+  private static let mostHeld = Duration.seconds(5)
   /// Mirrors that are remembered at routes without anybody there.
   static let mostIdle = 1024
   /// Seconds.
   private static let longestWish = CurlLimits.retryAfter
 
-  private struct MirrorHost: Hashable {
-    let mirror: String
-    let origin: Origin
-  }
-
-  /// What a host asked a mirror for.
-  private struct Asked {
-    var until: Timestamp
-    /// The same by the monotonic clock, as both went then; nil where it asked before this process, and was not asked since.
-    var instant: Instant?
-    /// Somebody wants it now: one request may try.
-    var mayTry = false
-
-    /// It ends by its time.
-    func holds(at now: Moment) -> Bool { instant.map { $0 > now.monotonic } ?? (until > now.wall) }
-  }
-
-  var now = Moment(wall: Timestamp(nanoseconds: 0), monotonic: Instant()) {
-    didSet { queue.now = now.monotonic }
-  }
-  private(set) var queue: Queue
-  /// Where the feeds of the settings' mirrors are.
-  private var feeds: [String: Origin] = [:]
-  private var members: [Place: any BudgetMember] = [:]
-  /// When the first of the rests that are short enough to wait for is over.
-  private var due = Instant.distantFuture
-  /// Hosts answered or had trouble, of which the queue has not heard.
-  private var hasHeard = false
+  var now = Moment(wall: Timestamp(nanoseconds: 0), monotonic: Instant())
+  var limits: PlaceLimits { didSet { isOpen = true } }
+  /// Several mirrors are expected: the last place of all, where there are at least two, is kept for one that has none.
+  var isShared = false
+  private let breaker: CircuitBreaker.Settings
+  private let random: any RandomSource
   private var lastNumber: UInt64 = 0
-  /// A breaker may be open for less.
-  private var asked: [MirrorHost: Asked] = [:]
+  private(set) var entries: [Place: Entry] = [:]
+  private(set) var sites: [Route: Site] = [:]
+  /// Those where somebody waits.
+  private var busy: [Site] = []
+  /// By name; those that ever asked or were told of.
+  private(set) var mirrors: [String: Mirror] = [:]
+  private var clients: [UInt64: ClientPlaces] = [:]
   /// Beyond so many of these the idle ones are looked through: twice as many as the last time, so that it costs little.
   private var mostKept = Self.mostIdle
-  private var priorities: [String: TransferPriority] = [:]
-  private let random: any RandomSource
+  /// Places, in all.
+  private var taken = 0
+  /// The pass of the flow that was served last.
+  private var clock: UInt64 = 0
+  /// When the first of the rests that are short enough to wait for is over.
+  private var due = Instant.distantFuture
+  /// Somebody may perhaps be let in.
+  private var isOpen = false
   private var notices: [(member: any BudgetMember, notice: BudgetNotice)] = []
   private var isAsked = false
 
   init(_ limits: PlaceLimits, breaker: CircuitBreaker.Settings, random: any RandomSource) {
-    queue = Queue(limits, breaker: breaker)
-    self.random = random
+    (self.limits, self.breaker, self.random) = (limits, breaker, random)
   }
 
-  /// Whom to tell what, in order; and whether a host has asked to be left alone since the last call.
+  /// Gives the free places away.
+  ///
+  /// - Returns: whom to tell what, in order; and whether a host has asked to be left alone since the last call.
   mutating func takeNews() -> (notices: [(member: any BudgetMember, notice: BudgetNotice)], isAsked: Bool) {
+    while isOpen { isOpen = letIn() != nil }
     guard isAsked || !notices.isEmpty else { return ([], false) }
     defer { (notices, isAsked) = ([], false) }
     return (notices, isAsked)
   }
 
-  // MARK: - In and out
+  /// Requests that wait, and those that run, but for local ones.
+  var waitingCount: Int {
+    busy.filter { !$0.isLocal }.flatMap(\.lines).reduce(0) { $0 + $1.waiting.count }
+  }
+  var runningCount: Int { mirrors.values.reduce(0) { $0 + $1.running } }
 
-  /// - Parameter own: its limits; small files have places of their own where it may fill a host's places.
+  // MARK: - Clients
+
   mutating func open(_ own: PlaceLimits) -> UInt64 {
     lastNumber += 1
-    // Large files that wait for the shared places must not fill the mirror's own, or its small ones would not come to theirs. A mirror
-    // that may have fewer than there are does not fill them.
-    let isNarrow = own.perHost < queue.limits.perHost
-    let kept = isNarrow ? 0 : queue.limits.keptForSmall
-    queue.open(lastNumber, PlaceLimits(total: own.total, perHost: own.perHost, keptForSmall: kept))
+    clients[lastNumber] = ClientPlaces(own)
     return lastNumber
   }
 
-  mutating func close(_ client: UInt64) { queue.close(client) }
+  /// Nothing of it waits or runs.
+  mutating func close(_ client: UInt64) { clients.removeValue(forKey: client)?.forget() }
 
-  /// Asks for a place; the answer is among the notices, at once or later.
+  // MARK: - In and out
+
+  /// Asks for a place; the answer is among the news, at once or later.
   ///
-  /// - Parameters:
-  ///   - request: what is not urgent has its mirror's priority.
-  ///   - order: the first place of one that had one before: it came then.
-  mutating func enter(
-    _ request: Queue.Request, order: Place? = nil, member: any BudgetMember
-  ) -> Place {
-    var request = request
-    if request.priority != .urgent { request.priority = priorities[request.mirror] ?? .normal }
+  /// - Parameter order: the first place of one that had one before: it came then.
+  mutating func enter(_ request: Request, order: Place? = nil, member: any BudgetMember) -> Place {
     lastNumber += 1
     let place = lastNumber
-    members[place] = member
-    let guest = queue.guest(request.mirror, at: request.host) ?? welcome(request)
-    let mayGo = queue.add(place, request, order: order ?? place)
+    let guest = guest(of: request)
+    let line = line(request, of: guest)
+    let order = (order ?? place) | (request.isUrgent ? 0 : 1 << 63)
+    // Who has been let in before, elsewhere, came before most of them.
+    let index = line.waiting.lastIndex { $0.order < order }.map { $0 + 1 } ?? 0
+    line.waiting.insert((place, order), at: index)
+    line.own.waiting += 1
+    entries[place] = Entry(line: line, member: member)
     settle(guest)
-    if mayGo { pump() }
+    isOpen = true
     return place
+  }
+
+  /// Lets the next one in that may run: it has its place until `leave`.
+  ///
+  /// - Returns: nil when nobody may.
+  mutating func letIn() -> Place? {
+    guard let next = first() else { return nil }
+    guard next.line.priority != .urgent else { return letIn(next) }
+    return letIn(first { $0.priority == .urgent && $0.own.client === next.line.own.client } ?? next)
+  }
+
+  @discardableResult
+  private mutating func letIn(_ turn: Turn) -> Place? {
+    let (line, guest) = (turn.line, turn.line.guest)
+    guard let place = line.waiting.first?.place, var entry = entries[place],
+      let ticket = guest.breaker.admit(now: now.monotonic)
+    else { return nil }
+    leaveLine(place, line)
+    entry.seat = (turn.hold, ticket)
+    entries[place] = entry
+    count(entry, 1)
+    if turn.rank != .joins {
+      (guest.site.clock, clock) = turn.passes
+      let (flow, stride) = (line.priority.rawValue, (1 << 20) / line.priority.weight)
+      guest.passes[flow] = turn.passes.here + stride
+      guest.mirror.passes[flow] = turn.passes.everywhere + stride
+    }
+    notices.append((entry.member, .granted(place)))
+    return place
+  }
+
+  private mutating func leaveLine(_ place: Place, _ line: Line) {
+    let site = line.guest.site
+    // Mostly the first one, also where a hundred thousand end.
+    if let index = line.waiting.firstIndex(where: { $0.place == place }) { line.waiting.remove(at: index) }
+    line.own.waiting -= 1
+    guard line.waiting.isEmpty else { return }
+    site.lines.removeAll { $0 === line }
+    if site.lines.isEmpty { busy.removeAll { $0 === site } }
+  }
+
+  /// - Parameter change: 1 for what it has from now on, -1 for what it has no more.
+  private mutating func count(_ entry: Entry, _ change: Int) {
+    guard let hold = entry.seat?.hold else { return }
+    let guest = entry.line.guest
+    entry.line.own.count(hold, change)
+    let places = guest.has.count(hold, change)
+    guard !guest.site.isLocal else { return }
+    guest.mirror.running += change
+    countPlaces(guest.site, hold, places)
+  }
+
+  private mutating func countPlaces(_ site: Site, _ hold: Hold, _ change: Int) {
+    taken += change
+    site.places += change
+    if hold == .large { site.large += change }
+  }
+
+  /// A stream that runs turns out to be a large file: it counts as one from now on, even beyond the places that there are.
+  mutating func outgrow(_ place: Place) {
+    guard var entry = entries[place], entry.seat?.hold == .stream else { return }
+    count(entry, -1)
+    entry.seat?.hold = .large
+    count(entry, 1)
+    entries[place] = entry
+    isOpen = true
   }
 
   /// The request is over, whether it waited or ran.
   ///
   /// - Parameter cause: what failed, for a person; no secrets, escaped.
   mutating func leave(_ place: Place, _ outcome: CircuitBreaker.Outcome, cause: String? = nil) {
-    guard let entry = queue.end(place) else { return }
+    guard let entry = end(place) else { return }
     if case .asked = outcome { isAsked = true }
-    members[place] = nil
     report(entry, outcome, cause: cause)
-    settle(entry.guest)
-    pump()
+    settle(entry.line.guest)
+    isOpen = true
     forget()
   }
 
-  private mutating func report(_ entry: Queue.Entry, _ outcome: CircuitBreaker.Outcome, cause: String?) {
-    guard let ticket = entry.seat?.ticket else { return }
-    let guest = entry.guest
-    let isSuspect = outcome == .transportFailed && isOpenForOthers(guest)
-    let isNews = guest.breaker.report(
-      ticket, outcome, isSuspect: isSuspect, now: now.monotonic,
-      random: outcome == .answered ? 0 : random.unit())
-    if outcome != .cancelled, isNews {
-      note(outcome, guest)
-      guest.cause = cause
-    }
+  @discardableResult
+  private mutating func end(_ place: Place) -> Entry? {
+    guard let entry = entries.removeValue(forKey: place) else { return nil }
+    if entry.seat == nil { leaveLine(place, entry.line) } else { count(entry, -1) }
+    entry.line.own.rest()
+    // Where nobody is any more, nobody is to come last.
+    let site = entry.line.guest.site
+    if site.places == 0, site.lines.isEmpty { site.silent = [] }
+    return entry
   }
 
-  /// A wish ends with an answer: it is never made shorter by another one, and a connection that fails is no answer.
-  private mutating func note(_ outcome: CircuitBreaker.Outcome, _ guest: Queue.Guest) {
-    let host = MirrorHost(mirror: guest.mirror, origin: guest.host.origin)
-    switch outcome {
-    case .asked(let seconds):
-      let seconds = max(0, min(seconds, Self.longestWish))
-      let until = now.monotonic + .seconds(seconds)
-      if let before = asked[host]?.instant, before >= until { return }
-      asked[host] = Asked(until: now.wall.adding(seconds: seconds), instant: until)
-    case .answered: if !asked.isEmpty { asked[host] = nil }
-    case .transportFailed, .harmed, .cancelled: break
-    }
-  }
-
-  /// For how long the host itself asked that mirror to leave it alone; nil where it did not, or that is over.
-  private func wish(_ mirror: String, _ origin: Origin) -> Duration? {
-    asked[MirrorHost(mirror: mirror, origin: origin)]?.instant.flatMap {
-      $0 > now.monotonic ? $0 - now.monotonic : nil
-    }
-  }
-
-  /// For how long a mirror leaves a host alone; nil while it may ask, or one request tries whether the host is back.
-  private func rest(_ guest: Queue.Guest) -> Duration? {
-    guest.breaker.wait(now: now.monotonic).flatMap { $0 > .zero ? $0 : nil }
-  }
-
-  /// A running request that receives nothing is over if its place is wanted by a mirror that has none there, which gets it
-  /// (`FairQueue.handOver`). That says nothing of the host.
+  /// A running request that receives nothing is over if its place is wanted by a mirror that has none at its host or, where all places
+  /// are taken, none anywhere. That one has it then; of several streams the last one gives it. Mirrors that gave way themselves, and
+  /// that the host has not answered since, come last. It says nothing of the host.
   ///
-  /// - Parameter isForOthers: not for mirrors that gave way there themselves.
-  /// - Returns: false when it is not wanted, and the request goes on.
+  /// - Parameter isForOthers: only such a one is asked to, and for one that is none.
+  /// - Returns: false when it is not wanted, or nobody would be let in for it, and the request goes on.
   mutating func giveWay(_ place: Place, isForOthers: Bool = false) -> Bool {
-    guard let (ended, next) = queue.handOver(place, isForOthers: isForOthers) else { return false }
-    if let next { tell(next.id, .granted(next.id)) }
-    members[place] = nil
-    report(ended, .cancelled, cause: nil)
-    pump()
+    guard let entry = entries[place], let hold = entry.seat?.hold else { return false }
+    let (guest, site) = (entry.line.guest, entry.line.guest.site)
+    guard !site.isLocal, !isForOthers || guest.isSilent else { return false }
+    countPlaces(site, hold, -1)
+    let isFull = isLastPlaceKept
+    func first(isSilent: Bool) -> Turn? {
+      self.first { isNewcomer($0, for: site, isFull: isFull) && $0.guest.isSilent == isSilent }
+    }
+    let next = first(isSilent: false) ?? (isForOthers ? nil : first(isSilent: true))
+    countPlaces(site, hold, 1)
+    guard let next else { return false }
+    let isLast = hold != .stream || guest.has.streams == 1
+    end(place)
+    site.silent.insert(guest.mirror.name)
+    if isLast { letIn(next) }
+    report(entry, .cancelled)
+    isOpen = true
     return true
   }
 
-  /// A stream that runs turns out to be long.
-  mutating func outgrow(_ place: Place) { if queue.outgrow(place) { pump() } }
+  // MARK: - Who is next
 
-  /// Another mirror found the host dead: then one failure says as much as several.
-  private func isOpenForOthers(_ guest: Queue.Guest) -> Bool {
-    queue.guests(at: guest.host).contains {
-      $0 !== guest && $0.breaker.state != .closed && wish($0.mirror, $0.host.origin) == nil
+  private func first(where mayGo: (Line) -> Bool = { _ in true }) -> Turn? {
+    var best: Turn?
+    for site in busy {
+      var here: Turn?
+      for line in site.lines where mayGo(line) {
+        if let turn = turn(of: line), here.map({ turn.here < $0.here }) ?? true { here = turn }
+      }
+      if let here, best.map({ here.everywhere < $0.everywhere }) ?? true { best = here }
+    }
+    return best
+  }
+
+  /// nil where it may not be let in.
+  private func turn(of line: Line) -> Turn? {
+    let (guest, flow) = (line.guest, line.priority.rawValue)
+    guard mayGo(line), let hold = line.own.hold(line.kind), let order = line.waiting.first?.order,
+      let rank = rank(of: guest, hold)
+    else { return nil }
+    // Never behind the flow that was served last.
+    let passes = (max(guest.passes[flow], guest.site.clock), max(guest.mirror.passes[flow], clock))
+    return Turn(line: line, hold: hold, rank: rank, order: order, passes: rank == .joins ? (0, 0) : passes)
+  }
+
+  /// Its mirror does not leave the host alone.
+  private func mayGo(_ line: Line) -> Bool { line.guest.breaker.wait(now: now.monotonic) == .zero }
+
+  /// How a mirror's request would get in at a host; nil where it may not.
+  private func rank(of guest: Guest, _ hold: Hold) -> Rank? {
+    let site = guest.site
+    if site.isLocal { return .byTurns }
+    if hold == .stream, guest.has.streams > 0 { return isWaitedFor(site) ? nil : .joins }
+    let forNewcomers = site.isShared && limits.perHost > 1 ? 1 : 0
+    let forSmall = min(limits.keptForSmall, max(0, limits.perHost - forNewcomers - 2))
+    let freeForLarge = limits.perHost - forSmall - site.large
+    let free = min(limits.perHost - site.places, hold == .large ? freeForLarge : .max)
+    guard taken < limits.total, free > 0 else { return nil }
+    // Where a large file has taken the newcomers' place, the last one is still that of the small files, of whomever they are.
+    let isTaken = hold != .large && forSmall > 0 && freeForLarge < forNewcomers
+    let isKeptHere = free <= (isTaken ? 0 : forNewcomers)
+    if isKeptHere, guest.has.requests > 0 { return nil }
+    if isLastPlaceKept, guest.mirror.running > 0 { return nil }
+    return guest.isSilent && (isKeptHere || isLastPlaceKept) ? .silent : .byTurns
+  }
+
+  /// At most one place is left of all, and that not for everybody.
+  private var isLastPlaceKept: Bool { isShared && limits.total > 1 && taken >= limits.total - 1 }
+
+  /// A mirror waits that has no place at the host, or, where all are taken, none anywhere.
+  private func isWaitedFor(_ site: Site) -> Bool {
+    let isFull = taken >= limits.total
+    return busy.contains { other in
+      other.lines.contains {
+        isNewcomer($0, for: site, isFull: isFull) && $0.own.hold($0.kind) != nil && mayGo($0)
+      }
     }
   }
+
+  /// It is of a mirror that has no place at the host, or, where the last one of all is for who has none anywhere, none at all.
+  private func isNewcomer(_ line: Line, for site: Site, isFull: Bool) -> Bool {
+    let guest = line.guest
+    if guest.site === site { return guest.has.requests == 0 }
+    return isFull && !guest.site.isLocal && guest.mirror.running == 0
+  }
+
+  // MARK: - What hosts say
 
   /// The host of a running request has answered: who waits for that need not wait for the body.
   ///
@@ -205,18 +432,59 @@ struct BudgetState {
   ///   - isStream: as one of the streams of a connection.
   ///   - isNew: by a connection that was opened for it.
   mutating func answered(_ place: Place, isStream: Bool = false, isNew: Bool = false) {
-    hasHeard = true
-    queue.heard(place, isStream: isStream, isNew: isNew)
-    guard let entry = queue[place], entry.guest.breaker.state == .halfOpen else { return }
-    report(entry, .answered, cause: nil)
-    pump()
+    guard let entry = entries[place] else { return }
+    let guest = entry.line.guest
+    entry.line.own.note(isStream: isStream, isNew: isNew)
+    guest.site.silent.remove(guest.mirror.name)
+    guard guest.breaker.state == .halfOpen else { return }
+    report(entry, .answered)
+    isOpen = true
   }
 
   /// The host of a running request had trouble with it.
-  mutating func meet(_ trouble: StreamLimit.Trouble, _ place: Place) {
-    hasHeard = true
-    queue.meet(trouble, place)
+  func meet(_ trouble: StreamLimit.Trouble, _ place: Place) { entries[place]?.line.own.meet(trouble) }
+
+  private mutating func report(_ entry: Entry, _ outcome: CircuitBreaker.Outcome, cause: String? = nil) {
+    if let ticket = entry.seat?.ticket { report(entry.line.guest, ticket, outcome, cause: cause) }
   }
+
+  private func report(
+    _ guest: Guest, _ ticket: CircuitBreaker.Ticket, _ outcome: CircuitBreaker.Outcome, cause: String? = nil
+  ) {
+    // Where another mirror found the host dead one failure says as much as several.
+    let isSuspect =
+      outcome == .transportFailed
+      && mirrors.values.compactMap { $0.guests[guest.site.route] }
+        .contains { $0 !== guest && $0.breaker.state != .closed && wish($0) == nil }
+    let isNews = guest.breaker.report(
+      ticket, outcome, isSuspect: isSuspect, now: now.monotonic,
+      random: outcome == .answered ? 0 : random.unit())
+    guard outcome != .cancelled, isNews else { return }
+    guest.cause = cause
+    switch outcome {
+    case .asked(let seconds):
+      let seconds = max(0, min(seconds, Self.longestWish))
+      let until = Moment(
+        wall: now.wall.adding(seconds: seconds), monotonic: now.monotonic + .seconds(seconds))
+      // It is never made shorter by another one.
+      if guest.wish.map({ $0.monotonic < until.monotonic }) ?? true { guest.wish = until }
+    case .answered: guest.wish = nil
+    // A connection that fails is no answer.
+    case .transportFailed, .harmed, .cancelled: break
+    }
+  }
+
+  /// For how long the host itself asked that mirror to leave it alone; nil where it did not, or that is over.
+  private func wish(_ guest: Guest) -> Duration? {
+    guest.wish.flatMap { $0.monotonic > now.monotonic ? $0.monotonic - now.monotonic : nil }
+  }
+
+  /// For how long a mirror leaves a host alone; nil while it may ask, or one request tries whether the host is back.
+  private func rest(_ guest: Guest) -> Duration? {
+    guest.breaker.wait(now: now.monotonic).flatMap { $0 > .zero ? $0 : nil }
+  }
+
+  // MARK: - Hosts that rest
 
   /// Lets in whom time lets in, and more streams where some were answered: not at once, for their number is to grow no faster than is
   /// heard of the connections that they need.
@@ -224,112 +492,15 @@ struct BudgetState {
   /// - Returns: when it may be of use again; nil when that does not hang on time.
   mutating func look() -> Duration? {
     if now.monotonic >= due {
-      (due, hasHeard) = (.distantFuture, true)
-      for guest in queue.guests { settle(guest) }
+      due = .distantFuture
+      for guest in guests { settle(guest) }
     }
-    if hasHeard { pump() }
+    isOpen = true
     return due == .distantFuture ? nil : due.remaining(at: now.monotonic)
   }
 
-  mutating func tryNow(_ mirror: String) {
-    for host in asked.keys where host.mirror == mirror { asked[host]?.mayTry = true }
-    for guest in queue.guests where guest.mirror == mirror { guest.breaker.tryNow(now: now.monotonic) }
-    pump()
-  }
-
-  func askedRest(_ mirror: String) -> Int64? { feeds[mirror].flatMap { wish(mirror, $0)?.wholeSeconds } }
-
-  /// Seconds for which a mirror leaves a host alone, from now on; nil where it may ask.
-  func rest(at route: Route, mirror: String) -> Int64? {
-    queue.guest(mirror, at: route).flatMap { rest($0)?.wholeSeconds }
-  }
-
-  func wishes() -> [String: [TransferBudget.Wish]] {
-    Dictionary(grouping: asked.filter { $0.value.holds(at: now) }, by: \.key.mirror).mapValues { wishes in
-      wishes.map { TransferBudget.Wish(host: $0.key.origin.text, until: $0.value.until) }
-        .sorted { $0.host < $1.host }
-    }
-  }
-
-  /// It holds from the first request there on, whatever the way. What is known of it since counts more.
-  mutating func remember(_ origin: Origin, mirror: String, until: Timestamp) {
-    let isKnown = queue.guests.contains { $0.mirror == mirror && $0.host.origin == origin }
-    guard !isKnown, until > now.wall else { return }
-    // A clock that was set back does not make it longer.
-    let most = now.wall.adding(seconds: Self.longestWish)
-    asked[MirrorHost(mirror: mirror, origin: origin)] = Asked(until: min(until, most))
-  }
-
-  /// - Parameter mirrors: where the feed of each is; nil where that is no host.
-  mutating func setMirrors(_ mirrors: [String: Origin?]) {
-    feeds = mirrors.compactMapValues { $0 }
-    asked = asked.filter { $0.value.instant != nil || mirrors[$0.key.mirror] != nil }
-    for guest in queue.guests { guest.isExpected = mirrors[guest.mirror] != nil }
-    queue.isShared = mirrors.count > 1
-    for route in Set(queue.guests.map(\.host)) { share(route) }
-    pump()
-  }
-
-  /// Keeps places where more than one mirror asks, by their settings or by what they asked for so far.
-  private mutating func share(_ route: Route) {
-    let known = queue.guests(at: route).filter(\.isExpected).map(\.mirror)
-    let feeds = feeds.filter { $0.value == route.origin }.keys
-    queue.setShared(Set(known).union(feeds).count > 1, host: route)
-  }
-
-  mutating func setLimits(_ limits: PlaceLimits) {
-    queue.limits = limits
-    pump()
-  }
-
-  mutating func setPriority(_ priority: TransferPriority, mirror: String) {
-    priorities[mirror] = priority == .normal ? nil : priority
-  }
-
-  /// Hosts that some mirror leaves alone, in their order; each once for those that it asked and once for those that it failed,
-  /// with the longest rest.
-  var resting: [TransferBudget.Resting] {
-    let all = queue.guests.compactMap { guest -> TransferBudget.Resting? in
-      guard guest.breaker.wait(now: now.monotonic) != .zero else { return nil }
-      let origin = guest.host.origin
-      return TransferBudget.Resting(
-        host: origin.text, until: rest(guest).map(timestamp),
-        askedUntil: wish(guest.mirror, origin).map(timestamp),
-        mirrors: [guest.mirror])
-    }
-    var told: [TransferBudget.Resting] = []
-    for rest in all.sorted(by: { $0.order < $1.order }) {
-      if let last = told.last, last.host == rest.host, last.isAsked == rest.isAsked {
-        told[told.count - 1].mirrors = Set(last.mirrors + rest.mirrors).sorted()
-      } else {
-        told.append(rest)
-      }
-    }
-    return told
-  }
-
-  /// In whole seconds from now on.
-  private func timestamp(_ rest: Duration) -> Timestamp { now.wall.adding(seconds: rest.components.seconds) }
-
-  // MARK: - Who is let in
-
-  /// A mirror that is new at a host: what that asked for before holds.
-  private mutating func welcome(_ request: Queue.Request) -> Queue.Guest {
-    let guest = queue.guest(request)
-    share(guest.host)
-    guard let wish = asked[MirrorHost(mirror: guest.mirror, origin: guest.host.origin)], wish.instant == nil,
-      wish.holds(at: now), let ticket = guest.breaker.admit(now: now.monotonic)
-    else { return guest }
-    // The clock may have been set back since it was remembered.
-    let left = min((wish.until - now.wall).wholeSeconds, Self.longestWish)
-    guest.breaker.report(ticket, .asked(retryAfter: left), now: now.monotonic, random: 0)
-    if wish.mayTry { guest.breaker.tryNow(now: now.monotonic) }
-    note(.asked(retryAfter: left), guest)
-    return guest
-  }
-
   /// Who waits where its mirror leaves the host alone is let in later, or ends.
-  private mutating func settle(_ guest: Queue.Guest) {
+  private mutating func settle(_ guest: Guest) {
     guard let rest = rest(guest) else { return }
     if rest > Self.mostHeld {
       refuse(guest, for: rest)
@@ -339,48 +510,154 @@ struct BudgetState {
   }
 
   /// Ends all that waits there.
-  private mutating func refuse(_ guest: Queue.Guest, for rest: Duration) {
-    let wish = wish(guest.mirror, guest.host.origin)
+  private mutating func refuse(_ guest: Guest, for rest: Duration) {
+    let wish = wish(guest)
     // Kept as the reason of a problem for as long as nobody tries again: it says no time.
     let why = wish != nil ? "asked to be left alone" : "failed again and again, and was left alone"
     let cause = wish != nil ? "" : guest.cause.map { ": \($0)" } ?? ""
     var failure = DownloadFailure(
-      .hostResting, "\(Printable.escape(guest.host.origin.hostAndPort)) \(why)\(cause)",
+      .hostResting, "\(Printable.escape(guest.site.route.origin.hostAndPort)) \(why)\(cause)",
       isTransient: true, retryAfter: max(rest, wish ?? rest).wholeSeconds)
     failure.isAsked = wish != nil
-    for place in queue.waiting(at: guest).sorted() {
-      queue.end(place)
-      tell(place, .refused(place, failure))
-      members[place] = nil
+    for place in guest.lines.flatMap({ $0.waiting.map(\.place) }).sorted() {
+      if let member = end(place)?.member { notices.append((member, .refused(place, failure))) }
     }
   }
 
-  /// Gives the free places away.
-  private mutating func pump() {
-    hasHeard = false
-    while let (place, _) = queue.take() { tell(place, .granted(place)) }
+  mutating func tryNow(_ name: String) {
+    guard let mirror = mirrors[name] else { return }
+    mirror.mayTry = true
+    for guest in mirror.guests.values { guest.breaker.tryNow(now: now.monotonic) }
+    isOpen = true
   }
 
-  private mutating func tell(_ place: Place, _ notice: BudgetNotice) {
-    if let member = members[place] { notices.append((member, notice)) }
+  func askedRest(_ name: String) -> Int64? {
+    guard let mirror = mirrors[name] else { return nil }
+    return mirror.guests.values.filter { $0.site.route.origin == mirror.feed }.compactMap(wish).max()?
+      .wholeSeconds
   }
 
-  /// Forgets mirrors at routes where nobody is when there are too many, also those with a few failures, and those whose rest is over: a feed may
-  /// name hosts without end.
+  /// Seconds for which a mirror leaves a host alone, from now on; nil where it may ask.
+  func rest(at route: Route, mirror: String) -> Int64? {
+    mirrors[mirror]?.guests[route].flatMap(rest)?.wholeSeconds
+  }
+
+  func wishes() -> [String: [TransferBudget.Wish]] {
+    mirrors.mapValues { mirror in
+      let asked = mirror.guests.values.filter { wish($0) != nil }.compactMap { guest in
+        guest.wish.map { (guest.site.route.origin, $0.wall) }
+      }
+      return (asked + mirror.remembered.filter { $0.value > now.wall })
+        .map { TransferBudget.Wish(host: $0.text, until: $1) }.sorted { $0.host < $1.host }
+    }
+  }
+
+  /// It holds from the first request there on, whatever the way. What is known of it since counts more.
+  mutating func remember(_ origin: Origin, mirror name: String, until: Timestamp) {
+    let mirror = mirror(name)
+    guard !mirror.guests.keys.contains(where: { $0.origin == origin }), until > now.wall else { return }
+    // A clock that was set back does not make it longer.
+    mirror.remembered[origin] = min(until, now.wall.adding(seconds: Self.longestWish))
+    mirror.mayTry = false
+  }
+
+  /// Hosts that some mirror leaves alone, in their order; each once for those that it asked and once for those that it failed,
+  /// with the longest rest.
+  var resting: [TransferBudget.Resting] {
+    let all = guests.filter { $0.breaker.wait(now: now.monotonic) != .zero }
+    let hosts = Dictionary(grouping: all, by: \.site.route.origin.text)
+    return hosts.sorted { $0.key < $1.key }.flatMap { host, guests in
+      [guests.filter { wish($0) != nil }, guests.filter { wish($0) == nil }].filter { !$0.isEmpty }.map {
+        TransferBudget.Resting(
+          host: host, until: $0.compactMap(rest).max().map(timestamp),
+          askedUntil: $0.compactMap(wish).max().map(timestamp), mirrors: Set($0.map(\.mirror.name)).sorted())
+      }
+    }
+  }
+
+  /// In whole seconds from now on.
+  private func timestamp(_ rest: Duration) -> Timestamp { now.wall.adding(seconds: rest.components.seconds) }
+
+  // MARK: - Mirrors, hosts, lines
+
+  /// - Parameter feeds: where the feed of each is; nil where that is no host.
+  mutating func setMirrors(_ feeds: [String: Origin?]) {
+    for name in feeds.keys { _ = mirror(name) }
+    for mirror in mirrors.values {
+      mirror.isExpected = feeds[mirror.name] != nil
+      mirror.feed = feeds[mirror.name] ?? nil
+    }
+    isShared = feeds.count > 1
+    for site in sites.values { share(site) }
+    isOpen = true
+  }
+
+  /// Keeps places where more than one mirror asks, by their settings or by what they asked for so far.
+  private func share(_ site: Site) {
+    let users = mirrors.values.filter {
+      $0.isExpected && ($0.feed == site.route.origin || $0.guests[site.route] != nil)
+    }
+    site.isShared = users.count > 1
+  }
+
+  mutating func setPriority(_ priority: TransferPriority, mirror name: String) {
+    mirror(name).priority = priority
+  }
+
+  private mutating func mirror(_ name: String) -> Mirror {
+    if let mirror = mirrors[name] { return mirror }
+    let mirror = Mirror(name)
+    mirrors[name] = mirror
+    return mirror
+  }
+
+  private var guests: [Guest] { mirrors.values.flatMap(\.guests.values) }
+
+  /// Who asks there, made known where it was not: what that host asked for before this process holds.
+  private mutating func guest(of request: Request) -> Guest {
+    let (mirror, route) = (mirror(request.mirror), request.route)
+    if let guest = mirror.guests[route] { return guest }
+    let site = sites[route] ?? Site(route)
+    let guest = Guest(mirror, site, CircuitBreaker(breaker))
+    (sites[route], mirror.guests[route]) = (site, guest)
+    share(site)
+    if let until = mirror.remembered.removeValue(forKey: route.origin), until > now.wall,
+      let ticket = guest.breaker.admit(now: now.monotonic)
+    {
+      report(guest, ticket, .asked(retryAfter: (until - now.wall).wholeSeconds))
+      if mirror.mayTry { guest.breaker.tryNow(now: now.monotonic) }
+    }
+    return guest
+  }
+
+  private mutating func line(_ request: Request, of guest: Guest) -> Line {
+    let site = guest.site
+    let own = clients[request.client, default: ClientPlaces(limits)].host(site.route)
+    let priority = request.isUrgent ? .urgent : guest.mirror.priority
+    let known = site.lines.first {
+      $0.guest === guest && $0.own === own && $0.kind == request.kind && $0.priority == priority
+    }
+    if let known { return known }
+    let line = Line(guest, own, priority, request.kind)
+    if site.lines.isEmpty { busy.append(site) }
+    site.lines.append(line)
+    return line
+  }
+
+  /// Forgets mirrors at routes where nobody is when there are too many, also those with a few failures, and those whose rest is over: a
+  /// feed may name hosts without end.
   private mutating func forget() {
-    guard queue.guestCount > mostKept else { return }
-    let now = now.monotonic
-    queue.forget { $0.breaker.wait(now: now) == .zero }
-    let known = Set(queue.guests.map { MirrorHost(mirror: $0.mirror, origin: $0.host.origin) })
-    asked = asked.filter { $0.value.instant == nil || known.contains($0.key) }
-    mostKept = max(Self.mostIdle, queue.guestCount * 2)
+    guard guestCount > mostKept else { return }
+    for mirror in mirrors.values {
+      mirror.guests = mirror.guests.filter { _, guest in
+        guest.has.requests > 0 || !guest.lines.isEmpty || guest.breaker.wait(now: now.monotonic) != .zero
+      }
+    }
+    let used = Set(guests.map(\.site.route))
+    sites = sites.filter { used.contains($0.key) }
+    for client in clients.values { client.forget() }
+    mostKept = max(Self.mostIdle, guestCount * 2)
   }
-}
 
-extension TransferBudget.Resting {
-  /// The longest rest first: nobody knows it while a request tries whether the host is back.
-  fileprivate var order: (String, Int, Int64) {
-    let end = until.map { max($0, askedUntil ?? $0).nanoseconds } ?? .min
-    return (host, isAsked ? 0 : 1, -max(end, -.max))
-  }
+  var guestCount: Int { mirrors.values.reduce(0) { $0 + $1.guests.count } }
 }

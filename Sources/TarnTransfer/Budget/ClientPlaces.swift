@@ -34,9 +34,8 @@ enum Hold { case large, small, stream }
 
 /// What somebody has at a host.
 struct Places {
-  /// Requests with a place each, and those of them that are large files.
+  /// Requests with a place each.
   private var whole = 0
-  private(set) var large = 0
   private(set) var streams = 0
 
   var requests: Int { whole + streams }
@@ -49,50 +48,29 @@ struct Places {
   mutating func count(_ hold: Hold, _ change: Int) -> Int {
     let before = taken
     if hold == .stream { streams += change } else { whole += change }
-    if hold == .large { large += change }
     return taken - before
   }
 }
 
 /// A client of a budget, which has limits of its own beside those of all. A pass and a repair of one mirror are two.
-struct ClientPlaces<Host: Hashable> {
-  /// Hosts that are remembered although nobody is there.
-  private static var mostIdle: Int { 1024 }
+final class ClientPlaces {
+  let limits: PlaceLimits
+  /// Places that it has.
+  fileprivate(set) var taken = 0
+  private var hosts: [Route: ClientHost] = [:]
 
-  private let total: ClientTotal
-  private var hosts: [Host: ClientHost] = [:]
+  /// - Parameter limits: it keeps none for small files: where those of all do, no more large ones come.
+  init(_ limits: PlaceLimits) { self.limits = limits }
 
-  init(_ limits: PlaceLimits) { total = ClientTotal(limits) }
-
-  mutating func host(_ host: Host) -> ClientHost {
-    if let known = hosts[host] { return known }
-    let new = ClientHost(total)
-    hosts[host] = new
+  func host(_ route: Route) -> ClientHost {
+    if let known = hosts[route] { return known }
+    let new = ClientHost(self)
+    hosts[route] = new
     return new
   }
 
-  /// Nobody is there: what it speaks is known for the next ones that come, trouble is forgotten.
-  mutating func rest(_ here: ClientHost, at host: Host) {
-    if !here.rest() || hosts.count >= Self.mostIdle { hosts[host] = nil }
-  }
-
-  /// Somebody may perhaps be let in.
-  var isOpen: Bool { total.taken < total.limits.total || total.streams > 0 }
-
-  /// Those that do not wait for its own limits.
-  var eager: Int {
-    var left = total.limits.total - total.taken
-    return hosts.values.reduce(0) { $0 + $1.eager(&left) }
-  }
-}
-
-/// What a client may have; the places that it has, and its requests that are streams.
-final class ClientTotal {
-  let limits: PlaceLimits
-  fileprivate(set) var taken = 0
-  fileprivate(set) var streams = 0
-
-  init(_ limits: PlaceLimits) { self.limits = limits }
+  /// Forgets where nobody is, with what was known of it.
+  func forget() { hosts = hosts.filter { !$0.value.isIdle } }
 }
 
 /// What a client has at one host, of what its own limits let it have.
@@ -101,17 +79,16 @@ final class ClientTotal {
 /// one place, and `StreamLimit` says how many there may be. Where streams need more connections than that, libcurl opens them, up to
 /// its own limit for a host.
 final class ClientHost {
-  let client: ClientTotal
+  let client: ClientPlaces
   /// Requests.
   var waiting = 0
   private var has = Places()
   /// nil where it is not known to speak HTTP/2, and has had no trouble.
   private var limit: StreamLimit?
 
-  init(_ client: ClientTotal) { self.client = client }
+  init(_ client: ClientPlaces) { self.client = client }
 
-  /// Nobody is there.
-  var isIdle: Bool { waiting == 0 && has.requests == 0 }
+  fileprivate var isIdle: Bool { waiting == 0 && has.requests == 0 }
 
   private var isOpen: Bool { client.taken < client.limits.total && has.taken < client.limits.perHost }
 
@@ -131,26 +108,13 @@ final class ClientHost {
   /// What one of that kind would have if it was let in now; nil where it may not be.
   func hold(_ kind: TransferKind) -> Hold? {
     if kind.mayStream, streamLimit > 0 { return isOpenForStreams ? .stream : nil }
-    let mayBeLarge = has.large < client.limits.perHost - client.limits.keptForSmall
-    return isOpen && (kind.place == .small || mayBeLarge) ? kind.place : nil
-  }
-
-  /// Those that wait, but not for its own limits.
-  ///
-  /// - Parameter left: places of the client, of which they take theirs.
-  fileprivate func eager(_ left: inout Int) -> Int {
-    let streams = isOpenForStreams ? min(waiting, streamLimit - has.streams) : 0
-    let places = max(0, min(waiting - streams, client.limits.perHost - has.taken, left))
-    left -= places
-    return streams + places
+    return isOpen ? kind.place : nil
   }
 
   /// - Parameter change: 1 for a request that begins, -1 for one that ends.
   func count(_ hold: Hold, _ change: Int) {
     client.taken += has.count(hold, change)
-    guard hold == .stream else { return }
-    client.streams += change
-    if change < 0 { limit?.ended() }
+    if hold == .stream, change < 0 { limit?.ended() }
   }
 
   /// It has answered.
@@ -173,9 +137,10 @@ final class ClientHost {
     limit?.meet(trouble, running: has.streams)
   }
 
-  /// - Returns: whether anything is known of it that is worth to be kept.
-  fileprivate func rest() -> Bool {
+  /// Where nobody is any more, what it speaks is known for the next ones that come, and trouble is forgotten.
+  func rest() {
+    guard isIdle else { return }
     limit?.rested()
-    return limit != nil && !isTroubled
+    if isTroubled { limit = nil }
   }
 }

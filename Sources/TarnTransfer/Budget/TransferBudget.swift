@@ -1,7 +1,7 @@
 package import TarnCore
 package import TarnRuntime
 
-/// What the transfers of several mirrors share: places (`FairQueue`), one rate, and for each mirror a circuit breaker per host. Any
+/// What the transfers of several mirrors share: places, one rate, and for each mirror a circuit breaker per host. Any
 /// thread may call; nothing blocks.
 ///
 /// Each exchange asks for a place before each of its hops, and is told on its own thread when it has one. A breaker that
@@ -27,7 +27,7 @@ package final class TransferBudget: Sendable {
 
   /// How things stand.
   package struct Snapshot: Sendable, Equatable {
-    /// Exchanges that have a place, and those that wait for one. What waits for its own mirror's limits does not count.
+    /// Exchanges that have a place, and those that wait for one; those that read local files are not counted.
     package var running: Int
     package var waiting: Int
     /// Received over the last few seconds.
@@ -91,7 +91,7 @@ package final class TransferBudget: Sendable {
 
   /// Nobody is stopped, and nobody let in beyond the new limits.
   package func setLimits(_ limits: Limits) {
-    change { $0.setLimits(limits) }
+    change { $0.limits = limits }
     lookAll()
   }
 
@@ -100,10 +100,7 @@ package final class TransferBudget: Sendable {
   ///
   /// - Parameter feeds: each mirror's feed: a URL, or whatever else a feed may be.
   package func setMirrors(_ feeds: [String: String]) {
-    let origins = feeds.mapValues { feed in
-      (try? SourceURL(feed).origin).flatMap { $0.scheme.isRemote ? $0 : nil }
-    }
-    change { $0.setMirrors(origins) }
+    change { $0.setMirrors(feeds.mapValues { try? SourceURL($0).origin }) }
   }
 
   /// Sets the rate of all mirrors together, beside each one's own.
@@ -148,12 +145,10 @@ package final class TransferBudget: Sendable {
   }
 
   package func snapshot() -> Snapshot {
-    let now = clock.monotonic()
-    let bytes = state.withLock { $0.meter.bytesPerSecond(now: now) }
+    let bytes = state.withLock { $0.meter.bytesPerSecond(now: clock.monotonic()) }
     return change {
       Snapshot(
-        running: $0.queue.runningCount, waiting: $0.queue.waitingCount, bytesPerSecond: bytes,
-        resting: $0.resting)
+        running: $0.runningCount, waiting: $0.waitingCount, bytesPerSecond: bytes, resting: $0.resting)
     }
   }
 
@@ -170,9 +165,8 @@ package final class TransferBudget: Sendable {
 
   var terms: Terms {
     state.withLock { state in
-      let limits = state.book.queue.limits
-      return Terms(
-        limits: limits, pace: state.bucket.map { SharedPace(rate: $0.rate, places: limits.total) })
+      let limits = state.book.limits
+      return Terms(limits: limits, pace: state.bucket.map { SharedPace(rate: $0.rate, places: limits.total) })
     }
   }
 
