@@ -76,12 +76,6 @@ final class Inbox: BudgetMember {
     put(.hear(notice))
   }
 
-  func look() {
-    state.withLock { state in
-      if !state.isClosed { multi.wake() }
-    }
-  }
-
   func close() {
     state.withLock { state in
       guard !state.isClosed else { return }

@@ -19,8 +19,6 @@ final class TransferLoop {
   private var exchanges: [DownloadID: Exchange] = [:]
   /// Exchanges that wait for a place.
   private var queued: [TransferBudget.Place: Exchange] = [:]
-  /// What the budget said when it was asked.
-  private var news: [BudgetNotice] = []
   private var urls = SourceURLs()
   /// Before, no hop has been silent for long.
   private var silenceDue = Instant.distantFuture
@@ -38,7 +36,6 @@ final class TransferLoop {
 
   /// Returns when the inbox is closed and all receivers have heard their end.
   func run() {
-    budget.join(inbox)
     var isOpen = true
     while isOpen {
       let (commands, closed) = inbox.drain()
@@ -46,8 +43,7 @@ final class TransferLoop {
       followTerms()
       for command in commands { obey(command) }
       guard isOpen else { break }
-      let untilRests = budget.change(for: inbox, &news) { $0.look() }?.milliseconds
-      hearNews()
+      let untilRests = budget.change { $0.look() }?.milliseconds
       let untilRates = refill()
       var isBusy = false
       for source in sources where source.step(ended) { isBusy = true }
@@ -140,9 +136,7 @@ final class TransferLoop {
     let request = BudgetState.Request(
       mirror: client.mirror, route: Route(origin: exchange.url.origin, proxy: client.settings.proxy),
       client: client.number, kind: exchange.kind, isUrgent: exchange.isUrgent)
-    let place = budget.change(for: inbox, &news) {
-      $0.enter(request, order: exchange.firstPlace, member: inbox)
-    }
+    let place = budget.change { $0.enter(request, order: exchange.firstPlace, member: inbox) }
     exchange.place = place
     exchange.firstPlace = exchange.firstPlace ?? place
     exchange.enter(.waiting)
@@ -155,14 +149,6 @@ final class TransferLoop {
     guard exchange.stage == .waiting else { return }
     givePlaceBack(exchange, .cancelled)
     enter(exchange)
-  }
-
-  private func hearNews() {
-    while !news.isEmpty {
-      let heard = news
-      news = []
-      for notice in heard { hear(notice) }
-    }
   }
 
   private func hear(_ notice: BudgetNotice) {
@@ -285,7 +271,7 @@ final class TransferLoop {
     guard let place = exchange.place else { return }
     exchange.place = nil
     queued[place] = nil
-    budget.change(for: inbox, &news) { $0.leave(place, outcome, cause: cause) }
+    budget.change { $0.leave(place, outcome, cause: cause) }
   }
 
   /// What the end of an exchange says of its host. Where nothing is shared each file's own retries do for a host that answers, also
@@ -306,7 +292,6 @@ final class TransferLoop {
 
   private func endAll() {
     for id in clients.keys.sorted(by: { $0.value < $1.value }) { leave(id) }
-    budget.leave(inbox)
     servers.close()
   }
 }

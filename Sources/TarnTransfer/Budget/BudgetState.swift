@@ -12,8 +12,6 @@ enum BudgetNotice: Sendable, Equatable {
 /// Who asks a budget for places: a network thread. Any thread calls, never under the budget's lock; must not block.
 protocol BudgetMember: AnyObject, Sendable {
   func hear(_ notice: BudgetNotice)
-  /// Limits or the rate are others now.
-  func look()
 }
 
 /// Where a request goes: a host, through a proxy or not. A proxy that fails says nothing about a host that others reach

@@ -67,7 +67,6 @@ package final class TransferBudget: Sendable {
     var book: BudgetState
     var bucket: RateBucket?
     var meter = RateMeter()
-    var members: [ObjectIdentifier: any BudgetMember] = [:]
     /// Hears that some host has asked to be left alone.
     var listener: (@Sendable () -> Void)?
   }
@@ -90,10 +89,7 @@ package final class TransferBudget: Sendable {
   // MARK: - Steering
 
   /// Nobody is stopped, and nobody let in beyond the new limits.
-  package func setLimits(_ limits: Limits) {
-    change { $0.limits = limits }
-    lookAll()
-  }
+  package func setLimits(_ limits: Limits) { change { $0.limits = limits } }
 
   /// Says which mirrors there are, so that places are kept for those to come. Others may ask, too; theirs are kept at hosts
   /// that they have asked before.
@@ -103,7 +99,7 @@ package final class TransferBudget: Sendable {
     change { $0.setMirrors(feeds.mapValues { try? SourceURL($0).origin }) }
   }
 
-  /// Sets the rate of all mirrors together, beside each one's own.
+  /// Sets the rate of all mirrors together, beside each one's own. What another rate holds up goes on within a second.
   ///
   /// - Parameter bytesPerSecond: nil for no limit.
   package func setRate(_ bytesPerSecond: UInt64?) {
@@ -112,7 +108,6 @@ package final class TransferBudget: Sendable {
       guard state.bucket?.rate != bytesPerSecond else { return }
       state.bucket = bytesPerSecond.map { RateBucket(rate: $0, now: now) }
     }
-    lookAll()
   }
 
   /// Somebody wants that mirror now: hosts that it leaves alone may be tried once, also those that asked for it. What they asked of
@@ -154,15 +149,6 @@ package final class TransferBudget: Sendable {
 
   // MARK: - Network threads
 
-  func join(_ member: any BudgetMember) {
-    state.withLock { $0.members[ObjectIdentifier(member)] = member }
-  }
-
-  /// The member's places have been given back.
-  func leave(_ member: any BudgetMember) {
-    state.withLock { $0.members[ObjectIdentifier(member)] = nil }
-  }
-
   var terms: Terms {
     state.withLock { state in
       let limits = state.book.limits
@@ -195,36 +181,18 @@ package final class TransferBudget: Sendable {
 
   // MARK: - State
 
-  /// Reads or changes the state as it is now, then tells whom it concerns.
+  /// Reads or changes the state as it is now, then tells whom it concerns: never under the lock, for members have locks of their own.
   @discardableResult
   func change<Result>(_ body: (inout BudgetState) -> Result) -> Result {
-    var news: [BudgetNotice] = []
-    return change(for: nil, &news, body)
-  }
-
-  /// Never tells under the lock, for members have locks of their own.
-  ///
-  /// - Parameters:
-  ///   - caller: is not told.
-  ///   - news: gets what it has to hear.
-  func change<Result>(
-    for caller: (any BudgetMember)?, _ news: inout [BudgetNotice], _ body: (inout BudgetState) -> Result
-  ) -> Result {
-    var (notices, isAsked) = ([(member: any BudgetMember, notice: BudgetNotice)](), false)
-    let result = state.withLock { state in
+    let (result, news, listener) = state.withLock { state in
       // Under the lock, so that it never goes back.
       state.book.now = Moment(wall: Timestamp(nanoseconds: clock.now()), monotonic: clock.monotonic())
-      defer { (notices, isAsked) = state.book.takeNews() }
-      return body(&state.book)
+      let result = body(&state.book)
+      let news = state.book.takeNews()
+      return (result, news.notices, news.isAsked ? state.listener : nil)
     }
-    if isAsked { state.withLock { $0.listener }?() }
-    for (member, notice) in notices {
-      if member === caller { news.append(notice) } else { member.hear(notice) }
-    }
+    listener?()
+    for (member, notice) in news { member.hear(notice) }
     return result
-  }
-
-  private func lookAll() {
-    for member in state.withLock({ Array($0.members.values) }) { member.look() }
   }
 }
