@@ -60,10 +60,7 @@ struct RateMeter {
   /// Bytes per second over the last whole seconds; the running one is not over yet.
   func bytesPerSecond(now: Instant) -> UInt64 {
     let second = now.nanoseconds / 1_000_000_000
-    var sum: UInt64 = 0
-    for slot in slots where slot.second < second && slot.second + Self.window >= second {
-      sum.addSaturated(slot.bytes)
-    }
-    return sum / Self.window
+    let whole = slots.filter { $0.second < second && $0.second + Self.window >= second }
+    return whole.reduce(0) { $0.addingSaturated($1.bytes) } / Self.window
   }
 }

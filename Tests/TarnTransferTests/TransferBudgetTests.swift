@@ -361,6 +361,31 @@ import Testing
     #expect(book.sites.count <= 2 * BudgetState.mostIdle)
   }
 
+  /// Their number grows no faster than is heard of the connections that they need: by one with each look.
+  @Test func moreStreamsComeWithTheNextLook() {
+    var book = BudgetState(
+      PlaceLimits(total: 10, perHost: 10), breaker: CircuitBreaker.Settings(), random: MostRandom())
+    let client = book.open(PlaceLimits(total: 10, perHost: 10))
+    let route = Route(origin: Origin(scheme: .https, host: "h", port: "443"), proxy: nil)
+    func enter() -> TransferBudget.Place {
+      book.enter(
+        BudgetState.Request(mirror: "a", route: route, client: client, kind: .short), member: Member())
+    }
+    let first = enter()
+    #expect(book.takeNews().notices.count == 1)
+    book.answered(first, isStream: true, isNew: true)
+    book.leave(first, .answered)
+    let streams = (0..<100).map { _ in enter() }
+    #expect(book.takeNews().notices.count == StreamLimit.first)
+    for _ in 0..<2 {
+      for place in streams.prefix(10) { book.answered(place, isStream: true) }
+      let atOnce = book.takeNews().notices.count
+      _ = book.look()
+      let later = book.takeNews().notices.count
+      #expect(atOnce == 0 && later == 1)
+    }
+  }
+
   // MARK: Rate
 
   @Test func theSharedRateHolds() {

@@ -39,8 +39,8 @@ struct Route: Hashable, Sendable {
 ///
 /// Each mirror has a circuit breaker of its own at each route, so that one that fails keeps no other from a host that answers it.
 ///
-/// Requests wait in lines, each of one client, host, kind and priority. Letting in costs O(lines), adding and finishing O(mirrors at the
-/// host), removing O(requests of the line): who fills the lines bounds how many wait.
+/// Requests wait in lines, each of one client, host, kind and priority. Letting in costs O(lines), adding O(lines at the host), and
+/// taking one out that waits O(requests of its line): who fills the lines bounds how many wait.
 struct BudgetState {
   typealias Place = TransferBudget.Place
 
@@ -54,7 +54,7 @@ struct BudgetState {
     var isUrgent = false
   }
 
-  /// A mirror, everywhere.
+  /// A mirror, everywhere: it is remembered once it has asked, or the settings name it.
   final class Mirror {
     let name: String
     var priority = TransferPriority.normal
@@ -70,6 +70,7 @@ struct BudgetState {
     var running = 0
     /// Turns that its flows were served, by priority, in units of a stride.
     var passes = TransferPriority.allCases.map { _ in UInt64(0) }
+    /// The hosts that it has asked.
     var guests: [Route: Guest] = [:]
 
     init(_ name: String) { self.name = name }
@@ -172,7 +173,7 @@ struct BudgetState {
   private(set) var sites: [Route: Site] = [:]
   /// Those where somebody waits.
   private var busy: [Site] = []
-  /// By name; those that ever asked or were told of.
+  /// By name.
   private(set) var mirrors: [String: Mirror] = [:]
   private var clients: [UInt64: ClientPlaces] = [:]
   /// Beyond so many of these the idle ones are looked through: twice as many as the last time, so that it costs little.
@@ -500,15 +501,7 @@ struct BudgetState {
   /// Who waits where its mirror leaves the host alone is let in later, or ends.
   private mutating func settle(_ guest: Guest) {
     guard let rest = rest(guest) else { return }
-    if rest > Self.mostHeld {
-      refuse(guest, for: rest)
-    } else {
-      due = min(due, now.monotonic + rest)
-    }
-  }
-
-  /// Ends all that waits there.
-  private mutating func refuse(_ guest: Guest, for rest: Duration) {
+    guard rest > Self.mostHeld else { return due = min(due, now.monotonic + rest) }
     let wish = wish(guest)
     // Kept as the reason of a problem for as long as nobody tries again: it says no time.
     let why = wish != nil ? "asked to be left alone" : "failed again and again, and was left alone"
