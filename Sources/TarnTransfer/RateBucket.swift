@@ -45,7 +45,7 @@ struct RateBucket {
 }
 
 /// How many bytes came per second, over the last few seconds.
-struct RateMeter {
+struct WindowedRate {
   private static let window: UInt64 = 4
   /// Bytes of one second each; the last is the running one.
   private var slots: [(second: UInt64, bytes: UInt64)] = []

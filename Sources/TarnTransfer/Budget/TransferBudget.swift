@@ -66,7 +66,7 @@ package final class TransferBudget: Sendable {
   private struct State {
     var book: BudgetState
     var bucket: RateBucket?
-    var meter = RateMeter()
+    var meter = WindowedRate()
     /// Hears that some host has asked to be left alone.
     var listener: (@Sendable () -> Void)?
   }
