@@ -47,23 +47,12 @@ enum FeedText {
   private static func localPath(_ text: String) throws(PassFailure) -> [UInt8] {
     var rest = text.dropFirst("file://".count)
     if rest.hasPrefix("localhost/") { rest = rest.dropFirst("localhost".count) }
-    guard rest.hasPrefix("/"), let path = decode(Array(rest.utf8)) else {
+    let path = Percent.decode(rest.utf8)
+    let isWhole = Percent.completed(Array(rest.utf8)).elementsEqual(rest.utf8)
+    guard rest.hasPrefix("/"), isWhole, !path.contains(0) else {
       throw PassFailure(
         .usage, code: "feed-not-understood", "'\(Printable.escape(Redaction.value(text)))' is no local file",
         hint: "write file:///absolute/path, with %XX escapes that are complete")
-    }
-    return path
-  }
-
-  private static func decode(_ text: [UInt8]) -> [UInt8]? {
-    let parts = text.split(separator: UInt8(ascii: "%"), omittingEmptySubsequences: false)
-    var path = Array(parts[0])
-    for part in parts.dropFirst() {
-      guard part.count >= 2, let byte = UInt8(String(decoding: part.prefix(2), as: UTF8.self), radix: 16),
-        byte != 0
-      else { return nil }
-      path.append(byte)
-      path += part.dropFirst(2)
     }
     return path
   }

@@ -27,8 +27,7 @@ package struct Tarn: Sendable {
   var pool: DownloaderPool?
 
   package init(workingDirectory: String, environment: [String: String]) {
-    self.workingDirectory = workingDirectory
-    self.environment = environment
+    (self.workingDirectory, self.environment) = (workingDirectory, environment)
   }
 
   /// `$HOME`, refused as a folder; nil when unset.
@@ -96,8 +95,7 @@ package struct SyncRequest: Sendable {
   }
 
   package init(feed: String?, folder: String) {
-    self.feed = feed
-    self.folder = folder
+    (self.feed, self.folder) = (feed, folder)
   }
 
   /// The mirror of the settings that says where its state is; nil where the command does, or nobody.

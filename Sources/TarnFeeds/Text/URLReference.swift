@@ -213,7 +213,7 @@ struct URLReference: Equatable {
 }
 
 /// Percent coding of bytes.
-enum Percent {
+package enum Percent {
   /// What a path segment keeps as it is: unreserved characters and these (RFC 3986 pchar).
   private static let keptInSegment: [Bool] = (0..<256).map { value in
     let byte = UInt8(value)
@@ -270,7 +270,7 @@ enum Percent {
   }
 
   /// The same path with each `%` encoded that begins no code: it can only mean itself.
-  static func completed(_ path: [UInt8]) -> [UInt8] {
+  package static func completed(_ path: [UInt8]) -> [UInt8] {
     guard path.contains(0x25) else { return path }
     var result: [UInt8] = []
     for (index, byte) in path.enumerated() {
@@ -283,7 +283,7 @@ enum Percent {
   }
 
   /// Decodes once; a `%` without two hexadecimal digits stays.
-  static func decode(_ text: some Sequence<UInt8>) -> [UInt8] {
+  package static func decode(_ text: some Sequence<UInt8>) -> [UInt8] {
     let text = Array(text)
     guard text.contains(0x25) else { return text }
     var result: [UInt8] = []
