@@ -261,6 +261,12 @@ extension Tarn {
     return (real.flatMap { String(validatingCString: $0) } ?? there) + path.dropFirst(there.count)
   }
 
+  /// Two words for one folder: links lead to the same place, whether something is there or not.
+  package func isSamePlace(_ left: String, _ right: String) -> Bool {
+    let (left, right) = (absolute(left), absolute(right))
+    return left.utf8.elementsEqual(right.utf8) || resolved(left).utf8.elementsEqual(resolved(right).utf8)
+  }
+
   private func isSameDirectory(_ left: String, _ right: String) -> Bool {
     if left == absolute(right) { return true }
     var first = stat()

@@ -12,6 +12,8 @@ package struct LoadedSettings: Sendable, Equatable {
   package var files: [SettingsFileState] = []
   /// Those of `conf.d` that are there.
   package var directories: [String] = []
+  /// The mirrors whose tables were found, whatever is in them.
+  var named: Set<String> = []
 
   /// Where the agent listens that runs with these settings: also when they have errors elsewhere, for then it runs with
   /// older ones.
@@ -38,6 +40,20 @@ package struct LoadedSettings: Sendable, Equatable {
       else { return nil }
       return Place(name: name, folder: folder, state: text("state", in: record.table))
     }
+  }
+
+  /// Errors that may hide a mirror, or the folder of one.
+  private static let hiding: Set<SettingsProblem.Code> = [
+    .fileMissing, .fileNotReadable, .fileTooLong, .syntax, .unknownTable, .wrongType, .badName,
+  ]
+
+  /// The mirrors, where these are surely all; nil where what could not be read may name another one.
+  package var allPlaces: [Place]? {
+    let isHidden = problems.contains { $0.severity == .error && Self.hiding.contains($0.code) }
+    guard !isHidden, problems.count < Self.mostProblems, named.isSubset(of: places.map(\.name)) else {
+      return nil
+    }
+    return places
   }
 
   /// A record's text, where it needs no reading.

@@ -67,6 +67,7 @@ package struct SettingsLoader: Sendable {
       merged: merged, paths: paths, isRunning: purpose == .run, reading: reading
     ).problems()
     loaded.records = merged.records(settings)
+    loaded.named = Set(mirrors.keys)
     if !loaded.problems.contains(where: { $0.severity == .error }) { loaded.settings = settings }
     return loaded
   }

@@ -36,7 +36,7 @@ struct ExplainCommand: ParsableCommand {
     let session = try Session(common)
     let meant = try MirrorPath(words, session)
     let (word, link) = (meant.mirror, AgentLink(session.sources))
-    let mirror = try link.folder(of: word, session)
+    let mirror = try link.folder(of: word, session, acts: false)
     let configured = session.configuredName(of: word, in: mirror)
     let answer = try session.tarn.explain(
       folder: mirror, state: record.state, path: meant.path, name: meant.given, configured: configured

@@ -24,7 +24,7 @@ struct TrashListCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
-    let mirror = try AgentLink(session.sources).folder(of: mirror, session)
+    let mirror = try AgentLink(session.sources).folder(of: mirror, session, acts: false)
     let rows = try session.tarn.trash(folder: mirror, state: record.state)
     let lifetime = try session.tarn.trashLifetime(folder: mirror, state: record.state)
     if session.isJSON {

@@ -29,7 +29,7 @@ struct VerifyCommand: ParsableCommand {
   func run() throws {
     let session = try Session(common)
     session.console.outliveReader()
-    let mirror = try AgentLink(session.sources).folder(of: mirror, session)
+    let mirror = try AgentLink(session.sources).folder(of: mirror, session, acts: repair)
     var report = try session.attend(schema: Self.schema, mirror: nil) {
       observer, progress, stop throws(PassFailure) -> VerifyReport in
       try session.tarn.verify(

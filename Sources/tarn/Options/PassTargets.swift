@@ -31,7 +31,10 @@ struct PassTargets {
     var words = words
     if words.count == 2 { words[0] = try StandardInput.resolve(words[0]) }
     let feeds = words.filter { session.tarn.meaning(of: $0) == .feed }
-    try session.refuseFaultySettings(feeds.isEmpty ? words : [])
+    if feeds.isEmpty {
+      let here = session.tarn.mirrorFolder(containing: session.tarn.workingDirectory)
+      try session.refuseFaultySettings(words.isEmpty ? here.map { [$0] } ?? [] : words)
+    }
     if let feed = feeds.first {
       // A file in the folder's place is no second feed: that it is no folder is said later.
       let isFolder = words.last.map { session.tarn.meaning(of: $0) != .feed || FeedWord.isPath($0) } ?? false
@@ -39,6 +42,7 @@ struct PassTargets {
         throw Self.oddWords(words, feed)
       }
       let folder = session.tarn.absolute(words[1])
+      try session.refuseFaultySettings([folder])
       if flags.folder.changeFeed, let name = session.configured((words[1], folder, nil))?.name {
         throw Self.namesItsFeed(name)
       }

@@ -88,9 +88,10 @@ struct AgentLink: Sendable {
 
   /// What a question to a ledger is asked of: of a name of the agent's the folder that it has.
   ///
+  /// - Parameter acts: as for `refuseFaultySettings`.
   /// - Throws: `permission` when the agent may not be asked, `configuration` as `refuseFaultySettings`.
-  func folder(of word: String, _ session: Session) throws(PassFailure) -> String {
-    try session.refuseFaultySettings([word])
+  func folder(of word: String, _ session: Session, acts: Bool = true) throws(PassFailure) -> String {
+    try session.refuseFaultySettings([word], acts: acts)
     if session.configured(word) == nil, let place = session.tarn.place(of: word) { return place.folder }
     guard isOnlyTheAgents(word, session) else { return word }
     let answer = try tryAsking(about: word, session) { client, mirror in

@@ -124,6 +124,13 @@ struct SettingsReport {
       }
   }
 
+  /// A mirror of settings that are not taken may have that folder: they name it, or not all that they name could be read.
+  func mayHave(_ folder: String, _ tarn: Tarn) -> Bool {
+    guard loaded.settings == nil else { return false }
+    guard let places = loaded.allPlaces else { return true }
+    return places.contains { tarn.isSamePlace($0.folder, folder) }
+  }
+
   /// In front of a number of errors: a file with so many was not looked at to its end.
   static func atLeast(_ errors: Int) -> String { errors >= LoadedSettings.mostProblems ? "at least " : "" }
 
@@ -156,15 +163,21 @@ struct SettingsReport {
 
 extension Session {
   /// Refuses settings that `--config` names and that are not taken, and else a word that such settings have for a mirror: read without
-  /// them it would be a folder, and another one. What an agent knows, which goes on with older ones, is taken.
+  /// them it would be a folder, and another one; and a folder that may be a mirror of theirs, which would go by what it remembers of
+  /// older ones. What an agent knows, which goes on with older ones, is taken.
   ///
-  /// - Parameter words: of mirrors.
-  func refuseFaultySettings(_ words: [String]) throws(PassFailure) {
+  /// - Parameters:
+  ///   - words: of mirrors; none for all that there are.
+  ///   - acts: something is done to them, or planned; else only a record is asked.
+  func refuseFaultySettings(_ words: [String], acts: Bool = true) throws(PassFailure) {
     let report = SettingsReport(self)
     guard let failure = report.failure else { return }
     let isGiven = report.paths.file != nil
-    guard !report.lacksFile, !(isGiven && words.isEmpty) else { throw failure }
-    for word in words where (isGiven || report.names(word)) && tarn.place(of: word) == nil { throw failure }
+    guard !report.lacksFile, !((isGiven || acts) && words.isEmpty) else { throw failure }
+    for word in words where tarn.place(of: word) == nil {
+      if isGiven || report.names(word) { throw failure }
+      if acts, report.mayHave(word, tarn), AgentLink(sources).name(of: word, self) == nil { throw failure }
+    }
   }
 
   /// Of commands for an agent, which may go on with older settings: only what is not there is refused.
