@@ -55,11 +55,31 @@ extension Tarn {
     }
   }
 
-  /// Works on a full disk, too.
+  /// What lies in the trash now under these names, each once.
   ///
-  /// - Parameter names: as for `restoreTrash`; none means all.
+  /// - Parameter names: ids, the front of one, or paths, which mean every file that had them; none means all.
+  package func trash(
+    folder: String, state: String?, named names: [String]
+  ) throws(PassFailure) -> [TrashRow] {
+    let rows = try trash(folder: folder, state: state)
+    guard !names.isEmpty else { return rows }
+    let home = try home(folder: folder, state: state)
+    var wanted: Set<String> = []
+    for name in names {
+      let found = try find(name, among: rows, home)
+      let isID = found.name == name
+      wanted.formUnion(
+        isID || found.path.bytes != Array(name.utf8)
+          ? [found.name] : rows.filter { $0.path == found.path }.map(\.name))
+    }
+    return rows.filter { wanted.contains($0.name) }
+  }
+
+  /// Works on a full disk, too. What went meanwhile is passed over.
+  ///
+  /// - Parameter names: whole ids.
   package func emptyTrash(
-    folder: String, state: String?, names: [String], stop: StopFlag
+    folder: String, state: String?, names: Set<String>, stop: StopFlag
   ) throws(PassFailure) -> EmptyReport {
     do throws(PassFailure) {
       return try emptyRecorded(folder, state, names, stop: stop)
@@ -68,40 +88,33 @@ extension Tarn {
         let early = try? emptyUnrecorded(home(folder: folder, state: state), names), early.files > 0
       else { throw error }
       // There is room for the ledger now, which forgets what is gone.
-      var report = try emptyRecorded(folder, state, names.isEmpty ? [] : nil, stop: stop)
+      var report = try emptyRecorded(folder, state, names, stop: stop)
       report.files += early.files
       report.bytes.addSaturated(early.bytes)
       return report
     }
   }
 
-  /// - Parameter names: none means all; nil nothing.
   private func emptyRecorded(
-    _ folder: String, _ state: String?, _ names: [String]?, stop: StopFlag
+    _ folder: String, _ state: String?, _ names: Set<String>, stop: StopFlag
   ) throws(PassFailure) -> EmptyReport {
     try withMirror(home(folder: folder, state: state)) { mirror in
       try recover(mirror)
-      guard let names else { return EmptyReport() }
-      let rows =
-        names.isEmpty
-        ? try mirror.ledger.trash()
-        : try names.map { try find($0, among: mirror.ledger.trash(), mirror.home) }
+      let rows = try mirror.ledger.trash().filter { names.contains($0.name) }
       return try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).empty(
         rows, stop: stop)
     }
   }
 
   /// Removes the files alone: not even the ledger's log could be made.
-  private func emptyUnrecorded(_ home: FolderHome, _ names: [String]) throws -> EmptyReport {
+  private func emptyUnrecorded(_ home: FolderHome, _ names: Set<String>) throws -> EmptyReport {
     let folder = try home.open()
     let lock = try OpenMirror.takeLock(home)
     defer { lock.release() }
     let ledger = try SQLiteLedger(directory: home.stateDirectory, mode: .readOnly)
     defer { ledger.close() }
     guard try folder.isIntact() else { return EmptyReport() }
-    let wanted = try names.map { try find($0, among: ledger.trash(), home).name }
-    return try TrashCan(ledger: ledger, folder: folder, clock: SystemClock()).removeFiles(
-      names.isEmpty ? nil : wanted)
+    return try TrashCan(ledger: ledger, folder: folder, clock: SystemClock()).removeFiles(names)
   }
 
   private func find(

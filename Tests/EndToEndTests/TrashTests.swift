@@ -147,4 +147,33 @@ struct TrashTests {
     try sync()
     #expect(trash == ["my own bytes\n", "six\n"])
   }
+
+  /// What comes to the trash while the question stands was not asked about.
+  @Test(arguments: [false, true]) func onlyWhatWasAskedAboutGoes(isNamed: Bool) throws {
+    try sync(["f6": "new six\n", "f7": "seven\n"])
+    try sync(["f6": "newer six\n", "f7": "seven\n"])
+    #expect(trash == ["new six\n", "six\n"])
+    let terminal = try PseudoTerminal()
+    let program = try Tarn.start(
+      ["trash", "empty", folder] + (isNamed ? ["f6"] : []), environment: home, in: place.url,
+      terminal: terminal.path)
+    defer { program.signal(SIGKILL) }
+    let question = isNamed ? "Remove 2 files (f6), " : "Remove all 2 files, "
+    try waitUntil("it asks") { terminal.shown.contains("[y/N]") }
+    #expect(terminal.shown.contains(question), "\(terminal.shown)")
+    try sync(["f6": "newest six\n", "f7": "seven\n"])
+    terminal.type("y\n")
+    try waitUntil("it has removed them") { terminal.shown.contains("removed 2 files") }
+    #expect(try program.wait().status == 0)
+    #expect(trash == ["newer six\n"])
+  }
+
+  /// A path means every file that had it, and so does what is said.
+  @Test func aPathMeansAllThatHadIt() throws {
+    try sync(["f6": "new six\n", "f7": "seven\n"])
+    try sync(["f6": "newer six\n", "f7": "new seven\n"])
+    let outcome = try tarn("trash", "empty", "-y", folder, "f6")
+    #expect(outcome.output.hasPrefix("removed 2 files, "), "\(outcome)")
+    #expect(trash == ["seven\n"])
+  }
 }

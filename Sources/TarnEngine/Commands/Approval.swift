@@ -256,15 +256,14 @@ package struct TrashCan {
   /// Removes the files alone, where the ledger can be read and not be written: `Recovery` drops the rows once it can.
   /// What a crash left half-way stays, for nobody has told yet whose bytes it is.
   ///
-  /// - Parameter names: of the trash; nil for all.
+  /// - Parameter names: of the trash.
   /// - Returns: what was removed, of what was there.
-  package func removeFiles(_ names: [String]?) throws(PassFailure) -> EmptyReport {
+  package func removeFiles(_ names: Set<String>) throws(PassFailure) -> EmptyReport {
     try PassFailure.translating {
       let unfinished = Set(try ledger.intents().map(\.trashName))
-      let wanted = names.map { Set($0) }
       var report = EmptyReport()
       for file in try folder.trashed()
-      where !unfinished.contains(file.name) && wanted?.contains(file.name) != false {
+      where !unfinished.contains(file.name) && names.contains(file.name) {
         try folder.removeTrash(file.name)
         report.files += 1
         report.bytes.addSaturated(file.size)

@@ -14,6 +14,8 @@ struct TrashEmptyCommand: ParsableCommand {
         tarn trash empty /srv/iso             all of them, after a question
         tarn trash empty -y /srv/iso          without one
         tarn trash empty /srv/iso 1a2b3c4d    this one
+
+      What comes to the trash after the question stays there. A path means every file that had it.
       """)
 
   @OptionGroup var record: StateOption
@@ -30,12 +32,15 @@ struct TrashEmptyCommand: ParsableCommand {
     let session = try Session(common)
     let mirror = try AgentLink(session.sources).folder(of: mirror, session)
     session.console.outliveReader()
-    guard try isWanted(session) else {
+    let rows = try session.tarn.trash(folder: mirror, state: record.state, named: names)
+    guard try isWanted(rows, session) else {
       session.console.message("nothing was removed")
       return try ExitStatus.partial.end()
     }
+    // Those that were asked about, whatever has come since.
+    let asked = Set(rows.map(\.name))
     let report = try session.stoppable { stop throws(PassFailure) in
-      try session.tarn.emptyTrash(folder: mirror, state: record.state, names: names, stop: stop)
+      try session.tarn.emptyTrash(folder: mirror, state: record.state, names: asked, stop: stop)
     }
     if session.isJSON {
       session.console.data(JSONText.document(EmptiedReport(report)))
@@ -50,19 +55,17 @@ struct TrashEmptyCommand: ParsableCommand {
     if report.left > 0 { try ExitStatus.stopped(by: Interruption.shared.received).end() }
   }
 
-  private func isWanted(_ session: Session) throws(PassFailure) -> Bool {
-    if session.saysYes { return true }
-    let rows = try session.tarn.trash(folder: mirror, state: record.state)
-    guard !rows.isEmpty else { return true }
+  private func isWanted(_ rows: [TrashRow], _ session: Session) throws(PassFailure) -> Bool {
+    guard !session.saysYes, !rows.isEmpty else { return true }
     guard session.mayAsk else {
       throw PassFailure(
         .usage, code: "not-asked", "cannot ask whether to remove files for good",
         hint: "say it with --yes: tarn trash empty --yes \(ShellWord.quote(mirror))")
     }
     let bytes = rows.reduce(UInt64(0)) { $0.addingSaturated($1.size) }
-    let files = (rows.count == 1 ? "" : "all ") + Numbers.count(rows.count, "file")
-    let all = "\(files), \(Units.show(bytes)),"
-    let what = names.isEmpty ? all : names.map { Printable.escape($0) }.joined(separator: ", ")
-    return session.confirm("Remove \(what) from the trash for good?")
+    let files =
+      (rows.count == 1 || !names.isEmpty ? "" : "all ") + Numbers.count(rows.count, "file")
+    let named = names.isEmpty ? "" : " (\(names.map { Printable.escape($0) }.joined(separator: ", ")))"
+    return session.confirm("Remove \(files)\(named), \(Units.show(bytes)), from the trash for good?")
   }
 }
