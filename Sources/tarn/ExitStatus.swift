@@ -26,7 +26,8 @@ enum ExitStatus: Int32, CaseIterable {
     case .inSync:
       "in sync: every wanted entry is present, verified and durable, or left as you changed it (--local-changes)"
     case .somethingToDo: "plan --exit-code: there is something to do"
-    case .partial: "the pass ended, but some entries failed, were refused, are in conflict or held"
+    case .partial:
+      "the pass ended, but some entries failed, were refused, are in conflict or held, or its feed breaks off"
     case .usage: "usage"
     case .feedMalformed: "the feed is malformed, truncated or not trusted: nothing changed"
     case .feedUnreachable: "the feed cannot be reached, or is not there: nothing changed"

@@ -45,7 +45,8 @@ package struct PassWords: Sendable {
     ]
     var why = reasons.filter { $0.0 > 0 }.map { "\(Units.grouped($0.0)) \($0.1)" }
     if report.listingFailures > 0 {
-      why.append(Units.count(report.listingFailures, "unreadable listing"))
+      why.append(
+        report.isWindow ? "the feed read in part" : Units.count(report.listingFailures, "unreadable listing"))
     }
     if counts.held > 0 { why.append(Units.count(counts.held, "deletion") + " held") }
     return why.joined(separator: ", ")

@@ -8,6 +8,9 @@ struct FeedReader {
   var ports: PassPorts { pass.ports }
   var policy: PassPolicy { pass.request.policy }
 
+  /// What the feed is called in a problem of its own.
+  var feedName: String { Redaction.address(pass.request.feed.text) }
+
   /// A document that was fetched and can be parsed, again and again.
   struct Document {
     var spool: SpoolFile

@@ -50,9 +50,14 @@ final class ListingWalk {
       sum.add(item, below: 0)
       if case .directory(let url, let path) = item { found.append((url, path)) } else { try sink(item) }
     }
-    let end = try reader.parse(document, place: nil, sink: take)
+    var end = try reader.parse(document, place: nil, sink: take)
     try readOn(behind: end, document, place: nil, while: { try wantsMore(end) }, take)
     for (url, path) in found { add(url: url, place: path, above: [sum.value]) }
+    if let broken = end.notice, broken.code == .readInPart {
+      // What it would have named behind that is not known: no pass over it is a whole one.
+      fail(Array(reader.feedName.utf8), code: broken.code.rawValue, message: broken.message)
+      end.notice = nil
+    }
     return end
   }
 
