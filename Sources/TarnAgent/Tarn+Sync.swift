@@ -83,13 +83,21 @@ extension Tarn {
         ))
     }
     let (feed, options) = try settled(request, given: given, ledger: mirror.ledger)
-    var pass = try passRequest(feed, options, request, in: home)
+    var (pass, ports): (PassRequest, PassPorts)
+    do throws(PassFailure) {
+      pass = try passRequest(feed, options, request, in: home)
+      ports = try makePorts(
+        feed, options, request, ledger: mirror.ledger, engine: mirror.engine, scratch: home.stateDirectory,
+        stage: home.stateDirectory + "/stage.sqlite", observer: observer)
+    } catch {
+      // A slip in what was given now says nothing of the mirror; nor is there one where nothing was read so far.
+      let isKept = !request.givesFiles && !isUnmade(mirror, made)
+      if isKept { try? mirror.ledger.apply(Pass.refused(by: error, at: now)) }
+      throw error
+    }
     pass.wasRebuilt = mirror.setAside != nil
     pass.isJournalLost = { isUnmade(mirror, made) }
     if request.isOnce { try compare(&pass, request, mirror.ledger) }
-    let ports = try makePorts(
-      feed, options, request, ledger: mirror.ledger, engine: mirror.engine, scratch: home.stateDirectory,
-      stage: home.stateDirectory + "/stage.sqlite", observer: observer)
     defer { ports.downloader.shutDown() }
     let run = Pass(ports: ports, request: pass, observer: observer, progress: progress, stop: stop)
     var report = try PassFailure.translating { try run.run(folder: mirror.folder) }

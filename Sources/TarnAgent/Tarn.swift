@@ -98,6 +98,12 @@ package struct SyncRequest: Sendable {
     (self.feed, self.folder) = (feed, folder)
   }
 
+  /// The command itself names a file that is read before a pass, or what else one may be refused for.
+  var givesFiles: Bool {
+    let options = name == nil ? options : given?.options ?? PassOptions()
+    return PassOptions.Name.ofFiles.contains { options.values[$0] != nil }
+  }
+
   /// The mirror of the settings that says where its state is; nil where the command does, or nobody.
   var nameOfState: String? { given?.state == nil ? name : nil }
 }

@@ -116,23 +116,36 @@ package struct Pass {
       return try runToEnd(folder, over: before)
     } catch {
       let failure = error
-      let isStopped = failure.kind == .stopped
       var changes = PassProgress.Snapshot.noChanges
-      changes += [
-        .fact(.outcome, isStopped ? "stopped" : "failed"),
-        .fact(.failure, isStopped ? nil : failure.message),
-        .fact(.failureHint, isStopped ? nil : failure.hint), .fact(.feedRecord, nil),
-      ]
+      changes += Self.end(with: failure)
       changes += before?.changes ?? []
       // Whoever follows the events would get one that is nowhere later.
-      if !isStopped, request.isJournalLost?() != true {
-        changes.append(
-          .event(Event(when: ports.now, code: "pass-failed", detail: "\(failure.message) [\(failure.code)]")))
+      if failure.kind != .stopped, request.isJournalLost?() != true {
+        changes.append(Self.event(of: failure, at: ports.now))
       }
       // The pass has failed already; a ledger that cannot take this has its own message in `failure`.
       try? note(changes)
       throw failure
     }
+  }
+
+  private static func end(with failure: PassFailure) -> [LedgerChange] {
+    let isStopped = failure.kind == .stopped
+    return [
+      .fact(.outcome, isStopped ? "stopped" : "failed"),
+      .fact(.failure, isStopped ? nil : failure.message),
+      .fact(.failureHint, isStopped ? nil : failure.hint), .fact(.feedRecord, nil),
+    ]
+  }
+
+  private static func event(of failure: PassFailure, at now: Timestamp) -> LedgerChange {
+    .event(Event(when: now, code: "pass-failed", detail: "\(failure.message) [\(failure.code)]"))
+  }
+
+  /// What the ledger keeps of a pass that was refused before it could begin, by what the mirror itself goes by: until that is mended
+  /// each one will be.
+  package static func refused(by failure: PassFailure, at now: Timestamp) -> [LedgerChange] {
+    [.fact(.attempt, now.rfc3339)] + end(with: failure) + [event(of: failure, at: now)]
   }
 
   /// What a crash left is put right once for all who work in the folder at a time.

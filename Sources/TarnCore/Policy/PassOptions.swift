@@ -29,6 +29,9 @@ package struct PassOptions: Sendable, Equatable {
     case proxy
     case userAgent = "user-agent"
 
+    /// Those whose files have to be there for every pass, or whose values say how servers are asked.
+    package static let ofFiles: [Name] = [.headerFile, .cookies, .netrc, .netrcFile, .cacert, .proxy]
+
     /// May be given more than once.
     package var isList: Bool {
       switch self {

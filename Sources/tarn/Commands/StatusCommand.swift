@@ -339,7 +339,13 @@ struct StatusCommand: ParsableCommand {
     var check = StatusCheck(
       judged, leftOut: documents.count - judged.count, maxAge: Units.duration(maxAge) ?? 0, now: session.now)
     check.failures = reading.failures
-    check.settingsFailure = reading.needsSettings ? reading.faulty?.failure : nil
+    // What is named is judged by its record, unless it may be of these settings: then no pass of it is made.
+    if let faulty = reading.faulty,
+      reading.needsSettings
+        || documents.contains(where: { faulty.names($0.name) || faulty.mayHave($0.folder, session.tarn) })
+    {
+      check.settingsFailure = faulty.failure
+    }
     return (check, reading)
   }
 
