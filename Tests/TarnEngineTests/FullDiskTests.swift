@@ -55,7 +55,7 @@ import Testing
     ])
     let one = try #require(world.ledger.trash().first)
     #expect(try can.removeFiles([one.name, "half"]).files == 1)
-    let report = try can.removeFiles(Set(world.trash))
+    let report = try can.removeFiles(Set(world.folder.trashed().map(\.name)))
     #expect(report.files == 3 && report.bytes == 5 + 5 + 5)
     #expect(world.trash == ["half"])
     #expect(world.ledger.contents.trash.count == 3)

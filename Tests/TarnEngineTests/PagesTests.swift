@@ -119,14 +119,14 @@ import Testing
   /// A feed that breaks off is read as far as it goes, and no pass over it is whole: each one says so, until a whole feed came.
   @Test func aFeedThatBreaksOffIsNotInSync() throws {
     let world = pagedWorld(keep: 2)
-    world.end.notice = .init(.readInPart, "the feed is broken")
+    world.ends[Self.root]?.notice = .init(.readInPart, "the feed is broken")
     for _ in 0..<2 {
       let report = try world.run()
       #expect(report.problems.map(\.code) == ["feed-read-in-part"] && !report.isInSync)
       #expect(try world.ledger.problem(name: Self.root.bytes)?.code == "feed-read-in-part")
       #expect(world.files.count == 2)
     }
-    world.end.notice = nil
+    world.ends[Self.root]?.notice = nil
     #expect(try world.run().isInSync)
     #expect(try world.ledger.problem(name: Self.root.bytes) == nil)
   }
