@@ -52,13 +52,15 @@ struct Registry {
   ///
   /// - Parameter keeps: whether another folder that the same mirror was in stays in the list.
   func add(_ mirror: Mirror, keeps: (String) -> Bool) {
-    // As a rule it is there already, and nothing has to be waited for.
-    guard !mirrors().contains(mirror) else { return }
-    edit { known in
-      guard !known.contains(mirror) else { return known }
-      let others = known.filter { !$0.isAt(mirror.folder) && ($0.id != mirror.id || keeps($0.folder)) }
-      return others + [mirror]
+    func added(to known: [Mirror]) -> [Mirror] {
+      let left = known.filter {
+        $0 == mirror || !$0.isAt(mirror.folder) && ($0.id != mirror.id || keeps($0.folder))
+      }
+      return left.contains(mirror) ? left : left + [mirror]
     }
+    // As a rule it is there already, and nothing has to be waited for.
+    let known = mirrors()
+    if added(to: known) != known { edit(added) }
   }
 
   /// Any thread, any process.

@@ -261,10 +261,12 @@ extension Tarn {
     return (real.flatMap { String(validatingCString: $0) } ?? there) + path.dropFirst(there.count)
   }
 
-  /// Two words for one folder: links lead to the same place, whether something is there or not.
+  /// The bytes of where a folder is or would be, whatever links lead there: equal for all words that mean it.
+  package func realPlace(_ folder: String) -> [UInt8] { Array(resolved(absolute(folder)).utf8) }
+
+  /// Two words for one folder.
   package func isSamePlace(_ left: String, _ right: String) -> Bool {
-    let (left, right) = (absolute(left), absolute(right))
-    return left.utf8.elementsEqual(right.utf8) || resolved(left).utf8.elementsEqual(resolved(right).utf8)
+    absolute(left).utf8.elementsEqual(absolute(right).utf8) || realPlace(left) == realPlace(right)
   }
 
   private func isSameDirectory(_ left: String, _ right: String) -> Bool {
@@ -316,7 +318,20 @@ extension Tarn {
     return "ask as the user that it belongs to: sudo \(user)tarn ... \(ShellWord.quote(path))"
   }
 
-  func wasMirror(_ path: String) -> Bool { registry?.mirrors().contains { $0.isAt(path) } == true }
+  func wasMirror(_ path: String) -> Bool { known(at: path) != nil }
+
+  /// What the list of this user's mirrors has of a folder: by this path, or else by another one that leads there.
+  private func known(at path: String) -> Registry.Mirror? {
+    let mirrors = registry?.mirrors() ?? []
+    return mirrors.first { $0.isAt(path) } ?? mirrors.first { isSamePlace($0.folder, path) }
+  }
+
+  /// Takes a folder from the list, by every path that leads there.
+  func removeFromList(_ path: String) {
+    for mirror in registry?.mirrors() ?? [] where isSamePlace(mirror.folder, path) {
+      registry?.remove(folder: mirror.folder)
+    }
+  }
 
   /// A marker that is lost takes the feed and the options with it.
   private func markerGone(_ path: String, _ command: String) -> PassFailure {
@@ -384,8 +399,7 @@ extension Tarn {
 
   /// An empty folder where a mirror was, on another file system than the mirror: not mounted.
   func refuseUnmounted(_ path: String) throws(PassFailure) {
-    guard let known = registry?.mirrors().first(where: { $0.isAt(path) }), !known.fileSystem.isEmpty
-    else { return }
+    guard let known = known(at: path), !known.fileSystem.isEmpty else { return }
     let now = Registry.fileSystem(of: nearestDirectory(path))
     guard !now.isEmpty, now != known.fileSystem else { return }
     throw PassFailure(
@@ -418,7 +432,7 @@ extension Tarn {
 
   /// The mirror of the settings that has this folder.
   private func configuredName(at path: String) -> String? {
-    configuredFolders().first { absolute($0.folder).utf8.elementsEqual(path.utf8) }?.name
+    configuredFolders().first { isSamePlace($0.folder, path) }?.name
   }
 
   /// A mirror that lay here; nil where none of this user's did. One that was made by hand has its feed in its folder, wherever

@@ -44,10 +44,10 @@ extension Tarn {
           "\(Printable.escape(path)) is no mirror: there is nothing to forget",
           hint: "'tarn status' lists the mirrors that are known")
       }
-      registry?.remove(folder: path)
+      removeFromList(path)
       return .line
     }
-    registry?.remove(folder: path)
+    removeFromList(path)
     return .mirror(trashed: trashed, hasFiles: !isGone(path))
   }
 
@@ -68,12 +68,12 @@ extension Tarn {
   /// - Parameter kept: folders that stay in it.
   /// - Returns: those that were taken from it.
   package func forgetGone(but kept: [String]) -> [String] {
-    let kept = Set(kept.map { Array(absolute($0).utf8) })
+    let kept = Set(kept.map(realPlace))
     return knownFolders().filter { folder in
-      guard !kept.contains(Array(folder.utf8)), isLost(folder),
+      guard !kept.contains(realPlace(folder)), isLost(folder),
         (try? refuseUnmounted(folder)) != nil
       else { return false }
-      registry?.remove(folder: folder)
+      removeFromList(folder)
       return true
     }
   }
@@ -150,7 +150,7 @@ extension Tarn {
   private func refuseOthers(_ home: FolderHome) throws(PassFailure) {
     let known = registry?.mirrors() ?? []
     let state = Printable.escape(home.stateDirectory)
-    if let other = known.first(where: { $0.id == home.id && !$0.isAt(home.folder) }) {
+    if let other = known.first(where: { $0.id == home.id && !isSamePlace($0.folder, home.folder) }) {
       throw PassFailure(
         .usage, code: "state-of-another", "\(state) is the state of \(Printable.escape(other.folder))",
         hint: "each mirror needs a directory of its own: give this one another --state")

@@ -129,9 +129,15 @@ extension Tarn {
     return FeedText.isPath(text) ? .feed : .file
   }
 
-  /// Folders that this user's Tarn has made mirrors of, in the order that they were made.
+  /// Folders that this user's Tarn has made mirrors of, in the order that they were made. One that several paths lead to stands
+  /// there once; the list itself has each path, for a link may lead nowhere one day.
   package func knownFolders() -> [String] {
-    registry?.mirrors().map(\.folder) ?? []
+    let mirrors = registry?.mirrors() ?? []
+    let counts = Dictionary(mirrors.map { ($0.id, 1) }, uniquingKeysWith: +)
+    var seen: Set<[UInt8]> = []
+    return mirrors.filter { mirror in
+      counts[mirror.id] == 1 || seen.insert(realPlace(mirror.folder)).inserted
+    }.map(\.folder)
   }
 
   /// The folder of a mirror that a path lies in, as the settings or the list of this user's mirrors have it: the folder may be gone.

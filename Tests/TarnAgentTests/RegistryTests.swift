@@ -41,4 +41,16 @@ import Testing
     registry.add(mirror(0, 0)) { _ in false }
     #expect(registry.mirrors() == [mirror(0, 0)])
   }
+
+  /// A link that led to a mirror leads nowhere any more.
+  @Test func anotherPathOfAMirrorGoesOnceItIsDead() throws {
+    let directory = ScratchDirectory()
+    let registry = try #require(Registry(environment: ["STATE_DIRECTORY": directory.path]))
+    var other = mirror(0, 0)
+    other.folder = "/srv/link"
+    for mirror in [other, mirror(0, 0)] { registry.add(mirror) { _ in true } }
+    #expect(registry.mirrors() == [other, mirror(0, 0)])
+    registry.add(mirror(0, 0)) { _ in false }
+    #expect(registry.mirrors() == [mirror(0, 0)])
+  }
 }

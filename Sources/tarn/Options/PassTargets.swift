@@ -104,15 +104,20 @@ struct PassTargets {
       !configured.isEmpty
     {
       // Those that are followed without settings as well.
-      let others = session.tarn.knownFolders().filter { folder in
-        !configured.contains { $0.folder.utf8.elementsEqual(folder.utf8) }
-      }
-      return configured.map { ($0.name, $0.folder, $0.state) } + others.map { ($0, $0, nil) }
+      return distinct(
+        configured.map { ($0.name, $0.folder, $0.state) } + session.tarn.knownFolders().map { ($0, $0, nil) })
     }
-    return try mirrors(words).map { word in
-      if let place = session.tarn.place(of: word) { return (word, place.folder, place.state) }
-      return (word, word, nil)
-    }
+    return try distinct(
+      mirrors(words).map { word in
+        if let place = session.tarn.place(of: word) { return (word, place.folder, place.state) }
+        return (word, word, nil)
+      })
+  }
+
+  /// Each folder once, by the first word for it.
+  private func distinct(_ places: [Tarn.Place]) -> [Tarn.Place] {
+    var seen: Set<[UInt8]> = []
+    return places.filter { seen.insert(session.tarn.realPlace($0.folder)).inserted }
   }
 
   /// The same where the settings have errors: the mirrors that they name all the same are looked at in their records.
@@ -123,10 +128,7 @@ struct PassTargets {
       guard tarn.mirrorFolder(containing: tarn.workingDirectory) == nil, !named.isEmpty else {
         return try places([])
       }
-      let others = tarn.knownFolders().filter { folder in
-        !named.contains { $0.folder.utf8.elementsEqual(folder.utf8) }
-      }
-      return named.map(place) + others.map { ($0, $0, nil) }
+      return distinct(named.map(place) + tarn.knownFolders().map { ($0, $0, nil) })
     }
     var places: [Tarn.Place] = []
     for word in words {
@@ -136,7 +138,7 @@ struct PassTargets {
         places += try self.places([word])
       }
     }
-    return places
+    return distinct(places)
   }
 
   /// What stands on standard input is for one mirror, and is not meant for it where nobody names it.
