@@ -73,4 +73,49 @@ final class AgentNameTests: AgentHouse {
       atPath: place.path + "/there/link", withDestinationPath: place.path + "/files")
     #expect(try there(["pause", "link"]).output.contains("files is paused"))
   }
+
+  /// Settings of one's own go before those of an agent, which may have the name for something else.
+  @Test func aNameOfTheSettingsIsNotAnotherMirrorOfTheAgents() throws {
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    try place.write(
+      """
+      [mirror.files]
+      feed = "\(server.url("SHA256SUMS"))"
+      folder = "\(place.path)/mine"
+      include = ["f1"]
+
+      """, to: "other/tarn.toml")
+    let other = ["--config", place.path + "/other/tarn.toml", "--socket", place.path + "/run/tarn.sock"]
+    func run(_ words: String...) throws -> Outcome {
+      try Tarn.run(words + other, environment: home, in: place.url)
+    }
+    let sync = try run("sync", "files")
+    #expect(
+      sync.status == 0 && sync.errors.contains("the agent has another mirror of the name files, in")
+        && place.text("mine/f1") == "one\n", "\(sync)")
+    let status = try run("status", "files")
+    #expect(status.output.contains(place.path + "/mine"), "\(status)")
+    #expect(try run("forget", "files").output.hasPrefix("forgot files"))
+    #expect(place.exists("files/.tarn/id"))
+  }
+
+  /// Where the settings' path leads through a link, the folder is still the agent's.
+  @Test func aFolderBehindALinkIsTheAgents() throws {
+    try place.write("", to: "disk/.keep")
+    try FileManager.default.createSymbolicLink(atPath: place.path + "/link", withDestinationPath: "disk")
+    try settings(
+      "[mirror.files]\nfeed = \"\(server.url("SHA256SUMS"))\"\nfolder = \"\(place.path)/link/files\"\n")
+    try start()
+    #expect(try tarn("sync", "files").status == 0)
+    for words in [["status"], ["status", "."]] {
+      let outcome = try Tarn.run(
+        words + config, environment: home, in: place.url.appendingPathComponent("disk/files"))
+      #expect(
+        outcome.output.contains("agent: process") && outcome.output.contains("files: in sync")
+          && !outcome.output.contains("no agent runs"), "\(words): \(outcome)")
+    }
+    let all = try JSON.documents(tarn("status", "--json").output).first?["mirrors"] as? [[String: Any]]
+    #expect(all?.count == 1)
+  }
 }

@@ -224,8 +224,9 @@ struct StatusCommand: ParsableCommand {
       reading.needsSettings = mirrors.isEmpty
     }
     do throws(PassFailure) {
-      for place in try places(session, known, faulty: reading.faulty) {
-        if let document = found(place, in: known, session) {
+      let agents = AgentsMirrors(known, session.tarn)
+      for place in try places(session, agents, faulty: reading.faulty) {
+        if let document = agents.document(of: place) {
           reading.documents.append(document)
           continue
         }
@@ -265,30 +266,17 @@ struct StatusCommand: ParsableCommand {
 
   /// The mirrors that are meant; without words also those that only the agent knows, or settings with errors.
   private func places(
-    _ session: Session, _ known: [StatusDocument], faulty: SettingsReport?
+    _ session: Session, _ agents: AgentsMirrors, faulty: SettingsReport?
   ) throws(PassFailure) -> [Tarn.Place] {
     let targets = PassTargets(session: session)
     let mirrors = mirrors.map { session.mirror(around: $0) }
     if let faulty { return try targets.places(mirrors, named: faulty.loaded.places) }
-    guard mirrors.isEmpty, !known.isEmpty,
+    guard mirrors.isEmpty, !agents.all.isEmpty,
       session.tarn.mirrorFolder(containing: session.tarn.workingDirectory) == nil
     else { return try targets.places(mirrors) }
     let found = (try? targets.places([])) ?? []
-    let others = found.filter { place in !known.contains { Self.isOf($0, place, session) } }
-    return known.map { ($0.name, $0.folder, nil) } + others
-  }
-
-  private static func isOf(_ document: StatusDocument, _ place: Tarn.Place, _ session: Session) -> Bool {
-    document.name.utf8.elementsEqual(place.name.utf8)
-      || document.folder.utf8.elementsEqual(session.tarn.absolute(place.folder).utf8)
-  }
-
-  /// Links may lead to the folder of one that is named.
-  private func found(_ place: Tarn.Place, in known: [StatusDocument], _ session: Session) -> StatusDocument? {
-    if let document = known.first(where: { Self.isOf($0, place, session) }) { return document }
-    guard !mirrors.isEmpty, !known.isEmpty else { return nil }
-    let folder = session.tarn.resolved(session.tarn.absolute(place.folder))
-    return known.first { session.tarn.resolved($0.folder).utf8.elementsEqual(folder.utf8) }
+    let others = found.filter { agents.document(of: $0) == nil }
+    return agents.all.map { ($0.name, $0.folder, nil) } + others
   }
 
   private func problemLimit(_ session: Session) -> Int { session.isVerbose ? PassReport.mostProblems : 20 }
@@ -372,6 +360,32 @@ struct StatusCommand: ParsableCommand {
       Console.shared.data(NagiosText.line(failure.blamingSettings))
       try NagiosStatus.unknown.end()
     }
+  }
+}
+
+/// What an agent tells of its mirrors, by their places.
+private struct AgentsMirrors {
+  let all: [StatusDocument]
+  private let tarn: Tarn
+  private var byPlace: [[UInt8]: Int] = [:]
+  /// Those whose places this user may not know.
+  private var byName: [[UInt8]: Int] = [:]
+
+  init(_ documents: [StatusDocument], _ tarn: Tarn) {
+    (all, self.tarn) = (documents, tarn)
+    for (index, document) in documents.enumerated() {
+      if document.folder.hasPrefix("/") {
+        byPlace[tarn.realPlace(document.folder)] = index
+      } else {
+        byName[Array(document.name.utf8)] = index
+      }
+    }
+  }
+
+  /// By its folder, whatever links lead there: settings of others may have the name for another mirror.
+  func document(of place: Tarn.Place) -> StatusDocument? {
+    guard !all.isEmpty else { return nil }
+    return (byPlace[tarn.realPlace(place.folder)] ?? byName[Array(place.name.utf8)]).map { all[$0] }
   }
 }
 
