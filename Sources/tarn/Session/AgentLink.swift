@@ -68,15 +68,17 @@ struct AgentLink: Sendable {
 
   /// Asks about one mirror, which may be none of the agent's.
   ///
-  /// - Parameter body: gets what the agent may know the mirror by: a name, or a folder without links.
+  /// - Parameter body: gets what the agent may know the mirror by: a name, or a folder without links. A mirror of the settings here goes
+  ///   by its folder, for the agent's settings may have its name for another one.
   /// - Returns: nil when no agent is there, or it does not know this mirror, or is not for this user.
   /// - Throws: `permission` when nobody else can know the word either.
   func tryAsking<Answer>(
     about word: String, _ session: Session, _ body: (ControlClient, String) throws -> Answer
   ) throws(PassFailure) -> Answer? {
     let isOnlyTheAgents = isOnlyTheAgents(word, session)
-    let isName = isOnlyTheAgents || session.tarn.place(of: word) != nil
-    let mirror = isName ? word : session.tarn.resolved(session.tarn.absolute(word))
+    let own = session.names.settingsPlace(of: word)?.folder
+    let isName = own == nil && (isOnlyTheAgents || session.tarn.place(of: word) != nil)
+    let mirror = isName ? word : session.tarn.resolved(session.tarn.absolute(own ?? word))
     do throws(PassFailure) {
       return try tryAsking { try body($0, mirror) }
     } catch {

@@ -35,8 +35,21 @@ struct AgentSync {
     // What follows a FEED is a folder, whatever mirrors are called.
     let isFolder = request.name == nil && request.feed != nil
     let word = request.name ?? (isFolder ? session.tarn.absolute(request.folder) : request.folder)
-    guard let order = try ask(word, expected) else { return nil }
+    guard let order = try ask(word, expected) else {
+      if let name = request.name { tellOther(name) }
+      return nil
+    }
     return try follow(order, isOnlyOne: isOnlyOne) { mirror throws(PassFailure) in try ask(mirror, expected) }
+  }
+
+  /// An agent has that name, and not for this folder: its mirror is not meant.
+  private func tellOther(_ name: String) {
+    let answer = try? link.tryAsking { try $0.status(mirrors: [name], problemLimit: 0) }
+    guard let other = answer?.mirrors.first else { return }
+    let word = ShellWord.quote(name)
+    session.say(
+      "the agent has another mirror of the name \(word), in \(Printable.escape(other.folder)): this pass is made without it, by the "
+        + "settings here; where the agent is to have these: tarn reload")
   }
 
   /// A pass that was asked for.
