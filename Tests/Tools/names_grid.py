@@ -99,6 +99,10 @@ def judge_case(case, items, end):
         else:
             violations.append(f"{neighbour.decode()} is lost")
     wanted = expected_name(case)
+    # The record of a mirror that is served itself.
+    is_index = "HTML" in case.format or case.format in ("nginx JSON", "Caddy JSON")
+    if wanted == b".tarn" and is_index and not kept and not codes:
+        return 0, 0, violations
     if kept not in ([wanted], []) or len(codes) + len(kept) != 1:
         violations.append(f"became {[name[:80] for name in kept]} and {codes}")
     return len(kept), len(codes), violations

@@ -140,6 +140,8 @@ struct IndexPlace {
     do throws(PathRefusal) {
       path = try RelativePath(below + target.name, rule: context.document.rule)
     } catch {
+      // The record of a mirror that is served itself is no part of what it mirrors.
+      if error == .reserved, target.name == PathRule.reservedName { return }
       return try sink(.refused(Refusal(name: target.name, below: below, error)))
     }
     guard context.isUsable(context.url) else { return try sink(context.withoutSource(path)) }
