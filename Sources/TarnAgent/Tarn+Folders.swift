@@ -374,12 +374,20 @@ extension Tarn {
       hint: "mount what belongs there, or put the right folder back; \(forget)")
   }
 
-  /// A mirror of the settings whose folder somebody moved or deleted: all of it would be fetched again.
+  /// A mirror whose folder somebody moved or deleted: all of it would be fetched again, and what it remembered would be lost.
   func refuseLost(_ path: String, _ request: SyncRequest) throws(PassFailure) {
-    guard let name = request.name, !request.recreate, wasMirror(path) else { return }
+    guard !request.recreate, wasMirror(path) else { return }
     // What is there is taken by `--adopt`; it is no order to fetch what is not.
     guard !request.adopt || isGone(path) else { return }
-    throw folderLost(path, hint: stepIfLost([name]))
+    if let name = request.name { throw folderLost(path, hint: stepIfLost([name])) }
+    // Without a feed there is nothing to make it anew by, which is said later.
+    guard let feed = request.feed, var failure = lost(path) else { return }
+    if configuredName(at: path) == nil {
+      let words = "\(ShellWord.quote(Redaction.value(feed))) \(ShellWord.quote(request.folder))"
+      failure.hint =
+        (failure.hint.map { "\($0); " } ?? "") + "to fetch all of it again: tarn sync --recreate \(words)"
+    }
+    throw failure
   }
 
   private func folderLost(_ path: String, hint: String) -> PassFailure {

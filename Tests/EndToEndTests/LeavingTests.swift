@@ -80,7 +80,7 @@ struct LeavingTests {
     var isCut = false
     for call in 1...8 where !isCut {
       if place.exists("mirror") { try place.remove("mirror") }
-      try #require(try tarn("sync", "-q", server.url("SHA256SUMS"), folder).status == 0)
+      try #require(try tarn("sync", "-q", "--recreate", server.url("SHA256SUMS"), folder).status == 0)
       try place.write("precious\n", to: "mirror/f1")
       _ = try Program(
         strace,

@@ -350,7 +350,9 @@ class Worker:
         return subprocess.CompletedProcess(command, process.returncode, output, messages)
 
     def new_folder(self):
+        """One that no list of the user's mirrors knows: a pass makes none anew that was removed."""
         shutil.rmtree(os.path.join(self.directory, "out"), ignore_errors=True)
+        shutil.rmtree(self.environment["XDG_STATE_HOME"], ignore_errors=True)
         folder = os.path.join(self.directory, "out", "mirror")
         os.makedirs(folder)
         return folder
