@@ -1,3 +1,4 @@
+package import TarnConfig
 package import TarnCore
 package import TarnEngine
 import TarnFolder
@@ -40,19 +41,46 @@ extension Tarn {
   /// - Parameters:
   ///   - name: an id, the beginning of one, or the path that the file had (the newest one then).
   ///   - path: where to put it; nil for where it was.
+  ///   - configured: the mirror of the settings that it is.
   package func restoreTrash(
-    folder: String, state: String?, name: String, to path: String?
+    folder: String, state: String?, name: String, to path: String?, configured: MirrorSettings? = nil
   ) throws(PassFailure) -> TrashRow {
     try withMirror(home(folder: folder, state: state)) { mirror in
       try recover(mirror)
       let row = try find(name, among: mirror.ledger.trash(), mirror.home)
       let target = try path.map { path throws(PassFailure) in try self.path(path, in: mirror.home) }
+      try refuseUndone(row, at: target ?? row.path, in: mirror, configured)
       try mirror.engine.claiming([target ?? row.path]) {
         try TrashCan(ledger: mirror.ledger, folder: mirror.folder, clock: SystemClock()).restore(
           row, to: target)
       }
       return row
     }
+  }
+
+  /// Refuses to put other bytes where a file of the feed belongs, if the next pass would take them away again.
+  private func refuseUndone(
+    _ row: TrashRow, at target: RelativePath, in mirror: OpenMirror, _ configured: MirrorSettings?
+  ) throws {
+    let ledger = mirror.ledger
+    // What stands there is never replaced, which is said.
+    guard let placed = try ledger.row(target), try mirror.folder.look(target) == nil else { return }
+    let options = try configured?.options ?? PassOptions(encoded: ledger.fact(.options) ?? "")
+    guard let policy = try? options.policy(),
+      (try ledger.name(target) == nil ? policy.localChanges : policy.window.localChanges) == .restore
+    else { return }
+    let trash = try ForeignFolder(folder: mirror.home.stateDirectory + "/trash")
+    let (name, algorithm) = (RelativePath(trusted: Array(row.name.utf8)), placed.digest.algorithm)
+    if row.size == placed.identity.size, try trash.digest(of: name, algorithm)?.0 == placed.digest { return }
+    let keep =
+      configured.map {
+        "local-changes = \"keep\" below [mirror.\(Printable.escape($0.name))] of the settings"
+      }
+      ?? "tarn sync --local-changes keep \(ShellWord.quote(mirror.home.folder))"
+    throw PassFailure(
+      .usage, code: "would-be-undone",
+      "\(target.printable) is a file of the feed, which has other bytes: the next pass would put these back, and this file into the trash",
+      hint: "put it elsewhere with --to PATH; or let the mirror keep what is changed here: \(keep)")
   }
 
   /// What lies in the trash now under these names, each once.

@@ -13,7 +13,8 @@ struct TrashRestoreCommand: ParsableCommand {
         tarn trash restore /srv/iso 1a2b3c4d                  where it was
         tarn trash restore /srv/iso notes.txt --to mine.txt   under another name
 
-      A file that stands there already is never replaced.
+      A file that stands there already is never replaced. Where the next pass would put the feed's version back, \
+      nothing is restored: give --to, or sync with --local-changes keep before.
       """)
 
   @Option(help: ArgumentHelp("Where to, in the mirror.", valueName: "path")) var to: String?
@@ -27,9 +28,11 @@ struct TrashRestoreCommand: ParsableCommand {
 
   func run() throws {
     let session = try Session(common)
-    let mirror = try AgentLink(session.sources).folder(of: mirror, session)
+    let folder = try AgentLink(session.sources).folder(of: mirror, session)
     session.console.outliveReader()
-    let row = try session.tarn.restoreTrash(folder: mirror, state: record.state, name: name, to: to)
+    let row = try session.tarn.restoreTrash(
+      folder: folder, state: record.state, name: name, to: to,
+      configured: session.configured((mirror, session.tarn.place(of: folder)?.folder ?? folder, nil)))
     if session.isJSON {
       session.console.data(JSONText.document(TrashReport(files: [TrashReport.File(row, lifetime: nil)])))
     } else if !session.isQuiet {
