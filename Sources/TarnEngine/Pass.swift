@@ -495,6 +495,9 @@ package struct Pass {
     ]
     changes += PassProgress.Snapshot.noChanges + sizes(report.bytes)
     changes += before?.changes ?? []
+    if before != nil, report.counts.updated + report.counts.replaced + report.counts.copied > 0 {
+      changes += try staleList()
+    }
     changes.append(.fact(.feedRecord, feed?.encoded))
     if report.isInSync, before == nil { changes.append(.fact(.success, report.ended.rfc3339)) }
     changes.append(.fact(.latestTime, String(try latestTime().nanoseconds)))
@@ -507,6 +510,22 @@ package struct Pass {
       .pruneEvents(keeping: 1_000_000, before: .distantFuture, now: now),
     ]
     try note(changes)
+  }
+
+  /// The list that is kept beside the files, where a pass for once has brought other versions of some: it does not fit these, and the
+  /// next pass brings it.
+  private func staleList() throws -> [LedgerChange] {
+    guard let known = try ports.ledger.fact(.keptList), let name = Base64.decode(Array(known.utf8)) else {
+      return []
+    }
+    return [
+      .problem(
+        Problem(
+          name: name, kind: .failed, code: "list-older",
+          message:
+            "it is older than files that a pass for once brought, and does not fit them: the next pass brings it",
+          seen: ports.now))
+    ]
   }
 
   private func sizes(_ bytes: PassBytes) -> [LedgerChange] {

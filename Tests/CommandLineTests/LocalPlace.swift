@@ -7,6 +7,7 @@ struct LocalPlace {
   /// By their texts.
   private static let digests = [
     "one\n": "2c8b08da5ce60398e1f19af0e5dccc744df274b826abe585eaba68c525434806",
+    "three\n": "f6936912184481f5edd4c304ce27c5a1a827804fc7f329f43d273b8621870776",
     "two\n": "27dd8ed44a83ff94d557f9fd0412ed5a8cbca69ea04922d88c01184a07300a5a",
   ]
 
@@ -25,7 +26,12 @@ struct LocalPlace {
     try Data(text.utf8).write(to: url.appendingPathComponent(name))
   }
 
-  /// - Parameter files: `one` and `two` are the texts that there are.
+  func makeDirectory(_ name: String) throws {
+    try FileManager.default.createDirectory(
+      at: url.appendingPathComponent(name), withIntermediateDirectories: true)
+  }
+
+  /// - Parameter files: `one`, `two` and `three` are the texts that there are.
   func publish(_ files: [String: String], _ list: String = "feed/SHA256SUMS") throws {
     var lines: [String] = []
     for (name, text) in files.sorted(by: { $0.key < $1.key }) {
