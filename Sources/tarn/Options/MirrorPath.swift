@@ -63,14 +63,25 @@ struct MirrorPath {
   /// A path as the mirror names it: an absolute one and one that begins with `./` or `../` are those of the
   /// file system, all others are the mirror's own.
   static func relative(_ path: [UInt8], mirror: String, _ tarn: Tarn) -> [UInt8] {
-    let isOnDisk = ["/", "./", "../"].contains { path.starts(with: $0.utf8) }
-    let full = absolute(path, tarn.workingDirectory)
-    // Links in front of the mirror's folder lead to the same files.
-    for folder in [tarn.absolute(mirror), tarn.resolved(tarn.absolute(mirror))] {
-      let front = Array(folder.utf8) + [UInt8(ascii: "/")]
-      if isOnDisk, full.starts(with: front) { return Array(full.dropFirst(front.count)) }
+    if ["/", "./", "../"].contains(where: { path.starts(with: $0.utf8) }) {
+      let full = absolute(path, tarn.workingDirectory)
+      let folders = [tarn.absolute(mirror), tarn.resolved(tarn.absolute(mirror))]
+      // Links in front of the mirror's folder lead to the same files, and so do those that lead into it.
+      for full in [full, inRealDirectory(full, tarn)] {
+        for front in folders.map({ Array($0.utf8) + [UInt8(ascii: "/")] }) where full.starts(with: front) {
+          return Array(full.dropFirst(front.count))
+        }
+      }
     }
     return path.count > 1 && path.last == UInt8(ascii: "/") ? Array(path.dropLast()) : path
+  }
+
+  /// The same with the links of its directory followed; not of the file itself, which may be a link that is asked about.
+  private static func inRealDirectory(_ path: [UInt8], _ tarn: Tarn) -> [UInt8] {
+    guard let slash = path.lastIndex(of: UInt8(ascii: "/")), slash > 0,
+      let directory = String(validating: path[..<slash], as: UTF8.self)
+    else { return path }
+    return Array(tarn.resolved(directory).utf8) + path[slash...]
   }
 
   private static func absolute(_ path: [UInt8], _ workingDirectory: String) -> [UInt8] {
