@@ -33,6 +33,7 @@ extension Pass {
         "the last pages of the feed named no further file, and the pages behind them are not read")
     }
     try check(end)
+    if before == request.feed.text { try refuseOtherKind(end) }
     let resolution = try catalog.resolve(title: end.title)
     try planner.begin(resolution)
     for refusal in refused + resolution.refused { planner.refuse(refusal) }
@@ -42,6 +43,20 @@ extension Pass {
     planner.writer.plan.feed.learned =
       resolution.names.map { .name($0) } + [.fact(.windowDoubts, try tell(resolution.doubts))]
     return PlannedFeed(planner: planner, end: end, walk: walk)
+  }
+
+  /// A feed that named all of its files, and is a window all of a sudden, is in doubt: followed as one it would be in sync with what
+  /// little it names. There is no deletion of it that could be held, so the pass is refused as a whole.
+  private func refuseOtherKind(_ end: FeedEnd) throws {
+    guard request.policy.format != .rss, try ports.ledger.fact(.complete) == "yes",
+      let known = try ports.ledger.fact(.format), try ports.ledger.rowCount() > 0
+    else { return }
+    throw PassFailure(
+      .feedMalformed, code: "feed-of-another-kind",
+      "the feed was a \(known) that named all of its files, and is \(end.format) now, which names the newest only; nothing was changed",
+      hint:
+        "look at its address; to follow it as it is now: tarn sync --format rss \(ShellWord.quote(request.folderName)), or "
+        + "format = \"rss\" in its settings")
   }
 
   /// Says which items are taken for files that are there, unless the last pass said the same.
