@@ -191,10 +191,13 @@ extension Tarn {
     guard let given else {
       guard let remembered else {
         try refuseTransfer(request.folder)
-        if let lost = lost(absolute(request.folder)) { throw lost }
+        let path = absolute(request.folder)
+        if let lost = lost(path) { throw lost }
         throw PassFailure(
           .usage, code: "no-feed", "\(Printable.escape(absolute(request.folder))) does not know its feed",
-          hint: "say it once: tarn sync FEED \(ShellWord.quote(request.folder))")
+          hint:
+            "say it once: tarn sync\(look(path) == .foreign ? " --adopt" : "") FEED \(ShellWord.quote(request.folder))"
+        )
       }
       return (try location(of: remembered), options)
     }

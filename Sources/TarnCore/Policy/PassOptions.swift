@@ -173,7 +173,7 @@ package struct PassOptions: Sendable, Equatable {
     }
     if let text = last(.template) {
       guard let template = NameTemplate(text) else {
-        throw Failure(name: .template, value: text, expected: NameTemplate.help)
+        throw Failure(name: .template, value: text, expected: NameTemplate.help(for: text))
       }
       window.template = template
     }

@@ -62,12 +62,9 @@ package struct NameTemplate: Sendable, Equatable {
   /// - Returns: nil for an unknown field, a lone brace, a path that is absolute or has an empty, `.` or `..` segment, and a text without any of
   ///   `{title}`, `{name}`, `{guid}` and `{id8}`, which would give every file one name.
   package init?(_ text: String) {
-    let names = text.split(separator: "/", omittingEmptySubsequences: false)
-    guard !names.contains(where: { ["", ".", "..", ".tarn"].contains($0) }), !text.utf8.contains(0) else {
-      return nil
-    }
+    guard Self.isPath(text), !text.utf8.contains(0) else { return nil }
     var segments: [[Group]] = []
-    for name in names {
+    for name in text.split(separator: "/", omittingEmptySubsequences: false) {
       guard let groups = Self.groups(of: Array(name.utf8)) else { return nil }
       segments.append(groups)
     }
@@ -84,6 +81,17 @@ package struct NameTemplate: Sendable, Equatable {
 
   /// All fields, for a person.
   package static var fields: String { Field.allCases.map { "{\($0.rawValue)}" }.joined(separator: " ") }
+
+  private static func isPath(_ text: String) -> Bool {
+    !text.split(separator: "/", omittingEmptySubsequences: false).contains {
+      ["", ".", "..", ".tarn"].contains($0)
+    }
+  }
+
+  /// What would be taken in place of a text that is none.
+  package static func help(for text: String) -> String {
+    isPath(text) ? help : "a path below the mirror's folder: none of its names is empty, '.', '..' or '.tarn'"
+  }
 
   /// What a template can be made of, for a message.
   package static var help: String {

@@ -106,7 +106,8 @@ package struct ExplainQuery {
     if about.row == nil, about.present == nil, about.problem == nil, answer.state != "pending",
       ["deleted", "expired"].contains(last)
     {
-      (answer.state, answer.summary, answer.hint) = about.gone
+      let isInTrash = try ledger.trash().contains { $0.path == path }
+      (answer.state, answer.summary, answer.hint) = about.gone(isInTrash: isInTrash)
     }
     if answer.state == "foreign", last == "trash-restored" {
       answer.summary = "it was taken back from the trash, and is yours since: no pass changes it"

@@ -149,12 +149,15 @@ extension PathContext {
   }
 
   /// Of a path that was deleted, and is not wanted again.
-  var gone: Verdict {
+  /// - Parameter isInTrash: it is there still.
+  func gone(isInTrash: Bool) -> Verdict {
     let summary =
       isOfWindow
       ? "it was beyond what --keep and --max-age want, and was moved to the trash"
       : "the feed no longer had it, and it was moved to the trash"
-    return ("gone", summary, "tarn trash list \(mirror)")
+    return isInTrash
+      ? ("gone", summary, "tarn trash list \(mirror)")
+      : ("gone", "\(summary), which does not hold it any more", nil)
   }
 
   /// What the next pass alone would not mend needs a person first; what is refused, the feed's author.

@@ -109,7 +109,15 @@ struct ForgetCommand: ParsableCommand {
       session.console.data(JSONText.document(ForgottenReport(folders: folders.map { Printable.escape($0) })))
     } else if !session.isQuiet {
       for folder in folders { session.console.data("forgot \(ShellWord.quote(folder))", now: false) }
-      if folders.isEmpty {
+      let left = session.tarn.knownFolders().filter { folder in
+        session.tarn.isLostOrEmptied(folder) && !kept.contains { session.tarn.isSamePlace($0, folder) }
+      }
+      for folder in left.map(ShellWord.quote) {
+        session.console.data(
+          "kept \(folder): it may only not be mounted, or was emptied; if it is gone for good: tarn forget \(folder)",
+          now: false)
+      }
+      if folders.isEmpty, left.isEmpty {
         session.console.data(
           "nothing to forget: the folder of each mirror that the settings do not name is there")
       }

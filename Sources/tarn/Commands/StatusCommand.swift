@@ -32,8 +32,10 @@ struct StatusCommand: ParsableCommand {
   var check = false
   @Option(help: ArgumentHelp("How --check prints: text or nagios.", valueName: "name"))
   var format = CheckFormat.text
-  @Option(help: ArgumentHelp("How old is too old for --check: 90m, 24h, 7d.", valueName: "duration"))
-  var maxAge = "24h"
+  @Option(
+    help: ArgumentHelp(
+      "How old is too old for --check: 90m, 24h, 7d; 24h unless given.", valueName: "duration"))
+  var maxAge: String?
   @Flag(help: "Print again each second, until q or Ctrl-C.") var watch = false
   @OptionGroup var record: StateOption
   enum Shown: ShownOptions {
@@ -44,11 +46,12 @@ struct StatusCommand: ParsableCommand {
     [String] = []
 
   func validate() throws {
-    if Units.duration(maxAge) == nil {
+    if let maxAge, Units.duration(maxAge) == nil {
       throw ValidationError(
         "--max-age: '\(Printable.escape(maxAge))' is not a duration such as 90m, 24h or 7d")
     }
     if check, watch { throw ValidationError("--check and --watch exclude each other") }
+    if maxAge != nil, !check { throw ValidationError("--max-age goes with --check") }
     if format == .nagios, !check { throw ValidationError("--format nagios goes with --check") }
     if format == .nagios, common.json { throw ValidationError("--format and --json exclude each other") }
   }
@@ -325,7 +328,8 @@ struct StatusCommand: ParsableCommand {
     }
     let judged = documents.filter { areMeant(session) || $0.dryRun != true }
     var check = StatusCheck(
-      judged, leftOut: documents.count - judged.count, maxAge: Units.duration(maxAge) ?? 0, now: session.now)
+      judged, leftOut: documents.count - judged.count, maxAge: Units.duration(maxAge ?? "24h") ?? 0,
+      now: session.now)
     check.failures = reading.failures
     // What is named is judged by its record, unless it may be of these settings: then no pass of it is made.
     if let faulty = reading.faulty,

@@ -47,11 +47,11 @@ struct SelectionFlags: ParsableArguments {
   @Option(name: .pass(.exclude), help: ArgumentHelp("No paths that match; repeatable.", valueName: "pattern"))
   var exclude: [String] = []
   @Option(
-    name: .pass(.keep),
+    name: .pass(.keep), parsing: .unconditional,
     help: ArgumentHelp("Of RSS, Atom and JSON Feed: the newest n files; all for no limit.", valueName: "n"))
   var keep: String?
   @Option(
-    name: .pass(.maxAge),
+    name: .pass(.maxAge), parsing: .unconditional,
     help: ArgumentHelp("Of these, none older than a span such as 90d; off for no limit.", valueName: "span"))
   var maxAge: String?
   @Option(
@@ -104,7 +104,7 @@ struct FolderFlags: ParsableArguments {
     help: "Move to the trash what a complete feed no longer names.")
   var delete: Bool?
   @Option(
-    name: .pass(.deleteLimit),
+    name: .pass(.deleteLimit), parsing: .unconditional,
     help: ArgumentHelp(
       "Hold deletions beyond so many lost files in 24 hours: 10%, a number, or off.", valueName: "limit"))
   var deleteLimit: String?
@@ -144,15 +144,19 @@ struct FolderFlags: ParsableArguments {
 }
 
 struct NetworkFlags: ParsableArguments {
-  @Option(name: .pass(.connections), help: ArgumentHelp("Connections in all, 1 to 256.", valueName: "n"))
+  @Option(
+    name: .pass(.connections), parsing: .unconditional,
+    help: ArgumentHelp("Connections in all, 1 to 256.", valueName: "n"))
   var connections: String?
   @Option(
-    name: .pass(.connectionsPerHost),
+    name: .pass(.connectionsPerHost), parsing: .unconditional,
     help: ArgumentHelp(
       "Connections to one host, 1 to 64; over HTTP/2 files of up to 64 KiB share one's place.",
       valueName: "n"))
   var connectionsPerHost: String?
-  @Option(name: .pass(.retries), help: ArgumentHelp("Attempts after the first, 0 to 100.", valueName: "n"))
+  @Option(
+    name: .pass(.retries), parsing: .unconditional,
+    help: ArgumentHelp("Attempts after the first, 0 to 100.", valueName: "n"))
   var retries: String?
   @Option(
     name: .pass(.limitRate),

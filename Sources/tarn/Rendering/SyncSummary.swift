@@ -91,6 +91,16 @@ enum SyncSummary {
     if counts.hasChanges, lacksList(report) {
       notes.append("  the list itself is not kept in the mirror, for its address has a query")
     }
+    if !report.isWindow, let options = report.options {
+      let idle = [PassOptions.Name.keep, .maxAge, .template].filter { name in
+        options.last(name).map { !["all", "off"].contains($0) } ?? false
+      }
+      if !idle.isEmpty {
+        let words = idle.map { "--\($0.rawValue)" }.joined(separator: " and ")
+        notes.append(
+          "  \(words): for RSS, Atom and JSON Feed only; of this \(report.format) every file is taken")
+      }
+    }
     return notes + nothingDeleted(report)
   }
 
