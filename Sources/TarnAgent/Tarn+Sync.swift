@@ -193,12 +193,10 @@ extension Tarn {
         try refuseTransfer(request.folder)
         let path = absolute(request.folder)
         if let lost = lost(path) { throw lost }
-        let adopting = look(path) == .foreign ? " --adopt" : ""
+        let holdsFiles = look(path) == .foreign
         throw PassFailure(
           .usage, code: "no-feed", "\(Printable.escape(absolute(request.folder))) does not know its feed",
-          hint:
-            "say it once: tarn sync\(adopting) FEED \(ShellWord.quote(request.folder))"
-        )
+          hint: "say it once: tarn sync\(holdsFiles ? " --adopt" : "") FEED \(ShellWord.quote(request.folder))")
       }
       return (try location(of: remembered), options)
     }
