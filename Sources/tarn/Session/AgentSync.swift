@@ -39,7 +39,7 @@ struct AgentSync {
       if let name = request.name { tellOther(name) }
       return nil
     }
-    return try follow(order, isOnlyOne: isOnlyOne) { mirror throws(PassFailure) in try ask(mirror, expected) }
+    return try follow(order, isOnlyOne: isOnlyOne) { () throws(PassFailure) in try ask(word, expected) }
   }
 
   /// An agent has that name, and not for this folder: its mirror is not meant.
@@ -98,7 +98,7 @@ struct AgentSync {
 
   /// - Parameter again: gives the order to an agent that was started since.
   private func follow(
-    _ order: Order, isOnlyOne: Bool, again: (_ mirror: String) throws(PassFailure) -> Order?
+    _ order: Order, isOnlyOne: Bool, again: () throws(PassFailure) -> Order?
   ) throws(PassFailure) -> End {
     var order = order
     let mirror = order.mirror
@@ -129,7 +129,7 @@ struct AgentSync {
         return End(status: show(last, document, isOnlyOne: isOnlyOne), last: last)
       }
       if !order.isKnown(to: status.agent) {
-        guard let anew = try again(mirror) else {
+        guard let anew = try again() else {
           throw PassFailure(
             .folderUnusable, code: "no-such-mirror",
             "the agent was restarted, and its settings no longer have \(Printable.escape(mirror)); no pass was made",
