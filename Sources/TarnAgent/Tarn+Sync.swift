@@ -196,7 +196,8 @@ extension Tarn {
         let holdsFiles = look(path) == .foreign
         throw PassFailure(
           .usage, code: "no-feed", "\(Printable.escape(absolute(request.folder))) does not know its feed",
-          hint: "say it once: tarn sync\(holdsFiles ? " --adopt" : "") FEED \(ShellWord.quote(request.folder))")
+          hint:
+            "say it once: tarn sync\(holdsFiles ? " --adopt" : "") FEED \(ShellWord.quote(request.folder))")
       }
       return (try location(of: remembered), options)
     }

@@ -37,7 +37,7 @@ extension Pass {
     let resolution = try catalog.resolve(title: end.title)
     try planner.begin(resolution)
     for refusal in refused + resolution.refused { planner.refuse(refusal) }
-    for entry in resolution.entries { try planner.take(.entry(entry)) }
+    for entry in resolution.entries { try planner.add(.entry(entry)) }
     enter(.planning)
     try planner.finish()
     planner.writer.plan.feed.learned =

@@ -84,13 +84,13 @@ package struct Pass {
       if !verdict.mayGo { feed.planner.writer.reportDirectories() }
       var report = report(feed, started: started)
       report.isPlan = true
-      if case .held(let plan) = verdict { report.take(plan) }
+      if case .held(let plan) = verdict { report.hold(plan) }
       let actions = try ports.stage.actions()
       while let action = try actions.next() {
         if let blocker = action.blocker,
           let problem = verdict.problem(of: action.path, below: blocker, seen: started)
         {
-          observer.take(problem, into: &report)
+          observer.report(problem, into: &report)
         } else if verdict.mayGo || (action.kind != .delete && action.kind != .forget) {
           each(action, false)
         } else if report.held != nil, action.kind == .delete {
@@ -237,7 +237,7 @@ package struct Pass {
     var report = report(feed, started: started)
     if case .held(let plan) = verdict {
       try hold?.keep(plan)
-      report.take(plan)
+      report.hold(plan)
     }
     observer.pass(.planned(report))
     let list = plan.feed.plansList ? try reader.listFile(document) : nil
@@ -291,7 +291,7 @@ package struct Pass {
       try planner.begin(isInOrder: true)
       let end = try reader.parse(document, place: nil) { item in
         try stop.throwIfSet()
-        try planner.take(item)
+        try planner.add(item)
       }
       try check(end)
       enter(.planning)
@@ -308,7 +308,7 @@ package struct Pass {
     try planner.begin(isInOrder: false)
     let walk = ListingWalk(reader: reader) { item in
       try stop.throwIfSet()
-      try planner.take(item)
+      try planner.add(item)
     }
     let end = try walk.root(document)
     try check(end)
@@ -380,8 +380,8 @@ package struct Pass {
     submission.stale += plan.behindDirectories
     try settleStale(transfers, writer, into: &report)
     report.bytes = writer.plan.bytes
-    report.take(transfers.account)
-    report.take(writer.plan, since: plan.counts)
+    report.add(transfers.account)
+    report.add(writer.plan, since: plan.counts)
     report.wasStopped = stop.isSet
     try tellTrash(report)
     return submission.isSuperseded || transfers.account.untold > 0
@@ -397,7 +397,7 @@ package struct Pass {
     }
     if let held = plan.verdict == .allowedIfReplaced ? try hold?.judge() : nil {
       try hold?.keep(held)
-      return report.take(held)
+      return report.hold(held)
     }
     let spared = try plan.feed.newest?.spared(Set(ports.ledger.placedNames().map(\.path))) ?? []
     if plan.work.deletions > spared.count { enter(.deleting) }
@@ -414,7 +414,7 @@ package struct Pass {
       // Whoever brings a file to one of these paths has done so by then, or looks first.
       let outcomes = try ports.engine.claiming(group.map(\.path)) { try removals.carryOut(group) }
       for (action, outcome) in outcomes {
-        observer.take(
+        observer.report(
           outcome, of: action, seen: ports.now, into: &report.problems, counting: &report.counts)
         if action.kind == .forget, action.present != nil { report.released += 1 }
       }
@@ -431,7 +431,7 @@ package struct Pass {
       do throws(FolderFailure) {
         try folder.removeEmptied(path)
       } catch {
-        observer.take(Problem(leftover: error, of: path, seen: ports.now), into: &report)
+        observer.report(Problem(leftover: error, of: path, seen: ports.now), into: &report)
       }
     }
   }
@@ -449,7 +449,7 @@ package struct Pass {
       try ports.engine.resubmit(writer.plan, after: transfers).wait()
     }
     for action in stop.isSet || submission.isSuperseded ? [] : submission.stale {
-      observer.take(Problem(changedMeanwhile: action.path, seen: ports.now), into: &report)
+      observer.report(Problem(changedMeanwhile: action.path, seen: ports.now), into: &report)
     }
   }
 
@@ -494,6 +494,8 @@ package struct Pass {
       .fact(.outcome, report.outcome), .fact(.trashKept, request.policy.keepTrash.map(String.init)),
     ]
     changes += PassProgress.Snapshot.noChanges + sizes(report.bytes)
+    // Of repairs that go on.
+    changes.append(.fact(.repairPending, ports.engine.repairPending))
     changes += before?.changes ?? []
     if before != nil, report.counts.updated + report.counts.replaced + report.counts.copied > 0 {
       changes += try staleList()
@@ -661,7 +663,7 @@ extension PassFailure {
 
 /// What a report takes from those who did the work.
 extension PassReport {
-  mutating func take(_ account: TransferAccount) {
+  mutating func add(_ account: TransferAccount) {
     counts.add(account.counts)
     bytes.current.addSaturated(account.bytes.current)
     bytes.received = account.bytes.received
@@ -673,13 +675,13 @@ extension PassReport {
   }
 
   /// What deciding again over stale paths added.
-  mutating func take(_ plan: Plan, since before: PassCounts) {
+  mutating func add(_ plan: Plan, since before: PassCounts) {
     counts.add(plan.counts, since: before)
     let known = Set(problems.map(\.name))
     problems.keep(plan.problems.filter { !known.contains($0.name) })
   }
 
-  mutating func take(_ plan: HeldPlan) {
+  mutating func hold(_ plan: HeldPlan) {
     held = plan
     counts.held = plan.count
   }

@@ -154,8 +154,9 @@ extension Pass {
     if isUnsettled || findings.hasForgettable { changes.append(.fact(.feedRecord, nil)) }
     // What is in place, and what goes on, the pass at work tells.
     let isAlone = ports.engine.pass == nil
-    if isAlone, try ports.ledger.fact(.repairPending) != nil {
-      changes.append(.fact(.repairPending, ports.engine.repairPending))
+    let pending = ports.engine.repairPending
+    if isAlone, try ports.ledger.fact(.repairPending) != pending {
+      changes.append(.fact(.repairPending, pending))
     }
     if regions == [.everything], isWhole, isAlone, mayCount { changes += try counts(report, findings) }
     if isAlone, try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }

@@ -92,7 +92,7 @@ import Testing
         Problem(name: Array("a".utf8), kind: .failed, code: "permission", message: "it may not", seen: now)
       ]
     }
-    outcome.take(approval)
+    outcome.add(approval)
     #expect(outcome.code == (failed == 0 ? "in-sync" : "partial"))
     #expect(outcome.outcome == (failed == 0 ? .succeeded : .failedPermanent))
     #expect(outcome.exitStatus == (failed == 0 ? 0 : 3))
@@ -115,7 +115,7 @@ import Testing
     #expect(outcome.code == "partial" && outcome.message.contains("3 deletions held"), "\(outcome.message)")
     var approval = ApprovalReport(plan: HeldPlan(id: "1a2b3c4d", when: now, count: 3))
     approval.deleted = 3
-    outcome.take(approval)
+    outcome.add(approval)
     #expect(outcome.code == "partial" && outcome.message.hasPrefix("not in sync: 1 failed; "))
     #expect(outcome.message.contains("(3 moved to the trash)"), "\(outcome.message)")
     #expect(
@@ -130,7 +130,7 @@ import Testing
     var outcome = RunOutcome(report)
     var approval = ApprovalReport(plan: HeldPlan(id: "1a2b3c4d", when: now, count: 1))
     approval.deleted = 1
-    outcome.take(approval)
+    outcome.add(approval)
     #expect(outcome.outcome == .failedTransient && outcome.exitStatus == 3 && outcome.code == "partial")
     #expect(
       outcome.message.hasPrefix(

@@ -467,6 +467,18 @@ import Testing
     #expect(world.ledger.contents.facts[.repairPending] == nil && world.isConverged)
   }
 
+  /// The pass that was beside it told of its own only.
+  @Test func whatIsLeftAfterThePassIsRemembered() throws {
+    let world = try world()
+    let both = try both(world)
+    both.big.open()
+    #expect(try both.pass.wait().isInSync)
+    #expect(world.ledger.contents.facts[.repairPending]?.hasPrefix("1 ") == true)
+    both.repair.stop.set()
+    _ = try both.repair.wait()
+    #expect(world.ledger.contents.facts[.repairPending]?.hasPrefix("1 ") == true)
+  }
+
   // MARK: Another manifest
 
   /// Its manifest is no more, and the next one could not be kept.

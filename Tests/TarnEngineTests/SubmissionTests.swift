@@ -81,6 +81,24 @@ import Testing
     try hanging.wait()
   }
 
+  /// However many clients are in a hurry, no more is at work for them than there may be files.
+  @Test func urgentPlansWaitAsWell() throws {
+    let downloader = try world.server.downloader()
+    defer { downloader.shutDown() }
+    var all = try (0..<400).map { number in
+      world.server.answer(World.host + "f\(number)", FakeAnswer(hangs: true))
+      return try submit([world.bareEntry("f\(number)")], priority: .urgent, downloader)
+    }
+    // What comes behind them is asked for once one of them has ended.
+    all.append(try submit([world.bareEntry("last")], priority: .urgent, downloader))
+    let first = all.removeFirst()
+    first.cancel()
+    try first.wait()
+    for transfers in all { transfers.cancel() }
+    for transfers in all { try transfers.wait() }
+    #expect(world.server.urls.count <= 257)
+  }
+
   /// Those of urgent plans go before them.
   @Test func manyPlansWait() throws {
     let count = ProcessInfo.processInfo.environment["TARN_WAITING_PLANS"].flatMap { Int($0) } ?? 2000

@@ -347,7 +347,7 @@ import Testing
 
   /// A feed may name hosts without end.
   @Test func hostsThatNobodyAsksAreForgotten() {
-    var book = BudgetState(
+    let book = BudgetState(
       PlaceLimits(total: 10, perHost: 1), breaker: CircuitBreaker.Settings(), random: MostRandom())
     let client = book.open(PlaceLimits(total: 10, perHost: 1))
     for number in 0..<5000 {
@@ -363,7 +363,7 @@ import Testing
 
   /// Their number grows no faster than is heard of the connections that they need: by one with each look.
   @Test func moreStreamsComeWithTheNextLook() {
-    var book = BudgetState(
+    let book = BudgetState(
       PlaceLimits(total: 10, perHost: 10), breaker: CircuitBreaker.Settings(), random: MostRandom())
     let client = book.open(PlaceLimits(total: 10, perHost: 10))
     let route = Route(origin: Origin(scheme: .https, host: "h", port: "443"), proxy: nil)

@@ -75,7 +75,7 @@ extension Agent {
     // The pass's own may be set: it ended, perhaps, because somebody cancelled it.
     guard let (approval, isOver) = approveAccepted(name, stop: StopFlag()) else { return true }
     switch approval {
-    case .success(let report): if isOver { result.take(report) }
+    case .success(let report): if isOver { result.add(report) }
     case .failure(let failure):
       result.message += "; its approved plan cannot go ahead: \(failure.message)"
     }
@@ -118,7 +118,7 @@ extension Agent {
 
 extension RunOutcome {
   /// Deletions that were approved while the pass was at work, and have been carried out after it.
-  mutating func take(_ report: ApprovalReport) {
+  mutating func add(_ report: ApprovalReport) {
     let approved = "; plan \(report.plan.id) was approved: \(report.deleted) moved to the trash"
     words?.counts.deleted += report.deleted
     words?.counts.held = report.left

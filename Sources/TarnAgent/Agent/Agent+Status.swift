@@ -77,11 +77,11 @@ extension Agent {
     let isNew = document.lastAttempt == nil && document.lastFailure == nil
     // What was said of a folder that was lost holds no more.
     let isFound = isNew && mirror.lastRun?.code == PassFailure.lostFolder
-    document.take(attempt: status?.history.lastAttempt, failure: isFound ? nil : mirror.failure?.message)
+    document.set(attempt: status?.history.lastAttempt, failure: isFound ? nil : mirror.failure?.message)
     if !isNew, !mirror.settings.isDryRun {
       document.lastSuccess = document.lastSuccess ?? status?.history.lastSuccess?.rfc3339
     }
-    document.take(askedUntil: status?.history.heldUntil, now: now.wall)
+    document.set(askedUntil: status?.history.heldUntil, now: now.wall)
     let watched = shared.withLock { $0.watched[name] }
     if let watched {
       (document.watch.mode, document.watch.reason) = watched.book.status
@@ -95,9 +95,10 @@ extension Agent {
     // Another process works at it: what the ledger says counts, as without an agent.
     if let process = document.process, process != getpid(), process != 0 { return document }
     if let work = mirror.works.first {
+      let others = mirror.works.dropFirst().map { $0.progress.snapshot() }
+      let isOfRepairs = mirror.work == nil
       show(
-        mirror.works.dropFirst().reduce(work.progress.snapshot()) { $0.beside($1.progress.snapshot()) },
-        in: &document)
+        others.reduce(work.progress.snapshot()) { isOfRepairs ? $0.and($1) : $0.beside($1) }, in: &document)
       document.lastFailure = mirror.works.lazy.compactMap(\.trouble).first?.text(now: now.wall)
     } else if status?.isPaused == true {
       document.state = "paused"

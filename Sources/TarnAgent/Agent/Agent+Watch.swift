@@ -37,7 +37,7 @@ struct WatchedMirror: Sendable {
   static let mostEvents = 64
 
   /// - Returns: whether a repair is due sooner by it, and what is to be told.
-  mutating func take(
+  mutating func receive(
     _ event: WatchNews.Event, at moment: (monotonic: Instant, wall: Timestamp), random: Double
   ) -> (isSooner: Bool, notes: [WatchState.Note]) {
     let before = wait(now: moment.monotonic)
@@ -146,7 +146,7 @@ extension Agent {
     let (isSooner, notes) = shared.withLock { shared -> (Bool, [WatchState.Note]) in
       guard shared.watched[name]?.id == news.id else { return (false, []) }
       // In its place: a copy of the book would be one of all that waits in it.
-      return shared.watched[name]?.take(news.event, at: (now, when), random: random) ?? (false, [])
+      return shared.watched[name]?.receive(news.event, at: (now, when), random: random) ?? (false, [])
     }
     for note in notes {
       let isLoss = note.code == "watch-lost"

@@ -160,8 +160,8 @@ extension Tarn {
   ) throws(PassFailure) -> StatusDocument {
     var document = try status(of: settings, problemLimit: problemLimit)
     if let kept = directory.map(AgentRecord.read)?.mirror(settings, among: names) {
-      document.take(attempt: kept.history.lastAttempt, failure: kept.failure?.message)
-      document.take(askedUntil: kept.history.heldUntil, now: now)
+      document.set(attempt: kept.history.lastAttempt, failure: kept.failure?.message)
+      document.set(askedUntil: kept.history.heldUntil, now: now)
       if kept.isPaused, document.process == nil { document.state = "paused" }
     }
     return document
@@ -180,7 +180,7 @@ extension StatusDocument {
   /// may leave nothing there.
   ///
   /// - Parameter failure: why it did not do its work; nil when it did.
-  mutating func take(attempt: Timestamp?, failure: String?) {
+  mutating func set(attempt: Timestamp?, failure: String?) {
     // Both are RFC 3339 in UTC, so that text sorts as time does.
     guard let attempt = attempt?.rfc3339, attempt > lastAttempt ?? "" else { return }
     lastAttempt = attempt
@@ -191,7 +191,7 @@ extension StatusDocument {
   }
 
   /// - Parameter until: what an agent remembers of its server's wish.
-  mutating func take(askedUntil until: Timestamp?, now: Timestamp) {
+  mutating func set(askedUntil until: Timestamp?, now: Timestamp) {
     askedUntil = until.flatMap { $0 > now ? $0.rfc3339 : nil }
   }
 }

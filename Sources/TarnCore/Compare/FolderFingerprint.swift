@@ -68,7 +68,7 @@ package struct FolderFingerprint: Sendable, Equatable {
     objects.advance()
     while let row = try rows.next() {
       try meanwhile()
-      let there = objects.take(at: row.path)
+      let there = objects.present(at: row.path)
       standing.add(
         mark(row.path, row.identity, present: there, isBelowFile: objects.areAbove(row.path, there)))
     }
@@ -100,7 +100,7 @@ package struct FolderFingerprint: Sendable, Equatable {
     }
 
     /// What stands at a row's path. Rows come in the order of their paths.
-    mutating func take(at path: RelativePath) -> Present? {
+    mutating func present(at path: RelativePath) -> Present? {
       while let last = above.last, !path.begins(with: last) { above.removeLast() }
       while let present = next, present.path < path {
         // What begins with a path comes right behind it: when the next row does not, no later one does.
@@ -129,14 +129,14 @@ package struct FolderFingerprint: Sendable, Equatable {
 
     mutating func add(_ bytes: [UInt8]) {
       add(UInt64(bytes.count))
-      for byte in bytes { take(byte) }
+      for byte in bytes { mix(byte) }
     }
 
     mutating func add(_ number: UInt64) {
-      for shift in stride(from: UInt64(0), to: 64, by: 8) { take(UInt8(truncatingIfNeeded: number >> shift)) }
+      for shift in stride(from: UInt64(0), to: 64, by: 8) { mix(UInt8(truncatingIfNeeded: number >> shift)) }
     }
 
-    private mutating func take(_ byte: UInt8) {
+    private mutating func mix(_ byte: UInt8) {
       value = (value ^ UInt64(byte)) &* 0x100_0000_01b3
     }
   }

@@ -33,6 +33,8 @@ package struct WatchState: Sendable {
   private var taken: [Region] = []
   /// Repairs that have looked, and bring what they found to be missing.
   private var bringing = 0
+  /// Ends in a row of those that had looked and were not done.
+  private var interrupted = 0
   /// When all of it is to be looked at in any case.
   private var nextLook: Instant
   /// When it is to be counted what is in place; nil when that is known.
@@ -294,10 +296,11 @@ package struct WatchState: Sendable {
   ///
   /// - Parameters:
   ///   - regions: that it was about.
-  ///   - isDone: otherwise they are to be looked at again, after a moment.
+  ///   - isDone: otherwise they are to be looked at again, after a moment; after a longer one each time.
   ///   - wantsCount: as for `end`.
   package mutating func brought(_ regions: [Region], isDone: Bool, wantsCount: Bool, now: Instant) {
     bringing = max(0, bringing - 1)
+    interrupted = isDone ? 0 : interrupted + 1
     guard !isDone else {
       if wantsCount { wantCount(now: now) }
       return
@@ -307,7 +310,7 @@ package struct WatchState: Sendable {
     } else {
       for region in regions { giveBack(region, now: now) }
     }
-    notBefore = max(notBefore, now + .seconds(Self.backOff.ceiling(1)))
+    notBefore = max(notBefore, now + .seconds(Self.backOff.ceiling(interrupted)))
   }
 
   /// Between two countings at least.
@@ -318,6 +321,8 @@ package struct WatchState: Sendable {
   /// - Parameter since: when it began to.
   package mutating func looked(since: Instant, now: Instant, random: Double) {
     if case .watching(let ready) = sight, ready > since { return }
+    // What it found missing it brings.
+    interrupted = 0
     // What asks for it since then was not seen by that pass.
     if let allSince, allSince > since { return }
     allSince = nil

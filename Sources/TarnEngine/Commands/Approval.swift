@@ -77,7 +77,7 @@ package struct Approval {
         switch outcome {
         case .stale, .installed: report.spared += 1
         case .removed, .failed:
-          observer.take(outcome, of: action, seen: clock.time, into: &report.problems, counting: &counts)
+          observer.report(outcome, of: action, seen: clock.time, into: &report.problems, counting: &counts)
         }
       }
       let next = try page(held, after: asked.last)

@@ -18,7 +18,7 @@ final class FeedPlanner {
 
   /// Starts over.
   ///
-  /// - Parameter isInOrder: compares the items as they come; `take` then throws `Comparison.OutOfOrder` when they do not come in path
+  /// - Parameter isInOrder: compares the items as they come; `add` then throws `Comparison.OutOfOrder` when they do not come in path
   ///   order.
   func begin(isInOrder: Bool) throws {
     try begin(empty, isInOrder: isInOrder)
@@ -51,11 +51,11 @@ final class FeedPlanner {
     try writer.comparison { [unowned self] finding in
       if writer.takeFailure(finding) { return }
       if let entry = finding.entry, !entry.isRefused, finding.refusal == nil { catalog?.add(entry) }
-      try writer.take(finding)
+      try writer.add(finding)
     }
   }
 
-  func take(_ item: FeedItem) throws {
+  func add(_ item: FeedItem) throws {
     switch item {
     case .entry(let entry):
       writer.plan.feed.entries += 1

@@ -93,8 +93,8 @@ struct Plan {
   /// Bytes to fetch; of what is brought back, and whose size the feed does not tell, as it was.
   var bytesWithRecorded: UInt64 { bytes.planned.addingSaturated(work.bytesAsRecorded) }
 
-  mutating func take(_ problem: Problem, telling observer: any PassObserver) {
-    observer.take(problem, into: &problems, counting: &counts)
+  mutating func report(_ problem: Problem, telling observer: any PassObserver) {
+    observer.report(problem, into: &problems, counting: &counts)
   }
 
   mutating func count(_ action: Action) {

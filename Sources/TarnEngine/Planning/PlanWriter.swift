@@ -65,7 +65,7 @@ final class PlanWriter {
     return true
   }
 
-  func take(_ finding: Finding) throws {
+  func add(_ finding: Finding) throws {
     if let entry = finding.entry, !entry.isRefused {
       plan.counts.wanted += 1
       if let size = entry.size ?? finding.row?.size(of: entry, isKept: Self.isWanted(finding.decision)) {
@@ -149,7 +149,7 @@ final class PlanWriter {
       isNew = told.insert(name + [0] + Array(code.utf8)).inserted
     }
     let observer: any PassObserver = isNew ? pass.observer : SilentObserver()
-    plan.take(problem, telling: observer)
+    plan.report(problem, telling: observer)
   }
 
   // MARK: What only the bytes of a file of the folder can say

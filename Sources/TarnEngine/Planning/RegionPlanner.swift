@@ -62,7 +62,7 @@ final class RegionPlanner {
   private func compare(_ region: Region) throws {
     try writer.pass.stop.throwIfSet()
     if region.extent == .itself, let path = region.path { return try compare(path) }
-    let comparison = try writer.comparison(region) { [unowned self] in try take($0) }
+    let comparison = try writer.comparison(region) { [unowned self] in try add($0) }
     let entries = try catalog.entries(in: region)
     while let entry = try entries.next() {
       try writer.pass.stop.throwIfSet()
@@ -93,7 +93,7 @@ final class RegionPlanner {
       decision: writer.planner.decide(entry, row: row, present: present))
     finding.mark = row.flatMap { FolderFingerprint.mark($0, present: present, isBelowFile: false) }
     if finding.mark != nil, let present { writer.plan.unrecorded.add(present, isInPlaceOfAnother: true) }
-    try take(finding)
+    try add(finding)
   }
 
   /// A directory changed, and by its mode nobody may see any more what lies in it, or Tarn may be let in again.
@@ -110,7 +110,7 @@ final class RegionPlanner {
 
   // MARK: Findings
 
-  private func take(_ finding: Finding) throws {
+  private func add(_ finding: Finding) throws {
     if writer.takeFailure(finding) { return }
     // As it was left: whether it is still wanted a pass asks.
     if let row = finding.row, finding.mark == nil {
@@ -123,7 +123,7 @@ final class RegionPlanner {
     }
     if found?.insert(finding.path).inserted == false { return }
     if try isLeftToPasses(finding) { return }
-    try writer.take(finding)
+    try writer.add(finding)
   }
 
   /// What is as the last pass left it is a file that is recorded, as it was recorded, or restored so.

@@ -46,12 +46,12 @@ final class ListingWalk {
   ) throws -> FeedEnd {
     var sum = ListingSum()
     var found: [(String, RelativePath)] = []
-    func take(_ item: FeedItem) throws {
+    func forward(_ item: FeedItem) throws {
       sum.add(item, below: 0)
       if case .directory(let url, let path) = item { found.append((url, path)) } else { try sink(item) }
     }
-    var end = try reader.parse(document, place: nil, sink: take)
-    try readOn(behind: end, document, place: nil, while: { try wantsMore(end) }, take)
+    var end = try reader.parse(document, place: nil, sink: forward)
+    try readOn(behind: end, document, place: nil, while: { try wantsMore(end) }, forward)
     for (url, path) in found { add(url: url, place: path, above: [sum.value]) }
     if let broken = end.notice, broken.code == .readInPart {
       // What it would have named behind that is not known: no pass over it is a whole one.
@@ -64,7 +64,7 @@ final class ListingWalk {
   /// Reads the pages behind a document, one after the other: each names the next. A page that cannot be read ends them, and is told.
   private func readOn(
     behind first: FeedEnd, _ document: FeedReader.Document, place: RelativePath?,
-    while wantsMore: () throws -> Bool, _ take: (FeedItem) throws -> Void
+    while wantsMore: () throws -> Bool, _ forward: (FeedItem) throws -> Void
   ) throws {
     guard first.next != nil else { return }
     let kind = try reader.kind(of: document)
@@ -82,7 +82,7 @@ final class ListingWalk {
         }
         // It may have led elsewhere.
         guard document.url == next || known.insert(document.url).inserted else { throw Self.pagesLoop }
-        end = try reader.parse(document, place: place, sink: take)
+        end = try reader.parse(document, place: place, sink: forward)
         pages += 1
         if let notice = end.notice, notice.code == .readInPart {
           throw FeedFailure(code: notice.code.rawValue, message: notice.message)
@@ -129,16 +129,16 @@ final class ListingWalk {
         code: "directory-loop",
         message: "this directory seems to hold itself (a link on the server?); it is not entered")
     }
-    func take(_ item: FeedItem) throws {
+    func forward(_ item: FeedItem) throws {
       guard case .directory(let url, let path) = item else { return try sink(item) }
       add(url: url, place: path, above: listing.above + [sum.value])
     }
     if isHeld {
-      for item in items { try take(item) }
+      for item in items { try forward(item) }
     } else {
-      _ = try reader.parse(document, place: listing.place, sink: take)
+      _ = try reader.parse(document, place: listing.place, sink: forward)
     }
-    try readOn(behind: end, document, place: listing.place, while: { true }, take)
+    try readOn(behind: end, document, place: listing.place, while: { true }, forward)
     // Links are never known to be all, which the feed itself says already.
     if !end.isComplete, reader.policy.format != .links {
       throw FeedFailure(code: "listing-incomplete", message: end.incompleteReason)

@@ -10,7 +10,7 @@ struct EarlyProblems {
   /// Of what was found while the plan was made.
   private let unnamedBefore: UnnamedProblems
   private let most: Int
-  /// When the pass did.
+  /// When the pass began.
   private let began: Timestamp
 
   /// - Parameter report: has what was found while the plan was made.

@@ -60,7 +60,7 @@ final class EngineThread {
   private func open(_ transfers: Transfers) {
     let submission = transfers.submission
     if let failure = inbox.withLock({ $0.failure }) { return transfers.end(.failure(failure)) }
-    // Another one was announced that it knows nothing of.
+    // A newer manifest was announced since the plan was made.
     if let known = submission.manifestNumber, known != inbox.withLock({ $0.history.manifests }) {
       submission.isSuperseded = true
       return transfers.end(.success(()))
@@ -151,7 +151,7 @@ final class EngineThread {
       try handleMail(waiting: hasMore ? .zero : longestWait)
       if let now = clock?.monotonic() { try perform(state.tick(now)) }
       hasMore = false
-      // Who has begun and who has not go first in turns.
+      // Plans that have begun and plans that wait go first in turns.
       isQueuesTurn.toggle()
       if isQueuesTurn { hasMore = try beginQueued() }
       for transfers in submissions where try advance(transfers) { hasMore = true }
@@ -174,7 +174,7 @@ final class EngineThread {
   /// Each may hold a file and a connection, and some descriptors are the process's own.
   private let most = min(PublishThread.largestGroup * 3, max(4, (OpenFiles.limit - 40) / 2))
   /// Those of urgent clients beside them.
-  private var mostUrgent: Int { min(256, most / 4) }
+  private var mostUrgent: Int { max(1, min(256, most / 4)) }
   /// Of these, how many may be on their way: what they bring waits in memory for its lane.
   private static let mostOnTheWay = PublishThread.largestGroup * 3 / 2
   /// Actions that one submission begins before others have their turn.
@@ -185,6 +185,7 @@ final class EngineThread {
     let load = state.load(isUrgent: submission.isUrgent)
     guard load.active - load.publishing < Self.mostOnTheWay else { return false }
     guard submission.isUrgent else { return load.active < most }
+    guard load.active < mostUrgent else { return false }
     // Half of what others leave, so that there is always something left for the next one.
     let own = state.clients[submission.id]?.active ?? 0
     return own < max(1, (mostUrgent - (load.active - own)) / 2)
@@ -454,7 +455,7 @@ final class EngineThread {
   private func handle(_ message: EngineMessage) throws {
     switch message {
     case .submit(let transfers): open(transfers)
-    case .claim(let claim): try take(claim)
+    case .claim(let claim): try admit(claim)
     case .yield(let claim):
       for id in claim.jobs {
         claims[id] = nil
@@ -489,7 +490,7 @@ final class EngineThread {
   // MARK: Claims, and another manifest
 
   /// Takes its paths, one after the other.
-  private func take(_ claim: PathClaim) throws {
+  private func admit(_ claim: PathClaim) throws {
     if !claim.waits { claim.paths.removeAll(where: state.isTaken) }
     while claim.jobs.count < claim.paths.count {
       lastJob += 1
@@ -553,7 +554,7 @@ final class EngineThread {
       if let job = jobs.removeValue(forKey: id) { job.submission.plan.left.untried.insert(job.ordinal) }
     case .setAside(let id):
       if let job = jobs.removeValue(forKey: id) { job.submission.plan.left.forsake(job) }
-    case .granted(let id): if let claim = claims[id] { try take(claim) }
+    case .granted(let id): if let claim = claims[id] { try admit(claim) }
     case .end(let id, let ending): if let job = jobs.removeValue(forKey: id) { try end(job, ending) }
     }
   }

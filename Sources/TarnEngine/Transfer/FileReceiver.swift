@@ -1,7 +1,7 @@
 import TarnCore
 import TarnRuntime
 
-/// What all receivers of a pass share.
+/// What all receivers of a submission share.
 struct FileReceiverContext: Sendable {
   let client: TransferClient
   let lanes: Lanes

@@ -135,7 +135,7 @@ final class PublishThread: Sendable {
         group.record(done)
         continue
       }
-      // One group at most waits for its names.
+      // One group waits here for its names; the next one waits until it has them.
       handover.change { $0.group = nil }
       named = group.name(next, after: named.take())
     }

@@ -282,7 +282,7 @@ final class Submission {
     guard let problem = deletions.problem(of: action.path, below: blocker, seen: client.now) else {
       return false
     }
-    account.take(problem)
+    account.report(problem)
     return true
   }
 
@@ -316,7 +316,7 @@ final class Submission {
     let problem = Problem(
       name: action.path.bytes, kind: .held, code: Problem.pausedCode,
       message: "its transfer is paused until 'tarn resume'", seen: client.now)
-    account.take(problem)
+    account.report(problem)
     noteNow(problem)
     steeredAway[action.path] = (action, ordinal, Problem.pausedCode)
   }

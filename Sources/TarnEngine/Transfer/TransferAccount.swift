@@ -77,7 +77,7 @@ final class TransferAccount {
   ///
   /// - Returns: why it stays; nil when it is gone.
   func removed(_ action: Action, _ outcome: PublishOutcome) -> Problem? {
-    let problem = observer.take(
+    let problem = observer.report(
       outcome, of: action, seen: client.now, into: &problems, counting: &counts)
     guard let problem else { return nil }
     early?.tell(problem)
@@ -88,8 +88,8 @@ final class TransferAccount {
   // MARK: What is not
 
   /// Counts a problem, keeps it for the report, and tells it.
-  func take(_ problem: Problem) {
-    observer.take(problem, into: &problems, counting: &counts)
+  func report(_ problem: Problem) {
+    observer.report(problem, into: &problems, counting: &counts)
     early?.tell(problem)
   }
 
@@ -105,7 +105,7 @@ final class TransferAccount {
     let problem = Problem(
       name: path.bytes, kind: .failed, code: code, message: message,
       seen: early?.standing[path.bytes]?.seen ?? client.now)
-    if mayBeSuperseded?() == true { untold += 1 } else { take(problem) }
+    if mayBeSuperseded?() == true { untold += 1 } else { report(problem) }
     return problem
   }
 

@@ -82,7 +82,8 @@ package final class TransferEngine: Sendable {
     return transfers
   }
 
-  /// Does something of a client's own to paths, while no transfer and no other claim is at work on any of them.
+  /// Does something of a client's own to paths, while no transfer and no other claim is at work on any of them. After a failure, when
+  /// nothing is at work any more, at once.
   package func claiming<Result>(_ paths: [RelativePath], _ body: () throws -> Result) rethrows -> Result {
     try claiming(paths, waits: true) { _ in try body() }
   }
@@ -219,7 +220,7 @@ final class Transfers {
     try outcome.wait { $0 }.get()
   }
 
-  /// Begins nothing more, and ends what nobody else waits for. Partial files stay. `wait` returns soon.
+  /// Begins nothing more, and ends what nobody else waits for: of all that its client submitted. Partial files stay. `wait` returns soon.
   func cancel() { submission.stop.set() }
 
   func end(_ result: Result<Void, PassFailure>) { outcome.change { $0 = $0 ?? result } }

@@ -81,6 +81,18 @@ package final class PassProgress: Sendable {
       both.waiting += other.waiting
       return both
     }
+
+    /// Two repairs, as if they were one.
+    package func and(_ other: Snapshot) -> Snapshot {
+      var both = beside(other)
+      (both.filesDone, both.filesTotal) = (filesDone + other.filesDone, filesTotal + other.filesTotal)
+      both.bytesDone.addSaturated(other.bytesDone)
+      both.bytesTotal.addSaturated(other.bytesTotal)
+      both.bytesMissing.addSaturated(other.bytesMissing)
+      both.unknownSizes += other.unknownSizes
+      both.rate.addSaturated(other.rate)
+      return both
+    }
   }
 
   /// A class: each change of a value in a dictionary costs three allocations, and there are some for every file.

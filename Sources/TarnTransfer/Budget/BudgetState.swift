@@ -21,17 +21,17 @@ struct Route: Hashable, Sendable {
   let proxy: String?
 }
 
-/// Who gets a place of a `TransferBudget`: it decides, and collects whom to tell (`takeNews`). The time is handed in (`now`). Its parts
-/// are objects, which a copy would share: there is to be one.
+/// Who gets a place of a `TransferBudget`: it decides, and collects whom to tell (`takeNews`). The time is handed in (`now`). Under
+/// the budget's lock.
 ///
-/// Turns are by stride: at each host the flows (a mirror's requests of one priority) that wait there are served in
-/// proportion to their weights; among hosts with a free place, the flow goes first that has been served least everywhere.
+/// Turns are by stride. At each host the flows that wait there, each a mirror's requests of one priority, are served in proportion to
+/// their weights. Among hosts with a free place, the flow goes first that has been served least everywhere.
 /// Who waits where there is nothing for it is moved on to where the others are, so that nobody saves up turns, and nobody waits for ever.
 /// Where turns are even, who is urgent goes first, and then who came first; an urgent one goes before all others of its client.
 ///
-/// Where several mirrors share a host, its last free place goes only to a mirror that has none there, and likewise the last
-/// one of all: requests of one mirror that hang would else keep the others out until they time out. Where a large file
-/// of such a mirror has that place, the one for small files is still there for all. Who is alone has all places.
+/// Where several mirrors share a host, its last free place goes only to a mirror that has none there, and so does the last one of all.
+/// Else requests of one mirror that hang would keep the others out until they time out. Where a large file of such a mirror has that
+/// place, the one for small files is still there for all. Who is alone has all places.
 ///
 /// Requests that are streams of a mirror's connection to a host share one place, which the first of them takes: others join those that
 /// run without waiting for their mirror's turn, for they take nothing from anybody. They do not while a mirror waits that has no place
@@ -41,7 +41,7 @@ struct Route: Hashable, Sendable {
 ///
 /// Requests wait in lines, each of one client, host, kind and priority. Letting in costs O(lines), adding O(lines at the host), and
 /// taking one out that waits O(requests of its line): who fills the lines bounds how many wait.
-struct BudgetState {
+final class BudgetState {
   typealias Place = TransferBudget.Place
 
   struct Request {
@@ -69,7 +69,7 @@ struct BudgetState {
     /// What runs at hosts that are shared.
     var running = 0
     /// Turns that its flows were served, by priority, in units of a stride.
-    var passes = TransferPriority.allCases.map { _ in UInt64(0) }
+    var served = TransferPriority.allCases.map { _ in UInt64(0) }
     /// The hosts that it has asked.
     var guests: [Route: Guest] = [:]
 
@@ -87,8 +87,8 @@ struct BudgetState {
     var lines: [Line] = []
     /// Mirrors whose requests gave their places away, and that the host has not answered since.
     var silent: Set<String> = []
-    /// The pass of the flow that was served last.
-    var clock: UInt64 = 0
+    /// The turns of the flow that was served last.
+    var lastServed: UInt64 = 0
 
     init(_ route: Route) { self.route = route }
 
@@ -107,7 +107,8 @@ struct BudgetState {
     /// What the host asked it for, by both clocks: until then, or an answer.
     var wish: Moment?
     var has = Places()
-    var passes = TransferPriority.allCases.map { _ in UInt64(0) }
+    /// As its mirror's, here.
+    var served = TransferPriority.allCases.map { _ in UInt64(0) }
 
     init(_ mirror: Mirror, _ site: Site, _ breaker: CircuitBreaker) {
       (self.mirror, self.site, self.breaker) = (mirror, site, breaker)
@@ -148,11 +149,11 @@ struct BudgetState {
     let rank: Rank
     let order: UInt64
     /// At the host, and everywhere; 0 for who joins.
-    let passes: (here: UInt64, everywhere: UInt64)
+    let served: (here: UInt64, everywhere: UInt64)
 
     /// Who goes first at a host, and who of those at all hosts: the smallest.
-    var here: (Int, UInt64, UInt64) { (rank.rawValue, passes.here, order) }
-    var everywhere: (Int, UInt64, UInt64) { (rank == .joins ? 0 : 1, passes.everywhere, order) }
+    var here: (Int, UInt64, UInt64) { (rank.rawValue, served.here, order) }
+    var everywhere: (Int, UInt64, UInt64) { (rank == .joins ? 0 : 1, served.everywhere, order) }
   }
 
   /// A rest that is not longer is waited for, a longer one ends what waits.
@@ -177,11 +178,11 @@ struct BudgetState {
   private(set) var mirrors: [String: Mirror] = [:]
   private var clients: [UInt64: ClientPlaces] = [:]
   /// Beyond so many of these the idle ones are looked through: twice as many as the last time, so that it costs little.
-  private var mostKept = Self.mostIdle
+  private var mostKept = BudgetState.mostIdle
   /// Places, in all.
   private var taken = 0
-  /// The pass of the flow that was served last.
-  private var clock: UInt64 = 0
+  /// The turns of the flow that was served last.
+  private var lastServed: UInt64 = 0
   /// When the first of the rests that are short enough to wait for is over.
   private var due = Instant.distantFuture
   /// Somebody may perhaps be let in.
@@ -196,7 +197,7 @@ struct BudgetState {
   /// Gives the free places away.
   ///
   /// - Returns: whom to tell what, in order; and whether a host has asked to be left alone since the last call.
-  mutating func takeNews() -> (notices: [(member: any BudgetMember, notice: BudgetNotice)], isAsked: Bool) {
+  func takeNews() -> (notices: [(member: any BudgetMember, notice: BudgetNotice)], isAsked: Bool) {
     while isOpen { isOpen = letIn() != nil }
     guard isAsked || !notices.isEmpty else { return ([], false) }
     defer { (notices, isAsked) = ([], false) }
@@ -211,21 +212,21 @@ struct BudgetState {
 
   // MARK: - Clients
 
-  mutating func open(_ own: PlaceLimits) -> UInt64 {
+  func open(_ own: PlaceLimits) -> UInt64 {
     lastNumber += 1
     clients[lastNumber] = ClientPlaces(own)
     return lastNumber
   }
 
   /// Nothing of it waits or runs.
-  mutating func close(_ client: UInt64) { clients.removeValue(forKey: client)?.forget() }
+  func close(_ client: UInt64) { clients.removeValue(forKey: client)?.forget() }
 
   // MARK: - In and out
 
   /// Asks for a place; the answer is among the news, at once or later.
   ///
   /// - Parameter order: the first place of one that had one before: it came then.
-  mutating func enter(_ request: Request, order: Place? = nil, member: any BudgetMember) -> Place {
+  func enter(_ request: Request, order: Place? = nil, member: any BudgetMember) -> Place {
     lastNumber += 1
     let place = lastNumber
     let guest = guest(of: request)
@@ -244,14 +245,14 @@ struct BudgetState {
   /// Lets the next one in that may run: it has its place until `leave`.
   ///
   /// - Returns: nil when nobody may.
-  mutating func letIn() -> Place? {
+  func letIn() -> Place? {
     guard let next = first() else { return nil }
     guard next.line.priority != .urgent else { return letIn(next) }
     return letIn(first { $0.priority == .urgent && $0.own.client === next.line.own.client } ?? next)
   }
 
   @discardableResult
-  private mutating func letIn(_ turn: Turn) -> Place? {
+  private func letIn(_ turn: Turn) -> Place? {
     let (line, guest) = (turn.line, turn.line.guest)
     guard let place = line.waiting.first?.place, var entry = entries[place],
       let ticket = guest.breaker.admit(now: now.monotonic)
@@ -261,16 +262,16 @@ struct BudgetState {
     entries[place] = entry
     count(entry, 1)
     if turn.rank != .joins {
-      (guest.site.clock, clock) = turn.passes
+      (guest.site.lastServed, lastServed) = turn.served
       let (flow, stride) = (line.priority.rawValue, (1 << 20) / line.priority.weight)
-      guest.passes[flow] = turn.passes.here + stride
-      guest.mirror.passes[flow] = turn.passes.everywhere + stride
+      guest.served[flow] = turn.served.here + stride
+      guest.mirror.served[flow] = turn.served.everywhere + stride
     }
     notices.append((entry.member, .granted(place)))
     return place
   }
 
-  private mutating func leaveLine(_ place: Place, _ line: Line) {
+  private func leaveLine(_ place: Place, _ line: Line) {
     let site = line.guest.site
     // Mostly the first one, also where a hundred thousand end.
     if let index = line.waiting.firstIndex(where: { $0.place == place }) { line.waiting.remove(at: index) }
@@ -281,7 +282,7 @@ struct BudgetState {
   }
 
   /// - Parameter change: 1 for what it has from now on, -1 for what it has no more.
-  private mutating func count(_ entry: Entry, _ change: Int) {
+  private func count(_ entry: Entry, _ change: Int) {
     guard let hold = entry.seat?.hold else { return }
     let guest = entry.line.guest
     entry.line.own.count(hold, change)
@@ -291,14 +292,14 @@ struct BudgetState {
     countPlaces(guest.site, hold, places)
   }
 
-  private mutating func countPlaces(_ site: Site, _ hold: Hold, _ change: Int) {
+  private func countPlaces(_ site: Site, _ hold: Hold, _ change: Int) {
     taken += change
     site.places += change
     if hold == .large { site.large += change }
   }
 
   /// A stream that runs turns out to be a large file: it counts as one from now on, even beyond the places that there are.
-  mutating func outgrow(_ place: Place) {
+  func outgrow(_ place: Place) {
     guard var entry = entries[place], entry.seat?.hold == .stream else { return }
     count(entry, -1)
     entry.seat?.hold = .large
@@ -310,7 +311,7 @@ struct BudgetState {
   /// The request is over, whether it waited or ran.
   ///
   /// - Parameter cause: what failed, for a person; no secrets, escaped.
-  mutating func leave(_ place: Place, _ outcome: CircuitBreaker.Outcome, cause: String? = nil) {
+  func leave(_ place: Place, _ outcome: CircuitBreaker.Outcome, cause: String? = nil) {
     guard let entry = end(place) else { return }
     if case .asked = outcome { isAsked = true }
     report(entry, outcome, cause: cause)
@@ -320,7 +321,7 @@ struct BudgetState {
   }
 
   @discardableResult
-  private mutating func end(_ place: Place) -> Entry? {
+  private func end(_ place: Place) -> Entry? {
     guard let entry = entries.removeValue(forKey: place) else { return nil }
     if entry.seat == nil { leaveLine(place, entry.line) } else { count(entry, -1) }
     entry.line.own.rest()
@@ -336,7 +337,7 @@ struct BudgetState {
   ///
   /// - Parameter isForOthers: only such a one is asked to, and for one that is none.
   /// - Returns: false when it is not wanted, or nobody would be let in for it, and the request goes on.
-  mutating func giveWay(_ place: Place, isForOthers: Bool = false) -> Bool {
+  func giveWay(_ place: Place, isForOthers: Bool = false) -> Bool {
     guard let entry = entries[place], let hold = entry.seat?.hold else { return false }
     let (guest, site) = (entry.line.guest, entry.line.guest.site)
     guard !site.isLocal, !isForOthers || guest.isSilent else { return false }
@@ -378,8 +379,10 @@ struct BudgetState {
       let rank = rank(of: guest, hold)
     else { return nil }
     // Never behind the flow that was served last.
-    let passes = (max(guest.passes[flow], guest.site.clock), max(guest.mirror.passes[flow], clock))
-    return Turn(line: line, hold: hold, rank: rank, order: order, passes: rank == .joins ? (0, 0) : passes)
+    let served = (
+      max(guest.served[flow], guest.site.lastServed), max(guest.mirror.served[flow], lastServed)
+    )
+    return Turn(line: line, hold: hold, rank: rank, order: order, served: rank == .joins ? (0, 0) : served)
   }
 
   /// Its mirror does not leave the host alone.
@@ -430,7 +433,7 @@ struct BudgetState {
   /// - Parameters:
   ///   - isStream: as one of the streams of a connection.
   ///   - isNew: by a connection that was opened for it.
-  mutating func answered(_ place: Place, isStream: Bool = false, isNew: Bool = false) {
+  func answered(_ place: Place, isStream: Bool = false, isNew: Bool = false) {
     guard let entry = entries[place] else { return }
     let guest = entry.line.guest
     entry.line.own.note(isStream: isStream, isNew: isNew)
@@ -443,7 +446,7 @@ struct BudgetState {
   /// The host of a running request had trouble with it.
   func meet(_ trouble: StreamLimit.Trouble, _ place: Place) { entries[place]?.line.own.meet(trouble) }
 
-  private mutating func report(_ entry: Entry, _ outcome: CircuitBreaker.Outcome, cause: String? = nil) {
+  private func report(_ entry: Entry, _ outcome: CircuitBreaker.Outcome, cause: String? = nil) {
     if let ticket = entry.seat?.ticket { report(entry.line.guest, ticket, outcome, cause: cause) }
   }
 
@@ -489,7 +492,7 @@ struct BudgetState {
   /// heard of the connections that they need.
   ///
   /// - Returns: when it may be of use again; nil when that does not hang on time.
-  mutating func look() -> Duration? {
+  func look() -> Duration? {
     if now.monotonic >= due {
       due = .distantFuture
       for guest in guests { settle(guest) }
@@ -499,7 +502,7 @@ struct BudgetState {
   }
 
   /// Who waits where its mirror leaves the host alone is let in later, or ends.
-  private mutating func settle(_ guest: Guest) {
+  private func settle(_ guest: Guest) {
     guard let rest = rest(guest) else { return }
     guard rest > Self.mostHeld else { return due = min(due, now.monotonic + rest) }
     let wish = wish(guest)
@@ -515,7 +518,7 @@ struct BudgetState {
     }
   }
 
-  mutating func tryNow(_ name: String) {
+  func tryNow(_ name: String) {
     guard let mirror = mirrors[name] else { return }
     mirror.mayTry = true
     for guest in mirror.guests.values { guest.breaker.tryNow(now: now.monotonic) }
@@ -544,7 +547,7 @@ struct BudgetState {
   }
 
   /// It holds from the first request there on, whatever the way. What is known of it since counts more.
-  mutating func remember(_ origin: Origin, mirror name: String, until: Timestamp) {
+  func remember(_ origin: Origin, mirror name: String, until: Timestamp) {
     let mirror = mirror(name)
     guard !mirror.guests.keys.contains(where: { $0.origin == origin }), until > now.wall else { return }
     // A clock that was set back does not make it longer.
@@ -572,7 +575,7 @@ struct BudgetState {
   // MARK: - Mirrors, hosts, lines
 
   /// - Parameter feeds: where the feed of each is; nil where that is no host.
-  mutating func setMirrors(_ feeds: [String: Origin?]) {
+  func setMirrors(_ feeds: [String: Origin?]) {
     for name in feeds.keys { _ = mirror(name) }
     for mirror in mirrors.values {
       mirror.isExpected = feeds[mirror.name] != nil
@@ -591,11 +594,11 @@ struct BudgetState {
     site.isShared = users.count > 1
   }
 
-  mutating func setPriority(_ priority: TransferPriority, mirror name: String) {
+  func setPriority(_ priority: TransferPriority, mirror name: String) {
     mirror(name).priority = priority
   }
 
-  private mutating func mirror(_ name: String) -> Mirror {
+  private func mirror(_ name: String) -> Mirror {
     if let mirror = mirrors[name] { return mirror }
     let mirror = Mirror(name)
     mirrors[name] = mirror
@@ -605,7 +608,7 @@ struct BudgetState {
   private var guests: [Guest] { mirrors.values.flatMap(\.guests.values) }
 
   /// Who asks there, made known where it was not: what that host asked for before this process holds.
-  private mutating func guest(of request: Request) -> Guest {
+  private func guest(of request: Request) -> Guest {
     let (mirror, route) = (mirror(request.mirror), request.route)
     if let guest = mirror.guests[route] { return guest }
     let site = sites[route] ?? Site(route)
@@ -621,7 +624,7 @@ struct BudgetState {
     return guest
   }
 
-  private mutating func line(_ request: Request, of guest: Guest) -> Line {
+  private func line(_ request: Request, of guest: Guest) -> Line {
     let site = guest.site
     let own = clients[request.client, default: ClientPlaces(limits)].host(site.route)
     let priority = request.isUrgent ? .urgent : guest.mirror.priority
@@ -637,7 +640,7 @@ struct BudgetState {
 
   /// Forgets mirrors at routes where nobody is when there are too many, also those with a few failures, and those whose rest is over: a
   /// feed may name hosts without end.
-  private mutating func forget() {
+  private func forget() {
     guard guestCount > mostKept else { return }
     for mirror in mirrors.values {
       mirror.guests = mirror.guests.filter { _, guest in

@@ -224,13 +224,13 @@ struct Journal {
     let names = places.map(\.name)
     guard isAll, cursor.flatMap({ EventCursor($0) })?.number ?? 0 == 0 else { return names }
     if let known = isAgents.withLock({ $0 }) { return known ? [] : names }
-    return take(try client.status(problemLimit: 0).places) ? [] : names
+    return setAgentNames(try client.status(problemLimit: 0).places) ? [] : names
   }
 
   /// - Parameter its: the agent's mirrors.
   /// - Returns: whether they are all that are meant.
   @discardableResult
-  private func take(_ its: [Tarn.Place]) -> Bool {
+  private func setAgentNames(_ its: [Tarn.Place]) -> Bool {
     let names = Dictionary(its.map { (resolved($0), $0.name) }) { first, _ in first }
     let hasAll = places.allSatisfy { names[resolved($0)] != nil }
     agentNames.withLock { $0 = names }
@@ -247,7 +247,7 @@ struct Journal {
     let new = others.filter { known.insert(resolved($0)).inserted }
     found.withLock { $0 += new }
     isAgents.withLock { $0 = nil }
-    if let its { take(its) }
+    if let its { setAgentNames(its) }
   }
 
   private func agentsPlaces() -> [Tarn.Place]? {
@@ -260,7 +260,7 @@ struct Journal {
 
   /// The places, by the agent's names where one answers: it may not know them all, and then tells of none.
   private func named(_ places: [Tarn.Place]) -> [Tarn.Place] {
-    if agentNames.withLock({ $0 == nil }), let its = agentsPlaces() { take(its) }
+    if agentNames.withLock({ $0 == nil }), let its = agentsPlaces() { setAgentNames(its) }
     let names = agentNames.withLock { $0 ?? [:] }
     return places.map { place in (names[resolved(place)] ?? place.name, place.folder, place.state) }
   }

@@ -250,13 +250,13 @@ struct StatusCommand: ParsableCommand {
         }
       }
     } catch {
-      take(error, into: &reading)
+      record(error, into: &reading)
     }
     return reading
   }
 
   /// That no mirror is known is no failure of an agent that has none; and where one may not be asked, that is why.
-  private func take(_ failure: PassFailure, into reading: inout Reading) {
+  private func record(_ failure: PassFailure, into reading: inout Reading) {
     guard failure.code == "no-mirror" else { return reading.failures.append(failure) }
     // The settings, which may name some, are told all the same.
     guard reading.agent == nil, reading.faulty == nil else { return }

@@ -7,7 +7,7 @@ enum Columns {
   /// The front of the text, with `...` where something is left out.
   static func front(_ text: String, _ limit: Int) -> String {
     guard width(text) > limit else { return text }
-    return take(text.unicodeScalars, max(0, limit - 3)) + String(repeating: ".", count: max(0, min(3, limit)))
+    return prefix(text.unicodeScalars, max(0, limit - 3)) + String(repeating: ".", count: max(0, min(3, limit)))
   }
 
   /// The same for a text with styles (`Style`), which take no columns.
@@ -53,7 +53,7 @@ enum Columns {
       }
       // A word that is longer than a line is broken where the line ends.
       while styledWidth(line) + styledWidth(word) > limit, limit > indent.count {
-        let head = take(word.unicodeScalars, max(1, limit - styledWidth(line)))
+        let head = prefix(word.unicodeScalars, max(1, limit - styledWidth(line)))
         guard !head.isEmpty else { break }
         lines.append(line + head)
         word = String(String.UnicodeScalarView(word.unicodeScalars.dropFirst(head.unicodeScalars.count)))
@@ -83,7 +83,7 @@ enum Columns {
   /// The end of the text, which for a path is the part that tells files apart.
   static func end(_ text: String, _ limit: Int) -> String {
     guard width(text) > limit else { return text }
-    let tail = take(text.unicodeScalars.reversed(), max(0, limit - 3))
+    let tail = prefix(text.unicodeScalars.reversed(), max(0, limit - 3))
     var scalars = String.UnicodeScalarView()
     scalars.append(contentsOf: tail.unicodeScalars.reversed())
     return String(repeating: ".", count: max(0, min(3, limit))) + String(scalars)
@@ -94,7 +94,7 @@ enum Columns {
     return right ? space + text : text + space
   }
 
-  private static func take(_ scalars: some Sequence<Unicode.Scalar>, _ limit: Int) -> String {
+  private static func prefix(_ scalars: some Sequence<Unicode.Scalar>, _ limit: Int) -> String {
     var text = String.UnicodeScalarView()
     var used = 0
     for scalar in scalars {

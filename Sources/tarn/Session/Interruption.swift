@@ -30,7 +30,7 @@ final class Interruption: Sendable {
   func start() {
     let signals = [SIGUSR1] + [SIGINT, SIGTERM, SIGHUP].filter { !isIgnored($0) }
     // Without the thread the signals keep their default action, which the folder survives as well.
-    let watch = try? SignalWatch(signals) { [unowned self] in take($0) }
+    let watch = try? SignalWatch(signals) { [unowned self] in receive($0) }
     state.withLock { $0.watch = watch }
   }
 
@@ -85,7 +85,7 @@ final class Interruption: Sendable {
   /// timeout(1) and service managers send a signal to the process and to its group, which is one wish.
   private static let copies = Duration.milliseconds(500)
 
-  private func take(_ signal: Int32) {
+  private func receive(_ signal: Int32) {
     if signal == SIGUSR1 {
       state.withLock { $0.report }?()
       return

@@ -18,13 +18,13 @@ struct KeySequences {
   ///
   /// A sequence may go on in the next call. An ESC at the end is the key itself: terminals write a sequence at once.
   mutating func keys(in bytes: some Sequence<UInt8>) -> [UInt8] {
-    let keys = bytes.filter { take($0) }
+    let keys = bytes.filter { isKey($0) }
     if state == .escaped { state = .ground }
     return keys
   }
 
   /// - Returns: whether it is a key.
-  private mutating func take(_ byte: UInt8) -> Bool {
+  private mutating func isKey(_ byte: UInt8) -> Bool {
     if byte == Self.escape {
       state = .escaped
       return false

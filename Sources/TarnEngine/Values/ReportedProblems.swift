@@ -1,23 +1,23 @@
 import TarnCore
 
 extension PassObserver {
-  /// Takes a problem of a pass: counts it by its kind, keeps it while there is room, and tells it.
-  func take(_ problem: Problem, into problems: inout [Problem], counting counts: inout PassCounts) {
+  /// Reports a problem of a pass: counts it by its kind, keeps it while there is room, and tells it.
+  func report(_ problem: Problem, into problems: inout [Problem], counting counts: inout PassCounts) {
     counts.count(problem)
     problems.keep(CollectionOfOne(problem))
     pass(.problem(problem))
   }
 
-  func take(_ problem: Problem, into report: inout PassReport) {
-    take(problem, into: &report.problems, counting: &report.counts)
+  func report(_ problem: Problem, into report: inout PassReport) {
+    self.report(problem, into: &report.problems, counting: &report.counts)
   }
 
-  /// Takes how a removal ended.
+  /// Reports how a removal ended.
   ///
   /// - Parameter seen: when.
   /// - Returns: why the file stays; nil when it is gone, or its row was forgotten.
   @discardableResult
-  func take(
+  func report(
     _ outcome: PublishOutcome, of action: Action, seen: Timestamp, into problems: inout [Problem],
     counting counts: inout PassCounts
   ) -> Problem? {
@@ -27,7 +27,7 @@ extension PassObserver {
       if action.kind == .delete { counts.deleted += 1 } else { counts.forgotten += 1 }
       pass(.done(code: action.kind.doneCode, path: action.path, bytes: identity.size))
       if let leftover {
-        take(Problem(leftover: leftover, of: action.path, seen: seen), into: &problems, counting: &counts)
+        report(Problem(leftover: leftover, of: action.path, seen: seen), into: &problems, counting: &counts)
       }
       return nil
     case .failed(let failure):
@@ -36,7 +36,7 @@ extension PassObserver {
         seen: seen)
     case .stale, .installed: problem = Problem(changedMeanwhile: action.path, seen: seen)
     }
-    take(problem, into: &problems, counting: &counts)
+    report(problem, into: &problems, counting: &counts)
     return problem
   }
 }
