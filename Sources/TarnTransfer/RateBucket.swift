@@ -11,9 +11,7 @@ struct RateBucket {
   private var filledAt: Instant
 
   init(rate: UInt64, now: Instant) {
-    self.rate = max(1, rate)
-    tokens = 0
-    filledAt = now
+    (self.rate, tokens, filledAt) = (max(1, rate), 0, now)
   }
 
   var isOpen: Bool { tokens > 0 }
@@ -25,9 +23,7 @@ struct RateBucket {
     tokens = min(tokens + seconds * Double(rate), max(1, Double(rate) / 10))
   }
 
-  mutating func spend(_ bytes: Int) {
-    tokens -= Double(bytes)
-  }
+  mutating func spend(_ bytes: Int) { tokens -= Double(bytes) }
 
   /// Milliseconds until the bucket opens; 0 when it is open.
   var millisecondsToOpen: Int32 {

@@ -21,7 +21,7 @@ struct DownloaderPoolTests {
     total: Int = 16, perHost: Int = 16, keptForSmall: Int = 0, clock: any Clock = SystemClock(),
     breaker: CircuitBreaker.Settings = CircuitBreaker.Settings()
   ) -> DownloaderPool {
-    let limits = TransferBudget.Limits(total: total, perHost: perHost, keptForSmall: keptForSmall)
+    let limits = PlaceLimits(total: total, perHost: perHost, keptForSmall: keptForSmall)
     let budget = TransferBudget(limits, breaker: breaker, clock: clock, random: MostRandom())
     return DownloaderPool(budget: budget, clock: clock)
   }
@@ -424,7 +424,7 @@ struct DownloaderPoolTests {
     var round = 0
     while left.withLock({ $0 }) > 0, offences.withLock({ $0.isEmpty }) {
       round += 1
-      pool.budget.setLimits(TransferBudget.Limits(total: 1 + round % 6, perHost: 1 + round % 4))
+      pool.budget.setLimits(PlaceLimits(total: 1 + round % 6, perHost: 1 + round % 4))
       pool.budget.setRate(round % 3 == 0 ? 1 << 20 : nil)
       pool.budget.setPriority(round % 2 == 0 ? .high : .low, mirror: "m\(round % 4)")
       #expect(pool.budget.snapshot().resting.isEmpty)

@@ -77,7 +77,7 @@ import Testing
   @Test func whoTriedLetsAnotherOneTry() {
     let budget = bench.restingBudget()
     budget.setMirrors(["a": "http://dead/", "b": "http://dead/"])
-    budget.setLimits(TransferBudget.Limits(total: 10, perHost: 1, keptForSmall: 0))
+    budget.setLimits(PlaceLimits(total: 10, perHost: 1, keptForSmall: 0))
     bench.clock.advance(.seconds(31))
     let probe = bench.enter(budget, mirror: "a")
     let next = bench.enter(budget, mirror: "a")
@@ -103,7 +103,7 @@ struct GivingWayTests {
   }
 
   private func pool(perHost: Int) -> DownloaderPool {
-    let limits = TransferBudget.Limits(total: 16, perHost: perHost, keptForSmall: 0)
+    let limits = PlaceLimits(total: 16, perHost: perHost, keptForSmall: 0)
     let budget = TransferBudget(limits, clock: clock, random: MostRandom())
     let pool = DownloaderPool(budget: budget, clock: clock)
     pool.budget.setMirrors(["a": "\(server.plain)/1", "b": "\(server.plain)/2", "c": "\(server.plain)/3"])

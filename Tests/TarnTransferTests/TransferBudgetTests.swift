@@ -137,7 +137,7 @@ import Testing
   @Test func newLimitsLetInAtOnce() {
     let budget = bench.budget(total: 1, perHost: 1)
     for _ in 0..<5 { bench.enter(budget, mirror: "a") }
-    budget.setLimits(TransferBudget.Limits(total: 4, perHost: 4, keptForSmall: 0))
+    budget.setLimits(PlaceLimits(total: 4, perHost: 4, keptForSmall: 0))
     #expect(budget.snapshot().running == 4)
     #expect(budget.terms.limits == PlaceLimits(total: 4, perHost: 4, keptForSmall: 0))
   }
@@ -454,7 +454,7 @@ final class BudgetBench {
 
   func budget(total: Int, perHost: Int, keptForSmall: Int = 1) -> TransferBudget {
     TransferBudget(
-      TransferBudget.Limits(total: total, perHost: perHost, keptForSmall: keptForSmall), clock: clock,
+      PlaceLimits(total: total, perHost: perHost, keptForSmall: keptForSmall), clock: clock,
       random: MostRandom())
   }
 

@@ -71,7 +71,7 @@ extension Agent {
       parts.logOutput.set(settings.agent.logFormat, environment: parts.environment)
     }
     budget.setMirrors(Self.feeds(settings))
-    if changes.limits { budget.setLimits(TransferBudget.Limits(settings.limits)) }
+    if changes.limits { budget.setLimits(PlaceLimits(settings.limits)) }
     for action in actions { carryOut(action) }
     parts.log.tell(
       .notice, changes.isEmpty ? "settings read again: nothing changed" : "settings read again",

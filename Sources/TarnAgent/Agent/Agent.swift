@@ -107,7 +107,7 @@ package final class Agent: Sendable {
     if !parts.keepsLogForm {
       parts.logOutput.set(running.settings.agent.logFormat, environment: parts.environment)
     }
-    let budget = TransferBudget(TransferBudget.Limits(running.settings.limits), clock: parts.clock)
+    let budget = TransferBudget(PlaceLimits(running.settings.limits), clock: parts.clock)
     self.budget = budget
     var parts = parts
     parts.tarn.pool = DownloaderPool(budget: budget, clock: parts.clock)

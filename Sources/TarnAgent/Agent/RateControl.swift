@@ -35,7 +35,7 @@ package final class RateControl: Sendable {
   }
 }
 
-extension TransferBudget.Limits {
+extension PlaceLimits {
   init(_ limits: LimitSettings) {
     self.init(total: limits.connections, perHost: limits.connectionsPerHost)
   }

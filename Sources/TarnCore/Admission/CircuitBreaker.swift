@@ -49,9 +49,7 @@ package struct CircuitBreaker: Sendable {
   /// Counts the changes of state, so that late news of an earlier one is told apart.
   private var era: UInt64 = 0
 
-  package init(_ settings: Settings = Settings()) {
-    self.settings = settings
-  }
+  package init(_ settings: Settings = Settings()) { self.settings = settings }
 
   /// Asks to send a request.
   ///

@@ -594,9 +594,7 @@ final class BudgetState {
     site.isShared = users.count > 1
   }
 
-  func setPriority(_ priority: TransferPriority, mirror name: String) {
-    mirror(name).priority = priority
-  }
+  func setPriority(_ priority: TransferPriority, mirror name: String) { mirror(name).priority = priority }
 
   private func mirror(_ name: String) -> Mirror {
     if let mirror = mirrors[name] { return mirror }

@@ -8,8 +8,6 @@ package import TarnRuntime
 /// opens for a few seconds makes the host's exchanges wait; for longer it ends them with `.hostResting`. Afterwards one of
 /// them tries. `BudgetState` decides; this is the lock around it, and tells whom it concerns.
 package final class TransferBudget: Sendable {
-  package typealias Limits = PlaceLimits
-
   /// A host that is left alone.
   package struct Resting: Sendable, Equatable {
     /// `https://example.org:443`.
@@ -43,10 +41,7 @@ package final class TransferBudget: Sendable {
     /// To be left alone.
     package var until: Timestamp
 
-    package init(host: String, until: Timestamp) {
-      self.host = host
-      self.until = until
-    }
+    package init(host: String, until: Timestamp) { (self.host, self.until) = (host, until) }
   }
 
   /// A place, or a number in the queue for one; never given twice.
@@ -64,7 +59,7 @@ package final class TransferBudget: Sendable {
   static let largestUrgent: UInt64 = 16 << 20
 
   private struct State {
-    var book: BudgetState
+    let book: BudgetState
     var bucket: RateBucket?
     var meter = WindowedRate()
     /// Hears that some host has asked to be left alone.
@@ -78,21 +73,20 @@ package final class TransferBudget: Sendable {
 
   /// - Parameter limits: nil for a downloader that shares with nobody: its own limits hold.
   package init(
-    _ limits: Limits?, breaker: CircuitBreaker.Settings = CircuitBreaker.Settings(),
+    _ limits: PlaceLimits?, breaker: CircuitBreaker.Settings = CircuitBreaker.Settings(),
     clock: any Clock = SystemClock(), random: any RandomSource = SystemRandom()
   ) {
     (self.clock, isShared) = (clock, limits != nil)
-    let limits = limits ?? Limits(total: .max, perHost: .max, keptForSmall: 0)
+    let limits = limits ?? PlaceLimits(total: .max, perHost: .max, keptForSmall: 0)
     state = Locked(State(book: BudgetState(limits, breaker: breaker, random: random)))
   }
 
   // MARK: - Steering
 
   /// Nobody is stopped, and nobody let in beyond the new limits.
-  package func setLimits(_ limits: Limits) { change { $0.limits = limits } }
+  package func setLimits(_ limits: PlaceLimits) { change { $0.limits = limits } }
 
-  /// Says which mirrors there are, so that places are kept for those to come. Others may ask, too; theirs are kept at hosts
-  /// that they have asked before.
+  /// Says which mirrors there are, so that places are kept for those to come. Others may ask, too.
   ///
   /// - Parameter feeds: each mirror's feed: a URL, or whatever else a feed may be.
   package func setMirrors(_ feeds: [String: String]) {
@@ -147,7 +141,7 @@ package final class TransferBudget: Sendable {
     }
   }
 
-  // MARK: - Network threads
+  // MARK: - For network threads
 
   var terms: Terms {
     state.withLock { state in
@@ -155,8 +149,6 @@ package final class TransferBudget: Sendable {
       return Terms(limits: limits, pace: state.bucket.map { SharedPace(rate: $0.rate, places: limits.total) })
     }
   }
-
-  // MARK: - Rate
 
   /// Whether the shared rate lets bytes pass.
   var mayTake: Bool { state.withLock { $0.bucket?.isOpen ?? true } }
@@ -183,11 +175,11 @@ package final class TransferBudget: Sendable {
 
   /// Reads or changes the state as it is now, then tells whom it concerns: never under the lock, for members have locks of their own.
   @discardableResult
-  func change<Result>(_ body: (inout BudgetState) -> Result) -> Result {
+  func change<Result>(_ body: (BudgetState) -> Result) -> Result {
     let (result, news, listener) = state.withLock { state in
       // Under the lock, so that it never goes back.
       state.book.now = Moment(wall: Timestamp(nanoseconds: clock.now()), monotonic: clock.monotonic())
-      let result = body(&state.book)
+      let result = body(state.book)
       let news = state.book.takeNews()
       return (result, news.notices, news.isAsked ? state.listener : nil)
     }
