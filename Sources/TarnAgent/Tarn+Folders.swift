@@ -323,12 +323,15 @@ extension Tarn {
   /// What the list of this user's mirrors has of a folder: by this path, or else by another one that leads there.
   private func known(at path: String) -> Registry.Mirror? {
     let mirrors = registry?.mirrors() ?? []
-    return mirrors.first { $0.isAt(path) } ?? mirrors.first { isSamePlace($0.folder, path) }
+    if let mirror = mirrors.first(where: { $0.isAt(path) }) { return mirror }
+    let place = realPlace(path)
+    return mirrors.first { realPlace($0.folder) == place }
   }
 
   /// Takes a folder from the list, by every path that leads there.
   func removeFromList(_ path: String) {
-    for mirror in registry?.mirrors() ?? [] where isSamePlace(mirror.folder, path) {
+    let place = realPlace(path)
+    for mirror in registry?.mirrors() ?? [] where mirror.isAt(path) || realPlace(mirror.folder) == place {
       registry?.remove(folder: mirror.folder)
     }
   }

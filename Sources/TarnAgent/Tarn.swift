@@ -98,7 +98,7 @@ package struct SyncRequest: Sendable {
     (self.feed, self.folder) = (feed, folder)
   }
 
-  /// The command itself names a file that is read before a pass, or what else one may be refused for.
+  /// The command line has options for which a pass may be refused before it begins: a file that is not there, say.
   var givesFiles: Bool {
     let options = name == nil ? options : given?.options ?? PassOptions()
     return PassOptions.Name.ofFiles.contains { options.values[$0] != nil }

@@ -514,8 +514,8 @@ package struct Pass {
     try note(changes)
   }
 
-  /// The list that is kept beside the files, where a pass for once has brought other versions of some: it does not fit these, and the
-  /// next pass brings it.
+  /// The checksum list is kept as the mirror's own pass brought it. A pass for once brings newer files, and the list does not fit these
+  /// until the next pass.
   private func staleList() throws -> [LedgerChange] {
     guard let known = try ports.ledger.fact(.keptList), let name = Base64.decode(Array(known.utf8)) else {
       return []
@@ -525,7 +525,7 @@ package struct Pass {
         Problem(
           name: name, kind: .failed, code: "list-older",
           message:
-            "it is older than files that a pass for once brought, and does not fit them: the next pass brings it",
+            "it is older than files that a pass with --once brought, and does not fit them: the next pass brings it",
           seen: ports.now))
     ]
   }

@@ -77,22 +77,12 @@ extension Pass {
       ports.engine.beginRepair()
       var report = PassReport(feed: request.feed.text, folder: request.folderName, started: started)
       let before = ports.engine.history
-      guard let catalog = try openCatalog() else {
-        // What a first pass that fails takes back takes its journal along.
-        let hasJournal = try ports.ledger.fact(.feed) != nil
-        if !events.isEmpty, hasJournal { try note(events.map { .event($0) }) }
-        report.ended = ports.now
-        let hadCatalog = try ports.ledger.fact(.catalog) != nil
-        return RepairReport(
-          report: report, needsPass: true, hasJournal: hasJournal, hasNoCatalog: true, hadCatalog: hadCatalog)
-      }
+      guard let catalog = try openCatalog() else { return try tellOnly(events, report) }
       let planner = RegionPlanner(
         self, folder, catalog, since: before, started: started, onlyCounts: onlyCounts)
       try planner.look(at: regions)
       let plan = planner.writer.plan
-      report.problems = plan.problems
-      report.counts = plan.counts
-      report.bytes = plan.bytes
+      (report.problems, report.counts, report.bytes) = (plan.problems, plan.counts, plan.bytes)
       let lookTime = planner.findings.lookTime
       let isSuperseded = try bring(planner.writer, in: folder, into: &report) { looked(lookTime) }
       report.wasStopped = stop.isSet
@@ -120,6 +110,18 @@ extension Pass {
         report: report, needsPass: needsPass && !isSuperseded, wantsCount: wantsCount,
         isSuperseded: isSuperseded, lookTime: lookTime)
     }
+  }
+
+  /// Without a catalog nothing is known to be wanted: the journal learns what happened, and a pass has to follow.
+  private func tellOnly(_ events: [Event], _ report: PassReport) throws -> RepairReport {
+    var report = report
+    // What a first pass that fails takes back takes its journal along.
+    let hasJournal = try ports.ledger.fact(.feed) != nil
+    if !events.isEmpty, hasJournal { try note(events.map { .event($0) }) }
+    report.ended = ports.now
+    let hadCatalog = try ports.ledger.fact(.catalog) != nil
+    return RepairReport(
+      report: report, needsPass: true, hasJournal: hasJournal, hasNoCatalog: true, hadCatalog: hadCatalog)
   }
 
   /// - Returns: whether another manifest came meanwhile.

@@ -193,6 +193,17 @@ import Testing
     #expect(book.wait(now: .at(100)) != before)
   }
 
+  /// A repair of everything that was cut short at 5 s is seen to by a pass that looked later, not by one that had begun before.
+  @Test(arguments: [4, 6]) func whatAskedForAllDuringAPassIsNotSeenByIt(began: Int) {
+    var book = seen()
+    book.receive(.tree(nil), now: .at(1), random: 0.5)
+    #expect(book.begin(now: .at(2)) == [.everything])
+    book.beginBringing(looked: .milliseconds(1), now: .at(2), random: 0.5)
+    book.brought([.everything], isDone: false, wantsCount: false, now: .at(5))
+    book.looked(since: .at(began), now: .at(8), random: 0.5)
+    #expect(book.begin(now: .at(100)) == (began < 5 ? [.everything] : []))
+  }
+
   @Test func newsOutliveAPass() {
     var book = seen()
     book.receive(.dirty(path("a")), now: .at(1), random: 0.5)

@@ -150,9 +150,10 @@ final class Stage: Sendable {
     path = directory.file("tarn.sock")
     everyone = directory.file("status.sock")
     var limits = ControlLimits()
-    // The machine may be busy: only what a test is about is short.
-    (limits.requesting, limits.idling) = (.seconds(120), .seconds(120))
-    (limits.answering, limits.writing) = (.seconds(120), .seconds(120))
+    // The machine may be busy: only what a test is about is short. Longer than `RawClient` reads, so that a server that closes nothing in
+    // time is seen.
+    (limits.requesting, limits.idling) = (.seconds(600), .seconds(600))
+    (limits.answering, limits.writing) = (.seconds(600), .seconds(600))
     change(&limits)
     server = ControlServer(
       agent: agent,

@@ -98,7 +98,8 @@ extension Agent {
       let others = mirror.works.dropFirst().map { $0.progress.snapshot() }
       let isOfRepairs = mirror.work == nil
       show(
-        others.reduce(work.progress.snapshot()) { isOfRepairs ? $0.and($1) : $0.beside($1) }, in: &document)
+        others.reduce(work.progress.snapshot()) { isOfRepairs ? $0.adding($1) : $0.beside($1) }, in: &document
+      )
       document.lastFailure = mirror.works.lazy.compactMap(\.trouble).first?.text(now: now.wall)
     } else if status?.isPaused == true {
       document.state = "paused"

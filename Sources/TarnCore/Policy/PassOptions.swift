@@ -29,7 +29,7 @@ package struct PassOptions: Sendable, Equatable {
     case proxy
     case userAgent = "user-agent"
 
-    /// Those whose files have to be there for every pass, or whose values say how servers are asked.
+    /// A pass may be refused for them before it begins: their file is not there, or cannot be used.
     package static let ofFiles: [Name] = [.headerFile, .cookies, .netrc, .netrcFile, .cacert, .proxy]
 
     /// May be given more than once.

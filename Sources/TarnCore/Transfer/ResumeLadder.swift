@@ -246,7 +246,7 @@ package struct HTTPStatus: Sendable, Equatable {
   package var message: String {
     switch code {
     case 401:
-      "the server wants a name and a password, other ones than it was given (401): see --netrc, --netrc-file and --header-file"
+      "the server wants the right name and password (401): see --netrc, --netrc-file and --header-file"
     case 403: "the server refuses access (403)"
     case 404: "the server does not have it (404)"
     case 410: "the server had it once, and it is gone for good (410)"

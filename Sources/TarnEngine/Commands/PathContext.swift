@@ -149,7 +149,8 @@ extension PathContext {
   }
 
   /// Of a path that was deleted, and is not wanted again.
-  /// - Parameter isInTrash: it is there still.
+  ///
+  /// - Parameter isInTrash: the trash holds a file of that path still.
   func gone(isInTrash: Bool) -> Verdict {
     let summary =
       isOfWindow

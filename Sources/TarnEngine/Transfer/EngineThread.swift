@@ -17,11 +17,24 @@ final class EngineThread {
   private var othersBegun = 0
   /// Those that have begun, each with its turn.
   private var submissions: [Transfers] = []
-  /// Those that wait for a place to begin, in the order that they came: of urgent clients, and of others.
-  private var queues = [true: Deque<Transfers>(), false: Deque<Transfers>()]
+  private var queues = Queues()
   private var isQueuesTurn = true
   private var lastClient: TransferState.ClientID = 0
   private var workshop: Workshop?
+
+  /// Those that wait for a place to begin, in the order that they came.
+  private struct Queues {
+    private var urgent = Deque<Transfers>()
+    private var others = Deque<Transfers>()
+
+    subscript(isUrgent isUrgent: Bool) -> Deque<Transfers> {
+      get { isUrgent ? urgent : others }
+      _modify { if isUrgent { yield &urgent } else { yield &others } }
+    }
+
+    var isEmpty: Bool { urgent.isEmpty && others.isEmpty }
+    var all: [Transfers] { Array(urgent) + others }
+  }
 
   /// What the transfers are made with.
   private struct Workshop {
@@ -67,7 +80,7 @@ final class EngineThread {
     }
     lastClient += 1
     submission.id = lastClient
-    queues[submission.isUrgent]?.append(transfers)
+    queues[isUrgent: submission.isUrgent].append(transfers)
     state.open(lastClient, isUrgent: submission.isUrgent, mostHeldBack: submission.client.mostHeldBack)
     submission.steering?.attach(
       hurry: { [inbox] in inbox.change { $0.messages.append(.hurry) } },
@@ -116,13 +129,13 @@ final class EngineThread {
       case .submit(let transfers): transfers.end(.failure(failure))
       case .claim(let claim): claim.granted.open()
       case .steer(_, _, let answer): answer(.notThere)
-      case .yield, .follow, .job, .hurry, .wake: break
+      case .yield, .follow, .job, .hurry, .stopped: break
       }
     }
     for claim in claims.values { claim.granted.open() }
     claims = [:]
-    for transfers in submissions + queues.values.joined() { finish(transfers, .failure(failure)) }
-    for isUrgent in queues.keys { queues[isUrgent] = [] }
+    for transfers in submissions + queues.all { finish(transfers, .failure(failure)) }
+    queues = Queues()
     state = TransferState()
   }
 
@@ -137,7 +150,7 @@ final class EngineThread {
         switch message {
         case .submit, .claim, .steer: inbox.messages.append(message)
         case .follow: inbox.beginCarryingOut()
-        case .yield, .job, .hurry, .wake: break
+        case .yield, .job, .hurry, .stopped: break
         }
       }
       inbox.isRunning = !inbox.messages.isEmpty
@@ -161,7 +174,7 @@ final class EngineThread {
       let publishing = state.load(isUrgent: false).publishing + state.load(isUrgent: true).publishing
       workshop?.publisher.setFlushing(!hasMore && state.active == publishing)
       tick()
-    } while !submissions.isEmpty || !claims.isEmpty || queues.values.contains { !$0.isEmpty }
+    } while !submissions.isEmpty || !claims.isEmpty || !queues.isEmpty
   }
 
   private var clock: (any Clock)? { submissions.first?.submission.client.clock }
@@ -196,8 +209,8 @@ final class EngineThread {
     var hasMore = false
     for isUrgent in [true, false] {
       for _ in 0..<Self.handful {
-        guard let next = queues[isUrgent]?.first, hasPlace(next.submission) else { break }
-        queues[isUrgent]?.removeFirst()
+        guard let next = queues[isUrgent: isUrgent].first, hasPlace(next.submission) else { break }
+        queues[isUrgent: isUrgent].removeFirst()
         submissions.append(next)
         if try advance(next) { hasMore = true }
       }
@@ -205,11 +218,11 @@ final class EngineThread {
     return hasMore
   }
 
-  /// Begins those that were ended while they waited: they end at once.
-  private func beginEnded() {
-    for isUrgent in queues.keys {
-      submissions += queues[isUrgent]?.filter { $0.submission.stop.isSet } ?? []
-      queues[isUrgent]?.removeAll { $0.submission.stop.isSet }
+  /// Those that were stopped while they waited need no place to end.
+  private func beginStopped() {
+    for isUrgent in [true, false] {
+      submissions += queues[isUrgent: isUrgent].filter { $0.submission.stop.isSet }
+      queues[isUrgent: isUrgent].removeAll { $0.submission.stop.isSet }
     }
   }
 
@@ -445,11 +458,11 @@ final class EngineThread {
       return inbox.messages
     }
     guard var rest = messages.map({ $0[...] }) else { return }
-    let hasEnded = rest.contains { if case .wake = $0 { true } else { false } }
+    let wereStopped = rest.contains { if case .stopped = $0 { true } else { false } }
     // Whoever waits for an answer to one of them gets it, also when an earlier one fails.
     defer { if !rest.isEmpty { inbox.withLock { $0.messages = rest + $0.messages } } }
     while let message = rest.popFirst() { try handle(message) }
-    if hasEnded { beginEnded() }
+    if wereStopped { beginStopped() }
   }
 
   private func handle(_ message: EngineMessage) throws {
@@ -465,8 +478,8 @@ final class EngineThread {
     case .job(let message): try handle(message)
     case .steer(let order, let path, let answer): answer(try steer(order, path))
     case .hurry: try perform(state.hurry())
-    // See `beginEnded`.
-    case .wake: break
+    // Once for all of them, after the mail: `beginStopped`.
+    case .stopped: break
     }
   }
 
@@ -505,7 +518,7 @@ final class EngineThread {
 
   /// What a repair brings by an earlier manifest, and this one wants otherwise, ends; the rest of its plan is looked at as it begins.
   private func follow(_ entry: @escaping (RelativePath) throws -> Entry?, _ number: Int) throws {
-    for transfers in submissions + queues.values.joined() where transfers.submission.isUrgent {
+    for transfers in submissions + queues.all where transfers.submission.isUrgent {
       (transfers.submission.manifest, transfers.submission.manifestNumber) = (entry, number)
     }
     for job in jobs.values.sorted(by: { $0.id < $1.id })

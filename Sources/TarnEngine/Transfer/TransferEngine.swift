@@ -78,7 +78,7 @@ package final class TransferEngine: Sendable {
       return transfers
     }
     post(.submit(transfers))
-    submission.stop.onSet { [inbox] in inbox.change { $0.messages.append(.wake) } }
+    submission.stop.onSet { [inbox] in inbox.change { $0.messages.append(.stopped) } }
     return transfers
   }
 
@@ -197,7 +197,8 @@ enum EngineMessage {
   case steer(PassSteering.Order, RelativePath, @Sendable (PassSteering.Answer) -> Void)
   /// Somebody wants what pauses tried now.
   case hurry
-  case wake
+  /// The stop of a client was set.
+  case stopped
 }
 
 /// A plan at work. Any thread may wait for it or end it.

@@ -83,7 +83,7 @@ package final class PassProgress: Sendable {
     }
 
     /// Two repairs, as if they were one.
-    package func and(_ other: Snapshot) -> Snapshot {
+    package func adding(_ other: Snapshot) -> Snapshot {
       var both = beside(other)
       (both.filesDone, both.filesTotal) = (filesDone + other.filesDone, filesTotal + other.filesTotal)
       both.bytesDone.addSaturated(other.bytesDone)

@@ -114,7 +114,7 @@ struct ForgetCommand: ParsableCommand {
       }
       for folder in left.map(ShellWord.quote) {
         session.console.data(
-          "kept \(folder): it may only not be mounted, or was emptied; if it is gone for good: tarn forget \(folder)",
+          "kept \(folder): it is empty or not there, and may only be unmounted; if it is gone for good: tarn forget \(folder)",
           now: false)
       }
       if folders.isEmpty, left.isEmpty {

@@ -7,7 +7,8 @@ enum Columns {
   /// The front of the text, with `...` where something is left out.
   static func front(_ text: String, _ limit: Int) -> String {
     guard width(text) > limit else { return text }
-    return prefix(text.unicodeScalars, max(0, limit - 3)) + String(repeating: ".", count: max(0, min(3, limit)))
+    let head = prefix(text.unicodeScalars, max(0, limit - 3))
+    return head + String(repeating: ".", count: max(0, min(3, limit)))
   }
 
   /// The same for a text with styles (`Style`), which take no columns.

@@ -48,8 +48,8 @@ struct AgentSync {
     guard let other = answer?.mirrors.first else { return }
     let word = ShellWord.quote(name)
     session.say(
-      "the agent has another mirror of the name \(word), in \(Printable.escape(other.folder)): this pass is made without it, by the "
-        + "settings here; where the agent is to have these: tarn reload")
+      "the agent has another mirror of the name \(word), in \(Printable.escape(other.folder)). This pass goes by the settings here, "
+        + "without the agent. If the agent should use these settings, too: tarn reload")
   }
 
   /// A pass that was asked for.
