@@ -92,16 +92,15 @@ extension Pass {
         findings.wantsNew || plan.hasBlindSpot || report.problems.contains { $0.kind == .failed }
       // What an order keeps from being brought is for the pass that comes after it.
       let isUnsettled = needsPass || findings.isUnsettled || report.problems.contains { $0.kind == .held }
-      let resized =
-        try ports.engine.pass != nil
-        ? [] : resized(from: plan.bytes.wanted, to: report.bytes.wanted, isAll: regions == [.everything])
       // What others did meanwhile is not in what was counted.
       let mayCount =
         ports.engine.history.manifests == before.manifests
         && ports.engine.history.records == before.records
-      let hasRecorded = try settle(
-        regions, report, findings, events.map { .event($0) } + resized, isUnsettled: isUnsettled,
-        isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
+      let hasRecorded = try ports.engine.repairRecords.take {
+        try settle(
+          regions, report, findings, events.map { .event($0) } + resized(report, plan, regions),
+          isUnsettled: isUnsettled, isWhole: !report.wasStopped && !isSuperseded, mayCount: mayCount)
+      }
       let isAsCounted = mayCount && ports.engine.history.records == before.records + (hasRecorded ? 1 : 0)
       let wantsCount =
         try regions == [.everything]
@@ -161,7 +160,7 @@ extension Pass {
       changes.append(.fact(.repairPending, pending))
     }
     if regions == [.everything], isWhole, isAlone, mayCount { changes += try counts(report, findings) }
-    if isAlone, try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
+    if ports.engine.isQuiet, try !ports.ledger.activity().isEmpty { changes.append(.activity([])) }
     if report.counts.hasChanges {
       changes += [.fact(.repaired, report.ended.rfc3339), .fact(.repair, report.counts.changes)]
     }
@@ -187,13 +186,13 @@ extension Pass {
   }
 
   /// What was brought back may have another size than it had, where the feed tells none. The record has the numbers of the last
-  /// pass, and a pass over an unchanged feed would tell them again: it goes.
-  ///
-  /// - Parameter isAll: what is in place is counted anew in any case.
-  private func resized(from before: UInt64, to after: UInt64, isAll: Bool) throws -> [LedgerChange] {
-    guard before != after else { return [] }
+  /// pass, and a pass over an unchanged feed would tell them again: it goes. A pass at work tells its own.
+  private func resized(_ report: PassReport, _ plan: Plan, _ regions: [Region]) throws -> [LedgerChange] {
+    let (before, after) = (plan.bytes.wanted, report.bytes.wanted)
+    guard before != after, ports.engine.pass == nil else { return [] }
     var changes: [LedgerChange] = [.fact(.feedRecord, nil)]
-    for name in isAll ? [LedgerFact.bytesWanted] : [.bytesWanted, .bytesCurrent] {
+    // What is in place is counted anew after a look at everything.
+    for name in regions == [.everything] ? [LedgerFact.bytesWanted] : [.bytesWanted, .bytesCurrent] {
       guard let known = try ports.ledger.fact(name).flatMap({ UInt64($0) }) else { continue }
       let sum = known.addingSaturated(after)
       changes.append(.fact(name, String(sum - min(sum, before))))

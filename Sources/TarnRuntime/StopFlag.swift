@@ -2,7 +2,7 @@
 package final class StopFlag: Sendable {
   private struct State {
     var isSet = false
-    var wakers: [@Sendable () -> Void] = []
+    var wakers: [ObjectIdentifier: @Sendable () -> Void] = [:]
   }
   private let state = Locked(State())
 
@@ -13,15 +13,17 @@ package final class StopFlag: Sendable {
   package func set() {
     let wakers = state.withLock { state in
       state.isSet = true
-      return state.wakers
+      return Array(state.wakers.values)
     }
     for wake in wakers { wake() }
   }
 
   /// Calls `wake` once the flag is set; at once when it is.
-  package func onSet(_ wake: @escaping @Sendable () -> Void) {
+  ///
+  /// - Parameter whom: what `wake` wakes, and keeps alive; it has one, whoever asks again.
+  package func onSet(waking whom: AnyObject, _ wake: @escaping @Sendable () -> Void) {
     let isSet = state.withLock { state in
-      state.wakers.append(wake)
+      state.wakers[ObjectIdentifier(whom)] = wake
       return state.isSet
     }
     if isSet { wake() }

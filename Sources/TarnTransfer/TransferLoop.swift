@@ -158,6 +158,8 @@ final class TransferLoop {
       guard let exchange = queued.removeValue(forKey: place) else { return }
       exchange.place = nil
       finish(exchange, .failed(failure))
+    // `run` looks for how long.
+    case .held: break
     }
   }
 

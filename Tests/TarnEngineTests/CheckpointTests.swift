@@ -23,9 +23,9 @@ import Testing
           total: nil,
           digest: nil, fingerprint: [], durable: 0, bootID: "boot-1"))
     ])
-    let checkpoints = Checkpoints(ledger: ledger)
+    let checkpoints = Checkpoints()
     defer { checkpoints.close() }
-    let mark = Checkpoints.Mark(partial, path: "a".path, durable: 0)
+    let mark = Checkpoints.Mark(partial, path: "a".path, durable: 0, ledger: ledger)
     // So far ahead that the writer waits for the sync.
     checkpoints.wrote(mark, upTo: length)
     checkpoints.forget(mark)
@@ -41,15 +41,15 @@ import Testing
   @Test func threadsBeginWithTheirWork() throws {
     let partial = try folder.makePartial()
     _ = try partial.begin(keeping: 0, check: ContentCheck())
-    let checkpoints = Checkpoints(ledger: ledger)
+    let checkpoints = Checkpoints()
     defer { checkpoints.close() }
-    let mark = Checkpoints.Mark(partial, path: "a".path, durable: 0)
+    let mark = Checkpoints.Mark(partial, path: "a".path, durable: 0, ledger: ledger)
     checkpoints.wrote(mark, upTo: Checkpoints.step - 1)
     #expect(!checkpoints.hasThread)
     checkpoints.wrote(mark, upTo: Checkpoints.step)
     checkpoints.forget(mark)
     #expect(checkpoints.hasThread)
-    let publisher = PublishThread(try .of(folder, ledger)) { _ in }
+    let publisher = PublishThread { _ in }
     #expect(!publisher.hasThreads)
     publisher.close()
   }
@@ -61,11 +61,11 @@ import Testing
 
   /// Else a fast network would be ever further ahead of a slow disk.
   @Test func theWriterWaitsForTheDisk() throws {
-    let checkpoints = Checkpoints(ledger: ledger)
+    let checkpoints = Checkpoints()
     defer { checkpoints.close() }
     for _ in 0..<20 {
       let partial = SlowPartial(writer: .current)
-      let mark = Checkpoints.Mark(partial, path: "a".path, durable: 0)
+      let mark = Checkpoints.Mark(partial, path: "a".path, durable: 0, ledger: ledger)
       checkpoints.wrote(mark, upTo: Checkpoints.mostLag + Checkpoints.step)
       #expect(partial.isSynced)
       checkpoints.forget(mark)

@@ -20,22 +20,24 @@ import Testing
   }
 
   private func durable(_ jobs: Range<UInt64>) throws -> [Publication] {
-    let batch = try jobs.map { job in
-      let partial = try folder.makePartial()
-      _ = try partial.begin(keeping: 0, check: ContentCheck())
-      try "\(job)".bytes.withUnsafeBytes { try partial.append($0) }
-      let sealed = try partial.seal(modified: nil)
-      let row = Row(
-        path: "f\(job)".path, identity: sealed.identity, digest: sealed.digest, isVerified: true,
-        fingerprint: [],
-        placed: Timestamp(nanoseconds: 0))
-      return Publication(
-        job: job, kind: .fetch, partial: partial, expectation: .absent, trashName: "", row: row,
-        displacesOwn: false, isCopy: false)
-    }
+    let batch = try jobs.map { try publication($0, for: group.client) }
     let ready = group.makeDurable(batch)
     #expect(ready.count == batch.count)
     return ready
+  }
+
+  private func publication(_ job: UInt64, for client: TransferClient) throws -> Publication {
+    let partial = try folder.makePartial()
+    _ = try partial.begin(keeping: 0, check: ContentCheck())
+    try "\(job)".bytes.withUnsafeBytes { try partial.append($0) }
+    let sealed = try partial.seal(modified: nil)
+    let row = Row(
+      path: "f\(job)".path, identity: sealed.identity, digest: sealed.digest, isVerified: true,
+      fingerprint: [],
+      placed: Timestamp(nanoseconds: 0))
+    return Publication(
+      job: job, client: client, kind: .fetch, partial: partial, expectation: .absent, trashName: "", row: row,
+      displacesOwn: false, isCopy: false)
   }
 
   /// Jobs that were told to be in place, jobs that failed, and whether the ledger has failed.
@@ -56,6 +58,22 @@ import Testing
 
   private var rows: [String] { ledger.contents.rows.keys.map(\.printable).sorted() }
   private var intents: [String] { ledger.contents.intents.keys.map(\.printable).sorted() }
+
+  /// Clients of one engine have ledgers of their own.
+  @Test func eachLedgerHasItsOwn() throws {
+    let (other, installed) = (MemoryLedger(), Locked<Set<UInt64>>([]))
+    let publisher = PublishThread { message in
+      if case .published(let job, .installed) = message { installed.withLock { _ = $0.insert(job) } }
+    }
+    try publisher.start()
+    for (job, ledger) in [ledger, other, ledger, other].enumerated() {
+      let client = try TransferClient.of(folder, ledger)
+      publisher.submit(try publication(UInt64(job), for: client))
+    }
+    publisher.close()
+    #expect(installed.withLock { $0 } == [0, 1, 2, 3])
+    #expect(rows == ["f0", "f2"] && other.contents.rows.keys.map(\.printable).sorted() == ["f1", "f3"])
+  }
 
   @Test func oneTransactionEndsAGroupAndBeginsTheNext() throws {
     let (first, second) = (try durable(0..<3), try durable(3..<5))

@@ -51,6 +51,28 @@ import Testing
     #expect(state.looked(1, .copy) == [.publish(1)])
   }
 
+  /// Who looked for it and asks for it now is waited for like the first one.
+  @Test func whatSomebodyTookAwayIsBroughtOnceMore() {
+    var state = ready(4)
+    for id in [1, 2, 3] as [UInt64] {
+      let path = "f\(id)".path
+      let begins = state.admit(id, of: 1, path: path, contents: contents(1), mustBegin: false)
+      guard id < 3 else {
+        #expect(begins == [] && state.jobs[id]?.state == .waiting(.duplicate))
+        continue
+      }
+      #expect(begins == [.reserve(id)])
+      #expect(state.reserved(id, bytes: 5, looks: false) == (id == 1 ? [.ask(id)] : [.look(id)]))
+      if id == 2 { #expect(state.looked(id, .nothing) == [.ask(id)]) }
+      guard id == 1 else { continue }
+      _ = state.answered(id, .checked)
+      _ = state.published(id, .placed)
+    }
+    _ = state.answered(2, .checked)
+    _ = state.published(2, .placed)
+    #expect(state.beginNext(1) == [.reserve(3)])
+  }
+
   @Test func anOrderEndsAJobAtItsNextStep() throws {
     var state = ready(4)
     _ = state.admit(1, of: 1, path: "a".path, contents: nil, mustBegin: false)
@@ -262,13 +284,17 @@ private struct Outside: Hashable {
     case hurry
     case tick
     case stop(TransferState.ClientID)
+    /// What it submitted has ended, and it submits the rest anew.
+    case reopen(TransferState.ClientID)
+    /// Somebody takes away what was brought.
+    case lose
     case beginNext(TransferState.ClientID)
     case retryForSpace(TransferState.ClientID)
     case giveUpExhausted(TransferState.ClientID)
 
     var comesByItself: Bool {
       switch self {
-      case .order, .abandon, .hurry, .stop: false
+      case .order, .abandon, .hurry, .stop, .lose: false
       default: true
       }
     }
@@ -289,16 +315,23 @@ private struct Outside: Hashable {
   private var granted: Set<UInt64> = []
   private var used = 0
   private var over: Set<UInt64> = []
+  private var isLost = false
+  private let mostHeldBack: Int
   private(set) var fault: String?
 
-  static let clients: [TransferState.ClientID] = [1, 2]
+  /// Each with the number that it has now.
+  private var clients: [TransferState.ClientID: TransferState.ClientID] = [1: 1, 2: 2]
 
   init(_ wanted: [Wanted], room: Int, mostHeldBack: Int) {
     self.wanted = wanted
-    self.room = room
+    (self.room, self.mostHeldBack) = (room, mostHeldBack)
     waiting = Array(wanted.indices)
-    // The second one is a repair.
-    for client in Self.clients { state.open(client, isUrgent: client == 2, mostHeldBack: mostHeldBack) }
+    for client in 1...2 { open(TransferState.ClientID(client)) }
+  }
+
+  /// The second one is a repair.
+  private mutating func open(_ client: TransferState.ClientID) {
+    state.open(clients[client] ?? 0, isUrgent: client == 2, mostHeldBack: mostHeldBack)
   }
 
   static func digest(_ byte: UInt8) -> Digest { QuickHashing().digest(.sha256, of: [byte]) }
@@ -310,8 +343,11 @@ private struct Outside: Hashable {
 
   var events: [Event] {
     var events: [Event] = []
-    for client in Self.clients { events += begins(client) }
+    for client in clients.keys.sorted() { events += begins(client) }
     if waiting.contains(where: { wanted[$0].client == nil }) { events.append(.admit(nil)) }
+    if !isLost, state.jobs.values.contains(where: { $0.state == .waiting(.contents) }) {
+      events.append(.lose)
+    }
     events += granted.sorted().map { .yield($0) }
     for (id, kind) in work.sorted(by: { $0.key < $1.key }) { events += answers(id, kind) }
     for (id, job) in state.jobs.sorted(by: { $0.key < $1.key }) where !job.isClaim {
@@ -325,26 +361,28 @@ private struct Outside: Hashable {
   }
 
   private func begins(_ client: TransferState.ClientID) -> [Event] {
-    guard let mine = state.clients[client] else { return [] }
+    guard let number = clients[client], let mine = state.clients[number] else { return [] }
     var events: [Event] = []
     if mine.isIdle, mine.exhaustedCount > 0 { events.append(.giveUpExhausted(client)) }
-    guard !mine.isStopping else { return events }
-    if waiting.contains(where: { wanted[$0].client == client }), !state.isAlone(client),
-      !state.isCramped(client)
+    guard !mine.isStopping else {
+      return events + (mine.jobs == 0 && number == client ? [.reopen(client)] : [])
+    }
+    if waiting.contains(where: { wanted[$0].client == client }), !state.isAlone(number),
+      !state.isCramped(number)
     {
       events.append(.admit(client))
     }
     // As the plan is read: once there is nothing new in it.
-    if !waiting.contains(where: { wanted[$0].client == client }), !state.isAlone(client),
-      !state.isCramped(client), returning.contains(where: { of($0.id).client == client })
+    if !waiting.contains(where: { wanted[$0].client == client }), !state.isAlone(number),
+      !state.isCramped(number), returning.contains(where: { of($0.id).client == client })
     {
       events.append(.comeBack(client))
     }
     if waiting.count < wanted.count { events.append(.stop(client)) }
     var after = state
-    if after.beginNext(client) != nil { events.append(.beginNext(client)) }
+    if after.beginNext(number) != nil { events.append(.beginNext(client)) }
     after = state
-    if after.retryForSpace(client) != nil { events.append(.retryForSpace(client)) }
+    if after.retryForSpace(number) != nil { events.append(.retryForSpace(client)) }
     return events
   }
 
@@ -395,14 +433,21 @@ private struct Outside: Hashable {
     case .abandon(let id): perform(state.abandon(id))
     case .hurry: perform(state.hurry())
     case .tick: perform(state.tick(Instant(nanoseconds: 1)))
-    case .stop(let client): perform(state.stop(client))
-    case .beginNext(let client): perform(state.beginNext(client) ?? [])
-    case .retryForSpace(let client): perform(state.retryForSpace(client) ?? [])
+    case .stop(let client): perform(state.stop(number(client)))
+    case .reopen(let client):
+      state.close(number(client))
+      clients[client] = client + 2
+      open(client)
+    case .lose: isLost = true
+    case .beginNext(let client): perform(state.beginNext(number(client)) ?? [])
+    case .retryForSpace(let client): perform(state.retryForSpace(number(client)) ?? [])
     case .giveUpExhausted(let client):
-      for id in state.waitingForContents(client) { perform(state.giveUp(id)) }
+      for id in state.waitingForContents(number(client)) { perform(state.giveUp(id)) }
     }
     check()
   }
+
+  private func number(_ client: TransferState.ClientID) -> TransferState.ClientID { clients[client] ?? 0 }
 
   private mutating func admit(_ client: TransferState.ClientID?) {
     guard let next = waiting.first(where: { wanted[$0].client == client }) else { return }
@@ -410,7 +455,8 @@ private struct Outside: Hashable {
     admitted += 1
     let id = UInt64(next) + 1
     guard let client else { return perform(state.claim(id, path: path(id))) }
-    perform(state.admit(id, of: client, path: path(id), contents: contents(id), mustBegin: false))
+    perform(
+      state.admit(id, of: number(client), path: path(id), contents: contents(id), mustBegin: false))
   }
 
   private mutating func comeBack(_ client: TransferState.ClientID) {
@@ -419,9 +465,9 @@ private struct Outside: Hashable {
     let id = earlier.id + 100
     admitted += 1
     if earlier.isCopy {
-      perform(state.admitCopy(id, of: client, path: path(id), contents: contents(id)))
+      perform(state.admitCopy(id, of: number(client), path: path(id), contents: contents(id)))
     } else {
-      perform(state.admit(id, of: client, path: path(id), contents: contents(id), mustBegin: true))
+      perform(state.admit(id, of: number(client), path: path(id), contents: contents(id), mustBegin: true))
     }
   }
 
@@ -436,7 +482,7 @@ private struct Outside: Hashable {
   }
 
   private func isStopping(_ id: UInt64) -> Bool {
-    of(id).client.map { state.clients[$0]?.isStopping == true } ?? false
+    state.jobs[id].map { !$0.isClaim && state.clients[$0.client]?.isStopping != false } ?? false
   }
 
   private mutating func perform(_ action: TransferState.Action) {
@@ -456,7 +502,7 @@ private struct Outside: Hashable {
     case .cancelExchange(let id): if work[id] == .ask { isCancelled.insert(id) }
     case .prioritize, .putBack, .exhausted: break
     case .release(let bytes): used -= Int(bytes)
-    case .findCopy(let id): perform(state.foundCopy(id, true))
+    case .findCopy(let id): perform(state.foundCopy(id, !isLost))
     case .granted(let id):
       if !granted.insert(id).inserted { fault = "\(id) is granted twice" }
     case .postpone(let id), .setAside(let id), .end(let id, _):
@@ -486,11 +532,11 @@ private struct Outside: Hashable {
     if state.active != active.count { fault = "\(state.active) jobs are said to be at work" }
     for (id, job) in jobs { check(id, job) }
     checkPaths()
-    for client in Self.clients
+    for client in clients.values
     where state.clients[client]?.jobs != jobs.values.count(where: { $0.client == client }) {
       fault = "the jobs of \(client) are miscounted"
     }
-    for client in Self.clients { checkSpace(client) }
+    for client in clients.values { checkSpace(client) }
     if work.count != active.count, state.nextDue == nil { fault = "work is left" }
     if admitted != over.count + jobs.count { fault = "a job is lost" }
     let isQuiet = work.isEmpty && state.nextDue == nil && granted.isEmpty
@@ -560,7 +606,7 @@ private struct Outside: Hashable {
 
   /// Nothing is at work: something may begin.
   private mutating func checkProgress() {
-    for client in Self.clients {
+    for client in clients.values {
       guard let mine = state.clients[client], mine.jobs > 0 else { continue }
       var after = state
       if after.beginNext(client) != nil { return }

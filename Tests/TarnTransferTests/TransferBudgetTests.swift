@@ -277,6 +277,17 @@ import Testing
     #expect(bench.running == [waiting[1]])
   }
 
+  /// Its thread sleeps, and knows of no rest.
+  @Test func whoWaitsOnAnotherThreadHearsOfAShortRest() {
+    let budget = bench.budget(total: 10, perHost: 1, keptForSmall: 0)
+    let (first, other) = (bench.enter(budget, mirror: "a"), Member())
+    bench.enter(budget, mirror: "a", member: other)
+    bench.leave(budget, first, .asked(retryAfter: 3))
+    #expect(other.heard.withLock { $0 } == [.held])
+    #expect(budget.change { $0.look() } == .seconds(3))
+    #expect(other.heard.withLock { $0.count } == 1)
+  }
+
   @Test func aLongRetryAfterEndsWhatWaits() {
     let budget = bench.budget(total: 10, perHost: 1)
     let first = bench.enter(budget, mirror: "a")

@@ -240,7 +240,7 @@ package enum LedgerChange: Sendable, Equatable {
 }
 
 /// The record of one mirror. Blocking; any thread; one writer (the folder's lock), readers beside it.
-package protocol LedgerPort: Sendable {
+package protocol LedgerPort: AnyObject, Sendable {
   /// All or nothing, durable on return (synchronous=FULL).
   func apply(_ changes: [LedgerChange]) throws(LedgerFailure)
   /// The same, but a power cut may lose it until the next durable write: for activity and other things that are soon stale, and for

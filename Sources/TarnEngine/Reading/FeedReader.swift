@@ -267,7 +267,7 @@ struct FeedReader {
   /// - Parameter wishes: how many there were before the attempt: a new one ends the pause.
   private func pause(_ seconds: Double, since wishes: UInt64) {
     let gate = Gate()
-    pass.stop.onSet { gate.open() }
+    pass.stop.onSet(waking: gate) { gate.open() }
     pass.request.steering?.end(gate, since: wishes)
     _ = gate.wait(atMost: .bounded(seconds: seconds))
   }

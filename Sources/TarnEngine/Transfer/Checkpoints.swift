@@ -15,15 +15,15 @@ final class Checkpoints: Sendable {
     }
     let partial: any PartialFile
     let path: RelativePath
+    let ledger: any LedgerPort
     let state: LockedCondition<State>
 
     /// Bytes that are durable, as far as is known.
     var durable: UInt64 { state.withLock { $0.durable } }
 
     /// - Parameter durable: so many of its bytes are already: what an earlier exchange left unsynced counts on.
-    init(_ partial: any PartialFile, path: RelativePath, durable: UInt64) {
-      self.partial = partial
-      self.path = path
+    init(_ partial: any PartialFile, path: RelativePath, durable: UInt64, ledger: any LedgerPort) {
+      (self.partial, self.path, self.ledger) = (partial, path, ledger)
       state = LockedCondition(State(requested: durable, durable: durable))
     }
   }
@@ -33,12 +33,7 @@ final class Checkpoints: Sendable {
   /// Bytes that may lie unsynced before the writer waits; one chunk less than the 64 MiB of I3.
   static let mostLag: UInt64 = 60 << 20
 
-  private let ledger: any LedgerPort
   private let thread = Locked<Lanes?>(nil)
-
-  init(ledger: any LedgerPort) {
-    self.ledger = ledger
-  }
 
   var hasThread: Bool { thread.withLock { $0 != nil } }
 
@@ -79,7 +74,7 @@ final class Checkpoints: Sendable {
   private func sync(_ mark: Mark) {
     // A sync or a write that fails is met again, and reported, when the file is made durable to be published.
     let durable = mark.state.withLock { $0.isOver } ? nil : try? mark.partial.sync()
-    if let durable { try? ledger.apply([.durable(path: mark.path, bytes: durable)]) }
+    if let durable { try? mark.ledger.apply([.durable(path: mark.path, bytes: durable)]) }
     mark.state.change { state in
       state.isSyncing = false
       state.durable = max(state.durable, durable ?? 0)

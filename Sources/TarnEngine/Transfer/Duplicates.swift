@@ -83,6 +83,12 @@ struct Duplicates: Hashable {
   /// Those that ask for it.
   func asking(_ contents: Contents?) -> Set<UInt64> { contents.flatMap { coming[$0.key]?.asking } ?? [] }
 
+  /// The job did not find them in the folder any more, and asks for them.
+  mutating func lost(_ id: UInt64, _ contents: Contents?) {
+    guard let contents, placed.remove(contents.key) != nil, contents.isWaitedFor else { return }
+    coming[contents.key] = Coming(asking: [id])
+  }
+
   /// The job has to try again later.
   ///
   /// - Returns: those that need not wait any more.

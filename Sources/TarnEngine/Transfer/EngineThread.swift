@@ -88,18 +88,17 @@ final class EngineThread {
   }
 
   /// What is made once the first transfer needs it.
-  private func openWorkshop(for submission: Submission) throws -> Workshop {
+  private func openWorkshop() throws -> Workshop {
     if let workshop { return workshop }
     let made = Workshop(
       lanes: try Lanes(name: "tarn-write", count: 2),
-      checkpoints: Checkpoints(ledger: submission.client.ledger),
-      publisher: PublishThread(submission.client, post: post))
+      checkpoints: Checkpoints(), publisher: PublishThread(post: post))
     workshop = made
     return made
   }
 
   private func context(_ submission: Submission) throws -> FileReceiverContext {
-    let workshop = try openWorkshop(for: submission)
+    let workshop = try openWorkshop()
     return FileReceiverContext(
       client: submission.client, lanes: workshop.lanes, checkpoints: workshop.checkpoints,
       blocks: workshop.blocks, space: submission.space, post: post)
@@ -609,7 +608,7 @@ final class EngineThread {
   private func seal(_ id: UInt64) throws {
     guard let job = jobs[id], let partial = job.partial else { return }
     let (entry, known, post) = (job.entry, job.attempts.known, post)
-    try openWorkshop(for: job.submission).lanes.submit(lane: job.lane) {
+    try openWorkshop().lanes.submit(lane: job.lane) {
       post(.ended(id, FileReceiver.seal(partial, entry, head: nil, known: known), received: 0))
     }
   }
@@ -624,7 +623,7 @@ final class EngineThread {
       if try ledger.partial(row.path) != nil { try ledger.apply([.dropPartial(row.path)]) }
       return try confirm(job, as: row)
     }
-    let publisher = try openWorkshop(for: submission).publisher
+    let publisher = try openWorkshop().publisher
     try publisher.start()
     publisher.submit(submission.publication(job, partial, checked))
     // The publisher's from now on.

@@ -263,7 +263,8 @@ final class FileReceiver: DownloadReceiver {
     // What fits between two checkpoints has none.
     guard let partial, check.size.map({ $0 >= Checkpoints.step }) ?? true else { return }
     let durable = state.withLock { $0.known?.durable ?? 0 }
-    let mark = Checkpoints.Mark(partial, path: entry.path, durable: durable)
+    let mark = Checkpoints.Mark(
+      partial, path: entry.path, durable: durable, ledger: context.client.ledger)
     state.withLock { $0.mark = mark }
   }
 

@@ -4,6 +4,7 @@ import TarnRuntime
 /// A checked file on its way to its final name.
 struct Publication: Sendable {
   let job: UInt64
+  let client: TransferClient
   let kind: Action.Kind
   let partial: any PartialFile
   let expectation: Installation.Expectation
@@ -19,9 +20,9 @@ struct Publication: Sendable {
   var path: RelativePath { row.path }
 }
 
-/// Publishes in groups: durable together, then renamed, then the directories, then one ledger transaction; only then is
-/// the word said. Two threads: while one group gets its names the next is made durable. They begin with the
-/// first file, for a pass or a repair may wait for its server for long. `start` and `submit` are of one thread.
+/// Publishes in groups, each of one ledger: durable together, then renamed, then the directories, then one ledger transaction; only then
+/// is the word said. Two threads: while one group gets its names the next is made durable. They begin with the first file, for a pass or
+/// a repair may wait for its server for long. `start` and `submit` are of one thread.
 final class PublishThread: Sendable {
   private struct State {
     var waiting: [Publication] = []
@@ -43,12 +44,12 @@ final class PublishThread: Sendable {
 
   private let state: LockedCondition<State>
   private let handover: LockedCondition<Handover>
-  private let group: PublishGroup
+  private let post: @Sendable (JobMessage) -> Void
   private let threads = Locked<[WorkerThread]>([])
 
-  init(_ client: TransferClient, post: @escaping @Sendable (JobMessage) -> Void) {
+  init(post: @escaping @Sendable (JobMessage) -> Void) {
     (state, handover) = (LockedCondition(State()), LockedCondition(Handover()))
-    group = PublishGroup(client: client, post: post)
+    self.post = post
   }
 
   var hasThreads: Bool { threads.withLock { !$0.isEmpty } }
@@ -56,10 +57,10 @@ final class PublishThread: Sendable {
   /// Makes the threads, if they are not there: before the first `submit`.
   func start() throws(ThreadFailure) {
     guard !hasThreads else { return }
-    let (state, handover, group) = (state, handover, group)
-    let naming = try WorkerThread.start(name: "tarn-publish") { Self.name(handover, group) }
+    let (state, handover, post) = (state, handover, post)
+    let naming = try WorkerThread.start(name: "tarn-publish") { Self.name(handover, post) }
     do throws(ThreadFailure) {
-      let durable = try WorkerThread.start(name: "tarn-durable") { Self.makeDurable(state, group, handover) }
+      let durable = try WorkerThread.start(name: "tarn-durable") { Self.makeDurable(state, handover, post) }
       threads.withLock { $0 = [durable, naming] }
     } catch {
       handover.change { $0.isOver = true }
@@ -93,10 +94,11 @@ final class PublishThread: Sendable {
   }
 
   private static func makeDurable(
-    _ state: LockedCondition<State>, _ group: PublishGroup, _ handover: LockedCondition<Handover>
+    _ state: LockedCondition<State>, _ handover: LockedCondition<Handover>,
+    _ post: @escaping @Sendable (JobMessage) -> Void
   ) {
     while let batch = nextBatch(state) {
-      let durable = group.makeDurable(batch)
+      let durable = PublishGroup(client: batch[0].client, post: post).makeDurable(batch)
       if durable.isEmpty { continue }
       handover.wait { $0.group == nil ? () : nil }
       handover.change { $0.group = durable }
@@ -115,13 +117,20 @@ final class PublishThread: Sendable {
       state.isFlushing || state.isClosed || state.waiting.count >= largestGroup ? () : nil
     }
     return state.withLock { state in
-      let batch = Array(state.waiting.prefix(largestGroup))
-      state.waiting.removeFirst(batch.count)
+      let ledger = state.waiting[0].client.ledger
+      var batch: [Publication] = []
+      state.waiting.removeAll { publication in
+        guard publication.client.ledger === ledger, batch.count < largestGroup else { return false }
+        batch.append(publication)
+        return true
+      }
       return batch
     }
   }
 
-  private static func name(_ handover: LockedCondition<Handover>, _ group: PublishGroup) {
+  private static func name(
+    _ handover: LockedCondition<Handover>, _ post: @escaping @Sendable (JobMessage) -> Void
+  ) {
     var named: PublishGroup.Named?
     while true {
       // What has its names waits for its record no longer than until it is seen that no other group is there.
@@ -130,14 +139,19 @@ final class PublishThread: Sendable {
         if let next = handover.group { return .some(next) }
         return handover.isOver || !isIdle ? .some(nil) : nil
       }
+      func record() -> Bool {
+        guard let done = named.take() else { return false }
+        PublishGroup(client: done[0].file.client, post: post).record(done)
+        return true
+      }
       guard let next else {
-        guard let done = named.take() else { return }
-        group.record(done)
+        guard record() else { return }
         continue
       }
       // One group waits here for its names; the next one waits until it has them.
       handover.change { $0.group = nil }
-      named = group.name(next, after: named.take())
+      if named?[0].file.client.ledger !== next[0].client.ledger { _ = record() }
+      named = PublishGroup(client: next[0].client, post: post).name(next, after: named.take())
     }
   }
 }

@@ -5,9 +5,7 @@ import TarnRuntime
 final class SpaceBudget: Sendable {
   private let folder: any FolderPort
   private let reserve: UInt64
-  fileprivate struct State {
-    /// Bytes that running jobs may still write.
-    var promised: UInt64 = 0
+  private struct State {
     /// Bytes that can be promised without another look at the disk, which has room for many times as many.
     var credit: UInt64 = 0
     /// The kernel found no room for a file: it may have none for another one, however small.
@@ -15,16 +13,25 @@ final class SpaceBudget: Sendable {
     /// Files that can be begun without another look at the disk, which can hold many times as many.
     var files = 0
   }
-  /// What several budgets of one disk have promised.
+  /// Bytes that running jobs of several budgets of one disk may still write.
   struct Promises: Sendable {
-    fileprivate let state = Locked(State())
+    fileprivate let bytes = Locked(UInt64(0))
 
-    func giveBack(_ bytes: UInt64) {
-      state.withLock { $0.promised -= min($0.promised, bytes) }
+    func giveBack(_ bytes: UInt64) { self.bytes.withLock { $0 -= min($0, bytes) } }
+
+    /// - Parameter most: that may be promised in all.
+    /// - Returns: all that is promised now; nil when they do not fit.
+    fileprivate func add(_ bytes: UInt64, most: UInt64 = .max) -> UInt64? {
+      self.bytes.withLock { promised in
+        let (sum, overflow) = promised.addingReportingOverflow(bytes)
+        guard !overflow, sum <= most else { return nil }
+        promised = sum
+        return sum
+      }
     }
   }
   private let promises: Promises
-  private var state: Locked<State> { promises.state }
+  private let state = Locked(State())
   private static let mostCredit: UInt64 = 64 << 20
 
   init(_ folder: any FolderPort, reserve: Reserve, _ promises: Promises = Promises()) throws {
@@ -44,18 +51,13 @@ final class SpaceBudget: Sendable {
     let isCovered = state.withLock { state in
       guard bytes <= state.credit else { return false }
       state.credit -= bytes
-      state.promised += bytes
       return true
     }
-    if isCovered { return true }
-    let free = self.free
-    return state.withLock { state in
-      let (taken, overflow) = state.promised.addingReportingOverflow(bytes)
-      guard !overflow, free > reserve, taken <= free - reserve else { return false }
-      state.promised = taken
-      state.credit = min(Self.mostCredit, (free - reserve - taken) / 32)
-      return true
-    }
+    if isCovered { return promises.add(bytes) != nil }
+    let room = self.room
+    guard room > 0, let promised = promises.add(bytes, most: room) else { return false }
+    state.withLock { $0.credit = min(Self.mostCredit, (room - promised) / 32) }
+    return true
   }
 
   /// A file system that can hold few more than there are jobs is asked for each: what finds no place is not fetched.
@@ -79,15 +81,14 @@ final class SpaceBudget: Sendable {
 
   /// Bytes free beyond the reserve, promised or not.
   var room: UInt64 {
-    let free = self.free
-    return free > reserve ? free - reserve : 0
+    let free = (try? folder.space().free) ?? 0
+    return free - min(free, reserve)
   }
 
   /// Bytes free beyond the reserve and beyond what is promised.
   var available: UInt64 {
-    let taken = state.withLock { $0.promised }.addingReportingOverflow(reserve)
-    let free = self.free
-    return !taken.overflow && free > taken.partialValue ? free - taken.partialValue : 0
+    let (room, promised) = (self.room, promises.bytes.withLock { $0 })
+    return room - min(room, promised)
   }
 
   func refusal(_ size: UInt64?) -> String {
@@ -101,6 +102,4 @@ final class SpaceBudget: Sendable {
   }
 
   private var hasNoFiles: Bool { (try? folder.space().files) == .some(0) }
-
-  private var free: UInt64 { (try? folder.space().free) ?? 0 }
 }

@@ -153,7 +153,7 @@ final class Submission {
       isVerified: checked.sealed.isVerified, fingerprint: job.entry.fingerprint, etag: checked.head?.etag,
       lastModified: checked.head?.lastModified, placed: client.now)
     return Publication(
-      job: job.id, kind: job.action.kind, partial: partial,
+      job: job.id, client: client, kind: job.action.kind, partial: partial,
       expectation: job.action.present.map { .present($0) } ?? .absent,
       trashName: job.action.present == nil ? "" : client.random.name(), row: row,
       displacesOwn: job.displacesOwn, isCopy: checked.isCopy, isCounted: countsEntry(job.action))

@@ -42,6 +42,8 @@ package final class TransferEngine: Sendable {
   let promises = SpaceBudget.Promises()
 
   private let preparation = Turns()
+  /// Repairs record one after the other: what they add to is in the ledger.
+  let repairRecords = Turns()
 
   package init() {}
 
@@ -78,7 +80,7 @@ package final class TransferEngine: Sendable {
       return transfers
     }
     post(.submit(transfers))
-    submission.stop.onSet { [inbox] in inbox.change { $0.messages.append(.stopped) } }
+    submission.stop.onSet(waking: inbox) { [inbox] in inbox.change { $0.messages.append(.stopped) } }
     return transfers
   }
 
@@ -134,6 +136,9 @@ package final class TransferEngine: Sendable {
   func endBringing(_ pending: RepairPending, left: RepairPending = RepairPending()) {
     inbox.withLock { $0.bringing = ($0.bringing.repairs - 1, $0.bringing.left - pending + left) }
   }
+
+  /// Neither a pass nor a repair brings anything.
+  var isQuiet: Bool { inbox.withLock { $0.pass == nil && $0.bringing.repairs == 0 } }
 
   /// Of all repairs, for the ledger.
   var repairPending: String? { inbox.withLock { $0.bringing.left.text } }

@@ -190,6 +190,8 @@ struct TransferState: Hashable {
   private var paths: [RelativePath: Holding] = [:]
   private var duplicates = Duplicates()
   private var pausing: Set<JobID> = []
+  /// Those that wait for space or contents, and so hold no path.
+  private var heldBack: [RelativePath: Set<JobID>] = [:]
   /// Without a source, by what they are to hold.
   private var exhausted: [UInt64: [JobID]] = [:]
   private var (load, urgentLoad) = (Load(), Load())
@@ -467,7 +469,10 @@ struct TransferState: Hashable {
     switch found {
     case .copy: return publish(id)
     case .whole: return seal(id)
-    case .part, .nothing: return mayAsk ? goOn(id) : fail(id)
+    case .part, .nothing:
+      guard mayAsk else { return fail(id) }
+      if found == .nothing, jobs[id]?.knewDuplicate == true { duplicates.lost(id, jobs[id]?.contents) }
+      return goOn(id)
     }
   }
 
@@ -612,16 +617,12 @@ struct TransferState: Hashable {
 
   /// A file was placed where another client gave up to, or waits for space: that one has to look again.
   private mutating func endHeldBack(at path: RelativePath) -> [Action] {
-    guard clients.count > 1, jobs.count > active else { return [] }
-    let others = jobs.filter { _, other in
-      other.path == path && (other.state == .waiting(.contents) || other.state == .waiting(.space))
-    }
-    return others.keys.sorted().flatMap { end($0, .stale) }
+    (heldBack[path] ?? []).sorted().flatMap { end($0, .stale) }
   }
 
   /// - Returns: what comes of it for those who waited for its path.
   private mutating func remove(_ id: JobID, _ job: Job) -> [Action] {
-    count(job, -1)
+    count(id, job, -1)
     if case .pausing = job.state { pausing.remove(id) }
     jobs[id] = nil
     clients[job.client]?.jobs -= 1
@@ -659,18 +660,22 @@ struct TransferState: Hashable {
 
   private mutating func move(_ id: JobID, to state: JobState) {
     guard let job = jobs[id] else { return }
-    count(job, -1)
+    count(id, job, -1)
     jobs[id]?.state = state
-    if let job = jobs[id] { count(job, 1) }
+    if let job = jobs[id] { count(id, job, 1) }
     if case .waiting(let wait) = state, wait != .turn, clients[job.client]?.lone == id {
       clients[job.client]?.lone = nil
     }
     if case .pausing = job.state { pausing.remove(id) }
   }
 
-  private mutating func count(_ job: Job, _ step: Int) {
+  private mutating func count(_ id: JobID, _ job: Job, _ step: Int) {
     let publishing = job.state == .publishing ? step : 0
     switch job.state {
+    case .waiting(.space), .waiting(.contents):
+      if step > 0 { heldBack[job.path, default: []].insert(id) } else { heldBack[job.path]?.remove(id) }
+      if heldBack[job.path]?.isEmpty == true { heldBack[job.path] = nil }
+      return
     case .waiting, .claimed: return
     default: break
     }

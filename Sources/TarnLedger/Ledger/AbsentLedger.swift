@@ -1,7 +1,7 @@
 package import TarnCore
 
 /// The ledger of a mirror that is not made yet: empty, and nothing can be written into it.
-package struct AbsentLedger: LedgerPort {
+package final class AbsentLedger: LedgerPort {
   package init() {}
 
   private final class Nothing: RowCursor, RecordedCursor {

@@ -7,6 +7,8 @@ enum BudgetNotice: Sendable, Equatable {
   case granted(TransferBudget.Place)
   /// It waits no more: the host rests.
   case refused(TransferBudget.Place, DownloadFailure)
+  /// Its host rests for a moment: time lets it in.
+  case held
 }
 
 /// Who asks a budget for places: a network thread. Any thread calls, never under the budget's lock; must not block.
@@ -106,6 +108,8 @@ final class BudgetState {
     var cause: String?
     /// What the host asked it for, by both clocks: until then, or an answer.
     var wish: Moment?
+    /// When the last rest ends that those who wait were told of.
+    var heldUntil = Instant()
     var has = Places()
     /// As its mirror's, here.
     var served = TransferPriority.allCases.map { _ in UInt64(0) }
@@ -504,7 +508,7 @@ final class BudgetState {
   /// Who waits where its mirror leaves the host alone is let in later, or ends.
   private func settle(_ guest: Guest) {
     guard let rest = rest(guest) else { return }
-    guard rest > Self.mostHeld else { return due = min(due, now.monotonic + rest) }
+    guard rest > Self.mostHeld else { return hold(guest, until: now.monotonic + rest) }
     let wish = wish(guest)
     // Kept as the reason of a problem for as long as nobody tries again: it says no time.
     let why = wish != nil ? "asked to be left alone" : "failed again and again, and was left alone"
@@ -516,6 +520,15 @@ final class BudgetState {
     for place in guest.lines.flatMap({ $0.waiting.map(\.place) }).sorted() {
       if let member = end(place)?.member { notices.append((member, .refused(place, failure))) }
     }
+  }
+
+  /// Those who wait there may be on other threads, which sleep.
+  private func hold(_ guest: Guest, until: Instant) {
+    due = min(due, until)
+    guard guest.heldUntil != until else { return }
+    guest.heldUntil = until
+    let members = guest.lines.compactMap { $0.waiting.first }.compactMap { entries[$0.place]?.member }
+    notices += members.map { ($0, .held) }
   }
 
   func tryNow(_ name: String) {
